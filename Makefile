@@ -1,0 +1,65 @@
+# `make demo` and `make test` set up all they need, without root.
+
+VENV := .venv
+BIN := $(VENV)/bin
+PLUGIN := python/flashpager/_recorders/flashpager-qemu.so
+export VIRTUAL_ENV := $(CURDIR)/$(VENV)
+# An activated environment or an installed tool must not get in our way.
+unexport PYTHONPATH PYTHONHOME CONDA_PREFIX
+
+RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates parts -name '*.rs' -o -name '*.toml')
+DEMO_TRACE := examples/traces/card-firmware.trace
+
+.PHONY: build demo test test-rust test-python lint format bench clean
+
+build: $(BIN)/.built $(PLUGIN)
+
+demo: build
+	$(BIN)/flashpager explore $(DEMO_TRACE) --board examples/boards/smartcard.toml \
+	    --cache 1K,2K,4K --cache-page 16,32,64,128,256,512 --policy lru,clock,min --limit 15
+	$(BIN)/flashpager report $(DEMO_TRACE) --board examples/boards/smartcard.toml \
+	    -o report.html --plots plots
+
+test: build test-rust test-python
+
+test-rust:
+	cargo test --workspace --locked
+
+test-python: build
+	$(BIN)/python -m pytest
+
+lint: build
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	$(BIN)/ruff format --check python tests benches examples
+	$(BIN)/ruff check python tests benches examples
+	$(BIN)/mypy
+
+format: build
+	cargo fmt --all
+	$(BIN)/ruff format python tests benches examples
+	$(BIN)/ruff check --fix python tests benches examples
+
+bench: build
+	$(BIN)/python benches/run.py
+
+clean:
+	rm -rf $(VENV) build target report.html plots $(PLUGIN)
+
+$(BIN)/python:
+	@command -v cargo >/dev/null || { echo "make: cargo not found; install Rust (rustup)" >&2; exit 2; }
+	@python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	    || { echo "make: Python 3.11 or newer is needed" >&2; exit 2; }
+	@python3 -m venv $(VENV) \
+	    || { rm -rf $(VENV); echo "make: no venv module; apt install python3-venv" >&2; exit 2; }
+
+$(BIN)/maturin: | $(BIN)/python
+	$(BIN)/python -m pip install --quiet 'maturin>=1.8,<2'
+
+# Builds the engine and installs it, what it needs and what its tests need.
+$(BIN)/.built: $(RUST_SOURCES) pyproject.toml | $(BIN)/maturin
+	$(BIN)/maturin develop --release --locked --extras dev
+	@touch $@
+
+$(PLUGIN): recorders/qemu/recorder.c recorders/qemu/qemu_plugin_api.h
+	$(MAKE) --no-print-directory -C recorders/qemu OUTPUT=$(CURDIR)/$@

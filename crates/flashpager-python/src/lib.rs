@@ -1,0 +1,445 @@
+//! Python bindings of the flashpager engine, and nothing else: every function
+//! converts its arguments, calls the engine and converts the result.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use flashpager::cost::RawBandwidth;
+use flashpager::design::{Design, DesignSpec};
+use flashpager::media::bus::Bus;
+use flashpager::media::part;
+use flashpager::media::register::RegisterModel;
+use flashpager::placement::elf::ElfFile;
+use flashpager::placement::{Options, Placer};
+use flashpager::trace::blocks::BlockStatistics;
+use flashpager::trace::export::{TextFormat, export};
+use flashpager::trace::import::{Format, Import, Progress};
+use flashpager::trace::input::Input;
+use flashpager::trace::live::LiveStream;
+use flashpager::trace::{Ending, TraceFile, TraceInfo};
+use flashpager::{Error, Result, pager};
+use pyo3::create_exception;
+use pyo3::exceptions::{PyException, PyKeyboardInterrupt};
+use pyo3::prelude::*;
+use pythonize::{depythonize, pythonize};
+
+create_exception!(_engine, FlashpagerError, PyException, "What was wrong, where, and what to do.");
+create_exception!(_engine, DiskFullError, FlashpagerError, "No space is left for a file.");
+
+fn raise(error: Error) -> PyErr {
+    match error {
+        Error::Interrupted => PyKeyboardInterrupt::new_err(()),
+        full if full.is_disk_full() => DiskFullError::new_err(full.to_string()),
+        other => FlashpagerError::new_err(other.to_string()),
+    }
+}
+
+fn to_python<T: serde::Serialize>(py: Python<'_>, value: &T) -> PyResult<Py<PyAny>> {
+    Ok(pythonize(py, value)?.unbind())
+}
+
+/// Run `work` without the interpreter lock. Ten times a second signals are
+/// handled and `progress` is called with the last report of `work`; when either
+/// raises, `work` is told to stop and the exception is passed on.
+fn run<T: Send, P: Send + Copy>(
+    py: Python<'_>,
+    mut progress: impl FnMut(Python<'_>, P) -> PyResult<()>,
+    work: impl FnOnce(&(dyn Fn() -> bool + Sync), &(dyn Fn(P) + Sync)) -> Result<T> + Send,
+) -> PyResult<T> {
+    let stop = AtomicBool::new(false);
+    let latest = std::sync::Mutex::new(None::<P>);
+    let (finished, mut wait) = mpsc::channel();
+    let go_on = || !stop.load(Ordering::Relaxed);
+    let report = |p: P| {
+        if let Ok(mut latest) = latest.lock() {
+            *latest = Some(p);
+        }
+    };
+    let mut raised = None;
+    let result = std::thread::scope(|scope| {
+        let worker = scope.spawn(|| {
+            let result = work(&go_on, &report);
+            // The receiver outlives the worker.
+            let _ = finished.send(());
+            result
+        });
+        let mut is_running = || {
+            // Through a unique borrow, as a receiver can be sent but not shared.
+            let wait: &mut mpsc::Receiver<()> = &mut wait;
+            wait.recv_timeout(Duration::from_millis(100)) == Err(mpsc::RecvTimeoutError::Timeout)
+        };
+        while py.detach(&mut is_running) {
+            let report = latest.lock().ok().and_then(|mut latest| latest.take());
+            let outcome = py.check_signals().and_then(|()| report.map_or(Ok(()), |p| progress(py, p)));
+            if let (Err(error), true) = (outcome, raised.is_none()) {
+                raised = Some(error);
+                stop.store(true, Ordering::Relaxed);
+            }
+        }
+        py.detach(|| worker.join())
+    });
+    if let Some(error) = raised {
+        return Err(error);
+    }
+    match result {
+        Ok(result) => result.map_err(raise),
+        Err(_) => Err(FlashpagerError::new_err("internal error; please report it")),
+    }
+}
+
+/// The engine's version.
+#[pyfunction]
+fn version() -> &'static str {
+    flashpager::VERSION
+}
+
+/// The policies: (name, number of parameters).
+#[pyfunction]
+fn policies() -> Vec<(&'static str, usize)> {
+    pager::POLICIES.to_vec()
+}
+
+/// The register models' names.
+#[pyfunction]
+fn registers() -> Vec<&'static str> {
+    RegisterModel::ALL.iter().map(|(name, _)| *name).collect()
+}
+
+/// All parts of the catalog, as dictionaries.
+#[pyfunction]
+fn catalog(py: Python<'_>) -> PyResult<Py<PyAny>> {
+    to_python(py, &part::catalog().map_err(raise)?)
+}
+
+/// One part, by name or TOML file.
+#[pyfunction]
+fn find_part(py: Python<'_>, name: &str) -> PyResult<Py<PyAny>> {
+    to_python(py, &part::find(name).map_err(raise)?)
+}
+
+/// What a part gives on a bus without a cache.
+#[pyfunction]
+fn raw_bandwidth(py: Python<'_>, part: &str, bus: &str) -> PyResult<Py<PyAny>> {
+    let priced = part::find(part).and_then(|part| RawBandwidth::of(&part, bus.parse::<Bus>()?));
+    to_python(py, &priced.map_err(raise)?)
+}
+
+/// A trace file's description.
+#[pyfunction]
+fn trace_info(py: Python<'_>, trace: PathBuf) -> PyResult<Py<PyAny>> {
+    to_python(py, TraceFile::open(&trace).map_err(raise)?.info())
+}
+
+/// Executed basic blocks of a trace.
+#[pyfunction]
+fn block_statistics(py: Python<'_>, trace: PathBuf) -> PyResult<Py<PyAny>> {
+    let found = run(py, |_, ()| Ok(()), |_, _| BlockStatistics::of(&TraceFile::open(&trace)?))?;
+    to_python(py, &found)
+}
+
+/// Write a trace as text: `csv`, or `din` with an instruction every so many bytes.
+#[pyfunction]
+fn export_trace(
+    py: Python<'_>,
+    trace: PathBuf,
+    format: &str,
+    instruction_bytes: u32,
+    output: PathBuf,
+) -> PyResult<()> {
+    let format = match format {
+        "csv" => TextFormat::Csv,
+        "din" => TextFormat::Din { instruction_bytes },
+        other => {
+            return Err(FlashpagerError::new_err(format!(
+                "unknown format '{other}' (known: csv, din)"
+            )));
+        }
+    };
+    run(py, |_, ()| Ok(()), |_, _| {
+        let trace = TraceFile::open(&trace)?;
+        let file = std::fs::File::create(&output).map_err(|e| Error::file(&output, e))?;
+        let mut out = std::io::BufWriter::new(file);
+        export(&trace, format, &mut out, &output.display().to_string())
+    })
+}
+
+/// The instruction set and build id of an ELF file.
+#[pyfunction]
+fn elf_identity(path: PathBuf) -> PyResult<(String, String)> {
+    let elf = ElfFile::read(&path).map_err(raise)?;
+    Ok((elf.architecture().to_owned(), elf.build_id().to_owned()))
+}
+
+/// Why each design cannot be; `None` for those that can.
+#[pyfunction]
+fn check_designs(designs: &Bound<'_, PyAny>) -> PyResult<Vec<Option<String>>> {
+    let specs: Vec<DesignSpec> = depythonize(designs).map_err(bad_argument)?;
+    Ok(specs.into_iter().map(|spec| Design::new(spec).err().map(|e| e.to_string())).collect())
+}
+
+fn bad_argument(error: pythonize::PythonizeError) -> PyErr {
+    FlashpagerError::new_err(error.to_string())
+}
+
+#[derive(serde::Serialize)]
+struct Row {
+    design: DesignSpec,
+    frames: u64,
+    prices: flashpager::cost::Prices,
+    #[serde(flatten)]
+    evaluation: flashpager::design::Evaluation,
+}
+
+/// Replay a trace for all designs, in parallel, and price them.
+///
+/// `progress(finished, all)` is called with the number of replays.
+#[pyfunction]
+fn simulate(
+    py: Python<'_>,
+    trace: PathBuf,
+    designs: &Bound<'_, PyAny>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Py<PyAny>> {
+    let specs: Vec<DesignSpec> = depythonize(designs).map_err(bad_argument)?;
+    let rows = run(
+        py,
+        |py, (finished, all): (usize, usize)| match &progress {
+            Some(progress) => progress.call1(py, (finished, all)).map(drop),
+            None => Ok(()),
+        },
+        |go_on, report| {
+            let trace = TraceFile::open(&trace)?;
+            if trace.info().runs == 0 {
+                return Err(Error::data(
+                    trace.path().display().to_string(),
+                    "holds no runs: nothing placed was executed",
+                ));
+            }
+            let designs = specs.into_iter().map(Design::new).collect::<Result<Vec<_>>>()?;
+            let evaluations = flashpager::design::simulate(&trace, &designs, go_on, &|finished, all| {
+                report((finished, all));
+            })?;
+            Ok(designs
+                .iter()
+                .zip(evaluations)
+                .map(|(design, evaluation)| Row {
+                    design: design.spec(),
+                    frames: design.frames(),
+                    prices: design.prices(),
+                    evaluation,
+                })
+                .collect::<Vec<_>>())
+        },
+    )?;
+    to_python(py, &rows)
+}
+
+/// What to place: files with their sections, or a range of addresses.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Placement {
+    #[serde(default)]
+    files: Vec<PathBuf>,
+    #[serde(default)]
+    sections: Vec<String>,
+    #[serde(default)]
+    with_libraries: bool,
+    /// Load address of the first file above its linked one; `None` if the
+    /// recorder tells.
+    bias: Option<u64>,
+    range: Option<(u64, u64)>,
+}
+
+impl Placement {
+    fn placer(self) -> Result<Option<Placer>> {
+        if let Some((start, end)) = self.range {
+            return Placer::for_range(start, end).map(Some);
+        }
+        if self.files.is_empty() && !self.with_libraries {
+            return Ok(None);
+        }
+        let sections =
+            if self.sections.is_empty() { vec![".text".to_owned()] } else { self.sections };
+        let mut placer =
+            Placer::new(Options { sections, files: self.files, with_libraries: self.with_libraries })?;
+        if let Some(bias) = self.bias {
+            placer.load_program_at(bias);
+            placer.load_as_linked();
+        }
+        Ok(Some(placer))
+    }
+}
+
+/// An import or recording under way: `read_*` once, then `finish`.
+#[pyclass]
+struct Recording {
+    import: Option<Import>,
+}
+
+fn report_progress(
+    progress: &Option<Py<PyAny>>,
+) -> impl FnMut(Python<'_>, Progress) -> PyResult<()> + '_ {
+    move |py, now| match progress {
+        Some(progress) => progress.call1(py, (now.instructions, now.file_bytes)).map(drop),
+        None => Ok(()),
+    }
+}
+
+fn ending_name(ending: &Ending) -> String {
+    match ending {
+        Ending::Complete => "complete".into(),
+        Ending::Failed(how) => how.clone(),
+        Ending::Interrupted => "interrupted".into(),
+        Ending::DiskFull => "disk-full".into(),
+    }
+}
+
+impl Recording {
+    fn read(
+        &mut self,
+        py: Python<'_>,
+        progress: Option<Py<PyAny>>,
+        format: Option<Format>,
+        instruction_bytes: u32,
+        open: impl FnOnce() -> Result<Input> + Send,
+    ) -> PyResult<(String, String)> {
+        let import = self.import.as_mut().ok_or_else(finished)?;
+        let (ending, format) = run(py, report_progress(&progress), |go_on, report| {
+            let mut input = open()?;
+            let format = match format {
+                Some(format) => format,
+                None => Format::detect(&mut input)?,
+            };
+            let ending = import.read(input, format, instruction_bytes, &mut |now| {
+                report(now);
+                go_on()
+            })?;
+            Ok((ending, format))
+        })?;
+        Ok((ending_name(&ending), format.name().to_owned()))
+    }
+}
+
+fn finished() -> PyErr {
+    FlashpagerError::new_err("this recording is finished")
+}
+
+#[pymethods]
+impl Recording {
+    /// Begin the file `output`; `info` holds program, arguments, architecture,
+    /// build_id, recorder and recorder_version as far as known.
+    #[new]
+    fn new(
+        output: PathBuf,
+        placement: &Bound<'_, PyAny>,
+        info: &Bound<'_, PyAny>,
+        live: bool,
+    ) -> PyResult<Self> {
+        #[derive(serde::Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Known {
+            program: String,
+            #[serde(default)]
+            arguments: Vec<String>,
+            #[serde(default)]
+            architecture: String,
+            #[serde(default)]
+            build_id: String,
+            #[serde(default)]
+            recorder: String,
+            #[serde(default)]
+            recorder_version: String,
+        }
+        let placement: Placement = depythonize(placement).map_err(bad_argument)?;
+        let known: Known = depythonize(info).map_err(bad_argument)?;
+        let info = TraceInfo {
+            program: known.program,
+            arguments: known.arguments,
+            architecture: known.architecture,
+            build_id: known.build_id,
+            recorder: known.recorder,
+            recorder_version: known.recorder_version,
+            ..TraceInfo::default()
+        };
+        let import =
+            placement.placer().and_then(|placer| Import::new(placer, &output, info, live)).map_err(raise)?;
+        Ok(Self { import: Some(import) })
+    }
+
+    /// Read a file or, for `-`, standard input. Gives (ending, format).
+    fn read_file(
+        &mut self,
+        py: Python<'_>,
+        path: PathBuf,
+        format: Option<&str>,
+        instruction_bytes: u32,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<(String, String)> {
+        let format = format.map(str::parse).transpose().map_err(raise)?;
+        self.read(py, progress, format, instruction_bytes, || Input::open(&path))
+    }
+
+    /// Read a running QEMU recorder by the paths of its pipe and its tail.
+    fn read_stream(
+        &mut self,
+        py: Python<'_>,
+        pipe: PathBuf,
+        tail: PathBuf,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<String> {
+        let read = self.read(py, progress, Some(Format::Stream), 1, || {
+            Input::new("recorder stream", LiveStream::open(&pipe, &tail)?)
+        });
+        read.map(|(ending, _)| ending)
+    }
+
+    /// Read the lackey text that process `pid` writes into `pipe`.
+    fn read_lackey(
+        &mut self,
+        py: Python<'_>,
+        pipe: PathBuf,
+        pid: u32,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<String> {
+        self.import.as_mut().ok_or_else(finished)?.watch_process(pid);
+        let read = self.read(py, progress, Some(Format::Lackey), 1, || {
+            let file = std::fs::File::open(&pipe).map_err(|e| Error::file(&pipe, e))?;
+            Input::new("lackey text", file)
+        });
+        read.map(|(ending, _)| ending)
+    }
+
+    /// Whether the disk ran full.
+    fn disk_full(&self) -> bool {
+        self.import.as_ref().is_some_and(Import::disk_full)
+    }
+
+    /// Write the rest. `ending` is `complete`, `interrupted`, or how the
+    /// program failed. Gives the trace's description.
+    fn finish(&mut self, py: Python<'_>, ending: &str) -> PyResult<Py<PyAny>> {
+        let import = self.import.take().ok_or_else(finished)?;
+        let ending = match ending {
+            "complete" => Ending::Complete,
+            "interrupted" => Ending::Interrupted,
+            how => Ending::Failed(how.to_owned()),
+        };
+        to_python(py, &import.finish(ending).map_err(raise)?)
+    }
+
+    /// Leave no file behind.
+    fn abandon(&mut self) {
+        self.import = None;
+    }
+}
+
+#[pymodule]
+mod _engine {
+    #[pymodule_export]
+    use super::{
+        DiskFullError, FlashpagerError, Recording, block_statistics, catalog, check_designs,
+        elf_identity, export_trace, find_part, policies, raw_bandwidth, registers, simulate,
+        trace_info, version,
+    };
+}

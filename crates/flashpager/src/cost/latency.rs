@@ -1,0 +1,58 @@
+//! The latency of faults: bandwidth hides the worst case.
+
+use serde::Serialize;
+
+use super::Prices;
+use crate::replay::{Counts, FaultClass};
+
+/// Latency of true faults: load, column change, fetch, write and handler.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Latency {
+    /// Over all faults.
+    pub mean_fault_ns: f64,
+    /// 99 of 100 faults take no longer (nearest rank).
+    pub p99_fault_ns: f64,
+    /// The longest.
+    pub worst_fault_ns: f64,
+}
+
+impl Latency {
+    /// Price the fault classes of `counts`; all 0 without a fault.
+    pub fn of(counts: &Counts, prices: &Prices) -> Self {
+        let written = if counts.misses == 0 { 0 } else { counts.bytes_written / counts.misses };
+        let mut faults: Vec<(f64, u64)> = counts
+            .fault_classes
+            .iter()
+            .map(|(class, count)| (fault_ns(class, written, prices), *count))
+            .collect();
+        faults.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let total: u64 = faults.iter().map(|(_, count)| count).sum();
+        let sum: f64 = faults.iter().map(|(ns, count)| ns * *count as f64).sum();
+        // Nearest rank: the smallest latency with at least 99 % at or below it.
+        let rank = (u128::from(total) * 99).div_ceil(100) as u64;
+        let mut below = 0;
+        let p99 = faults.iter().find(|(_, count)| {
+            below += count;
+            below >= rank
+        });
+        Self {
+            mean_fault_ns: if total == 0 { 0.0 } else { sum / total as f64 },
+            p99_fault_ns: p99.map_or(0.0, |(ns, _)| *ns),
+            worst_fault_ns: faults.last().map_or(0.0, |(ns, _)| *ns),
+        }
+    }
+}
+
+fn fault_ns(class: &FaultClass, bytes_written: u64, prices: &Prices) -> f64 {
+    let mut ns = prices.handler.fault_ns
+        + f64::from(class.walk) * prices.handler.walk_step_ns
+        + f64::from(class.bytes_fetched) * prices.t_byte_ns
+        + bytes_written as f64 * prices.ram.t_write_ns;
+    if class.load {
+        ns += prices.t_load_ns;
+    }
+    if class.column_change {
+        ns += prices.t_ccs_ns;
+    }
+    ns
+}

@@ -1,0 +1,42 @@
+//! Read disturb: paging reads the same blocks over and over.
+
+use serde::Serialize;
+
+use super::Time;
+use crate::media::part::Part;
+use crate::replay::Counts;
+
+const NS_PER_HOUR: f64 = 3.6e12;
+
+/// How hard the most-read erase block is read.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct ReadDisturb {
+    /// Page loads from the most-read block during the replay.
+    pub hottest_block_loads: u64,
+    /// The same, per hour of execution.
+    pub hottest_block_loads_per_hour: f64,
+    /// Hours of execution until that block should be refreshed, where the part
+    /// gives a limit; absent if it is never reached.
+    pub hours_to_refresh: Option<f64>,
+}
+
+impl ReadDisturb {
+    /// From a replay with flash pages of `flash_page_bytes` that took `time`.
+    pub fn of(counts: &Counts, time: &Time, part: &Part, flash_page_bytes: u32) -> Self {
+        let pages_per_block = (part.block_bytes() / u64::from(flash_page_bytes.max(1))).max(1);
+        let hottest_block_loads = counts
+            .loads_by_flash_page
+            .chunks(pages_per_block as usize)
+            .map(|block| block.iter().sum())
+            .max()
+            .unwrap_or(0);
+        let hours = time.time_ns / NS_PER_HOUR;
+        let per_hour = if hours > 0.0 { hottest_block_loads as f64 / hours } else { 0.0 };
+        let limit = part.reads_before_refresh.as_ref().filter(|_| per_hour > 0.0);
+        Self {
+            hottest_block_loads,
+            hottest_block_loads_per_hour: per_hour,
+            hours_to_refresh: limit.map(|reads| reads.value / per_hour),
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! The flashpager engine: how a program runs from NAND flash through a RAM
+//! cache far too small for it.
+//!
+//! Data flows one way, and the modules stand in that order:
+//!
+//! ```text
+//! program ─▶ trace ─placement─▶ page references ─replay─▶ Counts ─cost─▶ time
+//! ```
+//!
+//! * [`trace`]: runs of fetched bytes, the trace file, one reader per foreign format
+//! * [`placement`]: which bytes of a program lie where in flash
+//! * [`pager`]: the cache of frames, one file per replacement policy
+//! * [`media`]: the data register, flash parts and buses
+//! * [`replay`]: a trace through a pager and a register gives [`replay::Counts`]
+//! * [`cost`]: counts × media × handler gives time, bandwidth, latency
+//! * [`design`]: all of it together, as a person asks for it
+//!
+//! A replay knows no nanosecond and a price knows no policy. The engine prints
+//! nothing, reads no clock and never panics on data.
+
+pub mod cost;
+pub mod design;
+pub mod error;
+pub mod media;
+pub mod pager;
+pub mod placement;
+pub mod replay;
+pub mod trace;
+
+pub use error::{Error, Result};
+
+/// The engine's version, as written into every file it makes.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -1,0 +1,218 @@
+//! The data register of a NAND chip, which holds one flash page and is read
+//! from some column on.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result, did_you_mean};
+
+/// How the register can be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RegisterModel {
+    /// From column 0 on, byte after byte (CARDIS 2010, section 4.3).
+    Sequential,
+    /// The read command carries the column to begin at, as on real chips.
+    StartColumn,
+    /// The column can be changed without a new load (05h–E0h).
+    RandomColumn,
+}
+
+impl RegisterModel {
+    /// All models by name.
+    pub const ALL: &[(&str, Self)] = &[
+        ("sequential", Self::Sequential),
+        ("start-column", Self::StartColumn),
+        ("random-column", Self::RandomColumn),
+    ];
+
+    /// The model's name.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(_, model)| *model == self).map_or("", |(name, _)| name)
+    }
+}
+
+impl std::str::FromStr for RegisterModel {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let names = || Self::ALL.iter().map(|(name, _)| *name);
+        Self::ALL.iter().find(|(name, _)| *name == text).map(|(_, model)| *model).ok_or_else(|| {
+            Error::design(format!(
+                "unknown register model '{text}'{} (known: {})",
+                did_you_mean(text, names()),
+                names().collect::<Vec<_>>().join(", ")
+            ))
+        })
+    }
+}
+
+/// Largest flash page, in bytes. Real pages end at 16 KiB.
+pub const MAX_FLASH_PAGE_BYTES: u32 = 1 << 20;
+
+/// Pages up to this size belong to small-page chips, which cannot change the column.
+pub const SMALL_PAGE_BYTES: u32 = 512;
+
+/// A register as designed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RegisterDesign {
+    /// How it is read.
+    pub model: RegisterModel,
+    /// Bytes of a flash page, a power of two.
+    pub flash_page_bytes: u32,
+    /// With host ECC, the codeword that is fetched and checked whole.
+    pub codeword_bytes: Option<u32>,
+}
+
+impl RegisterDesign {
+    /// Check it, alone and against the cache page that is to be fetched.
+    pub fn check(&self, cache_page_bytes: u32) -> Result<()> {
+        power_of_two("flash page", self.flash_page_bytes)?;
+        if self.flash_page_bytes > MAX_FLASH_PAGE_BYTES {
+            return Err(Error::design(format!(
+                "a flash page of {} bytes is larger than {MAX_FLASH_PAGE_BYTES}",
+                self.flash_page_bytes
+            )));
+        }
+        if cache_page_bytes > self.flash_page_bytes {
+            return Err(Error::design(format!(
+                "a cache page of {cache_page_bytes} bytes is larger than the flash page of {}",
+                self.flash_page_bytes
+            )));
+        }
+        if let Some(codeword) = self.codeword_bytes {
+            power_of_two("codeword", codeword)?;
+            if codeword > self.flash_page_bytes {
+                return Err(Error::design(format!(
+                    "a codeword of {codeword} bytes is larger than the flash page of {}",
+                    self.flash_page_bytes
+                )));
+            }
+        }
+        if self.model == RegisterModel::RandomColumn && self.flash_page_bytes <= SMALL_PAGE_BYTES {
+            return Err(Error::design(format!(
+                "random-column: small-page chips ({} bytes) have no column change; choose \
+                 sequential or start-column",
+                self.flash_page_bytes
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// Check that a size is a power of two.
+pub fn power_of_two(what: &str, bytes: u32) -> Result<()> {
+    if bytes.is_power_of_two() {
+        Ok(())
+    } else {
+        Err(Error::design(format!("a {what} of {bytes} bytes is no power of two")))
+    }
+}
+
+/// Where the wanted bytes stand relative to the register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RegisterCase {
+    /// In another flash page than the register's.
+    OtherPage,
+    /// In the register's page, at its next column or behind.
+    Forward,
+    /// In the register's page, before its next column.
+    Backward,
+}
+
+/// What one block request made the register do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// Where the block stood.
+    pub case: RegisterCase,
+    /// Whether the page was loaded from the array (t_R).
+    pub load: bool,
+    /// Whether the column was changed (t_CCS).
+    pub column_change: bool,
+    /// Bytes clocked out and thrown away.
+    pub bytes_skipped: u32,
+    /// Bytes over the bus, skipped ones included.
+    pub bytes_fetched: u32,
+    /// Distance from the last requested block, in blocks, when both lie in one
+    /// flash page.
+    pub distance: Option<i32>,
+}
+
+/// The register at work.
+#[derive(Clone, Debug)]
+pub struct Register {
+    model: RegisterModel,
+    flash_page_shift: u32,
+    flash_page_mask: u32,
+    block_bytes: u32,
+    codeword_mask: u32,
+    /// The flash page held, and its next column; no page at first.
+    page: u32,
+    next_column: u32,
+    /// Column of the last requested block, before widening to codewords.
+    last_column: u32,
+}
+
+impl Register {
+    /// An empty register that serves blocks of `block_bytes`.
+    pub fn new(design: RegisterDesign, block_bytes: u32) -> Self {
+        Self {
+            model: design.model,
+            flash_page_shift: design.flash_page_bytes.trailing_zeros(),
+            flash_page_mask: design.flash_page_bytes - 1,
+            block_bytes,
+            codeword_mask: design.codeword_bytes.unwrap_or(1).max(1) - 1,
+            page: u32::MAX,
+            next_column: 0,
+            last_column: 0,
+        }
+    }
+
+    /// The flash page of a byte offset.
+    #[inline]
+    pub fn flash_page(&self, offset: u32) -> u32 {
+        offset >> self.flash_page_shift
+    }
+
+    /// Fetch the block at the flash offset `offset`, a multiple of the block size.
+    #[inline]
+    pub fn request(&mut self, offset: u32) -> Access {
+        let wanted = self.flash_page(offset);
+        let column = offset & self.flash_page_mask;
+        let start = column & !self.codeword_mask;
+        let end = (column + self.block_bytes + self.codeword_mask) & !self.codeword_mask;
+        let (case, distance) = if wanted != self.page {
+            (RegisterCase::OtherPage, None)
+        } else {
+            let blocks = (column as i32 - self.last_column as i32) / self.block_bytes as i32;
+            let case = if start >= self.next_column {
+                RegisterCase::Forward
+            } else {
+                RegisterCase::Backward
+            };
+            (case, Some(blocks))
+        };
+        let random = self.model == RegisterModel::RandomColumn;
+        let load = match case {
+            RegisterCase::OtherPage => true,
+            RegisterCase::Forward => false,
+            RegisterCase::Backward => !random,
+        };
+        let column_change = random && !load && start != self.next_column;
+        let bytes_skipped = match (self.model, load) {
+            (RegisterModel::Sequential, true) => start,
+            (RegisterModel::Sequential | RegisterModel::StartColumn, false) => start - self.next_column,
+            (RegisterModel::StartColumn, true) | (RegisterModel::RandomColumn, _) => 0,
+        };
+        self.page = wanted;
+        self.next_column = end;
+        self.last_column = column;
+        Access {
+            case,
+            load,
+            column_change,
+            bytes_skipped,
+            bytes_fetched: bytes_skipped + (end - start),
+            distance,
+        }
+    }
+}

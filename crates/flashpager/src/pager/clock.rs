@@ -1,0 +1,63 @@
+//! Clock: FIFO with a second chance for pages referenced since the hand came by.
+
+use super::table::PageTable;
+use super::{Outcome, Page, Policy, Shape, Time};
+
+/// Frames in a ring with one hand. A page comes in with its reference bit set,
+/// free frames are taken in index order and do not move the hand.
+pub struct Clock {
+    table: PageTable,
+    frames: Vec<ClockFrame>,
+    capacity: usize,
+    hand: usize,
+}
+
+#[derive(Clone, Copy)]
+struct ClockFrame {
+    page: Page,
+    referenced: bool,
+}
+
+impl Clock {
+    /// An empty cache.
+    pub fn new(shape: Shape) -> Self {
+        let capacity = shape.usable_frames() as usize;
+        Self {
+            table: PageTable::new(shape),
+            frames: Vec::with_capacity(capacity),
+            capacity,
+            hand: 0,
+        }
+    }
+}
+
+impl Policy for Clock {
+    #[inline]
+    fn reference(&mut self, page: Page, _: Time) -> Outcome {
+        if let Some(frame) = self.table.frame_of(page) {
+            self.frames[frame as usize].referenced = true;
+            return Outcome::Hit;
+        }
+        let newcomer = ClockFrame { page, referenced: true };
+        if self.frames.len() < self.capacity {
+            self.table.insert(page, self.frames.len() as u32);
+            self.frames.push(newcomer);
+            return Outcome::Miss { walk: 0 };
+        }
+        let mut walk = 0;
+        loop {
+            let at = self.hand;
+            let frame = &mut self.frames[at];
+            self.hand = if at + 1 == self.capacity { 0 } else { at + 1 };
+            walk += 1;
+            if frame.referenced {
+                frame.referenced = false;
+                continue;
+            }
+            let victim = std::mem::replace(frame, newcomer).page;
+            self.table.remove(victim);
+            self.table.insert(page, at as u32);
+            return Outcome::Miss { walk };
+        }
+    }
+}

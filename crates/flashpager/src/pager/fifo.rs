@@ -1,0 +1,44 @@
+//! First in, first out: the page that came first goes first.
+
+use super::table::PageTable;
+use super::{Outcome, Page, Policy, Shape, Time};
+
+/// FIFO over a ring of frames: the oldest is always the next to be filled.
+pub struct Fifo {
+    table: PageTable,
+    frames: Vec<Page>,
+    capacity: usize,
+    oldest: usize,
+}
+
+impl Fifo {
+    /// An empty cache.
+    pub fn new(shape: Shape) -> Self {
+        let capacity = shape.usable_frames() as usize;
+        Self {
+            table: PageTable::new(shape),
+            frames: Vec::with_capacity(capacity),
+            capacity,
+            oldest: 0,
+        }
+    }
+}
+
+impl Policy for Fifo {
+    #[inline]
+    fn reference(&mut self, page: Page, _: Time) -> Outcome {
+        if self.table.frame_of(page).is_some() {
+            return Outcome::Hit;
+        }
+        if self.frames.len() < self.capacity {
+            self.table.insert(page, self.frames.len() as u32);
+            self.frames.push(page);
+        } else {
+            let victim = std::mem::replace(&mut self.frames[self.oldest], page);
+            self.table.remove(victim);
+            self.table.insert(page, self.oldest as u32);
+            self.oldest = if self.oldest + 1 == self.capacity { 0 } else { self.oldest + 1 };
+        }
+        Outcome::Miss { walk: 0 }
+    }
+}

@@ -1,0 +1,83 @@
+//! Least recently used.
+
+use super::table::{Frame, PageTable};
+use super::{Outcome, Page, Policy, Shape, Time};
+
+/// LRU as a ring of frames in order of use, linked both ways.
+pub struct Lru {
+    table: PageTable,
+    frames: Vec<Node>,
+    capacity: usize,
+    /// The most recently used frame; the one before it is the least recent.
+    newest: Frame,
+}
+
+#[derive(Clone, Copy)]
+struct Node {
+    page: Page,
+    /// The next older frame; the newest one follows the oldest.
+    older: Frame,
+    newer: Frame,
+}
+
+impl Lru {
+    /// An empty cache.
+    pub fn new(shape: Shape) -> Self {
+        let capacity = shape.usable_frames() as usize;
+        Self {
+            table: PageTable::new(shape),
+            frames: Vec::with_capacity(capacity),
+            capacity,
+            newest: 0,
+        }
+    }
+
+    /// Put the unlinked `frame` in front of all others.
+    #[inline]
+    fn link_newest(&mut self, frame: Frame) {
+        let head = self.newest;
+        let oldest = self.frames[head as usize].newer;
+        self.frames[frame as usize].older = head;
+        self.frames[frame as usize].newer = oldest;
+        self.frames[head as usize].newer = frame;
+        self.frames[oldest as usize].older = frame;
+        self.newest = frame;
+    }
+
+    #[inline]
+    fn unlink(&mut self, frame: Frame) {
+        let Node { older, newer, .. } = self.frames[frame as usize];
+        self.frames[newer as usize].older = older;
+        self.frames[older as usize].newer = newer;
+    }
+}
+
+impl Policy for Lru {
+    #[inline]
+    fn reference(&mut self, page: Page, _: Time) -> Outcome {
+        if let Some(frame) = self.table.frame_of(page) {
+            if frame != self.newest {
+                self.unlink(frame);
+                self.link_newest(frame);
+            }
+            return Outcome::Hit;
+        }
+        let count = self.frames.len() as Frame;
+        if self.frames.len() < self.capacity {
+            self.frames.push(Node { page, older: count, newer: count });
+            self.table.insert(page, count);
+            if count > 0 {
+                self.link_newest(count);
+            }
+        } else {
+            // In a ring the oldest stands just before the newest: turning the
+            // ring by one makes it the newest.
+            let oldest = self.frames[self.newest as usize].newer;
+            let victim = std::mem::replace(&mut self.frames[oldest as usize].page, page);
+            self.table.remove(victim);
+            self.table.insert(page, oldest);
+            self.newest = oldest;
+        }
+        Outcome::Miss { walk: 0 }
+    }
+}

@@ -1,0 +1,159 @@
+//! The cache of frames and its replacement policies.
+//!
+//! A policy sees one collapsed page reference at a time (consecutive
+//! references to one page are one reference) and says what became of it. It
+//! knows nothing of flash, of registers or of time.
+//!
+//! To add a policy: one file here that implements [`Policy`], one line in the
+//! [`policies!`] list below, one line in `tests/reference/mod.rs`.
+
+mod clock;
+mod fifo;
+mod lru;
+mod min;
+mod table;
+
+use crate::error::{Error, Result, did_you_mean};
+
+/// A cache page's number: flash offset divided by the cache page size.
+pub type Page = u32;
+
+/// The place of a reference in the sequence of all references;
+/// [`NEVER`] as a next use.
+pub type Time = u32;
+
+/// The next use of a page that is not referenced again.
+pub const NEVER: Time = Time::MAX;
+
+/// What became of one reference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The page was in a frame and usable at once.
+    Hit,
+    /// The page was not in a frame: it has been given one.
+    Miss {
+        /// Frames looked at to find the victim, itself included; 0 where a
+        /// policy does not search or a frame was free.
+        walk: u32,
+    },
+}
+
+/// A replacement policy over a fully associative cache that is empty at first.
+pub trait Policy {
+    /// Whether [`Policy::reference`] needs to know the next use (only MIN,
+    /// which no device can have).
+    const NEEDS_NEXT_USE: bool = false;
+
+    /// Take one collapsed reference. `next_use` is the time of the page's
+    /// next reference, [`NEVER`] if there is none or if the policy does not
+    /// ask for it.
+    fn reference(&mut self, page: Page, next_use: Time) -> Outcome;
+}
+
+/// What a policy is built for.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    /// Frames in the cache, at least 1.
+    pub frames: u32,
+    /// Pages in the image: every referenced page is below it.
+    pub pages: u32,
+}
+
+impl Shape {
+    /// Frames that can ever be in use: no more than there are pages.
+    fn usable_frames(self) -> u32 {
+        self.frames.min(self.pages).max(1)
+    }
+}
+
+/// A policy by name, with its parameters: `lru`, `pa-clock(13)`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PolicySpec {
+    name: &'static str,
+    parameters: Vec<u64>,
+}
+
+/// What to do with a policy whose type is only known once its name is read.
+pub trait Visitor {
+    /// What the visit gives.
+    type Output;
+    /// Called with the policy, empty and ready.
+    fn visit<P: Policy>(self, policy: P) -> Self::Output;
+}
+
+macro_rules! policies {
+    ($($name:literal => $type:ty, parameters $parameters:literal;)*) => {
+        /// The policies by name, with the number of parameters each takes.
+        pub const POLICIES: &[(&str, usize)] = &[$(($name, $parameters)),*];
+
+        impl PolicySpec {
+            /// Build the policy for a cache and hand it to `visitor`.
+            pub fn visit<V: Visitor>(&self, shape: Shape, visitor: V) -> Result<V::Output> {
+                match self.name {
+                    $($name => Ok(visitor.visit(<$type>::new(shape))),)*
+                    other => Err(unknown(other)),
+                }
+            }
+        }
+    };
+}
+
+policies! {
+    "lru" => lru::Lru, parameters 0;
+    "fifo" => fifo::Fifo, parameters 0;
+    "min" => min::Min, parameters 0;
+    "clock" => clock::Clock, parameters 0;
+}
+
+fn unknown(name: &str) -> Error {
+    let names: Vec<&str> = POLICIES.iter().map(|(name, _)| *name).collect();
+    let near = did_you_mean(name, names.iter().copied());
+    Error::design(format!("unknown policy '{name}'{near} (known: {})", names.join(", ")))
+}
+
+impl std::str::FromStr for PolicySpec {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let text = text.trim();
+        let (name, arguments) = match text.split_once('(') {
+            None => (text, Vec::new()),
+            Some((name, rest)) => {
+                let inner = rest.strip_suffix(')').ok_or_else(|| {
+                    Error::design(format!("policy '{text}': the parenthesis is not closed"))
+                })?;
+                let numbers = inner
+                    .split(',')
+                    .map(|number| {
+                        number.trim().parse().map_err(|_| {
+                            Error::design(format!(
+                                "policy '{text}': '{number}' is not a whole number"
+                            ))
+                        })
+                    })
+                    .collect::<Result<Vec<u64>>>()?;
+                (name.trim_end(), numbers)
+            }
+        };
+        let (name, wanted) =
+            POLICIES.iter().copied().find(|(known, _)| *known == name).ok_or_else(|| unknown(name))?;
+        if arguments.len() != wanted {
+            return Err(Error::design(format!(
+                "policy '{text}': {name} takes {wanted} parameters, not {}",
+                arguments.len()
+            )));
+        }
+        Ok(Self { name, parameters: arguments })
+    }
+}
+
+impl std::fmt::Display for PolicySpec {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)?;
+        if !self.parameters.is_empty() {
+            let numbers: Vec<String> = self.parameters.iter().map(u64::to_string).collect();
+            write!(f, "({})", numbers.join(","))?;
+        }
+        Ok(())
+    }
+}

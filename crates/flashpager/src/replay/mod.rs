@@ -1,0 +1,198 @@
+//! Replay: a trace through a pager and data registers gives [`Counts`].
+//!
+//! Nothing here knows a nanosecond. The pager's decisions do not depend on the
+//! register, so one replay serves any number of register designs at once.
+
+mod many;
+mod single;
+
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+
+pub use many::{Cell, replay_cells};
+pub use single::replay;
+
+use crate::error::{Error, Result};
+use crate::media::register::{Access, RegisterCase, RegisterDesign, power_of_two};
+use crate::pager::{Page, PolicySpec};
+
+/// Most pages an image may have: bounds the memory of page tables.
+pub const MAX_PAGES: u64 = 1 << 28;
+
+/// The cache as designed.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CacheDesign {
+    /// Bytes of RAM for frames.
+    pub cache_bytes: u64,
+    /// Bytes of a cache page, a power of two.
+    pub cache_page_bytes: u32,
+    /// Who is evicted.
+    pub policy: PolicySpec,
+}
+
+impl CacheDesign {
+    /// Frames in the cache: `cache_bytes / cache_page_bytes`.
+    pub fn frames(&self) -> u64 {
+        self.cache_bytes / u64::from(self.cache_page_bytes.max(1))
+    }
+
+    /// Check it.
+    pub fn check(&self) -> Result<()> {
+        power_of_two("cache page", self.cache_page_bytes)?;
+        if self.frames() == 0 {
+            return Err(Error::design(format!(
+                "a cache of {} bytes is smaller than its page of {} bytes",
+                self.cache_bytes, self.cache_page_bytes
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// A true fault, as a replay hands it out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// The cache page that was missing.
+    pub page: Page,
+    /// What the register did.
+    pub access: Access,
+    /// Frames looked at for the victim.
+    pub walk: u32,
+    /// Bytes executed since the fault before, or since the start.
+    pub bytes_executed: u64,
+}
+
+/// Faults that cost the same, whatever the prices are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+pub struct FaultClass {
+    /// Whether the page was loaded from the array.
+    pub load: bool,
+    /// Whether the column was changed.
+    pub column_change: bool,
+    /// Bytes over the bus.
+    pub bytes_fetched: u32,
+    /// Frames looked at.
+    pub walk: u32,
+}
+
+/// What a replay counts, for one cache and one register.
+///
+/// `references = hits + misses + false_faults`, `misses = other_page + forward
+/// + backward`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// Collapsed page references.
+    pub references: u64,
+    /// References that found their page usable.
+    pub hits: u64,
+    /// References whose page had to be fetched: true faults.
+    pub misses: u64,
+    /// References to a page that was cached but marked invalid.
+    pub false_faults: u64,
+    /// Flash pages loaded into the register.
+    pub loads: u64,
+    /// Misses in another flash page than the register's.
+    pub other_page: u64,
+    /// Misses in the register's page, at its next column or behind.
+    pub forward: u64,
+    /// Misses in the register's page, before its next column.
+    pub backward: u64,
+    /// Column changes without a load.
+    pub column_changes: u64,
+    /// Bytes delivered to the CPU.
+    pub bytes_read: u64,
+    /// Bytes over the bus, skipped ones included.
+    pub bytes_fetched: u64,
+    /// Bytes over the bus that were thrown away.
+    pub bytes_skipped: u64,
+    /// Bytes written into frames.
+    pub bytes_written: u64,
+    /// Frames looked at in search of victims.
+    pub walk: u64,
+    /// The longest of those searches.
+    pub max_walk: u32,
+    /// Pages moved from valid to invalid.
+    pub downgrades: u64,
+    /// (distance in blocks, how often), ascending, for consecutive requests in
+    /// one flash page.
+    pub distance_histogram: Vec<(i32, u64)>,
+    /// (class, how often), ascending: what a latency distribution is priced from.
+    #[serde(skip)]
+    pub fault_classes: Vec<(FaultClass, u64)>,
+    /// Loads of each flash page, by its number.
+    #[serde(skip)]
+    pub loads_by_flash_page: Vec<u64>,
+}
+
+/// Tallies one register's part of the counts.
+struct RegisterTally {
+    counts: Counts,
+    /// By distance, shifted so that the most negative is 0.
+    distances: Vec<u64>,
+    classes: FxHashMap<FaultClass, u64>,
+}
+
+impl RegisterTally {
+    fn new(design: RegisterDesign, cache_page_bytes: u32, image_bytes: u32) -> Self {
+        let blocks = (design.flash_page_bytes / cache_page_bytes) as usize;
+        let flash_pages = image_bytes.div_ceil(design.flash_page_bytes) as usize;
+        let counts = Counts { loads_by_flash_page: vec![0; flash_pages], ..Counts::default() };
+        Self { counts, distances: vec![0; 2 * blocks - 1], classes: FxHashMap::default() }
+    }
+
+    #[inline]
+    fn add(&mut self, flash_page: u32, access: &Access, walk: u32) {
+        let counts = &mut self.counts;
+        match access.case {
+            RegisterCase::OtherPage => counts.other_page += 1,
+            RegisterCase::Forward => counts.forward += 1,
+            RegisterCase::Backward => counts.backward += 1,
+        }
+        if access.load {
+            counts.loads += 1;
+            counts.loads_by_flash_page[flash_page as usize] += 1;
+        }
+        counts.column_changes += u64::from(access.column_change);
+        counts.bytes_fetched += u64::from(access.bytes_fetched);
+        counts.bytes_skipped += u64::from(access.bytes_skipped);
+        if let Some(distance) = access.distance {
+            let zero = self.distances.len() as i32 / 2;
+            self.distances[(zero + distance) as usize] += 1;
+        }
+        let class = FaultClass {
+            load: access.load,
+            column_change: access.column_change,
+            bytes_fetched: access.bytes_fetched,
+            walk,
+        };
+        *self.classes.entry(class).or_default() += 1;
+    }
+
+    /// The counts, with the pager's part taken from `pager`.
+    fn finish(self, pager: &Counts) -> Counts {
+        let zero = self.distances.len() as i32 / 2;
+        let distance_histogram = self
+            .distances
+            .iter()
+            .enumerate()
+            .filter(|(_, count)| **count > 0)
+            .map(|(index, count)| (index as i32 - zero, *count))
+            .collect();
+        let mut fault_classes: Vec<(FaultClass, u64)> = self.classes.into_iter().collect();
+        fault_classes.sort_unstable();
+        Counts {
+            references: pager.references,
+            hits: pager.hits,
+            misses: pager.misses,
+            false_faults: pager.false_faults,
+            bytes_read: pager.bytes_read,
+            bytes_written: pager.bytes_written,
+            walk: pager.walk,
+            max_walk: pager.max_walk,
+            downgrades: pager.downgrades,
+            distance_histogram,
+            fault_classes,
+            ..self.counts
+        }
+    }
+}

@@ -1,0 +1,433 @@
+//! The trace file: Parquet with the columns `offset` and `length`, one row a
+//! run, dictionary-encoded and Zstandard-compressed, and a JSON description
+//! ([`TraceInfo`]) under the key [`METADATA_KEY`].
+
+use std::fs::File;
+use std::io::{self, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::column::reader::get_typed_column_reader;
+use parquet::data_type::Int32Type;
+use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::WriterProperties;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
+
+use super::{CHUNK_RUNS, Run, RunSource, Trace, TraceInfo};
+use crate::error::{Error, Result};
+
+/// Version of the file's layout, in [`TraceInfo::schema_version`].
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// The Parquet metadata key of the JSON description.
+pub const METADATA_KEY: &str = "flashpager";
+
+const SCHEMA: &str = "message trace {
+    required int32 offset (INTEGER(32,false));
+    required int32 length (INTEGER(32,false));
+}";
+
+/// Runs in a row group: bounds the memory of writer and reader.
+const GROUP_RUNS: usize = 1 << 20;
+
+/// Held back on disk while recording, so that a full disk still leaves room
+/// for the row group at hand and the footer.
+const RESERVE_BYTES: u64 = 8 << 20;
+
+/// An output that appears under its name only when whole, and that survives a
+/// full disk once: the reserve is then given up for what is still to be written.
+struct Output {
+    file: File,
+    /// `None` when writing to a device, in place.
+    temporary: Option<PathBuf>,
+    target: PathBuf,
+    reserve: Option<PathBuf>,
+    disk_full: Arc<AtomicBool>,
+}
+
+impl Output {
+    fn create(target: &Path, with_reserve: bool) -> Result<Self> {
+        let disk_full = Arc::new(AtomicBool::new(false));
+        let special = std::fs::metadata(target).is_ok_and(|meta| !meta.is_file());
+        if special {
+            let file = File::options()
+                .write(true)
+                .open(target)
+                .map_err(|e| Error::file(target, e))?;
+            return Ok(Self { file, temporary: None, target: target.into(), reserve: None, disk_full });
+        }
+        let name = target
+            .file_name()
+            .ok_or_else(|| Error::data(target.display().to_string(), "is not a file name"))?
+            .to_string_lossy();
+        let sibling = |suffix: &str| {
+            target.with_file_name(format!(".{name}.{}.{suffix}", std::process::id()))
+        };
+        let temporary = sibling("partial");
+        let file = File::create(&temporary).map_err(|e| Error::file(target, e))?;
+        let mut output =
+            Self { file, temporary: Some(temporary), target: target.into(), reserve: None, disk_full };
+        if with_reserve {
+            let path = sibling("reserve");
+            output.reserve = Some(path.clone());
+            fill(&path).map_err(|e| Error::file(target, e))?;
+        }
+        Ok(output)
+    }
+
+    fn finish(mut self) -> Result<()> {
+        self.file.flush().map_err(|e| Error::file(&self.target, e))?;
+        if let Some(temporary) = self.temporary.take() {
+            std::fs::rename(&temporary, &self.target).map_err(|e| Error::file(&self.target, e))?;
+        }
+        Ok(())
+    }
+}
+
+/// Take [`RESERVE_BYTES`] of the disk by writing them: sparse files hold nothing.
+fn fill(path: &Path) -> io::Result<()> {
+    let mut file = File::create(path)?;
+    let block = vec![0x5a; 1 << 20];
+    for _ in 0..RESERVE_BYTES >> 20 {
+        file.write_all(&block)?;
+    }
+    file.sync_all()
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self.file.write(bytes) {
+            Err(error) if error.kind() == io::ErrorKind::StorageFull => {
+                self.disk_full.store(true, Ordering::Relaxed);
+                let Some(reserve) = self.reserve.take() else { return Err(error) };
+                std::fs::remove_file(reserve)?;
+                self.file.write(bytes)
+            }
+            other => other,
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        // Best effort: there is nobody left to tell.
+        for path in [self.reserve.take(), self.temporary.take()].into_iter().flatten() {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// Writes a trace file, one row group in memory at a time.
+pub struct TraceWriter {
+    writer: SerializedFileWriter<Output>,
+    place: String,
+    offsets: Vec<i32>,
+    lengths: Vec<i32>,
+    runs: u64,
+    bytes: u64,
+    end: u32,
+    disk_full: Arc<AtomicBool>,
+}
+
+impl TraceWriter {
+    /// Start the file `path`. With `live`, space for an orderly end is held
+    /// back so that a full disk does not cost what was recorded.
+    ///
+    /// # Errors
+    /// When the file, or the reserve beside it, cannot be written.
+    pub fn create(path: &Path, live: bool) -> Result<Self> {
+        let output = Output::create(path, live)?;
+        let disk_full = Arc::clone(&output.disk_full);
+        let place = path.display().to_string();
+        let level = ZstdLevel::try_new(6).map_err(|e| parquet_error(&place, e))?;
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::ZSTD(level))
+            .set_dictionary_enabled(true)
+            .set_dictionary_page_size_limit(16 << 20)
+            .set_data_page_size_limit(64 << 20)
+            .set_data_page_row_count_limit(GROUP_RUNS)
+            .set_write_batch_size(GROUP_RUNS)
+            .set_created_by(format!("flashpager {}", crate::VERSION))
+            .build();
+        let schema = parse_message_type(SCHEMA).map_err(|e| parquet_error(&place, e))?;
+        let writer = SerializedFileWriter::new(output, Arc::new(schema), Arc::new(properties))
+            .map_err(|e| parquet_error(&place, e))?;
+        Ok(Self {
+            writer,
+            place,
+            offsets: Vec::with_capacity(GROUP_RUNS),
+            lengths: Vec::with_capacity(GROUP_RUNS),
+            runs: 0,
+            bytes: 0,
+            end: 0,
+            disk_full,
+        })
+    }
+
+    /// Add a run.
+    #[inline]
+    pub fn push(&mut self, run: Run) -> Result<()> {
+        self.offsets.push(run.offset as i32);
+        self.lengths.push(run.length as i32);
+        self.bytes += u64::from(run.length);
+        self.end = self.end.max(run.end());
+        if self.offsets.len() == GROUP_RUNS { self.write_group() } else { Ok(()) }
+    }
+
+    /// Whether the disk ran full: what has been written is safe, more is not.
+    pub fn disk_full(&self) -> bool {
+        self.disk_full.load(Ordering::Relaxed)
+    }
+
+    /// Runs so far.
+    pub fn runs(&self) -> u64 {
+        self.runs + self.offsets.len() as u64
+    }
+
+    /// Bytes of the file so far.
+    pub fn file_bytes(&self) -> u64 {
+        self.writer.bytes_written() as u64
+    }
+
+    fn write_group(&mut self) -> Result<()> {
+        self.runs += self.offsets.len() as u64;
+        let place = self.place.clone();
+        let mut write = || -> std::result::Result<(), ParquetError> {
+            let mut group = self.writer.next_row_group()?;
+            for values in [&self.offsets, &self.lengths] {
+                if let Some(mut column) = group.next_column()? {
+                    column.typed::<Int32Type>().write_batch(values, None, None)?;
+                    column.close()?;
+                }
+            }
+            group.close()?;
+            Ok(())
+        };
+        write().map_err(|e| parquet_error(&place, e))?;
+        self.offsets.clear();
+        self.lengths.clear();
+        Ok(())
+    }
+
+    /// Write the rest and `info`, whose counts of runs and bytes are filled in
+    /// here, and give the file its name.
+    pub fn finish(mut self, mut info: TraceInfo) -> Result<TraceInfo> {
+        if !self.offsets.is_empty() {
+            self.write_group()?;
+        }
+        info.runs = self.runs;
+        info.bytes = self.bytes;
+        info.image_bytes = info.image_bytes.max(u64::from(self.end));
+        let json = serde_json::to_string(&info)
+            .map_err(|e| Error::data(self.place.clone(), e.to_string()))?;
+        self.writer.append_key_value_metadata(KeyValue::new(METADATA_KEY.to_owned(), json));
+        let output = self.writer.into_inner().map_err(|e| parquet_error(&self.place, e))?;
+        output.finish()?;
+        Ok(info)
+    }
+}
+
+/// A trace file, opened: its description is read and checked, its runs are not yet.
+pub struct TraceFile {
+    path: PathBuf,
+    info: TraceInfo,
+}
+
+impl TraceFile {
+    /// Open a trace and read its description.
+    ///
+    /// # Errors
+    /// When the file cannot be read, is truncated, or is no trace.
+    pub fn open(path: &Path) -> Result<Self> {
+        let place = path.display().to_string();
+        let reader = open_parquet(path)?;
+        let metadata = reader.metadata().file_metadata();
+        let json = metadata
+            .key_value_metadata()
+            .and_then(|pairs| pairs.iter().find(|pair| pair.key == METADATA_KEY))
+            .and_then(|pair| pair.value.as_deref())
+            .ok_or_else(|| {
+                Error::data(&place, "is a Parquet file but no flashpager trace (no description in it)")
+            })?;
+        #[derive(serde::Deserialize)]
+        struct Version {
+            schema_version: u32,
+        }
+        let damaged =
+            |e: serde_json::Error| Error::data(&place, format!("its description is damaged: {e}"));
+        let version: Version = serde_json::from_str(json).map_err(damaged)?;
+        if version.schema_version != SCHEMA_VERSION {
+            return Err(Error::data(
+                &place,
+                format!(
+                    "has trace schema version {}, this flashpager reads version {SCHEMA_VERSION}",
+                    version.schema_version
+                ),
+            ));
+        }
+        let info: TraceInfo = serde_json::from_str(json).map_err(damaged)?;
+        let columns: Vec<&str> =
+            metadata.schema_descr().columns().iter().map(|column| column.name()).collect();
+        let types_fit = metadata.schema_descr().columns().iter().all(|column| {
+            column.physical_type() == parquet::basic::Type::INT32 && column.max_def_level() == 0
+        });
+        if columns != ["offset", "length"] || !types_fit {
+            return Err(Error::data(&place, "does not have the two columns offset and length"));
+        }
+        let rows = metadata.num_rows();
+        if u64::try_from(rows) != Ok(info.runs) || info.image_bytes > u64::from(u32::MAX) {
+            return Err(Error::data(&place, "its description does not fit its contents"));
+        }
+        Ok(Self { path: path.to_owned(), info })
+    }
+
+    /// The description.
+    pub fn info(&self) -> &TraceInfo {
+        &self.info
+    }
+
+    /// The file's path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Trace for TraceFile {
+    fn image_bytes(&self) -> u32 {
+        self.info.image_bytes as u32
+    }
+
+    fn runs(&self) -> Result<Box<dyn RunSource + '_>> {
+        Ok(Box::new(FileSource {
+            place: self.path.display().to_string(),
+            reader: open_parquet(&self.path)?,
+            image_bytes: self.image_bytes(),
+            group: 0,
+            columns: None,
+            left: 0,
+            offsets: Vec::with_capacity(CHUNK_RUNS),
+            lengths: Vec::with_capacity(CHUNK_RUNS),
+        }))
+    }
+}
+
+type Column = parquet::column::reader::ColumnReaderImpl<Int32Type>;
+
+struct FileSource {
+    place: String,
+    reader: SerializedFileReader<File>,
+    image_bytes: u32,
+    group: usize,
+    columns: Option<(Column, Column)>,
+    left: usize,
+    offsets: Vec<i32>,
+    lengths: Vec<i32>,
+}
+
+impl FileSource {
+    fn open_group(&mut self) -> std::result::Result<bool, ParquetError> {
+        if self.group == self.reader.num_row_groups() {
+            return Ok(false);
+        }
+        let group = self.reader.get_row_group(self.group)?;
+        self.left = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
+        self.columns = Some((
+            get_typed_column_reader(group.get_column_reader(0)?),
+            get_typed_column_reader(group.get_column_reader(1)?),
+        ));
+        self.group += 1;
+        Ok(true)
+    }
+
+    fn read_columns(&mut self) -> std::result::Result<(), ParquetError> {
+        self.offsets.clear();
+        self.lengths.clear();
+        while self.left == 0 {
+            if !self.open_group()? {
+                return Ok(());
+            }
+        }
+        if let Some((offsets, lengths)) = &mut self.columns {
+            let wanted = self.left.min(CHUNK_RUNS);
+            offsets.read_records(wanted, None, None, &mut self.offsets)?;
+            lengths.read_records(wanted, None, None, &mut self.lengths)?;
+            if self.offsets.len() != wanted || self.lengths.len() != wanted {
+                return Err(ParquetError::General("a column ends too early".into()));
+            }
+            self.left -= wanted;
+        }
+        Ok(())
+    }
+}
+
+impl RunSource for FileSource {
+    fn read(&mut self, runs: &mut Vec<Run>) -> Result<()> {
+        runs.clear();
+        self.read_columns().map_err(|e| parquet_error(&self.place, e))?;
+        let limit = u64::from(self.image_bytes);
+        let mut sane = true;
+        runs.extend(self.offsets.iter().zip(&self.lengths).map(|(&offset, &length)| {
+            let run = Run { offset: offset as u32, length: length as u32 };
+            sane &= run.length.wrapping_sub(1) < super::MAX_RUN_BYTES
+                && u64::from(run.offset) + u64::from(run.length) <= limit;
+            run
+        }));
+        if sane {
+            return Ok(());
+        }
+        let wrong = runs.iter().find_map(|run| {
+            match Run::checked(run.offset.into(), run.length.into()) {
+                Err(what) => Some(what),
+                Ok(run) if run.end() > self.image_bytes => {
+                    Some(format!("a run at offset {:#x} reaches beyond the image", run.offset))
+                }
+                Ok(_) => None,
+            }
+        });
+        runs.clear();
+        Err(Error::data(&self.place, format!("is damaged: {}", wrong.unwrap_or_default())))
+    }
+}
+
+fn open_parquet(path: &Path) -> Result<SerializedFileReader<File>> {
+    let place = path.display().to_string();
+    let mut file = File::open(path).map_err(|e| Error::file(path, e))?;
+    if file.metadata().is_ok_and(|meta| meta.is_dir()) {
+        return Err(Error::data(place, "is a folder, not a trace"));
+    }
+    let mut magic = [0; 4];
+    let start = io::Read::read(&mut file, &mut magic).map_err(|e| Error::file(path, e))?;
+    if &magic[..start] != b"PAR1" {
+        return Err(Error::data(
+            place,
+            "is no flashpager trace; 'flashpager trace import' reads foreign formats",
+        ));
+    }
+    file.seek(SeekFrom::Start(0)).map_err(|e| Error::file(path, e))?;
+    SerializedFileReader::new(file).map_err(|e| {
+        Error::data(place, format!("is truncated or damaged ({})", one_line(&e.to_string())))
+    })
+}
+
+fn parquet_error(place: &str, error: ParquetError) -> Error {
+    match error {
+        ParquetError::External(source) => match source.downcast::<io::Error>() {
+            Ok(source) => Error::io(place, *source),
+            Err(other) => Error::data(place, one_line(&other.to_string())),
+        },
+        other => Error::data(place, format!("is damaged ({})", one_line(&other.to_string()))),
+    }
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

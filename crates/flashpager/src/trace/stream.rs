@@ -1,0 +1,187 @@
+//! The recorders' binary stream (docs/formats.md, "Recorder stream").
+//!
+//! After the magic, 32-bit little-endian words. A word below 2³¹ is the number
+//! of an executed block. Any other word heads a record: bits 24–30 its kind,
+//! bits 0–23 its payload in bytes, padded with zeros to whole words.
+
+use std::path::Path;
+
+use super::import::{Fetch, Import, Progress, place};
+use super::input::{Input, parse_number, shown};
+use super::{Ending, MAX_RUN_BYTES, Run};
+use crate::error::{Error, Result};
+
+const MAGIC: &[u8; 8] = b"FPSTRM01";
+const RECORD_FLAG: u32 = 1 << 31;
+const MAX_PAYLOAD_BYTES: usize = 1 << 16;
+const BUFFER_BYTES: usize = 1 << 18;
+
+/// Most blocks described: bounds the memory, far above what any program has.
+const MAX_BLOCKS: usize = 1 << 24;
+
+const META: u32 = 1;
+const MAP: u32 = 2;
+const BLOCK: u32 = 3;
+const END: u32 = 4;
+
+/// Whether a file that starts with `start` is such a stream.
+pub fn recognises(start: &[u8]) -> bool {
+    start.starts_with(MAGIC)
+}
+
+struct Block {
+    /// Where it lies in flash; `None` outside.
+    run: Option<Run>,
+    bytes: u32,
+    instructions: u32,
+}
+
+pub(super) struct StreamReader {
+    input: Input,
+    blocks: Vec<Block>,
+    /// Bytes of the stream before the buffer.
+    position: u64,
+    ended: bool,
+}
+
+impl StreamReader {
+    pub(super) fn new(input: Input) -> Self {
+        Self { input, blocks: Vec::new(), position: 0, ended: false }
+    }
+
+    fn error(&self, at: usize, what: impl std::fmt::Display) -> Error {
+        Error::data(
+            format!("{}, byte {}", self.input.name, self.position + at as u64),
+            what.to_string(),
+        )
+    }
+
+    /// Read to the end. A stream cut off anywhere was interrupted there.
+    pub(super) fn read(
+        mut self,
+        import: &mut Import,
+        watch: &mut dyn FnMut(Progress) -> bool,
+    ) -> Result<Ending> {
+        let mut magic = [0; MAGIC.len()];
+        let got = self.input.read_full(&mut magic)?;
+        if !MAGIC.starts_with(&magic[..got]) {
+            return Err(self.error(0, "is not a flashpager recorder stream"));
+        }
+        if got < MAGIC.len() {
+            // The program was stopped before its first instruction.
+            return Ok(Ending::Interrupted);
+        }
+        self.position = MAGIC.len() as u64;
+        let mut buffer = vec![0; BUFFER_BYTES];
+        let mut kept = 0;
+        loop {
+            let got = self.input.read_full(&mut buffer[kept..])?;
+            let filled = kept + got;
+            let used = self.take(&buffer[..filled], import)?;
+            buffer.copy_within(used..filled, 0);
+            kept = filled - used;
+            self.position += used as u64;
+            if self.ended {
+                return Ok(Ending::Complete);
+            }
+            if got == 0 || !import.sink.look(watch) {
+                return Ok(Ending::Interrupted);
+            }
+        }
+    }
+
+    /// Take all whole words and records of `bytes`; gives how many bytes that were.
+    fn take(&mut self, bytes: &[u8], import: &mut Import) -> Result<usize> {
+        let mut at = 0;
+        while let Some(word) = bytes.get(at..at + 4) {
+            let word = u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
+            if word < RECORD_FLAG {
+                let Some(block) = self.blocks.get(word as usize) else {
+                    return Err(self.error(at, format!("block {word} was never described")));
+                };
+                match block.run {
+                    Some(run) => import.sink.placed(run, block.instructions)?,
+                    None => import.sink.outside(block.bytes, block.instructions)?,
+                }
+                at += 4;
+                continue;
+            }
+            let length = (word & 0x00ff_ffff) as usize;
+            if length > MAX_PAYLOAD_BYTES {
+                return Err(self.error(at, format!("a record of {length} bytes is too long")));
+            }
+            let end = at + 4 + length.next_multiple_of(4);
+            if end > bytes.len() {
+                break;
+            }
+            let payload = &bytes[at + 4..at + 4 + length];
+            self.record((word & !RECORD_FLAG) >> 24, payload, import)
+                .map_err(|what| self.error(at, what))?;
+            at = end;
+            if self.ended {
+                break;
+            }
+        }
+        Ok(at)
+    }
+
+    fn record(
+        &mut self,
+        kind: u32,
+        payload: &[u8],
+        import: &mut Import,
+    ) -> std::result::Result<(), String> {
+        let too_short = || "a record is too short".to_owned();
+        let number = |at: usize| {
+            payload
+                .get(at..at + 8)
+                .and_then(|bytes| bytes.try_into().ok())
+                .map(u64::from_le_bytes)
+                .ok_or_else(too_short)
+        };
+        match kind {
+            META => {
+                let text = String::from_utf8_lossy(payload);
+                let (key, value) = text.split_once('=').ok_or("a META record without '='")?;
+                match key {
+                    "recorder" => import.info.recorder = value.into(),
+                    "recorder_version" => import.info.recorder_version = value.into(),
+                    "target" => import.info.architecture = value.into(),
+                    "start_code" => {
+                        let start = parse_number(value.as_bytes())
+                            .ok_or_else(|| format!("start_code '{}' is no number", shown(value)))?;
+                        let program = import.info.program.clone();
+                        if let Some(placer) = &mut import.placer {
+                            placer.load_program_from(Path::new(&program), start);
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            MAP => {
+                let (start, end, offset) = (number(0)?, number(8)?, number(16)?);
+                let path = String::from_utf8_lossy(payload.get(24..).ok_or_else(too_short)?);
+                if let Some(placer) = &mut import.placer {
+                    placer
+                        .file_mapped(Path::new(path.as_ref()), offset, start, end)
+                        .map_err(shown)?;
+                }
+            }
+            BLOCK => {
+                let (address, sizes) = (number(0)?, number(8)?);
+                let (bytes, instructions) = (sizes as u32, (sizes >> 32) as u32);
+                if bytes == 0 || bytes > MAX_RUN_BYTES || instructions == 0 || instructions > bytes {
+                    return Err(format!("a block of {instructions} instructions in {bytes} bytes"));
+                }
+                if self.blocks.len() == MAX_BLOCKS {
+                    return Err(format!("more than {MAX_BLOCKS} blocks: record a shorter piece"));
+                }
+                let run = place(import.placer.as_ref(), Fetch { address, bytes, instructions })?;
+                self.blocks.push(Block { run, bytes, instructions });
+            }
+            END => self.ended = true,
+            _ => return Err(format!("a record of unknown kind {kind}: a newer recorder?")),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,351 @@
+//! The model of DESIGN.md, slow and obvious: every byte is executed one by one
+//! and every policy sees the whole history.
+//!
+//! To add a policy: one function here and one line in [`POLICIES`].
+
+use std::collections::BTreeMap;
+
+use flashpager::media::register::{Access, RegisterCase, RegisterDesign, RegisterModel};
+use flashpager::pager::Page;
+use flashpager::replay::{Counts, Fault, FaultClass};
+use flashpager::trace::Run;
+
+/// What became of one collapsed reference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(dead_code, reason = "the first policies have no false faults")]
+pub enum Outcome {
+    /// The page was there.
+    Hit,
+    /// The page was there but marked invalid.
+    FalseFault { downgrades: u64 },
+    /// The page was not there.
+    Miss { walk: u32, downgrades: u64 },
+}
+
+const MISS: Outcome = Outcome::Miss { walk: 0, downgrades: 0 };
+
+/// Collapsed references, frames and parameters to one outcome a reference.
+pub type Policy = fn(&[Page], usize, &[u64]) -> Vec<Outcome>;
+
+/// The parameter lists worth testing with that many frames; none where the
+/// policy cannot have so many.
+pub type Samples = fn(usize) -> Vec<Vec<u64>>;
+
+/// The policies by name.
+pub const POLICIES: &[(&str, Policy, Samples)] = &[
+    ("lru", lru, no_parameters),
+    ("fifo", fifo, no_parameters),
+    ("min", min, no_parameters),
+    ("clock", clock, no_parameters),
+];
+
+fn no_parameters(_frames: usize) -> Vec<Vec<u64>> {
+    vec![vec![]]
+}
+
+/// Every policy worth testing with that many frames, as the engine spells it.
+pub fn policies(frames: usize) -> Vec<String> {
+    let mut all = Vec::new();
+    for (name, _, samples) in POLICIES {
+        for parameters in samples(frames) {
+            let numbers: Vec<String> = parameters.iter().map(u64::to_string).collect();
+            all.push(match parameters.len() {
+                0 => name.to_string(),
+                _ => format!("{name}({})", numbers.join(",")),
+            });
+        }
+    }
+    all
+}
+
+/// A hit is a page among the last `frames` different ones.
+fn lru(references: &[Page], frames: usize, _: &[u64]) -> Vec<Outcome> {
+    let mut outcomes = Vec::new();
+    for (now, page) in references.iter().enumerate() {
+        let mut latest = Vec::new();
+        for earlier in references[..now].iter().rev() {
+            if latest.len() == frames {
+                break;
+            }
+            if !latest.contains(earlier) {
+                latest.push(*earlier);
+            }
+        }
+        outcomes.push(if latest.contains(page) { Outcome::Hit } else { MISS });
+    }
+    outcomes
+}
+
+/// A hit is a page among the last `frames` that missed.
+fn fifo(references: &[Page], frames: usize, _: &[u64]) -> Vec<Outcome> {
+    let mut outcomes = Vec::new();
+    let mut missed: Vec<Page> = Vec::new();
+    for page in references {
+        if missed.iter().rev().take(frames).any(|cached| cached == page) {
+            outcomes.push(Outcome::Hit);
+        } else {
+            missed.push(*page);
+            outcomes.push(MISS);
+        }
+    }
+    outcomes
+}
+
+/// The victim is the page whose next reference is farthest, found by looking.
+fn min(references: &[Page], frames: usize, _: &[u64]) -> Vec<Outcome> {
+    let mut outcomes = Vec::new();
+    let mut cached: Vec<Page> = Vec::new();
+    for (now, page) in references.iter().enumerate() {
+        if cached.contains(page) {
+            outcomes.push(Outcome::Hit);
+            continue;
+        }
+        if cached.len() == frames {
+            let next_use = |page: Page| {
+                let future = &references[now + 1..];
+                future.iter().position(|later| *later == page).unwrap_or(usize::MAX)
+            };
+            let victim = *cached.iter().max_by_key(|page| (next_use(**page), **page)).unwrap();
+            cached.retain(|page| *page != victim);
+        }
+        cached.push(*page);
+        outcomes.push(MISS);
+    }
+    outcomes
+}
+
+fn clock(references: &[Page], frames: usize, _: &[u64]) -> Vec<Outcome> {
+    let mut outcomes = Vec::new();
+    let mut ring: Vec<(Page, bool)> = Vec::new();
+    let mut hand = 0;
+    for page in references {
+        if let Some(frame) = ring.iter().position(|(cached, _)| cached == page) {
+            ring[frame].1 = true;
+            outcomes.push(Outcome::Hit);
+            continue;
+        }
+        let mut walk = 0;
+        if ring.len() < frames {
+            ring.push((*page, true));
+        } else {
+            loop {
+                walk += 1;
+                let here = hand;
+                hand = (hand + 1) % frames;
+                if !ring[here].1 {
+                    ring[here] = (*page, true);
+                    break;
+                }
+                ring[here].1 = false;
+            }
+        }
+        outcomes.push(Outcome::Miss { walk, downgrades: 0 });
+    }
+    outcomes
+}
+
+/// Run a policy given by name, as in `pa-clock(13)`.
+fn outcomes(policy: &str, references: &[Page], frames: usize) -> Vec<Outcome> {
+    let (name, parameters) = match policy.split_once('(') {
+        None => (policy, vec![]),
+        Some((name, rest)) => {
+            let numbers = rest.trim_end_matches(')').split(',');
+            (name, numbers.map(|number| number.trim().parse().unwrap()).collect())
+        }
+    };
+    let (_, run, _) = POLICIES.iter().find(|(known, _, _)| *known == name).unwrap();
+    run(references, frames, &parameters)
+}
+
+/// The collapsed references of a trace, each with the bytes executed before it.
+fn collapse(runs: &[Run], cache_page: u32) -> (Vec<Page>, Vec<u64>) {
+    let (mut pages, mut executed_before) = (Vec::new(), Vec::new());
+    let mut executed = 0;
+    for run in runs {
+        for byte in run.offset..run.offset + run.length {
+            let page = byte / cache_page;
+            if pages.last() != Some(&page) {
+                pages.push(page);
+                executed_before.push(executed);
+            }
+            executed += 1;
+        }
+    }
+    (pages, executed_before)
+}
+
+/// The register after a request.
+struct Held {
+    flash_page: i64,
+    next_column: i64,
+    requested_column: i64,
+}
+
+/// The register table of DESIGN.md, for block requests one after another.
+fn accesses(blocks: &[Page], cache_page: u32, design: &RegisterDesign) -> Vec<Access> {
+    use RegisterCase::{Backward, Forward, OtherPage};
+    use RegisterModel::{RandomColumn, Sequential, StartColumn};
+
+    let (b, n) = (i64::from(cache_page), i64::from(design.flash_page_bytes));
+    let mut held: Option<Held> = None;
+    let mut all = Vec::new();
+    for block in blocks {
+        let flash_page = i64::from(*block) * b / n;
+        let column = i64::from(*block) * b % n;
+        let (mut start, mut end) = (column, column + b);
+        if let Some(w) = design.codeword_bytes.map(i64::from) {
+            while start % w != 0 {
+                start -= 1;
+            }
+            while end % w != 0 {
+                end += 1;
+            }
+        }
+        let same = held.filter(|held| held.flash_page == flash_page);
+        let next_column = same.as_ref().map_or(0, |held| held.next_column);
+        let case = match &same {
+            None => OtherPage,
+            Some(held) if start >= held.next_column => Forward,
+            Some(_) => Backward,
+        };
+        let (load, skipped, column_change) = match (design.model, case) {
+            (Sequential, OtherPage | Backward) => (true, start, false),
+            (Sequential, Forward) => (false, start - next_column, false),
+            (StartColumn, OtherPage | Backward) => (true, 0, false),
+            (StartColumn, Forward) => (false, start - next_column, false),
+            (RandomColumn, OtherPage) => (true, 0, false),
+            (RandomColumn, Forward) => (false, 0, start != next_column),
+            (RandomColumn, Backward) => (false, 0, true),
+        };
+        all.push(Access {
+            case,
+            load,
+            column_change,
+            bytes_skipped: skipped as u32,
+            bytes_fetched: (skipped + end - start) as u32,
+            distance: same.map(|held| ((column - held.requested_column) / b) as i32),
+        });
+        held = Some(Held { flash_page, next_column: end, requested_column: column });
+    }
+    all
+}
+
+/// What a replay gives for one register.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replayed {
+    /// Its counts.
+    pub counts: Counts,
+    /// Its faults, in order.
+    pub faults: Vec<Fault>,
+}
+
+/// Replay `runs` through `frames` frames of `cache_page` bytes, with each of
+/// `registers` behind them. The image ends where the farthest run ends.
+pub fn replay(
+    runs: &[Run],
+    cache_page: u32,
+    frames: usize,
+    policy: &str,
+    registers: &[RegisterDesign],
+) -> Vec<Replayed> {
+    let (pages, executed_before) = collapse(runs, cache_page);
+    let outcomes = outcomes(policy, &pages, frames);
+    assert_eq!(outcomes.len(), pages.len());
+
+    let mut pager = Counts { references: pages.len() as u64, ..Counts::default() };
+    pager.bytes_read = runs.iter().map(|run| u64::from(run.length)).sum();
+    // (page, walk, bytes executed since the fault before)
+    let mut misses: Vec<(Page, u32, u64)> = Vec::new();
+    let mut executed_at_last = 0;
+    for ((page, executed), outcome) in pages.iter().zip(executed_before).zip(outcomes) {
+        match outcome {
+            Outcome::Hit => pager.hits += 1,
+            Outcome::FalseFault { downgrades } => {
+                pager.false_faults += 1;
+                pager.downgrades += downgrades;
+            }
+            Outcome::Miss { walk, downgrades } => {
+                pager.misses += 1;
+                pager.downgrades += downgrades;
+                pager.bytes_written += u64::from(cache_page);
+                pager.walk += u64::from(walk);
+                pager.max_walk = pager.max_walk.max(walk);
+                misses.push((*page, walk, executed - executed_at_last));
+                executed_at_last = executed;
+            }
+        }
+    }
+
+    let blocks: Vec<Page> = misses.iter().map(|(page, _, _)| *page).collect();
+    let image_bytes = runs.iter().map(|run| run.offset + run.length).max().unwrap_or(0);
+    registers
+        .iter()
+        .map(|design| {
+            let accesses = accesses(&blocks, cache_page, design);
+            let faults: Vec<Fault> = misses
+                .iter()
+                .zip(accesses)
+                .map(|(&(page, walk, bytes_executed), access)| Fault {
+                    page,
+                    access,
+                    walk,
+                    bytes_executed,
+                })
+                .collect();
+            let mut counts = sum(&faults, cache_page, design.flash_page_bytes, image_bytes);
+            counts.references = pager.references;
+            counts.hits = pager.hits;
+            counts.misses = pager.misses;
+            counts.false_faults = pager.false_faults;
+            counts.bytes_read = pager.bytes_read;
+            counts.bytes_written = pager.bytes_written;
+            counts.walk = pager.walk;
+            counts.max_walk = pager.max_walk;
+            counts.downgrades = pager.downgrades;
+            Replayed { counts, faults }
+        })
+        .collect()
+}
+
+/// All that the faults alone tell of the counts.
+pub fn sum(faults: &[Fault], cache_page: u32, flash_page: u32, image_bytes: u32) -> Counts {
+    let count = |which: &dyn Fn(&Fault) -> bool| faults.iter().filter(|f| which(f)).count() as u64;
+    let total = |what: &dyn Fn(&Fault) -> u32| faults.iter().map(|f| u64::from(what(f))).sum();
+    let mut distances: BTreeMap<i32, u64> = BTreeMap::new();
+    let mut classes: BTreeMap<FaultClass, u64> = BTreeMap::new();
+    let mut loads_by_flash_page = vec![0; image_bytes.div_ceil(flash_page) as usize];
+    for Fault { page, access, walk, .. } in faults {
+        if let Some(distance) = access.distance {
+            *distances.entry(distance).or_default() += 1;
+        }
+        let class = FaultClass {
+            load: access.load,
+            column_change: access.column_change,
+            bytes_fetched: access.bytes_fetched,
+            walk: *walk,
+        };
+        *classes.entry(class).or_default() += 1;
+        if access.load {
+            let flash_page_number =
+                u64::from(*page) * u64::from(cache_page) / u64::from(flash_page);
+            loads_by_flash_page[flash_page_number as usize] += 1;
+        }
+    }
+    Counts {
+        misses: faults.len() as u64,
+        loads: count(&|f| f.access.load),
+        other_page: count(&|f| f.access.case == RegisterCase::OtherPage),
+        forward: count(&|f| f.access.case == RegisterCase::Forward),
+        backward: count(&|f| f.access.case == RegisterCase::Backward),
+        column_changes: count(&|f| f.access.column_change),
+        bytes_fetched: total(&|f| f.access.bytes_fetched),
+        bytes_skipped: total(&|f| f.access.bytes_skipped),
+        bytes_written: faults.len() as u64 * u64::from(cache_page),
+        walk: total(&|f| f.walk),
+        max_walk: faults.iter().map(|f| f.walk).max().unwrap_or(0),
+        distance_histogram: distances.into_iter().collect(),
+        fault_classes: classes.into_iter().collect(),
+        loads_by_flash_page,
+        ..Counts::default()
+    }
+}

@@ -1,0 +1,558 @@
+//! The engine's replay against the slow one in `reference`, and against what
+//! must hold for any replay.
+
+mod reference;
+
+use std::collections::BTreeSet;
+
+use flashpager::media::register::{RegisterDesign, RegisterModel};
+use flashpager::pager::POLICIES;
+use flashpager::replay::{CacheDesign, Counts, replay};
+use flashpager::trace::{CHUNK_RUNS, MAX_RUN_BYTES, MemoryTrace, Run};
+use proptest::prelude::*;
+use proptest::sample::Index;
+use proptest::test_runner::FileFailurePersistence;
+use reference::{Replayed, policies};
+
+const MODELS: [RegisterModel; 3] =
+    [RegisterModel::Sequential, RegisterModel::StartColumn, RegisterModel::RandomColumn];
+
+/// A trace and the cache it runs through.
+#[derive(Clone, Debug)]
+struct Case {
+    runs: Vec<Run>,
+    cache_page: u32,
+    frames: usize,
+    /// Bytes of RAM too few for one more frame.
+    spare_bytes: u32,
+}
+
+fn run(offset: u32, length: u32) -> Run {
+    Run { offset, length }
+}
+
+fn design(
+    model: RegisterModel,
+    flash_page_bytes: u32,
+    codeword_bytes: Option<u32>,
+) -> RegisterDesign {
+    RegisterDesign { model, flash_page_bytes, codeword_bytes }
+}
+
+/// Every register model with small and large flash pages and codewords.
+fn registers(cache_page: u32) -> Vec<RegisterDesign> {
+    let mut all = BTreeSet::new();
+    for flash_page in [cache_page, 2 * cache_page, 512, 1024, 4096] {
+        if flash_page < cache_page {
+            continue;
+        }
+        for codeword in [0, 1, cache_page / 2, 4 * cache_page, 512, flash_page] {
+            if codeword > flash_page {
+                continue;
+            }
+            for model in MODELS {
+                if model == RegisterModel::RandomColumn && flash_page <= 512 {
+                    continue;
+                }
+                all.insert(design(model, flash_page, Some(codeword).filter(|bytes| *bytes > 0)));
+            }
+        }
+    }
+    all.into_iter().collect()
+}
+
+fn cache(cache_page: u32, frames: usize, spare_bytes: u32, policy: &str) -> CacheDesign {
+    CacheDesign {
+        cache_bytes: u64::from(cache_page) * frames as u64 + u64::from(spare_bytes),
+        cache_page_bytes: cache_page,
+        policy: policy.parse().unwrap(),
+    }
+}
+
+/// The engine's counts and events for a case.
+fn engine(case: &Case, policy: &str, registers: &[RegisterDesign]) -> Vec<Replayed> {
+    let trace = MemoryTrace::new(case.runs.clone());
+    let cache = cache(case.cache_page, case.frames, case.spare_bytes, policy);
+    let mut faults = vec![Vec::new(); registers.len()];
+    let counts = replay(
+        &trace,
+        &cache,
+        registers,
+        &|| true,
+        Some(&mut |register, fault| faults[register].push(*fault)),
+    );
+    counts
+        .unwrap()
+        .into_iter()
+        .zip(faults)
+        .map(|(counts, faults)| Replayed { counts, faults })
+        .collect()
+}
+
+/// The engine's counts alone, of a single register.
+fn counts(case: &Case, policy: &str) -> Counts {
+    let trace = MemoryTrace::new(case.runs.clone());
+    let cache = cache(case.cache_page, case.frames, case.spare_bytes, policy);
+    let register = design(RegisterModel::Sequential, case.cache_page.max(512), None);
+    replay(&trace, &cache, &[register], &|| true, None).unwrap().remove(0)
+}
+
+/// Engine and reference agree on everything; gives what they agree on.
+fn agreed(case: &Case, policy: &str, registers: &[RegisterDesign]) -> Vec<Replayed> {
+    let Case { runs, cache_page, frames, .. } = case;
+    let engine = engine(case, policy, registers);
+    let reference = reference::replay(runs, *cache_page, *frames, policy, registers);
+    assert_eq!(engine.len(), reference.len());
+    for ((ours, obvious), register) in engine.iter().zip(&reference).zip(registers) {
+        assert_eq!(ours.counts, obvious.counts, "{policy}, {register:?}");
+        assert!(ours.faults == obvious.faults, "{policy}, {register:?}: events differ");
+    }
+    engine
+}
+
+fn all_agree(case: &Case) {
+    let registers = registers(case.cache_page);
+    for policy in policies(case.frames) {
+        agreed(case, &policy, &registers);
+    }
+}
+
+fn check_invariants(case: &Case) {
+    let registers = registers(case.cache_page);
+    let image_bytes = case.runs.iter().map(|run| run.end()).max().unwrap_or(0);
+    for policy in policies(case.frames) {
+        for (Replayed { counts, faults }, register) in
+            engine(case, &policy, &registers).into_iter().zip(&registers)
+        {
+            assert_eq!(counts.references, counts.hits + counts.misses + counts.false_faults);
+            assert_eq!(counts.misses, counts.other_page + counts.forward + counts.backward);
+            let in_page: u64 = counts.distance_histogram.iter().map(|(_, times)| times).sum();
+            assert_eq!(in_page, counts.forward + counts.backward);
+            assert_eq!(counts.loads, counts.loads_by_flash_page.iter().sum::<u64>());
+            let executed: u64 = faults.iter().map(|fault| fault.bytes_executed).sum();
+            assert!(executed <= counts.bytes_read);
+
+            let flash_page = register.flash_page_bytes;
+            let summed = reference::sum(&faults, case.cache_page, flash_page, image_bytes);
+            let expected = Counts {
+                references: counts.references,
+                hits: counts.hits,
+                false_faults: counts.false_faults,
+                bytes_read: counts.bytes_read,
+                downgrades: counts.downgrades,
+                ..summed
+            };
+            assert_eq!(counts, expected, "{policy}, {register:?}");
+        }
+    }
+}
+
+/// A run somewhere in the image, at most `longest` bytes.
+fn any_run(image: u32, longest: u32) -> impl Strategy<Value = Run> {
+    (0..image, 1..=longest)
+        .prop_map(move |(offset, length)| run(offset, length.min(image - offset)))
+}
+
+/// Basic blocks near each other, once around a loop.
+fn loop_body(image: u32, near: u32) -> impl Strategy<Value = Vec<Run>> {
+    let blocks = prop::collection::vec((0..near, 1..48u32), 1..6);
+    (0..image, blocks).prop_map(move |(base, blocks)| {
+        blocks
+            .into_iter()
+            .map(|(ahead, length)| {
+                let offset = (base + ahead) % image;
+                run(offset, length.min(image - offset))
+            })
+            .collect()
+    })
+}
+
+/// One run cut into pieces, some of them with a call elsewhere in between.
+fn calls(image: u32, longest: u32) -> impl Strategy<Value = Vec<Run>> {
+    let pieces = prop::collection::vec((1..64u32, any_run(image, longest), any::<bool>()), 1..8);
+    (0..image, pieces).prop_map(move |(mut offset, pieces)| {
+        let mut runs = Vec::new();
+        for (length, callee, called) in pieces {
+            let length = length.min(image - offset);
+            runs.push(run(offset, length));
+            offset = (offset + length) % image;
+            if called {
+                runs.push(callee);
+            }
+        }
+        runs
+    })
+}
+
+/// Loops, jumps and calls; short runs and runs over several pages.
+fn program(image: u32, cache_page: u32) -> impl Strategy<Value = Vec<Run>> {
+    let step = prop_oneof![
+        3 => any_run(image, 48).prop_map(|run| vec![run]),
+        2 => any_run(image, 5 * cache_page).prop_map(|run| vec![run]),
+        2 => calls(image, 48),
+        3 => (loop_body(image, 4 * cache_page), 1..10usize).prop_map(|(body, times)| body.repeat(times)),
+        1 => (loop_body(image, image), 1..5usize).prop_map(|(body, times)| body.repeat(times)),
+    ];
+    prop::collection::vec(step, 1..40).prop_map(|steps| steps.concat())
+}
+
+fn programs() -> impl Strategy<Value = Case> {
+    (4..=10u32, 1..=48u32)
+        .prop_flat_map(|(shift, pages)| {
+            let cache_page = 1 << shift;
+            let runs = (1..=cache_page)
+                .prop_flat_map(move |last| program((pages - 1) * cache_page + last, cache_page));
+            (runs, Just(cache_page), 1..=12usize, 0..cache_page)
+        })
+        .prop_map(|(runs, cache_page, frames, spare_bytes)| Case {
+            runs,
+            cache_page,
+            frames,
+            spare_bytes,
+        })
+}
+
+/// Tiny images, a single page, runs longer than the cache, round and round
+/// over one page too many, and pages without any order.
+fn adversaries() -> impl Strategy<Value = Case> {
+    let tiny = (0..=6u32, 1..=3u32, 1..=4usize).prop_flat_map(move |(shift, pages, frames)| {
+        let image = pages << shift;
+        (prop::collection::vec(any_run(image, image), 0..60), Just(shift), Just(frames))
+    });
+    let one_page = (0..=8u32, 0..=40u32, 1..=4usize).prop_flat_map(move |(shift, page, frames)| {
+        let inside = any_run(1 << shift, 1 << shift)
+            .prop_map(move |inside| run((page << shift) + inside.offset, inside.length));
+        (prop::collection::vec(inside, 0..30), Just(shift), Just(frames))
+    });
+    let long = (2..=6u32, 1..=8usize).prop_flat_map(move |(shift, frames)| {
+        let image = 60 << shift;
+        (prop::collection::vec(any_run(image, image), 0..12), Just(shift), Just(frames))
+    });
+    let round =
+        (4..=7u32, 1..=12usize, 0..=2u32, 1..=12u32).prop_map(|(shift, frames, more, rounds)| {
+            let pages = frames as u32 + more;
+            let once: Vec<Run> = (0..pages).map(|page| run(page << shift, 1)).collect();
+            (once.repeat(rounds as usize), shift, frames)
+        });
+    let unordered = (4..=9u32, 1..=9usize, 2..=24u32).prop_flat_map(|(shift, frames, pages)| {
+        let byte = (0..pages).prop_map(move |page| run(page << shift, 1));
+        (prop::collection::vec(byte, 1..400), Just(shift), Just(frames))
+    });
+    prop_oneof![tiny, one_page, long, round, unordered].prop_map(|(runs, shift, frames)| Case {
+        runs,
+        cache_page: 1 << shift,
+        frames,
+        spare_bytes: 0,
+    })
+}
+
+fn cases() -> impl Strategy<Value = Case> {
+    prop_oneof![programs(), adversaries()]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 256,
+        failure_persistence: Some(Box::new(
+            FileFailurePersistence::WithSource("proptest-regressions"),
+        )),
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn programs_agree(case in programs()) {
+        all_agree(&case);
+    }
+
+    #[test]
+    fn adversaries_agree(case in adversaries()) {
+        all_agree(&case);
+    }
+
+    #[test]
+    fn counts_add_up_and_events_sum_to_them(case in cases()) {
+        check_invariants(&case);
+    }
+
+    #[test]
+    fn lru_and_min_never_miss_more_with_more_frames(case in cases()) {
+        for policy in ["lru", "min"] {
+            let mut before = u64::MAX;
+            for frames in 1..=16 {
+                let misses = counts(&Case { frames, ..case.clone() }, policy).misses;
+                prop_assert!(misses <= before, "{policy}: {before}, with {frames} frames {misses}");
+                before = misses;
+            }
+        }
+    }
+
+    #[test]
+    fn min_misses_least(case in cases()) {
+        let least = counts(&case, "min").misses;
+        for policy in policies(case.frames) {
+            let misses = counts(&case, &policy).misses;
+            prop_assert!(least <= misses, "min {least}, {policy} {misses}");
+        }
+    }
+
+    #[test]
+    fn splitting_runs_changes_nothing(
+        case in cases(),
+        cuts in prop::collection::vec((any::<Index>(), any::<Index>()), 1..6),
+    ) {
+        let mut split = case.clone();
+        for (which, place) in cuts {
+            if split.runs.is_empty() {
+                break;
+            }
+            let which = which.index(split.runs.len());
+            let whole = split.runs[which];
+            if whole.length > 1 {
+                let first = 1 + place.index(whole.length as usize - 1) as u32;
+                split.runs[which].length = first;
+                split.runs.insert(which + 1, run(whole.offset + first, whole.length - first));
+            }
+        }
+        let registers = registers(case.cache_page);
+        for policy in policies(case.frames) {
+            prop_assert_eq!(
+                engine(&case, &policy, &registers),
+                engine(&split, &policy, &registers),
+            );
+        }
+    }
+
+    #[test]
+    fn a_cache_for_the_whole_image_misses_each_page_once(case in cases(), more in 0..3usize) {
+        let pages_of = |run: &Run| run.offset / case.cache_page..=(run.end() - 1) / case.cache_page;
+        let touched: BTreeSet<u32> = case.runs.iter().flat_map(pages_of).collect();
+        let frames = touched.last().map_or(1, |page| *page as usize + 1) + more;
+        for policy in policies(frames) {
+            let counts = counts(&Case { frames, ..case.clone() }, &policy);
+            prop_assert_eq!(counts.misses, touched.len() as u64, "{}", policy);
+            prop_assert_eq!(counts.walk, 0, "{}", policy);
+        }
+    }
+}
+
+#[test]
+fn every_policy_of_the_engine_has_a_reference() {
+    let engine: BTreeSet<&str> = POLICIES.iter().map(|(name, _)| *name).collect();
+    let reference: BTreeSet<&str> = reference::POLICIES.iter().map(|(name, ..)| *name).collect();
+    assert_eq!(engine, reference);
+}
+
+#[test]
+fn small_page_chips_cannot_change_the_column() {
+    let case = pages(&[0, 1], 256, 1);
+    for (flash_page, possible) in [(256, false), (512, false), (1024, true)] {
+        let register = design(RegisterModel::RandomColumn, flash_page, None);
+        let cache = cache(256, 1, 0, "lru");
+        let trace = MemoryTrace::new(case.runs.clone());
+        let result = replay(&trace, &cache, &[register], &|| true, None);
+        assert_eq!(result.is_ok(), possible, "{flash_page}");
+    }
+}
+
+/// More than one chunk of runs; three runs a page, the first two of them on
+/// both sides of the first chunk's end.
+#[test]
+fn long_traces_agree() {
+    assert_eq!(CHUNK_RUNS % 3, 1);
+    let mut state = 1u32;
+    let mut page = 0;
+    let mut runs = Vec::new();
+    for number in 0..2 * CHUNK_RUNS + 100 {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        if number % 3 == 0 {
+            page = (state >> 16) % 20;
+        }
+        runs.push(run(page * 256 + (state >> 24) % 200, 1 + (state >> 8) % 40));
+    }
+    all_agree(&Case { runs, cache_page: 256, frames: 6, spare_bytes: 0 });
+}
+
+#[test]
+fn runs_up_to_the_last_byte_agree() {
+    let end = u32::MAX;
+    let case = Case {
+        runs: vec![
+            run(end - 3_000_000, 3_000_000),
+            run(0, 1),
+            run(end - MAX_RUN_BYTES, MAX_RUN_BYTES),
+        ],
+        cache_page: 1 << 19,
+        frames: 4,
+        spare_bytes: 0,
+    };
+    let registers: Vec<RegisterDesign> = MODELS
+        .into_iter()
+        .flat_map(|model| [None, Some(1 << 20)].map(|codeword| design(model, 1 << 20, codeword)))
+        .collect();
+    for policy in policies(case.frames) {
+        agreed(&case, &policy, &registers);
+    }
+}
+
+/// A byte of each page.
+fn pages(pages: &[u32], cache_page: u32, frames: usize) -> Case {
+    let runs = pages.iter().map(|page| run(page * cache_page, 1)).collect();
+    Case { runs, cache_page, frames, spare_bytes: 0 }
+}
+
+fn walks(case: &Case) -> Vec<(u32, u32)> {
+    let replayed = agreed(case, "clock", &[design(RegisterModel::Sequential, 512, None)]);
+    replayed[0].faults.iter().map(|fault| (fault.page, fault.walk)).collect()
+}
+
+#[test]
+fn clock_by_hand() {
+    // 0 1 2 take frames 0 1 2, hand 0          [0* 1* 2*]
+    // 3 looks at frames 0 1 2 0, evicts 0      [3* 1  2 ] hand 1
+    // 1 hits                                   [3* 1* 2 ]
+    // 4 looks at 1 2, evicts 2                 [3* 1  4*] hand 0
+    // 0 looks at 0 1, evicts 1                 [3  0* 4*] hand 2
+    // 3 hits                                   [3* 0* 4*]
+    // 1 looks at 2 0 1 2, evicts 4             [3  0  1*] hand 0
+    let case = pages(&[0, 1, 2, 3, 1, 4, 0, 3, 1], 16, 3);
+    assert_eq!(walks(&case), [(0, 0), (1, 0), (2, 0), (3, 4), (4, 2), (0, 2), (1, 4)]);
+    let counts = counts(&case, "clock");
+    assert_eq!((counts.references, counts.hits, counts.misses), (9, 2, 7));
+    assert_eq!((counts.walk, counts.max_walk), (12, 4));
+}
+
+#[test]
+fn clock_with_one_frame_looks_at_it_twice() {
+    assert_eq!(walks(&pages(&[0, 0, 1, 0], 16, 1)), [(0, 0), (1, 2), (0, 2)]);
+}
+
+#[test]
+fn clock_with_free_frames_does_not_walk() {
+    assert_eq!(walks(&pages(&[2, 0, 2, 1, 0], 16, 4)), [(2, 0), (0, 0), (1, 0)]);
+}
+
+/// Belady's anomaly: FIFO misses more with 4 frames than with 3.
+#[test]
+fn lru_fifo_and_min_by_hand() {
+    let order = [1, 2, 3, 4, 1, 2, 5, 1, 2, 3, 4, 5];
+    let register = [design(RegisterModel::Sequential, 512, None)];
+    for (policy, with_3, with_4) in [("fifo", 9, 10), ("lru", 10, 8), ("min", 7, 6)] {
+        for (frames, misses) in [(3, with_3), (4, with_4)] {
+            let replayed = agreed(&pages(&order, 16, frames), policy, &register);
+            assert_eq!(replayed[0].counts.misses, misses, "{policy}, {frames} frames");
+            assert_eq!(replayed[0].counts.walk, 0);
+        }
+    }
+}
+
+#[test]
+fn bytes_executed_between_faults_by_hand() {
+    // 10..40 enters page 1 after 6 bytes and page 2 after 22; 40 is in page 2;
+    // page 0 comes back after 31.
+    let case = Case {
+        runs: vec![run(10, 30), run(40, 1), run(0, 4)],
+        cache_page: 16,
+        frames: 1,
+        spare_bytes: 0,
+    };
+    let replayed = agreed(&case, "lru", &[design(RegisterModel::Sequential, 64, None)]);
+    let executed: Vec<u64> = replayed[0].faults.iter().map(|fault| fault.bytes_executed).collect();
+    assert_eq!(executed, [0, 6, 16, 9]);
+    assert_eq!(replayed[0].counts.bytes_read, 35);
+}
+
+/// Loads, column changes, bytes fetched and bytes skipped of each fault.
+fn costs(replayed: &Replayed) -> Vec<(bool, bool, u32, u32)> {
+    let accesses = replayed.faults.iter().map(|fault| fault.access);
+    accesses.map(|a| (a.load, a.column_change, a.bytes_fetched, a.bytes_skipped)).collect()
+}
+
+#[test]
+fn register_cases_by_hand() {
+    // Four blocks a flash page, one frame. Columns: 256 other_page, 512 forward
+    // at c, 0 backward, 512 forward behind c = 256, then page 1 and page 0 again.
+    let case = pages(&[1, 2, 0, 2, 5, 3], 256, 1);
+    let replayed = agreed(&case, "lru", &MODELS.map(|model| design(model, 1024, None)));
+    for Replayed { counts, .. } in &replayed {
+        assert_eq!((counts.other_page, counts.forward, counts.backward), (3, 2, 1));
+        assert_eq!(counts.distance_histogram, [(-2, 1), (1, 1), (2, 1)]);
+        assert_eq!(counts.bytes_written, 6 * 256);
+    }
+    let [sequential, start_column, random_column] = &replayed[..] else { panic!() };
+    assert_eq!(
+        costs(sequential),
+        [
+            (true, false, 512, 256),
+            (false, false, 256, 0),
+            (true, false, 256, 0),
+            (false, false, 512, 256),
+            (true, false, 512, 256),
+            (true, false, 1024, 768),
+        ]
+    );
+    assert_eq!(sequential.counts.loads_by_flash_page, [3, 1]);
+    assert_eq!(
+        costs(start_column),
+        [
+            (true, false, 256, 0),
+            (false, false, 256, 0),
+            (true, false, 256, 0),
+            (false, false, 512, 256),
+            (true, false, 256, 0),
+            (true, false, 256, 0),
+        ]
+    );
+    assert_eq!(
+        costs(random_column),
+        [
+            (true, false, 256, 0),
+            (false, false, 256, 0),
+            (false, true, 256, 0),
+            (false, true, 256, 0),
+            (true, false, 256, 0),
+            (true, false, 256, 0),
+        ]
+    );
+    assert_eq!(random_column.counts.loads_by_flash_page, [2, 1]);
+}
+
+#[test]
+fn codewords_by_hand() {
+    // Blocks 0 1 and 2 3 share a codeword of 512. 1 fetches [0, 512), 2 goes
+    // on with [512, 1024), 3 wants that again, 0 wants [0, 512).
+    let case = pages(&[1, 2, 3, 0], 256, 1);
+    let replayed = agreed(&case, "lru", &MODELS.map(|model| design(model, 1024, Some(512))));
+    for Replayed { counts, .. } in &replayed {
+        assert_eq!((counts.other_page, counts.forward, counts.backward), (1, 1, 2));
+        assert_eq!(counts.distance_histogram, [(-3, 1), (1, 2)]);
+        assert_eq!(counts.bytes_written, 4 * 256);
+    }
+    let [sequential, start_column, random_column] = &replayed[..] else { panic!() };
+    assert_eq!(
+        costs(sequential),
+        [
+            (true, false, 512, 0),
+            (false, false, 512, 0),
+            (true, false, 1024, 512),
+            (true, false, 512, 0)
+        ]
+    );
+    assert_eq!(
+        costs(start_column),
+        [
+            (true, false, 512, 0),
+            (false, false, 512, 0),
+            (true, false, 512, 0),
+            (true, false, 512, 0)
+        ]
+    );
+    assert_eq!(
+        costs(random_column),
+        [
+            (true, false, 512, 0),
+            (false, false, 512, 0),
+            (false, true, 512, 0),
+            (false, true, 512, 0)
+        ]
+    );
+}

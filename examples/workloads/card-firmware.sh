@@ -1,0 +1,12 @@
+#!/bin/sh
+# A Cortex-M3 firmware: smart-card commands, a purse, cryptography, and three
+# sensors whose samples are framed and sent, all driven by one scheduler.
+set -eu
+cd "$(dirname "$0")/../.."
+work=${WORK:-build/examples}/card-firmware
+
+mkdir -p "$work"
+make -s -C examples/firmware BUILD="$(cd "$work" && pwd)"
+"${FLASHPAGER:-.venv/bin/flashpager}" record \
+    --system "qemu-system-arm -M lm3s6965evb -nographic -semihosting" \
+    -o "$work/card-firmware.trace" "$work/card-firmware.elf"

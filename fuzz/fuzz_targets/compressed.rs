@@ -1,0 +1,29 @@
+#![no_main]
+
+use flashpager::trace::import::Format;
+use flashpager::trace::input::Lines;
+use libfuzzer_sys::fuzz_target;
+
+/// Unpacked bytes after which a well-made bomb proves nothing more.
+const ENOUGH_BYTES: usize = 4 << 20;
+
+fuzz_target!(|data: &[u8]| {
+    let outcome = (|| {
+        let mut input = flashpager_fuzz::input(data)?;
+        if let Err(error) = Format::detect(&mut input) {
+            flashpager_fuzz::check(&error);
+        }
+        let mut lines = Lines::new(input);
+        let mut bytes = 0;
+        while let Some(line) = lines.next_line()? {
+            bytes += line.len() + 1;
+            if bytes > ENOUGH_BYTES {
+                break;
+            }
+        }
+        Ok(())
+    })();
+    if let Err(error) = outcome {
+        flashpager_fuzz::check(&error);
+    }
+});

@@ -1,0 +1,41 @@
+//! What every target holds the readers to: any bytes give a value or an error
+//! of one printable line, in bounded time and memory.
+
+use std::io::Cursor;
+use std::path::Path;
+
+use flashpager::Error;
+use flashpager::placement::Placer;
+use flashpager::trace::TraceInfo;
+use flashpager::trace::import::{Format, Import};
+use flashpager::trace::input::Input;
+
+/// An error says something, in one line that a terminal can show.
+pub fn check(error: &Error) {
+    let text = error.to_string();
+    assert!(!text.is_empty() && text.len() < 4096, "{} bytes of message", text.len());
+    assert!(!text.contains(|c: char| c.is_control()), "not one printable line: {text:?}");
+}
+
+/// `data` as an input.
+pub fn input(data: &[u8]) -> Result<Input, Error> {
+    Input::new("fuzz", Cursor::new(data.to_vec()))
+}
+
+/// Import `data`, with addresses as offsets and, for every other input, placed.
+pub fn import(data: &[u8], format: Format) {
+    let placed = data.last().is_some_and(|byte| byte % 2 == 1);
+    let outcome = (|| {
+        let placer = placed.then(|| Placer::for_range(0x1000, 0x40_0000)).transpose()?;
+        let limit = placer.as_ref().map_or(u32::MAX, Placer::image_bytes);
+        let info = TraceInfo { program: "fuzz".into(), ..TraceInfo::default() };
+        let mut import = Import::new(placer, Path::new("/dev/null"), info, false)?;
+        let ending = import.read(input(data)?, format, 4, &mut |_| true)?;
+        let info = import.finish(ending)?;
+        assert!(info.image_bytes <= u64::from(limit));
+        Ok(())
+    })();
+    if let Err(error) = outcome {
+        check(&error);
+    }
+}

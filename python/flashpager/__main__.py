@@ -1,0 +1,5 @@
+"""``python -m flashpager``."""
+
+from flashpager.cli import main
+
+main()

@@ -1,0 +1,73 @@
+"""The command line: one module a command."""
+
+import os
+import sys
+
+import typer
+from typer.exceptions import TyperException
+
+from flashpager import __version__
+from flashpager._engine import FlashpagerError
+from flashpager.cli import explore, parts, record, report, reproduce, simulate, trace
+from flashpager.cli.console import complain
+
+app = typer.Typer(
+    name="flashpager",
+    help="How a program runs from NAND flash through a RAM cache far too small for it.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    rich_markup_mode=None,
+)
+
+
+def _print_version(wanted: bool) -> None:  # noqa: FBT001  (the callback's shape is Typer's)
+    if wanted:
+        print(f"flashpager {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: bool = typer.Option(  # noqa: FBT001  (an option's shape is Typer's)
+        False,  # noqa: FBT003
+        "--version",
+        callback=_print_version,
+        is_eager=True,
+        help="Print the version and leave.",
+    ),
+) -> None:
+    del version
+
+
+app.command("record", context_settings={"allow_interspersed_args": False})(record.record)
+app.add_typer(trace.app, name="trace")
+app.command("simulate")(simulate.simulate)
+app.command("explore")(explore.explore)
+app.command("report")(report.report)
+app.command("reproduce")(reproduce.reproduce)
+app.add_typer(parts.app, name="parts")
+
+
+def main() -> None:
+    """Run the command line: 0 for success, 2 for what the user can mend, 130 when interrupted."""
+    try:
+        app(standalone_mode=False)
+    except TyperException as error:
+        complain(error.format_message() if hasattr(error, "format_message") else str(error))
+        sys.exit(2)
+    except FlashpagerError as error:
+        complain(str(error))
+        sys.exit(2)
+    except BrokenPipeError:
+        # Whoever read our output has seen enough.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        complain(f"{place}{error.strerror or error}")
+        sys.exit(2)
+    except (KeyboardInterrupt, typer.Abort):
+        complain("interrupted")
+        sys.exit(130)

@@ -1,0 +1,76 @@
+"""What goes to the terminal: answers to standard output, all else to standard error."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+out = Console(highlight=False, soft_wrap=True)
+err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def complain(message: str) -> None:
+    """Say in one line what was wrong."""
+    line = " ".join(str(message).split())
+    err.print(f"flashpager: {line}", markup=False, style="red" if err.is_terminal else "")
+
+
+def note(message: str) -> None:
+    """Say something by the way."""
+    err.print(message, markup=False)
+
+
+def print_json(value: object) -> None:
+    """Print one object and nothing else."""
+    json.dump(value, sys.stdout, indent=2, ensure_ascii=False, allow_nan=False)
+    sys.stdout.write("\n")
+
+
+@contextmanager
+def counting(what: str) -> Iterator[Callable[[int, int], None]]:
+    """Show a bar while (finished, all) are reported; nothing where nobody looks."""
+    with Progress(
+        TextColumn(what),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=err,
+        transient=True,
+        disable=not err.is_terminal,
+    ) as progress:
+        task = progress.add_task(what, total=None)
+
+        def report(finished: int, total: int) -> None:
+            progress.update(task, completed=finished, total=total)
+
+        yield report
+
+
+def si(value: float) -> str:
+    """Write a count with a prefix: 12.3 M."""
+    for factor, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= factor:
+            return f"{value / factor:.3g} {prefix}"
+    return f"{value:.3g} "
+
+
+def duration(ns: float) -> str:
+    """Write a time with the unit that fits: 15.2 µs."""
+    for factor, unit in ((3.6e12, "h"), (1e9, "s"), (1e6, "ms"), (1e3, "µs")):
+        if abs(ns) >= factor:
+            return f"{ns / factor:.4g} {unit}"
+    return f"{ns:.4g} ns"
+
+
+def share(part: float, whole: float) -> str:
+    """Write a part of a whole in percent."""
+    return f"{100 * part / whole:.1f} %" if whole else "–"
+
+
+def mebibytes(row: dict[str, Any]) -> str:
+    """Write a bandwidth as the papers do; their MB are 2**20 bytes."""
+    return f"{row['bandwidth_mib_s']:.2f} MB/s"

@@ -1,0 +1,94 @@
+"""Options that several commands share."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from flashpager import _engine
+from flashpager.design import Space, load_board
+from flashpager.sizes import parse_sizes, split_list
+
+Trace = Annotated[
+    Path, typer.Argument(metavar="TRACE", help="A trace file.", show_default=False)
+]
+Board = Annotated[
+    Path | None,
+    typer.Option("--board", metavar="FILE", help="A board file; else the CARDIS smart card."),
+]
+Json = Annotated[
+    bool, typer.Option("--json", help="Print one JSON object on standard output, nothing else.")
+]
+Part = Annotated[
+    str | None, typer.Option("--part", metavar="NAME", help="Flash part, or a part's TOML file.")
+]
+Bus = Annotated[
+    str | None, typer.Option("--bus", metavar="BUS", help="Clock and data lines, as 33MHz-x8.")
+]
+Cache = Annotated[
+    str | None, typer.Option("--cache", metavar="SIZE", help="RAM for frames, as 2K.")
+]
+CachePage = Annotated[
+    str | None, typer.Option("--cache-page", metavar="SIZE", help="Cache page, a power of two.")
+]
+FlashPage = Annotated[
+    str | None,
+    typer.Option("--flash-page", metavar="SIZE", help="Flash page; the part's own by default."),
+]
+Register = Annotated[
+    str | None,
+    typer.Option("--register", metavar="MODEL", help=" | ".join(_engine.registers())),
+]
+Codeword = Annotated[
+    str | None,
+    typer.Option("--codeword", metavar="SIZE", help="With host ECC: bytes fetched and checked whole."),
+]
+Policy = Annotated[
+    str | None,
+    typer.Option(
+        "--policy", metavar="POLICY", help=" | ".join(name for name, _ in _engine.policies())
+    ),
+]
+
+#: Column titles of what a space can vary.
+AXIS_TITLES = {
+    "part": "part",
+    "bus": "bus",
+    "policy": "policy",
+    "register": "register",
+    "cache_bytes": "cache",
+    "cache_page_bytes": "cache page",
+    "flash_page_bytes": "flash page",
+    "codeword_bytes": "codeword",
+}
+
+
+def space(
+    board: Path | None,
+    part: str | None = None,
+    bus: str | None = None,
+    cache: str | None = None,
+    cache_page: str | None = None,
+    flash_page: str | None = None,
+    register: str | None = None,
+    codeword: str | None = None,
+    policy: str | None = None,
+) -> Space:
+    """Lay flags over a board; every flag may be a list."""
+    given: dict[str, list[Any]] = {}
+    for axis, text in (("part", part), ("bus", bus), ("register", register), ("policy", policy)):
+        if text is not None:
+            given[axis] = split_list(text)
+    for axis, text in (
+        ("cache_bytes", cache),
+        ("cache_page_bytes", cache_page),
+        ("flash_page_bytes", flash_page),
+        ("codeword_bytes", codeword),
+    ):
+        if text is not None:
+            given[axis] = parse_sizes(text)
+    empty = [axis for axis, values in given.items() if not values]
+    if empty:
+        message = f"the list for {empty[0]} is empty"
+        raise _engine.FlashpagerError(message)
+    return Space(load_board(board), given)

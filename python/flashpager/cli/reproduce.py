@@ -1,0 +1,3 @@
+"""``flashpager reproduce``."""
+def reproduce(paper: str) -> None:
+    """x"""

@@ -1,0 +1,113 @@
+"""``flashpager simulate``: one design, in full."""
+
+from typing import Any
+
+from rich.table import Table
+
+from flashpager import _engine
+from flashpager.cli import options
+from flashpager.cli.console import duration, mebibytes, note, out, print_json, share, si
+from flashpager.sizes import format_size
+
+
+def simulate(
+    trace: options.Trace,
+    *,
+    board: options.Board = None,
+    part: options.Part = None,
+    bus: options.Bus = None,
+    cache: options.Cache = None,
+    cache_page: options.CachePage = None,
+    flash_page: options.FlashPage = None,
+    register: options.Register = None,
+    codeword: options.Codeword = None,
+    policy: options.Policy = None,
+    json: options.Json = False,
+) -> None:
+    """Replay a trace through one design: counts, time, bandwidth, fault latency."""
+    space = options.space(
+        board, part, bus, cache, cache_page, flash_page, register, codeword, policy
+    )
+    designs, _ = space.possible_designs()
+    if len(designs) != 1:
+        message = "simulate takes one design; 'flashpager explore' takes lists"
+        raise _engine.FlashpagerError(message)
+    info = _engine.trace_info(str(trace))
+    row = _engine.simulate(str(trace), designs, None)[0]
+    if json:
+        described = {k: v for k, v in info.items() if k != "images"}
+        print_json({"version": _engine.version(), "trace": described, **row})
+        return
+    _show(info, row)
+    for warning in row["warnings"]:
+        note(f"warning: {warning}")
+
+
+def _show(info: dict[str, Any], row: dict[str, Any]) -> None:
+    design, counts, time, latency = row["design"], row["counts"], row["time"], row["latency"]
+    prices = row["prices"]
+    out.print(
+        f"{info['program']} ({info['architecture'] or 'unknown architecture'}), "
+        f"{format_size(info['image_bytes'])} of code in flash, {si(info['bytes'])}B fetched"
+    )
+    if info["ending"] != "complete":
+        note(f"note: the recording did not end by itself ({info['ending']})")
+    out.print(
+        f"{design['part']} on {design['bus']}, flash page {format_size(design['flash_page_bytes'])}"
+        f", register {design['register']}; cache {format_size(design['cache_bytes'])} in"
+        f" {row['frames']} pages of {format_size(design['cache_page_bytes'])}, {design['policy']}"
+    )
+    out.print(
+        f"prices: load {duration(prices['t_load_ns'])}, byte {prices['t_byte_ns']:g} ns, "
+        f"write {prices['ram']['t_write_ns']:g} ns, read {prices['ram']['t_read_ns']:g} ns, "
+        f"lookup {prices['handler']['lookup_ns']:g} ns, fault {prices['handler']['fault_ns']:g} ns"
+        f" + {prices['handler']['walk_step_ns']:g} ns a step"
+    )
+    out.print()
+    bandwidth = f"[bold]{mebibytes(time)}[/bold]"
+    if row["nor"]:
+        nor = row["nor"]
+        bandwidth += (
+            f", {100 * nor['nor_ratio']:.1f} % of NOR's {nor['nor_bandwidth_mib_s']:.2f} MB/s"
+        )
+    out.print(f"{bandwidth}   ({duration(time['time_ns'])} in all; MB = 2^20 bytes)")
+    if design["policy"] == "min":
+        note("note: MIN has the fewest misses, but with a data register it is no bound on time")
+
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for name in ("step", "count", "time", "share"):
+        table.add_column(name, justify="left" if name == "step" else "right")
+    steps = [
+        ("load", f"{counts['loads']:,} loads", "load_ns"),
+        ("fetch", f"{counts['bytes_fetched']:,} B", "fetch_ns"),
+        ("write", f"{counts['bytes_written']:,} B", "write_ns"),
+        ("read", f"{counts['bytes_read']:,} B", "read_ns"),
+        ("column change", f"{counts['column_changes']:,}", "column_change_ns"),
+        ("handler", f"{counts['misses']:,} faults", "handler_ns"),
+    ]
+    for name, count, key in steps:
+        if time[key] or name in ("load", "fetch", "write", "read"):
+            table.add_row(name, count, duration(time[key]), share(time[key], time["time_ns"]))
+    out.print(table)
+    out.print()
+    out.print(
+        f"references {counts['references']:,}   hits {counts['hits']:,}"
+        f" ({share(counts['hits'], counts['references'])})   misses {counts['misses']:,}"
+    )
+    out.print(
+        f"misses: other page {counts['other_page']:,}, forward {counts['forward']:,}, "
+        f"backward {counts['backward']:,}; skipped {counts['bytes_skipped']:,} B; "
+        f"ideal next block {share(dict(counts['distance_histogram']).get(1, 0), counts['misses'])}"
+    )
+    if counts["walk"]:
+        out.print(f"walk {counts['walk']:,} frames, longest {counts['max_walk']:,}")
+    out.print(
+        f"fault latency: mean {duration(latency['mean_fault_ns'])}, "
+        f"p99 {duration(latency['p99_fault_ns'])}, worst {duration(latency['worst_fault_ns'])}"
+    )
+    disturb = row["read_disturb"]
+    line = f"read disturb: the hottest block is loaded {si(disturb['hottest_block_loads_per_hour'])}"
+    line += "times an hour"
+    if disturb["hours_to_refresh"]:
+        line += f", refresh it every {duration(disturb['hours_to_refresh'] * 3.6e12)}"
+    out.print(line)

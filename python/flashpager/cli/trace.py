@@ -1,0 +1,161 @@
+"""``flashpager trace``: import, describe and export traces."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from flashpager import _engine
+from flashpager.cli import options
+from flashpager.cli.console import note, out, print_json, si
+from flashpager.cli.live import watching
+from flashpager.sizes import format_size, split_list
+
+app = typer.Typer(
+    help="Import, describe and export traces.", no_args_is_help=True, rich_markup_mode=None
+)
+
+
+@app.command("import")
+def import_trace(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A file, also .gz, .zst, .xz; - for standard input.")
+    ],
+    *,
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="TRACE", help="Trace to write.")],
+    format_: Annotated[
+        str | None,
+        typer.Option("--format", metavar="NAME", help="lackey | din | csv | stream; else found out."),
+    ] = None,
+    elf: Annotated[
+        Path | None, typer.Option("--elf", metavar="FILE", help="The program whose code is placed.")
+    ] = None,
+    bias: Annotated[
+        str,
+        typer.Option("--bias", metavar="ADDRESS", help="How far above its linked addresses it ran."),
+    ] = "0",
+    section: Annotated[
+        str, typer.Option("--section", metavar="NAMES", help="Sections to place.")
+    ] = ".text",
+    range_: Annotated[
+        str | None,
+        typer.Option("--range", metavar="START-END", help="Place these addresses, without a program."),
+    ] = None,
+    instruction_bytes: Annotated[
+        int, typer.Option("--instruction-bytes", min=1, max=16, help="Instruction length in din.")
+    ] = 4,
+) -> None:
+    """Turn lackey text, Dinero din, CSV or a recorder stream into a trace.
+
+    Without --elf or --range, addresses are taken as flash offsets.
+    """
+    placement: dict[str, Any] = {}
+    info: dict[str, Any] = {"program": str(file)}
+    if elf is not None and range_ is not None:
+        message = "--elf and --range exclude each other"
+        raise _engine.FlashpagerError(message)
+    if elf is not None:
+        architecture, build_id = _engine.elf_identity(str(elf))
+        info |= {"program": str(elf), "architecture": architecture, "build_id": build_id}
+        placement = {
+            "files": [str(elf)],
+            "sections": split_list(section),
+            "bias": _address(bias, "--bias"),
+        }
+    elif range_ is not None:
+        start, dash, end = range_.partition("-")
+        if not dash:
+            message = f"--range {range_}: write START-END, as 0x8000-0x10000"
+            raise _engine.FlashpagerError(message)
+        placement = {"range": (_address(start, "--range"), _address(end, "--range"))}
+    recording = _engine.Recording(str(output), placement, info, live=False)
+    with watching() as progress:
+        ending, found = recording.read_file(str(file), format_, instruction_bytes, progress)
+    info = recording.finish(ending)
+    note(
+        f"{output}: {info['runs']:,} runs, {si(info['bytes'])}B from {found}"
+        + ("" if ending == "complete" else f" ({ending})")
+    )
+
+
+def _address(text: str, option: str) -> int:
+    try:
+        address = int(text, 0)
+    except ValueError:
+        address = -1
+    if not 0 <= address < 1 << 64:
+        message = f"{option}: '{text}' is no address"
+        raise _engine.FlashpagerError(message)
+    return address
+
+
+@app.command("info")
+def show_info(trace: options.Trace, *, json: options.Json = False) -> None:
+    """Describe a trace: what ran, what is placed, its basic blocks."""
+    info = _engine.trace_info(str(trace))
+    blocks = _engine.block_statistics(str(trace))
+    if json:
+        print_json({**info, "blocks": blocks, "file_bytes": trace.stat().st_size})
+        return
+    out.print(f"[bold]{' '.join([info['program'], *info['arguments']])}[/bold]", highlight=False)
+    rows = [
+        ("architecture", info["architecture"] or "unknown"),
+        ("build id", info["build_id"] or "none"),
+        ("recorded by", f"{info['recorder']} {info['recorder_version']}".strip()),
+        ("ending", _ending(info["ending"])),
+        ("flash image", f"{info['image_bytes']:,} bytes"),
+        ("runs", f"{info['runs']:,} ({blocks['mean_run_bytes']:.1f} bytes each)"),
+        ("bytes fetched", f"{info['bytes']:,}"),
+    ]
+    if info["instructions"] is not None:
+        bits = 8 * trace.stat().st_size / info["instructions"]
+        rows += [
+            ("instructions", f"{info['instructions']:,} ({bits:.3f} bits each in the file)"),
+            (
+                "outside",
+                f"{info['outside_instructions']:,} instructions, {info['outside_bytes']:,} bytes",
+            ),
+        ]
+    rows.append(
+        (
+            "basic blocks",
+            f"{blocks['used_blocks']:,} used, {blocks['used_bytes']:,} bytes; mean "
+            f"{blocks['mean_used_block_bytes']:.1f} bytes, by execution "
+            f"{blocks['mean_executed_block_bytes']:.1f} bytes",
+        )
+    )
+    width = max(len(name) for name, _ in rows)
+    for name, value in rows:
+        out.print(f"{name:<{width}}  {value}")
+    for image in info["images"]:
+        sections = ", ".join(f"{s['name']} {format_size(s['bytes'])}" for s in image["sections"])
+        out.print(
+            f"image at {image['offset']:#x}: {image['path']} ({sections}; "
+            f"{len(image['symbols'])} symbols)"
+        )
+
+
+def _ending(ending: str | dict[str, str]) -> str:
+    return ending if isinstance(ending, str) else f"failed: {ending['failed']}"
+
+
+@app.command("export")
+def export(
+    trace: options.Trace,
+    *,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FILE", help="Text to write; - for standard output.")
+    ],
+    format_: Annotated[
+        str, typer.Option("--format", metavar="NAME", help="csv (offset,length) | din")
+    ] = "csv",
+    instruction_bytes: Annotated[
+        int, typer.Option("--instruction-bytes", min=1, max=16, help="Bytes between fetches in din.")
+    ] = 4,
+) -> None:
+    """Write a trace as text for other tools."""
+    target = "/dev/stdout" if str(output) == "-" else str(output)
+    if target == "/dev/stdout":
+        sys.stdout.flush()
+    _engine.export_trace(str(trace), format_, instruction_bytes, target)
