@@ -136,11 +136,17 @@ def _find_program(request: Request) -> Path:
     if found is None:
         message = f"{name}: no such program"
         raise FlashpagerError(message)
-    path = Path(found).resolve()
+    path = _short(Path(found).resolve())
     if path.is_file() and path.read_bytes()[:2] == b"#!":
         message = f"{name}: is a script; record the program that interprets it"
         raise FlashpagerError(message)
     return path
+
+
+def _short(path: Path) -> Path:
+    """Name a file by its way from here if it lies below: traces travel."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
 
 
 def _qemu_user(architecture: str) -> str | None:
@@ -180,7 +186,7 @@ class _Qemu:
     def __init__(self, request: Request, program: Path, architecture: str) -> None:
         if request.system is None:
             self.emulator = [_qemu_user(architecture) or ""]
-            self.tail = [str(program), *request.command[1:]]
+            self.tail = [str(program.absolute()), *request.command[1:]]
         else:
             self.emulator = shlex.split(request.system)
             self.tail = ["-kernel", str(program), *request.command[1:]]
@@ -231,7 +237,7 @@ class _Lackey:
             message = "valgrind is not installed (Debian: apt install valgrind)"
             raise FlashpagerError(message)
         self.valgrind = valgrind
-        self.command = [str(program), *request.command[1:]]
+        self.command = [str(program.absolute()), *request.command[1:]]
 
     def version(self) -> str:
         said = subprocess.run(

@@ -63,13 +63,18 @@ static uint32_t block_count;
 static unsigned vcpu_count;
 static atomic_flag lock = ATOMIC_FLAG_INIT;
 
-struct mapping {
+/* Address ranges already told, or not worth telling. */
+struct range {
     uint64_t start;
     uint64_t end;
 };
-static struct mapping *mappings;
-static size_t mapping_count;
-static size_t mapping_capacity;
+struct ranges {
+    struct range *items;
+    size_t count;
+    size_t capacity;
+};
+static struct ranges guest_known; /* guest addresses */
+static struct ranges host_own;    /* QEMU's own files, mapped before the guest's */
 
 __attribute__((constructor)) static void pick_version(void)
 {
@@ -151,34 +156,41 @@ static void put_meta(const char *key, const char *value)
     }
 }
 
-static bool is_mapped(uint64_t address)
+static bool contains(const struct ranges *ranges, uint64_t address)
 {
-    for (size_t i = 0; i < mapping_count; i++) {
-        if (address >= mappings[i].start && address < mappings[i].end) {
+    for (size_t i = 0; i < ranges->count; i++) {
+        if (address >= ranges->items[i].start && address < ranges->items[i].end) {
             return true;
         }
     }
     return false;
 }
 
-static bool remember(uint64_t start, uint64_t end)
+static bool add(struct ranges *ranges, uint64_t start, uint64_t end)
 {
-    if (mapping_count == mapping_capacity) {
-        size_t capacity = mapping_capacity ? 2 * mapping_capacity : 64;
-        struct mapping *grown = realloc(mappings, capacity * sizeof *grown);
+    if (ranges->count == ranges->capacity) {
+        size_t capacity = ranges->capacity ? 2 * ranges->capacity : 64;
+        struct range *grown = realloc(ranges->items, capacity * sizeof *grown);
         if (grown == NULL) {
             return false;
         }
-        mappings = grown;
-        mapping_capacity = capacity;
+        ranges->items = grown;
+        ranges->capacity = capacity;
     }
-    mappings[mapping_count++] = (struct mapping){ start, end };
+    ranges->items[ranges->count++] = (struct range){ start, end };
     return true;
 }
 
-/* Tell which files lie where in guest memory, new ones only. Host addresses
- * are guest addresses plus `guest_base`. */
-static void put_mappings(uint64_t guest_base)
+struct mapped_file {
+    uint64_t start; /* host address */
+    uint64_t end;
+    uint64_t offset; /* in the file */
+    const char *path;
+};
+
+/* Call `take` for every file mapped into this process. */
+static void for_each_mapped_file(void (*take)(const struct mapped_file *file, uint64_t argument),
+                                 uint64_t argument)
 {
     FILE *maps = fopen("/proc/self/maps", "re");
     if (maps == NULL) {
@@ -188,25 +200,36 @@ static void put_mappings(uint64_t guest_base)
     while (fgets(line, sizeof line, maps) != NULL) {
         unsigned long long start, end, offset, inode;
         int path_at = 0;
-        if (sscanf(line, "%llx-%llx %*s %llx %*s %llu %n", &start, &end, &offset, &inode,
-                   &path_at) < 4 || inode == 0 || path_at == 0 || start < guest_base) {
-            continue;
-        }
         line[strcspn(line, "\n")] = '\0';
-        if (is_mapped(start - guest_base) || !remember(start - guest_base, end - guest_base)) {
-            continue;
+        if (sscanf(line, "%llx-%llx %*s %llx %*s %llu %n", &start, &end, &offset, &inode,
+                   &path_at) >= 4 && inode != 0 && path_at != 0) {
+            take(&(struct mapped_file){ start, end, offset, line + path_at }, argument);
         }
-        unsigned char payload[24 + PATH_BYTES];
-        uint64_t fields[3] = { start - guest_base, end - guest_base, offset };
-        size_t length = strlen(line + path_at);
-        if (length > PATH_BYTES) {
-            continue;
-        }
-        memcpy(payload, fields, sizeof fields);
-        memcpy(payload + sizeof fields, line + path_at, length);
-        put_record(RECORD_MAP, payload, sizeof fields + length);
     }
     fclose(maps);
+}
+
+static void keep_own_file(const struct mapped_file *file, uint64_t unused)
+{
+    (void)unused;
+    add(&host_own, file->start, file->end);
+}
+
+/* Tell of a file in guest memory, once. Host addresses are guest addresses
+ * plus `guest_base`. */
+static void put_guest_file(const struct mapped_file *file, uint64_t guest_base)
+{
+    size_t length = strlen(file->path);
+    if (file->start < guest_base || length > PATH_BYTES || contains(&host_own, file->start) ||
+        contains(&guest_known, file->start - guest_base) ||
+        !add(&guest_known, file->start - guest_base, file->end - guest_base)) {
+        return;
+    }
+    unsigned char payload[24 + PATH_BYTES];
+    uint64_t fields[3] = { file->start - guest_base, file->end - guest_base, file->offset };
+    memcpy(payload, fields, sizeof fields);
+    memcpy(payload + sizeof fields, file->path, length);
+    put_record(RECORD_MAP, payload, sizeof fields + length);
 }
 
 static void on_block_executed(unsigned int vcpu, void *number)
@@ -240,11 +263,12 @@ static void on_block_translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
             put_meta("start_code", text);
             described = true;
         }
-        if (!is_mapped(address)) {
-            put_mappings((uint64_t)(uintptr_t)qemu_plugin_insn_haddr(first) - address);
-            if (!is_mapped(address)) {
+        if (!contains(&guest_known, address)) {
+            uint64_t host = (uint64_t)(uintptr_t)qemu_plugin_insn_haddr(first);
+            for_each_mapped_file(put_guest_file, host - address);
+            if (!contains(&guest_known, address)) {
                 /* Code without a file (vdso, a JIT): do not look again. */
-                remember(address & ~UINT64_C(4095), (address | UINT64_C(4095)) + 1);
+                add(&guest_known, address & ~UINT64_C(4095), (address | UINT64_C(4095)) + 1);
             }
         }
     }
@@ -329,6 +353,7 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int
     tail_capacity = TAIL_BYTES - sizeof *tail;
     system_emulation = info->system_emulation;
     recording = true;
+    for_each_mapped_file(keep_own_file, 0);
     pthread_atfork(NULL, NULL, on_forked_child);
 
     static const char magic[8] = "FPSTRM01";

@@ -9,7 +9,12 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+#: Where nobody looks, tables take the width they need.
+_WIDTH_FOR_FILES = 240
+
 out = Console(highlight=False, soft_wrap=True)
+if not out.is_terminal:
+    out.width = _WIDTH_FOR_FILES
 err = Console(stderr=True, highlight=False, soft_wrap=True)
 
 
@@ -50,12 +55,12 @@ def counting(what: str) -> Iterator[Callable[[int, int], None]]:
         yield report
 
 
-def si(value: float) -> str:
-    """Write a count with a prefix: 12.3 M."""
+def si(value: float, unit: str = "") -> str:
+    """Write a number with a prefix: 12.3 M, 2.85 MB."""
     for factor, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(value) >= factor:
-            return f"{value / factor:.3g} {prefix}"
-    return f"{value:.3g} "
+            return f"{value / factor:.3g} {prefix}{unit}"
+    return f"{value:.3g} {unit}".strip()
 
 
 def duration(ns: float) -> str:

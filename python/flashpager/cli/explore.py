@@ -83,7 +83,7 @@ def show(frame: pl.DataFrame, varying: list[str]) -> None:
     shown = Table(box=None, pad_edge=False, header_style="bold")
     for axis in varying:
         numeric = axis.endswith("_bytes")
-        shown.add_column(options.AXIS_TITLES[axis], justify="right" if numeric else "left")
+        shown.add_column(options.AXIS_TITLES[axis], justify="right" if numeric else "left", no_wrap=True)
     for title in (
         "MB/s", "of NOR", "misses", "loads", "fetched", "mean fault", "p99", "worst", "ECC"
     ):
@@ -99,9 +99,9 @@ def show(frame: pl.DataFrame, varying: list[str]) -> None:
             ),
             f"{row['bandwidth_mib_s']:.2f}",
             "–" if ratio is None else f"{100 * ratio:.1f} %",
-            f"{si(row['misses'])}".strip(),
-            f"{si(row['loads'])}".strip(),
-            f"{si(row['bytes_fetched'])}B",
+            si(row["misses"]),
+            si(row["loads"]),
+            si(row["bytes_fetched"], "B"),
             duration(row["mean_fault_ns"]),
             duration(row["p99_fault_ns"]),
             duration(row["worst_fault_ns"]),

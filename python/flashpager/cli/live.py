@@ -17,7 +17,7 @@ def watching() -> Iterator[Callable[[int, int], None]]:
     def line(instructions: int, file_bytes: int) -> str:
         rate = instructions / max(time.monotonic() - start, 1e-9)
         return (
-            f"{si(instructions)}instructions   {si(rate)}instructions/s   "
+            f"{si(instructions)} instructions   {si(rate)} instructions/s   "
             f"trace {file_bytes / 1e6:.2f} MB"
         )
 

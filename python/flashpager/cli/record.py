@@ -74,8 +74,8 @@ def record(
     placed = info["instructions"] or 0
     total = placed + info["outside_instructions"]
     note(
-        f"{output}: {si(total)}instructions in {seconds:.1f} s ({si(total / seconds)}a second), "
-        f"{si(placed)}of them placed, {output.stat().st_size / 1e6:.2f} MB"
+        f"{output}: {si(total)} instructions in {seconds:.1f} s ({si(total / seconds)} a second), "
+        f"{si(placed)} of them placed, {output.stat().st_size / 1e6:.2f} MB"
     )
     if result.failure and not result.interrupted:
         note(f"note: the program ended with {result.failure}; the trace says so")

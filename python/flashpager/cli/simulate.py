@@ -48,7 +48,7 @@ def _show(info: dict[str, Any], row: dict[str, Any]) -> None:
     prices = row["prices"]
     out.print(
         f"{info['program']} ({info['architecture'] or 'unknown architecture'}), "
-        f"{format_size(info['image_bytes'])} of code in flash, {si(info['bytes'])}B fetched"
+        f"{si(info['image_bytes'], 'B')} of code in flash, {si(info['bytes'], 'B')} fetched"
     )
     if info["ending"] != "complete":
         note(f"note: the recording did not end by itself ({info['ending']})")
@@ -106,7 +106,7 @@ def _show(info: dict[str, Any], row: dict[str, Any]) -> None:
         f"p99 {duration(latency['p99_fault_ns'])}, worst {duration(latency['worst_fault_ns'])}"
     )
     disturb = row["read_disturb"]
-    line = f"read disturb: the hottest block is loaded {si(disturb['hottest_block_loads_per_hour'])}"
+    line = f"read disturb: the hottest block is loaded {si(disturb['hottest_block_loads_per_hour'])} "
     line += "times an hour"
     if disturb["hours_to_refresh"]:
         line += f", refresh it every {duration(disturb['hours_to_refresh'] * 3.6e12)}"

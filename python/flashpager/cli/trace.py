@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
 
 from flashpager import _engine
 from flashpager.cli import options
@@ -74,7 +75,7 @@ def import_trace(
         ending, found = recording.read_file(str(file), format_, instruction_bytes, progress)
     info = recording.finish(ending)
     note(
-        f"{output}: {info['runs']:,} runs, {si(info['bytes'])}B from {found}"
+        f"{output}: {info['runs']:,} runs, {si(info['bytes'], 'B')} from {found}"
         + ("" if ending == "complete" else f" ({ending})")
     )
 
@@ -98,7 +99,7 @@ def show_info(trace: options.Trace, *, json: options.Json = False) -> None:
     if json:
         print_json({**info, "blocks": blocks, "file_bytes": trace.stat().st_size})
         return
-    out.print(f"[bold]{' '.join([info['program'], *info['arguments']])}[/bold]", highlight=False)
+    out.print(f"[bold]{escape(' '.join([info['program'], *info['arguments']]))}[/bold]")
     rows = [
         ("architecture", info["architecture"] or "unknown"),
         ("build id", info["build_id"] or "none"),

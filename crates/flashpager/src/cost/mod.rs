@@ -207,7 +207,7 @@ pub fn warnings(
             if fetched < ecc.codeword_bytes {
                 warnings.push(format!(
                     "{} has no on-die ECC: {fetched} bytes are less than its codeword of {} and cannot \
-                     be checked; set codeword to {}, or take a part with on-die ECC",
+                     be checked. Set the codeword to {}, or take a part with on-die ECC",
                     part.name, ecc.codeword_bytes, ecc.codeword_bytes
                 ));
             }

@@ -137,7 +137,7 @@ impl Placer {
     }
 
     fn add(&mut self, path: &Path, elf: ElfFile) -> Result<()> {
-        let image = elf.place(path, &self.options.sections, self.end)?;
+        let image = elf.place(&short(path), &self.options.sections, self.end)?;
         self.end = image.offset + image.bytes;
         self.images.push(image);
         self.files.push(File { path: path.to_owned(), elf, loaded: false });
@@ -230,6 +230,12 @@ impl Placer {
     pub fn into_images(self) -> Vec<Image> {
         self.images
     }
+}
+
+/// A file by its way from the current folder if it lies below: traces travel.
+fn short(path: &Path) -> PathBuf {
+    let here = std::env::current_dir().ok();
+    here.and_then(|here| path.strip_prefix(here).ok()).unwrap_or(path).to_owned()
 }
 
 fn same_file(a: &Path, b: &Path) -> bool {
