@@ -41,7 +41,8 @@ format: build
 	$(BIN)/ruff check --fix python tests benches examples
 
 bench: build
-	$(BIN)/python benches/run.py
+	$(BIN)/python benches/recording.py
+	cargo bench -p flashpager --locked
 
 clean:
 	rm -rf $(VENV) build target report.html plots $(PLUGIN)

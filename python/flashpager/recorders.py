@@ -22,7 +22,12 @@ from flashpager._engine import FlashpagerError
 QEMU_PLUGIN = Path(__file__).parent / "_recorders" / "flashpager-qemu.so"
 
 #: QEMU's names for the instruction sets that ELF headers name otherwise.
-_QEMU_NAMES = {"powerpc": "ppc", "powerpc64": "ppc64", "sparc64": "sparc64", "loongarch64": "loongarch64"}
+_QEMU_NAMES = {
+    "powerpc": "ppc",
+    "powerpc64": "ppc64",
+    "sparc64": "sparc64",
+    "loongarch64": "loongarch64",
+}
 
 #: Bytes of the tail that the plugin shares with us (TAIL_BYTES in recorder.c).
 _TAIL_BYTES = 256 * 1024
@@ -66,8 +71,10 @@ def record(request: Request, progress: Progress, say: Callable[[str], None]) -> 
     """
     program = _find_program(request)
     architecture, build_id = _engine.elf_identity(str(program))
-    recorder = _Qemu(request, program, architecture) if _use_qemu(request, architecture, say) else (
-        _Lackey(request, program)
+    recorder = (
+        _Qemu(request, program, architecture)
+        if _use_qemu(request, architecture, say)
+        else (_Lackey(request, program))
     )
     info = {
         "program": str(program),
@@ -94,7 +101,10 @@ def record(request: Request, progress: Progress, say: Callable[[str], None]) -> 
 def _run(
     recorder: "_Qemu | _Lackey", recording: _engine.Recording, request: Request, progress: Progress
 ) -> Result:
-    with recorder.started() as child, _forwarded_signals(child, system=bool(request.system)) as sent:
+    with (
+        recorder.started() as child,
+        _forwarded_signals(child, system=bool(request.system)) as sent,
+    ):
         try:
             recorder.read(recording, child, progress)
             if recording.disk_full():
@@ -113,8 +123,8 @@ def _run(
     info = recording.finish(ending)
     if info["ending"] == "disk-full":
         message = (
-            f"{request.output}: the disk is full; the program was stopped, and the trace holds what "
-            f"ran until then ({info['instructions'] or 0:,} instructions)"
+            f"{request.output}: the disk is full; the program was stopped, and the trace holds "
+            f"what ran until then ({info['instructions'] or 0:,} instructions)"
         )
         raise FlashpagerError(message)
     if info["runs"] == 0 and info["outside_instructions"] == 0 and not interrupted:
@@ -188,7 +198,11 @@ class _Qemu:
             self.emulator = [_qemu_user(architecture) or ""]
             self.tail = [str(program.absolute()), *request.command[1:]]
         else:
-            self.emulator = shlex.split(request.system)
+            try:
+                self.emulator = shlex.split(request.system)
+            except ValueError as error:
+                message = f"--system: '{request.system}' is no command: {error}"
+                raise FlashpagerError(message) from None
             self.tail = ["-kernel", str(program), *request.command[1:]]
             if not self.emulator or shutil.which(self.emulator[0]) is None:
                 message = f"--system: no such emulator: '{' '.join(self.emulator[:1])}'"
@@ -252,7 +266,10 @@ class _Lackey:
         with suppress(OSError):
             fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
         options = [
-            "--tool=lackey", "--trace-mem=yes", f"--log-fd={writer}", "--child-silent-after-fork=yes"
+            "--tool=lackey",
+            "--trace-mem=yes",
+            f"--log-fd={writer}",
+            "--child-silent-after-fork=yes",
         ]
         try:
             with subprocess.Popen(

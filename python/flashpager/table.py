@@ -38,19 +38,19 @@ def to_frame(rows: list[dict[str, Any]]) -> pl.DataFrame:
 
 def write(frame: pl.DataFrame, path: Path, trace: dict[str, Any]) -> None:
     """Write a table in the format of the name's suffix: parquet, csv or jsonl."""
-    writers = {".parquet": frame.write_parquet, ".csv": frame.write_csv, ".jsonl": frame.write_ndjson}
-    writer = writers.get(path.suffix)
-    if writer is None:
+    if path.suffix not in (".parquet", ".csv", ".jsonl"):
         message = f"{path}: the name must end with .parquet, .csv or .jsonl"
         raise FlashpagerError(message)
     temporary = path.with_name(f".{path.name}.partial")
     try:
-        if path.suffix == ".parquet":
+        if path.suffix == ".csv":
+            frame.write_csv(temporary)
+        elif path.suffix == ".jsonl":
+            frame.write_ndjson(temporary)
+        else:
             described = {k: v for k, v in trace.items() if k != "images"}
             about = json.dumps({"version": _engine.version(), "trace": described})
             frame.write_parquet(temporary, metadata={METADATA_KEY: about})
-        else:
-            writer(temporary)
         temporary.replace(path)
     except OSError as error:
         temporary.unlink(missing_ok=True)

@@ -83,9 +83,19 @@ def show(frame: pl.DataFrame, varying: list[str]) -> None:
     shown = Table(box=None, pad_edge=False, header_style="bold")
     for axis in varying:
         numeric = axis.endswith("_bytes")
-        shown.add_column(options.AXIS_TITLES[axis], justify="right" if numeric else "left", no_wrap=True)
+        shown.add_column(
+            options.AXIS_TITLES[axis], justify="right" if numeric else "left", no_wrap=True
+        )
     for title in (
-        "MB/s", "of NOR", "misses", "loads", "fetched", "mean fault", "p99", "worst", "ECC"
+        "MB/s",
+        "of NOR",
+        "misses",
+        "loads",
+        "fetched",
+        "mean fault",
+        "p99",
+        "worst",
+        "ECC",
     ):
         shown.add_column(title, justify="right", no_wrap=True)
     for row in frame.iter_rows(named=True):

@@ -9,9 +9,7 @@ from flashpager import _engine
 from flashpager.design import Space, load_board
 from flashpager.sizes import parse_sizes, split_list
 
-Trace = Annotated[
-    Path, typer.Argument(metavar="TRACE", help="A trace file.", show_default=False)
-]
+Trace = Annotated[Path, typer.Argument(metavar="TRACE", help="A trace file.", show_default=False)]
 Board = Annotated[
     Path | None,
     typer.Option("--board", metavar="FILE", help="A board file; else the CARDIS smart card."),
@@ -41,7 +39,9 @@ Register = Annotated[
 ]
 Codeword = Annotated[
     str | None,
-    typer.Option("--codeword", metavar="SIZE", help="With host ECC: bytes fetched and checked whole."),
+    typer.Option(
+        "--codeword", metavar="SIZE", help="With host ECC: bytes fetched and checked whole."
+    ),
 ]
 Policy = Annotated[
     str | None,

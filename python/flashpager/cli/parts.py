@@ -21,7 +21,9 @@ def list_parts(*, json: options.Json = False) -> None:
     for title in ("part", "maker", "kind", "page", "t_R µs", "t_RC ns", "ECC"):
         table.add_column(title)
     for part in catalog:
-        values = {key: (part[key] or {}).get("value") for key in ("page_bytes", "t_r_ns", "t_rc_ns")}
+        values = {
+            key: (part[key] or {}).get("value") for key in ("page_bytes", "t_r_ns", "t_rc_ns")
+        }
         ecc = part["ecc"]
         table.add_row(
             part["name"],
@@ -30,7 +32,9 @@ def list_parts(*, json: options.Json = False) -> None:
             str(values["page_bytes"] or "–"),
             f"{values['t_r_ns'] / 1e3:g}" if values["t_r_ns"] else "–",
             f"{values['t_rc_ns']:g}" if values["t_rc_ns"] else "–",
-            f"{ecc['place']}, {ecc['correctable_bits']} bit/{ecc['codeword_bytes']}" if ecc else "–",
+            f"{ecc['place']}, {ecc['correctable_bits']} bit/{ecc['codeword_bytes']}"
+            if ecc
+            else "–",
         )
     out.print(table)
 
@@ -50,6 +54,10 @@ def show_part(name: str, *, json: options.Json = False) -> None:
     buses = {f"t_byte_ns on {bus}": time for bus, time in entries.pop("t_byte_ns", {}).items()}
     for key, value in {**entries, **buses}.items():
         rest = {k: v for k, v in value.items() if k != "source"}
-        text = f"{rest['value']:g}" if "value" in rest else ", ".join(f"{k} {v}" for k, v in rest.items())
+        text = (
+            f"{rest['value']:g}"
+            if "value" in rest
+            else ", ".join(f"{k} {v}" for k, v in rest.items())
+        )
         table.add_row(key, text, value["source"])
     out.print(table)

@@ -32,16 +32,21 @@ def record(
     ] = False,
     image: Annotated[
         str,
-        typer.Option("--image", metavar="FILES", help="Place these files' code, not the program's."),
+        typer.Option(
+            "--image", metavar="FILES", help="Place these files' code, not the program's."
+        ),
     ] = "",
     system: Annotated[
         str | None,
         typer.Option(
-            "--system", metavar="COMMAND", help="Run firmware in this QEMU machine (quoted command)."
+            "--system",
+            metavar="COMMAND",
+            help="Run firmware in this QEMU machine (quoted command).",
         ),
     ] = None,
     recorder: Annotated[
-        str | None, typer.Option("--recorder", metavar="NAME", help="qemu | lackey; else what is there.")
+        str | None,
+        typer.Option("--recorder", metavar="NAME", help="qemu | lackey; else what is there."),
     ] = None,
 ) -> None:
     """Run a program and write the trace of what it executes.

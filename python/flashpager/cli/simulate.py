@@ -106,7 +106,9 @@ def _show(info: dict[str, Any], row: dict[str, Any]) -> None:
         f"p99 {duration(latency['p99_fault_ns'])}, worst {duration(latency['worst_fault_ns'])}"
     )
     disturb = row["read_disturb"]
-    line = f"read disturb: the hottest block is loaded {si(disturb['hottest_block_loads_per_hour'])} "
+    line = (
+        f"read disturb: the hottest block is loaded {si(disturb['hottest_block_loads_per_hour'])} "
+    )
     line += "times an hour"
     if disturb["hours_to_refresh"]:
         line += f", refresh it every {duration(disturb['hours_to_refresh'] * 3.6e12)}"

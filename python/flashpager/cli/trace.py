@@ -21,27 +21,36 @@ app = typer.Typer(
 @app.command("import")
 def import_trace(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="A file, also .gz, .zst, .xz; - for standard input.")
+        Path,
+        typer.Argument(metavar="FILE", help="A file, also .gz, .zst, .xz; - for standard input."),
     ],
     *,
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="TRACE", help="Trace to write.")],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="TRACE", help="Trace to write.")
+    ],
     format_: Annotated[
         str | None,
-        typer.Option("--format", metavar="NAME", help="lackey | din | csv | stream; else found out."),
+        typer.Option(
+            "--format", metavar="NAME", help="lackey | din | csv | stream; else found out."
+        ),
     ] = None,
     elf: Annotated[
         Path | None, typer.Option("--elf", metavar="FILE", help="The program whose code is placed.")
     ] = None,
     bias: Annotated[
         str,
-        typer.Option("--bias", metavar="ADDRESS", help="How far above its linked addresses it ran."),
+        typer.Option(
+            "--bias", metavar="ADDRESS", help="How far above its linked addresses it ran."
+        ),
     ] = "0",
     section: Annotated[
         str, typer.Option("--section", metavar="NAMES", help="Sections to place.")
     ] = ".text",
     range_: Annotated[
         str | None,
-        typer.Option("--range", metavar="START-END", help="Place these addresses, without a program."),
+        typer.Option(
+            "--range", metavar="START-END", help="Place these addresses, without a program."
+        ),
     ] = None,
     instruction_bytes: Annotated[
         int, typer.Option("--instruction-bytes", min=1, max=16, help="Instruction length in din.")
@@ -146,13 +155,17 @@ def export(
     trace: options.Trace,
     *,
     output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="FILE", help="Text to write; - for standard output.")
+        Path,
+        typer.Option(
+            "-o", "--output", metavar="FILE", help="Text to write; - for standard output."
+        ),
     ],
     format_: Annotated[
         str, typer.Option("--format", metavar="NAME", help="csv (offset,length) | din")
     ] = "csv",
     instruction_bytes: Annotated[
-        int, typer.Option("--instruction-bytes", min=1, max=16, help="Bytes between fetches in din.")
+        int,
+        typer.Option("--instruction-bytes", min=1, max=16, help="Bytes between fetches in din."),
     ] = 4,
 ) -> None:
     """Write a trace as text for other tools."""

@@ -8,17 +8,21 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use flate2::Crc;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::column::reader::get_typed_column_reader;
 use parquet::data_type::Int32Type;
 use parquet::errors::ParquetError;
-use parquet::file::metadata::KeyValue;
+use parquet::file::metadata::{KeyValue, ParquetStatisticsPolicy};
 use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::file::serialized_reader::ReadOptionsBuilder;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
+use parquet::schema::types::SchemaDescriptor;
 
-use super::{CHUNK_RUNS, Run, RunSource, Trace, TraceInfo};
+use super::input::shown;
+use super::{CHUNK_RUNS, Run, RunSource, Trace, TraceInfo, pages};
 use crate::error::{Error, Result};
 
 /// Version of the file's layout, in [`TraceInfo::schema_version`].
@@ -34,6 +38,13 @@ const SCHEMA: &str = "message trace {
 
 /// Runs in a row group: bounds the memory of writer and reader.
 const GROUP_RUNS: usize = 1 << 20;
+
+/// The Parquet metadata key of the checksums: CRC-32 of the description and of
+/// the runs (offset and length of each, little-endian), in hexadecimal.
+pub const CHECKSUM_KEY: &str = "flashpager.crc32";
+
+/// Largest footer, description included: half a million symbols fit.
+const MAX_FOOTER_BYTES: u32 = 64 << 20;
 
 /// Held back on disk while recording, so that a full disk still leaves room
 /// for the row group at hand and the footer.
@@ -135,6 +146,7 @@ pub struct TraceWriter {
     runs: u64,
     bytes: u64,
     end: u32,
+    checksum: RunChecksum,
     disk_full: Arc<AtomicBool>,
 }
 
@@ -169,6 +181,7 @@ impl TraceWriter {
             runs: 0,
             bytes: 0,
             end: 0,
+            checksum: RunChecksum::default(),
             disk_full,
         })
     }
@@ -213,6 +226,7 @@ impl TraceWriter {
             Ok(())
         };
         write().map_err(|e| parquet_error(&place, e))?;
+        self.checksum.add(&self.offsets, &self.lengths);
         self.offsets.clear();
         self.lengths.clear();
         Ok(())
@@ -229,7 +243,9 @@ impl TraceWriter {
         info.image_bytes = info.image_bytes.max(u64::from(self.end));
         let json = serde_json::to_string(&info)
             .map_err(|e| Error::data(self.place.clone(), e.to_string()))?;
+        let checksums = format!("{:08x} {:08x}", crc32(json.as_bytes()), self.checksum.crc.sum());
         self.writer.append_key_value_metadata(KeyValue::new(METADATA_KEY.to_owned(), json));
+        self.writer.append_key_value_metadata(KeyValue::new(CHECKSUM_KEY.to_owned(), checksums));
         let output = self.writer.into_inner().map_err(|e| parquet_error(&self.place, e))?;
         output.finish()?;
         Ok(info)
@@ -250,20 +266,15 @@ impl TraceFile {
     pub fn open(path: &Path) -> Result<Self> {
         let place = path.display().to_string();
         let reader = open_parquet(path)?;
-        let metadata = reader.metadata().file_metadata();
-        let json = metadata
-            .key_value_metadata()
-            .and_then(|pairs| pairs.iter().find(|pair| pair.key == METADATA_KEY))
-            .and_then(|pair| pair.value.as_deref())
-            .ok_or_else(|| {
-                Error::data(&place, "is a Parquet file but no flashpager trace (no description in it)")
-            })?;
+        let json = value_of(&reader, METADATA_KEY).ok_or_else(|| {
+            Error::data(&place, "is a Parquet file but no flashpager trace (no description in it)")
+        })?;
         #[derive(serde::Deserialize)]
         struct Version {
             schema_version: u32,
         }
         let damaged =
-            |e: serde_json::Error| Error::data(&place, format!("its description is damaged: {e}"));
+            |e: serde_json::Error| Error::data(&place, format!("its description is damaged: {}", shown(e)));
         let version: Version = serde_json::from_str(json).map_err(damaged)?;
         if version.schema_version != SCHEMA_VERSION {
             return Err(Error::data(
@@ -275,15 +286,10 @@ impl TraceFile {
             ));
         }
         let info: TraceInfo = serde_json::from_str(json).map_err(damaged)?;
-        let columns: Vec<&str> =
-            metadata.schema_descr().columns().iter().map(|column| column.name()).collect();
-        let types_fit = metadata.schema_descr().columns().iter().all(|column| {
-            column.physical_type() == parquet::basic::Type::INT32 && column.max_def_level() == 0
-        });
-        if columns != ["offset", "length"] || !types_fit {
-            return Err(Error::data(&place, "does not have the two columns offset and length"));
+        if checksums(&reader).is_some_and(|(sum, _)| sum != crc32(json.as_bytes())) {
+            return Err(Error::data(&place, "its description is damaged: make or copy it again"));
         }
-        let rows = metadata.num_rows();
+        let rows = reader.metadata().file_metadata().num_rows();
         if u64::try_from(rows) != Ok(info.runs) || info.image_bytes > u64::from(u32::MAX) {
             return Err(Error::data(&place, "its description does not fit its contents"));
         }
@@ -309,6 +315,7 @@ impl Trace for TraceFile {
     fn runs(&self) -> Result<Box<dyn RunSource + '_>> {
         Ok(Box::new(FileSource {
             place: self.path.display().to_string(),
+            file: File::open(&self.path).map_err(|e| Error::file(&self.path, e))?,
             reader: open_parquet(&self.path)?,
             image_bytes: self.image_bytes(),
             group: 0,
@@ -316,6 +323,7 @@ impl Trace for TraceFile {
             left: 0,
             offsets: Vec::with_capacity(CHUNK_RUNS),
             lengths: Vec::with_capacity(CHUNK_RUNS),
+            checksum: RunChecksum::default(),
         }))
     }
 }
@@ -324,6 +332,8 @@ type Column = parquet::column::reader::ColumnReaderImpl<Int32Type>;
 
 struct FileSource {
     place: String,
+    /// For the checks before `reader` decodes.
+    file: File,
     reader: SerializedFileReader<File>,
     image_bytes: u32,
     group: usize,
@@ -331,12 +341,20 @@ struct FileSource {
     left: usize,
     offsets: Vec<i32>,
     lengths: Vec<i32>,
+    checksum: RunChecksum,
 }
 
 impl FileSource {
     fn open_group(&mut self) -> std::result::Result<bool, ParquetError> {
         if self.group == self.reader.num_row_groups() {
+            let expected = checksums(&self.reader).map(|(_, runs)| runs);
+            if expected.is_some_and(|expected| expected != self.checksum.crc.sum()) {
+                return Err(ParquetError::General("its runs do not match their checksum".into()));
+            }
             return Ok(false);
+        }
+        if !pages::are_sane(&mut self.file, self.reader.metadata().row_group(self.group))? {
+            return Err(ParquetError::General(format!("in row group {}", self.group)));
         }
         let group = self.reader.get_row_group(self.group)?;
         self.left = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
@@ -364,6 +382,7 @@ impl FileSource {
                 return Err(ParquetError::General("a column ends too early".into()));
             }
             self.left -= wanted;
+            self.checksum.add(&self.offsets, &self.lengths);
         }
         Ok(())
     }
@@ -412,22 +431,84 @@ fn open_parquet(path: &Path) -> Result<SerializedFileReader<File>> {
             "is no flashpager trace; 'flashpager trace import' reads foreign formats",
         ));
     }
-    file.seek(SeekFrom::Start(0)).map_err(|e| Error::file(path, e))?;
-    SerializedFileReader::new(file).map_err(|e| {
-        Error::data(place, format!("is truncated or damaged ({})", one_line(&e.to_string())))
-    })
+    let damaged = |what: String| {
+        Error::data(&place, format!("is truncated or damaged ({what}): make or copy it again"))
+    };
+    let bytes = file.seek(SeekFrom::End(-8)).map_err(|_| damaged("it has no end".into()))?;
+    let mut footer = [0; 4];
+    io::Read::read_exact(&mut file, &mut footer).map_err(|e| Error::file(path, e))?;
+    let footer = u32::from_le_bytes(footer);
+    if u64::from(footer) > bytes || footer > MAX_FOOTER_BYTES {
+        return Err(damaged(format!("a footer of {footer} bytes")));
+    }
+    // The schema is known, and statistics are not wanted: less to go wrong.
+    let schema = parse_message_type(SCHEMA).map_err(|e| parquet_error(&place, e))?;
+    let options = ReadOptionsBuilder::new()
+        .with_parquet_schema(Arc::new(SchemaDescriptor::new(Arc::new(schema))))
+        .with_column_stats_policy(ParquetStatisticsPolicy::SkipAll)
+        .with_encoding_stats_policy(ParquetStatisticsPolicy::SkipAll)
+        .with_size_stats_policy(ParquetStatisticsPolicy::SkipAll)
+        .build();
+    let reader = SerializedFileReader::new_with_options(file, options)
+        .map_err(|e| damaged(shown(e)))?;
+    let mut rows = 0;
+    for group in reader.metadata().row_groups() {
+        if !(1..=GROUP_RUNS as i64).contains(&group.num_rows()) {
+            return Err(damaged(format!("a row group of {} rows", group.num_rows())));
+        }
+        rows += group.num_rows();
+    }
+    if rows != reader.metadata().file_metadata().num_rows() {
+        return Err(damaged("row groups are missing".into()));
+    }
+    Ok(reader)
+}
+
+fn value_of<'a>(reader: &'a SerializedFileReader<File>, key: &str) -> Option<&'a str> {
+    let pairs = reader.metadata().file_metadata().key_value_metadata()?;
+    pairs.iter().find(|pair| pair.key == key)?.value.as_deref()
+}
+
+/// The checksums of the description and of the runs. Without them, or with
+/// damaged ones, the trace is read unchecked.
+fn checksums(reader: &SerializedFileReader<File>) -> Option<(u32, u32)> {
+    let (description, runs) = value_of(reader, CHECKSUM_KEY)?.split_once(' ')?;
+    let parse = |text| u32::from_str_radix(text, 16).ok();
+    Some((parse(description)?, parse(runs)?))
+}
+
+fn crc32(bytes: &[u8]) -> u32 {
+    let mut crc = Crc::new();
+    crc.update(bytes);
+    crc.sum()
+}
+
+/// CRC-32 of runs, however they are grouped.
+#[derive(Default)]
+struct RunChecksum {
+    crc: Crc,
+    bytes: Vec<u8>,
+}
+
+impl RunChecksum {
+    fn add(&mut self, offsets: &[i32], lengths: &[i32]) {
+        for (offsets, lengths) in offsets.chunks(CHUNK_RUNS).zip(lengths.chunks(CHUNK_RUNS)) {
+            self.bytes.clear();
+            for (offset, length) in offsets.iter().zip(lengths) {
+                let run = (*offset as u32 as u64) | (*length as u32 as u64) << 32;
+                self.bytes.extend_from_slice(&run.to_le_bytes());
+            }
+            self.crc.update(&self.bytes);
+        }
+    }
 }
 
 fn parquet_error(place: &str, error: ParquetError) -> Error {
     match error {
         ParquetError::External(source) => match source.downcast::<io::Error>() {
             Ok(source) => Error::io(place, *source),
-            Err(other) => Error::data(place, one_line(&other.to_string())),
+            Err(other) => Error::data(place, shown(other)),
         },
-        other => Error::data(place, format!("is damaged ({})", one_line(&other.to_string()))),
+        other => Error::data(place, format!("is damaged ({})", shown(other))),
     }
-}
-
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -12,6 +12,7 @@ pub mod import;
 pub mod input;
 pub mod lackey;
 pub mod live;
+mod pages;
 pub mod stream;
 
 use serde::{Deserialize, Serialize};

@@ -1,0 +1,77 @@
+"""How fast programs are recorded, with QEMU and with lackey, in one run.
+
+    .venv/bin/python benches/recording.py
+
+Both recorders run `bzip2` over the same text, with its library placed, the whole `flashpager
+record` timed from outside: start of the emulator, translation and writing of the trace included.
+"""
+
+import json
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+FLASHPAGER = Path(sys.executable).with_name("flashpager")
+_SHORT_WORDS, _LONG_WORDS = 4_000, 400_000
+
+
+def _text(words: int) -> str:
+    source = random.Random(1)  # noqa: S311  (a benchmark's input, not a secret)
+    vocabulary = [
+        "".join(source.choices("etaoinshrdlu", k=source.randint(2, 9))) for _ in range(2000)
+    ]
+    return " ".join(source.choices(vocabulary, k=words))
+
+
+def _record(recorder: str, text: str, folder: Path) -> tuple[float, dict[str, int]]:
+    source, trace = folder / "input", folder / f"{recorder}.trace"
+    source.write_text(text)
+    command = [FLASHPAGER, "record", "--recorder", recorder, "--with-libraries", "-o", trace, "--"]
+    start = time.perf_counter()
+    subprocess.run(
+        [*command, "bzip2", "-kf", source],
+        check=True,
+        capture_output=True,
+        stdin=subprocess.DEVNULL,
+    )
+    seconds = time.perf_counter() - start
+    told = subprocess.run(
+        [FLASHPAGER, "trace", "info", "--json", trace], check=True, capture_output=True
+    ).stdout
+    return seconds, json.loads(told)
+
+
+def main() -> None:
+    """Print one row a recording."""
+    for tool in ("bzip2", "qemu-x86_64", "valgrind"):
+        if shutil.which(tool) is None:
+            sys.exit(f"benches/recording.py: {tool} is not installed")
+    print(
+        f"{'recorder':<10}{'input':>8}{'instructions':>15}{'seconds':>9}{'M instr/s':>11}{'bit/instr':>11}"
+    )
+    rates = {}
+    with tempfile.TemporaryDirectory() as name:
+        for recorder, size, words in (
+            ("qemu", "long", _LONG_WORDS),
+            ("qemu", "short", _SHORT_WORDS),
+            ("lackey", "short", _SHORT_WORDS),
+        ):
+            seconds, info = _record(recorder, _text(words), Path(name))
+            total = info["instructions"] + info["outside_instructions"]
+            rates[recorder, size] = total / seconds
+            bits = 8 * info["file_bytes"] / info["instructions"]
+            print(
+                f"{recorder:<10}{size:>8}{total:>15,}{seconds:>9.2f}"
+                f"{total / seconds / 1e6:>11.2f}{bits:>11.3f}"
+            )
+    for size in ("short", "long"):
+        ratio = rates["qemu", size] / rates["lackey", "short"]
+        print(f"QEMU on the {size} input records at {ratio:.0f} times lackey's rate")
+
+
+if __name__ == "__main__":
+    main()

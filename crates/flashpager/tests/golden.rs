@@ -1,0 +1,133 @@
+//! Golden counts of the shipped traces, and the engine against the reference on
+//! the beginning of each.
+//!
+//! `FLASHPAGER_UPDATE_GOLDEN=1 cargo test -p flashpager --test golden` writes
+//! the golden files anew.
+
+#[allow(dead_code, reason = "shared with another test")]
+mod reference;
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use flashpager::media::register::{RegisterDesign, RegisterModel};
+use flashpager::pager::POLICIES;
+use flashpager::replay::{CacheDesign, Cell, replay, replay_cells};
+use flashpager::trace::{MemoryTrace, Run, Trace, TraceFile};
+
+/// Small enough for the reference, which walks the history for every reference.
+const REFERENCE_RUNS: usize = 20_000;
+
+/// (cache bytes, cache page bytes).
+const CACHES: [(u64, u32); 2] = [(2048, 64), (8192, 512)];
+
+fn shipped_traces() -> Vec<PathBuf> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/traces");
+    let mut found: Vec<PathBuf> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "trace"))
+        .collect();
+    found.sort();
+    assert!(found.len() >= 3, "the shipped traces are missing");
+    found
+}
+
+fn registers() -> Vec<RegisterDesign> {
+    let design = |model, flash_page_bytes, codeword_bytes| RegisterDesign {
+        model,
+        flash_page_bytes,
+        codeword_bytes,
+    };
+    vec![
+        design(RegisterModel::Sequential, 512, None),
+        design(RegisterModel::Sequential, 2048, None),
+        design(RegisterModel::StartColumn, 2048, Some(512)),
+        design(RegisterModel::RandomColumn, 2048, None),
+    ]
+}
+
+fn cells() -> Vec<Cell> {
+    let policies = POLICIES.iter().filter(|(_, parameters)| *parameters == 0);
+    policies
+        .flat_map(|(policy, _)| {
+            CACHES.map(|(cache_bytes, cache_page_bytes)| Cell {
+                cache: CacheDesign {
+                    cache_bytes,
+                    cache_page_bytes,
+                    policy: policy.parse().unwrap(),
+                },
+                registers: registers(),
+            })
+        })
+        .collect()
+}
+
+fn golden_text(trace: &Path) -> String {
+    let trace = TraceFile::open(trace).unwrap();
+    let cells = cells();
+    let counts = replay_cells(&trace, &cells, &|| true, &|_| {}).unwrap();
+    let mut text = String::new();
+    for (cell, counts) in cells.iter().zip(counts) {
+        for (register, counts) in cell.registers.iter().zip(counts) {
+            let CacheDesign { cache_bytes, cache_page_bytes, policy } = &cell.cache;
+            let RegisterDesign { model, flash_page_bytes, codeword_bytes } = register;
+            writeln!(
+                text,
+                "{policy} {cache_bytes}/{cache_page_bytes} {} {flash_page_bytes}/{} {}",
+                model.name(),
+                codeword_bytes.unwrap_or(0),
+                serde_json::to_string(&counts).unwrap(),
+            )
+            .unwrap();
+        }
+    }
+    text
+}
+
+#[test]
+fn shipped_traces_give_their_golden_counts() {
+    for trace in shipped_traces() {
+        let name = trace.file_stem().unwrap().to_str().unwrap();
+        let golden =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/{name}.txt"));
+        let text = golden_text(&trace);
+        if std::env::var_os("FLASHPAGER_UPDATE_GOLDEN").is_some() {
+            std::fs::write(&golden, &text).unwrap();
+        }
+        let expected = std::fs::read_to_string(&golden).unwrap_or_default();
+        for (found, expected) in text.lines().zip(expected.lines()) {
+            assert_eq!(found, expected, "{name}");
+        }
+        assert_eq!(text.lines().count(), expected.lines().count(), "{name}");
+    }
+}
+
+#[test]
+fn the_reference_agrees_on_real_traces() {
+    for path in shipped_traces() {
+        let trace = TraceFile::open(&path).unwrap();
+        let mut runs: Vec<Run> = Vec::new();
+        let mut chunk = Vec::new();
+        let mut source = trace.runs().unwrap();
+        while runs.len() < REFERENCE_RUNS {
+            source.read(&mut chunk).unwrap();
+            if chunk.is_empty() {
+                break;
+            }
+            runs.extend_from_slice(&chunk);
+        }
+        runs.truncate(REFERENCE_RUNS);
+        let memory = MemoryTrace::new(runs.clone());
+        for cell in cells() {
+            let found = replay(&memory, &cell.cache, &cell.registers, &|| true, None).unwrap();
+            let frames = cell.cache.frames() as usize;
+            let policy = cell.cache.policy.to_string();
+            let page = cell.cache.cache_page_bytes;
+            let expected = reference::replay(&runs, page, frames, &policy, &cell.registers);
+            for ((found, expected), register) in found.iter().zip(expected).zip(&cell.registers) {
+                assert_eq!(*found, expected.counts, "{path:?} {:?} {register:?}", cell.cache);
+            }
+        }
+    }
+}

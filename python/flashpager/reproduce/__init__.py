@@ -1,0 +1,1 @@
+"""Published results, claim by claim, with our figures beside them."""

@@ -1,0 +1,36 @@
+"""A published claim and what we find."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Verdict(StrEnum):
+    """What became of a claim."""
+
+    HOLDS = "holds"
+    FAILS = "does not hold"
+    OPEN = "cannot be checked"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One claim of a paper."""
+
+    #: Where it stands, as ``Table 1`` or ``section 6.2``.
+    where: str
+    #: What it says, in our words.
+    claim: str
+    #: The paper's figure.
+    paper: str
+    #: Our figure.
+    ours: str
+    verdict: Verdict
+    #: Why, where the figures do not speak for themselves.
+    why: str = ""
+
+
+def summary(claims: Sequence[Claim]) -> str:
+    """Say in one line what became of the claims."""
+    counts = {verdict: sum(claim.verdict is verdict for claim in claims) for verdict in Verdict}
+    return ", ".join(f"{count} {verdict}" for verdict, count in counts.items())

@@ -1,0 +1,1 @@
+"""Tests of flashpager as its users meet it."""
