@@ -51,7 +51,8 @@ def main() -> None:
         if shutil.which(tool) is None:
             sys.exit(f"benches/recording.py: {tool} is not installed")
     print(
-        f"{'recorder':<10}{'input':>8}{'instructions':>15}{'seconds':>9}{'M instr/s':>11}{'bit/instr':>11}"
+        f"{'recorder':<10}{'input':>8}{'instructions':>15}{'seconds':>9}"
+        f"{'M instr/s':>11}{'bit/instr':>11}"
     )
     rates = {}
     with tempfile.TemporaryDirectory() as name:

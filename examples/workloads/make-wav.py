@@ -4,6 +4,7 @@
 Integer arithmetic and a private generator make the file the same on every
 machine, so the MP3 (and with it the recorded trace) stays comparable.
 """
+
 import struct
 import sys
 import wave
@@ -12,7 +13,7 @@ RATE = 44100
 SECONDS = 2
 
 
-def sine_table(bits=12):
+def sine_table(bits: int = 12) -> list[int]:
     """One period, 2**bits entries of +-32767, by Bhaskara's approximation."""
     half = 1 << (bits - 1)
     table = []
@@ -24,10 +25,11 @@ def sine_table(bits=12):
     return table
 
 
-def main(path):
+def main(path: str) -> None:
+    """Write the file."""
     sine = sine_table()
 
-    def voice(phase):
+    def voice(phase: int) -> int:
         return sine[(phase >> 20) & 0xFFF]
 
     chord = [0, 0, 0]
@@ -36,7 +38,7 @@ def main(path):
     frames = bytearray()
     count = RATE * SECONDS
     for n in range(count):
-        chord = [(p + s) & 0xFFFFFFFF for p, s in zip(chord, steps)]
+        chord = [(p + s) & 0xFFFFFFFF for p, s in zip(chord, steps, strict=True)]
         sweep = (sweep + (100 + 8000 * n // count) * (1 << 32) // RATE) & 0xFFFFFFFF
         seed ^= (seed << 13) & 0xFFFFFFFF
         seed ^= seed >> 17

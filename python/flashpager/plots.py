@@ -202,7 +202,7 @@ def steps_over_page(frame: pl.DataFrame, page_bytes: int) -> alt.LayerChart:
     heaviest = max(shown[1:], key=lambda step: row[step[1]])
     title = (
         f"With {page_bytes:,}-byte pages {waiting:.0f} % of the time goes into faults, "
-        f"{100 * row[heaviest[1]] / row['time_ns']:.0f} % into {heaviest[0]} alone"
+        f"{100 * row[heaviest[1]] / row['time_ns']:.0f} % into the {heaviest[0]} step alone"
     )
     return _finish(
         [bars, *_nor_line(nor_ns, f"{nor_ns or 0:.3g} ns")],
@@ -229,7 +229,7 @@ def bandwidth_over_cache(
     nor = _nor(frame)
     top = _top(frame, nor)
     frame = frame.with_columns(
-        (pl.col("cache_page_bytes").cast(pl.String) + "-byte pages").alias("series")
+        pl.col("cache_page_bytes").map_elements(_paged, return_dtype=pl.String).alias("series")
     ).sort("cache_page_bytes", "cache_bytes")
     whole = frame["flash_page_bytes"][0]
     reduced = frame.filter(pl.col("cache_page_bytes") == reduced_bytes)
@@ -237,7 +237,7 @@ def bandwidth_over_cache(
     here = frame.filter(
         (pl.col("cache_page_bytes") == page_bytes) & (pl.col("cache_bytes") == cache_bytes)
     )
-    colours = {f"{whole}-byte pages": _VERMILLION, f"{reduced_bytes}-byte pages": _BLUE}
+    colours = {_paged(whole): _VERMILLION, _paged(reduced_bytes): _BLUE}
     base = alt.Chart(frame).encode(
         x=_log_x("cache_bytes", "cache (bytes)", sizes, _log_domain(sizes)),
         y=_linear_y("bandwidth_mib_s", _BANDWIDTH, top),
@@ -251,7 +251,7 @@ def bandwidth_over_cache(
         _ring(here, "cache_bytes"),
         *_end_labels(
             {
-                f"{page}-byte pages": _last(part, "cache_bytes")
+                _paged(page): _last(part, "cache_bytes")
                 for page, part in ((reduced_bytes, reduced), (whole, conventional))
                 if len(part)
             },
@@ -478,6 +478,10 @@ def _setting(frame: pl.DataFrame) -> str:
     )
 
 
+def _paged(page_bytes: int) -> str:
+    return f"{page_bytes:,}-byte pages"
+
+
 def _values(frame: pl.DataFrame, column: str) -> list[int]:
     return sorted(frame[column].unique().to_list())
 
@@ -498,7 +502,8 @@ def _last(frame: pl.DataFrame, along: str, column: str = "bandwidth_mib_s") -> f
 
 
 def _top(frame: pl.DataFrame, nor: float | None) -> float:
-    return 1.06 * max(nor or 0, *frame["bandwidth_mib_s"].to_list())
+    largest: float = max(nor or 0, *frame["bandwidth_mib_s"].to_list())
+    return 1.06 * largest
 
 
 def _policy_colours(policies: Sequence[str]) -> dict[str, str]:
@@ -591,9 +596,9 @@ def _spread(values: Sequence[float], fixed: Sequence[float], pitch: float) -> li
     """Move values apart, until ``pitch`` lies between any two of them and the fixed ones."""
     places = [*values, *fixed]
     free = len(values)
+    order = sorted(range(len(places)), key=lambda i: (places[i], i))
     for _ in range(100):
         moved = False
-        order = sorted(range(len(places)), key=lambda i: (places[i], i))
         for low, high in itertools.pairwise(order):
             lack = pitch - (places[high] - places[low])
             if lack < 1e-6 * pitch or min(low, high) >= free:
@@ -611,11 +616,12 @@ def _spread(values: Sequence[float], fixed: Sequence[float], pitch: float) -> li
 
 def _ring(own: pl.DataFrame, column: str) -> alt.Chart:
     """Ring the board's own design; the subtitle says so."""
-    return (
+    ring: alt.Chart = (
         alt.Chart(own)
         .mark_point(size=220, strokeWidth=2, color=_BLACK, opacity=1)
         .encode(x=f"{column}:Q", y="bandwidth_mib_s:Q")
     )
+    return ring
 
 
 def _ringed(own: pl.DataFrame) -> str:

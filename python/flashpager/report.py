@@ -259,7 +259,7 @@ def _headline(report: Report) -> str:
 def _numbers(own: dict[str, Any]) -> list[tuple[str, str, str]]:
     """Give the key numbers: what, how much, and how it comes about."""
     counts, time, latency = own["counts"], own["time"], own["latency"]
-    numbers = [("read bandwidth", _mebibytes(time), "MB = 2²⁰ bytes")]
+    numbers = [("read bandwidth", _mebibytes(time), "MB/s: 2²⁰ bytes a second")]
     if own["nor"]:
         nor = own["nor"]
         ratio = f"{100 * nor['nor_ratio']:.1f} %"
@@ -475,8 +475,9 @@ figcaption p { color: var(--soft); font-size: .95rem; margin-bottom: .5rem; }
 .scroll:focus-visible { outline: 2px solid #0072b2; }
 table { border-collapse: collapse; width: 100%; font-size: .85rem;
   font-variant-numeric: tabular-nums; }
-th, td { padding: .3rem .55rem; text-align: right; white-space: nowrap; }
-thead th { background: #f3f4f6; border-bottom: 1px solid var(--line); font-weight: 600; }
+th, td { padding: .3rem .5rem; text-align: right; white-space: nowrap; }
+thead th { white-space: normal; vertical-align: bottom; line-height: 1.25;
+  background: #f3f4f6; border-bottom: 1px solid var(--line); font-weight: 600; }
 tbody tr + tr { border-top: 1px solid #eceef1; }
 .designs td:nth-child(2), .designs th:nth-child(2) { text-align: left; }
 .designs tr.own { background: var(--own); font-weight: 600; }
@@ -531,7 +532,9 @@ footer { margin-top: 3rem; color: var(--soft); font-size: .9rem; }
 no spectrum of distances.</p>{% endif %}
 <h2>All {{ rows|length }} designs</h2>
 <p>This design is marked. ! under ECC: fetches less than the codeword that the host must check.
-“Refresh” is how long the program may run before its hottest block has to be rewritten.</p>
+“Refresh” is how long
+the program may run before its hottest block has to be rewritten. Bytes are counted in decimal, 1 MB
+being 10⁶; MB/s alone are 2²⁰ bytes a second.</p>
 <div class="scroll" tabindex="0" role="region" aria-label="all designs">
 <table class="designs">
 <thead><tr><th>cache</th><th>policy</th><th>cache page</th><th>frames</th><th>MB/s</th>

@@ -127,14 +127,12 @@ def show_info(trace: options.Trace, *, json: options.Json = False) -> None:
                 f"{info['outside_instructions']:,} instructions, {info['outside_bytes']:,} bytes",
             ),
         ]
-    rows.append(
-        (
-            "basic blocks",
-            f"{blocks['used_blocks']:,} used, {blocks['used_bytes']:,} bytes; mean "
-            f"{blocks['mean_used_block_bytes']:.1f} bytes, by execution "
-            f"{blocks['mean_executed_block_bytes']:.1f} bytes",
-        )
+    sizes = (
+        f"mean {blocks['mean_used_block_bytes']:.1f} bytes, by execution "
+        f"{blocks['mean_executed_block_bytes']:.1f} bytes"
     )
+    used = f"{blocks['used_blocks']:,} used, {blocks['used_bytes']:,} bytes"
+    rows.append(("basic blocks", f"{used}; {sizes}"))
     width = max(len(name) for name, _ in rows)
     for name, value in rows:
         out.print(f"{name:<{width}}  {value}")

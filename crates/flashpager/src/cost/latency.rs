@@ -19,7 +19,7 @@ pub struct Latency {
 impl Latency {
     /// Price the fault classes of `counts`; all 0 without a fault.
     pub fn of(counts: &Counts, prices: &Prices) -> Self {
-        let written = if counts.misses == 0 { 0 } else { counts.bytes_written / counts.misses };
+        let written = counts.bytes_written.checked_div(counts.misses).unwrap_or(0);
         let mut faults: Vec<(f64, u64)> = counts
             .fault_classes
             .iter()
@@ -52,7 +52,7 @@ fn fault_ns(class: &FaultClass, bytes_written: u64, prices: &Prices) -> f64 {
         ns += prices.t_load_ns;
     }
     if class.column_change {
-        ns += prices.t_ccs_ns;
+        ns += prices.column_change_ns();
     }
     ns
 }

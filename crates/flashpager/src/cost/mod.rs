@@ -50,8 +50,8 @@ pub struct Prices {
     pub t_load_ns: f64,
     /// A byte over the bus.
     pub t_byte_ns: f64,
-    /// A column change.
-    pub t_ccs_ns: f64,
+    /// A column change; absent where the part gives none.
+    pub t_ccs_ns: Option<f64>,
     /// The RAM.
     pub ram: Ram,
     /// The software.
@@ -59,8 +59,10 @@ pub struct Prices {
 }
 
 impl Prices {
-    /// The prices of `part` on `bus`. A part without t_ccs_ns has no price for
-    /// column changes: NaN, so that a use of it cannot pass for a number.
+    /// The prices of `part` on `bus`.
+    ///
+    /// # Errors
+    /// A part that is no NAND or has no time on the bus; times below 0.
     pub fn new(part: &Part, bus: Bus, ram: Ram, handler: Handler) -> Result<Self> {
         let t_load = part.t_r_ns.as_ref().filter(|_| part.kind == Kind::Nand).ok_or_else(|| {
             Error::design(format!("{} is no NAND part: code cannot be paged from it", part.name))
@@ -72,10 +74,15 @@ impl Prices {
         Ok(Self {
             t_load_ns: t_load.value,
             t_byte_ns: part.byte_time(bus)?,
-            t_ccs_ns: part.t_ccs_ns.as_ref().map_or(f64::NAN, |time| time.value),
+            t_ccs_ns: part.t_ccs_ns.as_ref().map(|time| time.value),
             ram,
             handler,
         })
+    }
+
+    /// A column change that has no price makes every sum with it no number.
+    fn column_change_ns(&self) -> f64 {
+        self.t_ccs_ns.unwrap_or(f64::NAN)
     }
 }
 
@@ -108,7 +115,7 @@ impl Time {
         let fetch_ns = times(counts.bytes_fetched, prices.t_byte_ns);
         let write_ns = times(counts.bytes_written, prices.ram.t_write_ns);
         let read_ns = times(counts.bytes_read, prices.ram.t_read_ns);
-        let column_change_ns = times(counts.column_changes, prices.t_ccs_ns);
+        let column_change_ns = times(counts.column_changes, prices.column_change_ns());
         let handler_ns = times(counts.references, prices.handler.lookup_ns)
             + times(counts.misses, prices.handler.fault_ns)
             + times(counts.walk, prices.handler.walk_step_ns);

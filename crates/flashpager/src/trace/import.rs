@@ -53,7 +53,8 @@ impl Format {
     pub fn detect(input: &mut Input) -> Result<Self> {
         let name = input.name.clone();
         let start = input.peek()?;
-        let known: [(fn(&[u8]) -> bool, Self); 4] = [
+        type Recogniser = fn(&[u8]) -> bool;
+        let known: [(Recogniser, Self); 4] = [
             (stream::recognises, Self::Stream),
             (csv::recognises, Self::Csv),
             (lackey::recognises, Self::Lackey),
