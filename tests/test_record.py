@@ -193,7 +193,12 @@ apart:  nop
         flashpager("record", "--section", ".apart", "-o", apart, "--", program)
         flashpager("record", "--section", ".text,.apart", "-o", both, "--", program)
         counts = [
-            (info["instructions"], info["bytes"], info["outside_instructions"], info["outside_bytes"])
+            (
+                info["instructions"],
+                info["bytes"],
+                info["outside_instructions"],
+                info["outside_bytes"],
+            )
             for info in map(info_of, (text, apart, both))
         ]
         inner, outer = (30, 30), (1 + 30 + 3, 5 + 90 + 9)
@@ -254,7 +259,9 @@ class TestLibcPrograms:
         assert (text["name"], plt["name"]) == (".text", ".plt")
         assert text["offset"] == 0
         assert 0 <= plt["offset"] - text["bytes"] < 64
-        assert any(plt["offset"] <= offset < plt["offset"] + plt["bytes"] for offset, _ in runs_of(trace))
+        assert any(
+            plt["offset"] <= offset < plt["offset"] + plt["bytes"] for offset, _ in runs_of(trace)
+        )
 
     @pytest.mark.parametrize("recorder", ["qemu", "lackey"])
     def test_libraries(self, tmp_path: Path, recorder: str) -> None:

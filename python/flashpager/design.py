@@ -1,5 +1,6 @@
 """Designs and spaces of designs: a board, overruled by flags."""
 
+import copy
 import itertools
 import tomllib
 from collections.abc import Mapping
@@ -44,7 +45,7 @@ _MAX_DESIGNS = 1_000_000
 
 def load_board(path: Path | None) -> dict[str, Any]:
     """Read a board file over the smart card's values; without a file, give those."""
-    board: dict[str, Any] = {**SMART_CARD, "ram": {**SMART_CARD["ram"]}, "handler": {}}
+    board = copy.deepcopy(SMART_CARD)
     if path is None:
         return board
     try:
@@ -66,7 +67,7 @@ def load_board(path: Path | None) -> dict[str, Any]:
         elif name in _SIZES:
             board[name] = parse_size(value)
         elif isinstance(value, str):
-            board[name] = value
+            board[name] = None if name == "nor" and value == "none" else value
         else:
             message = f"{path}: {name} = {value!r} is not text"
             raise FlashpagerError(message)

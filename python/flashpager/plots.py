@@ -111,7 +111,7 @@ def bandwidth_over_page(
             nor,
         ),
     ]
-    cache = format_size(frame["cache_bytes"][0])
+    cache = _said(frame["cache_bytes"][0])
     return _finish(
         layers,
         _page_title(own, page_bytes, nor),
@@ -208,7 +208,7 @@ def steps_over_page(frame: pl.DataFrame, page_bytes: int) -> alt.LayerChart:
         [bars, *_nor_line(nor_ns, f"{nor_ns or 0:.3g} ns")],
         title,
         f"Where the time goes, per byte that the processor reads, {row['policy']}, "
-        f"{format_size(row['cache_bytes'])} of cache. {_setting(frame)}.",
+        f"{_said(row['cache_bytes'])} of cache. {_setting(frame)}.",
     )
 
 
@@ -272,7 +272,7 @@ def _cache_title(
     reduced: pl.DataFrame, conventional: pl.DataFrame, cache: int, page: int, whole: int
 ) -> str:
     own = reduced.filter(pl.col("cache_bytes") == cache)["bandwidth_mib_s"].item()
-    size = format_size(cache)
+    size = _said(cache)
     beside = conventional.filter(pl.col("cache_bytes") == cache)["bandwidth_mib_s"]
     if beside.is_empty():
         return f"{page:,}-byte pages give {own:.3g} MB/s in {size}; {whole:,}-byte pages do not fit"
@@ -282,7 +282,7 @@ def _cache_title(
     ratio = own / beside.item()
     if ratio > 1 and isinstance(as_fast, int):
         return (
-            f"With {page:,}-byte pages {size} of cache do what takes {format_size(as_fast)} with "
+            f"With {page:,}-byte pages {size} of cache do what takes {_said(as_fast)} with "
             f"{whole:,}-byte pages"
         )
     return f"In {size}, {page:,}-byte pages run {ratio:.2f} times as fast as {whole:,}-byte pages"
@@ -305,7 +305,7 @@ def distance_spectrum(
     ideal = int(distances.filter(pl.col("distance") == 1)["count"].sum())
     back = "change of column" if register == "random-column" else "reload"
     kinds = {
-        f"≤ 0: back, forces a {back}": _VERMILLION,
+        f"< 0: back, forces a {back}": _VERMILLION,
         "1: the next block, ideal": _BLUE,
         "≥ 2: forward, a change of column"
         if register == "random-column"
@@ -359,7 +359,7 @@ def distance_spectrum(
         f"{100 * ideal / total:.1f} % of requests in the same flash page ask "
         "for the ideal next block",
         f"{total:,} of {faults:,} faults ask for the flash page that the register holds, a page of "
-        f"{blocks} blocks of {page_bytes:,} bytes; 0 asks for the block just evicted.",
+        f"{blocks} blocks of {page_bytes:,} bytes.",
     )
 
 
@@ -419,7 +419,7 @@ def latency_over_page(frame: pl.DataFrame, page_bytes: int) -> alt.LayerChart:
         f"A fault with {page_bytes:,}-byte pages takes {mean:.3g} µs on average, "
         f"{worst:.3g} µs at worst",
         f"Fault latency over cache page size, {row['policy']}, "
-        f"{format_size(row['cache_bytes'])} of cache. {_setting(frame)}.",
+        f"{_said(row['cache_bytes'])} of cache. {_setting(frame)}.",
     )
 
 
@@ -472,14 +472,20 @@ def _tied(text: str) -> str:
 
 def _setting(frame: pl.DataFrame) -> str:
     row = frame.row(0, named=True)
+    codeword = row["codeword_bytes"]
     return (
-        f"{row['part']} on {row['bus']}, flash page {format_size(row['flash_page_bytes'])}, "
-        f"register {row['register']}"
+        f"{row['part']} on {row['bus']}, flash page {_said(row['flash_page_bytes'])}, "
+        f"register {row['register']}" + (f", codeword {_said(codeword)}" if codeword else "")
     )
 
 
 def _paged(page_bytes: int) -> str:
     return f"{page_bytes:,}-byte pages"
+
+
+def _said(size: int) -> str:
+    text = format_size(size)
+    return f"{text} bytes" if text.isdigit() else text
 
 
 def _values(frame: pl.DataFrame, column: str) -> list[int]:

@@ -20,7 +20,7 @@ from markupsafe import Markup
 
 from flashpager import _engine, plots, table
 from flashpager._engine import FlashpagerError
-from flashpager.sizes import format_size
+from flashpager.sizes import duration, format_size, si
 
 #: The smallest cache page in the charts, unless the design's own is smaller.
 _SMALLEST_PAGE = 8
@@ -169,7 +169,7 @@ def _write(path: Path, content: bytes) -> None:
 def _render(report: Report) -> str:
     own, info = report.own, report.info
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
-    environment.filters |= {"size": format_size, "si": _si, "duration": _duration}
+    environment.filters |= {"size": format_size, "si": si, "duration": duration}
     return environment.from_string(_PAGE).render(
         version=_engine.version(),
         trace=report.trace.name,
@@ -267,18 +267,18 @@ def _numbers(own: dict[str, Any]) -> list[tuple[str, str, str]]:
     hits = 100 * counts["hits"] / counts["references"] if counts["references"] else 0
     fetched = counts["bytes_fetched"] / counts["misses"] if counts["misses"] else 0
     numbers += [
-        ("run time", _duration(time["time_ns"]), f"{_si(counts['bytes_read'], 'B')} read"),
+        ("run time", duration(time["time_ns"]), f"{si(counts['bytes_read'], 'B')} read"),
         ("page faults", f"{counts['misses']:,}", f"{hits:.2f} % of page references hit"),
         ("loads", f"{counts['loads']:,}", "flash pages into the data register"),
-        ("fetched", _si(counts["bytes_fetched"], "B"), f"{fetched:,.0f} bytes a fault"),
+        ("fetched", si(counts["bytes_fetched"], "B"), f"{fetched:,.0f} bytes a fault"),
         (
             "worst fault",
-            _duration(latency["worst_fault_ns"]),
-            f"mean {_duration(latency['mean_fault_ns'])}, p99 {_duration(latency['p99_fault_ns'])}",
+            duration(latency["worst_fault_ns"]),
+            f"mean {duration(latency['mean_fault_ns'])}, p99 {duration(latency['p99_fault_ns'])}",
         ),
         (
             "hottest block",
-            _si(own["read_disturb"]["hottest_block_loads_per_hour"]),
+            si(own["read_disturb"]["hottest_block_loads_per_hour"]),
             "loads per hour of execution",
         ),
     ]
@@ -301,9 +301,9 @@ def _notices(report: Report) -> list[tuple[str, str]]:
                 "Read disturb",
                 (
                     f"the hottest block is loaded "
-                    f"{_si(disturb['hottest_block_loads_per_hour'])} times per hour of "
+                    f"{si(disturb['hottest_block_loads_per_hour'])} times per hour of "
                     "execution; refresh it every "
-                    f"{_duration(disturb['hours_to_refresh'] * 3.6e12)}, after "
+                    f"{duration(disturb['hours_to_refresh'] * 3.6e12)}, after "
                     f"{reads['value']:,.0f} reads ({reads['source']})"
                 ),
             )
@@ -374,13 +374,13 @@ def _about_prices(own: dict[str, Any]) -> list[tuple[str, str]]:
     prices = own["prices"]
     handler = prices["handler"]
     about = [
-        ("load a flash page", _duration(prices["t_load_ns"])),
+        ("load a flash page", duration(prices["t_load_ns"])),
         ("fetch a byte", f"{prices['t_byte_ns']:g} ns"),
         ("write a byte to RAM", f"{prices['ram']['t_write_ns']:g} ns"),
         ("read a byte from RAM", f"{prices['ram']['t_read_ns']:g} ns"),
     ]
     if own["design"]["register"] == "random-column":
-        about.append(("change the column", _duration(prices["t_ccs_ns"])))
+        about.append(("change the column", duration(prices["t_ccs_ns"])))
     about += [
         ("lookup, each reference", f"{handler['lookup_ns']:g} ns"),
         ("handler, each fault", f"{handler['fault_ns']:g} ns"),
@@ -409,22 +409,6 @@ def _shown(text: str) -> str:
 
 def _mebibytes(time: dict[str, Any]) -> str:
     return f"{time['bandwidth_mib_s']:.3g} MB/s"
-
-
-def _scaled(value: float, factors: tuple[tuple[float, str], ...], unit: str) -> str:
-    for factor, prefixed in factors:
-        if abs(value) >= factor:
-            return f"{value / factor:.3g} {prefixed}"
-    return f"{value:.3g} {unit}".strip()
-
-
-def _si(value: float, unit: str = "") -> str:
-    text = _scaled(value, ((1e9, "G"), (1e6, "M"), (1e3, "k")), "")
-    return f"{text}{unit}" if text[-1].isalpha() else f"{text} {unit}".strip()
-
-
-def _duration(ns: float) -> str:
-    return _scaled(ns, ((3.6e12, "h"), (1e9, "s"), (1e6, "ms"), (1e3, "µs")), "ns")
 
 
 _DRAW = """

@@ -1,4 +1,4 @@
-"""Sizes and lists as a person writes them: ``2K``, ``1K,2K``, ``lru,pa-clock(13)``."""
+"""Sizes, lists and quantities as people write and read them: ``2K``, ``lru,fifo``, ``15 µs``."""
 
 import re
 
@@ -37,3 +37,19 @@ def split_list(text: str) -> list[str]:
 def parse_sizes(text: str) -> list[int]:
     """Read a comma-separated list of sizes."""
     return [parse_size(item) for item in split_list(text)]
+
+
+def si(value: float, unit: str = "") -> str:
+    """Write a number with a prefix: 12.3 M, 2.85 MB."""
+    for factor, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= factor:
+            return f"{value / factor:.3g} {prefix}{unit}"
+    return f"{value:.3g} {unit}".strip()
+
+
+def duration(ns: float) -> str:
+    """Write a time with the unit that fits: 15.2 µs."""
+    for factor, unit in ((3.6e12, "h"), (1e9, "s"), (1e6, "ms"), (1e3, "µs")):
+        if abs(ns) >= factor:
+            return f"{ns / factor:.4g} {unit}"
+    return f"{ns:.4g} ns"

@@ -55,22 +55,6 @@ def counting(what: str) -> Iterator[Callable[[int, int], None]]:
         yield report
 
 
-def si(value: float, unit: str = "") -> str:
-    """Write a number with a prefix: 12.3 M, 2.85 MB."""
-    for factor, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if abs(value) >= factor:
-            return f"{value / factor:.3g} {prefix}{unit}"
-    return f"{value:.3g} {unit}".strip()
-
-
-def duration(ns: float) -> str:
-    """Write a time with the unit that fits: 15.2 µs."""
-    for factor, unit in ((3.6e12, "h"), (1e9, "s"), (1e6, "ms"), (1e3, "µs")):
-        if abs(ns) >= factor:
-            return f"{ns / factor:.4g} {unit}"
-    return f"{ns:.4g} ns"
-
-
 def share(part: float, whole: float) -> str:
     """Write a part of a whole in percent."""
     return f"{100 * part / whole:.1f} %" if whole else "–"

@@ -9,8 +9,8 @@ from rich.table import Table
 
 from flashpager import _engine, table
 from flashpager.cli import options
-from flashpager.cli.console import counting, duration, note, out, print_json, si
-from flashpager.sizes import format_size
+from flashpager.cli.console import counting, note, out, print_json
+from flashpager.sizes import duration, format_size, si
 
 _SHOWN_REASONS = 3
 

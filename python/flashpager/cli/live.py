@@ -6,7 +6,8 @@ from contextlib import contextmanager
 
 from rich.text import Text
 
-from flashpager.cli.console import err, si
+from flashpager.cli.console import err
+from flashpager.sizes import si
 
 
 @contextmanager

@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from flashpager.cli.console import note, si
+from flashpager.cli.console import note
 from flashpager.cli.live import watching
 from flashpager.recorders import Request
 from flashpager.recorders import record as run_recorder
-from flashpager.sizes import split_list
+from flashpager.sizes import si, split_list
 
 _EXIT_INTERRUPTED = 130
 

@@ -6,8 +6,8 @@ from rich.table import Table
 
 from flashpager import _engine
 from flashpager.cli import options
-from flashpager.cli.console import duration, mebibytes, note, out, print_json, share, si
-from flashpager.sizes import format_size
+from flashpager.cli.console import mebibytes, note, out, print_json, share
+from flashpager.sizes import duration, format_size, si
 
 
 def simulate(

@@ -9,9 +9,9 @@ from rich.markup import escape
 
 from flashpager import _engine
 from flashpager.cli import options
-from flashpager.cli.console import note, out, print_json, si
+from flashpager.cli.console import note, out, print_json
 from flashpager.cli.live import watching
-from flashpager.sizes import format_size, split_list
+from flashpager.sizes import format_size, si, split_list
 
 app = typer.Typer(
     help="Import, describe and export traces.", no_args_is_help=True, rich_markup_mode=None

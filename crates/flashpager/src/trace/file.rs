@@ -3,24 +3,24 @@
 //! ([`TraceInfo`]) under the key [`METADATA_KEY`].
 
 use std::fs::File;
-use std::io::{self, Seek, SeekFrom, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use flate2::Crc;
 use parquet::basic::{Compression, ZstdLevel};
-use parquet::column::reader::get_typed_column_reader;
+use parquet::column::reader::ColumnReaderImpl;
 use parquet::data_type::Int32Type;
 use parquet::errors::ParquetError;
-use parquet::file::metadata::{KeyValue, ParquetStatisticsPolicy};
+use parquet::file::metadata::{ColumnChunkMetaData, KeyValue};
 use parquet::file::properties::WriterProperties;
-use parquet::file::reader::{FileReader, SerializedFileReader};
-use parquet::file::serialized_reader::ReadOptionsBuilder;
+use parquet::file::serialized_reader::SerializedPageReader;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::SchemaDescriptor;
 
+use super::footer::{Column, Footer};
 use super::input::shown;
 use super::{CHUNK_RUNS, Run, RunSource, Trace, TraceInfo, pages};
 use crate::error::{Error, Result};
@@ -42,9 +42,6 @@ const GROUP_RUNS: usize = 1 << 20;
 /// The Parquet metadata key of the checksums: CRC-32 of the description and of
 /// the runs (offset and length of each, little-endian), in hexadecimal.
 pub const CHECKSUM_KEY: &str = "flashpager.crc32";
-
-/// Largest footer, description included: half a million symbols fit.
-const MAX_FOOTER_BYTES: u32 = 64 << 20;
 
 /// Held back on disk while recording, so that a full disk still leaves room
 /// for the row group at hand and the footer.
@@ -265,16 +262,17 @@ impl TraceFile {
     /// When the file cannot be read, is truncated, or is no trace.
     pub fn open(path: &Path) -> Result<Self> {
         let place = path.display().to_string();
-        let reader = open_parquet(path)?;
-        let json = value_of(&reader, METADATA_KEY).ok_or_else(|| {
+        let (_, footer) = open_footer(path)?;
+        let json = footer.value(METADATA_KEY).ok_or_else(|| {
             Error::data(&place, "is a Parquet file but no flashpager trace (no description in it)")
         })?;
         #[derive(serde::Deserialize)]
         struct Version {
             schema_version: u32,
         }
-        let damaged =
-            |e: serde_json::Error| Error::data(&place, format!("its description is damaged: {}", shown(e)));
+        let damaged = |e: serde_json::Error| {
+            Error::data(&place, format!("its description is damaged: {}", shown(e)))
+        };
         let version: Version = serde_json::from_str(json).map_err(damaged)?;
         if version.schema_version != SCHEMA_VERSION {
             return Err(Error::data(
@@ -286,11 +284,10 @@ impl TraceFile {
             ));
         }
         let info: TraceInfo = serde_json::from_str(json).map_err(damaged)?;
-        if checksums(&reader).is_some_and(|(sum, _)| sum != crc32(json.as_bytes())) {
+        if checksums(&footer).is_some_and(|(sum, _)| sum != crc32(json.as_bytes())) {
             return Err(Error::data(&place, "its description is damaged: make or copy it again"));
         }
-        let rows = reader.metadata().file_metadata().num_rows();
-        if u64::try_from(rows) != Ok(info.runs) || info.image_bytes > u64::from(u32::MAX) {
+        if footer.rows != info.runs || info.image_bytes > u64::from(u32::MAX) {
             return Err(Error::data(&place, "its description does not fit its contents"));
         }
         Ok(Self { path: path.to_owned(), info })
@@ -313,13 +310,16 @@ impl Trace for TraceFile {
     }
 
     fn runs(&self) -> Result<Box<dyn RunSource + '_>> {
+        let (file, footer) = open_footer(&self.path)?;
+        let schema = parse_message_type(SCHEMA).map_err(|e| parquet_error("", e))?;
         Ok(Box::new(FileSource {
             place: self.path.display().to_string(),
-            file: File::open(&self.path).map_err(|e| Error::file(&self.path, e))?,
-            reader: open_parquet(&self.path)?,
+            file: Arc::new(file),
+            footer,
+            schema: SchemaDescriptor::new(Arc::new(schema)),
             image_bytes: self.image_bytes(),
             group: 0,
-            columns: None,
+            readers: None,
             left: 0,
             offsets: Vec::with_capacity(CHUNK_RUNS),
             lengths: Vec::with_capacity(CHUNK_RUNS),
@@ -328,16 +328,16 @@ impl Trace for TraceFile {
     }
 }
 
-type Column = parquet::column::reader::ColumnReaderImpl<Int32Type>;
+type Reader = ColumnReaderImpl<Int32Type>;
 
 struct FileSource {
     place: String,
-    /// For the checks before `reader` decodes.
-    file: File,
-    reader: SerializedFileReader<File>,
+    file: Arc<File>,
+    footer: Footer,
+    schema: SchemaDescriptor,
     image_bytes: u32,
     group: usize,
-    columns: Option<(Column, Column)>,
+    readers: Option<(Reader, Reader)>,
     left: usize,
     offsets: Vec<i32>,
     lengths: Vec<i32>,
@@ -346,24 +346,38 @@ struct FileSource {
 
 impl FileSource {
     fn open_group(&mut self) -> std::result::Result<bool, ParquetError> {
-        if self.group == self.reader.num_row_groups() {
-            let expected = checksums(&self.reader).map(|(_, runs)| runs);
+        let Some(group) = self.footer.groups.get(self.group) else {
+            let expected = checksums(&self.footer).map(|(_, runs)| runs);
             if expected.is_some_and(|expected| expected != self.checksum.crc.sum()) {
                 return Err(ParquetError::General("its runs do not match their checksum".into()));
             }
             return Ok(false);
-        }
-        if !pages::are_sane(&mut self.file, self.reader.metadata().row_group(self.group))? {
-            return Err(ParquetError::General(format!("in row group {}", self.group)));
-        }
-        let group = self.reader.get_row_group(self.group)?;
-        self.left = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
-        self.columns = Some((
-            get_typed_column_reader(group.get_column_reader(0)?),
-            get_typed_column_reader(group.get_column_reader(1)?),
-        ));
+        };
+        let [offsets, lengths] = &group.columns;
+        self.readers = Some((self.open_column(0, offsets)?, self.open_column(1, lengths)?));
+        self.left = group.rows as usize;
         self.group += 1;
         Ok(true)
+    }
+
+    fn open_column(&self, at: usize, column: &Column) -> std::result::Result<Reader, ParquetError> {
+        let rows = self.footer.groups[self.group].rows;
+        if column.values != rows || !pages::are_sane(&mut self.file.try_clone()?, column)? {
+            return Err(ParquetError::General(format!("in row group {}", self.group)));
+        }
+        let descriptor = self.schema.column(at);
+        let chunk = ColumnChunkMetaData::builder(Arc::clone(&descriptor))
+            .set_compression(match column.zstd {
+                true => Compression::ZSTD(ZstdLevel::default()),
+                false => Compression::UNCOMPRESSED,
+            })
+            .set_num_values(rows as i64)
+            .set_total_compressed_size(column.bytes as i64)
+            .set_data_page_offset(column.data_page_offset as i64)
+            .set_dictionary_page_offset(column.dictionary_page_offset.map(|offset| offset as i64))
+            .build()?;
+        let pages = SerializedPageReader::new(Arc::clone(&self.file), &chunk, rows as usize, None)?;
+        Ok(Reader::new(descriptor, Box::new(pages)))
     }
 
     fn read_columns(&mut self) -> std::result::Result<(), ParquetError> {
@@ -374,7 +388,7 @@ impl FileSource {
                 return Ok(());
             }
         }
-        if let Some((offsets, lengths)) = &mut self.columns {
+        if let Some((offsets, lengths)) = &mut self.readers {
             let wanted = self.left.min(CHUNK_RUNS);
             offsets.read_records(wanted, None, None, &mut self.offsets)?;
             lengths.read_records(wanted, None, None, &mut self.lengths)?;
@@ -417,62 +431,16 @@ impl RunSource for FileSource {
     }
 }
 
-fn open_parquet(path: &Path) -> Result<SerializedFileReader<File>> {
-    let place = path.display().to_string();
+fn open_footer(path: &Path) -> Result<(File, Footer)> {
     let mut file = File::open(path).map_err(|e| Error::file(path, e))?;
-    if file.metadata().is_ok_and(|meta| meta.is_dir()) {
-        return Err(Error::data(place, "is a folder, not a trace"));
-    }
-    let mut magic = [0; 4];
-    let start = io::Read::read(&mut file, &mut magic).map_err(|e| Error::file(path, e))?;
-    if &magic[..start] != b"PAR1" {
-        return Err(Error::data(
-            place,
-            "is no flashpager trace; 'flashpager trace import' reads foreign formats",
-        ));
-    }
-    let damaged = |what: String| {
-        Error::data(&place, format!("is truncated or damaged ({what}): make or copy it again"))
-    };
-    let bytes = file.seek(SeekFrom::End(-8)).map_err(|_| damaged("it has no end".into()))?;
-    let mut footer = [0; 4];
-    io::Read::read_exact(&mut file, &mut footer).map_err(|e| Error::file(path, e))?;
-    let footer = u32::from_le_bytes(footer);
-    if u64::from(footer) > bytes || footer > MAX_FOOTER_BYTES {
-        return Err(damaged(format!("a footer of {footer} bytes")));
-    }
-    // The schema is known, and statistics are not wanted: less to go wrong.
-    let schema = parse_message_type(SCHEMA).map_err(|e| parquet_error(&place, e))?;
-    let options = ReadOptionsBuilder::new()
-        .with_parquet_schema(Arc::new(SchemaDescriptor::new(Arc::new(schema))))
-        .with_column_stats_policy(ParquetStatisticsPolicy::SkipAll)
-        .with_encoding_stats_policy(ParquetStatisticsPolicy::SkipAll)
-        .with_size_stats_policy(ParquetStatisticsPolicy::SkipAll)
-        .build();
-    let reader = SerializedFileReader::new_with_options(file, options)
-        .map_err(|e| damaged(shown(e)))?;
-    let mut rows = 0;
-    for group in reader.metadata().row_groups() {
-        if !(1..=GROUP_RUNS as i64).contains(&group.num_rows()) {
-            return Err(damaged(format!("a row group of {} rows", group.num_rows())));
-        }
-        rows += group.num_rows();
-    }
-    if rows != reader.metadata().file_metadata().num_rows() {
-        return Err(damaged("row groups are missing".into()));
-    }
-    Ok(reader)
-}
-
-fn value_of<'a>(reader: &'a SerializedFileReader<File>, key: &str) -> Option<&'a str> {
-    let pairs = reader.metadata().file_metadata().key_value_metadata()?;
-    pairs.iter().find(|pair| pair.key == key)?.value.as_deref()
+    let footer = Footer::read(path, &mut file, GROUP_RUNS as u64)?;
+    Ok((file, footer))
 }
 
 /// The checksums of the description and of the runs. Without them, or with
 /// damaged ones, the trace is read unchecked.
-fn checksums(reader: &SerializedFileReader<File>) -> Option<(u32, u32)> {
-    let (description, runs) = value_of(reader, CHECKSUM_KEY)?.split_once(' ')?;
+fn checksums(footer: &Footer) -> Option<(u32, u32)> {
+    let (description, runs) = footer.value(CHECKSUM_KEY)?.split_once(' ')?;
     let parse = |text| u32::from_str_radix(text, 16).ok();
     Some((parse(description)?, parse(runs)?))
 }

@@ -8,11 +8,13 @@ pub mod csv;
 pub mod din;
 pub mod export;
 pub mod file;
+mod footer;
 pub mod import;
 pub mod input;
 pub mod lackey;
 pub mod live;
 mod pages;
+mod thrift;
 pub mod stream;
 
 use serde::{Deserialize, Serialize};
