@@ -66,7 +66,7 @@ def _script(text: str) -> str:
         if line.lstrip().startswith("$ "):
             typed.append(line.lstrip()[2:])
         elif goes_on:
-            typed.append(line.strip().removeprefix("> "))
+            typed.append(line.strip().removeprefix("> ").strip())
         else:
             continue
         goes_on = typed[-1].endswith("\\")

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -275,7 +276,7 @@ class TestLibcPrograms:
         images = info["images"]
         assert images[0]["path"].endswith("pie")
         assert any("libc.so" in image["path"] for image in images[1:])
-        for before, image in zip(images, images[1:], strict=False):
+        for before, image in pairwise(images):
             assert image["offset"] >= before["offset"] + before["bytes"]
         end = images[0]["bytes"]
         own = Counter(run for run in runs_of(trace) if run[0] < end)
@@ -596,7 +597,8 @@ def mounted(folder: Path, size: str, output: Path, *arguments: str | Path) -> li
     The disk is mounted in a namespace of its own, so that nothing stays behind.
     """
     script = (
-        'mount -t tmpfs -o size="$1" none "$2" || exit 77; out="$3"; d="$2"; shift 3; "$@"; code=$?; '
+        'mount -t tmpfs -o size="$1" none "$2" || exit 77; '
+        'out="$3"; d="$2"; shift 3; "$@"; code=$?; '
         'ls -A "$d" >"$out.left"; cp "$d"/t.trace "$out" 2>/dev/null; exit $code'
     )
     namespace = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "-Urm"]
@@ -616,7 +618,7 @@ class TestFullDisk:
         disk = tmp_path / "disk"
         disk.mkdir()
         saved = tmp_path / "saved.trace"
-        arguments = ["record", "--recorder", recorder, "-o", disk / "t.trace", "--", program]
+        arguments = ("record", "--recorder", recorder, "-o", disk / "t.trace", "--", program)
         done = subprocess.run(
             mounted(disk, size, saved, *arguments),
             capture_output=True,
@@ -666,7 +668,7 @@ class TestFullDisk:
         def limit() -> None:
             resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
 
-        done = subprocess.run(  # noqa: PLW1509  (nothing else runs in this process)
+        done = subprocess.run(
             [COMMAND, "record", "-o", tmp_path / "t.trace", "--", program],
             capture_output=True,
             check=False,

@@ -20,9 +20,8 @@ const SCHEMA: &str = "message trace {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/seeds/trace_file"));
-    let runs: Vec<Run> = (0..40)
-        .map(|n| Run { offset: n * n % 23 * 4, length: 4 + n % 5 })
-        .collect();
+    let runs: Vec<Run> =
+        (0..40).map(|n| Run { offset: n * n % 23 * 4, length: 4 + n % 5 }).collect();
 
     let path = folder.join("small.trace");
     let mut writer = TraceWriter::create(&path, false)?;
@@ -37,8 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     // Unpacked, so that a changed byte reaches the decoders.
     for (name, dictionary) in [("plain.trace", false), ("dictionary.trace", true)] {
-        let properties =
-            WriterProperties::builder().set_dictionary_enabled(dictionary).build();
+        let properties = WriterProperties::builder().set_dictionary_enabled(dictionary).build();
         let schema = Arc::new(parse_message_type(SCHEMA)?);
         let file = File::create(folder.join(name))?;
         let mut writer = SerializedFileWriter::new(file, schema, Arc::new(properties))?;

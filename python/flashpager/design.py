@@ -42,6 +42,9 @@ AXES = (
 _SIZES = ("cache_bytes", "cache_page_bytes", "flash_page_bytes", "codeword_bytes")
 _MAX_DESIGNS = 1_000_000
 
+#: Flash offsets have 32 bits, and so have pages and codewords.
+_MAX_PAGE_BYTES = (1 << 32) - 1
+
 
 def load_board(path: Path | None) -> dict[str, Any]:
     """Read a board file over the smart card's values; without a file, give those."""
@@ -94,7 +97,12 @@ class Space:
     axes: dict[str, list[Any]] = field(default_factory=dict)
 
     def designs(self) -> tuple[list[dict[str, Any]], list[tuple[dict[str, Any], str]]]:
-        """Give the designs that can be, and those that cannot with the reason."""
+        """Give the designs that can be, and those that cannot with the reason.
+
+        Raises:
+            FlashpagerError: for values that no design can have, such as an unknown part.
+
+        """
         lists = [self.axes.get(axis) or [self.board[axis]] for axis in AXES]
         count = 1
         for values in lists:
@@ -102,6 +110,20 @@ class Space:
         if count > _MAX_DESIGNS:
             message = f"{count} designs are more than {_MAX_DESIGNS}: ask for fewer"
             raise FlashpagerError(message)
+        for axis, values in zip(AXES, lists, strict=True):
+            sizes = values if axis in _SIZES and axis != "cache_bytes" else []
+            if any(size is not None and size > _MAX_PAGE_BYTES for size in sizes):
+                message = f"{axis} = {max(filter(None, sizes))} is not below 4 GiB"
+                raise FlashpagerError(message)
+        values_of = dict(zip(AXES, lists, strict=True))
+        pages = [axis for axis in _SIZES if axis != "cache_bytes"]
+        _engine.check_values(
+            values_of["part"],
+            values_of["bus"],
+            values_of["register"],
+            values_of["policy"],
+            [size for axis in pages for size in values_of[axis] if size is not None],
+        )
         all_designs = [
             {**self.board, **dict(zip(AXES, values, strict=True))}
             for values in itertools.product(*lists)

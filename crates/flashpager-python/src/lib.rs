@@ -10,7 +10,8 @@ use flashpager::cost::RawBandwidth;
 use flashpager::design::{Design, DesignSpec};
 use flashpager::media::bus::Bus;
 use flashpager::media::part;
-use flashpager::media::register::RegisterModel;
+use flashpager::media::register::{RegisterModel, power_of_two};
+use flashpager::pager::PolicySpec;
 use flashpager::placement::elf::ElfFile;
 use flashpager::placement::{Options, Placer};
 use flashpager::trace::blocks::BlockStatistics;
@@ -72,7 +73,8 @@ fn run<T: Send, P: Send + Copy>(
         };
         while py.detach(&mut is_running) {
             let report = latest.lock().ok().and_then(|mut latest| latest.take());
-            let outcome = py.check_signals().and_then(|()| report.map_or(Ok(()), |p| progress(py, p)));
+            let outcome =
+                py.check_signals().and_then(|()| report.map_or(Ok(()), |p| progress(py, p)));
             if let (Err(error), true) = (outcome, raised.is_none()) {
                 raised = Some(error);
                 stop.store(true, Ordering::Relaxed);
@@ -157,12 +159,16 @@ fn export_trace(
             )));
         }
     };
-    run(py, |_, ()| Ok(()), |_, _| {
-        let trace = TraceFile::open(&trace)?;
-        let file = std::fs::File::create(&output).map_err(|e| Error::file(&output, e))?;
-        let mut out = std::io::BufWriter::new(file);
-        export(&trace, format, &mut out, &output.display().to_string())
-    })
+    run(
+        py,
+        |_, ()| Ok(()),
+        |_, _| {
+            let trace = TraceFile::open(&trace)?;
+            let file = std::fs::File::create(&output).map_err(|e| Error::file(&output, e))?;
+            let mut out = std::io::BufWriter::new(file);
+            export(&trace, format, &mut out, &output.display().to_string())
+        },
+    )
 }
 
 /// The instruction set and build id of an ELF file.
@@ -170,6 +176,25 @@ fn export_trace(
 fn elf_identity(path: PathBuf) -> PyResult<(String, String)> {
     let elf = ElfFile::read(&path).map_err(raise)?;
     Ok((elf.architecture().to_owned(), elf.build_id().to_owned()))
+}
+
+/// Check names and page sizes one by one, before they are combined.
+#[pyfunction]
+fn check_values(
+    parts: Vec<String>,
+    buses: Vec<String>,
+    registers: Vec<String>,
+    policies: Vec<String>,
+    page_bytes: Vec<u32>,
+) -> PyResult<()> {
+    let check = || -> Result<()> {
+        parts.iter().try_for_each(|name| part::find(name).map(drop))?;
+        buses.iter().try_for_each(|text| text.parse::<Bus>().map(drop))?;
+        registers.iter().try_for_each(|name| name.parse::<RegisterModel>().map(drop))?;
+        policies.iter().try_for_each(|text| text.parse::<PolicySpec>().map(drop))?;
+        page_bytes.iter().try_for_each(|bytes| power_of_two("page or codeword", *bytes))
+    };
+    check().map_err(raise)
 }
 
 /// Why each design cannot be; `None` for those that can.
@@ -218,9 +243,10 @@ fn simulate(
                 ));
             }
             let designs = specs.into_iter().map(Design::new).collect::<Result<Vec<_>>>()?;
-            let evaluations = flashpager::design::simulate(&trace, &designs, go_on, &|finished, all| {
-                report((finished, all));
-            })?;
+            let evaluations =
+                flashpager::design::simulate(&trace, &designs, go_on, &|finished, all| {
+                    report((finished, all));
+                })?;
             Ok(designs
                 .iter()
                 .zip(evaluations)
@@ -262,8 +288,11 @@ impl Placement {
         }
         let sections =
             if self.sections.is_empty() { vec![".text".to_owned()] } else { self.sections };
-        let mut placer =
-            Placer::new(Options { sections, files: self.files, with_libraries: self.with_libraries })?;
+        let mut placer = Placer::new(Options {
+            sections,
+            files: self.files,
+            with_libraries: self.with_libraries,
+        })?;
         if let Some(bias) = self.bias {
             placer.load_program_at(bias);
             placer.load_as_linked();
@@ -363,8 +392,10 @@ impl Recording {
             recorder_version: known.recorder_version,
             ..TraceInfo::default()
         };
-        let import =
-            placement.placer().and_then(|placer| Import::new(placer, &output, info, live)).map_err(raise)?;
+        let import = placement
+            .placer()
+            .and_then(|placer| Import::new(placer, &output, info, live))
+            .map_err(raise)?;
         Ok(Self { import: Some(import) })
     }
 
@@ -439,7 +470,7 @@ mod _engine {
     #[pymodule_export]
     use super::{
         DiskFullError, FlashpagerError, Recording, block_statistics, catalog, check_designs,
-        elf_identity, export_trace, find_part, policies, raw_bandwidth, registers, simulate,
-        trace_info, version,
+        check_values, elf_identity, export_trace, find_part, policies, raw_bandwidth, registers,
+        simulate, trace_info, version,
     };
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::cost::{Handler, Latency, NorComparison, Prices, Ram, ReadDisturb, Time, warnings};
 use crate::error::{Error, Result};
 use crate::media::bus::Bus;
-use crate::media::part::{self, Part};
+use crate::media::part::{self, Kind, Part};
 use crate::media::register::RegisterDesign;
 use crate::pager::PolicySpec;
 use crate::replay::{CacheDesign, Cell, Counts, replay_cells};
@@ -81,8 +81,11 @@ impl Design {
     /// Unknown parts, policies, registers; sizes and combinations that cannot be.
     pub fn new(spec: DesignSpec) -> Result<Self> {
         let part = part::find(&spec.part)?;
-        let nor = spec.nor.as_deref().map(part::find).transpose()?;
         let bus: Bus = spec.bus.parse()?;
+        let nor = spec.nor.as_deref().map(part::find).transpose()?;
+        if let Some(other) = nor.as_ref().filter(|nor| nor.kind != Kind::Nor) {
+            return Err(Error::design(format!("{} is no NOR part to compare with", other.name)));
+        }
         let prices = Prices::new(&part, bus, spec.ram, spec.handler)?;
         let cache = CacheDesign {
             cache_bytes: spec.cache_bytes,
@@ -128,26 +131,35 @@ impl Design {
     }
 
     /// Price `counts`.
-    pub fn evaluate(&self, counts: Counts) -> Result<Evaluation> {
+    pub fn evaluate(&self, counts: Counts) -> Evaluation {
         let time = Time::of(&counts, &self.prices);
-        let nor = self
-            .nor
-            .as_ref()
-            .map(|nor| NorComparison::of(&counts, &time, nor, self.bus))
-            .transpose()?;
-        Ok(Evaluation {
+        let mut warnings = warnings(
+            &self.part,
+            self.cache.cache_page_bytes,
+            self.register.codeword_bytes,
+            self.register.flash_page_bytes,
+        );
+        let compare = |nor: &Part| match NorComparison::of(&counts, &time, nor, self.bus) {
+            Ok(comparison) => Some(comparison),
+            Err(reason) => {
+                warnings.push(format!("no comparison with NOR: {reason}"));
+                None
+            }
+        };
+        let nor = self.nor.as_ref().and_then(compare);
+        Evaluation {
             time,
             latency: Latency::of(&counts, &self.prices),
             nor,
-            read_disturb: ReadDisturb::of(&counts, &time, &self.part, self.register.flash_page_bytes),
-            warnings: warnings(
+            read_disturb: ReadDisturb::of(
+                &counts,
+                &time,
                 &self.part,
-                self.cache.cache_page_bytes,
-                self.register.codeword_bytes,
                 self.register.flash_page_bytes,
             ),
+            warnings,
             counts,
-        })
+        }
     }
 }
 
@@ -176,11 +188,13 @@ pub fn simulate(
         .iter()
         .zip(&counts)
         .flat_map(|(cell, counts)| {
-            cell.registers.iter().zip(counts).map(|(register, counts)| ((&cell.cache, *register), counts))
+            cell.registers
+                .iter()
+                .zip(counts)
+                .map(|(register, counts)| ((&cell.cache, *register), counts))
         })
         .collect();
-    designs
-        .iter()
-        .map(|design| design.evaluate(found[&(&design.cache, design.register)].clone()))
-        .collect()
+    let evaluate =
+        |design: &Design| design.evaluate(found[&(&design.cache, design.register)].clone());
+    Ok(designs.iter().map(evaluate).collect())
 }

@@ -70,11 +70,12 @@ pub fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) ->
         .into_iter()
         .map(|candidate| {
             let other = candidate.to_lowercase();
-            let score = if !wanted.is_empty() && (other.contains(&wanted) || wanted.contains(&other)) {
-                1.0
-            } else {
-                strsim::jaro_winkler(&wanted, &other)
-            };
+            let score =
+                if !wanted.is_empty() && (other.contains(&wanted) || wanted.contains(&other)) {
+                    1.0
+                } else {
+                    strsim::jaro_winkler(&wanted, &other)
+                };
             (score, candidate)
         })
         .filter(|(score, _)| *score >= 0.75)

@@ -120,7 +120,10 @@ fn latency_by_nearest_rank() {
 #[test]
 fn a_trace_without_a_miss_has_no_latency() {
     let latency = Latency::of(&Counts::default(), &prices());
-    assert_eq!((latency.mean_fault_ns, latency.p99_fault_ns, latency.worst_fault_ns), (0.0, 0.0, 0.0));
+    assert_eq!(
+        (latency.mean_fault_ns, latency.p99_fault_ns, latency.worst_fault_ns),
+        (0.0, 0.0, 0.0)
+    );
 }
 
 #[test]
@@ -158,7 +161,9 @@ fn a_part_file_says_where_it_is_wrong() {
     assert!(wrong("value = 15000", "value = -15000").contains("t_r_ns"));
     assert!(wrong("value = 15000", "value = 15e12").contains("t_r_ns"));
     assert!(wrong("maker", "mkaer").starts_with("my.toml, line 2:"));
-    assert!(wrong("page_bytes = { value = 512", "page_bytes = { value = 500").contains("power of two"));
+    assert!(
+        wrong("page_bytes = { value = 512", "page_bytes = { value = 500").contains("power of two")
+    );
     assert!(wrong("33MHz-x8", "33-x8").contains("33MHz-x8"));
     assert!(wrong("t_r_ns = ", "t_prog_ns = ").contains("t_prog_ns"));
 }

@@ -89,8 +89,7 @@ fn golden_text(trace: &Path) -> String {
 fn shipped_traces_give_their_golden_counts() {
     for trace in shipped_traces() {
         let name = trace.file_stem().unwrap().to_str().unwrap();
-        let golden =
-            Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/{name}.txt"));
+        let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/{name}.txt"));
         let text = golden_text(&trace);
         if std::env::var_os("FLASHPAGER_UPDATE_GOLDEN").is_some() {
             std::fs::write(&golden, &text).unwrap();

@@ -11,6 +11,8 @@ from flashpager._engine import FlashpagerError
 from flashpager.cli import explore, parts, record, report, reproduce, simulate, trace
 from flashpager.cli.console import complain
 
+_EXIT_INTERRUPTED = 130
+
 app = typer.Typer(
     name="flashpager",
     help="How a program runs from NAND flash through a RAM cache far too small for it.",
@@ -53,7 +55,7 @@ app.add_typer(parts.app, name="parts")
 def main() -> None:
     """Run the command line: 0 for success, 2 for what the user can mend, 130 when interrupted."""
     try:
-        app(standalone_mode=False)
+        code = app(standalone_mode=False)
     except TyperException as error:
         complain(error.format_message() if hasattr(error, "format_message") else str(error))
         sys.exit(2)
@@ -69,5 +71,8 @@ def main() -> None:
         complain(f"{place}{error.strerror or error}")
         sys.exit(2)
     except (KeyboardInterrupt, typer.Abort):
+        code = _EXIT_INTERRUPTED
+    # Typer may catch Ctrl-C itself and give back its exit code.
+    if code == _EXIT_INTERRUPTED:
         complain("interrupted")
-        sys.exit(130)
+    sys.exit(code)

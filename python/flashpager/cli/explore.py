@@ -1,16 +1,18 @@
 """``flashpager explore``: many designs, sorted."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import polars as pl
 import typer
 from rich.table import Table
 
-from flashpager import _engine, table
+from flashpager import _engine
 from flashpager.cli import options
 from flashpager.cli.console import counting, note, out, print_json
 from flashpager.sizes import duration, format_size, si
+
+if TYPE_CHECKING:
+    import polars as pl
 
 _SHOWN_REASONS = 3
 
@@ -40,6 +42,8 @@ def explore(
     json: options.Json = False,
 ) -> None:
     """Replay a trace through all combinations of the given lists, on all cores."""
+    from flashpager import table  # noqa: PLC0415  (Polars starts slowly: only where needed)
+
     space = options.space(
         board, part, bus, cache, cache_page, flash_page, register, codeword, policy
     )
@@ -67,18 +71,18 @@ def explore(
         note(f"warning: {warning}")
 
 
-def _warnings(frame: pl.DataFrame) -> list[str]:
+def _warnings(frame: "pl.DataFrame") -> list[str]:
     texts = frame["warnings"].unique(maintain_order=True).to_list()
     return list(dict.fromkeys(one for text in texts if text for one in text.split("; ")))
 
 
-def _varying(frame: pl.DataFrame) -> list[str]:
+def _varying(frame: "pl.DataFrame") -> list[str]:
     axes = [axis for axis in options.AXIS_TITLES if axis in frame.columns]
     varying = [axis for axis in axes if frame[axis].n_unique() > 1]
     return varying or ["part", "policy", "cache_bytes", "cache_page_bytes"]
 
 
-def show(frame: pl.DataFrame, varying: list[str]) -> None:
+def show(frame: "pl.DataFrame", varying: list[str]) -> None:
     """Print rows: what varies, then what an engineer decides by."""
     shown = Table(box=None, pad_edge=False, header_style="bold")
     for axis in varying:

@@ -52,7 +52,8 @@ def record(
     """Run a program and write the trace of what it executes.
 
     QEMU runs programs of any architecture it knows, by their ELF header; set
-    QEMU_LD_PREFIX to the libraries of a foreign one.
+    QEMU_LD_PREFIX to the libraries of a foreign one. A program that fails is
+    recorded all the same, and the trace says how it ended.
 
     flashpager record -o app.trace -- ./app args
 

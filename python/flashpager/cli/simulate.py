@@ -2,11 +2,12 @@
 
 from typing import Any
 
+from rich.markup import escape
 from rich.table import Table
 
 from flashpager import _engine
 from flashpager.cli import options
-from flashpager.cli.console import mebibytes, note, out, print_json, share
+from flashpager.cli.console import ending, mebibytes, note, out, print_json, share
 from flashpager.sizes import duration, format_size, si
 
 
@@ -47,11 +48,11 @@ def _show(info: dict[str, Any], row: dict[str, Any]) -> None:
     design, counts, time, latency = row["design"], row["counts"], row["time"], row["latency"]
     prices = row["prices"]
     out.print(
-        f"{info['program']} ({info['architecture'] or 'unknown architecture'}), "
+        f"{escape(info['program'])} ({info['architecture'] or 'unknown architecture'}), "
         f"{si(info['image_bytes'], 'B')} of code in flash, {si(info['bytes'], 'B')} fetched"
     )
     if info["ending"] != "complete":
-        note(f"note: the recording did not end by itself ({info['ending']})")
+        note(f"note: the recording did not end by itself ({ending(info)})")
     out.print(
         f"{design['part']} on {design['bus']}, flash page {format_size(design['flash_page_bytes'])}"
         f", register {design['register']}; cache {format_size(design['cache_bytes'])} in"

@@ -9,7 +9,7 @@ from rich.markup import escape
 
 from flashpager import _engine
 from flashpager.cli import options
-from flashpager.cli.console import note, out, print_json
+from flashpager.cli.console import ending, note, out, print_json
 from flashpager.cli.live import watching
 from flashpager.sizes import format_size, si, split_list
 
@@ -81,11 +81,11 @@ def import_trace(
         placement = {"range": (_address(start, "--range"), _address(end, "--range"))}
     recording = _engine.Recording(str(output), placement, info, live=False)
     with watching() as progress:
-        ending, found = recording.read_file(str(file), format_, instruction_bytes, progress)
-    info = recording.finish(ending)
+        ended, found = recording.read_file(str(file), format_, instruction_bytes, progress)
+    info = recording.finish(ended)
     note(
         f"{output}: {info['runs']:,} runs, {si(info['bytes'], 'B')} from {found}"
-        + ("" if ending == "complete" else f" ({ending})")
+        + ("" if ended == "complete" else f" ({ended})")
     )
 
 
@@ -113,7 +113,7 @@ def show_info(trace: options.Trace, *, json: options.Json = False) -> None:
         ("architecture", info["architecture"] or "unknown"),
         ("build id", info["build_id"] or "none"),
         ("recorded by", f"{info['recorder']} {info['recorder_version']}".strip()),
-        ("ending", _ending(info["ending"])),
+        ("ending", ending(info)),
         ("flash image", f"{info['image_bytes']:,} bytes"),
         ("runs", f"{info['runs']:,} ({blocks['mean_run_bytes']:.1f} bytes each)"),
         ("bytes fetched", f"{info['bytes']:,}"),
@@ -142,10 +142,6 @@ def show_info(trace: options.Trace, *, json: options.Json = False) -> None:
             f"image at {image['offset']:#x}: {image['path']} ({sections}; "
             f"{len(image['symbols'])} symbols)"
         )
-
-
-def _ending(ending: str | dict[str, str]) -> str:
-    return ending if isinstance(ending, str) else f"failed: {ending['failed']}"
 
 
 @app.command("export")

@@ -67,7 +67,13 @@ impl Prices {
         let t_load = part.t_r_ns.as_ref().filter(|_| part.kind == Kind::Nand).ok_or_else(|| {
             Error::design(format!("{} is no NAND part: code cannot be paged from it", part.name))
         })?;
-        let all = [ram.t_read_ns, ram.t_write_ns, handler.lookup_ns, handler.fault_ns, handler.walk_step_ns];
+        let all = [
+            ram.t_read_ns,
+            ram.t_write_ns,
+            handler.lookup_ns,
+            handler.fault_ns,
+            handler.walk_step_ns,
+        ];
         if let Some(wrong) = all.iter().find(|time| !(**time >= 0.0 && **time <= 1e9)) {
             return Err(Error::design(format!("{wrong} is no time in nanoseconds")));
         }
@@ -151,6 +157,9 @@ pub struct NorComparison {
 
 impl NorComparison {
     /// Compare `time` with `nor` on `bus`.
+    ///
+    /// # Errors
+    /// When the part is no NOR, or has no time on that bus.
     pub fn of(counts: &Counts, time: &Time, nor: &Part, bus: Bus) -> Result<Self> {
         if nor.kind != Kind::Nor {
             return Err(Error::design(format!("{} is no NOR part", nor.name)));

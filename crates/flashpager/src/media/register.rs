@@ -200,7 +200,9 @@ impl Register {
         let column_change = random && !load && start != self.next_column;
         let bytes_skipped = match (self.model, load) {
             (RegisterModel::Sequential, true) => start,
-            (RegisterModel::Sequential | RegisterModel::StartColumn, false) => start - self.next_column,
+            (RegisterModel::Sequential | RegisterModel::StartColumn, false) => {
+                start - self.next_column
+            }
             (RegisterModel::StartColumn, true) | (RegisterModel::RandomColumn, _) => 0,
         };
         self.page = wanted;

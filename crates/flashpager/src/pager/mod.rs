@@ -135,8 +135,11 @@ impl std::str::FromStr for PolicySpec {
                 (name.trim_end(), numbers)
             }
         };
-        let (name, wanted) =
-            POLICIES.iter().copied().find(|(known, _)| *known == name).ok_or_else(|| unknown(name))?;
+        let (name, wanted) = POLICIES
+            .iter()
+            .copied()
+            .find(|(known, _)| *known == name)
+            .ok_or_else(|| unknown(name))?;
         if arguments.len() != wanted {
             return Err(Error::design(format!(
                 "policy '{text}': {name} takes {wanted} parameters, not {}",

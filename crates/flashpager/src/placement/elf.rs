@@ -68,7 +68,8 @@ impl ElfFile {
         if !bytes.starts_with(b"\x7fELF") {
             return Err("is no ELF file".into());
         }
-        let file = object::File::parse(bytes).map_err(|e| format!("is a damaged ELF file ({e})"))?;
+        let file =
+            object::File::parse(bytes).map_err(|e| format!("is a damaged ELF file ({e})"))?;
         // Names may share bytes, but not so many that they outgrow the file.
         let mut names = bytes.len();
         let mut sections = Vec::new();
@@ -133,7 +134,9 @@ impl ElfFile {
     }
 
     fn section(&self, name: &str) -> Option<&ElfSection> {
-        self.sections.iter().find(|section| section.name == name && section.bytes > 0 && section.in_file)
+        self.sections
+            .iter()
+            .find(|section| section.name == name && section.bytes > 0 && section.in_file)
     }
 
     /// How far above its linked addresses the file lies when its bytes from
@@ -196,7 +199,10 @@ impl ElfFile {
             let there = if there.is_empty() { "no sections".into() } else { there.join(", ") };
             return Err(Error::data(
                 place,
-                format!("has no section {}; it has {there} (choose with --section)", names.join(", ")),
+                format!(
+                    "has no section {}; it has {there} (choose with --section)",
+                    names.join(", ")
+                ),
             ));
         };
         let symbols = self.symbols_in(&sections);

@@ -124,9 +124,10 @@ impl Placer {
 
     /// Place the addresses from `start` up to `end` as they stand, without a file.
     pub fn for_range(start: u64, end: u64) -> Result<Self> {
-        let bytes = end.checked_sub(start).filter(|bytes| *bytes > 0 && *bytes < 1 << 32).ok_or_else(
-            || Error::design(format!("the range {start:#x}-{end:#x} is empty or over 4 GiB")),
-        )?;
+        let bytes =
+            end.checked_sub(start).filter(|bytes| *bytes > 0 && *bytes < 1 << 32).ok_or_else(
+                || Error::design(format!("the range {start:#x}-{end:#x} is empty or over 4 GiB")),
+            )?;
         Ok(Self {
             options: Options { sections: Vec::new(), files: Vec::new(), with_libraries: false },
             files: Vec::new(),
@@ -174,7 +175,13 @@ impl Placer {
     ///
     /// # Errors
     /// A library that cannot be placed behind the others.
-    pub fn file_mapped(&mut self, path: &Path, file_offset: u64, start: u64, end: u64) -> Result<()> {
+    pub fn file_mapped(
+        &mut self,
+        path: &Path,
+        file_offset: u64,
+        start: u64,
+        end: u64,
+    ) -> Result<()> {
         let known = self.files.iter().position(|file| same_file(&file.path, path));
         let index = match known {
             Some(index) if self.files[index].loaded => return Ok(()),

@@ -41,10 +41,8 @@ pub fn replay(
             cache.cache_page_bytes
         )));
     }
-    let shape = Shape {
-        frames: cache.frames().min(u64::from(u32::MAX)) as u32,
-        pages: pages as u32,
-    };
+    let shape =
+        Shape { frames: cache.frames().min(u64::from(u32::MAX)) as u32, pages: pages as u32 };
     cache.policy.visit(shape, Replay { trace, shift, registers, go_on, events })?
 }
 
@@ -62,7 +60,8 @@ impl Visitor for Replay<'_, '_> {
     fn visit<P: Policy>(self, mut policy: P) -> Self::Output {
         let next_uses = if P::NEEDS_NEXT_USE { self.next_uses()? } else { Vec::new() };
         let mut pager = Counts::default();
-        let mut faults = Faults::new(self.trace.image_bytes(), self.shift, self.registers, self.events);
+        let mut faults =
+            Faults::new(self.trace.image_bytes(), self.shift, self.registers, self.events);
         let mut collapser = Collapser::new(self.shift);
         let mut time = 0;
         for_each_run(self.trace, self.go_on, |run| {

@@ -6,7 +6,7 @@ use crate::error::Result;
 
 /// Whether a file that starts with `start` looks like this format.
 pub fn recognises(start: &[u8]) -> bool {
-    start.starts_with(b"offset")
+    start.get(..6).is_some_and(|head| head.eq_ignore_ascii_case(b"offset"))
 }
 
 /// Read all runs of `lines` into `sink`, as they stand, each with its line number.

@@ -18,7 +18,12 @@ pub enum TextFormat {
 }
 
 /// Write all runs of `trace` to `out`, named `place` in errors.
-pub fn export(trace: &dyn Trace, format: TextFormat, out: &mut dyn Write, place: &str) -> Result<()> {
+pub fn export(
+    trace: &dyn Trace,
+    format: TextFormat,
+    out: &mut dyn Write,
+    place: &str,
+) -> Result<()> {
     let failed = |e| Error::io(place, e);
     if format == TextFormat::Csv {
         writeln!(out, "offset,length").map_err(failed)?;
@@ -32,7 +37,9 @@ pub fn export(trace: &dyn Trace, format: TextFormat, out: &mut dyn Write, place:
         }
         for run in &chunk {
             match format {
-                TextFormat::Csv => writeln!(out, "{},{}", run.offset, run.length).map_err(failed)?,
+                TextFormat::Csv => {
+                    writeln!(out, "{},{}", run.offset, run.length).map_err(failed)?
+                }
                 TextFormat::Din { instruction_bytes } => {
                     for at in (run.offset..run.end()).step_by(instruction_bytes.max(1) as usize) {
                         writeln!(out, "2 {at:x}").map_err(failed)?;

@@ -63,11 +63,15 @@ impl Output {
         let disk_full = Arc::new(AtomicBool::new(false));
         let special = std::fs::metadata(target).is_ok_and(|meta| !meta.is_file());
         if special {
-            let file = File::options()
-                .write(true)
-                .open(target)
-                .map_err(|e| Error::file(target, e))?;
-            return Ok(Self { file, temporary: None, target: target.into(), reserve: None, disk_full });
+            let file =
+                File::options().write(true).open(target).map_err(|e| Error::file(target, e))?;
+            return Ok(Self {
+                file,
+                temporary: None,
+                target: target.into(),
+                reserve: None,
+                disk_full,
+            });
         }
         let name = target
             .file_name()
@@ -78,8 +82,13 @@ impl Output {
         };
         let temporary = sibling("partial");
         let file = File::create(&temporary).map_err(|e| Error::file(target, e))?;
-        let mut output =
-            Self { file, temporary: Some(temporary), target: target.into(), reserve: None, disk_full };
+        let mut output = Self {
+            file,
+            temporary: Some(temporary),
+            target: target.into(),
+            reserve: None,
+            disk_full,
+        };
         if with_reserve {
             let path = sibling("reserve");
             output.reserve = Some(path.clone());
@@ -173,8 +182,8 @@ impl TraceWriter {
         Ok(Self {
             writer,
             place,
-            offsets: Vec::with_capacity(GROUP_RUNS),
-            lengths: Vec::with_capacity(GROUP_RUNS),
+            offsets: Vec::new(),
+            lengths: Vec::new(),
             runs: 0,
             bytes: 0,
             end: 0,
@@ -417,15 +426,14 @@ impl RunSource for FileSource {
         if sane {
             return Ok(());
         }
-        let wrong = runs.iter().find_map(|run| {
-            match Run::checked(run.offset.into(), run.length.into()) {
+        let wrong =
+            runs.iter().find_map(|run| match Run::checked(run.offset.into(), run.length.into()) {
                 Err(what) => Some(what),
                 Ok(run) if run.end() > self.image_bytes => {
                     Some(format!("a run at offset {:#x} reaches beyond the image", run.offset))
                 }
                 Ok(_) => None,
-            }
-        });
+            });
         runs.clear();
         Err(Error::data(&self.place, format!("is damaged: {}", wrong.unwrap_or_default())))
     }

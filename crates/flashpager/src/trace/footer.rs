@@ -29,7 +29,7 @@ pub struct Footer {
 
 #[derive(Debug, Default)]
 pub struct Group {
-    /// 1 to the limit of [`Footer::read`].
+    /// 1 to the limit given to [`Footer::read`].
     pub rows: u64,
     /// Offsets, then lengths.
     pub columns: [Column; 2],
@@ -86,12 +86,12 @@ impl Footer {
         file.seek(SeekFrom::Start(end - 8 - u64::from(length))).map_err(failed)?;
         file.read_exact(&mut bytes).map_err(failed)?;
         let (footer, schema) = parse(&bytes).ok_or_else(|| damaged("in its footer"))?;
-        let schema: Vec<_> = schema.iter().map(|(name, kind)| (*name, *kind)).collect();
         if schema != [(&b"offset"[..], true), (b"length", true)] {
             return Err(Error::data(place, "is Parquet without the two columns of a trace"));
         }
-        let rows: u64 = footer.groups.iter().map(|group| group.rows).sum();
-        if rows != footer.rows || footer.groups.iter().any(|group| group.rows > max_rows) {
+        // Few enough to be added up.
+        let small = footer.groups.iter().all(|group| group.rows <= max_rows);
+        if !small || footer.groups.iter().map(|group| group.rows).sum::<u64>() != footer.rows {
             return Err(damaged("its row groups do not add up"));
         }
         Ok(footer)
@@ -121,7 +121,11 @@ fn parse(bytes: &[u8]) -> Option<(Footer, Schema<'_>)> {
             (3, I64) => footer.rows = natural(input)?,
             (4, LIST) => drop(input.elements(&mut |input, _, kind| {
                 // A foreign file's groups need not be understood.
-                if schema.len() == 2 { footer.groups.push(group(input, kind)?) } else { input.skip(kind)? }
+                if schema.len() == 2 {
+                    footer.groups.push(group(input, kind)?)
+                } else {
+                    input.skip(kind)?
+                }
                 Some(())
             })?),
             (5, LIST) => drop(input.elements(&mut |input, _, kind| {

@@ -81,10 +81,12 @@ impl std::str::FromStr for Format {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        Self::ALL.iter().find(|(name, _)| *name == text).map(|(_, format)| *format).ok_or_else(|| {
-            let names: Vec<&str> = Self::ALL.iter().map(|(name, _)| *name).collect();
-            Error::design(format!("unknown format '{text}' (known: {})", names.join(", ")))
-        })
+        Self::ALL.iter().find(|(name, _)| *name == text).map(|(_, format)| *format).ok_or_else(
+            || {
+                let names: Vec<&str> = Self::ALL.iter().map(|(name, _)| *name).collect();
+                Error::design(format!("unknown format '{text}' (known: {})", names.join(", ")))
+            },
+        )
     }
 }
 
@@ -154,12 +156,14 @@ impl Sink {
 
 /// Where `fetch` lies in flash, and how many of its bytes do not. A piece that
 /// begins inside the placed code and reaches out of it is cut at the border.
-pub(super) fn place(placer: Option<&Placer>, fetch: Fetch) -> std::result::Result<Option<Run>, String> {
+pub(super) fn place(
+    placer: Option<&Placer>,
+    fetch: Fetch,
+) -> std::result::Result<Option<Run>, String> {
     match placer {
-        Some(placer) => Ok(placer.locate(fetch.address).map(|place| Run {
-            offset: place.offset,
-            length: fetch.bytes.min(place.bytes),
-        })),
+        Some(placer) => Ok(placer
+            .locate(fetch.address)
+            .map(|place| Run { offset: place.offset, length: fetch.bytes.min(place.bytes) })),
         None => Run::checked(fetch.address, fetch.bytes.into()).map(Some).map_err(|what| {
             format!("{what}; say which addresses lie in flash with --elf or --range")
         }),
@@ -197,6 +201,9 @@ impl Import {
         watch: &mut dyn FnMut(Progress) -> bool,
     ) -> Result<Ending> {
         let name = input.name.clone();
+        if self.info.recorder.is_empty() {
+            self.info.recorder = format.name().to_owned();
+        }
         let mut stopped = false;
         let mut countdown = WATCH_INTERVAL;
         let outcome = match format {

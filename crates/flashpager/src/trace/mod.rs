@@ -14,8 +14,8 @@ pub mod input;
 pub mod lackey;
 pub mod live;
 mod pages;
-mod thrift;
 pub mod stream;
+mod thrift;
 
 use serde::{Deserialize, Serialize};
 

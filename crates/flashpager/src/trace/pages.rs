@@ -123,9 +123,8 @@ mod tests {
     #[test]
     fn a_data_page_header_is_read_to_its_end() {
         // type 0, 8 bytes, 6 packed, { 2 values, PLAIN, RLE, RLE }, end; then data.
-        let bytes = [
-            0x15, 0, 0x15, 16, 0x15, 12, 0x2c, 0x15, 4, 0x15, 0, 0x15, 6, 0x15, 6, 0, 0, 99, 99,
-        ];
+        let bytes =
+            [0x15, 0, 0x15, 16, 0x15, 12, 0x2c, 0x15, 4, 0x15, 0, 0x15, 6, 0x15, 6, 0, 0, 99, 99];
         let header = PageHeader {
             header_bytes: 17,
             kind: DATA_PAGE,

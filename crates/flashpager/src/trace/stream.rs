@@ -170,7 +170,8 @@ impl StreamReader {
             BLOCK => {
                 let (address, sizes) = (number(0)?, number(8)?);
                 let (bytes, instructions) = (sizes as u32, (sizes >> 32) as u32);
-                if bytes == 0 || bytes > MAX_RUN_BYTES || instructions == 0 || instructions > bytes {
+                if bytes == 0 || bytes > MAX_RUN_BYTES || instructions == 0 || instructions > bytes
+                {
                     return Err(format!("a block of {instructions} instructions in {bytes} bytes"));
                 }
                 if self.blocks.len() == MAX_BLOCKS {
