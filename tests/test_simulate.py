@@ -195,7 +195,11 @@ class TestPrices:
         row = simulate(trace, "--board", board, "--register", register, "--policy", policy)
         counts, prices, time = row["counts"], row["prices"], row["time"]
         handler, ram = prices["handler"], prices["ram"]
-        assert (prices["t_load_ns"], prices["t_byte_ns"], prices["t_ccs_ns"]) == (25000, 20, 740)
+        assert (prices["t_load_ns"], prices["t_byte_ns"], prices["t_column_change_ns"]) == (
+            25000,
+            20,
+            720,
+        )
         assert ram == {"t_read_ns": 3, "t_write_ns": 5.5}
         assert handler == {"lookup_ns": 7, "fault_ns": 1100, "walk_step_ns": 13}
         steps = {
@@ -203,7 +207,7 @@ class TestPrices:
             "fetch_ns": counts["bytes_fetched"] * 20,
             "write_ns": counts["bytes_written"] * 5.5,
             "read_ns": counts["bytes_read"] * 3,
-            "column_change_ns": counts["column_changes"] * 740,
+            "column_change_ns": counts["column_changes"] * 720,
             "handler_ns": counts["references"] * 7 + counts["misses"] * 1100 + counts["walk"] * 13,
         }
         for name, expected in steps.items():

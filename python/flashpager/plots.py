@@ -306,7 +306,7 @@ def distance_spectrum(
     back = "change of column" if register == "random-column" else "reload"
     kinds = {
         f"< 0: back, forces a {back}": _VERMILLION,
-        "1: the next block, ideal": _BLUE,
+        "1: the next block": _BLUE,
         "≥ 2: forward, a change of column"
         if register == "random-column"
         else "≥ 2: forward, skipped bytes are fetched": _ORANGE,
@@ -356,8 +356,7 @@ def distance_spectrum(
     )
     return _finish(
         [bars],
-        f"{100 * ideal / total:.1f} % of requests in the same flash page ask "
-        "for the ideal next block",
+        f"{100 * ideal / total:.1f} % of requests in the same flash page ask for the next block",
         f"{total:,} of {faults:,} faults ask for the flash page that the register holds, a page of "
         f"{blocks} blocks of {page_bytes:,} bytes.",
     )

@@ -21,14 +21,6 @@ from flashpager._engine import FlashpagerError
 #: Where the build leaves the QEMU plugin.
 QEMU_PLUGIN = Path(__file__).parent / "_recorders" / "flashpager-qemu.so"
 
-#: QEMU's names for the instruction sets that ELF headers name otherwise.
-_QEMU_NAMES = {
-    "powerpc": "ppc",
-    "powerpc64": "ppc64",
-    "sparc64": "sparc64",
-    "loongarch64": "loongarch64",
-}
-
 #: Bytes of the tail that the plugin shares with us (TAIL_BYTES in recorder.c).
 _TAIL_BYTES = 256 * 1024
 
@@ -69,12 +61,12 @@ def record(request: Request, progress: Progress, say: Callable[[str], None]) -> 
             full; in the last case what was recorded is kept.
 
     """
-    program = _find_program(request)
+    run_as, program = _find_program(request)
     architecture, build_id = _engine.elf_identity(str(program))
     recorder = (
-        _Qemu(request, program, architecture)
+        _Qemu(request, run_as, architecture)
         if _use_qemu(request, architecture, say)
-        else (_Lackey(request, program))
+        else _Lackey(request, run_as)
     )
     info = {
         "program": str(program),
@@ -106,7 +98,7 @@ def _run(
         _forwarded_signals(child, system=bool(request.system)) as sent,
     ):
         try:
-            recorder.read(recording, child, progress)
+            whole = recorder.read(recording, child, progress)
             if recording.disk_full():
                 child.kill()
         except BaseException:
@@ -115,9 +107,11 @@ def _run(
         code = child.wait()
     failure = ""
     if code < 0:
-        failure = f"signal {signal.Signals(-code).name}"
+        failure = f"signal {_signal_name(-code)}"
     elif code > 0:
         failure = f"exit status {code}"
+    elif not whole:
+        failure = "replaced itself by another program, which was not recorded"
     interrupted = bool(sent)
     ending = "interrupted" if interrupted else failure or "complete"
     info = recording.finish(ending)
@@ -134,7 +128,16 @@ def _run(
     return Result(info, recorder.name, interrupted, failure)
 
 
-def _find_program(request: Request) -> Path:
+def _signal_name(number: int) -> str:
+    """Name a signal; those for real-time use have numbers only."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return str(number)
+
+
+def _find_program(request: Request) -> tuple[Path, Path]:
+    """Give the program as it is to be run, and the file that it is."""
     if not request.command:
         message = "say which program to record, behind --"
         raise FlashpagerError(message)
@@ -146,11 +149,12 @@ def _find_program(request: Request) -> Path:
     if found is None:
         message = f"{name}: no such program"
         raise FlashpagerError(message)
-    path = _short(Path(found).resolve())
+    path = Path(found).resolve()
     if path.is_file() and path.read_bytes()[:2] == b"#!":
         message = f"{name}: is a script; record the program that interprets it"
         raise FlashpagerError(message)
-    return path
+    # A program may look at its own name, so links stay what they are.
+    return Path(found).absolute(), _short(path)
 
 
 def _short(path: Path) -> Path:
@@ -160,7 +164,7 @@ def _short(path: Path) -> Path:
 
 
 def _qemu_user(architecture: str) -> str | None:
-    name = f"qemu-{_QEMU_NAMES.get(architecture, architecture)}"
+    name = f"qemu-{architecture}"
     return shutil.which(name) or shutil.which(f"{name}-static")
 
 
@@ -196,7 +200,7 @@ class _Qemu:
     def __init__(self, request: Request, program: Path, architecture: str) -> None:
         if request.system is None:
             self.emulator = [_qemu_user(architecture) or ""]
-            self.tail = [str(program.absolute()), *request.command[1:]]
+            self.tail = [str(program), *request.command[1:]]
         else:
             try:
                 self.emulator = shlex.split(request.system)
@@ -220,7 +224,9 @@ class _Qemu:
         self.pipe, writer = os.pipe()
         self.shared = os.memfd_create("flashpager-tail", 0)
         os.ftruncate(self.shared, _TAIL_BYTES)
-        plugin = f"{QEMU_PLUGIN},pipe={writer},tail={self.shared}"
+        # QEMU takes a doubled comma for one that is meant.
+        file = str(QEMU_PLUGIN).replace(",", ",,")
+        plugin = f"{file},pipe={writer},tail={self.shared}"
         try:
             with subprocess.Popen(
                 [*self.emulator, "-plugin", plugin, *self.tail], pass_fds=(writer, self.shared)
@@ -235,9 +241,11 @@ class _Qemu:
 
     def read(
         self, recording: _engine.Recording, _child: subprocess.Popen[bytes], progress: Progress
-    ) -> None:
+    ) -> bool:
+        """Read to the end; give whether the program itself ended there."""
         # Opened again by path, so that the engine owns what it reads.
-        recording.read_stream(f"/dev/fd/{self.pipe}", f"/dev/fd/{self.shared}", progress)
+        ending = recording.read_stream(f"/dev/fd/{self.pipe}", f"/dev/fd/{self.shared}", progress)
+        return ending == "complete"
 
 
 class _Lackey:
@@ -251,7 +259,7 @@ class _Lackey:
             message = "valgrind is not installed (Debian: apt install valgrind)"
             raise FlashpagerError(message)
         self.valgrind = valgrind
-        self.command = [str(program.absolute()), *request.command[1:]]
+        self.command = [str(program), *request.command[1:]]
 
     def version(self) -> str:
         said = subprocess.run(
@@ -285,13 +293,15 @@ class _Lackey:
 
     def read(
         self, recording: _engine.Recording, child: subprocess.Popen[bytes], progress: Progress
-    ) -> None:
+    ) -> bool:
+        """Read to the end; lackey does not tell whether the program ended there."""
         recording.read_lackey(f"/dev/fd/{self.pipe}", child.pid, progress)
+        return True
 
 
 @contextmanager
 def _forwarded_signals(child: subprocess.Popen[bytes], *, system: bool) -> Iterator[list[int]]:
-    """Pass SIGINT and SIGTERM on to the program; the second one kills it.
+    """Pass SIGINT, SIGTERM and SIGHUP on to the program; the second one kills it.
 
     Reading goes on to the end of its stream, so that nothing it executed is lost.
     """
@@ -308,7 +318,10 @@ def _forwarded_signals(child: subprocess.Popen[bytes], *, system: bool) -> Itera
             child.send_signal(signal.SIGTERM if system else number)
         sent.append(number)
 
-    before = {number: signal.signal(number, forward) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {
+        number: signal.signal(number, forward)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    }
     try:
         yield sent
     finally:

@@ -288,11 +288,7 @@ def _numbers(own: dict[str, Any]) -> list[tuple[str, str, str]]:
 def _notices(report: Report) -> list[tuple[str, str]]:
     """Give what stands between these numbers and a product: kind and text."""
     own, info = report.own, report.info
-    kinds = {"cannot be checked": "ECC"}
-    notices = [
-        (next((kind for part, kind in kinds.items() if part in text), "Note"), text)
-        for text in own["warnings"]
-    ]
+    notices = [("Design", text) for text in own["warnings"]]
     disturb = own["read_disturb"]
     if disturb["hours_to_refresh"]:
         reads = _engine.find_part(own["design"]["part"])["reads_before_refresh"]
@@ -380,7 +376,7 @@ def _about_prices(own: dict[str, Any]) -> list[tuple[str, str]]:
         ("read a byte from RAM", f"{prices['ram']['t_read_ns']:g} ns"),
     ]
     if own["design"]["register"] == "random-column":
-        about.append(("change the column", duration(prices["t_ccs_ns"])))
+        about.append(("change the column", duration(prices["t_column_change_ns"])))
     about += [
         ("lookup, each reference", f"{handler['lookup_ns']:g} ns"),
         ("handler, each fault", f"{handler['fault_ns']:g} ns"),
@@ -537,7 +533,7 @@ being 10⁶; MB/s alone are 2²⁰ bytes a second.</p>
 <td>{% if row.hours_to_refresh %}
 {{- (row.hours_to_refresh * 3.6e12)|duration -}}
 {% else %}&ndash;{% endif %}</td>
-<td>{{ "!" if "cannot be checked" in row.warnings }}</td></tr>
+<td>{{ "!" if row.ecc_unchecked }}</td></tr>
 {% endfor %}</tbody>
 </table>
 </div>

@@ -12,6 +12,25 @@ from flashpager._engine import FlashpagerError
 #: The Parquet metadata key under which a table keeps its trace and version.
 METADATA_KEY = "flashpager"
 
+#: Short names of columns to sort by.
+_SHORT_NAMES = {"bandwidth": "bandwidth_mib_s", "time": "time_ns", "ram": "cache_bytes"}
+
+#: The columns of the NOR comparison, null where there is none.
+_NOR_COLUMNS = ("nor_time_ns", "nor_bandwidth_mib_s", "nor_ratio")
+
+#: The columns of a table, in order.
+COLUMNS = (
+    *("part", "bus", "cache_bytes", "cache_page_bytes", "flash_page_bytes", "register"),
+    *("codeword_bytes", "policy", "nor", "t_read_ns", "t_write_ns", "lookup_ns", "fault_ns"),
+    *("walk_step_ns", "frames", "references", "hits", "misses", "false_faults", "loads"),
+    *("other_page", "forward", "backward", "column_changes", "bytes_read", "bytes_fetched"),
+    *("bytes_skipped", "bytes_written", "walk", "max_walk", "downgrades", "time_ns", "load_ns"),
+    *("fetch_ns", "write_ns", "read_ns", "column_change_ns", "handler_ns", "bandwidth_mib_s"),
+    *("mean_fault_ns", "p99_fault_ns", "worst_fault_ns", "nor_time_ns", "nor_bandwidth_mib_s"),
+    *("nor_ratio", "hottest_block_loads", "hottest_block_loads_per_hour", "hours_to_refresh"),
+    *("ecc_unchecked", "warnings"),
+)
+
 
 def flatten(row: dict[str, Any]) -> dict[str, Any]:
     """Turn one nested result into one flat row; distances stay behind."""
@@ -25,8 +44,9 @@ def flatten(row: dict[str, Any]) -> dict[str, Any]:
         **counts,
         **row["time"],
         **row["latency"],
-        **(row["nor"] or {}),
+        **(row["nor"] or dict.fromkeys(_NOR_COLUMNS)),
         **row["read_disturb"],
+        "ecc_unchecked": row["ecc_unchecked"],
         "warnings": "; ".join(row["warnings"]),
     }
 
@@ -36,11 +56,24 @@ def to_frame(rows: list[dict[str, Any]]) -> pl.DataFrame:
     return pl.DataFrame([flatten(row) for row in rows], infer_schema_length=None)
 
 
-def write(frame: pl.DataFrame, path: Path, trace: dict[str, Any]) -> None:
-    """Write a table in the format of the name's suffix: parquet, csv or jsonl."""
+def check_output(path: Path) -> None:
+    """Refuse a file that :func:`write` could not write, before the work is done.
+
+    Raises:
+        FlashpagerError: for an unknown suffix or a missing folder.
+
+    """
     if path.suffix not in (".parquet", ".csv", ".jsonl"):
         message = f"{path}: the name must end with .parquet, .csv or .jsonl"
         raise FlashpagerError(message)
+    if not path.parent.is_dir():
+        message = f"{path}: there is no folder {path.parent}"
+        raise FlashpagerError(message)
+
+
+def write(frame: pl.DataFrame, path: Path, trace: dict[str, Any]) -> None:
+    """Write a table in the format of the name's suffix: parquet, csv or jsonl."""
+    check_output(path)
     temporary = path.with_name(f".{path.name}.partial")
     try:
         if path.suffix == ".csv":
@@ -58,12 +91,22 @@ def write(frame: pl.DataFrame, path: Path, trace: dict[str, Any]) -> None:
         raise FlashpagerError(message) from None
 
 
+def sort_column(name: str) -> str:
+    """Give the column that a name to sort by stands for.
+
+    Raises:
+        FlashpagerError: if there is none.
+
+    """
+    column = _SHORT_NAMES.get(name, name)
+    if column not in COLUMNS:
+        message = f"--sort: no column '{name}' (known: {', '.join([*_SHORT_NAMES, *COLUMNS])})"
+        raise FlashpagerError(message)
+    return column
+
+
 def sort(frame: pl.DataFrame, column: str) -> pl.DataFrame:
     """Sort by a column, best first: bandwidth, ratios and hits fall, all else rises."""
-    names = {"bandwidth": "bandwidth_mib_s", "time": "time_ns", "ram": "cache_bytes"}
-    name = names.get(column, column)
-    if name not in frame.columns:
-        message = f"--sort: no column '{column}' (known: {', '.join([*names, *frame.columns])})"
-        raise FlashpagerError(message)
+    name = sort_column(column)
     falling = "bandwidth" in name or "ratio" in name or name in ("hits", "hours_to_refresh")
     return frame.sort(name, descending=falling, nulls_last=True, maintain_order=True)

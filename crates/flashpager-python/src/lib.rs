@@ -1,6 +1,7 @@
 //! Python bindings of the flashpager engine, and nothing else: every function
 //! converts its arguments, calls the engine and converts the result.
 
+use std::io::BufWriter;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -15,14 +16,14 @@ use flashpager::pager::PolicySpec;
 use flashpager::placement::elf::ElfFile;
 use flashpager::placement::{Options, Placer};
 use flashpager::trace::blocks::BlockStatistics;
-use flashpager::trace::export::{TextFormat, export};
+use flashpager::trace::export::{TextFormat, export, export_to_file};
 use flashpager::trace::import::{Format, Import, Progress};
 use flashpager::trace::input::Input;
 use flashpager::trace::live::LiveStream;
 use flashpager::trace::{Ending, TraceFile, TraceInfo};
 use flashpager::{Error, Result, pager};
 use pyo3::create_exception;
-use pyo3::exceptions::{PyException, PyKeyboardInterrupt};
+use pyo3::exceptions::{PyBrokenPipeError, PyException, PyKeyboardInterrupt};
 use pyo3::prelude::*;
 use pythonize::{depythonize, pythonize};
 
@@ -32,6 +33,9 @@ create_exception!(_engine, DiskFullError, FlashpagerError, "No space is left for
 fn raise(error: Error) -> PyErr {
     match error {
         Error::Interrupted => PyKeyboardInterrupt::new_err(()),
+        Error::Io { source, .. } if source.kind() == std::io::ErrorKind::BrokenPipe => {
+            PyBrokenPipeError::new_err(())
+        }
         full if full.is_disk_full() => DiskFullError::new_err(full.to_string()),
         other => FlashpagerError::new_err(other.to_string()),
     }
@@ -61,10 +65,9 @@ fn run<T: Send, P: Send + Copy>(
     let mut raised = None;
     let result = std::thread::scope(|scope| {
         let worker = scope.spawn(|| {
-            let result = work(&go_on, &report);
-            // The receiver outlives the worker.
-            let _ = finished.send(());
-            result
+            // Owned here, so that a panic drops it and ends the wait, too.
+            let _finished: mpsc::Sender<()> = finished;
+            work(&go_on, &report)
         });
         let mut is_running = || {
             // Through a unique borrow, as a receiver can be sent but not shared.
@@ -137,18 +140,19 @@ fn trace_info(py: Python<'_>, trace: PathBuf) -> PyResult<Py<PyAny>> {
 /// Executed basic blocks of a trace.
 #[pyfunction]
 fn block_statistics(py: Python<'_>, trace: PathBuf) -> PyResult<Py<PyAny>> {
-    let found = run(py, |_, ()| Ok(()), |_, _| BlockStatistics::of(&TraceFile::open(&trace)?))?;
+    let found = run(py, |_, ()| Ok(()), |go_on, _| BlockStatistics::of(&TraceFile::open(&trace)?, &go_on))?;
     to_python(py, &found)
 }
 
-/// Write a trace as text: `csv`, or `din` with an instruction every so many bytes.
+/// Write a trace as text: `csv`, or `din` with an instruction every so many
+/// bytes; to standard output without `output`.
 #[pyfunction]
 fn export_trace(
     py: Python<'_>,
     trace: PathBuf,
     format: &str,
     instruction_bytes: u32,
-    output: PathBuf,
+    output: Option<PathBuf>,
 ) -> PyResult<()> {
     let format = match format {
         "csv" => TextFormat::Csv,
@@ -162,11 +166,15 @@ fn export_trace(
     run(
         py,
         |_, ()| Ok(()),
-        |_, _| {
+        |go_on, _| {
             let trace = TraceFile::open(&trace)?;
-            let file = std::fs::File::create(&output).map_err(|e| Error::file(&output, e))?;
-            let mut out = std::io::BufWriter::new(file);
-            export(&trace, format, &mut out, &output.display().to_string())
+            match output {
+                Some(output) => export_to_file(&trace, format, &output, &go_on),
+                None => {
+                    let mut out = BufWriter::new(std::io::stdout().lock());
+                    export(&trace, format, &mut out, "standard output", &go_on)
+                }
+            }
         },
     )
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::cost::{Handler, Latency, NorComparison, Prices, Ram, ReadDisturb, Time, warnings};
+use crate::cost::{Handler, Latency, NorComparison, Prices, Ram, ReadDisturb, Time, fetches_below_codeword, warnings};
 use crate::error::{Error, Result};
 use crate::media::bus::Bus;
 use crate::media::part::{self, Kind, Part};
@@ -70,6 +70,8 @@ pub struct Evaluation {
     pub nor: Option<NorComparison>,
     /// How hard the flash is read.
     pub read_disturb: ReadDisturb,
+    /// Whether less is fetched than an ECC codeword, so that nobody can check it.
+    pub ecc_unchecked: bool,
     /// Why the design would disappoint.
     pub warnings: Vec<String>,
 }
@@ -101,10 +103,10 @@ impl Design {
         part.check_register(register.model)?;
         register.check(cache.cache_page_bytes)?;
         if register.model == crate::media::register::RegisterModel::RandomColumn
-            && part.t_ccs_ns.is_none()
+            && part.t_column_change_ns.is_none()
         {
             return Err(Error::design(format!(
-                "{} has no t_ccs_ns: random-column has no price with it",
+                "{} has no t_column_change_ns: random-column has no price with it",
                 part.name
             )));
         }
@@ -114,7 +116,6 @@ impl Design {
     /// The design as written down, with the flash page filled in.
     pub fn spec(&self) -> DesignSpec {
         DesignSpec {
-            part: self.part.name.clone(),
             flash_page_bytes: Some(self.register.flash_page_bytes),
             ..self.spec.clone()
         }
@@ -156,6 +157,11 @@ impl Design {
                 &time,
                 &self.part,
                 self.register.flash_page_bytes,
+            ),
+            ecc_unchecked: fetches_below_codeword(
+                &self.part,
+                self.cache.cache_page_bytes,
+                self.register.codeword_bytes,
             ),
             warnings,
             counts,

@@ -42,7 +42,7 @@ fn every_part_of_the_catalog_loads_under_its_file_name() {
     assert_eq!(std::fs::read_dir(folder).unwrap().count(), catalog.len());
     for part in catalog {
         let file = part::find(&format!("{folder}/{}.toml", part.name)).unwrap();
-        assert_eq!(file, part);
+        assert_eq!(file, *part);
     }
 }
 
@@ -62,7 +62,7 @@ fn prices() -> Prices {
     Prices {
         t_load_ns: 1000.0,
         t_byte_ns: 10.0,
-        t_ccs_ns: Some(100.0),
+        t_column_change_ns: Some(100.0),
         ram: Ram { t_read_ns: 2.0, t_write_ns: 3.0 },
         handler: Handler { lookup_ns: 0.5, fault_ns: 50.0, walk_step_ns: 7.0 },
     }
@@ -129,9 +129,8 @@ fn a_trace_without_a_miss_has_no_latency() {
 #[test]
 fn read_disturb_sums_the_pages_of_a_block() {
     // K9F1208Q0B: 32 pages a block. Block 1 is the hottest with 5 + 6 loads.
-    let mut loads = vec![0; 70];
-    (loads[0], loads[32], loads[63], loads[64]) = (10, 5, 6, 9);
-    let counts = Counts { loads_by_flash_page: loads, bytes_read: 1, ..Counts::default() };
+    let loads_by_flash_page = vec![(0, 10), (32, 5), (63, 6), (64, 9)];
+    let counts = Counts { loads_by_flash_page, bytes_read: 1, ..Counts::default() };
     let part = part::find("K9F1208Q0B").unwrap();
     let hour = Time { time_ns: 3.6e12, ..Time::of(&counts, &prices()) };
     let disturb = ReadDisturb::of(&counts, &hour, &part, 512);

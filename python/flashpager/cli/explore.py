@@ -47,6 +47,9 @@ def explore(
     space = options.space(
         board, part, bus, cache, cache_page, flash_page, register, codeword, policy
     )
+    table.sort_column(sort)
+    if output is not None:
+        table.check_output(output)
     designs, reasons = space.possible_designs()
     info = _engine.trace_info(str(trace))
     with counting("replays") as progress:
@@ -67,13 +70,9 @@ def explore(
         note(f"left out: {reason}")
     if len(reasons) > _SHOWN_REASONS:
         note(f"left out for {len(reasons) - _SHOWN_REASONS} more reasons")
-    for warning in _warnings(frame)[:_SHOWN_REASONS]:
+    warnings = dict.fromkeys(warning for row in rows for warning in row["warnings"])
+    for warning in list(warnings)[:_SHOWN_REASONS]:
         note(f"warning: {warning}")
-
-
-def _warnings(frame: "pl.DataFrame") -> list[str]:
-    texts = frame["warnings"].unique(maintain_order=True).to_list()
-    return list(dict.fromkeys(one for text in texts if text for one in text.split("; ")))
 
 
 def _varying(frame: "pl.DataFrame") -> list[str]:
@@ -119,6 +118,6 @@ def show(frame: "pl.DataFrame", varying: list[str]) -> None:
             duration(row["mean_fault_ns"]),
             duration(row["p99_fault_ns"]),
             duration(row["worst_fault_ns"]),
-            "!" if "cannot be checked" in row["warnings"] else "",
+            "!" if row["ecc_unchecked"] else "",
         )
     out.print(shown)

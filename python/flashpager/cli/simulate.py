@@ -8,6 +8,7 @@ from rich.table import Table
 from flashpager import _engine
 from flashpager.cli import options
 from flashpager.cli.console import ending, mebibytes, note, out, print_json, share
+from flashpager.counts import next_block_share
 from flashpager.sizes import duration, format_size, si
 
 
@@ -45,26 +46,41 @@ def simulate(
 
 
 def _show(info: dict[str, Any], row: dict[str, Any]) -> None:
-    design, counts, time, latency = row["design"], row["counts"], row["time"], row["latency"]
-    prices = row["prices"]
+    _show_setup(info, row)
+    out.print()
+    _show_time(row)
+    out.print()
+    _show_faults(row)
+
+
+def _show_setup(info: dict[str, Any], row: dict[str, Any]) -> None:
+    design, prices = row["design"], row["prices"]
     out.print(
         f"{escape(info['program'])} ({info['architecture'] or 'unknown architecture'}), "
         f"{si(info['image_bytes'], 'B')} of code in flash, {si(info['bytes'], 'B')} fetched"
     )
     if info["ending"] != "complete":
         note(f"note: the recording did not end by itself ({ending(info)})")
+    codeword = f", codeword {design['codeword_bytes']}" if design["codeword_bytes"] else ""
     out.print(
         f"{design['part']} on {design['bus']}, flash page {format_size(design['flash_page_bytes'])}"
-        f", register {design['register']}; cache {format_size(design['cache_bytes'])} in"
+        f", register {design['register']}{codeword}; cache {format_size(design['cache_bytes'])} in"
         f" {row['frames']} pages of {format_size(design['cache_page_bytes'])}, {design['policy']}"
     )
+    flash = f"load {duration(prices['t_load_ns'])}, byte {prices['t_byte_ns']:g} ns"
+    if design["register"] == "random-column":
+        flash += f", column change {duration(prices['t_column_change_ns'])}"
+    handler = prices["handler"]
     out.print(
-        f"prices: load {duration(prices['t_load_ns'])}, byte {prices['t_byte_ns']:g} ns, "
+        f"prices: {flash}, "
         f"write {prices['ram']['t_write_ns']:g} ns, read {prices['ram']['t_read_ns']:g} ns, "
-        f"lookup {prices['handler']['lookup_ns']:g} ns, fault {prices['handler']['fault_ns']:g} ns"
-        f" + {prices['handler']['walk_step_ns']:g} ns a step"
+        f"lookup {handler['lookup_ns']:g} ns, fault {handler['fault_ns']:g} ns"
+        f" + {handler['walk_step_ns']:g} ns a step"
     )
-    out.print()
+
+
+def _show_time(row: dict[str, Any]) -> None:
+    counts, time = row["counts"], row["time"]
     bandwidth = f"[bold]{mebibytes(time)}[/bold]"
     if row["nor"]:
         nor = row["nor"]
@@ -72,7 +88,7 @@ def _show(info: dict[str, Any], row: dict[str, Any]) -> None:
             f", {100 * nor['nor_ratio']:.1f} % of NOR's {nor['nor_bandwidth_mib_s']:.2f} MB/s"
         )
     out.print(f"{bandwidth}   ({duration(time['time_ns'])} in all; MB = 2^20 bytes)")
-    if design["policy"] == "min":
+    if row["design"]["policy"] == "min":
         note("note: MIN has the fewest misses, but with a data register it is no bound on time")
 
     table = Table(box=None, pad_edge=False, header_style="dim")
@@ -90,16 +106,25 @@ def _show(info: dict[str, Any], row: dict[str, Any]) -> None:
         if time[key] or name in ("load", "fetch", "write", "read"):
             table.add_row(name, count, duration(time[key]), share(time[key], time["time_ns"]))
     out.print(table)
-    out.print()
+
+
+def _show_faults(row: dict[str, Any]) -> None:
+    counts, latency = row["counts"], row["latency"]
     out.print(
         f"references {counts['references']:,}   hits {counts['hits']:,}"
         f" ({share(counts['hits'], counts['references'])})   misses {counts['misses']:,}"
     )
     out.print(
         f"misses: other page {counts['other_page']:,}, forward {counts['forward']:,}, "
-        f"backward {counts['backward']:,}; skipped {counts['bytes_skipped']:,} B; "
-        f"ideal next block {share(dict(counts['distance_histogram']).get(1, 0), counts['misses'])}"
+        f"backward {counts['backward']:,}; skipped {counts['bytes_skipped']:,} B"
     )
+    same_page = counts["forward"] + counts["backward"]
+    if same_page:
+        asked = next_block_share(counts)
+        out.print(
+            f"of {same_page:,} requests in the register's page {100 * asked:.1f} % ask for the"
+            " next block"
+        )
     if counts["walk"]:
         out.print(f"walk {counts['walk']:,} frames, longest {counts['max_walk']:,}")
     out.print(

@@ -163,7 +163,7 @@ def export(
     ] = 4,
 ) -> None:
     """Write a trace as text for other tools."""
-    target = "/dev/stdout" if str(output) == "-" else str(output)
-    if target == "/dev/stdout":
+    target = None if str(output) == "-" else str(output)
+    if target is None:
         sys.stdout.flush()
     _engine.export_trace(str(trace), format_, instruction_bytes, target)

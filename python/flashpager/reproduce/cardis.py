@@ -12,13 +12,14 @@ from typing import Any
 
 from flashpager import _engine
 from flashpager._engine import FlashpagerError
+from flashpager.counts import next_block_share
 from flashpager.design import SMART_CARD
 from flashpager.reproduce.claim import Claim, Verdict
 
 SMALL, LARGE, NOR = "K9F1208Q0B", "MT29F2G08AAC", "NOR-CARDIS"
 SLOW, FAST = "33MHz-x8", "54MHz-x16"
 #: RAM on the same bus as NOR and no faster: the paper gives no RAM times.
-_RAM = {bus: _engine.raw_bandwidth(NOR, bus)["max_mib_s"] for bus in (SLOW, FAST)}
+_RAM_NS = {SLOW: 40.0, FAST: 9.0}
 _CACHES = (2048, 4096, 8192, 16384)
 _PAGES = (4, 8, 16, 32, 64, 128, 256, 512)
 _CACHE = 2048
@@ -31,11 +32,6 @@ _TYPESETTER, _STAND_IN = "troff", "card-firmware"
 Key = tuple[str, str, int, int, str]
 
 
-def _ram(bus: str) -> dict[str, float]:
-    t_byte_ns = 1e9 / (_RAM[bus] * 2**20)
-    return {"t_read_ns": t_byte_ns, "t_write_ns": t_byte_ns}
-
-
 def _design(part: str, bus: str, cache: int, page: int, policy: str) -> dict[str, Any]:
     return {
         **SMART_CARD,
@@ -44,7 +40,7 @@ def _design(part: str, bus: str, cache: int, page: int, policy: str) -> dict[str
         "cache_bytes": cache,
         "cache_page_bytes": page,
         "policy": policy,
-        "ram": _ram(bus),
+        "ram": {"t_read_ns": _RAM_NS[bus], "t_write_ns": _RAM_NS[bus]},
     }
 
 
@@ -364,9 +360,7 @@ def _reloads(programs: Sequence[_Program]) -> Claim:
 
 def _next_block(programs: Sequence[_Program]) -> Claim:
     def share(program: _Program) -> float:
-        distances = program.at(_PAPER_PAGE)["counts"]["distance_histogram"]
-        total = sum(count for _, count in distances)
-        return float(dict(distances).get(1, 0) / total) if total else 0.0
+        return next_block_share(program.at(_PAPER_PAGE)["counts"])
 
     verdict, why = _judge(programs, lambda p: share(p) < 1 / 2)
     return Claim(

@@ -51,7 +51,7 @@ pub struct Prices {
     /// A byte over the bus.
     pub t_byte_ns: f64,
     /// A column change; absent where the part gives none.
-    pub t_ccs_ns: Option<f64>,
+    pub t_column_change_ns: Option<f64>,
     /// The RAM.
     pub ram: Ram,
     /// The software.
@@ -80,7 +80,7 @@ impl Prices {
         Ok(Self {
             t_load_ns: t_load.value,
             t_byte_ns: part.byte_time(bus)?,
-            t_ccs_ns: part.t_ccs_ns.as_ref().map(|time| time.value),
+            t_column_change_ns: part.t_column_change_ns.as_ref().map(|time| time.value),
             ram,
             handler,
         })
@@ -88,7 +88,7 @@ impl Prices {
 
     /// A column change that has no price makes every sum with it no number.
     fn column_change_ns(&self) -> f64 {
-        self.t_ccs_ns.unwrap_or(f64::NAN)
+        self.t_column_change_ns.unwrap_or(f64::NAN)
     }
 }
 
@@ -209,6 +209,17 @@ impl RawBandwidth {
     }
 }
 
+/// Whether less is fetched than the codeword that the host must check.
+pub fn fetches_below_codeword(
+    part: &Part,
+    cache_page_bytes: u32,
+    codeword_bytes: Option<u32>,
+) -> bool {
+    let fetched = cache_page_bytes.max(codeword_bytes.unwrap_or(0));
+    let ecc = part.ecc.as_ref().filter(|ecc| ecc.place == EccPlace::Host);
+    ecc.is_some_and(|ecc| fetched < ecc.codeword_bytes)
+}
+
 /// Why this design would disappoint in practice; empty when nothing is known against it.
 pub fn warnings(
     part: &Part,
@@ -220,7 +231,7 @@ pub fn warnings(
     match &part.ecc {
         Some(ecc) if ecc.place == EccPlace::Host => {
             let fetched = cache_page_bytes.max(codeword_bytes.unwrap_or(0));
-            if fetched < ecc.codeword_bytes {
+            if fetches_below_codeword(part, cache_page_bytes, codeword_bytes) {
                 warnings.push(format!(
                     "{} has no on-die ECC: {fetched} bytes are less than its codeword of {} and cannot \
                      be checked. Set the codeword to {}, or take a part with on-die ECC",

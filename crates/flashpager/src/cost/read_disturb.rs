@@ -24,10 +24,11 @@ impl ReadDisturb {
     /// From a replay with flash pages of `flash_page_bytes` that took `time`.
     pub fn of(counts: &Counts, time: &Time, part: &Part, flash_page_bytes: u32) -> Self {
         let pages_per_block = (part.block_bytes() / u64::from(flash_page_bytes.max(1))).max(1);
+        let block_of = |page: u32| u64::from(page) / pages_per_block;
         let hottest_block_loads = counts
             .loads_by_flash_page
-            .chunks(pages_per_block as usize)
-            .map(|block| block.iter().sum())
+            .chunk_by(|a, b| block_of(a.0) == block_of(b.0))
+            .map(|block| block.iter().map(|(_, loads)| loads).sum())
             .max()
             .unwrap_or(0);
         let hours = time.time_ns / NS_PER_HOUR;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
+use std::sync::OnceLock;
 
 use include_dir::{Dir, include_dir};
 use serde::{Deserialize, Serialize};
@@ -84,8 +85,9 @@ pub struct Part {
     pub t_r_ns: Option<Sourced<f64>>,
     /// Shortest read cycle.
     pub t_rc_ns: Option<Sourced<f64>>,
-    /// Change read column, from the command to the first byte.
-    pub t_ccs_ns: Option<Sourced<f64>>,
+    /// Change read column, from the command to the first byte: t_RHW, the command
+    /// and address cycles, t_CCS.
+    pub t_column_change_ns: Option<Sourced<f64>>,
     /// Reads of a block before it should be refreshed.
     pub reads_before_refresh: Option<Sourced<f64>>,
     /// Error correction.
@@ -109,7 +111,7 @@ impl Part {
 
     fn check(&self) -> std::result::Result<(), String> {
         let times =
-            [("t_r_ns", &self.t_r_ns), ("t_rc_ns", &self.t_rc_ns), ("t_ccs_ns", &self.t_ccs_ns)]
+            [("t_r_ns", &self.t_r_ns), ("t_rc_ns", &self.t_rc_ns), ("t_column_change_ns", &self.t_column_change_ns)]
                 .into_iter()
                 .filter_map(|(name, time)| time.as_ref().map(|time| (name.to_owned(), time)))
                 .chain(
@@ -216,7 +218,18 @@ impl Part {
 }
 
 /// All parts of the catalog, by name.
-pub fn catalog() -> Result<Vec<Part>> {
+pub fn catalog() -> Result<&'static [Part]> {
+    static PARTS: OnceLock<Vec<Part>> = OnceLock::new();
+    match PARTS.get() {
+        Some(parts) => Ok(parts),
+        None => {
+            let parts = parse_catalog()?;
+            Ok(PARTS.get_or_init(|| parts))
+        }
+    }
+}
+
+fn parse_catalog() -> Result<Vec<Part>> {
     let mut parts = CATALOG
         .files()
         .filter(|file| file.path().extension().is_some_and(|extension| extension == "toml"))

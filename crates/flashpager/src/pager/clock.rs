@@ -2,6 +2,7 @@
 
 use super::table::PageTable;
 use super::{Outcome, Page, Policy, Shape, Time};
+use crate::error::Result;
 
 /// Frames in a ring with one hand. A page comes in with its reference bit set,
 /// free frames are taken in index order and do not move the hand.
@@ -18,20 +19,17 @@ struct ClockFrame {
     referenced: bool,
 }
 
-impl Clock {
-    /// An empty cache.
-    pub fn new(shape: Shape) -> Self {
+impl Policy for Clock {
+    fn new(shape: Shape, _: &[u64]) -> Result<Self> {
         let capacity = shape.usable_frames() as usize;
-        Self {
+        Ok(Self {
             table: PageTable::new(shape),
             frames: Vec::with_capacity(capacity),
             capacity,
             hand: 0,
-        }
+        })
     }
-}
 
-impl Policy for Clock {
     #[inline]
     fn reference(&mut self, page: Page, _: Time) -> Outcome {
         if let Some(frame) = self.table.frame_of(page) {

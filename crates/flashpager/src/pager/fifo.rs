@@ -2,6 +2,7 @@
 
 use super::table::PageTable;
 use super::{Outcome, Page, Policy, Shape, Time};
+use crate::error::Result;
 
 /// FIFO over a ring of frames: the oldest is always the next to be filled.
 pub struct Fifo {
@@ -11,20 +12,17 @@ pub struct Fifo {
     oldest: usize,
 }
 
-impl Fifo {
-    /// An empty cache.
-    pub fn new(shape: Shape) -> Self {
+impl Policy for Fifo {
+    fn new(shape: Shape, _: &[u64]) -> Result<Self> {
         let capacity = shape.usable_frames() as usize;
-        Self {
+        Ok(Self {
             table: PageTable::new(shape),
             frames: Vec::with_capacity(capacity),
             capacity,
             oldest: 0,
-        }
+        })
     }
-}
 
-impl Policy for Fifo {
     #[inline]
     fn reference(&mut self, page: Page, _: Time) -> Outcome {
         if self.table.frame_of(page).is_some() {

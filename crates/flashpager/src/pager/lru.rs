@@ -2,6 +2,7 @@
 
 use super::table::{Frame, PageTable};
 use super::{Outcome, Page, Policy, Shape, Time};
+use crate::error::Result;
 
 /// LRU as a ring of frames in order of use, linked both ways.
 pub struct Lru {
@@ -21,17 +22,6 @@ struct Node {
 }
 
 impl Lru {
-    /// An empty cache.
-    pub fn new(shape: Shape) -> Self {
-        let capacity = shape.usable_frames() as usize;
-        Self {
-            table: PageTable::new(shape),
-            frames: Vec::with_capacity(capacity),
-            capacity,
-            newest: 0,
-        }
-    }
-
     /// Put the unlinked `frame` in front of all others.
     #[inline]
     fn link_newest(&mut self, frame: Frame) {
@@ -53,6 +43,16 @@ impl Lru {
 }
 
 impl Policy for Lru {
+    fn new(shape: Shape, _: &[u64]) -> Result<Self> {
+        let capacity = shape.usable_frames() as usize;
+        Ok(Self {
+            table: PageTable::new(shape),
+            frames: Vec::with_capacity(capacity),
+            capacity,
+            newest: 0,
+        })
+    }
+
     #[inline]
     fn reference(&mut self, page: Page, _: Time) -> Outcome {
         if let Some(frame) = self.table.frame_of(page) {

@@ -7,6 +7,7 @@ use std::collections::BinaryHeap;
 
 use super::table::{Frame, PageTable};
 use super::{Outcome, Page, Policy, Shape, Time};
+use crate::error::Result;
 
 /// MIN with a heap of (next use, page). Entries go stale when their page is
 /// referenced or evicted; stale ones are dropped when they surface, and all at
@@ -20,17 +21,6 @@ pub struct Min {
 }
 
 impl Min {
-    /// An empty cache.
-    pub fn new(shape: Shape) -> Self {
-        let capacity = shape.usable_frames() as usize;
-        Self {
-            table: PageTable::new(shape),
-            frames: Vec::with_capacity(capacity),
-            heap: BinaryHeap::new(),
-            capacity,
-        }
-    }
-
     fn push(&mut self, entry: (Time, Page)) {
         if self.heap.len() >= 4 * self.capacity + 64 {
             self.heap = self.frames.iter().copied().collect();
@@ -56,6 +46,16 @@ impl Min {
 
 impl Policy for Min {
     const NEEDS_NEXT_USE: bool = true;
+
+    fn new(shape: Shape, _: &[u64]) -> Result<Self> {
+        let capacity = shape.usable_frames() as usize;
+        Ok(Self {
+            table: PageTable::new(shape),
+            frames: Vec::with_capacity(capacity),
+            heap: BinaryHeap::new(),
+            capacity,
+        })
+    }
 
     #[inline]
     fn reference(&mut self, page: Page, next_use: Time) -> Outcome {

@@ -44,6 +44,14 @@ pub trait Policy {
     /// which no device can have).
     const NEEDS_NEXT_USE: bool = false;
 
+    /// An empty cache. `parameters` are as many as [`POLICIES`] says.
+    ///
+    /// # Errors
+    /// Parameters that do not fit the shape.
+    fn new(shape: Shape, parameters: &[u64]) -> Result<Self>
+    where
+        Self: Sized;
+
     /// Take one collapsed reference. `next_use` is the time of the page's
     /// next reference, [`NEVER`] if there is none or if the policy does not
     /// ask for it.
@@ -90,7 +98,7 @@ macro_rules! policies {
             /// Build the policy for a cache and hand it to `visitor`.
             pub fn visit<V: Visitor>(&self, shape: Shape, visitor: V) -> Result<V::Output> {
                 match self.name {
-                    $($name => Ok(visitor.visit(<$type>::new(shape))),)*
+                    $($name => Ok(visitor.visit(<$type>::new(shape, &self.parameters)?)),)*
                     other => Err(unknown(other)),
                 }
             }

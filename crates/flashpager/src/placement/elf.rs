@@ -105,7 +105,7 @@ impl ElfFile {
         let build_id = file.build_id().ok().flatten().unwrap_or_default();
         let build_id = &build_id[..build_id.len().min(MAX_BUILD_ID_BYTES)];
         Ok(Self {
-            architecture: format!("{:?}", file.architecture()).to_lowercase(),
+            architecture: qemu_name(&file).to_owned(),
             build_id: build_id.iter().map(|byte| format!("{byte:02x}")).collect(),
             sections,
             segments,
@@ -113,7 +113,7 @@ impl ElfFile {
         })
     }
 
-    /// The instruction set, as the `object` crate spells it in lower case.
+    /// The instruction set as QEMU spells it; empty if QEMU has none.
     pub fn architecture(&self) -> &str {
         &self.architecture
     }
@@ -272,4 +272,34 @@ fn functions<'data>(
         }
     }
     Ok(functions)
+}
+
+/// The instruction set and byte order, as in the names of QEMU's commands.
+fn qemu_name(file: &object::File<'_>) -> &'static str {
+    use object::Architecture as A;
+    match (file.architecture(), file.is_little_endian()) {
+        (A::X86_64 | A::X86_64_X32, _) => "x86_64",
+        (A::I386, _) => "i386",
+        (A::Arm, true) => "arm",
+        (A::Arm, false) => "armeb",
+        (A::Aarch64, true) => "aarch64",
+        (A::Aarch64, false) => "aarch64_be",
+        (A::Riscv32, _) => "riscv32",
+        (A::Riscv64, _) => "riscv64",
+        (A::Mips, true) => "mipsel",
+        (A::Mips, false) => "mips",
+        (A::Mips64, true) => "mips64el",
+        (A::Mips64, false) => "mips64",
+        (A::PowerPc, _) => "ppc",
+        (A::PowerPc64, true) => "ppc64le",
+        (A::PowerPc64, false) => "ppc64",
+        (A::S390x, _) => "s390x",
+        (A::Sparc, _) => "sparc",
+        (A::Sparc64, _) => "sparc64",
+        (A::LoongArch64, _) => "loongarch64",
+        (A::M68k, _) => "m68k",
+        (A::Hexagon, _) => "hexagon",
+        (A::Avr, _) => "avr",
+        _ => "",
+    }
 }

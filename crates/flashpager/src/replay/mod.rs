@@ -119,9 +119,9 @@ pub struct Counts {
     /// (class, how often), ascending: what a latency distribution is priced from.
     #[serde(skip)]
     pub fault_classes: Vec<(FaultClass, u64)>,
-    /// Loads of each flash page, by its number.
+    /// (flash page, its loads), ascending, loaded pages only.
     #[serde(skip)]
-    pub loads_by_flash_page: Vec<u64>,
+    pub loads_by_flash_page: Vec<(u32, u64)>,
 }
 
 /// Tallies one register's part of the counts.
@@ -130,14 +130,18 @@ struct RegisterTally {
     /// By distance, shifted so that the most negative is 0.
     distances: Vec<u64>,
     classes: FxHashMap<FaultClass, u64>,
+    loads_by_flash_page: FxHashMap<u32, u64>,
 }
 
 impl RegisterTally {
-    fn new(design: RegisterDesign, cache_page_bytes: u32, image_bytes: u32) -> Self {
+    fn new(design: RegisterDesign, cache_page_bytes: u32) -> Self {
         let blocks = (design.flash_page_bytes / cache_page_bytes) as usize;
-        let flash_pages = image_bytes.div_ceil(design.flash_page_bytes) as usize;
-        let counts = Counts { loads_by_flash_page: vec![0; flash_pages], ..Counts::default() };
-        Self { counts, distances: vec![0; 2 * blocks - 1], classes: FxHashMap::default() }
+        Self {
+            counts: Counts::default(),
+            distances: vec![0; 2 * blocks - 1],
+            classes: FxHashMap::default(),
+            loads_by_flash_page: FxHashMap::default(),
+        }
     }
 
     #[inline]
@@ -150,7 +154,7 @@ impl RegisterTally {
         }
         if access.load {
             counts.loads += 1;
-            counts.loads_by_flash_page[flash_page as usize] += 1;
+            *self.loads_by_flash_page.entry(flash_page).or_default() += 1;
         }
         counts.column_changes += u64::from(access.column_change);
         counts.bytes_fetched += u64::from(access.bytes_fetched);
@@ -180,6 +184,9 @@ impl RegisterTally {
             .collect();
         let mut fault_classes: Vec<(FaultClass, u64)> = self.classes.into_iter().collect();
         fault_classes.sort_unstable();
+        let mut loads_by_flash_page: Vec<(u32, u64)> =
+            self.loads_by_flash_page.into_iter().collect();
+        loads_by_flash_page.sort_unstable();
         Counts {
             references: pager.references,
             hits: pager.hits,
@@ -192,6 +199,7 @@ impl RegisterTally {
             downgrades: pager.downgrades,
             distance_histogram,
             fault_classes,
+            loads_by_flash_page,
             ..self.counts
         }
     }

@@ -61,7 +61,7 @@ impl Visitor for Replay<'_, '_> {
         let next_uses = if P::NEEDS_NEXT_USE { self.next_uses()? } else { Vec::new() };
         let mut pager = Counts::default();
         let mut faults =
-            Faults::new(self.trace.image_bytes(), self.shift, self.registers, self.events);
+            Faults::new(self.shift, self.registers, self.events);
         let mut collapser = Collapser::new(self.shift);
         let mut time = 0;
         for_each_run(self.trace, self.go_on, |run| {
@@ -173,7 +173,6 @@ struct Faults<'e> {
 
 impl<'e> Faults<'e> {
     fn new(
-        image_bytes: u32,
         shift: u32,
         designs: &[RegisterDesign],
         events: Option<FaultSink<'e>>,
@@ -183,7 +182,7 @@ impl<'e> Faults<'e> {
             registers: designs.iter().map(|design| Register::new(*design, block_bytes)).collect(),
             tallies: designs
                 .iter()
-                .map(|design| RegisterTally::new(*design, block_bytes, image_bytes))
+                .map(|design| RegisterTally::new(*design, block_bytes))
                 .collect(),
             shift,
             last_position: 0,

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use super::{Run, Trace};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// Executed basic blocks of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -28,12 +28,16 @@ pub struct BlockStatistics {
 }
 
 impl BlockStatistics {
-    /// Read `trace` once. Memory grows with the number of distinct runs.
-    pub fn of(trace: &dyn Trace) -> Result<Self> {
+    /// Read `trace` once. Memory grows with the number of distinct runs. `go_on` is
+    /// asked once a chunk; when it says false, this ends with [`Error::Interrupted`].
+    pub fn of(trace: &dyn Trace, go_on: &dyn Fn() -> bool) -> Result<Self> {
         let mut executions: FxHashMap<Run, u64> = FxHashMap::default();
         let mut source = trace.runs()?;
         let mut chunk = Vec::new();
         loop {
+            if !go_on() {
+                return Err(Error::Interrupted);
+            }
             source.read(&mut chunk)?;
             if chunk.is_empty() {
                 break;
@@ -52,20 +56,26 @@ impl BlockStatistics {
         borders.dedup();
         // Borders inside a run cut it: those behind its first byte, before its end.
         let rank = |offset: u32| borders.partition_point(|border| *border < offset) as u64;
-        let mut used = vec![false; borders.len()];
+        // How many more runs cover the piece behind a border than the one before it.
+        let mut covering = vec![0i64; borders.len()];
         let (mut runs, mut bytes, mut executed) = (0u64, 0u64, 0u64);
         for (run, count) in executions {
             let (first, last) = (rank(run.offset), rank(run.end()));
-            used[first as usize..last as usize].fill(true);
+            covering[first as usize] += 1;
+            covering[last as usize] -= 1;
             runs += count;
             bytes += count * u64::from(run.length);
             executed += count * (last - first);
         }
-        let sizes: Vec<u64> = used
-            .iter()
-            .zip(borders.windows(2))
-            .filter(|(used, _)| **used)
-            .map(|(_, pair)| u64::from(pair[1] - pair[0]))
+        let mut cover = 0;
+        let sizes: Vec<u64> = borders
+            .windows(2)
+            .zip(&covering)
+            .filter(|(_, change)| {
+                cover += **change;
+                cover > 0
+            })
+            .map(|(pair, _)| u64::from(pair[1] - pair[0]))
             .collect();
         let used_bytes: u64 = sizes.iter().sum();
         let mean = |sum: u64, count: u64| if count == 0 { 0.0 } else { sum as f64 / count as f64 };
@@ -92,7 +102,7 @@ mod tests {
             Run { offset: 8, length: 8 },
             Run { offset: 8, length: 8 },
         ]);
-        let found = BlockStatistics::of(&trace).unwrap();
+        let found = BlockStatistics::of(&trace, &|| true).unwrap();
         assert_eq!(found.used_blocks, 2);
         assert_eq!(found.used_bytes, 16);
         assert_eq!(found.mean_used_block_bytes, 8.0);

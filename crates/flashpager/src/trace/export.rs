@@ -1,8 +1,10 @@
 //! From a trace to text that other tools read.
 
-use std::io::Write;
+use std::io::{BufWriter, Write};
+use std::path::Path;
 
 use super::Trace;
+use super::file::Output;
 use crate::error::{Error, Result};
 
 /// A text format to write.
@@ -17,12 +19,28 @@ pub enum TextFormat {
     },
 }
 
+/// Write all runs of `trace` to the file `output`, which appears when whole.
+/// `go_on` is asked once a chunk; when it says false, this ends with
+/// [`Error::Interrupted`].
+pub fn export_to_file(
+    trace: &dyn Trace,
+    format: TextFormat,
+    output: &Path,
+    go_on: &dyn Fn() -> bool,
+) -> Result<()> {
+    let mut out = BufWriter::new(Output::create(output, false)?);
+    export(trace, format, &mut out, &output.display().to_string(), go_on)?;
+    let out = out.into_inner().map_err(|e| Error::file(output, e.into_error()))?;
+    out.finish()
+}
+
 /// Write all runs of `trace` to `out`, named `place` in errors.
 pub fn export(
     trace: &dyn Trace,
     format: TextFormat,
     out: &mut dyn Write,
     place: &str,
+    go_on: &dyn Fn() -> bool,
 ) -> Result<()> {
     let failed = |e| Error::io(place, e);
     if format == TextFormat::Csv {
@@ -31,6 +49,9 @@ pub fn export(
     let mut source = trace.runs()?;
     let mut chunk = Vec::new();
     loop {
+        if !go_on() {
+            return Err(Error::Interrupted);
+        }
         source.read(&mut chunk)?;
         if chunk.is_empty() {
             return out.flush().map_err(failed);

@@ -10,19 +10,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use flate2::Crc;
 use parquet::basic::{Compression, ZstdLevel};
-use parquet::column::reader::ColumnReaderImpl;
 use parquet::data_type::Int32Type;
 use parquet::errors::ParquetError;
-use parquet::file::metadata::{ColumnChunkMetaData, KeyValue};
+use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
-use parquet::file::serialized_reader::SerializedPageReader;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
-use parquet::schema::types::SchemaDescriptor;
 
-use super::footer::{Column, Footer};
+use super::footer::Footer;
 use super::input::shown;
-use super::{CHUNK_RUNS, Run, RunSource, Trace, TraceInfo, pages};
+use super::pages::ColumnReader;
+use super::{CHUNK_RUNS, Run, RunSource, Trace, TraceInfo};
 use crate::error::{Error, Result};
 
 /// Version of the file's layout, in [`TraceInfo::schema_version`].
@@ -49,7 +47,7 @@ const RESERVE_BYTES: u64 = 8 << 20;
 
 /// An output that appears under its name only when whole, and that survives a
 /// full disk once: the reserve is then given up for what is still to be written.
-struct Output {
+pub(super) struct Output {
     file: File,
     /// `None` when writing to a device, in place.
     temporary: Option<PathBuf>,
@@ -59,7 +57,7 @@ struct Output {
 }
 
 impl Output {
-    fn create(target: &Path, with_reserve: bool) -> Result<Self> {
+    pub(super) fn create(target: &Path, with_reserve: bool) -> Result<Self> {
         let disk_full = Arc::new(AtomicBool::new(false));
         let special = std::fs::metadata(target).is_ok_and(|meta| !meta.is_file());
         if special {
@@ -97,7 +95,7 @@ impl Output {
         Ok(output)
     }
 
-    fn finish(mut self) -> Result<()> {
+    pub(super) fn finish(mut self) -> Result<()> {
         self.file.flush().map_err(|e| Error::file(&self.target, e))?;
         if let Some(temporary) = self.temporary.take() {
             std::fs::rename(&temporary, &self.target).map_err(|e| Error::file(&self.target, e))?;
@@ -119,7 +117,12 @@ fn fill(path: &Path) -> io::Result<()> {
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self.file.write(bytes) {
-            Err(error) if error.kind() == io::ErrorKind::StorageFull => {
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+                ) =>
+            {
                 self.disk_full.store(true, Ordering::Relaxed);
                 let Some(reserve) = self.reserve.take() else { return Err(error) };
                 std::fs::remove_file(reserve)?;
@@ -232,7 +235,12 @@ impl TraceWriter {
             Ok(())
         };
         write().map_err(|e| parquet_error(&place, e))?;
-        self.checksum.add(&self.offsets, &self.lengths);
+        for (offsets, lengths) in
+            self.offsets.chunks(CHUNK_RUNS).zip(self.lengths.chunks(CHUNK_RUNS))
+        {
+            let runs = offsets.iter().zip(lengths);
+            self.checksum.add(runs.map(|(offset, length)| (*offset as u32, *length as u32)));
+        }
         self.offsets.clear();
         self.lengths.clear();
         Ok(())
@@ -320,12 +328,10 @@ impl Trace for TraceFile {
 
     fn runs(&self) -> Result<Box<dyn RunSource + '_>> {
         let (file, footer) = open_footer(&self.path)?;
-        let schema = parse_message_type(SCHEMA).map_err(|e| parquet_error("", e))?;
         Ok(Box::new(FileSource {
             place: self.path.display().to_string(),
             file: Arc::new(file),
             footer,
-            schema: SchemaDescriptor::new(Arc::new(schema)),
             image_bytes: self.image_bytes(),
             group: 0,
             readers: None,
@@ -337,75 +343,51 @@ impl Trace for TraceFile {
     }
 }
 
-type Reader = ColumnReaderImpl<Int32Type>;
-
 struct FileSource {
     place: String,
     file: Arc<File>,
     footer: Footer,
-    schema: SchemaDescriptor,
     image_bytes: u32,
+    /// Groups opened so far.
     group: usize,
-    readers: Option<(Reader, Reader)>,
+    readers: Option<[ColumnReader; 2]>,
     left: usize,
-    offsets: Vec<i32>,
-    lengths: Vec<i32>,
+    offsets: Vec<u32>,
+    lengths: Vec<u32>,
     checksum: RunChecksum,
 }
 
 impl FileSource {
-    fn open_group(&mut self) -> std::result::Result<bool, ParquetError> {
-        let Some(group) = self.footer.groups.get(self.group) else {
-            let expected = checksums(&self.footer).map(|(_, runs)| runs);
-            if expected.is_some_and(|expected| expected != self.checksum.crc.sum()) {
-                return Err(ParquetError::General("its runs do not match their checksum".into()));
-            }
-            return Ok(false);
-        };
-        let [offsets, lengths] = &group.columns;
-        self.readers = Some((self.open_column(0, offsets)?, self.open_column(1, lengths)?));
-        self.left = group.rows as usize;
+    fn damaged(&self, what: impl std::fmt::Display) -> Error {
+        Error::data(&self.place, format!("is damaged ({what}): make or copy it again"))
+    }
+
+    /// Open the next row group; false if there is none.
+    fn open_group(&mut self) -> io::Result<bool> {
+        let Some(group) = self.footer.groups.get(self.group) else { return Ok(false) };
         self.group += 1;
+        let [offsets, lengths] = &group.columns;
+        self.readers = Some([
+            ColumnReader::new(Arc::clone(&self.file), offsets)?,
+            ColumnReader::new(Arc::clone(&self.file), lengths)?,
+        ]);
+        self.left = group.rows as usize;
         Ok(true)
     }
 
-    fn open_column(&self, at: usize, column: &Column) -> std::result::Result<Reader, ParquetError> {
-        let rows = self.footer.groups[self.group].rows;
-        if column.values != rows || !pages::are_sane(&mut self.file.try_clone()?, column)? {
-            return Err(ParquetError::General(format!("in row group {}", self.group)));
-        }
-        let descriptor = self.schema.column(at);
-        let chunk = ColumnChunkMetaData::builder(Arc::clone(&descriptor))
-            .set_compression(match column.zstd {
-                true => Compression::ZSTD(ZstdLevel::default()),
-                false => Compression::UNCOMPRESSED,
-            })
-            .set_num_values(rows as i64)
-            .set_total_compressed_size(column.bytes as i64)
-            .set_data_page_offset(column.data_page_offset as i64)
-            .set_dictionary_page_offset(column.dictionary_page_offset.map(|offset| offset as i64))
-            .build()?;
-        let pages = SerializedPageReader::new(Arc::clone(&self.file), &chunk, rows as usize, None)?;
-        Ok(Reader::new(descriptor, Box::new(pages)))
-    }
-
-    fn read_columns(&mut self) -> std::result::Result<(), ParquetError> {
+    fn read_columns(&mut self) -> io::Result<()> {
         self.offsets.clear();
         self.lengths.clear();
-        while self.left == 0 {
-            if !self.open_group()? {
-                return Ok(());
-            }
+        if self.left == 0 && !self.open_group()? {
+            return Ok(());
         }
-        if let Some((offsets, lengths)) = &mut self.readers {
-            let wanted = self.left.min(CHUNK_RUNS);
-            offsets.read_records(wanted, None, None, &mut self.offsets)?;
-            lengths.read_records(wanted, None, None, &mut self.lengths)?;
-            if self.offsets.len() != wanted || self.lengths.len() != wanted {
-                return Err(ParquetError::General("a column ends too early".into()));
-            }
-            self.left -= wanted;
-            self.checksum.add(&self.offsets, &self.lengths);
+        let Some([offsets, lengths]) = &mut self.readers else { return Ok(()) };
+        let wanted = self.left.min(CHUNK_RUNS);
+        offsets.read(wanted, &mut self.offsets)?;
+        lengths.read(wanted, &mut self.lengths)?;
+        self.left -= wanted;
+        if self.left == 0 && !(offsets.is_at_end() && lengths.is_at_end()) {
+            return Err(io::ErrorKind::InvalidData.into());
         }
         Ok(())
     }
@@ -414,11 +396,22 @@ impl FileSource {
 impl RunSource for FileSource {
     fn read(&mut self, runs: &mut Vec<Run>) -> Result<()> {
         runs.clear();
-        self.read_columns().map_err(|e| parquet_error(&self.place, e))?;
+        self.read_columns().map_err(|e| match e.kind() {
+            io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => {
+                self.damaged(format_args!("in row group {}", self.group))
+            }
+            _ => Error::io(&self.place, e),
+        })?;
+        self.checksum.add(self.offsets.iter().copied().zip(self.lengths.iter().copied()));
+        if self.offsets.is_empty()
+            && checksums(&self.footer).is_some_and(|(_, sum)| sum != self.checksum.crc.sum())
+        {
+            return Err(self.damaged("its runs do not match their checksum"));
+        }
         let limit = u64::from(self.image_bytes);
         let mut sane = true;
         runs.extend(self.offsets.iter().zip(&self.lengths).map(|(&offset, &length)| {
-            let run = Run { offset: offset as u32, length: length as u32 };
+            let run = Run { offset, length };
             sane &= run.length.wrapping_sub(1) < super::MAX_RUN_BYTES
                 && u64::from(run.offset) + u64::from(run.length) <= limit;
             run
@@ -435,7 +428,7 @@ impl RunSource for FileSource {
                 Ok(_) => None,
             });
         runs.clear();
-        Err(Error::data(&self.place, format!("is damaged: {}", wrong.unwrap_or_default())))
+        Err(self.damaged(wrong.unwrap_or_default()))
     }
 }
 
@@ -467,24 +460,24 @@ struct RunChecksum {
 }
 
 impl RunChecksum {
-    fn add(&mut self, offsets: &[i32], lengths: &[i32]) {
-        for (offsets, lengths) in offsets.chunks(CHUNK_RUNS).zip(lengths.chunks(CHUNK_RUNS)) {
-            self.bytes.clear();
-            for (offset, length) in offsets.iter().zip(lengths) {
-                let run = (*offset as u32 as u64) | (*length as u32 as u64) << 32;
-                self.bytes.extend_from_slice(&run.to_le_bytes());
-            }
-            self.crc.update(&self.bytes);
+    /// Add runs, as offset and length.
+    fn add(&mut self, runs: impl Iterator<Item = (u32, u32)>) {
+        self.bytes.clear();
+        for (offset, length) in runs {
+            self.bytes
+                .extend_from_slice(&(u64::from(offset) | u64::from(length) << 32).to_le_bytes());
         }
+        self.crc.update(&self.bytes);
     }
 }
 
+/// What the writer was refused: by the system, as a rule.
 fn parquet_error(place: &str, error: ParquetError) -> Error {
     match error {
         ParquetError::External(source) => match source.downcast::<io::Error>() {
             Ok(source) => Error::io(place, *source),
             Err(other) => Error::data(place, shown(other)),
         },
-        other => Error::data(place, format!("is damaged ({})", shown(other))),
+        other => Error::data(place, format!("cannot be written ({})", shown(other))),
     }
 }

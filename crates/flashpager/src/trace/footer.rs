@@ -40,7 +40,6 @@ pub struct Group {
 pub struct Column {
     /// Whether its pages are compressed with Zstandard; else they are not.
     pub zstd: bool,
-    pub values: u64,
     pub bytes: u64,
     pub data_page_offset: u64,
     pub dictionary_page_offset: Option<u64>,
@@ -183,7 +182,6 @@ fn chunk(input: &mut Thrift, kind: u8) -> Option<Column> {
                     column.zstd = codec == ZSTD;
                     (column.zstd || codec == UNCOMPRESSED).then_some(())?;
                 }
-                (5, I64) => column.values = natural(input)?,
                 (7, I64) => column.bytes = natural(input)?,
                 (9, I64) => data_page = Some(natural(input)?),
                 (11, I64) => column.dictionary_page_offset = Some(natural(input)?),

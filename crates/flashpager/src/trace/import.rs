@@ -154,8 +154,8 @@ impl Sink {
     }
 }
 
-/// Where `fetch` lies in flash, and how many of its bytes do not. A piece that
-/// begins inside the placed code and reaches out of it is cut at the border.
+/// Where `fetch` lies in flash, `None` outside. A piece that begins inside the
+/// placed code and reaches out of it is cut at the border.
 pub(super) fn place(
     placer: Option<&Placer>,
     fetch: Fetch,
@@ -263,11 +263,6 @@ impl Import {
             Err(Error::Interrupted) => Ok(Ending::Interrupted),
             Err(error) => Err(error),
         }
-    }
-
-    /// The placement, for a recorder that learns load addresses on the way.
-    pub fn placer_mut(&mut self) -> Option<&mut Placer> {
-        self.placer.as_mut()
     }
 
     /// Whether the disk ran full on the way.

@@ -42,11 +42,13 @@ pub(super) struct StreamReader {
     /// Bytes of the stream before the buffer.
     position: u64,
     ended: bool,
+    /// More blocks were described than are kept: the rest is not read.
+    cut: bool,
 }
 
 impl StreamReader {
     pub(super) fn new(input: Input) -> Self {
-        Self { input, blocks: Vec::new(), position: 0, ended: false }
+        Self { input, blocks: Vec::new(), position: 0, ended: false, cut: false }
     }
 
     fn error(&self, at: usize, what: impl std::fmt::Display) -> Error {
@@ -84,7 +86,7 @@ impl StreamReader {
             if self.ended {
                 return Ok(Ending::Complete);
             }
-            if got == 0 || !import.sink.look(watch) {
+            if got == 0 || self.cut || !import.sink.look(watch) {
                 return Ok(Ending::Interrupted);
             }
         }
@@ -118,7 +120,7 @@ impl StreamReader {
             self.record((word & !RECORD_FLAG) >> 24, payload, import)
                 .map_err(|what| self.error(at, what))?;
             at = end;
-            if self.ended {
+            if self.ended || self.cut {
                 break;
             }
         }
@@ -175,7 +177,8 @@ impl StreamReader {
                     return Err(format!("a block of {instructions} instructions in {bytes} bytes"));
                 }
                 if self.blocks.len() == MAX_BLOCKS {
-                    return Err(format!("more than {MAX_BLOCKS} blocks: record a shorter piece"));
+                    self.cut = true;
+                    return Ok(());
                 }
                 let run = place(import.placer.as_ref(), Fetch { address, bytes, instructions })?;
                 self.blocks.push(Block { run, bytes, instructions });

@@ -117,7 +117,8 @@ impl<'a> Thrift<'a> {
         Some(*first)
     }
 
-    fn varint(&mut self) -> Option<u64> {
+    /// A number without a sign, seven bits a byte.
+    pub fn varint(&mut self) -> Option<u64> {
         let mut value = 0;
         for shift in (0..64).step_by(7) {
             let byte = self.byte()?;

@@ -292,7 +292,7 @@ pub fn replay(
                     bytes_executed,
                 })
                 .collect();
-            let mut counts = sum(&faults, cache_page, design.flash_page_bytes, image_bytes);
+            let mut counts = sum(&faults, cache_page, design.flash_page_bytes);
             counts.references = pager.references;
             counts.hits = pager.hits;
             counts.misses = pager.misses;
@@ -308,12 +308,12 @@ pub fn replay(
 }
 
 /// All that the faults alone tell of the counts.
-pub fn sum(faults: &[Fault], cache_page: u32, flash_page: u32, image_bytes: u32) -> Counts {
+pub fn sum(faults: &[Fault], cache_page: u32, flash_page: u32) -> Counts {
     let count = |which: &dyn Fn(&Fault) -> bool| faults.iter().filter(|f| which(f)).count() as u64;
     let total = |what: &dyn Fn(&Fault) -> u32| faults.iter().map(|f| u64::from(what(f))).sum();
     let mut distances: BTreeMap<i32, u64> = BTreeMap::new();
     let mut classes: BTreeMap<FaultClass, u64> = BTreeMap::new();
-    let mut loads_by_flash_page = vec![0; image_bytes.div_ceil(flash_page) as usize];
+    let mut loads_by_flash_page: BTreeMap<u32, u64> = BTreeMap::new();
     for Fault { page, access, walk, .. } in faults {
         if let Some(distance) = access.distance {
             *distances.entry(distance).or_default() += 1;
@@ -328,7 +328,7 @@ pub fn sum(faults: &[Fault], cache_page: u32, flash_page: u32, image_bytes: u32)
         if access.load {
             let flash_page_number =
                 u64::from(*page) * u64::from(cache_page) / u64::from(flash_page);
-            loads_by_flash_page[flash_page_number as usize] += 1;
+            *loads_by_flash_page.entry(flash_page_number as u32).or_default() += 1;
         }
     }
     Counts {
@@ -345,7 +345,7 @@ pub fn sum(faults: &[Fault], cache_page: u32, flash_page: u32, image_bytes: u32)
         max_walk: faults.iter().map(|f| f.walk).max().unwrap_or(0),
         distance_histogram: distances.into_iter().collect(),
         fault_classes: classes.into_iter().collect(),
-        loads_by_flash_page,
+        loads_by_flash_page: loads_by_flash_page.into_iter().collect(),
         ..Counts::default()
     }
 }
