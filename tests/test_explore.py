@@ -135,8 +135,8 @@ def test_refused(trace: Path, tmp_path: Path) -> None:
         (("--cache", sizes, "--cache-page", sizes), ["1210000 designs"]),
         (("--limit", "-1"), ["--limit"]),
         (("-o", tmp_path / "t.xml"), [".parquet, .csv or .jsonl"]),
-        (("-o", tmp_path / "no" / "t.csv"), ["t.csv", "No such file"]),
-        (("-o", tmp_path / "no" / "t.parquet"), ["t.parquet", "No such file"]),
+        (("-o", tmp_path / "no" / "t.csv"), ["t.csv", "no folder"]),
+        (("-o", tmp_path / "no" / "t.parquet"), ["t.parquet", "no folder"]),
     ):
         fails("explore", trace, *flags, words=words)
     assert list(tmp_path.iterdir()) == []

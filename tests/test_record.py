@@ -522,7 +522,7 @@ class TestInterrupt:
         assert info["instructions"] > 100_000
         return info
 
-    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
     def test_signal_to_us(self, tmp_path: Path, number: signal.Signals) -> None:
         """The program is stopped, the trace is whole and says so."""
         child = self.started(tmp_path)

@@ -21,7 +21,7 @@ def check_values(
     buses: Sequence[str],
     registers: Sequence[str],
     policies: Sequence[str],
-    page_bytes: Sequence[int],
+    page_bytes: Sequence[tuple[str, int]],
 ) -> None: ...
 def check_designs(designs: Sequence[dict[str, Any]]) -> list[str | None]: ...
 def simulate(

@@ -39,7 +39,13 @@ AXES = (
     "policy",
 )
 
-_SIZES = ("cache_bytes", "cache_page_bytes", "flash_page_bytes", "codeword_bytes")
+#: Fields that are sizes, as a person calls them.
+_SIZES = {
+    "cache_bytes": "cache",
+    "cache_page_bytes": "cache page",
+    "flash_page_bytes": "flash page",
+    "codeword_bytes": "codeword",
+}
 _MAX_DESIGNS = 1_000_000
 
 #: Flash offsets have 32 bits, and so have pages and codewords.
@@ -116,13 +122,19 @@ class Space:
                 message = f"{axis} = {max(filter(None, sizes))} is not below 4 GiB"
                 raise FlashpagerError(message)
         values_of = dict(zip(AXES, lists, strict=True))
-        pages = [axis for axis in _SIZES if axis != "cache_bytes"]
+        page_sizes = [
+            (name, size)
+            for axis, name in _SIZES.items()
+            if axis != "cache_bytes"
+            for size in values_of[axis]
+            if size is not None
+        ]
         _engine.check_values(
             values_of["part"],
             values_of["bus"],
             values_of["register"],
             values_of["policy"],
-            [size for axis in pages for size in values_of[axis] if size is not None],
+            page_sizes,
         )
         all_designs = [
             {**self.board, **dict(zip(AXES, values, strict=True))}

@@ -17,6 +17,7 @@ from typing import Any
 
 from flashpager import _engine
 from flashpager._engine import FlashpagerError
+from flashpager.files import refuse_overwriting
 
 #: Where the build leaves the QEMU plugin.
 QEMU_PLUGIN = Path(__file__).parent / "_recorders" / "flashpager-qemu.so"
@@ -62,6 +63,7 @@ def record(request: Request, progress: Progress, say: Callable[[str], None]) -> 
 
     """
     run_as, program = _find_program(request)
+    refuse_overwriting(request.output, program, *request.images)
     architecture, build_id = _engine.elf_identity(str(program))
     recorder = (
         _Qemu(request, run_as, architecture)
@@ -93,10 +95,9 @@ def record(request: Request, progress: Progress, say: Callable[[str], None]) -> 
 def _run(
     recorder: "_Qemu | _Lackey", recording: _engine.Recording, request: Request, progress: Progress
 ) -> Result:
-    with (
-        recorder.started() as child,
-        _forwarded_signals(child, system=bool(request.system)) as sent,
-    ):
+    # Handlers first: a child does not inherit handled signals as ignored ones.
+    with _forwarded_signals(system=bool(request.system)) as forward, recorder.started() as child:
+        forward.child = child
         try:
             whole = recorder.read(recording, child, progress)
             if recording.disk_full():
@@ -111,8 +112,8 @@ def _run(
     elif code > 0:
         failure = f"exit status {code}"
     elif not whole:
-        failure = "replaced itself by another program, which was not recorded"
-    interrupted = bool(sent)
+        failure = "an end unseen, by exec or by closing the recorder's pipe"
+    interrupted = forward.count > 0
     ending = "interrupted" if interrupted else failure or "complete"
     info = recording.finish(ending)
     if info["ending"] == "disk-full":
@@ -299,31 +300,39 @@ class _Lackey:
         return True
 
 
-@contextmanager
-def _forwarded_signals(child: subprocess.Popen[bytes], *, system: bool) -> Iterator[list[int]]:
-    """Pass SIGINT, SIGTERM and SIGHUP on to the program; the second one kills it.
+@dataclass
+class _Forward:
+    """Passes signals on to the program; the second one kills it."""
 
-    Reading goes on to the end of its stream, so that nothing it executed is lost.
-    """
-    sent: list[int] = []
-    if threading.current_thread() is not threading.main_thread():
-        yield sent
-        return
+    system: bool
+    child: subprocess.Popen[bytes] | None = None
+    count: int = 0
 
-    def forward(number: int, _frame: FrameType | None) -> None:
-        if sent:
-            child.kill()
+    def __call__(self, number: int, _frame: FrameType | None) -> None:
+        self.count += 1
+        if self.child is None:
+            raise KeyboardInterrupt
+        if self.count > 1:
+            self.child.kill()
         else:
             # A machine shuts down on SIGTERM; SIGINT may be a key for its console.
-            child.send_signal(signal.SIGTERM if system else number)
-        sent.append(number)
+            self.child.send_signal(signal.SIGTERM if self.system else number)
 
-    before = {
-        number: signal.signal(number, forward)
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    }
+
+@contextmanager
+def _forwarded_signals(*, system: bool) -> Iterator[_Forward]:
+    """Forward SIGINT, SIGTERM and SIGHUP, in the main thread.
+
+    Reading goes on to the end of the program's stream, so that nothing it executed is lost.
+    """
+    forward = _Forward(system)
+    if threading.current_thread() is not threading.main_thread():
+        yield forward
+        return
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, forward) for number in numbers}
     try:
-        yield sent
+        yield forward
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

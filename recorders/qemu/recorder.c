@@ -27,6 +27,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,7 +61,6 @@ static bool recording;
 static bool system_emulation;
 static bool described; /* the META records that need a running CPU are out */
 static uint32_t block_count;
-static unsigned vcpu_count;
 static atomic_flag lock = ATOMIC_FLAG_INIT;
 
 /* Address ranges already told, or not worth telling. */
@@ -86,19 +86,14 @@ __attribute__((constructor)) static void pick_version(void)
 
 static void acquire(void)
 {
-    /* One virtual CPU is the common case and needs no lock; the second one is
-     * announced while the first is inside the clone system call. */
-    if (vcpu_count > 1) {
-        while (atomic_flag_test_and_set_explicit(&lock, memory_order_acquire)) {
-        }
+    while (atomic_flag_test_and_set_explicit(&lock, memory_order_acquire)) {
+        sched_yield(); /* the holder may be waiting for the reader */
     }
 }
 
 static void release(void)
 {
-    if (vcpu_count > 1) {
-        atomic_flag_clear_explicit(&lock, memory_order_release);
-    }
+    atomic_flag_clear_explicit(&lock, memory_order_release);
 }
 
 static void flush(void)
@@ -283,14 +278,6 @@ static void on_block_translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
     release();
 }
 
-static void on_vcpu_started(qemu_plugin_id_t id, unsigned int vcpu)
-{
-    (void)id;
-    if (vcpu + 1 > vcpu_count) {
-        vcpu_count = vcpu + 1;
-    }
-}
-
 static void on_emulator_exit(qemu_plugin_id_t id, void *unused)
 {
     (void)id;
@@ -363,7 +350,6 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int
     put_meta("target", info->target_name);
     put_meta("mode", info->system_emulation ? "system" : "user");
 
-    qemu_plugin_register_vcpu_init_cb(id, on_vcpu_started);
     qemu_plugin_register_vcpu_tb_trans_cb(id, on_block_translated);
     qemu_plugin_register_atexit_cb(id, on_emulator_exit, NULL);
     return 0;

@@ -140,7 +140,8 @@ fn trace_info(py: Python<'_>, trace: PathBuf) -> PyResult<Py<PyAny>> {
 /// Executed basic blocks of a trace.
 #[pyfunction]
 fn block_statistics(py: Python<'_>, trace: PathBuf) -> PyResult<Py<PyAny>> {
-    let found = run(py, |_, ()| Ok(()), |go_on, _| BlockStatistics::of(&TraceFile::open(&trace)?, &go_on))?;
+    let found =
+        run(py, |_, ()| Ok(()), |go_on, _| BlockStatistics::of(&TraceFile::open(&trace)?, &go_on))?;
     to_python(py, &found)
 }
 
@@ -193,14 +194,14 @@ fn check_values(
     buses: Vec<String>,
     registers: Vec<String>,
     policies: Vec<String>,
-    page_bytes: Vec<u32>,
+    page_bytes: Vec<(String, u32)>,
 ) -> PyResult<()> {
     let check = || -> Result<()> {
         parts.iter().try_for_each(|name| part::find(name).map(drop))?;
         buses.iter().try_for_each(|text| text.parse::<Bus>().map(drop))?;
         registers.iter().try_for_each(|name| name.parse::<RegisterModel>().map(drop))?;
         policies.iter().try_for_each(|text| text.parse::<PolicySpec>().map(drop))?;
-        page_bytes.iter().try_for_each(|bytes| power_of_two("page or codeword", *bytes))
+        page_bytes.iter().try_for_each(|(what, bytes)| power_of_two(what, *bytes))
     };
     check().map_err(raise)
 }

@@ -7,7 +7,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::cost::{Handler, Latency, NorComparison, Prices, Ram, ReadDisturb, Time, fetches_below_codeword, warnings};
+use crate::cost::{
+    Handler, Latency, NorComparison, Prices, Ram, ReadDisturb, Time, fetches_below_codeword,
+    warnings,
+};
 use crate::error::{Error, Result};
 use crate::media::bus::Bus;
 use crate::media::part::{self, Kind, Part};
@@ -115,10 +118,7 @@ impl Design {
 
     /// The design as written down, with the flash page filled in.
     pub fn spec(&self) -> DesignSpec {
-        DesignSpec {
-            flash_page_bytes: Some(self.register.flash_page_bytes),
-            ..self.spec.clone()
-        }
+        DesignSpec { flash_page_bytes: Some(self.register.flash_page_bytes), ..self.spec.clone() }
     }
 
     /// Frames in the cache.

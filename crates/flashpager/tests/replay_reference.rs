@@ -128,7 +128,10 @@ fn check_invariants(case: &Case) {
             assert_eq!(counts.misses, counts.other_page + counts.forward + counts.backward);
             let in_page: u64 = counts.distance_histogram.iter().map(|(_, times)| times).sum();
             assert_eq!(in_page, counts.forward + counts.backward);
-            assert_eq!(counts.loads, counts.loads_by_flash_page.iter().map(|(_, loads)| loads).sum::<u64>());
+            assert_eq!(
+                counts.loads,
+                counts.loads_by_flash_page.iter().map(|(_, loads)| loads).sum::<u64>()
+            );
             let executed: u64 = faults.iter().map(|fault| fault.bytes_executed).sum();
             assert!(executed <= counts.bytes_read);
 

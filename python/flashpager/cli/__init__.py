@@ -9,7 +9,7 @@ from typer.exceptions import TyperException
 from flashpager import __version__
 from flashpager._engine import FlashpagerError
 from flashpager.cli import explore, parts, record, report, reproduce, simulate, trace
-from flashpager.cli.console import complain
+from flashpager.cli.console import complain, err
 
 _EXIT_INTERRUPTED = 130
 
@@ -57,7 +57,12 @@ def main() -> None:
     try:
         code = app(standalone_mode=False)
     except TyperException as error:
-        complain(error.format_message() if hasattr(error, "format_message") else str(error))
+        message = error.format_message() if hasattr(error, "format_message") else str(error)
+        if message.startswith("Usage:"):
+            # Nothing was asked for, so this is the help.
+            err.print(message, markup=False)
+        else:
+            complain(message)
         sys.exit(2)
     except FlashpagerError as error:
         complain(str(error))

@@ -9,6 +9,7 @@ from rich.table import Table
 from flashpager import _engine
 from flashpager.cli import options
 from flashpager.cli.console import counting, note, out, print_json
+from flashpager.files import refuse_overwriting
 from flashpager.sizes import duration, format_size, si
 
 if TYPE_CHECKING:
@@ -41,7 +42,11 @@ def explore(
     ] = None,
     json: options.Json = False,
 ) -> None:
-    """Replay a trace through all combinations of the given lists, on all cores."""
+    """Replay a trace through all combinations of the given values, on all cores.
+
+    Options of the design take lists: --cache 1K,2K --policy lru,clock. --sort
+    takes bandwidth, time, ram or any column of the table that -o writes.
+    """
     from flashpager import table  # noqa: PLC0415  (Polars starts slowly: only where needed)
 
     space = options.space(
@@ -49,6 +54,7 @@ def explore(
     )
     table.sort_column(sort)
     if output is not None:
+        refuse_overwriting(output, trace)
         table.check_output(output)
     designs, reasons = space.possible_designs()
     info = _engine.trace_info(str(trace))

@@ -8,6 +8,7 @@ import typer
 from flashpager import _engine
 from flashpager.cli import options
 from flashpager.cli.console import counting, note
+from flashpager.files import refuse_overwriting
 
 
 def report(
@@ -38,6 +39,7 @@ def report(
     if len(designs) != 1:
         message = "report takes one design and looks at its neighbours itself"
         raise _engine.FlashpagerError(message)
+    refuse_overwriting(output, trace)
     # Altair takes its time to load; other commands do without it.
     from flashpager.report import build  # noqa: PLC0415
 

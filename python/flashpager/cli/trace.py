@@ -11,6 +11,7 @@ from flashpager import _engine
 from flashpager.cli import options
 from flashpager.cli.console import ending, note, out, print_json
 from flashpager.cli.live import watching
+from flashpager.files import refuse_overwriting
 from flashpager.sizes import format_size, si, split_list
 
 app = typer.Typer(
@@ -60,6 +61,7 @@ def import_trace(
 
     Without --elf or --range, addresses are taken as flash offsets.
     """
+    refuse_overwriting(output, file, *([elf] if elf else []))
     placement: dict[str, Any] = {}
     info: dict[str, Any] = {"program": str(file)}
     if elf is not None and range_ is not None:
@@ -163,6 +165,7 @@ def export(
     ] = 4,
 ) -> None:
     """Write a trace as text for other tools."""
+    refuse_overwriting(output, trace)
     target = None if str(output) == "-" else str(output)
     if target is None:
         sys.stdout.flush()

@@ -110,15 +110,16 @@ impl Part {
     }
 
     fn check(&self) -> std::result::Result<(), String> {
-        let times =
-            [("t_r_ns", &self.t_r_ns), ("t_rc_ns", &self.t_rc_ns), ("t_column_change_ns", &self.t_column_change_ns)]
-                .into_iter()
-                .filter_map(|(name, time)| time.as_ref().map(|time| (name.to_owned(), time)))
-                .chain(
-                    self.t_byte_ns
-                        .iter()
-                        .map(|(bus, time)| (format!("t_byte_ns.{}", shown(bus)), time)),
-                );
+        let times = [
+            ("t_r_ns", &self.t_r_ns),
+            ("t_rc_ns", &self.t_rc_ns),
+            ("t_column_change_ns", &self.t_column_change_ns),
+        ]
+        .into_iter()
+        .filter_map(|(name, time)| time.as_ref().map(|time| (name.to_owned(), time)))
+        .chain(
+            self.t_byte_ns.iter().map(|(bus, time)| (format!("t_byte_ns.{}", shown(bus)), time)),
+        );
         for (name, time) in times {
             if !(time.value > 0.0 && time.value <= 1e9) {
                 return Err(format!("{name} = {} is no time in nanoseconds", time.value));

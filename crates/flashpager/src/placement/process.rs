@@ -1,6 +1,6 @@
 //! Where the files of a running process lie in its memory.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::Placer;
 use crate::error::Result;
@@ -14,12 +14,19 @@ impl Placer {
             return Ok(());
         };
         for line in maps.lines() {
-            if let Some((start, end, offset, path)) = parse(line) {
+            if let Some((start, end, offset, path)) = parse(line)
+                && !is_valgrinds(&path)
+            {
                 self.file_mapped(&path, offset, start, end)?;
             }
         }
         Ok(())
     }
+}
+
+/// Valgrind lies in the program's own memory, its tool and what it preloads.
+fn is_valgrinds(path: &Path) -> bool {
+    path.parent().is_some_and(|folder| folder.ends_with("valgrind"))
 }
 
 /// `start-end perms offset device inode path`, executable file mappings only.

@@ -60,8 +60,7 @@ impl Visitor for Replay<'_, '_> {
     fn visit<P: Policy>(self, mut policy: P) -> Self::Output {
         let next_uses = if P::NEEDS_NEXT_USE { self.next_uses()? } else { Vec::new() };
         let mut pager = Counts::default();
-        let mut faults =
-            Faults::new(self.shift, self.registers, self.events);
+        let mut faults = Faults::new(self.shift, self.registers, self.events);
         let mut collapser = Collapser::new(self.shift);
         let mut time = 0;
         for_each_run(self.trace, self.go_on, |run| {
@@ -172,11 +171,7 @@ struct Faults<'e> {
 }
 
 impl<'e> Faults<'e> {
-    fn new(
-        shift: u32,
-        designs: &[RegisterDesign],
-        events: Option<FaultSink<'e>>,
-    ) -> Self {
+    fn new(shift: u32, designs: &[RegisterDesign], events: Option<FaultSink<'e>>) -> Self {
         let block_bytes = 1 << shift;
         Self {
             registers: designs.iter().map(|design| Register::new(*design, block_bytes)).collect(),

@@ -45,6 +45,9 @@ pub const CHECKSUM_KEY: &str = "flashpager.crc32";
 /// for the row group at hand and the footer.
 const RESERVE_BYTES: u64 = 8 << 20;
 
+/// Less than this is no use: a row group would not fit.
+const MIN_RESERVE_BYTES: u64 = 1 << 19;
+
 /// An output that appears under its name only when whole, and that survives a
 /// full disk once: the reserve is then given up for what is still to be written.
 pub(super) struct Output {
@@ -89,8 +92,11 @@ impl Output {
         };
         if with_reserve {
             let path = sibling("reserve");
+            // Known from here on, so that it goes whatever happens.
             output.reserve = Some(path.clone());
-            fill(&path).map_err(|e| Error::file(target, e))?;
+            if !reserve(&path, RESERVE_BYTES).map_err(|e| Error::file(target, e))? {
+                output.reserve = None;
+            }
         }
         Ok(output)
     }
@@ -104,25 +110,36 @@ impl Output {
     }
 }
 
-/// Take [`RESERVE_BYTES`] of the disk by writing them: sparse files hold nothing.
-fn fill(path: &Path) -> io::Result<()> {
-    let mut file = File::create(path)?;
-    let block = vec![0x5a; 1 << 20];
-    for _ in 0..RESERVE_BYTES >> 20 {
-        file.write_all(&block)?;
+/// Take up to `bytes` of the disk by writing them, half as many while that is
+/// too much: sparse files hold nothing. Gives whether any could be had.
+fn reserve(path: &Path, bytes: u64) -> io::Result<bool> {
+    let written = || -> io::Result<()> {
+        let mut file = File::create(path)?;
+        let block = vec![0x5a; 1 << 16];
+        for _ in 0..bytes / block.len() as u64 {
+            file.write_all(&block)?;
+        }
+        file.sync_all()
+    }();
+    match written {
+        Ok(()) => Ok(bytes > 0),
+        Err(error) if is_full(&error) && bytes > MIN_RESERVE_BYTES => reserve(path, bytes / 2),
+        Err(error) if is_full(&error) => {
+            std::fs::remove_file(path)?;
+            Ok(false)
+        }
+        Err(error) => Err(error),
     }
-    file.sync_all()
+}
+
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self.file.write(bytes) {
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
-                ) =>
-            {
+            Err(error) if is_full(&error) => {
                 self.disk_full.store(true, Ordering::Relaxed);
                 let Some(reserve) = self.reserve.take() else { return Err(error) };
                 std::fs::remove_file(reserve)?;

@@ -231,6 +231,9 @@ impl RunBuilder {
 
 /// The error for a trace in which nothing can be replayed.
 pub fn nothing_placed(place: &str, outside: u64) -> Error {
+    if outside == 0 {
+        return Error::data(place, "holds no run");
+    }
     Error::data(
         place,
         format!(
