@@ -26,7 +26,7 @@ test-rust:
 	cargo test --workspace --locked
 
 test-python: build
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto
 
 lint: build
 	cargo fmt --all --check

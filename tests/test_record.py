@@ -644,9 +644,18 @@ class TestFullDisk:
         assert f"{info['instructions']:,} instructions" in lines[0]
         flashpager("simulate", saved)
 
-    def test_no_space_from_the_start(self, tmp_path: Path) -> None:
-        """Without room for an orderly end, nothing is begun and nothing is left."""
+    def test_little_space(self, tmp_path: Path) -> None:
+        """The reserve takes what there is, and the trace is kept."""
         done, saved = self.record(tmp_path, "4m")
+        lines = done.stderr.decode().splitlines()
+        assert done.returncode == 2, lines
+        assert len(lines) == 1, lines
+        assert "disk is full" in lines[0]
+        assert info_of(saved)["ending"] == "disk-full"
+
+    def test_no_space_from_the_start(self, tmp_path: Path) -> None:
+        """Without room for a reserve nothing can be kept, and nothing is left behind."""
+        done, saved = self.record(tmp_path, "64k")
         lines = done.stderr.decode().splitlines()
         assert done.returncode == 2, lines
         assert len(lines) == 1, lines

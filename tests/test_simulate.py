@@ -408,7 +408,7 @@ BAD_BOARDS: list[tuple[bytes, list[str]]] = [
     (b'nor = "K9F1208Q0B"', ["K9F1208Q0B", "no NOR"]),
 ]
 
-GOOD_PART = """name = str(part)
+GOOD_PART = """name = "MINE"
 maker = "me"
 kind = "nand"
 page_bytes = { value = 512, source = "x" }

@@ -505,7 +505,7 @@ class TestBadInput:
             ({"schema_version": 99}, [(0, 4)], ["version 99", "version 1"]),
             ({"schema_version": "x"}, [(0, 4)], ["description is damaged"]),
             ({"images": 3}, [(0, 4)], ["description is damaged"]),
-            ({}, [], ["holds no runs"]),
+            ({}, [], ["damaged"]),
         ],
     )
     def test_well_formed_parquet(

@@ -119,7 +119,6 @@ fn all_agree(case: &Case) {
 
 fn check_invariants(case: &Case) {
     let registers = registers(case.cache_page);
-    let image_bytes = case.runs.iter().map(|run| run.end()).max().unwrap_or(0);
     for policy in policies(case.frames) {
         for (Replayed { counts, faults }, register) in
             engine(case, &policy, &registers).into_iter().zip(&registers)

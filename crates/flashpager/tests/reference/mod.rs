@@ -277,7 +277,6 @@ pub fn replay(
     }
 
     let blocks: Vec<Page> = misses.iter().map(|(page, _, _)| *page).collect();
-    let image_bytes = runs.iter().map(|run| run.offset + run.length).max().unwrap_or(0);
     registers
         .iter()
         .map(|design| {
