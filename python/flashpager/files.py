@@ -1,5 +1,7 @@
 """Files that are read and files that are written."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from flashpager._engine import FlashpagerError
@@ -16,3 +18,21 @@ def refuse_overwriting(output: Path, *inputs: Path) -> None:
         if output.exists() and path.exists() and output.samefile(path):
             message = f"{output}: would be overwritten, but is read here; choose another -o"
             raise FlashpagerError(message)
+
+
+@contextmanager
+def appearing_whole(path: Path) -> Iterator[Path]:
+    """Give a name to write under; the file gets its own name when all is written.
+
+    Raises:
+        FlashpagerError: if it cannot be written; nothing is left then.
+
+    """
+    temporary = path.with_name(f".{path.name}.partial")
+    try:
+        yield temporary
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        message = f"{path}: {error.strerror or error}"
+        raise FlashpagerError(message) from None

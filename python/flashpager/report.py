@@ -20,6 +20,7 @@ from markupsafe import Markup
 
 from flashpager import _engine, plots, table
 from flashpager._engine import FlashpagerError
+from flashpager.files import appearing_whole
 from flashpager.sizes import duration, format_size, si
 
 #: The smallest cache page in the charts, unless the design's own is smaller.
@@ -156,14 +157,8 @@ def _neighbours(
 
 
 def _write(path: Path, content: bytes) -> None:
-    temporary = path.with_name(f".{path.name}.partial")
-    try:
+    with appearing_whole(path) as temporary:
         temporary.write_bytes(content)
-        temporary.replace(path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        message = f"{path}: {error.strerror or error}"
-        raise FlashpagerError(message) from None
 
 
 def _render(report: Report) -> str:

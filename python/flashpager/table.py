@@ -8,6 +8,7 @@ import polars as pl
 
 from flashpager import _engine
 from flashpager._engine import FlashpagerError
+from flashpager.files import appearing_whole
 
 #: The Parquet metadata key under which a table keeps its trace and version.
 METADATA_KEY = "flashpager"
@@ -74,8 +75,7 @@ def check_output(path: Path) -> None:
 def write(frame: pl.DataFrame, path: Path, trace: dict[str, Any]) -> None:
     """Write a table in the format of the name's suffix: parquet, csv or jsonl."""
     check_output(path)
-    temporary = path.with_name(f".{path.name}.partial")
-    try:
+    with appearing_whole(path) as temporary:
         if path.suffix == ".csv":
             frame.write_csv(temporary)
         elif path.suffix == ".jsonl":
@@ -84,11 +84,6 @@ def write(frame: pl.DataFrame, path: Path, trace: dict[str, Any]) -> None:
             described = {k: v for k, v in trace.items() if k != "images"}
             about = json.dumps({"version": _engine.version(), "trace": described})
             frame.write_parquet(temporary, metadata={METADATA_KEY: about})
-        temporary.replace(path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        message = f"{path}: {error.strerror or error}"
-        raise FlashpagerError(message) from None
 
 
 def sort_column(name: str) -> str:
