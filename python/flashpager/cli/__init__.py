@@ -2,6 +2,7 @@
 
 import os
 import sys
+from contextlib import suppress
 
 import typer
 from typer.exceptions import TyperException
@@ -52,10 +53,18 @@ app.command("reproduce")(reproduce.reproduce)
 app.add_typer(parts.app, name="parts")
 
 
+def _give_up_output() -> None:
+    """Let what is left in the buffer go where it can: Python writes it once more at its end."""
+    with suppress(OSError):
+        sys.stdout.flush()
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def main() -> None:
     """Run the command line: 0 for success, 2 for what the user can mend, 130 when interrupted."""
     try:
         code = app(standalone_mode=False)
+        sys.stdout.flush()
     except TyperException as error:
         message = error.format_message() if hasattr(error, "format_message") else str(error)
         if message.startswith("Usage:"):
@@ -69,11 +78,12 @@ def main() -> None:
         sys.exit(2)
     except BrokenPipeError:
         # Whoever read our output has seen enough.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _give_up_output()
         sys.exit(1)
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
         complain(f"{place}{error.strerror or error}")
+        _give_up_output()
         sys.exit(2)
     except (KeyboardInterrupt, typer.Abort):
         code = _EXIT_INTERRUPTED
