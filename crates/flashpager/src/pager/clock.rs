@@ -1,7 +1,7 @@
 //! Clock: FIFO with a second chance for pages referenced since the hand came by.
 
 use super::table::PageTable;
-use super::{Outcome, Page, Policy, Shape, Time};
+use super::{INDEX_BYTES, Metadata, Moment, Outcome, Page, Policy, Shape, SideBySide};
 use crate::error::Result;
 
 /// Frames in a ring with one hand. A page comes in with its reference bit set,
@@ -20,6 +20,12 @@ struct ClockFrame {
 }
 
 impl Policy for Clock {
+    /// A bit a frame, and the hand.
+    const METADATA: Option<Metadata> =
+        Some(Metadata { bytes_per_frame: 0.125, fixed_bytes: INDEX_BYTES });
+
+    type AllSizes = SideBySide<Self>;
+
     fn new(shape: Shape, _: &[u64]) -> Result<Self> {
         let capacity = shape.usable_frames() as usize;
         Ok(Self {
@@ -31,7 +37,7 @@ impl Policy for Clock {
     }
 
     #[inline]
-    fn reference(&mut self, page: Page, _: Time) -> Outcome {
+    fn reference(&mut self, page: Page, _: Moment) -> Outcome {
         if let Some(frame) = self.table.frame_of(page) {
             self.frames[frame as usize].referenced = true;
             return Outcome::Hit;

@@ -1,7 +1,7 @@
 //! First in, first out: the page that came first goes first.
 
 use super::table::PageTable;
-use super::{Outcome, Page, Policy, Shape, Time};
+use super::{INDEX_BYTES, Metadata, Moment, Outcome, Page, Policy, Shape, SideBySide};
 use crate::error::Result;
 
 /// FIFO over a ring of frames: the oldest is always the next to be filled.
@@ -13,6 +13,12 @@ pub struct Fifo {
 }
 
 impl Policy for Fifo {
+    /// The oldest frame.
+    const METADATA: Option<Metadata> =
+        Some(Metadata { bytes_per_frame: 0.0, fixed_bytes: INDEX_BYTES });
+
+    type AllSizes = SideBySide<Self>;
+
     fn new(shape: Shape, _: &[u64]) -> Result<Self> {
         let capacity = shape.usable_frames() as usize;
         Ok(Self {
@@ -24,7 +30,7 @@ impl Policy for Fifo {
     }
 
     #[inline]
-    fn reference(&mut self, page: Page, _: Time) -> Outcome {
+    fn reference(&mut self, page: Page, _: Moment) -> Outcome {
         if self.table.frame_of(page).is_some() {
             return Outcome::Hit;
         }

@@ -1,7 +1,7 @@
 //! Least recently used.
 
 use super::table::{Frame, PageTable};
-use super::{Outcome, Page, Policy, Shape, Time};
+use super::{INDEX_BYTES, Metadata, Moment, Outcome, Page, Policy, Shape, SideBySide};
 use crate::error::Result;
 
 /// LRU as a ring of frames in order of use, linked both ways.
@@ -43,6 +43,12 @@ impl Lru {
 }
 
 impl Policy for Lru {
+    /// Two links a frame and the newest one.
+    const METADATA: Option<Metadata> =
+        Some(Metadata { bytes_per_frame: 2.0 * INDEX_BYTES as f64, fixed_bytes: INDEX_BYTES });
+
+    type AllSizes = SideBySide<Self>;
+
     fn new(shape: Shape, _: &[u64]) -> Result<Self> {
         let capacity = shape.usable_frames() as usize;
         Ok(Self {
@@ -54,7 +60,7 @@ impl Policy for Lru {
     }
 
     #[inline]
-    fn reference(&mut self, page: Page, _: Time) -> Outcome {
+    fn reference(&mut self, page: Page, _: Moment) -> Outcome {
         if let Some(frame) = self.table.frame_of(page) {
             if frame != self.newest {
                 self.unlink(frame);

@@ -6,7 +6,7 @@
 use std::collections::BinaryHeap;
 
 use super::table::{Frame, PageTable};
-use super::{Outcome, Page, Policy, Shape, Time};
+use super::{Metadata, Moment, Outcome, Page, Policy, Shape, SideBySide};
 use crate::error::Result;
 
 /// MIN with a heap of (next use, page). Entries go stale when their page is
@@ -15,13 +15,13 @@ use crate::error::Result;
 pub struct Min {
     table: PageTable,
     /// Each frame's page with its next use.
-    frames: Vec<(Time, Page)>,
-    heap: BinaryHeap<(Time, Page)>,
+    frames: Vec<(Moment, Page)>,
+    heap: BinaryHeap<(Moment, Page)>,
     capacity: usize,
 }
 
 impl Min {
-    fn push(&mut self, entry: (Time, Page)) {
+    fn push(&mut self, entry: (Moment, Page)) {
         if self.heap.len() >= 4 * self.capacity + 64 {
             self.heap = self.frames.iter().copied().collect();
         } else {
@@ -46,6 +46,8 @@ impl Min {
 
 impl Policy for Min {
     const NEEDS_NEXT_USE: bool = true;
+    const METADATA: Option<Metadata> = None;
+    type AllSizes = SideBySide<Self>;
 
     fn new(shape: Shape, _: &[u64]) -> Result<Self> {
         let capacity = shape.usable_frames() as usize;
@@ -58,7 +60,7 @@ impl Policy for Min {
     }
 
     #[inline]
-    fn reference(&mut self, page: Page, next_use: Time) -> Outcome {
+    fn reference(&mut self, page: Page, next_use: Moment) -> Outcome {
         let entry = (next_use, page);
         if let Some(frame) = self.table.frame_of(page) {
             self.frames[frame as usize] = entry;

@@ -6,12 +6,20 @@
 //!
 //! To add a policy: one file here that implements [`Policy`], one line in the
 //! [`policies!`] list below, one line in `tests/reference/mod.rs`.
+//!
+//! A policy says as [`Policy::AllSizes`] how caches of several sizes are run
+//! together; where it knows no better way, side by side.
 
 mod clock;
 mod fifo;
 mod lru;
 mod min;
+mod sizes;
 mod table;
+
+pub use sizes::{AllSizes, SideBySide};
+
+use serde::Serialize;
 
 use crate::error::{Error, Result, did_you_mean};
 
@@ -20,10 +28,36 @@ pub type Page = u32;
 
 /// The place of a reference in the sequence of all references;
 /// [`NEVER`] as a next use.
-pub type Time = u32;
+pub type Moment = u32;
 
 /// The next use of a page that is not referenced again.
-pub const NEVER: Time = Time::MAX;
+pub const NEVER: Moment = Moment::MAX;
+
+/// Bytes of a frame's index or a page's number in a device's memory: enough for
+/// 65 536 of them.
+pub const INDEX_BYTES: u32 = 2;
+
+/// What a policy keeps in a device's RAM beside the frames, to choose victims.
+///
+/// Not in it is what every cache needs: the way from a page to its frame, and
+/// each frame's page.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Metadata {
+    /// For each frame; a bit is 0.125.
+    pub bytes_per_frame: f64,
+    /// However many frames there are.
+    pub fixed_bytes: u32,
+}
+
+impl Metadata {
+    /// Nothing at all.
+    pub const NONE: Self = Self { bytes_per_frame: 0.0, fixed_bytes: 0 };
+
+    /// Bytes for that many frames, rounded up.
+    pub fn bytes(self, frames: u64) -> u64 {
+        (self.bytes_per_frame * frames as f64).ceil() as u64 + u64::from(self.fixed_bytes)
+    }
+}
 
 /// What became of one reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,23 +73,28 @@ pub enum Outcome {
 }
 
 /// A replacement policy over a fully associative cache that is empty at first.
-pub trait Policy {
+pub trait Policy: Sized {
     /// Whether [`Policy::reference`] needs to know the next use (only MIN,
     /// which no device can have).
     const NEEDS_NEXT_USE: bool = false;
+
+    /// What a device must keep for it; `None` where no device can run it.
+    const METADATA: Option<Metadata>;
+
+    /// The policy in caches of several sizes at once; [`SideBySide`] where
+    /// there is no better way.
+    type AllSizes: AllSizes;
 
     /// An empty cache. `parameters` are as many as [`POLICIES`] says.
     ///
     /// # Errors
     /// Parameters that do not fit the shape.
-    fn new(shape: Shape, parameters: &[u64]) -> Result<Self>
-    where
-        Self: Sized;
+    fn new(shape: Shape, parameters: &[u64]) -> Result<Self>;
 
     /// Take one collapsed reference. `next_use` is the time of the page's
     /// next reference, [`NEVER`] if there is none or if the policy does not
     /// ask for it.
-    fn reference(&mut self, page: Page, next_use: Time) -> Outcome;
+    fn reference(&mut self, page: Page, next_use: Moment) -> Outcome;
 }
 
 /// What a policy is built for.
@@ -89,6 +128,14 @@ pub trait Visitor {
     fn visit<P: Policy>(self, policy: P) -> Self::Output;
 }
 
+/// What to do with a policy at several sizes.
+pub trait SizesVisitor {
+    /// What the visit gives.
+    type Output;
+    /// Called with the caches, empty and ready.
+    fn visit<P: Policy>(self, caches: P::AllSizes) -> Result<Self::Output>;
+}
+
 macro_rules! policies {
     ($($name:literal => $type:ty, parameters $parameters:literal;)*) => {
         /// The policies by name, with the number of parameters each takes.
@@ -100,6 +147,29 @@ macro_rules! policies {
                 match self.name {
                     $($name => Ok(visitor.visit(<$type>::new(shape, &self.parameters)?)),)*
                     other => Err(unknown(other)),
+                }
+            }
+
+            /// Build the policy for caches of several sizes and hand it to `visitor`.
+            pub fn visit_sizes<V: SizesVisitor>(
+                &self,
+                frames: &[u32],
+                pages: u32,
+                visitor: V,
+            ) -> Result<V::Output> {
+                match self.name {
+                    $($name => visitor.visit::<$type>(<$type as Policy>::AllSizes::new(
+                        frames, pages, &self.parameters,
+                    )?),)*
+                    other => Err(unknown(other)),
+                }
+            }
+
+            /// What a device must keep for the policy; `None` where none can run it.
+            pub fn metadata(&self) -> Option<Metadata> {
+                match self.name {
+                    $($name => <$type as Policy>::METADATA,)*
+                    _ => None,
                 }
             }
         }

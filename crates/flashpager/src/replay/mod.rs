@@ -54,6 +54,8 @@ impl CacheDesign {
 pub struct Fault {
     /// The cache page that was missing.
     pub page: Page,
+    /// Flash offset of the byte to be executed.
+    pub offset: u32,
     /// What the register did.
     pub access: Access,
     /// Frames looked at for the victim.

@@ -3,7 +3,7 @@
 use super::{CacheDesign, Counts, Fault, MAX_PAGES, RegisterTally};
 use crate::error::{Error, Result};
 use crate::media::register::{Register, RegisterDesign};
-use crate::pager::{NEVER, Outcome, Page, Policy, Shape, Time, Visitor};
+use crate::pager::{Moment, NEVER, Outcome, Page, Policy, Shape, Visitor};
 use crate::trace::{Run, Trace};
 
 /// Called with each fault and the index of the register that served it.
@@ -73,8 +73,9 @@ impl Visitor for Replay<'_, '_> {
                         pager.misses += 1;
                         pager.walk += u64::from(walk);
                         pager.max_walk = pager.max_walk.max(walk);
-                        let into_run = (page << self.shift).saturating_sub(run.offset);
-                        faults.serve(page, walk, pager.bytes_read + u64::from(into_run));
+                        let offset = run.offset.max(page << self.shift);
+                        let into_run = u64::from(offset - run.offset);
+                        faults.serve(page, offset, walk, pager.bytes_read + into_run);
                     }
                 }
             });
@@ -90,8 +91,8 @@ impl Visitor for Replay<'_, '_> {
 
 impl Replay<'_, '_> {
     /// For each reference the time of the next one to the same page.
-    fn next_uses(&self) -> Result<Vec<Time>> {
-        let mut times: Vec<Time> = Vec::new();
+    fn next_uses(&self) -> Result<Vec<Moment>> {
+        let mut times: Vec<Moment> = Vec::new();
         let mut collapser = Collapser::new(self.shift);
         for_each_run(self.trace, self.go_on, |run| {
             collapser.references(run, |page| times.push(page));
@@ -107,7 +108,7 @@ impl Replay<'_, '_> {
         let mut next_use_of = vec![0; pages];
         for (time, entry) in times.iter_mut().enumerate().rev() {
             // Stored + 1, so that untouched zeros mean "not seen": NEVER.
-            let next_use = std::mem::replace(&mut next_use_of[*entry as usize], time as Time + 1);
+            let next_use = std::mem::replace(&mut next_use_of[*entry as usize], time as Moment + 1);
             *entry = next_use.wrapping_sub(1);
         }
         Ok(times)
@@ -185,17 +186,18 @@ impl<'e> Faults<'e> {
         }
     }
 
-    /// Fetch `page`; `position` counts the bytes executed before the fault.
-    fn serve(&mut self, page: Page, walk: u32, position: u64) {
+    /// Fetch `page` for the byte at `offset`; `position` counts the bytes executed
+    /// before the fault.
+    fn serve(&mut self, page: Page, offset: u32, walk: u32, position: u64) {
         let bytes_executed = position - self.last_position;
         self.last_position = position;
-        let offset = page << self.shift;
+        let block = page << self.shift;
         let both = self.registers.iter_mut().zip(&mut self.tallies);
         for (index, (register, tally)) in both.enumerate() {
-            let access = register.request(offset);
-            tally.add(register.flash_page(offset), &access, walk);
+            let access = register.request(block);
+            tally.add(register.flash_page(block), &access, walk);
             if let Some(events) = &mut self.events {
-                events(index, &Fault { page, access, walk, bytes_executed });
+                events(index, &Fault { page, offset, access, walk, bytes_executed });
             }
         }
     }

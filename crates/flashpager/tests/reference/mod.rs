@@ -157,21 +157,22 @@ fn outcomes(policy: &str, references: &[Page], frames: usize) -> Vec<Outcome> {
     run(references, frames, &parameters)
 }
 
-/// The collapsed references of a trace, each with the bytes executed before it.
-fn collapse(runs: &[Run], cache_page: u32) -> (Vec<Page>, Vec<u64>) {
-    let (mut pages, mut executed_before) = (Vec::new(), Vec::new());
+/// The collapsed references of a trace, each with its first byte and the bytes
+/// executed before it.
+fn collapse(runs: &[Run], cache_page: u32) -> (Vec<Page>, Vec<(u32, u64)>) {
+    let (mut pages, mut starts) = (Vec::new(), Vec::new());
     let mut executed = 0;
     for run in runs {
         for byte in run.offset..run.offset + run.length {
             let page = byte / cache_page;
             if pages.last() != Some(&page) {
                 pages.push(page);
-                executed_before.push(executed);
+                starts.push((byte, executed));
             }
             executed += 1;
         }
     }
-    (pages, executed_before)
+    (pages, starts)
 }
 
 /// The register after a request.
@@ -248,16 +249,16 @@ pub fn replay(
     policy: &str,
     registers: &[RegisterDesign],
 ) -> Vec<Replayed> {
-    let (pages, executed_before) = collapse(runs, cache_page);
+    let (pages, starts) = collapse(runs, cache_page);
     let outcomes = outcomes(policy, &pages, frames);
     assert_eq!(outcomes.len(), pages.len());
 
     let mut pager = Counts { references: pages.len() as u64, ..Counts::default() };
     pager.bytes_read = runs.iter().map(|run| u64::from(run.length)).sum();
-    // (page, walk, bytes executed since the fault before)
-    let mut misses: Vec<(Page, u32, u64)> = Vec::new();
+    // (page, its byte, walk, bytes executed since the fault before)
+    let mut misses: Vec<(Page, u32, u32, u64)> = Vec::new();
     let mut executed_at_last = 0;
-    for ((page, executed), outcome) in pages.iter().zip(executed_before).zip(outcomes) {
+    for ((page, (byte, executed)), outcome) in pages.iter().zip(starts).zip(outcomes) {
         match outcome {
             Outcome::Hit => pager.hits += 1,
             Outcome::FalseFault { downgrades } => {
@@ -270,13 +271,13 @@ pub fn replay(
                 pager.bytes_written += u64::from(cache_page);
                 pager.walk += u64::from(walk);
                 pager.max_walk = pager.max_walk.max(walk);
-                misses.push((*page, walk, executed - executed_at_last));
+                misses.push((*page, byte, walk, executed - executed_at_last));
                 executed_at_last = executed;
             }
         }
     }
 
-    let blocks: Vec<Page> = misses.iter().map(|(page, _, _)| *page).collect();
+    let blocks: Vec<Page> = misses.iter().map(|(page, _, _, _)| *page).collect();
     registers
         .iter()
         .map(|design| {
@@ -284,8 +285,9 @@ pub fn replay(
             let faults: Vec<Fault> = misses
                 .iter()
                 .zip(accesses)
-                .map(|(&(page, walk, bytes_executed), access)| Fault {
+                .map(|(&(page, offset, walk, bytes_executed), access)| Fault {
                     page,
+                    offset,
                     access,
                     walk,
                     bytes_executed,

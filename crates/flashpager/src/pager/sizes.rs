@@ -1,0 +1,44 @@
+//! One policy in caches of several sizes at once, over one sequence of references.
+
+use std::ops::Range;
+
+use super::{Moment, Outcome, Page, Policy, Shape};
+use crate::error::Result;
+
+/// Caches of one policy that differ only in size, all empty at first.
+pub trait AllSizes: Sized {
+    /// Whether a page in a cache is in every larger one, too (Mattson et al.
+    /// 1970): then the caches that miss are always the smallest ones.
+    const INCLUSION: bool = false;
+
+    /// Empty caches of `frames` frames each, ascending, none twice, at least 1;
+    /// every page is below `pages`.
+    ///
+    /// # Errors
+    /// Parameters that do not fit one of the sizes.
+    fn new(frames: &[u32], pages: u32, parameters: &[u64]) -> Result<Self>;
+
+    /// Take one collapsed reference, as [`Policy::reference`] does. `miss` is
+    /// called with the indices of sizes that miss and the walk there, each
+    /// size at most once; with inclusion, at most once and from size 0 on.
+    fn reference(&mut self, page: Page, next_use: Moment, miss: impl FnMut(Range<usize>, u32));
+}
+
+/// Each size by itself: right for every policy.
+pub struct SideBySide<P>(Vec<P>);
+
+impl<P: Policy> AllSizes for SideBySide<P> {
+    fn new(frames: &[u32], pages: u32, parameters: &[u64]) -> Result<Self> {
+        let build = |&frames| P::new(Shape { frames, pages }, parameters);
+        frames.iter().map(build).collect::<Result<_>>().map(Self)
+    }
+
+    #[inline]
+    fn reference(&mut self, page: Page, next_use: Moment, mut miss: impl FnMut(Range<usize>, u32)) {
+        for (size, policy) in self.0.iter_mut().enumerate() {
+            if let Outcome::Miss { walk } = policy.reference(page, next_use) {
+                miss(size..size + 1, walk);
+            }
+        }
+    }
+}
