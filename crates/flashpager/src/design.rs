@@ -3,7 +3,9 @@
 //! This is where replay and cost meet: designs that differ only in what they
 //! cost share one replay.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
@@ -169,38 +171,72 @@ impl Design {
     }
 }
 
-/// Replay `trace` for all `designs` on all cores, each different cache once,
-/// and price the counts. `done` is told (finished, all) replays.
+/// Told what a finished cell found, by the index of the design, and how many
+/// cells of how many are finished.
+pub type CellSink<'a> = &'a (dyn Fn(Vec<(usize, Evaluation)>, (usize, usize)) + Sync);
+
+/// Replay `trace` for all `designs` on all cores and price the counts. Designs
+/// that share cache page and policy share one pass over the trace, a cell.
+/// `done` is called from any thread.
+pub fn evaluate_all(
+    trace: &dyn Trace,
+    designs: &[Design],
+    go_on: &(dyn Fn() -> bool + Sync),
+    done: CellSink<'_>,
+) -> Result<()> {
+    let mut members: BTreeMap<(u32, &PolicySpec), Vec<usize>> = BTreeMap::new();
+    for (index, design) in designs.iter().enumerate() {
+        let CacheDesign { cache_page_bytes, policy, .. } = &design.cache;
+        members.entry((*cache_page_bytes, policy)).or_default().push(index);
+    }
+    let members: Vec<((u32, &PolicySpec), Vec<usize>)> = members.into_iter().collect();
+    let cells: Vec<Cell> = members
+        .iter()
+        .map(|((cache_page_bytes, policy), indices)| {
+            let sizes: BTreeSet<u64> =
+                indices.iter().map(|index| designs[*index].cache.cache_bytes).collect();
+            let registers: BTreeSet<RegisterDesign> =
+                indices.iter().map(|index| designs[*index].register).collect();
+            Cell {
+                cache_page_bytes: *cache_page_bytes,
+                policy: (*policy).clone(),
+                cache_bytes: sizes.into_iter().collect(),
+                registers: registers.into_iter().collect(),
+            }
+        })
+        .collect();
+    let finished = AtomicUsize::new(0);
+    replay_cells(trace, &cells, go_on, &|index, counts| {
+        let cell = &cells[index];
+        let evaluations = members[index]
+            .1
+            .iter()
+            .filter_map(|design| {
+                let Design { cache, register, .. } = &designs[*design];
+                let size = cell.cache_bytes.binary_search(&cache.cache_bytes).ok()?;
+                let register = cell.registers.binary_search(register).ok()?;
+                Some((*design, designs[*design].evaluate(counts[size][register].clone())))
+            })
+            .collect();
+        let now = finished.fetch_add(1, Ordering::Relaxed) + 1;
+        done(evaluations, (now, cells.len()));
+    })
+}
+
+/// What each of `designs` gives, in their order; `done` is told (finished, all)
+/// cells of [`evaluate_all`].
 pub fn simulate(
     trace: &dyn Trace,
     designs: &[Design],
     go_on: &(dyn Fn() -> bool + Sync),
     done: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<Vec<Evaluation>> {
-    let mut caches: BTreeMap<&CacheDesign, Vec<RegisterDesign>> = BTreeMap::new();
-    for design in designs {
-        let registers = caches.entry(&design.cache).or_default();
-        if !registers.contains(&design.register) {
-            registers.push(design.register);
-        }
-    }
-    let cells: Vec<Cell> = caches
-        .into_iter()
-        .map(|(cache, registers)| Cell { cache: cache.clone(), registers })
-        .collect();
-    let all = cells.len();
-    let counts = replay_cells(trace, &cells, go_on, &|finished| done(finished, all))?;
-    let found: BTreeMap<(&CacheDesign, RegisterDesign), &Counts> = cells
-        .iter()
-        .zip(&counts)
-        .flat_map(|(cell, counts)| {
-            cell.registers
-                .iter()
-                .zip(counts)
-                .map(|(register, counts)| ((&cell.cache, *register), counts))
-        })
-        .collect();
-    let evaluate =
-        |design: &Design| design.evaluate(found[&(&design.cache, design.register)].clone());
-    Ok(designs.iter().map(evaluate).collect())
+    let found = Mutex::new(Vec::new());
+    evaluate_all(trace, designs, go_on, &|evaluations, (now, all)| {
+        found.lock().unwrap_or_else(PoisonError::into_inner).extend(evaluations);
+        done(now, all);
+    })?;
+    let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    found.sort_by_key(|(index, _)| *index);
+    Ok(found.into_iter().map(|(_, evaluation)| evaluation).collect())
 }

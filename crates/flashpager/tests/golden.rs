@@ -12,11 +12,14 @@ use std::path::{Path, PathBuf};
 
 use flashpager::media::register::{RegisterDesign, RegisterModel};
 use flashpager::pager::POLICIES;
-use flashpager::replay::{CacheDesign, Cell, replay, replay_cells};
+use flashpager::replay::{CacheDesign, Cell, replay, sweep};
 use flashpager::trace::{MemoryTrace, Run, Trace, TraceFile};
 
 /// Small enough for the reference, which walks the history for every reference.
 const REFERENCE_RUNS: usize = 20_000;
+
+/// Enough to reach all parts of a program, few enough for many single replays.
+const SWEPT_RUNS: usize = 200_000;
 
 /// (cache bytes, cache page bytes).
 const CACHES: [(u64, u32); 2] = [(2048, 64), (8192, 512)];
@@ -47,17 +50,14 @@ fn registers() -> Vec<RegisterDesign> {
     ]
 }
 
-fn cells() -> Vec<Cell> {
+fn caches() -> Vec<CacheDesign> {
     let policies = POLICIES.iter().filter(|(_, parameters)| *parameters == 0);
     policies
         .flat_map(|(policy, _)| {
-            CACHES.map(|(cache_bytes, cache_page_bytes)| Cell {
-                cache: CacheDesign {
-                    cache_bytes,
-                    cache_page_bytes,
-                    policy: policy.parse().unwrap(),
-                },
-                registers: registers(),
+            CACHES.map(|(cache_bytes, cache_page_bytes)| CacheDesign {
+                cache_bytes,
+                cache_page_bytes,
+                policy: policy.parse().unwrap(),
             })
         })
         .collect()
@@ -65,12 +65,12 @@ fn cells() -> Vec<Cell> {
 
 fn golden_text(trace: &Path) -> String {
     let trace = TraceFile::open(trace).unwrap();
-    let cells = cells();
-    let counts = replay_cells(&trace, &cells, &|| true, &|_| {}).unwrap();
+    let registers = registers();
     let mut text = String::new();
-    for (cell, counts) in cells.iter().zip(counts) {
-        for (register, counts) in cell.registers.iter().zip(counts) {
-            let CacheDesign { cache_bytes, cache_page_bytes, policy } = &cell.cache;
+    for cache in caches() {
+        let CacheDesign { cache_bytes, cache_page_bytes, policy } = &cache;
+        let found = replay(&trace, &cache, &registers, &|| true, None).unwrap();
+        for (register, counts) in registers.iter().zip(found) {
             let RegisterDesign { model, flash_page_bytes, codeword_bytes } = register;
             writeln!(
                 text,
@@ -83,6 +83,51 @@ fn golden_text(trace: &Path) -> String {
         }
     }
     text
+}
+
+/// The first runs of a trace.
+fn beginning(path: &Path, count: usize) -> Vec<Run> {
+    let trace = TraceFile::open(path).unwrap();
+    let mut runs: Vec<Run> = Vec::new();
+    let mut chunk = Vec::new();
+    let mut source = trace.runs().unwrap();
+    while runs.len() < count {
+        source.read(&mut chunk).unwrap();
+        if chunk.is_empty() {
+            break;
+        }
+        runs.extend_from_slice(&chunk);
+    }
+    runs.truncate(count);
+    runs
+}
+
+/// One pass over all sizes gives what single replays give, to the last count.
+#[test]
+fn sweeps_of_real_traces_equal_single_replays() {
+    for path in shipped_traces() {
+        let trace = MemoryTrace::new(beginning(&path, SWEPT_RUNS));
+        for (policy, _) in POLICIES.iter().filter(|(_, parameters)| *parameters == 0) {
+            for cache_page_bytes in [16, 256] {
+                let cell = Cell {
+                    cache_page_bytes,
+                    policy: policy.parse().unwrap(),
+                    cache_bytes: vec![100_000, 512, 2048, 2500, 16384, 1 << 30],
+                    registers: registers(),
+                };
+                let swept = sweep(&trace, &cell, &|| true).unwrap();
+                for (cache_bytes, swept) in cell.cache_bytes.iter().zip(swept) {
+                    let cache = CacheDesign {
+                        cache_bytes: *cache_bytes,
+                        cache_page_bytes,
+                        policy: cell.policy.clone(),
+                    };
+                    let single = replay(&trace, &cache, &cell.registers, &|| true, None).unwrap();
+                    assert!(swept == single, "{path:?} {cache:?}");
+                }
+            }
+        }
+    }
 }
 
 #[test]
@@ -105,27 +150,17 @@ fn shipped_traces_give_their_golden_counts() {
 #[test]
 fn the_reference_agrees_on_real_traces() {
     for path in shipped_traces() {
-        let trace = TraceFile::open(&path).unwrap();
-        let mut runs: Vec<Run> = Vec::new();
-        let mut chunk = Vec::new();
-        let mut source = trace.runs().unwrap();
-        while runs.len() < REFERENCE_RUNS {
-            source.read(&mut chunk).unwrap();
-            if chunk.is_empty() {
-                break;
-            }
-            runs.extend_from_slice(&chunk);
-        }
-        runs.truncate(REFERENCE_RUNS);
+        let runs = beginning(&path, REFERENCE_RUNS);
         let memory = MemoryTrace::new(runs.clone());
-        for cell in cells() {
-            let found = replay(&memory, &cell.cache, &cell.registers, &|| true, None).unwrap();
-            let frames = cell.cache.frames() as usize;
-            let policy = cell.cache.policy.to_string();
-            let page = cell.cache.cache_page_bytes;
-            let expected = reference::replay(&runs, page, frames, &policy, &cell.registers);
-            for ((found, expected), register) in found.iter().zip(expected).zip(&cell.registers) {
-                assert_eq!(*found, expected.counts, "{path:?} {:?} {register:?}", cell.cache);
+        let registers = registers();
+        for cache in caches() {
+            let found = replay(&memory, &cache, &registers, &|| true, None).unwrap();
+            let frames = cache.frames() as usize;
+            let policy = cache.policy.to_string();
+            let page = cache.cache_page_bytes;
+            let expected = reference::replay(&runs, page, frames, &policy, &registers);
+            for ((found, expected), register) in found.iter().zip(expected).zip(&registers) {
+                assert_eq!(*found, expected.counts, "{path:?} {cache:?} {register:?}");
             }
         }
     }

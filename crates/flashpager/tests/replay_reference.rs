@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use flashpager::media::register::{RegisterDesign, RegisterModel};
 use flashpager::pager::POLICIES;
-use flashpager::replay::{CacheDesign, Counts, replay};
+use flashpager::replay::{CacheDesign, Cell, Counts, replay, sweep};
 use flashpager::trace::{CHUNK_RUNS, MAX_RUN_BYTES, MemoryTrace, Run};
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -274,6 +274,31 @@ proptest! {
     #[test]
     fn counts_add_up_and_events_sum_to_them(case in cases()) {
         check_invariants(&case);
+    }
+
+    #[test]
+    fn a_sweep_equals_single_replays(case in cases(), more in prop::collection::vec(0..40usize, 0..9)) {
+        let registers = registers(case.cache_page);
+        let trace = MemoryTrace::new(case.runs.clone());
+        for policy in policies(case.frames) {
+            let frames = more.iter().map(|more| case.frames + more).chain([case.frames]);
+            let cell = Cell {
+                cache_page_bytes: case.cache_page,
+                policy: policy.parse().unwrap(),
+                cache_bytes: frames.map(|frames| frames as u64 * u64::from(case.cache_page)).collect(),
+                registers: registers.clone(),
+            };
+            let swept = sweep(&trace, &cell, &|| true).unwrap();
+            for (cache_bytes, swept) in cell.cache_bytes.iter().zip(swept) {
+                let cache = CacheDesign {
+                    cache_bytes: *cache_bytes,
+                    cache_page_bytes: case.cache_page,
+                    policy: cell.policy.clone(),
+                };
+                let single = replay(&trace, &cache, &registers, &|| true, None).unwrap();
+                prop_assert_eq!(swept, single, "{:?}", cache);
+            }
+        }
     }
 
     #[test]

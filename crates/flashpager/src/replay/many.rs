@@ -1,40 +1,27 @@
-//! Many replays in parallel.
-
-use std::sync::atomic::{AtomicUsize, Ordering};
+//! Many passes in parallel.
 
 use rayon::prelude::*;
 
-use super::{CacheDesign, Counts, replay};
+use super::{Cell, Counts, sweep};
 use crate::error::Result;
-use crate::media::register::RegisterDesign;
 use crate::trace::Trace;
 
-/// One replay of a space: a cache, and the registers behind it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cell {
-    /// The cache.
-    pub cache: CacheDesign,
-    /// The registers, none twice.
-    pub registers: Vec<RegisterDesign>,
-}
-
-/// Replay every cell on all cores. `done` is told how many are finished after
-/// each one, from any thread; `go_on` is asked once a chunk.
+/// Replay every cell on all cores. `done` is told each cell's index and counts as
+/// it is finished, from any thread; `go_on` is asked once a chunk.
 ///
-/// Gives the counts of each cell's registers, in the order of `cells`.
+/// # Errors
+/// Of the first cell that fails; cells under way end as soon as they can.
 pub fn replay_cells(
     trace: &dyn Trace,
     cells: &[Cell],
     go_on: &(dyn Fn() -> bool + Sync),
-    done: &(dyn Fn(usize) + Sync),
-) -> Result<Vec<Vec<Counts>>> {
-    let finished = AtomicUsize::new(0);
-    cells
-        .par_iter()
-        .map(|cell| {
-            let counts = replay(trace, &cell.cache, &cell.registers, &go_on, None)?;
-            done(finished.fetch_add(1, Ordering::Relaxed) + 1);
-            Ok(counts)
-        })
-        .collect()
+    done: &(dyn Fn(usize, Vec<Vec<Counts>>) + Sync),
+) -> Result<()> {
+    // The longest first: small pages have the most references.
+    let mut order: Vec<usize> = (0..cells.len()).collect();
+    order.sort_by_key(|cell| cells[*cell].cache_page_bytes);
+    order.into_par_iter().with_max_len(1).try_for_each(|index| {
+        done(index, sweep(trace, &cells[index], &go_on)?);
+        Ok(())
+    })
 }

@@ -4,17 +4,21 @@
 //! register, so one replay serves any number of register designs at once.
 
 mod many;
+mod references;
+mod requests;
 mod single;
+mod sweep;
 
-use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-pub use many::{Cell, replay_cells};
+pub use many::replay_cells;
 pub use single::replay;
+pub use sweep::{Cell, sweep};
 
 use crate::error::{Error, Result};
-use crate::media::register::{Access, RegisterCase, RegisterDesign, power_of_two};
+use crate::media::register::{Access, power_of_two};
 use crate::pager::{Page, PolicySpec};
+use crate::trace::Trace;
 
 /// Most pages an image may have: bounds the memory of page tables.
 pub const MAX_PAGES: u64 = 1 << 28;
@@ -47,6 +51,19 @@ impl CacheDesign {
         }
         Ok(())
     }
+}
+
+/// Pages of `cache_page_bytes` in the image of `trace`.
+fn image_pages(trace: &dyn Trace, cache_page_bytes: u32) -> Result<u32> {
+    let pages = u64::from(trace.image_bytes()).div_ceil(u64::from(cache_page_bytes));
+    if pages > MAX_PAGES {
+        return Err(Error::design(format!(
+            "an image of {} bytes in cache pages of {cache_page_bytes} bytes has over {MAX_PAGES} \
+             pages; place the code lower or take larger pages",
+            trace.image_bytes(),
+        )));
+    }
+    Ok(pages as u32)
 }
 
 /// A true fault, as a replay hands it out.
@@ -124,85 +141,4 @@ pub struct Counts {
     /// (flash page, its loads), ascending, loaded pages only.
     #[serde(skip)]
     pub loads_by_flash_page: Vec<(u32, u64)>,
-}
-
-/// Tallies one register's part of the counts.
-struct RegisterTally {
-    counts: Counts,
-    /// By distance, shifted so that the most negative is 0.
-    distances: Vec<u64>,
-    classes: FxHashMap<FaultClass, u64>,
-    loads_by_flash_page: FxHashMap<u32, u64>,
-}
-
-impl RegisterTally {
-    fn new(design: RegisterDesign, cache_page_bytes: u32) -> Self {
-        let blocks = (design.flash_page_bytes / cache_page_bytes) as usize;
-        Self {
-            counts: Counts::default(),
-            distances: vec![0; 2 * blocks - 1],
-            classes: FxHashMap::default(),
-            loads_by_flash_page: FxHashMap::default(),
-        }
-    }
-
-    #[inline]
-    fn add(&mut self, flash_page: u32, access: &Access, walk: u32) {
-        let counts = &mut self.counts;
-        match access.case {
-            RegisterCase::OtherPage => counts.other_page += 1,
-            RegisterCase::Forward => counts.forward += 1,
-            RegisterCase::Backward => counts.backward += 1,
-        }
-        if access.load {
-            counts.loads += 1;
-            *self.loads_by_flash_page.entry(flash_page).or_default() += 1;
-        }
-        counts.column_changes += u64::from(access.column_change);
-        counts.bytes_fetched += u64::from(access.bytes_fetched);
-        counts.bytes_skipped += u64::from(access.bytes_skipped);
-        if let Some(distance) = access.distance {
-            let zero = self.distances.len() as i32 / 2;
-            self.distances[(zero + distance) as usize] += 1;
-        }
-        let class = FaultClass {
-            load: access.load,
-            column_change: access.column_change,
-            bytes_fetched: access.bytes_fetched,
-            walk,
-        };
-        *self.classes.entry(class).or_default() += 1;
-    }
-
-    /// The counts, with the pager's part taken from `pager`.
-    fn finish(self, pager: &Counts) -> Counts {
-        let zero = self.distances.len() as i32 / 2;
-        let distance_histogram = self
-            .distances
-            .iter()
-            .enumerate()
-            .filter(|(_, count)| **count > 0)
-            .map(|(index, count)| (index as i32 - zero, *count))
-            .collect();
-        let mut fault_classes: Vec<(FaultClass, u64)> = self.classes.into_iter().collect();
-        fault_classes.sort_unstable();
-        let mut loads_by_flash_page: Vec<(u32, u64)> =
-            self.loads_by_flash_page.into_iter().collect();
-        loads_by_flash_page.sort_unstable();
-        Counts {
-            references: pager.references,
-            hits: pager.hits,
-            misses: pager.misses,
-            false_faults: pager.false_faults,
-            bytes_read: pager.bytes_read,
-            bytes_written: pager.bytes_written,
-            walk: pager.walk,
-            max_walk: pager.max_walk,
-            downgrades: pager.downgrades,
-            distance_histogram,
-            fault_classes,
-            loads_by_flash_page,
-            ..self.counts
-        }
-    }
 }

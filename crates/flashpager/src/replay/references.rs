@@ -1,0 +1,85 @@
+//! From runs to collapsed page references.
+
+use crate::error::{Error, Result};
+use crate::pager::{Moment, NEVER, Page};
+use crate::trace::{Run, Trace};
+
+/// Hands out runs one by one and asks once a chunk whether to go on.
+pub(super) fn for_each_run(
+    trace: &dyn Trace,
+    go_on: &dyn Fn() -> bool,
+    mut take: impl FnMut(Run) -> Result<()>,
+) -> Result<()> {
+    let mut source = trace.runs()?;
+    let mut chunk = Vec::new();
+    loop {
+        if !go_on() {
+            return Err(Error::Interrupted);
+        }
+        source.read(&mut chunk)?;
+        if chunk.is_empty() {
+            return Ok(());
+        }
+        for &run in &chunk {
+            take(run)?;
+        }
+    }
+}
+
+/// Turns runs into page references, consecutive ones to one page into one.
+pub(super) struct Collapser {
+    shift: u32,
+    previous: Page,
+}
+
+impl Collapser {
+    pub(super) fn new(shift: u32) -> Self {
+        Self { shift, previous: Page::MAX }
+    }
+
+    #[inline]
+    pub(super) fn references(&mut self, run: Run, mut reference: impl FnMut(Page)) {
+        let first = run.offset >> self.shift;
+        let last = (run.end() - 1) >> self.shift;
+        if first != self.previous {
+            reference(first);
+        }
+        for page in first + 1..=last {
+            reference(page);
+        }
+        self.previous = last;
+    }
+}
+
+/// For each collapsed reference the moment of the next one to the same page;
+/// empty unless it is `needed`. Takes 4 bytes for each reference.
+pub(super) fn next_uses(
+    trace: &dyn Trace,
+    shift: u32,
+    pages: u32,
+    go_on: &dyn Fn() -> bool,
+    needed: bool,
+) -> Result<Vec<Moment>> {
+    let mut moments: Vec<Moment> = Vec::new();
+    if !needed {
+        return Ok(moments);
+    }
+    let mut collapser = Collapser::new(shift);
+    for_each_run(trace, go_on, |run| {
+        collapser.references(run, |page| moments.push(page));
+        if moments.len() >= NEVER as usize {
+            return Err(Error::design(
+                "min: the trace has over 2^32 page references; take larger cache pages",
+            ));
+        }
+        Ok(())
+    })?;
+    // From the end backwards, each page gives way to its next use.
+    let mut next_use_of = vec![0; pages as usize];
+    for (moment, entry) in moments.iter_mut().enumerate().rev() {
+        // Stored + 1, so that untouched zeros mean "not seen": NEVER.
+        let next_use = std::mem::replace(&mut next_use_of[*entry as usize], moment as Moment + 1);
+        *entry = next_use.wrapping_sub(1);
+    }
+    Ok(moments)
+}

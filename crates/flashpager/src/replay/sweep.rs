@@ -1,0 +1,100 @@
+//! One pass over a trace for caches that differ only in size.
+
+use super::references::{Collapser, for_each_run, next_uses};
+use super::requests::Requests;
+use super::{CacheDesign, Counts, image_pages};
+use crate::error::Result;
+use crate::media::register::RegisterDesign;
+use crate::pager::{AllSizes, NEVER, Policy, PolicySpec, SizesVisitor};
+use crate::trace::Trace;
+
+/// What one pass replays: a cache page and a policy, at several cache sizes, and
+/// the registers behind each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cell {
+    /// Bytes of a cache page, a power of two.
+    pub cache_page_bytes: u32,
+    /// Who is evicted.
+    pub policy: PolicySpec,
+    /// Bytes of RAM for frames, of each cache.
+    pub cache_bytes: Vec<u64>,
+    /// The registers.
+    pub registers: Vec<RegisterDesign>,
+}
+
+impl Cell {
+    /// The cache of that many bytes.
+    fn cache(&self, cache_bytes: u64) -> CacheDesign {
+        let Self { cache_page_bytes, policy, .. } = self;
+        CacheDesign { cache_bytes, cache_page_bytes: *cache_page_bytes, policy: policy.clone() }
+    }
+}
+
+/// Replay `trace` through all caches of `cell` in one pass. Gives the counts of
+/// each cache with each register, in the order of the cell; they equal those of
+/// single replays ([`super::replay`]).
+///
+/// Memory and `go_on` are as in a single replay, the counts themselves grow with
+/// the code executed and the number of sizes.
+///
+/// # Errors
+/// Designs that cannot be, and whatever reading the trace gives.
+pub fn sweep(trace: &dyn Trace, cell: &Cell, go_on: &dyn Fn() -> bool) -> Result<Vec<Vec<Counts>>> {
+    let Cell { cache_page_bytes, cache_bytes, registers, .. } = cell;
+    for register in registers {
+        register.check(*cache_page_bytes)?;
+    }
+    let pages = image_pages(trace, *cache_page_bytes)?;
+    // Frames that no page is left for change nothing.
+    let usable = |cache: CacheDesign| cache.frames().min(u64::from(pages).max(1)) as u32;
+    let frames_of = cache_bytes
+        .iter()
+        .map(|bytes| {
+            let cache = cell.cache(*bytes);
+            cache.check().map(|()| usable(cache))
+        })
+        .collect::<Result<Vec<u32>>>()?;
+    let mut frames = frames_of.clone();
+    frames.sort_unstable();
+    frames.dedup();
+    if frames.is_empty() {
+        return Ok(Vec::new());
+    }
+    let replay = Sweep { trace, pages, sizes: frames.len(), cell, go_on };
+    let counts = cell.policy.visit_sizes(&frames, pages, replay)?;
+    let size_of = |frame: &u32| frames.partition_point(|smaller| smaller < frame);
+    Ok(frames_of.iter().map(|frame| counts[size_of(frame)].clone()).collect())
+}
+
+struct Sweep<'a> {
+    trace: &'a dyn Trace,
+    pages: u32,
+    sizes: usize,
+    cell: &'a Cell,
+    go_on: &'a dyn Fn() -> bool,
+}
+
+impl SizesVisitor for Sweep<'_> {
+    type Output = Vec<Vec<Counts>>;
+
+    fn visit<P: Policy>(self, mut caches: P::AllSizes) -> Result<Self::Output> {
+        let Self { trace, pages, sizes, go_on, .. } = self;
+        let Cell { cache_page_bytes, registers, .. } = self.cell;
+        let shift = cache_page_bytes.trailing_zeros();
+        let next_uses = next_uses(trace, shift, pages, go_on, P::NEEDS_NEXT_USE)?;
+        let inclusion = P::AllSizes::INCLUSION;
+        let mut requests = Requests::new(*cache_page_bytes, pages, sizes, inclusion, registers)?;
+        let mut collapser = Collapser::new(shift);
+        let (mut moment, mut bytes_read) = (0, 0);
+        for_each_run(trace, go_on, |run| {
+            collapser.references(run, |page| {
+                let next_use = if P::NEEDS_NEXT_USE { next_uses[moment] } else { NEVER };
+                moment += 1;
+                caches.reference(page, next_use, |sizes, walk| requests.add(sizes, page, walk));
+            });
+            bytes_read += u64::from(run.length);
+            requests.check_memory()
+        })?;
+        Ok(requests.finish(moment as u64, bytes_read, registers))
+    }
+}
