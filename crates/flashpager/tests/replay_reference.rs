@@ -583,3 +583,49 @@ fn codewords_by_hand() {
         ]
     );
 }
+
+/// Deep stacks, page numbers beyond 16 bits, and more sizes than a mask has bits.
+#[test]
+fn sweeps_over_large_programs_equal_single_replays() {
+    for (stride, sizes) in [(64, 70), (64 * 40, 7)] {
+        let mut state = 1u32;
+        let mut random = |below: u32| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            ((u64::from(state) * u64::from(below)) >> 32) as u32
+        };
+        // Loops of growing length over random places, and jumps anywhere.
+        let mut runs = Vec::new();
+        for round in 0..400 {
+            let (base, length) = (random(5000), 1 + random(10 + round * 8));
+            for _ in 0..1 + random(3) {
+                runs.extend((base..base + length).map(|page| run(page * stride, 40)));
+            }
+            runs.push(run(random(9000) * stride, 40));
+        }
+        let trace = MemoryTrace::new(runs);
+        let registers = [
+            design(RegisterModel::Sequential, 2048, None),
+            design(RegisterModel::RandomColumn, 4096, Some(512)),
+        ];
+        let sizes: Vec<u64> =
+            (0..sizes).map(|size| 64 * (1 + size * size * 12000 / sizes / sizes)).collect();
+        for policy in policies(1).into_iter().filter(|policy| !policy.contains('(')) {
+            let cell = Cell {
+                cache_page_bytes: 64,
+                policy: policy.parse().unwrap(),
+                cache_bytes: sizes.clone(),
+                registers: registers.to_vec(),
+            };
+            let swept = sweep(&trace, &cell, &|| true).unwrap();
+            for (cache_bytes, swept) in sizes.iter().zip(swept) {
+                let cache = CacheDesign {
+                    cache_bytes: *cache_bytes,
+                    cache_page_bytes: 64,
+                    policy: cell.policy.clone(),
+                };
+                let single = replay(&trace, &cache, &registers, &|| true, None).unwrap();
+                assert!(swept == single, "{cache:?}");
+            }
+        }
+    }
+}

@@ -1,16 +1,18 @@
 //! Clock: FIFO with a second chance for pages referenced since the hand came by.
 
+use std::ops::Range;
+
+use super::ring::Ring;
+use super::sizes::MASK_SIZES;
 use super::table::PageTable;
-use super::{INDEX_BYTES, Metadata, Moment, Outcome, Page, Policy, Shape, SideBySide};
+use super::{AllSizes, INDEX_BYTES, Metadata, Moment, Outcome, Page, Policy, Shape};
 use crate::error::Result;
 
 /// Frames in a ring with one hand. A page comes in with its reference bit set,
 /// free frames are taken in index order and do not move the hand.
 pub struct Clock {
     table: PageTable,
-    frames: Vec<ClockFrame>,
-    capacity: usize,
-    hand: usize,
+    ring: Ring<ClockFrame>,
 }
 
 #[derive(Clone, Copy)]
@@ -24,44 +26,93 @@ impl Policy for Clock {
     const METADATA: Option<Metadata> =
         Some(Metadata { bytes_per_frame: 0.125, fixed_bytes: INDEX_BYTES });
 
-    type AllSizes = SideBySide<Self>;
+    type AllSizes = ClockSizes;
 
     fn new(shape: Shape, _: &[u64]) -> Result<Self> {
-        let capacity = shape.usable_frames() as usize;
-        Ok(Self {
-            table: PageTable::new(shape),
-            frames: Vec::with_capacity(capacity),
-            capacity,
-            hand: 0,
-        })
+        Ok(Self { table: PageTable::new(shape), ring: Ring::new(shape.usable_frames()) })
     }
 
     #[inline]
     fn reference(&mut self, page: Page, _: Moment) -> Outcome {
         if let Some(frame) = self.table.frame_of(page) {
-            self.frames[frame as usize].referenced = true;
+            self.ring.frame_mut(frame).referenced = true;
             return Outcome::Hit;
         }
-        let newcomer = ClockFrame { page, referenced: true };
-        if self.frames.len() < self.capacity {
-            self.table.insert(page, self.frames.len() as u32);
-            self.frames.push(newcomer);
-            return Outcome::Miss { walk: 0 };
-        }
         let mut walk = 0;
-        loop {
-            let at = self.hand;
-            let frame = &mut self.frames[at];
-            self.hand = if at + 1 == self.capacity { 0 } else { at + 1 };
+        while let Some(frame) = self.ring.under_hand() {
             walk += 1;
-            if frame.referenced {
-                frame.referenced = false;
-                continue;
+            if !std::mem::take(&mut frame.referenced) {
+                break;
             }
-            let victim = std::mem::replace(frame, newcomer).page;
-            self.table.remove(victim);
-            self.table.insert(page, at as u32);
-            return Outcome::Miss { walk };
+            self.ring.step();
+        }
+        let newcomer = ClockFrame { page, referenced: true };
+        let (frame, victim) = self.ring.fill(newcomer);
+        if let Some(victim) = victim {
+            self.table.remove(victim.page);
+        }
+        self.table.insert(page, frame);
+        Outcome::Miss { walk }
+    }
+}
+
+/// Clock at several sizes: masks tell at once in which of them a page is, and
+/// referenced.
+pub struct ClockSizes {
+    groups: Vec<ClockGroup>,
+}
+
+/// Up to 64 sizes.
+struct ClockGroup {
+    first_size: usize,
+    all: u64,
+    pages: Vec<Bits>,
+    rings: Vec<Ring<Page>>,
+}
+
+/// A page's bits, one for each size.
+#[derive(Clone, Copy, Default)]
+struct Bits {
+    cached: u64,
+    /// Means something only where the page is cached.
+    referenced: u64,
+}
+
+impl AllSizes for ClockSizes {
+    fn new(frames: &[u32], pages: u32, _: &[u64]) -> Result<Self> {
+        let group = |(index, frames): (usize, &[u32])| ClockGroup {
+            first_size: index * MASK_SIZES,
+            all: u64::MAX >> (MASK_SIZES - frames.len()),
+            pages: vec![Bits::default(); pages as usize],
+            rings: frames.iter().map(|frames| Ring::new(*frames)).collect(),
+        };
+        Ok(Self { groups: frames.chunks(MASK_SIZES).enumerate().map(group).collect() })
+    }
+
+    #[inline]
+    fn reference(&mut self, page: Page, _: Moment, mut miss: impl FnMut(Range<usize>, u32)) {
+        for ClockGroup { first_size, all, pages, rings } in &mut self.groups {
+            let bits = &mut pages[page as usize];
+            let mut missing = *all & !bits.cached;
+            *bits = Bits { cached: *all, referenced: *all };
+            while missing != 0 {
+                let size = missing.trailing_zeros() as usize;
+                missing &= missing - 1;
+                let ring = &mut rings[size];
+                let mut walk = 0;
+                while let Some(under_hand) = ring.under_hand() {
+                    walk += 1;
+                    let victim = &mut pages[*under_hand as usize];
+                    if victim.referenced >> size & 1 == 0 {
+                        victim.cached &= !(1 << size);
+                        break;
+                    }
+                    victim.referenced &= !(1 << size);
+                    ring.step();
+                }
+                ring.fill(page);
+                miss(*first_size + size..*first_size + size + 1, walk);
+            }
         }
     }
 }

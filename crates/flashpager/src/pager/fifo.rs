@@ -1,15 +1,17 @@
 //! First in, first out: the page that came first goes first.
 
+use std::ops::Range;
+
+use super::ring::Ring;
+use super::sizes::MASK_SIZES;
 use super::table::PageTable;
-use super::{INDEX_BYTES, Metadata, Moment, Outcome, Page, Policy, Shape, SideBySide};
+use super::{AllSizes, INDEX_BYTES, Metadata, Moment, Outcome, Page, Policy, Shape};
 use crate::error::Result;
 
-/// FIFO over a ring of frames: the oldest is always the next to be filled.
+/// FIFO over a ring of frames: under the hand is always the oldest.
 pub struct Fifo {
     table: PageTable,
-    frames: Vec<Page>,
-    capacity: usize,
-    oldest: usize,
+    ring: Ring<Page>,
 }
 
 impl Policy for Fifo {
@@ -17,16 +19,10 @@ impl Policy for Fifo {
     const METADATA: Option<Metadata> =
         Some(Metadata { bytes_per_frame: 0.0, fixed_bytes: INDEX_BYTES });
 
-    type AllSizes = SideBySide<Self>;
+    type AllSizes = FifoSizes;
 
     fn new(shape: Shape, _: &[u64]) -> Result<Self> {
-        let capacity = shape.usable_frames() as usize;
-        Ok(Self {
-            table: PageTable::new(shape),
-            frames: Vec::with_capacity(capacity),
-            capacity,
-            oldest: 0,
-        })
+        Ok(Self { table: PageTable::new(shape), ring: Ring::new(shape.usable_frames()) })
     }
 
     #[inline]
@@ -34,15 +30,54 @@ impl Policy for Fifo {
         if self.table.frame_of(page).is_some() {
             return Outcome::Hit;
         }
-        if self.frames.len() < self.capacity {
-            self.table.insert(page, self.frames.len() as u32);
-            self.frames.push(page);
-        } else {
-            let victim = std::mem::replace(&mut self.frames[self.oldest], page);
+        let (frame, victim) = self.ring.fill(page);
+        if let Some(victim) = victim {
             self.table.remove(victim);
-            self.table.insert(page, self.oldest as u32);
-            self.oldest = if self.oldest + 1 == self.capacity { 0 } else { self.oldest + 1 };
         }
+        self.table.insert(page, frame);
         Outcome::Miss { walk: 0 }
+    }
+}
+
+/// FIFO at several sizes: a mask tells at once in which of them a page is.
+pub struct FifoSizes {
+    groups: Vec<FifoGroup>,
+}
+
+/// Up to 64 sizes.
+struct FifoGroup {
+    first_size: usize,
+    all: u64,
+    /// By page, a bit for each size in which it is.
+    cached_in: Vec<u64>,
+    rings: Vec<Ring<Page>>,
+}
+
+impl AllSizes for FifoSizes {
+    fn new(frames: &[u32], pages: u32, _: &[u64]) -> Result<Self> {
+        let group = |(index, frames): (usize, &[u32])| FifoGroup {
+            first_size: index * MASK_SIZES,
+            all: u64::MAX >> (MASK_SIZES - frames.len()),
+            cached_in: vec![0; pages as usize],
+            rings: frames.iter().map(|frames| Ring::new(*frames)).collect(),
+        };
+        Ok(Self { groups: frames.chunks(MASK_SIZES).enumerate().map(group).collect() })
+    }
+
+    #[inline]
+    fn reference(&mut self, page: Page, _: Moment, mut miss: impl FnMut(Range<usize>, u32)) {
+        for group in &mut self.groups {
+            let cached = &mut group.cached_in[page as usize];
+            let mut missing = group.all & !*cached;
+            *cached = group.all;
+            while missing != 0 {
+                let size = missing.trailing_zeros() as usize;
+                missing &= missing - 1;
+                if let Some(victim) = group.rings[size].fill(page).1 {
+                    group.cached_in[victim as usize] &= !(1 << size);
+                }
+                miss(group.first_size + size..group.first_size + size + 1, 0);
+            }
+        }
     }
 }

@@ -1,7 +1,8 @@
 //! Least recently used.
 
+use super::stack::LruStack;
 use super::table::{Frame, PageTable};
-use super::{INDEX_BYTES, Metadata, Moment, Outcome, Page, Policy, Shape, SideBySide};
+use super::{INDEX_BYTES, Metadata, Moment, Outcome, Page, Policy, Shape};
 use crate::error::Result;
 
 /// LRU as a ring of frames in order of use, linked both ways.
@@ -47,7 +48,7 @@ impl Policy for Lru {
     const METADATA: Option<Metadata> =
         Some(Metadata { bytes_per_frame: 2.0 * INDEX_BYTES as f64, fixed_bytes: INDEX_BYTES });
 
-    type AllSizes = SideBySide<Self>;
+    type AllSizes = LruStack;
 
     fn new(shape: Shape, _: &[u64]) -> Result<Self> {
         let capacity = shape.usable_frames() as usize;

@@ -5,8 +5,9 @@
 
 use std::collections::BinaryHeap;
 
+use super::stack::MinStack;
 use super::table::{Frame, PageTable};
-use super::{Metadata, Moment, Outcome, Page, Policy, Shape, SideBySide};
+use super::{Metadata, Moment, Outcome, Page, Policy, Shape};
 use crate::error::Result;
 
 /// MIN with a heap of (next use, page). Entries go stale when their page is
@@ -47,7 +48,7 @@ impl Min {
 impl Policy for Min {
     const NEEDS_NEXT_USE: bool = true;
     const METADATA: Option<Metadata> = None;
-    type AllSizes = SideBySide<Self>;
+    type AllSizes = MinStack;
 
     fn new(shape: Shape, _: &[u64]) -> Result<Self> {
         let capacity = shape.usable_frames() as usize;

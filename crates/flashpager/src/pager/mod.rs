@@ -14,7 +14,9 @@ mod clock;
 mod fifo;
 mod lru;
 mod min;
+mod ring;
 mod sizes;
+mod stack;
 mod table;
 
 pub use sizes::{AllSizes, SideBySide};

@@ -24,6 +24,9 @@ pub trait AllSizes: Sized {
     fn reference(&mut self, page: Page, next_use: Moment, miss: impl FnMut(Range<usize>, u32));
 }
 
+/// Sizes that have a bit each in a mask.
+pub(super) const MASK_SIZES: usize = u64::BITS as usize;
+
 /// Each size by itself: right for every policy.
 pub struct SideBySide<P>(Vec<P>);
 
