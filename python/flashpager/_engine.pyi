@@ -29,6 +29,11 @@ def simulate(
     designs: Sequence[dict[str, Any]],
     progress: Callable[[int, int], None] | None,
 ) -> list[dict[str, Any]]: ...
+def explore(
+    trace: str,
+    designs: Sequence[dict[str, Any]],
+    found: Callable[[list[tuple[int, dict[str, Any]]], int, int], None],
+) -> None: ...
 
 @final
 class Recording:

@@ -14,7 +14,7 @@ from flashpager.files import appearing_whole
 METADATA_KEY = "flashpager"
 
 #: Short names of columns to sort by.
-_SHORT_NAMES = {"bandwidth": "bandwidth_mib_s", "time": "time_ns", "ram": "cache_bytes"}
+_SHORT_NAMES = {"bandwidth": "bandwidth_mib_s", "time": "time_ns", "ram": "ram_bytes"}
 
 #: The columns of the NOR comparison, null where there is none.
 _NOR_COLUMNS = ("nor_time_ns", "nor_bandwidth_mib_s", "nor_ratio")
@@ -23,7 +23,17 @@ _NOR_COLUMNS = ("nor_time_ns", "nor_bandwidth_mib_s", "nor_ratio")
 COLUMNS = (
     *("part", "bus", "cache_bytes", "cache_page_bytes", "flash_page_bytes", "register"),
     *("codeword_bytes", "policy", "nor", "t_read_ns", "t_write_ns", "lookup_ns", "fault_ns"),
-    *("walk_step_ns", "frames", "references", "hits", "misses", "false_faults", "loads"),
+    *(
+        "walk_step_ns",
+        "frames",
+        "metadata_bytes",
+        "ram_bytes",
+        "references",
+        "hits",
+        "misses",
+        "false_faults",
+        "loads",
+    ),
     *("other_page", "forward", "backward", "column_changes", "bytes_read", "bytes_fetched"),
     *("bytes_skipped", "bytes_written", "walk", "max_walk", "downgrades", "time_ns", "load_ns"),
     *("fetch_ns", "write_ns", "read_ns", "column_change_ns", "handler_ns", "bandwidth_mib_s"),
@@ -41,7 +51,7 @@ def flatten(row: dict[str, Any]) -> dict[str, Any]:
         **{k: v for k, v in design.items() if k not in ("ram", "handler")},
         **design["ram"],
         **design["handler"],
-        "frames": row["frames"],
+        **{name: row[name] for name in ("frames", "metadata_bytes", "ram_bytes")},
         **counts,
         **row["time"],
         **row["latency"],

@@ -2,13 +2,13 @@
 //! converts its arguments, calls the engine and converts the result.
 
 use std::io::BufWriter;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
+use std::sync::{Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
 use flashpager::cost::RawBandwidth;
-use flashpager::design::{Design, DesignSpec};
+use flashpager::design::{self, Design, DesignSpec, Evaluation};
 use flashpager::media::bus::Bus;
 use flashpager::media::part;
 use flashpager::media::register::{RegisterModel, power_of_two};
@@ -20,12 +20,15 @@ use flashpager::trace::export::{TextFormat, export, export_to_file};
 use flashpager::trace::import::{Format, Import, Progress};
 use flashpager::trace::input::Input;
 use flashpager::trace::live::LiveStream;
-use flashpager::trace::{Ending, TraceFile, TraceInfo};
+use flashpager::trace::{Ending, MemoryTrace, Trace, TraceFile, TraceInfo};
 use flashpager::{Error, Result, pager};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyBrokenPipeError, PyException, PyKeyboardInterrupt};
 use pyo3::prelude::*;
 use pythonize::{depythonize, pythonize};
+
+/// Decoded once and kept: 8 bytes each. Longer traces are decoded by every pass.
+const MAX_RUNS_IN_MEMORY: u64 = 1 << 25;
 
 create_exception!(_engine, FlashpagerError, PyException, "What was wrong, where, and what to do.");
 create_exception!(_engine, DiskFullError, FlashpagerError, "No space is left for a file.");
@@ -54,7 +57,7 @@ fn run<T: Send, P: Send + Copy>(
     work: impl FnOnce(&(dyn Fn() -> bool + Sync), &(dyn Fn(P) + Sync)) -> Result<T> + Send,
 ) -> PyResult<T> {
     let stop = AtomicBool::new(false);
-    let latest = std::sync::Mutex::new(None::<P>);
+    let latest = Mutex::new(None::<P>);
     let (finished, mut wait) = mpsc::channel();
     let go_on = || !stop.load(Ordering::Relaxed);
     let report = |p: P| {
@@ -221,14 +224,33 @@ fn bad_argument(error: pythonize::PythonizeError) -> PyErr {
 struct Row {
     design: DesignSpec,
     frames: u64,
+    metadata_bytes: Option<u64>,
+    ram_bytes: u64,
     prices: flashpager::cost::Prices,
     #[serde(flatten)]
-    evaluation: flashpager::design::Evaluation,
+    evaluation: Evaluation,
+}
+
+impl Row {
+    fn new(design: &Design, evaluation: Evaluation) -> Self {
+        Self {
+            design: design.spec(),
+            frames: design.frames(),
+            metadata_bytes: design.metadata_bytes(),
+            ram_bytes: design.ram_bytes(),
+            prices: design.prices(),
+            evaluation,
+        }
+    }
+}
+
+fn looked_up(specs: Vec<DesignSpec>) -> Result<Vec<Design>> {
+    specs.into_iter().map(Design::new).collect()
 }
 
 /// Replay a trace for all designs, in parallel, and price them.
 ///
-/// `progress(finished, all)` is called with the number of replays.
+/// `progress(finished, all)` is called with the number of passes.
 #[pyfunction]
 fn simulate(
     py: Python<'_>,
@@ -244,31 +266,74 @@ fn simulate(
             None => Ok(()),
         },
         |go_on, report| {
-            let trace = TraceFile::open(&trace)?;
-            if trace.info().runs == 0 {
-                return Err(Error::data(
-                    trace.path().display().to_string(),
-                    "holds no runs: nothing placed was executed",
-                ));
-            }
-            let designs = specs.into_iter().map(Design::new).collect::<Result<Vec<_>>>()?;
-            let evaluations =
-                flashpager::design::simulate(&trace, &designs, go_on, &|finished, all| {
-                    report((finished, all));
-                })?;
-            Ok(designs
-                .iter()
-                .zip(evaluations)
-                .map(|(design, evaluation)| Row {
-                    design: design.spec(),
-                    frames: design.frames(),
-                    prices: design.prices(),
-                    evaluation,
-                })
-                .collect::<Vec<_>>())
+            let trace = open_trace(&trace, specs.len())?;
+            let designs = looked_up(specs)?;
+            let evaluations = design::simulate(&*trace, &designs, go_on, &|finished, all| {
+                report((finished, all));
+            })?;
+            let rows = designs.iter().zip(evaluations);
+            Ok(rows.map(|(design, evaluation)| Row::new(design, evaluation)).collect::<Vec<_>>())
         },
     )?;
     to_python(py, &rows)
+}
+
+/// As [`simulate`], but for spaces: `found` is called with [(index, row)] of the
+/// designs of each finished pass, the number of finished passes, and of all.
+/// Rows come without distance histogram and fault latencies.
+#[pyfunction]
+fn explore(
+    py: Python<'_>,
+    trace: PathBuf,
+    designs: &Bound<'_, PyAny>,
+    found: Py<PyAny>,
+) -> PyResult<()> {
+    let specs: Vec<DesignSpec> = depythonize(designs).map_err(bad_argument)?;
+    type Found = (Vec<(usize, Row)>, (usize, usize));
+    let waiting: Mutex<Vec<Found>> = Mutex::new(Vec::new());
+    let hand_over = |py: Python<'_>| -> PyResult<()> {
+        let ready = std::mem::take(&mut *waiting.lock().unwrap_or_else(PoisonError::into_inner));
+        for (rows, (finished, all)) in ready {
+            found.call1(py, (pythonize(py, &rows)?, finished, all))?;
+        }
+        Ok(())
+    };
+    let outcome = run(
+        py,
+        |py, ()| hand_over(py),
+        |go_on, report| {
+            let trace = open_trace(&trace, specs.len())?;
+            let designs = looked_up(specs)?;
+            design::evaluate_all(&*trace, &designs, go_on, &|evaluations, progress| {
+                let slim = |(index, mut evaluation): (usize, Evaluation)| {
+                    evaluation.counts.distance_histogram = Vec::new();
+                    evaluation.fault_latencies = Vec::new();
+                    (index, Row::new(&designs[index], evaluation))
+                };
+                let rows = evaluations.into_iter().map(slim).collect();
+                let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
+                waiting.push((rows, progress));
+                report(());
+            })
+        },
+    );
+    // What was finished last, also when the rest was interrupted.
+    hand_over(py)?;
+    outcome
+}
+
+/// A trace with something to replay, held in memory if it is used more than once
+/// and that is not too much.
+fn open_trace(path: &Path, designs: usize) -> Result<Box<dyn Trace>> {
+    let file = TraceFile::open(path)?;
+    if file.info().runs == 0 {
+        let place = path.display().to_string();
+        return Err(Error::data(place, "holds no runs: nothing placed was executed"));
+    }
+    if designs > 1 && file.info().runs <= MAX_RUNS_IN_MEMORY {
+        return Ok(Box::new(MemoryTrace::load(&file)?));
+    }
+    Ok(Box::new(file))
 }
 
 /// What to place: files with their sections, or a range of addresses.
@@ -479,7 +544,7 @@ mod _engine {
     #[pymodule_export]
     use super::{
         DiskFullError, FlashpagerError, Recording, block_statistics, catalog, check_designs,
-        check_values, elf_identity, export_trace, find_part, policies, raw_bandwidth, registers,
-        simulate, trace_info, version,
+        check_values, elf_identity, explore, export_trace, find_part, policies, raw_bandwidth,
+        registers, simulate, trace_info, version,
     };
 }

@@ -10,8 +10,8 @@ use std::sync::{Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 
 use crate::cost::{
-    Handler, Latency, NorComparison, Prices, Ram, ReadDisturb, Time, fetches_below_codeword,
-    warnings,
+    Handler, Latency, NorComparison, Prices, Ram, ReadDisturb, Time, fault_latencies,
+    fetches_below_codeword, warnings,
 };
 use crate::error::{Error, Result};
 use crate::media::bus::Bus;
@@ -71,6 +71,8 @@ pub struct Evaluation {
     pub time: Time,
     /// What a fault costs.
     pub latency: Latency,
+    /// (latency in ns, how many faults), ascending.
+    pub fault_latencies: Vec<(f64, u64)>,
     /// Beside NOR, if a NOR part was named.
     pub nor: Option<NorComparison>,
     /// How hard the flash is read.
@@ -128,6 +130,19 @@ impl Design {
         self.cache.frames()
     }
 
+    /// Bytes of RAM that the policy keeps beside the frames; `None` where no device
+    /// can run it.
+    pub fn metadata_bytes(&self) -> Option<u64> {
+        self.cache.policy.metadata().map(|metadata| metadata.bytes(self.frames()))
+    }
+
+    /// Bytes of RAM for frames and policy. A policy that no device can run counts
+    /// for nothing.
+    pub fn ram_bytes(&self) -> u64 {
+        let frames = self.frames().saturating_mul(u64::from(self.cache.cache_page_bytes));
+        frames.saturating_add(self.metadata_bytes().unwrap_or(0))
+    }
+
     /// The prices that apply, for printing.
     pub fn prices(&self) -> Prices {
         self.prices
@@ -150,9 +165,11 @@ impl Design {
             }
         };
         let nor = self.nor.as_ref().and_then(compare);
+        let fault_latencies = fault_latencies(&counts, &self.prices);
         Evaluation {
             time,
-            latency: Latency::of(&counts, &self.prices),
+            latency: Latency::of(&fault_latencies),
+            fault_latencies,
             nor,
             read_disturb: ReadDisturb::of(
                 &counts,

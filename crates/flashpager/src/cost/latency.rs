@@ -16,16 +16,26 @@ pub struct Latency {
     pub worst_fault_ns: f64,
 }
 
+/// The latencies of the true faults of `counts`: (ns, how many), ascending.
+pub fn fault_latencies(counts: &Counts, prices: &Prices) -> Vec<(f64, u64)> {
+    let written = counts.bytes_written.checked_div(counts.misses).unwrap_or(0);
+    let mut faults: Vec<(f64, u64)> = counts
+        .fault_classes
+        .iter()
+        .map(|(class, count)| (fault_ns(class, written, prices), *count))
+        .collect();
+    faults.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    faults.dedup_by(|next, kept| {
+        let same = next.0 == kept.0;
+        kept.1 += if same { next.1 } else { 0 };
+        same
+    });
+    faults
+}
+
 impl Latency {
-    /// Price the fault classes of `counts`; all 0 without a fault.
-    pub fn of(counts: &Counts, prices: &Prices) -> Self {
-        let written = counts.bytes_written.checked_div(counts.misses).unwrap_or(0);
-        let mut faults: Vec<(f64, u64)> = counts
-            .fault_classes
-            .iter()
-            .map(|(class, count)| (fault_ns(class, written, prices), *count))
-            .collect();
-        faults.sort_by(|a, b| a.0.total_cmp(&b.0));
+    /// Of latencies as [`fault_latencies`] gives them; all 0 without a fault.
+    pub fn of(faults: &[(f64, u64)]) -> Self {
         let total: u64 = faults.iter().map(|(_, count)| count).sum();
         let sum: f64 = faults.iter().map(|(ns, count)| ns * *count as f64).sum();
         // Nearest rank: the smallest latency with at least 99 % at or below it.

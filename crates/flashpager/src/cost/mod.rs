@@ -8,7 +8,7 @@ mod read_disturb;
 
 use serde::{Deserialize, Serialize};
 
-pub use latency::Latency;
+pub use latency::{Latency, fault_latencies};
 pub use read_disturb::ReadDisturb;
 
 use crate::error::{Error, Result};
