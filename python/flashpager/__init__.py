@@ -1,6 +1,53 @@
-"""flashpager: run code from flash through a RAM cache far too small for it."""
+"""flashpager: run code from flash through a RAM cache far too small for it.
+
+>>> trace = flashpager.Trace.open("app.trace")
+>>> result = flashpager.simulate(trace, flashpager.Design(cache_bytes="2K", policy="clock"))
+>>> table = flashpager.explore(trace, flashpager.Space.of(cache_bytes="1K,2K,4K", policy="all"))
+"""
+
+from typing import TYPE_CHECKING, Any
 
 from flashpager._engine import DiskFullError, FlashpagerError, version
+from flashpager.design import Design, Handler, Ram, Space
+from flashpager.simulation import simulate
+from flashpager.trace import Trace
 
-__all__ = ["DiskFullError", "FlashpagerError", "__version__"]
+if TYPE_CHECKING:
+    from flashpager.answering import Answer, Needs, answer
+    from flashpager.exploration import explore
+
+__all__ = [
+    "Answer",
+    "Design",
+    "DiskFullError",
+    "FlashpagerError",
+    "Handler",
+    "Needs",
+    "Ram",
+    "Space",
+    "Trace",
+    "__version__",
+    "answer",
+    "explore",
+    "simulate",
+]
 __version__ = version()
+
+_LATE = {
+    "Answer": "flashpager.answering",
+    "Needs": "flashpager.answering",
+    "answer": "flashpager.answering",
+    "explore": "flashpager.exploration",
+}
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401
+    """Load what stands on Polars, which starts slowly, when it is first asked for."""
+    if name in _LATE:
+        from importlib import import_module  # noqa: PLC0415
+
+        value = getattr(import_module(_LATE[name]), name)
+        globals()[name] = value
+        return value
+    message = f"module 'flashpager' has no attribute '{name}'"
+    raise AttributeError(message)

@@ -1,33 +1,31 @@
-"""Designs and spaces of designs: a board, overruled by flags."""
+"""Designs, and spaces of designs: a board, and lists of values to be tried on it."""
 
-import copy
+import dataclasses
+import fnmatch
 import itertools
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from flashpager import _engine
 from flashpager._engine import FlashpagerError
-from flashpager.sizes import parse_size
+from flashpager.sizes import parse_size, split_list
 
-#: The CARDIS paper's smart card: what holds where neither board nor flag says otherwise.
-SMART_CARD: dict[str, Any] = {
-    "part": "K9F1208Q0B",
-    "bus": "33MHz-x8",
-    "cache_bytes": 2048,
-    "cache_page_bytes": 64,
-    "flash_page_bytes": None,
-    "register": "sequential",
-    "codeword_bytes": None,
-    "policy": "lru",
-    "nor": "NOR-CARDIS",
-    "ram": {"t_read_ns": 40.0, "t_write_ns": 40.0},
-    "handler": {"lookup_ns": 0.0, "fault_ns": 0.0, "walk_step_ns": 0.0},
+#: A size in bytes, or as text such as ``2K``.
+Size = int | str
+
+#: Fields that are sizes, as a person calls them.
+_SIZES = {
+    "cache_bytes": "cache",
+    "cache_page_bytes": "cache page",
+    "flash_page_bytes": "flash page",
+    "codeword_bytes": "codeword",
 }
 
-#: Fields that may be lists in a space, in the order in which their product is taken.
+#: Fields that a space may vary, in the order in which their product is taken.
 AXES = (
     "part",
     "bus",
@@ -39,68 +37,196 @@ AXES = (
     "policy",
 )
 
-#: Fields that are sizes, as a person calls them.
-_SIZES = {
-    "cache_bytes": "cache",
-    "cache_page_bytes": "cache page",
-    "flash_page_bytes": "flash page",
-    "codeword_bytes": "codeword",
-}
 _MAX_DESIGNS = 1_000_000
-
 #: Flash offsets have 32 bits, and so have pages and codewords.
 _MAX_PAGE_BYTES = (1 << 32) - 1
+#: Sizes tried under a limit of RAM: so many equal steps up to the largest that fits.
+_RAM_STEPS = 8
+#: The smallest cache page tried where none is named.
+_SMALLEST_PAGE = 16
 
 
-def load_board(path: Path | None) -> dict[str, Any]:
-    """Read a board file over the smart card's values; without a file, give those."""
-    board = copy.deepcopy(SMART_CARD)
-    if path is None:
-        return board
+@dataclass(frozen=True)
+class Ram:
+    """The RAM that holds the frames, on the processor's bus; times of a byte."""
+
+    t_read_ns: float = 40.0
+    t_write_ns: float = 40.0
+
+
+@dataclass(frozen=True)
+class Handler:
+    """What software adds: of each page reference, each fault, each frame looked at."""
+
+    lookup_ns: float = 0.0
+    fault_ns: float = 0.0
+    walk_step_ns: float = 0.0
+
+
+@dataclass(frozen=True)
+class Design:
+    """A part, a bus, a cache and how they are used. What is not given is the CARDIS smart card's.
+
+    Attributes:
+        part: a part of the catalog, or a TOML file.
+        bus: clock and data lines, as ``33MHz-x8``.
+        cache_bytes: RAM for frames; sizes may be text, as ``2K``.
+        cache_page_bytes: a cache page, a power of two.
+        flash_page_bytes: a flash page; the part's own if None.
+        register: how the data register is read.
+        codeword_bytes: with host ECC, what is fetched and checked whole.
+        policy: who is evicted.
+        nor: the NOR part to compare with.
+        ram: times of the RAM.
+        handler: times of the software.
+
+    """
+
+    part: str = "K9F1208Q0B"
+    bus: str = "33MHz-x8"
+    cache_bytes: Size = 2048
+    cache_page_bytes: Size = 64
+    flash_page_bytes: Size | None = None
+    register: str = "sequential"
+    codeword_bytes: Size | None = None
+    policy: str = "lru"
+    nor: str | None = "NOR-CARDIS"
+    ram: Ram = field(default_factory=Ram)
+    handler: Handler = field(default_factory=Handler)
+
+    def __post_init__(self) -> None:
+        """Read sizes that are text."""
+        for name in _SIZES:
+            size = getattr(self, name)
+            if size is not None:
+                object.__setattr__(self, name, parse_size(size))
+
+    @classmethod
+    def from_board(cls, path: str | PathLike[str]) -> "Design":
+        """Read a board file over the smart card's values.
+
+        Raises:
+            FlashpagerError: for a file that cannot be read, and unknown fields or values.
+
+        """
+        given = read_toml(Path(path))
+        given.pop("description", None)
+        return _from_fields(given, str(path))
+
+    def fields(self) -> dict[str, Any]:
+        """Give all fields as the engine takes them."""
+        return dataclasses.asdict(self)
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Read a TOML file.
+
+    Raises:
+        FlashpagerError: if it cannot be read or is none.
+
+    """
     try:
-        given = tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         message = f"{path}: {error.strerror}"
         raise FlashpagerError(message) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         message = f"{path}: no valid TOML: {error}"
         raise FlashpagerError(message) from None
-    given.pop("description", None)
-    unknown = sorted(set(given) - set(SMART_CARD))
+
+
+def refuse_unknown(given: Iterable[str], known: Iterable[str], place: str) -> None:
+    """Refuse names that nobody would read.
+
+    Raises:
+        FlashpagerError: for the first of them.
+
+    """
+    unknown = sorted(set(given) - set(known))
     if unknown:
-        message = f"{path}: unknown field '{unknown[0]}' (known: {', '.join(SMART_CARD)})"
+        message = f"{place}: unknown field '{unknown[0]}' (known: {', '.join(known)})"
         raise FlashpagerError(message)
+
+
+def _from_fields(given: Mapping[str, Any], place: str) -> Design:
+    known = [each.name for each in dataclasses.fields(Design)]
+    refuse_unknown(given, known, place)
+    values: dict[str, Any] = {}
     for name, value in given.items():
-        if name in ("ram", "handler"):
-            board[name] = {**board[name], **_times(path, name, value)}
-        elif name in _SIZES:
-            board[name] = parse_size(value)
-        elif isinstance(value, str):
-            board[name] = None if name == "nor" and value == "none" else value
+        if name == "ram":
+            values[name] = Ram(**_times(Ram(), place, name, value))
+        elif name == "handler":
+            values[name] = Handler(**_times(Handler(), place, name, value))
+        elif name in _SIZES or isinstance(value, str):
+            values[name] = None if name == "nor" and value == "none" else value
         else:
-            message = f"{path}: {name} = {value!r} is not text"
+            message = f"{place}: {name} = {value!r} is not text"
             raise FlashpagerError(message)
-    return board
+    return Design(**values)
 
 
-def _times(path: Path, name: str, value: object) -> dict[str, float]:
-    known = SMART_CARD[name]
+def _times(default: Ram | Handler, place: str, name: str, value: object) -> dict[str, float]:
+    known = dataclasses.asdict(default)
     if not isinstance(value, Mapping):
-        message = f"{path}: [{name}] must be a table with {', '.join(known)}"
+        message = f"{place}: [{name}] must be a table with {', '.join(known)}"
         raise FlashpagerError(message)
     for key, time in value.items():
         if key not in known or isinstance(time, bool) or not isinstance(time, int | float):
-            message = f"{path}: [{name}] {key} = {time!r}: known are {', '.join(known)}, in ns"
+            message = f"{place}: [{name}] {key} = {time!r}: known are {', '.join(known)}, in ns"
             raise FlashpagerError(message)
     return {key: float(time) for key, time in value.items()}
 
 
-@dataclass
+@dataclass(frozen=True)
 class Space:
-    """All combinations of lists of values, on one board."""
+    """All combinations of lists of values, on one board.
 
-    board: dict[str, Any]
-    axes: dict[str, list[Any]] = field(default_factory=dict)
+    Attributes:
+        board: what holds for fields that are not varied.
+        axes: for each field that is varied its values. ``part`` may hold patterns such as
+            ``W25N*``; ``policy`` and ``register`` may be ``all``.
+        ram_bytes: RAM for frames and what the policy keeps. Where ``cache_bytes`` is not varied,
+            caches are then as large as fits, and in steps below.
+
+    """
+
+    board: Design = field(default_factory=Design)
+    axes: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    ram_bytes: int | None = None
+
+    @classmethod
+    def of(
+        cls,
+        board: Design | None = None,
+        *,
+        part: str | Sequence[str] = (),
+        bus: str | Sequence[str] = (),
+        cache_bytes: Size | Sequence[Size] = (),
+        cache_page_bytes: Size | Sequence[Size] = (),
+        flash_page_bytes: Size | Sequence[Size] = (),
+        register: str | Sequence[str] = (),
+        codeword_bytes: Size | Sequence[Size | None] = (),
+        policy: str | Sequence[str] = (),
+        ram_bytes: Size | None = None,
+    ) -> "Space":
+        """Vary fields of a board; each takes a value or several, text also as ``1K,2K``."""
+        given = {
+            "part": part,
+            "bus": bus,
+            "cache_bytes": cache_bytes,
+            "cache_page_bytes": cache_page_bytes,
+            "flash_page_bytes": flash_page_bytes,
+            "register": register,
+            "codeword_bytes": codeword_bytes,
+            "policy": policy,
+        }
+        axes = {name: _values(name, value) for name, value in given.items() if value != ()}
+        empty = [name for name, values in axes.items() if not values]
+        if empty:
+            message = f"the list for {empty[0]} is empty"
+            raise FlashpagerError(message)
+        ram = None if ram_bytes is None else parse_size(ram_bytes)
+        return cls(board or Design(), axes, ram)
 
     def designs(self) -> tuple[list[dict[str, Any]], list[tuple[dict[str, Any], str]]]:
         """Give the designs that can be, and those that cannot with the reason.
@@ -109,37 +235,17 @@ class Space:
             FlashpagerError: for values that no design can have, such as an unknown part.
 
         """
-        lists = [self.axes.get(axis) or [self.board[axis]] for axis in AXES]
-        count = 1
-        for values in lists:
-            count *= len(values)
-        if count > _MAX_DESIGNS:
-            message = f"{count} designs are more than {_MAX_DESIGNS}: ask for fewer"
-            raise FlashpagerError(message)
-        for axis, values in zip(AXES, lists, strict=True):
-            sizes = values if axis in _SIZES and axis != "cache_bytes" else []
-            if any(size is not None and size > _MAX_PAGE_BYTES for size in sizes):
-                message = f"{axis} = {max(filter(None, sizes))} is not below 4 GiB"
+        values = self._checked_values()
+        sizes = values.pop("cache_bytes")
+        base = self.board.fields()
+        all_designs: list[dict[str, Any]] = []
+        for combination in itertools.product(*values.values()):
+            design = base | dict(zip(values, combination, strict=True))
+            tried = sizes if sizes is not None else self._sizes_in_ram(design)
+            all_designs += [design | {"cache_bytes": size} for size in tried]
+            if len(all_designs) > _MAX_DESIGNS:
+                message = f"over {_MAX_DESIGNS} designs: ask for fewer"
                 raise FlashpagerError(message)
-        values_of = dict(zip(AXES, lists, strict=True))
-        page_sizes = [
-            (name, size)
-            for axis, name in _SIZES.items()
-            if axis != "cache_bytes"
-            for size in values_of[axis]
-            if size is not None
-        ]
-        _engine.check_values(
-            values_of["part"],
-            values_of["bus"],
-            values_of["register"],
-            values_of["policy"],
-            page_sizes,
-        )
-        all_designs = [
-            {**self.board, **dict(zip(AXES, values, strict=True))}
-            for values in itertools.product(*lists)
-        ]
         reasons = _engine.check_designs(all_designs)
         checked = list(zip(all_designs, reasons, strict=True))
         return (
@@ -157,5 +263,106 @@ class Space:
         designs, impossible = self.designs()
         reasons = list(dict.fromkeys(reason for _, reason in impossible))
         if not designs:
-            raise FlashpagerError(reasons[0])
+            nothing = f"no cache page fits into {self.ram_bytes} bytes of RAM"
+            raise FlashpagerError(reasons[0] if reasons else nothing)
         return designs, reasons
+
+    def parts(self) -> list[str]:
+        """Give the parts, patterns resolved.
+
+        Raises:
+            FlashpagerError: for a pattern that no part matches.
+
+        """
+        return _matching_parts(list(self.axes.get("part", [self.board.part])))
+
+    def _checked_values(self) -> dict[str, Any]:
+        """Give the values of each axis; None for cache sizes that follow from the RAM."""
+        base = self.board.fields()
+        values: dict[str, Any] = {axis: list(self.axes.get(axis, [base[axis]])) for axis in AXES}
+        values["part"] = self.parts()
+        if "all" in values["policy"]:
+            values["policy"] = [name for name, parameters in _engine.policies() if not parameters]
+        if "all" in values["register"]:
+            values["register"] = _engine.registers()
+        for name in _SIZES.keys() - {"cache_bytes"}:
+            largest = max((size for size in values[name] if size is not None), default=0)
+            if largest > _MAX_PAGE_BYTES:
+                message = f"{name} = {largest} is not below 4 GiB"
+                raise FlashpagerError(message)
+        _engine.check_values(
+            values["part"],
+            values["bus"],
+            values["register"],
+            values["policy"],
+            [
+                (title, size)
+                for name, title in _SIZES.items()
+                if name != "cache_bytes"
+                for size in values[name]
+                if size is not None
+            ],
+        )
+        count = 1
+        for axis in values.values():
+            count *= len(axis)
+        if count > _MAX_DESIGNS:
+            message = f"{count} designs are more than {_MAX_DESIGNS}: ask for fewer"
+            raise FlashpagerError(message)
+        if self.ram_bytes is not None and "cache_bytes" not in self.axes:
+            values["cache_bytes"] = None
+        return values
+
+    def _sizes_in_ram(self, design: dict[str, Any]) -> list[int]:
+        """Give the largest cache that leaves the policy its RAM, and steps below."""
+        per_frame, fixed = _engine.policy_metadata(design["policy"]) or (0.0, 0)
+        page = design["cache_page_bytes"]
+        most = int(((self.ram_bytes or 0) - fixed) / (page + per_frame))
+        frames = {most * step // _RAM_STEPS for step in range(1, _RAM_STEPS + 1)}
+        return [page * count for count in sorted(frames) if count > 0]
+
+
+def _values(name: str, given: object) -> list[Any]:
+    items: list[Any] = [given] if isinstance(given, int) else list(given)  # type: ignore[call-overload]
+    if isinstance(given, str):
+        items = list(split_list(given))
+    if name in _SIZES:
+        return [None if item is None else parse_size(item) for item in items]
+    return items
+
+
+def _matching_parts(patterns: Sequence[str]) -> list[str]:
+    """Give the parts that patterns stand for; a pattern means NAND parts alone.
+
+    Raises:
+        FlashpagerError: for a pattern without a part.
+
+    """
+    parts = [part["name"] for part in _engine.catalog() if part["kind"] == "nand"]
+    found: dict[str, None] = {}
+    for pattern in patterns:
+        if pattern.endswith(".toml") or not any(sign in pattern for sign in "*?["):
+            found[pattern] = None
+            continue
+        matching = [name for name in parts if fnmatch.fnmatch(name.upper(), pattern.upper())]
+        if not matching:
+            message = f"no NAND part matches '{pattern}' (known: {', '.join(parts)})"
+            raise FlashpagerError(message)
+        found |= dict.fromkeys(matching)
+    return list(found)
+
+
+def cache_pages_to_try(parts: Sequence[str]) -> list[int]:
+    """Give the powers of two up to the largest flash page of any of these parts."""
+    pages = [_engine.find_part(part)["page_bytes"] for part in parts]
+    largest = max((page["value"] for page in pages if page), default=_SMALLEST_PAGE)
+    return [1 << shift for shift in range(_SMALLEST_PAGE.bit_length() - 1, largest.bit_length())]
+
+
+def codewords_to_try(parts: Sequence[str]) -> list[int | None]:
+    """Give the codewords that a host has to check on these parts, and none."""
+    eccs = [_engine.find_part(part)["ecc"] for part in parts]
+    return [
+        None,
+        *sorted({ecc["codeword_bytes"] for ecc in eccs if ecc and ecc["place"] == "host"}),
+    ]

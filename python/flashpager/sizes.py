@@ -39,6 +39,28 @@ def parse_sizes(text: str) -> list[int]:
     return [parse_size(item) for item in split_list(text)]
 
 
+_RATES = {"": 1.0, "K": 2.0**-10, "M": 1.0, "G": 2.0**10}
+_TIMES_NS = {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
+
+
+def parse_bandwidth(text: str) -> float:
+    """Give the 2**20 bytes a second of ``3MB/s``; K, M and G are powers of 1024."""
+    found = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*([KMG]?)(?:i?B(?:/s)?)?\s*", text, re.IGNORECASE)
+    if not found or float(found[1]) == 0:
+        message = f"'{text}' is no bandwidth: write it as 3MB/s or 800KB/s"
+        raise FlashpagerError(message)
+    return float(found[1]) * _RATES[found[2].upper()]
+
+
+def parse_duration(text: str) -> float:
+    """Give the nanoseconds of ``200us``."""
+    found = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*(ns|us|µs|μs|ms|s)\s*", text)
+    if not found or float(found[1]) == 0:
+        message = f"'{text}' is no time: write it with its unit, as 200us (ns, us, ms, s)"
+        raise FlashpagerError(message)
+    return float(found[1]) * _TIMES_NS[found[2].replace("μ", "µ")]
+
+
 def si(value: float, unit: str = "") -> str:
     """Write a number with a prefix: 12.3 M, 2.85 MB."""
     for factor, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):

@@ -1,6 +1,7 @@
-"""Results as a table: one tidy row a design."""
+"""Results as a table: one tidy row a design and trace."""
 
 import json
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,61 +11,74 @@ from flashpager import _engine
 from flashpager._engine import FlashpagerError
 from flashpager.files import appearing_whole
 
-#: The Parquet metadata key under which a table keeps its trace and version.
+#: The Parquet metadata key under which a table keeps its configuration and version.
 METADATA_KEY = "flashpager"
 
 #: Short names of columns to sort by.
 _SHORT_NAMES = {"bandwidth": "bandwidth_mib_s", "time": "time_ns", "ram": "ram_bytes"}
 
-#: The columns of the NOR comparison, null where there is none.
-_NOR_COLUMNS = ("nor_time_ns", "nor_bandwidth_mib_s", "nor_ratio")
+#: The columns that say which design a row is of.
+DESIGN_COLUMNS = (
+    *("part", "bus", "cache_bytes", "cache_page_bytes", "flash_page_bytes", "register"),
+    *("codeword_bytes", "policy", "nor", "t_read_ns", "t_write_ns", "lookup_ns", "fault_ns"),
+    "walk_step_ns",
+)
+
+_TEXT = ("trace", "part", "bus", "register", "policy", "nor", "warnings")
+_REAL = (
+    *("t_read_ns", "t_write_ns", "lookup_ns", "fault_ns", "walk_step_ns", "time_ns", "load_ns"),
+    *("fetch_ns", "write_ns", "read_ns", "column_change_ns", "handler_ns", "bandwidth_mib_s"),
+    *("mean_fault_ns", "p99_fault_ns", "worst_fault_ns", "nor_time_ns", "nor_bandwidth_mib_s"),
+    *("nor_ratio", "hottest_block_loads_per_hour", "hours_to_refresh"),
+)
 
 #: The columns of a table, in order.
 COLUMNS = (
-    *("part", "bus", "cache_bytes", "cache_page_bytes", "flash_page_bytes", "register"),
-    *("codeword_bytes", "policy", "nor", "t_read_ns", "t_write_ns", "lookup_ns", "fault_ns"),
-    *(
-        "walk_step_ns",
-        "frames",
-        "metadata_bytes",
-        "ram_bytes",
-        "references",
-        "hits",
-        "misses",
-        "false_faults",
-        "loads",
-    ),
-    *("other_page", "forward", "backward", "column_changes", "bytes_read", "bytes_fetched"),
-    *("bytes_skipped", "bytes_written", "walk", "max_walk", "downgrades", "time_ns", "load_ns"),
-    *("fetch_ns", "write_ns", "read_ns", "column_change_ns", "handler_ns", "bandwidth_mib_s"),
-    *("mean_fault_ns", "p99_fault_ns", "worst_fault_ns", "nor_time_ns", "nor_bandwidth_mib_s"),
-    *("nor_ratio", "hottest_block_loads", "hottest_block_loads_per_hour", "hours_to_refresh"),
-    *("ecc_unchecked", "warnings"),
+    *("trace", *DESIGN_COLUMNS, "frames", "metadata_bytes", "ram_bytes", "references", "hits"),
+    *("misses", "false_faults", "loads", "other_page", "forward", "backward", "column_changes"),
+    *("bytes_read", "bytes_fetched", "bytes_skipped", "bytes_written", "walk", "max_walk"),
+    *("downgrades", "time_ns", "load_ns", "fetch_ns", "write_ns", "read_ns", "column_change_ns"),
+    *("handler_ns", "bandwidth_mib_s", "mean_fault_ns", "p99_fault_ns", "worst_fault_ns"),
+    *("nor_time_ns", "nor_bandwidth_mib_s", "nor_ratio", "hottest_block_loads"),
+    *("hottest_block_loads_per_hour", "hours_to_refresh", "ecc_unchecked", "warnings"),
 )
 
 
-def flatten(row: dict[str, Any]) -> dict[str, Any]:
+def _type(name: str) -> type[pl.DataType]:
+    if name in _TEXT:
+        return pl.String
+    if name in _REAL:
+        return pl.Float64
+    return pl.Boolean if name == "ecc_unchecked" else pl.UInt64
+
+
+#: The columns with their types.
+SCHEMA = {name: _type(name) for name in COLUMNS}
+
+
+def flatten(row: dict[str, Any], trace: str = "") -> dict[str, Any]:
     """Turn one nested result into one flat row; distances stay behind."""
     design = row["design"]
-    counts = {k: v for k, v in row["counts"].items() if k != "distance_histogram"}
-    return {
-        **{k: v for k, v in design.items() if k not in ("ram", "handler")},
+    flat = {
+        "trace": trace,
+        **design,
         **design["ram"],
         **design["handler"],
-        **{name: row[name] for name in ("frames", "metadata_bytes", "ram_bytes")},
-        **counts,
+        **row,
+        **row["counts"],
         **row["time"],
         **row["latency"],
-        **(row["nor"] or dict.fromkeys(_NOR_COLUMNS)),
+        **(row["nor"] or {}),
         **row["read_disturb"],
-        "ecc_unchecked": row["ecc_unchecked"],
+        "nor": design["nor"],
         "warnings": "; ".join(row["warnings"]),
     }
+    return {name: flat.get(name) for name in COLUMNS}
 
 
-def to_frame(rows: list[dict[str, Any]]) -> pl.DataFrame:
+def to_frame(rows: Iterable[dict[str, Any]], trace: str = "") -> pl.DataFrame:
     """Make a table of nested results."""
-    return pl.DataFrame([flatten(row) for row in rows], infer_schema_length=None)
+    return pl.DataFrame([flatten(row, trace) for row in rows], schema=SCHEMA)
 
 
 def check_output(path: Path) -> None:
@@ -82,8 +96,15 @@ def check_output(path: Path) -> None:
         raise FlashpagerError(message)
 
 
-def write(frame: pl.DataFrame, path: Path, trace: dict[str, Any]) -> None:
-    """Write a table in the format of the name's suffix: parquet, csv or jsonl."""
+def write(frame: pl.DataFrame, path: Path, traces: Sequence[dict[str, Any]]) -> None:
+    """Write a table in the format of the name's suffix: parquet, csv or jsonl.
+
+    Args:
+        frame: the table.
+        path: the file; Parquet keeps version and traces in its metadata, too.
+        traces: what the traces say of themselves (:meth:`flashpager.Trace.described`).
+
+    """
     check_output(path)
     with appearing_whole(path) as temporary:
         if path.suffix == ".csv":
@@ -91,8 +112,7 @@ def write(frame: pl.DataFrame, path: Path, trace: dict[str, Any]) -> None:
         elif path.suffix == ".jsonl":
             frame.write_ndjson(temporary)
         else:
-            described = {k: v for k, v in trace.items() if k != "images"}
-            about = json.dumps({"version": _engine.version(), "trace": described})
+            about = json.dumps({"version": _engine.version(), "traces": traces})
             frame.write_parquet(temporary, metadata={METADATA_KEY: about})
 
 

@@ -109,6 +109,14 @@ fn policies() -> Vec<(&'static str, usize)> {
     pager::POLICIES.to_vec()
 }
 
+/// What a policy keeps in RAM: (bytes for each frame, fixed bytes); `None` where
+/// no device can run it.
+#[pyfunction]
+fn policy_metadata(policy: &str) -> PyResult<Option<(f64, u32)>> {
+    let policy: PolicySpec = policy.parse().map_err(raise)?;
+    Ok(policy.metadata().map(|metadata| (metadata.bytes_per_frame, metadata.fixed_bytes)))
+}
+
 /// The register models' names.
 #[pyfunction]
 fn registers() -> Vec<&'static str> {
@@ -544,7 +552,7 @@ mod _engine {
     #[pymodule_export]
     use super::{
         DiskFullError, FlashpagerError, Recording, block_statistics, catalog, check_designs,
-        check_values, elf_identity, explore, export_trace, find_part, policies, raw_bandwidth,
+        check_values, elf_identity, explore, export_trace, find_part, policies, policy_metadata, raw_bandwidth,
         registers, simulate, trace_info, version,
     };
 }

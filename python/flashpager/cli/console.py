@@ -2,12 +2,15 @@
 
 import json
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from flashpager.sizes import si
 
 #: Where nobody looks, tables take the width they need.
 _WIDTH_FOR_FILES = 240
@@ -36,21 +39,31 @@ def print_json(value: object) -> None:
 
 
 @contextmanager
-def counting(what: str) -> Iterator[Callable[[int, int], None]]:
-    """Show a bar while (finished, all) are reported; nothing where nobody looks."""
-    with Progress(
+def counting(what: str, designs: int | None = None) -> Iterator[Callable[[int, int], None]]:
+    """Show a bar with the time left while (finished, all) are reported; nothing where nobody looks.
+
+    With the rate, if ``designs`` tells how many designs all are.
+    """
+    columns = [
         TextColumn(what),
         BarColumn(),
         MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        console=err,
-        transient=True,
-        disable=not err.is_terminal,
+        TextColumn("{task.fields[rate]}"),
+    ]
+    with Progress(
+        *columns, TimeRemainingColumn(), console=err, transient=True, disable=not err.is_terminal
     ) as progress:
-        task = progress.add_task(what, total=None)
+        task = progress.add_task(what, total=None, rate="")
+        start = time.monotonic()
+        first: list[int] = []
 
         def report(finished: int, total: int) -> None:
-            progress.update(task, completed=finished, total=total)
+            # What an interrupted call had finished was not done now.
+            first.append(finished)
+            share = (finished - first[0]) / total if total else 0
+            passed = max(time.monotonic() - start, 1e-9)
+            rate = f"{si(designs * share / passed)} designs/s" if designs else ""
+            progress.update(task, completed=finished, total=total, rate=rate)
 
         yield report
 

@@ -1,27 +1,41 @@
-"""``flashpager explore``: many designs, sorted."""
+"""``flashpager explore``: many designs, and what they say to somebody's needs."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
 
 from flashpager import _engine
+from flashpager._engine import FlashpagerError
 from flashpager.cli import options
-from flashpager.cli.console import counting, note, out, print_json
+from flashpager.cli.console import counting, ending, note, out, print_json
+from flashpager.design import Space, cache_pages_to_try, codewords_to_try
 from flashpager.files import refuse_overwriting
-from flashpager.sizes import duration, format_size, si
+from flashpager.sizes import duration, format_size, parse_bandwidth, parse_duration, parse_size, si
+from flashpager.spacefile import SpaceFile
+from flashpager.trace import Trace
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from flashpager.answering import Answer, Needs
 
 _SHOWN_REASONS = 3
 
 
 def explore(
-    trace: options.Trace,
+    traces: Annotated[
+        list[Path], typer.Argument(metavar="TRACE...", help="Trace files.", show_default=False)
+    ],
     *,
     board: options.Board = None,
+    space: Annotated[
+        Path | None,
+        typer.Option("--space", metavar="FILE", help="A space in TOML; flags overrule it."),
+    ] = None,
     part: options.Part = None,
     bus: options.Bus = None,
     cache: options.Cache = None,
@@ -30,6 +44,24 @@ def explore(
     register: options.Register = None,
     codeword: options.Codeword = None,
     policy: options.Policy = None,
+    ram: Annotated[
+        str | None,
+        typer.Option("--ram", metavar="SIZE", help="Most RAM, for frames and the policy's own."),
+    ] = None,
+    min_bandwidth: Annotated[
+        str | None,
+        typer.Option("--min-bandwidth", metavar="RATE", help="Least bandwidth, as 3MB/s."),
+    ] = None,
+    max_fault: Annotated[
+        str | None, typer.Option("--max-fault", metavar="TIME", help="Longest fault, as 200us.")
+    ] = None,
+    checked_ecc: Annotated[
+        bool, typer.Option("--checked-ecc", help="Only designs whose every fetch ECC can check.")
+    ] = False,
+    weight: Annotated[
+        str | None,
+        typer.Option("--weight", metavar="NUMBERS", help="Each trace's share of the bytes read."),
+    ] = None,
     sort: Annotated[
         str, typer.Option("--sort", metavar="COLUMN", help="Column to sort by, best first.")
     ] = "bandwidth",
@@ -40,44 +72,181 @@ def explore(
         Path | None,
         typer.Option("-o", "--output", metavar="FILE", help="Table as .parquet, .csv or .jsonl."),
     ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            "--cluster", metavar="ADDRESS", help="A Dask scheduler, as tcp://host:8786, or local."
+        ),
+    ] = None,
     json: options.Json = False,
 ) -> None:
-    """Replay a trace through all combinations of the given values, on all cores.
+    """Replay traces through all combinations of the given values, on all cores.
 
-    Options of the design take lists: --cache 1K,2K --policy lru,clock. --sort
-    takes bandwidth, time, ram or any column of the table that -o writes.
+    Options of the design take lists (--cache 1K,2K --policy lru,clock); --part takes patterns
+    (W25N*), --policy and --register take all. With --ram, --min-bandwidth, --max-fault or
+    --checked-ecc the best designs that do all that are shown; cache pages, cache sizes and
+    registers that are not given are then tried, too.
+
+    An exploration with -o that is interrupted goes on where it was when it is called again.
+    --sort takes bandwidth, time, ram or any column of the table that -o writes.
     """
     from flashpager import table  # noqa: PLC0415  (Polars starts slowly: only where needed)
+    from flashpager.answering import Needs, answer  # noqa: PLC0415
+    from flashpager.exploration import explore_designs  # noqa: PLC0415
 
-    space = options.space(
-        board, part, bus, cache, cache_page, flash_page, register, codeword, policy
-    )
+    given = {
+        "part": part,
+        "bus": bus,
+        "cache_bytes": cache,
+        "cache_page_bytes": cache_page,
+        "flash_page_bytes": flash_page,
+        "register": register,
+        "codeword_bytes": codeword,
+        "policy": policy,
+    }
+    asked = SpaceFile.read(space) if space else SpaceFile()
+    asked = asked.overruled(board, {axis: text for axis, text in given.items() if text is not None})
+    needs = _needs(asked.needs, ram, min_bandwidth, max_fault, checked_ecc=checked_ecc)
     table.sort_column(sort)
+    opened = [Trace.open(path) for path in traces]
+    weights = _weights(opened, weight)
     if output is not None:
-        refuse_overwriting(output, trace)
+        refuse_overwriting(output, *traces)
         table.check_output(output)
-    designs, reasons = space.possible_designs()
-    info = _engine.trace_info(str(trace))
-    with counting("replays") as progress:
-        rows = _engine.simulate(str(trace), designs, progress)
-    frame = table.sort(table.to_frame(rows), sort)
+    has_needs = needs != Needs()
+    designs, reasons = _space(asked, needs, has_needs=has_needs).possible_designs()
+    with counting("passes", designs=len(designs) * len(opened)) as progress:
+        frame = explore_designs(
+            opened,
+            designs,
+            progress=progress,
+            keep=output.with_name(f".{output.name}.cells") if output else None,
+            cluster=cluster,
+        )
+    described = [trace.described() for trace in opened]
     if output is not None:
-        table.write(frame, output, info)
-        note(f"{len(frame)} designs written to {output}")
+        table.write(frame, output, described)
+        note(f"{len(frame)} rows written to {output}")
+    found = answer(frame, needs, weights=weights, block_bytes=_block_bytes(opened, weights))
     if json:
-        described = {k: v for k, v in info.items() if k != "images"}
-        rows_out = frame.to_dicts()
-        print_json({"version": _engine.version(), "trace": described, "designs": rows_out})
+        print_json(
+            {
+                "version": _engine.version(),
+                "traces": described,
+                "designs": table.sort(frame, sort).to_dicts(),
+                "answer": _answer_fields(found),
+            }
+        )
+    elif has_needs:
+        _show_answer(found, limit)
     else:
-        show(frame if limit == 0 else frame.head(limit), varying=_varying(frame))
-        if limit and len(frame) > limit:
-            note(f"{len(frame) - limit} more designs; --limit 0 shows all, -o keeps them")
+        shown = table.sort(frame if len(opened) == 1 else found.designs, sort)
+        show(shown if limit == 0 else shown.head(limit), varying=_varying(shown))
+        if limit and len(shown) > limit:
+            note(f"{len(shown) - limit} more designs; --limit 0 shows all, -o keeps them")
+    for trace in opened:
+        if trace.info["ending"] != "complete":
+            note(
+                f"note: the recording of {trace.name} did not end by itself ({ending(trace.info)})"
+            )
+    _explain(reasons, frame)
+
+
+def _needs(
+    needs: "Needs",
+    ram: str | None,
+    min_bandwidth: str | None,
+    max_fault: str | None,
+    *,
+    checked_ecc: bool,
+) -> "Needs":
+    """Lay flags over the needs of a space file."""
+    if ram is not None:
+        needs = replace(needs, ram_bytes=parse_size(ram))
+    if min_bandwidth is not None:
+        needs = replace(needs, min_bandwidth_mib_s=parse_bandwidth(min_bandwidth))
+    if max_fault is not None:
+        needs = replace(needs, max_fault_ns=parse_duration(max_fault))
+    return replace(needs, checked_ecc=needs.checked_ecc or checked_ecc)
+
+
+def _space(asked: SpaceFile, needs: "Needs", *, has_needs: bool) -> Space:
+    """Give the space that was asked for; whoever states needs wants the rest found."""
+    axes: dict[str, Any] = dict(asked.axes)
+    if has_needs:
+        parts = Space.of(asked.board, **axes).parts()
+        axes.setdefault("cache_page_bytes", cache_pages_to_try(parts))
+        axes.setdefault("register", "all")
+    if needs.checked_ecc:
+        axes.setdefault("codeword_bytes", codewords_to_try(parts))
+    return Space.of(asked.board, **axes, ram_bytes=needs.ram_bytes)
+
+
+def _weights(traces: Sequence[Trace], text: str | None) -> dict[str, float]:
+    if text is None:
+        return dict.fromkeys((trace.name for trace in traces), 1.0)
+    try:
+        numbers = [float(number) for number in text.split(",")]
+    except ValueError:
+        numbers = []
+    if len(numbers) != len(traces) or not all(0 < number < float("inf") for number in numbers):
+        message = f"--weight {text}: give a number above 0 for each trace, as 2,1"
+        raise FlashpagerError(message)
+    return {trace.name: number for trace, number in zip(traces, numbers, strict=True)}
+
+
+def _block_bytes(traces: Sequence[Trace], weights: dict[str, float]) -> float:
+    total = sum(weights.values())
+    shares = ((weights[trace.name] / total, trace.blocks) for trace in traces)
+    return sum(share * blocks["mean_executed_block_bytes"] for share, blocks in shares)
+
+
+def _answer_fields(found: "Answer") -> dict[str, Any]:
+    return {
+        "best": found.best,
+        "front": found.front.to_dicts(),
+        "bites": found.bites,
+        "why": found.why,
+        "fitting": len(found.fitting),
+    }
+
+
+def _show_answer(found: "Answer", limit: int) -> None:
+    total = f"{len(found.designs):,} designs"
+    if found.best is None:
+        out.print(f"[bold]none of {total} does all that is asked[/bold]")
+        for line in found.bites:
+            out.print(line)
+        return
+    best = found.best
+    out.print(
+        f"[bold]{best['bandwidth_mib_s']:.2f} MB/s[/bold] with {best['part']} on {best['bus']},"
+        f" {best['policy']}, {best['frames']} pages of {format_size(best['cache_page_bytes'])},"
+        f" register {best['register']}"
+        + (f", codeword {best['codeword_bytes']}" if best["codeword_bytes"] else "")
+        + f": {best['ram_bytes']:,} bytes of RAM, worst fault {duration(best['worst_fault_ns'])}"
+        f"   ({len(found.fitting):,} of {total} fit; MB = 2^20 bytes)"
+    )
+    out.print(f"why: {found.why}")
+    for line in found.bites or (["no constraint costs speed"] if found.needs.conditions() else []):
+        out.print(line)
+    out.print("\n[bold]RAM against time[/bold]: no other fitting design has less of both")
+    show(found.front if limit == 0 else found.front.tail(limit), _varying(found.fitting))
+    out.print("\n[bold]fastest[/bold]")
+    show(found.fitting if limit == 0 else found.fitting.head(limit), _varying(found.fitting))
+
+
+def _explain(reasons: Sequence[str], frame: "pl.DataFrame") -> None:
     for reason in reasons[:_SHOWN_REASONS]:
         note(f"left out: {reason}")
     if len(reasons) > _SHOWN_REASONS:
         note(f"left out for {len(reasons) - _SHOWN_REASONS} more reasons")
-    warnings = dict.fromkeys(warning for row in rows for warning in row["warnings"])
-    for warning in list(warnings)[:_SHOWN_REASONS]:
+    warnings = dict.fromkeys(
+        warning
+        for text in frame["warnings"].unique(maintain_order=True)
+        for warning in text.split("; ")
+    )
+    for warning in list(filter(None, warnings))[:_SHOWN_REASONS]:
         note(f"warning: {warning}")
 
 
@@ -96,6 +265,7 @@ def show(frame: "pl.DataFrame", varying: list[str]) -> None:
             options.AXIS_TITLES[axis], justify="right" if numeric else "left", no_wrap=True
         )
     for title in (
+        "RAM B",
         "MB/s",
         "of NOR",
         "misses",
@@ -116,6 +286,7 @@ def show(frame: "pl.DataFrame", varying: list[str]) -> None:
                 else str(row[axis] if row[axis] is not None else "none")
                 for axis in varying
             ),
+            "–" if row["metadata_bytes"] is None else f"{row['ram_bytes']}",
             f"{row['bandwidth_mib_s']:.2f}",
             "–" if ratio is None else f"{100 * ratio:.1f} %",
             si(row["misses"]),

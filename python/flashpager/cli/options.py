@@ -1,13 +1,12 @@
 """Options that several commands share."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from flashpager import _engine
-from flashpager.design import Space, load_board
-from flashpager.sizes import parse_sizes, split_list
+from flashpager.design import Design, Space
 
 Trace = Annotated[Path, typer.Argument(metavar="TRACE", help="A trace file.", show_default=False)]
 Board = Annotated[
@@ -75,20 +74,15 @@ def space(
     policy: str | None = None,
 ) -> Space:
     """Lay flags over a board; every flag may be a list."""
-    given: dict[str, list[Any]] = {}
-    for axis, text in (("part", part), ("bus", bus), ("register", register), ("policy", policy)):
-        if text is not None:
-            given[axis] = split_list(text)
-    for axis, text in (
-        ("cache_bytes", cache),
-        ("cache_page_bytes", cache_page),
-        ("flash_page_bytes", flash_page),
-        ("codeword_bytes", codeword),
-    ):
-        if text is not None:
-            given[axis] = parse_sizes(text)
-    empty = [axis for axis, values in given.items() if not values]
-    if empty:
-        message = f"the list for {empty[0]} is empty"
-        raise _engine.FlashpagerError(message)
-    return Space(load_board(board), given)
+    given = {
+        "part": part,
+        "bus": bus,
+        "cache_bytes": cache,
+        "cache_page_bytes": cache_page,
+        "flash_page_bytes": flash_page,
+        "register": register,
+        "codeword_bytes": codeword,
+        "policy": policy,
+    }
+    axes = {axis: text for axis, text in given.items() if text is not None}
+    return Space.of(Design.from_board(board) if board else Design(), **axes)

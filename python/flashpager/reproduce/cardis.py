@@ -13,7 +13,7 @@ from typing import Any
 from flashpager import _engine
 from flashpager._engine import FlashpagerError
 from flashpager.counts import next_block_share
-from flashpager.design import SMART_CARD
+from flashpager.design import Design
 from flashpager.reproduce.claim import Claim, Verdict
 
 SMALL, LARGE, NOR = "K9F1208Q0B", "MT29F2G08AAC", "NOR-CARDIS"
@@ -34,7 +34,7 @@ Key = tuple[str, str, int, int, str]
 
 def _design(part: str, bus: str, cache: int, page: int, policy: str) -> dict[str, Any]:
     return {
-        **SMART_CARD,
+        **Design().fields(),
         "part": part,
         "bus": bus,
         "cache_bytes": cache,

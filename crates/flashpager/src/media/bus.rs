@@ -5,12 +5,15 @@ use std::str::FromStr;
 
 use crate::error::{Error, Result};
 
-/// A parallel bus: `33MHz-x8`.
+/// Data lines that a bus or a part may have.
+pub const WIDTHS: [u32; 6] = [1, 2, 4, 8, 16, 32];
+
+/// A bus by its clock and data lines: `33MHz-x8`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bus {
     /// Clock in MHz.
     pub clock_mhz: f64,
-    /// Data lines: 8, 16 or 32.
+    /// Data lines, one of [`WIDTHS`].
     pub width_bits: u32,
 }
 
@@ -29,12 +32,12 @@ impl FromStr for Bus {
             let clock_mhz: f64 = clock.strip_suffix("MHz")?.parse().ok()?;
             let width_bits: u32 = width.parse().ok()?;
             let sane =
-                clock_mhz > 0.0 && clock_mhz <= 10_000.0 && matches!(width_bits, 8 | 16 | 32);
+                clock_mhz > 0.0 && clock_mhz <= 10_000.0 && WIDTHS.contains(&width_bits);
             sane.then_some(Self { clock_mhz, width_bits })
         });
         parsed.ok_or_else(|| {
             Error::design(format!(
-                "bus '{text}' is not of the form 33MHz-x8 (clock, then 8, 16 or 32 data lines)"
+                "bus '{text}' is not of the form 33MHz-x8 (clock, then 1, 2, 4, 8, 16 or 32 data lines)"
             ))
         })
     }

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use include_dir::{Dir, include_dir};
 use serde::{Deserialize, Serialize};
 
-use super::bus::Bus;
+use super::bus::{Bus, WIDTHS};
 use super::register::{RegisterModel, SMALL_PAGE_BYTES, power_of_two};
 use crate::error::{Error, Result, did_you_mean};
 use crate::trace::input::shown;
@@ -128,8 +128,8 @@ impl Part {
         for bus in self.t_byte_ns.keys() {
             bus.parse::<Bus>().map_err(|e| format!("t_byte_ns: {}", shown(e)))?;
         }
-        if !matches!(self.width_bits.value, 8 | 16 | 32) {
-            return Err(format!("width_bits = {} is not 8, 16 or 32", self.width_bits.value));
+        if !WIDTHS.contains(&self.width_bits.value) {
+            return Err(format!("width_bits = {} is not one of {WIDTHS:?}", self.width_bits.value));
         }
         if self.kind == Kind::Nand {
             let missing = if self.page_bytes.is_none() {
@@ -213,8 +213,8 @@ impl Part {
                 known.join(", ")
             ))
         })?;
-        let width_bytes = bus.width_bits.min(self.width_bits.value) / 8;
-        Ok(t_rc.value.max(bus.cycle_ns()) / f64::from(width_bytes))
+        let width_bytes = f64::from(bus.width_bits.min(self.width_bits.value)) / 8.0;
+        Ok(t_rc.value.max(bus.cycle_ns()) / width_bytes)
     }
 }
 

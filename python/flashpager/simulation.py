@@ -1,0 +1,27 @@
+"""One design on one trace."""
+
+from typing import Any
+
+from flashpager import _engine
+from flashpager.design import Design
+from flashpager.trace import Trace
+
+
+def simulate(trace: Trace, design: Design) -> dict[str, Any]:
+    """Replay a trace through a design.
+
+    Args:
+        trace: what is executed.
+        design: part, bus, cache, policy, register and prices.
+
+    Returns:
+        ``counts`` (with ``distance_histogram``: (blocks, how often)), ``time`` (ns of each step and
+        ``bandwidth_mib_s``, in 2**20 bytes a second), ``latency`` and ``fault_latencies`` ((ns, how
+        many faults)), ``nor``, ``read_disturb``, ``prices``, ``frames``, ``metadata_bytes``,
+        ``ram_bytes``, ``warnings``, and the ``design`` itself.
+
+    Raises:
+        FlashpagerError: for a design that cannot be.
+
+    """
+    return _engine.simulate(str(trace.path), [design.fields()], None)[0]

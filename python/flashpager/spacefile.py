@@ -1,0 +1,74 @@
+"""A space of designs, and what is needed of them, as a TOML file."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from flashpager._engine import FlashpagerError
+from flashpager.answering import Needs
+from flashpager.design import AXES, Design, read_toml, refuse_unknown
+from flashpager.sizes import parse_bandwidth, parse_duration, parse_size
+
+_NEEDS = ("ram", "min_bandwidth", "max_fault", "checked_ecc")
+
+
+@dataclass(frozen=True)
+class SpaceFile:
+    """What a space file says, before sizes and patterns are read."""
+
+    board: Design = field(default_factory=Design)
+    #: As :meth:`flashpager.Space.of` takes them.
+    axes: Mapping[str, Any] = field(default_factory=dict)
+    needs: Needs = field(default_factory=Needs)
+
+    @classmethod
+    def read(cls, path: Path) -> "SpaceFile":
+        """Read a file: ``board``, the axes with a value or a list each, and a table ``needs``.
+
+        Raises:
+            FlashpagerError: for a file that cannot be read, unknown fields or values.
+
+        """
+        given = read_toml(path)
+        refuse_unknown(given, ("description", "board", *AXES, "needs"), str(path))
+        axes = {}
+        for name in AXES:
+            if name in given:
+                values = given[name] if isinstance(given[name], list) else [given[name]]
+                if not all(isinstance(value, str | int) and value is not True for value in values):
+                    message = f"{path}: {name} must be text, a size, or a list of them"
+                    raise FlashpagerError(message)
+                axes[name] = values
+        board = given.get("board")
+        if board is not None and not isinstance(board, str):
+            message = f"{path}: board = {board!r} is not the name of a board file"
+            raise FlashpagerError(message)
+        # A board is looked for beside the space.
+        design = Design.from_board(path.parent / board) if board else Design()
+        return cls(design, axes, _needs(given.get("needs", {}), path))
+
+    def overruled(self, board: Path | None, axes: Mapping[str, Any]) -> "SpaceFile":
+        """Let a board and axes given elsewhere come first."""
+        design = Design.from_board(board) if board else self.board
+        return replace(self, board=design, axes={**self.axes, **axes})
+
+
+def _needs(given: object, path: Path) -> Needs:
+    if not isinstance(given, Mapping):
+        message = f"{path}: [needs] must be a table with {', '.join(_NEEDS)}"
+        raise FlashpagerError(message)
+    refuse_unknown(given, _NEEDS, f"{path}: [needs]")
+    ecc = given.get("checked_ecc", False)
+    if not isinstance(ecc, bool):
+        message = f"{path}: [needs] checked_ecc = {ecc!r} is neither true nor false"
+        raise FlashpagerError(message)
+    text = {name: str(value) for name, value in given.items()}
+    return Needs(
+        ram_bytes=parse_size(text["ram"]) if "ram" in text else None,
+        min_bandwidth_mib_s=parse_bandwidth(text["min_bandwidth"])
+        if "min_bandwidth" in text
+        else None,
+        max_fault_ns=parse_duration(text["max_fault"]) if "max_fault" in text else None,
+        checked_ecc=ecc,
+    )

@@ -1,0 +1,49 @@
+"""A recorded trace, as Python sees it."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from flashpager import _engine
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A trace file, found to be one.
+
+    Attributes:
+        path: the file.
+        info: what it says of itself: ``program``, ``arguments``, ``architecture``, ``recorder``,
+            ``ending``, ``images`` (with sections and symbols), ``image_bytes``, ``runs``,
+            ``instructions``, ``bytes`` and what was executed outside the placed code.
+
+    """
+
+    path: Path
+    info: dict[str, Any]
+
+    @classmethod
+    def open(cls, path: str | PathLike[str]) -> "Trace":
+        """Open a trace file.
+
+        Raises:
+            FlashpagerError: if it cannot be read or is no trace.
+
+        """
+        return cls(Path(path), _engine.trace_info(str(path)))
+
+    @property
+    def name(self) -> str:
+        """The file's name without its suffix."""
+        return self.path.stem
+
+    @cached_property
+    def blocks(self) -> dict[str, float]:
+        """Executed basic blocks: their number, and mean sizes in bytes. Reads the trace once."""
+        return _engine.block_statistics(str(self.path))
+
+    def described(self) -> dict[str, Any]:
+        """Give ``info`` without the images, for the metadata of results."""
+        return {name: value for name, value in self.info.items() if name != "images"}
