@@ -96,7 +96,7 @@ def _environment() -> Path:
         sys.exit("benches/sweep.py: install the headers of glib 2 and zstd")
     venv.create(_VENV, with_pip=True, clear=True)
     pip = (python, "-m", "pip", "--disable-pip-version-check")
-    _call(*pip, "install", "numpy", "matplotlib", "setuptools<81", "wheel")
+    _call(*pip, "install", "numpy", "matplotlib", "heapdict", "setuptools<81", "wheel")
     _call(*pip, "install", f"libcachesim=={_LIBCACHESIM}")
     # Its setup imports numpy without asking for it.
     _call(*(*pip, "install", "--no-build-isolation", "--no-deps", f"PyMimircache=={_PYMIMIRCACHE}"))
