@@ -302,7 +302,7 @@ def _verdict(reference: dict[int, int], other: dict[int, int]) -> str:
 
 
 def _tell(name: str, references: int, rows: list[Row]) -> None:
-    print(f"\n{name}: {references:,} references\n".replace(",", "\u202f"))
+    print(f"\n{name}: {references / 1e6:.2f} M references\n")
     print("| | | ns/reference | M references/s | flashpager is faster by | misses |")
     print("|---|---|---:|---:|---:|---|")
     for row in rows:
@@ -316,7 +316,7 @@ def _tell(name: str, references: int, rows: list[Row]) -> None:
             if best.next_use_seconds:
                 tool += f" ({1e9 * best.next_use_seconds / references:.2f} ns of it next uses)"
             if best is not ours:
-                ratio = f"{best.seconds / ours.seconds:.1f}"
+                ratio = f"{best.seconds / ours.seconds:.2g}"
                 verdict = _verdict(ours.misses, best.misses)
             print(f"| {row.title} | {tool} | {ns:.2f} | {1e3 / ns:.2f} | {ratio} | {verdict} |")
 
