@@ -42,7 +42,8 @@ format: build
 
 bench: build
 	$(BIN)/python benches/recording.py
-	cargo bench -p flashpager --locked
+	$(BIN)/python benches/sweep.py
+	cargo bench -p flashpager --bench replay --locked
 
 clean:
 	rm -rf $(VENV) build target report.html plots $(PLUGIN)

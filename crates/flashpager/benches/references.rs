@@ -1,0 +1,159 @@
+//! One policy over a file of page references: how long it takes, and the misses.
+//!
+//! ```text
+//! cargo bench -p flashpager --bench references -- FILE single POLICY FRAMES
+//! cargo bench -p flashpager --bench references -- FILE sizes POLICY FRAMES,FRAMES,…
+//! cargo bench -p flashpager --bench references -- FILE sizes POLICY FIRST-LAST
+//! ```
+//!
+//! FILE holds little-endian 32-bit page numbers, consecutive ones different, as
+//! benches/sweep.py writes it and measures with it beside other tools. Prints one
+//! line of JSON. `seconds` is from the references in memory to the misses: it
+//! includes making the caches, and for MIN finding the next uses, which take
+//! `next_use_seconds` of it. Reading the file is not in it.
+
+use std::path::Path;
+use std::time::Instant;
+
+use flashpager::error::Result;
+use flashpager::pager::{
+    AllSizes, Moment, NEVER, Outcome, Page, Policy, PolicySpec, Shape, SizesVisitor, Visitor,
+};
+use serde_json::json;
+
+const USAGE: &str = "references FILE single|sizes POLICY FRAMES[,FRAMES…|-LAST]";
+
+/// What one measurement gives.
+struct Measured {
+    /// Misses of each size.
+    misses: Vec<u64>,
+    /// Of the whole time, what finding the next uses took.
+    next_use_seconds: f64,
+}
+
+struct References<'a> {
+    pages: &'a [Page],
+    /// Sizes in frames; only for several sizes.
+    frames: &'a [u32],
+}
+
+impl References<'_> {
+    /// Above every page's number.
+    fn page_bound(&self) -> u32 {
+        self.pages.iter().max().map_or(1, |page| page + 1)
+    }
+
+    /// For each reference the place of the next one to the same page; none where
+    /// the policy does not ask for it.
+    fn next_uses<P: Policy>(&self) -> (Vec<Moment>, f64) {
+        if !P::NEEDS_NEXT_USE {
+            return (Vec::new(), 0.0);
+        }
+        let start = Instant::now();
+        let mut next_use_of = vec![NEVER; self.page_bound() as usize];
+        let mut next_uses = vec![NEVER; self.pages.len()];
+        for (time, &page) in self.pages.iter().enumerate().rev() {
+            let next_use = &mut next_use_of[page as usize];
+            next_uses[time] = std::mem::replace(next_use, time as Moment);
+        }
+        (next_uses, start.elapsed().as_secs_f64())
+    }
+
+    /// Hand out each reference with its next use.
+    #[inline]
+    fn for_each<P: Policy>(&self, mut take: impl FnMut(Page, Moment)) -> f64 {
+        let (next_uses, seconds) = self.next_uses::<P>();
+        if P::NEEDS_NEXT_USE {
+            self.pages.iter().zip(&next_uses).for_each(|(&page, &next)| take(page, next));
+        } else {
+            self.pages.iter().for_each(|&page| take(page, NEVER));
+        }
+        seconds
+    }
+}
+
+impl Visitor for References<'_> {
+    type Output = Measured;
+
+    fn visit<P: Policy>(self, mut policy: P) -> Measured {
+        let mut misses = 0;
+        let next_use_seconds = self.for_each::<P>(|page, next_use| {
+            misses += u64::from(matches!(policy.reference(page, next_use), Outcome::Miss { .. }));
+        });
+        Measured { misses: vec![misses], next_use_seconds }
+    }
+}
+
+impl SizesVisitor for References<'_> {
+    type Output = Measured;
+
+    fn visit<P: Policy>(self, mut caches: P::AllSizes) -> Result<Measured> {
+        // With inclusion the sizes that miss are the first ones: counting where
+        // they end is enough, and the sums come afterwards.
+        let mut misses = vec![0; self.frames.len() + 1];
+        let next_use_seconds = self.for_each::<P>(|page, next_use| {
+            caches.reference(page, next_use, |sizes, _| {
+                if P::AllSizes::INCLUSION {
+                    misses[sizes.end] += 1;
+                } else {
+                    misses[sizes].iter_mut().for_each(|count| *count += 1);
+                }
+            });
+        });
+        if P::AllSizes::INCLUSION {
+            for end in (1..misses.len()).rev() {
+                misses[end - 1] += misses[end];
+            }
+            misses.remove(0);
+        } else {
+            misses.pop();
+        }
+        Ok(Measured { misses, next_use_seconds })
+    }
+}
+
+fn read_pages(path: &Path) -> Vec<Page> {
+    let bytes = std::fs::read(path).expect("the file of references reads");
+    bytes.chunks_exact(4).map(|bytes| Page::from_le_bytes(bytes.try_into().unwrap())).collect()
+}
+
+fn parse_sizes(text: &str) -> Vec<u32> {
+    let number = |text: &str| text.parse::<u32>().expect("sizes are whole numbers of frames");
+    match text.split_once('-') {
+        Some((first, last)) => (number(first)..=number(last)).collect(),
+        None => text.split(',').map(number).collect(),
+    }
+}
+
+fn main() {
+    // cargo bench adds an argument of its own.
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
+    let [file, what, policy, sizes] = arguments.as_slice() else {
+        println!("usage: {USAGE}\nbenches/sweep.py calls this");
+        return;
+    };
+    let pages = read_pages(Path::new(file));
+    let frames = parse_sizes(sizes);
+    let policy: PolicySpec = policy.parse().expect("a known policy");
+    let references = References { pages: &pages, frames: &frames };
+    let page_bound = references.page_bound();
+
+    let start = Instant::now();
+    let measured = match what.as_str() {
+        "single" => policy.visit(Shape { frames: frames[0], pages: page_bound }, references),
+        "sizes" => policy.visit_sizes(&frames, page_bound, references),
+        _ => panic!("usage: {USAGE}"),
+    }
+    .expect("a design that can be");
+    let seconds = start.elapsed().as_secs_f64();
+    let line = json!({
+        "what": what,
+        "policy": policy.to_string(),
+        "sizes": frames,
+        "references": pages.len(),
+        "seconds": seconds,
+        "next_use_seconds": measured.next_use_seconds,
+        "misses": measured.misses,
+    });
+    println!("{line}");
+}
