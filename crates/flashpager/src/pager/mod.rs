@@ -14,6 +14,7 @@ mod clock;
 mod fifo;
 mod lru;
 mod min;
+mod sieve;
 mod sizes;
 mod table;
 
@@ -181,6 +182,7 @@ policies! {
     "fifo" => fifo::Fifo, parameters 0;
     "min" => min::Min, parameters 0;
     "clock" => clock::Clock, parameters 0;
+    "sieve" => sieve::Sieve, parameters 0;
 }
 
 fn unknown(name: &str) -> Error {

@@ -37,6 +37,7 @@ pub const POLICIES: &[(&str, Policy, Samples)] = &[
     ("fifo", fifo, no_parameters),
     ("min", min, no_parameters),
     ("clock", clock, no_parameters),
+    ("sieve", sieve, no_parameters),
 ];
 
 fn no_parameters(_frames: usize) -> Vec<Vec<u64>> {
@@ -139,6 +140,36 @@ fn clock(references: &[Page], frames: usize, _: &[u64]) -> Vec<Outcome> {
                 ring[here].1 = false;
             }
         }
+        outcomes.push(Outcome::Miss { walk, downgrades: 0 });
+    }
+    outcomes
+}
+
+/// Pages by age, oldest first, and the hand as a place among them.
+fn sieve(references: &[Page], frames: usize, _: &[u64]) -> Vec<Outcome> {
+    let mut outcomes = Vec::new();
+    let mut cached: Vec<(Page, bool)> = Vec::new();
+    let mut hand = 0;
+    for page in references {
+        if let Some(here) = cached.iter().position(|(known, _)| known == page) {
+            cached[here].1 = true;
+            outcomes.push(Outcome::Hit);
+            continue;
+        }
+        let mut walk = 0;
+        if cached.len() == frames {
+            walk = 1;
+            while cached[hand].1 {
+                cached[hand].1 = false;
+                hand = (hand + 1) % frames;
+                walk += 1;
+            }
+            cached.remove(hand);
+            if hand == cached.len() {
+                hand = 0;
+            }
+        }
+        cached.push((*page, false));
         outcomes.push(Outcome::Miss { walk, downgrades: 0 });
     }
     outcomes
