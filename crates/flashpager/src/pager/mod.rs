@@ -12,8 +12,10 @@
 
 mod clock;
 mod fifo;
+mod lists;
 mod lru;
 mod min;
+mod s3_fifo;
 mod sieve;
 mod sizes;
 mod table;
@@ -183,6 +185,7 @@ policies! {
     "min" => min::Min, parameters 0;
     "clock" => clock::Clock, parameters 0;
     "sieve" => sieve::Sieve, parameters 0;
+    "s3-fifo" => s3_fifo::S3Fifo, parameters 0;
 }
 
 fn unknown(name: &str) -> Error {

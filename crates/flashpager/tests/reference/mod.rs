@@ -38,6 +38,7 @@ pub const POLICIES: &[(&str, Policy, Samples)] = &[
     ("min", min, no_parameters),
     ("clock", clock, no_parameters),
     ("sieve", sieve, no_parameters),
+    ("s3-fifo", s3_fifo, no_parameters),
 ];
 
 fn no_parameters(_frames: usize) -> Vec<Vec<u64>> {
@@ -170,6 +171,53 @@ fn sieve(references: &[Page], frames: usize, _: &[u64]) -> Vec<Outcome> {
             }
         }
         cached.push((*page, false));
+        outcomes.push(Outcome::Miss { walk, downgrades: 0 });
+    }
+    outcomes
+}
+
+/// Queues of (page, counter), oldest first.
+fn s3_fifo(references: &[Page], frames: usize, _: &[u64]) -> Vec<Outcome> {
+    let mut outcomes = Vec::new();
+    let mut small: Vec<(Page, u32)> = Vec::new();
+    let mut main: Vec<(Page, u32)> = Vec::new();
+    let mut ghosts: Vec<Page> = Vec::new();
+    let share = std::cmp::max(1, frames / 10);
+    for &page in references {
+        if let Some((_, counter)) =
+            small.iter_mut().chain(&mut main).find(|(cached, _)| *cached == page)
+        {
+            *counter = std::cmp::min(3, *counter + 1);
+            outcomes.push(Outcome::Hit);
+            continue;
+        }
+        let was_ghost = ghosts.contains(&page);
+        ghosts.retain(|ghost| *ghost != page);
+        let mut walk = 0;
+        while small.len() + main.len() == frames {
+            walk += 1;
+            if small.len() < share {
+                let (oldest, counter) = main.remove(0);
+                if counter > 0 {
+                    main.push((oldest, counter - 1));
+                }
+                continue;
+            }
+            let (oldest, counter) = small.remove(0);
+            if counter > 1 {
+                main.push((oldest, 0));
+            } else {
+                ghosts.push(oldest);
+                if ghosts.len() > frames - share {
+                    ghosts.remove(0);
+                }
+            }
+        }
+        if was_ghost {
+            main.push((page, 0));
+        } else {
+            small.push((page, 0));
+        }
         outcomes.push(Outcome::Miss { walk, downgrades: 0 });
     }
     outcomes
