@@ -10,6 +10,7 @@
 //! A policy says as [`Policy::AllSizes`] how caches of several sizes are run
 //! together; where it knows no better way, side by side.
 
+mod arc;
 mod clock;
 mod fifo;
 mod lists;
@@ -186,6 +187,7 @@ policies! {
     "clock" => clock::Clock, parameters 0;
     "sieve" => sieve::Sieve, parameters 0;
     "s3-fifo" => s3_fifo::S3Fifo, parameters 0;
+    "arc" => arc::Arc, parameters 0;
 }
 
 fn unknown(name: &str) -> Error {

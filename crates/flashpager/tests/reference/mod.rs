@@ -39,6 +39,7 @@ pub const POLICIES: &[(&str, Policy, Samples)] = &[
     ("clock", clock, no_parameters),
     ("sieve", sieve, no_parameters),
     ("s3-fifo", s3_fifo, no_parameters),
+    ("arc", arc, no_parameters),
 ];
 
 fn no_parameters(_frames: usize) -> Vec<Vec<u64>> {
@@ -219,6 +220,69 @@ fn s3_fifo(references: &[Page], frames: usize, _: &[u64]) -> Vec<Outcome> {
             small.push((page, 0));
         }
         outcomes.push(Outcome::Miss { walk, downgrades: 0 });
+    }
+    outcomes
+}
+
+/// The paper's figure 4 over lists that have the least recently used page first.
+fn arc(references: &[Page], frames: usize, _: &[u64]) -> Vec<Outcome> {
+    #[derive(Default)]
+    struct Lists {
+        t1: Vec<Page>,
+        t2: Vec<Page>,
+        b1: Vec<Page>,
+        b2: Vec<Page>,
+        p: i64,
+    }
+    impl Lists {
+        fn replace(&mut self, page: Page) {
+            let t1 = self.t1.len() as i64;
+            if t1 >= 1 && (t1 > self.p || (self.b2.contains(&page) && t1 == self.p)) {
+                self.b1.push(self.t1.remove(0));
+            } else {
+                self.b2.push(self.t2.remove(0));
+            }
+        }
+    }
+    let mut outcomes = Vec::new();
+    let c = frames as i64;
+    let mut all = Lists::default();
+    for &x in references {
+        let [t1, t2, b1, b2] =
+            [&all.t1, &all.t2, &all.b1, &all.b2].map(|list: &Vec<Page>| list.len() as i64);
+        let hit = all.t1.contains(&x) || all.t2.contains(&x);
+        outcomes.push(if hit { Outcome::Hit } else { MISS });
+        if hit {
+            all.t1.retain(|page| *page != x);
+            all.t2.retain(|page| *page != x);
+            all.t2.push(x);
+        } else if all.b1.contains(&x) {
+            all.p = c.min(all.p + if b1 >= b2 { 1 } else { b2 / b1 });
+            all.replace(x);
+            all.b1.retain(|page| *page != x);
+            all.t2.push(x);
+        } else if all.b2.contains(&x) {
+            all.p = 0.max(all.p - if b2 >= b1 { 1 } else { b1 / b2 });
+            all.replace(x);
+            all.b2.retain(|page| *page != x);
+            all.t2.push(x);
+        } else {
+            if t1 + b1 == c && t1 < c {
+                all.b1.remove(0);
+                all.replace(x);
+            } else if t1 + b1 == c {
+                assert!(all.b1.is_empty());
+                all.t1.remove(0);
+            } else if t1 + t2 + b1 + b2 >= c {
+                if t1 + t2 + b1 + b2 == 2 * c {
+                    all.b2.remove(0);
+                }
+                all.replace(x);
+            }
+            all.t1.push(x);
+        }
+        assert!(all.t1.len() + all.t2.len() <= frames);
+        assert!(all.b1.len() + all.b2.len() <= frames);
     }
     outcomes
 }
