@@ -20,6 +20,7 @@ mod s3_fifo;
 mod sieve;
 mod sizes;
 mod table;
+mod two_q;
 
 pub use sizes::{AllSizes, SideBySide};
 
@@ -188,6 +189,7 @@ policies! {
     "sieve" => sieve::Sieve, parameters 0;
     "s3-fifo" => s3_fifo::S3Fifo, parameters 0;
     "arc" => arc::Arc, parameters 0;
+    "2q" => two_q::TwoQ, parameters 0;
 }
 
 fn unknown(name: &str) -> Error {

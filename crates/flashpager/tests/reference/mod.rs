@@ -40,6 +40,7 @@ pub const POLICIES: &[(&str, Policy, Samples)] = &[
     ("sieve", sieve, no_parameters),
     ("s3-fifo", s3_fifo, no_parameters),
     ("arc", arc, no_parameters),
+    ("2q", two_q, no_parameters),
 ];
 
 fn no_parameters(_frames: usize) -> Vec<Vec<u64>> {
@@ -283,6 +284,44 @@ fn arc(references: &[Page], frames: usize, _: &[u64]) -> Vec<Outcome> {
         }
         assert!(all.t1.len() + all.t2.len() <= frames);
         assert!(all.b1.len() + all.b2.len() <= frames);
+    }
+    outcomes
+}
+
+/// Every list has its oldest page first.
+fn two_q(references: &[Page], frames: usize, _: &[u64]) -> Vec<Outcome> {
+    let mut outcomes = Vec::new();
+    let (mut a1_in, mut a1_out, mut am) = (Vec::new(), Vec::new(), Vec::new());
+    let k_in = if frames < 8 { 1 } else { frames / 4 };
+    for &page in references {
+        if am.contains(&page) {
+            am.retain(|known| *known != page);
+            am.push(page);
+            outcomes.push(Outcome::Hit);
+            continue;
+        }
+        if a1_in.contains(&page) {
+            outcomes.push(Outcome::Hit);
+            continue;
+        }
+        let missed_before = a1_out.contains(&page);
+        a1_out.retain(|known| *known != page);
+        if a1_in.len() + am.len() == frames {
+            if am.is_empty() || a1_in.len() > k_in {
+                a1_out.push(a1_in.remove(0));
+            } else {
+                am.remove(0);
+            }
+        }
+        while 2 * a1_out.len() > frames {
+            a1_out.remove(0);
+        }
+        if missed_before {
+            am.push(page)
+        } else {
+            a1_in.push(page)
+        }
+        outcomes.push(MISS);
     }
     outcomes
 }
