@@ -13,6 +13,7 @@
 mod arc;
 mod clock;
 mod fifo;
+mod lirs;
 mod lists;
 mod lru;
 mod min;
@@ -190,6 +191,7 @@ policies! {
     "s3-fifo" => s3_fifo::S3Fifo, parameters 0;
     "arc" => arc::Arc, parameters 0;
     "2q" => two_q::TwoQ, parameters 0;
+    "lirs" => lirs::Lirs, parameters 0;
 }
 
 fn unknown(name: &str) -> Error {

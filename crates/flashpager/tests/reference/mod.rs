@@ -41,6 +41,7 @@ pub const POLICIES: &[(&str, Policy, Samples)] = &[
     ("s3-fifo", s3_fifo, no_parameters),
     ("arc", arc, no_parameters),
     ("2q", two_q, no_parameters),
+    ("lirs", lirs, no_parameters),
 ];
 
 fn no_parameters(_frames: usize) -> Vec<Vec<u64>> {
@@ -322,6 +323,48 @@ fn two_q(references: &[Page], frames: usize, _: &[u64]) -> Vec<Outcome> {
             a1_in.push(page)
         }
         outcomes.push(MISS);
+    }
+    outcomes
+}
+
+/// The stack has its oldest page first; a ghost is a page in it that is neither LIR
+/// nor resident.
+fn lirs(references: &[Page], frames: usize, _: &[u64]) -> Vec<Outcome> {
+    let mut outcomes = Vec::new();
+    let (mut stack, mut lir, mut resident): (Vec<Page>, Vec<Page>, Vec<Page>) =
+        (Vec::new(), Vec::new(), Vec::new());
+    let most_lir = frames - if frames < 200 { 1 } else { frames / 100 };
+    for &page in references {
+        let in_stack = stack.contains(&page);
+        let hit = lir.contains(&page) || resident.contains(&page);
+        stack.retain(|known| *known != page);
+        if !hit && lir.len() + resident.len() == frames {
+            resident.remove(0);
+            let is_ghost = |known: &Page| !lir.contains(known) && !resident.contains(known);
+            let ghosts: Vec<Page> = stack.iter().copied().filter(is_ghost).collect();
+            if ghosts.len() > 2 * frames {
+                stack.retain(|known| *known != ghosts[0]);
+            }
+        }
+        stack.push(page);
+        if !lir.contains(&page) {
+            resident.retain(|known| *known != page);
+            if in_stack {
+                lir.push(page);
+                let demoted = *stack.iter().find(|known| lir.contains(known)).unwrap();
+                stack.retain(|known| *known != demoted);
+                lir.retain(|known| *known != demoted);
+                resident.push(demoted);
+            } else if !hit && lir.len() < most_lir {
+                lir.push(page);
+            } else {
+                resident.push(page);
+            }
+        }
+        while stack.first().is_some_and(|bottom| !lir.contains(bottom)) {
+            stack.remove(0);
+        }
+        outcomes.push(if hit { Outcome::Hit } else { MISS });
     }
     outcomes
 }
