@@ -16,6 +16,7 @@ mod fifo;
 mod lirs;
 mod lists;
 mod lru;
+mod lru_2;
 mod min;
 mod s3_fifo;
 mod sieve;
@@ -192,6 +193,7 @@ policies! {
     "arc" => arc::Arc, parameters 0;
     "2q" => two_q::TwoQ, parameters 0;
     "lirs" => lirs::Lirs, parameters 0;
+    "lru-2" => lru_2::Lru2, parameters 0;
 }
 
 fn unknown(name: &str) -> Error {

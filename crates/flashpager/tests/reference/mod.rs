@@ -42,6 +42,7 @@ pub const POLICIES: &[(&str, Policy, Samples)] = &[
     ("arc", arc, no_parameters),
     ("2q", two_q, no_parameters),
     ("lirs", lirs, no_parameters),
+    ("lru-2", lru_2, no_parameters),
 ];
 
 fn no_parameters(_frames: usize) -> Vec<Vec<u64>> {
@@ -365,6 +366,43 @@ fn lirs(references: &[Page], frames: usize, _: &[u64]) -> Vec<Outcome> {
             stack.remove(0);
         }
         outcomes.push(if hit { Outcome::Hit } else { MISS });
+    }
+    outcomes
+}
+
+/// Every cached page with the times of the references that count for it, and the
+/// pages evicted with the time of their last.
+fn lru_2(references: &[Page], frames: usize, _: &[u64]) -> Vec<Outcome> {
+    let mut outcomes = Vec::new();
+    let mut cached: Vec<(Page, Vec<usize>)> = Vec::new();
+    let mut evicted: Vec<(Page, usize)> = Vec::new();
+    for (now, page) in references.iter().enumerate() {
+        if let Some((_, times)) = cached.iter_mut().find(|(known, _)| known == page) {
+            times.push(now);
+            outcomes.push(Outcome::Hit);
+            continue;
+        }
+        let mut times: Vec<usize> =
+            evicted.iter().filter(|(ghost, _)| ghost == page).map(|(_, last)| *last).collect();
+        evicted.retain(|(ghost, _)| ghost != page);
+        times.push(now);
+        let mut walk = 0;
+        if cached.len() == frames {
+            let longest_ago = |place: &usize| {
+                let mut newest_first = cached[*place].1.iter().rev();
+                let last = newest_first.next();
+                (newest_first.next(), last)
+            };
+            let place = (0..frames).min_by_key(longest_ago).unwrap();
+            let (victim, victims_times) = cached.remove(place);
+            evicted.push((victim, victims_times[victims_times.len() - 1]));
+            walk = frames as u32;
+        }
+        if evicted.len() > frames {
+            evicted.remove(0);
+        }
+        cached.push((*page, times));
+        outcomes.push(Outcome::Miss { walk, downgrades: 0 });
     }
     outcomes
 }
