@@ -47,10 +47,17 @@ fn registers() -> Vec<RegisterDesign> {
     ]
 }
 
+/// Every policy once; each of its parameters, if it has any, is 1.
+fn policies() -> impl Iterator<Item = String> {
+    POLICIES.iter().map(|(name, parameters)| match parameters {
+        0 => name.to_string(),
+        _ => format!("{name}({})", vec!["1"; *parameters].join(",")),
+    })
+}
+
 fn cells() -> Vec<Cell> {
-    let policies = POLICIES.iter().filter(|(_, parameters)| *parameters == 0);
-    policies
-        .flat_map(|(policy, _)| {
+    policies()
+        .flat_map(|policy| {
             CACHES.map(|(cache_bytes, cache_page_bytes)| Cell {
                 cache: CacheDesign {
                     cache_bytes,

@@ -18,6 +18,7 @@ mod lists;
 mod lru;
 mod lru_2;
 mod min;
+mod random;
 mod s3_fifo;
 mod sieve;
 mod sizes;
@@ -194,6 +195,7 @@ policies! {
     "2q" => two_q::TwoQ, parameters 0;
     "lirs" => lirs::Lirs, parameters 0;
     "lru-2" => lru_2::Lru2, parameters 0;
+    "random" => random::Random, parameters 1;
 }
 
 fn unknown(name: &str) -> Error {

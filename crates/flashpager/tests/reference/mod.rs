@@ -43,10 +43,15 @@ pub const POLICIES: &[(&str, Policy, Samples)] = &[
     ("2q", two_q, no_parameters),
     ("lirs", lirs, no_parameters),
     ("lru-2", lru_2, no_parameters),
+    ("random", random, seeds),
 ];
 
 fn no_parameters(_frames: usize) -> Vec<Vec<u64>> {
     vec![vec![]]
+}
+
+fn seeds(frames: usize) -> Vec<Vec<u64>> {
+    vec![vec![0], vec![u64::from(u32::MAX) - frames as u64]]
 }
 
 /// Every policy worth testing with that many frames, as the engine spells it.
@@ -403,6 +408,33 @@ fn lru_2(references: &[Page], frames: usize, _: &[u64]) -> Vec<Outcome> {
         }
         cached.push((*page, times));
         outcomes.push(Outcome::Miss { walk, downgrades: 0 });
+    }
+    outcomes
+}
+
+/// Marsaglia's generator in arithmetic, without shifts.
+fn random(references: &[Page], frames: usize, parameters: &[u64]) -> Vec<Outcome> {
+    const WORD: u128 = 1 << 32;
+    let mut outcomes = Vec::new();
+    let mut cached: Vec<Page> = Vec::new();
+    let mut x = match parameters[0] {
+        0 => 2_463_534_242,
+        seed => u128::from(seed),
+    };
+    for page in references {
+        if cached.contains(page) {
+            outcomes.push(Outcome::Hit);
+            continue;
+        }
+        if cached.len() < frames {
+            cached.push(*page);
+        } else {
+            x ^= x * 8_192 % WORD;
+            x ^= x / 131_072;
+            x ^= x * 32 % WORD;
+            cached[(x * frames as u128 / WORD) as usize] = *page;
+        }
+        outcomes.push(MISS);
     }
     outcomes
 }
