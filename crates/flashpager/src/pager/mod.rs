@@ -5,7 +5,8 @@
 //! knows nothing of flash, of registers or of time.
 //!
 //! To add a policy: one file here that implements [`Policy`], one line in the
-//! [`policies!`] list below, one line in `tests/reference/mod.rs`.
+//! [`policies!`] list below, a reference in `tests/reference/mod.rs`, a line in
+//! both tables of `docs/model.md`.
 //!
 //! A policy says as [`Policy::AllSizes`] how caches of several sizes are run
 //! together; where it knows no better way, side by side.
