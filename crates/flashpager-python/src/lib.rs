@@ -552,7 +552,7 @@ mod _engine {
     #[pymodule_export]
     use super::{
         DiskFullError, FlashpagerError, Recording, block_statistics, catalog, check_designs,
-        check_values, elf_identity, explore, export_trace, find_part, policies, policy_metadata, raw_bandwidth,
-        registers, simulate, trace_info, version,
+        check_values, elf_identity, explore, export_trace, find_part, policies, policy_metadata,
+        raw_bandwidth, registers, simulate, trace_info, version,
     };
 }

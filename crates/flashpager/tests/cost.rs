@@ -1,6 +1,8 @@
 //! Prices against the CARDIS paper's tables and against sums done by hand.
 
-use flashpager::cost::{Handler, Latency, Prices, Ram, RawBandwidth, ReadDisturb, Time, warnings};
+use flashpager::cost::{
+    Handler, Latency, Prices, Ram, RawBandwidth, ReadDisturb, Time, fault_latencies, warnings,
+};
 use flashpager::media::bus::Bus;
 use flashpager::media::part::{self, Part};
 use flashpager::replay::{Counts, FaultClass};
@@ -109,7 +111,7 @@ fn latency_by_nearest_rank() {
         ],
         ..Counts::default()
     };
-    let latency = Latency::of(&counts, &prices());
+    let latency = Latency::of(&fault_latencies(&counts, &prices()));
     let (cheap, dear, dearest) =
         (50.0 + 80.0 + 24.0, 50.0 + 14.0 + 80.0 + 24.0 + 100.0, 50.0 + 160.0 + 24.0 + 1000.0);
     assert_eq!(latency.p99_fault_ns, dear);
@@ -119,7 +121,7 @@ fn latency_by_nearest_rank() {
 
 #[test]
 fn a_trace_without_a_miss_has_no_latency() {
-    let latency = Latency::of(&Counts::default(), &prices());
+    let latency = Latency::of(&fault_latencies(&Counts::default(), &prices()));
     assert_eq!(
         (latency.mean_fault_ns, latency.p99_fault_ns, latency.worst_fault_ns),
         (0.0, 0.0, 0.0)

@@ -50,10 +50,17 @@ fn registers() -> Vec<RegisterDesign> {
     ]
 }
 
+/// Every policy once; each of its parameters, if it has any, is 1.
+fn policies() -> impl Iterator<Item = String> {
+    POLICIES.iter().map(|(name, parameters)| match parameters {
+        0 => name.to_string(),
+        _ => format!("{name}({})", vec!["1"; *parameters].join(",")),
+    })
+}
+
 fn caches() -> Vec<CacheDesign> {
-    let policies = POLICIES.iter().filter(|(_, parameters)| *parameters == 0);
-    policies
-        .flat_map(|(policy, _)| {
+    policies()
+        .flat_map(|policy| {
             CACHES.map(|(cache_bytes, cache_page_bytes)| CacheDesign {
                 cache_bytes,
                 cache_page_bytes,
@@ -107,7 +114,7 @@ fn beginning(path: &Path, count: usize) -> Vec<Run> {
 fn sweeps_of_real_traces_equal_single_replays() {
     for path in shipped_traces() {
         let trace = MemoryTrace::new(beginning(&path, SWEPT_RUNS));
-        for (policy, _) in POLICIES.iter().filter(|(_, parameters)| *parameters == 0) {
+        for policy in policies() {
             for cache_page_bytes in [16, 256] {
                 let cell = Cell {
                     cache_page_bytes,

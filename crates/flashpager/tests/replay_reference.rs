@@ -277,7 +277,7 @@ proptest! {
     }
 
     #[test]
-    fn a_sweep_equals_single_replays(case in cases(), more in prop::collection::vec(0..40usize, 0..9)) {
+    fn a_sweep_equals_single_replays(case in cases(), more in prop::collection::vec(0..40usize, 0..4)) {
         let registers = registers(case.cache_page);
         let trace = MemoryTrace::new(case.runs.clone());
         for policy in policies(case.frames) {
@@ -421,6 +421,43 @@ fn runs_up_to_the_last_byte_agree() {
     }
 }
 
+/// Caches large enough for shares of 1 % and 10 % to be rounded.
+#[test]
+fn larger_caches_agree() {
+    let mut state = 1u32;
+    let mut next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        state >> 16
+    };
+    for frames in [19, 20, 99, 100, 199, 200, 203] {
+        let mut order = Vec::new();
+        let mut base = 0;
+        while order.len() < 4_000 {
+            if next() % 8 == 0 {
+                base = next() % (4 * frames);
+            }
+            let reach = if next() % 4 == 0 { 4 * frames } else { frames / 2 };
+            order.push(base + next() % reach);
+        }
+        let case = pages(&order, 16, frames as usize);
+        for policy in policies(case.frames) {
+            agreed(&case, &policy, &[design(RegisterModel::Sequential, 512, None)]);
+        }
+    }
+}
+
+/// More memory than any device has must not take as much of the host's.
+#[test]
+fn frames_that_no_page_can_fill_cost_nothing() {
+    let trace = MemoryTrace::new(pages(&[0, 3, 1, 3, 0], 16, 1).runs);
+    for policy in policies(1) {
+        let cache = CacheDesign { cache_bytes: 1 << 40, ..cache(16, 1, 0, &policy) };
+        let register = [design(RegisterModel::Sequential, 512, None)];
+        let counts = replay(&trace, &cache, &register, &|| true, None).unwrap();
+        assert_eq!((counts[0].misses, counts[0].walk), (3, 0), "{policy}");
+    }
+}
+
 /// A byte of each page.
 fn pages(pages: &[u32], cache_page: u32, frames: usize) -> Case {
     let runs = pages.iter().map(|page| run(page * cache_page, 1)).collect();
@@ -428,7 +465,11 @@ fn pages(pages: &[u32], cache_page: u32, frames: usize) -> Case {
 }
 
 fn walks(case: &Case) -> Vec<(u32, u32)> {
-    let replayed = agreed(case, "clock", &[design(RegisterModel::Sequential, 512, None)]);
+    walks_of("clock", case)
+}
+
+fn walks_of(policy: &str, case: &Case) -> Vec<(u32, u32)> {
+    let replayed = agreed(case, policy, &[design(RegisterModel::Sequential, 512, None)]);
     replayed[0].faults.iter().map(|fault| (fault.page, fault.walk)).collect()
 }
 
@@ -456,6 +497,106 @@ fn clock_with_one_frame_looks_at_it_twice() {
 #[test]
 fn clock_with_free_frames_does_not_walk() {
     assert_eq!(walks(&pages(&[2, 0, 2, 1, 0], 16, 4)), [(2, 0), (0, 0), (1, 0)]);
+}
+
+#[test]
+fn sieve_by_hand() {
+    // Oldest first, ' visited, the hand before the page it is at.
+    // 0 1 2, then 0 hits                       >0' 1  2
+    // 3 looks at 0 1, evicts 1                  0 >2  3
+    // 2 hits                                    0 >2' 3
+    // 4 looks at 2 3, evicts 3, the newest     >0  2  4
+    // 1 looks at 0, evicts 0                   >2  4  1
+    let case = pages(&[0, 1, 2, 0, 3, 2, 4, 1, 2, 4], 16, 3);
+    let expected = [(0, 0), (1, 0), (2, 0), (3, 2), (4, 2), (1, 1)];
+    assert_eq!(walks_of("sieve", &case), expected);
+}
+
+#[test]
+fn s3_fifo_by_hand() {
+    // Three frames: a share of 1 for small, 2 ghosts. small | main | ghosts.
+    // 0 1 2, then 0 0 hit                      0.2 1 2 |     |
+    // 3 looks at 0 1: 0 to main, evicts 1      2 3     | 0   | 1
+    // 1 was a ghost; 2 is evicted              3       | 0 1 | 2
+    // 4 looks at 3, evicts it                  4       | 0 1 | 2 3
+    // 2 was a ghost; 4 is evicted              .       | 0 1 2 | 3 4
+    // 5 looks at main, evicts 0                5       | 1 2 | 3 4
+    let case = pages(&[0, 1, 0, 2, 0, 3, 1, 4, 2, 5, 1, 2], 16, 3);
+    let expected = [(0, 0), (1, 0), (2, 0), (3, 2), (1, 1), (4, 1), (2, 1), (5, 1)];
+    assert_eq!(walks_of("s3-fifo", &case), expected);
+}
+
+fn missed(policy: &str, order: &[u32], frames: usize) -> Vec<u32> {
+    walks_of(policy, &pages(order, 16, frames)).into_iter().map(|(page, _)| page).collect()
+}
+
+#[test]
+fn arc_by_hand() {
+    // Two frames. T1 | T2 | B1 | B2, p.
+    // 0 1 0          1 | 0 |   |  , 0
+    // 2: replace     2 | 0 | 1 |  , 0
+    // 1 in B1: p = 1, T1 is not over it: T2    2 | 1 |   | 0, 1
+    // 0 in B2: p = 0, T1 is over it            . | 1 0 | 2 | , 0
+    // 1 and 0 hit
+    assert_eq!(missed("arc", &[0, 1, 0, 2, 1, 0, 1, 0], 2), [0, 1, 2, 1, 0]);
+}
+
+#[test]
+fn two_q_by_hand() {
+    // Four frames, Kin 1, Kout 2. A1in | Am | A1out.
+    // 0 1 2 3        0 1 2 3 |   |
+    // 4              1 2 3 4 |   | 0
+    // 0              2 3 4 | 0   | 1
+    // 5              3 4 5 | 0   | 1 2
+    // 6              4 5 6 | 0   | 2 3
+    // 1 (forgotten)  5 6 1 | 0   | 3 4
+    // 0 hits
+    assert_eq!(missed("2q", &[0, 1, 2, 3, 4, 0, 5, 6, 1, 0], 4), [0, 1, 2, 3, 4, 0, 5, 6, 1]);
+}
+
+#[test]
+fn lirs_by_hand() {
+    // Three frames, two of them for LIR pages. Stack, oldest first | resident.
+    // 0 1 are LIR    0 1     |
+    // 2              0 1 2   | 2
+    // 3 evicts 2     0 1 2 3 | 3       2 is a ghost
+    // 2 evicts 3 and is promoted: 0 is resident    1 2' 3 -> 1 3 2 | 0
+    // 0 hits, not in the stack                     1 3 2 0 | 0
+    // 0 and 1 hit: no more than one in between
+    // 3 evicts 0 and is promoted: 2 is resident, 0 stays a ghost
+    // 2 hits, 0 evicts 2
+    assert_eq!(missed("lirs", &[0, 1, 2, 3, 2, 0, 1, 3, 2, 0], 3), [0, 1, 2, 3, 2, 3, 0]);
+}
+
+#[test]
+fn lru_2_by_hand() {
+    // Two frames. Each page with its last reference but one and its last.
+    // 0 1 0          0:1,3  1:-,2
+    // 2 evicts 1     0:1,3  2:-,4         1 was last used at 2
+    // 1 evicts 2     0:1,3  1:2,5         2 was last used at 4
+    // 2 evicts 0     1:2,5  2:4,6
+    let case = pages(&[0, 1, 0, 2, 1, 2, 1], 16, 2);
+    assert_eq!(walks_of("lru-2", &case), [(0, 0), (1, 0), (2, 2), (1, 2), (2, 2)]);
+}
+
+#[test]
+fn random_by_hand() {
+    // xorshift32 from 1: 270369, 67634689, 2647435461, 307599695, and four frames:
+    // 0, 0, 2, 0.
+    let order = [0, 1, 2, 3, 4, 5, 6, 7, 1, 3];
+    assert_eq!(missed("random(1)", &order, 4), [0, 1, 2, 3, 4, 5, 6, 7]);
+    assert_eq!(missed("random(1)", &[0, 1, 2, 3, 4, 5, 6, 7, 4, 5, 2], 4).len(), 11);
+}
+
+#[test]
+fn random_takes_seeds_of_32_bits() {
+    let trace = MemoryTrace::new(vec![run(0, 1)]);
+    let register = [design(RegisterModel::Sequential, 512, None)];
+    for (seed, possible) in [(0, true), (u64::from(u32::MAX), true), (1 << 32, false)] {
+        let cache = cache(16, 1, 0, &format!("random({seed})"));
+        let result = replay(&trace, &cache, &register, &|| true, None);
+        assert_eq!(result.is_ok(), possible, "{seed}");
+    }
 }
 
 /// Belady's anomaly: FIFO misses more with 4 frames than with 3.

@@ -31,8 +31,7 @@ impl FromStr for Bus {
         let parsed = text.split_once("-x").and_then(|(clock, width)| {
             let clock_mhz: f64 = clock.strip_suffix("MHz")?.parse().ok()?;
             let width_bits: u32 = width.parse().ok()?;
-            let sane =
-                clock_mhz > 0.0 && clock_mhz <= 10_000.0 && WIDTHS.contains(&width_bits);
+            let sane = clock_mhz > 0.0 && clock_mhz <= 10_000.0 && WIDTHS.contains(&width_bits);
             sane.then_some(Self { clock_mhz, width_bits })
         });
         parsed.ok_or_else(|| {

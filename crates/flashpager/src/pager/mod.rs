@@ -5,19 +5,28 @@
 //! knows nothing of flash, of registers or of time.
 //!
 //! To add a policy: one file here that implements [`Policy`], one line in the
-//! [`policies!`] list below, one line in `tests/reference/mod.rs`.
+//! [`policies!`] list below, a reference in `tests/reference/mod.rs`, a line in
+//! both tables of `docs/model.md`.
 //!
 //! A policy says as [`Policy::AllSizes`] how caches of several sizes are run
 //! together; where it knows no better way, side by side.
 
+mod arc;
 mod clock;
 mod fifo;
+mod lirs;
+mod lists;
 mod lru;
+mod lru_2;
 mod min;
+mod random;
 mod ring;
+mod s3_fifo;
+mod sieve;
 mod sizes;
 mod stack;
 mod table;
+mod two_q;
 
 pub use sizes::{AllSizes, SideBySide};
 
@@ -183,6 +192,13 @@ policies! {
     "fifo" => fifo::Fifo, parameters 0;
     "min" => min::Min, parameters 0;
     "clock" => clock::Clock, parameters 0;
+    "sieve" => sieve::Sieve, parameters 0;
+    "s3-fifo" => s3_fifo::S3Fifo, parameters 0;
+    "arc" => arc::Arc, parameters 0;
+    "2q" => two_q::TwoQ, parameters 0;
+    "lirs" => lirs::Lirs, parameters 0;
+    "lru-2" => lru_2::Lru2, parameters 0;
+    "random" => random::Random, parameters 1;
 }
 
 fn unknown(name: &str) -> Error {

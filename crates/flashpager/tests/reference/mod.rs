@@ -37,10 +37,21 @@ pub const POLICIES: &[(&str, Policy, Samples)] = &[
     ("fifo", fifo, no_parameters),
     ("min", min, no_parameters),
     ("clock", clock, no_parameters),
+    ("sieve", sieve, no_parameters),
+    ("s3-fifo", s3_fifo, no_parameters),
+    ("arc", arc, no_parameters),
+    ("2q", two_q, no_parameters),
+    ("lirs", lirs, no_parameters),
+    ("lru-2", lru_2, no_parameters),
+    ("random", random, seeds),
 ];
 
 fn no_parameters(_frames: usize) -> Vec<Vec<u64>> {
     vec![vec![]]
+}
+
+fn seeds(frames: usize) -> Vec<Vec<u64>> {
+    vec![vec![0], vec![u64::from(u32::MAX) - frames as u64]]
 }
 
 /// Every policy worth testing with that many frames, as the engine spells it.
@@ -140,6 +151,290 @@ fn clock(references: &[Page], frames: usize, _: &[u64]) -> Vec<Outcome> {
             }
         }
         outcomes.push(Outcome::Miss { walk, downgrades: 0 });
+    }
+    outcomes
+}
+
+/// Pages by age, oldest first, and the hand as a place among them.
+fn sieve(references: &[Page], frames: usize, _: &[u64]) -> Vec<Outcome> {
+    let mut outcomes = Vec::new();
+    let mut cached: Vec<(Page, bool)> = Vec::new();
+    let mut hand = 0;
+    for page in references {
+        if let Some(here) = cached.iter().position(|(known, _)| known == page) {
+            cached[here].1 = true;
+            outcomes.push(Outcome::Hit);
+            continue;
+        }
+        let mut walk = 0;
+        if cached.len() == frames {
+            walk = 1;
+            while cached[hand].1 {
+                cached[hand].1 = false;
+                hand = (hand + 1) % frames;
+                walk += 1;
+            }
+            cached.remove(hand);
+            if hand == cached.len() {
+                hand = 0;
+            }
+        }
+        cached.push((*page, false));
+        outcomes.push(Outcome::Miss { walk, downgrades: 0 });
+    }
+    outcomes
+}
+
+/// Queues of (page, counter), oldest first.
+fn s3_fifo(references: &[Page], frames: usize, _: &[u64]) -> Vec<Outcome> {
+    let mut outcomes = Vec::new();
+    let mut small: Vec<(Page, u32)> = Vec::new();
+    let mut main: Vec<(Page, u32)> = Vec::new();
+    let mut ghosts: Vec<Page> = Vec::new();
+    let share = std::cmp::max(1, frames / 10);
+    for &page in references {
+        if let Some((_, counter)) =
+            small.iter_mut().chain(&mut main).find(|(cached, _)| *cached == page)
+        {
+            *counter = std::cmp::min(3, *counter + 1);
+            outcomes.push(Outcome::Hit);
+            continue;
+        }
+        let was_ghost = ghosts.contains(&page);
+        ghosts.retain(|ghost| *ghost != page);
+        let mut walk = 0;
+        while small.len() + main.len() == frames {
+            walk += 1;
+            if small.len() < share {
+                let (oldest, counter) = main.remove(0);
+                if counter > 0 {
+                    main.push((oldest, counter - 1));
+                }
+                continue;
+            }
+            let (oldest, counter) = small.remove(0);
+            if counter > 1 {
+                main.push((oldest, 0));
+            } else {
+                ghosts.push(oldest);
+                if ghosts.len() > frames - share {
+                    ghosts.remove(0);
+                }
+            }
+        }
+        if was_ghost {
+            main.push((page, 0));
+        } else {
+            small.push((page, 0));
+        }
+        outcomes.push(Outcome::Miss { walk, downgrades: 0 });
+    }
+    outcomes
+}
+
+/// The paper's figure 4 over lists that have the least recently used page first.
+fn arc(references: &[Page], frames: usize, _: &[u64]) -> Vec<Outcome> {
+    #[derive(Default)]
+    struct Lists {
+        t1: Vec<Page>,
+        t2: Vec<Page>,
+        b1: Vec<Page>,
+        b2: Vec<Page>,
+        p: i64,
+    }
+    impl Lists {
+        fn replace(&mut self, page: Page) {
+            let t1 = self.t1.len() as i64;
+            if t1 >= 1 && (t1 > self.p || (self.b2.contains(&page) && t1 == self.p)) {
+                self.b1.push(self.t1.remove(0));
+            } else {
+                self.b2.push(self.t2.remove(0));
+            }
+        }
+    }
+    let mut outcomes = Vec::new();
+    let c = frames as i64;
+    let mut all = Lists::default();
+    for &x in references {
+        let [t1, t2, b1, b2] =
+            [&all.t1, &all.t2, &all.b1, &all.b2].map(|list: &Vec<Page>| list.len() as i64);
+        let hit = all.t1.contains(&x) || all.t2.contains(&x);
+        outcomes.push(if hit { Outcome::Hit } else { MISS });
+        if hit {
+            all.t1.retain(|page| *page != x);
+            all.t2.retain(|page| *page != x);
+            all.t2.push(x);
+        } else if all.b1.contains(&x) {
+            all.p = c.min(all.p + if b1 >= b2 { 1 } else { b2 / b1 });
+            all.replace(x);
+            all.b1.retain(|page| *page != x);
+            all.t2.push(x);
+        } else if all.b2.contains(&x) {
+            all.p = 0.max(all.p - if b2 >= b1 { 1 } else { b1 / b2 });
+            all.replace(x);
+            all.b2.retain(|page| *page != x);
+            all.t2.push(x);
+        } else {
+            if t1 + b1 == c && t1 < c {
+                all.b1.remove(0);
+                all.replace(x);
+            } else if t1 + b1 == c {
+                assert!(all.b1.is_empty());
+                all.t1.remove(0);
+            } else if t1 + t2 + b1 + b2 >= c {
+                if t1 + t2 + b1 + b2 == 2 * c {
+                    all.b2.remove(0);
+                }
+                all.replace(x);
+            }
+            all.t1.push(x);
+        }
+        assert!(all.t1.len() + all.t2.len() <= frames);
+        assert!(all.b1.len() + all.b2.len() <= frames);
+    }
+    outcomes
+}
+
+/// Every list has its oldest page first.
+fn two_q(references: &[Page], frames: usize, _: &[u64]) -> Vec<Outcome> {
+    let mut outcomes = Vec::new();
+    let (mut a1_in, mut a1_out, mut am) = (Vec::new(), Vec::new(), Vec::new());
+    let k_in = if frames < 8 { 1 } else { frames / 4 };
+    for &page in references {
+        if am.contains(&page) {
+            am.retain(|known| *known != page);
+            am.push(page);
+            outcomes.push(Outcome::Hit);
+            continue;
+        }
+        if a1_in.contains(&page) {
+            outcomes.push(Outcome::Hit);
+            continue;
+        }
+        let missed_before = a1_out.contains(&page);
+        a1_out.retain(|known| *known != page);
+        if a1_in.len() + am.len() == frames {
+            if am.is_empty() || a1_in.len() > k_in {
+                a1_out.push(a1_in.remove(0));
+            } else {
+                am.remove(0);
+            }
+        }
+        while 2 * a1_out.len() > frames {
+            a1_out.remove(0);
+        }
+        if missed_before {
+            am.push(page)
+        } else {
+            a1_in.push(page)
+        }
+        outcomes.push(MISS);
+    }
+    outcomes
+}
+
+/// The stack has its oldest page first; a ghost is a page in it that is neither LIR
+/// nor resident.
+fn lirs(references: &[Page], frames: usize, _: &[u64]) -> Vec<Outcome> {
+    let mut outcomes = Vec::new();
+    let (mut stack, mut lir, mut resident): (Vec<Page>, Vec<Page>, Vec<Page>) =
+        (Vec::new(), Vec::new(), Vec::new());
+    let most_lir = frames - if frames < 200 { 1 } else { frames / 100 };
+    for &page in references {
+        let in_stack = stack.contains(&page);
+        let hit = lir.contains(&page) || resident.contains(&page);
+        stack.retain(|known| *known != page);
+        if !hit && lir.len() + resident.len() == frames {
+            resident.remove(0);
+            let is_ghost = |known: &Page| !lir.contains(known) && !resident.contains(known);
+            let ghosts: Vec<Page> = stack.iter().copied().filter(is_ghost).collect();
+            if ghosts.len() > 2 * frames {
+                stack.retain(|known| *known != ghosts[0]);
+            }
+        }
+        stack.push(page);
+        if !lir.contains(&page) {
+            resident.retain(|known| *known != page);
+            if in_stack {
+                lir.push(page);
+                let demoted = *stack.iter().find(|known| lir.contains(known)).unwrap();
+                stack.retain(|known| *known != demoted);
+                lir.retain(|known| *known != demoted);
+                resident.push(demoted);
+            } else if !hit && lir.len() < most_lir {
+                lir.push(page);
+            } else {
+                resident.push(page);
+            }
+        }
+        while stack.first().is_some_and(|bottom| !lir.contains(bottom)) {
+            stack.remove(0);
+        }
+        outcomes.push(if hit { Outcome::Hit } else { MISS });
+    }
+    outcomes
+}
+
+/// Every cached page with the times of the references that count for it, and the
+/// pages evicted with the time of their last.
+fn lru_2(references: &[Page], frames: usize, _: &[u64]) -> Vec<Outcome> {
+    let mut outcomes = Vec::new();
+    let mut cached: Vec<(Page, Vec<usize>)> = Vec::new();
+    let mut evicted: Vec<(Page, usize)> = Vec::new();
+    for (now, page) in references.iter().enumerate() {
+        if let Some((_, times)) = cached.iter_mut().find(|(known, _)| known == page) {
+            times.push(now);
+            outcomes.push(Outcome::Hit);
+            continue;
+        }
+        let mut times: Vec<usize> =
+            evicted.iter().filter(|(ghost, _)| ghost == page).map(|(_, last)| *last).collect();
+        evicted.retain(|(ghost, _)| ghost != page);
+        times.push(now);
+        let mut walk = 0;
+        if cached.len() == frames {
+            let longest_ago = |place: &usize| {
+                let mut newest_first = cached[*place].1.iter().rev();
+                let last = newest_first.next();
+                (newest_first.next(), last)
+            };
+            let place = (0..frames).min_by_key(longest_ago).unwrap();
+            let (victim, victims_times) = cached.remove(place);
+            evicted.push((victim, victims_times[victims_times.len() - 1]));
+            walk = frames as u32;
+        }
+        if evicted.len() > frames {
+            evicted.remove(0);
+        }
+        cached.push((*page, times));
+        outcomes.push(Outcome::Miss { walk, downgrades: 0 });
+    }
+    outcomes
+}
+
+/// Marsaglia's generator in arithmetic, without shifts.
+fn random(references: &[Page], frames: usize, parameters: &[u64]) -> Vec<Outcome> {
+    const WORD: u128 = 1 << 32;
+    let mut outcomes = Vec::new();
+    let mut cached: Vec<Page> = Vec::new();
+    let mut x = match parameters[0] {
+        0 => 2_463_534_242,
+        seed => u128::from(seed),
+    };
+    for page in references {
+        if cached.contains(page) {
+            outcomes.push(Outcome::Hit);
+            continue;
+        }
+        if cached.len() < frames {
+            cached.push(*page);
+        } else {
+            x ^= x * 8_192 % WORD;
+            x ^= x / 131_072;
+            x ^= x * 32 % WORD;
+            cached[(x * frames as u128 / WORD) as usize] = *page;
+        }
+        outcomes.push(MISS);
     }
     outcomes
 }

@@ -1,0 +1,126 @@
+//! Pages in frames and ghosts, which are pages remembered after their eviction,
+//! in lists by age.
+
+use super::table::PageTable;
+use super::{Page, Shape};
+
+/// The number of a page or a ghost, from 0; given out again when it is forgotten.
+pub(super) type Slot = u32;
+
+/// Page → slot, for pages in frames and for ghosts.
+pub(super) struct Slots {
+    table: PageTable,
+    pages: Vec<Page>,
+    free: Vec<Slot>,
+}
+
+impl Slots {
+    pub(super) fn new(shape: Shape) -> Self {
+        Self { table: PageTable::new(shape), pages: Vec::new(), free: Vec::new() }
+    }
+
+    #[inline]
+    pub(super) fn slot_of(&self, page: Page) -> Option<Slot> {
+        self.table.frame_of(page)
+    }
+
+    pub(super) fn add(&mut self, page: Page) -> Slot {
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                self.pages[slot as usize] = page;
+                slot
+            }
+            None => {
+                self.pages.push(page);
+                self.pages.len() as Slot - 1
+            }
+        };
+        self.table.insert(page, slot);
+        slot
+    }
+
+    pub(super) fn forget(&mut self, slot: Slot) {
+        self.table.remove(self.pages[slot as usize]);
+        self.free.push(slot);
+    }
+}
+
+/// `N` lists of slots in the order they were pushed, linked both ways. A slot is
+/// in one of them at most.
+pub(super) struct Lists<const N: usize> {
+    /// The first `N` close each list to a ring, so that no link is ever missing;
+    /// slot 0 follows them.
+    links: Vec<Link>,
+    lengths: [usize; N],
+}
+
+#[derive(Clone, Copy)]
+struct Link {
+    older: u32,
+    newer: u32,
+    /// `N` for a slot in none.
+    list: u32,
+}
+
+impl<const N: usize> Lists<N> {
+    pub(super) fn new() -> Self {
+        let close = |list| Link { older: list, newer: list, list };
+        Self { links: (0..N as u32).map(close).collect(), lengths: [0; N] }
+    }
+
+    #[inline]
+    pub(super) fn len(&self, list: usize) -> usize {
+        self.lengths[list]
+    }
+
+    #[inline]
+    pub(super) fn list_of(&self, slot: Slot) -> Option<usize> {
+        let list = self.links.get(slot as usize + N)?.list as usize;
+        (list < N).then_some(list)
+    }
+
+    #[inline]
+    pub(super) fn oldest(&self, list: usize) -> Option<Slot> {
+        self.links[list].newer.checked_sub(N as u32)
+    }
+
+    /// Put a slot that is in no list at the new end of `list`.
+    #[inline]
+    pub(super) fn push(&mut self, list: usize, slot: Slot) {
+        let at = slot as usize + N;
+        if at >= self.links.len() {
+            let unlinked = Link { older: 0, newer: 0, list: N as u32 };
+            self.links.resize(at + 1, unlinked);
+        }
+        let newest = self.links[list].older;
+        self.links[at] = Link { older: newest, newer: list as u32, list: list as u32 };
+        self.links[newest as usize].newer = at as u32;
+        self.links[list].older = at as u32;
+        self.lengths[list] += 1;
+    }
+
+    /// Take a slot out of the list it is in.
+    #[inline]
+    pub(super) fn remove(&mut self, slot: Slot) {
+        let link = &mut self.links[slot as usize + N];
+        let Link { older, newer, list } = *link;
+        link.list = N as u32;
+        self.links[newer as usize].older = older;
+        self.links[older as usize].newer = newer;
+        self.lengths[list as usize] -= 1;
+    }
+
+    /// Put a slot from the list it is in at the new end of `list`.
+    #[inline]
+    pub(super) fn renew(&mut self, list: usize, slot: Slot) {
+        self.remove(slot);
+        self.push(list, slot);
+    }
+
+    /// Take the oldest slot of `list`.
+    pub(super) fn pop(&mut self, list: usize) -> Option<Slot> {
+        let slot = self.oldest(list)?;
+        self.remove(slot);
+        Some(slot)
+    }
+}

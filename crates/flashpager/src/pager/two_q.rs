@@ -1,0 +1,100 @@
+//! 2Q, the full version (Johnson & Shasha, VLDB 1994): a page must be missed twice
+//! within memory to be kept by recency.
+//!
+//! Three lists: *A1in* in order of arrival, *Am* by time of use, both of pages in
+//! frames, and *A1out* of ghosts in order of arrival there. With c frames, Kin =
+//! max(1, ⌊c/4⌋) and Kout = ⌊c/2⌋.
+//!
+//! * In *Am*: a hit. The page becomes the newest of *Am*.
+//! * In *A1in*: a hit that changes nothing.
+//! * In *A1out*: the page is taken out, a frame is reclaimed, and the page becomes
+//!   the newest of *Am*.
+//! * Elsewhere: a frame is reclaimed, and the page becomes the newest of *A1in*.
+//!
+//! To reclaim a frame, a free one is taken. If there is none: if *A1in* holds more
+//! than Kin pages, or *Am* holds none, the oldest of *A1in* becomes the newest of
+//! *A1out*, whose oldest is forgotten if it holds more than Kout; else the oldest of
+//! *Am* is evicted and not remembered.
+//!
+//! Fixed here: the rounding; the page itself leaves *A1out* before another comes in;
+//! *A1in* gives when *Am* is empty, which matters for a single frame. `walk` is 0:
+//! nothing is searched.
+
+use super::lists::{Lists, Slots};
+use super::{INDEX_BYTES, Metadata, Moment, Outcome, Page, Policy, Shape, SideBySide};
+use crate::error::Result;
+
+const A1_IN: usize = 0;
+const A1_OUT: usize = 1;
+const AM: usize = 2;
+
+/// 2Q with its three lists.
+pub struct TwoQ {
+    slots: Slots,
+    lists: Lists<3>,
+    capacity: usize,
+}
+
+impl TwoQ {
+    fn reclaim(&mut self) {
+        let [arrivals, kept] = [A1_IN, AM].map(|list| self.lists.len(list));
+        if arrivals + kept < self.capacity {
+            return;
+        }
+        let forgotten = if arrivals > (self.capacity / 4).max(1) || kept == 0 {
+            if let Some(victim) = self.lists.oldest(A1_IN) {
+                self.lists.renew(A1_OUT, victim);
+            }
+            let too_many = self.lists.len(A1_OUT) > self.capacity / 2;
+            if too_many { self.lists.pop(A1_OUT) } else { None }
+        } else {
+            self.lists.pop(AM)
+        };
+        if let Some(slot) = forgotten {
+            self.slots.forget(slot);
+        }
+    }
+}
+
+impl Policy for TwoQ {
+    /// Two links and a bit a frame; a page number for each ghost, half as many as
+    /// frames; the ends of *A1in* and *Am*, the length of *A1in*, and the place and
+    /// number of ghosts in their ring.
+    const METADATA: Option<Metadata> = Some(Metadata {
+        bytes_per_frame: 2.5 * INDEX_BYTES as f64 + 0.125,
+        fixed_bytes: 5 * INDEX_BYTES,
+    });
+
+    type AllSizes = SideBySide<Self>;
+
+    fn new(shape: Shape, _: &[u64]) -> Result<Self> {
+        Ok(Self {
+            slots: Slots::new(shape),
+            lists: Lists::new(),
+            capacity: shape.usable_frames() as usize,
+        })
+    }
+
+    #[inline]
+    fn reference(&mut self, page: Page, _: Moment) -> Outcome {
+        let Some(slot) = self.slots.slot_of(page) else {
+            self.reclaim();
+            let slot = self.slots.add(page);
+            self.lists.push(A1_IN, slot);
+            return Outcome::Miss { walk: 0 };
+        };
+        match self.lists.list_of(slot) {
+            Some(AM) => {
+                self.lists.renew(AM, slot);
+                Outcome::Hit
+            }
+            Some(A1_OUT) => {
+                self.lists.remove(slot);
+                self.reclaim();
+                self.lists.push(AM, slot);
+                Outcome::Miss { walk: 0 }
+            }
+            _ => Outcome::Hit,
+        }
+    }
+}
