@@ -29,6 +29,10 @@ def simulate(
     designs: Sequence[dict[str, Any]],
     progress: Callable[[int, int], None] | None,
 ) -> list[dict[str, Any]]: ...
+def attributions() -> list[str]: ...
+def attribute(
+    trace: str, design: dict[str, Any], by: str, elfs: Sequence[str]
+) -> dict[str, Any]: ...
 
 @final
 class Recording:

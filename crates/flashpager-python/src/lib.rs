@@ -1,6 +1,8 @@
 //! Python bindings of the flashpager engine, and nothing else: every function
 //! converts its arguments, calls the engine and converts the result.
 
+mod attribution;
+
 use std::io::BufWriter;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -217,6 +219,14 @@ fn bad_argument(error: pythonize::PythonizeError) -> PyErr {
     FlashpagerError::new_err(error.to_string())
 }
 
+fn refuse_empty(trace: &TraceFile) -> Result<()> {
+    if trace.info().runs > 0 {
+        return Ok(());
+    }
+    let place = trace.path().display().to_string();
+    Err(Error::data(place, "holds no runs: nothing placed was executed"))
+}
+
 #[derive(serde::Serialize)]
 struct Row {
     design: DesignSpec,
@@ -245,12 +255,7 @@ fn simulate(
         },
         |go_on, report| {
             let trace = TraceFile::open(&trace)?;
-            if trace.info().runs == 0 {
-                return Err(Error::data(
-                    trace.path().display().to_string(),
-                    "holds no runs: nothing placed was executed",
-                ));
-            }
+            refuse_empty(&trace)?;
             let designs = specs.into_iter().map(Design::new).collect::<Result<Vec<_>>>()?;
             let evaluations =
                 flashpager::design::simulate(&trace, &designs, go_on, &|finished, all| {
@@ -476,6 +481,8 @@ impl Recording {
 
 #[pymodule]
 mod _engine {
+    #[pymodule_export]
+    use super::attribution::{attribute, attributions};
     #[pymodule_export]
     use super::{
         DiskFullError, FlashpagerError, Recording, block_statistics, catalog, check_designs,

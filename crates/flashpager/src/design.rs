@@ -126,6 +126,16 @@ impl Design {
         self.cache.frames()
     }
 
+    /// The cache as designed.
+    pub fn cache(&self) -> &CacheDesign {
+        &self.cache
+    }
+
+    /// The data register as designed.
+    pub fn register(&self) -> RegisterDesign {
+        self.register
+    }
+
     /// The prices that apply, for printing.
     pub fn prices(&self) -> Prices {
         self.prices
