@@ -35,6 +35,10 @@ def explore(
     designs: Sequence[dict[str, Any]],
     found: Callable[[list[tuple[int, dict[str, Any]]], int, int], None],
 ) -> None: ...
+def attributions() -> list[str]: ...
+def attribute(
+    trace: str, design: dict[str, Any], by: str, elfs: Sequence[str]
+) -> dict[str, Any]: ...
 
 @final
 class Recording:

@@ -112,7 +112,7 @@ def bandwidth_over_page(
         ),
     ]
     cache = _said(frame["cache_bytes"][0])
-    return _finish(
+    return finish(
         layers,
         _page_title(own, page_bytes, nor),
         f"Bandwidth over cache page size, {cache} of cache. {_setting(frame)}. {_ringed(here)}.",
@@ -204,7 +204,7 @@ def steps_over_page(frame: pl.DataFrame, page_bytes: int) -> alt.LayerChart:
         f"With {page_bytes:,}-byte pages {waiting:.0f} % of the time goes into faults, "
         f"{100 * row[heaviest[1]] / row['time_ns']:.0f} % into the {heaviest[0]} step alone"
     )
-    return _finish(
+    return finish(
         [bars, *_nor_line(nor_ns, f"{nor_ns or 0:.3g} ns")],
         title,
         f"Where the time goes, per byte that the processor reads, {row['policy']}, "
@@ -260,7 +260,7 @@ def bandwidth_over_cache(
             nor,
         ),
     ]
-    return _finish(
+    return finish(
         layers,
         _cache_title(reduced, conventional, cache_bytes, reduced_bytes, whole),
         f"Bandwidth over cache size: pages of {reduced_bytes:,} bytes against whole flash pages; "
@@ -354,7 +354,7 @@ def distance_spectrum(
             ],
         )
     )
-    return _finish(
+    return finish(
         [bars],
         f"{100 * ideal / total:.1f} % of requests in the same flash page ask for the next block",
         f"{total:,} of {faults:,} faults ask for the flash page that the register holds, a page of "
@@ -413,7 +413,7 @@ def latency_over_page(frame: pl.DataFrame, page_bytes: int) -> alt.LayerChart:
     ]
     row = frame.row(by_predicate=pl.col("cache_page_bytes") == page_bytes, named=True)
     worst, mean = row["worst_fault_ns"] / 1e3, row["mean_fault_ns"] / 1e3
-    return _finish(
+    return finish(
         layers,
         f"A fault with {page_bytes:,}-byte pages takes {mean:.3g} µs on average, "
         f"{worst:.3g} µs at worst",
@@ -422,7 +422,9 @@ def latency_over_page(frame: pl.DataFrame, page_bytes: int) -> alt.LayerChart:
     )
 
 
-def _finish(layers: Sequence[alt.Chart], title: str, subtitle: str) -> alt.LayerChart:
+def finish(
+    layers: Sequence[alt.Chart], title: str, subtitle: str, height: int = _HEIGHT
+) -> alt.LayerChart:
     """Lay charts over one another, in the style of the house."""
     words = alt.Title(
         text=textwrap.wrap(_tied(title), _TITLE_CHARACTERS),
@@ -430,7 +432,7 @@ def _finish(layers: Sequence[alt.Chart], title: str, subtitle: str) -> alt.Layer
     )
     chart: alt.LayerChart = (
         alt.layer(*layers)
-        .properties(width=_WIDTH, height=_HEIGHT, title=words, background="white", padding=12)
+        .properties(width=_WIDTH, height=height, title=words, background="white", padding=12)
         .configure(font=_FONT)
         .configure_view(stroke=None)
         .configure_axis(

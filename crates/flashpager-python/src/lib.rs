@@ -1,6 +1,8 @@
 //! Python bindings of the flashpager engine, and nothing else: every function
 //! converts its arguments, calls the engine and converts the result.
 
+mod attribution;
+
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -228,6 +230,14 @@ fn bad_argument(error: pythonize::PythonizeError) -> PyErr {
     FlashpagerError::new_err(error.to_string())
 }
 
+fn refuse_empty(trace: &TraceFile) -> Result<()> {
+    if trace.info().runs > 0 {
+        return Ok(());
+    }
+    let place = trace.path().display().to_string();
+    Err(Error::data(place, "holds no runs: nothing placed was executed"))
+}
+
 #[derive(serde::Serialize)]
 struct Row {
     design: DesignSpec,
@@ -334,10 +344,7 @@ fn explore(
 /// and that is not too much.
 fn open_trace(path: &Path, designs: usize) -> Result<Box<dyn Trace>> {
     let file = TraceFile::open(path)?;
-    if file.info().runs == 0 {
-        let place = path.display().to_string();
-        return Err(Error::data(place, "holds no runs: nothing placed was executed"));
-    }
+    refuse_empty(&file)?;
     if designs > 1 && file.info().runs <= MAX_RUNS_IN_MEMORY {
         return Ok(Box::new(MemoryTrace::load(&file)?));
     }
@@ -549,6 +556,8 @@ impl Recording {
 
 #[pymodule]
 mod _engine {
+    #[pymodule_export]
+    use super::attribution::{attribute, attributions};
     #[pymodule_export]
     use super::{
         DiskFullError, FlashpagerError, Recording, block_statistics, catalog, check_designs,

@@ -143,6 +143,16 @@ impl Design {
         frames.saturating_add(self.metadata_bytes().unwrap_or(0))
     }
 
+    /// The cache as designed.
+    pub fn cache(&self) -> &CacheDesign {
+        &self.cache
+    }
+
+    /// The data register as designed.
+    pub fn register(&self) -> RegisterDesign {
+        self.register
+    }
+
     /// The prices that apply, for printing.
     pub fn prices(&self) -> Prices {
         self.prices

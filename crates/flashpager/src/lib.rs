@@ -14,10 +14,12 @@
 //! * [`replay`]: a trace through a pager and a register gives [`replay::Counts`]
 //! * [`cost`]: counts × media × handler gives time, bandwidth, latency
 //! * [`design`]: all of it together, as a person asks for it
+//! * [`attribution`]: which code of the program causes the faults of a design
 //!
 //! A replay knows no nanosecond and a price knows no policy. The engine prints
 //! nothing, reads no clock and never panics on data.
 
+pub mod attribution;
 pub mod cost;
 pub mod design;
 pub mod error;

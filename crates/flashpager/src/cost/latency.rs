@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::Prices;
-use crate::replay::{Counts, FaultClass};
+use crate::replay::Counts;
 
 /// Latency of true faults: load, column change, fetch, write and handler.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -22,7 +22,7 @@ pub fn fault_latencies(counts: &Counts, prices: &Prices) -> Vec<(f64, u64)> {
     let mut faults: Vec<(f64, u64)> = counts
         .fault_classes
         .iter()
-        .map(|(class, count)| (fault_ns(class, written, prices), *count))
+        .map(|(class, count)| (prices.fault_ns(class, written), *count))
         .collect();
     faults.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
     faults.dedup_by(|next, kept| {
@@ -51,18 +51,4 @@ impl Latency {
             worst_fault_ns: faults.last().map_or(0.0, |(ns, _)| *ns),
         }
     }
-}
-
-fn fault_ns(class: &FaultClass, bytes_written: u64, prices: &Prices) -> f64 {
-    let mut ns = prices.handler.fault_ns
-        + f64::from(class.walk) * prices.handler.walk_step_ns
-        + f64::from(class.bytes_fetched) * prices.t_byte_ns
-        + bytes_written as f64 * prices.ram.t_write_ns;
-    if class.load {
-        ns += prices.t_load_ns;
-    }
-    if class.column_change {
-        ns += prices.column_change_ns();
-    }
-    ns
 }

@@ -14,7 +14,7 @@ pub use read_disturb::ReadDisturb;
 use crate::error::{Error, Result};
 use crate::media::bus::Bus;
 use crate::media::part::{EccPlace, Kind, Part};
-use crate::replay::Counts;
+use crate::replay::{Counts, FaultClass};
 
 /// The papers' MB: 2²⁰ bytes.
 pub const MIB: f64 = 1_048_576.0;
@@ -84,6 +84,22 @@ impl Prices {
             ram,
             handler,
         })
+    }
+
+    /// A fault of `class` that writes `bytes_written` into its frame: load, column
+    /// change, fetch, write and handler. Reads and lookups belong to no fault.
+    pub fn fault_ns(&self, class: &FaultClass, bytes_written: u64) -> f64 {
+        let mut ns = self.handler.fault_ns
+            + f64::from(class.walk) * self.handler.walk_step_ns
+            + f64::from(class.bytes_fetched) * self.t_byte_ns
+            + bytes_written as f64 * self.ram.t_write_ns;
+        if class.load {
+            ns += self.t_load_ns;
+        }
+        if class.column_change {
+            ns += self.column_change_ns();
+        }
+        ns
     }
 
     /// A column change that has no price makes every sum with it no number.

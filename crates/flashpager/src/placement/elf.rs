@@ -54,13 +54,8 @@ impl ElfFile {
     /// # Errors
     /// When the file cannot be read or is no whole ELF file.
     pub fn read(path: &Path) -> Result<Self> {
-        let place = path.display().to_string();
-        let meta = std::fs::metadata(path).map_err(|e| Error::file(path, e))?;
-        if !meta.is_file() || meta.len() > MAX_FILE_BYTES {
-            return Err(Error::data(place, "is no ELF program (not a file, or over 1 GiB)"));
-        }
-        let bytes = std::fs::read(path).map_err(|e| Error::file(path, e))?;
-        Self::parse(&bytes).map_err(|what| Error::data(place, what))
+        let bytes = read_bytes(path)?;
+        Self::parse(&bytes).map_err(|what| Error::data(path.display().to_string(), what))
     }
 
     /// Parse the contents of a file.
@@ -216,7 +211,20 @@ impl ElfFile {
         })
     }
 
-    fn symbols_in(&self, sections: &[Section]) -> Vec<Symbol> {
+    /// Whether it was linked so that `sections` lie where they say. Their bytes
+    /// need not be in it: files that only hold debug information have none.
+    pub fn agrees_with(&self, sections: &[Section]) -> bool {
+        sections.iter().all(|wanted| {
+            self.sections.iter().any(|section| {
+                section.name == wanted.name
+                    && section.address == wanted.address
+                    && section.bytes == u64::from(wanted.bytes)
+            })
+        })
+    }
+
+    /// Its functions in `sections`, by flash offset.
+    pub fn symbols_in(&self, sections: &[Section]) -> Vec<Symbol> {
         let mut symbols: Vec<Symbol> = self
             .symbols
             .iter()
@@ -244,6 +252,16 @@ impl ElfFile {
         symbols.dedup_by_key(|symbol| symbol.offset);
         symbols
     }
+}
+
+/// The contents of a file that may be a program.
+pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>> {
+    let meta = std::fs::metadata(path).map_err(|e| Error::file(path, e))?;
+    if !meta.is_file() || meta.len() > MAX_FILE_BYTES {
+        let what = "is no ELF program (not a file, or over 1 GiB)";
+        return Err(Error::data(path.display().to_string(), what));
+    }
+    std::fs::read(path).map_err(|e| Error::file(path, e))
 }
 
 /// Take `name`'s bytes off `left`.

@@ -1,0 +1,274 @@
+//! Attribution: which code of a program causes the faults of a design.
+//!
+//! A fault belongs to whoever owns the byte that was to be executed: a symbol,
+//! a line of source, or an image. The faults are counted by the replay and
+//! priced afterwards, as all counts are.
+
+mod binaries;
+mod lines;
+mod names;
+mod owners;
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+
+use crate::design::{Design, Evaluation};
+use crate::error::{Error, Result, did_you_mean};
+use crate::media::register::RegisterCase;
+use crate::replay::{Fault, FaultClass, replay};
+use crate::trace::input::shown;
+use crate::trace::{Run, Trace, TraceInfo};
+use owners::{Owners, Who};
+
+/// Misses are worth a note from one in so many on.
+const NOTABLE: u64 = 10;
+
+/// What faults are summed by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// A function, or whatever else owns code.
+    Symbol,
+    /// A line of source, by the DWARF line table.
+    Line,
+    /// A file.
+    Image,
+}
+
+impl By {
+    /// All of them, by name.
+    pub const ALL: &[(&str, Self)] =
+        &[("symbol", Self::Symbol), ("line", Self::Line), ("image", Self::Image)];
+}
+
+impl FromStr for By {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let names = Self::ALL.iter().map(|(name, _)| *name);
+        Self::ALL.iter().find(|(name, _)| *name == text).map(|(_, by)| *by).ok_or_else(|| {
+            let known: Vec<&str> = names.clone().collect();
+            Error::design(format!(
+                "faults cannot be attributed by '{text}' (known: {}{})",
+                known.join(", "),
+                did_you_mean(text, names)
+            ))
+        })
+    }
+}
+
+/// Code, and the faults that executing it caused.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Owner {
+    /// The symbol as its language writes it, `file:line`, or the image.
+    pub name: String,
+    /// The function around a line, the innermost if it was inlined.
+    pub function: Option<String>,
+    /// The source file of a line.
+    pub file: Option<String>,
+    /// The number of a line.
+    pub line: Option<u32>,
+    /// The file that the code comes from; empty if the trace does not tell.
+    pub image: String,
+    /// Flash offset of its first byte.
+    pub offset: u32,
+    /// Bytes of code, executed or not.
+    pub code_bytes: u64,
+    /// Bytes executed, once for each time.
+    pub bytes_executed: u64,
+    /// True faults.
+    pub misses: u64,
+    /// Those that loaded a flash page into the register.
+    pub loads: u64,
+    /// Misses in another flash page than the register's.
+    pub other_page: u64,
+    /// Misses in the register's page, at its next column or behind.
+    pub forward: u64,
+    /// Misses in the register's page, before its next column.
+    pub backward: u64,
+    /// Column changes without a load.
+    pub column_changes: u64,
+    /// Bytes over the bus, skipped ones included.
+    pub bytes_fetched: u64,
+    /// Bytes over the bus that were thrown away.
+    pub bytes_skipped: u64,
+    /// Time of its faults: load, column change, fetch, write and handler.
+    pub fault_ns: f64,
+}
+
+/// Who causes the faults of a design.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Attribution {
+    /// The whole replay, of which the owners are the parts.
+    #[serde(flatten)]
+    pub evaluation: Evaluation,
+    /// Time of all faults.
+    pub fault_ns: f64,
+    /// All that was executed, longest fault time first.
+    pub owners: Vec<Owner>,
+    /// What could not be told, and what to do about it.
+    pub notes: Vec<String>,
+}
+
+/// One owner's part of a replay, before it has a price.
+#[derive(Clone, Default)]
+struct Tally {
+    bytes_executed: u64,
+    misses: u64,
+    loads: u64,
+    other_page: u64,
+    forward: u64,
+    backward: u64,
+    column_changes: u64,
+    bytes_fetched: u64,
+    bytes_skipped: u64,
+    classes: FxHashMap<FaultClass, u64>,
+}
+
+impl Tally {
+    fn add(&mut self, fault: &Fault) {
+        let access = &fault.access;
+        self.misses += 1;
+        self.loads += u64::from(access.load);
+        match access.case {
+            RegisterCase::OtherPage => self.other_page += 1,
+            RegisterCase::Forward => self.forward += 1,
+            RegisterCase::Backward => self.backward += 1,
+        }
+        self.column_changes += u64::from(access.column_change);
+        self.bytes_fetched += u64::from(access.bytes_fetched);
+        self.bytes_skipped += u64::from(access.bytes_skipped);
+        let class = FaultClass {
+            load: access.load,
+            column_change: access.column_change,
+            bytes_fetched: access.bytes_fetched,
+            walk: fault.walk,
+        };
+        *self.classes.entry(class).or_default() += 1;
+    }
+
+    /// In an order of its own, so that sums come out the same every time.
+    fn fault_ns(&self, price: impl Fn(&FaultClass) -> f64) -> f64 {
+        let mut classes: Vec<(&FaultClass, &u64)> = self.classes.iter().collect();
+        classes.sort_unstable();
+        classes.into_iter().map(|(class, count)| price(class) * *count as f64).sum()
+    }
+}
+
+/// Replay `trace`, which `info` describes, through `design` and sum its faults.
+///
+/// Lines come from the ELF files that were recorded, or from those of `elfs`
+/// that were linked with them, such as one that still has its debug
+/// information; symbols that the trace lacks come from `elfs`, too.
+///
+/// # Errors
+/// A file of `elfs` that belongs to no image; lines of which no image has any;
+/// whatever the replay gives.
+pub fn attribute(
+    trace: &dyn Trace,
+    info: &TraceInfo,
+    design: &Design,
+    by: By,
+    elfs: &[PathBuf],
+    go_on: &dyn Fn() -> bool,
+) -> Result<Attribution> {
+    let mut notes = Vec::new();
+    let owners = Owners::of(info, trace.image_bytes(), by, elfs, &mut notes)?;
+    let mut tallies = vec![Tally::default(); owners.len()];
+    let mut sink = |_: usize, fault: &Fault| tallies[owners.of_byte(fault.offset)].add(fault);
+    let counts = replay(trace, design.cache(), &[design.register()], go_on, Some(&mut sink))?
+        .pop()
+        .ok_or_else(|| Error::design("a replay needs a register"))?;
+    for_each_run(trace, go_on, |run| {
+        owners.of_range(run.offset, run.end(), |owner, bytes| {
+            tallies[owner].bytes_executed += u64::from(bytes);
+        });
+    })?;
+
+    let prices = design.prices();
+    let written = u64::from(design.cache().cache_page_bytes);
+    let fault_ns: Vec<f64> = tallies
+        .iter()
+        .map(|tally| tally.fault_ns(|class| prices.fault_ns(class, written)))
+        .collect();
+    if by == By::Symbol {
+        let misses: Vec<u64> = tallies.iter().map(|tally| tally.misses).collect();
+        notes.extend(nameless(&owners, &misses));
+    }
+    let mut found: Vec<Owner> = tallies
+        .iter()
+        .zip(&fault_ns)
+        .enumerate()
+        .filter(|(_, (tally, _))| tally.bytes_executed > 0)
+        .map(|(owner, (tally, fault_ns))| described(owners.who(owner), tally, *fault_ns))
+        .collect();
+    found.sort_by(|a, b| {
+        let by_time = b.fault_ns.total_cmp(&a.fault_ns);
+        by_time.then(b.misses.cmp(&a.misses)).then(a.offset.cmp(&b.offset))
+    });
+    Ok(Attribution {
+        evaluation: design.evaluate(counts),
+        fault_ns: fault_ns.iter().sum(),
+        owners: found,
+        notes,
+    })
+}
+
+/// A note where much is in code that no symbol names.
+fn nameless(owners: &Owners, misses: &[u64]) -> Option<String> {
+    let all: u64 = misses.iter().sum();
+    let (image, nameless) = (0..owners.len())
+        .filter_map(|owner| Some((owners.nameless_in(owner)?, misses[owner])))
+        .max_by_key(|(_, misses)| *misses)?;
+    (nameless * NOTABLE > all).then(|| {
+        format!(
+            "{:.0} % of the misses are in code of {} that no symbol names; name a file with its \
+             symbols with --elf",
+            100.0 * nameless as f64 / all as f64,
+            shown(image)
+        )
+    })
+}
+
+fn described(who: Who, tally: &Tally, fault_ns: f64) -> Owner {
+    Owner {
+        name: who.name,
+        function: who.function,
+        file: who.file,
+        line: who.line,
+        image: who.image,
+        offset: who.offset,
+        code_bytes: who.code_bytes,
+        bytes_executed: tally.bytes_executed,
+        misses: tally.misses,
+        loads: tally.loads,
+        other_page: tally.other_page,
+        forward: tally.forward,
+        backward: tally.backward,
+        column_changes: tally.column_changes,
+        bytes_fetched: tally.bytes_fetched,
+        bytes_skipped: tally.bytes_skipped,
+        fault_ns,
+    }
+}
+
+fn for_each_run(
+    trace: &dyn Trace,
+    go_on: &dyn Fn() -> bool,
+    mut take: impl FnMut(Run),
+) -> Result<()> {
+    let mut source = trace.runs()?;
+    let mut chunk = Vec::new();
+    loop {
+        if !go_on() {
+            return Err(Error::Interrupted);
+        }
+        source.read(&mut chunk)?;
+        if chunk.is_empty() {
+            return Ok(());
+        }
+        chunk.iter().copied().for_each(&mut take);
+    }
+}

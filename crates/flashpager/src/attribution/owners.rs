@@ -1,0 +1,288 @@
+//! Who owns each byte of the flash image.
+
+use std::collections::BinaryHeap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use super::By;
+use super::binaries::Binaries;
+use super::lines::Lines;
+use super::names::{bounded, demangled};
+use crate::error::{Error, Result};
+use crate::placement::{Image, Symbol};
+use crate::trace::TraceInfo;
+
+/// An owner, by what it is; where several own a byte, the last kind wins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Nobody,
+    Image { image: usize },
+    Section { image: usize, section: usize },
+    Symbol { image: usize, symbol: usize },
+    Line { image: usize, line: usize },
+}
+
+/// Bytes that `kind` says it owns.
+struct Claim {
+    bytes: Range<u32>,
+    kind: Kind,
+}
+
+/// An owner as a person knows it.
+pub struct Who {
+    pub name: String,
+    pub function: Option<String>,
+    pub file: Option<String>,
+    pub line: Option<u32>,
+    pub image: String,
+    pub offset: u32,
+    pub code_bytes: u64,
+}
+
+struct Known {
+    kind: Kind,
+    offset: u32,
+    code_bytes: u64,
+}
+
+/// The owner of every byte of a flash image.
+pub struct Owners {
+    by: By,
+    images: Vec<Image>,
+    /// By image, with [`By::Line`].
+    lines: Vec<Lines>,
+    /// (first byte, owner), ascending, from 0 on: each reaches to the next.
+    spans: Vec<(u32, u32)>,
+    owners: Vec<Known>,
+}
+
+impl Owners {
+    /// The owners of the first `image_bytes` of the image that `info` describes.
+    pub fn of(
+        info: &TraceInfo,
+        image_bytes: u32,
+        by: By,
+        elfs: &[PathBuf],
+        notes: &mut Vec<String>,
+    ) -> Result<Self> {
+        let mut images = info.images.clone();
+        let binaries = Binaries::of(&images, elfs)?;
+        for (index, image) in images.iter_mut().enumerate() {
+            // What was stripped may still name the functions that it exports.
+            let named = binaries.symbols(index, image);
+            if named.len() > image.symbols.len() {
+                image.symbols = named;
+            }
+            image.symbols.sort_by_key(|symbol| symbol.offset);
+        }
+        if images.is_empty() && by != By::Image {
+            notes.push("the trace names no program, so there are no symbols in it".into());
+        }
+        let lines = if by == By::Line { lines(&images, &binaries, notes)? } else { Vec::new() };
+        let mut owners = Self { by, images, lines, spans: Vec::new(), owners: Vec::new() };
+        owners.settle(owners.claims(image_bytes), image_bytes);
+        Ok(owners)
+    }
+
+    fn claims(&self, image_bytes: u32) -> Vec<Claim> {
+        let mut claims = vec![Claim { bytes: 0..image_bytes, kind: Kind::Nobody }];
+        for (image, about) in self.images.iter().enumerate() {
+            let end = about.offset.saturating_add(about.bytes);
+            claims.push(Claim { bytes: about.offset..end, kind: Kind::Image { image } });
+            if self.by == By::Image {
+                continue;
+            }
+            for (section, about) in about.sections.iter().enumerate() {
+                let end = about.offset.saturating_add(about.bytes);
+                claims.push(Claim {
+                    bytes: about.offset..end,
+                    kind: Kind::Section { image, section },
+                });
+            }
+            for (symbol, bytes) in reaches(about).into_iter().enumerate() {
+                claims.push(Claim { bytes, kind: Kind::Symbol { image, symbol } });
+            }
+        }
+        for (image, about) in self.lines.iter().enumerate() {
+            let spans = about.spans.iter();
+            claims.extend(spans.map(|(bytes, line)| Claim {
+                bytes: bytes.clone(),
+                kind: Kind::Line { image, line: *line },
+            }));
+        }
+        claims.retain(|claim| !claim.bytes.is_empty());
+        claims
+    }
+
+    /// Give each byte to the last kind that claims it, and among those of one
+    /// kind to the one that begins last: the innermost where they nest.
+    fn settle(&mut self, mut claims: Vec<Claim>, image_bytes: u32) {
+        claims.sort_by_key(|claim| (claim.bytes.start, claim.kind));
+        let rank = |kind| match kind {
+            Kind::Nobody => 0,
+            Kind::Image { .. } => 1,
+            Kind::Section { .. } => 2,
+            Kind::Symbol { .. } => 3,
+            Kind::Line { .. } => 4,
+        };
+        let mut known = std::collections::BTreeMap::<Kind, u32>::new();
+        let mut open = BinaryHeap::new();
+        let (mut at, mut next) = (0, 0);
+        while at < image_bytes {
+            while let Some(claim) = claims.get(next).filter(|claim| claim.bytes.start <= at) {
+                open.push((rank(claim.kind), claim.bytes.start, next));
+                next += 1;
+            }
+            let Some(claim) = open.peek().map(|(_, _, index)| &claims[*index]) else { return };
+            if claim.bytes.end <= at {
+                open.pop();
+                continue;
+            }
+            let until = claims.get(next).map_or(image_bytes, |claim| claim.bytes.start);
+            let until = until.min(claim.bytes.end).min(image_bytes);
+            let owner = *known.entry(claim.kind).or_insert_with(|| {
+                self.owners.push(Known { kind: claim.kind, offset: at, code_bytes: 0 });
+                self.owners.len() as u32 - 1
+            });
+            self.owners[owner as usize].code_bytes += u64::from(until - at);
+            if self.spans.last().is_none_or(|(_, last)| *last != owner) {
+                self.spans.push((at, owner));
+            }
+            at = until;
+        }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.owners.len()
+    }
+
+    /// The owner of the byte at `offset`, which lies in the image.
+    pub fn of_byte(&self, offset: u32) -> usize {
+        self.spans[self.span(offset)].1 as usize
+    }
+
+    /// Hand out the owners of `start`..`end` and how many of the bytes are theirs.
+    pub fn of_range(&self, start: u32, end: u32, mut take: impl FnMut(usize, u32)) {
+        let mut at = start;
+        let mut span = self.span(start);
+        while at < end {
+            let until = self.spans.get(span + 1).map_or(end, |(start, _)| end.min(*start));
+            take(self.spans[span].1 as usize, until - at);
+            at = until;
+            span += 1;
+        }
+    }
+
+    fn span(&self, offset: u32) -> usize {
+        self.spans.partition_point(|(start, _)| *start <= offset) - 1
+    }
+
+    /// The image of the one if it is code that no symbol names.
+    pub fn nameless_in(&self, owner: usize) -> Option<String> {
+        match self.owners[owner].kind {
+            Kind::Section { image, .. } => Some(file_name(&self.images[image].path)),
+            _ => None,
+        }
+    }
+
+    /// Describe one.
+    pub fn who(&self, owner: usize) -> Who {
+        let Known { kind, offset, code_bytes } = self.owners[owner];
+        let who = Who {
+            name: String::new(),
+            function: None,
+            file: None,
+            line: None,
+            image: String::new(),
+            offset,
+            code_bytes,
+        };
+        let path = |image: usize| bounded(&self.images[image].path);
+        match kind {
+            Kind::Nobody if self.by == By::Image => Who { name: "(no file)".into(), ..who },
+            Kind::Nobody => Who { name: "(no symbol)".into(), ..who },
+            Kind::Image { image } if self.by == By::Image => {
+                Who { name: path(image), image: path(image), ..who }
+            }
+            Kind::Image { image } => Who {
+                name: format!("(no section) of {}", file_name(&self.images[image].path)),
+                image: path(image),
+                ..who
+            },
+            Kind::Section { image, section } => {
+                let about = &self.images[image];
+                let section = bounded(&about.sections[section].name);
+                let name = format!("{section} of {}", file_name(&about.path));
+                Who { name, image: path(image), ..who }
+            }
+            Kind::Symbol { image, symbol } => {
+                let name = demangled(&self.images[image].symbols[symbol].name);
+                if self.by == By::Line {
+                    let function = Some(name);
+                    Who { name: "(no line)".into(), function, image: path(image), ..who }
+                } else {
+                    Who { name, image: path(image), ..who }
+                }
+            }
+            Kind::Line { image, line } => {
+                let about = &self.lines[image].lines[line];
+                Who {
+                    name: format!("{}:{}", file_name(&about.file), about.line),
+                    function: about.function.as_deref().map(str::to_owned),
+                    file: Some(about.file.to_string()),
+                    line: Some(about.line),
+                    image: path(image),
+                    ..who
+                }
+            }
+        }
+    }
+}
+
+/// The lines of each image; none of one that has none.
+///
+/// # Errors
+/// When not one of them has any.
+fn lines(images: &[Image], binaries: &Binaries, notes: &mut Vec<String>) -> Result<Vec<Lines>> {
+    let found: Vec<Result<Lines>> =
+        (0..images.len()).map(|image| binaries.lines(image, &images[image])).collect();
+    if found.iter().all(Result::is_err) {
+        let none = || Error::design("the trace names no program, so there are no lines to it");
+        return Err(found.into_iter().find_map(Result::err).unwrap_or_else(none));
+    }
+    Ok(found
+        .into_iter()
+        .map(|lines| {
+            lines.unwrap_or_else(|reason| {
+                notes.push(format!("by symbol only: {reason}"));
+                Lines::default()
+            })
+        })
+        .collect())
+}
+
+/// The bytes of each symbol. One whose length is not known reaches to the next
+/// symbol or the end of its section.
+fn reaches(image: &Image) -> Vec<Range<u32>> {
+    let reach = |index: usize, symbol: &Symbol| {
+        if symbol.bytes > 0 {
+            return symbol.offset..symbol.offset.saturating_add(symbol.bytes);
+        }
+        let behind = &image.symbols[index..];
+        let next = behind.partition_point(|other| other.offset <= symbol.offset);
+        let section = image.sections.iter().find_map(|section| {
+            let end = section.offset.saturating_add(section.bytes);
+            (section.offset..end).contains(&symbol.offset).then_some(end)
+        });
+        let end = section.unwrap_or(image.offset.saturating_add(image.bytes));
+        symbol.offset..behind.get(next).map_or(end, |other| end.min(other.offset))
+    };
+    image.symbols.iter().enumerate().map(|(index, symbol)| reach(index, symbol)).collect()
+}
+
+/// The last part of a path.
+pub fn file_name(path: &str) -> String {
+    let name = Path::new(path).file_name().map(|name| name.to_string_lossy());
+    bounded(name.as_deref().unwrap_or(path))
+}

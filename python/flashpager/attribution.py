@@ -1,0 +1,88 @@
+"""Who causes the faults, as a table: one row an owner of code."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from itertools import accumulate
+from pathlib import PurePath
+from typing import Any
+
+import polars as pl
+
+from flashpager._engine import FlashpagerError
+
+#: What can be sorted by, greatest first: (name, column).
+SORTS = {"time": "fault_ns", "misses": "misses", "loads": "loads"}
+
+_SCHEMA = {
+    **dict.fromkeys(("name", "function", "file"), pl.String),
+    "line": pl.UInt32,
+    "image": pl.String,
+    "offset": pl.UInt32,
+    **dict.fromkeys(
+        (
+            *("code_bytes", "bytes_executed", "misses", "loads", "other_page", "forward"),
+            *("backward", "column_changes", "bytes_fetched", "bytes_skipped"),
+        ),
+        pl.UInt64,
+    ),
+    "fault_ns": pl.Float64,
+}
+
+
+def to_frame(result: Mapping[str, Any], sort: str = "time") -> pl.DataFrame:
+    """Make a table of what ``_engine.attribute`` gives.
+
+    ``share`` and ``cumulative_share`` are of the time of all faults, the latter down to the row.
+    The names of lines begin with as much of the file's path as tells it from the others.
+
+    Raises:
+        FlashpagerError: if there is nothing of the name ``sort`` to sort by.
+
+    """
+    column = sort_column(sort)
+    owners = result["owners"]
+    shown = _shortest(owner["file"] for owner in owners if owner["file"] is not None)
+    named = [
+        owner | ({"name": f"{shown[owner['file']]}:{owner['line']}"} if owner["file"] else {})
+        for owner in owners
+    ]
+    frame = pl.DataFrame(named, schema=_SCHEMA, orient="row").sort(
+        column, descending=True, maintain_order=True
+    )
+    total = result["fault_ns"]
+    share = [ns / total if total else 0.0 for ns in frame["fault_ns"]]
+    return frame.with_columns(
+        pl.Series("share", share, pl.Float64),
+        pl.Series("cumulative_share", list(accumulate(share)), pl.Float64),
+    )
+
+
+def sort_column(name: str) -> str:
+    """Give the column that a name to sort by stands for.
+
+    Raises:
+        FlashpagerError: if there is none.
+
+    """
+    if name not in SORTS:
+        message = f"--sort: no '{name}' to sort by (known: {', '.join(SORTS)})"
+        raise FlashpagerError(message)
+    return SORTS[name]
+
+
+def _shortest(paths: Iterable[str]) -> dict[str, str]:
+    """Give for each path as much of its end as tells it from the others."""
+    all_paths = set(paths)
+    short: dict[str, str] = {}
+    parts = 1
+    while len(short) < len(all_paths):
+        ends = {path: _end(path, parts) for path in all_paths - short.keys()}
+        often = Counter(_end(path, parts) for path in all_paths)
+        short |= {path: end for path, end in ends.items() if often[end] == 1 or end == path}
+        parts += 1
+    return short
+
+
+def _end(path: str, parts: int) -> str:
+    pieces = PurePath(path).parts
+    return path if parts >= len(pieces) else "/".join(pieces[-parts:])

@@ -1,0 +1,175 @@
+"""``flashpager attribute``: which code causes the faults."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from flashpager import _engine
+from flashpager.cli import options
+from flashpager.cli.console import note, out, print_json, share
+from flashpager.files import refuse_overwriting
+from flashpager.sizes import duration, format_size, si
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_TITLES = {"symbol": "functions", "line": "lines", "image": "files"}
+#: Longer names are cut off in the table; the written table has them whole.
+_NAME_CHARACTERS = 60
+
+
+def attribute(
+    trace: options.Trace,
+    *,
+    board: options.Board = None,
+    part: options.Part = None,
+    bus: options.Bus = None,
+    cache: options.Cache = None,
+    cache_page: options.CachePage = None,
+    flash_page: options.FlashPage = None,
+    register: options.Register = None,
+    codeword: options.Codeword = None,
+    policy: options.Policy = None,
+    by: Annotated[
+        str, typer.Option("--by", metavar="WHAT", help=" | ".join(_engine.attributions()))
+    ] = "symbol",
+    elf: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--elf",
+            metavar="FILE",
+            help="ELF file with the symbols and lines of the one recorded; repeatable.",
+        ),
+    ] = None,
+    sort: Annotated[
+        str, typer.Option("--sort", metavar="COLUMN", help="time | misses | loads, most first.")
+    ] = "time",
+    limit: Annotated[
+        int, typer.Option("--limit", min=0, metavar="N", help="Rows to print; 0 for all.")
+    ] = 20,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE", help="Table as .parquet, .csv or .jsonl."),
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="FILE", help="Treemap as .html or .png.")
+    ] = None,
+    json: options.Json = False,
+) -> None:
+    """Replay a trace through one design and tell which code causes the faults.
+
+    A fault belongs to the function, the line or the file of the byte that was
+    to be executed. Lines need the program as it was recorded, compiled with -g,
+    or, with --elf, a file that has the same build id and was not stripped.
+    """
+    space = options.space(
+        board, part, bus, cache, cache_page, flash_page, register, codeword, policy
+    )
+    designs, _ = space.possible_designs()
+    if len(designs) != 1:
+        message = "attribute takes one design; 'flashpager explore' takes lists"
+        raise _engine.FlashpagerError(message)
+    from flashpager import attribution, table  # noqa: PLC0415  (Polars starts slowly)
+
+    attribution.sort_column(sort)
+    elfs = elf or []
+    if output is not None:
+        refuse_overwriting(output, trace, *elfs)
+        table.check_output(output)
+    if plot is not None:
+        from flashpager import treemap  # noqa: PLC0415  (so does Altair)
+
+        refuse_overwriting(plot, trace, *elfs)
+        treemap.check_output(plot)
+    info = _engine.trace_info(str(trace))
+    result = _engine.attribute(str(trace), designs[0], by, [str(path) for path in elfs])
+    frame = attribution.to_frame(result, sort)
+    if output is not None:
+        table.write(frame, output, info)
+        note(f"{len(frame)} {_TITLES[by]} written to {output}")
+    if plot is not None:
+        treemap.write(treemap.chart(frame, by=by, setting=_setting(result)), plot)
+        note(f"{plot}: {len(frame)} {_TITLES[by]}")
+    if json:
+        described = {k: v for k, v in info.items() if k != "images"}
+        head = {"version": _engine.version(), "trace": described, "by": by}
+        print_json({**head, **result, "owners": frame.to_dicts()})
+    else:
+        _show(info, result, frame, by, limit)
+    for text in (*result["notes"], *(f"warning: {text}" for text in result["warnings"])):
+        note(text)
+
+
+def _setting(result: dict[str, Any]) -> str:
+    design = result["design"]
+    codeword = f", codeword {design['codeword_bytes']}" if design["codeword_bytes"] else ""
+    return (
+        f"{design['part']} on {design['bus']}, flash page {format_size(design['flash_page_bytes'])}"
+        f", register {design['register']}{codeword}; cache {format_size(design['cache_bytes'])} in"
+        f" {result['frames']} pages of {format_size(design['cache_page_bytes'])}, "
+        f"{design['policy']}"
+    )
+
+
+def _show(
+    info: dict[str, Any], result: dict[str, Any], frame: "pl.DataFrame", by: str, limit: int
+) -> None:
+    counts, time = result["counts"], result["time"]
+    out.print(
+        f"{escape(info['program'])} ({info['architecture'] or 'unknown architecture'}), "
+        f"{si(info['image_bytes'], 'B')} of code in flash, {si(info['bytes'], 'B')} executed"
+    )
+    out.print(_setting(result))
+    out.print(
+        f"{counts['misses']:,} misses, {counts['loads']:,} loads, "
+        f"{si(counts['bytes_fetched'], 'B')} fetched: {duration(result['fault_ns'])} of faults, "
+        f"{share(result['fault_ns'], time['time_ns'])} of {duration(time['time_ns'])}"
+    )
+    out.print()
+    shown = frame if limit == 0 else frame.head(limit)
+    out.print(_table(shown, by))
+    rest = frame.slice(len(shown))
+    if len(rest):
+        what = _TITLES[by] if len(rest) > 1 else _TITLES[by].removesuffix("s")
+        note(
+            f"{len(rest)} more {what}, {100 * rest['share'].sum():.1f} % of the fault time; "
+            "--limit 0 shows all, -o keeps them"
+        )
+
+
+def _table(frame: "pl.DataFrame", by: str) -> Table:
+    shown = Table(box=None, pad_edge=False, header_style="bold")
+    words = {"symbol": ("symbol", "image"), "line": ("line", "function", "image")}
+    for title in words.get(by, ("image",)):
+        shown.add_column(title, no_wrap=True)
+    numbers = ("misses", "loads", "back", "fetched", "executed", "misses/KB")
+    for title in (*numbers, "time", "share", "sum"):
+        shown.add_column(title, justify="right", no_wrap=True)
+    for row in frame.iter_rows(named=True):
+        names = [row["name"]]
+        if by == "line":
+            names.append(row["function"] or "–")
+        if by != "image":
+            names.append(Path(row["image"]).name or "–")
+        shown.add_row(
+            *(escape(_short(name)) for name in names),
+            f"{row['misses']:,}",
+            f"{row['loads']:,}",
+            f"{row['backward']:,}",
+            si(row["bytes_fetched"], "B"),
+            si(row["bytes_executed"], "B"),
+            f"{1024 * row['misses'] / row['bytes_executed']:.3g}",
+            duration(row["fault_ns"]),
+            f"{100 * row['share']:.1f} %",
+            f"{100 * row['cumulative_share']:.1f} %",
+        )
+    return shown
+
+
+def _short(name: str) -> str:
+    """Make a name from a stranger's file fit, with nothing that a terminal would obey."""
+    name = "".join(sign if sign.isprintable() else "\ufffd" for sign in name)
+    return name if len(name) <= _NAME_CHARACTERS else f"{name[: _NAME_CHARACTERS - 1]}…"
