@@ -3,81 +3,92 @@
 //! MIN has the fewest misses any policy can have. It is no bound on time: with
 //! a data register, fewer misses can cost more loads.
 
-use std::collections::BinaryHeap;
-
 use super::stack::MinStack;
 use super::table::{Frame, PageTable};
 use super::{Metadata, Moment, Outcome, Page, Policy, Shape};
 use crate::error::Result;
 
-/// MIN with a heap of (next use, page). Entries go stale when their page is
-/// referenced or evicted; stale ones are dropped when they surface, and all at
-/// once when they outnumber the live ones, so the heap stays O(frames).
+/// MIN with the frames' next uses in blocks, of which each knows its farthest.
+///
+/// A page that is referenced was, of all in the cache, the one used soonest: what
+/// its block knows can only grow by it, and a hit need not look for anything.
+/// Which of several pages that are never used again is evicted first (DESIGN: the
+/// larger number) is of no consequence, as none of them is ever missed.
 pub struct Min {
     table: PageTable,
-    /// Each frame's page with its next use.
-    frames: Vec<(Moment, Page)>,
-    heap: BinaryHeap<(Moment, Page)>,
+    pages: Vec<Page>,
+    next_uses: Vec<Moment>,
+    farthest: Vec<Moment>,
+    /// Frames of a block, as a power of two.
+    block_shift: u32,
     capacity: usize,
 }
 
 impl Min {
-    fn push(&mut self, entry: (Moment, Page)) {
-        if self.heap.len() >= 4 * self.capacity + 64 {
-            self.heap = self.frames.iter().copied().collect();
-        } else {
-            self.heap.push(entry);
-        }
+    #[inline]
+    fn set(&mut self, frame: Frame, next_use: Moment) {
+        self.next_uses[frame as usize] = next_use;
+        let farthest = &mut self.farthest[frame as usize >> self.block_shift];
+        *farthest = next_use.max(*farthest);
     }
 
-    /// Empty the frame whose page is used farthest in the future. Ties (pages
-    /// never used again) go to the larger page number, as pairs are ordered.
+    /// The frame whose page is used farthest in the future, made to belong to nobody.
     fn evict(&mut self) -> Frame {
-        loop {
-            let entry = self.heap.pop().expect("every cached page has a live heap entry");
-            if let Some(frame) = self.table.frame_of(entry.1)
-                && self.frames[frame as usize] == entry
-            {
-                self.table.remove(entry.1);
-                return frame;
-            }
-        }
+        let block = place_of_max(&self.farthest);
+        let start = block << self.block_shift;
+        let end = (start + (1 << self.block_shift)).min(self.capacity);
+        let in_block = &mut self.next_uses[start..end];
+        let place = place_of_max(in_block);
+        in_block[place] = 0;
+        self.farthest[block] = in_block.iter().copied().max().unwrap_or(0);
+        let frame = start + place;
+        self.table.remove(self.pages[frame]);
+        frame as Frame
     }
+}
+
+fn place_of_max(moments: &[Moment]) -> usize {
+    let max = moments.iter().copied().max();
+    moments.iter().position(|moment| Some(*moment) == max).unwrap_or(0)
 }
 
 impl Policy for Min {
     const NEEDS_NEXT_USE: bool = true;
     const METADATA: Option<Metadata> = None;
+
     type AllSizes = MinStack;
 
     fn new(shape: Shape, _: &[u64]) -> Result<Self> {
         let capacity = shape.usable_frames() as usize;
+        // As many blocks as frames in a block, about.
+        let block_shift = capacity.ilog2().div_ceil(2).max(5);
         Ok(Self {
             table: PageTable::new(shape),
-            frames: Vec::with_capacity(capacity),
-            heap: BinaryHeap::new(),
+            pages: Vec::with_capacity(capacity),
+            next_uses: Vec::with_capacity(capacity),
+            farthest: vec![0; (capacity >> block_shift) + 1],
+            block_shift,
             capacity,
         })
     }
 
     #[inline]
     fn reference(&mut self, page: Page, next_use: Moment) -> Outcome {
-        let entry = (next_use, page);
         if let Some(frame) = self.table.frame_of(page) {
-            self.frames[frame as usize] = entry;
-            self.push(entry);
+            self.set(frame, next_use);
             return Outcome::Hit;
         }
-        let frame = if self.frames.len() < self.capacity {
-            self.frames.push(entry);
-            self.frames.len() as Frame - 1
+        let frame = if self.pages.len() < self.capacity {
+            self.pages.push(page);
+            self.next_uses.push(0);
+            self.pages.len() as Frame - 1
         } else {
             let frame = self.evict();
-            self.frames[frame as usize] = entry;
+            self.pages[frame as usize] = page;
             frame
         };
         self.table.insert(page, frame);
-        self.push(entry);
+        self.set(frame, next_use);
         Outcome::Miss { walk: 0 }
     }
 }

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use wide::{CmpEq, i16x16, i32x8};
+use wide::{CmpEq, CmpLt, i16x16, i32x8};
 
 use super::{AllSizes, Moment, NEVER, Page};
 use crate::error::Result;
@@ -139,47 +139,51 @@ impl MinStack {
     }
 }
 
-/// An integer that is searched for many at a time. Signs do not matter: pages
-/// are only compared for equality.
+/// An integer that is searched for, and moved, many at a time. Signs do not
+/// matter: pages are only compared for equality.
 trait Lane: Copy + Default {
-    /// Lanes that are compared at once.
+    /// How many at a time.
     const LANES: usize;
     /// A bit for each of the first [`Lane::LANES`] of `among` that equals `wanted`.
     fn matches(among: &[Self], wanted: Self) -> u32;
+    /// Move the first `count` of the first [`Lane::LANES`] on by one place.
+    fn move_on(places: &mut [Self], count: usize);
     fn page(self) -> Page;
 }
 
-impl Lane for i16 {
-    const LANES: usize = 16;
+macro_rules! lane {
+    ($int:ty, $unsigned:ty, $vector:ident, $lanes:literal) => {
+        impl Lane for $int {
+            const LANES: usize = $lanes;
 
-    #[inline]
-    fn matches(among: &[Self], wanted: Self) -> u32 {
-        let mut lanes = [0; 16];
-        lanes.copy_from_slice(&among[..16]);
-        i16x16::new(lanes).cmp_eq(i16x16::splat(wanted)).move_mask() as u32
-    }
+            #[inline]
+            fn matches(among: &[Self], wanted: Self) -> u32 {
+                let mut lanes = [0; $lanes];
+                lanes.copy_from_slice(&among[..$lanes]);
+                $vector::new(lanes).cmp_eq($vector::splat(wanted)).move_mask() as u32
+            }
 
-    #[inline]
-    fn page(self) -> Page {
-        Page::from(self as u16)
-    }
+            #[inline]
+            fn move_on(places: &mut [Self], count: usize) {
+                let (mut here, mut behind) = ([0; $lanes], [0; $lanes]);
+                here.copy_from_slice(&places[..$lanes]);
+                behind.copy_from_slice(&places[1..$lanes + 1]);
+                let index = $vector::new(std::array::from_fn(|index| index as $int));
+                let moves = index.cmp_lt($vector::splat(count as $int));
+                let moved = moves.blend($vector::new(here), $vector::new(behind));
+                places[1..$lanes + 1].copy_from_slice(&moved.to_array());
+            }
+
+            #[inline]
+            fn page(self) -> Page {
+                Page::from(self as $unsigned)
+            }
+        }
+    };
 }
 
-impl Lane for i32 {
-    const LANES: usize = 8;
-
-    #[inline]
-    fn matches(among: &[Self], wanted: Self) -> u32 {
-        let mut lanes = [0; 8];
-        lanes.copy_from_slice(&among[..8]);
-        i32x8::new(lanes).cmp_eq(i32x8::splat(wanted)).move_mask() as u32
-    }
-
-    #[inline]
-    fn page(self) -> Page {
-        self as Page
-    }
-}
+lane!(i16, u16, i16x16, 16);
+lane!(i32, u32, i32x8, 8);
 
 /// Where `wanted` stands in `among`, whose length is a multiple of the lanes.
 #[inline]
@@ -195,8 +199,8 @@ fn position<T: Lane>(among: &[T], wanted: T) -> Option<usize> {
 
 /// Pages in order of their last use.
 struct UseOrder<T> {
-    /// The last used, newest first: `length` pages, then leftovers up to a
-    /// multiple of the lanes.
+    /// A place for the newcomer, then the last used, newest first: `length`
+    /// pages, and leftovers up to a multiple of the lanes.
     near: Vec<T>,
     length: usize,
     /// Most pages in `near`; what falls out goes to `far`.
@@ -210,7 +214,7 @@ impl<T: Lane> UseOrder<T> {
         let capacity = deepest.min(NEAR);
         let filler = T::default();
         Self {
-            near: vec![filler; capacity.next_multiple_of(T::LANES)],
+            near: vec![filler; capacity.next_multiple_of(T::LANES) + 1],
             length: 0,
             capacity,
             far: Far::new(pages, deepest > NEAR),
@@ -222,30 +226,41 @@ impl<T: Lane> UseOrder<T> {
     #[inline]
     fn touch(&mut self, key: T, page: Page) -> usize {
         // Most are found at once; of others it is cheaper to ask first.
-        let shallow = self.near.len().min(2 * T::LANES);
-        let mut found = position(&self.near[..shallow], key).filter(|depth| *depth < self.length);
+        let stack = &self.near[1..];
+        let shallow = stack.len().min(2 * T::LANES);
+        let mut found = position(&stack[..shallow], key).filter(|depth| *depth < self.length);
         if found.is_none() && self.length > shallow && self.far.is_near(page) {
-            found = position(&self.near[shallow..], key).map(|depth| shallow + depth);
+            found = position(&stack[shallow..], key).map(|depth| shallow + depth);
         }
         match found {
             Some(depth) => {
-                self.near.copy_within(0..depth, 1);
-                self.near[0] = key;
+                self.come_first(key, depth);
                 depth
             }
             None => self.come_near(key, page),
         }
     }
 
+    /// Put `key` first; those before `depth` move on.
+    #[inline]
+    fn come_first(&mut self, key: T, depth: usize) {
+        self.near[0] = key;
+        let last = depth / T::LANES * T::LANES;
+        T::move_on(&mut self.near[last..], depth - last + 1);
+        for chunk in (0..last).step_by(T::LANES).rev() {
+            T::move_on(&mut self.near[chunk..], T::LANES);
+        }
+    }
+
+    #[inline(never)]
     fn come_near(&mut self, key: T, page: Page) -> usize {
         let depth = self.far.take(page).map_or(usize::MAX, |rank| self.capacity + rank);
         if self.length < self.capacity {
             self.length += 1;
         } else {
-            self.far.put(self.near[self.length - 1].page());
+            self.far.put(self.near[self.length].page());
         }
-        self.near.copy_within(0..self.length - 1, 1);
-        self.near[0] = key;
+        self.come_first(key, self.length - 1);
         depth
     }
 }
