@@ -340,6 +340,21 @@ fn explore(
     outcome
 }
 
+/// Most memory that [`explore`] takes in the engine, in bytes.
+#[pyfunction]
+fn memory_bytes(trace: PathBuf, designs: &Bound<'_, PyAny>) -> PyResult<u64> {
+    let specs: Vec<DesignSpec> = depythonize(designs).map_err(bad_argument)?;
+    let bound = || -> Result<u64> {
+        let file = TraceFile::open(&trace)?;
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let runs = file.info().runs;
+        // A vector may have twice the room it needs.
+        let kept = if runs <= MAX_RUNS_IN_MEMORY { 2 * 8 * runs } else { 0 };
+        Ok(kept + design::memory_bytes(file.info(), &looked_up(specs)?, threads))
+    };
+    bound().map_err(raise)
+}
+
 /// A trace with something to replay, held in memory if it is used more than once
 /// and that is not too much.
 fn open_trace(path: &Path, designs: usize) -> Result<Box<dyn Trace>> {
@@ -561,7 +576,7 @@ mod _engine {
     #[pymodule_export]
     use super::{
         DiskFullError, FlashpagerError, Recording, block_statistics, catalog, check_designs,
-        check_values, elf_identity, explore, export_trace, find_part, policies, policy_metadata,
-        raw_bandwidth, registers, simulate, trace_info, version,
+        check_values, elf_identity, explore, export_trace, find_part, memory_bytes, policies,
+        policy_metadata, raw_bandwidth, registers, simulate, trace_info, version,
     };
 }

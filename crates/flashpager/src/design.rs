@@ -19,7 +19,7 @@ use crate::media::part::{self, Kind, Part};
 use crate::media::register::RegisterDesign;
 use crate::pager::PolicySpec;
 use crate::replay::{CacheDesign, Cell, Counts, replay_cells};
-use crate::trace::Trace;
+use crate::trace::{Trace, TraceInfo};
 
 /// A design as a person writes it down.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -198,6 +198,38 @@ impl Design {
     }
 }
 
+/// Designs that share cache page and policy, by their indices, and what one pass
+/// for them has to replay.
+fn cells_of(designs: &[Design]) -> (Vec<Vec<usize>>, Vec<Cell>) {
+    let mut members: BTreeMap<(u32, &PolicySpec), Vec<usize>> = BTreeMap::new();
+    for (index, design) in designs.iter().enumerate() {
+        let CacheDesign { cache_page_bytes, policy, .. } = &design.cache;
+        members.entry((*cache_page_bytes, policy)).or_default().push(index);
+    }
+    let cell = |((cache_page_bytes, policy), indices): (&(u32, &PolicySpec), &Vec<usize>)| {
+        let sizes = indices.iter().map(|index| designs[*index].cache.cache_bytes);
+        let registers = indices.iter().map(|index| designs[*index].register);
+        Cell {
+            cache_page_bytes: *cache_page_bytes,
+            policy: (*policy).clone(),
+            cache_bytes: sizes.collect::<BTreeSet<u64>>().into_iter().collect(),
+            registers: registers.collect::<BTreeSet<RegisterDesign>>().into_iter().collect(),
+        }
+    };
+    let cells = members.iter().map(cell).collect();
+    (members.into_values().collect(), cells)
+}
+
+/// Most memory that [`evaluate_all`] takes for its passes on `threads` cores, in
+/// bytes, for the trace described by `info`.
+pub fn memory_bytes(info: &TraceInfo, designs: &[Design], threads: usize) -> u64 {
+    let (_, cells) = cells_of(designs);
+    let bytes = |cell: &Cell| cell.memory_bytes(info.image_bytes, info.runs, info.bytes);
+    let mut largest: Vec<u64> = cells.iter().map(bytes).collect();
+    largest.sort_unstable_by(|a, b| b.cmp(a));
+    largest.iter().take(threads.max(1)).sum()
+}
+
 /// Told what a finished cell found, by the index of the design, and how many
 /// cells of how many are finished.
 pub type CellSink<'a> = &'a (dyn Fn(Vec<(usize, Evaluation)>, (usize, usize)) + Sync);
@@ -211,32 +243,11 @@ pub fn evaluate_all(
     go_on: &(dyn Fn() -> bool + Sync),
     done: CellSink<'_>,
 ) -> Result<()> {
-    let mut members: BTreeMap<(u32, &PolicySpec), Vec<usize>> = BTreeMap::new();
-    for (index, design) in designs.iter().enumerate() {
-        let CacheDesign { cache_page_bytes, policy, .. } = &design.cache;
-        members.entry((*cache_page_bytes, policy)).or_default().push(index);
-    }
-    let members: Vec<((u32, &PolicySpec), Vec<usize>)> = members.into_iter().collect();
-    let cells: Vec<Cell> = members
-        .iter()
-        .map(|((cache_page_bytes, policy), indices)| {
-            let sizes: BTreeSet<u64> =
-                indices.iter().map(|index| designs[*index].cache.cache_bytes).collect();
-            let registers: BTreeSet<RegisterDesign> =
-                indices.iter().map(|index| designs[*index].register).collect();
-            Cell {
-                cache_page_bytes: *cache_page_bytes,
-                policy: (*policy).clone(),
-                cache_bytes: sizes.into_iter().collect(),
-                registers: registers.into_iter().collect(),
-            }
-        })
-        .collect();
+    let (members, cells) = cells_of(designs);
     let finished = AtomicUsize::new(0);
     replay_cells(trace, &cells, go_on, &|index, counts| {
         let cell = &cells[index];
         let evaluations = members[index]
-            .1
             .iter()
             .filter_map(|design| {
                 let Design { cache, register, .. } = &designs[*design];

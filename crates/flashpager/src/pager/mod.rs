@@ -176,6 +176,14 @@ macro_rules! policies {
                 }
             }
 
+            /// Whether the policy must be told the next use of every page.
+            pub fn needs_next_use(&self) -> bool {
+                match self.name {
+                    $($name => <$type as Policy>::NEEDS_NEXT_USE,)*
+                    _ => false,
+                }
+            }
+
             /// What a device must keep for the policy; `None` where none can run it.
             pub fn metadata(&self) -> Option<Metadata> {
                 match self.name {

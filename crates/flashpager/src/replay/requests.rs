@@ -8,7 +8,7 @@
 //! exactly: where the later block lies, whether it lies before or behind the
 //! earlier one, how far, and in which of the flash page sizes both share a page.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
@@ -59,13 +59,7 @@ impl Requests {
         inclusion: bool,
         registers: &[RegisterDesign],
     ) -> Result<Self> {
-        let mut flash_pages: Vec<u32> = registers.iter().map(|r| r.flash_page_bytes).collect();
-        flash_pages.sort_unstable();
-        flash_pages.dedup();
-        let mut units: Vec<u32> = vec![block_bytes];
-        units.extend(registers.iter().map(|register| unit_bytes(register, block_bytes)));
-        units.sort_unstable();
-        units.dedup();
+        let (units, flash_pages) = units_and_pages(block_bytes, registers);
         let views = units
             .into_iter()
             .map(|unit| View::new(block_bytes, unit, &flash_pages, pages, sizes, inclusion))
@@ -176,6 +170,34 @@ impl Requests {
         }
         counts
     }
+}
+
+/// What is to be counted for `registers`: sizes of units fetched whole, and of
+/// flash pages, both ascending.
+fn units_and_pages(block_bytes: u32, registers: &[RegisterDesign]) -> (Vec<u32>, Vec<u32>) {
+    let units = registers.iter().map(|register| unit_bytes(register, block_bytes));
+    let units: BTreeSet<u32> = units.chain([block_bytes]).collect();
+    let pages: BTreeSet<u32> = registers.iter().map(|r| r.flash_page_bytes).collect();
+    (units.into_iter().collect(), pages.into_iter().collect())
+}
+
+/// Most memory that [`Requests`] take.
+pub(super) fn requests_bytes(
+    block_bytes: u32,
+    pages: u64,
+    sizes: u64,
+    registers: &[RegisterDesign],
+) -> u64 {
+    let (units, flash_pages) = units_and_pages(block_bytes, registers);
+    let classes = flash_pages.len() as u64;
+    let largest = u64::from(flash_pages.last().copied().unwrap_or(block_bytes));
+    let of_unit = |unit: u32| {
+        let units = (pages * u64::from(block_bytes.max(1))).div_ceil(u64::from(unit.max(1))) + 1;
+        // Counts grow as a vector does.
+        let by_unit = units * (8 + 2 * 8 * (2 * classes + 1) * sizes);
+        by_unit + 16 * classes * sizes * largest.div_ceil(u64::from(unit.max(1)))
+    };
+    units.into_iter().map(of_unit).sum()
 }
 
 /// What is fetched whole: the block, or the codeword around it.

@@ -1,7 +1,7 @@
 //! One pass over a trace for caches that differ only in size.
 
 use super::references::{Collapser, for_each_run, next_uses};
-use super::requests::Requests;
+use super::requests::{Requests, requests_bytes};
 use super::{CacheDesign, Counts, image_pages};
 use crate::error::Result;
 use crate::media::register::RegisterDesign;
@@ -22,7 +22,27 @@ pub struct Cell {
     pub registers: Vec<RegisterDesign>,
 }
 
+/// Of a page in a policy's table.
+const PAGE_ENTRY_BYTES: u64 = 16;
+/// Of a frame in a policy, with its ghosts.
+const FRAME_BYTES: u64 = 128;
+
 impl Cell {
+    /// Most memory that a [`sweep`] of this cell takes, in bytes, for a trace with
+    /// an image of `image_bytes` and `runs` runs of `bytes` bytes together.
+    pub fn memory_bytes(&self, image_bytes: u64, runs: u64, bytes: u64) -> u64 {
+        let page = u64::from(self.cache_page_bytes.max(1));
+        let pages = image_bytes.div_ceil(page);
+        let sizes = self.cache_bytes.len() as u64;
+        let frames = self.cache_bytes.iter().map(|bytes| (bytes / page).min(pages));
+        // Each policy's table of pages, and what it keeps of a frame and its ghosts.
+        let caches = sizes * pages * PAGE_ENTRY_BYTES + frames.sum::<u64>() * FRAME_BYTES;
+        let counts = requests_bytes(self.cache_page_bytes, pages, sizes, &self.registers);
+        // Next uses grow as a vector does, up to twice what they need.
+        let references = if self.policy.needs_next_use() { runs + bytes / page } else { 0 };
+        caches + counts + 8 * references
+    }
+
     /// The cache of that many bytes.
     fn cache(&self, cache_bytes: u64) -> CacheDesign {
         let Self { cache_page_bytes, policy, .. } = self;
