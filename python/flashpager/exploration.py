@@ -103,7 +103,7 @@ def explore_designs(
 
     if progress:
         progress(len(pieces), len(cells))
-    if cluster and todo:
+    if cluster is not None and todo:
         # Only here, so that Dask need not be there for those who do without it.
         from flashpager.cluster import run_on_cluster  # noqa: PLC0415
 
