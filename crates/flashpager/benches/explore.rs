@@ -17,6 +17,16 @@ use flashpager::replay::{CacheDesign, Cell, Counts, replay, replay_cells};
 use flashpager::trace::{MemoryTrace, TraceFile};
 use rayon::prelude::*;
 
+const MIB: f64 = 1_048_576.0;
+
+/// The most memory this process ever held, where Linux tells.
+fn peak_mib() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib = peak.and_then(|peak| peak.trim().trim_end_matches(" kB").parse::<f64>().ok());
+    kib.unwrap_or(f64::NAN) / 1024.0
+}
+
 fn main() {
     let path = std::env::var_os("FLASHPAGER_BENCH_TRACE").map_or_else(
         || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/traces/bzip2.trace")),
@@ -59,6 +69,14 @@ fn main() {
     })
     .expect("the space replays");
     let whole = start.elapsed();
+    let peak = peak_mib();
+    let info = file.info();
+    let mut bounds: Vec<u64> = cells
+        .iter()
+        .map(|cell| cell.memory_bytes(info.image_bytes, info.runs, info.bytes))
+        .collect();
+    bounds.sort_unstable_by(|a, b| b.cmp(a));
+    let bound = 16 * info.runs + bounds.iter().take(rayon::current_num_threads()).sum::<u64>();
     let found = found.into_inner().expect("no thread panics");
 
     let singles: Vec<(usize, usize, usize)> =
@@ -80,6 +98,7 @@ fn main() {
     let instructions = file.info().instructions.unwrap_or_default() as f64 / 1e6;
     println!("trace: {instructions:.1} M instructions, {} runs", file.info().runs);
     println!("explore: {designs} designs in {:.2} s", whole.as_secs_f64());
+    println!("memory: {peak:.0} MiB, bound {:.0} MiB", bound as f64 / MIB);
     println!(
         "single replays: {} of them, counts equal, in {:.2} s; all would take {all_alone:.0} s",
         singles.len(),

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from flashpager.answering import Answer, Needs
 
 _SHOWN_REASONS = 3
+_NOTABLE_MEMORY_BYTES = 2 << 30
 
 
 def explore(
@@ -115,6 +116,7 @@ def explore(
         table.check_output(output)
     has_needs = needs != Needs()
     designs, reasons = _space(asked, needs, has_needs=has_needs).possible_designs()
+    _tell_memory(opened, designs)
     with counting("passes", designs=len(designs) * len(opened)) as progress:
         frame = explore_designs(
             opened,
@@ -150,6 +152,15 @@ def explore(
                 f"note: the recording of {trace.name} did not end by itself ({ending(trace.info)})"
             )
     _explain(reasons, frame)
+
+
+def _tell_memory(traces: Sequence[Trace], designs: Sequence[dict[str, Any]]) -> None:
+    needed = max(_engine.memory_bytes(str(trace.path), designs) for trace in traces)
+    if needed > _NOTABLE_MEMORY_BYTES:
+        note(
+            f"note: this may take {needed / 2**30:.1f} GiB of memory; fewer cache sizes or larger"
+            " cache pages take less"
+        )
 
 
 def _needs(
