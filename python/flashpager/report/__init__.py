@@ -18,9 +18,10 @@ import polars as pl
 import vl_convert
 from markupsafe import Markup
 
-from flashpager import _engine, plots, table
+from flashpager import _engine, table
 from flashpager._engine import FlashpagerError
 from flashpager.files import appearing_whole
+from flashpager.plots import neighbours
 from flashpager.sizes import duration, format_size, si
 
 #: The smallest cache page in the charts, unless the design's own is smaller.
@@ -107,11 +108,11 @@ def build(trace: Path, design: dict[str, Any], progress: Progress | None = None)
     over_page = frame.filter(here).sort("cache_page_bytes")
     own_over_page = over_page.filter(mine)
     charts = {
-        "bandwidth-over-cache-page": plots.bandwidth_over_page(
+        "bandwidth-over-cache-page": neighbours.bandwidth_over_page(
             over_page, own["design"]["policy"], page, blocks["mean_executed_block_bytes"]
         ),
-        "steps-over-cache-page": plots.steps_over_page(own_over_page, page),
-        "bandwidth-over-cache-size": plots.bandwidth_over_cache(
+        "steps-over-cache-page": neighbours.steps_over_page(own_over_page, page),
+        "bandwidth-over-cache-size": neighbours.bandwidth_over_cache(
             frame.filter(mine & pl.col("cache_page_bytes").is_in([reduced, flash_page])),
             design["cache_bytes"],
             page,
@@ -120,14 +121,14 @@ def build(trace: Path, design: dict[str, Any], progress: Progress | None = None)
     }
     distances = own["counts"]["distance_histogram"]
     if distances:
-        charts["distance-spectrum"] = plots.distance_spectrum(
+        charts["distance-spectrum"] = neighbours.distance_spectrum(
             pl.DataFrame(distances, schema=["distance", "count"], orient="row"),
             page_bytes=page,
             blocks=flash_page // page,
             faults=own["counts"]["misses"],
             register=own["design"]["register"],
         )
-    charts["fault-latency-over-cache-page"] = plots.latency_over_page(own_over_page, page)
+    charts["fault-latency-over-cache-page"] = neighbours.latency_over_page(own_over_page, page)
     order = ("cache_bytes", "policy", "cache_page_bytes")
     return Report(trace, info, blocks, own, frame.sort(order), charts)
 
