@@ -21,6 +21,10 @@ BLUE = "#0072B2"
 VERMILLION = "#D55E00"
 PURPLE = "#CC79A7"
 GREY = "#555555"
+#: What a reader has chosen, in a colour that stands for nothing else; this design is black.
+CHOSEN = "#E0007A"
+#: The report's design and the reader's, by name.
+THIS, OTHER = "this design", "chosen design"
 
 POLICY_COLOURS = {"lru": BLUE, "min": GREEN, "clock": VERMILLION, "fifo": PURPLE}
 
@@ -54,7 +58,8 @@ def finish(
     layers: Sequence[alt.Chart], title: str, subtitle: str, height: int = HEIGHT
 ) -> alt.LayerChart:
     """Lay charts over one another, in the style of the house."""
-    return styled(alt.layer(*layers).properties(width=WIDTH, height=height), title, subtitle)
+    chart = alt.LayerChart(layer=list(layers), width=WIDTH, height=height)
+    return styled(chart, title, subtitle)
 
 
 def styled(chart: ChartT, title: str, subtitle: str) -> ChartT:
@@ -80,7 +85,11 @@ def styled(chart: ChartT, title: str, subtitle: str) -> ChartT:
             labelFlush=False,
         )
         .configure_legend(
-            labelFontSize=FONT_SIZE, titleFontSize=FONT_SIZE, labelLimit=0, symbolType="square"
+            labelFontSize=FONT_SIZE,
+            titleFontSize=FONT_SIZE,
+            labelLimit=0,
+            symbolType="square",
+            symbolOpacity=1,
         )
         .configure_title(
             anchor="start",
@@ -161,9 +170,16 @@ def colour_scale(colours: dict[str, str]) -> alt.Scale:
     return alt.Scale(domain=list(colours), range=list(colours.values()))
 
 
-def legend(columns: int = 0) -> alt.Legend:
+def legend(columns: int = 0, symbol: str = "square") -> alt.Legend:
     """Make a legend above the plot."""
-    return alt.Legend(title=None, orient="top", direction="horizontal", columns=columns, offset=8)
+    return alt.Legend(
+        title=None,
+        orient="top",
+        direction="horizontal",
+        columns=columns,
+        offset=8,
+        symbolType=symbol,
+    )
 
 
 def log_domain(values: Sequence[float]) -> tuple[float, float]:
