@@ -10,7 +10,7 @@ import altair as alt
 from flashpager.plots import style
 
 _WHOSE = {style.THIS: style.BLACK, style.OTHER: style.CHOSEN}
-_LATENCIES = {"mean": style.BLUE, "p99": style.ORANGE, "worst": style.VERMILLION}
+_LATENCIES = {"mean": style.BLUE, "p99": style.GREEN, "worst": style.VERMILLION}
 
 Rows = list[dict[str, Any]]
 
@@ -35,13 +35,21 @@ def steps(rows: Rows, nor_ns: float | None) -> alt.LayerChart:
                 "whose:N",
                 title=None,
                 sort=[style.THIS, style.OTHER],
-                axis=alt.Axis(domain=False, ticks=False),
+                axis=alt.Axis(
+                    domain=False,
+                    ticks=False,
+                    labelFontWeight="bold",
+                    labelColor=alt.when(f"datum.value == '{style.OTHER}'")
+                    .then(alt.value(style.CHOSEN))
+                    .otherwise(alt.value(style.BLACK)),
+                ),
             ),
             x=alt.X("ns:Q", title="time per byte read (ns)", axis=alt.Axis(tickCount=6)),
             color=alt.Color(
                 "step:N",
                 scale=style.colour_scale({k: v for k, v in names.items() if k in shown}),
-                legend=style.legend(),
+                # NOR's label stands between.
+                legend=style.legend(offset=24),
             ),
             order=alt.Order("order:Q"),
             tooltip=[
@@ -89,7 +97,9 @@ def distances(rows: Rows) -> alt.LayerChart:
                 "left:Q",
                 title="distance (cache pages)",
                 scale=alt.Scale(nice=False, zero=False, padding=8),
-                axis=alt.Axis(format="d", tickMinStep=1, tickCount=8, grid=False),
+                axis=alt.Axis(
+                    format="d", tickMinStep=1, tickCount=8, grid=False, labelOverlap=True
+                ),
             ),
             x2="right:Q",
             y=alt.Y(
@@ -119,14 +129,15 @@ def latencies(rows: Rows, marks: Rows) -> alt.LayerChart:
         marks: ``kind`` and ``us`` of the chosen design's mean, p99 and worst fault.
 
     """
+    colours = {**_LATENCIES, **_WHOSE}
     axis = alt.X("us:Q", title="fault latency (µs)", scale=alt.Scale(zero=True))
     marked = alt.Chart(alt.InlineData(values=marks, name="latency-marks")).encode(
         x=axis,
         color=alt.Color(
             "kind:N",
-            sort=list(_LATENCIES),
-            scale=style.colour_scale(_LATENCIES),
-            legend=style.legend(symbol="stroke"),
+            sort=list(colours),
+            scale=style.colour_scale(colours),
+            legend=style.legend(columns=len(_LATENCIES), symbol="stroke"),
         ),
         tooltip=[alt.Tooltip("kind:N"), alt.Tooltip("us:Q", format=".4~g", title="µs")],
     )
@@ -149,12 +160,7 @@ def latencies(rows: Rows, marks: Rows) -> alt.LayerChart:
                 scale=alt.Scale(domain=[0, 1]),
                 axis=alt.Axis(labelExpr="format(100 * datum.value, 'd') + ' %'", tickCount=5),
             ),
-            stroke=alt.Stroke(
-                "whose:N",
-                sort=[style.THIS, style.OTHER],
-                scale=style.colour_scale(_WHOSE),
-                legend=None,
-            ),
+            color=alt.Color("whose:N", sort=list(colours), scale=style.colour_scale(colours)),
             tooltip=[
                 alt.Tooltip("whose:N", title="design"),
                 alt.Tooltip("us:Q", format=".4~g", title="µs"),

@@ -41,9 +41,7 @@ def ram_against_bandwidth(frame: pl.DataFrame, own: int) -> alt.LayerChart:
     low, high = style.log_domain(frame["ram_bytes"].to_list())
     ticks = [2**k for k in range(64) if low <= 2**k <= high]
     encoded: dict[str, Any] = {
-        "x": style.log_x(
-            "ram_bytes", "RAM for the cache and the policy's metadata (bytes)", ticks, (low, high)
-        ),
+        "x": style.log_x("ram_bytes", "RAM, metadata included (bytes)", ticks, (low, high)),
         "y": style.linear_y("bandwidth_mib_s", style.BANDWIDTH, top),
     }
     colour = alt.Color("policy:N", scale=style.colour_scale(policies), legend=style.legend())
@@ -324,7 +322,7 @@ def bandwidth_by_part(frame: pl.DataFrame, parts: Sequence[str], left_out: str) 
     ]
     points = base.mark_point(size=45, strokeWidth=2, opacity=1)
     layered = alt.LayerChart(
-        shown,
+        data=shown,
         layer=[
             others,
             *rules,

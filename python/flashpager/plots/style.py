@@ -170,14 +170,14 @@ def colour_scale(colours: dict[str, str]) -> alt.Scale:
     return alt.Scale(domain=list(colours), range=list(colours.values()))
 
 
-def legend(columns: int = 0, symbol: str = "square") -> alt.Legend:
+def legend(columns: int = 0, symbol: str = "square", offset: int = 8) -> alt.Legend:
     """Make a legend above the plot."""
     return alt.Legend(
         title=None,
         orient="top",
         direction="horizontal",
         columns=columns,
-        offset=8,
+        offset=offset,
         symbolType=symbol,
     )
 

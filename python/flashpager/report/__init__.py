@@ -193,7 +193,7 @@ def _part_chart(
     rows = [*same, *others]
     about = [
         f"page {row['design']['flash_page_bytes']:,}, t_R {duration(row['prices']['t_load_ns'])}, "
-        f"{row['prices']['t_byte_ns']:g} ns a byte"
+        f"{row['prices']['t_byte_ns']:.3g} ns a byte"
         for row in rows
     ]
     frame = table.to_frame(rows).with_columns(pl.Series("panel", panels), pl.Series("about", about))

@@ -130,8 +130,12 @@ def _distances_title(row: dict[str, Any]) -> str:
     total = sum(histogram.values())
     if not total:
         return "No two faults in a row ask for one flash page"
+    following = 100 * histogram.get(1, 0) / total
+    back = 100 * sum(count for distance, count in histogram.items() if distance <= 0) / total
+    forced = "a change of column" if row["design"]["register"] == "random-column" else "a reload"
     return (
-        f"{100 * histogram.get(1, 0) / total:.1f} % of requests in one flash page ask for the next"
+        f"{following:.1f} % of requests in the same flash page ask for the next block, "
+        f"{back:.1f} % go back and force {forced}"
     )
 
 

@@ -14,10 +14,21 @@ function arrangePanels(spec, width) {
   spec.spec.width = Math.floor((width - axes) / columns - 22);
 }
 
+// On a phone: smaller letters, and no more than two words of a legend side by side.
+function narrow(spec) {
+  Object.assign(spec.config.axis, { labelFontSize: 12, titleFontSize: 12 });
+  spec.config.legend.labelFontSize = 11;
+  for (const { encoding } of [spec, ...(spec.layer ?? [])]) {
+    const legend = encoding?.color?.legend;
+    if (legend && legend.columns !== 1) legend.columns = 2;
+  }
+}
+
 async function draw(figure) {
   const place = figure.querySelector(".chart");
   const spec = read(figure.querySelector("script"));
   if (spec.facet) arrangePanels(spec, place.clientWidth);
+  if (place.clientWidth < 400) narrow(spec);
   const { view } = await vegaEmbed(place, spec, { actions: false, renderer: "svg" });
   views.set(figure.id, view);
   if (figure.dataset.choosing) {

@@ -25,7 +25,7 @@ _HERE = Path(__file__).parent
 _NOTABLE = 1.01
 #: Pixels of a chart in the page, its axes and legend included.
 _CHART_HEIGHT = 420
-_CHART_HEIGHTS = {"chosen-steps": 150, "chosen-distances": 270, "chosen-latencies": 270}
+_CHART_HEIGHTS = {"chosen-steps": 175, "chosen-distances": 270, "chosen-latencies": 290}
 #: The charts in which designs can be chosen; they stand above what is chosen.
 _CHOOSING = ("ram-against-bandwidth", "bandwidth-heat-map")
 
