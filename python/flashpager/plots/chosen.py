@@ -76,9 +76,13 @@ def distances(rows: Rows) -> alt.LayerChart:
     """Distances between consecutive block requests in one flash page.
 
     Args:
-        rows: ``distance`` in cache pages and ``count``.
+        rows: ``distance`` in cache pages, up to ``style.FARTHEST_DISTANCE``, and ``count``.
 
     """
+    reach = style.FARTHEST_DISTANCE
+    words = (
+        f"{{0}} == {reach} ? '≥ {reach}' : {{0}} == -{reach} ? '≤ −{reach}' : format({{0}}, 'd')"
+    )
     back, following, forward = "back", "next block", "forward"
     kinds = {back: style.VERMILLION, following: style.BLUE, forward: style.ORANGE}
     bars = (
@@ -88,6 +92,7 @@ def distances(rows: Rows) -> alt.LayerChart:
             share="datum.count / datum.total",
             left="datum.distance - 0.42",
             right="datum.distance + 0.42",
+            said=words.format("datum.distance"),
             kind=f"datum.distance <= 0 ? '{back}' : datum.distance == 1 ? '{following}' : "
             f"'{forward}'",
         )
@@ -98,7 +103,10 @@ def distances(rows: Rows) -> alt.LayerChart:
                 title="distance (cache pages)",
                 scale=alt.Scale(nice=False, zero=False, padding=8),
                 axis=alt.Axis(
-                    format="d", tickMinStep=1, tickCount=8, grid=False, labelOverlap=True
+                    labelExpr=words.format("datum.value"),
+                    values=list(range(-reach, reach + 1)),
+                    grid=False,
+                    labelOverlap=True,
                 ),
             ),
             x2="right:Q",
@@ -112,7 +120,7 @@ def distances(rows: Rows) -> alt.LayerChart:
                 "kind:N", sort=list(kinds), scale=style.colour_scale(kinds), legend=style.legend()
             ),
             tooltip=[
-                alt.Tooltip("distance:Q"),
+                alt.Tooltip("said:N", title="distance"),
                 alt.Tooltip("count:Q", format=",", title="requests"),
                 alt.Tooltip("share:Q", format=".2%"),
             ],

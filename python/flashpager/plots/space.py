@@ -13,8 +13,6 @@ import polars as pl
 from flashpager.plots import style
 from flashpager.sizes import format_size
 
-#: Beneath this ratio of bandwidths two designs are equally fast to a reader.
-NOTABLE = 1.01
 _PANELS_IN_A_ROW = 3
 _PANEL_WIDTH = 212
 _PANEL_HEIGHT = 120
@@ -130,9 +128,9 @@ def _front_title(front: pl.DataFrame, own: dict[str, int | float | str]) -> str:
     best = within.row(-1, named=True)
     if best["id"] == own["id"]:
         return f"In its {ram:,} bytes of RAM no design is faster than this one"
-    if best["bandwidth_mib_s"] / bandwidth >= NOTABLE:
-        gain = 100 * (best["bandwidth_mib_s"] / bandwidth - 1)
-        return f"{gain:.0f} % faster in no more RAM than this design: {best['label']}"
+    ratio = best["bandwidth_mib_s"] / bandwidth
+    if ratio >= style.NOTABLE:
+        return f"{style.faster(ratio, style.THIS)} in no more RAM: {best['label']}"
     as_fast = front.filter(pl.col("bandwidth_mib_s") >= bandwidth)
     if as_fast.is_empty():
         return "No design that a device can run is as fast as this one"
@@ -164,7 +162,7 @@ def bandwidth_heat_map(frame: pl.DataFrame, own: int) -> alt.LayerChart:
         "misses",
         "loads",
         (bandwidth == bandwidth.max().over("cache_bytes")).alias("best"),
-        (bandwidth.max() / bandwidth.min() >= NOTABLE).over("cache_bytes").alias("notable"),
+        (bandwidth.max() / bandwidth.min() >= style.NOTABLE).over("cache_bytes").alias("notable"),
     )
     # Of pages that are equally good, one is enough.
     first_best = pl.col("best") & (pl.col("best").cum_sum().over("cache_bytes") == 1)
@@ -369,10 +367,9 @@ def _part_title(best: dict[str, dict[str, float]], own: str) -> str:
         return f"{own} alone can serve this design"
     fastest = max(best, key=lambda part: best[part]["bandwidth_mib_s"])
     ratio = best[fastest]["bandwidth_mib_s"] / mine
-    if ratio >= NOTABLE:
-        gain = f"{100 * (ratio - 1):.0f} % faster" if ratio < 2 else f"{ratio:.1f} times as fast"  # noqa: PLR2004
+    if ratio >= style.NOTABLE:
         page = best[fastest]["cache_page_bytes"]
-        return f"{fastest} with {page:,}-byte pages is {gain} than {own} at its best"
+        return f"{fastest} with {page:,}-byte pages is {style.faster(ratio, own)} at its best"
     second = max((part for part in best if part != own), key=lambda p: best[p]["bandwidth_mib_s"])
     share = 100 * best[second]["bandwidth_mib_s"] / mine
     return f"No part is notably faster than {own}; next is {second} with {share:.0f} % of its speed"

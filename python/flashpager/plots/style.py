@@ -21,6 +21,9 @@ BLUE = "#0072B2"
 VERMILLION = "#D55E00"
 PURPLE = "#CC79A7"
 GREY = "#555555"
+#: Beneath this ratio of bandwidths two designs are equally fast to a reader.
+NOTABLE = 1.01
+
 #: What a reader has chosen, in a colour that stands for nothing else; this design is black.
 CHOSEN = "#E0007A"
 #: The report's design and the reader's, by name.
@@ -37,6 +40,8 @@ STEPS = (
     ("column change", "column_change_ns", PURPLE),
     ("handler", "handler_ns", BLACK),
 )
+#: Distances of this many blocks, and of more, are one bar where bars have to stay wide.
+FARTHEST_DISTANCE = 16
 ALWAYS_SHOWN = ("read", "write", "fetch", "load")
 
 WIDTH = 720
@@ -125,7 +130,14 @@ def setting(frame: pl.DataFrame) -> str:
 def said(size: int) -> str:
     """Write a size as prose does: ``64 bytes``, ``2K``."""
     text = format_size(size)
-    return f"{text} bytes" if text.isdigit() else text
+    return f"{size:,} bytes" if text.isdigit() else text
+
+
+def faster(ratio: float, other: str = "") -> str:
+    """Say a ratio of bandwidths above 1: in percent, as long as these are easy to read."""
+    if ratio < 2:  # noqa: PLR2004
+        return f"{100 * (ratio - 1):.0f} % faster" + (f" than {other}" if other else "")
+    return f"{ratio:.1f} times as fast" + (f" as {other}" if other else "")
 
 
 def values(frame: pl.DataFrame, column: str) -> list[int]:

@@ -1,11 +1,11 @@
 """What the page shows of each design that a reader can choose: words, numbers and chart data."""
 
 import itertools
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 from flashpager.plots import style
-from flashpager.plots.space import NOTABLE
 from flashpager.sizes import duration, si
 
 #: Points of a distribution that a chart can show.
@@ -48,10 +48,7 @@ def describe(row: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
                     _short(time[column] / (counts["bytes_read"] or 1)) for _, column, _ in shown
                 ],
             },
-            "distances": {
-                "distance": [distance for distance, _ in counts["distance_histogram"]],
-                "count": [count for _, count in counts["distance_histogram"]],
-            },
+            "distances": _folded(counts["distance_histogram"]),
             "latencies": _distribution(row["fault_latencies"]),
             "latency-marks": {
                 "kind": ["mean", "p99", "worst"],
@@ -77,15 +74,14 @@ def _compared(row: dict[str, Any], own: dict[str, Any]) -> str:
     if row["design"] == own["design"]:
         return f" ({style.THIS})"
     speed = row["time"]["bandwidth_mib_s"] / own["time"]["bandwidth_mib_s"]
-    if max(speed, 1 / speed) < NOTABLE:
+    if max(speed, 1 / speed) < style.NOTABLE:
         said = f"as fast as {style.THIS}"
-    elif speed >= 2:  # noqa: PLR2004  (then percent are hard to read)
-        said = f"{speed:.1f} times as fast as {style.THIS}"
+    elif speed > 1:
+        said = style.faster(speed, style.THIS)
     else:
-        percent = f"{abs(100 * (speed - 1)):.0f} %"
-        said = f"{percent} {'faster' if speed > 1 else 'slower'} than {style.THIS}"
+        said = f"{100 * (1 - speed):.0f} % slower than {style.THIS}"
     room = row["ram_bytes"] / own["ram_bytes"]
-    if max(room, 1 / room) < NOTABLE:
+    if max(room, 1 / room) < style.NOTABLE:
         return f", {said} in the same RAM"
     if room >= 2:  # noqa: PLR2004
         return f", {said} in {room:.1f} times its RAM"
@@ -137,6 +133,15 @@ def _distances_title(row: dict[str, Any]) -> str:
         f"{following:.1f} % of requests in the same flash page ask for the next block, "
         f"{back:.1f} % go back and force {forced}"
     )
+
+
+def _folded(histogram: list[tuple[int, int]]) -> Columns:
+    """Count all that is as far as the axis reaches, or farther, at its end."""
+    reach = style.FARTHEST_DISTANCE
+    folded: Counter[int] = Counter()
+    for distance, count in histogram:
+        folded[max(-reach, min(reach, distance))] += count
+    return {"distance": list(folded), "count": list(folded.values())}
 
 
 def _distribution(latencies: list[tuple[float, int]]) -> Columns:

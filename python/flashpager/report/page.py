@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from flashpager.report import Report
 
 _HERE = Path(__file__).parent
-
-#: A ratio of bandwidths below which the page speaks of no gain.
-_NOTABLE = 1.01
 #: Pixels of a chart in the page, its axes and legend included.
 _CHART_HEIGHT = 420
 _CHART_HEIGHTS = {"chosen-steps": 175, "chosen-distances": 270, "chosen-latencies": 290}
@@ -169,10 +166,9 @@ def _headline(report: "Report") -> str:
     )
     best = same.sort("bandwidth_mib_s", descending=True).row(0, named=True)
     ratio = best["bandwidth_mib_s"] / own["time"]["bandwidth_mib_s"]
-    if ratio < _NOTABLE:
+    if ratio < style.NOTABLE:
         return f"{said} No other cache page explored here is notably faster."
-    gain = f"{100 * (ratio - 1):.0f} % faster" if ratio < 2 else f"{ratio:.1f} times as fast"  # noqa: PLR2004
-    return f"{said} Pages of {best['cache_page_bytes']:,} bytes would be {gain}."
+    return f"{said} Pages of {best['cache_page_bytes']:,} bytes would be {style.faster(ratio)}."
 
 
 def _numbers(own: dict[str, Any]) -> list[tuple[str, str, str]]:
