@@ -89,7 +89,7 @@ def distances(rows: Rows) -> alt.LayerChart:
         alt.Chart(alt.InlineData(values=rows, name="distances"))
         .transform_joinaggregate(total="sum(count)")
         .transform_calculate(
-            share="datum.count / datum.total",
+            share="datum.total > 0 ? datum.count / datum.total : 0",
             left="datum.distance - 0.42",
             right="datum.distance + 0.42",
             said=words.format("datum.distance"),

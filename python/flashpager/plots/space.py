@@ -81,7 +81,7 @@ def ram_against_bandwidth(frame: pl.DataFrame, own: int) -> alt.LayerChart:
             size=300, strokeWidth=3.5, color=style.CHOSEN, opacity=1
         ),
         # What a finger can hit.
-        picked.mark_point(filled=True, size=420, opacity=0, cursor="pointer").encode(tooltip=tips),
+        picked.mark_point(filled=True, size=260, opacity=0, cursor="pointer").encode(tooltip=tips),
     ]
     chart = style.finish(
         layers,

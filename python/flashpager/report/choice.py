@@ -138,7 +138,8 @@ def _distances_title(row: dict[str, Any]) -> str:
 def _folded(histogram: list[tuple[int, int]]) -> Columns:
     """Count all that is as far as the axis reaches, or farther, at its end."""
     reach = style.FARTHEST_DISTANCE
-    folded: Counter[int] = Counter()
+    # An axis needs something to span.
+    folded: Counter[int] = Counter() if histogram else Counter({1: 0})
     for distance, count in histogram:
         folded[max(-reach, min(reach, distance))] += count
     return {"distance": list(folded), "count": list(folded.values())}

@@ -43,8 +43,9 @@ function clicked(view, event, item) {
   if (item.mark.marktype !== "symbol") return item.datum.id;
   const box = view.container().querySelector("svg").getBoundingClientRect();
   const [left, top] = view.origin();
-  const x = event.clientX - box.left - left;
-  const y = event.clientY - box.top - top;
+  const padding = view.padding();
+  const x = event.clientX - box.left - padding.left - left;
+  const y = event.clientY - box.top - padding.top - top;
   const away = (point) => Math.hypot(point.x - x, point.y - y);
   return item.mark.items.reduce((a, b) => (away(b) < away(a) ? b : a)).datum.id;
 }
