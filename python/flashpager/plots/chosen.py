@@ -101,10 +101,10 @@ def distances(rows: Rows) -> alt.LayerChart:
             x=alt.X(
                 "left:Q",
                 title="distance (cache pages)",
-                scale=alt.Scale(nice=False, zero=False, padding=8),
+                scale=alt.Scale(nice=False, zero=True, padding=8),
                 axis=alt.Axis(
                     labelExpr=words.format("datum.value"),
-                    values=list(range(-reach, reach + 1)),
+                    values=list(range(-reach, reach + 1, 2)),
                     grid=False,
                     labelOverlap=True,
                 ),
@@ -138,7 +138,12 @@ def latencies(rows: Rows, marks: Rows) -> alt.LayerChart:
 
     """
     colours = {**_LATENCIES, **_WHOSE}
-    axis = alt.X("us:Q", title="fault latency (µs)", scale=alt.Scale(zero=True))
+    axis = alt.X(
+        "us:Q",
+        title="fault latency (µs)",
+        scale=alt.Scale(zero=True),
+        axis=alt.Axis(labelFlush=True),
+    )
     marked = alt.Chart(alt.InlineData(values=marks, name="latency-marks")).encode(
         x=axis,
         color=alt.Color(

@@ -4,6 +4,7 @@ A column ``id`` numbers the designs. Where a picture has a parameter ``chosen``,
 of the design that the reader chose; the report's own design is chosen at first.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +15,8 @@ from flashpager.plots import style
 from flashpager.sizes import format_size
 
 _PANELS_IN_A_ROW = 3
+#: How many times as fast as the fastest design NOR may be and still be in small pictures.
+_NEAR = 1.6
 _PANEL_WIDTH = 212
 _PANEL_HEIGHT = 120
 
@@ -248,14 +251,16 @@ def _best_pages(best: pl.DataFrame) -> str:
     if small == large:
         return f"{at_small:,}-byte pages are the best in {style.said(small)} of cache"
     between = f"from {style.said(small)} to {style.said(large)}"
-    if len({page for _, page in rows}) == 1:
+    pages = [page for _, page in rows]
+    if len(set(pages)) == 1:
         return f"{at_small:,}-byte pages are the best in every cache {between}"
-    if at_small == at_large:
-        return f"The best cache page is no single one for caches {between}"
-    return (
-        f"The best cache page goes from {at_small:,} bytes in {style.said(small)} of cache to "
-        f"{at_large:,} bytes in {style.said(large)}"
-    )
+    if pages == sorted(pages):
+        return (
+            f"The best cache page goes from {at_small:,} bytes in {style.said(small)} of cache to "
+            f"{at_large:,} bytes in {style.said(large)}"
+        )
+    often, count = Counter(pages).most_common(1)[0]
+    return f"{often:,}-byte pages are the best in {count} of {len(rows)} caches {between}"
 
 
 def bandwidth_by_part(frame: pl.DataFrame, parts: Sequence[str], left_out: str) -> alt.FacetChart:
@@ -269,6 +274,8 @@ def bandwidth_by_part(frame: pl.DataFrame, parts: Sequence[str], left_out: str) 
 
     """
     nor = style.nor_bandwidth(frame)
+    # Where NOR is far away, its rule would press the lines flat.
+    nor = nor if nor is not None and nor < _NEAR * style.top(frame, None) else None
     pages = style.values(frame, "cache_page_bytes")
     low, high = style.log_domain(pages)
     bandwidth = pl.col("bandwidth_mib_s")
@@ -346,7 +353,8 @@ def bandwidth_by_part(frame: pl.DataFrame, parts: Sequence[str], left_out: str) 
             ),
         ),
         columns=_PANELS_IN_A_ROW,
-    )
+        # Else places without a panel would have an axis.
+    ).resolve_axis(x="independent")
     row = frame.row(0, named=True)
     hollow = frame["ecc_unchecked"].any()
     return style.styled(

@@ -11,7 +11,9 @@ import polars as pl
 
 from flashpager.sizes import format_size
 
-ChartT = TypeVar("ChartT", alt.LayerChart, alt.FacetChart)
+#: What a report can show.
+Drawing = alt.Chart | alt.LayerChart | alt.FacetChart
+ChartT = TypeVar("ChartT", alt.Chart, alt.LayerChart, alt.FacetChart)
 
 BLACK = "#000000"
 ORANGE = "#E69F00"

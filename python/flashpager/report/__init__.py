@@ -42,12 +42,13 @@ class Report:
     #: ``label``, ``on_front`` and ``selectable``.
     frame: pl.DataFrame
     #: Charts by the name under which they are written.
-    charts: dict[str, alt.LayerChart | alt.FacetChart]
+    charts: dict[str, style.Drawing]
     #: Charts of the design that a reader has chosen, by name; only the page has them.
     chosen: dict[str, alt.LayerChart]
     #: What the page shows of each selectable design, by ``id``.
     choices: dict[int, dict[str, Any]]
-    #: The sections of the page that only show charts, in order.
+    #: The sections below, in order; one more needs its charts in ``charts``, with words as
+    #: :func:`style.styled` gives them.
     sections: list[page.Section] = field(default_factory=list)
 
     def html(self) -> str:

@@ -58,11 +58,10 @@ def around(design: dict[str, Any], image_bytes: int) -> Neighbourhood:
     sizes = [int(cache * 2.0**exponent) for exponent in _CACHE_EXPONENTS]
     caches = [size for size in sizes if size > 0 and (size <= cache or size < 2 * image_bytes)]
     between = [3 * size // 2 for size in caches[:-1]]
-    policies = [policy for policy in (design["policy"], *_RUNNABLE) if policy != _BOUND]
+    policies = [design["policy"], *_RUNNABLE, _BOUND]
     wanted = [
         (cache, page, design["policy"]),
         *itertools.product(sorted([*caches, *between]), pages, policies),
-        *itertools.product(caches, pages, [_BOUND]),
     ]
     designs = [
         {**design, "cache_bytes": size, "cache_page_bytes": page, "policy": policy}

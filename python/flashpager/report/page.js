@@ -5,6 +5,7 @@ const read = (element) => JSON.parse(element.textContent);
 const choices = read(document.querySelector("#choices"));
 const views = new Map();
 let chosen = choices.own;
+let ready = false;
 
 // Panels side by side: as many as there is room for, each as wide as that leaves it.
 function arrangePanels(spec, width) {
@@ -66,7 +67,7 @@ function dataOf(source) {
 }
 
 async function choose(id) {
-  if (!(id in choices.designs)) return;
+  if (!ready || !(id in choices.designs)) return;
   chosen = Number(id);
   const design = choices.designs[chosen];
   document.querySelector("#choice").value = String(chosen);
@@ -79,11 +80,12 @@ async function choose(id) {
   const changed = [];
   for (const figure of document.querySelectorAll("figure[data-sources]")) {
     const view = views.get(figure.id);
+    if (!view) continue;
     for (const source of figure.dataset.sources.split(" ")) view.data(source, dataOf(source));
     changed.push(view.runAsync());
   }
   for (const figure of document.querySelectorAll("figure[data-choosing]")) {
-    changed.push(views.get(figure.id).signal("chosen", chosen).runAsync());
+    changed.push(views.get(figure.id)?.signal("chosen", chosen).runAsync());
   }
   await Promise.all(changed);
   document.querySelector("#chosen").dataset.shown = String(chosen);
@@ -92,6 +94,7 @@ async function choose(id) {
 const figures = [...document.querySelectorAll("figure")];
 const drawn = figures.map((figure) => draw(figure).catch((error) => { console.error(error); }));
 await Promise.all(drawn);
+ready = true;
 
 const menu = document.querySelector("#choice");
 menu.value = String(chosen);

@@ -29,7 +29,7 @@ _CHOOSING = ("ram-against-bandwidth", "bandwidth-heat-map")
 
 @dataclass
 class Section:
-    """A part of the page: a heading and charts by name."""
+    """A part of the page: a heading, and charts by their name in the report."""
 
     heading: str
     charts: list[str]
@@ -87,9 +87,7 @@ def _as_json(value: object) -> Markup:
     return Markup(text)  # noqa: S704  (no < is left in it)
 
 
-def _figure(
-    name: str, chart: alt.LayerChart | alt.FacetChart, title: str | None = None
-) -> dict[str, Any]:
+def _figure(name: str, chart: style.Drawing, title: str | None = None) -> dict[str, Any]:
     """Take a chart's words into HTML, where they wrap, and let its width be the page's."""
     spec = chart.to_dict()
     words = spec.pop("title")
@@ -97,7 +95,7 @@ def _figure(
     if title is not None:
         said["title"] = title
     spec["description"] = said["title"]
-    spec.pop("padding")
+    spec.pop("padding", None)
     # Panels cannot take the width of the page by themselves: the page's script sees to it.
     if "facet" not in spec:
         spec |= {
