@@ -260,7 +260,9 @@ def _best_pages(best: pl.DataFrame) -> str:
             f"{at_large:,} bytes in {style.said(large)}"
         )
     often, count = Counter(pages).most_common(1)[0]
-    return f"{often:,}-byte pages are the best in {count} of {len(rows)} caches {between}"
+    if 2 * count > len(rows):
+        return f"{often:,}-byte pages are the best in {count} of {len(rows)} caches {between}"
+    return f"The best cache page is {min(pages):,} to {max(pages):,} bytes in caches {between}"
 
 
 def bandwidth_by_part(frame: pl.DataFrame, parts: Sequence[str], left_out: str) -> alt.FacetChart:
