@@ -19,7 +19,7 @@ import vl_convert
 
 from flashpager._engine import FlashpagerError
 from flashpager.files import appearing_whole
-from flashpager.plots import finish
+from flashpager.plots.style import finish
 from flashpager.sizes import duration, si
 
 _WIDTH = 720.0

@@ -1,56 +1,12 @@
-"""The pictures: Altair charts of tables of designs, each with what it says as its title.
+"""A design among its neighbours: the figures of the CARDIS 2010 paper on paging at card scale."""
 
-Tables are those of :mod:`flashpager.table`: one row a design. Figures are those of the CARDIS 2010
-paper on demand paging at smart card scale. Colours are Okabe and Ito's, which colour-blind people
-can tell apart; lines are labelled where they end.
-"""
-
-import itertools
 import math
-import re
-import textwrap
-from collections.abc import Sequence
 
 import altair as alt
 import polars as pl
 
+from flashpager.plots import style
 from flashpager.sizes import format_size
-
-_BLACK = "#000000"
-_ORANGE = "#E69F00"
-_SKY = "#56B4E9"
-_GREEN = "#009E73"
-_BLUE = "#0072B2"
-_VERMILLION = "#D55E00"
-_PURPLE = "#CC79A7"
-_GREY = "#555555"
-
-_POLICY_COLOURS = {"lru": _BLUE, "min": _GREEN, "clock": _VERMILLION, "fifo": _PURPLE}
-
-#: Steps of a read from flash, as they stand on one another: (name, column, colour).
-_STEPS = (
-    ("read", "read_ns", _SKY),
-    ("write", "write_ns", _GREEN),
-    ("fetch", "fetch_ns", _ORANGE),
-    ("load", "load_ns", _VERMILLION),
-    ("column change", "column_change_ns", _PURPLE),
-    ("handler", "handler_ns", _BLACK),
-)
-_ALWAYS_SHOWN = ("read", "write", "fetch", "load")
-
-_WIDTH = 720
-_HEIGHT = 360
-_FONT = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
-_FONT_SIZE = 14
-#: Pixels between the middles of two labels that do not touch.
-_LABEL_PITCH = 18
-_TITLE_CHARACTERS = 88
-_SUBTITLE_CHARACTERS = 118
-_BANDWIDTH = "read bandwidth (MB/s)"
-_MEBIBYTES = "MB = 2^20 bytes"
-_AS_SIZE = (
-    "datum.value >= 1024 && datum.value % 1024 == 0 ? datum.value / 1024 + 'K' : '' + datum.value"
-)
 
 
 def bandwidth_over_page(
@@ -66,18 +22,18 @@ def bandwidth_over_page(
             cache page.
 
     """
-    pages = _values(frame, "cache_page_bytes")
-    nor = _nor(frame)
-    top = _top(frame, nor)
+    pages = style.values(frame, "cache_page_bytes")
+    nor = style.nor_bandwidth(frame)
+    top = style.top(frame, nor)
     own = frame.filter(pl.col("policy") == policy).sort("cache_page_bytes")
     here = own.filter(pl.col("cache_page_bytes") == page_bytes)
     policies: list[str] = frame["policy"].unique(maintain_order=True).to_list()
-    colours = _policy_colours(policies)
-    low, high = _log_domain([*pages, block_bytes])
-    x = _log_x("cache_page_bytes", "cache page (bytes)", pages, (low, high))
-    y = _linear_y("bandwidth_mib_s", _BANDWIDTH, top)
-    colour = alt.Color("policy:N", legend=None, scale=_colours(colours))
-    base = alt.Chart(frame).encode(x=x, y=y, color=colour, tooltip=_tooltip(frame))
+    colours = style.policy_colours(policies)
+    low, high = style.log_domain([*pages, block_bytes])
+    x = style.log_x("cache_page_bytes", "cache page (bytes)", pages, (low, high))
+    y = style.linear_y("bandwidth_mib_s", style.BANDWIDTH, top)
+    colour = alt.Color("policy:N", legend=None, scale=style.colour_scale(colours))
+    base = alt.Chart(frame).encode(x=x, y=y, color=colour, tooltip=style.tooltip(frame))
     dash = alt.StrokeDash(
         "policy:N",
         legend=None,
@@ -93,29 +49,33 @@ def bandwidth_over_page(
     third = 1 / 3
     rule = alt.Chart(block).encode(x=alt.X("bytes:Q"))
     layers = [
-        rule.mark_rule(color=_GREY, strokeDash=[2, 3], strokeWidth=1.5),
+        rule.mark_rule(color=style.GREY, strokeDash=[2, 3], strokeWidth=1.5),
         rule.mark_text(
             align="left" if place < third else "right" if place > 1 - third else "center",
             dy=-10,
-            color=_GREY,
-            fontSize=_FONT_SIZE - 1,
+            color=style.GREY,
+            fontSize=style.FONT_SIZE - 1,
         ).encode(text="label:N", y=alt.value(0)),
-        *_nor_line(nor, f"{nor or 0:.3g} MB/s"),
+        *style.nor_line(nor, f"{nor or 0:.3g} MB/s"),
         base.mark_line(strokeWidth=2.5).encode(strokeDash=dash),
         base.mark_point(filled=True, size=50, opacity=1),
-        _ring(here, "cache_page_bytes"),
-        *_end_labels(
-            {p: _last(frame.filter(pl.col("policy") == p), "cache_page_bytes") for p in policies},
+        style.ring(here, "cache_page_bytes"),
+        *style.end_labels(
+            {
+                p: style.last(frame.filter(pl.col("policy") == p), "cache_page_bytes")
+                for p in policies
+            },
             colours,
             top,
             nor,
         ),
     ]
-    cache = _said(frame["cache_bytes"][0])
-    return finish(
+    cache = style.said(frame["cache_bytes"][0])
+    return style.finish(
         layers,
         _page_title(own, page_bytes, nor),
-        f"Bandwidth over cache page size, {cache} of cache. {_setting(frame)}. {_ringed(here)}.",
+        f"Bandwidth over cache page size, {cache} of cache. {style.setting(frame)}. "
+        f"{style.ringed(here)}.",
     )
 
 
@@ -145,7 +105,7 @@ def steps_over_page(frame: pl.DataFrame, page_bytes: int) -> alt.LayerChart:
 
     """
     frame = frame.sort("cache_page_bytes")
-    shown = [s for s in _STEPS if s[0] in _ALWAYS_SHOWN or frame[s[1]].sum() > 0]
+    shown = [s for s in style.STEPS if s[0] in style.ALWAYS_SHOWN or frame[s[1]].sum() > 0]
     long = pl.concat(
         [
             frame.select(
@@ -160,10 +120,10 @@ def steps_over_page(frame: pl.DataFrame, page_bytes: int) -> alt.LayerChart:
             for index, (name, column, _) in enumerate(shown)
         ]
     )
-    nor = _first(frame, "nor_time_ns")
+    nor = style.first(frame, "nor_time_ns")
     nor_ns = None if nor is None else nor / frame["bytes_read"][0]
     top = 1.05 * max(float((frame["time_ns"] / frame["bytes_read"]).max() or 1), nor_ns or 0)  # type: ignore[arg-type]
-    pages = [format_size(page) for page in _values(frame, "cache_page_bytes")]
+    pages = [format_size(page) for page in style.values(frame, "cache_page_bytes")]
     own = format_size(page_bytes)
     bars = (
         alt.Chart(long)
@@ -181,12 +141,12 @@ def steps_over_page(frame: pl.DataFrame, page_bytes: int) -> alt.LayerChart:
                     .otherwise(alt.value("normal")),
                 ),
             ),
-            y=_linear_y("ns", "time per byte read (ns)", top),
+            y=style.linear_y("ns", "time per byte read (ns)", top),
             color=alt.Color(
                 "step:N",
                 sort=[name for name, _, _ in shown],
-                scale=_colours({name: colour for name, _, colour in shown}),
-                legend=_legend(),
+                scale=style.colour_scale({name: colour for name, _, colour in shown}),
+                legend=style.legend(),
             ),
             order=alt.Order("order:Q"),
             tooltip=[
@@ -204,11 +164,11 @@ def steps_over_page(frame: pl.DataFrame, page_bytes: int) -> alt.LayerChart:
         f"With {page_bytes:,}-byte pages {waiting:.0f} % of the time goes into faults, "
         f"{100 * row[heaviest[1]] / row['time_ns']:.0f} % into the {heaviest[0]} step alone"
     )
-    return finish(
-        [bars, *_nor_line(nor_ns, f"{nor_ns or 0:.3g} ns")],
+    return style.finish(
+        [bars, *style.nor_line(nor_ns, f"{nor_ns or 0:.3g} ns")],
         title,
         f"Where the time goes, per byte that the processor reads, {row['policy']}, "
-        f"{_said(row['cache_bytes'])} of cache. {_setting(frame)}.",
+        f"{style.said(row['cache_bytes'])} of cache. {style.setting(frame)}.",
     )
 
 
@@ -225,9 +185,9 @@ def bandwidth_over_cache(
         reduced_bytes: the cache page that is smaller than the flash page.
 
     """
-    sizes = _values(frame, "cache_bytes")
-    nor = _nor(frame)
-    top = _top(frame, nor)
+    sizes = style.values(frame, "cache_bytes")
+    nor = style.nor_bandwidth(frame)
+    top = style.top(frame, nor)
     frame = frame.with_columns(
         pl.col("cache_page_bytes").map_elements(_paged, return_dtype=pl.String).alias("series")
     ).sort("cache_page_bytes", "cache_bytes")
@@ -237,21 +197,21 @@ def bandwidth_over_cache(
     here = frame.filter(
         (pl.col("cache_page_bytes") == page_bytes) & (pl.col("cache_bytes") == cache_bytes)
     )
-    colours = {_paged(whole): _VERMILLION, _paged(reduced_bytes): _BLUE}
+    colours = {_paged(whole): style.VERMILLION, _paged(reduced_bytes): style.BLUE}
     base = alt.Chart(frame).encode(
-        x=_log_x("cache_bytes", "cache (bytes)", sizes, _log_domain(sizes)),
-        y=_linear_y("bandwidth_mib_s", _BANDWIDTH, top),
-        color=alt.Color("series:N", legend=None, scale=_colours(colours)),
-        tooltip=_tooltip(frame),
+        x=style.log_x("cache_bytes", "cache (bytes)", sizes, style.log_domain(sizes)),
+        y=style.linear_y("bandwidth_mib_s", style.BANDWIDTH, top),
+        color=alt.Color("series:N", legend=None, scale=style.colour_scale(colours)),
+        tooltip=style.tooltip(frame),
     )
     layers = [
-        *_nor_line(nor, f"{nor or 0:.3g} MB/s"),
+        *style.nor_line(nor, f"{nor or 0:.3g} MB/s"),
         base.mark_line(strokeWidth=2.5),
         base.mark_point(filled=True, size=50, opacity=1),
-        _ring(here, "cache_bytes"),
-        *_end_labels(
+        style.ring(here, "cache_bytes"),
+        *style.end_labels(
             {
-                _paged(page): _last(part, "cache_bytes")
+                _paged(page): style.last(part, "cache_bytes")
                 for page, part in ((reduced_bytes, reduced), (whole, conventional))
                 if len(part)
             },
@@ -260,11 +220,11 @@ def bandwidth_over_cache(
             nor,
         ),
     ]
-    return finish(
+    return style.finish(
         layers,
         _cache_title(reduced, conventional, cache_bytes, reduced_bytes, whole),
         f"Bandwidth over cache size: pages of {reduced_bytes:,} bytes against whole flash pages; "
-        f"policy {frame['policy'][0]}. {_setting(frame)}. {_ringed(here)}.",
+        f"policy {frame['policy'][0]}. {style.setting(frame)}. {style.ringed(here)}.",
     )
 
 
@@ -272,7 +232,7 @@ def _cache_title(
     reduced: pl.DataFrame, conventional: pl.DataFrame, cache: int, page: int, whole: int
 ) -> str:
     own = reduced.filter(pl.col("cache_bytes") == cache)["bandwidth_mib_s"].item()
-    size = _said(cache)
+    size = style.said(cache)
     beside = conventional.filter(pl.col("cache_bytes") == cache)["bandwidth_mib_s"]
     if beside.is_empty():
         return f"{page:,}-byte pages give {own:.3g} MB/s in {size}; {whole:,}-byte pages do not fit"
@@ -282,7 +242,7 @@ def _cache_title(
     ratio = own / beside.item()
     if ratio > 1 and isinstance(as_fast, int):
         return (
-            f"With {page:,}-byte pages {size} of cache do what takes {_said(as_fast)} with "
+            f"With {page:,}-byte pages {size} of cache do what takes {style.said(as_fast)} with "
             f"{whole:,}-byte pages"
         )
     return f"In {size}, {page:,}-byte pages run {ratio:.2f} times as fast as {whole:,}-byte pages"
@@ -305,11 +265,11 @@ def distance_spectrum(
     ideal = int(distances.filter(pl.col("distance") == 1)["count"].sum())
     back = "change of column" if register == "random-column" else "reload"
     kinds = {
-        f"< 0: back, forces a {back}": _VERMILLION,
-        "1: the next block": _BLUE,
+        f"< 0: back, forces a {back}": style.VERMILLION,
+        "1: the next block": style.BLUE,
         "≥ 2: forward, a change of column"
         if register == "random-column"
-        else "≥ 2: forward, skipped bytes are fetched": _ORANGE,
+        else "≥ 2: forward, skipped bytes are fetched": style.ORANGE,
     }
     backward, following, forward = kinds
     frame = distances.with_columns(
@@ -345,7 +305,10 @@ def distance_spectrum(
             ),
             y2=alt.datum(0),
             color=alt.Color(
-                "kind:N", sort=list(kinds), scale=_colours(kinds), legend=_legend(columns=1)
+                "kind:N",
+                sort=list(kinds),
+                scale=style.colour_scale(kinds),
+                legend=style.legend(columns=1),
             ),
             tooltip=[
                 alt.Tooltip("distance:Q"),
@@ -354,7 +317,7 @@ def distance_spectrum(
             ],
         )
     )
-    return finish(
+    return style.finish(
         [bars],
         f"{100 * ideal / total:.1f} % of requests in the same flash page ask for the next block",
         f"{total:,} of {faults:,} faults ask for the flash page that the register holds, a page of "
@@ -370,7 +333,7 @@ def latency_over_page(frame: pl.DataFrame, page_bytes: int) -> alt.LayerChart:
         page_bytes: the board's cache page.
 
     """
-    kinds = {"mean": _BLUE, "p99": _BLACK, "worst": _VERMILLION}
+    kinds = {"mean": style.BLUE, "p99": style.BLACK, "worst": style.VERMILLION}
     long = pl.concat(
         [
             frame.select(
@@ -381,12 +344,12 @@ def latency_over_page(frame: pl.DataFrame, page_bytes: int) -> alt.LayerChart:
             for kind in kinds
         ]
     ).sort("cache_page_bytes")
-    pages = _values(frame, "cache_page_bytes")
+    pages = style.values(frame, "cache_page_bytes")
     top = 1.06 * float(long["µs"].max() or 1)  # type: ignore[arg-type]
     base = alt.Chart(long).encode(
-        x=_log_x("cache_page_bytes", "cache page (bytes)", pages, _log_domain(pages)),
-        y=_linear_y("µs", "fault latency (µs)", top),
-        color=alt.Color("kind:N", legend=None, scale=_colours(kinds)),
+        x=style.log_x("cache_page_bytes", "cache page (bytes)", pages, style.log_domain(pages)),
+        y=style.linear_y("µs", "fault latency (µs)", top),
+        color=alt.Color("kind:N", legend=None, scale=style.colour_scale(kinds)),
         tooltip=[
             alt.Tooltip("cache_page_bytes:Q", title="cache page"),
             alt.Tooltip("kind:N"),
@@ -401,9 +364,9 @@ def latency_over_page(frame: pl.DataFrame, page_bytes: int) -> alt.LayerChart:
         layers.append(one.mark_line(strokeWidth=stroke, strokeDash=dash))
     layers += [
         base.transform_filter(alt.datum.kind == "mean").mark_point(filled=True, size=50, opacity=1),
-        *_end_labels(
+        *style.end_labels(
             {
-                kind: _last(long.filter(pl.col("kind") == kind), "cache_page_bytes", "µs")
+                kind: style.last(long.filter(pl.col("kind") == kind), "cache_page_bytes", "µs")
                 for kind in kinds
             },
             kinds,
@@ -413,223 +376,14 @@ def latency_over_page(frame: pl.DataFrame, page_bytes: int) -> alt.LayerChart:
     ]
     row = frame.row(by_predicate=pl.col("cache_page_bytes") == page_bytes, named=True)
     worst, mean = row["worst_fault_ns"] / 1e3, row["mean_fault_ns"] / 1e3
-    return finish(
+    return style.finish(
         layers,
         f"A fault with {page_bytes:,}-byte pages takes {mean:.3g} µs on average, "
         f"{worst:.3g} µs at worst",
         f"Fault latency over cache page size, {row['policy']}, "
-        f"{_said(row['cache_bytes'])} of cache. {_setting(frame)}.",
-    )
-
-
-def finish(
-    layers: Sequence[alt.Chart], title: str, subtitle: str, height: int = _HEIGHT
-) -> alt.LayerChart:
-    """Lay charts over one another, in the style of the house."""
-    words = alt.Title(
-        text=textwrap.wrap(_tied(title), _TITLE_CHARACTERS),
-        subtitle=textwrap.wrap(_tied(subtitle), _SUBTITLE_CHARACTERS),
-    )
-    chart: alt.LayerChart = (
-        alt.layer(*layers)
-        .properties(width=_WIDTH, height=height, title=words, background="white", padding=12)
-        .configure(font=_FONT)
-        .configure_view(stroke=None)
-        .configure_axis(
-            labelFontSize=_FONT_SIZE,
-            titleFontSize=_FONT_SIZE,
-            titleFontWeight="normal",
-            titlePadding=10,
-            labelColor="#222222",
-            titleColor="#222222",
-            gridColor="#e4e4e4",
-            domainColor="#888888",
-            tickColor="#888888",
-            labelFlush=False,
-        )
-        .configure_legend(
-            labelFontSize=_FONT_SIZE, titleFontSize=_FONT_SIZE, labelLimit=0, symbolType="square"
-        )
-        .configure_title(
-            anchor="start",
-            frame="group",
-            fontSize=17,
-            fontWeight="bold",
-            lineHeight=22,
-            subtitleFontSize=13,
-            subtitleColor="#444444",
-            subtitleLineHeight=18,
-            subtitlePadding=6,
-            offset=14,
-        )
-    )
-    return chart
-
-
-def _tied(text: str) -> str:
-    """Keep numbers and their units on one line."""
-    return re.sub(r"(?<=\d) (?=%|MB|µs|bytes)|(?<=MB) (?==)|(?<==) (?=\d)", "\u00a0", text)
-
-
-def _setting(frame: pl.DataFrame) -> str:
-    row = frame.row(0, named=True)
-    codeword = row["codeword_bytes"]
-    return (
-        f"{row['part']} on {row['bus']}, flash page {_said(row['flash_page_bytes'])}, "
-        f"register {row['register']}" + (f", codeword {_said(codeword)}" if codeword else "")
+        f"{style.said(row['cache_bytes'])} of cache. {style.setting(frame)}.",
     )
 
 
 def _paged(page_bytes: int) -> str:
     return f"{page_bytes:,}-byte pages"
-
-
-def _said(size: int) -> str:
-    text = format_size(size)
-    return f"{text} bytes" if text.isdigit() else text
-
-
-def _values(frame: pl.DataFrame, column: str) -> list[int]:
-    return sorted(frame[column].unique().to_list())
-
-
-def _first(frame: pl.DataFrame, column: str) -> float | None:
-    if column not in frame.columns or frame[column][0] is None:
-        return None
-    return float(frame[column][0])
-
-
-def _nor(frame: pl.DataFrame) -> float | None:
-    return _first(frame, "nor_bandwidth_mib_s")
-
-
-def _last(frame: pl.DataFrame, along: str, column: str = "bandwidth_mib_s") -> float:
-    value: float = frame.sort(along)[column][-1]
-    return value
-
-
-def _top(frame: pl.DataFrame, nor: float | None) -> float:
-    largest: float = max(nor or 0, *frame["bandwidth_mib_s"].to_list())
-    return 1.06 * largest
-
-
-def _policy_colours(policies: Sequence[str]) -> dict[str, str]:
-    spare = iter((_ORANGE, _SKY, _GREY, _BLACK))
-    return {
-        policy: _POLICY_COLOURS.get(policy.split("(")[0]) or next(spare, _GREY)
-        for policy in policies
-    }
-
-
-def _colours(colours: dict[str, str]) -> alt.Scale:
-    return alt.Scale(domain=list(colours), range=list(colours.values()))
-
-
-def _legend(columns: int = 0) -> alt.Legend:
-    return alt.Legend(title=None, orient="top", direction="horizontal", columns=columns, offset=8)
-
-
-def _log_domain(values: Sequence[float]) -> tuple[float, float]:
-    return min(values) * 2**-0.3, max(values) * 2**0.15
-
-
-def _log_x(column: str, title: str, ticks: Sequence[int], domain: tuple[float, float]) -> alt.X:
-    return alt.X(
-        f"{column}:Q",
-        title=title,
-        scale=alt.Scale(type="log", base=2, domain=list(domain), nice=False),
-        axis=alt.Axis(values=list(ticks), labelExpr=_AS_SIZE, grid=False, labelOverlap="parity"),
-    )
-
-
-def _linear_y(column: str, title: str, top: float) -> alt.Y:
-    return alt.Y(
-        f"{column}:Q",
-        title=title,
-        scale=alt.Scale(domain=[0, top], nice=False),
-        axis=alt.Axis(tickCount=6),
-    )
-
-
-def _tooltip(frame: pl.DataFrame) -> list[alt.Tooltip]:
-    tips = [
-        alt.Tooltip("policy:N"),
-        alt.Tooltip("cache_bytes:Q", title="cache", format=","),
-        alt.Tooltip("cache_page_bytes:Q", title="cache page", format=","),
-        alt.Tooltip("bandwidth_mib_s:Q", title="MB/s", format=".2f"),
-        alt.Tooltip("misses:Q", format=","),
-        alt.Tooltip("loads:Q", format=","),
-    ]
-    if _nor(frame) is not None:
-        tips.append(alt.Tooltip("nor_ratio:Q", title="of NOR", format=".1%"))
-    return tips
-
-
-def _nor_line(value: float | None, said: str) -> list[alt.Chart]:
-    """Draw the NOR line and label it at its right end."""
-    if value is None:
-        return []
-    base = alt.Chart(pl.DataFrame({"value": [value], "label": [f"NOR {said}"]})).encode(y="value:Q")
-    return [
-        base.mark_rule(color=_BLACK, strokeWidth=1.5),
-        base.mark_text(align="left", dx=8, color=_BLACK, fontSize=_FONT_SIZE).encode(
-            x=alt.value("width"), text="label:N"
-        ),
-    ]
-
-
-def _end_labels(
-    ends: dict[str, float], colours: dict[str, str], top: float, nor: float | None
-) -> list[alt.Chart]:
-    """Label lines at their right ends, apart from one another and from NOR's label."""
-    pitch = top * _LABEL_PITCH / _HEIGHT
-    # Neither on NOR's label nor below the axis.
-    fixed = [-0.8 * pitch, *([] if nor is None else [nor])]
-    places = _spread(list(ends.values()), fixed, pitch)
-    frame = pl.DataFrame({"label": list(ends), "place": places})
-    return [
-        alt.Chart(frame)
-        .mark_text(align="left", dx=8, fontSize=_FONT_SIZE, fontWeight="bold")
-        .encode(
-            x=alt.value("width"),
-            y="place:Q",
-            text="label:N",
-            color=alt.Color("label:N", legend=None, scale=_colours(colours)),
-        )
-    ]
-
-
-def _spread(values: Sequence[float], fixed: Sequence[float], pitch: float) -> list[float]:
-    """Move values apart, until ``pitch`` lies between any two of them and the fixed ones."""
-    places = [*values, *fixed]
-    free = len(values)
-    order = sorted(range(len(places)), key=lambda i: (places[i], i))
-    for _ in range(100):
-        moved = False
-        for low, high in itertools.pairwise(order):
-            lack = pitch - (places[high] - places[low])
-            if lack < 1e-6 * pitch or min(low, high) >= free:
-                continue
-            share = 0.5 if max(low, high) < free else 1.0
-            if low < free:
-                places[low] -= share * lack
-            if high < free:
-                places[high] += share * lack
-            moved = True
-        if not moved:
-            break
-    return places[:free]
-
-
-def _ring(own: pl.DataFrame, column: str) -> alt.Chart:
-    """Ring the board's own design; the subtitle says so."""
-    ring: alt.Chart = (
-        alt.Chart(own)
-        .mark_point(size=220, strokeWidth=2, color=_BLACK, opacity=1)
-        .encode(x=f"{column}:Q", y="bandwidth_mib_s:Q")
-    )
-    return ring
-
-
-def _ringed(own: pl.DataFrame) -> str:
-    return f"Ringed: this design, {own['bandwidth_mib_s'].item():.3g} MB/s; {_MEBIBYTES}"

@@ -1,0 +1,307 @@
+"""What all pictures share: colours, axes, labels and the style of the house."""
+
+import itertools
+import re
+import textwrap
+from collections.abc import Sequence
+from typing import TypeVar
+
+import altair as alt
+import polars as pl
+
+from flashpager.sizes import format_size
+
+#: What a report can show.
+Drawing = alt.Chart | alt.LayerChart | alt.FacetChart
+ChartT = TypeVar("ChartT", alt.Chart, alt.LayerChart, alt.FacetChart)
+
+BLACK = "#000000"
+ORANGE = "#E69F00"
+SKY = "#56B4E9"
+GREEN = "#009E73"
+BLUE = "#0072B2"
+VERMILLION = "#D55E00"
+PURPLE = "#CC79A7"
+GREY = "#555555"
+#: Beneath this ratio of bandwidths two designs are equally fast to a reader.
+NOTABLE = 1.01
+
+#: What a reader has chosen, in a colour that stands for nothing else; this design is black.
+CHOSEN = "#E0007A"
+#: The report's design and the reader's, by name.
+THIS, OTHER = "this design", "chosen design"
+
+POLICY_COLOURS = {"lru": BLUE, "min": GREEN, "clock": VERMILLION, "fifo": PURPLE}
+
+#: Steps of a read from flash, as they stand on one another: (name, column, colour).
+STEPS = (
+    ("read", "read_ns", SKY),
+    ("write", "write_ns", GREEN),
+    ("fetch", "fetch_ns", ORANGE),
+    ("load", "load_ns", VERMILLION),
+    ("column change", "column_change_ns", PURPLE),
+    ("handler", "handler_ns", BLACK),
+)
+#: Distances of this many blocks, and of more, are one bar where bars have to stay wide.
+FARTHEST_DISTANCE = 16
+ALWAYS_SHOWN = ("read", "write", "fetch", "load")
+
+WIDTH = 720
+HEIGHT = 360
+FONT = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
+FONT_SIZE = 14
+#: Pixels between the middles of two labels that do not touch.
+LABEL_PITCH = 18
+TITLE_CHARACTERS = 88
+SUBTITLE_CHARACTERS = 118
+BANDWIDTH = "read bandwidth (MB/s)"
+MEBIBYTES = "MB = 2^20 bytes"
+AS_SIZE = (
+    "datum.value >= 1024 && datum.value % 1024 == 0 ? datum.value / 1024 + 'K' : '' + datum.value"
+)
+
+
+def finish(
+    layers: Sequence[alt.Chart], title: str, subtitle: str, height: int = HEIGHT
+) -> alt.LayerChart:
+    """Lay charts over one another, in the style of the house."""
+    chart = alt.LayerChart(layer=list(layers), width=WIDTH, height=height)
+    return styled(chart, title, subtitle)
+
+
+def styled(chart: ChartT, title: str, subtitle: str) -> ChartT:
+    """Give a chart its words, and the style of the house."""
+    words = alt.Title(
+        text=textwrap.wrap(tied(title), TITLE_CHARACTERS),
+        subtitle=textwrap.wrap(tied(subtitle), SUBTITLE_CHARACTERS),
+    )
+    made: ChartT = (
+        chart.properties(title=words, background="white", padding=12)
+        .configure(font=FONT)
+        .configure_view(stroke=None)
+        .configure_axis(
+            labelFontSize=FONT_SIZE,
+            titleFontSize=FONT_SIZE,
+            titleFontWeight="normal",
+            titlePadding=10,
+            labelColor="#222222",
+            titleColor="#222222",
+            gridColor="#e4e4e4",
+            domainColor="#888888",
+            tickColor="#888888",
+            labelFlush=False,
+        )
+        .configure_legend(
+            labelFontSize=FONT_SIZE,
+            titleFontSize=FONT_SIZE,
+            labelLimit=0,
+            symbolType="square",
+            symbolOpacity=1,
+        )
+        .configure_title(
+            anchor="start",
+            frame="group",
+            fontSize=17,
+            fontWeight="bold",
+            lineHeight=22,
+            subtitleFontSize=13,
+            subtitleColor="#444444",
+            subtitleLineHeight=18,
+            subtitlePadding=6,
+            offset=14,
+        )
+    )
+    return made
+
+
+def tied(text: str) -> str:
+    """Keep numbers and their units on one line."""
+    return re.sub(r"(?<=\d) (?=%|MB|µs|bytes)|(?<=MB) (?==)|(?<==) (?=\d)", "\u00a0", text)
+
+
+def setting(frame: pl.DataFrame) -> str:
+    """Say what all designs of a table share."""
+    row = frame.row(0, named=True)
+    codeword = row["codeword_bytes"]
+    return (
+        f"{row['part']} on {row['bus']}, flash page {said(row['flash_page_bytes'])}, "
+        f"register {row['register']}" + (f", codeword {said(codeword)}" if codeword else "")
+    )
+
+
+def said(size: int) -> str:
+    """Write a size as prose does: ``64 bytes``, ``2K``."""
+    text = format_size(size)
+    return f"{size:,} bytes" if text.isdigit() else text
+
+
+def faster(ratio: float, other: str = "") -> str:
+    """Say a ratio of bandwidths above 1: in percent, as long as these are easy to read."""
+    if ratio < 2:  # noqa: PLR2004
+        return f"{100 * (ratio - 1):.0f} % faster" + (f" than {other}" if other else "")
+    return f"{ratio:.1f} times as fast" + (f" as {other}" if other else "")
+
+
+def values(frame: pl.DataFrame, column: str) -> list[int]:
+    """Give the distinct values of a column, ascending."""
+    return sorted(frame[column].unique().to_list())
+
+
+def first(frame: pl.DataFrame, column: str) -> float | None:
+    """Give a column's first value, if there is one."""
+    if column not in frame.columns or frame[column][0] is None:
+        return None
+    return float(frame[column][0])
+
+
+def nor_bandwidth(frame: pl.DataFrame) -> float | None:
+    """Give the bandwidth of the NOR part compared with, if there is one."""
+    return first(frame, "nor_bandwidth_mib_s")
+
+
+def last(frame: pl.DataFrame, along: str, column: str = "bandwidth_mib_s") -> float:
+    """Give the value at the right end of a line."""
+    value: float = frame.sort(along)[column][-1]
+    return value
+
+
+def top(frame: pl.DataFrame, nor: float | None) -> float:
+    """Give the upper end of an axis of bandwidths."""
+    largest: float = max(nor or 0, *frame["bandwidth_mib_s"].to_list())
+    return 1.06 * largest
+
+
+def policy_colours(policies: Sequence[str]) -> dict[str, str]:
+    """Give each policy its colour, the same in all pictures."""
+    spare = iter((ORANGE, SKY, GREY, BLACK))
+    return {
+        policy: POLICY_COLOURS.get(policy.split("(")[0]) or next(spare, GREY) for policy in policies
+    }
+
+
+def colour_scale(colours: dict[str, str]) -> alt.Scale:
+    """Make a scale of named colours."""
+    return alt.Scale(domain=list(colours), range=list(colours.values()))
+
+
+def legend(columns: int = 0, symbol: str = "square", offset: int = 8) -> alt.Legend:
+    """Make a legend above the plot."""
+    return alt.Legend(
+        title=None,
+        orient="top",
+        direction="horizontal",
+        columns=columns,
+        offset=offset,
+        symbolType=symbol,
+    )
+
+
+def log_domain(values: Sequence[float]) -> tuple[float, float]:
+    """Give the ends of a logarithmic axis."""
+    return min(values) * 2**-0.3, max(values) * 2**0.15
+
+
+def log_x(column: str, title: str, ticks: Sequence[int], domain: tuple[float, float]) -> alt.X:
+    """Make a horizontal axis of sizes, powers of two being evenly spaced."""
+    return alt.X(
+        f"{column}:Q",
+        title=title,
+        scale=alt.Scale(type="log", base=2, domain=list(domain), nice=False),
+        axis=alt.Axis(values=list(ticks), labelExpr=AS_SIZE, grid=False, labelOverlap="parity"),
+    )
+
+
+def linear_y(column: str, title: str, top: float) -> alt.Y:
+    """Make a vertical axis from zero on."""
+    return alt.Y(
+        f"{column}:Q",
+        title=title,
+        scale=alt.Scale(domain=[0, top], nice=False),
+        axis=alt.Axis(tickCount=6),
+    )
+
+
+def tooltip(frame: pl.DataFrame) -> list[alt.Tooltip]:
+    """Say in a tooltip which design a mark is."""
+    tips = [
+        alt.Tooltip("policy:N"),
+        alt.Tooltip("cache_bytes:Q", title="cache", format=","),
+        alt.Tooltip("cache_page_bytes:Q", title="cache page", format=","),
+        alt.Tooltip("bandwidth_mib_s:Q", title="MB/s", format=".2f"),
+        alt.Tooltip("misses:Q", format=","),
+        alt.Tooltip("loads:Q", format=","),
+    ]
+    if nor_bandwidth(frame) is not None:
+        tips.append(alt.Tooltip("nor_ratio:Q", title="of NOR", format=".1%"))
+    return tips
+
+
+def nor_line(value: float | None, said: str) -> list[alt.Chart]:
+    """Draw the NOR line and label it at its right end."""
+    if value is None:
+        return []
+    base = alt.Chart(pl.DataFrame({"value": [value], "label": [f"NOR {said}"]})).encode(y="value:Q")
+    return [
+        base.mark_rule(color=BLACK, strokeWidth=1.5),
+        base.mark_text(align="left", dx=8, color=BLACK, fontSize=FONT_SIZE).encode(
+            x=alt.value("width"), text="label:N"
+        ),
+    ]
+
+
+def end_labels(
+    ends: dict[str, float], colours: dict[str, str], top: float, nor: float | None
+) -> list[alt.Chart]:
+    """Label lines at their right ends, apart from one another and from NOR's label."""
+    pitch = top * LABEL_PITCH / HEIGHT
+    # Neither on NOR's label nor below the axis.
+    fixed = [-0.8 * pitch, *([] if nor is None else [nor])]
+    places = spread(list(ends.values()), fixed, pitch)
+    frame = pl.DataFrame({"label": list(ends), "place": places})
+    return [
+        alt.Chart(frame)
+        .mark_text(align="left", dx=8, fontSize=FONT_SIZE, fontWeight="bold")
+        .encode(
+            x=alt.value("width"),
+            y="place:Q",
+            text="label:N",
+            color=alt.Color("label:N", legend=None, scale=colour_scale(colours)),
+        )
+    ]
+
+
+def spread(values: Sequence[float], fixed: Sequence[float], pitch: float) -> list[float]:
+    """Move values apart, until ``pitch`` lies between any two of them and the fixed ones."""
+    places = [*values, *fixed]
+    free = len(values)
+    order = sorted(range(len(places)), key=lambda i: (places[i], i))
+    for _ in range(100):
+        moved = False
+        for low, high in itertools.pairwise(order):
+            lack = pitch - (places[high] - places[low])
+            if lack < 1e-6 * pitch or min(low, high) >= free:
+                continue
+            share = 0.5 if max(low, high) < free else 1.0
+            if low < free:
+                places[low] -= share * lack
+            if high < free:
+                places[high] += share * lack
+            moved = True
+        if not moved:
+            break
+    return places[:free]
+
+
+def ring(own: pl.DataFrame, column: str) -> alt.Chart:
+    """Ring the board's own design; the subtitle says so."""
+    ring: alt.Chart = (
+        alt.Chart(own)
+        .mark_point(size=220, strokeWidth=2, color=BLACK, opacity=1)
+        .encode(x=f"{column}:Q", y="bandwidth_mib_s:Q")
+    )
+    return ring
+
+
+def ringed(own: pl.DataFrame) -> str:
+    """Say in a subtitle what the ring marks."""
+    return f"Ringed: this design, {own['bandwidth_mib_s'].item():.3g} MB/s; {MEBIBYTES}"

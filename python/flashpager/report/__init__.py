@@ -1,0 +1,228 @@
+"""One page, and pictures, that say how a trace runs through one design and its neighbours.
+
+The page is one HTML file that needs no network: scripts, charts and numbers are all inside.
+Whatever comes from a trace or a part file is text from strangers and is escaped.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import polars as pl
+
+from flashpager import _engine, table
+from flashpager._engine import FlashpagerError
+from flashpager.files import appearing_whole
+from flashpager.plots import chosen, neighbours, space, style
+from flashpager.report import choice, page
+from flashpager.report.neighbourhood import Neighbourhood, around, with_front
+from flashpager.sizes import duration
+
+#: Policies that stand beside the design's own in a chart over cache pages.
+_COMPARED = ("lru", "min")
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass
+class Report:
+    """What a page shows: a trace, a design, its neighbours and pictures of them."""
+
+    trace: Path
+    #: As ``_engine.trace_info`` gives it.
+    info: dict[str, Any]
+    #: As ``_engine.block_statistics`` gives it.
+    blocks: dict[str, float]
+    #: The design's own result, as ``_engine.simulate`` gives it.
+    own: dict[str, Any]
+    #: All designs replayed on the own part, one row each, with ``id`` (the own one's is 0),
+    #: ``label``, ``on_front`` and ``selectable``.
+    frame: pl.DataFrame
+    #: Charts by the name under which they are written.
+    charts: dict[str, style.Drawing]
+    #: Charts of the design that a reader has chosen, by name; only the page has them.
+    chosen: dict[str, alt.LayerChart]
+    #: What the page shows of each selectable design, by ``id``.
+    choices: dict[int, dict[str, Any]]
+    #: The sections below, in order; one more needs its charts in ``charts``, with words as
+    #: :func:`style.styled` gives them.
+    sections: list[page.Section] = field(default_factory=list)
+
+    def html(self) -> str:
+        """Render the page."""
+        return page.render(self)
+
+    def write_html(self, path: Path) -> None:
+        """Write the page, whole or not at all."""
+        _write(path, self.html().encode())
+
+    def write_pictures(self, folder: Path) -> list[Path]:
+        """Write each chart as PNG into a folder, which is made if it is not there."""
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            message = f"{folder}: {error.strerror or error}"
+            raise FlashpagerError(message) from None
+        paths = []
+        for name, chart in self.charts.items():
+            picture = BytesIO()
+            chart.save(picture, format="png", scale_factor=2)
+            path = folder / f"{name}.png"
+            _write(path, picture.getvalue())
+            paths.append(path)
+        return paths
+
+
+def build(trace: Path, design: dict[str, Any], progress: Progress | None = None) -> Report:
+    """Replay a trace through a design and the neighbours that the charts show, in one go.
+
+    Args:
+        trace: a trace file.
+        design: one design that can be, as ``Space.designs`` gives it.
+        progress: told how many replays of how many are finished.
+
+    """
+    info = _engine.trace_info(str(trace))
+    blocks = _engine.block_statistics(str(trace))
+    around_it = around(design, info["image_bytes"])
+    others = [one for designs in around_it.parts.values() for one in designs]
+    rows = _engine.simulate(str(trace), [*around_it.designs, *others], progress)
+    own, own_part = rows[0], rows[: len(around_it.designs)]
+
+    frame = with_front(table.to_frame(own_part).with_row_index("id").cast({"id": pl.Int64}))
+    mine = pl.col("policy") == own["design"]["policy"]
+    doubled = pl.col("cache_bytes").is_in(around_it.caches)
+    frame = frame.with_columns(
+        pl.Series("label", [choice.label(row["design"]) for row in own_part]),
+        selectable=pl.col("on_front") | (mine & doubled),
+    )
+    choices = {
+        number: choice.describe(own_part[number], own)
+        for number in frame.filter("selectable")["id"].to_list()
+    }
+    order = ("cache_bytes", "policy", "cache_page_bytes")
+    return Report(
+        trace,
+        info,
+        blocks,
+        own,
+        frame.sort(order),
+        {
+            "ram-against-bandwidth": space.ram_against_bandwidth(frame, own=0),
+            "bandwidth-heat-map": space.bandwidth_heat_map(frame.filter(mine & doubled), own=0),
+            **_neighbour_charts(frame.filter(doubled), own, around_it, blocks),
+            "bandwidth-by-part": _part_chart(own, own_part, rows[len(own_part) :], around_it),
+        },
+        _chosen_charts(own, choices),
+        choices,
+        [
+            page.Section(
+                "Cache page and cache size",
+                [
+                    "bandwidth-over-cache-page",
+                    "steps-over-cache-page",
+                    "bandwidth-over-cache-size",
+                    "fault-latency-over-cache-page",
+                ],
+            ),
+            page.Section("Other parts", ["bandwidth-by-part"]),
+        ],
+    )
+
+
+def _neighbour_charts(
+    frame: pl.DataFrame, own: dict[str, Any], around_it: Neighbourhood, blocks: dict[str, float]
+) -> dict[str, alt.LayerChart]:
+    """Draw the design among those that differ from it in one thing."""
+    design = own["design"]
+    cache, cache_page, policy = (
+        design["cache_bytes"],
+        design["cache_page_bytes"],
+        design["policy"],
+    )
+    compared = pl.col("policy").is_in([policy, *_COMPARED])
+    mine = pl.col("policy") == policy
+    over_page = frame.filter(compared & (pl.col("cache_bytes") == cache)).sort("cache_page_bytes")
+    own_over_page = over_page.filter(mine)
+    pages = [around_it.reduced, around_it.flash_page]
+    charts = {
+        "bandwidth-over-cache-page": neighbours.bandwidth_over_page(
+            over_page, policy, cache_page, blocks["mean_executed_block_bytes"]
+        ),
+        "steps-over-cache-page": neighbours.steps_over_page(own_over_page, cache_page),
+        "bandwidth-over-cache-size": neighbours.bandwidth_over_cache(
+            frame.filter(mine & pl.col("cache_page_bytes").is_in(pages)),
+            cache,
+            cache_page,
+            around_it.reduced,
+        ),
+    }
+    distances = own["counts"]["distance_histogram"]
+    if distances:
+        charts["distance-spectrum"] = neighbours.distance_spectrum(
+            pl.DataFrame(distances, schema=["distance", "count"], orient="row"),
+            page_bytes=cache_page,
+            blocks=around_it.flash_page // cache_page,
+            faults=own["counts"]["misses"],
+            register=design["register"],
+        )
+    charts["fault-latency-over-cache-page"] = neighbours.latency_over_page(
+        own_over_page, cache_page
+    )
+    return charts
+
+
+def _part_chart(
+    own: dict[str, Any],
+    own_part: list[dict[str, Any]],
+    others: list[dict[str, Any]],
+    around_it: Neighbourhood,
+) -> alt.FacetChart:
+    """Draw the design on each part that can take it."""
+    same = [
+        row
+        for row in own_part
+        if all(row["design"][name] == own["design"][name] for name in ("cache_bytes", "policy"))
+    ]
+    name = _engine.find_part(own["design"]["part"])["name"]
+    panels = [name] * len(same)
+    for part, designs in around_it.parts.items():
+        panels += [part] * len(designs)
+    rows = [*same, *others]
+    about = [
+        f"page {row['design']['flash_page_bytes']:,}, t_R {duration(row['prices']['t_load_ns'])}, "
+        f"{row['prices']['t_byte_ns']:.3g} ns a byte"
+        for row in rows
+    ]
+    frame = table.to_frame(rows).with_columns(pl.Series("panel", panels), pl.Series("about", about))
+    best = frame.group_by("panel").agg(pl.col("bandwidth_mib_s").max()).rows()
+    order = sorted(best, key=lambda pair: (pair[0] != name, -pair[1], pair[0]))
+    left_out = "; ".join(around_it.left_out.values())
+    return space.bandwidth_by_part(
+        frame.sort("cache_page_bytes"),
+        [part for part, _ in order],
+        f" Not shown: {left_out}." if left_out else "",
+    )
+
+
+def _chosen_charts(
+    own: dict[str, Any], choices: dict[int, dict[str, Any]]
+) -> dict[str, alt.LayerChart]:
+    """Draw the own design as it is chosen first."""
+    data = choices[0]["data"]
+    nor = own["nor"] and own["nor"]["nor_time_ns"] / (own["counts"]["bytes_read"] or 1)
+    return {
+        "chosen-steps": chosen.steps(choice.rows_of(data["steps"], style.THIS), nor),
+        "chosen-distances": chosen.distances(choice.rows_of(data["distances"])),
+        "chosen-latencies": chosen.latencies(
+            choice.rows_of(data["latencies"], style.THIS), choice.rows_of(data["latency-marks"])
+        ),
+    }
+
+
+def _write(path: Path, content: bytes) -> None:
+    with appearing_whole(path) as temporary:
+        temporary.write_bytes(content)

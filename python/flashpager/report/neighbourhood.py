@@ -1,0 +1,112 @@
+"""Which designs a report replays beside its own, and which of them are the best in their RAM."""
+
+import itertools
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+from flashpager import _engine
+from flashpager._engine import FlashpagerError
+
+#: The smallest cache page in the charts, unless the design's own is smaller.
+_SMALLEST_PAGE = 8
+#: Where the design pages whole flash pages, it is compared with pages this many times smaller.
+_REDUCTION = 8
+#: Cache sizes in the charts, as powers of two around the design's own.
+_CACHE_EXPONENTS = range(-2, 5)
+#: Policies that a device could run instead of the design's own.
+_RUNNABLE = ("lru", "clock", "fifo")
+#: The policy that no device can run.
+_BOUND = "min"
+
+
+@dataclass
+class Neighbourhood:
+    """The designs of a report: its own first, then what differs from it."""
+
+    #: Designs of the own part, all of which can be: cache, cache page and policy differ.
+    designs: list[dict[str, Any]]
+    #: The design on other parts of the catalogue, by part: each of their cache pages.
+    parts: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    #: Why other parts cannot take the design.
+    left_out: dict[str, str] = field(default_factory=dict)
+    #: Cache sizes that are powers of two times the own one.
+    caches: list[int] = field(default_factory=list)
+    #: The cache page that is compared with whole flash pages.
+    reduced: int = 0
+    flash_page: int = 0
+
+
+def around(design: dict[str, Any], image_bytes: int) -> Neighbourhood:
+    """Find the neighbours of a design.
+
+    Args:
+        design: as ``Space.designs`` gives it.
+        image_bytes: the size of the flash image.
+
+    Raises:
+        FlashpagerError: if the design itself cannot be.
+
+    """
+    part = _engine.find_part(design["part"])
+    flash_page = design["flash_page_bytes"] or part["page_bytes"]["value"]
+    cache, page = design["cache_bytes"], design["cache_page_bytes"]
+    reduced = page if page < flash_page else max(flash_page // _REDUCTION, 1)
+    pages = sorted({page, reduced, flash_page, *_powers_of_two(flash_page)})
+    # Once all code fits, larger caches say nothing new.
+    sizes = [int(cache * 2.0**exponent) for exponent in _CACHE_EXPONENTS]
+    caches = [size for size in sizes if size > 0 and (size <= cache or size < 2 * image_bytes)]
+    between = [3 * size // 2 for size in caches[:-1]]
+    policies = [design["policy"], *_RUNNABLE, _BOUND]
+    wanted = [
+        (cache, page, design["policy"]),
+        *itertools.product(caches, pages, policies),
+        # The smallest pages take most of the time, and most metadata.
+        *itertools.product(between, pages[1:], policies),
+    ]
+    designs = [
+        {**design, "cache_bytes": size, "cache_page_bytes": page, "policy": policy}
+        for size, page, policy in dict.fromkeys(wanted)
+    ]
+    reasons = _engine.check_designs(designs)
+    if reasons[0] is not None:
+        raise FlashpagerError(reasons[0])
+    possible = [one for one, reason in zip(designs, reasons, strict=True) if reason is None]
+    found = Neighbourhood(possible, caches=caches, reduced=reduced, flash_page=flash_page)
+    for other in _engine.catalog():
+        if other["kind"] == "nand" and other["name"] != part["name"]:
+            _try_part(found, design, other)
+    return found
+
+
+def _try_part(found: Neighbourhood, design: dict[str, Any], part: dict[str, Any]) -> None:
+    pages = sorted({design["cache_page_bytes"], *_powers_of_two(part["page_bytes"]["value"])})
+    designs = [
+        {**design, "part": part["name"], "flash_page_bytes": None, "cache_page_bytes": page}
+        for page in pages
+    ]
+    reasons = _engine.check_designs(designs)
+    possible = [one for one, reason in zip(designs, reasons, strict=True) if reason is None]
+    if possible:
+        found.parts[part["name"]] = possible
+    else:
+        own = pages.index(design["cache_page_bytes"])
+        found.left_out[part["name"]] = reasons[own] or ""
+
+
+def _powers_of_two(flash_page: int) -> list[int]:
+    return [2**k for k in range(_SMALLEST_PAGE.bit_length() - 1, flash_page.bit_length())]
+
+
+def with_front(frame: pl.DataFrame) -> pl.DataFrame:
+    """Add ``on_front``: a device can run it, and none as fast takes less RAM, nor is faster in it.
+
+    Of designs that are equal in both, the first one counts.
+    """
+    order = ("ram_bytes", "bandwidth_mib_s")
+    runnable = frame.filter(pl.col("policy") != _BOUND)
+    ranked = runnable.sort(order, descending=[False, True], maintain_order=True)
+    before = pl.col("bandwidth_mib_s").cum_max().shift(1)
+    front = ranked.filter(before.is_null() | (pl.col("bandwidth_mib_s") > before))
+    return frame.with_columns(on_front=pl.col("id").is_in(front["id"].to_list()))

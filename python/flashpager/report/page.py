@@ -1,0 +1,320 @@
+"""The page: words and tables around the charts, as one HTML file."""
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import altair as alt
+import jinja2
+import polars as pl
+import vl_convert
+from markupsafe import Markup
+
+from flashpager import _engine
+from flashpager.plots import style
+from flashpager.sizes import duration, format_size, si
+
+if TYPE_CHECKING:
+    from flashpager.report import Report
+
+_HERE = Path(__file__).parent
+#: Pixels of a chart in the page, its axes and legend included.
+_CHART_HEIGHT = 420
+_CHART_HEIGHTS = {"chosen-steps": 175, "chosen-distances": 270, "chosen-latencies": 290}
+#: The charts in which designs can be chosen; they stand above what is chosen.
+_CHOOSING = ("ram-against-bandwidth", "bandwidth-heat-map")
+
+
+@dataclass
+class Section:
+    """A part of the page: a heading, and charts by their name in the report."""
+
+    heading: str
+    charts: list[str]
+
+
+def render(report: "Report") -> str:
+    """Write a report as one HTML file that needs nothing else."""
+    own, info = report.own, report.info
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, loader=jinja2.FileSystemLoader(_HERE)
+    )
+    environment.filters |= {"size": format_size, "si": si, "duration": duration}
+    figures = {name: _figure(name, chart) for name, chart in report.charts.items()}
+    return environment.get_template("page.html").render(
+        version=_engine.version(),
+        trace=report.trace.name,
+        info=info,
+        program=_shown(Path(info["program"]).name or report.trace.name),
+        headline=_headline(report),
+        numbers=_numbers(own),
+        notices=_notices(report),
+        choosing=[figures[name] for name in _CHOOSING],
+        chosen={
+            name.removeprefix("chosen-"): _figure(name, chart, report.choices[0]["titles"][name])
+            for name, chart in report.chosen.items()
+        },
+        choices=_as_json(_choices(report)),
+        choice=report.choices[0],
+        options=_options(report),
+        sections=[
+            (section.heading, [figures[name] for name in section.charts])
+            for section in report.sections
+        ],
+        rows=[row | {"own": row["id"] == 0} for row in _listed(report).iter_rows(named=True)],
+        replayed=len(report.frame),
+        has_nor=own["nor"] is not None,
+        about_trace=_about_trace(report),
+        about_prices=_about_prices(own),
+        board=_as_toml(own["design"]),
+        style=Markup((_HERE / "page.css").read_text(encoding="utf-8")),  # noqa: S704  (it is ours)
+        script=Markup(_script()),  # noqa: S704  (it is no stranger's)
+    )
+
+
+def _script() -> str:
+    """Give Vega, Vega-Lite and Vega-Embed as one script, and what draws our charts with them."""
+    version = ".".join(alt.SCHEMA_VERSION.split(".")[:2])
+    ours = (_HERE / "page.js").read_text(encoding="utf-8")
+    script = vl_convert.javascript_bundle(ours, vl_version=version)
+    return re.sub(r"</(?=script)", r"<\\/", script, flags=re.IGNORECASE)
+
+
+def _as_json(value: object) -> Markup:
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    return Markup(text)  # noqa: S704  (no < is left in it)
+
+
+def _figure(name: str, chart: style.Drawing, title: str | None = None) -> dict[str, Any]:
+    """Take a chart's words into HTML, where they wrap, and let its width be the page's."""
+    spec = chart.to_dict()
+    words = spec.pop("title")
+    said = {"title": " ".join(words["text"]), "caption": " ".join(words["subtitle"])}
+    if title is not None:
+        said["title"] = title
+    spec["description"] = said["title"]
+    spec.pop("padding", None)
+    # Panels cannot take the width of the page by themselves: the page's script sees to it.
+    if "facet" not in spec:
+        spec |= {
+            "width": "container",
+            "height": _CHART_HEIGHTS.get(name, _CHART_HEIGHT),
+            "autosize": {"type": "fit", "contains": "padding", "resize": True},
+        }
+    said["caption"] += _CAPTIONS.get(name, "")
+    return {"name": name, **said, "spec": _as_json(spec)}
+
+
+def _choices(report: "Report") -> dict[str, Any]:
+    """Give the page's script all designs that can be chosen."""
+    return {
+        "own": 0,
+        "names": {"own": style.THIS, "chosen": style.OTHER},
+        # Charts in which the chosen design stands beside this one.
+        "beside": ["steps", "latencies"],
+        "designs": report.choices,
+    }
+
+
+def _options(report: "Report") -> list[tuple[str, list[tuple[int, str]]]]:
+    """Give the designs that can be chosen in groups, those of the front by their RAM."""
+    selectable = report.frame.filter("selectable")
+    front = selectable.filter("on_front").sort("ram_bytes")["id"].to_list()
+    rest = selectable.filter(~pl.col("on_front"))["id"].to_list()
+    groups = [("On the front of RAM against speed", front), ("Other cells of the heat map", rest)]
+    return [
+        (name, [(number, report.choices[number]["option"]) for number in numbers])
+        for name, numbers in groups
+        if numbers
+    ]
+
+
+def _listed(report: "Report") -> pl.DataFrame:
+    """Give the designs that a chart shows by themselves, not as one of many."""
+    cache = report.own["design"]["cache_bytes"]
+    return report.frame.filter(pl.col("selectable") | (pl.col("cache_bytes") == cache))
+
+
+_CAPTIONS = {
+    "bandwidth-over-cache-page": (
+        " MIN knows the future and has the fewest misses; with a data register that is no bound on"
+        " time. The dotted rule is the mean size of the basic blocks executed."
+    ),
+    "fault-latency-over-cache-page": " 99 of 100 faults take no longer than p99.",
+}
+
+
+def _headline(report: "Report") -> str:
+    own, design, nor = report.own, report.own["design"], report.own["nor"]
+    said = f"{_mebibytes(own['time'])} from {design['part']}"
+    if nor:
+        said += (
+            f", {100 * nor['nor_ratio']:.0f} % of the {nor['nor_bandwidth_mib_s']:.3g} MB/s of"
+            f" {design['nor']}"
+        )
+    pages = "1 page" if own["frames"] == 1 else f"{own['frames']:,} pages"
+    said += (
+        f", with {format_size(design['cache_bytes'])} of RAM as {pages} of"
+        f" {design['cache_page_bytes']:,} bytes under {design['policy']}."
+    )
+    same = report.frame.filter(
+        (pl.col("cache_bytes") == design["cache_bytes"]) & (pl.col("policy") == design["policy"])
+    )
+    best = same.sort("bandwidth_mib_s", descending=True).row(0, named=True)
+    ratio = best["bandwidth_mib_s"] / own["time"]["bandwidth_mib_s"]
+    if ratio < style.NOTABLE:
+        return f"{said} No other cache page explored here is notably faster."
+    return f"{said} Pages of {best['cache_page_bytes']:,} bytes would be {style.faster(ratio)}."
+
+
+def _numbers(own: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """Give the key numbers: what, how much, and how it comes about."""
+    counts, time, latency = own["counts"], own["time"], own["latency"]
+    numbers = [("read bandwidth", _mebibytes(time), "MB/s: 2²⁰ bytes a second")]
+    if own["nor"]:
+        nor = own["nor"]
+        ratio = f"{100 * nor['nor_ratio']:.1f} %"
+        numbers.append(("of NOR", ratio, f"NOR: {nor['nor_bandwidth_mib_s']:.2f} MB/s"))
+    hits = 100 * counts["hits"] / counts["references"] if counts["references"] else 0
+    fetched = counts["bytes_fetched"] / counts["misses"] if counts["misses"] else 0
+    numbers += [
+        ("run time", duration(time["time_ns"]), f"{si(counts['bytes_read'], 'B')} read"),
+        ("page faults", f"{counts['misses']:,}", f"{hits:.2f} % of page references hit"),
+        ("loads", f"{counts['loads']:,}", "flash pages into the data register"),
+        ("fetched", si(counts["bytes_fetched"], "B"), f"{fetched:,.0f} bytes a fault"),
+        (
+            "worst fault",
+            duration(latency["worst_fault_ns"]),
+            f"mean {duration(latency['mean_fault_ns'])}, p99 {duration(latency['p99_fault_ns'])}",
+        ),
+        (
+            "hottest block",
+            si(own["read_disturb"]["hottest_block_loads_per_hour"]),
+            "loads per hour of execution",
+        ),
+    ]
+    return numbers
+
+
+def _notices(report: "Report") -> list[tuple[str, str]]:
+    """Give what stands between these numbers and a product: kind and text."""
+    own, info = report.own, report.info
+    notices = [("Design", text) for text in own["warnings"]]
+    disturb = own["read_disturb"]
+    if disturb["hours_to_refresh"]:
+        reads = _engine.find_part(own["design"]["part"])["reads_before_refresh"]
+        notices.append(
+            (
+                "Read disturb",
+                (
+                    f"the hottest block is loaded "
+                    f"{si(disturb['hottest_block_loads_per_hour'])} times per hour of "
+                    "execution; refresh it every "
+                    f"{duration(disturb['hours_to_refresh'] * 3.6e12)}, after "
+                    f"{reads['value']:,.0f} reads ({reads['source']})"
+                ),
+            )
+        )
+    if own["design"]["policy"] == "min":
+        text = "MIN knows the future: no device can run it, and with a data register it is no bound"
+        notices.append(("Policy", text))
+    if not own["prices"]["handler"]["lookup_ns"] and not own["prices"]["handler"]["fault_ns"]:
+        text = (
+            "lookup and fault handling cost nothing here, as in the paper; on an MCU they take time"
+        )
+        notices.append(("Handler", text))
+    if info["ending"] != "complete":
+        notices.append(("Trace", f"the recording did not end by itself: {_ending(info['ending'])}"))
+    if info["outside_instructions"]:
+        everything = info["outside_instructions"] + (info["instructions"] or 0)
+        notices.append(
+            (
+                "Outside",
+                (
+                    f"{info['outside_instructions']:,} instructions, "
+                    f"{100 * info['outside_instructions'] / everything:.1f} % of all, were "
+                    "fetched outside the flash image (libraries, ROM) and are not replayed"
+                ),
+            )
+        )
+    return notices
+
+
+def _about_trace(report: "Report") -> list[tuple[str, str]]:
+    info, blocks = report.info, report.blocks
+    instructions = info["instructions"]
+    about = [
+        ("file", str(report.trace)),
+        ("program", info["program"]),
+        ("arguments", " ".join(info["arguments"]) or "none"),
+        ("architecture", info["architecture"] or "unknown"),
+        ("build id", info["build_id"] or "none"),
+        ("recorder", f"{info['recorder']} {info['recorder_version']}".strip() or "unknown"),
+        ("ending", _ending(info["ending"])),
+        ("instructions", "unknown" if instructions is None else f"{instructions:,}"),
+        ("bytes fetched by the CPU", f"{info['bytes']:,} in {info['runs']:,} runs"),
+        (
+            "outside the image",
+            (
+                f"{info['outside_instructions'] or 0:,} instructions, "
+                f"{info['outside_bytes'] or 0:,} bytes"
+            ),
+        ),
+        (
+            "basic blocks",
+            (
+                f"{blocks['used_blocks']:,.0f} used, "
+                f"mean {blocks['mean_used_block_bytes']:.1f} bytes, "
+                f"by execution {blocks['mean_executed_block_bytes']:.1f} bytes"
+            ),
+        ),
+        ("flash image", f"{info['image_bytes']:,} bytes"),
+    ]
+    for image in info["images"]:
+        sections = ", ".join(f"{s['name']} {s['bytes']:,} bytes" for s in image["sections"])
+        text = f"{image['path']} ({sections})" if sections else image["path"]
+        about.append((f"image at {image['offset']:#x}", text))
+    return [(name, _shown(value)) for name, value in about]
+
+
+def _about_prices(own: dict[str, Any]) -> list[tuple[str, str]]:
+    prices = own["prices"]
+    handler = prices["handler"]
+    about = [
+        ("load a flash page", duration(prices["t_load_ns"])),
+        ("fetch a byte", f"{prices['t_byte_ns']:g} ns"),
+        ("write a byte to RAM", f"{prices['ram']['t_write_ns']:g} ns"),
+        ("read a byte from RAM", f"{prices['ram']['t_read_ns']:g} ns"),
+    ]
+    if own["design"]["register"] == "random-column":
+        about.append(("change the column", duration(prices["t_column_change_ns"])))
+    about += [
+        ("lookup, each reference", f"{handler['lookup_ns']:g} ns"),
+        ("handler, each fault", f"{handler['fault_ns']:g} ns"),
+        ("handler, each frame looked at", f"{handler['walk_step_ns']:g} ns"),
+    ]
+    return about
+
+
+def _as_toml(design: dict[str, Any]) -> str:
+    """Write a design as a board file, by which it can be run again."""
+    flat = {k: v for k, v in design.items() if not isinstance(v, dict) and v is not None}
+    lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in flat.items()]
+    for name in ("ram", "handler"):
+        lines += ["", f"[{name}]", *(f"{key} = {value:g}" for key, value in design[name].items())]
+    return "\n".join(lines)
+
+
+def _ending(ending: str | dict[str, str]) -> str:
+    return ending if isinstance(ending, str) else f"failed: {ending['failed']}"
+
+
+def _shown(text: str) -> str:
+    """Make control characters, which could reorder or hide text, visible."""
+    return "".join(c if c.isprintable() else f"\\u{{{ord(c):x}}}" for c in text)
+
+
+def _mebibytes(time: dict[str, Any]) -> str:
+    return f"{time['bandwidth_mib_s']:.3g} MB/s"
