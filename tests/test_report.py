@@ -28,6 +28,7 @@ NEIGHBOURS = (
     "bandwidth-over-cache-size",
     "fault-latency-over-cache-page",
     "bandwidth-by-part",
+    "faults-by-function",
 )
 PICTURES = (*CHOOSING, *NEIGHBOURS, "distance-spectrum")
 

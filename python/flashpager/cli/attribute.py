@@ -12,6 +12,7 @@ from flashpager.cli import options
 from flashpager.cli.console import note, out, print_json, share
 from flashpager.files import refuse_overwriting
 from flashpager.sizes import duration, format_size, si
+from flashpager.trace import Trace
 
 if TYPE_CHECKING:
     import polars as pl
@@ -84,18 +85,18 @@ def attribute(
 
         refuse_overwriting(plot, trace, *elfs)
         treemap.check_output(plot)
-    info = _engine.trace_info(str(trace))
+    opened = Trace.open(trace)
+    info = opened.info
     result = _engine.attribute(str(trace), designs[0], by, [str(path) for path in elfs])
     frame = attribution.to_frame(result, sort)
     if output is not None:
-        table.write(frame, output, info)
+        table.write(frame, output, [opened.described()])
         note(f"{len(frame)} {_TITLES[by]} written to {output}")
     if plot is not None:
         treemap.write(treemap.chart(frame, by=by, setting=_setting(result)), plot)
         note(f"{plot}: {len(frame)} {_TITLES[by]}")
     if json:
-        described = {k: v for k, v in info.items() if k != "images"}
-        head = {"version": _engine.version(), "trace": described, "by": by}
+        head = {"version": _engine.version(), "trace": opened.described(), "by": by}
         print_json({**head, **result, "owners": frame.to_dicts()})
     else:
         _show(info, result, frame, by, limit)

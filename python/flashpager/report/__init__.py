@@ -13,13 +13,13 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from flashpager import _engine, table
+from flashpager import _engine, attribution, table, treemap
 from flashpager._engine import FlashpagerError
 from flashpager.files import appearing_whole
 from flashpager.plots import chosen, neighbours, space, style
 from flashpager.report import choice, page
 from flashpager.report.neighbourhood import Neighbourhood, around, with_front
-from flashpager.sizes import duration
+from flashpager.sizes import duration, format_size
 
 #: Policies that stand beside the design's own in a chart over cache pages.
 _COMPARED = ("lru", "min")
@@ -115,6 +115,7 @@ def build(trace: Path, design: dict[str, Any], progress: Progress | None = None)
             "bandwidth-heat-map": space.bandwidth_heat_map(frame.filter(mine & doubled), own=0),
             **_neighbour_charts(frame.filter(doubled), own, around_it, blocks),
             "bandwidth-by-part": _part_chart(own, own_part, rows[len(own_part) :], around_it),
+            "faults-by-function": _function_chart(trace, own["design"]),
         },
         _chosen_charts(own, choices),
         choices,
@@ -129,8 +130,16 @@ def build(trace: Path, design: dict[str, Any], progress: Progress | None = None)
                 ],
             ),
             page.Section("Other parts", ["bandwidth-by-part"]),
+            page.Section("Functions", ["faults-by-function"]),
         ],
     )
+
+
+def _function_chart(trace: Path, design: dict[str, Any]) -> alt.LayerChart:
+    """Draw which functions the faults of a design belong to."""
+    owners = attribution.to_frame(_engine.attribute(str(trace), design, "symbol", []))
+    cache = f"{format_size(design['cache_bytes'])} in pages of {design['cache_page_bytes']} bytes"
+    return treemap.chart(owners, setting=f"{design['part']}, {cache}, {design['policy']}")
 
 
 def _neighbour_charts(

@@ -23,6 +23,8 @@ _HERE = Path(__file__).parent
 #: Pixels of a chart in the page, its axes and legend included.
 _CHART_HEIGHT = 420
 _CHART_HEIGHTS = {"chosen-steps": 175, "chosen-distances": 270, "chosen-latencies": 290}
+#: Charts whose labels fit the size they were drawn for; a narrow page shrinks them whole.
+_AS_DRAWN = ("faults-by-function",)
 #: The charts in which designs can be chosen; they stand above what is chosen.
 _CHOOSING = ("ram-against-bandwidth", "bandwidth-heat-map")
 
@@ -97,7 +99,7 @@ def _figure(name: str, chart: style.Drawing, title: str | None = None) -> dict[s
     spec["description"] = said["title"]
     spec.pop("padding", None)
     # Panels cannot take the width of the page by themselves: the page's script sees to it.
-    if "facet" not in spec:
+    if "facet" not in spec and name not in _AS_DRAWN:
         spec |= {
             "width": "container",
             "height": _CHART_HEIGHTS.get(name, _CHART_HEIGHT),
