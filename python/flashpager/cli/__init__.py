@@ -9,7 +9,7 @@ from typer.exceptions import TyperException
 
 from flashpager import __version__
 from flashpager._engine import FlashpagerError
-from flashpager.cli import explore, parts, record, report, reproduce, simulate, trace
+from flashpager.cli import compare, explore, parts, record, report, reproduce, simulate, trace
 from flashpager.cli.console import complain, err
 
 _EXIT_INTERRUPTED = 130
@@ -48,6 +48,7 @@ app.command("record", context_settings={"allow_interspersed_args": False})(recor
 app.add_typer(trace.app, name="trace")
 app.command("simulate")(simulate.simulate)
 app.command("explore")(explore.explore)
+app.command("compare")(compare.compare)
 app.command("report")(report.report)
 app.command("reproduce")(reproduce.reproduce)
 app.add_typer(parts.app, name="parts")
