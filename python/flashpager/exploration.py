@@ -18,7 +18,7 @@ from flashpager import _engine, table
 from flashpager._engine import FlashpagerError
 from flashpager.design import Space
 from flashpager.files import appearing_whole
-from flashpager.trace import Trace
+from flashpager.trace import Trace, check_traces
 
 #: Told how many cells of how many are finished.
 Progress = Callable[[int, int], None]
@@ -48,6 +48,8 @@ def explore(
 ) -> pl.DataFrame:
     """Replay traces through all designs of a space that can be.
 
+    >>> explore(trace, Space(cache_bytes="1K,2K", policy="all")).sort("time_ns").head(3)
+
     Args:
         traces: what is executed; several have different names.
         space: the designs. Those that cannot be are left out (:meth:`Space.designs` tells why).
@@ -63,9 +65,16 @@ def explore(
 
     Raises:
         FlashpagerError: if no design can be, or a trace cannot be read.
+        TypeError: for anything else than traces and a space.
 
     """
-    traces = [traces] if isinstance(traces, Trace) else list(traces)
+    traces = check_traces(traces, "explore")
+    if not isinstance(space, Space):
+        message = f"explore takes a Space, not {space!r}; one design is Space(design)"
+        raise TypeError(message)
+    if not traces:
+        message = "there is no trace to explore"
+        raise FlashpagerError(message)
     names = [trace.name for trace in traces]
     if len(set(names)) < len(names):
         message = f"traces must have different names, not {', '.join(names)}"

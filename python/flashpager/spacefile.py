@@ -18,7 +18,7 @@ class SpaceFile:
     """What a space file says, before sizes and patterns are read."""
 
     board: Design = field(default_factory=Design)
-    #: As :meth:`flashpager.Space.of` takes them.
+    #: As :class:`flashpager.Space` takes them.
     axes: Mapping[str, Any] = field(default_factory=dict)
     needs: Needs = field(default_factory=Needs)
 

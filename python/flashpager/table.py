@@ -154,8 +154,8 @@ def read(path: Path) -> tuple[pl.DataFrame, dict[str, Any]]:
                 message = f"{path}: the name must end with .parquet, .csv or .jsonl"
                 raise FlashpagerError(message)
         # CSV and JSON lines do not tell the types of what is empty.
-        known = {name: kind for name, kind in SCHEMA.items() if name in frame.columns}
-        frame = frame.cast(known)
+        known = [name for name in SCHEMA if name in frame.columns]
+        frame = frame.with_columns(pl.col(name).cast(SCHEMA[name]) for name in known)
     except OSError as error:
         message = f"{path}: {error.strerror or error}"
         raise FlashpagerError(message) from None
