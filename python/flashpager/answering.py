@@ -213,6 +213,9 @@ def answer(
 
 def _bites(designs: pl.DataFrame, fitting: pl.DataFrame, needs: Needs) -> list[str]:
     said = []
+    if len(designs) and designs["metadata_bytes"].is_null().all():
+        policies = ", ".join(designs["policy"].unique(maintain_order=True))
+        return [f"no device can run {policies}: it would have to know what comes"]
     for name, (rest, test) in needs.conditions().items():
         without = rest.met_by(designs).sort("ns_per_byte", maintain_order=True)
         if without.is_empty():

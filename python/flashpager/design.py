@@ -25,7 +25,8 @@ _SIZES = {
     "codeword_bytes": "codeword",
 }
 
-#: Fields that a space may vary, in the order in which their product is taken.
+#: Fields that a space may vary, in the order in which their product is taken; but cache sizes,
+#: which may depend on all others, vary fastest.
 AXES = (
     "part",
     "bus",

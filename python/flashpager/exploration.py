@@ -75,10 +75,6 @@ def explore(
     if not traces:
         message = "there is no trace to explore"
         raise FlashpagerError(message)
-    names = [trace.name for trace in traces]
-    if len(set(names)) < len(names):
-        message = f"traces must have different names, not {', '.join(names)}"
-        raise FlashpagerError(message)
     designs, _ = space.possible_designs()
     return explore_designs(traces, designs, progress=progress, keep=keep, cluster=cluster)
 
@@ -92,6 +88,7 @@ def explore_designs(
     cluster: str | None = None,
 ) -> pl.DataFrame:
     """Do as :func:`explore` does, with designs that are known to be possible."""
+    _refuse_same_names(traces)
     cells = [cell for trace in traces for cell in cells_of(trace, designs)]
     kept = Kept(keep) if keep else None
     pieces: dict[int, pl.DataFrame] = {}
@@ -128,6 +125,14 @@ def explore_designs(
     if kept:
         kept.remove()
     return sorted_whole
+
+
+def _refuse_same_names(traces: Sequence[Trace]) -> None:
+    """Refuse traces whose rows nobody could tell apart."""
+    names = [trace.name for trace in traces]
+    if len(set(names)) < len(names):
+        message = f"traces must have different names, not {', '.join(names)}"
+        raise FlashpagerError(message)
 
 
 def cells_of(trace: Trace, designs: Sequence[dict[str, Any]]) -> list[Cell]:

@@ -155,7 +155,8 @@ def read(path: Path) -> tuple[pl.DataFrame, dict[str, Any]]:
                 raise FlashpagerError(message)
         # CSV and JSON lines do not tell the types of what is empty.
         known = [name for name in SCHEMA if name in frame.columns]
-        frame = frame.with_columns(pl.col(name).cast(SCHEMA[name]) for name in known)
+        typed = frame.select(pl.col(name).cast(SCHEMA[name]) for name in known)
+        frame = typed.hstack(frame.drop(known)) if known else frame
     except OSError as error:
         message = f"{path}: {error.strerror or error}"
         raise FlashpagerError(message) from None
