@@ -1,15 +1,27 @@
 """Many designs at once: the same rows as one at a time, sorted, written, interrupted."""
 
+import itertools
+import json
+import re
+import shutil
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pytest
 
-from tests.conftest import COMMAND, fails, flashpager, import_csv
+import flashpager as flashpager_api
+from flashpager.sizes import parse_size
+from flashpager.table import flatten, read
+from tests.conftest import COMMAND, ROOT, fails, flashpager, import_csv
+from tests.test_simulate import GOOD_PART
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 SPACE = {
     "--part": ["K9F1208Q0B", "MT29F2G08AAC"],
@@ -45,9 +57,12 @@ def _table(trace: Path, tmp_path_factory: pytest.TempPathFactory) -> pl.DataFram
 def test_all_combinations(table: pl.DataFrame) -> None:
     """Each design is there once."""
     axes = ["part", "cache_bytes", "cache_page_bytes", "register", "policy"]
-    assert len(table) == 32
-    assert table.select(axes).n_unique() == 32
-    assert table["bandwidth_mib_s"].is_sorted(descending=True)
+    assert table.select(axes).rows() == [
+        (part, parse_size(cache), int(page), register, policy)
+        for part, page, register, policy, cache in itertools.product(
+            *(SPACE[f"--{name}"] for name in ("part", "cache-page", "register", "policy", "cache"))
+        )
+    ]
 
 
 def test_rows_equal_single_simulations(trace: Path, table: pl.DataFrame) -> None:
@@ -60,6 +75,9 @@ def test_rows_equal_single_simulations(trace: Path, table: pl.DataFrame) -> None
         )
         single: dict[str, Any] = flashpager("simulate", trace, "--json", *flags).json
         counts = {k: v for k, v in single["counts"].items() if k != "distance_histogram"}
+        assert row["trace"] == trace.stem
+        for key in ("metadata_bytes", "ram_bytes", "ecc_unchecked"):
+            assert row[key] == single[key], key
         parts = (counts, single["time"], single["latency"], single["nor"], single["read_disturb"])
         for part in parts:
             for key, value in part.items():
@@ -68,20 +86,30 @@ def test_rows_equal_single_simulations(trace: Path, table: pl.DataFrame) -> None
         assert row["warnings"] == "; ".join(single["warnings"])
 
 
+def test_every_row_equals_a_single_simulation(trace: Path, table: pl.DataFrame) -> None:
+    """All of them, as Python sees them."""
+    opened = flashpager_api.Trace.open(trace)
+    for row in table.iter_rows(named=True):
+        fields = ("part", "cache_bytes", "cache_page_bytes", "register", "policy")
+        design = flashpager_api.Design(**{name: row[name] for name in fields})
+        single = flashpager_api.simulate(opened, design)
+        assert flatten(single, trace.stem) == row
+
+
 def test_formats(trace: Path, table: pl.DataFrame, tmp_path: Path) -> None:
-    """Parquet, CSV and JSON lines hold the same; --json too."""
-    csv, lines = tmp_path / "t.csv", tmp_path / "t.jsonl"
-    for file in (csv, lines):
+    """Parquet, CSV and JSON lines hold the same, to the last digit; --json too."""
+    files = [tmp_path / f"t.{suffix}" for suffix in ("parquet", "csv", "jsonl")]
+    for file in files:
         done = flashpager("explore", trace, *LISTS, "-o", file)
-        assert "32 designs" in done.err
-    chosen = ["part", "policy", "misses", "loads", "bytes_fetched"]
-    assert pl.read_csv(csv).select(chosen).rows() == table.select(chosen).rows()
-    assert pl.read_ndjson(lines).select(chosen).rows() == table.select(chosen).rows()
-    printed = flashpager("explore", trace, *LISTS, "--json").json
-    assert [[row[key] for key in chosen] for row in printed["designs"]] == [
-        list(row) for row in table.select(chosen).rows()
-    ]
-    assert {path.name for path in tmp_path.iterdir()} == {"t.csv", "t.jsonl"}
+        assert "32 rows written" in done.err
+        assert read(file)[0].equals(table, null_equal=True)
+    about = json.loads(pl.read_parquet_metadata(files[0])["flashpager"])
+    assert about["version"] == flashpager_api.__version__
+    assert [(each["runs"], each["recorder"]) for each in about["traces"]] == [(4000, "csv")]
+    printed = flashpager("explore", trace, *LISTS, "--sort", "trace", "--json").json
+    assert printed["designs"] == table.to_dicts()
+    assert printed["traces"] == about["traces"]
+    assert {path.name for path in tmp_path.iterdir()} == {file.name for file in files}
 
 
 def test_sort_and_limit(trace: Path) -> None:
@@ -128,11 +156,26 @@ def test_impossible_combinations_are_left_out(trace: Path) -> None:
 def test_refused(trace: Path, tmp_path: Path) -> None:
     """Lists and outputs that cannot be."""
     sizes = ",".join(str(n) for n in range(1, 1101))
+    buses = ",".join(f"{n}MHz-x8" for n in range(1, 1001))
     for flags, words in (
         (("--policy", "lru,lfu"), ["lfu"]),
         (("--policy", ","), ["policy", "empty"]),
         (("--cache", "1K,2Q"), ["2Q"]),
-        (("--cache", sizes, "--cache-page", sizes), ["1210000 designs"]),
+        (("--cache", sizes, "--bus", buses), ["1100000 designs"]),
+        (("--part", "X9*"), ["no NAND part matches 'X9*'", "K9F1208Q0B"]),
+        (("--weight", "1,2"), ["--weight 1,2", "for each trace"]),
+        (("--weight", "-1"), ["--weight -1", "above 0"]),
+        (("--weight", "nan"), ["--weight nan"]),
+        (("--weight", "inf"), ["--weight inf"]),
+        (("--weight", "x"), ["--weight x"]),
+        (("--ram", "x"), ["'x' is no size"]),
+        (("--ram", "10"), ["10 bytes of RAM"]),
+        (("--ram", "2", "--cache-page", "64"), ["no cache page fits into 2 bytes of RAM"]),
+        (("--min-bandwidth", "fast"), ["'fast' is no bandwidth", "3MB/s"]),
+        (("--min-bandwidth", "0"), ["'0' is no bandwidth"]),
+        (("--max-fault", "200"), ["'200' is no time", "200us"]),
+        (("--max-fault", "0us"), ["'0us' is no time"]),
+        (("--space", tmp_path / "no.toml"), ["no.toml", "No such file"]),
         (("--limit", "-1"), ["--limit"]),
         (("-o", tmp_path / "t.xml"), [".parquet, .csv or .jsonl"]),
         (("-o", tmp_path / "no" / "t.csv"), ["t.csv", "no folder"]),
@@ -142,26 +185,441 @@ def test_refused(trace: Path, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("suffix", ["parquet", "csv"])
-def test_interrupted(tmp_path: Path, suffix: str) -> None:
-    """Ctrl-C ends at once, and leaves an older table as it was."""
-    trace = import_csv(tmp_path, noise(150_000, 500_000))
-    table = tmp_path / f"table.{suffix}"
-    table.write_bytes(b"older")
-    sizes = ",".join(str(64 * n) for n in range(1, 1500))
-    flags = ["--cache", sizes, "--policy", "min,clock,lru", "--cache-page", "16,32,64"]
+def test_a_value_named_twice_is_one(trace: Path) -> None:
+    """Also as two spellings of a size, and by a pattern."""
+    flags = ("--cache", "1K,1024,1K", "--policy", "lru,lru", "--part", "K9F1208Q0B,K9F*")
+    assert len(flashpager("explore", trace, *flags, "--json").json["designs"]) == 1
+
+
+def test_patterns_and_all(trace: Path) -> None:
+    """Patterns mean NAND parts, 'all' every policy and register."""
+    flags = ("--part", "W25N*,K9F*", "--policy", "all", "--register", "all")
+    done = flashpager("explore", trace, *flags, "--json")
+    rows = done.json["designs"]
+    assert {row["part"] for row in rows} == {"W25N01GV", "K9F1208Q0B"}
+    assert {row["policy"] for row in rows} >= {"lru", "min", "fifo", "clock"}
+    registers = {"sequential", "start-column", "random-column"}
+    assert {row["register"] for row in rows if row["part"] == "W25N01GV"} == registers
+    small = {row["register"] for row in rows if row["part"] == "K9F1208Q0B"}
+    assert small == registers - {"random-column"}
+    assert "no column change" in done.err
+    everything = flashpager("explore", trace, "--part", "*", "--json").json["designs"]
+    assert "NOR-CARDIS" not in {row["part"] for row in everything}
+
+
+class TestNeeds:
+    """What a design must do."""
+
+    @pytest.mark.parametrize("ram", [200, 777, 2048, 5000])
+    def test_ram(self, trace: Path, ram: int) -> None:
+        """What fits takes no more, and the largest that fits is tried."""
+        flags = ("--ram", str(ram), "--policy", "all", "--limit", "0", "--json")
+        found = flashpager("explore", trace, *flags).json
+        opened = flashpager_api.Trace.open(trace)
+        largest: dict[tuple[str, int], int] = {}
+        for row in found["designs"]:
+            assert row["frames"] * row["cache_page_bytes"] <= ram
+            if row["policy"] != "min":
+                used = row["frames"] * row["cache_page_bytes"] + row["metadata_bytes"]
+                assert used == row["ram_bytes"] <= ram
+                key = row["policy"], row["cache_page_bytes"]
+                largest[key] = max(largest.get(key, 0), row["frames"])
+        assert {policy for policy, _ in largest} >= {"lru", "fifo", "clock"}
+        for (policy, page), frames in largest.items():
+            larger = flashpager_api.Design(
+                cache_bytes=(frames + 1) * page, cache_page_bytes=page, policy=policy
+            )
+            assert flashpager_api.simulate(opened, larger)["ram_bytes"] > ram
+        assert found["answer"]["best"]["policy"] != "min"
+
+    def test_each_need_alone(self, trace: Path) -> None:
+        """All that meet it, no others, the fastest of them first."""
+        flags = ("--part", "K9F1208Q0B,TC58BVG0S3H", "--cache", "512,1K,2K", "--json")
+        rows = flashpager("explore", trace, *flags, "--max-fault", "1s").json["designs"]
+        speeds = sorted(row["bandwidth_mib_s"] for row in rows)
+        faults = sorted(row["worst_fault_ns"] for row in rows)
+        speed, fault = speeds[len(speeds) // 2], faults[len(faults) // 2]
+        needs: list[tuple[tuple[str, ...], Callable[[dict[str, Any]], bool]]] = [
+            (("--min-bandwidth", f"{speed}MB/s"), lambda row: row["bandwidth_mib_s"] >= speed),
+            (("--max-fault", f"{fault}ns"), lambda row: row["worst_fault_ns"] <= fault),
+            (("--checked-ecc",), lambda row: not row["ecc_unchecked"]),
+        ]
+        for need, meets in needs:
+            found = flashpager("explore", trace, *flags, *need).json
+            fitting = [row for row in found["designs"] if meets(row)]
+            assert 0 < len(fitting) < len(found["designs"])
+            assert found["answer"]["fitting"] == len(fitting)
+            best = max(row["bandwidth_mib_s"] for row in fitting)
+            assert found["answer"]["best"]["bandwidth_mib_s"] == pytest.approx(best)
+            assert meets({**found["answer"]["best"]})
+
+    def test_checked_ecc_tries_codewords(self, trace: Path) -> None:
+        """A part whose ECC the host checks is read in codewords."""
+        found = flashpager("explore", trace, "--checked-ecc", "--json").json
+        assert {row["codeword_bytes"] for row in found["designs"]} == {None, 512}
+        assert not found["answer"]["best"]["ecc_unchecked"]
+
+    def test_which_need_bites(self, trace: Path, tmp_path: Path) -> None:
+        """Each need alone costs speed where it is the narrow one, and then it is named."""
+        # Straight code behind a slow handler wants large pages, whose faults are long.
+        straight = "".join(f"{n % 40 * 512},512\n" for n in range(200))
+        line = import_csv(tmp_path, straight, "line.trace")
+        board = tmp_path / "board.toml"
+        board.write_text("[handler]\nfault_ns = 5000\n", encoding="ascii")
+        parts = ("--part", "K9F1208Q0B,TC58BVG0S3H", "--cache", "512,1K,4K")
+        for traced, need, name in (
+            (trace, (*parts, "--ram", "1100"), "RAM of 1100 bites"),
+            (trace, (*parts, "--checked-ecc"), "checked ECC bites"),
+            (line, ("--board", board, "--max-fault", "40us"), "faults of at most 40 µs bites"),
+        ):
+            # A need that is easily met is not named.
+            flags = ("explore", traced, *need, "--min-bandwidth", "1KB/s")
+            found = flashpager(*flags, "--json").json["answer"]
+            (said,) = found["bites"]
+            assert said.startswith(name)
+            assert said in flashpager(*flags).out
+            faster = re.search(r"without it ([\d.]+) MB/s", said)
+            assert faster is not None
+            assert float(faster[1]) > found["best"]["bandwidth_mib_s"]
+        easy = flashpager("explore", trace, *parts, "--max-fault", "1s", "--json").json
+        assert easy["answer"]["bites"] == []
+
+    def test_none_fits(self, trace: Path) -> None:
+        """How near the designs come to the need that cannot be met."""
+        flags = ("--cache", "1K,2K", "--cache-page", "64", "--register", "sequential")
+        rows = flashpager("explore", trace, *flags, "--json").json["designs"]
+        best = max(row["bandwidth_mib_s"] for row in rows)
+        least = min(row["ram_bytes"] for row in rows)
+        for need, words in (
+            (("--min-bandwidth", "1GB/s"), [f"the fastest reaches {best:.2f} MB/s"]),
+            (("--max-fault", "1us"), ["the shortest worst fault is"]),
+            (("--ram", "1K"), [f"the smallest takes {least:,} bytes"]),
+            (("--checked-ecc", "--codeword", "64"), ["fetch less than a codeword"]),
+            (
+                ("--min-bandwidth", "1GB/s", "--max-fault", "1us"),
+                ["all but one", "at least 1024 MB/s, faults of at most 1 µs"],
+            ),
+            (("--policy", "min", "--ram", "4K"), ["no device can run min"]),
+        ):
+            done = flashpager("explore", trace, *flags, *need)
+            assert "none of" in done.out
+            for word in words:
+                assert word in done.out
+            answer = flashpager("explore", trace, *flags, *need, "--json").json["answer"]
+            assert (answer["best"], answer["front"], answer["fitting"]) == (None, [], 0)
+
+    def test_front(self, trace: Path) -> None:
+        """It is what a search through all pairs finds."""
+        flags = ("--ram", "3K", "--policy", "lru,fifo,clock", "--part", "K9F1208Q0B,W25N01GV")
+        found = flashpager("explore", trace, *flags, "--json").json
+        points = {(row["ram_bytes"], row["time_ns"]) for row in found["designs"]}
+        slow = sorted(
+            (ram, time)
+            for ram, time in points
+            if not any((r <= ram and t < time) or (r < ram and t <= time) for r, t in points)
+        )
+        front = found["answer"]["front"]
+        read_bytes = found["designs"][0]["bytes_read"]
+        assert [row["ram_bytes"] for row in front] == [ram for ram, _ in slow]
+        assert [row["ns_per_byte"] * read_bytes for row in front] == pytest.approx(
+            [time for _, time in slow]
+        )
+        assert len(front) > 2
+
+    def test_weights(self, trace: Path, tmp_path: Path) -> None:
+        """The mean time a byte is weighted; needs hold on the worst trace."""
+        other = import_csv(tmp_path, noise(2000, 3000), "other.trace")
+        flags = ("explore", trace, other, "--cache", "1K", "--policy", "lru,clock", "--json")
+        found = flashpager(*flags, "--cache-page", "64", "--weight", "3,1", "--max-fault", "1s")
+        rows = [row for row in found.json["designs"] if row["register"] == "start-column"]
+        assert [row["trace"] for row in rows].count("other") == len(rows) / 2
+        best = found.json["answer"]["best"]
+        means = {}
+        for policy in ("lru", "clock"):
+            hand, easy = (
+                next(r for r in rows if (r["trace"], r["policy"]) == (name, policy))
+                for name in ("hand", "other")
+            )
+            means[policy] = (
+                3 * hand["time_ns"] / hand["bytes_read"] + easy["time_ns"] / easy["bytes_read"]
+            ) / 4
+        assert best["register"] == "start-column"
+        assert best["ns_per_byte"] == pytest.approx(min(means.values()))
+        assert best["bandwidth_mib_s"] == pytest.approx(1e9 / min(means.values()) / 2**20)
+        assert best["ns_per_byte"] == pytest.approx(means[best["policy"]])
+        of_best = [row for row in rows if row["policy"] == best["policy"]]
+        worst = min(row["bandwidth_mib_s"] for row in of_best)
+        assert best["least_bandwidth_mib_s"] == worst
+        assert best["worst_fault_ns"] == max(row["worst_fault_ns"] for row in of_best)
+        between = (worst + max(row["bandwidth_mib_s"] for row in of_best)) / 2
+        need = ("--min-bandwidth", f"{between}MB/s", "--register", "start-column")
+        page = ("--cache-page", "64")
+        assert flashpager(*flags, *page, *need).json["answer"]["best"] is None
+        fails("explore", trace, trace, words=["different names", "hand, hand"])
+
+
+class TestSpaceFile:
+    """A space, and what is needed, in TOML."""
+
+    def test_space(self, trace: Path, tmp_path: Path) -> None:
+        """A board beside the file, axes, needs, and flags over them."""
+        (tmp_path / "board.toml").write_text(
+            'part = "MT29F2G08AAC"\n[handler]\nfault_ns = 500\n', encoding="ascii"
+        )
+        space = tmp_path / "space.toml"
+        space.write_text(
+            'description = "x"\nboard = "board.toml"\ncache_bytes = ["1K", 2048]\n'
+            'cache_page_bytes = 64\npolicy = "lru,clock"\nregister = ["start-column"]\n'
+            '[needs]\nram = "2K"\nmax_fault = "1ms"\nmin_bandwidth = "1KB/s"\n',
+            encoding="ascii",
+        )
+        found = flashpager("explore", trace, "--space", space, "--json", cwd=tmp_path.parent).json
+        rows = found["designs"]
+        assert {row["part"] for row in rows} == {"MT29F2G08AAC"}
+        assert {row["fault_ns"] for row in rows} == {500}
+        assert {row["cache_bytes"] for row in rows} == {1024, 2048}
+        assert {row["policy"] for row in rows} == {"lru", "clock"}
+        # 2 KB of frames leave nothing for the policy.
+        assert found["answer"]["fitting"] == 2
+        flags = ("--space", space, "--policy", "fifo", "--ram", "1M", "--json")
+        found = flashpager("explore", trace, *flags).json
+        assert {row["policy"] for row in found["designs"]} == {"fifo"}
+        assert found["answer"]["fitting"] == len(found["designs"]) == 2
+
+    def test_checked_ecc(self, trace: Path, tmp_path: Path) -> None:
+        """The needs of the file are needs."""
+        space = tmp_path / "space.toml"
+        space.write_text("[needs]\nchecked_ecc = true\n", encoding="ascii")
+        found = flashpager("explore", trace, "--space", space, "--json").json
+        assert not found["answer"]["best"]["ecc_unchecked"]
+
+    @pytest.mark.parametrize(
+        ("text", "words"),
+        [
+            ("cache = 5", ["unknown field 'cache'", "cache_bytes"]),
+            ("policy = 5", ["policy must be text"]),
+            ("policy = [true]", ["policy must be text"]),
+            ("policy = []", ["policy is empty"]),
+            ("cache_bytes = true", ["cache_bytes must be a size"]),
+            ("cache_bytes = 2.5", ["cache_bytes must be a size"]),
+            ("cache_bytes = [[1]]", ["cache_bytes must be a size"]),
+            ('cache_bytes = "2Q"', ["'2Q' is no size"]),
+            ("cache_bytes = -5", ["'-5' is no size"]),
+            ("board = 5", ["board = 5"]),
+            ('board = "none.toml"', ["none.toml", "No such file"]),
+            ("needs = 5", ["[needs] must be a table"]),
+            ("[needs]\nspeed = 5", ["[needs]: unknown field 'speed'", "min_bandwidth"]),
+            ("[needs]\nram = 2.5", ["'2.5' is no size"]),
+            ("[needs]\nmax_fault = 5", ["'5' is no time"]),
+            ('[needs]\nmin_bandwidth = "x"', ["'x' is no bandwidth"]),
+            ("[needs]\nchecked_ecc = 1", ["checked_ecc = 1"]),
+            ("policy = ", ["no valid TOML"]),
+        ],
+    )
+    def test_refused(self, trace: Path, tmp_path: Path, text: str, words: list[str]) -> None:
+        """What cannot be, with the file's name."""
+        space = tmp_path / "bad.toml"
+        space.write_text(text, encoding="ascii")
+        line = fails("explore", trace, "--space", space, words=words)
+        assert ("none.toml" if "none.toml" in text else "bad.toml") in line
+
+
+#: Enough passes over a long trace to be interrupted between them.
+LONG = ROOT / "examples" / "traces" / "bzip2.trace"
+LONG_SPACE = {
+    "cache_page_bytes": "4,8,16,32,64,128,256,512",
+    "cache_bytes": "1K,2K,4K,8K",
+    "policy": "all",
+}
+LONG_LISTS = (
+    *("--cache-page", LONG_SPACE["cache_page_bytes"], "--cache", LONG_SPACE["cache_bytes"]),
+    *("--policy", "all"),
+)
+
+
+def interrupted(trace: Path, table: Path, *flags: str | Path) -> Path:
+    """Interrupt an exploration when some cells are kept; give their folder."""
+    cells = table.with_name(f".{table.name}.cells")
     child = subprocess.Popen(
         [COMMAND, "explore", trace, *flags, "-o", table],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
-    time.sleep(4)
-    assert child.poll() is None
+    until = time.monotonic() + 120
+    while len(list(cells.glob("*.parquet"))) < 2:
+        assert child.poll() is None, child.communicate()
+        assert time.monotonic() < until
+        time.sleep(0.02)
     child.send_signal(signal.SIGINT)
     start = time.monotonic()
-    out, err = child.communicate(timeout=60)
+    out, err = child.communicate(timeout=120)
     assert time.monotonic() - start < 20
     assert (child.returncode, out) == (130, b"")
     assert err.decode().splitlines() == ["flashpager: interrupted"]
-    assert table.read_bytes() == b"older"
-    assert {path.name for path in tmp_path.iterdir()} == {trace.name, table.name}
+    return cells
+
+
+class TestInterrupted:
+    """Ctrl-C, and going on where it was."""
+
+    @pytest.mark.parametrize("suffix", ["parquet", "csv"])
+    def test_an_older_table_stays(self, tmp_path: Path, suffix: str) -> None:
+        """Ctrl-C ends at once, and leaves an older table as it was."""
+        table = tmp_path / f"table.{suffix}"
+        table.write_bytes(b"older")
+        cells = interrupted(LONG, table, *LONG_LISTS)
+        assert table.read_bytes() == b"older"
+        assert {path.name for path in tmp_path.iterdir()} == {table.name, cells.name}
+        assert all(path.suffix == ".parquet" for path in cells.iterdir())
+
+    def test_resumed(self, tmp_path: Path) -> None:
+        """What is kept is used, what is damaged is not, and the result is as if uninterrupted."""
+        table = tmp_path / "table.parquet"
+        cells = interrupted(LONG, table, *LONG_LISTS)
+        kept = len(list(cells.iterdir()))
+        damaged, wrong, *_ = sorted(cells.iterdir())
+        damaged.write_bytes(damaged.read_bytes()[:-20])
+        progress: list[tuple[int, int]] = []
+        opened = flashpager_api.Trace.open(LONG)
+        space = flashpager_api.Space(**LONG_SPACE)  # type: ignore[arg-type]
+        copied = tmp_path / "copied"
+        shutil.copytree(cells, copied)
+        resumed = flashpager_api.explore(
+            opened, space, keep=copied, progress=lambda *now: progress.append(now)
+        )
+        assert progress[0][0] == kept - 1
+        assert progress[-1][0] == progress[-1][1] == len(progress) - 1 + progress[0][0]
+        assert not copied.exists()
+        whole = flashpager_api.explore(opened, space)
+        assert resumed.equals(whole)
+        # The command goes on, too: a mark in a kept cell comes through.
+        marked = pl.read_parquet(wrong).with_columns(walk=pl.lit(4711, pl.UInt64))
+        marked.write_parquet(wrong)
+        flashpager("explore", LONG, *LONG_LISTS, "-o", table)
+        result = pl.read_parquet(table)
+        assert len(result.filter(pl.col("walk") == 4711)) == len(marked)
+        assert result.drop("walk").equals(whole.drop("walk"))
+        assert [path.name for path in tmp_path.iterdir()] == [table.name]
+        flashpager("explore", LONG, *LONG_LISTS, "-o", table)
+        assert pl.read_parquet(table).equals(whole)
+
+    def test_another_part_or_trace_is_computed_anew(self, trace: Path, tmp_path: Path) -> None:
+        """A kept cell is of one trace and of the numbers that a part's file then had."""
+        part, keep = tmp_path / "mine.toml", tmp_path / "cells"
+        part.write_text(GOOD_PART, encoding="ascii")
+        space = flashpager_api.Space(
+            flashpager_api.Design(part=str(part), nor=None), policy="lru,fifo,clock"
+        )
+        opened = flashpager_api.Trace.open(trace)
+
+        def stop(finished: int, _all: int) -> None:
+            if finished:
+                raise KeyboardInterrupt
+
+        def first(traced: flashpager_api.Trace) -> tuple[int, int]:
+            """Give what is finished at the start, and leave the cells as they are."""
+            seen: list[tuple[int, int]] = []
+            copied = tmp_path / "copied"
+            shutil.copytree(keep, copied)
+            flashpager_api.explore(
+                traced, space, keep=copied, progress=lambda *now: seen.append(now)
+            )
+            return seen[0]
+
+        with pytest.raises(KeyboardInterrupt):
+            flashpager_api.explore(opened, space, keep=keep, progress=stop)
+        kept = len(list(keep.iterdir()))
+        assert kept >= 1
+        assert first(opened) == (kept, 3)
+        other = import_csv(tmp_path, noise(100, 12_000), trace.name)
+        assert first(flashpager_api.Trace.open(other)) == (0, 3)
+        part.write_text(GOOD_PART.replace("value = 1000", "value = 2000"), encoding="ascii")
+        assert first(opened) == (0, 3)
+        slower = flashpager_api.explore(opened, space)
+        part.write_text(GOOD_PART, encoding="ascii")
+        assert first(opened) == (kept, 3)
+        assert (slower["load_ns"] == 2 * flashpager_api.explore(opened, space)["load_ns"]).all()
+
+
+class TestPython:
+    """The same from Python."""
+
+    def test_explore(self, trace: Path, table: pl.DataFrame) -> None:
+        """The table is the one that the command writes."""
+        space = flashpager_api.Space(
+            part=SPACE["--part"],
+            cache_bytes=SPACE["--cache"],
+            cache_page_bytes="32,64",
+            register=SPACE["--register"],
+            policy=["lru", "min"],
+        )
+        opened = flashpager_api.Trace.open(trace)
+        assert flashpager_api.explore(opened, space).equals(table)
+        assert flashpager_api.explore([opened], space).equals(table)
+
+    def test_import_is_light(self) -> None:
+        """Polars starts slowly; who only simulates does without it, and all names are known."""
+        code = (
+            "import sys, flashpager\n"
+            "assert 'polars' not in sys.modules\n"
+            "assert set(flashpager.__all__) <= set(dir(flashpager))\n"
+            "flashpager.explore\n"
+            "assert 'polars' in sys.modules\n"
+        )
+        subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+    def test_answer(self, trace: Path) -> None:
+        """Needs as text are needs as numbers; a design that is there twice counts once."""
+        opened = flashpager_api.Trace.open(trace)
+        space = flashpager_api.Space(cache_bytes="512,1K,2K", policy="lru,clock")
+        table = flashpager_api.explore(opened, space)
+        text = flashpager_api.Needs(ram_bytes="2K", min_bandwidth_mib_s="1KB/s", max_fault_ns="1ms")
+        assert text == flashpager_api.Needs(2048, 2**-10, 1e6)
+        once = flashpager_api.answer(table, text)
+        assert once.best is not None
+        assert once.best["ram_bytes"] <= 2048
+        twice = flashpager_api.answer(pl.concat([table, table]), text)
+        assert twice.designs.equals(once.designs)
+
+    def test_wrong_kinds(self, trace: Path) -> None:
+        """What was expected is said."""
+        opened = flashpager_api.Trace.open(trace)
+        space, design = flashpager_api.Space(), flashpager_api.Design()
+        table = flashpager_api.explore(opened, space)
+        anything: Any = flashpager_api
+        calls: list[tuple[Callable[[], object], type[Exception], str]] = [
+            (lambda: anything.simulate(str(trace), design), TypeError, "Trace.open"),
+            (lambda: anything.simulate(opened, space), TypeError, "explore takes a Space"),
+            (lambda: anything.explore(str(trace), space), TypeError, "Trace.open"),
+            (lambda: anything.explore(trace, space), TypeError, "Trace.open"),
+            (lambda: anything.explore([opened, trace], space), TypeError, "Trace.open"),
+            (lambda: anything.explore(opened, design), TypeError, "Space"),
+            (lambda: anything.explore([], space), anything.FlashpagerError, "no trace"),
+            (lambda: anything.explore([opened] * 2, space), anything.FlashpagerError, "different"),
+            (lambda: anything.Space("board.toml"), TypeError, "from_board"),
+            (lambda: anything.Space(policy=5), TypeError, "policy must be text"),
+            (lambda: anything.Space(policy=None), TypeError, "policy must be text"),
+            (lambda: anything.Space(cache_bytes=2.5), anything.FlashpagerError, "no size"),
+            (lambda: anything.Space(polcy="lru"), TypeError, "polcy"),
+            (lambda: anything.Design(policy=["lru", "clock"]), TypeError, "several make a Space"),
+            (lambda: anything.Design(ram={"t_read_ns": 3}), TypeError, "must be a Ram"),
+            (lambda: anything.Needs(max_fault_ns="200"), anything.FlashpagerError, "no time"),
+            (
+                lambda: anything.answer(table, weights={"nobody": 1}),
+                anything.FlashpagerError,
+                "'nobody', which is not in the table",
+            ),
+            (
+                lambda: anything.answer(table, weights={opened.name: 0}),
+                anything.FlashpagerError,
+                "above 0",
+            ),
+            (
+                lambda: anything.answer(table.drop("loads")),
+                anything.FlashpagerError,
+                "no column loads",
+            ),
+        ]
+        for call, kind, words in calls:
+            with pytest.raises(kind, match=re.escape(words)):
+                call()

@@ -2,7 +2,9 @@
 
 >>> trace = flashpager.Trace.open("app.trace")
 >>> result = flashpager.simulate(trace, flashpager.Design(cache_bytes="2K", policy="clock"))
->>> table = flashpager.explore(trace, flashpager.Space.of(cache_bytes="1K,2K,4K", policy="all"))
+>>> table = flashpager.explore(trace, flashpager.Space(cache_bytes="1K,2K,4K", policy="all"))
+>>> found = flashpager.answer(table, flashpager.Needs(ram_bytes="4K", max_fault_ns="200us"))
+>>> found.best, found.bites, found.why
 """
 
 from typing import TYPE_CHECKING, Any
@@ -51,3 +53,8 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401
         return value
     message = f"module 'flashpager' has no attribute '{name}'"
     raise AttributeError(message)
+
+
+def __dir__() -> list[str]:
+    """Name what is loaded late, too: notebooks complete from here."""
+    return sorted({*globals(), *__all__})

@@ -6,7 +6,8 @@ from typing import Any
 
 import polars as pl
 
-from flashpager.sizes import duration, format_size
+from flashpager._engine import FlashpagerError
+from flashpager.sizes import duration, format_size, parse_bandwidth, parse_duration, parse_size
 from flashpager.table import DESIGN_COLUMNS
 
 #: Below this gain a constraint is not said to bite.
@@ -15,35 +16,60 @@ _NOTABLE = 1.005
 #: What every trace of a design has in common: one row a design has them once.
 _COMMON = (*DESIGN_COLUMNS, "frames", "metadata_bytes", "ram_bytes", "ecc_unchecked")
 
+_NEEDED = {
+    *("trace", *_COMMON, "time_ns", "bandwidth_mib_s", "nor_ratio", "mean_fault_ns"),
+    *("p99_fault_ns", "worst_fault_ns", "misses", "loads", "other_page", "references"),
+    *("bytes_fetched", "bytes_read"),
+}
+
 
 @dataclass(frozen=True)
 class Needs:
     """What a design must do, on every trace.
 
+    >>> Needs(ram_bytes="4K", min_bandwidth_mib_s="3MB/s", max_fault_ns="200us").max_fault_ns
+    200000.0
+
     Attributes:
-        ram_bytes: most RAM for frames and what the policy keeps.
-        min_bandwidth_mib_s: least read bandwidth, in 2**20 bytes a second.
-        max_fault_ns: longest fault.
+        ram_bytes: most RAM for frames and what the policy keeps; may be text, as ``4K``.
+        min_bandwidth_mib_s: least read bandwidth, in 2**20 bytes a second; or as ``3MB/s``.
+        max_fault_ns: longest fault; or as ``200us``.
         checked_ecc: whether every fetch must be one that ECC can check.
 
     """
 
-    ram_bytes: int | None = None
-    min_bandwidth_mib_s: float | None = None
-    max_fault_ns: float | None = None
+    ram_bytes: int | str | None = None
+    min_bandwidth_mib_s: float | str | None = None
+    max_fault_ns: float | str | None = None
     checked_ecc: bool = False
+
+    def __post_init__(self) -> None:
+        """Read quantities that are text.
+
+        Raises:
+            FlashpagerError: for what is no such quantity.
+
+        """
+        if self.ram_bytes is not None:
+            object.__setattr__(self, "ram_bytes", parse_size(self.ram_bytes))
+        for name, parse in (
+            ("min_bandwidth_mib_s", parse_bandwidth),
+            ("max_fault_ns", parse_duration),
+        ):
+            if isinstance(getattr(self, name), str):
+                object.__setattr__(self, name, parse(getattr(self, name)))
 
     def conditions(self) -> dict[str, tuple["Needs", pl.Expr]]:
         """Give what is asked for: as a person says it, the rest without it, and the test."""
         asked: dict[str, tuple[Needs, pl.Expr]] = {}
-        if self.ram_bytes is not None:
+        if isinstance(self.ram_bytes, int):
             test = pl.col("ram_bytes") <= self.ram_bytes
             asked[f"RAM of {format_size(self.ram_bytes)}"] = (replace(self, ram_bytes=None), test)
-        if self.min_bandwidth_mib_s is not None:
+        if isinstance(self.min_bandwidth_mib_s, int | float):
             test = pl.col("least_bandwidth_mib_s") >= self.min_bandwidth_mib_s
             name = f"at least {self.min_bandwidth_mib_s:g} MB/s"
             asked[name] = (replace(self, min_bandwidth_mib_s=None), test)
-        if self.max_fault_ns is not None:
+        if isinstance(self.max_fault_ns, int | float):
             test = pl.col("worst_fault_ns") <= self.max_fault_ns
             name = f"faults of at most {duration(self.max_fault_ns)}"
             asked[name] = (replace(self, max_fault_ns=None), test)
@@ -91,7 +117,15 @@ def combine(frame: pl.DataFrame, weights: Mapping[str, float] | None = None) -> 
         frame: as :func:`flashpager.explore` gives it.
         weights: of traces by name; 1 where not given.
 
+    Raises:
+        FlashpagerError: for another table, and weights of traces that are not in it or not above
+            0.
+
     """
+    _check_table(frame)
+    _check_weights(frame, weights or {})
+    # Tables that were put together may hold a design twice.
+    frame = frame.unique(("trace", *DESIGN_COLUMNS), keep="first", maintain_order=True)
     weight = pl.lit(1.0)
     if weights:
         names = pl.col("trace")
@@ -123,6 +157,24 @@ def combine(frame: pl.DataFrame, weights: Mapping[str, float] | None = None) -> 
     )
 
 
+def _check_table(frame: pl.DataFrame) -> None:
+    missing = sorted(_NEEDED - set(frame.columns))
+    if missing:
+        message = f"no table of flashpager.explore: it has no column {missing[0]}"
+        raise FlashpagerError(message)
+
+
+def _check_weights(frame: pl.DataFrame, weights: Mapping[str, float]) -> None:
+    names = frame["trace"].unique(maintain_order=True).to_list()
+    for name, weight in weights.items():
+        if name not in names:
+            message = f"weight of '{name}', which is not in the table (traces: {', '.join(names)})"
+            raise FlashpagerError(message)
+        if not 0 < weight < float("inf"):
+            message = f"the weight of '{name}' is {weight}, not a number above 0"
+            raise FlashpagerError(message)
+
+
 def pareto(designs: pl.DataFrame) -> pl.DataFrame:
     """Give the designs that no other beats in RAM and time, smallest RAM first."""
     ordered = designs.sort("ram_bytes", "ns_per_byte", maintain_order=True)
@@ -139,11 +191,17 @@ def answer(
 ) -> Answer:
     """Find the best designs of a table, and say which constraint bites.
 
+    >>> answer(table, Needs(ram_bytes="4K"), weights={"boot": 1, "loop": 9}).best
+
     Args:
         frame: as :func:`flashpager.explore` gives it.
         needs: what is asked for; nothing by default.
-        weights: of traces by name.
-        block_bytes: mean size of the basic blocks executed, for the sentence why.
+        weights: of traces by name, the share of bytes read that each has; 1 where not given.
+        block_bytes: mean size of the basic blocks executed, for the sentence why, as
+            ``trace.blocks["mean_executed_block_bytes"]``.
+
+    Raises:
+        FlashpagerError: as :func:`combine` does.
 
     """
     needs = needs or Needs()
@@ -155,6 +213,9 @@ def answer(
 
 def _bites(designs: pl.DataFrame, fitting: pl.DataFrame, needs: Needs) -> list[str]:
     said = []
+    if len(designs) and designs["metadata_bytes"].is_null().all():
+        policies = ", ".join(designs["policy"].unique(maintain_order=True))
+        return [f"no device can run {policies}: it would have to know what comes"]
     for name, (rest, test) in needs.conditions().items():
         without = rest.met_by(designs).sort("ns_per_byte", maintain_order=True)
         if without.is_empty():

@@ -25,7 +25,8 @@ _SIZES = {
     "codeword_bytes": "codeword",
 }
 
-#: Fields that a space may vary, in the order in which their product is taken.
+#: Fields that a space may vary, in the order in which their product is taken; but cache sizes,
+#: which may depend on all others, vary fastest.
 AXES = (
     "part",
     "bus",
@@ -67,6 +68,9 @@ class Handler:
 class Design:
     """A part, a bus, a cache and how they are used. What is not given is the CARDIS smart card's.
 
+    >>> Design(part="W25N01GV", cache_bytes="4K", handler=Handler(fault_ns=500)).cache_bytes
+    4096
+
     Attributes:
         part: a part of the catalog, or a TOML file.
         bus: clock and data lines, as ``33MHz-x8``.
@@ -95,7 +99,24 @@ class Design:
     handler: Handler = field(default_factory=Handler)
 
     def __post_init__(self) -> None:
-        """Read sizes that are text."""
+        """Read sizes that are text.
+
+        Raises:
+            FlashpagerError: for what is no size.
+            TypeError: for anything else of the wrong kind.
+
+        """
+        for name in ("part", "bus", "register", "policy", "nor"):
+            text = getattr(self, name)
+            if not isinstance(text, str) and (name != "nor" or text is not None):
+                message = f"{name} must be text, not {text!r}"
+                if isinstance(text, Iterable):
+                    message += "; several make a Space"
+                raise TypeError(message)
+        for name, kind in (("ram", Ram), ("handler", Handler)):
+            if not isinstance(getattr(self, name), kind):
+                message = f"{name} must be a {kind.__name__}, not {getattr(self, name)!r}"
+                raise TypeError(message)
         for name in _SIZES:
             size = getattr(self, name)
             if size is not None:
@@ -177,9 +198,12 @@ def _times(default: Ram | Handler, place: str, name: str, value: object) -> dict
     return {key: float(time) for key, time in value.items()}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Space:
     """All combinations of lists of values, on one board.
+
+    >>> Space(Design(part="W25N01GV"), cache_bytes="1K,2K", cache_page_bytes=[32, 64]).axes
+    {'cache_bytes': [1024, 2048], 'cache_page_bytes': [32, 64]}
 
     Attributes:
         board: what holds for fields that are not varied.
@@ -190,13 +214,12 @@ class Space:
 
     """
 
-    board: Design = field(default_factory=Design)
-    axes: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    ram_bytes: int | None = None
+    board: Design
+    axes: Mapping[str, Sequence[Any]]
+    ram_bytes: int | None
 
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         board: Design | None = None,
         *,
         part: str | Sequence[str] = (),
@@ -208,8 +231,14 @@ class Space:
         codeword_bytes: Size | Sequence[Size | None] = (),
         policy: str | Sequence[str] = (),
         ram_bytes: Size | None = None,
-    ) -> "Space":
-        """Vary fields of a board; each takes a value or several, text also as ``1K,2K``."""
+    ) -> None:
+        """Vary fields of a board; each takes a value or several, text also as ``1K,2K``.
+
+        Raises:
+            FlashpagerError: for what is no size, and lists that hold nothing.
+            TypeError: for anything else of the wrong kind.
+
+        """
         given = {
             "part": part,
             "bus": bus,
@@ -220,13 +249,18 @@ class Space:
             "codeword_bytes": codeword_bytes,
             "policy": policy,
         }
+        if board is not None and not isinstance(board, Design):
+            message = f"a board is a Design, as Design.from_board reads it, not {board!r}"
+            raise TypeError(message)
         axes = {name: _values(name, value) for name, value in given.items() if value != ()}
         empty = [name for name, values in axes.items() if not values]
         if empty:
             message = f"the list for {empty[0]} is empty"
             raise FlashpagerError(message)
+        object.__setattr__(self, "board", board or Design())
+        object.__setattr__(self, "axes", axes)
         ram = None if ram_bytes is None else parse_size(ram_bytes)
-        return cls(board or Design(), axes, ram)
+        object.__setattr__(self, "ram_bytes", ram)
 
     def designs(self) -> tuple[list[dict[str, Any]], list[tuple[dict[str, Any], str]]]:
         """Give the designs that can be, and those that cannot with the reason.
@@ -323,12 +357,21 @@ class Space:
 
 
 def _values(name: str, given: object) -> list[Any]:
-    items: list[Any] = [given] if isinstance(given, int) else list(given)  # type: ignore[call-overload]
+    """Give the values of an axis, each once."""
+    items: list[Any]
     if isinstance(given, str):
         items = list(split_list(given))
+    elif isinstance(given, Iterable):
+        items = list(given)
+    else:
+        items = [given]
     if name in _SIZES:
-        return [None if item is None else parse_size(item) for item in items]
-    return items
+        # A flash page or codeword may be none.
+        items = [None if item is None else parse_size(item) for item in items]
+    elif not all(isinstance(item, str) for item in items):
+        message = f"{name} must be text or a list of texts, not {given!r}"
+        raise TypeError(message)
+    return list(dict.fromkeys(items))
 
 
 def _matching_parts(patterns: Sequence[str]) -> list[str]:

@@ -18,7 +18,7 @@ from flashpager import _engine, table
 from flashpager._engine import FlashpagerError
 from flashpager.design import Space
 from flashpager.files import appearing_whole
-from flashpager.trace import Trace
+from flashpager.trace import Trace, check_traces
 
 #: Told how many cells of how many are finished.
 Progress = Callable[[int, int], None]
@@ -48,6 +48,8 @@ def explore(
 ) -> pl.DataFrame:
     """Replay traces through all designs of a space that can be.
 
+    >>> explore(trace, Space(cache_bytes="1K,2K", policy="all")).sort("time_ns").head(3)
+
     Args:
         traces: what is executed; several have different names.
         space: the designs. Those that cannot be are left out (:meth:`Space.designs` tells why).
@@ -63,12 +65,15 @@ def explore(
 
     Raises:
         FlashpagerError: if no design can be, or a trace cannot be read.
+        TypeError: for anything else than traces and a space.
 
     """
-    traces = [traces] if isinstance(traces, Trace) else list(traces)
-    names = [trace.name for trace in traces]
-    if len(set(names)) < len(names):
-        message = f"traces must have different names, not {', '.join(names)}"
+    traces = check_traces(traces, "explore")
+    if not isinstance(space, Space):
+        message = f"explore takes a Space, not {space!r}; one design is Space(design)"
+        raise TypeError(message)
+    if not traces:
+        message = "there is no trace to explore"
         raise FlashpagerError(message)
     designs, _ = space.possible_designs()
     return explore_designs(traces, designs, progress=progress, keep=keep, cluster=cluster)
@@ -83,6 +88,7 @@ def explore_designs(
     cluster: str | None = None,
 ) -> pl.DataFrame:
     """Do as :func:`explore` does, with designs that are known to be possible."""
+    _refuse_same_names(traces)
     cells = [cell for trace in traces for cell in cells_of(trace, designs)]
     kept = Kept(keep) if keep else None
     pieces: dict[int, pl.DataFrame] = {}
@@ -119,6 +125,14 @@ def explore_designs(
     if kept:
         kept.remove()
     return sorted_whole
+
+
+def _refuse_same_names(traces: Sequence[Trace]) -> None:
+    """Refuse traces whose rows nobody could tell apart."""
+    names = [trace.name for trace in traces]
+    if len(set(names)) < len(names):
+        message = f"traces must have different names, not {', '.join(names)}"
+        raise FlashpagerError(message)
 
 
 def cells_of(trace: Trace, designs: Sequence[dict[str, Any]]) -> list[Cell]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from flashpager._engine import FlashpagerError
 from flashpager.answering import Needs
-from flashpager.design import AXES, Design, read_toml, refuse_unknown
+from flashpager.design import AXES, Design, Space, read_toml, refuse_unknown
 from flashpager.sizes import parse_bandwidth, parse_duration, parse_size
 
 _NEEDS = ("ram", "min_bandwidth", "max_fault", "checked_ecc")
@@ -18,7 +18,7 @@ class SpaceFile:
     """What a space file says, before sizes and patterns are read."""
 
     board: Design = field(default_factory=Design)
-    #: As :meth:`flashpager.Space.of` takes them.
+    #: As :class:`flashpager.Space` takes them.
     axes: Mapping[str, Any] = field(default_factory=dict)
     needs: Needs = field(default_factory=Needs)
 
@@ -32,21 +32,32 @@ class SpaceFile:
         """
         given = read_toml(path)
         refuse_unknown(given, ("description", "board", *AXES, "needs"), str(path))
-        axes = {}
+        axes: dict[str, Any] = {}
         for name in AXES:
             if name in given:
                 values = given[name] if isinstance(given[name], list) else [given[name]]
-                if not all(isinstance(value, str | int) and value is not True for value in values):
-                    message = f"{path}: {name} must be text, a size, or a list of them"
+                size = name.endswith("_bytes")
+                kinds = str | int if size else str
+                if not all(isinstance(v, kinds) and not isinstance(v, bool) for v in values):
+                    what = "a size or a list of sizes" if size else "text or a list of texts"
+                    message = f"{path}: {name} must be {what}"
                     raise FlashpagerError(message)
-                axes[name] = values
+                axes[name] = given[name]
         board = given.get("board")
         if board is not None and not isinstance(board, str):
             message = f"{path}: board = {board!r} is not the name of a board file"
             raise FlashpagerError(message)
         # A board is looked for beside the space.
         design = Design.from_board(path.parent / board) if board else Design()
-        return cls(design, axes, _needs(given.get("needs", {}), path))
+        needs = given.get("needs", {})
+        try:
+            Space(design, **axes)
+            return cls(design, axes, _needs(needs, path))
+        except FlashpagerError as error:
+            message = f"{error}"
+            if not message.startswith(str(path)):
+                message = f"{path}: {message}"
+            raise FlashpagerError(message) from None
 
     def overruled(self, board: Path | None, axes: Mapping[str, Any]) -> "SpaceFile":
         """Let a board and axes given elsewhere come first."""

@@ -105,6 +105,18 @@ def write(frame: pl.DataFrame, path: Path, traces: Sequence[dict[str, Any]]) -> 
         traces: what the traces say of themselves (:meth:`flashpager.Trace.described`).
 
     """
+    write_any(frame, path, {"version": _engine.version(), "traces": traces})
+
+
+def write_any(frame: pl.DataFrame, path: Path, about: dict[str, Any]) -> None:
+    """Write a table of any columns in the format of the name's suffix.
+
+    Args:
+        frame: the table.
+        path: the file.
+        about: what Parquet keeps in its metadata.
+
+    """
     check_output(path)
     with appearing_whole(path) as temporary:
         if path.suffix == ".csv":
@@ -112,8 +124,47 @@ def write(frame: pl.DataFrame, path: Path, traces: Sequence[dict[str, Any]]) -> 
         elif path.suffix == ".jsonl":
             frame.write_ndjson(temporary)
         else:
-            about = json.dumps({"version": _engine.version(), "traces": traces})
-            frame.write_parquet(temporary, metadata={METADATA_KEY: about})
+            frame.write_parquet(temporary, metadata={METADATA_KEY: json.dumps(about)})
+
+
+def read(path: Path) -> tuple[pl.DataFrame, dict[str, Any]]:
+    """Read a table that :func:`write` wrote, in the format of the name's suffix.
+
+    Returns:
+        The table, and what its metadata say: ``version`` and ``traces``; empty for formats
+        without.
+
+    Raises:
+        FlashpagerError: for a file that cannot be read, or is damaged.
+
+    """
+    about: object = {}
+    try:
+        # Polars takes a name with a star for several files.
+        with path.open("rb") as file:
+            if path.suffix == ".parquet":
+                about = json.loads(pl.read_parquet_metadata(file).get(METADATA_KEY, "{}"))
+                file.seek(0)
+                frame = pl.read_parquet(file)
+            elif path.suffix == ".csv":
+                frame = pl.read_csv(file, schema_overrides=SCHEMA)
+            elif path.suffix == ".jsonl":
+                frame = pl.read_ndjson(file, infer_schema_length=None)
+            else:
+                message = f"{path}: the name must end with .parquet, .csv or .jsonl"
+                raise FlashpagerError(message)
+        # CSV and JSON lines do not tell the types of what is empty.
+        known = [name for name in SCHEMA if name in frame.columns]
+        typed = frame.select(pl.col(name).cast(SCHEMA[name]) for name in known)
+        frame = typed.hstack(frame.drop(known)) if known else frame
+    except OSError as error:
+        message = f"{path}: {error.strerror or error}"
+        raise FlashpagerError(message) from None
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError) as error:
+        reason = (str(error).splitlines() or ["empty"])[0]
+        message = f"{path}: no table that can be read: {reason}"
+        raise FlashpagerError(message) from None
+    return frame, about if isinstance(about, dict) else {}
 
 
 def sort_column(name: str) -> str:

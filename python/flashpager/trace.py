@@ -1,6 +1,7 @@
 """A recorded trace, as Python sees it."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -22,11 +23,15 @@ class Trace:
     """
 
     path: Path
-    info: dict[str, Any]
+    info: dict[str, Any] = field(repr=False)
 
     @classmethod
     def open(cls, path: str | PathLike[str]) -> "Trace":
         """Open a trace file.
+
+        >>> trace = Trace.open("examples/traces/card-firmware.trace")
+        >>> trace.name, trace.info["runs"]
+        ('card-firmware', 1140245)
 
         Raises:
             FlashpagerError: if it cannot be read or is no trace.
@@ -47,3 +52,19 @@ class Trace:
     def described(self) -> dict[str, Any]:
         """Give ``info`` without the images, for the metadata of results."""
         return {name: value for name, value in self.info.items() if name != "images"}
+
+
+def check_traces(given: object, taker: str) -> list[Trace]:
+    """Give the traces of an argument that is one or several.
+
+    Raises:
+        TypeError: for anything else, such as a file's name.
+
+    """
+    several = isinstance(given, Iterable) and not isinstance(given, str)
+    traces: list[Trace] = list(given) if several else [given]  # type: ignore[call-overload, list-item]
+    for trace in traces:
+        if not isinstance(trace, Trace):
+            message = f"{taker} takes a Trace, not {trace!r}: open it with flashpager.Trace.open"
+            raise TypeError(message)
+    return traces

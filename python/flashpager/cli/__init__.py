@@ -9,7 +9,17 @@ from typer.exceptions import TyperException
 
 from flashpager import __version__
 from flashpager._engine import FlashpagerError
-from flashpager.cli import attribute, explore, parts, record, report, reproduce, simulate, trace
+from flashpager.cli import (
+    attribute,
+    compare,
+    explore,
+    parts,
+    record,
+    report,
+    reproduce,
+    simulate,
+    trace,
+)
 from flashpager.cli.console import complain, err
 
 _EXIT_INTERRUPTED = 130
@@ -48,7 +58,18 @@ app.command("record", context_settings={"allow_interspersed_args": False})(recor
 app.add_typer(trace.app, name="trace")
 app.command("simulate")(simulate.simulate)
 app.command("explore")(explore.explore)
-app.command("attribute")(attribute.attribute)
+from flashpager.cli import (
+    attribute,
+    compare,
+    explore,
+    parts,
+    record,
+    report,
+    reproduce,
+    simulate,
+    trace,
+)
+
 app.command("report")(report.report)
 app.command("reproduce")(reproduce.reproduce)
 app.add_typer(parts.app, name="parts")

@@ -185,12 +185,12 @@ def _space(asked: SpaceFile, needs: "Needs", *, has_needs: bool) -> Space:
     """Give the space that was asked for; whoever states needs wants the rest found."""
     axes: dict[str, Any] = dict(asked.axes)
     if has_needs:
-        parts = Space.of(asked.board, **axes).parts()
+        parts = Space(asked.board, **axes).parts()
         axes.setdefault("cache_page_bytes", cache_pages_to_try(parts))
         axes.setdefault("register", "all")
     if needs.checked_ecc:
         axes.setdefault("codeword_bytes", codewords_to_try(parts))
-    return Space.of(asked.board, **axes, ram_bytes=needs.ram_bytes)
+    return Space(asked.board, **axes, ram_bytes=needs.ram_bytes)
 
 
 def _weights(traces: Sequence[Trace], text: str | None) -> dict[str, float]:

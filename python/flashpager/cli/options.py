@@ -85,4 +85,4 @@ def space(
         "policy": policy,
     }
     axes = {axis: text for axis, text in given.items() if text is not None}
-    return Space.of(Design.from_board(board) if board else Design(), **axes)
+    return Space(Design.from_board(board) if board else Design(), **axes)

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::trace::Trace;
 
 /// Replay every cell on all cores. `done` is told each cell's index and counts as
-/// it is finished, from any thread; `go_on` is asked once a chunk.
+/// it is finished, from any thread; `go_on` is asked every few runs.
 ///
 /// # Errors
 /// Of the first cell that fails; cells under way end as soon as they can.

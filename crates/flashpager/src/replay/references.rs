@@ -4,7 +4,10 @@ use crate::error::{Error, Result};
 use crate::pager::{Moment, NEVER, Page};
 use crate::trace::{Run, Trace};
 
-/// Hands out runs one by one and asks once a chunk whether to go on.
+/// Runs between two questions whether to go on: with many sizes each takes a while.
+const PATIENCE_RUNS: usize = 256;
+
+/// Hands out runs one by one and asks every few whether to go on.
 pub(super) fn for_each_run(
     trace: &dyn Trace,
     go_on: &dyn Fn() -> bool,
@@ -13,15 +16,17 @@ pub(super) fn for_each_run(
     let mut source = trace.runs()?;
     let mut chunk = Vec::new();
     loop {
-        if !go_on() {
-            return Err(Error::Interrupted);
-        }
         source.read(&mut chunk)?;
         if chunk.is_empty() {
             return Ok(());
         }
-        for &run in &chunk {
-            take(run)?;
+        for runs in chunk.chunks(PATIENCE_RUNS) {
+            if !go_on() {
+                return Err(Error::Interrupted);
+            }
+            for &run in runs {
+                take(run)?;
+            }
         }
     }
 }

@@ -17,7 +17,7 @@ pub type FaultSink<'a> = &'a mut dyn FnMut(usize, &Fault);
 /// size, but for policies that need the next use: they take 4 bytes for each
 /// collapsed reference.
 ///
-/// `go_on` is asked once a chunk; when it says false the replay ends with
+/// `go_on` is asked every few runs; when it says false the replay ends with
 /// [`Error::Interrupted`](crate::Error::Interrupted).
 ///
 /// # Errors

@@ -1,0 +1,202 @@
+"""``flashpager compare``: what differs between two explorations."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from flashpager import _engine
+from flashpager.cli import options
+from flashpager.cli.console import err, note, out, print_json
+from flashpager.files import refuse_overwriting
+from flashpager.sizes import duration, format_size, si
+
+if TYPE_CHECKING:
+    from flashpager.comparison import Comparison, Ratio, Results
+
+_SHOWN_COUNTS = 5
+
+_TITLES = {"trace": "trace", **options.AXIS_TITLES}
+
+#: Sizes that a person takes for sizes; None is no codeword.
+_SIZES = ("cache_bytes", "cache_page_bytes", "flash_page_bytes", "codeword_bytes")
+
+
+def compare(
+    a: Annotated[
+        Path, typer.Argument(metavar="A", help="A table of explore -o.", show_default=False)
+    ],
+    b: Annotated[
+        Path, typer.Argument(metavar="B", help="Another one, compared to A.", show_default=False)
+    ],
+    *,
+    limit: Annotated[
+        int, typer.Option("--limit", min=0, metavar="N", help="Changes to print; 0 for all.")
+    ] = 20,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--output", metavar="FILE", help="Joined table as .parquet, .csv or .jsonl."
+        ),
+    ] = None,
+    json: options.Json = False,
+) -> None:
+    """Compare two tables that explore -o wrote: what became faster, slower, or changed its counts.
+
+    Rows are matched by trace and design. Tables that differ in one thing, such as the part, are
+    matched on the rest. The exit code is 0 whenever they could be compared, whatever is found.
+    """
+    from flashpager import comparison, table  # noqa: PLC0415  (Polars starts slowly)
+
+    if output is not None:
+        refuse_overwriting(output, a, b)
+        table.check_output(output)
+    found = comparison.compare(comparison.Results.read(a), comparison.Results.read(b))
+    if output is not None:
+        about = {
+            "version": _engine.version(),
+            "a": _source_fields(found.a),
+            "b": _source_fields(found.b),
+        }
+        table.write_any(found.joined, output, about)
+        note(f"{len(found.joined)} rows written to {output}")
+    if json:
+        print_json(_fields(found, limit))
+    else:
+        _show(found, limit)
+    _warn(found)
+
+
+def _source_fields(results: "Results") -> dict[str, Any]:
+    return {"file": results.name, "version": results.version, "traces": dict(results.traces)}
+
+
+def _fields(found: "Comparison", limit: int) -> dict[str, Any]:
+    changes = found.changes()
+    return {
+        "version": _engine.version(),
+        "a": {**_source_fields(found.a), "rows": len(found.a.frame), "best": found.a.best()},
+        "b": {**_source_fields(found.b), "rows": len(found.b.frame), "best": found.b.best()},
+        "across": {each.column: [each.a, each.b] for each in found.across},
+        "versions_differ": found.versions_differ,
+        "changed_traces": found.changed_traces,
+        "matched": len(found.joined),
+        "only_a": found.only_a,
+        "only_b": found.only_b,
+        "time_ratio": asdict(found.time),
+        "bandwidth_ratio": asdict(found.bandwidth),
+        "different_counts": found.different_counts,
+        "different_rows": found.different_rows,
+        "inexplicable": found.inexplicable,
+        "changes": (changes if limit == 0 else changes.head(limit)).to_dicts(),
+    }
+
+
+def _show(found: "Comparison", limit: int) -> None:
+    for letter, results in (("A", found.a), ("B", found.b)):
+        version = f"flashpager {results.version}" if results.version else "version not known"
+        traces = results.frame["trace"].unique(maintain_order=True).to_list()
+        out.print(f"{letter}: {escape(results.name)} ({version}), {escape(', '.join(traces))}")
+    for each in found.across:
+        what = _TITLES.get(each.column, each.column)
+        change = f"{_value(each.column, each.a)} → {_value(each.column, each.b)}"
+        out.print(f"compared across {what}: {escape(change)}")
+    out.print(
+        f"{_rows(len(found.joined))} in both, {found.only_a:,} only in A, {found.only_b:,} only in"
+        " B   (a row is a design and a trace)"
+    )
+    out.print(f"B's bandwidth is {_ratio(found.bandwidth)}")
+    out.print(f"B's time is {_ratio(found.time)}")
+    if found.different_rows:
+        out.print(f"counts differ in {_rows(found.different_rows)}: {_counts(found)}")
+    for letter, results in (("A", found.a), ("B", found.b)):
+        out.print(f"best in {letter}: {escape(_design(results.best()))}")
+    changes = found.changes()
+    if changes.is_empty():
+        out.print("no row in both has changed")
+        return
+    shown = changes if limit == 0 else changes.head(limit)
+    out.print("\n[bold]largest changes[/bold]")
+    _show_changes(found, shown.to_dicts())
+    if len(changes) > len(shown):
+        note(f"{len(changes) - len(shown)} more changed rows; --limit 0 shows all, -o keeps them")
+
+
+def _rows(count: int) -> str:
+    return f"{count:,} {'row' if count == 1 else 'rows'}"
+
+
+def _ratio(ratio: "Ratio") -> str:
+    return (
+        f"[bold]{ratio.geometric_mean:.4g} times A's[/bold] (geometric mean;"
+        f" best {ratio.best:.4g}, worst {ratio.worst:.4g})"
+    )
+
+
+def _counts(found: "Comparison") -> str:
+    names = list(found.different_counts)
+    more = f" and {len(names) - _SHOWN_COUNTS} more" if len(names) > _SHOWN_COUNTS else ""
+    return ", ".join(names[:_SHOWN_COUNTS]) + more
+
+
+def _value(column: str, value: object) -> str:
+    if value is None:
+        return "none"
+    return format_size(value) if column in _SIZES and isinstance(value, int) else str(value)
+
+
+def _design(row: dict[str, Any]) -> str:
+    codeword = f", codeword {row['codeword_bytes']}" if row["codeword_bytes"] else ""
+    return (
+        f"{row['bandwidth_mib_s']:.2f} MB/s with {row['part']} on {row['bus']}, {row['policy']},"
+        f" cache {format_size(row['cache_bytes'])} in pages of"
+        f" {format_size(row['cache_page_bytes'])}, register {row['register']}{codeword}"
+    )
+
+
+def _show_changes(found: "Comparison", rows: list[dict[str, Any]]) -> None:
+    varying = [
+        name for name in _TITLES if name in found.joined and found.joined[name].n_unique() > 1
+    ]
+    shown = Table(box=None, pad_edge=False, header_style="bold")
+    for name in varying:
+        justify: Any = "right" if name in _SIZES else "left"
+        shown.add_column(_TITLES[name], justify=justify, no_wrap=True)
+    titles = ("A MB/s", "B MB/s", "B / A", "A time", "B time", "A misses", "B misses")
+    for title in (*titles, "A loads", "B loads"):
+        shown.add_column(title, justify="right", no_wrap=True)
+    for row in rows:
+        shown.add_row(
+            *(escape(_value(name, row[name])) for name in varying),
+            f"{row['bandwidth_mib_s_a']:.2f}",
+            f"{row['bandwidth_mib_s_b']:.2f}",
+            f"{row['bandwidth_ratio']:.4g}",
+            duration(row["time_ns_a"]),
+            duration(row["time_ns_b"]),
+            *(si(row[f"{name}_{side}"]) for name in ("misses", "loads") for side in "ab"),
+        )
+    out.print(shown)
+
+
+def _warn(found: "Comparison") -> None:
+    if found.versions_differ:
+        note(f"note: versions differ: {found.a.version} and {found.b.version}")
+    for name, fields in found.changed_traces.items():
+        note(f"note: {name} is not the same trace in both ({', '.join(fields)} differ)")
+    if found.inexplicable:
+        silent = [each.name for each in (found.a, found.b) if each.version is None]
+        err.print(
+            f"WARNING: counts of the same designs and traces differ in"
+            f" {_rows(found.different_rows)} ({_counts(found)}).",
+            markup=False,
+            style="bold red" if err.is_terminal else "",
+        )
+        note(
+            f"{' and '.join(silent)} tell neither version nor traces: if these are the same,"
+            " please report this"
+            if silent
+            else "Version and traces are the same: this must not be; please report it"
+        )

@@ -1,0 +1,323 @@
+"""Two tables side by side: matched rows, ratios worked out by hand, tables that cannot be."""
+
+import json
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from tests.conftest import fails, flashpager, import_csv
+
+SIZES = ("--cache", "128,256", "--cache-page", "32,64")
+RUNS = "".join(f"{(n * 7919) % 3000},{1 + n % 50}\n" for n in range(500))
+
+
+@pytest.fixture(name="trace", scope="module")
+def _trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return import_csv(tmp_path_factory.mktemp("trace"), RUNS, "app.trace")
+
+
+@pytest.fixture(name="tables", scope="module")
+def _tables(trace: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give a folder of tables: of LRU, Clock, another part, other designs, in all formats."""
+    folder = tmp_path_factory.mktemp("tables")
+    for name, flags in (
+        ("lru.parquet", SIZES),
+        ("lru.csv", SIZES),
+        ("lru.jsonl", SIZES),
+        ("clock.parquet", (*SIZES, "--policy", "clock")),
+        ("part.parquet", (*SIZES, "--part", "MT29F2G08AAC")),
+        ("both.parquet", (*SIZES, "--part", "MT29F2G08AAC", "--policy", "clock")),
+        ("pages.parquet", ("--cache", "256,512", "--cache-page", "64,128")),
+        ("far.parquet", ("--cache", "1K,2K", "--cache-page", "32,64")),
+    ):
+        flashpager("explore", trace, *flags, "-o", folder / name)
+    return folder
+
+
+def compared(a: Path, b: Path, *flags: str | Path) -> dict[str, Any]:
+    """Give the one object that --json prints."""
+    found: dict[str, Any] = flashpager("compare", a, b, "--json", *flags).json
+    return found
+
+
+def changed(source: Path, target: Path, expressions: list[pl.Expr], **about: object) -> Path:
+    """Write a table anew, with other columns or other metadata."""
+    metadata = pl.read_parquet_metadata(source)
+    kept = {**json.loads(metadata["flashpager"]), **about}
+    frame = pl.read_parquet(source).with_columns(expressions)
+    frame.write_parquet(target, metadata={"flashpager": json.dumps(kept)})
+    return target
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv", "jsonl"])
+def test_the_same_in_all_formats(tables: Path, suffix: str) -> None:
+    """Every format holds the same designs and numbers."""
+    found = compared(tables / "lru.parquet", tables / f"lru.{suffix}")
+    assert (found["matched"], found["only_a"], found["only_b"]) == (4, 0, 0)
+    for ratio in ("time_ratio", "bandwidth_ratio"):
+        assert found[ratio] == {"geometric_mean": 1, "best": 1, "worst": 1}
+    assert found["changes"] == []
+    assert found["different_counts"] == found["across"] == found["changed_traces"] == {}
+    assert found["a"]["best"] == found["b"]["best"]
+    assert found["versions_differ"] is (False if suffix == "parquet" else None)
+    shown = flashpager("compare", tables / "lru.parquet", tables / f"lru.{suffix}")
+    assert "no row in both has changed" in shown.out
+    assert ("version not known" in shown.out) == (suffix != "parquet")
+    assert shown.err == ""
+
+
+@pytest.mark.parametrize(
+    ("other", "across"),
+    [
+        ("clock", {"policy": ["lru", "clock"]}),
+        (
+            "part",
+            {"part": ["K9F1208Q0B", "MT29F2G08AAC"], "flash_page_bytes": [512, 2048]},
+        ),
+    ],
+)
+def test_across_one_thing(tables: Path, other: str, across: dict[str, Any]) -> None:
+    """Ratios are those of the rows with the same sizes."""
+    a, b = tables / "lru.parquet", tables / f"{other}.parquet"
+    found = compared(a, b)
+    assert found["across"] == across
+    assert (found["matched"], found["only_a"], found["only_b"]) == (4, 0, 0)
+    # Another policy and another flash page count differently.
+    assert found["different_counts"] == {}
+    old, new = pl.read_parquet(a), pl.read_parquet(b)
+    for column, best, worst in (("time_ns", min, max), ("bandwidth_mib_s", max, min)):
+        ratios = [y / x for x, y in zip(old[column], new[column], strict=True)]
+        ratio = found["time_ratio" if column == "time_ns" else "bandwidth_ratio"]
+        assert ratio["geometric_mean"] == pytest.approx(prod(ratios) ** (1 / 4))
+        assert (ratio["best"], ratio["worst"]) == (best(ratios), worst(ratios))
+    for side, frame in (("a", old), ("b", new)):
+        fastest = frame.sort("bandwidth_mib_s").row(-1, named=True)
+        best_design = found[side]["best"]
+        assert best_design["bandwidth_mib_s"] == pytest.approx(fastest["bandwidth_mib_s"])
+        assert best_design["cache_page_bytes"] == fastest["cache_page_bytes"]
+    distances = [max(row["time_ratio"], 1 / row["time_ratio"]) for row in found["changes"]]
+    assert distances == sorted(distances, reverse=True)
+    shown = flashpager("compare", a, b)
+    first, (x, y) = next(iter(across.items()))
+    assert f"compared across {first}: {x} → {y}" in shown.out
+    assert "counts" not in shown.out + shown.err
+
+
+def test_rows_of_one_table_alone(tables: Path) -> None:
+    """What only one has is counted, not compared."""
+    found = compared(tables / "lru.parquet", tables / "pages.parquet")
+    assert (found["matched"], found["only_a"], found["only_b"]) == (1, 3, 3)
+    shown = flashpager("compare", tables / "lru.parquet", tables / "pages.parquet")
+    assert "1 row in both, 3 only in A, 3 only in B" in shown.out
+
+
+def test_limit(tables: Path) -> None:
+    """As many changes as are asked for, and a word about the rest."""
+    a, b = tables / "lru.parquet", tables / "clock.parquet"
+    changes = compared(a, b, "--limit", "0")["changes"]
+    assert compared(a, b, "--limit", "2")["changes"] == changes[:2]
+    shown = flashpager("compare", a, b, "--limit", "1")
+    assert f"{len(changes) - 1} more changed rows" in shown.err
+    table = shown.out.split("largest changes\n")[1].splitlines()
+    assert len(table) == 2
+    assert len(flashpager("compare", a, b, "--limit", "0").out.splitlines()) > len(
+        shown.out.splitlines()
+    )
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv", "jsonl"])
+def test_joined_table(tables: Path, tmp_path: Path, suffix: str) -> None:
+    """One row for each row of both."""
+    file = tmp_path / f"joined.{suffix}"
+    done = flashpager("compare", tables / "lru.parquet", tables / "clock.parquet", "-o", file)
+    assert f"4 rows written to {file}" in done.err
+    read: dict[str, Any] = {
+        "parquet": pl.read_parquet,
+        "csv": pl.read_csv,
+        "jsonl": pl.read_ndjson,
+    }
+    joined = read[suffix](file)
+    old, new = (pl.read_parquet(tables / f"{name}.parquet") for name in ("lru", "clock"))
+    assert joined["misses_a"].to_list() == old["misses"].to_list()
+    assert joined["misses_b"].to_list() == new["misses"].to_list()
+    assert joined["policy_a"].to_list() == ["lru"] * 4
+    assert joined["policy_b"].to_list() == ["clock"] * 4
+    assert joined["cache_bytes"].to_list() == old["cache_bytes"].to_list()
+    expected = [y / x for x, y in zip(old["time_ns"], new["time_ns"], strict=True)]
+    assert joined["time_ratio"].to_list() == pytest.approx(expected)
+    if suffix == "parquet":
+        about = json.loads(pl.read_parquet_metadata(file)["flashpager"])
+        assert about["a"]["file"].endswith("lru.parquet")
+        assert about["version"] == about["b"]["version"]
+
+
+def test_counts_that_must_not_differ(tables: Path, tmp_path: Path) -> None:
+    """The same version, trace and design count the same, or it is said loudly."""
+    a = tables / "lru.parquet"
+    more = pl.when(pl.col("cache_bytes") == 128).then(1).otherwise(0)
+    bad = changed(a, tmp_path / "bad.parquet", [(pl.col("misses") + more).alias("misses")])
+    found = compared(a, bad)
+    assert found["different_counts"] == {"misses": 2}
+    assert (found["different_rows"], found["inexplicable"]) == (2, True)
+    shown = flashpager("compare", a, bad)
+    assert "WARNING: counts of the same designs and traces differ in 2 rows (misses)" in shown.err
+    assert "must not be" in shown.err
+    assert "counts differ in 2 rows: misses" in shown.out
+    # A table without metadata may be of another version.
+    csv = tmp_path / "bad.csv"
+    pl.read_parquet(bad).write_csv(csv)
+    shown = flashpager("compare", a, csv)
+    assert "WARNING" in shown.err
+    assert "tell neither version nor traces" in shown.err
+
+
+def test_prices_do_not_move_counts(tables: Path, tmp_path: Path) -> None:
+    """Across a handler's time the counts must still be the same."""
+    a = tables / "lru.parquet"
+    slower = [pl.lit(100.0).alias("fault_ns"), (pl.col("time_ns") * 2).alias("time_ns")]
+    found = compared(a, changed(a, tmp_path / "slower.parquet", slower))
+    assert found["across"] == {"fault_ns": [0, 100]}
+    assert found["time_ratio"] == {"geometric_mean": 2, "best": 2, "worst": 2}
+    assert not found["inexplicable"]
+    wrong = [*slower, (pl.col("loads") + 1).alias("loads")]
+    found = compared(a, changed(a, tmp_path / "wrong.parquet", wrong))
+    assert found["different_counts"] == {"loads": 4}
+    assert found["inexplicable"]
+
+
+def test_another_version_explains_counts(tables: Path, tmp_path: Path) -> None:
+    """Versions are printed, and said to differ."""
+    a = tables / "lru.parquet"
+    b = changed(a, tmp_path / "b.parquet", [pl.col("misses") + 1], version="99.0")
+    found = compared(a, b)
+    assert found["versions_differ"] is True
+    assert found["different_rows"] == 4
+    assert not found["inexplicable"]
+    shown = flashpager("compare", a, b)
+    assert "flashpager 99.0" in shown.out
+    assert "versions differ" in shown.err
+    assert "WARNING" not in shown.err
+
+
+def test_another_trace_explains_counts(tables: Path, tmp_path: Path) -> None:
+    """A trace of the same name that is another one."""
+    trace = import_csv(tmp_path, RUNS + "0,4\n", "app.trace")
+    b = tmp_path / "b.parquet"
+    flashpager("explore", trace, *SIZES, "-o", b)
+    found = compared(tables / "lru.parquet", b)
+    assert found["changed_traces"]["app"] == ["runs", "bytes"]
+    assert found["different_counts"]["bytes_read"] == 4
+    assert not found["inexplicable"]
+    shown = flashpager("compare", tables / "lru.parquet", b)
+    assert "app is not the same trace in both (runs, bytes differ)" in shown.err
+
+
+def test_across_traces(tables: Path, tmp_path: Path) -> None:
+    """The same designs on a trace of another name."""
+    trace = import_csv(tmp_path, RUNS + "0,4\n", "new.trace")
+    b = tmp_path / "b.parquet"
+    flashpager("explore", trace, *SIZES, "-o", b)
+    found = compared(tables / "lru.parquet", b)
+    assert found["across"] == {"trace": ["app", "new"]}
+    assert found["matched"] == 4
+    assert found["different_counts"] == {}
+
+
+def test_best_over_several_traces(trace: Path, tmp_path: Path) -> None:
+    """The best design is the best on the mean, not on the easiest trace."""
+    other = import_csv(tmp_path, "".join(f"{n % 3 * 32},8\n" for n in range(300)), "easy.trace")
+    file = tmp_path / "two.parquet"
+    flashpager("explore", trace, other, *SIZES, "-o", file)
+    found = compared(file, file)
+    assert found["matched"] == 8
+    frame = pl.read_parquet(file).with_columns(per_byte=pl.col("time_ns") / pl.col("bytes_read"))
+    means = frame.group_by("cache_bytes", "cache_page_bytes").agg(pl.col("per_byte").mean())
+    best = means.sort("per_byte").row(0, named=True)
+    assert found["a"]["best"]["ns_per_byte"] == pytest.approx(best["per_byte"])
+    assert found["a"]["best"]["cache_page_bytes"] == best["cache_page_bytes"]
+    assert set(found["a"]["traces"]) == {"app", "easy"}
+
+
+def test_refused(tables: Path, tmp_path: Path) -> None:
+    """What cannot be compared, in one line."""
+    good = tables / "lru.parquet"
+    whole = good.read_bytes()
+    for name, content, words in (
+        ("none.parquet", None, ["none.parquet", "No such file"]),
+        ("table.txt", b"x", ["table.txt", ".parquet, .csv or .jsonl"]),
+        ("empty.parquet", b"", ["empty.parquet", "no table"]),
+        ("empty.csv", b"", ["empty.csv", "no table"]),
+        ("empty.jsonl", b"", ["empty.jsonl", "no table"]),
+        ("cut.parquet", whole[: len(whole) // 2], ["cut.parquet", "no table"]),
+        ("cut.jsonl", (tables / "lru.jsonl").read_bytes()[:-40], ["cut.jsonl", "no table"]),
+        ("noise.parquet", bytes(range(256)) * 9, ["noise.parquet", "no table"]),
+        ("noise.jsonl", b"\xff\xfe{", ["noise.jsonl", "no table"]),
+        ("other.csv", b"a,b\n1,2\n", ["other.csv", "column trace and", "missing"]),
+        ("other.jsonl", b'{"a": 1}\n', ["other.jsonl", "column trace and", "missing"]),
+        ("trace.parquet", None, ["trace.parquet", "column trace and", "missing"]),
+    ):
+        file = tmp_path / name
+        if name == "trace.parquet":
+            import_csv(tmp_path, "0,4\n", name)
+        elif content is not None:
+            file.write_bytes(content)
+        fails("compare", good, file, words=words)
+        fails("compare", file, good, words=words)
+    fails("compare", good, tmp_path, words=[str(tmp_path)])
+    fails("compare", good, words=["B"])
+    fails("compare", good, good, "--limit", "-1", words=["--limit"])
+
+
+def test_rows_that_are_none(tables: Path, tmp_path: Path) -> None:
+    """Columns missing, rows missing, numbers that no replay gives, rows twice."""
+    good = tables / "lru.parquet"
+    frame = pl.read_parquet(good)
+    for name, bad, words in (
+        ("less", frame.drop("misses"), ["column misses missing"]),
+        ("rows", frame.clear(), ["no rows"]),
+        ("null", frame.with_columns(pl.lit(None).alias("time_ns")), ["row 1", "time_ns = None"]),
+        ("zero", frame.with_columns(pl.lit(0.0).alias("time_ns")), ["row 1", "time_ns = 0.0"]),
+        ("text", frame.with_columns(pl.lit("x").alias("misses")), ["no table that can be read"]),
+        (
+            "twice",
+            pl.concat([frame, frame.with_columns(pl.col("misses") + 1)]),
+            ["different rows of the same design", "app"],
+        ),
+    ):
+        file = tmp_path / f"{name}.parquet"
+        bad.write_parquet(file)
+        fails("compare", good, file, words=[f"{name}.parquet", *words])
+    again = tmp_path / "again.parquet"
+    pl.concat([frame, frame]).write_parquet(again)
+    assert compared(good, again)["matched"] == 4
+    bad_csv = tmp_path / "bad.csv"
+    text = (tables / "lru.csv").read_text(encoding="utf-8").replace(",128,", ",x,")
+    bad_csv.write_text(text, encoding="utf-8")
+    fails("compare", good, bad_csv, words=["bad.csv", "no table"])
+
+
+def test_nothing_in_common(tables: Path, tmp_path: Path) -> None:
+    """Say what keeps them apart."""
+    fails(
+        *("compare", tables / "lru.parquet", tables / "both.parquet"),
+        words=["in common", "part (K9F1208Q0B → MT29F2G08AAC)", "policy (lru → clock)"],
+    )
+    fails(
+        *("compare", tables / "lru.parquet", tables / "far.parquet"),
+        words=["in common", "no cache_bytes is in both"],
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_outputs(tables: Path, tmp_path: Path) -> None:
+    """An input is not overwritten, an unknown suffix refused."""
+    a, b = tables / "lru.parquet", tables / "clock.parquet"
+    before = a.read_bytes(), b.read_bytes()
+    for file in (a, b):
+        fails("compare", a, b, "-o", file, words=["would be overwritten"])
+    fails("compare", a, b, "-o", tmp_path / "x.txt", words=[".parquet, .csv or .jsonl"])
+    fails("compare", a, b, "-o", tmp_path / "no" / "x.csv", words=["no folder"])
+    assert (a.read_bytes(), b.read_bytes()) == before
