@@ -27,7 +27,7 @@ LISTS = (
     *("--part", "K9F1208Q0B,MT29F2G08AAC"),
 )
 #: A cell takes tenths of a second or more.
-LONG = Space.of(
+LONG = Space(
     cache_bytes="1K,2K,3K,4K,6K,8K", cache_page_bytes="16,32,64", policy="lru,clock,min,fifo"
 )
 
@@ -105,7 +105,7 @@ def test_several_traces_and_parts_of_ones_own(
     # Workers were started elsewhere.
     monkeypatch.chdir(tmp_path)
     traces = [Trace.open(CARD), Trace.open(other.name)]
-    space = Space.of(Design(nor="nor.toml"), part="own.toml,W25N01GV", policy="lru,clock")
+    space = Space(Design(nor="nor.toml"), part="own.toml,W25N01GV", policy="lru,clock")
     here = explore(traces, space)
     there = explore(traces, space, cluster=cluster.scheduler_address)
     assert_frame_equal(there, here, check_exact=True)
@@ -118,10 +118,10 @@ def test_what_a_worker_finds_wrong(cluster: LocalCluster, tmp_path: Path) -> Non
     """It is told as it would be here, with the names of here."""
     good = import_csv(tmp_path, "0,64\n512,64\n" * 1000, "good.trace")
     trace = Trace.open(good)
-    designs, _ = Space.of(policy="lru").possible_designs()
+    designs, _ = Space(policy="lru").possible_designs()
     good.write_bytes(good.read_bytes()[:-40])
     with pytest.raises(FlashpagerError, match=r"good\.trace") as here:
-        explore([trace], Space.of(policy="lru"))
+        explore([trace], Space(policy="lru"))
     with pytest.raises(FlashpagerError) as there:
         run_on_cluster(
             cluster.scheduler_address, cells_of(trace, designs), lambda _cell, _rows: None
@@ -138,7 +138,7 @@ def test_another_version(cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch)
     """Rows of another version would be other rows."""
     monkeypatch.setattr("flashpager._engine.version", lambda: "0.0.7")
     with pytest.raises(FlashpagerError, match=r"has flashpager .*, not 0\.0\.7 as here"):
-        explore(Trace.open(CARD), Space.of(), cluster=cluster.scheduler_address)
+        explore(Trace.open(CARD), Space(), cluster=cluster.scheduler_address)
 
 
 def test_unreachable() -> None:

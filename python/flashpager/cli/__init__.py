@@ -58,18 +58,7 @@ app.command("record", context_settings={"allow_interspersed_args": False})(recor
 app.add_typer(trace.app, name="trace")
 app.command("simulate")(simulate.simulate)
 app.command("explore")(explore.explore)
-from flashpager.cli import (
-    attribute,
-    compare,
-    explore,
-    parts,
-    record,
-    report,
-    reproduce,
-    simulate,
-    trace,
-)
-
+app.command("compare")(compare.compare)
 app.command("report")(report.report)
 app.command("reproduce")(reproduce.reproduce)
 app.add_typer(parts.app, name="parts")
