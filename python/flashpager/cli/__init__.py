@@ -56,11 +56,18 @@ def _options(
 
 app.command("record", context_settings={"allow_interspersed_args": False})(record.record)
 app.add_typer(trace.app, name="trace")
-app.command("simulate")(simulate.simulate)
-app.command("explore")(explore.explore)
-app.command("compare")(compare.compare)
-app.command("report")(report.report)
-app.command("reproduce")(reproduce.reproduce)
+app.command("simulate", short_help="Replay a trace through one design.")(simulate.simulate)
+app.command("attribute", short_help="Tell which code causes a design's faults.")(
+    attribute.attribute
+)
+app.command("explore", short_help="Find the best designs for one trace or several.")(
+    explore.explore
+)
+app.command("compare", short_help="Compare two tables that explore -o wrote.")(compare.compare)
+app.command("report", short_help="Write one interactive HTML page about a design.")(report.report)
+app.command("reproduce", short_help="Hold a paper's claims against our figures.")(
+    reproduce.reproduce
+)
 app.add_typer(parts.app, name="parts")
 
 
