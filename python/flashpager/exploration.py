@@ -8,6 +8,7 @@ is interrupted, and what a cluster works on.
 import hashlib
 import json
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -76,7 +77,10 @@ def explore(
         message = "there is no trace to explore"
         raise FlashpagerError(message)
     designs, _ = space.possible_designs()
-    return explore_designs(traces, designs, progress=progress, keep=keep, cluster=cluster)
+    found = explore_designs(traces, designs, progress=progress, keep=keep, cluster=cluster)
+    if keep:
+        forget(keep)
+    return found
 
 
 def explore_designs(
@@ -87,7 +91,10 @@ def explore_designs(
     keep: Path | None = None,
     cluster: str | None = None,
 ) -> pl.DataFrame:
-    """Do as :func:`explore` does, with designs that are known to be possible."""
+    """Do as :func:`explore` does, with designs that are known to be possible.
+
+    What is kept stays until somebody calls :func:`forget`, when the result is safe.
+    """
     _refuse_same_names(traces)
     cells = [cell for trace in traces for cell in cells_of(trace, designs)]
     kept = Kept(keep) if keep else None
@@ -121,10 +128,12 @@ def explore_designs(
     whole = pl.concat([pieces[id(cell)] for cell in cells])
     number = [index for index, trace in enumerate(traces) for _ in designs]
     key = pl.DataFrame({"_trace": number, "_place": order})
-    sorted_whole = whole.hstack(key).sort("_trace", "_place").drop("_trace", "_place")
-    if kept:
-        kept.remove()
-    return sorted_whole
+    return whole.hstack(key).sort("_trace", "_place").drop("_trace", "_place")
+
+
+def forget(keep: Path) -> None:
+    """Remove the cells kept in a folder, and the folder."""
+    Kept(keep).remove()
 
 
 def _refuse_same_names(traces: Sequence[Trace]) -> None:
@@ -209,9 +218,11 @@ class Kept:
 
     def remove(self) -> None:
         """Forget all cells."""
-        for path in self._folder.glob("*.parquet"):
-            path.unlink(missing_ok=True)
-        if self._folder.is_dir():
+        for pattern in ("*.parquet", ".*.partial"):
+            for path in self._folder.glob(pattern):
+                path.unlink(missing_ok=True)
+        # Whatever else is in it is not ours.
+        with suppress(OSError):
             self._folder.rmdir()
 
     def _path(self, cell: Cell) -> Path:

@@ -93,7 +93,7 @@ def explore(
     """
     from flashpager import table  # noqa: PLC0415  (Polars starts slowly: only where needed)
     from flashpager.answering import Needs, answer  # noqa: PLC0415
-    from flashpager.exploration import explore_designs  # noqa: PLC0415
+    from flashpager.exploration import explore_designs, forget  # noqa: PLC0415
 
     given = {
         "part": part,
@@ -117,18 +117,21 @@ def explore(
     has_needs = needs != Needs()
     designs, reasons = _space(asked, needs, has_needs=has_needs).possible_designs()
     _tell_memory(opened, designs)
+    keep = output.with_name(f".{output.name}.cells") if output else None
     with counting("passes", designs=len(designs) * len(opened)) as progress:
         frame = explore_designs(
             opened,
             designs,
             progress=progress,
-            keep=output.with_name(f".{output.name}.cells") if output else None,
+            keep=keep,
             cluster=cluster,
         )
     described = [trace.described() for trace in opened]
     if output is not None:
         table.write(frame, output, described)
         note(f"{len(frame)} rows written to {output}")
+    if keep is not None:
+        forget(keep)
     found = answer(frame, needs, weights=weights, block_bytes=_block_bytes(opened, weights))
     if json:
         print_json(
@@ -151,7 +154,11 @@ def explore(
             note(
                 f"note: the recording of {trace.name} did not end by itself ({ending(trace.info)})"
             )
-    _explain(reasons, frame)
+    if has_needs:
+        # What was tried unasked need not be possible, and only the winner's faults matter.
+        _explain([], _rows_of(frame, found.best))
+    else:
+        _explain(reasons, frame)
 
 
 def _tell_memory(traces: Sequence[Trace], designs: Sequence[dict[str, Any]]) -> None:
@@ -245,6 +252,17 @@ def _show_answer(found: "Answer", limit: int) -> None:
     show(found.front if limit == 0 else found.front.tail(limit), _varying(found.fitting))
     out.print("\n[bold]fastest[/bold]")
     show(found.fitting if limit == 0 else found.fitting.head(limit), _varying(found.fitting))
+
+
+def _rows_of(frame: "pl.DataFrame", best: dict[str, Any] | None) -> "pl.DataFrame":
+    """Give the rows of one design."""
+    import polars as pl  # noqa: PLC0415
+
+    from flashpager.table import DESIGN_COLUMNS  # noqa: PLC0415
+
+    if best is None:
+        return frame.clear()
+    return frame.filter(pl.col(name).eq_missing(pl.lit(best[name])) for name in DESIGN_COLUMNS)
 
 
 def _explain(reasons: Sequence[str], frame: "pl.DataFrame") -> None:

@@ -45,7 +45,12 @@ Codeword = Annotated[
 Policy = Annotated[
     str | None,
     typer.Option(
-        "--policy", metavar="POLICY", help=" | ".join(name for name, _ in _engine.policies())
+        "--policy",
+        metavar="POLICY",
+        help=" | ".join(
+            f"{name}({','.join('N' * count)})" if count else name
+            for name, count in _engine.policies()
+        ),
     ),
 ]
 
