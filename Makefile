@@ -15,8 +15,9 @@ DEMO_TRACE := examples/traces/card-firmware.trace
 build: $(BIN)/.built $(PLUGIN)
 
 demo: build
-	$(BIN)/flashpager explore $(DEMO_TRACE) --board examples/boards/smartcard.toml \
-	    --cache 1K,2K,4K --cache-page 16,32,64,128,256,512 --policy lru,clock,min --limit 15
+	$(BIN)/flashpager explore $(DEMO_TRACE) --part 'K9F*,TC58B*,W25N*' \
+	    --ram 2K --max-fault 50us --checked-ecc --policy lru,clock,sieve --limit 5
+	$(BIN)/flashpager attribute $(DEMO_TRACE) --board examples/boards/smartcard.toml --limit 8
 	$(BIN)/flashpager report $(DEMO_TRACE) --board examples/boards/smartcard.toml \
 	    -o report.html --plots plots
 
@@ -43,7 +44,7 @@ format: build
 bench: build
 	$(BIN)/python benches/recording.py
 	$(BIN)/python benches/sweep.py
-	cargo bench -p flashpager --bench replay --locked
+	cargo bench -p flashpager --bench replay --bench explore --locked
 
 clean:
 	rm -rf $(VENV) build target report.html plots $(PLUGIN)

@@ -3,7 +3,7 @@
 use super::references::{Collapser, for_each_run, next_uses};
 use super::requests::{Requests, requests_bytes};
 use super::{CacheDesign, Counts, image_pages};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::media::register::RegisterDesign;
 use crate::pager::{AllSizes, NEVER, Policy, PolicySpec, SizesVisitor};
 use crate::trace::Trace;
@@ -22,6 +22,8 @@ pub struct Cell {
     pub registers: Vec<RegisterDesign>,
 }
 
+/// Most entries in the tables of pages of all sizes together.
+const MAX_TABLE_ENTRIES: u64 = 1 << 30;
 /// Of a page in a policy's table.
 const PAGE_ENTRY_BYTES: u64 = 16;
 /// Of a frame in a policy, with its ghosts.
@@ -65,6 +67,13 @@ pub fn sweep(trace: &dyn Trace, cell: &Cell, go_on: &dyn Fn() -> bool) -> Result
         register.check(*cache_page_bytes)?;
     }
     let pages = image_pages(trace, *cache_page_bytes)?;
+    if u64::from(pages) * cache_bytes.len() as u64 > MAX_TABLE_ENTRIES {
+        return Err(Error::design(format!(
+            "{} cache sizes at once, each with a table of {pages} pages of {cache_page_bytes} bytes, \
+             are too many: ask for fewer sizes or larger cache pages",
+            cache_bytes.len()
+        )));
+    }
     // Frames that no page is left for change nothing.
     let usable = |cache: CacheDesign| cache.frames().min(u64::from(pages).max(1)) as u32;
     let frames_of = cache_bytes
