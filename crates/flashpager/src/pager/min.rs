@@ -12,7 +12,7 @@ use crate::error::Result;
 ///
 /// A page that is referenced was, of all in the cache, the one used soonest: what
 /// its block knows can only grow by it, and a hit need not look for anything.
-/// Which of several pages that are never used again is evicted first (DESIGN: the
+/// Which of several pages that are never used again goes first (the model: the
 /// larger number) is of no consequence, as none of them is ever missed.
 pub struct Min {
     table: PageTable,

@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 
 use super::{Counts, FaultClass};
 use crate::error::{Error, Result};
-use crate::media::register::{RegisterDesign, RegisterModel};
+use crate::media::register::{MAX_FLASH_PAGE_BYTES, RegisterDesign, RegisterModel};
 use crate::pager::Page;
 
 /// Most memory for the counts of one view.
@@ -227,23 +227,38 @@ struct View {
     by_unit: Vec<u64>,
     /// By class, distance in units and size.
     by_distance: Vec<u64>,
-    /// Requests after a walk, of all in `by_unit`, once more.
-    walked: FxHashMap<Walked, u64>,
+    /// By size, requests after a walk: those of `by_unit` once more.
+    walked: Vec<FxHashMap<Walked, u64>>,
     inclusion: bool,
     /// Whether [`MAX_BYTES`] were not enough.
     is_full: bool,
 }
 
-/// Requests with a walk that cost the same.
+/// Requests that cost the same with every register, packed to be hashed fast:
+/// the walk, and kind, column in the largest flash page and distance, in order,
+/// of units. The last two are below [`MAX_UNITS`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Walked {
     walk: u32,
-    size: u32,
-    kind: u32,
-    /// In the largest flash page.
-    column: u32,
-    /// Of units in order.
-    distance: u32,
+    request: u64,
+}
+
+/// Most units in a flash page, which are of a byte at least.
+const MAX_UNITS: u64 = MAX_FLASH_PAGE_BYTES as u64;
+
+impl Walked {
+    #[inline]
+    fn new(walk: u32, kind: usize, column: u32, distance: u32) -> Self {
+        let request = (kind as u64 * MAX_UNITS + u64::from(column)) * MAX_UNITS;
+        Self { walk, request: request + u64::from(distance) }
+    }
+
+    /// Kind, column and distance.
+    fn unpacked(self) -> (usize, u32, u32) {
+        let place = self.request / MAX_UNITS;
+        let (kind, column) = (place / MAX_UNITS, place % MAX_UNITS);
+        (kind as usize, column as u32, (self.request % MAX_UNITS) as u32)
+    }
 }
 
 impl View {
@@ -281,7 +296,7 @@ impl View {
             by_unit: Vec::new(),
             by_distance: vec![0; distances],
             page_shifts,
-            walked: FxHashMap::default(),
+            walked: vec![FxHashMap::default(); sizes],
             inclusion,
             is_full: false,
         })
@@ -321,14 +336,10 @@ impl View {
             Self::count(&mut self.by_distance[at..at + self.sizes], &sizes, self.inclusion);
         }
         if walk > 0 {
-            let walked = Walked {
-                walk,
-                size: sizes.start as u32,
-                kind: kind as u32,
-                column: unit & (self.reach() as u32 - 1),
-                distance: if kind % 2 == 1 { unit - previous } else { 0 },
-            };
-            *self.walked.entry(walked).or_default() += 1;
+            let column = unit & (self.reach() as u32 - 1);
+            let distance = if kind % 2 == 1 { unit - previous } else { 0 };
+            let walked = Walked::new(walk, kind, column, distance);
+            *self.walked[sizes.start].entry(walked).or_default() += 1;
         }
     }
 
@@ -440,17 +451,15 @@ impl View {
                 *classes.entry(class).or_default() += count;
             }
         }
-        for (walked, &count) in &self.walked {
-            if walked.size as usize != size {
-                continue;
-            }
-            let column = walked.column & (units - 1);
-            let (case, place) = if walked.kind as usize / 2 > page {
+        for (walked, &count) in &self.walked[size] {
+            let (kind, column, distance) = walked.unpacked();
+            let column = column & (units - 1);
+            let (case, place) = if kind / 2 > page {
                 (Case::OtherPage, column)
-            } else if walked.kind % 2 == 0 {
+            } else if kind % 2 == 0 {
                 (Case::Backward, column)
             } else {
-                (Case::Forward, walked.distance)
+                (Case::Forward, distance)
             };
             if let Some(at_once) = classes.get_mut(&self.class(model, case, place, 0)) {
                 *at_once -= count;
