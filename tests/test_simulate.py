@@ -16,7 +16,7 @@ SMART_CARD = ROOT / "examples" / "boards" / "smartcard.toml"
 HAND = "0,10\n100,50\n200,4\n130,6\n0,64\n1024,4\n64,4\n64,100\n450,4\n"
 HAND_BYTES = 10 + 50 + 4 + 6 + 64 + 4 + 4 + 100 + 4
 
-#: The counts of DESIGN.md, by name.
+#: The counts of docs/model.md, by name.
 COUNTS = {
     *("references", "hits", "misses", "false_faults", "loads", "other_page", "forward"),
     *("backward", "column_changes", "bytes_read", "bytes_fetched", "bytes_skipped"),
@@ -171,7 +171,7 @@ class TestCounts:
         assert counts["false_faults"] == counts["downgrades"] == 0
 
     def test_keys(self, trace: Path) -> None:
-        """The keys are those of DESIGN.md, one object and nothing else."""
+        """The keys are those of docs/model.md, one object and nothing else."""
         row = simulate(trace)
         assert set(row["counts"]) == COUNTS
         assert row.keys() >= {"version", "trace", "design", "frames", "prices", "counts", "time"}
@@ -328,7 +328,7 @@ class TestDesigns:
         assert any("what-if" in w for w in simulate(trace, "--flash-page", "1K")["warnings"])
 
     def test_min_is_no_bound_on_time(self, trace: Path) -> None:
-        """DESIGN.md wants that said."""
+        """docs/model.md wants that said."""
         assert "no bound" in flashpager("simulate", trace, "--policy", "min").err
 
     def test_parts(self) -> None:

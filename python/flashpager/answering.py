@@ -1,5 +1,6 @@
 """From a table of designs to an answer: what is good enough, what is best, and why."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,6 +22,17 @@ _NEEDED = {
     *("p99_fault_ns", "worst_fault_ns", "misses", "loads", "other_page", "references"),
     *("bytes_fetched", "bytes_read"),
 }
+
+
+#: Counts of all traces together.
+_SUMMED = ("references", "hits", "misses", "loads", "bytes_fetched", "bytes_read", "walk")
+
+#: The columns of :func:`combine`.
+COMBINED_COLUMNS = (
+    *(*_COMMON, "ns_per_byte", "bandwidth_mib_s", "least_bandwidth_mib_s", "nor_ratio"),
+    *("mean_fault_ns", "p99_fault_ns", "worst_fault_ns", *_SUMMED),
+    *("miss_ratio", "reload_share", "fetch_ratio"),
+)
 
 
 @dataclass(frozen=True)
@@ -56,8 +68,12 @@ class Needs:
             ("min_bandwidth_mib_s", parse_bandwidth),
             ("max_fault_ns", parse_duration),
         ):
-            if isinstance(getattr(self, name), str):
-                object.__setattr__(self, name, parse(getattr(self, name)))
+            value = getattr(self, name)
+            if isinstance(value, str):
+                object.__setattr__(self, name, parse(value))
+            elif value is not None and not (_is_number(value) and 0 < value < math.inf):
+                message = f"{name} = {value!r} is no number above 0"
+                raise FlashpagerError(message)
 
     def conditions(self) -> dict[str, tuple["Needs", pl.Expr]]:
         """Give what is asked for: as a person says it, the rest without it, and the test."""
@@ -110,8 +126,9 @@ def combine(frame: pl.DataFrame, weights: Mapping[str, float] | None = None) -> 
 
     ``ns_per_byte`` is the mean time a byte read takes, each trace's bytes having the share of its
     weight; ``bandwidth_mib_s`` follows from it. ``least_bandwidth_mib_s`` and ``worst_fault_ns``
-    are of the worst trace. ``reload_share`` is the share of misses in the register's own page that
-    had to load it again, ``fetch_ratio`` the bytes fetched for each byte read.
+    are of the worst trace. ``reload_share`` is the share of loads that load the page that the
+    register held, ``fetch_ratio`` the bytes fetched for each byte read. Designs that are not there
+    for every trace are left out.
 
     Args:
         frame: as :func:`flashpager.explore` gives it.
@@ -144,16 +161,20 @@ def combine(frame: pl.DataFrame, weights: Mapping[str, float] | None = None) -> 
         weighted.with_columns(reloads.alias("reloads"))
         .group_by(_COMMON, maintain_order=True)
         .agg(
+            pl.len().alias("_traces"),
             mean.alias("ns_per_byte"),
             (1e9 / mean / 2**20).alias("bandwidth_mib_s"),
             pl.col("bandwidth_mib_s").min().alias("least_bandwidth_mib_s"),
             pl.col("nor_ratio").min(),
             pl.col("mean_fault_ns", "p99_fault_ns", "worst_fault_ns").max(),
-            pl.col("misses", "loads", "bytes_fetched", "bytes_read").sum(),
+            pl.col(_SUMMED).sum(),
             share("misses", "references").alias("miss_ratio"),
             share("reloads", "loads").alias("reload_share"),
             share("bytes_fetched", "bytes_read").alias("fetch_ratio"),
         )
+        # A design that was not tried on every trace is not known to be good for all.
+        .filter(pl.col("_traces") == frame["trace"].n_unique())
+        .select(COMBINED_COLUMNS)
     )
 
 
@@ -227,8 +248,11 @@ def _bites(designs: pl.DataFrame, fitting: pl.DataFrame, needs: Needs) -> list[s
             continue
         gain = fitting["ns_per_byte"][0] / free["ns_per_byte"]
         if gain >= _NOTABLE:
+            instead = "without it"
+            if test.meta.root_names() == ["ram_bytes"]:
+                instead = f"with {free['ram_bytes']:,} bytes"
             said.append(
-                f"{name} bites: without it {free['bandwidth_mib_s']:.2f} MB/s,"
+                f"{name} bites: {instead} {free['bandwidth_mib_s']:.2f} MB/s,"
                 f" {100 * (gain - 1):.0f} % more ({_short(free)})"
             )
     if fitting.is_empty() and not said and needs.conditions():
@@ -240,12 +264,16 @@ def _nearest(without: pl.DataFrame, test: pl.Expr) -> str:
     """Say how near the designs come that meet all but one constraint."""
     column = test.meta.root_names()[0]
     if column == "least_bandwidth_mib_s":
-        return f"the fastest reaches {max(without[column].to_list()):.2f} MB/s"
+        return f"the fastest reaches {max(without[column].to_list()):.2f} MB/s on every trace"
     if column == "worst_fault_ns":
         return f"the shortest worst fault is {duration(min(without[column].to_list()))}"
     if column == "ram_bytes":
         return f"the smallest takes {min(without[column].to_list()):,} bytes"
     return "all that meet the rest fetch less than a codeword"
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _short(row: Mapping[str, Any]) -> str:

@@ -39,6 +39,7 @@ AXES = (
 )
 
 _MAX_DESIGNS = 1_000_000
+_MAX_TOML_BYTES = 1 << 20
 #: Flash offsets have 32 bits, and so have pages and codewords.
 _MAX_PAGE_BYTES = (1 << 32) - 1
 #: Sizes tried under a limit of RAM: so many equal steps up to the largest that fits.
@@ -147,7 +148,18 @@ def read_toml(path: Path) -> dict[str, Any]:
 
     """
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        if path.exists() and not path.is_file():
+            message = f"{path}: no file"
+            raise FlashpagerError(message)
+        with path.open("rb") as file:
+            text = file.read(_MAX_TOML_BYTES + 1)
+        if len(text) > _MAX_TOML_BYTES:
+            message = f"{path}: over {_MAX_TOML_BYTES >> 20} MiB is no board and no space"
+            raise FlashpagerError(message)
+        return tomllib.loads(text.decode())
+    except RecursionError:
+        message = f"{path}: no valid TOML: nested too deeply"
+        raise FlashpagerError(message) from None
     except OSError as error:
         message = f"{path}: {error.strerror}"
         raise FlashpagerError(message) from None
@@ -315,10 +327,11 @@ class Space:
         base = self.board.fields()
         values: dict[str, Any] = {axis: list(self.axes.get(axis, [base[axis]])) for axis in AXES}
         values["part"] = self.parts()
-        if "all" in values["policy"]:
-            values["policy"] = [name for name, parameters in _engine.policies() if not parameters]
-        if "all" in values["register"]:
-            values["register"] = _engine.registers()
+        every = [name for name, parameters in _engine.policies() if not parameters]
+        policies = _expanded(values["policy"], every)
+        # Spelled in one way, so that equal ones are known to be.
+        values["policy"] = list(dict.fromkeys(map(_engine.canonical_policy, policies)))
+        values["register"] = _expanded(values["register"], _engine.registers())
         for name in _SIZES.keys() - {"cache_bytes"}:
             largest = max((size for size in values[name] if size is not None), default=0)
             if largest > _MAX_PAGE_BYTES:
@@ -348,12 +361,18 @@ class Space:
         return values
 
     def _sizes_in_ram(self, design: dict[str, Any]) -> list[int]:
-        """Give the largest cache that leaves the policy its RAM, and steps below."""
+        """Give the largest cache that leaves the policy its RAM, and steps and halves below.
+
+        One of twice the RAM comes along, to tell what the limit costs.
+        """
         per_frame, fixed = _engine.policy_metadata(design["policy"]) or (0.0, 0)
         page = design["cache_page_bytes"]
-        most = int(((self.ram_bytes or 0) - fixed) / (page + per_frame))
+        ram = self.ram_bytes or 0
+        most, beyond = (int((size - fixed) / (page + per_frame)) for size in (ram, 2 * ram))
         frames = {most * step // _RAM_STEPS for step in range(1, _RAM_STEPS + 1)}
-        return [page * count for count in sorted(frames) if count > 0]
+        # The program may need far less.
+        halved = {most >> times for times in range(max(most, 0).bit_length())}
+        return [page * count for count in sorted({*frames, *halved, beyond}) if count > 0]
 
 
 def _values(name: str, given: object) -> list[Any]:
@@ -361,17 +380,34 @@ def _values(name: str, given: object) -> list[Any]:
     items: list[Any]
     if isinstance(given, str):
         items = list(split_list(given))
+    elif isinstance(given, bytes):
+        items = [given]
     elif isinstance(given, Iterable):
         items = list(given)
     else:
         items = [given]
     if name in _SIZES:
-        # A flash page or codeword may be none.
-        items = [None if item is None else parse_size(item) for item in items]
+        items = [_size_or_none(name, item) for item in items]
     elif not all(isinstance(item, str) for item in items):
         message = f"{name} must be text or a list of texts, not {given!r}"
         raise TypeError(message)
     return list(dict.fromkeys(items))
+
+
+def _size_or_none(name: str, given: object) -> int | None:
+    """Read a size; a flash page may be the part's own, a codeword none."""
+    if name in ("flash_page_bytes", "codeword_bytes") and given in (None, "none"):
+        return None
+    if isinstance(given, bool) or not isinstance(given, int | str):
+        message = f"{name} must be a size or a list of sizes, not {given!r}"
+        raise TypeError(message)
+    return parse_size(given)
+
+
+def _expanded(names: Sequence[str], every: Sequence[str]) -> list[str]:
+    """Put all names where it says ``all``, each once."""
+    found = [one for name in names for one in (every if name == "all" else [name])]
+    return list(dict.fromkeys(found))
 
 
 def _matching_parts(patterns: Sequence[str]) -> list[str]:
@@ -383,7 +419,7 @@ def _matching_parts(patterns: Sequence[str]) -> list[str]:
     """
     parts = [part["name"] for part in _engine.catalog() if part["kind"] == "nand"]
     found: dict[str, None] = {}
-    for pattern in patterns:
+    for pattern in (("*" if pattern == "all" else pattern) for pattern in patterns):
         if pattern.endswith(".toml") or not any(sign in pattern for sign in "*?["):
             found[pattern] = None
             continue

@@ -7,6 +7,7 @@ is interrupted, and what a cluster works on.
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,8 +19,10 @@ import polars as pl
 from flashpager import _engine, table
 from flashpager._engine import FlashpagerError
 from flashpager.design import Space
-from flashpager.files import appearing_whole
 from flashpager.trace import Trace, check_traces
+
+#: Names of kept cells, whole or not.
+_KEPT_NAME = re.compile(r"\.?[0-9a-f]{32}\.parquet(\.partial)?")
 
 #: Told how many cells of how many are finished.
 Progress = Callable[[int, int], None]
@@ -213,15 +216,17 @@ class Kept:
         except OSError as error:
             message = f"{self._folder}: {error.strerror or error}"
             raise FlashpagerError(message) from None
-        with appearing_whole(self._path(cell)) as temporary:
+        with table.writing(self._path(cell)) as temporary:
             piece.write_parquet(temporary)
 
     def remove(self) -> None:
         """Forget all cells."""
-        for pattern in ("*.parquet", ".*.partial"):
-            for path in self._folder.glob(pattern):
-                path.unlink(missing_ok=True)
+        if not self._folder.is_dir():
+            return
         # Whatever else is in it is not ours.
+        for path in self._folder.iterdir():
+            if _KEPT_NAME.fullmatch(path.name):
+                path.unlink(missing_ok=True)
         with suppress(OSError):
             self._folder.rmdir()
 

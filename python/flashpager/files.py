@@ -36,3 +36,7 @@ def appearing_whole(path: Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
         message = f"{path}: {error.strerror or error}"
         raise FlashpagerError(message) from None
+    except BaseException:
+        # Interrupted, for example.
+        temporary.unlink(missing_ok=True)
+        raise

@@ -1,7 +1,8 @@
 """Results as a table: one tidy row a design and trace."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -96,16 +97,26 @@ def check_output(path: Path) -> None:
         raise FlashpagerError(message)
 
 
-def write(frame: pl.DataFrame, path: Path, traces: Sequence[dict[str, Any]]) -> None:
+def write(
+    frame: pl.DataFrame,
+    path: Path,
+    traces: Sequence[dict[str, Any]],
+    configuration: dict[str, Any] | None = None,
+) -> None:
     """Write a table in the format of the name's suffix: parquet, csv or jsonl.
 
     Args:
         frame: the table.
         path: the file; Parquet keeps version and traces in its metadata, too.
         traces: what the traces say of themselves (:meth:`flashpager.Trace.described`).
+        configuration: what was asked for, kept as ``configuration`` in the metadata.
 
     """
-    write_any(frame, path, {"version": _engine.version(), "traces": traces})
+    write_any(
+        frame,
+        path,
+        {"version": _engine.version(), "traces": traces, "configuration": configuration},
+    )
 
 
 def write_any(frame: pl.DataFrame, path: Path, about: dict[str, Any]) -> None:
@@ -118,7 +129,7 @@ def write_any(frame: pl.DataFrame, path: Path, about: dict[str, Any]) -> None:
 
     """
     check_output(path)
-    with appearing_whole(path) as temporary:
+    with writing(path) as temporary:
         if path.suffix == ".csv":
             frame.write_csv(temporary)
         elif path.suffix == ".jsonl":
@@ -167,6 +178,23 @@ def read(path: Path) -> tuple[pl.DataFrame, dict[str, Any]]:
     return frame, about if isinstance(about, dict) else {}
 
 
+@contextmanager
+def writing(path: Path) -> Iterator[Path]:
+    """Do as :func:`appearing_whole`, where Polars writes.
+
+    Raises:
+        FlashpagerError: if it cannot be written; nothing is left then.
+
+    """
+    try:
+        with appearing_whole(path) as temporary:
+            yield temporary
+    except pl.exceptions.PolarsError as error:
+        full = "No space left on device" in str(error)
+        message = f"{path}: {'No space left on device' if full else error}"
+        raise FlashpagerError(message) from None
+
+
 def sort_column(name: str) -> str:
     """Give the column that a name to sort by stands for.
 
@@ -181,8 +209,7 @@ def sort_column(name: str) -> str:
     return column
 
 
-def sort(frame: pl.DataFrame, column: str) -> pl.DataFrame:
+def sort(frame: pl.DataFrame, name: str) -> pl.DataFrame:
     """Sort by a column, best first: bandwidth, ratios and hits fall, all else rises."""
-    name = sort_column(column)
-    falling = "bandwidth" in name or "ratio" in name or name in ("hits", "hours_to_refresh")
+    falling = "bandwidth" in name or name == "nor_ratio" or name in ("hits", "hours_to_refresh")
     return frame.sort(name, descending=falling, nulls_last=True, maintain_order=True)

@@ -3,6 +3,7 @@
 
 mod attribution;
 
+use std::collections::VecDeque;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -109,6 +110,12 @@ fn version() -> &'static str {
 #[pyfunction]
 fn policies() -> Vec<(&'static str, usize)> {
     pager::POLICIES.to_vec()
+}
+
+/// A policy as the engine spells it: `random(1)` for `random( 01 )`.
+#[pyfunction]
+fn canonical_policy(policy: &str) -> PyResult<String> {
+    policy.parse::<PolicySpec>().map(|policy| policy.to_string()).map_err(raise)
 }
 
 /// What a policy keeps in RAM: (bytes for each frame, fixed bytes); `None` where
@@ -308,13 +315,14 @@ fn explore(
 ) -> PyResult<()> {
     let specs: Vec<DesignSpec> = depythonize(designs).map_err(bad_argument)?;
     type Found = (Vec<(usize, Row)>, (usize, usize));
-    let waiting: Mutex<Vec<Found>> = Mutex::new(Vec::new());
+    let waiting: Mutex<VecDeque<Found>> = Mutex::new(VecDeque::new());
     let hand_over = |py: Python<'_>| -> PyResult<()> {
-        let ready = std::mem::take(&mut *waiting.lock().unwrap_or_else(PoisonError::into_inner));
-        for (rows, (finished, all)) in ready {
+        loop {
+            // One by one: when the call raises, the rest waits for the last hand-over.
+            let next = waiting.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+            let Some((rows, (finished, all))) = next else { return Ok(()) };
             found.call1(py, (pythonize(py, &rows)?, finished, all))?;
         }
-        Ok(())
     };
     let outcome = run(
         py,
@@ -330,7 +338,7 @@ fn explore(
                 };
                 let rows = evaluations.into_iter().map(slim).collect();
                 let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
-                waiting.push((rows, progress));
+                waiting.push_back((rows, progress));
                 report(());
             })
         },
@@ -575,8 +583,8 @@ mod _engine {
     use super::attribution::{attribute, attributions};
     #[pymodule_export]
     use super::{
-        DiskFullError, FlashpagerError, Recording, block_statistics, catalog, check_designs,
-        check_values, elf_identity, explore, export_trace, find_part, memory_bytes, policies,
-        policy_metadata, raw_bandwidth, registers, simulate, trace_info, version,
+        DiskFullError, FlashpagerError, Recording, block_statistics, canonical_policy, catalog,
+        check_designs, check_values, elf_identity, explore, export_trace, find_part, memory_bytes,
+        policies, policy_metadata, raw_bandwidth, registers, simulate, trace_info, version,
     };
 }

@@ -10,7 +10,7 @@
 //! `FLASHPAGER_BENCH_SAMPLE` (64) is run, on all cores, and its counts compared.
 
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use flashpager::media::register::{RegisterDesign, RegisterModel};
 use flashpager::replay::{CacheDesign, Cell, Counts, replay, replay_cells};
@@ -62,9 +62,7 @@ fn main() {
     let file = TraceFile::open(&path).expect("the trace opens");
     let trace = MemoryTrace::load(&file).expect("the trace reads");
     let found = std::sync::Mutex::new(vec![Vec::new(); cells.len()]);
-    let times = std::sync::Mutex::new(vec![Duration::ZERO; cells.len()]);
     replay_cells(&trace, &cells, &|| true, &|index, counts| {
-        times.lock().expect("no thread panics")[index] = start.elapsed();
         found.lock().expect("no thread panics")[index] = counts;
     })
     .expect("the space replays");

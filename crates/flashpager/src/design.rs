@@ -65,7 +65,7 @@ pub struct Design {
 /// What a design gives for a trace.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Evaluation {
-    /// What happened.
+    /// What happened, in sum ([`Counts::summary`]).
     pub counts: Counts,
     /// What it costs.
     pub time: Time,
@@ -159,15 +159,15 @@ impl Design {
     }
 
     /// Price `counts`.
-    pub fn evaluate(&self, counts: Counts) -> Evaluation {
-        let time = Time::of(&counts, &self.prices);
+    pub fn evaluate(&self, counts: &Counts) -> Evaluation {
+        let time = Time::of(counts, &self.prices);
         let mut warnings = warnings(
             &self.part,
             self.cache.cache_page_bytes,
             self.register.codeword_bytes,
             self.register.flash_page_bytes,
         );
-        let compare = |nor: &Part| match NorComparison::of(&counts, &time, nor, self.bus) {
+        let compare = |nor: &Part| match NorComparison::of(counts, &time, nor, self.bus) {
             Ok(comparison) => Some(comparison),
             Err(reason) => {
                 warnings.push(format!("no comparison with NOR: {reason}"));
@@ -175,14 +175,14 @@ impl Design {
             }
         };
         let nor = self.nor.as_ref().and_then(compare);
-        let fault_latencies = fault_latencies(&counts, &self.prices);
+        let fault_latencies = fault_latencies(counts, &self.prices);
         Evaluation {
             time,
             latency: Latency::of(&fault_latencies),
             fault_latencies,
             nor,
             read_disturb: ReadDisturb::of(
-                &counts,
+                counts,
                 &time,
                 &self.part,
                 self.register.flash_page_bytes,
@@ -193,31 +193,45 @@ impl Design {
                 self.register.codeword_bytes,
             ),
             warnings,
-            counts,
+            counts: counts.summary(),
         }
     }
 }
 
-/// Designs that share cache page and policy, by their indices, and what one pass
-/// for them has to replay.
-fn cells_of(designs: &[Design]) -> (Vec<Vec<usize>>, Vec<Cell>) {
-    let mut members: BTreeMap<(u32, &PolicySpec), Vec<usize>> = BTreeMap::new();
+/// A design's place in the result of its cell's pass.
+struct Member {
+    design: usize,
+    size: usize,
+    register: usize,
+}
+
+/// What one pass each has to replay, and the designs it serves: those that share
+/// cache page and policy.
+fn cells_of(designs: &[Design]) -> (Vec<Vec<Member>>, Vec<Cell>) {
+    let mut indices: BTreeMap<(u32, &PolicySpec), Vec<usize>> = BTreeMap::new();
     for (index, design) in designs.iter().enumerate() {
         let CacheDesign { cache_page_bytes, policy, .. } = &design.cache;
-        members.entry((*cache_page_bytes, policy)).or_default().push(index);
+        indices.entry((*cache_page_bytes, policy)).or_default().push(index);
     }
-    let cell = |((cache_page_bytes, policy), indices): (&(u32, &PolicySpec), &Vec<usize>)| {
+    let cell = |((cache_page_bytes, policy), indices): ((u32, &PolicySpec), Vec<usize>)| {
         let sizes = indices.iter().map(|index| designs[*index].cache.cache_bytes);
+        let sizes: Vec<u64> = sizes.collect::<BTreeSet<u64>>().into_iter().collect();
         let registers = indices.iter().map(|index| designs[*index].register);
-        Cell {
-            cache_page_bytes: *cache_page_bytes,
-            policy: (*policy).clone(),
-            cache_bytes: sizes.collect::<BTreeSet<u64>>().into_iter().collect(),
-            registers: registers.collect::<BTreeSet<RegisterDesign>>().into_iter().collect(),
-        }
+        let registers: Vec<RegisterDesign> =
+            registers.collect::<BTreeSet<RegisterDesign>>().into_iter().collect();
+        let member = |design: usize| {
+            let Design { cache, register, .. } = &designs[design];
+            Member {
+                design,
+                size: sizes.partition_point(|size| *size < cache.cache_bytes),
+                register: registers.partition_point(|other| other < register),
+            }
+        };
+        let members = indices.into_iter().map(member).collect();
+        let policy = policy.clone();
+        (members, Cell { cache_page_bytes, policy, cache_bytes: sizes, registers })
     };
-    let cells = members.iter().map(cell).collect();
-    (members.into_values().collect(), cells)
+    indices.into_iter().map(cell).unzip()
 }
 
 /// Most memory that [`evaluate_all`] takes for its passes on `threads` cores, in
@@ -244,18 +258,14 @@ pub fn evaluate_all(
     done: CellSink<'_>,
 ) -> Result<()> {
     let (members, cells) = cells_of(designs);
+    cells.iter().try_for_each(|cell| cell.check(trace.image_bytes()))?;
     let finished = AtomicUsize::new(0);
     replay_cells(trace, &cells, go_on, &|index, counts| {
-        let cell = &cells[index];
-        let evaluations = members[index]
-            .iter()
-            .filter_map(|design| {
-                let Design { cache, register, .. } = &designs[*design];
-                let size = cell.cache_bytes.binary_search(&cache.cache_bytes).ok()?;
-                let register = cell.registers.binary_search(register).ok()?;
-                Some((*design, designs[*design].evaluate(counts[size][register].clone())))
-            })
-            .collect();
+        let evaluate = |member: &Member| {
+            let Member { design, size, register } = *member;
+            (design, designs[design].evaluate(&counts[size][register]))
+        };
+        let evaluations = members[index].iter().map(evaluate).collect();
         let now = finished.fetch_add(1, Ordering::Relaxed) + 1;
         done(evaluations, (now, cells.len()));
     })

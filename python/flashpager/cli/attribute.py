@@ -9,7 +9,7 @@ from rich.table import Table
 
 from flashpager import _engine
 from flashpager.cli import options
-from flashpager.cli.console import note, out, print_json, share
+from flashpager.cli.console import note, out, print_json, print_whole, share
 from flashpager.files import refuse_overwriting
 from flashpager.sizes import duration, format_size, si
 from flashpager.trace import Trace
@@ -131,7 +131,7 @@ def _show(
     )
     out.print()
     shown = frame if limit == 0 else frame.head(limit)
-    out.print(_table(shown, by))
+    print_whole(_table(shown, by))
     rest = frame.slice(len(shown))
     if len(rest):
         what = _TITLES[by] if len(rest) > 1 else _TITLES[by].removesuffix("s")

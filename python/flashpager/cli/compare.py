@@ -10,7 +10,7 @@ from rich.table import Table
 
 from flashpager import _engine
 from flashpager.cli import options
-from flashpager.cli.console import err, note, out, print_json
+from flashpager.cli.console import err, note, out, print_json, print_whole
 from flashpager.files import refuse_overwriting
 from flashpager.sizes import duration, format_size, si
 
@@ -178,7 +178,7 @@ def _show_changes(found: "Comparison", rows: list[dict[str, Any]]) -> None:
             duration(row["time_ns_b"]),
             *(si(row[f"{name}_{side}"]) for name in ("misses", "loads") for side in "ab"),
         )
-    out.print(shown)
+    print_whole(shown)
 
 
 def _warn(found: "Comparison") -> None:

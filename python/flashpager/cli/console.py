@@ -8,12 +8,15 @@ from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
+from rich.measure import Measurement
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
 
 from flashpager.sizes import si
 
 #: Where nobody looks, tables take the width they need.
 _WIDTH_FOR_FILES = 240
+_WIDEST = 1000
 
 out = Console(highlight=False, soft_wrap=True)
 if not out.is_terminal:
@@ -55,17 +58,28 @@ def counting(what: str, designs: int | None = None) -> Iterator[Callable[[int, i
     ) as progress:
         task = progress.add_task(what, total=None, rate="")
         start = time.monotonic()
-        first: list[int] = []
+        done_before: int | None = None
 
         def report(finished: int, total: int) -> None:
             # What an interrupted call had finished was not done now.
-            first.append(finished)
-            share = (finished - first[0]) / total if total else 0
+            nonlocal done_before
+            done_before = finished if done_before is None else done_before
+            share = (finished - done_before) / total if total else 0
             passed = max(time.monotonic() - start, 1e-9)
-            rate = f"{si(designs * share / passed)} designs/s" if designs else ""
+            rate = f"{si(designs * share / passed)} designs/s" if designs and share else ""
             progress.update(task, completed=finished, total=total, rate=rate)
 
         yield report
+
+
+def natural_width(table: Table) -> int:
+    """Give the columns that a table takes if nothing is cut."""
+    return Measurement.get(out, out.options.update(max_width=_WIDEST), table).maximum
+
+
+def print_whole(table: Table) -> None:
+    """Print a table without cutting anything; a narrow terminal wraps its lines."""
+    out.print(table, width=max(natural_width(table), out.width), crop=False)
 
 
 def share(part: float, whole: float) -> str:

@@ -1,7 +1,8 @@
 """``flashpager explore``: many designs, and what they say to somebody's needs."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +12,15 @@ from rich.table import Table
 from flashpager import _engine
 from flashpager._engine import FlashpagerError
 from flashpager.cli import options
-from flashpager.cli.console import counting, ending, note, out, print_json
+from flashpager.cli.console import (
+    counting,
+    ending,
+    natural_width,
+    note,
+    out,
+    print_json,
+    print_whole,
+)
 from flashpager.design import Space, cache_pages_to_try, codewords_to_try
 from flashpager.files import refuse_overwriting
 from flashpager.sizes import duration, format_size, parse_bandwidth, parse_duration, parse_size, si
@@ -24,6 +33,7 @@ if TYPE_CHECKING:
     from flashpager.answering import Answer, Needs
 
 _SHOWN_REASONS = 3
+_MAX_WEIGHT = 1e12
 _NOTABLE_MEMORY_BYTES = 2 << 30
 
 
@@ -85,8 +95,8 @@ def explore(
 
     Options of the design take lists (--cache 1K,2K --policy lru,clock); --part takes patterns
     (W25N*), --policy and --register take all. With --ram, --min-bandwidth, --max-fault or
-    --checked-ecc the best designs that do all that are shown; cache pages, cache sizes and
-    registers that are not given are then tried, too.
+    --checked-ecc the best designs that do all that are shown; cache pages and registers that are
+    not given are then tried, too, with --ram also cache sizes.
 
     An exploration with -o that is interrupted goes on where it was when it is called again.
     --sort takes bandwidth, time, ram or any column of the table that -o writes.
@@ -108,7 +118,7 @@ def explore(
     asked = SpaceFile.read(space) if space else SpaceFile()
     asked = asked.overruled(board, {axis: text for axis, text in given.items() if text is not None})
     needs = _needs(asked.needs, ram, min_bandwidth, max_fault, checked_ecc=checked_ecc)
-    table.sort_column(sort)
+    column = _sort_column(sort, several=len(traces) > 1)
     opened = [Trace.open(path) for path in traces]
     weights = _weights(opened, weight)
     if output is not None:
@@ -118,17 +128,18 @@ def explore(
     designs, reasons = _space(asked, needs, has_needs=has_needs).possible_designs()
     _tell_memory(opened, designs)
     keep = output.with_name(f".{output.name}.cells") if output else None
-    with counting("passes", designs=len(designs) * len(opened)) as progress:
-        frame = explore_designs(
-            opened,
-            designs,
-            progress=progress,
-            keep=keep,
-            cluster=cluster,
-        )
+    bar = counting("passes", designs=len(designs) * len(opened))
+    with _saying_what_is_kept(keep), bar as progress:
+        frame = explore_designs(opened, designs, progress=progress, keep=keep, cluster=cluster)
     described = [trace.described() for trace in opened]
     if output is not None:
-        table.write(frame, output, described)
+        configuration = {
+            "board": asked.board.fields(),
+            "axes": dict(asked.axes),
+            "needs": asdict(needs),
+            "weights": weights,
+        }
+        table.write(frame, output, described, configuration)
         note(f"{len(frame)} rows written to {output}")
     if keep is not None:
         forget(keep)
@@ -138,27 +149,56 @@ def explore(
             {
                 "version": _engine.version(),
                 "traces": described,
-                "designs": table.sort(frame, sort).to_dicts(),
+                "designs": table.sort(frame, table.sort_column(sort)).to_dicts(),
                 "answer": _answer_fields(found),
             }
         )
     elif has_needs:
-        _show_answer(found, limit)
+        _show_answer(found, limit, column, opened)
     else:
-        shown = table.sort(frame if len(opened) == 1 else found.designs, sort)
-        show(shown if limit == 0 else shown.head(limit), varying=_varying(shown))
-        if limit and len(shown) > limit:
-            note(f"{len(shown) - limit} more designs; --limit 0 shows all, -o keeps them")
-    for trace in opened:
+        _show_all(frame if len(opened) == 1 else found.designs, limit, column, opened)
+    # What was tried unasked need not be possible, and only the winner's faults matter.
+    _explain([], _rows_of(frame, found.best)) if has_needs else _explain(reasons, frame)
+
+
+@contextmanager
+def _saying_what_is_kept(keep: Path | None) -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        if keep is not None and keep.is_dir():
+            note("finished passes are kept: the same command goes on from there")
+        raise
+
+
+def _show_all(frame: "pl.DataFrame", limit: int, column: str, traces: Sequence[Trace]) -> None:
+    from flashpager import table  # noqa: PLC0415
+
+    ordered = table.sort(frame, column)
+    head = ordered if limit == 0 else ordered.head(limit)
+    show(head, _varying(ordered), several=len(traces) > 1)
+    if len(head) < len(ordered):
+        note(f"{len(ordered) - len(head)} more designs; --limit 0 shows all, -o keeps them")
+    for trace in traces:
         if trace.info["ending"] != "complete":
-            note(
-                f"note: the recording of {trace.name} did not end by itself ({ending(trace.info)})"
-            )
-    if has_needs:
-        # What was tried unasked need not be possible, and only the winner's faults matter.
-        _explain([], _rows_of(frame, found.best))
-    else:
-        _explain(reasons, frame)
+            how = ending(trace.info)
+            note(f"note: the recording of {trace.name} did not end by itself ({how})")
+
+
+def _sort_column(name: str, *, several: bool) -> str:
+    """Give the column to sort what is shown by; that of several traces has fewer."""
+    from flashpager import answering, table  # noqa: PLC0415
+
+    column = table.sort_column(name)
+    if not several:
+        return column
+    if column == "time_ns":
+        return "ns_per_byte"
+    if column not in answering.COMBINED_COLUMNS:
+        known = ", ".join(answering.COMBINED_COLUMNS)
+        message = f"--sort: with several traces there is no column '{name}' (known: {known})"
+        raise FlashpagerError(message)
+    return column
 
 
 def _tell_memory(traces: Sequence[Trace], designs: Sequence[dict[str, Any]]) -> None:
@@ -207,7 +247,7 @@ def _weights(traces: Sequence[Trace], text: str | None) -> dict[str, float]:
         numbers = [float(number) for number in text.split(",")]
     except ValueError:
         numbers = []
-    if len(numbers) != len(traces) or not all(0 < number < float("inf") for number in numbers):
+    if len(numbers) != len(traces) or not all(0 < number < _MAX_WEIGHT for number in numbers):
         message = f"--weight {text}: give a number above 0 for each trace, as 2,1"
         raise FlashpagerError(message)
     return {trace.name: number for trace, number in zip(traces, numbers, strict=True)}
@@ -229,7 +269,9 @@ def _answer_fields(found: "Answer") -> dict[str, Any]:
     }
 
 
-def _show_answer(found: "Answer", limit: int) -> None:
+def _show_answer(found: "Answer", limit: int, column: str, traces: Sequence[Trace]) -> None:
+    from flashpager import table  # noqa: PLC0415
+
     total = f"{len(found.designs):,} designs"
     if found.best is None:
         out.print(f"[bold]none of {total} does all that is asked[/bold]")
@@ -237,21 +279,47 @@ def _show_answer(found: "Answer", limit: int) -> None:
             out.print(line)
         return
     best = found.best
+    several = len(traces) > 1
     out.print(
-        f"[bold]{best['bandwidth_mib_s']:.2f} MB/s[/bold] with {best['part']} on {best['bus']},"
+        f"[bold]{best['bandwidth_mib_s']:.2f} MB/s[/bold]"
+        + (f" ({best['least_bandwidth_mib_s']:.2f} on the slowest trace)" if several else "")
+        + f" with {best['part']} on {best['bus']},"
         f" {best['policy']}, {best['frames']} pages of {format_size(best['cache_page_bytes'])},"
         f" register {best['register']}"
         + (f", codeword {best['codeword_bytes']}" if best["codeword_bytes"] else "")
         + f": {best['ram_bytes']:,} bytes of RAM, worst fault {duration(best['worst_fault_ns'])}"
-        f"   ({len(found.fitting):,} of {total} fit; MB = 2^20 bytes)"
+        f"   ({len(found.fitting):,} of {total} fit; MB/s of 2^20 bytes)"
     )
     out.print(f"why: {found.why}")
     for line in found.bites or (["no constraint costs speed"] if found.needs.conditions() else []):
         out.print(line)
+    code = max(trace.info["image_bytes"] for trace in traces)
+    pages = -(-code // best["cache_page_bytes"])
+    out.print(
+        f"not counted: the way from {pages:,} pages of code to {best['frames']:,} frames"
+        + (", and a handler of 0 ns (a board has its times)" if not best["fault_ns"] else "")
+    )
     out.print("\n[bold]RAM against time[/bold]: no other fitting design has less of both")
-    show(found.front if limit == 0 else found.front.tail(limit), _varying(found.fitting))
-    out.print("\n[bold]fastest[/bold]")
-    show(found.fitting if limit == 0 else found.fitting.head(limit), _varying(found.fitting))
+    shown = _thinned(found.front, limit)
+    show(shown, _varying(found.fitting), several=several)
+    if len(shown) < len(found.front):
+        note(f"{len(found.front) - len(shown)} more lie between these; --limit 0 shows all")
+    what = "fastest" if column in ("bandwidth_mib_s", "ns_per_byte") else f"best by {column}"
+    out.print(f"\n[bold]{what}[/bold]")
+    fitting = found.fitting
+    if column in fitting.columns:
+        fitting = table.sort(fitting, column)
+    show(fitting if limit == 0 else fitting.head(limit), _varying(fitting), several=several)
+
+
+def _thinned(front: "pl.DataFrame", limit: int) -> "pl.DataFrame":
+    """Give as many rows as shall be shown, the first and the last among them."""
+    if limit == 0 or len(front) <= limit:
+        return front
+    if limit == 1:
+        return front.tail(1)
+    step = (len(front) - 1) / (limit - 1)
+    return front[[round(step * row) for row in range(limit)]]
 
 
 def _rows_of(frame: "pl.DataFrame", best: dict[str, Any] | None) -> "pl.DataFrame":
@@ -285,45 +353,56 @@ def _varying(frame: "pl.DataFrame") -> list[str]:
     return varying or ["part", "policy", "cache_bytes", "cache_page_bytes"]
 
 
-def show(frame: "pl.DataFrame", varying: list[str]) -> None:
+#: Columns behind those that vary, and which of them a narrow terminal can do without, first first.
+_TITLES = ("RAM B", "MB/s", "of NOR", "misses", "loads", "fetched", "mean fault", "p99", "worst")
+_DISPENSABLE = ("fetched", "loads", "p99", "mean fault", "misses", "of NOR")
+
+
+def show(frame: "pl.DataFrame", varying: list[str], *, several: bool = False) -> None:
     """Print rows: what varies, then what an engineer decides by."""
+    titles = [*_TITLES, "ECC"]
+    if several:
+        titles.insert(2, "least")
+    for narrower in (None, *_DISPENSABLE):
+        if narrower:
+            titles.remove(narrower)
+        shown = _table(frame, varying, titles)
+        if natural_width(shown) <= out.width:
+            break
+    print_whole(shown)
+
+
+def _table(frame: "pl.DataFrame", varying: list[str], titles: list[str]) -> Table:
     shown = Table(box=None, pad_edge=False, header_style="bold")
     for axis in varying:
-        numeric = axis.endswith("_bytes")
-        shown.add_column(
-            options.AXIS_TITLES[axis], justify="right" if numeric else "left", no_wrap=True
-        )
-    for title in (
-        "RAM B",
-        "MB/s",
-        "of NOR",
-        "misses",
-        "loads",
-        "fetched",
-        "mean fault",
-        "p99",
-        "worst",
-        "ECC",
-    ):
+        side = "right" if axis.endswith("_bytes") else "left"
+        shown.add_column(options.AXIS_TITLES[axis], justify=side, no_wrap=True)  # type: ignore[arg-type]
+    for title in titles:
         shown.add_column(title, justify="right", no_wrap=True)
     for row in frame.iter_rows(named=True):
-        ratio = row.get("nor_ratio")
-        shown.add_row(
-            *(
-                format_size(row[axis])
-                if axis.endswith("_bytes") and row[axis] is not None
-                else str(row[axis] if row[axis] is not None else "none")
-                for axis in varying
-            ),
-            "–" if row["metadata_bytes"] is None else f"{row['ram_bytes']}",
-            f"{row['bandwidth_mib_s']:.2f}",
-            "–" if ratio is None else f"{100 * ratio:.1f} %",
-            si(row["misses"]),
-            si(row["loads"]),
-            si(row["bytes_fetched"], "B"),
-            duration(row["mean_fault_ns"]),
-            duration(row["p99_fault_ns"]),
-            duration(row["worst_fault_ns"]),
-            "!" if row["ecc_unchecked"] else "",
-        )
-    out.print(shown)
+        cells = _cells(row)
+        shown.add_row(*(_axis(axis, row[axis]) for axis in varying), *(cells[t] for t in titles))
+    return shown
+
+
+def _axis(axis: str, value: object) -> str:
+    if value is None:
+        return "none"
+    return format_size(value) if axis.endswith("_bytes") and isinstance(value, int) else str(value)
+
+
+def _cells(row: dict[str, Any]) -> dict[str, str]:
+    ratio = row.get("nor_ratio")
+    return {
+        "RAM B": "–" if row["metadata_bytes"] is None else f"{row['ram_bytes']}",
+        "MB/s": f"{row['bandwidth_mib_s']:.2f}",
+        "least": f"{row.get('least_bandwidth_mib_s', row['bandwidth_mib_s']):.2f}",
+        "of NOR": "–" if ratio is None else f"{100 * ratio:.1f} %",
+        "misses": si(row["misses"]),
+        "loads": si(row["loads"]),
+        "fetched": si(row["bytes_fetched"], "B"),
+        "mean fault": duration(row["mean_fault_ns"]),
+        "p99": duration(row["p99_fault_ns"]),
+        "worst": duration(row["worst_fault_ns"]),
+        "ECC": "!" if row["ecc_unchecked"] else "",
+    }

@@ -105,7 +105,7 @@ def with_front(frame: pl.DataFrame) -> pl.DataFrame:
     Of designs that are equal in both, the first one counts.
     """
     order = ("ram_bytes", "bandwidth_mib_s")
-    runnable = frame.filter(pl.col("policy") != _BOUND)
+    runnable = frame.filter(pl.col("metadata_bytes").is_not_null())
     ranked = runnable.sort(order, descending=[False, True], maintain_order=True)
     before = pl.col("bandwidth_mib_s").cum_max().shift(1)
     front = ranked.filter(before.is_null() | (pl.col("bandwidth_mib_s") > before))

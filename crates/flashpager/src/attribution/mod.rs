@@ -20,7 +20,7 @@ use crate::error::{Error, Result, did_you_mean};
 use crate::media::register::RegisterCase;
 use crate::replay::{Fault, FaultClass, replay};
 use crate::trace::input::shown;
-use crate::trace::{Run, Trace, TraceInfo};
+use crate::trace::{Trace, TraceInfo, for_runs};
 use owners::{Owners, Who};
 
 /// Misses are worth a note from one in so many on.
@@ -181,10 +181,13 @@ pub fn attribute(
     let counts = replay(trace, design.cache(), &[design.register()], go_on, Some(&mut sink))?
         .pop()
         .ok_or_else(|| Error::design("a replay needs a register"))?;
-    for_each_run(trace, go_on, |run| {
-        owners.of_range(run.offset, run.end(), |owner, bytes| {
-            tallies[owner].bytes_executed += u64::from(bytes);
-        });
+    for_runs(trace, go_on, |runs| {
+        for run in runs {
+            owners.of_range(run.offset, run.end(), |owner, bytes| {
+                tallies[owner].bytes_executed += u64::from(bytes);
+            });
+        }
+        Ok(())
     })?;
 
     let prices = design.prices();
@@ -209,7 +212,7 @@ pub fn attribute(
         by_time.then(b.misses.cmp(&a.misses)).then(a.offset.cmp(&b.offset))
     });
     Ok(Attribution {
-        evaluation: design.evaluate(counts),
+        evaluation: design.evaluate(&counts),
         fault_ns: fault_ns.iter().sum(),
         owners: found,
         notes,
@@ -251,24 +254,5 @@ fn described(who: Who, tally: &Tally, fault_ns: f64) -> Owner {
         bytes_fetched: tally.bytes_fetched,
         bytes_skipped: tally.bytes_skipped,
         fault_ns,
-    }
-}
-
-fn for_each_run(
-    trace: &dyn Trace,
-    go_on: &dyn Fn() -> bool,
-    mut take: impl FnMut(Run),
-) -> Result<()> {
-    let mut source = trace.runs()?;
-    let mut chunk = Vec::new();
-    loop {
-        if !go_on() {
-            return Err(Error::Interrupted);
-        }
-        source.read(&mut chunk)?;
-        if chunk.is_empty() {
-            return Ok(());
-        }
-        chunk.iter().copied().for_each(&mut take);
     }
 }

@@ -70,20 +70,22 @@ struct ClockGroup {
     rings: Vec<Ring<Page>>,
 }
 
-/// A page's bits, one for each size.
-#[derive(Clone, Copy, Default)]
-struct Bits {
-    cached: u64,
-    /// Means something only where the page is cached.
-    referenced: u64,
-}
+/// A page's bits, one for each size: whether it is cached, and, where it is,
+/// referenced. An array, as those start as untouched zeros.
+type Bits = [u64; 2];
+const CACHED: usize = 0;
+const REFERENCED: usize = 1;
 
 impl AllSizes for ClockSizes {
+    fn bytes_per_page(sizes: usize) -> usize {
+        sizes.div_ceil(MASK_SIZES) * size_of::<Bits>()
+    }
+
     fn new(frames: &[u32], pages: u32, _: &[u64]) -> Result<Self> {
         let group = |(index, frames): (usize, &[u32])| ClockGroup {
             first_size: index * MASK_SIZES,
             all: u64::MAX >> (MASK_SIZES - frames.len()),
-            pages: vec![Bits::default(); pages as usize],
+            pages: vec![[0; 2]; pages as usize],
             rings: frames.iter().map(|frames| Ring::new(*frames)).collect(),
         };
         Ok(Self { groups: frames.chunks(MASK_SIZES).enumerate().map(group).collect() })
@@ -93,8 +95,8 @@ impl AllSizes for ClockSizes {
     fn reference(&mut self, page: Page, _: Moment, mut miss: impl FnMut(Range<usize>, u32)) {
         for ClockGroup { first_size, all, pages, rings } in &mut self.groups {
             let bits = &mut pages[page as usize];
-            let mut missing = *all & !bits.cached;
-            *bits = Bits { cached: *all, referenced: *all };
+            let mut missing = *all & !bits[CACHED];
+            *bits = [*all; 2];
             while missing != 0 {
                 let size = missing.trailing_zeros() as usize;
                 missing &= missing - 1;
@@ -103,11 +105,11 @@ impl AllSizes for ClockSizes {
                 while let Some(under_hand) = ring.under_hand() {
                     walk += 1;
                     let victim = &mut pages[*under_hand as usize];
-                    if victim.referenced >> size & 1 == 0 {
-                        victim.cached &= !(1 << size);
+                    if victim[REFERENCED] >> size & 1 == 0 {
+                        victim[CACHED] &= !(1 << size);
                         break;
                     }
-                    victim.referenced &= !(1 << size);
+                    victim[REFERENCED] &= !(1 << size);
                     ring.step();
                 }
                 ring.fill(page);

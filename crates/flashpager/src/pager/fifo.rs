@@ -54,6 +54,10 @@ struct FifoGroup {
 }
 
 impl AllSizes for FifoSizes {
+    fn bytes_per_page(sizes: usize) -> usize {
+        sizes.div_ceil(MASK_SIZES) * size_of::<u64>()
+    }
+
     fn new(frames: &[u32], pages: u32, _: &[u64]) -> Result<Self> {
         let group = |(index, frames): (usize, &[u32])| FifoGroup {
             first_size: index * MASK_SIZES,

@@ -176,6 +176,14 @@ macro_rules! policies {
                 }
             }
 
+            /// Bytes that so many sizes at once take for each page of the image.
+            pub fn bytes_per_page(&self, sizes: usize) -> usize {
+                match self.name {
+                    $($name => <<$type as Policy>::AllSizes as AllSizes>::bytes_per_page(sizes),)*
+                    _ => 0,
+                }
+            }
+
             /// Whether the policy must be told the next use of every page.
             pub fn needs_next_use(&self) -> bool {
                 match self.name {

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::table::Frame;
 use super::{Moment, Outcome, Page, Policy, Shape};
 use crate::error::Result;
 
@@ -10,6 +11,9 @@ pub trait AllSizes: Sized {
     /// Whether a page in a cache is in every larger one, too (Mattson et al.
     /// 1970): then the caches that miss are always the smallest ones.
     const INCLUSION: bool = false;
+
+    /// Bytes that so many sizes take for each page of the image.
+    fn bytes_per_page(sizes: usize) -> usize;
 
     /// Empty caches of `frames` frames each, ascending, none twice, at least 1;
     /// every page is below `pages`.
@@ -31,6 +35,10 @@ pub(super) const MASK_SIZES: usize = u64::BITS as usize;
 pub struct SideBySide<P>(Vec<P>);
 
 impl<P: Policy> AllSizes for SideBySide<P> {
+    fn bytes_per_page(sizes: usize) -> usize {
+        sizes * size_of::<Frame>()
+    }
+
     fn new(frames: &[u32], pages: u32, parameters: &[u64]) -> Result<Self> {
         let build = |&frames| P::new(Shape { frames, pages }, parameters);
         frames.iter().map(build).collect::<Result<_>>().map(Self)

@@ -53,6 +53,10 @@ enum Order {
 impl AllSizes for LruStack {
     const INCLUSION: bool = true;
 
+    fn bytes_per_page(_: usize) -> usize {
+        size_of::<u32>()
+    }
+
     fn new(frames: &[u32], pages: u32, _: &[u64]) -> Result<Self> {
         let deepest = frames.last().map_or(0, |frames| *frames as usize);
         let order = if pages <= 1 << 16 {
@@ -93,6 +97,10 @@ pub struct MinStack {
 
 impl AllSizes for MinStack {
     const INCLUSION: bool = true;
+
+    fn bytes_per_page(_: usize) -> usize {
+        0
+    }
 
     fn new(frames: &[u32], _: u32, _: &[u64]) -> Result<Self> {
         let deepest = frames.last().map_or(0, |frames| *frames as usize);

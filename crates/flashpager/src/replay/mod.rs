@@ -18,7 +18,6 @@ pub use sweep::{Cell, sweep};
 use crate::error::{Error, Result};
 use crate::media::register::{Access, power_of_two};
 use crate::pager::{Page, PolicySpec};
-use crate::trace::Trace;
 
 /// Most pages an image may have: bounds the memory of page tables.
 pub const MAX_PAGES: u64 = 1 << 28;
@@ -53,14 +52,25 @@ impl CacheDesign {
     }
 }
 
-/// Pages of `cache_page_bytes` in the image of `trace`.
-fn image_pages(trace: &dyn Trace, cache_page_bytes: u32) -> Result<u32> {
-    let pages = u64::from(trace.image_bytes()).div_ceil(u64::from(cache_page_bytes));
+impl Counts {
+    /// The sums and the distances, without what only prices need.
+    pub fn summary(&self) -> Self {
+        Self {
+            fault_classes: Vec::new(),
+            loads_by_flash_page: Vec::new(),
+            distance_histogram: self.distance_histogram.clone(),
+            ..*self
+        }
+    }
+}
+
+/// Pages of `cache_page_bytes` in an image.
+fn image_pages(image_bytes: u32, cache_page_bytes: u32) -> Result<u32> {
+    let pages = u64::from(image_bytes).div_ceil(u64::from(cache_page_bytes));
     if pages > MAX_PAGES {
         return Err(Error::design(format!(
-            "an image of {} bytes in cache pages of {cache_page_bytes} bytes has over {MAX_PAGES} \
-             pages; place the code lower or take larger pages",
-            trace.image_bytes(),
+            "an image of {image_bytes} bytes in cache pages of {cache_page_bytes} bytes has over \
+             {MAX_PAGES} pages; place the code lower or take larger pages",
         )));
     }
     Ok(pages as u32)

@@ -2,34 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::pager::{Moment, NEVER, Page};
-use crate::trace::{Run, Trace};
-
-/// Runs between two questions whether to go on: with many sizes each takes a while.
-const PATIENCE_RUNS: usize = 256;
-
-/// Hands out runs one by one and asks every few whether to go on.
-pub(super) fn for_each_run(
-    trace: &dyn Trace,
-    go_on: &dyn Fn() -> bool,
-    mut take: impl FnMut(Run) -> Result<()>,
-) -> Result<()> {
-    let mut source = trace.runs()?;
-    let mut chunk = Vec::new();
-    loop {
-        source.read(&mut chunk)?;
-        if chunk.is_empty() {
-            return Ok(());
-        }
-        for runs in chunk.chunks(PATIENCE_RUNS) {
-            if !go_on() {
-                return Err(Error::Interrupted);
-            }
-            for &run in runs {
-                take(run)?;
-            }
-        }
-    }
-}
+use crate::trace::{Run, Trace, for_runs};
 
 /// Turns runs into page references, consecutive ones to one page into one.
 pub(super) struct Collapser {
@@ -70,12 +43,17 @@ pub(super) fn next_uses(
         return Ok(moments);
     }
     let mut collapser = Collapser::new(shift);
-    for_each_run(trace, go_on, |run| {
-        collapser.references(run, |page| moments.push(page));
-        if moments.len() >= NEVER as usize {
-            return Err(Error::design(
-                "min: the trace has over 2^32 page references; take larger cache pages",
-            ));
+    for_runs(trace, go_on, |runs| {
+        for &run in runs {
+            let more = (run.length as usize >> shift) + 2;
+            if moments.len() + more >= NEVER as usize || moments.try_reserve(more).is_err() {
+                return Err(Error::design(format!(
+                    "min: {} page references and more do not fit into memory, at 4 bytes each; \
+                     take larger cache pages",
+                    moments.len()
+                )));
+            }
+            collapser.references(run, |page| moments.push(page));
         }
         Ok(())
     })?;

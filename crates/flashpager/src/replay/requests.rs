@@ -19,7 +19,7 @@ use crate::media::register::{MAX_FLASH_PAGE_BYTES, RegisterDesign, RegisterModel
 use crate::pager::Page;
 
 /// Most memory for the counts of one view.
-const MAX_BYTES: usize = 4 << 30;
+const MAX_BYTES: u64 = 4 << 30;
 
 /// Before the first request.
 const NO_BLOCK: Page = Page::MAX;
@@ -181,10 +181,11 @@ fn units_and_pages(block_bytes: u32, registers: &[RegisterDesign]) -> (Vec<u32>,
     (units.into_iter().collect(), pages.into_iter().collect())
 }
 
-/// Most memory that [`Requests`] take.
+/// Most memory that [`Requests`] take for `touched` different blocks, with their
+/// counts once finished; walks apart.
 pub(super) fn requests_bytes(
     block_bytes: u32,
-    pages: u64,
+    touched: u64,
     sizes: u64,
     registers: &[RegisterDesign],
 ) -> u64 {
@@ -192,12 +193,15 @@ pub(super) fn requests_bytes(
     let classes = flash_pages.len() as u64;
     let largest = u64::from(flash_pages.last().copied().unwrap_or(block_bytes));
     let of_unit = |unit: u32| {
-        let units = (pages * u64::from(block_bytes.max(1))).div_ceil(u64::from(unit.max(1))) + 1;
         // Counts grow as a vector does.
-        let by_unit = units * (8 + 2 * 8 * (2 * classes + 1) * sizes);
-        by_unit + 16 * classes * sizes * largest.div_ceil(u64::from(unit.max(1)))
+        let by_unit = (8 + 2 * 8 * (2 * classes + 1) * sizes).saturating_mul(touched + 1);
+        let places = largest.div_ceil(u64::from(unit.max(1)));
+        by_unit.min(2 * MAX_BYTES) + 16 * classes * sizes * places
     };
-    units.into_iter().map(of_unit).sum()
+    let finished = sizes * registers.len() as u64 * 16;
+    units.into_iter().map(of_unit).fold(0, u64::saturating_add).saturating_add(
+        finished.saturating_mul(touched + 3 * largest.div_ceil(u64::from(block_bytes.max(1)))),
+    )
 }
 
 /// What is fetched whole: the block, or the codeword around it.
@@ -280,7 +284,7 @@ impl View {
         let class = |bit: usize| page_shifts.iter().filter(|page| (**page as usize) < bit).count();
         let reach = page_shifts.last().map_or(1, |page| 1usize << page);
         let distances = page_shifts.len() * 2 * reach * sizes;
-        if distances > MAX_BYTES / 8 {
+        if distances as u64 > MAX_BYTES / 8 {
             return Err(Error::design(format!(
                 "{sizes} cache sizes with flash pages of {reach} cache pages are too much to \
                  count at once; ask for fewer sizes"
@@ -354,7 +358,7 @@ impl View {
     #[cold]
     fn new_slot(&mut self, unit: u32) -> usize {
         let slot = self.units.len();
-        if 8 * (slot + 1) * self.kinds() * self.sizes > MAX_BYTES {
+        if (8 * (slot + 1) * self.kinds() * self.sizes) as u64 > MAX_BYTES {
             self.is_full = true;
             return 0;
         }

@@ -1,12 +1,12 @@
 //! One replay, fault by fault.
 
-use super::references::{Collapser, for_each_run, next_uses};
+use super::references::{Collapser, next_uses};
 use super::requests::Requests;
 use super::{CacheDesign, Counts, Fault, image_pages};
 use crate::error::Result;
 use crate::media::register::{Register, RegisterDesign};
 use crate::pager::{NEVER, Outcome, Policy, Shape, Visitor};
-use crate::trace::Trace;
+use crate::trace::{Trace, for_runs};
 
 /// Called with each fault and the index of the register that served it.
 pub type FaultSink<'a> = &'a mut dyn FnMut(usize, &Fault);
@@ -33,7 +33,7 @@ pub fn replay(
     for register in registers {
         register.check(cache.cache_page_bytes)?;
     }
-    let pages = image_pages(trace, cache.cache_page_bytes)?;
+    let pages = image_pages(trace.image_bytes(), cache.cache_page_bytes)?;
     let shape = Shape { frames: cache.frames().min(u64::from(u32::MAX)) as u32, pages };
     let block_bytes = cache.cache_page_bytes;
     cache.policy.visit(shape, Replay { trace, pages, block_bytes, registers, go_on, events })?
@@ -59,20 +59,22 @@ impl Visitor for Replay<'_, '_> {
         let mut faults = self.events.take().map(|sink| Faults::new(block_bytes, registers, sink));
         let mut collapser = Collapser::new(shift);
         let (mut moment, mut bytes_read) = (0, 0);
-        for_each_run(trace, go_on, |run| {
-            collapser.references(run, |page| {
-                let next_use = if P::NEEDS_NEXT_USE { next_uses[moment] } else { NEVER };
-                moment += 1;
-                if let Outcome::Miss { walk } = policy.reference(page, next_use) {
-                    requests.add(0..1, page, walk);
-                    if let Some(faults) = &mut faults {
-                        let offset = run.offset.max(page << shift);
-                        let position = bytes_read + u64::from(offset - run.offset);
-                        faults.serve(offset, walk, position);
+        for_runs(trace, go_on, |runs| {
+            for &run in runs {
+                collapser.references(run, |page| {
+                    let next_use = if P::NEEDS_NEXT_USE { next_uses[moment] } else { NEVER };
+                    moment += 1;
+                    if let Outcome::Miss { walk } = policy.reference(page, next_use) {
+                        requests.add(0..1, page, walk);
+                        if let Some(faults) = &mut faults {
+                            let offset = run.offset.max(page << shift);
+                            let position = bytes_read + u64::from(offset - run.offset);
+                            faults.serve(offset, walk, position);
+                        }
                     }
-                }
-            });
-            bytes_read += u64::from(run.length);
+                });
+                bytes_read += u64::from(run.length);
+            }
             requests.check_memory()
         })?;
         Ok(requests.finish(moment as u64, bytes_read, registers).swap_remove(0))

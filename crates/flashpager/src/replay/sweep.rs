@@ -1,12 +1,12 @@
 //! One pass over a trace for caches that differ only in size.
 
-use super::references::{Collapser, for_each_run, next_uses};
+use super::references::{Collapser, next_uses};
 use super::requests::{Requests, requests_bytes};
 use super::{CacheDesign, Counts, image_pages};
 use crate::error::{Error, Result};
-use crate::media::register::RegisterDesign;
+use crate::media::register::{RegisterDesign, power_of_two};
 use crate::pager::{AllSizes, NEVER, Policy, PolicySpec, SizesVisitor};
-use crate::trace::Trace;
+use crate::trace::{Trace, for_runs};
 
 /// What one pass replays: a cache page and a policy, at several cache sizes, and
 /// the registers behind each.
@@ -22,27 +22,52 @@ pub struct Cell {
     pub registers: Vec<RegisterDesign>,
 }
 
-/// Most entries in the tables of pages of all sizes together.
-const MAX_TABLE_ENTRIES: u64 = 1 << 30;
-/// Of a page in a policy's table.
-const PAGE_ENTRY_BYTES: u64 = 16;
+/// Most memory for the tables of pages that policies keep.
+const MAX_TABLE_BYTES: usize = 8 << 30;
 /// Of a frame in a policy, with its ghosts.
 const FRAME_BYTES: u64 = 128;
 
 impl Cell {
-    /// Most memory that a [`sweep`] of this cell takes, in bytes, for a trace with
-    /// an image of `image_bytes` and `runs` runs of `bytes` bytes together.
+    /// Memory that a [`sweep`] of this cell takes at most, in bytes, for a trace with
+    /// an image of `image_bytes` and `runs` runs of `bytes` bytes together. Not in it
+    /// is what tells faults with different walks apart, which only Clock and its like
+    /// have.
     pub fn memory_bytes(&self, image_bytes: u64, runs: u64, bytes: u64) -> u64 {
         let page = u64::from(self.cache_page_bytes.max(1));
         let pages = image_bytes.div_ceil(page);
-        let sizes = self.cache_bytes.len() as u64;
-        let frames = self.cache_bytes.iter().map(|bytes| (bytes / page).min(pages));
-        // Each policy's table of pages, and what it keeps of a frame and its ghosts.
-        let caches = sizes * pages * PAGE_ENTRY_BYTES + frames.sum::<u64>() * FRAME_BYTES;
-        let counts = requests_bytes(self.cache_page_bytes, pages, sizes, &self.registers);
+        let references = runs.saturating_mul(2).saturating_add(bytes / page);
+        let touched = pages.min(references);
+        let sizes = self.cache_bytes.len();
+        let frames = self.cache_bytes.iter().map(|bytes| (bytes / page).min(touched));
+        let caches = (pages * self.policy.bytes_per_page(sizes) as u64)
+            .saturating_add(frames.sum::<u64>().saturating_mul(FRAME_BYTES));
+        let counts = requests_bytes(self.cache_page_bytes, touched, sizes as u64, &self.registers);
         // Next uses grow as a vector does, up to twice what they need.
-        let references = if self.policy.needs_next_use() { runs + bytes / page } else { 0 };
-        caches + counts + 8 * references
+        let moments = if self.policy.needs_next_use() { references } else { 0 };
+        caches.saturating_add(counts).saturating_add(moments.saturating_mul(8))
+    }
+
+    /// Check that it can be replayed with an image of `image_bytes`.
+    ///
+    /// # Errors
+    /// Designs that cannot be, and images with too many pages.
+    pub fn check(&self, image_bytes: u32) -> Result<()> {
+        power_of_two("cache page", self.cache_page_bytes)?;
+        self.cache_bytes.iter().try_for_each(|bytes| self.cache(*bytes).check())?;
+        self.registers.iter().try_for_each(|register| register.check(self.cache_page_bytes))?;
+        let pages = image_pages(image_bytes, self.cache_page_bytes)? as usize;
+        let sizes = self.cache_bytes.len();
+        if pages * self.policy.bytes_per_page(sizes) > MAX_TABLE_BYTES {
+            return Err(Error::design(format!(
+                "{} at {sizes} cache sizes at once takes over {} GiB for the {pages} pages of \
+                 {} bytes of the image: ask for larger cache pages or fewer sizes, or place the \
+                 code lower",
+                self.policy,
+                MAX_TABLE_BYTES >> 30,
+                self.cache_page_bytes,
+            )));
+        }
+        Ok(())
     }
 
     /// The cache of that many bytes.
@@ -62,27 +87,12 @@ impl Cell {
 /// # Errors
 /// Designs that cannot be, and whatever reading the trace gives.
 pub fn sweep(trace: &dyn Trace, cell: &Cell, go_on: &dyn Fn() -> bool) -> Result<Vec<Vec<Counts>>> {
-    let Cell { cache_page_bytes, cache_bytes, registers, .. } = cell;
-    for register in registers {
-        register.check(*cache_page_bytes)?;
-    }
-    let pages = image_pages(trace, *cache_page_bytes)?;
-    if u64::from(pages) * cache_bytes.len() as u64 > MAX_TABLE_ENTRIES {
-        return Err(Error::design(format!(
-            "{} cache sizes at once, each with a table of {pages} pages of {cache_page_bytes} bytes, \
-             are too many: ask for fewer sizes or larger cache pages",
-            cache_bytes.len()
-        )));
-    }
+    let Cell { cache_page_bytes, cache_bytes, .. } = cell;
+    cell.check(trace.image_bytes())?;
+    let pages = image_pages(trace.image_bytes(), *cache_page_bytes)?;
     // Frames that no page is left for change nothing.
     let usable = |cache: CacheDesign| cache.frames().min(u64::from(pages).max(1)) as u32;
-    let frames_of = cache_bytes
-        .iter()
-        .map(|bytes| {
-            let cache = cell.cache(*bytes);
-            cache.check().map(|()| usable(cache))
-        })
-        .collect::<Result<Vec<u32>>>()?;
+    let frames_of: Vec<u32> = cache_bytes.iter().map(|bytes| usable(cell.cache(*bytes))).collect();
     let mut frames = frames_of.clone();
     frames.sort_unstable();
     frames.dedup();
@@ -115,13 +125,15 @@ impl SizesVisitor for Sweep<'_> {
         let mut requests = Requests::new(*cache_page_bytes, pages, sizes, inclusion, registers)?;
         let mut collapser = Collapser::new(shift);
         let (mut moment, mut bytes_read) = (0, 0);
-        for_each_run(trace, go_on, |run| {
-            collapser.references(run, |page| {
-                let next_use = if P::NEEDS_NEXT_USE { next_uses[moment] } else { NEVER };
-                moment += 1;
-                caches.reference(page, next_use, |sizes, walk| requests.add(sizes, page, walk));
-            });
-            bytes_read += u64::from(run.length);
+        for_runs(trace, go_on, |runs| {
+            for &run in runs {
+                collapser.references(run, |page| {
+                    let next_use = if P::NEEDS_NEXT_USE { next_uses[moment] } else { NEVER };
+                    moment += 1;
+                    caches.reference(page, next_use, |sizes, walk| requests.add(sizes, page, walk));
+                });
+                bytes_read += u64::from(run.length);
+            }
             requests.check_memory()
         })?;
         Ok(requests.finish(moment as u64, bytes_read, registers))

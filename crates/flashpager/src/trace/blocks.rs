@@ -9,8 +9,8 @@
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use super::{Run, Trace};
-use crate::error::{Error, Result};
+use super::{Run, Trace, for_runs};
+use crate::error::Result;
 
 /// Executed basic blocks of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -32,20 +32,12 @@ impl BlockStatistics {
     /// asked once a chunk; when it says false, this ends with [`Error::Interrupted`].
     pub fn of(trace: &dyn Trace, go_on: &dyn Fn() -> bool) -> Result<Self> {
         let mut executions: FxHashMap<Run, u64> = FxHashMap::default();
-        let mut source = trace.runs()?;
-        let mut chunk = Vec::new();
-        loop {
-            if !go_on() {
-                return Err(Error::Interrupted);
-            }
-            source.read(&mut chunk)?;
-            if chunk.is_empty() {
-                break;
-            }
-            for &run in &chunk {
+        for_runs(trace, go_on, |runs| {
+            for &run in runs {
                 *executions.entry(run).or_default() += 1;
             }
-        }
+            Ok(())
+        })?;
         Ok(Self::from_executions(&executions))
     }
 

@@ -78,7 +78,32 @@ pub trait Trace: Sync {
     fn runs(&self) -> Result<Box<dyn RunSource + '_>>;
 }
 
-/// A trace in memory, for short ones and for tests.
+/// Runs between two questions whether to go on: with many sizes each takes a while.
+const PATIENCE_RUNS: usize = 256;
+
+/// Hands out runs, some at a time, and asks before each whether to go on.
+pub(crate) fn for_runs(
+    trace: &dyn Trace,
+    go_on: &dyn Fn() -> bool,
+    mut take: impl FnMut(&[Run]) -> Result<()>,
+) -> Result<()> {
+    let mut source = trace.runs()?;
+    let mut chunk = Vec::new();
+    loop {
+        source.read(&mut chunk)?;
+        if chunk.is_empty() {
+            return Ok(());
+        }
+        for runs in chunk.chunks(PATIENCE_RUNS) {
+            if !go_on() {
+                return Err(Error::Interrupted);
+            }
+            take(runs)?;
+        }
+    }
+}
+
+/// A trace in memory.
 pub struct MemoryTrace {
     runs: Vec<Run>,
     image_bytes: u32,

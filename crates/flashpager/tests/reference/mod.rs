@@ -1,4 +1,4 @@
-//! The model of DESIGN.md, slow and obvious: every byte is executed one by one
+//! The model of docs/model.md, slow and obvious: every byte is executed one by one
 //! and every policy sees the whole history.
 //!
 //! To add a policy: one function here and one line in [`POLICIES`].
@@ -477,7 +477,7 @@ struct Held {
     requested_column: i64,
 }
 
-/// The register table of DESIGN.md, for block requests one after another.
+/// The register table of docs/model.md, for block requests one after another.
 fn accesses(blocks: &[Page], cache_page: u32, design: &RegisterDesign) -> Vec<Access> {
     use RegisterCase::{Backward, Forward, OtherPage};
     use RegisterModel::{RandomColumn, Sequential, StartColumn};
