@@ -79,7 +79,12 @@ def natural_width(table: Table) -> int:
 
 def print_whole(table: Table) -> None:
     """Print a table without cutting anything; a narrow terminal wraps its lines."""
-    out.print(table, width=max(natural_width(table), out.width), crop=False)
+    width = out.width
+    out.width = max(natural_width(table), width)
+    try:
+        out.print(table)
+    finally:
+        out.width = width
 
 
 def share(part: float, whole: float) -> str:
