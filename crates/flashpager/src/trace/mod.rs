@@ -76,6 +76,10 @@ pub trait Trace: Sync {
     fn image_bytes(&self) -> u32;
     /// Start reading from the first run.
     fn runs(&self) -> Result<Box<dyn RunSource + '_>>;
+    /// All runs, if they are in memory already.
+    fn in_memory(&self) -> Option<&[Run]> {
+        None
+    }
 }
 
 /// Runs between two questions whether to go on: with many sizes each takes a while.
@@ -87,6 +91,18 @@ pub(crate) fn for_runs(
     go_on: &dyn Fn() -> bool,
     mut take: impl FnMut(&[Run]) -> Result<()>,
 ) -> Result<()> {
+    let mut take_all = |runs: &[Run]| {
+        for some in runs.chunks(PATIENCE_RUNS) {
+            if !go_on() {
+                return Err(Error::Interrupted);
+            }
+            take(some)?;
+        }
+        Ok(())
+    };
+    if let Some(runs) = trace.in_memory() {
+        return take_all(runs);
+    }
     let mut source = trace.runs()?;
     let mut chunk = Vec::new();
     loop {
@@ -94,12 +110,7 @@ pub(crate) fn for_runs(
         if chunk.is_empty() {
             return Ok(());
         }
-        for runs in chunk.chunks(PATIENCE_RUNS) {
-            if !go_on() {
-                return Err(Error::Interrupted);
-            }
-            take(runs)?;
-        }
+        take_all(&chunk)?;
     }
 }
 
@@ -134,6 +145,10 @@ impl MemoryTrace {
 impl Trace for MemoryTrace {
     fn image_bytes(&self) -> u32 {
         self.image_bytes
+    }
+
+    fn in_memory(&self) -> Option<&[Run]> {
+        Some(&self.runs)
     }
 
     fn runs(&self) -> Result<Box<dyn RunSource + '_>> {
