@@ -633,3 +633,57 @@ class TestPython:
         for call, kind, words in calls:
             with pytest.raises(kind, match=re.escape(words)):
                 call()
+
+
+class TestKept:
+    """What an exploration must not touch, and what must not stop it."""
+
+    def test_other_files_in_the_folder_stay(self, trace: Path, tmp_path: Path) -> None:
+        """Only cells of our own are removed."""
+        keep = tmp_path / "kept"
+        keep.mkdir()
+        (keep / "mine.parquet").write_bytes(b"mine")
+        opened = flashpager_api.Trace.open(trace)
+        flashpager_api.explore(opened, flashpager_api.Space(cache_bytes="1K"), keep=keep)
+        assert [path.name for path in keep.iterdir()] == ["mine.parquet"]
+
+    def test_equal_policies_are_one(self, trace: Path) -> None:
+        """However they are spelled."""
+        flags = ("--policy", "random(1),random( 01 ),lru", "--cache", "1K", "--json")
+        found = flashpager("explore", trace, *flags).json["designs"]
+        assert sorted(row["policy"] for row in found) == ["lru", "random(1)"]
+
+    def test_all_keeps_what_else_is_named(self, trace: Path) -> None:
+        """``all`` stands for the policies without parameters, beside others."""
+        flags = ("--policy", "all,random(3)", "--cache", "1K", "--json")
+        policies = {row["policy"] for row in flashpager("explore", trace, *flags).json["designs"]}
+        assert {"random(3)", "lru", "sieve"} <= policies
+
+    def test_codeword_none(self, trace: Path) -> None:
+        """No codeword can be asked for beside one."""
+        flags = ("--codeword", "none,512", "--json")
+        found = flashpager("explore", trace, *flags).json["designs"]
+        assert {row["codeword_bytes"] for row in found} == {None, 512}
+
+    @pytest.mark.parametrize("column", ["bandwidth", "time", "ram", "hits", "walk", "p99_fault_ns"])
+    def test_sort_of_several_traces(self, trace: Path, tmp_path: Path, column: str) -> None:
+        """Any column that several traces have together."""
+        other = import_csv(tmp_path, noise(200, 3000), "other.trace")
+        flashpager("explore", trace, other, "--cache", "1K", "--sort", column)
+
+    def test_sort_that_several_traces_do_not_have(self, trace: Path, tmp_path: Path) -> None:
+        """One line, before the work."""
+        other = import_csv(tmp_path, noise(200, 3000), "other.trace")
+        words = ("--sort", "several traces", "hours_to_refresh")
+        fails("explore", trace, other, "--sort", "hours_to_refresh", words=words)
+
+    def test_endless_and_deep_files(self, trace: Path, tmp_path: Path) -> None:
+        """Neither eats memory nor ends in a traceback."""
+        fails("explore", trace, "--space", "/dev/zero", words=("/dev/zero",))
+        fails("simulate", trace, "--board", "/dev/zero", words=("/dev/zero",))
+        deep = tmp_path / "deep.toml"
+        deep.write_text("a=" + "[" * 100_000, encoding="ascii")
+        fails("explore", trace, "--space", deep, words=("deep.toml", "nested"))
+        large = tmp_path / "large.toml"
+        large.write_text("# " + "x" * (2 << 20), encoding="ascii")
+        fails("explore", trace, "--space", large, words=("large.toml", "MiB"))
