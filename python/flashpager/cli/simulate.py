@@ -66,6 +66,11 @@ def _show_setup(info: dict[str, Any], row: dict[str, Any]) -> None:
         f"{design['part']} on {design['bus']}, flash page {format_size(design['flash_page_bytes'])}"
         f", register {design['register']}{codeword}; cache {format_size(design['cache_bytes'])} in"
         f" {row['frames']} pages of {format_size(design['cache_page_bytes'])}, {design['policy']}"
+        + (
+            ""
+            if row["metadata_bytes"] is None
+            else f", {row['ram_bytes']:,} bytes of RAM with what the policy keeps"
+        )
     )
     flash = f"load {duration(prices['t_load_ns'])}, byte {prices['t_byte_ns']:g} ns"
     if design["register"] == "random-column":
