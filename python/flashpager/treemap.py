@@ -111,6 +111,11 @@ def chart(frame: pl.DataFrame, *, by: str = "symbol", setting: str = "") -> alt.
 
     """
     rows = frame.filter(pl.col("fault_ns") > 0).sort("fault_ns", descending=True)
+    # Code without lines is told by its function.
+    nameless = pl.col("name") == "(no line)"
+    rows = rows.with_columns(
+        name=pl.when(nameless).then(pl.coalesce("function", "name")).otherwise(pl.col("name"))
+    )
     if rows.is_empty():
         message = "no fault took any time: there is nothing to draw"
         raise FlashpagerError(message)
