@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -97,6 +98,28 @@ def test_document(document: Path, tmp_path: Path) -> None:
         )
         place = f"{document.relative_to(ROOT)}:{block.line}"
         assert done.returncode == 0, f"{place}: {block.script}\n{done.stdout}\n{done.stderr}"
+
+
+_PYTHON = re.compile(r"^```python\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [path for path in DOCUMENTS if "```python" in path.read_text(encoding="utf-8")],
+    ids=lambda path: str(path.relative_to(ROOT)),
+)
+def test_python(document: Path) -> None:
+    """Python in a document runs, from the repository's folder."""
+    for block in _PYTHON.finditer(document.read_text(encoding="utf-8")):
+        done = subprocess.run(
+            [sys.executable, "-c", block["text"]],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_TIMEOUT_SECONDS,
+        )
+        assert done.returncode == 0, f"{document.name}: {block['text']}\n{done.stderr}"
 
 
 def test_blocks_are_found() -> None:
