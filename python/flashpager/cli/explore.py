@@ -105,18 +105,9 @@ def explore(
     from flashpager.answering import Needs, answer  # noqa: PLC0415
     from flashpager.exploration import explore_designs, forget  # noqa: PLC0415
 
-    given = {
-        "part": part,
-        "bus": bus,
-        "cache_bytes": cache,
-        "cache_page_bytes": cache_page,
-        "flash_page_bytes": flash_page,
-        "register": register,
-        "codeword_bytes": codeword,
-        "policy": policy,
-    }
+    given = options.axes(part, bus, cache, cache_page, flash_page, register, codeword, policy)
     asked = SpaceFile.read(space) if space else SpaceFile()
-    asked = asked.overruled(board, {axis: text for axis, text in given.items() if text is not None})
+    asked = asked.overruled(board, given)
     needs = _needs(asked.needs, ram, min_bandwidth, max_fault, checked_ecc=checked_ecc)
     column = _sort_column(sort, several=len(traces) > 1)
     opened = [Trace.open(path) for path in traces]

@@ -67,8 +67,7 @@ AXIS_TITLES = {
 }
 
 
-def space(
-    board: Path | None,
+def axes(
     part: str | None = None,
     bus: str | None = None,
     cache: str | None = None,
@@ -77,8 +76,8 @@ def space(
     register: str | None = None,
     codeword: str | None = None,
     policy: str | None = None,
-) -> Space:
-    """Lay flags over a board; every flag may be a list."""
+) -> dict[str, str]:
+    """Give what flags say of a space's axes; every flag may be a list."""
     given = {
         "part": part,
         "bus": bus,
@@ -89,5 +88,9 @@ def space(
         "codeword_bytes": codeword,
         "policy": policy,
     }
-    axes = {axis: text for axis, text in given.items() if text is not None}
-    return Space(Design.from_board(board) if board else Design(), **axes)
+    return {axis: text for axis, text in given.items() if text is not None}
+
+
+def space(board: Path | None, *flags: str | None) -> Space:
+    """Lay flags, in the order of :func:`axes`, over a board."""
+    return Space(Design.from_board(board) if board else Design(), **axes(*flags))
