@@ -23,9 +23,8 @@ SUMMED = (
     *("bytes_fetched", "bytes_skipped"),
 )
 
-x86_only = pytest.mark.skipif(
-    os.uname().machine != "x86_64", reason="the programs are written for x86-64"
-)
+#: The programs are plain C and C++: they run on whatever machine tests them.
+QEMU = f"qemu-{os.uname().machine}"
 
 
 def attribute(trace: Path, *flags: str | Path) -> dict[str, Any]:
@@ -154,7 +153,7 @@ class TestOutputs:
 
     def test_names_from_strangers(self, tmp_path: Path) -> None:
         """A name with markup is shown as it is."""
-        need("gcc", "qemu-x86_64")
+        need("gcc", QEMU)
         source = '.globl _start\n.text\n.type "</script>[red]", @function\n_start: jmp 1f\n'
         source += '"</script>[red]":\n1: mov $60, %eax\n xor %edi, %edi\n syscall\n'
         source += '.size "</script>[red]", . - "</script>[red]"\n'
@@ -208,7 +207,7 @@ ONE_FRAME = ("--cache", "64", "--cache-page", "64")
 @pytest.fixture(name="ping_pong", scope="module")
 def _ping_pong(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Give a folder with a program, its stripped twin, and a trace of each."""
-    need("gcc", "strip", "qemu-x86_64")
+    need("gcc", "strip", QEMU)
     folder = tmp_path_factory.mktemp("ping-pong")
     flags = ("-O1", "-g", "-static", "-no-pie", "-Wl,--build-id")
     program = compile_with("gcc", folder, "ping-pong", PING_PONG, *flags)
@@ -234,7 +233,6 @@ def pong_faults(result: dict[str, Any]) -> int:
     )
 
 
-@x86_only
 class TestLines:
     """Lines of a program of which it is known what faults."""
 
@@ -347,7 +345,7 @@ class TestLines:
 
     def test_without_a_build_id(self, tmp_path: Path) -> None:
         """Sections that lie as recorded stand in for it."""
-        need("gcc", "strip", "qemu-x86_64")
+        need("gcc", "strip", QEMU)
         flags = ("-O1", "-g", "-static", "-no-pie", "-Wl,--build-id=none")
         program = compile_with("gcc", tmp_path, "p", PING_PONG, *flags)
         trace, whole = tmp_path / "t.trace", tmp_path / "whole"
@@ -361,7 +359,7 @@ class TestLines:
 
     def test_names_of_cpp(self, tmp_path: Path) -> None:
         """Demangled, in both tables."""
-        need("g++", "qemu-x86_64")
+        need("g++", QEMU)
         source = """
 namespace radio { template <class T> __attribute__((noinline)) T send(T n) { return n * 3; } }
 int main(int argc, char **) { return radio::send<int>(argc) - 3; }

@@ -99,7 +99,8 @@ def explore(
     not given are then tried, too, with --ram also cache sizes.
 
     An exploration with -o that is interrupted goes on where it was when it is called again.
-    --sort takes bandwidth, time, ram or any column of the table that -o writes.
+    --sort takes bandwidth, time, ram or any column of the table that -o writes; with several
+    traces those that they have together.
     """
     from flashpager import table  # noqa: PLC0415  (Polars starts slowly: only where needed)
     from flashpager.answering import Needs, answer  # noqa: PLC0415
@@ -117,7 +118,7 @@ def explore(
         table.check_output(output)
     has_needs = needs != Needs()
     designs, reasons = _space(asked, needs, has_needs=has_needs).possible_designs()
-    _tell_memory(opened, designs)
+    _tell_beforehand(opened, designs)
     keep = output.with_name(f".{output.name}.cells") if output else None
     bar = counting("passes", designs=len(designs) * len(opened))
     with _saying_what_is_kept(keep), bar as progress:
@@ -170,10 +171,6 @@ def _show_all(frame: "pl.DataFrame", limit: int, column: str, traces: Sequence[T
     show(head, _varying(ordered), several=len(traces) > 1)
     if len(head) < len(ordered):
         note(f"{len(ordered) - len(head)} more designs; --limit 0 shows all, -o keeps them")
-    for trace in traces:
-        if trace.info["ending"] != "complete":
-            how = ending(trace.info)
-            note(f"note: the recording of {trace.name} did not end by itself ({how})")
 
 
 def _sort_column(name: str, *, several: bool) -> str:
@@ -192,7 +189,12 @@ def _sort_column(name: str, *, several: bool) -> str:
     return column
 
 
-def _tell_memory(traces: Sequence[Trace], designs: Sequence[dict[str, Any]]) -> None:
+def _tell_beforehand(traces: Sequence[Trace], designs: Sequence[dict[str, Any]]) -> None:
+    """Say which traces are not whole, and what memory the work may take."""
+    for trace in traces:
+        if trace.info["ending"] != "complete":
+            how = ending(trace.info)
+            note(f"note: the recording of {trace.name} did not end by itself ({how})")
     needed = max(_engine.memory_bytes(str(trace.path), designs) for trace in traces)
     if needed > _NOTABLE_MEMORY_BYTES:
         note(

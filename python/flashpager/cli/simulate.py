@@ -10,6 +10,7 @@ from flashpager.cli import options
 from flashpager.cli.console import ending, mebibytes, note, out, print_json, share
 from flashpager.counts import next_block_share
 from flashpager.sizes import duration, format_size, si
+from flashpager.trace import Trace
 
 
 def simulate(
@@ -34,13 +35,12 @@ def simulate(
     if len(designs) != 1:
         message = "simulate takes one design; 'flashpager explore' takes lists"
         raise _engine.FlashpagerError(message)
-    info = _engine.trace_info(str(trace))
+    opened = Trace.open(trace)
     row = _engine.simulate(str(trace), designs, None)[0]
     if json:
-        described = {k: v for k, v in info.items() if k != "images"}
-        print_json({"version": _engine.version(), "trace": described, **row})
+        print_json({"version": _engine.version(), "trace": opened.described(), **row})
         return
-    _show(info, row)
+    _show(opened.info, row)
     for warning in row["warnings"]:
         note(f"warning: {warning}")
 
