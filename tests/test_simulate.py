@@ -415,6 +415,8 @@ page_bytes = { value = 512, source = "x" }
 pages_per_block = { value = 4, source = "x" }
 width_bits = { value = 8, source = "x" }
 t_r_ns = { value = 1000, source = "x" }
+
+[sdr]
 t_rc_ns = { value = 50, source = "x" }
 """
 

@@ -10,7 +10,7 @@ fuzz_target!(|data: &[u8]| {
     let outcome = (|| {
         let part = Part::parse(text, "fuzz")?;
         assert!(part.block_bytes() >= u64::from(part.flash_page_bytes()));
-        let time = part.byte_time(Bus { clock_mhz: 33.0, width_bits: 8 })?;
+        let time = part.byte_time(Bus { clock_mhz: 33.0, cycles: 1, width_bits: 8 })?;
         assert!(time > 0.0 && time.is_finite());
         part.check_register(RegisterModel::RandomColumn)
     })();

@@ -110,10 +110,10 @@ impl Design {
         part.check_register(register.model)?;
         register.check(cache.cache_page_bytes)?;
         if register.model == crate::media::register::RegisterModel::RandomColumn
-            && part.t_column_change_ns.is_none()
+            && prices.t_column_change_ns.is_none()
         {
             return Err(Error::design(format!(
-                "{} has no t_column_change_ns: random-column has no price with it",
+                "{} does not say what a change of the column takes: random-column has no price with it",
                 part.name
             )));
         }

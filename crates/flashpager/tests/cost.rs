@@ -166,5 +166,5 @@ fn a_part_file_says_where_it_is_wrong() {
         wrong("page_bytes = { value = 512", "page_bytes = { value = 500").contains("power of two")
     );
     assert!(wrong("33MHz-x8", "33-x8").contains("33MHz-x8"));
-    assert!(wrong("t_r_ns = ", "t_prog_ns = ").contains("t_prog_ns"));
+    assert!(wrong("t_r_ns = ", "t_load_ns = ").contains("t_load_ns"));
 }

@@ -602,8 +602,8 @@ fn a_bad_part_is_refused() {
     assert_says(with("value = 2048", "value = -1"), &["x.toml, line 5"]);
     assert_says(with("value = 64", "value = 0"), &["pages_per_block = 0"]);
     assert_says(with("value = 8,", "value = 7,"), &["width_bits = 7"]);
-    for time in ["nan", "inf", "-inf", "0", "-1", "1e300"] {
-        assert_says(with("25000", time), &["x.toml: t_r_ns = "]);
+    for time in ["nan", "inf", "-inf", "0", "-1", "1e300", "0.000025"] {
+        assert_says(with("25000", time), &["x.toml, line 8: t_r_ns = "]);
     }
     for codeword in ["0", "500", "4096"] {
         assert_says(

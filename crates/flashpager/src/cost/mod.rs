@@ -80,7 +80,7 @@ impl Prices {
         Ok(Self {
             t_load_ns: t_load.value,
             t_byte_ns: part.byte_time(bus)?,
-            t_column_change_ns: part.t_column_change_ns.as_ref().map(|time| time.value),
+            t_column_change_ns: part.column_change_ns(bus),
             ram,
             handler,
         })

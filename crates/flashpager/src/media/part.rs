@@ -7,40 +7,79 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use include_dir::{Dir, include_dir};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use toml::de::{DeTable, DeValue};
 
 use super::bus::{Bus, WIDTHS};
+use super::onenand::OneNand;
+use super::operation::{Medium, implausible};
+use super::parallel::Parallel;
 use super::register::{RegisterModel, SMALL_PAGE_BYTES, power_of_two};
+use super::sd::Sd;
+use super::sdr::Sdr;
+use super::spi::Spi;
 use crate::error::{Error, Result, did_you_mean};
 use crate::trace::input::shown;
 
 /// A part takes 2 KB; whatever lies beyond this is not read.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
+/// What a source says that is nobody's: the number is from memory, or a guess.
+const UNVERIFIED: &str = "unverified";
+
+/// Times that a part can have, least and most: others are in another unit.
+const T_R_NS: (f64, f64) = (10.0, 10e6);
+const T_PROG_NS: (f64, f64) = (10.0, 1e9);
+const T_BERS_NS: (f64, f64) = (1e3, 1e12);
+const T_BYTE_NS: (f64, f64) = (0.01, 1e6);
+
 static CATALOG: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../parts");
 
 /// A number with where it was read.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Sourced<T> {
     /// The number, in the unit its name ends with.
     pub value: T,
-    /// The datasheet, paper or table; `unverified` when from memory.
+    /// The datasheet, paper or table; says `unverified` when from memory.
     pub source: String,
 }
 
 /// What kind of memory a part is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
     /// Pages through a data register.
     Nand,
-    /// Read byte by byte in place.
+    /// Flash read byte by byte in place.
     Nor,
+    /// Phase-change memory, read in place.
+    Pcm,
+    /// Magnetic memory, read and written in place.
+    Mram,
+    /// Ferroelectric memory, read and written in place.
+    Fram,
+    /// A card with a controller of its own.
+    Card,
+}
+
+impl Kind {
+    /// As people write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Nand => "NAND",
+            Self::Nor => "NOR",
+            Self::Pcm => "PCM",
+            Self::Mram => "MRAM",
+            Self::Fram => "FRAM",
+            Self::Card => "card",
+        }
+    }
 }
 
 /// Who corrects errors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum EccPlace {
     /// The host, a codeword at a time.
@@ -50,7 +89,7 @@ pub enum EccPlace {
 }
 
 /// Error correction of a NAND part.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Ecc {
     /// Who does it.
@@ -63,107 +102,310 @@ pub struct Ecc {
     pub source: String,
 }
 
+/// The table `[supply]`: what a part takes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Supply {
+    /// Supply voltage at which energy is reckoned.
+    pub volts: Option<Sourced<f64>>,
+    /// Current while the array is read, and, if `io_ma` is absent, while data moves.
+    pub read_ma: Option<Sourced<f64>>,
+    /// Current while the array is programmed; that of reading if absent.
+    pub program_ma: Option<Sourced<f64>>,
+    /// Current while the array is erased; that of programming if absent.
+    pub erase_ma: Option<Sourced<f64>>,
+    /// Current while data moves over the bus.
+    pub io_ma: Option<Sourced<f64>>,
+    /// Current while nothing happens.
+    pub standby_ua: Option<Sourced<f64>>,
+}
+
 /// A flash part.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Part {
     /// Its name, as on the package.
     pub name: String,
     /// Who makes it.
     pub maker: String,
-    /// NAND or NOR.
+    /// What kind of memory it is.
     pub kind: Kind,
+    /// What a reader should know before using its numbers.
+    pub note: Option<String>,
     /// Bytes of a page without spare.
     pub page_bytes: Option<Sourced<u32>>,
     /// Spare bytes of a page.
     pub spare_bytes: Option<Sourced<u32>>,
     /// Pages of an erase block.
     pub pages_per_block: Option<Sourced<u32>>,
+    /// Bytes erased together, of parts without pages.
+    pub erase_bytes: Option<Sourced<u32>>,
+    /// Bytes programmed together in t_PROG, of parts without pages.
+    pub program_bytes: Option<Sourced<u32>>,
     /// Data lines.
     pub width_bits: Sourced<u32>,
-    /// Array to register.
+    /// Array to register; with on-die ECC, correction included.
     pub t_r_ns: Option<Sourced<f64>>,
-    /// Shortest read cycle.
-    pub t_rc_ns: Option<Sourced<f64>>,
-    /// Change read column, from the command to the first byte: t_RHW, the command
-    /// and address cycles, t_CCS.
-    pub t_column_change_ns: Option<Sourced<f64>>,
+    /// Program of a page, or of `program_bytes`.
+    pub t_prog_ns: Option<Sourced<f64>>,
+    /// Erase of a block.
+    pub t_bers_ns: Option<Sourced<f64>>,
     /// Reads of a block before it should be refreshed.
     pub reads_before_refresh: Option<Sourced<f64>>,
+    /// Programs and erases that a block endures.
+    pub endurance_cycles: Option<Sourced<f64>>,
+    /// Programs of a page between two erases (NOP).
+    pub programs_per_page: Option<Sourced<u32>>,
     /// Error correction.
     pub ecc: Option<Ecc>,
+    /// What it takes.
+    pub supply: Option<Supply>,
+    /// Raw NAND: its AC parameters.
+    pub sdr: Option<Sdr>,
+    /// OneNAND: its buffers.
+    pub onenand: Option<OneNand>,
+    /// A serial part: its clock and modes.
+    pub spi: Option<Spi>,
+    /// Memory on an address bus.
+    pub parallel: Option<Parallel>,
+    /// A card.
+    pub sd: Option<Sd>,
     /// Time per byte on a given bus, where a source states it.
     #[serde(default)]
     pub t_byte_ns: BTreeMap<String, Sourced<f64>>,
 }
 
+/// Something wrong in a part's file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Complaint {
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong.
+    pub what: String,
+}
+
+/// A number of a part: where it stands in the file, its value and its source.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Fact {
+    /// Its path, as `sdr.t_wc_ns`.
+    pub field: String,
+    /// As written.
+    pub value: serde_json::Value,
+    /// Where it was read.
+    pub source: String,
+    /// Whether the source says that nobody checked it.
+    pub unverified: bool,
+}
+
 impl Part {
     /// Parse and check the TOML text of a part; `place` names it in errors.
     pub fn parse(text: &str, place: &str) -> Result<Self> {
-        let part: Self = toml::from_str(text).map_err(|e| {
-            let before = e.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
-            let line = before.matches('\n').count() + 1;
-            Error::data(format!("{place}, line {line}"), shown(e.message()))
-        })?;
-        part.check().map_err(|what| Error::data(place, what))?;
-        Ok(part)
+        let (part, complaints) = Self::examine(text);
+        match (part, complaints.first()) {
+            (Some(part), None) => Ok(part),
+            (_, Some(Complaint { line, what })) => {
+                Err(Error::data(format!("{place}, line {line}"), what))
+            }
+            (None, None) => Err(Error::data(place, "holds no part")),
+        }
     }
 
-    fn check(&self) -> std::result::Result<(), String> {
-        let times = [
-            ("t_r_ns", &self.t_r_ns),
-            ("t_rc_ns", &self.t_rc_ns),
-            ("t_column_change_ns", &self.t_column_change_ns),
-        ]
-        .into_iter()
-        .filter_map(|(name, time)| time.as_ref().map(|time| (name.to_owned(), time)))
-        .chain(
-            self.t_byte_ns.iter().map(|(bus, time)| (format!("t_byte_ns.{}", shown(bus)), time)),
-        );
-        for (name, time) in times {
-            if !(time.value > 0.0 && time.value <= 1e9) {
-                return Err(format!("{name} = {} is no time in nanoseconds", time.value));
+    /// Everything that is wrong with the TOML text of a part, in the order of its
+    /// lines, and the part if it could be read.
+    pub fn examine(text: &str) -> (Option<Self>, Vec<Complaint>) {
+        let line_at = |at: usize| {
+            text.get(..at).unwrap_or_default().bytes().filter(|byte| *byte == b'\n').count() + 1
+        };
+        let part: Self = match toml::from_str(text) {
+            Ok(part) => part,
+            Err(e) => {
+                let line = line_at(e.span().map_or(0, |span| span.start));
+                return (None, vec![Complaint { line, what: shown(e.message()) }]);
+            }
+        };
+        let complaint = |(field, what): (String, String)| Complaint {
+            line: line_at(position(text, &field)),
+            what,
+        };
+        let mut complaints: Vec<Complaint> = part.check().into_iter().map(complaint).collect();
+        complaints.sort_by_key(|complaint| complaint.line);
+        (Some(part), complaints)
+    }
+
+    /// What is wrong: path of the field, and complaint.
+    fn check(&self) -> Vec<(String, String)> {
+        let mut wrong: Vec<(String, String)> = Vec::new();
+        for (name, time, plausible) in [
+            ("t_r_ns", &self.t_r_ns, T_R_NS),
+            ("t_prog_ns", &self.t_prog_ns, T_PROG_NS),
+            ("t_bers_ns", &self.t_bers_ns, T_BERS_NS),
+        ] {
+            if let Some(time) = time
+                && let Some(what) = implausible(time.value, plausible)
+            {
+                wrong.push((name.into(), format!("{name} = {} {what}", time.value)));
             }
         }
-        for bus in self.t_byte_ns.keys() {
-            bus.parse::<Bus>().map_err(|e| format!("t_byte_ns: {}", shown(e)))?;
+        for (bus, time) in &self.t_byte_ns {
+            let field = format!("t_byte_ns.{}", shown(bus));
+            if let Err(e) = bus.parse::<Bus>() {
+                wrong.push((field.clone(), format!("t_byte_ns: {}", shown(e))));
+            }
+            if let Some(what) = implausible(time.value, T_BYTE_NS) {
+                wrong.push((field.clone(), format!("{field} = {} {what}", time.value)));
+            }
         }
         if !WIDTHS.contains(&self.width_bits.value) {
-            return Err(format!("width_bits = {} is not one of {WIDTHS:?}", self.width_bits.value));
+            let what = format!("width_bits = {} is not one of {WIDTHS:?}", self.width_bits.value);
+            wrong.push(("width_bits".into(), what));
         }
+        for (name, number) in [
+            ("reads_before_refresh", &self.reads_before_refresh),
+            ("endurance_cycles", &self.endurance_cycles),
+        ] {
+            if let Some(number) = number
+                && !(number.value >= 1.0 && number.value <= 1e18)
+            {
+                let what = format!("{name} = {} is no number of times", number.value);
+                wrong.push((name.into(), what));
+            }
+        }
+        self.check_sizes(&mut wrong);
+        self.check_supply(&mut wrong);
+        let tables = self.media();
+        if tables.len() > 1 {
+            let names: Vec<String> = tables.iter().map(|(name, _)| format!("[{name}]")).collect();
+            let what = format!("a part is spoken to in one way, not by {}", names.join(" and "));
+            wrong.push((tables[1].0.into(), what));
+        }
+        for (table, medium) in tables {
+            for (field, what) in medium.check(self) {
+                let field =
+                    if field.is_empty() { table.into() } else { format!("{table}.{field}") };
+                wrong.push((field, what));
+            }
+        }
+        wrong
+    }
+
+    fn check_sizes(&self, wrong: &mut Vec<(String, String)>) {
         if self.kind == Kind::Nand {
-            let missing = if self.page_bytes.is_none() {
-                Some("page_bytes")
-            } else if self.pages_per_block.is_none() {
-                Some("pages_per_block")
-            } else if self.t_r_ns.is_none() {
-                Some("t_r_ns")
-            } else {
-                None
-            };
-            if let Some(name) = missing {
-                return Err(format!("a NAND part needs {name}"));
-            }
-            power_of_two("page", self.flash_page_bytes()).map_err(|e| e.to_string())?;
-            if self.block_bytes() == 0 {
-                return Err("pages_per_block = 0: a block has at least one page".into());
+            let needed = [
+                ("page_bytes", self.page_bytes.is_some()),
+                ("pages_per_block", self.pages_per_block.is_some()),
+                ("t_r_ns", self.t_r_ns.is_some()),
+            ];
+            for (name, _) in needed.iter().filter(|(_, given)| !given) {
+                wrong.push(("kind".into(), format!("a NAND part needs {name}")));
             }
         }
-        if let Some(reads) = &self.reads_before_refresh
-            && !(reads.value >= 1.0 && reads.value <= 1e18)
+        if let Some(page) = &self.page_bytes
+            && let Err(e) = power_of_two("page", page.value)
         {
-            return Err(format!("reads_before_refresh = {} is no number of reads", reads.value));
+            wrong.push(("page_bytes".into(), e.to_string()));
+        }
+        if self.pages_per_block.as_ref().is_some_and(|pages| pages.value == 0) {
+            let what = "pages_per_block = 0: a block has at least one page".into();
+            wrong.push(("pages_per_block".into(), what));
+        }
+        for (name, number) in
+            [("program_bytes", &self.program_bytes), ("erase_bytes", &self.erase_bytes)]
+        {
+            if number.as_ref().is_some_and(|number| number.value == 0) {
+                wrong.push((name.into(), format!("{name} = 0: one byte is the least")));
+            }
         }
         if let Some(ecc) = &self.ecc {
-            power_of_two("codeword", ecc.codeword_bytes).map_err(|e| e.to_string())?;
-            if ecc.codeword_bytes > self.flash_page_bytes() {
-                return Err(format!(
+            let what = match power_of_two("codeword", ecc.codeword_bytes) {
+                Err(e) => Some(e.to_string()),
+                Ok(()) if ecc.codeword_bytes > self.flash_page_bytes() => Some(format!(
                     "ecc.codeword_bytes = {} is larger than the page",
                     ecc.codeword_bytes
-                ));
+                )),
+                Ok(()) => None,
+            };
+            wrong.extend(what.map(|what| ("ecc".into(), what)));
+        }
+    }
+
+    fn check_supply(&self, wrong: &mut Vec<(String, String)>) {
+        let Some(supply) = &self.supply else { return };
+        for (name, number, most) in [
+            ("volts", &supply.volts, 100.0),
+            ("read_ma", &supply.read_ma, 10_000.0),
+            ("program_ma", &supply.program_ma, 10_000.0),
+            ("erase_ma", &supply.erase_ma, 10_000.0),
+            ("io_ma", &supply.io_ma, 10_000.0),
+            ("standby_ua", &supply.standby_ua, 1e6),
+        ] {
+            if let Some(number) = number
+                && !(number.value >= 0.0 && number.value <= most)
+            {
+                let what = format!("supply.{name} = {} is not between 0 and {most}", number.value);
+                wrong.push((format!("supply.{name}"), what));
             }
         }
-        Ok(())
+    }
+
+    /// The tables that say how the part is spoken to: one, if it is in order.
+    fn media(&self) -> Vec<(&'static str, &dyn Medium)> {
+        fn table<'a, M: Medium>(
+            name: &'static str,
+            medium: &'a Option<M>,
+        ) -> Option<(&'static str, &'a dyn Medium)> {
+            medium.as_ref().map(|medium| (name, medium as &dyn Medium))
+        }
+        [
+            table("sdr", &self.sdr),
+            table("onenand", &self.onenand),
+            table("spi", &self.spi),
+            table("parallel", &self.parallel),
+            table("sd", &self.sd),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+
+    /// How the part is spoken to.
+    ///
+    /// # Errors
+    /// A part that has none of the tables.
+    pub fn medium(&self) -> Result<&dyn Medium> {
+        self.media().first().map(|(_, medium)| *medium).ok_or_else(|| {
+            Error::design(format!(
+                "{} does not say how it is spoken to: its file needs one of the tables [sdr], \
+                 [onenand], [spi], [parallel], [sd]",
+                self.name
+            ))
+        })
+    }
+
+    /// Every number of the part, in the order of the file's fields.
+    pub fn facts(&self) -> Vec<Fact> {
+        let mut facts = Vec::new();
+        if let Ok(value) = serde_json::to_value(self) {
+            collect_facts(String::new(), &value, &mut facts);
+        }
+        facts
+    }
+
+    /// Fields whose source says that nobody checked them.
+    pub fn unverified(&self) -> Vec<String> {
+        let facts = self.facts().into_iter().filter(|fact| fact.unverified);
+        facts.map(|fact| fact.field).collect()
+    }
+
+    /// Bytes of a page with its spare; 0 for parts without pages.
+    pub fn whole_page_bytes(&self) -> u64 {
+        let spare = self.spare_bytes.as_ref().map_or(0, |bytes| bytes.value);
+        u64::from(self.flash_page_bytes()) + u64::from(spare)
+    }
+
+    /// Bytes that t_PROG is for.
+    pub fn program_unit_bytes(&self) -> u32 {
+        let own = self.program_bytes.as_ref().map(|bytes| bytes.value);
+        own.unwrap_or_else(|| self.flash_page_bytes().max(1))
     }
 
     /// Bytes of a page; 0 for parts without pages.
@@ -205,17 +447,80 @@ impl Part {
         if let Some((_, time)) = stated {
             return Ok(time.value);
         }
-        let t_rc = self.t_rc_ns.as_ref().ok_or_else(|| {
-            let known: Vec<&str> = self.t_byte_ns.keys().map(String::as_str).collect();
-            Error::design(format!(
-                "{} has no t_rc_ns, so its time on the bus {bus} is unknown (known: {})",
-                self.name,
-                known.join(", ")
-            ))
-        })?;
-        let width_bytes = f64::from(bus.width_bits.min(self.width_bits.value)) / 8.0;
-        Ok(t_rc.value.max(bus.cycle_ns()) / width_bytes)
+        match self.media().first() {
+            Some((_, medium)) => medium.byte_ns(self, bus),
+            None => {
+                let known: Vec<&str> = self.t_byte_ns.keys().map(String::as_str).collect();
+                Err(Error::design(format!(
+                    "{} does not say how it is spoken to, so its time on the bus {bus} is unknown \
+                     (known: {})",
+                    self.name,
+                    known.join(", ")
+                )))
+            }
+        }
     }
+
+    /// Time from a change of the column to its first byte; `None` if it cannot be told.
+    pub fn column_change_ns(&self, bus: Bus) -> Option<f64> {
+        self.media().first().and_then(|(_, medium)| medium.column_change_ns(self, bus))
+    }
+
+    /// Time of the command, address and status cycles of a load; `None` if it cannot be told.
+    pub fn load_commands_ns(&self, bus: Bus) -> Option<f64> {
+        self.media().first().and_then(|(_, medium)| medium.load_commands_ns(self, bus))
+    }
+}
+
+/// Find every table with a `source` below `value`.
+fn collect_facts(path: String, value: &serde_json::Value, facts: &mut Vec<Fact>) {
+    use serde_json::Value;
+    let below = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
+    match value {
+        Value::Object(fields) => {
+            if let Some(Value::String(source)) = fields.get("source") {
+                let mut rest = fields.clone();
+                rest.remove("source");
+                rest.retain(|_, value| !value.is_null());
+                let value = match rest.remove("value") {
+                    Some(value) => value,
+                    None => Value::Object(rest),
+                };
+                let unverified = source.contains(UNVERIFIED);
+                facts.push(Fact { field: path, value, source: source.clone(), unverified });
+                return;
+            }
+            for (key, value) in fields {
+                collect_facts(below(key), value, facts);
+            }
+        }
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                let name = item.get("name").and_then(Value::as_str);
+                let name = name.map_or_else(|| index.to_string(), str::to_owned);
+                collect_facts(below(&name), item, facts);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Where in `text` the field of this path begins; its nearest table if it is not there.
+fn position(text: &str, field: &str) -> usize {
+    let Ok(document) = DeTable::parse(text) else { return 0 };
+    let mut table = document.get_ref();
+    let mut at = 0;
+    for key in field.split('.') {
+        let Some((name, value)) = table.iter().find(|(name, _)| name.get_ref() == key) else {
+            break;
+        };
+        at = name.span().start;
+        match value.get_ref() {
+            DeValue::Table(inner) => table = inner,
+            _ => break,
+        }
+    }
+    at
 }
 
 /// All parts of the catalog, by name.

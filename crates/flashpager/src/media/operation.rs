@@ -1,0 +1,264 @@
+//! What a medium does for one operation, step by step.
+
+use serde::{Deserialize, Serialize};
+
+use super::bus::Bus;
+use super::part::{Part, Sourced};
+use crate::error::{Error, Result, did_you_mean};
+
+/// What can be asked of a medium.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum What {
+    /// Bring bytes from the array to the host.
+    Read,
+    /// Bring bytes into the array.
+    Program,
+    /// Erase a block.
+    Erase,
+    /// A page of a long sequential read, the next page being loaded meanwhile.
+    CacheRead,
+    /// Bytes at another column of the page that the register holds.
+    ChangeColumn,
+    /// A page of each plane, loaded together.
+    MultiPlaneRead,
+    /// A page of each plane, programmed together.
+    MultiPlaneProgram,
+}
+
+impl What {
+    /// All operations by name.
+    pub const ALL: &[(&str, Self)] = &[
+        ("read", Self::Read),
+        ("program", Self::Program),
+        ("erase", Self::Erase),
+        ("cache-read", Self::CacheRead),
+        ("change-column", Self::ChangeColumn),
+        ("multi-plane-read", Self::MultiPlaneRead),
+        ("multi-plane-program", Self::MultiPlaneProgram),
+    ];
+
+    /// The operation's name.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(_, what)| *what == self).map_or("", |(name, _)| name)
+    }
+
+    /// Whether bytes go from the host to the medium.
+    pub fn writes(self) -> bool {
+        matches!(self, Self::Program | Self::MultiPlaneProgram)
+    }
+}
+
+impl std::str::FromStr for What {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let names = || Self::ALL.iter().map(|(name, _)| *name);
+        Self::ALL.iter().find(|(name, _)| *name == text).map(|(_, what)| *what).ok_or_else(|| {
+            Error::design(format!(
+                "unknown operation '{text}'{} (known: {})",
+                did_you_mean(text, names()),
+                names().collect::<Vec<_>>().join(", ")
+            ))
+        })
+    }
+}
+
+/// An operation as asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ask<'a> {
+    /// Which.
+    pub what: What,
+    /// Bytes over the bus; what is usual for the medium if absent: a page with its
+    /// spare, a cache line, a block.
+    pub bytes: Option<u64>,
+    /// How data comes over a bus that knows several ways, as `1-4-4` or `burst`; the
+    /// fastest that the bus has lines for if absent.
+    pub mode: Option<&'a str>,
+    /// The host's bus; one as fast and wide as the part's if absent.
+    pub bus: Option<Bus>,
+}
+
+/// What a step does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StepKind {
+    /// Command, address or status cycles on the bus.
+    Command,
+    /// The array works and the bus is idle.
+    Busy,
+    /// Data on the bus.
+    Transfer,
+    /// The array works behind the transfers; only what is longer than these is waited for.
+    Hidden,
+}
+
+/// A step of an operation.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Step {
+    /// What happens, as `command 30h`.
+    pub name: String,
+    /// How its time is composed, in the datasheet's names.
+    pub formula: String,
+    /// What it does.
+    pub kind: StepKind,
+    /// Its time.
+    pub ns: f64,
+    /// Bytes that it moves.
+    pub bytes: u64,
+}
+
+impl Step {
+    /// Cycles on the bus that move no data.
+    pub fn command(name: impl Into<String>, formula: impl Into<String>, ns: f64) -> Self {
+        let (name, formula) = (name.into(), formula.into());
+        Self { name, formula, kind: StepKind::Command, ns, bytes: 0 }
+    }
+
+    /// The array at work.
+    pub fn busy(name: impl Into<String>, formula: impl Into<String>, ns: f64) -> Self {
+        Self { kind: StepKind::Busy, ..Self::command(name, formula, ns) }
+    }
+
+    /// Data over the bus.
+    pub fn transfer(
+        name: impl Into<String>,
+        formula: impl Into<String>,
+        ns: f64,
+        bytes: u64,
+    ) -> Self {
+        Self { kind: StepKind::Transfer, bytes, ..Self::command(name, formula, ns) }
+    }
+
+    /// The array at work while data of the page before goes over the bus.
+    pub fn hidden(name: impl Into<String>, formula: impl Into<String>, ns: f64) -> Self {
+        Self { kind: StepKind::Hidden, ..Self::command(name, formula, ns) }
+    }
+}
+
+/// An operation, composed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Operation {
+    /// Which.
+    pub what: What,
+    /// In which way data came over the bus, where there are several.
+    pub mode: Option<String>,
+    /// The steps, in order.
+    pub steps: Vec<Step>,
+    /// Bytes of user data among those moved: without a page's spare.
+    pub data_bytes: u64,
+    /// Waits that the flash-media article does not count; see [`Operation::with_waits`].
+    pub left_out: Vec<Step>,
+}
+
+impl Operation {
+    /// Bytes over the bus.
+    pub fn bytes(&self) -> u64 {
+        self.steps.iter().map(|step| step.bytes).sum()
+    }
+
+    /// Time of all steps.
+    pub fn ns(&self) -> f64 {
+        self.ns_with(0.0)
+    }
+
+    /// Time of all steps when the host adds `per_byte_ns` to each byte moved.
+    pub fn ns_with(&self, per_byte_ns: f64) -> f64 {
+        let of = |kind: StepKind| -> f64 {
+            self.steps.iter().filter(|step| step.kind == kind).map(|step| step.ns).sum()
+        };
+        let transfer = of(StepKind::Transfer) + self.bytes() as f64 * per_byte_ns;
+        of(StepKind::Command) + of(StepKind::Busy) + transfer.max(of(StepKind::Hidden))
+    }
+
+    /// Time in which the array works, hidden or not.
+    pub fn busy_ns(&self) -> f64 {
+        let busy = |step: &&Step| matches!(step.kind, StepKind::Busy | StepKind::Hidden);
+        self.steps.iter().filter(busy).map(|step| step.ns).sum()
+    }
+
+    /// The same with the waits counted that the article leaves out.
+    pub fn with_waits(mut self) -> Self {
+        self.steps.append(&mut self.left_out);
+        self
+    }
+}
+
+/// How a part is spoken to: one file and one table of the part's TOML a medium.
+pub trait Medium {
+    /// What it can do; the first is what is asked for if nothing is.
+    fn operations(&self, part: &Part) -> Vec<What>;
+
+    /// In which ways data can come over the bus; empty if there is one alone.
+    fn modes(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Compose an operation.
+    ///
+    /// # Errors
+    /// What the medium cannot do, and numbers that the part does not give.
+    fn operation(&self, part: &Part, ask: &Ask<'_>) -> Result<Operation>;
+
+    /// The fastest access that the part allows, in ns, as the host's bus sees it.
+    ///
+    /// # Errors
+    /// Numbers that the part does not give.
+    fn shortest_access_ns(&self, part: &Part, ask: &Ask<'_>) -> Result<f64>;
+
+    /// Time to bring one byte of many over `bus`.
+    ///
+    /// # Errors
+    /// Numbers that the part does not give.
+    fn byte_ns(&self, part: &Part, bus: Bus) -> Result<f64>;
+
+    /// Time from a change of the column to its first byte; `None` if the part cannot.
+    fn column_change_ns(&self, _part: &Part, _bus: Bus) -> Option<f64> {
+        None
+    }
+
+    /// Command, address and status cycles that a load takes beside t_R.
+    fn load_commands_ns(&self, _part: &Part, _bus: Bus) -> Option<f64> {
+        None
+    }
+
+    /// What is wrong with its numbers: field within its table, and complaint.
+    fn check(&self, part: &Part) -> Vec<(String, String)>;
+}
+
+/// The value of a number that an operation cannot do without.
+pub(super) fn need<T: Copy>(
+    number: Option<&Sourced<T>>,
+    field: &str,
+    part: &Part,
+    what: What,
+) -> Result<T> {
+    number.map(|number| number.value).ok_or_else(|| {
+        Error::design(format!(
+            "{} has no {field}: the operation {} cannot be priced without it; add it to the part's file",
+            part.name,
+            what.name()
+        ))
+    })
+}
+
+/// That `part` cannot do `what`, and what it can.
+pub(super) fn cannot(part: &Part, what: What, can: &[What]) -> Error {
+    let can: Vec<&str> = can.iter().map(|what| what.name()).collect();
+    Error::design(format!("{} cannot {} (it can: {})", part.name, what.name(), can.join(", ")))
+}
+
+/// Complain about a time outside of `plausible` (ns, both ends included).
+pub(super) fn implausible(ns: f64, plausible: (f64, f64)) -> Option<String> {
+    let (least, most) = plausible;
+    if ns >= least && ns <= most {
+        return None;
+    }
+    let hint = match ns {
+        ns if (least..=most).contains(&(ns * 1e9)) => "; is it in seconds?",
+        ns if (least..=most).contains(&(ns * 1e6)) => "; is it in milliseconds?",
+        ns if (least..=most).contains(&(ns * 1e3)) => "; is it in microseconds?",
+        _ => "",
+    };
+    Some(format!("is no plausible time in nanoseconds ({least} to {most}){hint}"))
+}
