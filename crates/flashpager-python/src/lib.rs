@@ -2,6 +2,7 @@
 //! converts its arguments, calls the engine and converts the result.
 
 mod attribution;
+mod estimate;
 
 use std::collections::VecDeque;
 use std::io::BufWriter;
@@ -581,6 +582,8 @@ impl Recording {
 mod _engine {
     #[pymodule_export]
     use super::attribution::{attribute, attributions};
+    #[pymodule_export]
+    use super::estimate::{estimate, operations};
     #[pymodule_export]
     use super::{
         DiskFullError, FlashpagerError, Recording, block_statistics, canonical_policy, catalog,

@@ -13,6 +13,7 @@
 //! * [`media`]: the data register, flash parts and buses
 //! * [`replay`]: a trace through a pager and a register gives [`replay::Counts`]
 //! * [`cost`]: counts × media × handler gives time, bandwidth, latency
+//! * [`estimate`]: how fast a medium is on a host, and who eats the time
 //! * [`design`]: all of it together, as a person asks for it
 //! * [`attribution`]: which code of the program causes the faults of a design
 //!
@@ -23,6 +24,7 @@ pub mod attribution;
 pub mod cost;
 pub mod design;
 pub mod error;
+pub mod estimate;
 pub mod media;
 pub mod pager;
 pub mod placement;

@@ -171,6 +171,12 @@ impl Operation {
         of(StepKind::Command) + of(StepKind::Busy) + transfer.max(of(StepKind::Hidden))
     }
 
+    /// Time in which the bus is in use.
+    pub fn bus_ns(&self) -> f64 {
+        let busy = |step: &&Step| matches!(step.kind, StepKind::Command | StepKind::Transfer);
+        self.steps.iter().filter(busy).map(|step| step.ns).sum()
+    }
+
     /// Time in which the array works, hidden or not.
     pub fn busy_ns(&self) -> f64 {
         let busy = |step: &&Step| matches!(step.kind, StepKind::Busy | StepKind::Hidden);

@@ -118,19 +118,19 @@ impl Spi {
 
     /// The mode asked for, else the fastest for which the bus has lines.
     fn mode(&self, part: &Part, ask: &Ask<'_>) -> Result<&Mode> {
+        let bus_lines = ask.bus.map_or(u32::MAX, |bus| bus.width_bits);
+        let lines = bus_lines.min(part.width_bits.value);
         if let Some(name) = ask.mode {
             let found = self.modes.iter().find(|mode| mode.name == name);
             let mode = found.ok_or_else(|| unknown_mode(name, &self.modes()))?;
-            let lines = mode.lines().unwrap_or([1, 1, 1]).into_iter().max().unwrap_or(1);
-            return match ask.bus.filter(|bus| bus.width_bits < lines) {
-                None => Ok(mode),
-                Some(bus) => Err(Error::design(format!(
-                    "mode {name} needs {lines} data lines, and the bus {bus} has {}",
-                    bus.width_bits
-                ))),
-            };
+            let wanted = mode.lines().unwrap_or([1, 1, 1]).into_iter().max().unwrap_or(1);
+            if wanted > lines {
+                return Err(Error::design(format!(
+                    "mode {name} needs {wanted} data lines, and there are {lines}"
+                )));
+            }
+            return Ok(mode);
         }
-        let lines = ask.bus.map_or(u32::MAX, |bus| bus.width_bits);
         // As long as a page: what counts is the rate of the data, then the lead.
         let ns = |mode: &Mode| {
             let clock =

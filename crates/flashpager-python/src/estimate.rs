@@ -1,0 +1,24 @@
+//! How fast a medium is.
+
+use flashpager::estimate::{EstimateSpec, estimate as engine_estimate};
+use flashpager::media::part;
+use pyo3::prelude::*;
+use pythonize::depythonize;
+
+use crate::{bad_argument, raise, to_python};
+
+/// Estimate one operation; `spec` has the fields of the engine's `EstimateSpec`.
+#[pyfunction]
+pub fn estimate(py: Python<'_>, spec: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+    let spec: EstimateSpec = depythonize(spec).map_err(bad_argument)?;
+    to_python(py, &engine_estimate(&spec).map_err(raise)?)
+}
+
+/// The operations that a part can do, and the modes in which its data can come.
+#[pyfunction]
+pub fn operations(name: &str) -> PyResult<(Vec<&'static str>, Vec<String>)> {
+    let part = part::find(name).map_err(raise)?;
+    let medium = part.medium().map_err(raise)?;
+    let names = medium.operations(&part).into_iter().map(|what| what.name()).collect();
+    Ok((names, medium.modes()))
+}
