@@ -38,6 +38,10 @@ AXES = (
     "policy",
 )
 
+#: Fields of a board that say what lies between a medium and the application; a design's prices
+#: do not need them.
+HOST_FIELDS = ("peripheral", "memory", "processor", "driver", "dma", "layers")
+
 _MAX_DESIGNS = 1_000_000
 _MAX_TOML_BYTES = 1 << 20
 #: Flash offsets have 32 bits, and so have pages and codewords.
@@ -132,12 +136,17 @@ class Design:
 
         """
         given = read_toml(Path(path))
-        given.pop("description", None)
+        for name in ("description", *HOST_FIELDS):
+            given.pop(name, None)
         return _from_fields(given, str(path))
 
     def fields(self) -> dict[str, Any]:
         """Give all fields as the engine takes them."""
         return dataclasses.asdict(self)
+
+
+#: What else a board may say.
+DESIGN_FIELDS = ("description", *(each.name for each in dataclasses.fields(Design)))
 
 
 def read_toml(path: Path) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 //! How fast a medium is.
 
 use flashpager::estimate::{EstimateSpec, estimate as engine_estimate};
+use flashpager::media::operation::What;
 use flashpager::media::part;
 use pyo3::prelude::*;
 use pythonize::depythonize;
@@ -21,4 +22,10 @@ pub fn operations(name: &str) -> PyResult<(Vec<&'static str>, Vec<String>)> {
     let medium = part.medium().map_err(raise)?;
     let names = medium.operations(&part).into_iter().map(|what| what.name()).collect();
     Ok((names, medium.modes()))
+}
+
+/// All operations by name.
+#[pyfunction]
+pub fn all_operations() -> Vec<&'static str> {
+    What::ALL.iter().map(|(name, _)| *name).collect()
 }

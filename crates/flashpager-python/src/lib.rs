@@ -583,7 +583,7 @@ mod _engine {
     #[pymodule_export]
     use super::attribution::{attribute, attributions};
     #[pymodule_export]
-    use super::estimate::{estimate, operations};
+    use super::estimate::{all_operations, estimate, operations};
     #[pymodule_export]
     use super::{
         DiskFullError, FlashpagerError, Recording, block_statistics, canonical_policy, catalog,

@@ -12,6 +12,7 @@ from flashpager._engine import FlashpagerError
 from flashpager.cli import (
     attribute,
     compare,
+    estimate,
     explore,
     parts,
     record,
@@ -62,6 +63,9 @@ app.command("attribute", short_help="Tell which code causes a design's faults.")
 )
 app.command("explore", short_help="Find the best designs for one trace or several.")(
     explore.explore
+)
+app.command("estimate", short_help="Tell how fast a flash medium is, and who eats the time.")(
+    estimate.estimate
 )
 app.command("compare", short_help="Compare two tables that explore -o wrote.")(compare.compare)
 app.command("report", short_help="Write one interactive HTML page about a design.")(report.report)

@@ -9,7 +9,7 @@ use crate::media::operation::What;
 /// One thing changed, and how much faster the driver gets.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Remedy {
-    /// Which: `bus`, `wider`, `dma`, `memory`, `processor`, `array`, `cache-read`.
+    /// Which: `bus`, `wider`, `lines`, `dma`, `memory`, `processor`, `array`, `cache-read`.
     pub name: &'static str,
     /// What is changed, for a reader.
     pub change: String,
@@ -47,6 +47,13 @@ pub(super) fn all(setting: &Setting, driver_ns: f64) -> Vec<Remedy> {
         if super::set_width(&mut changed.part, &mut changed.host, 16).is_ok() {
             consider("wider", "a 16-bit part".to_owned(), changed);
         }
+    }
+    if let Some(bus) = setting.host.bus.filter(|bus| bus.width_bits < width.min(8)) {
+        let change = format!("all {width} data lines of the part");
+        let wide = Bus { width_bits: width, ..bus };
+        let mut changed = with_host(&|host| host.bus = Some(wide));
+        changed.mode = None;
+        consider("lines", change, changed);
     }
     if setting.host.dma.is_none() {
         let dma = Dma::default();

@@ -1,0 +1,361 @@
+"""``flashpager estimate``: how fast a flash medium is, and who eats the time."""
+
+import dataclasses
+import re
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from flashpager import _engine, estimation
+from flashpager._engine import FlashpagerError
+from flashpager.cli import options
+from flashpager.cli.console import note, out, print_json, print_whole
+from flashpager.estimation import Driver, Host
+from flashpager.files import refuse_overwriting
+from flashpager.sizes import duration, format_size, parse_size, split_list
+
+_DEFAULT_PART = "MT29F8G08"
+
+
+def estimate(
+    *,
+    part: options.Part = None,
+    board: Annotated[
+        Path | None,
+        typer.Option("--board", metavar="FILE", help="A board file: part, bus, RAM, driver …"),
+    ] = None,
+    operation: Annotated[
+        str | None,
+        typer.Option("--operation", metavar="LIST", help=" | ".join(_engine.all_operations())),
+    ] = None,
+    mode: Annotated[
+        str | None,
+        typer.Option("--mode", metavar="MODE", help="How data comes: 1-1-4, burst, async …"),
+    ] = None,
+    size: Annotated[
+        str | None,
+        typer.Option("--bytes", metavar="SIZE", help="Bytes moved; else a whole page or line."),
+    ] = None,
+    bus: Annotated[
+        str | None,
+        typer.Option("--bus", metavar="BUS", help="As 33MHz-x8, or 120MHz/8-x8: 8 cycles each."),
+    ] = None,
+    peripheral: Annotated[
+        str | None,
+        typer.Option("--peripheral", metavar="CLOCK", help="Clock that a port divides, as 40MHz."),
+    ] = None,
+    divider: Annotated[
+        str, typer.Option("--divider", metavar="KIND", help="integer | even | power-of-two")
+    ] = "integer",
+    memory: Annotated[
+        str | None,
+        typer.Option("--memory", metavar="BUS", help="RAM that holds the data: 100MHz/5-x32."),
+    ] = None,
+    processor: Annotated[
+        str | None, typer.Option("--processor", metavar="CLOCK", help="Its clock, as 200MHz.")
+    ] = None,
+    driver: Annotated[
+        Path | None,
+        typer.Option("--driver", metavar="OBJECT", help="Object file with the driver's code."),
+    ] = None,
+    function: Annotated[
+        str | None,
+        typer.Option("--function", metavar="NAME", help="Its function that moves a page."),
+    ] = None,
+    port: Annotated[
+        str | None,
+        typer.Option("--port", metavar="ADDRESS", help="Data port, if the code does not tell."),
+    ] = None,
+    instructions: Annotated[
+        float | None,
+        typer.Option("--instructions", metavar="N", help="By hand: instructions of an access."),
+    ] = None,
+    dma: Annotated[
+        bool | None, typer.Option("--dma/--no-dma", help="DMA moves the data: half the software.")
+    ] = None,
+    waits: Annotated[
+        bool, typer.Option("--waits", help="Count t_WB and t_ADL, which the article leaves out.")
+    ] = False,
+    cache_page: Annotated[
+        str | None,
+        typer.Option("--cache-page", metavar="SIZE", help="For the energy of a page fault."),
+    ] = None,
+    sweep: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--sweep",
+            metavar="AXIS=LIST",
+            help="Vary page=512,2K, width=8,16 or clock=20,40 (MHz); repeatable.",
+        ),
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="FILE", help="Picture as .png, .svg or .html.")
+    ] = None,
+    json: options.Json = False,
+) -> None:
+    """Estimate what a flash medium gives: its physical limit, and what is left of it.
+
+    An operation is composed of the part's cycles. The host's bus stretches them; RAM and the
+    driver's instructions are added to each byte; layers above take what was measured. Megabytes
+    are 10^6 bytes here, as in the article that the method comes from.
+    """
+    host, named = Host.from_board(board) if board else (Host(), None)
+    host = _overruled(
+        host,
+        bus=bus,
+        peripheral=None
+        if peripheral is None
+        else {"clock_mhz": _megahertz(peripheral), "divider": divider},
+        memory=None if memory is None else {**(host.memory or {}), "bus": memory},
+        processor=None
+        if processor is None
+        else {**(host.processor or {}), "clock_mhz": _megahertz(processor)},
+        dma=dma,
+    )
+    host = _with_driver(host, driver, function, port, instructions)
+    name = part or named or _DEFAULT_PART
+    operations = split_list(operation) if operation else [_engine.operations(name)[0][0]]
+    asked: dict[str, Any] = {
+        "mode": mode,
+        "size": None if size is None else parse_size(size),
+        "waits": waits,
+        "cache_page_bytes": None if cache_page is None else parse_size(cache_page),
+    }
+    axes = estimation.read_axes(sweep or [])
+    if plot is not None:
+        from flashpager.plots import waterfall  # noqa: PLC0415  (Altair starts slowly)
+
+        refuse_overwriting(plot, *(path for path in (board, driver) if path))
+        waterfall.check_output(plot)
+        if len(operations) != 1:
+            message = "--plot shows one operation"
+            raise FlashpagerError(message)
+    if axes:
+        if len(operations) != 1:
+            message = "--sweep varies one operation"
+            raise FlashpagerError(message)
+        swept, left_out = estimation.sweep(name, host, axes, operation=operations[0], **asked)
+        if plot is not None:
+            waterfall.write(waterfall.sweep_chart(swept, list(axes)), plot)
+        if json:
+            print_json({"version": _engine.version(), "sweep": swept, "left_out": left_out})
+        else:
+            _show_sweep(swept, list(axes))
+        for reason in left_out:
+            note(f"left out: {reason}")
+        return
+    found = [estimation.estimate(name, host, operation=one, **asked) for one in operations]
+    if plot is not None:
+        waterfall.write(waterfall.chart(found[0]), plot)
+        note(f"{plot}: {name} {operations[0]}")
+    if json:
+        print_json({"version": _engine.version(), "estimates": found})
+        return
+    for number, one in enumerate(found):
+        if number:
+            out.print()
+        _show(one)
+    _show_notes(found)
+
+
+def _overruled(host: Host, *, dma: bool | None, **flags: Any) -> Host:  # noqa: ANN401  (fields of Host)
+    """Lay flags over a board."""
+    given = {field: value for field, value in flags.items() if value is not None}
+    if "bus" in given and "peripheral" not in given:
+        # A bus of one's own is not divided from the board's clock.
+        given["peripheral"] = None
+    if dma is not None:
+        given["dma"] = (host.dma or {}) if dma else None
+    return dataclasses.replace(host, **given)
+
+
+def _with_driver(
+    host: Host,
+    driver: Path | None,
+    function: str | None,
+    port: str | None,
+    instructions: float | None,
+) -> Host:
+    if (driver is None) != (function is None):
+        message = "--driver and --function go together: an object file and a function in it"
+        raise FlashpagerError(message)
+    if driver is not None and instructions is not None:
+        message = "--driver counts instructions itself; leave --instructions out"
+        raise FlashpagerError(message)
+    fixed = {k: v for k, v in (host.software or {}).items() if k == "operation_ns"}
+    if driver is not None and function is not None:
+        code = Driver(driver, function, None if port is None else _address(port))
+        return dataclasses.replace(host, software=fixed or None, driver=code)
+    if port is not None:
+        message = "--port is of no use without --driver"
+        raise FlashpagerError(message)
+    if instructions is not None:
+        counts = {**fixed, "instructions": instructions, "bytes": 1}
+        return dataclasses.replace(host, software=counts, driver=None)
+    return host
+
+
+def _megahertz(text: str) -> float:
+    found = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*(?:MHz)?\s*", text, re.IGNORECASE)
+    if not found or float(found[1]) == 0:
+        message = f"'{text}' is no clock: write it as 40MHz"
+        raise FlashpagerError(message)
+    return float(found[1])
+
+
+def _address(text: str) -> int:
+    try:
+        address = int(text, 0)
+    except ValueError:
+        address = -1
+    if not 0 <= address < 1 << 64:
+        message = f"'{text}' is no address: write it as 0x40000000"
+        raise FlashpagerError(message)
+    return address
+
+
+def _megabytes(bytes_per_s: float) -> str:
+    return f"{bytes_per_s / 1e6:.2f} MB/s"
+
+
+def _show(found: dict[str, Any]) -> None:
+    moved, data = found["bytes"], found["operation"]["data_bytes"]
+    way = f", {found['operation']['mode']}" if found["operation"]["mode"] else ""
+    of = f" of {moved:,} bytes" if moved else ""
+    spare = f" ({data:,} of them data)" if moved and data != moved else ""
+    out.print(f"[bold]{escape(found['part'])}[/bold]: {found['what']}{of}{spare}{way}")
+    out.print(escape(f"{found['verdict']}."), style="bold")
+    out.print()
+    _show_steps(found)
+    out.print()
+    _show_stages(found)
+    _show_byte(found)
+    _show_energy(found)
+
+
+def _show_steps(found: dict[str, Any]) -> None:
+    bus = found["bus"]
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for title in ("step", "composed of", "time", *([f"on {bus}"] if bus else [])):
+        table.add_column(title, justify="right" if title in ("time", f"on {bus}") else "left")
+    stretched = found["on_bus"]["steps"]
+    for step, slow in zip(found["operation"]["steps"], stretched, strict=True):
+        hidden = " (behind the transfer)" if step["kind"] == "hidden" else ""
+        cells = [step["name"] + hidden, step["formula"], exact(step["ns"])]
+        table.add_row(*map(escape, cells), *([exact(slow["ns"])] if bus else []))
+    print_whole(table)
+    left_out = found["operation"]["left_out"]
+    if left_out:
+        waits = ", ".join(f"{step['formula']} {exact(step['ns'])}" for step in left_out)
+        out.print(f"not counted, as in the article: {waits} (--waits counts it)", style="dim")
+
+
+def exact(ns: float) -> str:
+    """Write a time to the nanosecond while people can read that."""
+    return f"{ns:,.10g} ns" if abs(ns) < 1e6 and abs(ns - round(ns)) < 1e-6 else duration(ns)
+
+
+def _show_stages(found: dict[str, Any]) -> None:
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for title in ("from the flash to the application", "time", "rate", "of the limit", "costs"):
+        table.add_column(title, justify="left" if title.startswith("from") else "right")
+    stages = found["stages"]
+    limit = below = stages[0]["ns"]
+    for stage in stages:
+        rate = _megabytes(stage["bytes_per_s"]) if found["bytes"] else "–"
+        table.add_row(
+            escape(said(stage, found)),
+            exact(stage["ns"]) if not stage["measured"] else duration(stage["ns"]),
+            rate,
+            f"{100 * limit / stage['ns']:.1f} %",
+            "" if stage is stages[0] else f"{stage['ns'] / below:.2f}x",
+        )
+        below = stage["ns"]
+    print_whole(table)
+
+
+def said(stage: dict[str, Any], found: dict[str, Any]) -> str:
+    """Name a stage as a reader knows it."""
+    host = found["spec"]["host"]
+    match stage["name"]:
+        case "part":
+            return "physical limit"
+        case "bus":
+            return f"bus {found['bus']}"
+        case "memory":
+            refresh = host["memory"].get("refresh_share")
+            return f"RAM on {host['memory']['bus']}" + (
+                f", refreshed {100 * refresh:g} %" if refresh else ""
+            )
+        case "software":
+            software = host["software"]
+            count = f"{software['instructions']:g} instructions"
+            size = software["bytes"]
+            each = "a byte" if size == 1 else f"for {size} bytes"
+            dma = ", DMA" if host["dma"] is not None else ""
+            return f"driver: {count} {each}{dma}"
+        case name:
+            return f"{name}, measured" if stage["measured"] else f"{name}, estimated"
+
+
+def _show_byte(found: dict[str, Any]) -> None:
+    byte = found["byte"]
+    each = byte["bus_ns"] + byte["memory_ns"] + byte["software_ns"]
+    if len(estimation.composed(found)) == 1 or not each:
+        return
+    lost = 100 * (1 - 1e9 / each / found["stages"][0]["bytes_per_s"])
+    parts = [("bus", byte["bus_ns"]), ("RAM", byte["memory_ns"]), ("driver", byte["software_ns"])]
+    sum_of = " + ".join(f"{name} {ns:.4g}" for name, ns in parts if ns)
+    out.print(
+        f"each byte: {sum_of} = {each:.4g} ns, at most {_megabytes(1e9 / each)}; "
+        f"{lost:.0f} % of the physical limit lost, the array not counted"
+    )
+
+
+def _show_energy(found: dict[str, Any]) -> None:
+    energy = found["energy"]
+    if energy is None:
+        return
+    line = f"energy: {energy['operation_uj']:.3g} µJ (array {energy['array_uj']:.3g}, "
+    line += f"bus {energy['io_uj']:.3g})"
+    if energy["uj_per_kb"] is not None:
+        line += f", {energy['uj_per_kb']:.3g} µJ per KB of 1024 bytes"
+    if energy["fault_uj"] is not None:
+        size = format_size(found["spec"]["cache_page_bytes"])
+        line += f"; a fault of a cache page of {size}: {energy['fault_uj']:.3g} µJ"
+    out.print(line)
+
+
+def _show_notes(found: list[dict[str, Any]]) -> None:
+    for text in dict.fromkeys(text for one in found for text in one["notes"]):
+        note(f"note: {text}")
+    unverified = found[0]["unverified"]
+    if unverified:
+        note(f"unverified numbers of {found[0]['part']}: {', '.join(unverified)}")
+    for one in found:
+        loop = one["loop"]
+        if loop and loop["calls"]:
+            note(f"note: the loop calls {', '.join(loop['calls'])}, which is not counted")
+
+
+def _show_sweep(swept: list[dict[str, Any]], axes: list[str]) -> None:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    titles = {"page": "page", "width": "data lines", "clock": "clock"}
+    names = [stage["name"] for stage in swept[0]["stages"]]
+    headings = {"part": "physical limit", "memory": "RAM", "software": "driver"}
+    for axis in axes:
+        table.add_column(titles[axis], justify="right")
+    table.add_column("time", justify="right")
+    for name in names:
+        table.add_column(escape(f"{headings.get(name, name)} MB/s"), justify="right")
+    for row in swept:
+        units = {"page": format_size, "width": str, "clock": lambda mhz: f"{mhz:g} MHz"}
+        table.add_row(
+            *(units[axis](row["at"][axis]) for axis in axes),
+            duration(estimation.composed(row)[-1]["ns"]),
+            *(f"{stage['bytes_per_s'] / 1e6:.2f}" for stage in row["stages"]),
+        )
+    print_whole(table)
