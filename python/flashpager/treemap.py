@@ -4,21 +4,16 @@ The layout is the squarified one of Bruls, Huizing and van Wijk (2000), image by
 comes from a trace or an ELF file is text from strangers and is escaped.
 """
 
-import json
 import math
-import re
 from collections.abc import Sequence
-from io import BytesIO
 from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
 
 import altair as alt
 import polars as pl
-import vl_convert
 
 from flashpager._engine import FlashpagerError
-from flashpager.files import appearing_whole
 from flashpager.plots.style import finish
 from flashpager.sizes import duration, si
 
@@ -314,64 +309,3 @@ def _title(rows: pl.DataFrame, by: str, executed: int) -> str:
 def _subtitle(setting: str) -> str:
     said = f"{setting}. " if setting else ""
     return f"{said}Area: time of the faults that executing it caused. Colour: how many had to load."
-
-
-def check_output(path: Path) -> None:
-    """Refuse a file that :func:`write` could not write, before the work is done.
-
-    Raises:
-        FlashpagerError: for an unknown suffix or a missing folder.
-
-    """
-    if path.suffix not in (".html", ".png"):
-        message = f"{path}: the name must end with .html or .png"
-        raise FlashpagerError(message)
-    if not path.parent.is_dir():
-        message = f"{path}: there is no folder {path.parent}"
-        raise FlashpagerError(message)
-
-
-def write(picture: alt.LayerChart, path: Path) -> None:
-    """Write a chart as the name's suffix says; a page needs no network."""
-    check_output(path)
-    if path.suffix == ".png":
-        content = BytesIO()
-        picture.save(content, format="png", scale_factor=2)
-        written = content.getvalue()
-    else:
-        spec = json.dumps(picture.to_dict(), ensure_ascii=False).replace("<", "\\u003c")
-        version = ".".join(alt.SCHEMA_VERSION.split(".")[:2])
-        script = vl_convert.javascript_bundle(_DRAW, vl_version=version)
-        script = re.sub(r"</(?=script)", r"<\\/", script, flags=re.IGNORECASE)
-        written = (_PAGE[0] + spec + _PAGE[1] + script + _PAGE[2]).encode()
-    with appearing_whole(path) as temporary:
-        temporary.write_bytes(written)
-
-
-_DRAW = """
-const spec = JSON.parse(document.querySelector("#spec").textContent);
-vegaEmbed("#chart", spec, {actions: false, renderer: "svg"})
-  .then(() => { document.body.dataset.drawn = "yes"; })
-  .catch((error) => { console.error(error); });
-"""
-
-_PAGE = (
-    """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none';
- script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; img-src data:">
-<title>Who causes the faults &ndash; flashpager</title>
-</head>
-<body>
-<div id="chart"></div>
-<noscript><p>The chart needs JavaScript.</p></noscript>
-<script type="application/json" id="spec">""",
-    """</script>
-<script type="module">""",
-    """</script>
-</body>
-</html>
-""",
-)

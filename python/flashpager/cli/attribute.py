@@ -82,9 +82,10 @@ def attribute(
         table.check_output(output)
     if plot is not None:
         from flashpager import treemap  # noqa: PLC0415  (so does Altair)
+        from flashpager.plots import picture  # noqa: PLC0415
 
         refuse_overwriting(plot, trace, *elfs)
-        treemap.check_output(plot)
+        picture.check_output(plot)
     opened = Trace.open(trace)
     info = opened.info
     result = _engine.attribute(str(trace), designs[0], by, [str(path) for path in elfs])
@@ -93,7 +94,7 @@ def attribute(
         table.write(frame, output, [opened.described()])
         note(f"{len(frame)} {_TITLES[by]} written to {output}")
     if plot is not None:
-        treemap.write(treemap.chart(frame, by=by, setting=_setting(result)), plot)
+        picture.write(treemap.chart(frame, by=by, setting=_setting(result)), plot)
         note(f"{plot}: {len(frame)} {_TITLES[by]}")
     if json:
         head = {"version": _engine.version(), "trace": opened.described(), "by": by}

@@ -126,31 +126,19 @@ def estimate(
     }
     axes = estimation.read_axes(sweep or [])
     if plot is not None:
-        from flashpager.plots import waterfall  # noqa: PLC0415  (Altair starts slowly)
+        from flashpager.plots import picture  # noqa: PLC0415  (Altair starts slowly)
 
         refuse_overwriting(plot, *(path for path in (board, driver) if path))
-        waterfall.check_output(plot)
-        if len(operations) != 1:
-            message = "--plot shows one operation"
-            raise FlashpagerError(message)
+        picture.check_output(plot)
+    if len(operations) != 1 and (plot is not None or axes):
+        message = f"{'--plot shows' if plot else '--sweep varies'} one operation"
+        raise FlashpagerError(message)
     if axes:
-        if len(operations) != 1:
-            message = "--sweep varies one operation"
-            raise FlashpagerError(message)
-        swept, left_out = estimation.sweep(name, host, axes, operation=operations[0], **asked)
-        if plot is not None:
-            waterfall.write(waterfall.sweep_chart(swept, list(axes)), plot)
-        if json:
-            print_json({"version": _engine.version(), "sweep": swept, "left_out": left_out})
-        else:
-            _show_sweep(swept, list(axes))
-        for reason in left_out:
-            note(f"left out: {reason}")
+        _sweep(name, host, axes, {**asked, "operation": operations[0]}, plot, json=json)
         return
     found = [estimation.estimate(name, host, operation=one, **asked) for one in operations]
     if plot is not None:
-        waterfall.write(waterfall.chart(found[0]), plot)
-        note(f"{plot}: {name} {operations[0]}")
+        _plot(found[0], plot)
     if json:
         print_json({"version": _engine.version(), "estimates": found})
         return
@@ -161,9 +149,40 @@ def estimate(
     _show_notes(found)
 
 
-def _overruled(host: Host, *, dma: bool | None, **flags: Any) -> Host:  # noqa: ANN401  (fields of Host)
+def _plot(found: dict[str, Any], path: Path) -> None:
+    from flashpager.plots import picture, waterfall  # noqa: PLC0415  (Altair starts slowly)
+
+    names = [said(stage, found) for stage in found["stages"]]
+    picture.write(waterfall.chart(found, names), path)
+    note(f"{path}: {found['name']}, {found['what']}")
+
+
+def _sweep(
+    name: str,
+    host: Host,
+    axes: dict[str, list[float]],
+    asked: dict[str, Any],
+    plot: Path | None,
+    *,
+    json: bool,
+) -> None:
+    swept, left_out = estimation.sweep(name, host, axes, **asked)
+    if plot is not None:
+        from flashpager.plots import picture, waterfall  # noqa: PLC0415  (Altair starts slowly)
+
+        picture.write(waterfall.sweep_chart(swept, list(axes)), plot)
+        note(f"{plot}: {len(swept)} estimates")
+    if json:
+        print_json({"version": _engine.version(), "sweep": swept, "left_out": left_out})
+    else:
+        _show_sweep(swept, list(axes))
+    for reason in left_out:
+        note(f"left out: {reason}")
+
+
+def _overruled(host: Host, *, dma: bool | None, **flags: str | dict[str, Any] | None) -> Host:
     """Lay flags over a board."""
-    given = {field: value for field, value in flags.items() if value is not None}
+    given: dict[str, Any] = {name: value for name, value in flags.items() if value is not None}
     if "bus" in given and "peripheral" not in given:
         # A bus of one's own is not divided from the board's clock.
         given["peripheral"] = None
@@ -226,7 +245,7 @@ def _show(found: dict[str, Any]) -> None:
     way = f", {found['operation']['mode']}" if found["operation"]["mode"] else ""
     of = f" of {moved:,} bytes" if moved else ""
     spare = f" ({data:,} of them data)" if moved and data != moved else ""
-    out.print(f"[bold]{escape(found['part'])}[/bold]: {found['what']}{of}{spare}{way}")
+    out.print(f"[bold]{escape(found['name'])}[/bold]: {found['what']}{of}{spare}{way}")
     out.print(escape(f"{found['verdict']}."), style="bold")
     out.print()
     _show_steps(found)
@@ -253,9 +272,15 @@ def _show_steps(found: dict[str, Any]) -> None:
         out.print(f"not counted, as in the article: {waits} (--waits counts it)", style="dim")
 
 
+#: Times below this are read in nanoseconds if they are whole.
+_READABLE_NS = 1e6
+_ROUNDING_NS = 1e-6
+
+
 def exact(ns: float) -> str:
     """Write a time to the nanosecond while people can read that."""
-    return f"{ns:,.10g} ns" if abs(ns) < 1e6 and abs(ns - round(ns)) < 1e-6 else duration(ns)
+    whole = abs(ns - round(ns)) < _ROUNDING_NS
+    return f"{ns:,.10g} ns" if abs(ns) < _READABLE_NS and whole else duration(ns)
 
 
 def _show_stages(found: dict[str, Any]) -> None:
@@ -334,7 +359,7 @@ def _show_notes(found: list[dict[str, Any]]) -> None:
         note(f"note: {text}")
     unverified = found[0]["unverified"]
     if unverified:
-        note(f"unverified numbers of {found[0]['part']}: {', '.join(unverified)}")
+        note(f"unverified numbers of {found[0]['name']}: {', '.join(unverified)}")
     for one in found:
         loop = one["loop"]
         if loop and loop["calls"]:
@@ -352,10 +377,19 @@ def _show_sweep(swept: list[dict[str, Any]], axes: list[str]) -> None:
     for name in names:
         table.add_column(escape(f"{headings.get(name, name)} MB/s"), justify="right")
     for row in swept:
-        units = {"page": format_size, "width": str, "clock": lambda mhz: f"{mhz:g} MHz"}
         table.add_row(
-            *(units[axis](row["at"][axis]) for axis in axes),
+            *(_at(axis, row["at"][axis]) for axis in axes),
             duration(estimation.composed(row)[-1]["ns"]),
             *(f"{stage['bytes_per_s'] / 1e6:.2f}" for stage in row["stages"]),
         )
     print_whole(table)
+
+
+def _at(axis: str, value: float) -> str:
+    match axis:
+        case "page":
+            return format_size(int(value))
+        case "width":
+            return f"{value:g}"
+        case _:
+            return f"{value:g} MHz"

@@ -13,7 +13,7 @@ from flashpager.sizes import format_size
 
 #: What a report can show.
 Drawing = alt.Chart | alt.LayerChart | alt.FacetChart
-ChartT = TypeVar("ChartT", alt.Chart, alt.LayerChart, alt.FacetChart)
+ChartT = TypeVar("ChartT", alt.Chart, alt.LayerChart, alt.FacetChart, alt.VConcatChart)
 
 BLACK = "#000000"
 ORANGE = "#E69F00"

@@ -1,0 +1,200 @@
+"""From a medium's physical limit to the application: what each thing in the way leaves."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import altair as alt
+import polars as pl
+
+from flashpager import estimation
+from flashpager._engine import FlashpagerError
+from flashpager.plots import style
+from flashpager.sizes import duration, format_size
+
+_BAR = 34
+#: Who takes the time, as they stand beside one another: (key, name, colour).
+_TAKERS = (
+    ("array", "array", style.VERMILLION),
+    ("commands", "commands", style.PURPLE),
+    ("transfer", "the part's own bus", style.ORANGE),
+    ("bus", "slower bus", style.SKY),
+    ("memory", "RAM", style.GREEN),
+    ("software", "driver", style.BLACK),
+)
+_MEGABYTES = "MB = 10^6 bytes"
+#: A share below this has no room for its number.
+_READABLE = 0.06
+
+
+def chart(found: Mapping[str, Any], names: Sequence[str]) -> alt.VConcatChart:
+    """Draw the stages of an estimate, called ``names``, and below who takes the driver's time.
+
+    Raises:
+        FlashpagerError: for an operation that moves no bytes.
+
+    """
+    if not found["bytes"]:
+        message = f"{found['what']} moves no bytes: there is no rate to draw"
+        raise FlashpagerError(message)
+    title = f"{found['name']}, {found['what']}: {found['verdict']}"
+    subtitle = f"{found['bytes']:,} bytes at a time; {_MEGABYTES}"
+    both: alt.VConcatChart = alt.VConcatChart(
+        vconcat=[_stages(found, names), _takers(found)], spacing=28
+    ).resolve_scale(color="independent")
+    return style.styled(both, title, subtitle)
+
+
+def _stages(found: Mapping[str, Any], names: Sequence[str]) -> alt.LayerChart:
+    stages = found["stages"]
+    rates = [stage["bytes_per_s"] / 1e6 for stage in stages]
+    before = [rates[0], *rates[:-1]]
+    frame = pl.DataFrame(
+        {
+            "stage": list(names),
+            "rate": rates,
+            "before": before,
+            "end": [max(pair) for pair in zip(rates, before, strict=True)],
+            "kind": ["measured" if stage["measured"] else "composed" for stage in stages],
+            "says": [
+                f"{rate:.3g} MB/s" + ("" if rate == last else f", {last / rate:.2f}x slower")
+                for rate, last in zip(rates, before, strict=True)
+            ],
+        }
+    )
+    base = alt.Chart(frame).encode(
+        y=alt.Y(
+            "stage:N",
+            sort=None,
+            title=None,
+            axis=alt.Axis(labelLimit=0, ticks=False, domain=False, labelPadding=10),
+        )
+    )
+    axis = alt.X(
+        "rate:Q",
+        title="rate (MB/s)",
+        scale=alt.Scale(domain=[0, 1.32 * max(rates)], nice=False),
+        axis=alt.Axis(tickCount=6),
+    )
+    colours = {"composed": style.BLUE, "measured": style.GREY}
+    shown = {kind: colours[kind] for kind in dict.fromkeys(frame["kind"])}
+    lost = base.mark_bar(color="#dfe6ec").encode(x="rate:Q", x2="before:Q")
+    bars = base.mark_bar().encode(
+        x=axis,
+        color=alt.Color(
+            "kind:N",
+            scale=style.colour_scale(shown),
+            legend=style.legend() if len(shown) > 1 else None,
+        ),
+    )
+    words = base.mark_text(align="left", dx=8, fontSize=style.FONT_SIZE).encode(
+        x="end:Q", text="says:N"
+    )
+    return alt.LayerChart(
+        layer=[lost, bars, words], width=style.WIDTH - 160, height=_BAR * len(stages)
+    )
+
+
+def _takers(found: Mapping[str, Any]) -> alt.LayerChart:
+    shares = estimation.blame(found)
+    whole = sum(shares.values())
+    rows, start = [], 0.0
+    for key, name, colour in _TAKERS:
+        ns = shares.get(key, 0.0)
+        if ns > 0:
+            share = ns / whole
+            text = f"{100 * share:.0f} %" if share >= _READABLE else ""
+            rows.append((name, colour, start, start + ns / 1e3, start + ns / 2e3, text))
+            start += ns / 1e3
+    frame = pl.DataFrame(
+        rows, schema=["who", "colour", "start", "end", "middle", "share"], orient="row"
+    )
+    colours = {name: colour for name, colour, *_ in rows}
+    base = alt.Chart(frame)
+    bars = base.mark_bar(size=_BAR).encode(
+        x=alt.X(
+            "start:Q",
+            title=f"who takes the {duration(1e3 * start)} of a {found['what']} (µs)",
+            scale=alt.Scale(domain=[0, start], nice=False),
+            axis=alt.Axis(grid=False, tickCount=6),
+        ),
+        x2="end:Q",
+        color=alt.Color("who:N", scale=style.colour_scale(colours), legend=style.legend()),
+    )
+    words = base.mark_text(fontSize=style.FONT_SIZE, fontWeight="bold", color="white").encode(
+        x="middle:Q", text="share:N"
+    )
+    return alt.LayerChart(layer=[bars, words], width=style.WIDTH - 160, height=_BAR + 12)
+
+
+def sweep_chart(rows: Sequence[Mapping[str, Any]], axes: Sequence[str]) -> alt.LayerChart:
+    """Draw how the rate through the driver, and the physical limit, follow what was swept."""
+    first, *others = axes
+    lines = []
+    for row in rows:
+        through = estimation.composed(row)[-1]
+        at = row["at"]
+        series = ", ".join(f"{_said(axis, at[axis])}" for axis in others)
+        names = [_LIMIT]
+        stages = [row["stages"][0]]
+        if len(estimation.composed(row)) > 1:
+            names.append("through the driver" if through["name"] == "software" else "on this host")
+            stages.append(through)
+        for name, stage in zip(names, stages, strict=True):
+            lines.append(
+                {
+                    "at": float(at[first]),
+                    "rate": stage["bytes_per_s"] / 1e6,
+                    "line": f"{name}, {series}" if series else name,
+                    "limit": name == _LIMIT,
+                }
+            )
+    frame = pl.DataFrame(lines).unique(maintain_order=True)
+    best = max(rows, key=lambda row: estimation.composed(row)[-1]["bytes_per_s"])
+    rate = estimation.composed(best)[-1]["bytes_per_s"] / 1e6
+    where = ", ".join(_said(axis, best["at"][axis]) for axis in axes)
+    title = f"{best['name']}, {best['what']}: {rate:.3g} MB/s at {where}, the most of those tried"
+    names = list(dict.fromkeys(frame["line"]))
+    palette = (style.BLUE, style.VERMILLION, style.GREEN, style.PURPLE, style.ORANGE, style.SKY)
+    colours = {name: palette[index % len(palette)] for index, name in enumerate(names)}
+    top = 1.08 * max(frame["rate"])
+    ticks = sorted(set(frame["at"]))
+    x = alt.X(
+        "at:Q",
+        title=_TITLES[first],
+        scale=alt.Scale(type="log", base=2, domain=list(style.log_domain(ticks)), nice=False),
+        axis=alt.Axis(
+            values=ticks,
+            labelExpr=style.AS_SIZE if first == "page" else "datum.value",
+            grid=False,
+            labelOverlap="parity",
+        ),
+    )
+    base = alt.Chart(frame).encode(
+        x=x,
+        y=style.linear_y("rate", "rate (MB/s)", top),
+        color=alt.Color(
+            "line:N", scale=style.colour_scale(colours), legend=style.legend(columns=3)
+        ),
+    )
+    dash = alt.StrokeDash(
+        "limit:N", scale=alt.Scale(domain=[True, False], range=[[6, 4], [1, 0]]), legend=None
+    )
+    layers = [
+        base.mark_line(strokeWidth=2.5).encode(strokeDash=dash),
+        base.mark_point(filled=True, size=60, opacity=1),
+    ]
+    return style.finish(layers, title, _MEGABYTES)
+
+
+_LIMIT = "physical limit"
+_TITLES = {"page": "page (bytes)", "width": "data lines", "clock": "clock of the bus (MHz)"}
+
+
+def _said(axis: str, value: float) -> str:
+    match axis:
+        case "page":
+            return f"pages of {format_size(int(value))}"
+        case "width":
+            return f"{value:g} data lines"
+        case _:
+            return f"{value:g} MHz"
