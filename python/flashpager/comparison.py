@@ -29,7 +29,7 @@ COUNTS = (
 #: Where tables differ in one of these alone, every count must be the same.
 _PRICES = (
     *("part", "bus", "nor", "t_read_ns", "t_write_ns", "lookup_ns", "fault_ns"),
-    "walk_step_ns",
+    *("walk_step_ns", "count_commands"),
 )
 
 _NEEDED = (*KEYS, *COUNTS, "time_ns", "bandwidth_mib_s")
@@ -60,6 +60,9 @@ class Results:
 
         """
         frame, about = table.read(path)
+        if "count_commands" not in frame.columns:
+            # Versions that could not count them wrote no such column.
+            frame = frame.with_columns(count_commands=pl.lit(value=False))
         missing = [name for name in _NEEDED if name not in frame.columns]
         if missing:
             more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""

@@ -88,6 +88,8 @@ class Design:
         nor: the NOR part to compare with.
         ram: times of the RAM.
         handler: times of the software.
+        count_commands: whether a load costs its command, address and status cycles, too; the
+            papers leave them out.
 
     """
 
@@ -102,6 +104,7 @@ class Design:
     nor: str | None = "NOR-CARDIS"
     ram: Ram = field(default_factory=Ram)
     handler: Handler = field(default_factory=Handler)
+    count_commands: bool = False
 
     def __post_init__(self) -> None:
         """Read sizes that are text.
@@ -122,6 +125,9 @@ class Design:
             if not isinstance(getattr(self, name), kind):
                 message = f"{name} must be a {kind.__name__}, not {getattr(self, name)!r}"
                 raise TypeError(message)
+        if not isinstance(self.count_commands, bool):
+            message = f"count_commands must be True or False, not {self.count_commands!r}"
+            raise TypeError(message)
         for name in _SIZES:
             size = getattr(self, name)
             if size is not None:
@@ -199,6 +205,11 @@ def _from_fields(given: Mapping[str, Any], place: str) -> Design:
             values[name] = Ram(**_times(Ram(), place, name, value))
         elif name == "handler":
             values[name] = Handler(**_times(Handler(), place, name, value))
+        elif name == "count_commands":
+            if not isinstance(value, bool):
+                message = f"{place}: count_commands = {value!r} is neither true nor false"
+                raise FlashpagerError(message)
+            values[name] = value
         elif name in _SIZES or isinstance(value, str):
             values[name] = None if name == "nor" and value == "none" else value
         else:

@@ -22,15 +22,17 @@ _SHORT_NAMES = {"bandwidth": "bandwidth_mib_s", "time": "time_ns", "ram": "ram_b
 DESIGN_COLUMNS = (
     *("part", "bus", "cache_bytes", "cache_page_bytes", "flash_page_bytes", "register"),
     *("codeword_bytes", "policy", "nor", "t_read_ns", "t_write_ns", "lookup_ns", "fault_ns"),
-    "walk_step_ns",
+    *("walk_step_ns", "count_commands"),
 )
 
+_FLAGS = ("count_commands", "ecc_unchecked")
 _TEXT = ("trace", "part", "bus", "register", "policy", "nor", "warnings")
 _REAL = (
     *("t_read_ns", "t_write_ns", "lookup_ns", "fault_ns", "walk_step_ns", "time_ns", "load_ns"),
     *("fetch_ns", "write_ns", "read_ns", "column_change_ns", "handler_ns", "bandwidth_mib_s"),
     *("mean_fault_ns", "p99_fault_ns", "worst_fault_ns", "nor_time_ns", "nor_bandwidth_mib_s"),
     *("nor_ratio", "hottest_block_loads_per_hour", "hours_to_refresh"),
+    *("energy_uj", "mean_fault_uj"),
 )
 
 #: The columns of a table, in order.
@@ -41,7 +43,8 @@ COLUMNS = (
     *("downgrades", "time_ns", "load_ns", "fetch_ns", "write_ns", "read_ns", "column_change_ns"),
     *("handler_ns", "bandwidth_mib_s", "mean_fault_ns", "p99_fault_ns", "worst_fault_ns"),
     *("nor_time_ns", "nor_bandwidth_mib_s", "nor_ratio", "hottest_block_loads"),
-    *("hottest_block_loads_per_hour", "hours_to_refresh", "ecc_unchecked", "warnings"),
+    *("hottest_block_loads_per_hour", "hours_to_refresh", "energy_uj", "mean_fault_uj"),
+    *("ecc_unchecked", "warnings"),
 )
 
 
@@ -50,7 +53,7 @@ def _type(name: str) -> type[pl.DataType]:
         return pl.String
     if name in _REAL:
         return pl.Float64
-    return pl.Boolean if name == "ecc_unchecked" else pl.UInt64
+    return pl.Boolean if name in _FLAGS else pl.UInt64
 
 
 #: The columns with their types.
@@ -71,6 +74,7 @@ def flatten(row: dict[str, Any], trace: str = "") -> dict[str, Any]:
         **row["latency"],
         **(row["nor"] or {}),
         **row["read_disturb"],
+        **(row["energy"] or {}),
         "nor": design["nor"],
         "warnings": "; ".join(row["warnings"]),
     }

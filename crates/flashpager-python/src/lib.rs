@@ -253,6 +253,7 @@ struct Row {
     metadata_bytes: Option<u64>,
     ram_bytes: u64,
     prices: flashpager::cost::Prices,
+    unverified: Vec<String>,
     #[serde(flatten)]
     evaluation: Evaluation,
 }
@@ -265,6 +266,7 @@ impl Row {
             metadata_bytes: design.metadata_bytes(),
             ram_bytes: design.ram_bytes(),
             prices: design.prices(),
+            unverified: design.unverified().to_vec(),
             evaluation,
         }
     }

@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 
 use crate::cost::{
-    Handler, Latency, NorComparison, Prices, Ram, ReadDisturb, Time, fault_latencies,
+    FlashEnergy, Handler, Latency, NorComparison, Prices, Ram, ReadDisturb, Time, fault_latencies,
     fetches_below_codeword, warnings,
 };
 use crate::error::{Error, Result};
@@ -48,6 +48,9 @@ pub struct DesignSpec {
     pub handler: Handler,
     /// The NOR part to compare with.
     pub nor: Option<String>,
+    /// Count command, address and status cycles of a load, which the papers do not.
+    #[serde(default)]
+    pub count_commands: bool,
 }
 
 /// A design, looked up and checked.
@@ -60,6 +63,7 @@ pub struct Design {
     cache: CacheDesign,
     register: RegisterDesign,
     prices: Prices,
+    unverified: Vec<String>,
 }
 
 /// What a design gives for a trace.
@@ -75,6 +79,8 @@ pub struct Evaluation {
     pub fault_latencies: Vec<(f64, u64)>,
     /// Beside NOR, if a NOR part was named.
     pub nor: Option<NorComparison>,
+    /// What the flash takes of its supply, if the part says.
+    pub energy: Option<FlashEnergy>,
     /// How hard the flash is read.
     pub read_disturb: ReadDisturb,
     /// Whether less is fetched than an ECC codeword, so that nobody can check it.
@@ -95,7 +101,7 @@ impl Design {
         if let Some(other) = nor.as_ref().filter(|nor| nor.kind != Kind::Nor) {
             return Err(Error::design(format!("{} is no NOR part to compare with", other.name)));
         }
-        let prices = Prices::new(&part, bus, spec.ram, spec.handler)?;
+        let prices = Prices::new(&part, bus, spec.ram, spec.handler, spec.count_commands)?;
         let cache = CacheDesign {
             cache_bytes: spec.cache_bytes,
             cache_page_bytes: spec.cache_page_bytes,
@@ -117,7 +123,8 @@ impl Design {
                 part.name
             )));
         }
-        Ok(Self { spec, part, nor, bus, cache, register, prices })
+        let unverified = part.unverified();
+        Ok(Self { spec, part, nor, bus, cache, register, prices, unverified })
     }
 
     /// The design as written down, with the flash page filled in.
@@ -153,6 +160,11 @@ impl Design {
         self.register
     }
 
+    /// Numbers of the part that nobody checked.
+    pub fn unverified(&self) -> &[String] {
+        &self.unverified
+    }
+
     /// The prices that apply, for printing.
     pub fn prices(&self) -> Prices {
         self.prices
@@ -181,6 +193,7 @@ impl Design {
             latency: Latency::of(&fault_latencies),
             fault_latencies,
             nor,
+            energy: FlashEnergy::of(counts, &self.prices),
             read_disturb: ReadDisturb::of(
                 counts,
                 &time,

@@ -27,6 +27,7 @@ fn section(name: &str, address: u64, offset: u32, bytes: u32) -> Section {
 
 fn design(register: &str, policy: &str) -> Design {
     Design::new(DesignSpec {
+        count_commands: false,
         part: "MT29F2G08AAC".into(),
         bus: "33MHz-x8".into(),
         cache_bytes: 256,

@@ -41,6 +41,8 @@ def simulate(
         print_json({"version": _engine.version(), "trace": opened.described(), **row})
         return
     _show(opened.info, row)
+    if row["unverified"]:
+        note(f"unverified numbers of {row['design']['part']}: {', '.join(row['unverified'])}")
     for warning in row["warnings"]:
         note(f"warning: {warning}")
 
@@ -75,6 +77,10 @@ def _show_setup(info: dict[str, Any], row: dict[str, Any]) -> None:
     flash = f"load {duration(prices['t_load_ns'])}, byte {prices['t_byte_ns']:g} ns"
     if design["register"] == "random-column":
         flash += f", column change {duration(prices['t_column_change_ns'])}"
+    commands = prices["t_load_commands_ns"]
+    if commands is not None:
+        counted = "with" if design["count_commands"] else "without its"
+        flash = flash.replace(",", f" {counted} {duration(commands)} of commands,", 1)
     handler = prices["handler"]
     out.print(
         f"prices: {flash}, "
@@ -136,6 +142,12 @@ def _show_faults(row: dict[str, Any]) -> None:
         f"fault latency: mean {duration(latency['mean_fault_ns'])}, "
         f"p99 {duration(latency['p99_fault_ns'])}, worst {duration(latency['worst_fault_ns'])}"
     )
+    energy = row["energy"]
+    if energy is not None:
+        out.print(
+            f"flash energy: {si(energy['energy_uj'] / 1e6, 'J')} in all, "
+            f"{energy['mean_fault_uj']:.3g} µJ a fault (at the datasheet's currents)"
+        )
     disturb = row["read_disturb"]
     line = (
         f"read disturb: the hottest block is loaded {si(disturb['hottest_block_loads_per_hour'])} "

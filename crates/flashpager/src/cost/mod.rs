@@ -3,11 +3,13 @@
 //! Nothing here knows a policy. The four steps are those of CARDIS 2010,
 //! section 4.2: load, fetch, write, read.
 
+mod energy;
 mod latency;
 mod read_disturb;
 
 use serde::{Deserialize, Serialize};
 
+pub use energy::{FlashEnergy, Power};
 pub use latency::{Latency, fault_latencies};
 pub use read_disturb::ReadDisturb;
 
@@ -46,8 +48,10 @@ pub struct Handler {
 /// All prices of one part on one bus, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Prices {
-    /// A load of a page into the register (t_R).
+    /// A load of a page into the register: t_R, and its commands where they count.
     pub t_load_ns: f64,
+    /// Command, address and status cycles of a load, where they are known.
+    pub t_load_commands_ns: Option<f64>,
     /// A byte over the bus.
     pub t_byte_ns: f64,
     /// A column change; absent where the part gives none.
@@ -56,14 +60,24 @@ pub struct Prices {
     pub ram: Ram,
     /// The software.
     pub handler: Handler,
+    /// What the part takes of its supply, where it says.
+    pub power: Option<Power>,
 }
 
 impl Prices {
-    /// The prices of `part` on `bus`.
+    /// The prices of `part` on `bus`; loads cost t_R, as in the papers, and with
+    /// `count_commands` their commands, too.
     ///
     /// # Errors
-    /// A part that is no NAND or has no time on the bus; times below 0.
-    pub fn new(part: &Part, bus: Bus, ram: Ram, handler: Handler) -> Result<Self> {
+    /// A part that is no NAND or has no time on the bus; commands that have no price;
+    /// times below 0.
+    pub fn new(
+        part: &Part,
+        bus: Bus,
+        ram: Ram,
+        handler: Handler,
+        count_commands: bool,
+    ) -> Result<Self> {
         let t_load = part.t_r_ns.as_ref().filter(|_| part.kind == Kind::Nand).ok_or_else(|| {
             Error::design(format!("{} is no NAND part: code cannot be paged from it", part.name))
         })?;
@@ -77,12 +91,25 @@ impl Prices {
         if let Some(wrong) = all.iter().find(|time| !(**time >= 0.0 && **time <= 1e9)) {
             return Err(Error::design(format!("{wrong} is no time in nanoseconds")));
         }
+        let t_load_commands_ns = part.load_commands_ns(bus);
+        let commands = match (count_commands, t_load_commands_ns) {
+            (false, _) => 0.0,
+            (true, Some(ns)) => ns,
+            (true, None) => {
+                return Err(Error::design(format!(
+                    "{} does not say what the commands of a load take: they cannot be counted",
+                    part.name
+                )));
+            }
+        };
         Ok(Self {
-            t_load_ns: t_load.value,
+            t_load_ns: t_load.value + commands,
+            t_load_commands_ns,
             t_byte_ns: part.byte_time(bus)?,
             t_column_change_ns: part.column_change_ns(bus),
             ram,
             handler,
+            power: Power::of(part),
         })
     }
 
