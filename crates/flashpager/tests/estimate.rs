@@ -1,0 +1,327 @@
+//! Estimates against the flash-media article, and the laws that any of them obeys.
+
+use std::fmt::Write;
+use std::path::PathBuf;
+
+use flashpager::estimate::{
+    Divider, Dma, EstimateSpec, Host, Layer, Memory, Peripheral, Processor, Software, estimate,
+};
+use flashpager::media::bus::Bus;
+use flashpager::media::operation::StepKind;
+use proptest::prelude::*;
+
+/// The AC characteristics that the article prints.
+const ARTICLE: &[(&str, f64)] = &[
+    ("t_adl_ns", 70.0),
+    ("t_alh_ns", 5.0),
+    ("t_als_ns", 10.0),
+    ("t_ch_ns", 5.0),
+    ("t_clh_ns", 5.0),
+    ("t_cls_ns", 10.0),
+    ("t_cs_ns", 15.0),
+    ("t_dh_ns", 5.0),
+    ("t_ds_ns", 10.0),
+    ("t_wc_ns", 25.0),
+    ("t_wh_ns", 10.0),
+    ("t_wp_ns", 12.0),
+    ("t_clr_ns", 10.0),
+    ("t_rc_ns", 25.0),
+    ("t_rhw_ns", 100.0),
+    ("t_rhz_ns", 100.0),
+    ("t_rp_ns", 12.0),
+    ("t_rr_ns", 20.0),
+    ("t_wb_ns", 100.0),
+];
+
+/// A part with the article's numbers, but for those overruled.
+fn part(folder: &tempfile::TempDir, overruled: &[(&str, f64)]) -> String {
+    let value = |name: &str, own: f64| {
+        overruled.iter().find(|(other, _)| *other == name).map_or(own, |(_, value)| *value)
+    };
+    let mut text = String::from("name = \"X\"\nmaker = \"Y\"\nkind = \"nand\"\n");
+    let mut line = |name: &str, own: f64| {
+        writeln!(text, "{name} = {{ value = {}, source = \"article\" }}", value(name, own))
+            .unwrap();
+    };
+    for (name, own) in [
+        ("page_bytes", 2048.0),
+        ("spare_bytes", 64.0),
+        ("pages_per_block", 64.0),
+        ("width_bits", 8.0),
+        ("t_r_ns", 25_000.0),
+        ("t_prog_ns", 220_000.0),
+        ("t_bers_ns", 500_000.0),
+    ] {
+        line(name, own);
+    }
+    text.push_str("[sdr]\n");
+    for (name, own) in ARTICLE {
+        writeln!(text, "{name} = {{ value = {}, source = \"article\" }}", value(name, *own))
+            .unwrap();
+    }
+    let path: PathBuf = folder.path().join("x.toml");
+    std::fs::write(&path, text).unwrap();
+    path.display().to_string()
+}
+
+fn spec(part: &str, operation: &str, host: Host) -> EstimateSpec {
+    EstimateSpec {
+        part: part.to_owned(),
+        operation: Some(operation.to_owned()),
+        bytes: None,
+        mode: None,
+        page_bytes: None,
+        width_bits: None,
+        waits: false,
+        cache_page_bytes: None,
+        host,
+    }
+}
+
+fn bus(text: &str) -> Bus {
+    text.parse().unwrap()
+}
+
+/// The article's board: SAM9263, its SDRAM and its loop.
+fn board() -> Host {
+    Host {
+        bus: Some(bus("120MHz/8-x8")),
+        memory: Some(Memory { bus: bus("100MHz/5-x32"), refresh_share: 0.0 }),
+        processor: Some(Processor { clock_mhz: 200.0, cycles_per_instruction: 1.0 }),
+        software: Some(loop_of(7.0)),
+        ..Host::default()
+    }
+}
+
+fn loop_of(instructions: f64) -> Software {
+    Software {
+        instructions,
+        bytes: 1,
+        port_accesses: 1,
+        memory_accesses: 1.0,
+        other_device_accesses: 0.0,
+        operation_ns: 0.0,
+    }
+}
+
+/// Section 1.1, to the nanosecond and to the byte.
+#[test]
+fn the_article_comes_out_exactly() {
+    let folder = tempfile::tempdir().unwrap();
+    let part = part(&folder, &[]);
+    let read = estimate(&spec(&part, "read", Host::default())).unwrap();
+    let times = |steps: &[flashpager::media::operation::Step]| -> Vec<f64> {
+        steps.iter().map(|step| step.ns).collect()
+    };
+    assert_eq!(times(&read.operation.steps), [17.0, 128.0, 17.0, 25_000.0, 52_820.0]);
+    assert_eq!(read.stages[0].ns, 77_982.0);
+    assert_eq!(read.stages[0].bytes_per_s.round(), 27_083_173.0);
+    assert_eq!((read.bytes, read.operation.data_bytes), (2112, 2048));
+    let program = estimate(&spec(&part, "program", Host::default())).unwrap();
+    assert_eq!(
+        times(&program.operation.steps),
+        [17.0, 128.0, 52_805.0, 17.0, 220_000.0, 17.0, 142.0]
+    );
+    assert_eq!(program.stages[0].ns, 273_126.0);
+    assert_eq!(program.stages[0].bytes_per_s.round(), 7_732_695.0);
+    // What its sums leave out.
+    let waits =
+        |operation: &str| EstimateSpec { waits: true, ..spec(&part, operation, Host::default()) };
+    assert_eq!(estimate(&waits("read")).unwrap().stages[0].ns, 78_082.0);
+    assert_eq!(estimate(&waits("program")).unwrap().stages[0].ns, 273_296.0);
+}
+
+/// Sections 1.2 and 1.3: 67 + 50 + 35 ns a byte, 67 being 66.67 rounded.
+#[test]
+fn the_articles_board_comes_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let part = part(&folder, &[]);
+    let found = estimate(&spec(&part, "read", board())).unwrap();
+    let byte = found.byte;
+    assert_eq!(byte.part_ns, 25.0);
+    assert!((byte.bus_ns - 8e3 / 120.0).abs() < 1e-9);
+    assert!((byte.memory_ns - 50.0).abs() < 1e-9 && (byte.software_ns - 35.0).abs() < 1e-9);
+    assert_eq!(byte.ns().round(), 152.0);
+    let names: Vec<&str> = found.stages.iter().map(|stage| stage.name.as_str()).collect();
+    assert_eq!(names, ["part", "bus", "memory", "software"]);
+    // By hand: commands and address stretched, then 2112 bytes.
+    let cycle = 8e3 / 120.0;
+    let by_hand = 2.0 * cycle + (5.0 * cycle + 3.0) + 25_000.0 + (2112.0 * (cycle + 85.0) + 20.0);
+    assert!((found.stages[3].ns - by_hand).abs() < 1e-6);
+    // DMA halves what software takes, and touches no hardware.
+    let halved = Host { dma: Some(Dma::default()), ..board() };
+    let halved = estimate(&spec(&part, "read", halved)).unwrap();
+    assert_eq!(halved.byte.software_ns, byte.software_ns / 2.0);
+    assert_eq!((halved.byte.bus_ns, halved.byte.memory_ns), (byte.bus_ns, byte.memory_ns));
+}
+
+/// Section 2.2: a 40 MHz peripheral makes 20 MHz of the 24 that the card allows.
+#[test]
+fn a_divider_reaches_what_it_can() {
+    let clock = |divider| Peripheral { clock_mhz: 40.0, divider };
+    assert_eq!(clock(Divider::Integer).clock_up_to(24.0).unwrap(), 20.0);
+    assert_eq!(clock(Divider::Integer).clock_up_to(13.0).unwrap(), 10.0);
+    assert_eq!(clock(Divider::Even).clock_up_to(40.0).unwrap(), 20.0);
+    assert_eq!(clock(Divider::PowerOfTwo).clock_up_to(13.0).unwrap(), 10.0);
+    assert_eq!(clock(Divider::PowerOfTwo).clock_up_to(9.0).unwrap(), 5.0);
+    assert_eq!(clock(Divider::Integer).clock_up_to(400.0).unwrap(), 40.0);
+    let exact = Peripheral { clock_mhz: 72.0, divider: Divider::Integer };
+    assert_eq!(exact.clock_up_to(24.0).unwrap(), 24.0);
+}
+
+#[test]
+fn layers_are_shares_or_measured_and_never_gain() {
+    let folder = tempfile::tempdir().unwrap();
+    let part = part(&folder, &[]);
+    let layer = |share: Option<f64>, bytes_per_s: Option<f64>| Layer {
+        name: "file system".into(),
+        share,
+        bytes_per_s,
+    };
+    let with = |layers: Vec<Layer>| estimate(&spec(&part, "read", Host { layers, ..board() }));
+    let found = with(vec![layer(Some(0.85), None), layer(Some(0.67), None)]).unwrap();
+    let rate = |index: usize| found.stages[index].bytes_per_s;
+    assert!((rate(4) / rate(3) - 0.85).abs() < 1e-12 && (rate(5) / rate(3) - 0.67).abs() < 1e-12);
+    let measured = with(vec![layer(None, Some(3.373e6))]).unwrap();
+    assert!(measured.stages[4].measured);
+    assert_eq!(measured.stages[4].bytes_per_s, 3.373e6);
+    for wrong in [
+        vec![layer(Some(1.1), None)],
+        vec![layer(Some(0.5), None), layer(Some(0.6), None)],
+        vec![layer(None, None)],
+        vec![layer(Some(0.5), Some(1e6))],
+        vec![layer(None, Some(-1.0))],
+        vec![layer(Some(f64::NAN), None)],
+    ] {
+        assert!(with(wrong).unwrap_err().to_string().contains("file system"));
+    }
+}
+
+#[test]
+fn what_cannot_be_is_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let part = part(&folder, &[]);
+    let refused = |spec: EstimateSpec| estimate(&spec).unwrap_err().to_string();
+    let hosted = |host: Host| spec(&part, "read", host);
+    let fast = hosted(Host { bus: Some(bus("54MHz-x8")), ..Host::default() });
+    let says = refused(fast);
+    assert!(says.contains("faster than X allows") && says.contains("54MHz/2-x8"), "{says}");
+    let exact = hosted(Host { bus: Some(bus("40MHz-x8")), ..Host::default() });
+    assert_eq!(estimate(&exact).unwrap().stages[1].ns, 77_982.0 + 2.0 * 8.0);
+    assert!(refused(spec(&part, "cache-read", Host::default())).contains("t_rcbsy_ns"));
+    assert!(refused(spec(&part, "multi-plane-read", Host::default())).contains("cannot"));
+    assert!(refused(spec(&part, "reed", Host::default())).contains("did you mean read"));
+    assert!(refused(hosted(Host { processor: None, ..board() })).contains("processor"));
+    let bytes = EstimateSpec { bytes: Some(3000), ..hosted(Host::default()) };
+    assert!(refused(bytes).contains("2112"));
+    let odd = Software { bytes: 3, port_accesses: 2, ..loop_of(1.0) };
+    assert!(refused(hosted(Host { software: Some(odd), ..board() })).contains("3 bytes"));
+    let page = EstimateSpec { page_bytes: Some(1000), ..hosted(Host::default()) };
+    assert!(refused(page).contains("power of two"));
+    let waiting = Memory { bus: bus("100MHz-x8"), refresh_share: 1.0 };
+    assert!(refused(hosted(Host { memory: Some(waiting), ..board() })).contains("refresh"));
+}
+
+#[test]
+fn a_narrow_loop_wastes_a_wide_bus() {
+    let folder = tempfile::tempdir().unwrap();
+    let wide = part(&folder, &[("width_bits", 16.0)]);
+    let host = Host { bus: Some(bus("40MHz-x16")), software: None, ..board() };
+    let without = estimate(&spec(&wide, "read", host.clone())).unwrap();
+    let bytewise = Host { software: Some(loop_of(7.0)), ..host };
+    let found = estimate(&spec(&wide, "read", bytewise)).unwrap();
+    assert_eq!(found.byte.bus_ns, 2.0 * without.byte.bus_ns);
+    assert!(found.notes.iter().any(|note| note.contains("8 bits at a time over a bus of 16")));
+}
+
+/// The BENAND example of NAND simulators: 3.3 V · 30 mA · (40 + 52.8 µs) ≈ 9.2 µJ.
+#[test]
+fn energy_is_voltage_times_current_times_time() {
+    let found = estimate(&spec("TC58BVG0S3H", "read", Host::default())).unwrap();
+    if let Some(energy) = found.energy {
+        let array = 3.3 * 30.0 * 40_000.0 * 1e-6;
+        assert!((energy.array_uj - array).abs() < 1e-9);
+        assert!((energy.operation_uj - energy.array_uj - energy.io_uj).abs() < 1e-12);
+        let moving: f64 = found
+            .operation
+            .steps
+            .iter()
+            .filter(|step| step.kind != StepKind::Busy)
+            .map(|step| step.ns)
+            .sum();
+        assert!((energy.io_uj - 3.3 * 30.0 * moving * 1e-6).abs() < 1e-9);
+    } else {
+        panic!("TC58BVG0S3H has volts and read_ma");
+    }
+}
+
+fn any_host() -> impl Strategy<Value = Host> {
+    let memory = prop::option::of((1.0..500.0f64, 1..20u32, 0.0..0.5f64));
+    (1.0..40.0f64, 1..10u32, memory, 10.0..500.0f64, 0.0..50.0f64, 0.0..1.0f64, any::<bool>())
+        .prop_map(|(clock_mhz, cycles, memory, cpu, instructions, share, dma)| Host {
+            bus: Some(Bus { clock_mhz, cycles, width_bits: 8 }),
+            memory: memory.map(|(clock_mhz, cycles, refresh_share)| Memory {
+                bus: Bus { clock_mhz, cycles, width_bits: 32 },
+                refresh_share,
+            }),
+            processor: Some(Processor { clock_mhz: cpu, cycles_per_instruction: 1.0 }),
+            software: Some(loop_of(instructions)),
+            dma: dma.then_some(Dma { software_share: share }),
+            ..Host::default()
+        })
+}
+
+const PARTS: &[(&str, &str)] =
+    &[("MT29F2G08AAC", "read"), ("K9F1208Q0B", "read"), ("TC58BVG0S3H", "read")];
+
+proptest! {
+    /// Each thing in the way only slows, and the last stage is the sum of all.
+    #[test]
+    fn overhead_never_speeds_up(host in any_host(), index in 0..PARTS.len()) {
+        let (part, operation) = PARTS[index];
+        let found = estimate(&spec(part, operation, host)).unwrap();
+        for pair in found.stages.windows(2) {
+            prop_assert!(pair[1].ns >= pair[0].ns * (1.0 - 1e-12), "{:?}", found.stages);
+        }
+        let last = found.stages.last().unwrap();
+        let byte = found.byte.memory_ns + found.byte.software_ns;
+        let sum = found.on_bus.ns() + byte * found.bytes as f64;
+        prop_assert!((last.ns - sum).abs() < 1e-6 * sum);
+        for remedy in &found.remedies {
+            prop_assert!(remedy.speedup >= 1.0 - 1e-9, "{remedy:?}");
+        }
+    }
+
+    /// A faster clock, fewer cycles or more data lines never slow an operation.
+    #[test]
+    fn more_clock_or_width_never_slows(
+        host in any_host(), faster in 1.0..4.0f64, index in 0..PARTS.len()
+    ) {
+        let (part, operation) = PARTS[index];
+        let slow = estimate(&spec(part, operation, host.clone())).unwrap();
+        let bus = host.bus.unwrap();
+        let last = |found: &flashpager::estimate::Estimate| found.stages.last().unwrap().ns;
+        let mut quick = host.clone();
+        quick.bus = Some(Bus { clock_mhz: (bus.clock_mhz * faster).min(20.0).max(bus.clock_mhz), ..bus });
+        if let Ok(found) = estimate(&spec(part, operation, quick)) {
+            prop_assert!(last(&found) <= last(&slow) * (1.0 + 1e-12));
+        }
+        let wide = EstimateSpec { width_bits: Some(16), ..spec(part, operation, host) };
+        prop_assert!(last(&estimate(&wide).unwrap()) <= last(&slow) * (1.0 + 1e-12));
+    }
+
+    /// Rate and time, energy and power, bus and text say the same.
+    #[test]
+    fn units_survive_a_round_trip(host in any_host(), index in 0..PARTS.len()) {
+        let (part, operation) = PARTS[index];
+        let bus = host.bus.unwrap();
+        prop_assert_eq!(bus.to_string().parse::<Bus>().unwrap(), bus);
+        let text = serde_json::to_string(&host).unwrap();
+        let found = estimate(&spec(part, operation, host)).unwrap();
+        prop_assert_eq!(serde_json::from_str::<Host>(&text).unwrap().bus, Some(bus));
+        for stage in &found.stages {
+            let bytes = stage.bytes_per_s * stage.ns / 1e9;
+            prop_assert!((bytes - found.bytes as f64).abs() < 1e-6 * bytes);
+        }
+    }
+}

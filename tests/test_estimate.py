@@ -1,0 +1,377 @@
+"""``flashpager estimate``, driven as a user would."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flashpager import estimation
+from tests.conftest import ROOT, fails, flashpager, need
+
+BOARD = ROOT / "examples" / "boards" / "sam9263.toml"
+CHIP = ("--part", "MT29F8G08")
+
+
+def estimated(*arguments: str | Path) -> dict[str, Any]:
+    """Give the one estimate that a command makes."""
+    (found,) = flashpager("estimate", *arguments, "--json").json["estimates"]
+    assert isinstance(found, dict)
+    return found
+
+
+class TestArticle:
+    """The flash-media article, through the command line."""
+
+    def test_physical_limits(self) -> None:
+        """To the nanosecond, and to the byte."""
+        done = flashpager("estimate", *CHIP, "--operation", "read,program", "--json").json
+        read, program = done["estimates"]
+        assert read["stages"][0]["ns"] == 77_982
+        assert round(read["stages"][0]["bytes_per_s"]) == 27_083_173
+        assert program["stages"][0]["ns"] == 273_126
+        assert round(program["stages"][0]["bytes_per_s"]) == 7_732_695
+
+    def test_board(self) -> None:
+        """67, 50 and 35 ns a byte; the layers as measured."""
+        found = estimated("--board", BOARD)
+        assert found["name"] == "MT29F8G08"
+        byte = found["byte"]
+        assert [round(byte[f"{name}_ns"]) for name in ("bus", "memory", "software")] == [67, 50, 35]
+        rates = [round(stage["bytes_per_s"] / 1e3) for stage in found["stages"]]
+        assert rates[-3:] == [5041, 4266, 3373]
+        written = estimated("--board", BOARD, "--operation", "program")
+        assert [round(s["bytes_per_s"] / 1e3) for s in written["stages"]][-3:] == [4161, 1969, 1689]
+
+    def test_sentence(self) -> None:
+        """The bottleneck by name, what would move it, and what would not."""
+        bus = estimated(*CHIP, "--bus", "120MHz/8-x8")["verdict"]
+        assert bus.startswith("the 8-cycle bus takes 85 % of the time, 2.7x what the part needs")
+        assert "DMA would not help" in bus
+        assert "a 16-bit part" in bus
+        slow = estimated(*CHIP, "--instructions", "200", "--processor", "20MHz")["verdict"]
+        assert slow.startswith("the driver takes 99 % of the time; DMA would help (2.0x)")
+        assert estimated(*CHIP, "--operation", "erase")["verdict"].startswith("the array takes 100")
+
+    def test_words(self) -> None:
+        """What a person reads."""
+        done = flashpager("estimate", "--board", BOARD).out
+        for words in ("physical limit", "77,982 ns", "27.08 MB/s", "2112 t_RC + t_RR", "--waits"):
+            assert words in done
+        assert "bus 66.67 + RAM 50 + driver 35 = 151.7 ns" in done
+        assert "76 % of the physical limit lost" in done
+
+    def test_dma(self) -> None:
+        """A half of the software by default; a field changes it."""
+        without = estimated("--board", BOARD)["byte"]
+        halved = estimated("--board", BOARD, "--dma")["byte"]
+        assert halved["software_ns"] == without["software_ns"] / 2
+        assert halved["bus_ns"] == without["bus_ns"]
+
+
+class TestBoards:
+    """What a board may say."""
+
+    def test_one_board_for_all(self, tmp_path: Path) -> None:
+        """The same file serves estimate and simulate."""
+        board = tmp_path / "board.toml"
+        board.write_text(
+            'part = "TC58BVG0S3H"\nbus = "33MHz-x8"\ncache_bytes = "2K"\n'
+            "[processor]\nclock_mhz = 48\n[driver]\ninstructions = 6\nbytes = 1\n"
+            '[memory]\nbus = "48MHz/2-x32"\n[dma]\nsoftware_share = 0.25\n',
+            encoding="ascii",
+        )
+        found = estimated("--board", board)
+        assert found["byte"]["software_ns"] == pytest.approx(0.25 * 6e3 / 48)
+        trace = ROOT / "examples" / "traces" / "card-firmware.trace"
+        row = flashpager("simulate", trace, "--board", board, "--json").json
+        assert row["design"]["part"] == "TC58BVG0S3H"
+
+    def test_one_truth(self, tmp_path: Path) -> None:
+        """What estimate composes is what simulate charges."""
+        text = (ROOT / "parts" / "TC58BVG0S3H.toml").read_text(encoding="utf-8")
+        part = tmp_path / "mine.toml"
+        part.write_text(text.replace("value = 40000", "value = 41000"), encoding="utf-8")
+        (step,) = [s for s in estimated("--part", part)["operation"]["steps"] if s["kind"] == "busy"]
+        trace = ROOT / "examples" / "traces" / "card-firmware.trace"
+        board = tmp_path / "board.toml"
+        given = f'part = "{part}"\nbus = "33MHz-x8"\n'
+        board.write_text(given, encoding="ascii")
+        free = flashpager("simulate", trace, "--board", board, "--json").json
+        assert free["prices"]["t_load_ns"] == step["ns"] == 41_000
+        board.write_text(given + "count_commands = true\n", encoding="ascii")
+        counted = flashpager("simulate", trace, "--board", board, "--json").json
+        composed = estimated("--part", part, "--bus", "33MHz-x8")["on_bus"]["steps"]
+        commands = sum(s["ns"] for s in composed if s["kind"] == "command")
+        # The wait before the first byte of the transfer is the load's, too.
+        assert counted["prices"]["t_load_ns"] == pytest.approx(41_000 + commands + 20)
+        assert counted["counts"] == free["counts"]
+        loads = free["counts"]["loads"]
+        assert counted["time"]["load_ns"] == pytest.approx(
+            free["time"]["load_ns"] + loads * (commands + 20)
+        )
+
+    def test_energy(self) -> None:
+        """A fault's energy is that of loading and fetching its page."""
+        found = estimated("--part", "TC58BVG0S3H", "--bus", "40MHz-x8", "--cache-page", "64")
+        energy = found["energy"]
+        steps = [s for s in found["on_bus"]["steps"] if s["kind"] == "command"]
+        moving = sum(s["ns"] for s in steps) + 64 * 25 + 20
+        assert energy["fault_uj"] == pytest.approx(3.3 * 30 * (40_000 + moving) * 1e-6)
+        assert energy["uj_per_kb"] == pytest.approx(energy["operation_uj"] * 1024 / found["bytes"])
+
+    def test_divider(self) -> None:
+        """40 MHz make 20 where the card takes 24 or 25."""
+        done = flashpager("estimate", "--part", "SanDisk-2GB", "--peripheral", "40MHz", "--json")
+        (found,) = done.json["estimates"]
+        assert found["bus"] == "20MHz-x4"
+        assert any("40 MHz, divided, gives 20" in text for text in found["notes"])
+
+    @pytest.mark.parametrize(
+        ("text", "words"),
+        [
+            ("[driver]\ninstructions = 7\n", ["bytes"]),
+            ("[driver]\ninstructions = 7\nbytes = 1\nspeed = 1\n", ["speed", "driver"]),
+            ('[driver]\nobject = "x.o"\n', ["object and function"]),
+            ('[driver]\nobject = "x.o"\nfunction = "f"\nbytes = 1\n', ["code and counts"]),
+            ('[driver]\nobject = "x.o"\nfunction = "f"\n', ["x.o", "No such file"]),
+            ("driver = 1\n", ["[driver]", "table"]),
+            ("layers = 1\n", ["[[layers]]"]),
+            ("[[layers]]\nread_kb_s = 1\n", ["without a name"]),
+            ('[[layers]]\nname = "a"\nread_kb_s = "1"\n', ["read_kb_s", "no number"]),
+            ('[[layers]]\nname = "a"\nread_share = 1.5\n', ["'a'", "1.5"]),
+            ("[processor]\nclock_mhz = -1\n", ["processor.clock_mhz = -1"]),
+            ("[processor]\nclock = 1\n", ["clock"]),
+            ('[memory]\nbus = "fast"\n', ["bus 'fast'"]),
+            ('[peripheral]\nclock_mhz = 40\ndivider = "odd"\n', ["odd"]),
+            ("colour = 1\n", ["unknown field 'colour'"]),
+            ("bus = 5\n", ["bus = 5", "not text"]),
+        ],
+    )
+    def test_bad_boards(self, tmp_path: Path, text: str, words: list[str]) -> None:
+        """One clear line."""
+        board = tmp_path / "bad.toml"
+        board.write_text(text, encoding="ascii")
+        fails("estimate", *CHIP, "--board", board, words=words)
+
+
+class TestRefused:
+    """Questions without an answer."""
+
+    @pytest.mark.parametrize(
+        ("flags", "words"),
+        [
+            ((*CHIP, "--bus", "54MHz-x8"), ["faster than MT29F8G08 allows", "54MHz/2-x8"]),
+            (("--part", "W25N01GV", "--bus", "200MHz-x4"), ["faster than W25N01GV allows"]),
+            ((*CHIP, "--bus", "54-x8"), ["54-x8"]),
+            ((*CHIP, "--operation", "reed"), ["reed", "did you mean read"]),
+            ((*CHIP, "--operation", "multi-plane-read"), ["cannot multi-plane-read"]),
+            (("--part", "K9F1208Q0B", "--operation", "change-column"), ["cannot change-column"]),
+            (("--part", "NOR-CARDIS"), ["does not say how it is spoken to"]),
+            (("--part", "W25N01GV", "--mode", "1-1-9"), ["1-1-9", "1-1-4"]),
+            (("--part", "W25N01GV", "--mode", "1-1-4", "--bus", "40MHz-x1"), ["4 data lines"]),
+            ((*CHIP, "--bytes", "1M"), ["1048576", "2112"]),
+            ((*CHIP, "--bytes", "x"), ["'x'"]),
+            ((*CHIP, "--peripheral", "0MHz"), ["0MHz"]),
+            ((*CHIP, "--instructions", "7"), ["processor"]),
+            ((*CHIP, "--instructions", "-7", "--processor", "200MHz"), ["-7"]),
+            ((*CHIP, "--driver", "x.o"), ["--function"]),
+            ((*CHIP, "--port", "1"), ["--driver"]),
+            ((*CHIP, "--cache-page", "100"), ["power of two"]),
+            ((*CHIP, "--cache-page", "4K"), ["larger than the flash page"]),
+            ((*CHIP, "--sweep", "pages=1"), ["--sweep pages=1"]),
+            ((*CHIP, "--sweep", "clock=a"), ["clock=a"]),
+            ((*CHIP, "--sweep", "clock=nan"), ["clock"]),
+            ((*CHIP, "--sweep", "page=1000"), ["power of two"]),
+            ((*CHIP, "--sweep", "width=9"), ["9 data lines"]),
+            ((*CHIP, "--sweep", "width=8", "--operation", "read,erase"), ["one operation"]),
+            ((*CHIP, "--plot", "x.pdf"), [".png"]),
+            ((*CHIP, "--plot", "nowhere/x.png"), ["nowhere"]),
+            ((*CHIP, "--operation", "erase", "--plot", "x.png"), ["moves no bytes"]),
+            (("--part", "nothing"), ["unknown part 'nothing'"]),
+        ],
+    )
+    def test_flags(self, tmp_path: Path, flags: tuple[str, ...], words: list[str]) -> None:
+        """One clear line and exit code 2, and no file."""
+        fails("estimate", *flags, words=words, cwd=tmp_path)
+        assert not list(tmp_path.iterdir())
+
+    def test_seconds(self, tmp_path: Path) -> None:
+        """A t_R in seconds, by line."""
+        text = (ROOT / "parts" / "MT29F8G08.toml").read_text(encoding="utf-8")
+        part = tmp_path / "mine.toml"
+        part.write_text(text.replace("value = 25000,", "value = 0.000025,"), encoding="utf-8")
+        line = text[: text.index("value = 25000,")].count("\n") + 1
+        fails(
+            *("estimate", "--part", part),
+            words=[f"mine.toml, line {line}: t_r_ns = 0.000025", "seconds?"],
+        )
+
+    def test_missing_parameter(self, tmp_path: Path) -> None:
+        """A parameter that the operation needs, by name."""
+        lines = (ROOT / "parts" / "MT29F8G08.toml").read_text(encoding="utf-8").splitlines()
+        part = tmp_path / "mine.toml"
+        for field, operation in (("t_prog_ns", "program"), ("t_wp_ns", "read")):
+            kept = [line for line in lines if not line.startswith(field)]
+            assert len(kept) == len(lines) - 1
+            part.write_text("\n".join(kept), encoding="utf-8")
+            words = [field, operation, "MT29F8G08"]
+            fails("estimate", "--part", part, "--operation", operation, words=words)
+
+
+class TestSweeps:
+    """Tables over page size, clock and width."""
+
+    def test_width_and_page(self) -> None:
+        """More lines and longer pages never slow a byte."""
+        flags = ("--sweep", "width=8,16", "--sweep", "page=512,1K,2K,4K", "--json")
+        done = flashpager("estimate", *CHIP, "--bus", "33MHz-x8", *flags).json
+        rates = {
+            (row["at"]["width"], row["at"]["page"]): row["stages"][-1]["bytes_per_s"]
+            for row in done["sweep"]
+        }
+        assert len(rates) == 8
+        for page in (512, 1024, 2048, 4096):
+            assert rates[16, page] > rates[8, page]
+        assert sorted(rates[8, p] for p in (512, 1024, 2048, 4096)) == [
+            rates[8, p] for p in (512, 1024, 2048, 4096)
+        ]
+
+    def test_clock(self) -> None:
+        """What the part does not allow is left out and said."""
+        done = flashpager("estimate", *CHIP, "--sweep", "clock=10,20,40,80", "--json")
+        assert [row["at"]["clock"] for row in done.json["sweep"]] == [10, 20, 40]
+        assert len(done.json["left_out"]) == 1
+        assert "left out: the bus 80" in done.err
+
+    def test_table(self) -> None:
+        """What a person reads."""
+        done = flashpager("estimate", *CHIP, "--sweep", "page=2K,4K").out
+        assert [line.split()[0] for line in done.splitlines()] == ["page", "2K", "4K"]
+
+
+@pytest.mark.parametrize("suffix", ["png", "html"])
+@pytest.mark.parametrize("flags", [("--board", str(BOARD)), (*CHIP, "--sweep", "page=512,2K")])
+def test_pictures(tmp_path: Path, suffix: str, flags: tuple[str, ...]) -> None:
+    """The waterfall and a sweep, as files."""
+    picture = tmp_path / f"a.{suffix}"
+    flashpager("estimate", *flags, "--plot", picture)
+    head = picture.read_bytes()[:200]
+    assert head.startswith(b"\x89PNG") if suffix == "png" else b"<!DOCTYPE html>" in head
+
+
+def test_blame_is_the_whole() -> None:
+    """Who takes the time takes all of it."""
+    host, part = estimation.Host.from_board(BOARD)
+    found = estimation.estimate(part or "", host)
+    assert sum(estimation.blame(found).values()) == pytest.approx(
+        estimation.composed(found)[-1]["ns"]
+    )
+    json.dumps(found, allow_nan=False)
+
+
+#: The article's loop, in C of our own.
+LOOP = """
+#define DATA_PORT 0x40000000u
+
+void read_page(unsigned char *read_data, unsigned page_size)
+{
+    unsigned char *p = read_data;
+    unsigned char *end = read_data + page_size;
+    for (; p < end; p++) {
+        *p = *(volatile unsigned char *)DATA_PORT;
+    }
+}
+
+void write_page(const unsigned char *data, unsigned page_size)
+{
+    const unsigned char *end = data + page_size;
+    for (; data < end; data++) {
+        *(volatile unsigned char *)DATA_PORT = *data;
+    }
+}
+
+unsigned wait_ready(void)
+{
+    while ((*(volatile unsigned char *)DATA_PORT & 0x40u) == 0u) {
+    }
+    return 0;
+}
+
+int add(int a, int b)
+{
+    return a + b;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Compile the article's loop for ARM."""
+    need("arm-none-eabi-gcc")
+    folder = tmp_path_factory.mktemp("driver")
+    source, code = folder / "driver.c", folder / "driver.o"
+    source.write_text(LOOP, encoding="ascii")
+    subprocess.run(
+        ["arm-none-eabi-gcc", "-mcpu=arm926ej-s", "-marm", *ARTICLE_FLAGS, "-c", source, "-o", code],
+        check=True,
+    )
+    return code
+
+
+#: What makes this compiler test at the top and load the port's address each time, as the article's
+#: compiler did.
+ARTICLE_FLAGS = ("-O1",)
+
+
+class TestDriver:
+    """Counts from the driver's own code."""
+
+    def test_the_articles_loop(self, driver: Path) -> None:
+        """Seven instructions of 5 ns, with both buses 152 ns."""
+        flags = ("--bus", "120MHz/8-x8", "--memory", "100MHz/5-x32", "--processor", "200MHz")
+        code = ("--driver", driver, "--function", "read_page")
+        found = estimated(*CHIP, *flags, *code)
+        assert found["loop"]["instructions"] == 7
+        assert found["loop"]["port_accesses"] == found["loop"]["memory_accesses"] == 1
+        assert found["byte"]["software_ns"] == pytest.approx(35)
+        each = sum(found["byte"][f"{name}_ns"] for name in ("bus", "memory", "software"))
+        assert round(each) == 152
+        assert 1e3 / each == pytest.approx(6.59, abs=0.005)
+        assert round(100 * (1 - 1e9 / each / found["stages"][0]["bytes_per_s"])) == 76
+
+    def test_refused(self, driver: Path, tmp_path: Path) -> None:
+        """What is no driver."""
+        flags = (*CHIP, "--processor", "200MHz")
+
+        def refused(code: Path, function: str, *words: str, operation: str = "read") -> None:
+            given = ("--driver", code, "--function", function, "--operation", operation)
+            fails("estimate", *flags, *given, words=words)
+
+        refused(driver, "read_pag", "read_pag", "did you mean read_page")
+        refused(driver, "add", "add", "loop")
+        refused(driver, "wait_ready", "wait_ready")
+        refused(driver, "write_page", "write_page", "writes to")
+        refused(driver, "read_page", "read_page", "reads from", operation="program")
+        text = tmp_path / "text.o"
+        text.write_text("no object", encoding="ascii")
+        refused(text, "read_page", "text.o", "ELF")
+        refused(tmp_path, "read_page", str(tmp_path))
+        cut = tmp_path / "cut.o"
+        cut.write_bytes(driver.read_bytes()[:200])
+        refused(cut, "read_page", "cut.o")
+
+    def test_board_names_the_code(self, driver: Path, tmp_path: Path) -> None:
+        """Relative to the board's folder."""
+        shutil.copy(driver, tmp_path / "driver.o")
+        board = tmp_path / "board.toml"
+        board.write_text(
+            'part = "MT29F8G08"\n[processor]\nclock_mhz = 200\n'
+            '[driver]\nobject = "driver.o"\nfunction = "write_page"\noperation_ns = 1000\n',
+            encoding="ascii",
+        )
+        found = estimated("--board", board, "--operation", "program")
+        software = found["stages"][-1]["ns"] - found["stages"][0]["ns"]
+        assert software == pytest.approx(1000 + 2112 * found["byte"]["software_ns"])
