@@ -16,6 +16,7 @@
 //! * [`estimate`]: how fast a medium is on a host, and who eats the time
 //! * [`design`]: all of it together, as a person asks for it
 //! * [`attribution`]: which code of the program causes the faults of a design
+//! * [`driver`]: what the copy loop of a flash driver executes for each byte
 //!
 //! A replay knows no nanosecond and a price knows no policy. The engine prints
 //! nothing, reads no clock and never panics on data.
@@ -23,6 +24,7 @@
 pub mod attribution;
 pub mod cost;
 pub mod design;
+pub mod driver;
 pub mod error;
 pub mod estimate;
 pub mod media;

@@ -1,0 +1,179 @@
+//! Counts what one iteration of a loop executes.
+
+use rustc_hash::FxHashMap;
+
+use super::code::Code;
+use super::graph::{Graph, Loop};
+use super::instruction::Kind;
+use super::ports::{Class, Port, Sorted, Spot};
+use super::{CopyLoop, Direction, ListedInstruction};
+
+/// A way from the header: port accesses and instructions.
+#[derive(Clone, Copy)]
+struct Way {
+    ports: u32,
+    instructions: u32,
+    /// The block before.
+    from: Option<usize>,
+}
+
+/// What an access is in the result.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Role {
+    Literal,
+    Memory,
+    Device,
+    Port,
+}
+
+impl Role {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Literal => "literal",
+            Self::Memory => "memory",
+            Self::Device => "device",
+            Self::Port => "port",
+        }
+    }
+}
+
+/// Count what an iteration of `found` executes.
+pub fn count(
+    code: &Code,
+    graph: &Graph,
+    found: &Loop,
+    sorted: &Sorted<'_>,
+    port: &Port,
+    function: &str,
+) -> CopyLoop {
+    let role = |at: usize, index: usize| match &sorted.classes[&(at, index)] {
+        Class::Literal => Role::Literal,
+        Class::Memory { .. } => Role::Memory,
+        Class::Fixed { at: spot, is_device } => {
+            let kind = sorted.kind(at, index);
+            let is_data = matches!(
+                (port.direction, kind),
+                (Direction::Read, Kind::Load) | (Direction::Write, Kind::Store)
+            );
+            match kind {
+                _ if port.spots.contains(spot) && is_data => Role::Port,
+                Kind::Load if !port.spots.contains(spot) && !is_device => Role::Memory,
+                _ => Role::Device,
+            }
+        }
+    };
+    let roles = |at: usize| {
+        (0..code.instructions[at].accesses.len()).map(move |index| (index, role(at, index)))
+    };
+    let ports_of = |block: usize| {
+        let inside = graph.blocks[block].instructions.iter();
+        inside.flat_map(|at| roles(*at)).filter(|(_, role)| *role == Role::Port).count() as u32
+    };
+    let longest = ways(graph, found, &ports_of, |new, old| new > old);
+    let shortest = ways(graph, found, &ports_of, |new, old| new < old);
+    let best = |ways: &FxHashMap<usize, Way>, longer: bool| {
+        let ends = found.latches.iter().filter_map(|latch| Some((*latch, *ways.get(latch)?)));
+        ends.max_by_key(|(_, way)| {
+            let length = i64::from(way.instructions);
+            (way.ports, if longer { length } else { -length })
+        })
+    };
+    let mut path = Vec::new();
+    let mut at = best(&longest, true).map(|(latch, _)| latch);
+    while let Some(block) = at {
+        path.push(block);
+        at = longest.get(&block).and_then(|way| way.from);
+    }
+    let mut executed: Vec<usize> =
+        path.iter().flat_map(|block| graph.blocks[*block].instructions.iter().copied()).collect();
+    executed.sort_unstable();
+
+    let all = || found.blocks.iter().flat_map(|block| &graph.blocks[*block].instructions);
+    let address = |at: &usize| code.instructions[*at].address;
+    let mut counted = CopyLoop {
+        function: function.to_owned(),
+        architecture: code.architecture.to_owned(),
+        direction: port.direction,
+        port: port.spots.first().and_then(Spot::number),
+        first_address: all().map(address).min().unwrap_or_default(),
+        last_address: all().map(address).max().unwrap_or_default(),
+        bytes: 0,
+        instructions: executed.len() as u32,
+        shortest_instructions: best(&shortest, false).map_or(0, |(_, way)| way.instructions),
+        port_accesses: 0,
+        memory_accesses: 0,
+        literal_accesses: 0,
+        other_device_accesses: 0,
+        calls: Vec::new(),
+        listing: Vec::with_capacity(executed.len()),
+    };
+    for at in executed {
+        let made = &code.instructions[at];
+        let mut access = None;
+        for (index, role) in roles(at) {
+            access = access.max(Some(role));
+            match role {
+                Role::Literal => counted.literal_accesses += 1,
+                Role::Memory => counted.memory_accesses += 1,
+                Role::Device => counted.other_device_accesses += 1,
+                Role::Port => {
+                    counted.port_accesses += 1;
+                    counted.bytes += made.accesses[index].bytes;
+                }
+            }
+        }
+        if let Some(name) = code.calls.get(&made.address)
+            && !counted.calls.contains(name)
+        {
+            counted.calls.push(name.clone());
+        }
+        counted.listing.push(ListedInstruction {
+            address: made.address,
+            text: made.text.clone(),
+            access: access.map(Role::name),
+        });
+    }
+    counted
+}
+
+/// The best way from the header to each block, that with most port accesses and
+/// then as `is_better` compares instructions.
+fn ways(
+    graph: &Graph,
+    found: &Loop,
+    ports_of: &dyn Fn(usize) -> u32,
+    is_better: fn(u32, u32) -> bool,
+) -> FxHashMap<usize, Way> {
+    let mut ways: FxHashMap<usize, Way> = FxHashMap::default();
+    for block in &found.blocks {
+        let before = graph.blocks[*block].before.iter();
+        let mut best: Option<(usize, Way)> = None;
+        for from in before.filter(|from| !Graph::goes_back(**from, *block)) {
+            let Some(way) = ways.get(from) else { continue };
+            let wins = best.is_none_or(|(_, old)| {
+                way.ports > old.ports
+                    || way.ports == old.ports && is_better(way.instructions, old.instructions)
+            });
+            if wins {
+                best = Some((*from, *way));
+            }
+        }
+        if best.is_none() && *block != found.header {
+            continue;
+        }
+        let (from, before) = match best.filter(|_| *block != found.header) {
+            Some((from, way)) => (Some(from), way),
+            None => (None, Way { ports: 0, instructions: 0, from: None }),
+        };
+        let length = graph.blocks[*block].instructions.len() as u32;
+        ways.insert(
+            *block,
+            Way {
+                ports: before.ports.saturating_add(ports_of(*block)),
+                instructions: before.instructions.saturating_add(length),
+                from,
+            },
+        );
+    }
+    ways
+}

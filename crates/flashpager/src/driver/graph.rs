@@ -1,0 +1,309 @@
+//! Which instructions follow which, and the loops that they make.
+
+use rustc_hash::FxHashMap;
+
+use super::instruction::{Flow, Instruction};
+
+/// A function with more is no driver, and would take long.
+const MAX_BLOCKS: usize = 8192;
+const MAX_LOOPS: usize = 256;
+
+/// Instructions that are executed one behind the other.
+pub struct Block {
+    /// Indices of the instructions.
+    pub instructions: Vec<usize>,
+    pub next: Vec<usize>,
+    pub before: Vec<usize>,
+}
+
+/// A natural loop: all back edges to one header together.
+pub struct Loop {
+    pub header: usize,
+    /// By block, whether it belongs to the loop.
+    pub holds: Vec<bool>,
+    /// The blocks, in execution order.
+    pub blocks: Vec<usize>,
+    /// The blocks that jump back to the header.
+    pub latches: Vec<usize>,
+}
+
+/// The control flow graph of a function. Blocks are numbered in an order in
+/// which each comes behind those that lead to it, but for edges that go back.
+pub struct Graph {
+    pub blocks: Vec<Block>,
+    pub loops: Vec<Loop>,
+    /// The block of each instruction.
+    pub block_of: Vec<usize>,
+}
+
+impl Graph {
+    /// The graph of `instructions`, which are sorted by address. `None` when there
+    /// are too many branches or loops.
+    pub fn of(instructions: &[Instruction], entry: u64) -> Option<Self> {
+        let index: FxHashMap<u64, usize> =
+            instructions.iter().enumerate().map(|(at, made)| (made.address, at)).collect();
+        let raw = raw_blocks(instructions, &index, entry);
+        if raw.len() > MAX_BLOCKS {
+            return None;
+        }
+        let blocks = ordered(raw);
+        let mut block_of = vec![0; instructions.len()];
+        for (number, block) in blocks.iter().enumerate() {
+            for instruction in &block.instructions {
+                block_of[*instruction] = number;
+            }
+        }
+        let mut graph = Self { blocks, loops: Vec::new(), block_of };
+        graph.loops = graph.find_loops()?;
+        Some(graph)
+    }
+
+    /// Whether the edge goes back.
+    pub fn goes_back(from: usize, to: usize) -> bool {
+        to <= from
+    }
+
+    fn find_loops(&self) -> Option<Vec<Loop>> {
+        let dominators = self.dominators();
+        let mut loops = Vec::new();
+        for header in 0..self.blocks.len() {
+            let latches: Vec<usize> = self.blocks[header]
+                .before
+                .iter()
+                .copied()
+                .filter(|from| Self::goes_back(*from, header))
+                .filter(|from| dominates(&dominators, header, *from))
+                .collect();
+            if latches.is_empty() {
+                continue;
+            }
+            if loops.len() >= MAX_LOOPS {
+                return None;
+            }
+            let mut holds = vec![false; self.blocks.len()];
+            holds[header] = true;
+            let mut open = latches.clone();
+            while let Some(block) = open.pop() {
+                if !std::mem::replace(&mut holds[block], true) {
+                    open.extend(&self.blocks[block].before);
+                }
+            }
+            let blocks = (0..holds.len()).filter(|block| holds[*block]).collect();
+            loops.push(Loop { header, holds, blocks, latches });
+        }
+        Some(loops)
+    }
+
+    /// The immediate dominator of each block (Cooper, Harvey and Kennedy); `None`
+    /// for those where the function, or code that a table leads to, begins.
+    fn dominators(&self) -> Vec<Option<usize>> {
+        #[derive(Clone, Copy, PartialEq)]
+        enum Idom {
+            Unknown,
+            Root,
+            Block(usize),
+        }
+        let mut idom = vec![Idom::Unknown; self.blocks.len()];
+        let meet = |idom: &[Idom], mut a: usize, mut b: usize| loop {
+            if a == b {
+                return Idom::Block(a);
+            }
+            let later = a.max(b);
+            match idom[later] {
+                Idom::Block(up) if later == a => a = up,
+                Idom::Block(up) => b = up,
+                _ => return Idom::Root,
+            }
+        };
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for block in 0..self.blocks.len() {
+                let before = &self.blocks[block].before;
+                let starts = !before.iter().any(|from| *from < block);
+                let mut new = if starts { Idom::Root } else { Idom::Unknown };
+                if !starts {
+                    for from in before {
+                        if idom[*from] == Idom::Unknown {
+                            continue;
+                        }
+                        new = match new {
+                            Idom::Unknown => Idom::Block(*from),
+                            Idom::Block(other) => meet(&idom, other, *from),
+                            Idom::Root => Idom::Root,
+                        };
+                    }
+                }
+                if idom[block] != new {
+                    idom[block] = new;
+                    changed = true;
+                }
+            }
+        }
+        idom.into_iter()
+            .map(|idom| if let Idom::Block(block) = idom { Some(block) } else { None })
+            .collect()
+    }
+}
+
+fn dominates(dominators: &[Option<usize>], above: usize, below: usize) -> bool {
+    let mut at = Some(below);
+    while let Some(block) = at {
+        if block == above {
+            return true;
+        }
+        at = dominators[block].filter(|up| *up < block);
+    }
+    false
+}
+
+fn raw_blocks(
+    instructions: &[Instruction],
+    index: &FxHashMap<u64, usize>,
+    entry: u64,
+) -> Vec<Block> {
+    let mut leads = vec![false; instructions.len()];
+    let mut lead = |address: u64| {
+        if let Some(at) = index.get(&address) {
+            leads[*at] = true;
+        }
+    };
+    lead(entry);
+    for made in instructions {
+        match made.flow {
+            Flow::Next | Flow::Call(_) => {}
+            Flow::Jump(Some(target)) => lead(target),
+            Flow::Branch(target) => {
+                lead(target);
+                lead(made.end());
+            }
+            Flow::Jump(None) | Flow::Return => {}
+        }
+        if made.repeated {
+            lead(made.address);
+            lead(made.end());
+        }
+    }
+    // What nothing falls into begins a block too.
+    let mut is_entered = vec![false; instructions.len()];
+    for made in instructions {
+        if matches!(made.flow, Flow::Next | Flow::Call(_) | Flow::Branch(_))
+            && let Some(at) = index.get(&made.end())
+        {
+            is_entered[*at] = true;
+        }
+    }
+    for (leads, is_entered) in leads.iter_mut().zip(&is_entered) {
+        *leads |= !is_entered;
+    }
+    let starts: Vec<usize> = (0..leads.len()).filter(|at| leads[*at]).collect();
+    let number: FxHashMap<usize, usize> =
+        starts.iter().enumerate().map(|(number, start)| (*start, number)).collect();
+    let block_at = |address: u64| index.get(&address).and_then(|at| number.get(at)).copied();
+    let mut taken = vec![false; instructions.len()];
+    let mut blocks = Vec::with_capacity(starts.len());
+    let first = block_at(entry);
+    for start in &starts {
+        let mut inside = vec![*start];
+        taken[*start] = true;
+        let mut last = *start;
+        let next = loop {
+            let made = &instructions[last];
+            if !matches!(made.flow, Flow::Next | Flow::Call(_)) || made.repeated {
+                break None;
+            }
+            match index.get(&made.end()) {
+                Some(at) if !leads[*at] && !taken[*at] => {
+                    taken[*at] = true;
+                    inside.push(*at);
+                    last = *at;
+                }
+                _ => break Some(made.end()),
+            }
+        };
+        let made = &instructions[last];
+        let ways: Vec<u64> = match (made.flow, next) {
+            (_, Some(next)) => vec![next],
+            (Flow::Jump(Some(target)), _) => vec![target],
+            (Flow::Branch(target), _) => vec![target, made.end()],
+            (Flow::Next, _) if made.repeated => vec![made.address, made.end()],
+            _ => Vec::new(),
+        };
+        let mut next: Vec<usize> = ways.into_iter().filter_map(block_at).collect();
+        next.dedup();
+        blocks.push(Block { instructions: inside, next, before: Vec::new() });
+    }
+    if let Some(first) = first {
+        // The order begins with the block that execution begins with.
+        swap_to_front(&mut blocks, first);
+    }
+    blocks
+}
+
+fn swap_to_front(blocks: &mut [Block], first: usize) {
+    blocks.swap(0, first);
+    for block in blocks {
+        for next in &mut block.next {
+            *next = match *next {
+                0 => first,
+                other if other == first => 0,
+                other => other,
+            };
+        }
+    }
+}
+
+/// The blocks in reverse postorder, with the edges both ways.
+fn ordered(mut raw: Vec<Block>) -> Vec<Block> {
+    let mut postorder = Vec::with_capacity(raw.len());
+    let mut seen = vec![false; raw.len()];
+    let mut is_target = vec![false; raw.len()];
+    for block in &raw {
+        for next in &block.next {
+            is_target[*next] = true;
+        }
+    }
+    // First where nothing leads to, then what only leads to itself.
+    let mut roots: Vec<usize> = vec![0];
+    roots.extend((1..raw.len()).filter(|block| !is_target[*block]));
+    roots.extend(1..raw.len());
+    for root in roots {
+        if root >= raw.len() || std::mem::replace(&mut seen[root], true) {
+            continue;
+        }
+        let mut open = vec![(root, 0)];
+        while let Some((block, way)) = open.pop() {
+            match raw[block].next.get(way) {
+                Some(next) => {
+                    open.push((block, way + 1));
+                    if !std::mem::replace(&mut seen[*next], true) {
+                        open.push((*next, 0));
+                    }
+                }
+                None => postorder.push(block),
+            }
+        }
+    }
+    postorder.reverse();
+    let mut number = vec![0; raw.len()];
+    for (new, old) in postorder.iter().enumerate() {
+        number[*old] = new;
+    }
+    let mut blocks: Vec<Block> = postorder
+        .iter()
+        .map(|old| {
+            let block = std::mem::replace(
+                &mut raw[*old],
+                Block { instructions: Vec::new(), next: Vec::new(), before: Vec::new() },
+            );
+            let next = block.next.iter().map(|next| number[*next]).collect();
+            Block { instructions: block.instructions, next, before: Vec::new() }
+        })
+        .collect();
+    for from in 0..blocks.len() {
+        for next in blocks[from].next.clone() {
+            blocks[next].before.push(from);
+        }
+    }
+    blocks
+}

@@ -1,0 +1,369 @@
+//! What registers and stack slots hold, as far as it can be told: numbers, and
+//! sums of a number and something that has a name.
+//!
+//! One pass over the blocks in execution order gives all values, because whatever
+//! a loop writes gets a name of its own where the loop begins. Two more passes
+//! know which stack slots the loops write, and what they write but leave as it
+//! was (a pointer that goes to a field and back).
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::code::Code;
+use super::graph::Graph;
+use super::instruction::{
+    Expression, Flow, Instruction, Kind, Machine, Place, REGISTERS, Register,
+};
+
+/// Slots beyond so many are not followed.
+const MAX_SLOTS: usize = 256;
+
+/// A register, or from [`REGISTERS`] on a stack slot.
+pub type Home = u32;
+
+/// Something that is not known but the same wherever it is named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Root {
+    /// What was there when the function began.
+    Entry(Home),
+    /// What an instruction wrote.
+    Made(usize, Home),
+    /// What was there when a block began, where ways with different values meet.
+    Merged(usize, Home),
+    /// The address of a symbol.
+    Symbol(u32),
+}
+
+/// What a register or a slot holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Value {
+    Constant(u64),
+    Sum(Root, i64),
+}
+
+/// An address: roots, each times a factor, and a displacement.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Address {
+    pub terms: Vec<(Root, i64)>,
+    pub displacement: i64,
+}
+
+/// Where an access goes to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Where {
+    Literal,
+    Memory(Address),
+    Port(Value),
+}
+
+/// What is known of an executed instruction.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    /// By access.
+    pub places: Vec<Option<Where>>,
+    /// What its stores write, by access.
+    pub stored: Vec<Option<Value>>,
+    pub inputs: Vec<Value>,
+}
+
+type State = FxHashMap<Home, Value>;
+
+/// The values of a function.
+pub struct Values<'a> {
+    code: &'a Code,
+    graph: &'a Graph,
+    machine: Machine,
+    slots: FxHashMap<Address, Home>,
+    /// By block, the slots that it stores to.
+    stores: Vec<FxHashSet<Home>>,
+    /// What a loop leaves as it was, by its first block.
+    kept: FxHashSet<(usize, Home)>,
+    /// By block, what holds behind it.
+    behind: Vec<State>,
+    /// By instruction.
+    pub seen: Vec<Seen>,
+}
+
+impl<'a> Values<'a> {
+    pub fn of(code: &'a Code, graph: &'a Graph) -> Self {
+        let mut values = Self {
+            code,
+            graph,
+            machine: code.machine,
+            slots: FxHashMap::default(),
+            stores: vec![FxHashSet::default(); graph.blocks.len()],
+            kept: FxHashSet::default(),
+            behind: Vec::new(),
+            seen: Vec::new(),
+        };
+        for pass in 0..3 {
+            values.pass(pass > 0);
+            values.find_kept();
+        }
+        values
+    }
+
+    /// What `home` holds behind each block that leads to `block`.
+    pub fn merged(&self, block: usize, home: Home) -> Vec<Value> {
+        self.graph.blocks[block].before.iter().map(|from| held(&self.behind[*from], home)).collect()
+    }
+
+    /// Whether it is an address in the stack.
+    pub fn is_stack(&self, address: &Address) -> bool {
+        address.terms.iter().any(|(root, _)| self.is_stack_root(*root))
+    }
+
+    /// Whether it is one certain slot of the stack.
+    pub fn is_slot(&self, address: &Address) -> bool {
+        !address.terms.is_empty() && address.terms.iter().all(|(root, _)| self.is_stack_root(*root))
+    }
+
+    fn is_stack_root(&self, root: Root) -> bool {
+        let is_pointer =
+            |home: Home| self.machine.stack.iter().any(|register| Home::from(*register) == home);
+        match root {
+            Root::Entry(home) | Root::Made(_, home) | Root::Merged(_, home) => is_pointer(home),
+            Root::Symbol(_) => false,
+        }
+    }
+
+    fn pass(&mut self, slots_are_known: bool) {
+        let graph = self.graph;
+        let written: Vec<u128> = graph
+            .blocks
+            .iter()
+            .map(|block| block.instructions.iter().fold(0, |all, at| all | self.written_by(*at)))
+            .collect();
+        self.behind = Vec::with_capacity(graph.blocks.len());
+        self.seen = vec![Seen::default(); self.code.instructions.len()];
+        for number in 0..graph.blocks.len() {
+            let mut state = self.before(number, &written, slots_are_known);
+            for at in &graph.blocks[number].instructions {
+                self.execute(*at, number, &mut state);
+            }
+            self.behind.push(state);
+        }
+    }
+
+    /// Find what comes back to the first block of a loop as it was there.
+    fn find_kept(&mut self) {
+        let mut kept = std::mem::take(&mut self.kept);
+        for (number, block) in self.graph.blocks.iter().enumerate() {
+            let mut back = block.before.iter().filter(|from| Graph::goes_back(**from, number));
+            let Some(first) = back.next() else { continue };
+            let others: Vec<&usize> = back.collect();
+            for (home, value) in &self.behind[*first] {
+                let named = Value::Sum(Root::Merged(number, *home), 0);
+                let is_named = |from: &&usize| held(&self.behind[**from], *home) == named;
+                if *value == named && others.iter().all(is_named) {
+                    kept.insert((number, *home));
+                }
+            }
+        }
+        self.kept = kept;
+    }
+
+    fn written_by(&self, at: usize) -> u128 {
+        let made = &self.code.instructions[at];
+        let outputs = made.outputs.iter().map(|(register, _)| *register);
+        let clobbered: &[Register] = match made.flow {
+            Flow::Call(_) => self.machine.clobbered,
+            _ => &[],
+        };
+        outputs.chain(clobbered.iter().copied()).fold(0, |all, register| all | 1 << register)
+    }
+
+    /// What holds where block `number` begins.
+    fn before(&self, number: usize, written: &[u128], slots_are_known: bool) -> State {
+        let block = &self.graph.blocks[number];
+        let mut state = State::default();
+        let mut forward = block.before.iter().filter(|from| !Graph::goes_back(**from, number));
+        if let Some(first) = forward.next() {
+            state.clone_from(&self.behind[*first]);
+        }
+        for from in forward {
+            let other = &self.behind[*from];
+            let homes: FxHashSet<Home> = state.keys().chain(other.keys()).copied().collect();
+            for home in homes {
+                if held(&state, home) != held(other, home) {
+                    state.insert(home, Value::Sum(Root::Merged(number, home), 0));
+                }
+            }
+        }
+        if !block.before.iter().any(|from| Graph::goes_back(*from, number)) {
+            return state;
+        }
+        // A way back that is no loop may come from anywhere.
+        let natural = self.graph.loops.iter().find(|found| {
+            let back = block.before.iter().filter(|from| Graph::goes_back(**from, number)).count();
+            found.header == number && found.latches.len() == back
+        });
+        let inside = |other: usize| natural.is_none_or(|found| found.holds[other]);
+        let mut changed = (0..self.graph.blocks.len())
+            .filter(|other| inside(*other))
+            .fold(0, |all, other| all | written[other]);
+        let mut register = 0;
+        while changed != 0 {
+            if changed & 1 != 0 && !self.kept.contains(&(number, register)) {
+                state.insert(register, Value::Sum(Root::Merged(number, register), 0));
+            }
+            changed >>= 1;
+            register += 1;
+        }
+        if slots_are_known {
+            for other in (0..self.graph.blocks.len()).filter(|other| inside(*other)) {
+                let stored = self.stores[other].iter();
+                for slot in stored.filter(|slot| !self.kept.contains(&(number, **slot))) {
+                    state.insert(*slot, Value::Sum(Root::Merged(number, *slot), 0));
+                }
+            }
+        } else {
+            for slot in self.slots.values() {
+                state.insert(*slot, Value::Sum(Root::Merged(number, *slot), 0));
+            }
+        }
+        state
+    }
+
+    fn execute(&mut self, at: usize, block: usize, state: &mut State) {
+        let code = self.code;
+        let made = &code.instructions[at];
+        let mut seen = Seen {
+            inputs: made.inputs.iter().map(|input| self.register(state, *input)).collect(),
+            ..Seen::default()
+        };
+        let mut loaded = Vec::with_capacity(made.accesses.len());
+        let mut slot_stores = Vec::new();
+        for access in &made.accesses {
+            let place = self.place(state, &access.place, access.symbol);
+            let slot = match &place {
+                Some(Where::Memory(address)) if self.is_slot(address) => self.slot(address.clone()),
+                _ => None,
+            };
+            let mut found = None;
+            if access.kind == Kind::Load {
+                found = match (&access.place, slot) {
+                    (_, Some(slot)) => Some(held(state, slot)),
+                    (Place::Literal(Some(address)), _) => {
+                        code.literal(*address).and_then(|value| self.evaluate(state, value, &[]))
+                    }
+                    _ => None,
+                };
+                seen.stored.push(None);
+            } else {
+                let value = self.evaluate(state, access.value, &loaded);
+                seen.stored.push(value);
+                if let Some(slot) = slot {
+                    slot_stores.push((slot, value));
+                }
+            }
+            loaded.push(found);
+            seen.places.push(place);
+        }
+        let new: Vec<(Home, Value)> = made
+            .outputs
+            .iter()
+            .map(|(register, expression)| {
+                let home = Home::from(*register);
+                let value =
+                    if made.predicated { None } else { self.evaluate(state, *expression, &loaded) };
+                (home, value.unwrap_or(Value::Sum(Root::Made(at, home), 0)))
+            })
+            .collect();
+        for (slot, value) in slot_stores {
+            let value = value.filter(|_| !made.predicated);
+            state.insert(slot, value.unwrap_or(Value::Sum(Root::Made(at, slot), 0)));
+            self.stores[block].insert(slot);
+        }
+        state.extend(new);
+        if let Flow::Call(_) = made.flow {
+            for register in self.machine.clobbered {
+                let home = Home::from(*register);
+                state.insert(home, Value::Sum(Root::Made(at, home), 0));
+            }
+        }
+        self.seen[at] = seen;
+    }
+
+    fn register(&self, state: &State, register: Register) -> Value {
+        if self.machine.zero == Some(register) {
+            return Value::Constant(0);
+        }
+        held(state, Home::from(register))
+    }
+
+    fn slot(&mut self, address: Address) -> Option<Home> {
+        let next = (REGISTERS + self.slots.len()) as Home;
+        if let Some(slot) = self.slots.get(&address) {
+            return Some(*slot);
+        }
+        (self.slots.len() < MAX_SLOTS).then(|| *self.slots.entry(address).or_insert(next))
+    }
+
+    fn place(&self, state: &State, place: &Place, symbol: Option<u32>) -> Option<Where> {
+        Some(match place {
+            Place::Literal(_) => Where::Literal,
+            Place::Port(Ok(number)) => Where::Port(Value::Constant(*number)),
+            Place::Port(Err(register)) => Where::Port(self.register(state, *register)),
+            Place::Memory(terms, displacement) => {
+                let mut address = Address { terms: Vec::new(), displacement: *displacement };
+                address.terms.extend(symbol.map(|symbol| (Root::Symbol(symbol), 1)));
+                for (register, factor) in terms {
+                    let more = match self.register(state, *register) {
+                        Value::Constant(value) => value as i64,
+                        Value::Sum(root, more) => {
+                            address.terms.push((root, *factor));
+                            more
+                        }
+                    };
+                    let more = more.wrapping_mul(*factor);
+                    address.displacement = address.displacement.wrapping_add(more);
+                }
+                if address.terms.is_empty() {
+                    let masked = address.displacement as u64 & self.machine.address_mask;
+                    address.displacement = masked as i64;
+                }
+                address.terms.sort_unstable();
+                Where::Memory(address)
+            }
+        })
+    }
+
+    /// What an expression gives; `None` where only its instruction names it.
+    fn evaluate(
+        &self,
+        state: &State,
+        expression: Expression,
+        loaded: &[Option<Value>],
+    ) -> Option<Value> {
+        let mask = self.machine.register_mask;
+        Some(match expression {
+            Expression::Constant(value) => Value::Constant(value & mask),
+            Expression::Symbol(symbol, by) => Value::Sum(Root::Symbol(symbol), by),
+            Expression::Sum(register, by) => match self.register(state, register) {
+                Value::Constant(value) => Value::Constant(value.wrapping_add_signed(by) & mask),
+                Value::Sum(root, before) => Value::Sum(root, before.wrapping_add(by)),
+            },
+            Expression::Shifted(register, by) => match self.register(state, register) {
+                Value::Constant(value) => {
+                    Value::Constant(value.checked_shl(by).unwrap_or(0) & mask)
+                }
+                Value::Sum(..) => return None,
+            },
+            Expression::Bits(register, kept, set) => match self.register(state, register) {
+                Value::Constant(value) => Value::Constant((value & kept | set) & mask),
+                Value::Sum(..) => return None,
+            },
+            Expression::Loaded(index) => return loaded.get(index).copied().flatten(),
+            Expression::Computed => return None,
+        })
+    }
+
+    /// The instruction `at`.
+    pub fn instruction(&self, at: usize) -> &'a Instruction {
+        &self.code.instructions[at]
+    }
+}
+
+fn held(state: &State, home: Home) -> Value {
+    state.get(&home).copied().unwrap_or(Value::Sum(Root::Entry(home), 0))
+}
