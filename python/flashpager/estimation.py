@@ -300,7 +300,9 @@ def verdict(found: Mapping[str, Any], spec: Mapping[str, Any]) -> str:
     useless = dma is not None and dma["speedup"] < NOTABLE and bool(found["bytes"])
     if useless:
         words.append("DMA would not help")
-    helps = [one for one in found["remedies"] if one["speedup"] >= NOTABLE][:2]
+    helps = [one for one in found["remedies"] if one["speedup"] >= NOTABLE]
+    # Of what helps alike, the easier.
+    helps = sorted(helps, key=lambda one: (-round(one["speedup"], 1), _EASY.index(one["name"])))[:2]
     if helps:
         gains = [f"{one['change']} ({one['speedup']:.1f}x)" for one in helps]
         gains[0] = gains[0].replace(" (", " would (" if useless else " would help (", 1)
@@ -310,6 +312,10 @@ def verdict(found: Mapping[str, Any], spec: Mapping[str, Any]) -> str:
         left = layers[-1]["bytes_per_s"] / through["bytes_per_s"]
         words.append(f"the layers above leave {100 * left:.0f} % of what the driver could do")
     return "; ".join(words)
+
+
+#: Remedies, the easiest first.
+_EASY = ("dma", "lines", "bus", "cache-read", "processor", "memory", "wider", "array")
 
 
 def _culprit(name: str, found: Mapping[str, Any], spec: Mapping[str, Any]) -> str:
@@ -379,6 +385,9 @@ def sweep(
         FlashpagerError: if none can be, with the first reason.
 
     """
+    # What was measured through a layer was measured of one part alone.
+    shares = [{k: v for k, v in layer.items() if not k.endswith("kb_s")} for layer in host.layers]
+    host = dataclasses.replace(host, layers=shares)
     found, left_out = [], []
     for values in itertools.product(*axes.values()):
         at = dict(zip(axes, values, strict=True))

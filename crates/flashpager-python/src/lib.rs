@@ -2,6 +2,7 @@
 //! converts its arguments, calls the engine and converts the result.
 
 mod attribution;
+mod driver;
 mod estimate;
 
 use std::collections::VecDeque;
@@ -584,6 +585,8 @@ impl Recording {
 mod _engine {
     #[pymodule_export]
     use super::attribution::{attribute, attributions};
+    #[pymodule_export]
+    use super::driver::copy_loop;
     #[pymodule_export]
     use super::estimate::{all_operations, estimate, operations};
     #[pymodule_export]

@@ -257,7 +257,7 @@ fn energy_is_voltage_times_current_times_time() {
 
 fn any_host() -> impl Strategy<Value = Host> {
     let memory = prop::option::of((1.0..500.0f64, 1..20u32, 0.0..0.5f64));
-    (1.0..40.0f64, 1..10u32, memory, 10.0..500.0f64, 0.0..50.0f64, 0.0..1.0f64, any::<bool>())
+    (1.0..20.0f64, 1..10u32, memory, 10.0..500.0f64, 0.0..50.0f64, 0.0..1.0f64, any::<bool>())
         .prop_map(|(clock_mhz, cycles, memory, cpu, instructions, share, dma)| Host {
             bus: Some(Bus { clock_mhz, cycles, width_bits: 8 }),
             memory: memory.map(|(clock_mhz, cycles, refresh_share)| Memory {
