@@ -12,16 +12,20 @@ from rich.table import Table
 from flashpager import _engine
 from flashpager.cli import options
 from flashpager.cli.console import counting, natural_width, note, out, print_json
-from flashpager.reproduce import cardis, flash_media
+from flashpager.reproduce import cardis, flash_media, measurements
 from flashpager.reproduce.claim import Claim, Verdict, summary
 
 #: What is replayed, and what is only composed: the latter takes no time worth a bar.
 _OF_TRACES = {"cardis": cardis.reproduce}
 _OF_PARTS: dict[str, Callable[[], list[Claim]]] = {
     "flash-media": flash_media.reproduce,
+    "measurements": measurements.reproduce,
 }
+_SUMMARIES = {"measurements": measurements.summary}
 _PAPERS = (*_OF_TRACES, *_OF_PARTS)
 _STYLES = {Verdict.HOLDS: "green", Verdict.FAILS: "yellow", Verdict.OPEN: "dim"}
+#: What the two figures are, where they are not a paper's and ours.
+_FIGURES = {"measurements": ("measured", "predicted")}
 
 
 def reproduce(
@@ -36,7 +40,7 @@ def reproduce(
     """Print each claim of a paper with our figure beside it and a verdict.
 
     cardis: demand paging from NAND, replayed. flash-media: the arithmetic of "Estimating Flash
-    Media Performance".
+    Media Performance". measurements: what others measured, against what estimate predicts.
     """
     if paper not in _PAPERS:
         message = f"unknown paper '{paper}' (known: {', '.join(_PAPERS)})"
@@ -45,8 +49,9 @@ def reproduce(
     if json:
         print_json({"version": _engine.version(), "claims": [asdict(claim) for claim in claims]})
         return
-    _show(claims, "paper", "ours")
-    note(summary(claims))
+    _show(claims, *_FIGURES.get(paper, ("paper", "ours")))
+    for line in _SUMMARIES.get(paper, summary)(claims).splitlines():
+        note(line)
 
 
 def _claims(paper: str, traces: Path | None) -> list[Claim]:
