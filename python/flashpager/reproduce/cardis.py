@@ -14,7 +14,7 @@ from flashpager import _engine
 from flashpager._engine import FlashpagerError
 from flashpager.counts import next_block_share
 from flashpager.design import Design
-from flashpager.reproduce.claim import Claim, Verdict
+from flashpager.reproduce.claim import Claim, Verdict, rounds_to
 
 SMALL, LARGE, NOR = "K9F1208Q0B", "MT29F2G08AAC", "NOR-CARDIS"
 SLOW, FAST = "33MHz-x8", "54MHz-x16"
@@ -119,11 +119,6 @@ def reproduce(traces: Path, progress: Callable[[int, int], None]) -> list[Claim]
     ]
 
 
-def _same_digits(printed: str, value: float) -> bool:
-    decimals = len(printed.partition(".")[2])
-    return f"{value:.{decimals}f}" == printed
-
-
 def _tables() -> list[Claim]:
     """Tables 1 and 2, column by column: page fetch, Min, Max as printed."""
     printed = [
@@ -142,7 +137,7 @@ def _tables() -> list[Claim]:
             ("Max", high, raw["max_mib_s"], f"{high} MB/s", f"{raw['max_mib_s']:.3f} MB/s"),
         ]
         for name, paper, ours, paper_text, our_text in cells:
-            same = _same_digits(paper, ours)
+            same = rounds_to(paper, ours)
             why = "" if same else "a slip: page size times byte time gives ours; Max agrees with it"
             claims.append(
                 Claim(
@@ -156,7 +151,7 @@ def _tables() -> list[Claim]:
             )
     for where, bus, paper in (("Table 1", SLOW, "23.84"), ("Table 2", FAST, "108")):
         ours = _engine.raw_bandwidth(NOR, bus)["max_mib_s"]
-        same = _same_digits(paper, ours)
+        same = rounds_to(paper, ours)
         why = (
             ""
             if same

@@ -30,6 +30,18 @@ class Claim:
     why: str = ""
 
 
+def rounds_to(printed: str, value: float) -> bool:
+    """Whether a value, rounded as far as a paper printed it, is what the paper printed.
+
+    >>> rounds_to("27.08", 27.0832), rounds_to("6.5", 6.593), rounds_to("27,083,173", 27083173.04)
+    (True, False, True)
+
+    """
+    digits = printed.replace(",", "")
+    decimals = len(digits.partition(".")[2])
+    return f"{value:.{decimals}f}" == digits
+
+
 def summary(claims: Sequence[Claim]) -> str:
     """Say in one line what became of the claims."""
     counts = {verdict: sum(claim.verdict is verdict for claim in claims) for verdict in Verdict}

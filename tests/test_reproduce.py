@@ -1,0 +1,190 @@
+"""Published numbers beside ours: exact where they are, and judged by computing alone."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flashpager.reproduce import flash_media, measurements
+from flashpager.reproduce.claim import Claim, Verdict, rounds_to, summary
+from tests.conftest import ROOT, fails, flashpager
+
+CLAIM = {"where", "claim", "paper", "ours", "verdict", "why"}
+
+
+def claims_of(paper: str) -> list[dict[str, Any]]:
+    """Give what --json prints of a paper."""
+    found = flashpager("reproduce", paper, "--json").json
+    assert set(found) == {"version", "claims"}
+    claims: list[dict[str, Any]] = found["claims"]
+    return claims
+
+
+def changed(folder: Path, name: str, *edits: tuple[str, str]) -> str:
+    """Write a part of the catalog with other numbers."""
+    text = (ROOT / "parts" / f"{name}.toml").read_text(encoding="utf-8")
+    for old, new in edits:
+        assert old in text
+        text = text.replace(old, new)
+    file = folder / f"{name}.toml"
+    file.write_text(text, encoding="utf-8")
+    return str(file)
+
+
+def by_paper(claims: list[Claim], paper: str) -> list[Claim]:
+    """Give the claims of a printed number."""
+    found = [claim for claim in claims if claim.paper == paper]
+    assert found, f"no claim of {paper}"
+    return found
+
+
+def test_flash_media_claims() -> None:
+    """Every claim says what it is, and every failing one says why."""
+    claims = claims_of("flash-media")
+    assert len(claims) > 40
+    assert all(set(claim) == CLAIM for claim in claims)
+    assert {claim["verdict"] for claim in claims} == set(Verdict)
+    for claim in claims:
+        assert all(claim[field] for field in CLAIM - {"why"})
+        assert claim["why"] or claim["verdict"] == "holds", claim["claim"]
+    named = [(claim["where"], claim["claim"]) for claim in claims]
+    assert len(set(named)) == len(named)
+
+
+@pytest.mark.parametrize(
+    ("printed", "ours"),
+    [
+        ("17 ns", "17 ns"),
+        ("128 ns", "128 ns"),
+        ("52,805 ns", "52,805 ns"),
+        ("52.82 µs", "52.82 µs"),
+        ("77,982 ns", "77,982 ns"),
+        ("27,083,173 bytes/s", "27,083,173 bytes/s"),
+        ("27,3126 ns", "273,126 ns"),
+        ("7,732,695 bytes/s", "7,732,695 bytes/s"),
+        ("67 ns", "66.67 ns"),
+        ("152 ns", "151.67 ns"),
+        ("25 MB/s", "25 MB/s"),
+    ],
+)
+def test_flash_media_numbers_that_hold(printed: str, ours: str) -> None:
+    """The steps and sums of the article come out to the nanosecond."""
+    assert [
+        (claim.ours, claim.verdict) for claim in by_paper(flash_media.reproduce(), printed)
+    ] == [(ours, Verdict.HOLDS)]
+
+
+@pytest.mark.parametrize(
+    ("printed", "ours", "words"),
+    [
+        ("2.68x", "2.6667x", "66.67"),
+        ("9.6 MB/s", "12.701 MB/s", "units mixed"),
+        ("6.5 MB/s", "6.593 MB/s", "truncated"),
+        ("76 %", "77.45 %", "without t_R"),
+        ("12.4 %", "12.454 %", "truncated"),
+        ("24 MHz", "25 MHz", "SD specification"),
+    ],
+)
+def test_flash_media_slips(printed: str, ours: str, words: str) -> None:
+    """Where the article slips, ours is the other number and the reason stands beside it."""
+    (claim,) = by_paper(flash_media.reproduce(), printed)
+    assert (claim.ours, claim.verdict) == (ours, Verdict.FAILS)
+    assert words in claim.why
+
+
+def test_flash_media_status_is_incomplete() -> None:
+    """READ STATUS as summed is 142 ns; what the same table asks for is 195."""
+    short, whole = by_paper(flash_media.reproduce(), "142 ns")
+    assert (short.ours, short.verdict) == ("142 ns", Verdict.HOLDS)
+    assert (whole.ours, whole.verdict) == ("195 ns", Verdict.FAILS)
+
+
+def test_flash_media_waits_and_data() -> None:
+    """What the sums leave out, and the rate of data alone, are beside them."""
+    why = " ".join(claim.why for claim in flash_media.reproduce())
+    for number in ("78,082", "273,296", "26.26", "12.84", "12.75"):
+        assert number in why
+
+
+def test_flash_media_verdicts_follow_the_part(tmp_path: Path) -> None:
+    """Another chip flips verdicts both ways: none is written down."""
+    slow = changed(
+        tmp_path,
+        "MT29F8G08",
+        ("t_r_ns = { value = 25000", "t_r_ns = { value = 26000"),
+        ("t_wc_ns = { value = 25", "t_wc_ns = { value = 30"),
+        ("t_whr_ns = { value = 60", "t_whr_ns = { value = 7"),
+        ("t_rea_ns = { value = 20", "t_rea_ns = { value = 12"),
+    )
+    claims = flash_media.reproduce({"MT29F8G08": slow})
+    for printed in ("77,982 ns", "27,083,173 bytes/s", "27,3126 ns", "128 ns", "52,805 ns"):
+        assert {claim.verdict for claim in by_paper(claims, printed)} == {Verdict.FAILS}
+    assert {claim.verdict for claim in by_paper(claims, "142 ns")} == {Verdict.HOLDS}
+    card = changed(
+        tmp_path, "SanDisk-2GB", ("clock_mhz = { value = 25", "clock_mhz = { value = 24")
+    )
+    assert by_paper(flash_media.reproduce({"SanDisk-2GB": card}), "24 MHz")[0].verdict == "holds"
+
+
+def test_measurements() -> None:
+    """Each prediction is judged by its distance, and each miss has a cause."""
+    claims = claims_of("measurements")
+    judged = [claim for claim in claims if "measured" in claim]
+    assert len(judged) > 20
+    for claim in judged:
+        assert set(claim) == CLAIM | {"measured", "predicted", "unit", "cause"}
+        near = abs(claim["predicted"] / claim["measured"] - 1) <= 0.15
+        assert claim["verdict"] == ("holds" if near else "does not hold")
+        assert bool(claim["cause"]) is not near
+        assert claim["why"] or near
+    shown = flashpager("reproduce", "measurements")
+    near = sum(claim["verdict"] == "holds" for claim in judged)
+    assert f"{near} of {len(judged)} predictions are within 15 %" in shown.err
+    header = shown.out.splitlines()[0].split()
+    assert header == ["where", "claim", "measured", "predicted", "verdict", "why"]
+
+
+def test_measurements_by_hand() -> None:
+    """Two of the predictions, worked out: one bus alone, and the loop of the article."""
+    claims = {
+        claim.claim: claim
+        for claim in measurements.reproduce()
+        if isinstance(claim, measurements.Measurement)
+    }
+    # (104 + 18 + 4096) clocks of 1/45 µs.
+    card = claims["a block over SPI at 45 MHz, mean of read: the bus alone"]
+    assert card.predicted == pytest.approx(4218 / 45)
+    # Four lines instead of one: 6 clocks a byte less, of 25 ns; and of each page's address and
+    # dummies 16 clocks less.
+    lines = claims["four data lines save, over one, for 128 KB"]
+    assert lines.predicted == pytest.approx((131072 * 6 + 32 * 16) * 25 / 1e6)
+
+
+def test_measurements_follow_the_part(tmp_path: Path) -> None:
+    """A part that loads as fast as was measured turns the miss into a hit."""
+    name = "W25N01GV"
+    quick = changed(tmp_path, name, ("t_r_ns = { value = 60000", "t_r_ns = { value = 50000"))
+
+    def load(claims: list[Claim]) -> Claim:
+        return by_paper(claims, "about 50 µs")[0]
+
+    assert load(measurements.reproduce()).verdict is Verdict.FAILS
+    assert load(measurements.reproduce({name: quick})).verdict is Verdict.HOLDS
+
+
+def test_rounding_and_counting() -> None:
+    """A value is rounded as far as was printed, never further."""
+    assert rounds_to("27.08", 27.0832)
+    assert rounds_to("27,3126", 273126.0)
+    assert not rounds_to("6.5", 6.593)
+    assert not rounds_to("12.4", 12.454)
+    one = Claim("", "", "", "", Verdict.HOLDS)
+    assert summary([one, one]) == "2 holds, 0 does not hold, 0 cannot be checked"
+
+
+def test_refused() -> None:
+    """What is no paper, and traces where none are replayed."""
+    fails("reproduce", "nothing", words=["flash-media", "measurements"])
+    for paper in ("flash-media", "measurements"):
+        fails("reproduce", paper, "--traces", "examples/traces", words=[paper, "--traces"])
+    fails("reproduce", "cardis", "--traces", "no-such-folder", words=["no-such-folder"])
