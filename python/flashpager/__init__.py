@@ -5,12 +5,14 @@
 >>> table = flashpager.explore(trace, flashpager.Space(cache_bytes="1K,2K,4K", policy="all"))
 >>> found = flashpager.answer(table, flashpager.Needs(ram_bytes="4K", max_fault_ns="200us"))
 >>> found.best, found.bites, found.why
+>>> flashpager.estimate("MT29F8G08", flashpager.Host(bus="120MHz/8-x8"))["verdict"]
 """
 
 from typing import TYPE_CHECKING, Any
 
 from flashpager._engine import DiskFullError, FlashpagerError, version
 from flashpager.design import Design, Handler, Ram, Space
+from flashpager.estimation import Driver, Host, estimate
 from flashpager.simulation import simulate
 from flashpager.trace import Trace
 
@@ -22,14 +24,17 @@ __all__ = [
     "Answer",
     "Design",
     "DiskFullError",
+    "Driver",
     "FlashpagerError",
     "Handler",
+    "Host",
     "Needs",
     "Ram",
     "Space",
     "Trace",
     "__version__",
     "answer",
+    "estimate",
     "explore",
     "simulate",
 ]

@@ -251,6 +251,8 @@ def _show(found: dict[str, Any]) -> None:
     _show_steps(found)
     out.print()
     _show_stages(found)
+    if found["longest_ns"] is not None:
+        out.print(f"longest seen: {duration(found['longest_ns'])}, the times above being means")
     _show_byte(found)
     _show_energy(found)
 

@@ -95,6 +95,9 @@ pub struct Estimate {
     pub bytes: u64,
     /// From the physical limit to the application.
     pub stages: Vec<Stage>,
+    /// Time of the operation through the driver when the medium is as slow as it was ever
+    /// seen; absent where its times do not vary.
+    pub longest_ns: Option<f64>,
     /// What each byte takes.
     pub byte: ByteTime,
     /// What it takes of the supply, if the part says.
@@ -361,6 +364,7 @@ pub fn estimate(spec: &EstimateSpec) -> Result<Estimate> {
     }
     Ok(Estimate {
         energy: Energy::of(&setting.part, &on_bus, fault(&setting, spec)?.as_ref()),
+        longest_ns: on_bus.longest_ns().map(|longest| driver_ns + longest - on_bus.ns()),
         remedies: remedies::all(&setting, driver_ns),
         notes: notes(&setting, spec),
         bus: setting.host.bus,

@@ -106,13 +106,15 @@ pub struct Step {
     pub ns: f64,
     /// Bytes that it moves.
     pub bytes: u64,
+    /// The longest that it was seen to take, where it was measured and varies.
+    pub longest_ns: Option<f64>,
 }
 
 impl Step {
     /// Cycles on the bus that move no data.
     pub fn command(name: impl Into<String>, formula: impl Into<String>, ns: f64) -> Self {
         let (name, formula) = (name.into(), formula.into());
-        Self { name, formula, kind: StepKind::Command, ns, bytes: 0 }
+        Self { name, formula, kind: StepKind::Command, ns, bytes: 0, longest_ns: None }
     }
 
     /// The array at work.
@@ -169,6 +171,14 @@ impl Operation {
         };
         let transfer = of(StepKind::Transfer) + self.bytes() as f64 * per_byte_ns;
         of(StepKind::Command) + of(StepKind::Busy) + transfer.max(of(StepKind::Hidden))
+    }
+
+    /// Time of all steps when each that varies takes the longest that was seen; `None` if
+    /// none varies.
+    pub fn longest_ns(&self) -> Option<f64> {
+        let more = self.steps.iter().filter_map(|step| step.longest_ns.map(|ns| ns - step.ns));
+        let more: Vec<f64> = more.collect();
+        (!more.is_empty()).then(|| self.ns() + more.iter().sum::<f64>())
     }
 
     /// Time in which the bus is in use.

@@ -85,8 +85,12 @@ impl Medium for Sd {
         ];
         if let Some(busy) = busy {
             let times = blocks as f64;
-            let step =
-                Step::busy(busy_name, format!("{blocks} × mean, measured"), times * busy.mean_ns);
+            let formula = format!("{blocks} × mean, measured");
+            let longest = busy.max_ns.map(|ns| (times - 1.0) * busy.mean_ns + ns);
+            let step = Step {
+                longest_ns: longest,
+                ..Step::busy(busy_name, formula, times * busy.mean_ns)
+            };
             let at = if what == What::Read { 1 } else { steps.len() };
             steps.insert(at, step);
         }
