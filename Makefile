@@ -18,6 +18,7 @@ demo: build
 	$(BIN)/flashpager explore $(DEMO_TRACE) --part 'K9F*,TC58B*,W25N*' \
 	    --ram 2K --max-fault 50us --checked-ecc --policy lru,clock,sieve --limit 5
 	$(BIN)/flashpager attribute $(DEMO_TRACE) --board examples/boards/smartcard.toml --limit 8
+	$(BIN)/flashpager estimate --board examples/boards/sam9263.toml
 	$(BIN)/flashpager report $(DEMO_TRACE) --board examples/boards/smartcard.toml \
 	    -o report.html --plots plots
 

@@ -1,16 +1,22 @@
 #![no_main]
 
+use flashpager::Error;
 use flashpager::media::bus::Bus;
+use flashpager::media::operation::{Ask, What};
 use flashpager::media::part::Part;
 use flashpager::media::register::RegisterModel;
 use libfuzzer_sys::fuzz_target;
+
+const BUS: Bus = Bus { clock_mhz: 33.0, cycles: 2, width_bits: 8 };
 
 fuzz_target!(|data: &[u8]| {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let outcome = (|| {
         let part = Part::parse(text, "fuzz")?;
         assert!(part.block_bytes() >= u64::from(part.flash_page_bytes()));
-        let time = part.byte_time(Bus { clock_mhz: 33.0, cycles: 1, width_bits: 8 })?;
+        part.facts();
+        compose(&part);
+        let time = part.byte_time(BUS)?;
         assert!(time > 0.0 && time.is_finite());
         part.check_register(RegisterModel::RandomColumn)
     })();
@@ -18,3 +24,22 @@ fuzz_target!(|data: &[u8]| {
         flashpager_fuzz::check(&error);
     }
 });
+
+/// Every operation, possible or not, at the part's pace and at a bus's.
+fn compose(part: &Part) {
+    let composed = |what: What, bus: Option<Bus>| -> Result<(), Error> {
+        let ask = Ask { what, bytes: None, mode: None, bus };
+        let operation = part.medium()?.operation(part, &ask)?;
+        let ns = operation.ns();
+        assert!(ns >= 0.0 && ns.is_finite());
+        assert!(operation.with_waits().ns() >= ns);
+        Ok(())
+    };
+    for (_, what) in What::ALL {
+        for bus in [None, Some(BUS)] {
+            if let Err(error) = composed(*what, bus) {
+                flashpager_fuzz::check(&error);
+            }
+        }
+    }
+}

@@ -17,8 +17,6 @@ from flashpager.estimation import Driver, Host
 from flashpager.files import refuse_overwriting
 from flashpager.sizes import duration, format_size, parse_size, split_list
 
-_DEFAULT_PART = "MT29F8G08"
-
 
 def estimate(
     *,
@@ -92,7 +90,7 @@ def estimate(
         ),
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option("--plot", metavar="FILE", help="Picture as .png, .svg or .html.")
+        Path | None, typer.Option("--plot", metavar="FILE", help="Picture as .png or .html.")
     ] = None,
     json: options.Json = False,
 ) -> None:
@@ -116,7 +114,12 @@ def estimate(
         dma=dma,
     )
     host = _with_driver(host, driver, function, port, instructions)
-    name = part or named or _DEFAULT_PART
+    name = part or named
+    if name is None:
+        message = (
+            "of which part? Give --part NAME ('flashpager parts list' has them) or --board FILE"
+        )
+        raise FlashpagerError(message)
     operations = split_list(operation) if operation else [_engine.operations(name)[0][0]]
     asked: dict[str, Any] = {
         "mode": mode,
