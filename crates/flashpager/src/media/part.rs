@@ -47,6 +47,7 @@ static CATALOG: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../parts");
 /// A number with where it was read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "Sourced_{T}")]
 pub struct Sourced<T> {
     /// The number, in the unit its name ends with.
     pub value: T,
@@ -596,8 +597,14 @@ fn position(text: &str, field: &str) -> usize {
 pub fn schema() -> serde_json::Value {
     let settings = SchemaSettings::draft07().with_transform(RecursiveTransform(without_null));
     let mut schema = settings.into_generator().into_root_schema_for::<Part>();
-    schema.insert("title".into(), "A part of flashpager".into());
-    schema.into()
+    // What it is comes first, for people who look into the file.
+    let mut fields = serde_json::Map::new();
+    fields.extend(schema.remove("$schema").map(|dialect| ("$schema".to_owned(), dialect)));
+    fields.insert("title".into(), "A part of flashpager".into());
+    if let serde_json::Value::Object(rest) = schema.into() {
+        fields.extend(rest.into_iter().filter(|(key, _)| key != "title"));
+    }
+    fields.into()
 }
 
 /// TOML has no null: a field that may be absent is not a field that may be null.
@@ -611,6 +618,10 @@ fn without_null(schema: &mut Schema) {
             let only = only.clone();
             schema.remove(list);
             match only {
+                // Beside a reference, draft 7 sees nothing else.
+                Value::Object(fields) if fields.contains_key("$ref") => {
+                    schema.insert("allOf".into(), vec![Value::Object(fields)].into());
+                }
                 Value::Object(fields) => {
                     for (key, value) in fields {
                         schema.insert(key, value);
