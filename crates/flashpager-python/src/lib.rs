@@ -4,6 +4,7 @@
 mod attribution;
 mod driver;
 mod estimate;
+mod parts;
 
 use std::collections::VecDeque;
 use std::io::BufWriter;
@@ -132,18 +133,6 @@ fn policy_metadata(policy: &str) -> PyResult<Option<(f64, u32)>> {
 #[pyfunction]
 fn registers() -> Vec<&'static str> {
     RegisterModel::ALL.iter().map(|(name, _)| *name).collect()
-}
-
-/// All parts of the catalog, as dictionaries.
-#[pyfunction]
-fn catalog(py: Python<'_>) -> PyResult<Py<PyAny>> {
-    to_python(py, &part::catalog().map_err(raise)?)
-}
-
-/// One part, by name or TOML file.
-#[pyfunction]
-fn find_part(py: Python<'_>, name: &str) -> PyResult<Py<PyAny>> {
-    to_python(py, &part::find(name).map_err(raise)?)
 }
 
 /// What a part gives on a bus without a cache.
@@ -590,9 +579,11 @@ mod _engine {
     #[pymodule_export]
     use super::estimate::{all_operations, estimate, operations};
     #[pymodule_export]
+    use super::parts::{catalog, examine_part, find_part, part_facts, part_schema};
+    #[pymodule_export]
     use super::{
-        DiskFullError, FlashpagerError, Recording, block_statistics, canonical_policy, catalog,
-        check_designs, check_values, elf_identity, explore, export_trace, find_part, memory_bytes,
-        policies, policy_metadata, raw_bandwidth, registers, simulate, trace_info, version,
+        DiskFullError, FlashpagerError, Recording, block_statistics, canonical_policy,
+        check_designs, check_values, elf_identity, explore, export_trace, memory_bytes, policies,
+        policy_metadata, raw_bandwidth, registers, simulate, trace_info, version,
     };
 }

@@ -265,6 +265,10 @@ def _best_pages(best: pl.DataFrame) -> str:
     return f"The best cache page is {min(pages):,} to {max(pages):,} bytes in caches {between}"
 
 
+#: More small panels than this nobody compares.
+MOST_PANELS = 15
+
+
 def bandwidth_by_part(frame: pl.DataFrame, parts: Sequence[str], left_out: str) -> alt.FacetChart:
     """Bandwidth over cache page, one small panel a part.
 
@@ -362,7 +366,7 @@ def bandwidth_by_part(frame: pl.DataFrame, parts: Sequence[str], left_out: str) 
     return style.styled(
         panels,
         _part_title(by_part, parts[0]),
-        f"Bandwidth over cache page size with each NAND part of the catalogue on {row['bus']}, "
+        f"Bandwidth over cache page size with NAND parts of the catalogue on {row['bus']}, "
         f"{row['policy']}, {style.said(row['cache_bytes'])} of cache, register {row['register']}; "
         "grey: the other parts"
         + ("" if nor is None else "; black rule: NOR")

@@ -208,12 +208,16 @@ def _part_chart(
     ]
     frame = table.to_frame(rows).with_columns(pl.Series("panel", panels), pl.Series("about", about))
     best = frame.group_by("panel").agg(pl.col("bandwidth_mib_s").max()).rows()
-    order = sorted(best, key=lambda pair: (pair[0] != name, -pair[1], pair[0]))
+    order = [
+        part for part, _ in sorted(best, key=lambda pair: (pair[0] != name, -pair[1], pair[0]))
+    ]
+    shown, slower = order[: space.MOST_PANELS], order[space.MOST_PANELS :]
     left_out = "; ".join(around_it.left_out.values())
     return space.bandwidth_by_part(
-        frame.sort("cache_page_bytes"),
-        [part for part, _ in order],
-        f" Not shown: {left_out}." if left_out else "",
+        frame.filter(pl.col("panel").is_in(shown)).sort("cache_page_bytes"),
+        shown,
+        (f" Slower, and not shown: {', '.join(slower)}." if slower else "")
+        + (f" Not shown: {left_out}." if left_out else ""),
     )
 
 

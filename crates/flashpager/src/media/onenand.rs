@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::bus::Bus;
-use super::operation::{Ask, Medium, Operation, Step, What, cannot, implausible, need};
-use super::part::{Part, Sourced};
+use super::operation::{Ask, Medium, Operation, Step, What, cannot, implausible, need, words};
+use super::part::{Kind, Part, Sourced};
 use crate::error::{Error, Result, did_you_mean};
 
 const ASYNC: &str = "async";
@@ -62,7 +62,7 @@ impl OneNand {
         let own = self.word_ns(part, ask.what, burst)?;
         let access = ask.bus.map_or(0.0, Bus::access_ns);
         let width_bits = ask.bus.map_or(32, |bus| bus.width_bits).min(part.width_bits.value);
-        let words = (8 * bytes).div_ceil(u64::from(width_bits));
+        let words = words(bytes, width_bits);
         let word = own.max(access);
         let mut steps = Vec::new();
         let latency = self.burst_latency_clocks.as_ref().filter(|_| burst);
@@ -84,6 +84,10 @@ pub(super) fn unknown_mode(mode: &str, modes: &[String]) -> Error {
 }
 
 impl Medium for OneNand {
+    fn kinds(&self) -> &'static [Kind] {
+        &[Kind::Nand]
+    }
+
     fn operations(&self, _part: &Part) -> Vec<What> {
         let mut can = vec![What::Read, What::Program, What::Erase, What::ChangeColumn];
         if self.buffers.as_ref().is_some_and(|buffers| buffers.value > 1) {
@@ -102,15 +106,15 @@ impl Medium for OneNand {
         let bytes = ask.bytes.unwrap_or_else(|| part.whole_page_bytes());
         let access = ask.bus.map_or(0.0, Bus::access_ns);
         let load = || need(part.t_r_ns.as_ref(), "t_r_ns", part, what);
-        let setup = self.setup(part, what, access)?;
+        let setup = || self.setup(part, what, access);
         let steps = match what {
             What::Read => {
-                let mut steps = vec![setup, Step::busy("load into a buffer", "t_R", load()?)];
+                let mut steps = vec![setup()?, Step::busy("load into a buffer", "t_R", load()?)];
                 steps.extend(self.data(part, ask, bytes, "buffer to host")?);
                 steps
             }
             What::CacheRead if self.operations(part).contains(&what) => {
-                let mut steps = vec![setup];
+                let mut steps = vec![setup()?];
                 steps.extend(self.data(part, ask, bytes, "buffer to host")?);
                 steps.push(Step::hidden("next page into the other buffer", "t_R", load()?));
                 steps
@@ -119,12 +123,12 @@ impl Medium for OneNand {
             What::Program => {
                 let t_prog = need(part.t_prog_ns.as_ref(), "t_prog_ns", part, what)?;
                 let mut steps = self.data(part, ask, bytes, "host to buffer")?;
-                steps.extend([setup, Step::busy("program", "t_PROG", t_prog)]);
+                steps.extend([setup()?, Step::busy("program", "t_PROG", t_prog)]);
                 steps
             }
             What::Erase => {
                 let t_bers = need(part.t_bers_ns.as_ref(), "t_bers_ns", part, what)?;
-                vec![setup, Step::busy("erase", "t_BERS", t_bers)]
+                vec![setup()?, Step::busy("erase", "t_BERS", t_bers)]
             }
             _ => return Err(cannot(part, what, &self.operations(part))),
         };

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::bus::Bus;
-use super::part::{Part, Sourced};
+use super::part::{Kind, Part, Sourced};
 use crate::error::{Error, Result, did_you_mean};
 
 /// What can be asked of a medium.
@@ -202,6 +202,9 @@ impl Operation {
 
 /// How a part is spoken to: one file and one table of the part's TOML a medium.
 pub trait Medium {
+    /// What kinds of memory are spoken to so.
+    fn kinds(&self) -> &'static [Kind];
+
     /// What it can do; the first is what is asked for if nothing is.
     fn operations(&self, part: &Part) -> Vec<What>;
 
@@ -240,6 +243,12 @@ pub trait Medium {
 
     /// What is wrong with its numbers: field within its table, and complaint.
     fn check(&self, part: &Part) -> Vec<(String, String)>;
+}
+
+/// Words of `width_bits` that bytes take; as many as can be counted where there are more.
+pub(super) fn words(bytes: u64, width_bits: u32) -> u64 {
+    let bits = u128::from(bytes) * 8;
+    u64::try_from(bits.div_ceil(u128::from(width_bits.max(1)))).unwrap_or(u64::MAX)
 }
 
 /// The value of a number that an operation cannot do without.

@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::bus::Bus;
-use super::operation::{Ask, Medium, Operation, Step, What, cannot, implausible, need};
-use super::part::{Part, Sourced};
+use super::operation::{Ask, Medium, Operation, Step, What, cannot, implausible, need, words};
+use super::part::{Kind, Part, Sourced};
 use crate::error::Result;
 
 /// A cache line, where nothing else is asked for.
@@ -31,7 +31,7 @@ const COMMAND_WRITES: u32 = 4;
 impl Parallel {
     /// How many of the words of a line are first in their read page, and how many not.
     fn words(&self, bytes: u64, width_bits: u32) -> (u64, u64) {
-        let words = (8 * bytes).div_ceil(u64::from(width_bits.max(1)));
+        let words = words(bytes, width_bits);
         let first = match (&self.t_page_acc_ns, &self.read_page_bytes) {
             (Some(_), Some(page)) => bytes.div_ceil(u64::from(page.value.max(1))).min(words),
             _ => words,
@@ -47,6 +47,10 @@ impl Parallel {
 }
 
 impl Medium for Parallel {
+    fn kinds(&self) -> &'static [Kind] {
+        &[Kind::Nor, Kind::Pcm, Kind::Mram, Kind::Fram]
+    }
+
     fn operations(&self, _part: &Part) -> Vec<What> {
         vec![What::Read, What::Program, What::Erase]
     }
@@ -77,7 +81,7 @@ impl Medium for Parallel {
                 let t_prog = need(part.t_prog_ns.as_ref(), "t_prog_ns", part, what)?;
                 let times = bytes.div_ceil(unit.max(1));
                 let commands = self.commands(access);
-                let words = (8 * bytes).div_ceil(u64::from(width_bits));
+                let words = words(bytes, width_bits);
                 let word = self.t_acc_ns.value.max(access);
                 vec![
                     commands,
@@ -121,6 +125,20 @@ impl Medium for Parallel {
         {
             let what = format!("read_page_bytes = {} is not between 1 and 4096", page.value);
             wrong.push(("read_page_bytes".into(), what));
+        }
+        match (&self.t_page_acc_ns, &self.read_page_bytes) {
+            (Some(time), _) if time.value > self.t_acc_ns.value => {
+                let what = format!(
+                    "t_page_acc_ns = {} is longer than t_acc_ns = {}",
+                    time.value, self.t_acc_ns.value
+                );
+                wrong.push(("t_page_acc_ns".into(), what));
+            }
+            (Some(_), None) => {
+                let what = "t_page_acc_ns needs read_page_bytes, the bytes it is for";
+                wrong.push(("t_page_acc_ns".into(), what.into()));
+            }
+            _ => {}
         }
         if let Some(writes) = self.command_writes.as_ref().filter(|writes| writes.value > 1000) {
             let what = format!("command_writes = {} is over 1000", writes.value);

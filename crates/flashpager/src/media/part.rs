@@ -7,7 +7,9 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use include_dir::{Dir, include_dir};
-use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use schemars::transform::RecursiveTransform;
+use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 use toml::de::{DeTable, DeValue};
 
@@ -28,17 +30,24 @@ const MAX_FILE_BYTES: u64 = 1 << 20;
 /// What a source says that is nobody's: the number is from memory, or a guess.
 const UNVERIFIED: &str = "unverified";
 
-/// Times that a part can have, least and most: others are in another unit.
-const T_R_NS: (f64, f64) = (10.0, 10e6);
+/// Times that a part can have, least and most: others are in another unit. NAND is slow, so
+/// that microseconds written for nanoseconds stand out, too.
+const T_R_NS: (f64, f64) = (500.0, 10e6);
 const T_PROG_NS: (f64, f64) = (10.0, 1e9);
+const NAND_T_PROG_NS: (f64, f64) = (5e3, 1e9);
 const T_BERS_NS: (f64, f64) = (1e3, 1e12);
+const NAND_T_BERS_NS: (f64, f64) = (5e4, 1e12);
 const T_BYTE_NS: (f64, f64) = (0.01, 1e6);
+
+/// Letters of a name.
+const MAX_NAME_CHARS: usize = 64;
 
 static CATALOG: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../parts");
 
 /// A number with where it was read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "Sourced_{T}")]
 pub struct Sourced<T> {
     /// The number, in the unit its name ends with.
     pub value: T,
@@ -214,7 +223,8 @@ impl Part {
     /// lines, and the part if it could be read.
     pub fn examine(text: &str) -> (Option<Self>, Vec<Complaint>) {
         let line_at = |at: usize| {
-            text.get(..at).unwrap_or_default().bytes().filter(|byte| *byte == b'\n').count() + 1
+            let before = &text.as_bytes()[..at.min(text.len())];
+            before.iter().filter(|byte| **byte == b'\n').count() + 1
         };
         let part: Self = match toml::from_str(text) {
             Ok(part) => part,
@@ -235,10 +245,25 @@ impl Part {
     /// What is wrong: path of the field, and complaint.
     fn check(&self) -> Vec<(String, String)> {
         let mut wrong: Vec<(String, String)> = Vec::new();
+        for (field, text) in [("name", &self.name), ("maker", &self.maker)] {
+            let letters = text.chars().count();
+            if text.trim().is_empty() || letters > MAX_NAME_CHARS || text.contains(char::is_control)
+            {
+                let what = format!(
+                    "{field} = '{}' is no name of 1 to {MAX_NAME_CHARS} letters",
+                    shown(text)
+                );
+                wrong.push((field.into(), what));
+            }
+        }
+        let (t_prog, t_bers) = match self.kind {
+            Kind::Nand => (NAND_T_PROG_NS, NAND_T_BERS_NS),
+            _ => (T_PROG_NS, T_BERS_NS),
+        };
         for (name, time, plausible) in [
             ("t_r_ns", &self.t_r_ns, T_R_NS),
-            ("t_prog_ns", &self.t_prog_ns, T_PROG_NS),
-            ("t_bers_ns", &self.t_bers_ns, T_BERS_NS),
+            ("t_prog_ns", &self.t_prog_ns, t_prog),
+            ("t_bers_ns", &self.t_bers_ns, t_bers),
         ] {
             if let Some(time) = time
                 && let Some(what) = implausible(time.value, plausible)
@@ -279,13 +304,38 @@ impl Part {
             wrong.push((tables[1].0.into(), what));
         }
         for (table, medium) in tables {
+            let kinds = medium.kinds();
+            if !kinds.contains(&self.kind) {
+                let kinds: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
+                let what =
+                    format!("[{table}] is for {}, not for {}", kinds.join(", "), self.kind.name());
+                wrong.push((table.into(), what));
+            }
             for (field, what) in medium.check(self) {
                 let field =
                     if field.is_empty() { table.into() } else { format!("{table}.{field}") };
                 wrong.push((field, what));
             }
         }
+        self.check_texts(&mut wrong);
         wrong
+    }
+
+    /// A number that nobody answers for is worth nothing, and texts are printed as they are.
+    fn check_texts(&self, wrong: &mut Vec<(String, String)>) {
+        for fact in self.facts() {
+            let what = if fact.source.trim().is_empty() {
+                "has an empty source: say where it was read, or 'unverified'"
+            } else if fact.source.contains(char::is_control) {
+                "has a source with control characters"
+            } else {
+                continue;
+            };
+            wrong.push((fact.field.clone(), format!("{} {what}", shown(&fact.field))));
+        }
+        if self.note.as_ref().is_some_and(|note| note.contains(char::is_control)) {
+            wrong.push(("note".into(), "note has control characters; keep it to one line".into()));
+        }
     }
 
     fn check_sizes(&self, wrong: &mut Vec<(String, String)>) {
@@ -479,12 +529,13 @@ fn collect_facts(path: String, value: &serde_json::Value, facts: &mut Vec<Fact>)
     match value {
         Value::Object(fields) => {
             if let Some(Value::String(source)) = fields.get("source") {
-                let mut rest = fields.clone();
-                rest.remove("source");
-                rest.retain(|_, value| !value.is_null());
-                let value = match rest.remove("value") {
-                    Some(value) => value,
-                    None => Value::Object(rest),
+                let value = match fields.get("value") {
+                    Some(value) => value.clone(),
+                    None => {
+                        let mut rest = fields.clone();
+                        rest.retain(|key, value| key != "source" && !value.is_null());
+                        Value::Object(rest)
+                    }
                 };
                 let unverified = source.contains(UNVERIFIED);
                 facts.push(Fact { field: path, value, source: source.clone(), unverified });
@@ -505,22 +556,83 @@ fn collect_facts(path: String, value: &serde_json::Value, facts: &mut Vec<Fact>)
     }
 }
 
-/// Where in `text` the field of this path begins; its nearest table if it is not there.
+/// Where in `text` the field of this path begins, the tables of an array being named or
+/// numbered from 0; its nearest table if it is not there.
 fn position(text: &str, field: &str) -> usize {
     let Ok(document) = DeTable::parse(text) else { return 0 };
     let mut table = document.get_ref();
     let mut at = 0;
-    for key in field.split('.') {
-        let Some((name, value)) = table.iter().find(|(name, _)| name.get_ref() == key) else {
-            break;
+    let mut path = field;
+    loop {
+        // Keys may have dots in them, as the bus in `t_byte_ns."33.3MHz-x8"`.
+        let below = |key: &str| {
+            let rest = path.strip_prefix(key)?;
+            if rest.is_empty() { Some(rest) } else { rest.strip_prefix('.') }
         };
-        at = name.span().start;
-        match value.get_ref() {
-            DeValue::Table(inner) => table = inner,
-            _ => break,
+        let found = table.iter().find_map(|(name, value)| {
+            Some((name.span().start, value.get_ref(), below(name.get_ref())?))
+        });
+        let Some((start, mut value, rest)) = found else { return at };
+        (at, path) = (start, rest);
+        if let DeValue::Array(items) = value {
+            let (which, rest) = path.split_once('.').unwrap_or((path, ""));
+            let named = |item: &&toml::Spanned<DeValue<'_>>| {
+                item.get_ref().get("name").and_then(|name| name.get_ref().as_str()) == Some(which)
+            };
+            let item = match which.parse::<usize>() {
+                Ok(index) => items.get(index),
+                Err(_) => items.iter().find(named),
+            };
+            let Some(item) = item else { return at };
+            (at, value, path) = (item.span().start, item.get_ref(), rest);
+        }
+        match value {
+            DeValue::Table(inner) if !path.is_empty() => table = inner,
+            _ => return at,
         }
     }
-    at
+}
+
+/// The JSON Schema of a part's file, for editors and other programs.
+pub fn schema() -> serde_json::Value {
+    let settings = SchemaSettings::draft07().with_transform(RecursiveTransform(without_null));
+    let mut schema = settings.into_generator().into_root_schema_for::<Part>();
+    // What it is comes first, for people who look into the file.
+    let mut fields = serde_json::Map::new();
+    fields.extend(schema.remove("$schema").map(|dialect| ("$schema".to_owned(), dialect)));
+    fields.insert("title".into(), "A part of flashpager".into());
+    if let serde_json::Value::Object(rest) = schema.into() {
+        fields.extend(rest.into_iter().filter(|(key, _)| key != "title"));
+    }
+    fields.into()
+}
+
+/// TOML has no null: a field that may be absent is not a field that may be null.
+fn without_null(schema: &mut Schema) {
+    use serde_json::Value;
+    let null = |item: &Value| item == "null" || item.get("type").is_some_and(|of| of == "null");
+    for list in ["anyOf", "type"] {
+        let Some(Value::Array(items)) = schema.get_mut(list) else { continue };
+        items.retain(|item| !null(item));
+        if let [only] = items.as_slice() {
+            let only = only.clone();
+            schema.remove(list);
+            match only {
+                // Beside a reference, draft 7 sees nothing else.
+                Value::Object(fields) if fields.contains_key("$ref") => {
+                    schema.insert("allOf".into(), vec![Value::Object(fields)].into());
+                }
+                Value::Object(fields) => {
+                    for (key, value) in fields {
+                        schema.insert(key, value);
+                    }
+                }
+                name => {
+                    schema.insert(list.into(), name);
+                }
+            }
+        }
+    }
 }
 
 /// All parts of the catalog, by name.
@@ -548,15 +660,32 @@ fn parse_catalog() -> Result<Vec<Part>> {
     Ok(parts)
 }
 
+/// The text of a part's file.
+///
+/// # Errors
+/// Files that cannot be read, are too large for a part's, or hold no text.
+pub fn read(path: &Path) -> Result<String> {
+    let place = || path.display().to_string();
+    let mut bytes = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes))
+        .map_err(|e| Error::file(path, e))?;
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        let what = format!("is larger than {MAX_FILE_BYTES} bytes: no file of a part");
+        return Err(Error::data(place(), what));
+    }
+    String::from_utf8(bytes).map_err(|e| {
+        let at = e.utf8_error().valid_up_to();
+        let line = e.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count() + 1;
+        let what = "is no UTF-8 text; save it as UTF-8";
+        Error::data(format!("{}, line {line}", place()), what)
+    })
+}
+
 /// The part of this name, or in the TOML file of this path.
 pub fn find(name: &str) -> Result<Part> {
     if name.ends_with(".toml") {
-        let path = Path::new(name);
-        let mut text = String::new();
-        File::open(path)
-            .and_then(|file| file.take(MAX_FILE_BYTES).read_to_string(&mut text))
-            .map_err(|e| Error::file(path, e))?;
-        return Part::parse(&text, name);
+        return Part::parse(&read(Path::new(name))?, name);
     }
     let parts = catalog()?;
     if let Some(part) = parts.iter().find(|part| part.name.eq_ignore_ascii_case(name)) {

@@ -5,8 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::bus::Bus;
-use super::operation::{Ask, Medium, Operation, Step, What, cannot};
-use super::part::{Part, Sourced};
+use super::operation::{Ask, Medium, Operation, Step, What, cannot, implausible, words};
+use super::part::{Kind, Part, Sourced};
 use crate::error::Result;
 
 /// A command and its response, 48 bits each, and the clocks between them
@@ -15,6 +15,8 @@ const COMMAND_CLOCKS: u32 = 48 + 8 + 48;
 /// Start and end bit of a block, and its CRC-16, on each line.
 const FRAME_CLOCKS: u64 = 1 + 16 + 1;
 const BLOCK_BYTES: u32 = 512;
+/// What a controller may take, least and most.
+const BUSY_NS: (f64, f64) = (50.0, 1e11);
 
 /// How long a card was seen busy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -55,12 +57,16 @@ impl Sd {
         (1e3 / self.clock_mhz.value).max(bus.map_or(0.0, Bus::access_ns))
     }
 
-    fn lines(&self, part: &Part, bus: Option<Bus>) -> u64 {
-        u64::from(bus.map_or(32, |bus| bus.width_bits).min(part.width_bits.value).max(1))
+    fn lines(&self, part: &Part, bus: Option<Bus>) -> u32 {
+        bus.map_or(32, |bus| bus.width_bits).min(part.width_bits.value).max(1)
     }
 }
 
 impl Medium for Sd {
+    fn kinds(&self) -> &'static [Kind] {
+        &[Kind::Card]
+    }
+
     fn operations(&self, _part: &Part) -> Vec<What> {
         vec![What::Read, What::Program]
     }
@@ -76,8 +82,8 @@ impl Medium for Sd {
         let bytes = ask.bytes.unwrap_or_else(|| self.block());
         let blocks = bytes.div_ceil(self.block());
         let command = self.command_clocks.as_ref().map_or(COMMAND_CLOCKS, |clocks| clocks.value);
-        let frame = blocks * FRAME_CLOCKS;
-        let data = (8 * bytes).div_ceil(self.lines(part, ask.bus));
+        let frame = blocks.saturating_mul(FRAME_CLOCKS);
+        let data = words(bytes, self.lines(part, ask.bus));
         let mut steps = vec![
             Step::command("command", format!("{command} clocks"), f64::from(command) * clock),
             Step::command("start, CRC, end", format!("{frame} clocks"), frame as f64 * clock),
@@ -102,7 +108,7 @@ impl Medium for Sd {
     }
 
     fn byte_ns(&self, part: &Part, bus: Bus) -> Result<f64> {
-        Ok(8.0 * self.clock_ns(Some(bus)) / self.lines(part, Some(bus)) as f64)
+        Ok(8.0 * self.clock_ns(Some(bus)) / f64::from(self.lines(part, Some(bus))))
     }
 
     fn check(&self, _part: &Part) -> Vec<(String, String)> {
@@ -123,9 +129,21 @@ impl Medium for Sd {
         }
         for (name, busy) in [("read_busy", &self.read_busy), ("write_busy", &self.write_busy)] {
             let Some(busy) = busy else { continue };
-            let times = [Some(busy.mean_ns), busy.p99_ns, busy.max_ns];
-            if times.into_iter().flatten().any(|ns| !(0.0..=1e11).contains(&ns)) {
-                wrong.push((name.into(), format!("{name}: a time is not between 0 and 1e11 ns")));
+            let mut before = ("mean_ns", busy.mean_ns);
+            for (field, ns) in
+                [("mean_ns", Some(busy.mean_ns)), ("p99_ns", busy.p99_ns), ("max_ns", busy.max_ns)]
+            {
+                let Some(ns) = ns else { continue };
+                let path = format!("{name}.{field}");
+                if ns != 0.0
+                    && let Some(what) = implausible(ns, BUSY_NS)
+                {
+                    wrong.push((path.clone(), format!("{path} = {ns} {what}")));
+                } else if ns < before.1 {
+                    let what = format!("{path} = {ns} is less than {} = {}", before.0, before.1);
+                    wrong.push((path, what));
+                }
+                before = (field, ns);
             }
         }
         wrong

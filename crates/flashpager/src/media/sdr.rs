@@ -9,12 +9,13 @@ use serde::{Deserialize, Serialize};
 
 use super::bus::Bus;
 use super::operation::{Ask, Medium, Operation, Step, What, cannot, implausible, need};
-use super::part::{Part, Sourced};
+use super::part::{Kind, Part, Sourced};
 use crate::error::{Error, Result};
 
-/// Cycles are below this; waits are below [`WAITS_NS`].
-const CYCLES_NS: (f64, f64) = (0.0, 10_000.0);
-const WAITS_NS: (f64, f64) = (0.0, 1_000_000.0);
+/// Waits and cycles that a chip can have, if it has them at all, least and most: others are
+/// in another unit.
+const CYCLES_NS: (f64, f64) = (0.1, 10_000.0);
+const WAITS_NS: (f64, f64) = (50.0, 1_000_000.0);
 /// Cycles of an address on large-page and small-page chips, if the part says nothing.
 const ADDRESS_CYCLES: (u32, u32) = (5, 4);
 /// Of these, cycles that carry the column.
@@ -240,6 +241,10 @@ impl Sdr {
 }
 
 impl Medium for Sdr {
+    fn kinds(&self) -> &'static [Kind] {
+        &[Kind::Nand]
+    }
+
     fn operations(&self, part: &Part) -> Vec<What> {
         let mut can = vec![What::Read, What::Program, What::Erase];
         if part.has_column_change() {
@@ -394,7 +399,10 @@ impl Medium for Sdr {
         let mut wrong = Vec::new();
         for (name, time) in self.times() {
             let waits = matches!(name, "t_rcbsy_ns" | "t_dbsy_ns");
-            if let Some(what) = implausible(time.value, if waits { WAITS_NS } else { CYCLES_NS }) {
+            let plausible = if waits { WAITS_NS } else { CYCLES_NS };
+            if time.value != 0.0
+                && let Some(what) = implausible(time.value, plausible)
+            {
                 wrong.push((name.to_owned(), format!("{name} = {} {what}", time.value)));
             }
         }

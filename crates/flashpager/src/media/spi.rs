@@ -6,10 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use super::bus::Bus;
 use super::onenand::unknown_mode;
-use super::operation::{Ask, Medium, Operation, Step, What, cannot, need};
+use super::operation::{Ask, Medium, Operation, Step, What, cannot, need, words};
 use super::parallel::LINE_BYTES;
 use super::part::{Kind, Part, Sourced};
 use crate::error::{Error, Result};
+use crate::trace::input::shown;
 
 const COMMAND_BITS: u32 = 8;
 /// SPI NAND: the row of a page, the column within it, and a status register's number
@@ -65,7 +66,7 @@ impl Mode {
     }
 
     fn data_clocks(&self, bytes: u64) -> f64 {
-        ((8 * bytes).div_ceil(u64::from(self.data_lines())) as f64 / self.rate()).ceil()
+        (words(bytes, self.data_lines()) as f64 / self.rate()).ceil()
     }
 }
 
@@ -133,10 +134,13 @@ impl Spi {
         }
         // As long as a page: what counts is the rate of the data, then the lead.
         let ns = |mode: &Mode| {
-            let clock =
-                self.mode_clock_mhz(mode).min(ask.bus.map_or(f64::MAX, |bus| bus.clock_mhz));
             let bytes = ask.bytes.unwrap_or_else(|| self.usual_bytes(part));
-            (mode.data_clocks(bytes) + mode.lead_clocks(self.lead_bits(part))) / clock
+            let lead = match ask.what {
+                // Goes on without another command.
+                What::CacheRead => 0.0,
+                _ => mode.lead_clocks(self.lead_bits(part)),
+            };
+            self.clocks(Some(mode), ask.bus).ns(mode.data_clocks(bytes) + lead)
         };
         // Without a command it can only follow another read.
         let starts = |mode: &&Mode| mode.lines().is_some_and(|lines| lines[0] > 0);
@@ -152,9 +156,11 @@ impl Spi {
         })
     }
 
-    fn clocks(&self, mode: &Mode, bus: Option<Bus>) -> Clocks {
+    /// The clock of reads in `mode`, or of all else.
+    fn clocks(&self, mode: Option<&Mode>, bus: Option<Bus>) -> Clocks {
         let host = bus.map_or(f64::MAX, |bus| 1e3 / bus.access_ns());
-        Clocks { clock_mhz: self.mode_clock_mhz(mode).min(host) }
+        let own = mode.map_or(self.clock_mhz.value, |mode| self.mode_clock_mhz(mode));
+        Clocks { clock_mhz: own.min(host) }
     }
 
     fn lead_bits(&self, part: &Part) -> u32 {
@@ -168,18 +174,33 @@ impl Spi {
         if part.kind == Kind::Nand { part.whole_page_bytes() } else { LINE_BYTES }
     }
 
+    /// What goes before the data, in the mode whose time a byte [`Medium::byte_ns`] gives.
+    fn operation_of_no_bytes(&self, part: &Part, what: What, bus: Bus) -> Option<Operation> {
+        let usual = Ask { what: What::Read, bytes: None, mode: None, bus: Some(bus) };
+        let mode = self.mode(part, &usual).ok()?;
+        let ask = Ask { what, bytes: Some(0), mode: Some(&mode.name), bus: Some(bus) };
+        self.operation(part, &ask).ok()
+    }
+
     fn lead(&self, clocks: &Clocks, mode: &Mode, part: &Part) -> Step {
         let lead = mode.lead_clocks(self.lead_bits(part));
         Step::command("command, address, dummies", format!("{lead} clocks"), clocks.ns(lead))
     }
 
-    fn program_data(&self, clocks: &Clocks, bytes: u64) -> Step {
-        let lines = self.program_lines.as_ref().map_or(1, |lines| lines.value).max(1);
-        clocks.data("data in", (8 * bytes).div_ceil(lines.into()) as f64, bytes)
+    /// As many lines as the part takes data from and the bus has; one if the bus has fewer
+    /// than such a command needs, but never between.
+    fn program_data(&self, clocks: &Clocks, bus: Option<Bus>, bytes: u64) -> Step {
+        let own = self.program_lines.as_ref().map_or(1, |lines| lines.value);
+        let lines = if bus.is_some_and(|bus| bus.width_bits < own) { 1 } else { own };
+        clocks.data("data in", words(bytes, lines) as f64, bytes)
     }
 }
 
 impl Medium for Spi {
+    fn kinds(&self) -> &'static [Kind] {
+        &[Kind::Nand, Kind::Nor, Kind::Pcm, Kind::Mram, Kind::Fram]
+    }
+
     fn operations(&self, part: &Part) -> Vec<What> {
         match part.kind {
             Kind::Nand => {
@@ -204,8 +225,11 @@ impl Medium for Spi {
         if !self.operations(part).contains(&what) {
             return Err(cannot(part, what, &self.operations(part)));
         }
-        let mode = self.mode(part, ask)?;
-        let clocks = self.clocks(mode, ask.bus);
+        let reads = what != What::Erase && !what.writes();
+        // Read modes are nothing to a program, nor is a clock that only one of them is bound to.
+        let mode = if reads { Some(self.mode(part, ask)?) } else { None };
+        let clocks = self.clocks(None, ask.bus);
+        let read_clocks = self.clocks(mode, ask.bus);
         let nand = part.kind == Kind::Nand;
         let writes_at_once = matches!(part.kind, Kind::Mram | Kind::Fram);
         let enable = clocks.command("write enable", 0);
@@ -217,26 +241,30 @@ impl Medium for Spi {
             _ => self.usual_bytes(part),
         };
         let bytes = ask.bytes.unwrap_or(usual);
-        let out = || clocks.data("data out", mode.data_clocks(bytes), bytes);
+        let lead = || mode.map(|mode| self.lead(&read_clocks, mode, part));
+        let out = || mode.map(|mode| read_clocks.data("data out", mode.data_clocks(bytes), bytes));
         let row_command = |name: &str| clocks.command(name, ROW_BITS);
         let steps = match (what, nand) {
-            (What::Read, true) => vec![
-                row_command("page read 13h"),
-                Step::busy("array to register", "t_R", load()?),
-                clocks.status(),
-                self.lead(&clocks, mode, part),
-                out(),
-            ],
+            (What::Read, true) => {
+                let mut steps = vec![
+                    row_command("page read 13h"),
+                    Step::busy("array to register", "t_R", load()?),
+                    clocks.status(),
+                ];
+                steps.extend(lead().into_iter().chain(out()));
+                steps
+            }
             (What::CacheRead, _) => {
-                vec![out(), Step::hidden("next page, array to register", "t_R", load()?)]
+                let next = Step::hidden("next page, array to register", "t_R", load()?);
+                out().into_iter().chain([next]).collect()
             }
             (What::Read, false) | (What::ChangeColumn, _) => {
-                vec![self.lead(&clocks, mode, part), out()]
+                lead().into_iter().chain(out()).collect()
             }
             (What::Program, true) => vec![
                 enable,
                 clocks.command("program load", COLUMN_BITS),
-                self.program_data(&clocks, bytes),
+                self.program_data(&clocks, ask.bus, bytes),
                 row_command("program execute 10h"),
                 Step::busy("program", "t_PROG", prog()?),
                 clocks.status(),
@@ -248,7 +276,7 @@ impl Medium for Spi {
                 let formula = format!("{times} × (write enable, command, address)");
                 let mut steps = vec![
                     Step::command("commands", formula, clocks.ns(lead)),
-                    self.program_data(&clocks, bytes),
+                    self.program_data(&clocks, ask.bus, bytes),
                 ];
                 if !writes_at_once {
                     let busy = times as f64 * prog()?;
@@ -269,11 +297,14 @@ impl Medium for Spi {
             _ if nand => bytes.min(u64::from(part.flash_page_bytes())),
             _ => bytes,
         };
-        let mode = (what != What::Erase && !what.writes()).then(|| mode.name.clone());
+        let mode = mode.map(|mode| mode.name.clone());
         Ok(Operation { what, mode, steps, data_bytes, left_out: Vec::new() })
     }
 
     fn shortest_access_ns(&self, part: &Part, ask: &Ask<'_>) -> Result<f64> {
+        if ask.what == What::Erase || ask.what.writes() {
+            return Ok(1e3 / self.clock_mhz.value);
+        }
         Ok(1e3 / self.mode_clock_mhz(self.mode(part, ask)?))
     }
 
@@ -281,27 +312,31 @@ impl Medium for Spi {
         let ask = Ask { what: What::Read, bytes: None, mode: None, bus: Some(bus) };
         let mode = self.mode(part, &ask)?;
         let clocks_a_byte = 8.0 / f64::from(mode.data_lines()) / mode.rate();
-        Ok(self.clocks(mode, Some(bus)).ns(clocks_a_byte))
+        Ok(self.clocks(Some(mode), Some(bus)).ns(clocks_a_byte))
     }
 
     fn column_change_ns(&self, part: &Part, bus: Bus) -> Option<f64> {
-        let ask = Ask { what: What::ChangeColumn, bytes: Some(0), mode: None, bus: Some(bus) };
-        let change = self.operation(part, &ask).ok().filter(|_| part.kind == Kind::Nand)?;
-        Some(change.ns())
+        let change = self.operation_of_no_bytes(part, What::ChangeColumn, bus);
+        change.filter(|_| part.kind == Kind::Nand).map(|change| change.ns())
     }
 
     fn load_commands_ns(&self, part: &Part, bus: Bus) -> Option<f64> {
-        let ask = Ask { what: What::Read, bytes: Some(0), mode: None, bus: Some(bus) };
-        self.operation(part, &ask).ok().map(|read| read.ns() - read.busy_ns())
+        let read = self.operation_of_no_bytes(part, What::Read, bus)?;
+        Some(read.ns() - read.busy_ns())
     }
 
-    fn check(&self, _part: &Part) -> Vec<(String, String)> {
+    fn check(&self, part: &Part) -> Vec<(String, String)> {
         let mut wrong = Vec::new();
-        let clocks = self.modes.iter().filter_map(|mode| mode.clock_mhz.as_ref());
-        for clock in clocks.chain([&self.clock_mhz]) {
+        let mut clock = |field: String, clock: &Sourced<f64>| {
             if !(clock.value >= 0.01 && clock.value <= 1000.0) {
                 let what = format!("clock_mhz = {} is no clock in MHz (0.01 to 1000)", clock.value);
-                wrong.push(("clock_mhz".into(), what));
+                wrong.push((field, what));
+            }
+        };
+        clock("clock_mhz".into(), &self.clock_mhz);
+        for (index, mode) in self.modes.iter().enumerate() {
+            if let Some(own) = &mode.clock_mhz {
+                clock(format!("modes.{index}.clock_mhz"), own);
             }
         }
         if self.modes.is_empty() {
@@ -310,17 +345,27 @@ impl Medium for Spi {
                 "modes = []: a part can be read in one way at least".into(),
             ));
         }
-        for mode in &self.modes {
-            if mode.lines().is_none() {
-                let what = format!(
-                    "mode '{}' is not of the form 1-4-4 (lines of command, address and data)",
-                    crate::trace::input::shown(&mode.name)
-                );
-                wrong.push(("modes".into(), what));
-            }
+        for (index, mode) in self.modes.iter().enumerate() {
+            let name = shown(&mode.name);
+            let what = match mode.lines() {
+                None => Some(format!(
+                    "mode '{name}' is not of the form 1-4-4 (lines of command, address and data)"
+                )),
+                Some(lines) if lines.iter().any(|lines| *lines > part.width_bits.value) => {
+                    Some(format!(
+                        "mode '{name}' needs more lines than width_bits = {}",
+                        part.width_bits.value
+                    ))
+                }
+                Some(_) if self.modes[..index].iter().any(|other| other.name == mode.name) => {
+                    Some(format!("mode '{name}' is here twice; a mode is asked for by its name"))
+                }
+                Some(_) => None,
+            };
+            wrong.extend(what.map(|what| (format!("modes.{index}.name"), what)));
             if mode.dummy_clocks.value > 1000 {
                 let what = format!("dummy_clocks = {} is over 1000", mode.dummy_clocks.value);
-                wrong.push(("modes".into(), what));
+                wrong.push((format!("modes.{index}.dummy_clocks"), what));
             }
         }
         if let Some(bits) =
@@ -329,11 +374,14 @@ impl Medium for Spi {
             let what = format!("address_bits = {} is not between 1 and 64", bits.value);
             wrong.push(("address_bits".into(), what));
         }
-        if let Some(lines) =
-            self.program_lines.as_ref().filter(|lines| !matches!(lines.value, 1 | 2 | 4 | 8))
-        {
-            let what = format!("program_lines = {} is not 1, 2, 4 or 8", lines.value);
-            wrong.push(("program_lines".into(), what));
+        if let Some(lines) = &self.program_lines {
+            let (lines, most) = (lines.value, part.width_bits.value);
+            if !matches!(lines, 1 | 2 | 4 | 8) || lines > most {
+                let what = format!(
+                    "program_lines = {lines} is not 1, 2, 4 or 8, up to width_bits = {most}"
+                );
+                wrong.push(("program_lines".into(), what));
+            }
         }
         wrong
     }
