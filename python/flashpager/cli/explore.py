@@ -292,6 +292,9 @@ def _show_answer(found: "Answer", limit: int, column: str, traces: Sequence[Trac
         f"not counted: the way from {pages:,} pages of code to {best['frames']:,} frames"
         + (", and a handler of 0 ns (a board has its times)" if not best["fault_ns"] else "")
     )
+    unverified = [f["field"] for f in _engine.part_facts(best["part"]) if f["unverified"]]
+    if unverified:
+        note(f"unverified numbers of {best['part']}: {', '.join(unverified)}")
     out.print("\n[bold]RAM against time[/bold]: no other fitting design has less of both")
     shown = _thinned(found.front, limit)
     show(shown, _varying(found.fitting), several=several)
