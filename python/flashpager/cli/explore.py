@@ -24,13 +24,13 @@ from flashpager.cli.console import (
 from flashpager.design import Space, cache_pages_to_try, codewords_to_try
 from flashpager.files import refuse_overwriting
 from flashpager.sizes import duration, format_size, parse_bandwidth, parse_duration, parse_size, si
-from flashpager.spacefile import SpaceFile
 from flashpager.trace import Trace
 
 if TYPE_CHECKING:
     import polars as pl
 
     from flashpager.answering import Answer, Needs
+    from flashpager.spacefile import SpaceFile
 
 _SHOWN_REASONS = 3
 _MAX_WEIGHT = 1e12
@@ -105,6 +105,7 @@ def explore(
     from flashpager import table  # noqa: PLC0415  (Polars starts slowly: only where needed)
     from flashpager.answering import Needs, answer  # noqa: PLC0415
     from flashpager.exploration import explore_designs, forget  # noqa: PLC0415
+    from flashpager.spacefile import SpaceFile  # noqa: PLC0415
 
     given = options.axes(part, bus, cache, cache_page, flash_page, register, codeword, policy)
     asked = SpaceFile.read(space) if space else SpaceFile()
@@ -221,7 +222,7 @@ def _needs(
     return replace(needs, checked_ecc=needs.checked_ecc or checked_ecc)
 
 
-def _space(asked: SpaceFile, needs: "Needs", *, has_needs: bool) -> Space:
+def _space(asked: "SpaceFile", needs: "Needs", *, has_needs: bool) -> Space:
     """Give the space that was asked for; whoever states needs wants the rest found."""
     axes: dict[str, Any] = dict(asked.axes)
     if has_needs:
