@@ -61,7 +61,7 @@ class TestArticle:
         for words in ("physical limit", "77,982 ns", "27.08 MB/s", "2112 t_RC + t_RR", "--waits"):
             assert words in done
         assert "bus 66.67 + RAM 50 + driver 35 = 151.7 ns" in done
-        assert "76 % of the physical limit lost" in done
+        assert "76 % less than the limit" in done
 
     def test_dma(self) -> None:
         """A half of the software by default; a field changes it."""

@@ -267,15 +267,16 @@ def blame(found: Mapping[str, Any]) -> dict[str, float]:
     steps = found["operation"]["steps"]
     of = {
         kind: sum(step["ns"] for step in steps if step["kind"] == kind)
-        for kind in ("command", "transfer")
+        for kind in ("command", "busy", "transfer", "hidden")
     }
     stages = composed(found)
     below = stages[0]["ns"]
+    # Of array and transfer at the same time the longer one is waited for.
+    hides = of["transfer"] >= of["hidden"]
     shares = {
-        # What of the array's work hides behind transfers is nobody's.
-        "array": below - of["command"] - of["transfer"],
+        "array": of["busy"] + (0.0 if hides else of["hidden"]),
         "commands": of["command"],
-        "transfer": of["transfer"],
+        "transfer": of["transfer"] if hides else 0.0,
     }
     for stage in stages[1:]:
         shares[stage["name"]] = stage["ns"] - below
@@ -315,7 +316,9 @@ def verdict(found: Mapping[str, Any], spec: Mapping[str, Any]) -> str:
 
 
 #: Remedies, the easiest first.
-_EASY = ("dma", "lines", "bus", "cache-read", "processor", "memory", "wider", "array")
+_EASY = (
+    *("dma", "lines", "bus", "cache-read", "processor", "memory", "wider", "part-bus", "array"),
+)
 
 
 def _culprit(name: str, found: Mapping[str, Any], spec: Mapping[str, Any]) -> str:

@@ -263,9 +263,12 @@ impl Setting {
 
     /// Time of the operation through the driver.
     fn driver_ns(&self) -> Result<f64> {
-        let on_bus = self.compose(self.used_bus())?;
+        Ok(self.through_driver(&self.compose(self.used_bus())?))
+    }
+
+    fn through_driver(&self, on_bus: &Operation) -> f64 {
         let per_byte = self.memory_byte_ns() + self.software_byte_ns();
-        Ok(on_bus.ns_with(per_byte) + self.operation_ns())
+        on_bus.ns_with(per_byte) + self.operation_ns()
     }
 
     /// Time of one more byte over a bus.

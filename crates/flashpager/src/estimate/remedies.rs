@@ -4,12 +4,13 @@ use serde::Serialize;
 
 use super::{Dma, Host, Setting};
 use crate::media::bus::Bus;
-use crate::media::operation::What;
+use crate::media::operation::{StepKind, What};
 
 /// One thing changed, and how much faster the driver gets.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Remedy {
-    /// Which: `bus`, `wider`, `lines`, `dma`, `memory`, `processor`, `array`, `cache-read`.
+    /// Which: `bus`, `wider`, `lines`, `dma`, `memory`, `processor`, `array`,
+    /// `cache-read`, `part-bus`.
     pub name: &'static str,
     /// What is changed, for a reader.
     pub change: String,
@@ -89,8 +90,31 @@ pub(super) fn all(setting: &Setting, driver_ns: f64) -> Vec<Remedy> {
         }
     }
     consider("array", "an array twice as fast".to_owned(), quick);
+    if let Some(ns) = with_bus_twice_as_fast(setting) {
+        let change = "a part whose bus is twice as fast".to_owned();
+        remedies.push(Remedy { name: "part-bus", change, speedup: driver_ns / ns });
+    }
     remedies.sort_by(|a, b| b.speedup.total_cmp(&a.speedup));
     remedies
+}
+
+/// Time of the operation if the part's cycles were half as long, where the host does not
+/// stretch them.
+fn with_bus_twice_as_fast(setting: &Setting) -> Option<f64> {
+    let bus = setting.used_bus();
+    let stretched = bus.is_some_and(|bus| {
+        own_bus(setting, bus).is_none_or(|own| bus.access_ns() > own.access_ns() * (1.0 + 1e-9))
+    });
+    if stretched {
+        return None;
+    }
+    let mut operation = setting.compose(bus).ok()?;
+    for step in &mut operation.steps {
+        if matches!(step.kind, StepKind::Command | StepKind::Transfer) {
+            step.ns /= 2.0;
+        }
+    }
+    Some(setting.through_driver(&operation))
 }
 
 /// The bus at the fastest access that the part allows.

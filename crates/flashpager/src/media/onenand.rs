@@ -47,14 +47,15 @@ impl OneNand {
         }
     }
 
-    fn setup(&self, part: &Part, what: What, access_ns: f64) -> Result<Step> {
+    /// Writing the registers that start an operation, if that takes any.
+    fn setup(&self, part: &Part, what: What, access_ns: f64) -> Result<Option<Step>> {
         let writes = self.command_writes.as_ref().map_or(0, |writes| writes.value);
-        let cycle = match writes {
-            0 => 0.0,
-            _ => self.word_ns(part, what, false)?.max(access_ns),
-        };
+        if writes == 0 {
+            return Ok(None);
+        }
+        let cycle = self.word_ns(part, what, false)?.max(access_ns);
         let formula = format!("{writes} asynchronous writes");
-        Ok(Step::command("registers", formula, f64::from(writes) * cycle))
+        Ok(Some(Step::command("registers", formula, f64::from(writes) * cycle)))
     }
 
     fn data(&self, part: &Part, ask: &Ask<'_>, bytes: u64, name: &str) -> Result<Vec<Step>> {
@@ -65,7 +66,7 @@ impl OneNand {
         let words = words(bytes, width_bits);
         let word = own.max(access);
         let mut steps = Vec::new();
-        let latency = self.burst_latency_clocks.as_ref().filter(|_| burst);
+        let latency = self.burst_latency_clocks.as_ref().filter(|clocks| burst && clocks.value > 0);
         if let Some(clocks) = latency {
             let formula = format!("{} clocks", clocks.value);
             steps.push(Step::command("burst latency", formula, f64::from(clocks.value) * word));
@@ -106,15 +107,16 @@ impl Medium for OneNand {
         let bytes = ask.bytes.unwrap_or_else(|| part.whole_page_bytes());
         let access = ask.bus.map_or(0.0, Bus::access_ns);
         let load = || need(part.t_r_ns.as_ref(), "t_r_ns", part, what);
-        let setup = || self.setup(part, what, access);
+        let setup = || self.setup(part, what, access).map(|step| step.into_iter());
         let steps = match what {
             What::Read => {
-                let mut steps = vec![setup()?, Step::busy("load into a buffer", "t_R", load()?)];
+                let mut steps: Vec<Step> = setup()?.collect();
+                steps.push(Step::busy("load into a buffer", "t_R", load()?));
                 steps.extend(self.data(part, ask, bytes, "buffer to host")?);
                 steps
             }
             What::CacheRead if self.operations(part).contains(&what) => {
-                let mut steps = vec![setup()?];
+                let mut steps: Vec<Step> = setup()?.collect();
                 steps.extend(self.data(part, ask, bytes, "buffer to host")?);
                 steps.push(Step::hidden("next page into the other buffer", "t_R", load()?));
                 steps
@@ -123,12 +125,12 @@ impl Medium for OneNand {
             What::Program => {
                 let t_prog = need(part.t_prog_ns.as_ref(), "t_prog_ns", part, what)?;
                 let mut steps = self.data(part, ask, bytes, "host to buffer")?;
-                steps.extend([setup()?, Step::busy("program", "t_PROG", t_prog)]);
+                steps.extend(setup()?.chain([Step::busy("program", "t_PROG", t_prog)]));
                 steps
             }
             What::Erase => {
                 let t_bers = need(part.t_bers_ns.as_ref(), "t_bers_ns", part, what)?;
-                vec![setup()?, Step::busy("erase", "t_BERS", t_bers)]
+                setup()?.chain([Step::busy("erase", "t_BERS", t_bers)]).collect()
             }
             _ => return Err(cannot(part, what, &self.operations(part))),
         };
