@@ -187,7 +187,7 @@ def test_refused(trace: Path, tmp_path: Path) -> None:
 
 def test_a_value_named_twice_is_one(trace: Path) -> None:
     """Also as two spellings of a size, and by a pattern."""
-    flags = ("--cache", "1K,1024,1K", "--policy", "lru,lru", "--part", "K9F1208Q0B,K9F*")
+    flags = ("--cache", "1K,1024,1K", "--policy", "lru,lru", "--part", "K9F1208Q0B,K9F*Q0B")
     assert len(flashpager("explore", trace, *flags, "--json").json["designs"]) == 1
 
 

@@ -87,7 +87,7 @@ class TestList:
         lines = {line.split()[0]: line for line in flashpager("parts", "list").out.splitlines()}
         for name, words in {
             "part": ["maker", "kind", "bus", "page", "t_R", "cycle or clock", "ECC", "unverified"],
-            "MT29F8G08": [" x8 ", "2048+64", "25 µs", "25 ns", " –", "1 of 41"],
+            "MT29F8G08": [" x8 ", "2048+64", "25 µs", "25 ns", "host, 1 bit/512", "2 of 42"],
             "KFG1G16Q2M": [" x16 ", "54 MHz", "on-die, 1 bit/512"],
             "W25N01GV": ["SPI x4 ", "104 MHz", "60 µs", "on-die, 1 bit/512"],
             "RC28F512M29EW": [" x16 ", "100 ns, 25 ns"],

@@ -453,7 +453,7 @@ class TestRefused:
         fails("simulate", words=["TRACE"])
         fails("simulat", words=["simulat"])
         fails("--no-such-option", words=["--no-such-option"])
-        fails("parts", "show", words=["name"])
+        fails("parts", "show", words=["NAME"])
 
     def test_full_standard_output(self, trace: Path) -> None:
         """Answers that nobody can take."""

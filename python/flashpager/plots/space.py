@@ -266,7 +266,7 @@ def _best_pages(best: pl.DataFrame) -> str:
 
 
 #: More small panels than this nobody compares.
-MOST_PANELS = 15
+MOST_PANELS = 9
 
 
 def bandwidth_by_part(frame: pl.DataFrame, parts: Sequence[str], left_out: str) -> alt.FacetChart:

@@ -211,12 +211,17 @@ def _part_chart(
     order = [
         part for part, _ in sorted(best, key=lambda pair: (pair[0] != name, -pair[1], pair[0]))
     ]
-    shown, slower = order[: space.MOST_PANELS], order[space.MOST_PANELS :]
+    shown = order[: space.MOST_PANELS]
+    slower = len(order) - len(shown)
     left_out = "; ".join(around_it.left_out.values())
     return space.bandwidth_by_part(
         frame.filter(pl.col("panel").is_in(shown)).sort("cache_page_bytes"),
         shown,
-        (f" Slower, and not shown: {', '.join(slower)}." if slower else "")
+        (
+            f" The {slower} slower parts are not shown; explore --part '*' has them."
+            if slower
+            else ""
+        )
         + (f" Not shown: {left_out}." if left_out else ""),
     )
 
