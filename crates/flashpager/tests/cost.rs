@@ -163,7 +163,7 @@ fn a_part_file_says_where_it_is_wrong() {
     };
     assert!(wrong("value = 15000", "value = -15000").contains("t_r_ns"));
     assert!(wrong("value = 15000", "value = 15e12").contains("t_r_ns"));
-    assert!(wrong("maker", "mkaer").starts_with("my.toml, line 2:"));
+    assert!(wrong("maker", "mkaer").starts_with("my.toml, line 3:"));
     assert!(
         wrong("page_bytes = { value = 512", "page_bytes = { value = 500").contains("power of two")
     );
