@@ -144,7 +144,15 @@ class TestBoards:
             ('[[layers]]\nname = "a"\nread_kb_s = "1"\n', ["read_kb_s", "no number"]),
             ('[[layers]]\nname = "a"\nread_share = 1.5\n', ["'a'", "1.5"]),
             ("[processor]\nclock_mhz = -1\n", ["processor.clock_mhz = -1"]),
-            ("[processor]\nclock = 1\n", ["clock"]),
+            ("[processor]\nclock = 1\n", ["[processor]", "clock"]),
+            ("[memory]\nrefresh_share = 0.1\n", ["[memory]", "bus"]),
+            ('[dma]\nsoftware_share = "x"\n', ["[dma]"]),
+            ("[dma]\nsoftware_share = 2\n", ["[dma]", "2"]),
+            ("[driver]\ninstructions = nan\nbytes = 1\n", ["[driver]", "instructions"]),
+            ("[driver]\noperation_ns = -1\n", ["[driver]", "operation_ns = -1"]),
+            ("[driver]\ninstructions = 7\nbytes = 3\n", ["[driver]", "3 bytes"]),
+            ('[driver]\nobject = "x.o"\nfunction = "f"\nport = -1\n', ["'-1'", "address"]),
+            ('[driver]\nobject = "x.o"\nfunction = "f"\nport = 1.5\n', ["'1.5'", "address"]),
             ('[memory]\nbus = "fast"\n', ["bus 'fast'"]),
             ('[peripheral]\nclock_mhz = 40\ndivider = "odd"\n', ["odd"]),
             ("colour = 1\n", ["unknown field 'colour'"]),
@@ -156,6 +164,34 @@ class TestBoards:
         board = tmp_path / "bad.toml"
         board.write_text(text, encoding="ascii")
         fails("estimate", *CHIP, "--board", board, words=words)
+
+
+def test_layers_may_be_called_anything(tmp_path: Path) -> None:
+    """A layer is no stage of the engine's, whatever its name."""
+    board = tmp_path / "board.toml"
+    names = ("software", "bus", "part", "[bold]")
+    layers = [f'[[layers]]\nname = "{name}"\nread_share = 0.5\n' for name in names]
+    board.write_text("".join(layers), encoding="ascii")
+    found = estimated(*CHIP, "--board", board)
+    assert [stage["name"] for stage in found["stages"]] == ["part", *names]
+    assert len(estimation.composed(found)) == 1
+    done = flashpager("estimate", *CHIP, "--board", board)
+    assert "[bold], estimated" in done.out
+
+
+def test_planes_share_the_array(tmp_path: Path) -> None:
+    """Two planes: a byte takes as long as of one."""
+    text = (ROOT / "parts" / "MT29F8G08.toml").read_text(encoding="utf-8")
+    two = '[sdr]\nplanes = { value = 2, source = "x" }\nt_dbsy_ns = { value = 500, source = "x" }'
+    part = tmp_path / "mine.toml"
+    part.write_text(text.replace("[sdr]", two), encoding="utf-8")
+    flags = ("--part", part, "--bus", "120MHz/8-x8")
+    one, both = (
+        estimated(*flags, "--operation", operation) for operation in ("read", "multi-plane-read")
+    )
+    assert both["bytes"] == 2 * one["bytes"]
+    assert both["byte"] == pytest.approx(one["byte"])
+    assert both["stages"][-1]["bytes_per_s"] > one["stages"][-1]["bytes_per_s"]
 
 
 class TestRefused:
@@ -185,6 +221,15 @@ class TestRefused:
             ((*CHIP, "--sweep", "pages=1"), ["--sweep pages=1"]),
             ((*CHIP, "--sweep", "clock=a"), ["clock=a"]),
             ((*CHIP, "--sweep", "clock=nan"), ["clock"]),
+            ((*CHIP, "--sweep", "width=nan"), ["width", "nan"]),
+            ((*CHIP, "--sweep", "width=inf"), ["width", "inf"]),
+            ((*CHIP, "--sweep", "page=2K", "--sweep", "page=4K"), ["there already"]),
+            ((*CHIP, "--mode", "1-1-4"), ["has no modes"]),
+            (
+                ("--part", "W25N01GV", "--operation", "program", "--mode", "1-1-4"),
+                ["one of reading"],
+            ),
+            ((), ["--part NAME"]),
             ((*CHIP, "--sweep", "page=1000"), ["power of two"]),
             ((*CHIP, "--sweep", "width=9"), ["9 data lines"]),
             ((*CHIP, "--sweep", "width=8", "--operation", "read,erase"), ["one operation"]),

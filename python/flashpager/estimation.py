@@ -2,7 +2,9 @@
 
 import dataclasses
 import itertools
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -10,7 +12,7 @@ from typing import Any
 
 from flashpager import _engine
 from flashpager._engine import FlashpagerError
-from flashpager.design import DESIGN_FIELDS, read_toml, refuse_unknown
+from flashpager.design import DESIGN_FIELDS, HOST_FIELDS, read_toml, refuse_unknown
 from flashpager.sizes import parse_sizes, split_list
 
 #: What a loop does, as the engine takes it; in a board's ``[driver]``.
@@ -20,7 +22,6 @@ _LOOP = (
     "port_accesses",
     "memory_accesses",
     "other_device_accesses",
-    "operation_ns",
 )
 #: Where a board names the driver's code instead.
 _CODE = ("object", "function", "port")
@@ -55,8 +56,9 @@ class Host:
         memory: ``bus`` and ``refresh_share`` of the RAM.
         processor: ``clock_mhz`` and ``cycles_per_instruction``.
         software: ``instructions``, ``bytes``, ``port_accesses``, ``memory_accesses`` and
-            ``other_device_accesses`` of an iteration, and ``operation_ns`` besides.
+            ``other_device_accesses`` of an iteration of the driver's loop.
         driver: code from which to count them instead.
+        operation_ns: what the driver takes for an operation outside of its loop.
         dma: ``software_share``, what DMA leaves of the software's time; None without DMA.
         layers: ``name`` and ``read_kb_s``, ``write_kb_s`` (measured, 1000 bytes a second) or
             ``read_share``, ``write_share`` (of the driver's rate), from below.
@@ -69,6 +71,7 @@ class Host:
     processor: Mapping[str, Any] | None = None
     software: Mapping[str, Any] | None = None
     driver: Driver | None = None
+    operation_ns: float = 0.0
     dma: Mapping[str, Any] | None = None
     layers: Sequence[Mapping[str, Any]] = field(default_factory=tuple)
 
@@ -82,8 +85,8 @@ class Host:
         """
         place = Path(path)
         given = read_toml(place)
-        known = [each.name for each in dataclasses.fields(cls) if each.name != "software"]
-        host: dict[str, Any] = {key: given[key] for key in known if key in given}
+        refuse_unknown(given, sorted({"bus", *HOST_FIELDS, *DESIGN_FIELDS}), str(place))
+        host: dict[str, Any] = {key: given[key] for key in HOST_FIELDS if key in given}
         for name in ("peripheral", "memory", "processor", "driver", "dma"):
             if name in host and not isinstance(host[name], Mapping):
                 message = f"{place}: [{name}] must be a table"
@@ -91,13 +94,30 @@ class Host:
         if "driver" in host:
             host |= _driver(host.pop("driver"), place)
         host["layers"] = _layers(host.get("layers", []), place)
-        refuse_unknown(given, sorted({*known, *DESIGN_FIELDS}), str(place))
-        part = given.get("part")
-        for name, text in (("part", part), ("bus", given.get("bus"))):
-            if text is not None and not isinstance(text, str):
-                message = f"{place}: {name} = {text!r} is not text"
+        for name in ("part", "bus"):
+            if name in given and not isinstance(given[name], str):
+                message = f"{place}: {name} = {given[name]!r} is not text"
                 raise FlashpagerError(message)
-        return cls(**host), part
+        found = cls(bus=given.get("bus"), **host)
+        found.check(str(place))
+        return found, given.get("part")
+
+    def check(self, place: str) -> None:
+        """Check every number, table by table.
+
+        Raises:
+            FlashpagerError: for the first that cannot be, with ``place`` and its table.
+
+        """
+        tables = {"software": "driver", "operation_ns": "driver"}
+        for name, value in self.spec(writes=False, loop=None).items():
+            try:
+                _engine.check_host({name: value})
+            except FlashpagerError as error:
+                table = tables.get(name, name)
+                message = f"{place}: {table if name == 'bus' else f'[{table}]'}: {error}"
+                raise FlashpagerError(message) from None
+        self.spec(writes=True, loop=None)
 
     def loop(self) -> dict[str, Any] | None:
         """Disassemble the driver and give its loop, if there is one.
@@ -119,12 +139,13 @@ class Host:
             "memory": self.memory,
             "processor": self.processor,
             "software": self.software,
+            "operation_ns": self.operation_ns,
             "dma": self.dma,
             "layers": [],
         }
         if loop is not None:
             _check_direction(loop, direction)
-            spec["software"] = {**(self.software or {}), **_counted(loop)}
+            spec["software"] = _counted(loop)
         for layer in self.layers:
             rate, share = (layer.get(f"{direction}_{kind}") for kind in ("kb_s", "share"))
             if rate is None and share is None:
@@ -135,22 +156,43 @@ class Host:
 
 
 def _driver(table: Mapping[str, Any], place: Path) -> dict[str, Any]:
-    refuse_unknown(table, (*_LOOP, *_CODE), f"{place}: [driver]")
+    refuse_unknown(table, (*_LOOP, "operation_ns", *_CODE), f"{place}: [driver]")
     software = {key: table[key] for key in _LOOP if key in table}
     found: dict[str, Any] = {}
+    if "operation_ns" in table:
+        found["operation_ns"] = table["operation_ns"]
     if "object" in table or "function" in table:
         if not all(isinstance(table.get(name), str) for name in ("object", "function")):
             message = f"{place}: [driver] needs both object and function, as text"
             raise FlashpagerError(message)
-        counts = set(software) - {"operation_ns"}
-        if counts:
-            message = f"{place}: [driver] has code and counts ({min(counts)}); give one of them"
+        if software:
+            message = f"{place}: [driver] has code and counts ({min(software)}); give one of them"
             raise FlashpagerError(message)
         code = place.parent / table["object"]
-        found["driver"] = Driver(code, table["function"], table.get("port"))
+        port = table.get("port")
+        found["driver"] = Driver(code, table["function"], None if port is None else address(port))
     if software:
         found["software"] = software
     return found
+
+
+def address(given: object) -> int:
+    """Read the address of a data port, a number or text as ``0x40000000``.
+
+    Raises:
+        FlashpagerError: for what is none.
+
+    """
+    number = -1
+    if isinstance(given, str):
+        with suppress(ValueError):
+            number = int(given, 0)
+    elif isinstance(given, int) and not isinstance(given, bool):
+        number = given
+    if not 0 <= number < 1 << 64:
+        message = f"'{given}' is no address: write it as 0x40000000"
+        raise FlashpagerError(message)
+    return number
 
 
 def _layers(tables: object, place: Path) -> list[Mapping[str, Any]]:
@@ -199,6 +241,7 @@ def estimate(
     cache_page_bytes: int | None = None,
     page_bytes: int | None = None,
     width_bits: int | None = None,
+    loop: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Estimate one operation of a part on a host.
 
@@ -216,6 +259,7 @@ def estimate(
         cache_page_bytes: for the energy of a page fault.
         page_bytes: what if the part's pages were so large.
         width_bits: what if part, bus and driver moved so many bits at once.
+        loop: the driver's loop, where it was already counted by :meth:`Host.loop`.
 
     Returns:
         ``operation`` (its ``steps`` with ``ns`` and ``formula``), ``on_bus`` (the same on the
@@ -230,7 +274,7 @@ def estimate(
     host = host or Host()
     if operation is None:
         operation = _engine.operations(part)[0][0]
-    loop = host.loop()
+    loop = loop or host.loop()
     spec = {
         "part": part,
         "operation": operation,
@@ -256,10 +300,7 @@ def estimate(
 
 def composed(found: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Give the stages below the layers: those that are composed of cycles and instructions."""
-    return [stage for stage in found["stages"] if stage["name"] in _COMPOSED]
-
-
-_COMPOSED = ("part", "bus", "memory", "software")
+    return [stage for stage in found["stages"] if stage["kind"] != "layer"]
 
 
 def blame(found: Mapping[str, Any]) -> dict[str, float]:
@@ -267,7 +308,7 @@ def blame(found: Mapping[str, Any]) -> dict[str, float]:
     steps = found["operation"]["steps"]
     of = {
         kind: sum(step["ns"] for step in steps if step["kind"] == kind)
-        for kind in ("command", "busy", "transfer", "hidden")
+        for kind in ("command", "wait", "busy", "transfer", "hidden")
     }
     stages = composed(found)
     below = stages[0]["ns"]
@@ -275,11 +316,11 @@ def blame(found: Mapping[str, Any]) -> dict[str, float]:
     hides = of["transfer"] >= of["hidden"]
     shares = {
         "array": of["busy"] + (0.0 if hides else of["hidden"]),
-        "commands": of["command"],
+        "commands": of["command"] + of["wait"],
         "transfer": of["transfer"] if hides else 0.0,
     }
     for stage in stages[1:]:
-        shares[stage["name"]] = stage["ns"] - below
+        shares[stage["kind"]] = stage["ns"] - below
         below = stage["ns"]
     return shares
 
@@ -297,28 +338,38 @@ def verdict(found: Mapping[str, Any], spec: Mapping[str, Any]) -> str:
         byte = found["byte"]
         says += f", {byte['bus_ns'] / byte['part_ns']:.1f}x what the part needs for a byte"
     words = [says]
-    dma = next((one for one in found["remedies"] if one["name"] == "dma"), None)
-    useless = dma is not None and dma["speedup"] < NOTABLE and bool(found["bytes"])
+    speedups = {remedy["change"]: remedy["speedup"] for remedy in found["remedies"]}
+    useless = speedups.get("dma", NOTABLE) < NOTABLE and bool(found["bytes"])
     if useless:
         words.append("DMA would not help")
-    helps = [one for one in found["remedies"] if one["speedup"] >= NOTABLE]
+    helps = [remedy for remedy in found["remedies"] if remedy["speedup"] >= NOTABLE]
     # Of what helps alike, the easier.
-    helps = sorted(helps, key=lambda one: (-round(one["speedup"], 1), _EASY.index(one["name"])))[:2]
-    if helps:
-        gains = [f"{one['change']} ({one['speedup']:.1f}x)" for one in helps]
-        gains[0] = gains[0].replace(" (", " would (" if useless else " would help (", 1)
-        words.append(" or ".join(gains))
-    layers = [stage for stage in found["stages"] if stage["name"] not in _COMPOSED]
+    ease = list(_REMEDIES)
+    helps.sort(key=lambda one: (-round(one["speedup"], 1), ease.index(one["change"])))
+    gains = [(_REMEDIES[one["change"]](one["to"]), f"({one['speedup']:.1f}x)") for one in helps[:2]]
+    if gains:
+        (first, much), *rest = gains
+        would = "would" if useless else "would help"
+        words.append(" or ".join([f"{first} {would} {much}", *(" ".join(one) for one in rest)]))
+    layers = [stage for stage in found["stages"] if stage["kind"] == "layer"]
     if layers:
         left = layers[-1]["bytes_per_s"] / through["bytes_per_s"]
         words.append(f"the layers above leave {100 * left:.0f} % of what the driver could do")
     return "; ".join(words)
 
 
-#: Remedies, the easiest first.
-_EASY = (
-    *("dma", "lines", "bus", "cache-read", "processor", "memory", "wider", "part-bus", "array"),
-)
+#: What could be changed, the easiest first; all that the engine's ``Change`` has.
+_REMEDIES: dict[str, Callable[[float | None], str]] = {
+    "dma": lambda _: "DMA",
+    "lines": lambda lines: f"all {lines:g} data lines of the part",
+    "bus": lambda _: "a bus as fast as the part",
+    "cache-read": lambda _: "cache read, in a long sequential read,",
+    "processor": lambda mhz: f"a processor of {mhz:g} MHz",
+    "memory": lambda _: "RAM that costs nothing",
+    "wider": lambda bits: f"a {bits:g}-bit part",
+    "part-bus": lambda _: "a part whose bus is twice as fast",
+    "array": lambda _: "an array twice as fast",
+}
 
 
 def _culprit(name: str, found: Mapping[str, Any], spec: Mapping[str, Any]) -> str:
@@ -356,6 +407,9 @@ def read_axes(texts: Sequence[str]) -> dict[str, list[float]]:
         if name not in _AXES or not split_list(values):
             message = f"--sweep {text}: write page=512,2K, width=8,16 or clock=20,40 (MHz)"
             raise FlashpagerError(message)
+        if name in axes:
+            message = f"--sweep {text}: {name} is there already; write all its values in one list"
+            raise FlashpagerError(message)
         if name == "page":
             axes[name] = [float(size) for size in parse_sizes(values)]
             continue
@@ -391,6 +445,7 @@ def sweep(
     # What was measured through a layer was measured of one part alone.
     shares = [{k: v for k, v in layer.items() if not k.endswith("kb_s")} for layer in host.layers]
     host = dataclasses.replace(host, layers=shares)
+    loop = host.loop()
     found, left_out = [], []
     for values in itertools.product(*axes.values()):
         at = dict(zip(axes, values, strict=True))
@@ -402,6 +457,7 @@ def sweep(
                 with_clock,
                 page_bytes=whole.get("page"),
                 width_bits=whole.get("width"),
+                loop=loop,
                 **asked,
             )
         except FlashpagerError as error:
@@ -414,7 +470,7 @@ def sweep(
 
 
 def _whole(axis: str, number: float) -> int:
-    if number != int(number) or not 0 < number < 1 << 32:
+    if not math.isfinite(number) or number != int(number) or not 0 < number < 1 << 32:
         message = f"--sweep {axis}: {number:g} is no whole number of {_UNITS[axis]}"
         raise FlashpagerError(message)
     return int(number)

@@ -1,6 +1,6 @@
 //! How fast a medium is.
 
-use flashpager::estimate::{EstimateSpec, estimate as engine_estimate};
+use flashpager::estimate::{EstimateSpec, Host, estimate as engine_estimate};
 use flashpager::media::operation::What;
 use flashpager::media::part;
 use pyo3::prelude::*;
@@ -28,4 +28,11 @@ pub fn operations(name: &str) -> PyResult<(Vec<&'static str>, Vec<String>)> {
 #[pyfunction]
 pub fn all_operations() -> Vec<&'static str> {
     What::ALL.iter().map(|(name, _)| *name).collect()
+}
+
+/// Check the numbers of a host, or of some of its tables.
+#[pyfunction]
+pub fn check_host(host: &Bound<'_, PyAny>) -> PyResult<()> {
+    let host: Host = depythonize(host).map_err(bad_argument)?;
+    host.check().map_err(raise)
 }

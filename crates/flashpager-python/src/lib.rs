@@ -577,7 +577,7 @@ mod _engine {
     #[pymodule_export]
     use super::driver::copy_loop;
     #[pymodule_export]
-    use super::estimate::{all_operations, estimate, operations};
+    use super::estimate::{all_operations, check_host, estimate, operations};
     #[pymodule_export]
     use super::parts::{catalog, examine_part, find_part, part_facts, part_schema};
     #[pymodule_export]

@@ -67,6 +67,7 @@ fn prices() -> Prices {
         t_column_change_ns: Some(100.0),
         ram: Ram { t_read_ns: 2.0, t_write_ns: 3.0 },
         handler: Handler { lookup_ns: 0.5, fault_ns: 50.0, walk_step_ns: 7.0 },
+        t_r_ns: 1000.0,
         t_load_commands_ns: None,
         power: None,
     }

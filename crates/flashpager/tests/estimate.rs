@@ -100,7 +100,6 @@ fn loop_of(instructions: f64) -> Software {
         port_accesses: 1,
         memory_accesses: 1.0,
         other_device_accesses: 0.0,
-        operation_ns: 0.0,
     }
 }
 
@@ -222,6 +221,86 @@ fn what_cannot_be_is_one_line() {
     assert!(refused(hosted(Host { memory: Some(waiting), ..board() })).contains("refresh"));
 }
 
+/// With DMA the loop moves nothing: neither does its width bind the bus, nor do its
+/// variables cost RAM.
+#[test]
+fn dma_takes_the_loop_out_of_the_way() {
+    let folder = tempfile::tempdir().unwrap();
+    let wide = part(&folder, &[("width_bits", 16.0)]);
+    let slow = Software { memory_accesses: 6.0, ..loop_of(12.0) };
+    let host = Host {
+        bus: Some(bus("40MHz-x16")),
+        software: Some(slow),
+        dma: Some(Dma::default()),
+        ..board()
+    };
+    let found = estimate(&spec(&wide, "read", host)).unwrap().byte;
+    assert_eq!((found.bus_ns, found.memory_ns, found.software_ns), (12.5, 25.0, 30.0));
+}
+
+/// What an operation takes outside of the loop needs no loop.
+#[test]
+fn a_driver_can_be_a_measured_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let part = part(&folder, &[]);
+    let host = Host { operation_ns: 110_000.0, ..Host::default() };
+    let found = estimate(&spec(&part, "read", host)).unwrap();
+    assert_eq!(found.stages[1].ns, 77_982.0 + 110_000.0);
+}
+
+/// NP5Q128A reads in 1-1-4 up to 50 MHz, in 1-1-2 up to 66.
+#[test]
+fn a_bus_too_fast_for_one_mode_does_for_another() {
+    let read = |host: Host| estimate(&spec("NP5Q128A", "read", host)).unwrap();
+    let fast = read(Host { bus: Some(bus("66MHz-x4")), ..Host::default() });
+    assert_eq!(fast.on_bus.mode.as_deref(), Some("1-1-2"));
+    let peripheral = Peripheral { clock_mhz: 66.0, divider: Divider::Integer };
+    let divided = read(Host { peripheral: Some(peripheral), ..Host::default() });
+    assert!(divided.on_bus.ns() <= fast.on_bus.ns());
+    let too_fast = spec("NP5Q128A", "read", Host { bus: Some(bus("70MHz-x4")), ..Host::default() });
+    assert!(estimate(&too_fast).unwrap_err().to_string().contains("faster than NP5Q128A"));
+}
+
+#[test]
+fn a_mode_is_one_of_reading() {
+    let refused = |part: &str, operation: &str, mode: &str| {
+        let mode = Some(mode.to_owned());
+        let asked = EstimateSpec { mode, ..spec(part, operation, Host::default()) };
+        estimate(&asked).unwrap_err().to_string()
+    };
+    assert!(refused("MT29F8G08", "read", "1-1-4").contains("has no modes"));
+    assert!(refused("W25N01GV", "program", "1-1-4").contains("one of reading"));
+    assert!(refused("W25N01GV", "read", "1-1-9").contains("1-1-4"));
+}
+
+/// Of every part, operation and bus: a byte's time is what the transfers take.
+#[test]
+fn a_byte_takes_its_share_of_the_transfers() {
+    for part in flashpager::media::part::catalog().unwrap() {
+        let Ok(medium) = part.medium() else { continue };
+        for what in medium.operations(part) {
+            let Ok(found) = estimate(&spec(&part.name, what.name(), Host::default())) else {
+                continue;
+            };
+            if found.bytes < 32 {
+                // Words are wider than what is moved.
+                continue;
+            }
+            let steps = found.operation.steps.iter();
+            let moves = steps.filter(|step| step.kind == StepKind::Transfer);
+            let transfers: f64 = moves.map(|step| step.ns).sum();
+            let bytes = found.byte.part_ns * found.bytes as f64;
+            // t_RR and the like go with a transfer, not with a byte.
+            assert!(
+                bytes <= transfers + 1e-6 && bytes >= 0.98 * transfers - 1e-6,
+                "{} {}: {bytes} of {transfers}",
+                part.name,
+                what.name()
+            );
+        }
+    }
+}
+
 #[test]
 fn a_narrow_loop_wastes_a_wide_bus() {
     let folder = tempfile::tempdir().unwrap();
@@ -303,9 +382,8 @@ proptest! {
         let last = |found: &flashpager::estimate::Estimate| found.stages.last().unwrap().ns;
         let mut quick = host.clone();
         quick.bus = Some(Bus { clock_mhz: (bus.clock_mhz * faster).min(20.0).max(bus.clock_mhz), ..bus });
-        if let Ok(found) = estimate(&spec(part, operation, quick)) {
-            prop_assert!(last(&found) <= last(&slow) * (1.0 + 1e-12));
-        }
+        let found = estimate(&spec(part, operation, quick)).unwrap();
+        prop_assert!(last(&found) <= last(&slow) * (1.0 + 1e-12));
         let wide = EstimateSpec { width_bits: Some(16), ..spec(part, operation, host) };
         prop_assert!(last(&estimate(&wide).unwrap()) <= last(&slow) * (1.0 + 1e-12));
     }

@@ -207,15 +207,14 @@ def _with_driver(
     if driver is not None and instructions is not None:
         message = "--driver counts instructions itself; leave --instructions out"
         raise FlashpagerError(message)
-    fixed = {k: v for k, v in (host.software or {}).items() if k == "operation_ns"}
     if driver is not None and function is not None:
-        code = Driver(driver, function, None if port is None else _address(port))
-        return dataclasses.replace(host, software=fixed or None, driver=code)
+        code = Driver(driver, function, None if port is None else estimation.address(port))
+        return dataclasses.replace(host, software=None, driver=code)
     if port is not None:
         message = "--port is of no use without --driver"
         raise FlashpagerError(message)
     if instructions is not None:
-        counts = {**fixed, "instructions": instructions, "bytes": 1}
+        counts = {"instructions": instructions, "bytes": 1}
         return dataclasses.replace(host, software=counts, driver=None)
     return host
 
@@ -226,17 +225,6 @@ def _megahertz(text: str) -> float:
         message = f"'{text}' is no clock: write it as 40MHz"
         raise FlashpagerError(message)
     return float(found[1])
-
-
-def _address(text: str) -> int:
-    try:
-        address = int(text, 0)
-    except ValueError:
-        address = -1
-    if not 0 <= address < 1 << 64:
-        message = f"'{text}' is no address: write it as 0x40000000"
-        raise FlashpagerError(message)
-    return address
 
 
 def _megabytes(bytes_per_s: float) -> str:
@@ -310,7 +298,7 @@ def _show_stages(found: dict[str, Any]) -> None:
 def said(stage: dict[str, Any], found: dict[str, Any]) -> str:
     """Name a stage as a reader knows it."""
     host = found["spec"]["host"]
-    match stage["name"]:
+    match stage["kind"]:
         case "part":
             return "physical limit"
         case "bus":
@@ -322,13 +310,18 @@ def said(stage: dict[str, Any], found: dict[str, Any]) -> str:
             )
         case "software":
             software = host["software"]
+            fixed = f"{duration(host['operation_ns'])} an operation"
+            if software is None:
+                return f"driver: {fixed}"
             count = f"{software['instructions']:g} instructions"
             size = software["bytes"]
             each = "a byte" if size == 1 else f"for {size} bytes"
             dma = ", DMA" if host["dma"] is not None else ""
-            return f"driver: {count} {each}{dma}"
-        case name:
-            return f"{name}, measured" if stage["measured"] else f"{name}, estimated"
+            besides = f", and {fixed}" if host["operation_ns"] else ""
+            return f"driver: {count} {each}{besides}{dma}"
+        case _:
+            how = "measured" if stage["measured"] else "estimated"
+            return f"{stage['name']}, {how}"
 
 
 def _show_byte(found: dict[str, Any]) -> None:
@@ -374,13 +367,13 @@ def _show_notes(found: list[dict[str, Any]]) -> None:
 def _show_sweep(swept: list[dict[str, Any]], axes: list[str]) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
     titles = {"page": "page", "width": "data lines", "clock": "clock"}
-    names = [stage["name"] for stage in swept[0]["stages"]]
-    headings = {"part": "physical limit", "memory": "RAM", "software": "driver"}
+    headings = {"part": "physical limit", "bus": "bus", "memory": "RAM", "software": "driver"}
+    names = [headings.get(stage["kind"], stage["name"]) for stage in swept[0]["stages"]]
     for axis in axes:
         table.add_column(titles[axis], justify="right")
     table.add_column("time", justify="right")
     for name in names:
-        table.add_column(escape(f"{headings.get(name, name)} MB/s"), justify="right")
+        table.add_column(escape(f"{name} MB/s"), justify="right")
     for row in swept:
         table.add_row(
             *(_at(axis, row["at"][axis]) for axis in axes),

@@ -137,7 +137,7 @@ def sweep_chart(rows: Sequence[Mapping[str, Any]], axes: Sequence[str]) -> alt.L
         names = [_LIMIT]
         stages = [row["stages"][0]]
         if len(estimation.composed(row)) > 1:
-            names.append("through the driver" if through["name"] == "software" else "on this host")
+            names.append("through the driver" if through["kind"] == "software" else "on this host")
             stages.append(through)
         for name, stage in zip(names, stages, strict=True):
             lines.append(

@@ -9,13 +9,14 @@ mod read_disturb;
 
 use serde::{Deserialize, Serialize};
 
-pub use energy::{FlashEnergy, Power};
+pub use energy::FlashEnergy;
 pub use latency::{Latency, fault_latencies};
 pub use read_disturb::ReadDisturb;
 
 use crate::error::{Error, Result};
 use crate::media::bus::Bus;
-use crate::media::part::{EccPlace, Kind, Part};
+use crate::media::operation::What;
+use crate::media::part::{EccPlace, Kind, Part, Power};
 use crate::replay::{Counts, FaultClass};
 
 /// The papers' MB: 2²⁰ bytes.
@@ -50,6 +51,8 @@ pub struct Handler {
 pub struct Prices {
     /// A load of a page into the register: t_R, and its commands where they count.
     pub t_load_ns: f64,
+    /// t_R alone.
+    pub t_r_ns: f64,
     /// Command, address and status cycles of a load, where they are known.
     pub t_load_commands_ns: Option<f64>,
     /// A byte over the bus.
@@ -104,12 +107,13 @@ impl Prices {
         };
         Ok(Self {
             t_load_ns: t_load.value + commands,
+            t_r_ns: t_load.value,
             t_load_commands_ns,
             t_byte_ns: part.byte_time(bus)?,
             t_column_change_ns: part.column_change_ns(bus),
             ram,
             handler,
-            power: Power::of(part),
+            power: part.power(What::Read),
         })
     }
 

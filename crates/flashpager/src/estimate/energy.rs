@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::media::operation::{Operation, What};
+use crate::media::operation::Operation;
 use crate::media::part::Part;
 
 const BYTES_PER_KB: f64 = 1024.0;
@@ -25,23 +25,10 @@ pub struct Energy {
 
 /// Array and bus energy in µJ.
 fn of(part: &Part, operation: &Operation) -> Option<(f64, f64)> {
-    let supply = part.supply.as_ref()?;
-    let milliamperes =
-        |mine: &Option<crate::media::part::Sourced<f64>>| mine.as_ref().map(|i| i.value);
-    let read = milliamperes(&supply.read_ma);
-    let program = milliamperes(&supply.program_ma).or(read);
-    let array = match operation.what {
-        What::Program | What::MultiPlaneProgram => program,
-        What::Erase => milliamperes(&supply.erase_ma).or(program),
-        _ => read,
-    }?;
-    let io = milliamperes(&supply.io_ma).or(read)?;
-    let volts = supply.volts.as_ref()?.value;
-    // V · mA · ns are pJ.
-    let uj = |milliamperes: f64, ns: f64| volts * milliamperes * ns * 1e-6;
-    let busy = operation.busy_ns();
-    let moving: f64 = operation.bus_ns();
-    Some((uj(array, busy), uj(io, moving)))
+    let power = part.power(operation.what)?;
+    // mW · ns are pJ.
+    let uj = |mw: f64, ns: f64| mw * ns * 1e-6;
+    Some((uj(power.array_mw, operation.busy_ns()), uj(power.io_mw, operation.bus_ns())))
 }
 
 impl Energy {

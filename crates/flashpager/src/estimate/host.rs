@@ -73,8 +73,7 @@ fn one() -> f64 {
     1.0
 }
 
-/// The driver's innermost loop, by what an iteration does, and what an operation
-/// takes besides.
+/// The driver's innermost loop, by what an iteration does.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Software {
@@ -91,9 +90,6 @@ pub struct Software {
     /// Accesses to other devices on the same bus, such as pins that strobe.
     #[serde(default)]
     pub other_device_accesses: f64,
-    /// Time of an operation outside of the loop: set-up, waiting by a timer, checking.
-    #[serde(default)]
-    pub operation_ns: f64,
 }
 
 fn one_access() -> u32 {
@@ -155,8 +151,11 @@ pub struct Host {
     pub memory: Option<Memory>,
     /// The processor.
     pub processor: Option<Processor>,
-    /// The driver.
+    /// The driver's loop.
     pub software: Option<Software>,
+    /// What the driver takes for an operation outside of its loop: set-up, waiting by a
+    /// timer, checking.
+    pub operation_ns: f64,
     /// Whether data is moved by DMA.
     pub dma: Option<Dma>,
     /// What is above the driver, from below.
@@ -184,11 +183,12 @@ impl Host {
         }
         if let Some(software) = &self.software {
             check_software(software)?;
-            if software.instructions > 0.0 && self.processor.is_none() {
-                return Err(Error::design(
-                    "the driver's instructions have no price without a processor: give its clock",
-                ));
-            }
+        }
+        if !(0.0..=1e12).contains(&self.operation_ns) {
+            return Err(Error::design(format!(
+                "driver.operation_ns = {} is not between 0 and 1e12",
+                self.operation_ns
+            )));
         }
         if let Some(dma) = self.dma
             && !(0.0..=1.0).contains(&dma.software_share)
@@ -202,23 +202,30 @@ impl Host {
     }
 }
 
+/// The widest access that an instruction makes.
+const MAX_ACCESS_BYTES: u32 = 16;
+
 fn check_software(software: &Software) -> Result<()> {
     for (name, number) in [
         ("instructions", software.instructions),
         ("memory_accesses", software.memory_accesses),
         ("other_device_accesses", software.other_device_accesses),
-        ("operation_ns", software.operation_ns),
     ] {
         if !(0.0..=1e12).contains(&number) {
-            return Err(Error::design(format!("software.{name} = {number} cannot be")));
+            return Err(Error::design(format!(
+                "driver.{name} = {number} is not between 0 and 1e12"
+            )));
         }
     }
     if software.bytes == 0
         || software.port_accesses == 0
         || !software.bytes.is_multiple_of(software.port_accesses)
+        || !software.access_bytes().is_power_of_two()
+        || software.access_bytes() > MAX_ACCESS_BYTES
     {
         return Err(Error::design(format!(
-            "software: {} bytes in {} accesses to the data port cannot be",
+            "driver: {} bytes in {} accesses to the data port cannot be: an access moves 1, 2, 4, 8 \
+             or 16 bytes",
             software.bytes, software.port_accesses
         )));
     }

@@ -17,7 +17,7 @@ pub use remedies::Remedy;
 
 use crate::error::{Error, Result};
 use crate::media::bus::Bus;
-use crate::media::operation::{Ask, Operation, StepKind, What};
+use crate::media::operation::{Ask, Operation, StepKind, What, unknown_mode};
 use crate::media::part::{self, Part};
 use crate::media::register::power_of_two;
 
@@ -51,10 +51,28 @@ pub struct EstimateSpec {
     pub host: Host,
 }
 
+/// What stands in the way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StageKind {
+    /// The part by itself.
+    Part,
+    /// The host's bus.
+    Bus,
+    /// RAM.
+    Memory,
+    /// The driver.
+    Software,
+    /// A layer above it.
+    Layer,
+}
+
 /// What is left after one more thing in the way.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Stage {
-    /// `part`, `bus`, `memory`, `software`, or a layer's name.
+    /// What it is.
+    pub kind: StageKind,
+    /// The layer's own name; of others the name of their kind.
     pub name: String,
     /// Time of the operation so far.
     pub ns: f64,
@@ -151,7 +169,13 @@ impl Setting {
                 )));
             }
         }
-        let mut setting = Self {
+        let has_instructions = host.software.is_some_and(|software| software.instructions > 0.0);
+        if has_instructions && host.processor.is_none() {
+            return Err(Error::design(
+                "the driver's instructions have no price without a processor: give its clock",
+            ));
+        }
+        let setting = Self {
             part,
             what,
             bytes: spec.bytes,
@@ -159,31 +183,87 @@ impl Setting {
             waits: spec.waits,
             host,
         };
-        setting.divide_clock()?;
-        setting.check_bus()?;
-        Ok(setting)
+        setting.check_mode()?;
+        setting.with_divided_clock()?.with_bus_that_fits()
     }
 
     fn ask(&self, bus: Option<Bus>) -> Ask<'_> {
-        Ask { what: self.what, bytes: self.bytes, mode: self.mode.as_deref(), bus }
+        let mode = self.mode.as_deref();
+        Ask { what: self.what, bytes: self.bytes, mode, bus, waits: self.waits }
     }
 
-    /// The bus that a divided clock gives.
-    fn divide_clock(&mut self) -> Result<()> {
-        let Some(peripheral) = self.host.peripheral else { return Ok(()) };
-        let lines = self.host.bus.map_or(self.part.width_bits.value, |bus| bus.width_bits);
-        // Lines are what modes are chosen by; the clock is still to be found.
-        let slow = Bus { clock_mhz: 1e-6, cycles: 1, width_bits: lines };
-        let shortest = self.part.medium()?.shortest_access_ns(&self.part, &self.ask(Some(slow)))?;
-        if shortest <= 0.0 {
+    /// A mode is one of reading, of a part that has several.
+    fn check_mode(&self) -> Result<()> {
+        let Some(mode) = &self.mode else { return Ok(()) };
+        let modes = self.part.medium()?.modes();
+        let name = &self.part.name;
+        if modes.is_empty() {
+            return Err(Error::design(format!("{name} has no modes, and so none called '{mode}'")));
+        }
+        if self.what.writes() || self.what == What::Erase {
             return Err(Error::design(format!(
-                "{} is on an address bus, which no peripheral clocks: give a bus",
-                self.part.name
+                "mode {mode} is one of reading; {} has no choice",
+                self.what.name()
             )));
         }
-        let clock_mhz = peripheral.clock_up_to(1e3 / shortest)?;
-        self.host.bus = Some(Bus { clock_mhz, cycles: 1, width_bits: lines });
-        Ok(())
+        if modes.contains(mode) { Ok(()) } else { Err(unknown_mode(mode, &modes)) }
+    }
+
+    /// Ways to compose the operation if none is asked for.
+    fn ways(&self) -> Result<Vec<Self>> {
+        let reads = !self.what.writes() && self.what != What::Erase;
+        let modes = self.part.medium()?.modes_to_begin_with();
+        if self.mode.is_some() || !reads || modes.is_empty() {
+            return Ok(vec![self.clone()]);
+        }
+        Ok(modes.into_iter().map(|mode| Self { mode: Some(mode), ..self.clone() }).collect())
+    }
+
+    /// The fastest of `ways`; the error of the first if none can be.
+    fn fastest(ways: Vec<Result<Self>>) -> Result<Option<Self>> {
+        let mut best: Option<(f64, Self)> = None;
+        let mut refused = None;
+        for way in ways {
+            match way.and_then(|way| Ok((way.compose(way.host.bus)?.ns(), way))) {
+                Ok((ns, way)) if best.as_ref().is_none_or(|(least, _)| ns < *least) => {
+                    best = Some((ns, way));
+                }
+                Ok(_) => {}
+                Err(error) => refused = refused.or(Some(error)),
+            }
+        }
+        match (best, refused) {
+            (None, Some(error)) => Err(error),
+            (best, _) => Ok(best.map(|(_, way)| way)),
+        }
+    }
+
+    /// With the bus that a divided clock gives, in the way that is fastest with it.
+    fn with_divided_clock(self) -> Result<Self> {
+        let Some(peripheral) = self.host.peripheral else { return Ok(self) };
+        let lines = self.host.bus.map_or(self.part.width_bits.value, |bus| bus.width_bits);
+        let divided = |mut way: Self| -> Result<Self> {
+            let shortest = way.part.medium()?.shortest_access_ns(&way.part, &way.ask(None))?;
+            if shortest <= 0.0 {
+                return Err(Error::design(format!(
+                    "{} is on an address bus, which no peripheral clocks: give a bus",
+                    way.part.name
+                )));
+            }
+            let clock_mhz = peripheral.clock_up_to(1e3 / shortest)?;
+            way.host.bus = Some(Bus { clock_mhz, cycles: 1, width_bits: lines });
+            Ok(way)
+        };
+        let ways = self.ways()?.into_iter().map(divided).collect();
+        Ok(Self::fastest(ways)?.unwrap_or(self))
+    }
+
+    /// In a way for which the bus is not too fast, if it is for the one that is usual.
+    fn with_bus_that_fits(self) -> Result<Self> {
+        let Err(refused) = self.check_bus() else { return Ok(self) };
+        let fits = |way: &Self| way.check_bus().is_ok();
+        let ways = self.ways()?.into_iter().filter(fits).map(Ok).collect();
+        Self::fastest(ways)?.ok_or(refused)
     }
 
     /// A bus whose accesses are shorter than the part allows would not work.
@@ -206,23 +286,26 @@ impl Setting {
         )))
     }
 
-    /// The bus as the driver uses it: no wider than its accesses.
+    /// The driver's loop, if it is what moves the data.
+    fn moving_loop(&self) -> Option<Software> {
+        self.host.software.filter(|_| self.host.dma.is_none())
+    }
+
+    /// The bus as it is used: no wider than the accesses of the loop that moves the data.
     fn used_bus(&self) -> Option<Bus> {
         let bus = self.host.bus?;
-        let bits =
-            self.host.software.map_or(u32::MAX, |software| 8 * software.access_bytes().min(4));
+        let bits = self.moving_loop().map_or(u32::MAX, |software| 8 * software.access_bytes());
         let narrow = bits < bus.width_bits && bus.width_bits >= 8;
         Some(if narrow { Bus { width_bits: bits, ..bus } } else { bus })
     }
 
     fn compose(&self, bus: Option<Bus>) -> Result<Operation> {
-        let operation = self.part.medium()?.operation(&self.part, &self.ask(bus))?;
-        Ok(if self.waits { operation.with_waits() } else { operation })
+        self.part.medium()?.operation(&self.part, &self.ask(bus))
     }
 
     /// Bytes of one access to the data port.
     fn access_bytes(&self) -> f64 {
-        match (self.host.software, self.used_bus()) {
+        match (self.moving_loop(), self.used_bus()) {
             (Some(software), _) => f64::from(software.access_bytes()),
             (None, Some(bus)) => bus.access_bytes().max(1.0),
             (None, None) => (f64::from(self.part.width_bits.value) / 8.0).max(1.0),
@@ -231,7 +314,7 @@ impl Setting {
 
     fn memory_byte_ns(&self) -> f64 {
         let Some(memory) = self.host.memory else { return 0.0 };
-        let accesses_a_byte = match self.host.software {
+        let accesses_a_byte = match self.moving_loop() {
             Some(software) => software.memory_accesses / f64::from(software.bytes),
             None => 1.0 / self.access_bytes(),
         };
@@ -257,10 +340,6 @@ impl Setting {
         self.host.dma.map_or(1.0, |dma| dma.software_share)
     }
 
-    fn operation_ns(&self) -> f64 {
-        self.host.software.map_or(0.0, |software| software.operation_ns)
-    }
-
     /// Time of the operation through the driver.
     fn driver_ns(&self) -> Result<f64> {
         Ok(self.through_driver(&self.compose(self.used_bus())?))
@@ -268,20 +347,23 @@ impl Setting {
 
     fn through_driver(&self, on_bus: &Operation) -> f64 {
         let per_byte = self.memory_byte_ns() + self.software_byte_ns();
-        on_bus.ns_with(per_byte) + self.operation_ns()
+        on_bus.ns_with(per_byte) + self.host.operation_ns
     }
 
-    /// Time of one more byte over a bus.
-    fn byte_ns(&self, bus: Option<Bus>) -> Result<f64> {
-        let transfer = |bytes: u64| -> Result<f64> {
-            let ask = Ask { bytes: Some(bytes), ..self.ask(bus) };
+    /// Time of one more byte over a bus, in the mode in which `as_in` was composed.
+    fn byte_ns(&self, bus: Option<Bus>, as_in: &Operation) -> Result<f64> {
+        let mode = as_in.mode.as_deref();
+        let mode = mode.filter(|_| !as_in.what.writes() && as_in.what != What::Erase);
+        let moved = |bytes: u64| -> Result<(f64, u64)> {
+            let ask = Ask { bytes: Some(bytes), mode, ..self.ask(bus) };
             let operation = self.part.medium()?.operation(&self.part, &ask)?;
             let moves = operation.steps.iter().filter(|step| step.kind == StepKind::Transfer);
-            Ok(moves.map(|step| step.ns).sum())
+            Ok((moves.map(|step| step.ns).sum(), operation.bytes()))
         };
-        // A number of bytes that no width rounds.
-        const BYTES: u64 = 1 << 12;
-        Ok((transfer(2 * BYTES)? - transfer(BYTES)?) / BYTES as f64)
+        // Numbers of bytes that no width, block or read page rounds.
+        let (less_ns, less) = moved(1 << 20)?;
+        let (more_ns, more) = moved(1 << 21)?;
+        Ok((more_ns - less_ns) / (more - less).max(1) as f64)
     }
 }
 
@@ -330,34 +412,36 @@ pub fn estimate(spec: &EstimateSpec) -> Result<Estimate> {
     let on_bus = setting.compose(setting.used_bus())?;
     let bytes = operation.bytes();
     let byte = ByteTime {
-        part_ns: if bytes == 0 { 0.0 } else { setting.byte_ns(None)? },
-        bus_ns: if bytes == 0 { 0.0 } else { setting.byte_ns(setting.used_bus())? },
+        part_ns: if bytes == 0 { 0.0 } else { setting.byte_ns(None, &operation)? },
+        bus_ns: if bytes == 0 { 0.0 } else { setting.byte_ns(setting.used_bus(), &on_bus)? },
         memory_ns: setting.memory_byte_ns(),
         software_ns: setting.software_byte_ns(),
     };
     let rate = |ns: f64| if ns > 0.0 { bytes as f64 * NS_PER_S / ns } else { 0.0 };
-    let composed = |name: &str, ns: f64| Stage {
+    let composed = |kind: StageKind, name: &str, ns: f64| Stage {
+        kind,
         name: name.to_owned(),
         ns,
         bytes_per_s: rate(ns),
         measured: false,
     };
-    let mut stages = vec![composed("part", operation.ns())];
+    let mut stages = vec![composed(StageKind::Part, "part", operation.ns())];
     if setting.host.bus.is_some() {
-        stages.push(composed("bus", on_bus.ns()));
+        stages.push(composed(StageKind::Bus, "bus", on_bus.ns()));
     }
     if setting.host.memory.is_some() {
-        stages.push(composed("memory", on_bus.ns_with(byte.memory_ns)));
+        stages.push(composed(StageKind::Memory, "memory", on_bus.ns_with(byte.memory_ns)));
     }
     let driver_ns = setting.driver_ns()?;
-    if setting.host.software.is_some() {
-        stages.push(composed("software", driver_ns));
+    if setting.host.software.is_some() || setting.host.operation_ns > 0.0 {
+        stages.push(composed(StageKind::Software, "software", driver_ns));
     }
     if bytes > 0 {
         stages.extend(setting.host.layers.iter().map(|layer| {
             let own = layer.share.map(|share| rate(driver_ns) * share);
             let bytes_per_s = layer.bytes_per_s.or(own).unwrap_or_default();
             Stage {
+                kind: StageKind::Layer,
                 name: layer.name.clone(),
                 ns: bytes as f64 * NS_PER_S / bytes_per_s,
                 bytes_per_s,
@@ -390,12 +474,8 @@ fn fault(setting: &Setting, spec: &EstimateSpec) -> Result<Option<Operation>> {
             "a cache page of {bytes} bytes is larger than the flash page of {page}"
         )));
     }
-    let ask = Ask {
-        what: What::Read,
-        bytes: Some(bytes.into()),
-        mode: setting.mode.as_deref(),
-        bus: setting.used_bus(),
-    };
+    let ask =
+        Ask { what: What::Read, bytes: Some(bytes.into()), ..setting.ask(setting.used_bus()) };
     Ok(Some(setting.part.medium()?.operation(&setting.part, &ask)?))
 }
 

@@ -2,119 +2,107 @@
 
 use serde::Serialize;
 
-use super::{Dma, Host, Setting};
+use super::{Dma, Host, Processor, Setting, set_width};
 use crate::media::bus::Bus;
 use crate::media::operation::{StepKind, What};
 
 /// One thing changed, and how much faster the driver gets.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Remedy {
-    /// Which: `bus`, `wider`, `lines`, `dma`, `memory`, `processor`, `array`,
-    /// `cache-read`, `part-bus`.
-    pub name: &'static str,
-    /// What is changed, for a reader.
-    pub change: String,
+    /// Which.
+    pub change: Change,
+    /// Its number: data lines, or MHz.
+    pub to: Option<f64>,
     /// Time of the operation now over that with the change; 1 if nothing is gained.
     pub speedup: f64,
+}
+
+/// What could be changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Change {
+    /// A bus as fast as the part.
+    Bus,
+    /// A part, a bus and a loop of twice the width.
+    Wider,
+    /// All data lines that the part has.
+    Lines,
+    /// DMA, that halves the software.
+    Dma,
+    /// RAM that costs nothing.
+    Memory,
+    /// A processor twice as fast.
+    Processor,
+    /// The next page loaded behind the transfer of this one.
+    CacheRead,
+    /// A part whose cycles are half as long.
+    PartBus,
+    /// An array twice as fast.
+    Array,
 }
 
 /// All that apply, the best first.
 pub(super) fn all(setting: &Setting, driver_ns: f64) -> Vec<Remedy> {
     let mut remedies = Vec::new();
-    let mut consider = |name: &'static str, change: String, changed: Setting| {
-        if let Ok(ns) = changed.driver_ns()
-            && ns > 0.0
-        {
-            remedies.push(Remedy { name, change, speedup: driver_ns / ns });
+    let mut add = |change: Change, to: Option<f64>, ns: Option<f64>| {
+        if let Some(ns) = ns.filter(|ns| *ns > 0.0) {
+            remedies.push(Remedy { change, to, speedup: driver_ns / ns });
         }
     };
     let with_host = |change: &dyn Fn(&mut Host)| {
         let mut changed = setting.clone();
         change(&mut changed.host);
-        changed
+        changed.driver_ns().ok()
     };
-    if let Some(bus) = setting.host.bus {
-        let fast = own_bus(setting, bus);
-        consider(
-            "bus",
-            "a bus as fast as the part".to_owned(),
-            with_host(&|host| host.bus = fast.or(host.bus)),
-        );
+    let Host { bus, processor, software, .. } = setting.host;
+    if let Some(bus) = bus {
+        let own = own_bus(setting, bus);
+        add(Change::Bus, None, with_host(&|host| host.bus = own.or(host.bus)));
     }
     let width = setting.part.width_bits.value;
-    let on_bus = setting.host.bus.map_or(width, |bus| bus.width_bits).min(width);
+    let on_bus = bus.map_or(width, |bus| bus.width_bits).min(width);
     if (8..16).contains(&on_bus) && setting.part.sdr.is_some() {
         let mut changed = setting.clone();
-        if super::set_width(&mut changed.part, &mut changed.host, 16).is_ok() {
-            consider("wider", "a 16-bit part".to_owned(), changed);
-        }
+        let wider = set_width(&mut changed.part, &mut changed.host, 16);
+        add(Change::Wider, Some(16.0), wider.and_then(|()| changed.driver_ns()).ok());
     }
-    if let Some(bus) = setting.host.bus.filter(|bus| bus.width_bits < width.min(8)) {
-        let change = format!("all {width} data lines of the part");
-        let wide = Bus { width_bits: width, ..bus };
-        let mut changed = with_host(&|host| host.bus = Some(wide));
-        changed.mode = None;
-        consider("lines", change, changed);
+    if let Some(bus) = bus.filter(|bus| bus.width_bits < width.min(8)) {
+        let mut changed = Setting { mode: None, ..setting.clone() };
+        changed.host.bus = Some(Bus { width_bits: width, ..bus });
+        add(Change::Lines, Some(f64::from(width)), changed.driver_ns().ok());
     }
     if setting.host.dma.is_none() {
-        let dma = Dma::default();
-        consider("dma", "DMA".to_owned(), with_host(&|host| host.dma = Some(dma)));
+        add(Change::Dma, None, with_host(&|host| host.dma = Some(Dma::default())));
     }
     if setting.host.memory.is_some() {
-        let change = "RAM that costs nothing".to_owned();
-        consider("memory", change, with_host(&|host| host.memory = None));
+        add(Change::Memory, None, with_host(&|host| host.memory = None));
     }
-    if let Some(processor) = setting.host.processor.filter(|_| setting.host.software.is_some()) {
-        let change = format!("a processor of {} MHz", 2.0 * processor.clock_mhz);
-        consider(
-            "processor",
-            change,
-            with_host(&|host| {
-                if let Some(processor) = host.processor.as_mut() {
-                    processor.clock_mhz *= 2.0;
-                }
-            }),
-        );
+    if let Some(processor) = processor.filter(|_| software.is_some()) {
+        let twice = Processor { clock_mhz: 2.0 * processor.clock_mhz, ..processor };
+        let ns = with_host(&|host| host.processor = Some(twice));
+        add(Change::Processor, Some(twice.clock_mhz), ns);
     }
-    if setting.what == What::Read
-        && let Ok(medium) = setting.part.medium()
-        && medium.operations(&setting.part).contains(&What::CacheRead)
-    {
+    if setting.what == What::Read {
         let changed = Setting { what: What::CacheRead, ..setting.clone() };
-        consider("cache-read", "cache read, in a long sequential read".to_owned(), changed);
+        add(Change::CacheRead, None, changed.driver_ns().ok());
     }
-    let mut quick = setting.clone();
-    for time in [&mut quick.part.t_r_ns, &mut quick.part.t_prog_ns, &mut quick.part.t_bers_ns] {
-        if let Some(time) = time.as_mut() {
-            time.value /= 2.0;
-        }
-    }
-    consider("array", "an array twice as fast".to_owned(), quick);
-    if let Some(ns) = with_bus_twice_as_fast(setting) {
-        let change = "a part whose bus is twice as fast".to_owned();
-        remedies.push(Remedy { name: "part-bus", change, speedup: driver_ns / ns });
+    let halved = |kinds: &[StepKind]| {
+        let operation = setting.compose(setting.used_bus()).ok()?;
+        Some(setting.through_driver(&operation.scaled(kinds, 0.5)))
+    };
+    add(Change::Array, None, halved(&[StepKind::Busy, StepKind::Hidden]));
+    if !is_stretched(setting) {
+        add(Change::PartBus, None, halved(&[StepKind::Command, StepKind::Transfer]));
     }
     remedies.sort_by(|a, b| b.speedup.total_cmp(&a.speedup));
     remedies
 }
 
-/// Time of the operation if the part's cycles were half as long, where the host does not
-/// stretch them.
-fn with_bus_twice_as_fast(setting: &Setting) -> Option<f64> {
-    let bus = setting.used_bus();
-    let stretched = bus.is_some_and(|bus| {
+/// Whether the host's accesses are longer than the part's.
+fn is_stretched(setting: &Setting) -> bool {
+    setting.used_bus().is_some_and(|bus| {
         own_bus(setting, bus).is_none_or(|own| bus.access_ns() > own.access_ns() * (1.0 + 1e-9))
-    });
-    if stretched {
-        return None;
-    }
-    let mut operation = setting.compose(bus).ok()?;
-    for step in &mut operation.steps {
-        if matches!(step.kind, StepKind::Command | StepKind::Transfer) {
-            step.ns /= 2.0;
-        }
-    }
-    Some(setting.through_driver(&operation))
+    })
 }
 
 /// The bus at the fastest access that the part allows.

@@ -4,9 +4,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::bus::Bus;
-use super::operation::{Ask, Medium, Operation, Step, What, cannot, implausible, need, words};
+use super::operation::{
+    Ask, Medium, Operation, Step, What, cannot, implausible, need, unknown_mode, words,
+};
 use super::part::{Kind, Part, Sourced};
-use crate::error::{Error, Result, did_you_mean};
+use crate::error::Result;
 
 const ASYNC: &str = "async";
 const BURST: &str = "burst";
@@ -76,12 +78,6 @@ impl OneNand {
         steps.push(Step::transfer(name, formula, words as f64 * word, bytes));
         Ok(steps)
     }
-}
-
-/// That a mode is not among those of a part.
-pub(super) fn unknown_mode(mode: &str, modes: &[String]) -> Error {
-    let near = did_you_mean(mode, modes.iter().map(String::as_str));
-    Error::design(format!("unknown mode '{mode}'{near} (known: {})", modes.join(", ")))
 }
 
 impl Medium for OneNand {
@@ -158,13 +154,12 @@ impl Medium for OneNand {
 
     /// The buffer is RAM: any column is as near as the next, but for the latency of a burst.
     fn column_change_ns(&self, part: &Part, bus: Bus) -> Option<f64> {
-        let ask = Ask { what: What::ChangeColumn, bytes: Some(0), mode: None, bus: Some(bus) };
+        let ask = Ask { what: What::ChangeColumn, ..Ask::read(Some(0), bus) };
         self.operation(part, &ask).ok().map(|change| change.ns())
     }
 
     fn load_commands_ns(&self, part: &Part, bus: Bus) -> Option<f64> {
-        let ask = Ask { what: What::Read, bytes: Some(0), mode: None, bus: Some(bus) };
-        self.operation(part, &ask).ok().map(|read| read.ns() - read.busy_ns())
+        self.operation(part, &Ask::read(Some(0), bus)).ok().map(|read| read.ns() - read.busy_ns())
     }
 
     fn check(&self, _part: &Part) -> Vec<(String, String)> {

@@ -77,6 +77,15 @@ pub struct Ask<'a> {
     pub mode: Option<&'a str>,
     /// The host's bus; one as fast and wide as the part's if absent.
     pub bus: Option<Bus>,
+    /// Count the waits that the flash-media article leaves out.
+    pub waits: bool,
+}
+
+impl Ask<'_> {
+    /// A read of `bytes` over `bus`.
+    pub fn read(bytes: Option<u64>, bus: Bus) -> Self {
+        Self { what: What::Read, bytes, mode: None, bus: Some(bus), waits: false }
+    }
 }
 
 /// What a step does.
@@ -85,6 +94,8 @@ pub struct Ask<'a> {
 pub enum StepKind {
     /// Command, address or status cycles on the bus.
     Command,
+    /// Neither bus nor array does anything.
+    Wait,
     /// The array works and the bus is idle.
     Busy,
     /// Data on the bus.
@@ -115,6 +126,11 @@ impl Step {
     pub fn command(name: impl Into<String>, formula: impl Into<String>, ns: f64) -> Self {
         let (name, formula) = (name.into(), formula.into());
         Self { name, formula, kind: StepKind::Command, ns, bytes: 0, longest_ns: None }
+    }
+
+    /// Nothing happens for a while.
+    pub fn wait(name: impl Into<String>, formula: impl Into<String>, ns: f64) -> Self {
+        Self { kind: StepKind::Wait, ..Self::command(name, formula, ns) }
     }
 
     /// The array at work.
@@ -149,7 +165,7 @@ pub struct Operation {
     pub steps: Vec<Step>,
     /// Bytes of user data among those moved: without a page's spare.
     pub data_bytes: u64,
-    /// Waits that the flash-media article does not count; see [`Operation::with_waits`].
+    /// Waits that the flash-media article does not count; see [`Ask::waits`].
     pub left_out: Vec<Step>,
 }
 
@@ -170,7 +186,10 @@ impl Operation {
             self.steps.iter().filter(|step| step.kind == kind).map(|step| step.ns).sum()
         };
         let transfer = of(StepKind::Transfer) + self.bytes() as f64 * per_byte_ns;
-        of(StepKind::Command) + of(StepKind::Busy) + transfer.max(of(StepKind::Hidden))
+        of(StepKind::Command)
+            + of(StepKind::Wait)
+            + of(StepKind::Busy)
+            + transfer.max(of(StepKind::Hidden))
     }
 
     /// Time of all steps when each that varies takes the longest that was seen; `None` if
@@ -193,9 +212,11 @@ impl Operation {
         self.steps.iter().filter(busy).map(|step| step.ns).sum()
     }
 
-    /// The same with the waits counted that the article leaves out.
-    pub fn with_waits(mut self) -> Self {
-        self.steps.append(&mut self.left_out);
+    /// The same if all steps of these kinds took `share` of their time.
+    pub fn scaled(mut self, kinds: &[StepKind], share: f64) -> Self {
+        for step in self.steps.iter_mut().filter(|step| kinds.contains(&step.kind)) {
+            step.ns *= share;
+        }
         self
     }
 }
@@ -211,6 +232,11 @@ pub trait Medium {
     /// In which ways data can come over the bus; empty if there is one alone.
     fn modes(&self) -> Vec<String> {
         Vec::new()
+    }
+
+    /// Of the modes those that need no other read before them.
+    fn modes_to_begin_with(&self) -> Vec<String> {
+        self.modes()
     }
 
     /// Compose an operation.
@@ -250,6 +276,15 @@ pub(super) fn words(bytes: u64, width_bits: u32) -> u64 {
     let bits = u128::from(bytes) * 8;
     u64::try_from(bits.div_ceil(u128::from(width_bits.max(1)))).unwrap_or(u64::MAX)
 }
+
+/// That a mode is not among those of a part.
+pub(crate) fn unknown_mode(mode: &str, modes: &[String]) -> Error {
+    let near = did_you_mean(mode, modes.iter().map(String::as_str));
+    Error::design(format!("unknown mode '{mode}'{near} (known: {})", modes.join(", ")))
+}
+
+/// A cache line, which memory in place is read by where nothing else is asked for.
+pub(super) const LINE_BYTES: u64 = 32;
 
 /// The value of a number that an operation cannot do without.
 pub(super) fn need<T: Copy>(

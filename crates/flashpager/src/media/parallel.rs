@@ -4,12 +4,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::bus::Bus;
-use super::operation::{Ask, Medium, Operation, Step, What, cannot, implausible, need, words};
+use super::operation::{
+    Ask, LINE_BYTES, Medium, Operation, Step, What, cannot, implausible, need, words,
+};
 use super::part::{Kind, Part, Sourced};
 use crate::error::Result;
-
-/// A cache line, where nothing else is asked for.
-pub(super) const LINE_BYTES: u64 = 32;
 
 /// The table `[parallel]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -25,8 +24,8 @@ pub struct Parallel {
     pub command_writes: Option<Sourced<u32>>,
 }
 
-/// Writes of the usual unlock sequence with address and data.
-const COMMAND_WRITES: u32 = 4;
+/// Writes of the usual unlock sequence and the command; address and data come behind.
+const COMMAND_WRITES: u32 = 3;
 
 impl Parallel {
     /// How many of the words of a line are first in their read page, and how many not.
@@ -39,10 +38,15 @@ impl Parallel {
         (first, words - first)
     }
 
-    fn commands(&self, access_ns: f64) -> Step {
+    /// The command of an operation that is done so many times.
+    fn commands(&self, access_ns: f64, times: u64) -> Step {
         let writes = self.command_writes.as_ref().map_or(COMMAND_WRITES, |writes| writes.value);
-        let ns = f64::from(writes) * access_ns.max(self.t_acc_ns.value);
-        Step::command("command", format!("{writes} write cycles"), ns)
+        let ns = times as f64 * f64::from(writes) * access_ns.max(self.t_acc_ns.value);
+        let formula = match times {
+            1 => format!("{writes} write cycles"),
+            _ => format!("{times} × {writes} write cycles"),
+        };
+        Step::command("command", formula, ns)
     }
 }
 
@@ -51,12 +55,18 @@ impl Medium for Parallel {
         &[Kind::Nor, Kind::Pcm, Kind::Mram, Kind::Fram]
     }
 
-    fn operations(&self, _part: &Part) -> Vec<What> {
+    fn operations(&self, part: &Part) -> Vec<What> {
+        if part.kind.is_written_in_place() {
+            return vec![What::Read, What::Program];
+        }
         vec![What::Read, What::Program, What::Erase]
     }
 
     fn operation(&self, part: &Part, ask: &Ask<'_>) -> Result<Operation> {
         let what = ask.what;
+        if !self.operations(part).contains(&what) {
+            return Err(cannot(part, what, &self.operations(part)));
+        }
         let access = ask.bus.map_or(0.0, Bus::access_ns);
         let width_bits = ask.bus.map_or(32, |bus| bus.width_bits).min(part.width_bits.value);
         let mut data_bytes = 0;
@@ -78,20 +88,23 @@ impl Medium for Parallel {
                 let unit = u64::from(part.program_unit_bytes());
                 let bytes = ask.bytes.unwrap_or(unit.max(1));
                 data_bytes = bytes;
-                let t_prog = need(part.t_prog_ns.as_ref(), "t_prog_ns", part, what)?;
-                let times = bytes.div_ceil(unit.max(1));
-                let commands = self.commands(access);
                 let words = words(bytes, width_bits);
                 let word = self.t_acc_ns.value.max(access);
-                vec![
-                    commands,
-                    Step::transfer("words", format!("{words} cycles"), words as f64 * word, bytes),
-                    Step::busy("program", format!("{times} t_PROG"), times as f64 * t_prog),
-                ]
+                let moved =
+                    Step::transfer("words", format!("{words} cycles"), words as f64 * word, bytes);
+                if part.kind.is_written_in_place() {
+                    vec![moved]
+                } else {
+                    let t_prog = need(part.t_prog_ns.as_ref(), "t_prog_ns", part, what)?;
+                    let times = bytes.div_ceil(unit.max(1));
+                    let busy = times as f64 * t_prog;
+                    let busy = Step::busy("program", format!("{times} t_PROG"), busy);
+                    vec![self.commands(access, times), moved, busy]
+                }
             }
             What::Erase => {
                 let t_bers = need(part.t_bers_ns.as_ref(), "t_bers_ns", part, what)?;
-                vec![self.commands(access), Step::busy("erase", "t_BERS", t_bers)]
+                vec![self.commands(access, 1), Step::busy("erase", "t_BERS", t_bers)]
             }
             _ => return Err(cannot(part, what, &self.operations(part))),
         };
@@ -105,8 +118,7 @@ impl Medium for Parallel {
 
     fn byte_ns(&self, part: &Part, bus: Bus) -> Result<f64> {
         let bytes = self.read_page_bytes.as_ref().map_or(LINE_BYTES, |page| page.value.into());
-        let ask = Ask { what: What::Read, bytes: Some(bytes), mode: None, bus: Some(bus) };
-        Ok(self.operation(part, &ask)?.ns() / bytes.max(1) as f64)
+        Ok(self.operation(part, &Ask::read(Some(bytes), bus))?.ns() / bytes.max(1) as f64)
     }
 
     fn check(&self, _part: &Part) -> Vec<(String, String)> {

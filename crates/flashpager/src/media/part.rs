@@ -15,7 +15,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::bus::{Bus, WIDTHS};
 use super::onenand::OneNand;
-use super::operation::{Medium, implausible};
+use super::operation::{Medium, What, implausible};
 use super::parallel::Parallel;
 use super::register::{RegisterModel, SMALL_PAGE_BYTES, power_of_two};
 use super::sd::Sd;
@@ -74,6 +74,11 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// Whether bytes are overwritten as they are, at the pace of the bus.
+    pub fn is_written_in_place(self) -> bool {
+        matches!(self, Self::Mram | Self::Fram)
+    }
+
     /// As people write it.
     pub fn name(self) -> &'static str {
         match self {
@@ -127,6 +132,34 @@ pub struct Supply {
     pub io_ma: Option<Sourced<f64>>,
     /// Current while nothing happens.
     pub standby_ua: Option<Sourced<f64>>,
+}
+
+/// A part's power, as its datasheet's currents give it: mostly maxima.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Power {
+    /// While the array is at work.
+    pub array_mw: f64,
+    /// While commands and data go over the bus.
+    pub io_mw: f64,
+}
+
+impl Supply {
+    /// The power of an operation; `None` without voltage or current.
+    pub fn power(&self, what: What) -> Option<Power> {
+        fn value(number: &Option<Sourced<f64>>) -> Option<f64> {
+            number.as_ref().map(|number| number.value)
+        }
+        let read = value(&self.read_ma);
+        let program = value(&self.program_ma).or(read);
+        let array = match what {
+            What::Program | What::MultiPlaneProgram => program,
+            What::Erase => value(&self.erase_ma).or(program),
+            _ => read,
+        };
+        let volts = value(&self.volts)?;
+        let io = value(&self.io_ma).or(read)?;
+        Some(Power { array_mw: volts * array?, io_mw: volts * io })
+    }
 }
 
 /// A flash part.
@@ -429,6 +462,11 @@ impl Part {
                 self.name
             ))
         })
+    }
+
+    /// What an operation takes of the supply; `None` if the part gives no voltage or current.
+    pub fn power(&self, what: What) -> Option<Power> {
+        self.supply.as_ref().and_then(|supply| supply.power(what))
     }
 
     /// Every number of the part, in the order of the file's fields.

@@ -42,9 +42,9 @@ pub struct Sd {
     pub block_bytes: Option<Sourced<u32>>,
     /// Clocks of a command and its response; 104 if absent.
     pub command_clocks: Option<Sourced<u32>>,
-    /// From a read command to its data.
+    /// Before the data of each block that is read.
     pub read_busy: Option<Busy>,
-    /// From the data of a block to the next command.
+    /// Behind the data of each block that is written.
     pub write_busy: Option<Busy>,
 }
 
@@ -83,11 +83,13 @@ impl Medium for Sd {
         let blocks = bytes.div_ceil(self.block());
         let command = self.command_clocks.as_ref().map_or(COMMAND_CLOCKS, |clocks| clocks.value);
         let frame = blocks.saturating_mul(FRAME_CLOCKS);
-        let data = words(bytes, self.lines(part, ask.bus));
+        // Nothing less than a block moves.
+        let moved = blocks.saturating_mul(self.block());
+        let data = words(moved, self.lines(part, ask.bus));
         let mut steps = vec![
             Step::command("command", format!("{command} clocks"), f64::from(command) * clock),
             Step::command("start, CRC, end", format!("{frame} clocks"), frame as f64 * clock),
-            Step::transfer("data", format!("{data} clocks"), data as f64 * clock, bytes),
+            Step::transfer("data", format!("{data} clocks"), data as f64 * clock, moved),
         ];
         if let Some(busy) = busy {
             let times = blocks as f64;

@@ -202,14 +202,6 @@ impl Cycles<'_> {
         need(self.part.t_r_ns.as_ref(), "t_r_ns", self.part, self.what)
     }
 
-    fn waits(&self, waits: &[(&str, &str, &str)]) -> Vec<Step> {
-        let step = |(name, field, formula): &(&str, &str, &str)| {
-            let ns = self.sdr.get(field)?;
-            Some(Step::command(*name, *formula, ns))
-        };
-        waits.iter().filter_map(step).collect()
-    }
-
     /// From the command to the first byte, at another column of the register's page.
     fn column_change(&self) -> Result<Step> {
         let ns = self.time("t_rhw_ns")? + 4.0 * self.cycle("t_wc_ns")? + self.time("t_ccs_ns")?;
@@ -217,8 +209,36 @@ impl Cycles<'_> {
     }
 }
 
-const BUSY: (&str, &str, &str) = ("WE# high to busy", "t_wb_ns", "t_WB");
-const ADDRESS_TO_DATA: (&str, &str, &str) = ("address to data", "t_adl_ns", "t_ADL");
+/// Waits that the article leaves out: name, parameter, formula.
+const BEFORE_BUSY: (&str, &str, &str) = ("WE# high to busy", "t_wb_ns", "t_WB");
+const BEFORE_DATA: (&str, &str, &str) = ("address to data", "t_adl_ns", "t_ADL");
+
+/// Steps in order, and beside them the waits that are not counted.
+struct Sequence<'a> {
+    sdr: &'a Sdr,
+    waits: bool,
+    steps: Vec<Step>,
+    left_out: Vec<Step>,
+}
+
+impl Sequence<'_> {
+    fn push(&mut self, step: Step) {
+        self.steps.push(step);
+    }
+
+    fn wait(&mut self, (name, field, formula): (&str, &str, &str)) {
+        if let Some(ns) = self.sdr.get(field) {
+            let list = if self.waits { &mut self.steps } else { &mut self.left_out };
+            list.push(Step::wait(name, formula, ns));
+        }
+    }
+
+    /// The array at work, after the wait before it.
+    fn busy(&mut self, name: &str, formula: &str, ns: f64) {
+        self.wait(BEFORE_BUSY);
+        self.push(Step::busy(name, formula, ns));
+    }
+}
 
 impl Sdr {
     fn cycles<'a>(&'a self, part: &'a Part, what: What, bus: Option<Bus>) -> Cycles<'a> {
@@ -265,113 +285,96 @@ impl Medium for Sdr {
         let (address, row) = self.address_cycles(part);
         let large = part.has_column_change();
         let planes = u64::from(self.planes.as_ref().map_or(1, |planes| planes.value));
-        let mut left_out = c.waits(&[BUSY]);
         let mut pages = 1;
-        let steps = match what {
+        let mut all =
+            Sequence { sdr: self, waits: ask.waits, steps: Vec::new(), left_out: Vec::new() };
+        let t_prog = || need(part.t_prog_ns.as_ref(), "t_prog_ns", part, what);
+        let t_dbsy = || need(self.t_dbsy_ns.as_ref(), "sdr.t_dbsy_ns", part, what);
+        match what {
             What::Read => {
                 // The area of a small page is chosen by the command: 00h, 01h or 50h.
-                let mut steps = vec![
-                    c.command(if large { "00h" } else { "00h/01h/50h" })?,
-                    c.address(address)?,
-                ];
+                all.push(c.command(if large { "00h" } else { "00h/01h/50h" })?);
+                all.push(c.address(address)?);
                 if large {
-                    steps.push(c.command("30h")?);
+                    all.push(c.command("30h")?);
                 }
-                steps.extend([
-                    Step::busy("array to register", "t_R", c.load()?),
-                    c.data_out(bytes)?,
-                ]);
-                steps
+                all.busy("array to register", "t_R", c.load()?);
+                all.push(c.data_out(bytes)?);
             }
             What::Program => {
-                let t_prog = need(part.t_prog_ns.as_ref(), "t_prog_ns", part, what)?;
-                left_out.extend(c.waits(&[ADDRESS_TO_DATA]));
-                let mut steps = Vec::new();
                 if !large {
-                    steps.push(c.command("00h/01h/50h")?);
+                    all.push(c.command("00h/01h/50h")?);
                 }
-                steps.extend([
-                    c.command("80h")?,
-                    c.address(address)?,
-                    c.data_in(bytes)?,
-                    c.command("10h")?,
-                    Step::busy("program", "t_PROG", t_prog),
-                ]);
-                steps.extend(c.status()?);
-                steps
+                all.push(c.command("80h")?);
+                all.push(c.address(address)?);
+                all.wait(BEFORE_DATA);
+                all.push(c.data_in(bytes)?);
+                all.push(c.command("10h")?);
+                all.busy("program", "t_PROG", t_prog()?);
+                all.steps.extend(c.status()?);
             }
             What::Erase => {
                 let t_bers = need(part.t_bers_ns.as_ref(), "t_bers_ns", part, what)?;
-                let mut steps = vec![
-                    c.command("60h")?,
-                    c.address(row)?,
-                    c.command("D0h")?,
-                    Step::busy("erase", "t_BERS", t_bers),
-                ];
-                steps.extend(c.status()?);
-                steps
+                all.push(c.command("60h")?);
+                all.push(c.address(row)?);
+                all.push(c.command("D0h")?);
+                all.busy("erase", "t_BERS", t_bers);
+                all.steps.extend(c.status()?);
             }
-            What::ChangeColumn if large => vec![c.column_change()?, c.data_out(bytes)?],
+            What::ChangeColumn if large => {
+                all.push(c.column_change()?);
+                all.push(c.data_out(bytes)?);
+            }
             What::CacheRead if large => {
                 let t_rcbsy = need(self.t_rcbsy_ns.as_ref(), "sdr.t_rcbsy_ns", part, what)?;
-                vec![
-                    c.command("31h")?,
-                    Step::busy("register to cache register", "t_RCBSY", t_rcbsy),
-                    c.data_out(bytes)?,
-                    Step::hidden("next page, array to register", "t_R", c.load()?),
-                ]
+                all.push(c.command("31h")?);
+                all.busy("register to cache register", "t_RCBSY", t_rcbsy);
+                all.push(c.data_out(bytes)?);
+                all.push(Step::hidden("next page, array to register", "t_R", c.load()?));
             }
             What::MultiPlaneRead if planes > 1 => {
                 pages = planes;
-                let t_dbsy = need(self.t_dbsy_ns.as_ref(), "sdr.t_dbsy_ns", part, what)?;
-                let mut steps = Vec::new();
                 for plane in 1..=planes {
-                    steps.extend([c.command("00h")?, c.address(address)?]);
+                    all.push(c.command("00h")?);
+                    all.push(c.address(address)?);
                     if plane < planes {
-                        steps.push(c.command("32h")?);
-                        steps.push(Step::busy("next plane", "t_DBSY", t_dbsy));
+                        all.push(c.command("32h")?);
+                        all.busy("next plane", "t_DBSY", t_dbsy()?);
                     }
                 }
-                steps.extend([
-                    c.command("30h")?,
-                    Step::busy("arrays to registers", "t_R", c.load()?),
-                ]);
+                all.push(c.command("30h")?);
+                all.busy("arrays to registers", "t_R", c.load()?);
                 for _ in 0..planes {
-                    let select = [c.command("06h")?, c.address(address)?, c.command("E0h")?];
-                    steps.extend(select);
-                    steps.push(Step::command("plane selected", "t_CCS", c.time("t_ccs_ns")?));
-                    steps.push(c.data_out(bytes)?);
+                    all.push(c.command("06h")?);
+                    all.push(c.address(address)?);
+                    all.push(c.command("E0h")?);
+                    all.push(Step::wait("plane selected", "t_CCS", c.time("t_ccs_ns")?));
+                    all.push(c.data_out(bytes)?);
                 }
-                steps
             }
             What::MultiPlaneProgram if planes > 1 => {
                 pages = planes;
-                let t_dbsy = need(self.t_dbsy_ns.as_ref(), "sdr.t_dbsy_ns", part, what)?;
-                let t_prog = need(part.t_prog_ns.as_ref(), "t_prog_ns", part, what)?;
-                let mut steps = Vec::new();
                 for plane in 1..=planes {
-                    left_out.extend(c.waits(&[ADDRESS_TO_DATA]));
-                    let last = plane == planes;
-                    steps.extend([c.command("80h")?, c.address(address)?, c.data_in(bytes)?]);
-                    steps.push(c.command(if last { "10h" } else { "11h" })?);
-                    steps.push(if last {
-                        Step::busy("program", "t_PROG", t_prog)
-                    } else {
-                        Step::busy("next plane", "t_DBSY", t_dbsy)
-                    });
+                    all.push(c.command("80h")?);
+                    all.push(c.address(address)?);
+                    all.wait(BEFORE_DATA);
+                    all.push(c.data_in(bytes)?);
+                    if plane < planes {
+                        all.push(c.command("11h")?);
+                        all.busy("next plane", "t_DBSY", t_dbsy()?);
+                    }
                 }
-                steps.extend(c.status()?);
-                steps
+                all.push(c.command("10h")?);
+                all.busy("program", "t_PROG", t_prog()?);
+                all.steps.extend(c.status()?);
             }
             _ => return Err(cannot(part, what, &self.operations(part))),
-        };
-        if what == What::ChangeColumn {
-            left_out.clear();
         }
         let data_bytes = match what {
             What::Erase => 0,
             _ => pages * bytes.min(u64::from(part.flash_page_bytes())),
         };
+        let Sequence { steps, left_out, .. } = all;
         Ok(Operation { what, mode: None, steps, data_bytes, left_out })
     }
 
@@ -391,8 +394,7 @@ impl Medium for Sdr {
     }
 
     fn load_commands_ns(&self, part: &Part, bus: Bus) -> Option<f64> {
-        let ask = Ask { what: What::Read, bytes: Some(0), mode: None, bus: Some(bus) };
-        self.operation(part, &ask).ok().map(|read| read.ns() - read.busy_ns())
+        self.operation(part, &Ask::read(Some(0), bus)).ok().map(|read| read.ns() - read.busy_ns())
     }
 
     fn check(&self, _part: &Part) -> Vec<(String, String)> {

@@ -5,9 +5,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::bus::Bus;
-use super::onenand::unknown_mode;
-use super::operation::{Ask, Medium, Operation, Step, What, cannot, need, words};
-use super::parallel::LINE_BYTES;
+use super::operation::{
+    Ask, LINE_BYTES, Medium, Operation, Step, What, cannot, need, unknown_mode, words,
+};
 use super::part::{Kind, Part, Sourced};
 use crate::error::{Error, Result};
 use crate::trace::input::shown;
@@ -176,9 +176,8 @@ impl Spi {
 
     /// What goes before the data, in the mode whose time a byte [`Medium::byte_ns`] gives.
     fn operation_of_no_bytes(&self, part: &Part, what: What, bus: Bus) -> Option<Operation> {
-        let usual = Ask { what: What::Read, bytes: None, mode: None, bus: Some(bus) };
-        let mode = self.mode(part, &usual).ok()?;
-        let ask = Ask { what, bytes: Some(0), mode: Some(&mode.name), bus: Some(bus) };
+        let mode = self.mode(part, &Ask::read(None, bus)).ok()?;
+        let ask = Ask { what, mode: Some(&mode.name), ..Ask::read(Some(0), bus) };
         self.operation(part, &ask).ok()
     }
 
@@ -189,9 +188,10 @@ impl Spi {
 
     /// As many lines as the part takes data from and the bus has; one if the bus has fewer
     /// than such a command needs, but never between.
-    fn program_data(&self, clocks: &Clocks, bus: Option<Bus>, bytes: u64) -> Step {
+    fn program_data(&self, clocks: &Clocks, part: &Part, bus: Option<Bus>, bytes: u64) -> Step {
         let own = self.program_lines.as_ref().map_or(1, |lines| lines.value);
-        let lines = if bus.is_some_and(|bus| bus.width_bits < own) { 1 } else { own };
+        let there = bus.map_or(u32::MAX, |bus| bus.width_bits).min(part.width_bits.value);
+        let lines = if there < own { 1 } else { own };
         clocks.data("data in", words(bytes, lines) as f64, bytes)
     }
 }
@@ -220,6 +220,11 @@ impl Medium for Spi {
         self.modes.iter().map(|mode| mode.name.clone()).collect()
     }
 
+    fn modes_to_begin_with(&self) -> Vec<String> {
+        let begins = |mode: &&Mode| mode.lines().is_some_and(|lines| lines[0] > 0);
+        self.modes.iter().filter(begins).map(|mode| mode.name.clone()).collect()
+    }
+
     fn operation(&self, part: &Part, ask: &Ask<'_>) -> Result<Operation> {
         let what = ask.what;
         if !self.operations(part).contains(&what) {
@@ -231,7 +236,7 @@ impl Medium for Spi {
         let clocks = self.clocks(None, ask.bus);
         let read_clocks = self.clocks(mode, ask.bus);
         let nand = part.kind == Kind::Nand;
-        let writes_at_once = matches!(part.kind, Kind::Mram | Kind::Fram);
+        let writes_at_once = part.kind.is_written_in_place();
         let enable = clocks.command("write enable", 0);
         let load = || need(part.t_r_ns.as_ref(), "t_r_ns", part, what);
         let prog = || need(part.t_prog_ns.as_ref(), "t_prog_ns", part, what);
@@ -264,7 +269,7 @@ impl Medium for Spi {
             (What::Program, true) => vec![
                 enable,
                 clocks.command("program load", COLUMN_BITS),
-                self.program_data(&clocks, ask.bus, bytes),
+                self.program_data(&clocks, part, ask.bus, bytes),
                 row_command("program execute 10h"),
                 Step::busy("program", "t_PROG", prog()?),
                 clocks.status(),
@@ -276,12 +281,14 @@ impl Medium for Spi {
                 let formula = format!("{times} × (write enable, command, address)");
                 let mut steps = vec![
                     Step::command("commands", formula, clocks.ns(lead)),
-                    self.program_data(&clocks, ask.bus, bytes),
+                    self.program_data(&clocks, part, ask.bus, bytes),
                 ];
                 if !writes_at_once {
                     let busy = times as f64 * prog()?;
                     steps.push(Step::busy("program", format!("{times} t_PROG"), busy));
-                    steps.push(clocks.status());
+                    let status = clocks.status();
+                    let formula = format!("{times} × {}", status.formula);
+                    steps.push(Step { ns: times as f64 * status.ns, formula, ..status });
                 }
                 steps
             }
@@ -309,8 +316,7 @@ impl Medium for Spi {
     }
 
     fn byte_ns(&self, part: &Part, bus: Bus) -> Result<f64> {
-        let ask = Ask { what: What::Read, bytes: None, mode: None, bus: Some(bus) };
-        let mode = self.mode(part, &ask)?;
+        let mode = self.mode(part, &Ask::read(None, bus))?;
         let clocks_a_byte = 8.0 / f64::from(mode.data_lines()) / mode.rate();
         Ok(self.clocks(Some(mode), Some(bus)).ns(clocks_a_byte))
     }
