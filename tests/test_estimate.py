@@ -55,6 +55,12 @@ class TestArticle:
         assert slow.startswith("the driver takes 100 % of the time; DMA would help (2.0x)")
         assert estimated(*CHIP, "--operation", "erase")["verdict"].startswith("the array takes 100")
 
+    def test_erase_on_the_board(self) -> None:
+        """Nothing a byte where no byte moves."""
+        done = flashpager("estimate", "--board", BOARD, "--operation", "erase").out
+        assert "the array takes" in done
+        assert "each byte" not in done
+
     def test_words(self) -> None:
         """What a person reads."""
         done = flashpager("estimate", "--board", BOARD).out
@@ -69,6 +75,36 @@ class TestArticle:
         halved = estimated("--board", BOARD, "--dma")["byte"]
         assert halved["software_ns"] == without["software_ns"] / 2
         assert halved["bus_ns"] == without["bus_ns"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (("--part", "RC28F512M29EW", "--bus", "33MHz-x8"), ["16 data lines of the part"]),
+        (("--part", "RC28F512M29EW", "--bus", "10MHz/11-x16"), ["a bus as fast as the part"]),
+        (("--part", "W25N01GV", "--mode", "1-1-1"), ["mode 1-4-4"]),
+        (("--part", "SD-8GB-2012", "--operation", "program"), ["part's own bus", "twice as fast"]),
+        (("--part", "SanDisk-2GB", "--operation", "program"), ["the card itself", "array twice"]),
+        (("--part", "KFG1G16Q2M", "--operation", "cache-read"), ["the array takes 100 %"]),
+    ],
+)
+def test_remedies(flags: tuple[str, ...], words: list[str]) -> None:
+    """What is said to help is what helps."""
+    verdict = estimated(*flags)["verdict"]
+    for word in words:
+        assert word in verdict, verdict
+
+
+def test_shares_are_of_the_measured_driver(tmp_path: Path) -> None:
+    """A layer is no faster than the one below it that was measured."""
+    board = tmp_path / "board.toml"
+    board.write_text(
+        '[[layers]]\nname = "driver"\nread_kb_s = 4000\n'
+        '[[layers]]\nname = "ftl"\nread_share = 0.8\n',
+        encoding="ascii",
+    )
+    rates = [stage["bytes_per_s"] for stage in estimated(*CHIP, "--board", board)["stages"]]
+    assert rates[-2:] == pytest.approx([4_000_000, 3_200_000])
 
 
 class TestBoards:
@@ -128,6 +164,8 @@ class TestBoards:
         done = flashpager("estimate", "--part", "SanDisk-2GB", "--peripheral", "40MHz", "--json")
         (found,) = done.json["estimates"]
         assert found["bus"] == "20MHz-x4"
+        one = estimated("--part", "SanDisk-2GB", "--peripheral", "40MHz-x1")
+        assert one["bus"] == "20MHz-x1"
         assert any("40 MHz, divided, gives 20" in text for text in found["notes"])
 
     @pytest.mark.parametrize(
@@ -230,6 +268,9 @@ class TestRefused:
                 ["one of reading"],
             ),
             ((), ["--part NAME"]),
+            ((*CHIP, "--operation="), ["--operation", "erase"]),
+            ((*CHIP, "--bus", "20MHz-x8", "--peripheral", "40MHz"), ["not both"]),
+            ((*CHIP, "--peripheral", "40MHz", "--divider", "odd"), ["--divider odd", "even"]),
             ((*CHIP, "--sweep", "page=1000"), ["power of two"]),
             ((*CHIP, "--sweep", "width=9"), ["9 data lines"]),
             ((*CHIP, "--sweep", "width=8", "--operation", "read,erase"), ["one operation"]),

@@ -178,7 +178,10 @@ def read_toml(path: Path) -> dict[str, Any]:
     except OSError as error:
         message = f"{path}: {error.strerror}"
         raise FlashpagerError(message) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError:
+        message = f"{path}: no valid TOML: it is not UTF-8 text"
+        raise FlashpagerError(message) from None
+    except tomllib.TOMLDecodeError as error:
         message = f"{path}: no valid TOML: {error}"
         raise FlashpagerError(message) from None
 

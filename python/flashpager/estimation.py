@@ -286,10 +286,12 @@ def estimate(
         "width_bits": width_bits,
         "host": host.spec(writes="program" in operation, loop=loop),
     }
-    found = _engine.estimate(spec)
+    named = _engine.find_part(part)
+    found = {**_engine.estimate(spec), "kind": named["kind"]}
     return {
         "part": part,
-        "name": _engine.find_part(part)["name"],
+        "name": named["name"],
+        "kind": named["kind"],
         "what": operation,
         "verdict": verdict(found, spec),
         "spec": spec,
@@ -328,14 +330,14 @@ def blame(found: Mapping[str, Any]) -> dict[str, float]:
 def verdict(found: Mapping[str, Any], spec: Mapping[str, Any]) -> str:
     """Name who eats the most time of an operation, and what would change that."""
     shares = blame(found)
-    if shares.get("bus"):
+    byte = found["byte"]
+    if shares.get("bus") and byte["bus_ns"] >= NOTABLE * byte["part_ns"]:
         # A slower bus is all that data waits for.
         shares["bus"] += shares.pop("transfer")
     name, ns = max(shares.items(), key=lambda share: share[1])
     through = composed(found)[-1]
     says = f"{_culprit(name, found, spec)} takes {100 * ns / through['ns']:.0f} % of the time"
     if name == "bus":
-        byte = found["byte"]
         says += f", {byte['bus_ns'] / byte['part_ns']:.1f}x what the part needs for a byte"
     words = [says]
     speedups = {remedy["change"]: remedy["speedup"] for remedy in found["remedies"]}
@@ -346,7 +348,7 @@ def verdict(found: Mapping[str, Any], spec: Mapping[str, Any]) -> str:
     # Of what helps alike, the easier.
     ease = list(_REMEDIES)
     helps.sort(key=lambda one: (-round(one["speedup"], 1), ease.index(one["change"])))
-    gains = [(_REMEDIES[one["change"]](one["to"]), f"({one['speedup']:.1f}x)") for one in helps[:2]]
+    gains = [(_REMEDIES[one["change"]](one), f"({one['speedup']:.1f}x)") for one in helps[:2]]
     if gains:
         (first, much), *rest = gains
         would = "would" if useless else "would help"
@@ -354,19 +356,23 @@ def verdict(found: Mapping[str, Any], spec: Mapping[str, Any]) -> str:
     layers = [stage for stage in found["stages"] if stage["kind"] == "layer"]
     if layers:
         left = layers[-1]["bytes_per_s"] / through["bytes_per_s"]
-        words.append(f"the layers above leave {100 * left:.0f} % of what the driver could do")
+        above = f"the layers above leave {100 * left:.0f} % of what the driver could do"
+        if left > 1:
+            above = f"what was measured above is {left:.1f}x what this driver could do"
+        words.append(above)
     return "; ".join(words)
 
 
 #: What could be changed, the easiest first; all that the engine's ``Change`` has.
-_REMEDIES: dict[str, Callable[[float | None], str]] = {
+_REMEDIES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "dma": lambda _: "DMA",
-    "lines": lambda lines: f"all {lines:g} data lines of the part",
+    "mode": lambda one: f"mode {one['mode']}",
+    "lines": lambda one: f"all {one['to']:g} data lines of the part",
     "bus": lambda _: "a bus as fast as the part",
     "cache-read": lambda _: "cache read, in a long sequential read,",
-    "processor": lambda mhz: f"a processor of {mhz:g} MHz",
+    "processor": lambda one: f"a processor of {one['to']:g} MHz",
     "memory": lambda _: "RAM that costs nothing",
-    "wider": lambda bits: f"a {bits:g}-bit part",
+    "wider": lambda one: f"a {one['to']:g}-bit part",
     "part-bus": lambda _: "a part whose bus is twice as fast",
     "array": lambda _: "an array twice as fast",
 }
@@ -376,7 +382,7 @@ def _culprit(name: str, found: Mapping[str, Any], spec: Mapping[str, Any]) -> st
     host = spec["host"]
     match name:
         case "array":
-            return "the array"
+            return "the card itself" if found["kind"] == "card" else "the array"
         case "commands":
             return "commanding the part"
         case "transfer":
@@ -415,8 +421,10 @@ def read_axes(texts: Sequence[str]) -> dict[str, list[float]]:
             continue
         try:
             axes[name] = [float(value.removesuffix("MHz")) for value in split_list(values)]
+            if not all(math.isfinite(number) and number > 0 for number in axes[name]):
+                raise ValueError  # noqa: TRY301
         except ValueError:
-            message = f"--sweep {text}: {values} is no list of numbers"
+            message = f"--sweep {text}: {values} is no list of numbers above 0"
             raise FlashpagerError(message) from None
     return axes
 

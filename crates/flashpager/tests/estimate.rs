@@ -358,7 +358,10 @@ proptest! {
     #[test]
     fn overhead_never_speeds_up(host in any_host(), index in 0..PARTS.len()) {
         let (part, operation) = PARTS[index];
-        let found = estimate(&spec(part, operation, host)).unwrap();
+        let found = estimate(&spec(part, operation, host.clone())).unwrap();
+        // A loop that packs two bytes into each access to RAM.
+        let packs = Software { bytes: 2, port_accesses: 2, ..host.software.unwrap() };
+        let packing = Host { software: Some(packs), dma: None, ..host };
         for pair in found.stages.windows(2) {
             prop_assert!(pair[1].ns >= pair[0].ns * (1.0 - 1e-12), "{:?}", found.stages);
         }
@@ -366,6 +369,9 @@ proptest! {
         let byte = found.byte.memory_ns + found.byte.software_ns;
         let sum = found.on_bus.ns() + byte * found.bytes as f64;
         prop_assert!((last.ns - sum).abs() < 1e-6 * sum);
+        let dma = Host { dma: Some(Dma { software_share: 1.0 }), ..packing.clone() };
+        let moved = |host: Host| estimate(&spec(part, operation, host)).unwrap().stages.last().unwrap().ns;
+        prop_assert!(moved(dma) <= moved(packing) * (1.0 + 1e-12));
         for remedy in &found.remedies {
             prop_assert!(remedy.speedup >= 1.0 - 1e-9, "{remedy:?}");
         }

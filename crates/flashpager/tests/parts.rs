@@ -213,7 +213,7 @@ fn cards_are_as_fast_as_measured() {
         ("SanDisk-2GB", What::Program, 3724.0),
     ] {
         let blocks = Ask { bytes: Some(1 << 20), bus: Some(bus("20MHz-x4")), ..ask(what) };
-        let rate = 1024.0 * 1e9 / operation(&found(name), &blocks).unwrap().ns();
+        let rate = f64::from(1 << 20) * 1e6 / operation(&found(name), &blocks).unwrap().ns();
         assert!((rate / kb_s - 1.0).abs() < 1e-3, "{name}: {rate}");
     }
     let card = found("SD-8GB-2012");

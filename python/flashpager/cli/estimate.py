@@ -43,7 +43,9 @@ def estimate(
     ] = None,
     peripheral: Annotated[
         str | None,
-        typer.Option("--peripheral", metavar="CLOCK", help="Clock that a port divides, as 40MHz."),
+        typer.Option(
+            "--peripheral", metavar="CLOCK", help="Clock that a port divides: 40MHz, 40MHz-x1."
+        ),
     ] = None,
     divider: Annotated[
         str, typer.Option("--divider", metavar="KIND", help="integer | even | power-of-two")
@@ -104,9 +106,8 @@ def estimate(
     host = _overruled(
         host,
         bus=bus,
-        peripheral=None
-        if peripheral is None
-        else {"clock_mhz": _megahertz(peripheral), "divider": divider},
+        peripheral=peripheral,
+        divider=divider,
         memory=None if memory is None else {**(host.memory or {}), "bus": memory},
         processor=None
         if processor is None
@@ -120,7 +121,10 @@ def estimate(
             "of which part? Give --part NAME ('flashpager parts list' has them) or --board FILE"
         )
         raise FlashpagerError(message)
-    operations = split_list(operation) if operation else [_engine.operations(name)[0][0]]
+    operations = [_engine.operations(name)[0][0]] if operation is None else split_list(operation)
+    if not operations:
+        message = f"--operation: name one or several of {', '.join(_engine.operations(name)[0])}"
+        raise FlashpagerError(message)
     asked: dict[str, Any] = {
         "mode": mode,
         "size": None if size is None else parse_size(size),
@@ -183,15 +187,37 @@ def _sweep(
         note(f"left out: {reason}")
 
 
-def _overruled(host: Host, *, dma: bool | None, **flags: str | dict[str, Any] | None) -> Host:
+def _overruled(
+    host: Host,
+    *,
+    bus: str | None,
+    peripheral: str | None,
+    divider: str,
+    dma: bool | None,
+    **flags: dict[str, Any] | None,
+) -> Host:
     """Lay flags over a board."""
     given: dict[str, Any] = {name: value for name, value in flags.items() if value is not None}
-    if "bus" in given and "peripheral" not in given:
+    if bus is not None and peripheral is not None:
+        message = "--bus or --peripheral, not both; lines go with the clock, as 40MHz-x1"
+        raise FlashpagerError(message)
+    if bus is not None:
         # A bus of one's own is not divided from the board's clock.
-        given["peripheral"] = None
+        given |= {"bus": bus, "peripheral": None}
+    if peripheral is not None:
+        if divider not in _DIVIDERS:
+            message = f"--divider {divider}: known are {', '.join(_DIVIDERS)}"
+            raise FlashpagerError(message)
+        clock, _, lines = peripheral.partition("-x")
+        given["peripheral"] = {"clock_mhz": _megahertz(clock), "divider": divider}
+        # Of this bus the lines alone count.
+        given["bus"] = f"{_megahertz(clock)}MHz-x{lines}" if lines else None
     if dma is not None:
         given["dma"] = (host.dma or {}) if dma else None
     return dataclasses.replace(host, **given)
+
+
+_DIVIDERS = ("integer", "even", "power-of-two")
 
 
 def _with_driver(
@@ -227,7 +253,13 @@ def _megahertz(text: str) -> float:
     return float(found[1])
 
 
+#: Rates below are no round numbers of MB/s.
+_SLOW = 1e5
+
+
 def _megabytes(bytes_per_s: float) -> str:
+    if bytes_per_s < _SLOW:
+        return f"{bytes_per_s / 1e3:.3g} kB/s"
     return f"{bytes_per_s / 1e6:.2f} MB/s"
 
 
@@ -327,15 +359,19 @@ def said(stage: dict[str, Any], found: dict[str, Any]) -> str:
 def _show_byte(found: dict[str, Any]) -> None:
     byte = found["byte"]
     each = byte["bus_ns"] + byte["memory_ns"] + byte["software_ns"]
-    if len(estimation.composed(found)) == 1 or not each:
+    if len(estimation.composed(found)) == 1 or not each or not found["bytes"]:
         return
     parts = [("bus", byte["bus_ns"]), ("RAM", byte["memory_ns"]), ("driver", byte["software_ns"])]
     sum_of = " + ".join(f"{name} {ns:.4g}" for name, ns in parts if ns)
     line = f"each byte: {sum_of} = {each:.4g} ns, at most {_megabytes(1e9 / each)}"
     lost = 1 - 1e9 / each / found["stages"][0]["bytes_per_s"]
     if found["what"] == "read" and lost > 0:
-        line += f", {100 * lost:.0f} % less than the limit even if the array took no time"
+        line += f", {100 * lost:.0f} % less than the limit even if {_busy(found)} took no time"
     out.print(line)
+
+
+def _busy(found: dict[str, Any]) -> str:
+    return "the card" if found["kind"] == "card" else "the array"
 
 
 def _show_energy(found: dict[str, Any]) -> None:

@@ -275,14 +275,14 @@ impl Setting {
         }
         let cycles = (shortest * bus.clock_mhz / 1e3 * (1.0 - 1e-9)).ceil();
         Err(Error::design(format!(
-            "the bus {bus} is faster than {} allows: an access takes {:.4} ns, and the part needs {:.4}; \
-             take {}MHz/{cycles}-x{} or a clock of at most {:.4} MHz",
+            "the bus {bus} is faster than {} allows: an access takes {} ns, and the part needs {}; \
+             take {}MHz/{cycles}-x{} or a clock of at most {} MHz",
             self.part.name,
-            bus.access_ns(),
-            shortest,
+            short(bus.access_ns()),
+            short(shortest),
             bus.clock_mhz,
             bus.width_bits,
-            f64::from(bus.cycles) * 1e3 / shortest
+            short(f64::from(bus.cycles) * 1e3 / shortest)
         )))
     }
 
@@ -314,9 +314,14 @@ impl Setting {
 
     fn memory_byte_ns(&self) -> f64 {
         let Some(memory) = self.host.memory else { return 0.0 };
+        let by_loop = self
+            .host
+            .software
+            .map_or(f64::INFINITY, |software| software.memory_accesses / f64::from(software.bytes));
         let accesses_a_byte = match self.moving_loop() {
-            Some(software) => software.memory_accesses / f64::from(software.bytes),
-            None => 1.0 / self.access_bytes(),
+            Some(_) => by_loop,
+            // DMA needs no more than a loop that packs.
+            None => by_loop.min(1.0 / self.access_bytes()),
         };
         // A wide access to a narrow RAM takes several.
         let parts = (self.access_bytes() / memory.bus.access_bytes()).ceil().max(1.0);
@@ -365,6 +370,12 @@ impl Setting {
         let (more_ns, more) = moved(1 << 21)?;
         Ok((more_ns - less_ns) / (more - less).max(1) as f64)
     }
+}
+
+/// A number with four digits behind the point at most.
+fn short(number: f64) -> String {
+    let text = format!("{number:.4}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// What if the part had other pages.
@@ -437,8 +448,11 @@ pub fn estimate(spec: &EstimateSpec) -> Result<Estimate> {
         stages.push(composed(StageKind::Software, "software", driver_ns));
     }
     if bytes > 0 {
+        // A share is one of the driver's rate: as measured, where it was.
+        let measured = setting.host.layers.first().and_then(|layer| layer.bytes_per_s);
+        let driver_rate = measured.unwrap_or(rate(driver_ns));
         stages.extend(setting.host.layers.iter().map(|layer| {
-            let own = layer.share.map(|share| rate(driver_ns) * share);
+            let own = layer.share.map(|share| driver_rate * share);
             let bytes_per_s = layer.bytes_per_s.or(own).unwrap_or_default();
             Stage {
                 kind: StageKind::Layer,
@@ -489,11 +503,11 @@ fn notes(setting: &Setting, spec: &EstimateSpec) -> Vec<String> {
             && bus.access_ns() > shortest * (1.0 + 1e-9)
         {
             notes.push(format!(
-                "the peripheral's clock of {} MHz, divided, gives {:.4} MHz of the {:.4} that the \
+                "the peripheral's clock of {} MHz, divided, gives {} MHz of the {} that the \
                  part allows: {:.0} % less",
                 peripheral.clock_mhz,
-                bus.clock_mhz,
-                1e3 / shortest,
+                short(bus.clock_mhz),
+                short(1e3 / shortest),
                 100.0 * (1.0 - bus.clock_mhz * shortest / 1e3)
             ));
         }

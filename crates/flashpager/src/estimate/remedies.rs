@@ -13,6 +13,8 @@ pub struct Remedy {
     pub change: Change,
     /// Its number: data lines, or MHz.
     pub to: Option<f64>,
+    /// The mode, if that is changed.
+    pub mode: Option<String>,
     /// Time of the operation now over that with the change; 1 if nothing is gained.
     pub speedup: f64,
 }
@@ -27,6 +29,8 @@ pub enum Change {
     Wider,
     /// All data lines that the part has.
     Lines,
+    /// The fastest mode instead of the one asked for.
+    Mode,
     /// DMA, that halves the software.
     Dma,
     /// RAM that costs nothing.
@@ -46,7 +50,7 @@ pub(super) fn all(setting: &Setting, driver_ns: f64) -> Vec<Remedy> {
     let mut remedies = Vec::new();
     let mut add = |change: Change, to: Option<f64>, ns: Option<f64>| {
         if let Some(ns) = ns.filter(|ns| *ns > 0.0) {
-            remedies.push(Remedy { change, to, speedup: driver_ns / ns });
+            remedies.push(Remedy { change, to, mode: None, speedup: driver_ns / ns });
         }
     };
     let with_host = |change: &dyn Fn(&mut Host)| {
@@ -61,14 +65,17 @@ pub(super) fn all(setting: &Setting, driver_ns: f64) -> Vec<Remedy> {
     }
     let width = setting.part.width_bits.value;
     let on_bus = bus.map_or(width, |bus| bus.width_bits).min(width);
-    if (8..16).contains(&on_bus) && setting.part.sdr.is_some() {
+    if width == 8 && on_bus == 8 && setting.part.sdr.is_some() {
         let mut changed = setting.clone();
         let wider = set_width(&mut changed.part, &mut changed.host, 16);
         add(Change::Wider, Some(16.0), wider.and_then(|()| changed.driver_ns()).ok());
     }
-    if let Some(bus) = bus.filter(|bus| bus.width_bits < width.min(8)) {
+    if let Some(bus) = bus.filter(|bus| bus.width_bits < width) {
         let mut changed = Setting { mode: None, ..setting.clone() };
         changed.host.bus = Some(Bus { width_bits: width, ..bus });
+        if let Some(software) = changed.host.software.as_mut().filter(|_| width >= 8) {
+            *software = software.with_access_bytes(width / 8);
+        }
         add(Change::Lines, Some(f64::from(width)), changed.driver_ns().ok());
     }
     if setting.host.dma.is_none() {
@@ -94,9 +101,22 @@ pub(super) fn all(setting: &Setting, driver_ns: f64) -> Vec<Remedy> {
     if !is_stretched(setting) {
         add(Change::PartBus, None, halved(&[StepKind::Command, StepKind::Transfer]));
     }
+    if setting.mode.is_some() && setting.what == What::Read {
+        let asked = Setting { mode: None, ..setting.clone() };
+        if let Ok(Some(best)) = asked.ways().and_then(|ways| {
+            Setting::fastest(ways.into_iter().map(|way| way.check_bus().map(|()| way)).collect())
+        }) && let Ok(ns) = best.driver_ns()
+        {
+            let speedup = driver_ns / ns;
+            remedies.push(Remedy { change: Change::Mode, to: None, mode: best.mode, speedup });
+        }
+    }
     remedies.sort_by(|a, b| b.speedup.total_cmp(&a.speedup));
     remedies
 }
+
+/// Faster than any part.
+const FASTEST_MHZ: f64 = 10_000.0;
 
 /// Whether the host's accesses are longer than the part's.
 fn is_stretched(setting: &Setting) -> bool {
@@ -109,5 +129,7 @@ fn is_stretched(setting: &Setting) -> bool {
 fn own_bus(setting: &Setting, bus: Bus) -> Option<Bus> {
     let medium = setting.part.medium().ok()?;
     let shortest = medium.shortest_access_ns(&setting.part, &setting.ask(Some(bus))).ok()?;
-    (shortest > 0.0).then(|| Bus { clock_mhz: 1e3 / shortest, cycles: 1, ..bus })
+    // A part that makes the host wait is never too slow for a bus.
+    let clock_mhz = if shortest > 0.0 { 1e3 / shortest } else { FASTEST_MHZ };
+    Some(Bus { clock_mhz, cycles: 1, ..bus })
 }

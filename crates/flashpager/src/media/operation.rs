@@ -203,13 +203,13 @@ impl Operation {
     /// Time in which the bus is in use.
     pub fn bus_ns(&self) -> f64 {
         let busy = |step: &&Step| matches!(step.kind, StepKind::Command | StepKind::Transfer);
-        self.steps.iter().filter(busy).map(|step| step.ns).sum()
+        self.steps.iter().filter(busy).fold(0.0, |ns, step| ns + step.ns)
     }
 
     /// Time in which the array works, hidden or not.
     pub fn busy_ns(&self) -> f64 {
         let busy = |step: &&Step| matches!(step.kind, StepKind::Busy | StepKind::Hidden);
-        self.steps.iter().filter(busy).map(|step| step.ns).sum()
+        self.steps.iter().filter(busy).fold(0.0, |ns, step| ns + step.ns)
     }
 
     /// The same if all steps of these kinds took `share` of their time.
