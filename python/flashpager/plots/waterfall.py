@@ -144,8 +144,8 @@ def sweep_chart(rows: Sequence[Mapping[str, Any]], axes: Sequence[str]) -> alt.L
                 {
                     "at": float(at[first]),
                     "rate": stage["bytes_per_s"] / 1e6,
-                    "line": f"{name}, {series}" if series else name,
-                    "limit": name == _LIMIT,
+                    "line": series,
+                    "kind": name,
                 }
             )
     frame = pl.DataFrame(lines).unique(maintain_order=True)
@@ -173,12 +173,18 @@ def sweep_chart(rows: Sequence[Mapping[str, Any]], axes: Sequence[str]) -> alt.L
         x=x,
         y=style.linear_y("rate", "rate (MB/s)", top),
         color=alt.Color(
-            "line:N", scale=style.colour_scale(colours), legend=style.legend(columns=3)
+            "line:N",
+            scale=style.colour_scale(colours),
+            legend=style.legend() if others else None,
         ),
     )
+    kinds = list(dict.fromkeys(frame["kind"]))
     dash = alt.StrokeDash(
-        "limit:N", scale=alt.Scale(domain=[True, False], range=[[6, 4], [1, 0]]), legend=None
+        "kind:N",
+        scale=alt.Scale(domain=kinds, range=[[6, 4], [1, 0]][: len(kinds)]),
+        legend=style.legend(symbol="stroke") if len(kinds) > 1 else None,
     )
+    base = base.encode(detail="kind:N")
     layers = [
         base.mark_line(strokeWidth=2.5).encode(strokeDash=dash),
         base.mark_point(filled=True, size=60, opacity=1),
