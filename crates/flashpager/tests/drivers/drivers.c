@@ -44,6 +44,24 @@ void write_bytes(const u8 *p, unsigned n)
         PORT(u8, 0) = p[i];
 }
 
+void read_half_words_by_index(u16 *p, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        p[i] = PORT(u16, 0);
+}
+
+void read_words_by_index(u32 *p, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        p[i] = PORT(u32, 0);
+}
+
+void write_words_by_index(const u32 *p, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        PORT(u32, 0) = p[i];
+}
+
 void read_unrolled(u8 *p, u8 *p0)
 {
     for (; p < p0; p += 4) {
