@@ -196,6 +196,34 @@ fn one_port_access_for_each_byte() {
     });
 }
 
+/// Where less is kept than the port's accesses move, that is what an iteration
+/// moves, in a share for each access that is a power of two.
+#[test]
+fn bytes_that_are_not_kept_do_not_count() {
+    for_all(|target, level, object| {
+        for (function, bytes) in [
+            ("read_words_keep_bytes", 1),
+            ("read_words_keep_half_words", 2),
+            // No access moves three bytes.
+            ("read_words_keep_three_bytes", 2),
+            // A loop inside counts once, yet stores more than once.
+            ("read_words_by_bytes", 4),
+            ("write_words_of_bytes", 1),
+        ] {
+            let about = format!("{} {level}", target.name);
+            let found = loop_of(object, function, &about);
+            let about = format!("{about} {function}: {found:#?}");
+            if target.word == 4 {
+                assert_eq!(found.port_accesses, 1, "{about}");
+                assert_eq!(found.bytes, bytes, "{about}");
+            } else {
+                // Each access moves one byte, and cannot move less.
+                assert_eq!(found.bytes, found.port_accesses, "{about}");
+            }
+        }
+    });
+}
+
 /// Counted by hand in what `objdump -d` shows.
 #[test]
 fn counts_that_a_person_made() {
