@@ -158,6 +158,9 @@ fn one_port_access_for_each_byte() {
             ("read_half_words", Direction::Read, 2, 0),
             ("read_words", Direction::Read, 4, 0),
             ("write_bytes", Direction::Write, 1, 0),
+            ("read_half_words_by_index", Direction::Read, 2, 0),
+            ("read_words_by_index", Direction::Read, 4, 0),
+            ("write_words_by_index", Direction::Write, 4, 0),
             ("read_unrolled", Direction::Read, 4, 0),
             ("read_pages", Direction::Read, 1, 0),
             ("read_strobed", Direction::Read, 1, 2),
@@ -189,6 +192,34 @@ fn one_port_access_for_each_byte() {
                 assert_eq!(named, found, "{about}");
             }
             assert!(found.calls.is_empty(), "{about}");
+        }
+    });
+}
+
+/// Where less is kept than the port's accesses move, that is what an iteration
+/// moves, in a share for each access that is a power of two.
+#[test]
+fn bytes_that_are_not_kept_do_not_count() {
+    for_all(|target, level, object| {
+        for (function, bytes) in [
+            ("read_words_keep_bytes", 1),
+            ("read_words_keep_half_words", 2),
+            // No access moves three bytes.
+            ("read_words_keep_three_bytes", 2),
+            // A loop inside counts once, yet stores more than once.
+            ("read_words_by_bytes", 4),
+            ("write_words_of_bytes", 1),
+        ] {
+            let about = format!("{} {level}", target.name);
+            let found = loop_of(object, function, &about);
+            let about = format!("{about} {function}: {found:#?}");
+            if target.word == 4 {
+                assert_eq!(found.port_accesses, 1, "{about}");
+                assert_eq!(found.bytes, bytes, "{about}");
+            } else {
+                // Each access moves one byte, and cannot move less.
+                assert_eq!(found.bytes, found.port_accesses, "{about}");
+            }
         }
     });
 }

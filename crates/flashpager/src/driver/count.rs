@@ -87,6 +87,7 @@ pub fn count(
     let mut executed: Vec<usize> =
         path.iter().flat_map(|block| graph.blocks[*block].instructions.iter().copied()).collect();
     executed.sort_unstable();
+    let at_other_end = at_other_end(code, graph, found, sorted, port, &executed);
 
     let all = || found.blocks.iter().flat_map(|block| &graph.blocks[*block].instructions);
     let address = |at: &usize| code.instructions[*at].address;
@@ -133,7 +134,59 @@ pub fn count(
             access: access.map(Role::name),
         });
     }
+    counted.bytes = moved(counted.bytes, counted.port_accesses, at_other_end);
     counted
+}
+
+/// The bytes that the instructions `executed` of an iteration store to moving
+/// memory for a read, or load from it for a write; `None` where they repeat, so
+/// that how many there are is not known.
+fn at_other_end(
+    code: &Code,
+    graph: &Graph,
+    found: &Loop,
+    sorted: &Sorted<'_>,
+    port: &Port,
+    executed: &[usize],
+) -> Option<u32> {
+    let wanted = match port.direction {
+        Direction::Read => Kind::Store,
+        Direction::Write => Kind::Load,
+    };
+    let repeats = |at: usize| {
+        let block = graph.block_of[at];
+        code.instructions[at].repeated
+            || graph.loops.iter().any(|inner| {
+                inner.header != found.header && found.holds[inner.header] && inner.holds[block]
+            })
+    };
+    let mut bytes = 0_u32;
+    for at in executed {
+        for (index, access) in code.instructions[*at].accesses.iter().enumerate() {
+            let moves = sorted.classes[&(*at, index)] == Class::Memory { moves: true };
+            if !moves || access.kind != wanted {
+                continue;
+            }
+            if repeats(*at) {
+                return None;
+            }
+            bytes = bytes.saturating_add(access.bytes);
+        }
+    }
+    Some(bytes)
+}
+
+/// The bytes that `accesses` to the port of `bytes` in all move, when
+/// `at_other_end` are stored or loaded. A driver of a wide data register may use
+/// only a part of it; the rest is no data.
+///
+/// Each access moves the same power of two of bytes, as accesses do, so that less
+/// may be said than is kept. Where that leaves none to an access, some accesses
+/// move nothing, and which do is not known: then what passes the port stands.
+fn moved(bytes: u32, accesses: u32, at_other_end: Option<u32>) -> u32 {
+    let kept = at_other_end.filter(|kept| *kept < bytes);
+    let each = kept.and_then(|kept| kept.checked_div(accesses)).and_then(u32::checked_ilog2);
+    each.map_or(bytes, |power| accesses << power)
 }
 
 /// The best way from the header to each block, that with most port accesses and

@@ -33,6 +33,10 @@
 //! through its body the longest of those with the most port accesses is counted.
 //! A loop inside (a wait for a ready bit) counts once. What a called function
 //! executes is not counted; its name is given.
+//!
+//! The bytes of an iteration are those of its port accesses, or fewer where fewer
+//! are stored to moving memory (a read) or loaded from it (a write): of a data
+//! register of 32 bits a driver may keep only a byte.
 
 mod aarch64;
 mod arm;
@@ -93,7 +97,7 @@ pub struct CopyLoop {
     pub first_address: u64,
     /// Address of the loop's last instruction.
     pub last_address: u64,
-    /// Bytes through the port.
+    /// Bytes through the port, without those that are not kept or hold no data.
     pub bytes: u32,
     /// Instructions, by the longest way.
     pub instructions: u32,

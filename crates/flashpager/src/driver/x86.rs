@@ -220,6 +220,11 @@ impl X86 {
                 made.inputs.push(register);
             }
             if untouched {
+                // What `lea` writes is made of the registers of the address; were they
+                // no inputs, a scaled index would seem to be the same in each iteration.
+                if let Some(Place::Memory(terms, _)) = self.place(made, operand) {
+                    made.inputs.extend(terms.into_iter().map(|(register, _)| register));
+                }
                 continue;
             }
             if let Some(place) = self.place(made, operand)

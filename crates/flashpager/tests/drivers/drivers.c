@@ -44,6 +44,24 @@ void write_bytes(const u8 *p, unsigned n)
         PORT(u8, 0) = p[i];
 }
 
+void read_half_words_by_index(u16 *p, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        p[i] = PORT(u16, 0);
+}
+
+void read_words_by_index(u32 *p, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        p[i] = PORT(u32, 0);
+}
+
+void write_words_by_index(const u32 *p, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        PORT(u32, 0) = p[i];
+}
+
 void read_unrolled(u8 *p, u8 *p0)
 {
     for (; p < p0; p += 4) {
@@ -52,6 +70,49 @@ void read_unrolled(u8 *p, u8 *p0)
         p[2] = PORT(u8, 0);
         p[3] = PORT(u8, 0);
     }
+}
+
+/* A data register of 32 bits of which a part is kept or filled. */
+void read_words_keep_bytes(u8 *p, unsigned n, volatile u32 *registers)
+{
+    while (n--) {
+        while (!(registers[2] & 1))
+            ;
+        *p++ = (u8)registers[3];
+    }
+}
+
+void read_words_keep_half_words(u16 *p, u16 *p0)
+{
+    for (; p < p0; p++)
+        *p = (u16)PORT(u32, 0);
+}
+
+void read_words_keep_three_bytes(u8 *p, u8 *p0)
+{
+    for (; p < p0; p += 3) {
+        u32 word = PORT(u32, 0);
+        p[0] = (u8)word;
+        p[1] = (u8)(word >> 8);
+        p[2] = (u8)(word >> 16);
+    }
+}
+
+void read_words_by_bytes(u8 *p, u8 *p0)
+{
+    while (p < p0) {
+        u32 word = PORT(u32, 0);
+        for (u8 i = 0; i < 4; i++) {
+            *p++ = (u8)word;
+            word >>= 8;
+        }
+    }
+}
+
+void write_words_of_bytes(const u8 *p, const u8 *p0)
+{
+    for (; p < p0; p++)
+        PORT(u32, 0) = *p;
 }
 
 void read_pages(u8 *to, unsigned pages, unsigned bytes)
