@@ -16,12 +16,16 @@ _BAR = 34
 _TAKERS = (
     ("array", "array", style.VERMILLION),
     ("commands", "commands", style.PURPLE),
-    ("transfer", "the part's own bus", style.ORANGE),
-    ("bus", "slower bus", style.SKY),
+    ("transfer", "bus, at the part's pace", style.ORANGE),
+    ("bus", "bus, slower than that", style.SKY),
     ("memory", "RAM", style.GREEN),
     ("software", "driver", style.BLACK),
 )
 _MEGABYTES = "MB = 10^6 bytes"
+#: Colours on which white cannot be read.
+_LIGHT = (style.ORANGE, style.SKY, style.PURPLE)
+#: A share below this cannot be seen.
+_VISIBLE = 0.002
 #: A share below this has no room for its number.
 _READABLE = 0.06
 
@@ -100,13 +104,14 @@ def _takers(found: Mapping[str, Any]) -> alt.LayerChart:
     rows, start = [], 0.0
     for key, name, colour in _TAKERS:
         ns = shares.get(key, 0.0)
-        if ns > 0:
+        if ns > _VISIBLE * whole:
             share = ns / whole
             text = f"{100 * share:.0f} %" if share >= _READABLE else ""
-            rows.append((name, colour, start, start + ns / 1e3, start + ns / 2e3, text))
-            start += ns / 1e3
+            ink = "black" if colour in _LIGHT else "white"
+            rows.append((name, colour, start, start + ns / 1e3, start + ns / 2e3, text, ink))
+        start += ns / 1e3
     frame = pl.DataFrame(
-        rows, schema=["who", "colour", "start", "end", "middle", "share"], orient="row"
+        rows, schema=["who", "colour", "start", "end", "middle", "share", "ink"], orient="row"
     )
     colours = {name: colour for name, colour, *_ in rows}
     base = alt.Chart(frame)
@@ -120,8 +125,8 @@ def _takers(found: Mapping[str, Any]) -> alt.LayerChart:
         x2="end:Q",
         color=alt.Color("who:N", scale=style.colour_scale(colours), legend=style.legend()),
     )
-    words = base.mark_text(fontSize=style.FONT_SIZE, fontWeight="bold", color="white").encode(
-        x="middle:Q", text="share:N"
+    words = base.mark_text(fontSize=style.FONT_SIZE, fontWeight="bold").encode(
+        x="middle:Q", text="share:N", color=alt.Color("ink:N", scale=None)
     )
     return alt.LayerChart(layer=[bars, words], width=style.WIDTH - 160, height=_BAR + 12)
 
