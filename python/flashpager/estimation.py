@@ -85,7 +85,7 @@ class Host:
         """
         place = Path(path)
         given = read_toml(place)
-        refuse_unknown(given, sorted({"bus", *HOST_FIELDS, *DESIGN_FIELDS}), str(place))
+        refuse_unknown(given, sorted({*HOST_FIELDS, *DESIGN_FIELDS}), str(place))
         host: dict[str, Any] = {key: given[key] for key in HOST_FIELDS if key in given}
         for name in ("peripheral", "memory", "processor", "driver", "dma"):
             if name in host and not isinstance(host[name], Mapping):
@@ -214,8 +214,7 @@ def _layers(tables: object, place: Path) -> list[Mapping[str, Any]]:
 def _counted(loop: Mapping[str, Any]) -> dict[str, Any]:
     """Give a disassembled loop as the engine prices it."""
     # Constants beside the code come from the instruction memory, which is not priced.
-    keys = ("instructions", "bytes", "port_accesses", "memory_accesses", "other_device_accesses")
-    return {key: loop[key] for key in keys}
+    return {key: loop[key] for key in _LOOP}
 
 
 def _check_direction(loop: Mapping[str, Any], direction: str) -> None:
@@ -262,10 +261,11 @@ def estimate(
         loop: the driver's loop, where it was already counted by :meth:`Host.loop`.
 
     Returns:
-        ``operation`` (its ``steps`` with ``ns`` and ``formula``), ``on_bus`` (the same on the
-        host's bus), ``stages`` (``name``, ``ns``, ``bytes_per_s``, ``measured``), ``byte`` (ns of
-        each byte), ``energy``, ``remedies`` (``speedup`` each), ``notes``, ``unverified``,
-        ``loop`` (what the driver's code does), and the ``verdict`` in words.
+        the ``verdict`` in words; ``name`` and ``kind`` of the part; ``operation`` (its ``steps``
+        with ``ns`` and ``formula``), ``on_bus`` (the same on the host's bus), ``stages``
+        (``kind``, ``name``, ``ns``, ``bytes_per_s``, ``measured``), ``longest_ns``, ``byte`` (ns
+        of each byte), ``energy``, ``remedies`` (``change`` and ``speedup`` each), ``notes``,
+        ``unverified``, ``loop`` (what the driver's code does), and the ``spec`` itself.
 
     Raises:
         FlashpagerError: for what cannot be, with the reason.
@@ -287,17 +287,16 @@ def estimate(
         "host": host.spec(writes="program" in operation, loop=loop),
     }
     named = _engine.find_part(part)
-    found = {**_engine.estimate(spec), "kind": named["kind"]}
-    return {
+    found = {
         "part": part,
         "name": named["name"],
         "kind": named["kind"],
         "what": operation,
-        "verdict": verdict(found, spec),
         "spec": spec,
-        **found,
+        **_engine.estimate(spec),
         "loop": loop,
     }
+    return {"verdict": verdict(found), **found}
 
 
 def composed(found: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -327,7 +326,7 @@ def blame(found: Mapping[str, Any]) -> dict[str, float]:
     return shares
 
 
-def verdict(found: Mapping[str, Any], spec: Mapping[str, Any]) -> str:
+def verdict(found: Mapping[str, Any]) -> str:
     """Name who eats the most time of an operation, and what would change that."""
     shares = blame(found)
     byte = found["byte"]
@@ -336,7 +335,7 @@ def verdict(found: Mapping[str, Any], spec: Mapping[str, Any]) -> str:
         shares["bus"] += shares.pop("transfer")
     name, ns = max(shares.items(), key=lambda share: share[1])
     through = composed(found)[-1]
-    says = f"{_culprit(name, found, spec)} takes {100 * ns / through['ns']:.0f} % of the time"
+    says = f"{_culprit(name, found)} takes {100 * ns / through['ns']:.0f} % of the time"
     if name == "bus":
         says += f", {byte['bus_ns'] / byte['part_ns']:.1f}x what the part needs for a byte"
     words = [says]
@@ -378,8 +377,7 @@ _REMEDIES: dict[str, Callable[[Mapping[str, Any]], str]] = {
 }
 
 
-def _culprit(name: str, found: Mapping[str, Any], spec: Mapping[str, Any]) -> str:
-    host = spec["host"]
+def _culprit(name: str, found: Mapping[str, Any]) -> str:
     match name:
         case "array":
             return "the card itself" if found["kind"] == "card" else "the array"
@@ -392,7 +390,7 @@ def _culprit(name: str, found: Mapping[str, Any], spec: Mapping[str, Any]) -> st
             cycles = rest.partition("-")[0].lstrip("/")
             return f"the {cycles}-cycle bus" if cycles else f"the bus of {float(clock):g} MHz"
         case "memory":
-            return f"RAM on {host['memory']['bus']}"
+            return f"RAM on {found['spec']['host']['memory']['bus']}"
         case _:
             return "the driver"
 

@@ -61,6 +61,15 @@ def parse_duration(text: str) -> float:
     return float(found[1]) * _TIMES_NS[found[2].replace("μ", "µ")]
 
 
+def parse_clock(text: str) -> float:
+    """Give the megahertz of ``40MHz``."""
+    found = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*(?:MHz)?\s*", text, re.IGNORECASE)
+    if not found or float(found[1]) == 0:
+        message = f"'{text}' is no clock: write it as 40MHz"
+        raise FlashpagerError(message)
+    return float(found[1])
+
+
 def si(value: float, unit: str = "") -> str:
     """Write a number with a prefix: 12.3 M, 2.85 MB."""
     for factor, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):

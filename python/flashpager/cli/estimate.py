@@ -1,7 +1,6 @@
 """``flashpager estimate``: how fast a flash medium is, and who eats the time."""
 
 import dataclasses
-import re
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,7 +14,7 @@ from flashpager.cli import options
 from flashpager.cli.console import note, out, print_json, print_whole
 from flashpager.estimation import Driver, Host
 from flashpager.files import refuse_overwriting
-from flashpager.sizes import duration, format_size, parse_size, split_list
+from flashpager.sizes import duration, format_size, parse_clock, parse_size, split_list
 
 
 def estimate(
@@ -111,7 +110,7 @@ def estimate(
         memory=None if memory is None else {**(host.memory or {}), "bus": memory},
         processor=None
         if processor is None
-        else {**(host.processor or {}), "clock_mhz": _megahertz(processor)},
+        else {**(host.processor or {}), "clock_mhz": parse_clock(processor)},
         dma=dma,
     )
     host = _with_driver(host, driver, function, port, instructions)
@@ -209,9 +208,9 @@ def _overruled(
             message = f"--divider {divider}: known are {', '.join(_DIVIDERS)}"
             raise FlashpagerError(message)
         clock, _, lines = peripheral.partition("-x")
-        given["peripheral"] = {"clock_mhz": _megahertz(clock), "divider": divider}
+        given["peripheral"] = {"clock_mhz": parse_clock(clock), "divider": divider}
         # Of this bus the lines alone count.
-        given["bus"] = f"{_megahertz(clock)}MHz-x{lines}" if lines else None
+        given["bus"] = f"{parse_clock(clock)}MHz-x{lines}" if lines else None
     if dma is not None:
         given["dma"] = (host.dma or {}) if dma else None
     return dataclasses.replace(host, **given)
@@ -243,14 +242,6 @@ def _with_driver(
         counts = {"instructions": instructions, "bytes": 1}
         return dataclasses.replace(host, software=counts, driver=None)
     return host
-
-
-def _megahertz(text: str) -> float:
-    found = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*(?:MHz)?\s*", text, re.IGNORECASE)
-    if not found or float(found[1]) == 0:
-        message = f"'{text}' is no clock: write it as 40MHz"
-        raise FlashpagerError(message)
-    return float(found[1])
 
 
 #: Rates below are no round numbers of MB/s.

@@ -4,7 +4,7 @@
 //! address that does not move, and memory, where the address does. Given an
 //! object file and the name of a function, [`copy_loop`] finds the loop that does
 //! this and counts what one iteration of it executes. It only counts; what an
-//! instruction or an access takes is for [`crate::cost`].
+//! instruction or an access takes is for [`crate::estimate`].
 //!
 //! What is an access of the loop?
 //!

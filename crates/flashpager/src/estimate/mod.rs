@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 pub use energy::Energy;
 pub use host::{Divider, Dma, Host, Layer, Memory, Peripheral, Processor, Software};
-pub use remedies::Remedy;
+pub use remedies::{Change, Remedy};
 
 use crate::error::{Error, Result};
 use crate::media::bus::Bus;
