@@ -9,16 +9,19 @@ use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
+use crate::cost::handler::Schedule;
 use crate::cost::{
-    FlashEnergy, Handler, Latency, NorComparison, Prices, Ram, ReadDisturb, Time, fault_latencies,
-    fetches_below_codeword, warnings,
+    Execution, Fetch, FetchPrices, FlashEnergy, Handler, Latency, NorComparison, Prices, Ram,
+    ReadDisturb, Software, Time, fault_latencies, fetches_below_codeword, warnings,
 };
 use crate::error::{Error, Result};
 use crate::media::bus::Bus;
 use crate::media::part::{self, Kind, Part};
-use crate::media::register::RegisterDesign;
+use crate::media::register::{RegisterDesign, RegisterModel, power_of_two};
 use crate::pager::PolicySpec;
-use crate::replay::{CacheDesign, Cell, Counts, replay_cells};
+use crate::replay::{
+    CacheDesign, Cell, Counts, Events, HierarchyDesign, ICacheShape, TlbShape, replay, replay_cells,
+};
 use crate::trace::{Trace, TraceInfo};
 
 /// A design as a person writes it down.
@@ -51,6 +54,95 @@ pub struct DesignSpec {
     /// Count command, address and status cycles of a load, which the papers do not.
     #[serde(default)]
     pub count_commands: bool,
+    /// What of a fault goes on at once: `sequential` and others ([`Schedule`]).
+    #[serde(default = "sequential")]
+    pub schedule: String,
+    /// Who sets reference bits: `hardware`, or `emulated` by the valid bit.
+    #[serde(default = "hardware")]
+    pub reference_bit: String,
+    /// What of a page is transferred first, before the program goes on; the whole page
+    /// if absent.
+    #[serde(default)]
+    pub critical_block_bytes: Option<u32>,
+    /// The instruction cache in front of the page cache.
+    #[serde(default)]
+    pub icache: Option<ICacheSpec>,
+    /// The TLB between both.
+    #[serde(default)]
+    pub tlb: Option<TlbSpec>,
+}
+
+fn sequential() -> String {
+    Schedule::Sequential.name().into()
+}
+
+fn hardware() -> String {
+    "hardware".into()
+}
+
+/// An instruction cache as a person writes it down, with its times.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ICacheSpec {
+    /// Bytes of all lines.
+    pub cache_bytes: u32,
+    /// Bytes of a line.
+    pub line_bytes: u32,
+    /// Lines of a set.
+    pub ways: u32,
+    /// A word out of it.
+    pub fetch_ns: f64,
+    /// A line into it.
+    pub refill_ns: f64,
+}
+
+/// A TLB as a person writes it down, with its times.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TlbSpec {
+    /// Sets.
+    pub sets: u32,
+    /// Entries of a set.
+    pub ways: u32,
+    /// Asking it.
+    pub lookup_ns: f64,
+    /// The page table, where it does not know the page.
+    pub page_walk_ns: f64,
+}
+
+impl DesignSpec {
+    fn hierarchy(&self) -> Result<Option<(HierarchyDesign, FetchPrices)>> {
+        let Some(icache) = self.icache else {
+            return match self.tlb {
+                None => Ok(None),
+                Some(_) => Err(Error::design(
+                    "a TLB without an instruction cache: give the board an [icache], too",
+                )),
+            };
+        };
+        let ICacheSpec { cache_bytes, line_bytes, ways, fetch_ns, refill_ns } = icache;
+        let design = HierarchyDesign {
+            icache: ICacheShape { cache_bytes, line_bytes, ways },
+            tlb: self.tlb.map(|tlb| TlbShape { sets: tlb.sets, ways: tlb.ways }),
+        };
+        let prices = FetchPrices {
+            fetch_ns,
+            refill_ns,
+            tlb_lookup_ns: self.tlb.map_or(0.0, |tlb| tlb.lookup_ns),
+            page_walk_ns: self.tlb.map_or(0.0, |tlb| tlb.page_walk_ns),
+        };
+        Ok(Some((design, prices)))
+    }
+
+    fn emulates_bit(&self) -> Result<bool> {
+        match self.reference_bit.as_str() {
+            "hardware" => Ok(false),
+            "emulated" => Ok(true),
+            other => Err(Error::design(format!(
+                "unknown reference bit '{other}' (known: hardware, emulated)"
+            ))),
+        }
+    }
 }
 
 /// A design, looked up and checked.
@@ -75,6 +167,8 @@ pub struct Evaluation {
     pub time: Time,
     /// What a fault costs.
     pub latency: Latency,
+    /// What an instruction fetch costs, with an instruction cache.
+    pub fetch: Option<Fetch>,
     /// (latency in ns, how many faults), ascending.
     pub fault_latencies: Vec<(f64, u64)>,
     /// Beside NOR, if a NOR part was named.
@@ -101,13 +195,31 @@ impl Design {
         if let Some(other) = nor.as_ref().filter(|nor| nor.kind != Kind::Nor) {
             return Err(Error::design(format!("{} is no NOR part to compare with", other.name)));
         }
-        let prices = Prices::new(&part, bus, spec.ram, spec.handler, spec.count_commands)?;
-        let cache = CacheDesign {
+        let hierarchy = spec.hierarchy()?;
+        let software = Software {
+            ram: spec.ram,
+            handler: spec.handler,
+            schedule: spec.schedule.parse()?,
+            emulates_bit: spec.emulates_bit()?,
+            fetch: hierarchy.map(|(_, prices)| prices),
+        };
+        let prices = Prices::new(&part, bus, &software, spec.count_commands)?;
+        let mut cache = CacheDesign {
             cache_bytes: spec.cache_bytes,
             cache_page_bytes: spec.cache_page_bytes,
             policy: spec.policy.parse::<PolicySpec>()?,
+            hierarchy: hierarchy.map(|(design, _)| design),
         };
+        let frames = cache.frames().min(u64::from(u32::MAX)) as u32;
+        cache.policy = cache.policy.with_budget(prices.walk_budget(frames));
         cache.check()?;
+        if software.emulates_bit && !cache.policy.can_emulate_its_bit() {
+            return Err(Error::design(format!(
+                "{} must see every reference: a reference bit that is emulated shows it the first \
+                 after the bit was cleared; choose clock, pa-clock, fifo-sc, pa-fifo-sc or fifo",
+                cache.policy
+            )));
+        }
         let register = RegisterDesign {
             model: spec.register.parse()?,
             flash_page_bytes: spec.flash_page_bytes.unwrap_or(part.flash_page_bytes()),
@@ -115,7 +227,7 @@ impl Design {
         };
         part.check_register(register.model)?;
         register.check(cache.cache_page_bytes)?;
-        if register.model == crate::media::register::RegisterModel::RandomColumn
+        if register.model == RegisterModel::RandomColumn
             && prices.t_column_change_ns.is_none()
         {
             return Err(Error::design(format!(
@@ -123,13 +235,45 @@ impl Design {
                 part.name
             )));
         }
+        check_critical_block(&spec, &register)?;
         let unverified = part.unverified();
         Ok(Self { spec, part, nor, bus, cache, register, prices, unverified })
     }
 
-    /// The design as written down, with the flash page filled in.
+    /// Whether flash or bus go on while the program runs: then its time is not a sum of
+    /// prices, and it is executed fault by fault.
+    pub fn is_executed(&self) -> bool {
+        self.register.model == RegisterModel::DoubleBufferPrefetch
+            || self.spec.critical_block_bytes.is_some()
+    }
+
+    /// Replay `trace` fault by fault, in time.
+    fn execute(&self, trace: &dyn Trace, go_on: &dyn Fn() -> bool) -> Result<Evaluation> {
+        let Self { cache, register, prices, .. } = self;
+        let critical_block_bytes = self.spec.critical_block_bytes;
+        let mut execution =
+            Execution::new(*prices, *register, cache.cache_page_bytes, critical_block_bytes);
+        let events = Events { critical_block_bytes, sink: &mut |_, fault| execution.fault(fault) };
+        let (counts, rest) = replay(trace, cache, &[*register], go_on, Some(events))?;
+        let counts = self.as_seen(&counts[0]);
+        let (time_ns, latencies) = execution.finish(&rest);
+        Ok(self.evaluation(&counts, Time::of_execution(&counts, prices, time_ns), latencies))
+    }
+
+    /// The counts, with the false faults of an emulated reference bit.
+    fn as_seen(&self, counts: &Counts) -> Counts {
+        let counts = counts.clone();
+        if self.prices.emulates_bit { counts.with_emulated_bit() } else { counts }
+    }
+
+    /// The design as written down, with the flash page and the policy's parameters
+    /// filled in.
     pub fn spec(&self) -> DesignSpec {
-        DesignSpec { flash_page_bytes: Some(self.register.flash_page_bytes), ..self.spec.clone() }
+        DesignSpec {
+            flash_page_bytes: Some(self.register.flash_page_bytes),
+            policy: self.cache.policy.to_string(),
+            ..self.spec.clone()
+        }
     }
 
     /// Frames in the cache.
@@ -170,9 +314,20 @@ impl Design {
         self.prices
     }
 
-    /// Price `counts`.
+    /// Price `counts` as a sum.
     pub fn evaluate(&self, counts: &Counts) -> Evaluation {
-        let time = Time::of(counts, &self.prices);
+        let counts = self.as_seen(counts);
+        let time = Time::of(&counts, &self.prices);
+        let latencies = fault_latencies(&counts, &self.prices);
+        self.evaluation(&counts, time, latencies)
+    }
+
+    fn evaluation(
+        &self,
+        counts: &Counts,
+        time: Time,
+        fault_latencies: Vec<(f64, u64)>,
+    ) -> Evaluation {
         let mut warnings = warnings(
             &self.part,
             self.cache.cache_page_bytes,
@@ -187,10 +342,10 @@ impl Design {
             }
         };
         let nor = self.nor.as_ref().and_then(compare);
-        let fault_latencies = fault_latencies(counts, &self.prices);
         Evaluation {
             time,
             latency: Latency::of(&fault_latencies),
+            fetch: Fetch::of(counts, &time, &fault_latencies, &self.prices),
             fault_latencies,
             nor,
             energy: FlashEnergy::of(counts, &self.prices),
@@ -211,38 +366,62 @@ impl Design {
     }
 }
 
+/// Check what is transferred first, where only a part of the page is.
+fn check_critical_block(spec: &DesignSpec, register: &RegisterDesign) -> Result<()> {
+    let Some(critical) = spec.critical_block_bytes else { return Ok(()) };
+    power_of_two("critical block", critical)?;
+    let least = register.codeword_bytes.unwrap_or(1).max(spec.icache.map_or(1, |i| i.line_bytes));
+    if critical > spec.cache_page_bytes || critical < least {
+        return Err(Error::design(format!(
+            "a critical block of {critical} bytes: take at least {least}, which are needed whole, \
+             and at most the cache page of {}",
+            spec.cache_page_bytes
+        )));
+    }
+    if !register.model.starts_anywhere() {
+        return Err(Error::design(format!(
+            "{} cannot be read from any column: a critical block first needs random-column or \
+             double-buffer",
+            register.model.name()
+        )));
+    }
+    Ok(())
+}
+
 /// A design's place in the result of its cell's pass.
 struct Member {
     design: usize,
-    size: usize,
-    register: usize,
+    /// Size and register; nothing for a design that is executed by itself.
+    place: Option<(usize, usize)>,
 }
 
 /// What one pass each has to replay, and the designs it serves: those that share
-/// cache page and policy.
+/// cache page, policy and what stands in front.
 fn cells_of(designs: &[Design]) -> (Vec<Vec<Member>>, Vec<Cell>) {
-    let mut indices: BTreeMap<(u32, &PolicySpec), Vec<usize>> = BTreeMap::new();
+    type Key<'a> = (u32, &'a PolicySpec, Option<HierarchyDesign>);
+    let mut indices: BTreeMap<Key<'_>, Vec<usize>> = BTreeMap::new();
     for (index, design) in designs.iter().enumerate() {
-        let CacheDesign { cache_page_bytes, policy, .. } = &design.cache;
-        indices.entry((*cache_page_bytes, policy)).or_default().push(index);
+        let CacheDesign { cache_page_bytes, policy, hierarchy, .. } = &design.cache;
+        indices.entry((*cache_page_bytes, policy, *hierarchy)).or_default().push(index);
     }
-    let cell = |((cache_page_bytes, policy), indices): ((u32, &PolicySpec), Vec<usize>)| {
-        let sizes = indices.iter().map(|index| designs[*index].cache.cache_bytes);
+    let cell = |((cache_page_bytes, policy, hierarchy), indices): (Key<'_>, Vec<usize>)| {
+        let swept = || indices.iter().filter(|index| !designs[**index].is_executed());
+        let sizes = swept().map(|index| designs[*index].cache.cache_bytes);
         let sizes: Vec<u64> = sizes.collect::<BTreeSet<u64>>().into_iter().collect();
-        let registers = indices.iter().map(|index| designs[*index].register);
+        let registers = swept().map(|index| designs[*index].register);
         let registers: Vec<RegisterDesign> =
             registers.collect::<BTreeSet<RegisterDesign>>().into_iter().collect();
-        let member = |design: usize| {
-            let Design { cache, register, .. } = &designs[design];
-            Member {
-                design,
-                size: sizes.partition_point(|size| *size < cache.cache_bytes),
-                register: registers.partition_point(|other| other < register),
-            }
+        let member = |design: &usize| {
+            let Design { cache, register, .. } = &designs[*design];
+            let size = sizes.partition_point(|size| *size < cache.cache_bytes);
+            let place = (size, registers.partition_point(|other| other < register));
+            let is_executed = designs[*design].is_executed();
+            Member { design: *design, place: (!is_executed).then_some(place) }
         };
-        let members = indices.into_iter().map(member).collect();
+        let members = indices.iter().map(member).collect();
         let policy = policy.clone();
-        (members, Cell { cache_page_bytes, policy, cache_bytes: sizes, registers })
+        let cell = Cell { cache_page_bytes, policy, hierarchy, cache_bytes: sizes, registers };
+        (members, cell)
     };
     indices.into_iter().map(cell).unzip()
 }
@@ -275,12 +454,17 @@ pub fn evaluate_all(
     let finished = AtomicUsize::new(0);
     replay_cells(trace, &cells, go_on, &|index, counts| {
         let evaluate = |member: &Member| {
-            let Member { design, size, register } = *member;
-            (design, designs[design].evaluate(&counts[size][register]))
+            let design = &designs[member.design];
+            let evaluation = match member.place {
+                Some((size, register)) => design.evaluate(&counts[size][register]),
+                None => design.execute(trace, &go_on)?,
+            };
+            Ok((member.design, evaluation))
         };
-        let evaluations = members[index].iter().map(evaluate).collect();
+        let evaluations = members[index].iter().map(evaluate).collect::<Result<_>>()?;
         let now = finished.fetch_add(1, Ordering::Relaxed) + 1;
         done(evaluations, (now, cells.len()));
+        Ok(())
     })
 }
 

@@ -17,8 +17,7 @@ use serde::Serialize;
 
 use crate::design::{Design, Evaluation};
 use crate::error::{Error, Result, did_you_mean};
-use crate::media::register::RegisterCase;
-use crate::replay::{Fault, FaultClass, replay};
+use crate::replay::{Counts, Events, Fault, FaultClass, replay};
 use crate::trace::input::shown;
 use crate::trace::{Trace, TraceInfo, for_runs};
 use owners::{Owners, Who};
@@ -116,37 +115,15 @@ pub struct Attribution {
 #[derive(Clone, Default)]
 struct Tally {
     bytes_executed: u64,
-    misses: u64,
-    loads: u64,
-    other_page: u64,
-    forward: u64,
-    backward: u64,
-    column_changes: u64,
-    bytes_fetched: u64,
-    bytes_skipped: u64,
+    sums: Counts,
     classes: FxHashMap<FaultClass, u64>,
 }
 
 impl Tally {
     fn add(&mut self, fault: &Fault) {
-        let access = &fault.access;
-        self.misses += 1;
-        self.loads += u64::from(access.load);
-        match access.case {
-            RegisterCase::OtherPage => self.other_page += 1,
-            RegisterCase::Forward => self.forward += 1,
-            RegisterCase::Backward => self.backward += 1,
-        }
-        self.column_changes += u64::from(access.column_change);
-        self.bytes_fetched += u64::from(access.bytes_fetched);
-        self.bytes_skipped += u64::from(access.bytes_skipped);
-        let class = FaultClass {
-            load: access.load,
-            column_change: access.column_change,
-            bytes_fetched: access.bytes_fetched,
-            walk: fault.walk,
-        };
-        *self.classes.entry(class).or_default() += 1;
+        self.sums.misses += 1;
+        self.sums.add_access(&fault.access);
+        *self.classes.entry(FaultClass::of(&fault.access, fault.search)).or_default() += 1;
     }
 
     /// In an order of its own, so that sums come out the same every time.
@@ -174,11 +151,19 @@ pub fn attribute(
     elfs: &[PathBuf],
     go_on: &dyn Fn() -> bool,
 ) -> Result<Attribution> {
+    if design.is_executed() {
+        return Err(Error::design(
+            "with a critical block or a load ahead a fault's time depends on what runs around it \
+             and cannot be summed by owner; attribute the design without them",
+        ));
+    }
     let mut notes = Vec::new();
     let owners = Owners::of(info, trace.image_bytes(), by, elfs, &mut notes)?;
     let mut tallies = vec![Tally::default(); owners.len()];
     let mut sink = |_: usize, fault: &Fault| tallies[owners.of_byte(fault.offset)].add(fault);
-    let counts = replay(trace, design.cache(), &[design.register()], go_on, Some(&mut sink))?
+    let events = Events { critical_block_bytes: None, sink: &mut sink };
+    let counts = replay(trace, design.cache(), &[design.register()], go_on, Some(events))?
+        .0
         .pop()
         .ok_or_else(|| Error::design("a replay needs a register"))?;
     for_runs(trace, go_on, |runs| {
@@ -197,7 +182,7 @@ pub fn attribute(
         .map(|tally| tally.fault_ns(|class| prices.fault_ns(class, written)))
         .collect();
     if by == By::Symbol {
-        let misses: Vec<u64> = tallies.iter().map(|tally| tally.misses).collect();
+        let misses: Vec<u64> = tallies.iter().map(|tally| tally.sums.misses).collect();
         notes.extend(nameless(&owners, &misses));
     }
     let mut found: Vec<Owner> = tallies
@@ -245,14 +230,14 @@ fn described(who: Who, tally: &Tally, fault_ns: f64) -> Owner {
         offset: who.offset,
         code_bytes: who.code_bytes,
         bytes_executed: tally.bytes_executed,
-        misses: tally.misses,
-        loads: tally.loads,
-        other_page: tally.other_page,
-        forward: tally.forward,
-        backward: tally.backward,
-        column_changes: tally.column_changes,
-        bytes_fetched: tally.bytes_fetched,
-        bytes_skipped: tally.bytes_skipped,
+        misses: tally.sums.misses,
+        loads: tally.sums.loads,
+        other_page: tally.sums.other_page,
+        forward: tally.sums.forward,
+        backward: tally.sums.backward,
+        column_changes: tally.sums.column_changes,
+        bytes_fetched: tally.sums.bytes_fetched,
+        bytes_skipped: tally.sums.bytes_skipped,
         fault_ns,
     }
 }

@@ -24,7 +24,7 @@ impl FlashEnergy {
             0 => 0.0,
             changes => changes as f64 * prices.column_change_ns(),
         };
-        let loads = counts.loads as f64;
+        let loads = (counts.loads + counts.prefetches) as f64;
         let commands_ns = loads * prices.t_load_commands_ns.unwrap_or_default();
         let moving_ns = counts.bytes_fetched as f64 * prices.t_byte_ns + change_ns + commands_ns;
         // mW · ns are pJ.

@@ -4,12 +4,18 @@
 //! section 4.2: load, fetch, write, read.
 
 mod energy;
+mod execution;
+mod fetch;
+pub mod handler;
 mod latency;
 mod read_disturb;
 
 use serde::{Deserialize, Serialize};
 
 pub use energy::FlashEnergy;
+pub use execution::Execution;
+pub use fetch::{Fetch, FetchPrices};
+pub use handler::Handler;
 pub use latency::{Latency, fault_latencies};
 pub use read_disturb::ReadDisturb;
 
@@ -17,7 +23,8 @@ use crate::error::{Error, Result};
 use crate::media::bus::Bus;
 use crate::media::operation::What;
 use crate::media::part::{EccPlace, Kind, Part, Power};
-use crate::replay::{Counts, FaultClass};
+use crate::replay::{Counts, Executed, FaultClass};
+use handler::{Busy, Jobs, Schedule, Timeline};
 
 /// The papers' MB: 2²⁰ bytes.
 pub const MIB: f64 = 1_048_576.0;
@@ -32,18 +39,6 @@ pub struct Ram {
     pub t_read_ns: f64,
     /// Time to write one byte into a frame.
     pub t_write_ns: f64,
-}
-
-/// What software adds. All zero in the CARDIS paper.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Handler {
-    /// Of every page reference: finding the page in the cache.
-    pub lookup_ns: f64,
-    /// Of every true fault: entry, exit, finding a victim but for the walk.
-    pub fault_ns: f64,
-    /// Of every frame looked at.
-    pub walk_step_ns: f64,
 }
 
 /// All prices of one part on one bus, in nanoseconds.
@@ -63,35 +58,36 @@ pub struct Prices {
     pub ram: Ram,
     /// The software.
     pub handler: Handler,
+    /// What of a fault goes on at once.
+    pub schedule: Schedule,
+    /// Whether setting a reference bit again is a false fault.
+    pub emulates_bit: bool,
+    /// What stands in front of the page cache.
+    pub fetch: Option<FetchPrices>,
     /// What the part takes of its supply, where it says.
     pub power: Option<Power>,
 }
 
 impl Prices {
     /// The prices of `part` on `bus`; loads cost t_R, as in the papers, and with
-    /// `count_commands` their commands, too.
+    /// `count_commands` their commands, too; or what the handler says was measured.
     ///
     /// # Errors
     /// A part that is no NAND or has no time on the bus; commands that have no price;
     /// times below 0.
-    pub fn new(
-        part: &Part,
-        bus: Bus,
-        ram: Ram,
-        handler: Handler,
-        count_commands: bool,
-    ) -> Result<Self> {
+    pub fn new(part: &Part, bus: Bus, software: &Software, count_commands: bool) -> Result<Self> {
+        let Software { ram, handler, schedule, emulates_bit, fetch } = *software;
         let t_load = part.t_r_ns.as_ref().filter(|_| part.kind == Kind::Nand).ok_or_else(|| {
             Error::design(format!("{} is no NAND part: code cannot be paged from it", part.name))
         })?;
-        let all = [
-            ram.t_read_ns,
-            ram.t_write_ns,
-            handler.lookup_ns,
-            handler.fault_ns,
-            handler.walk_step_ns,
-        ];
-        if let Some(wrong) = all.iter().find(|time| !(**time >= 0.0 && **time <= 1e9)) {
+        let fetch_times = fetch.map_or([0.0; 4], |fetch| {
+            [fetch.fetch_ns, fetch.refill_ns, fetch.tlb_lookup_ns, fetch.page_walk_ns]
+        });
+        let mut all = [ram.t_read_ns, ram.t_write_ns]
+            .into_iter()
+            .chain(handler.times())
+            .chain(fetch_times);
+        if let Some(wrong) = all.find(|time| !(*time >= 0.0 && *time <= 1e9)) {
             return Err(Error::design(format!("{wrong} is no time in nanoseconds")));
         }
         let t_load_commands_ns = part.load_commands_ns(bus);
@@ -106,31 +102,88 @@ impl Prices {
             }
         };
         Ok(Self {
-            t_load_ns: t_load.value + commands,
+            t_load_ns: handler.load_stopover_ns.unwrap_or(t_load.value + commands),
             t_r_ns: t_load.value,
             t_load_commands_ns,
             t_byte_ns: part.byte_time(bus)?,
             t_column_change_ns: part.column_change_ns(bus),
             ram,
             handler,
+            schedule,
+            emulates_bit,
+            fetch,
             power: part.power(What::Read),
         })
     }
 
-    /// A fault of `class` that writes `bytes_written` into its frame: load, column
-    /// change, fetch, write and handler. Reads and lookups belong to no fault.
-    pub fn fault_ns(&self, class: &FaultClass, bytes_written: u64) -> f64 {
-        let mut ns = self.handler.fault_ns
-            + f64::from(class.walk) * self.handler.walk_step_ns
-            + f64::from(class.bytes_fetched) * self.t_byte_ns
+    /// The jobs of a fault of `class` that writes `bytes_written` into its frame. Reads
+    /// and lookups belong to no fault.
+    pub fn jobs(&self, class: &FaultClass, bytes_written: u64) -> Jobs {
+        let Handler { walk_step_ns, downgrade_ns, .. } = self.handler;
+        let mut transfer = f64::from(class.bytes_fetched) * self.t_byte_ns
             + bytes_written as f64 * self.ram.t_write_ns;
-        if class.load {
-            ns += self.t_load_ns;
-        }
         if class.column_change {
-            ns += self.column_change_ns();
+            transfer += self.column_change_ns();
         }
-        ns
+        Jobs {
+            pre_process_ns: self.handler.pre_process_ns,
+            get_freeframe_ns: self.handler.get_freeframe_ns
+                + f64::from(class.search.walk) * walk_step_ns
+                + f64::from(class.search.downgrades) * downgrade_ns,
+            load_stopover_ns: if class.load { self.t_load_ns } else { 0.0 },
+            trans_host_mem_ns: transfer,
+            trans_rest_ns: 0.0,
+            update_mmu_ns: self.handler.update_mmu_ns,
+            post_process_ns: self.handler.post_process_ns,
+        }
+    }
+
+    /// The latency of a fault of `class` that writes `bytes_written` into its frame.
+    pub fn fault_ns(&self, class: &FaultClass, bytes_written: u64) -> f64 {
+        let jobs = self.jobs(class, bytes_written);
+        if self.schedule.overlaps() {
+            Timeline::new(self.schedule, &jobs, Busy::default()).end_ns
+        } else {
+            jobs.sum_ns()
+        }
+    }
+
+    /// The longest walk that the schedule hides behind a load, at least 1 (PA-Clock's
+    /// budget): ⌊(LoadStopover − GetFreeframe's base) / step⌋. Of `frames` frames no
+    /// search can need more than one beyond a full turn.
+    pub fn walk_budget(&self, frames: u32) -> u32 {
+        let most = frames.saturating_add(1);
+        let Handler { get_freeframe_ns, walk_step_ns, update_mmu_ns, .. } = self.handler;
+        let update_ns =
+            if self.schedule == Schedule::ParallelMmu { update_mmu_ns } else { 0.0 };
+        let hidden_ns = self.t_load_ns - get_freeframe_ns - update_ns;
+        if walk_step_ns == 0.0 {
+            return if hidden_ns >= 0.0 { most } else { 1 };
+        }
+        // A step that just fits must not fall to rounding.
+        let steps = (hidden_ns / walk_step_ns + 1e-9).floor();
+        steps.clamp(1.0, f64::from(most)) as u32
+    }
+
+    /// What the host takes for what it does between faults.
+    pub fn host_ns(&self, executed: &Executed) -> f64 {
+        let Executed { bytes, references, reference_bits_set, false_faults, downgrades, .. } =
+            *executed;
+        let bits = if self.emulates_bit { reference_bits_set } else { 0 };
+        let reading = match self.fetch {
+            None => bytes as f64 * self.ram.t_read_ns,
+            Some(fetch) => fetch.of(executed.words, executed.line_refills, executed.tlb_misses),
+        };
+        reading
+            + references as f64 * self.handler.lookup_ns
+            + (false_faults + bits) as f64 * self.handler.false_fault_ns
+            + downgrades as f64 * self.handler.downgrade_ns
+    }
+
+    /// All false faults of `counts`, those of an emulated bit among them.
+    fn false_faults_ns(&self, counts: &Counts) -> f64 {
+        counts.false_faults as f64 * self.handler.false_fault_ns
+            + counts.false_fault_downgrades() as f64 * self.handler.downgrade_ns
     }
 
     /// A column change that has no price makes every sum with it no number.
@@ -139,10 +192,25 @@ impl Prices {
     }
 }
 
+/// What the processor's side of a design costs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Software {
+    /// The RAM.
+    pub ram: Ram,
+    /// The handler.
+    pub handler: Handler,
+    /// What of a fault goes on at once.
+    pub schedule: Schedule,
+    /// Whether setting a reference bit again is a false fault.
+    pub emulates_bit: bool,
+    /// What stands in front of the page cache.
+    pub fetch: Option<FetchPrices>,
+}
+
 /// The time of a whole replay, step by step.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Time {
-    /// All steps together.
+    /// All steps together, less what is hidden.
     pub time_ns: f64,
     /// Array to register.
     pub load_ns: f64,
@@ -150,12 +218,17 @@ pub struct Time {
     pub fetch_ns: f64,
     /// Into frames.
     pub write_ns: f64,
-    /// Frames to the CPU.
+    /// Frames to the CPU, or through instruction cache and TLB.
     pub read_ns: f64,
     /// Column changes.
     pub column_change_ns: f64,
-    /// Lookups, faults and walks.
+    /// Lookups, and what the host does for true faults.
     pub handler_ns: f64,
+    /// False faults.
+    pub false_fault_ns: f64,
+    /// What goes on at once with something else. Below 0 where more is waited for loads
+    /// ahead than they save.
+    pub hidden_ns: f64,
     /// Bytes read over time, in 2²⁰ bytes/s.
     pub bandwidth_mib_s: f64,
 }
@@ -163,16 +236,52 @@ pub struct Time {
 impl Time {
     /// Price `counts`.
     pub fn of(counts: &Counts, prices: &Prices) -> Self {
+        let written = counts.bytes_written.checked_div(counts.misses).unwrap_or(0);
+        let hidden = |(class, count): &(FaultClass, u64)| {
+            let sum = prices.jobs(class, written).sum_ns();
+            (sum - prices.fault_ns(class, written)) * *count as f64
+        };
+        let hidden_ns = if prices.schedule.overlaps() {
+            counts.fault_classes.iter().map(hidden).sum()
+        } else {
+            0.0
+        };
+        Self::with_hidden(counts, prices, |steps_ns| steps_ns - hidden_ns)
+    }
+
+    /// Price `counts` of an execution that took `time_ns`.
+    pub fn of_execution(counts: &Counts, prices: &Prices, time_ns: f64) -> Self {
+        Self::with_hidden(counts, prices, |_| time_ns)
+    }
+
+    /// Steps, and what they take together, of their sum.
+    fn with_hidden(counts: &Counts, prices: &Prices, together: impl Fn(f64) -> f64) -> Self {
         let times = |count: u64, price: f64| if count == 0 { 0.0 } else { count as f64 * price };
+        let Handler { pre_process_ns, get_freeframe_ns, update_mmu_ns, post_process_ns, .. } =
+            prices.handler;
+        let fault_ns = pre_process_ns + get_freeframe_ns + update_mmu_ns + post_process_ns;
+        let downgrades = counts.downgrades - counts.false_fault_downgrades();
         let load_ns = times(counts.loads, prices.t_load_ns);
         let fetch_ns = times(counts.bytes_fetched, prices.t_byte_ns);
         let write_ns = times(counts.bytes_written, prices.ram.t_write_ns);
-        let read_ns = times(counts.bytes_read, prices.ram.t_read_ns);
+        let read_ns = match prices.fetch {
+            None => times(counts.bytes_read, prices.ram.t_read_ns),
+            Some(fetch) => fetch.of(counts.words, counts.line_refills, counts.tlb_misses),
+        };
         let column_change_ns = times(counts.column_changes, prices.column_change_ns());
         let handler_ns = times(counts.references, prices.handler.lookup_ns)
-            + times(counts.misses, prices.handler.fault_ns)
-            + times(counts.walk, prices.handler.walk_step_ns);
-        let time_ns = load_ns + fetch_ns + write_ns + read_ns + column_change_ns + handler_ns;
+            + times(counts.misses, fault_ns)
+            + times(counts.walk, prices.handler.walk_step_ns)
+            + times(downgrades, prices.handler.downgrade_ns);
+        let false_fault_ns = prices.false_faults_ns(counts);
+        let steps_ns = load_ns
+            + fetch_ns
+            + write_ns
+            + read_ns
+            + column_change_ns
+            + handler_ns
+            + false_fault_ns;
+        let time_ns = together(steps_ns);
         Self {
             time_ns,
             load_ns,
@@ -181,6 +290,8 @@ impl Time {
             read_ns,
             column_change_ns,
             handler_ns,
+            false_fault_ns,
+            hidden_ns: steps_ns - time_ns,
             bandwidth_mib_s: bandwidth_mib_s(counts.bytes_read as f64, time_ns),
         }
     }

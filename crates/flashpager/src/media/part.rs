@@ -512,7 +512,16 @@ impl Part {
         self.flash_page_bytes() > SMALL_PAGE_BYTES
     }
 
+    /// Buffers that hold a page each while the host reads another.
+    fn page_buffers(&self) -> u32 {
+        let buffers = self.onenand.as_ref().and_then(|onenand| onenand.buffers.as_ref());
+        buffers.map_or(1, |buffers| buffers.value)
+    }
+
     /// Check that the part can be read as `model`.
+    ///
+    /// # Errors
+    /// A column change or a second buffer that it does not have.
     pub fn check_register(&self, model: RegisterModel) -> Result<()> {
         if model == RegisterModel::RandomColumn && !self.has_column_change() {
             return Err(Error::design(format!(
@@ -520,6 +529,14 @@ impl Part {
                  possible with it; choose sequential or start-column",
                 self.name,
                 self.flash_page_bytes()
+            )));
+        }
+        if model.has_two_buffers() && self.page_buffers() < 2 {
+            return Err(Error::design(format!(
+                "{} has no two buffers of a page: {} is for OneNAND; choose sequential, \
+                 start-column or random-column",
+                self.name,
+                model.name()
             )));
         }
         Ok(())

@@ -1,5 +1,5 @@
 //! The data register of a NAND chip, which holds one flash page and is read
-//! from some column on.
+//! from some column on; or two buffers of a flash page each, as OneNAND has them.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +15,12 @@ pub enum RegisterModel {
     StartColumn,
     /// The column can be changed without a new load (05h–E0h).
     RandomColumn,
+    /// Two buffers of a flash page that the host reads like RAM, from any column
+    /// (OneNAND's DataRAM). A load goes into the one that was not used last.
+    DoubleBuffer,
+    /// The same, and after every request the flash page behind the one just used is
+    /// loaded into the other buffer, unless it is there.
+    DoubleBufferPrefetch,
 }
 
 impl RegisterModel {
@@ -23,7 +29,20 @@ impl RegisterModel {
         ("sequential", Self::Sequential),
         ("start-column", Self::StartColumn),
         ("random-column", Self::RandomColumn),
+        ("double-buffer", Self::DoubleBuffer),
+        ("double-buffer-prefetch", Self::DoubleBufferPrefetch),
     ];
+
+    /// Whether there are two buffers, so that what is held depends on more than the
+    /// last request.
+    pub fn has_two_buffers(self) -> bool {
+        matches!(self, Self::DoubleBuffer | Self::DoubleBufferPrefetch)
+    }
+
+    /// Whether any column can be fetched first, and the rest of the block after it.
+    pub fn starts_anywhere(self) -> bool {
+        self == Self::RandomColumn || self.has_two_buffers()
+    }
 
     /// The model's name.
     pub fn name(self) -> &'static str {
@@ -111,8 +130,10 @@ pub fn power_of_two(what: &str, bytes: u32) -> Result<()> {
 /// Where the wanted bytes stand relative to the register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RegisterCase {
-    /// In another flash page than the register's.
+    /// In a flash page that is not held.
     OtherPage,
+    /// In the flash page of the buffer that was not used last.
+    OtherBuffer,
     /// In the register's page, at its next column or behind.
     Forward,
     /// In the register's page, before its next column.
@@ -135,7 +156,12 @@ pub struct Access {
     /// Distance from the last requested block, in blocks, when both lie in one
     /// flash page.
     pub distance: Option<i32>,
+    /// The flash page loaded ahead after it.
+    pub prefetch: Option<u32>,
 }
+
+/// No flash page.
+const NONE: u32 = u32::MAX;
 
 /// The register at work.
 #[derive(Clone, Debug)]
@@ -145,25 +171,33 @@ pub struct Register {
     flash_page_mask: u32,
     block_bytes: u32,
     codeword_mask: u32,
-    /// The flash page held, and its next column; no page at first.
+    last_flash_page: u32,
+    /// The flash page held, or used last, and its next column; no page at first.
     page: u32,
     next_column: u32,
     /// Column of the last requested block, before widening to codewords.
     last_column: u32,
+    /// The flash page in the buffer that was not used last.
+    other_page: u32,
 }
 
 impl Register {
-    /// An empty register that serves blocks of `block_bytes`.
-    pub fn new(design: RegisterDesign, block_bytes: u32) -> Self {
+    /// An empty register that serves blocks of `block_bytes`, of which there are `blocks`
+    /// in the image.
+    pub fn new(design: RegisterDesign, block_bytes: u32, blocks: u32) -> Self {
+        let flash_page_shift = design.flash_page_bytes.trailing_zeros();
+        let last_block = u64::from(blocks.saturating_sub(1)) * u64::from(block_bytes);
         Self {
             model: design.model,
-            flash_page_shift: design.flash_page_bytes.trailing_zeros(),
+            flash_page_shift,
             flash_page_mask: design.flash_page_bytes - 1,
             block_bytes,
             codeword_mask: design.codeword_bytes.unwrap_or(1).max(1) - 1,
-            page: u32::MAX,
+            last_flash_page: (last_block >> flash_page_shift) as u32,
+            page: NONE,
             next_column: 0,
             last_column: 0,
+            other_page: NONE,
         }
     }
 
@@ -176,13 +210,14 @@ impl Register {
     /// Fetch the block at the flash offset `offset`, a multiple of the block size.
     #[inline]
     pub fn request(&mut self, offset: u32) -> Access {
+        use RegisterModel::{
+            DoubleBuffer, DoubleBufferPrefetch, RandomColumn, Sequential, StartColumn,
+        };
         let wanted = self.flash_page(offset);
         let column = offset & self.flash_page_mask;
         let start = column & !self.codeword_mask;
         let end = (column + self.block_bytes + self.codeword_mask) & !self.codeword_mask;
-        let (case, distance) = if wanted != self.page {
-            (RegisterCase::OtherPage, None)
-        } else {
+        let (case, distance) = if wanted == self.page {
             let blocks = (column as i32 - self.last_column as i32) / self.block_bytes as i32;
             let case = if start >= self.next_column {
                 RegisterCase::Forward
@@ -190,24 +225,34 @@ impl Register {
                 RegisterCase::Backward
             };
             (case, Some(blocks))
+        } else if wanted == self.other_page && self.model.has_two_buffers() {
+            (RegisterCase::OtherBuffer, None)
+        } else {
+            (RegisterCase::OtherPage, None)
         };
-        let random = self.model == RegisterModel::RandomColumn;
         let load = match case {
             RegisterCase::OtherPage => true,
-            RegisterCase::Forward => false,
-            RegisterCase::Backward => !random,
+            RegisterCase::Forward | RegisterCase::OtherBuffer => false,
+            RegisterCase::Backward => matches!(self.model, Sequential | StartColumn),
         };
-        let column_change = random && !load && start != self.next_column;
+        let column_change = self.model == RandomColumn && !load && start != self.next_column;
         let bytes_skipped = match (self.model, load) {
-            (RegisterModel::Sequential, true) => start,
-            (RegisterModel::Sequential | RegisterModel::StartColumn, false) => {
-                start - self.next_column
-            }
-            (RegisterModel::StartColumn, true) | (RegisterModel::RandomColumn, _) => 0,
+            (Sequential, true) => start,
+            (Sequential | StartColumn, false) => start - self.next_column,
+            (StartColumn, true) | (RandomColumn | DoubleBuffer | DoubleBufferPrefetch, _) => 0,
         };
+        if wanted != self.page {
+            self.other_page = self.page;
+        }
         self.page = wanted;
         self.next_column = end;
         self.last_column = column;
+        let ahead = wanted + 1;
+        let prefetch = (self.model == DoubleBufferPrefetch
+            && ahead <= self.last_flash_page
+            && ahead != self.other_page)
+            .then_some(ahead);
+        self.other_page = prefetch.unwrap_or(self.other_page);
         Access {
             case,
             load,
@@ -215,6 +260,7 @@ impl Register {
             bytes_skipped,
             bytes_fetched: bytes_skipped + (end - start),
             distance,
+            prefetch,
         }
     }
 }

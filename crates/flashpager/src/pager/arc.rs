@@ -24,7 +24,7 @@
 //! real. `walk` is 0: nothing is searched.
 
 use super::lists::{Lists, Slots};
-use super::{INDEX_BYTES, Metadata, Moment, Outcome, Page, Policy, Shape, SideBySide};
+use super::{INDEX_BYTES, Metadata, Moment, Outcome, Page, Parameter, Policy, Shape, SideBySide};
 use crate::error::Result;
 
 const T1: usize = 0;
@@ -94,7 +94,7 @@ impl Policy for Arc {
 
     type AllSizes = SideBySide<Self>;
 
-    fn new(shape: Shape, _: &[u64]) -> Result<Self> {
+    fn new(shape: Shape, _: &[Parameter]) -> Result<Self> {
         Ok(Self {
             slots: Slots::new(shape),
             lists: Lists::new(),
@@ -109,16 +109,21 @@ impl Policy for Arc {
             self.make_room();
             let slot = self.slots.add(page);
             self.lists.push(T1, slot);
-            return Outcome::Miss { walk: 0 };
+            return Outcome::miss(0);
         };
         let outcome = match self.lists.list_of(slot) {
             Some(list @ (B1 | B2)) => {
                 self.take_ghost(list == B2);
-                Outcome::Miss { walk: 0 }
+                Outcome::miss(0)
             }
             _ => Outcome::Hit,
         };
         self.lists.renew(T2, slot);
         outcome
+    }
+
+    #[inline]
+    fn would_hit(&self, page: Page) -> bool {
+        self.slots.slot_of(page).is_some_and(|slot| matches!(self.lists.list_of(slot), Some(T1 | T2)))
     }
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::ring::Ring;
 use super::sizes::MASK_SIZES;
 use super::table::PageTable;
-use super::{AllSizes, INDEX_BYTES, Metadata, Moment, Outcome, Page, Policy, Shape};
+use super::{AllSizes, INDEX_BYTES, Metadata, Moment, Outcome, Page, Parameter, Policy, Shape};
 use crate::error::Result;
 
 /// FIFO over a ring of frames: under the hand is always the oldest.
@@ -15,13 +15,15 @@ pub struct Fifo {
 }
 
 impl Policy for Fifo {
+    const SEES_HITS: bool = false;
+
     /// The oldest frame.
     const METADATA: Option<Metadata> =
         Some(Metadata { bytes_per_frame: 0.0, fixed_bytes: INDEX_BYTES });
 
     type AllSizes = FifoSizes;
 
-    fn new(shape: Shape, _: &[u64]) -> Result<Self> {
+    fn new(shape: Shape, _: &[Parameter]) -> Result<Self> {
         Ok(Self { table: PageTable::new(shape), ring: Ring::new(shape.usable_frames()) })
     }
 
@@ -35,7 +37,12 @@ impl Policy for Fifo {
             self.table.remove(victim);
         }
         self.table.insert(page, frame);
-        Outcome::Miss { walk: 0 }
+        Outcome::miss(0)
+    }
+
+    #[inline]
+    fn would_hit(&self, page: Page) -> bool {
+        self.table.frame_of(page).is_some()
     }
 }
 
@@ -58,7 +65,7 @@ impl AllSizes for FifoSizes {
         sizes.div_ceil(MASK_SIZES) * size_of::<u64>()
     }
 
-    fn new(frames: &[u32], pages: u32, _: &[u64]) -> Result<Self> {
+    fn new(frames: &[u32], pages: u32, _: &[Parameter]) -> Result<Self> {
         let group = |(index, frames): (usize, &[u32])| FifoGroup {
             first_size: index * MASK_SIZES,
             all: u64::MAX >> (MASK_SIZES - frames.len()),
@@ -69,7 +76,7 @@ impl AllSizes for FifoSizes {
     }
 
     #[inline]
-    fn reference(&mut self, page: Page, _: Moment, mut miss: impl FnMut(Range<usize>, u32)) {
+    fn reference(&mut self, page: Page, _: Moment, mut tell: impl FnMut(Range<usize>, Outcome)) {
         for group in &mut self.groups {
             let cached = &mut group.cached_in[page as usize];
             let mut missing = group.all & !*cached;
@@ -80,7 +87,8 @@ impl AllSizes for FifoSizes {
                 if let Some(victim) = group.rings[size].fill(page).1 {
                     group.cached_in[victim as usize] &= !(1 << size);
                 }
-                miss(group.first_size + size..group.first_size + size + 1, 0);
+                let size = group.first_size + size;
+                tell(size..size + 1, Outcome::miss(0));
             }
         }
     }

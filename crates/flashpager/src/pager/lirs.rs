@@ -28,7 +28,7 @@
 //! victim is known, and taking pages out of the stack is no search for it.
 
 use super::lists::{Lists, Slot, Slots};
-use super::{INDEX_BYTES, Metadata, Moment, Outcome, Page, Policy, Shape, SideBySide};
+use super::{INDEX_BYTES, Metadata, Moment, Outcome, Page, Parameter, Policy, Shape, SideBySide};
 use crate::error::Result;
 
 const STACK: usize = 0;
@@ -139,7 +139,7 @@ impl Policy for Lirs {
 
     type AllSizes = SideBySide<Self>;
 
-    fn new(shape: Shape, _: &[u64]) -> Result<Self> {
+    fn new(shape: Shape, _: &[Parameter]) -> Result<Self> {
         let capacity = shape.usable_frames() as usize;
         Ok(Self {
             slots: Slots::new(shape),
@@ -162,10 +162,15 @@ impl Policy for Lirs {
             }
             _ => {
                 self.fault(page, ghost);
-                Outcome::Miss { walk: 0 }
+                Outcome::miss(0)
             }
         };
         self.prune();
         outcome
+    }
+
+    #[inline]
+    fn would_hit(&self, page: Page) -> bool {
+        self.slots.slot_of(page).is_some_and(|slot| self.queues.list_of(slot) != Some(GHOSTS))
     }
 }

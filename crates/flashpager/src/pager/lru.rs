@@ -2,7 +2,7 @@
 
 use super::stack::LruStack;
 use super::table::{Frame, PageTable};
-use super::{INDEX_BYTES, Metadata, Moment, Outcome, Page, Policy, Shape};
+use super::{INDEX_BYTES, Metadata, Moment, Outcome, Page, Parameter, Policy, Shape};
 use crate::error::Result;
 
 /// LRU as a ring of frames in order of use, linked both ways.
@@ -50,7 +50,7 @@ impl Policy for Lru {
 
     type AllSizes = LruStack;
 
-    fn new(shape: Shape, _: &[u64]) -> Result<Self> {
+    fn new(shape: Shape, _: &[Parameter]) -> Result<Self> {
         let capacity = shape.usable_frames() as usize;
         Ok(Self {
             table: PageTable::new(shape),
@@ -85,6 +85,11 @@ impl Policy for Lru {
             self.table.insert(page, oldest);
             self.newest = oldest;
         }
-        Outcome::Miss { walk: 0 }
+        Outcome::miss(0)
+    }
+
+    #[inline]
+    fn would_hit(&self, page: Page) -> bool {
+        self.table.frame_of(page).is_some()
     }
 }

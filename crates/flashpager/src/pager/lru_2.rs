@@ -22,7 +22,7 @@ use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
 use super::lists::{Lists, Slot, Slots};
-use super::{INDEX_BYTES, Metadata, Moment, Outcome, Page, Policy, Shape, SideBySide};
+use super::{INDEX_BYTES, Metadata, Moment, Outcome, Page, Parameter, Policy, Shape, SideBySide};
 use crate::error::Result;
 
 const GHOSTS: usize = 0;
@@ -74,7 +74,7 @@ impl Policy for Lru2 {
 
     type AllSizes = SideBySide<Self>;
 
-    fn new(shape: Shape, _: &[u64]) -> Result<Self> {
+    fn new(shape: Shape, _: &[Parameter]) -> Result<Self> {
         Ok(Self {
             slots: Slots::new(shape),
             uses: Vec::new(),
@@ -111,6 +111,11 @@ impl Policy for Lru2 {
             slot
         });
         self.heap.push(Reverse((self.uses[slot as usize], slot)));
-        Outcome::Miss { walk }
+        Outcome::miss(walk)
+    }
+
+    #[inline]
+    fn would_hit(&self, page: Page) -> bool {
+        self.slots.slot_of(page).is_some_and(|slot| self.ghosts.list_of(slot).is_none())
     }
 }

@@ -5,7 +5,7 @@
 
 use super::stack::MinStack;
 use super::table::{Frame, PageTable};
-use super::{Metadata, Moment, Outcome, Page, Policy, Shape};
+use super::{Metadata, Moment, Outcome, Page, Parameter, Policy, Shape};
 use crate::error::Result;
 
 /// MIN with the frames' next uses in blocks, of which each knows its farthest.
@@ -58,7 +58,7 @@ impl Policy for Min {
 
     type AllSizes = MinStack;
 
-    fn new(shape: Shape, _: &[u64]) -> Result<Self> {
+    fn new(shape: Shape, _: &[Parameter]) -> Result<Self> {
         let capacity = shape.usable_frames() as usize;
         // As many blocks as frames in a block, about.
         let block_shift = capacity.ilog2().div_ceil(2).max(5);
@@ -89,6 +89,11 @@ impl Policy for Min {
         };
         self.table.insert(page, frame);
         self.set(frame, next_use);
-        Outcome::Miss { walk: 0 }
+        Outcome::miss(0)
+    }
+
+    #[inline]
+    fn would_hit(&self, page: Page) -> bool {
+        self.table.frame_of(page).is_some()
     }
 }

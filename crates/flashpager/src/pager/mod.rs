@@ -14,11 +14,14 @@
 mod arc;
 mod clock;
 mod fifo;
+mod fifo_sc;
 mod lirs;
 mod lists;
 mod lru;
 mod lru_2;
 mod min;
+mod pa_clock;
+mod pa_fifo_sc;
 mod random;
 mod ring;
 mod s3_fifo;
@@ -75,12 +78,33 @@ impl Metadata {
 pub enum Outcome {
     /// The page was in a frame and usable at once.
     Hit,
-    /// The page was not in a frame: it has been given one.
-    Miss {
-        /// Frames looked at to find the victim, itself included; 0 where a
-        /// policy does not search or a frame was free.
-        walk: u32,
+    /// As a hit, and the page's reference bit, which the hand had cleared, is set
+    /// again. Where the bit is emulated by the valid bit, this is a false fault.
+    BitSet,
+    /// The page was in a frame but marked invalid: a false fault.
+    FalseFault {
+        /// Pages moved from valid to invalid for it.
+        downgrades: u32,
     },
+    /// The page was not in a frame: it has been given one.
+    Miss(Search),
+}
+
+/// What a true fault took beside the page.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+pub struct Search {
+    /// Frames looked at to find the victim, itself included; 0 where a policy does
+    /// not search or a frame was free.
+    pub walk: u32,
+    /// Pages moved from valid to invalid.
+    pub downgrades: u32,
+}
+
+impl Outcome {
+    /// A miss whose victim was found after `walk` frames.
+    fn miss(walk: u32) -> Self {
+        Self::Miss(Search { walk, downgrades: 0 })
+    }
 }
 
 /// A replacement policy over a fully associative cache that is empty at first.
@@ -88,6 +112,13 @@ pub trait Policy: Sized {
     /// Whether [`Policy::reference`] needs to know the next use (only MIN,
     /// which no device can have).
     const NEEDS_NEXT_USE: bool = false;
+
+    /// Whether it must see every reference, hits too. Those that need not live with
+    /// one bit a page that the hardware sets, or without any.
+    const SEES_HITS: bool = true;
+
+    /// Whether frames that no page is left for change what it does.
+    const COUNTS_SPARE_FRAMES: bool = false;
 
     /// What a device must keep for it; `None` where no device can run it.
     const METADATA: Option<Metadata>;
@@ -100,12 +131,44 @@ pub trait Policy: Sized {
     ///
     /// # Errors
     /// Parameters that do not fit the shape.
-    fn new(shape: Shape, parameters: &[u64]) -> Result<Self>;
+    fn new(shape: Shape, parameters: &[Parameter]) -> Result<Self>;
 
     /// Take one collapsed reference. `next_use` is the time of the page's
     /// next reference, [`NEVER`] if there is none or if the policy does not
     /// ask for it.
     fn reference(&mut self, page: Page, next_use: Moment) -> Outcome;
+
+    /// Whether a reference to `page` would be a [`Outcome::Hit`] now: whether a
+    /// translation of it may stay in a TLB.
+    fn would_hit(&self, page: Page) -> bool;
+}
+
+/// A policy's parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Parameter {
+    /// As it is.
+    Number(u64),
+    /// Of the frames, in percent.
+    Percent(u64),
+}
+
+impl Parameter {
+    /// The number, where a share makes no sense.
+    fn number(self, what: &str) -> Result<u64> {
+        match self {
+            Self::Number(number) => Ok(number),
+            Self::Percent(_) => Err(Error::design(format!("{what} is a number, not {self}"))),
+        }
+    }
+}
+
+impl std::fmt::Display for Parameter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Number(number) => write!(f, "{number}"),
+            Self::Percent(percent) => write!(f, "{percent}%"),
+        }
+    }
 }
 
 /// What a policy is built for.
@@ -128,7 +191,17 @@ impl Shape {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PolicySpec {
     name: &'static str,
-    parameters: Vec<u64>,
+    parameters: Vec<Parameter>,
+}
+
+impl PolicySpec {
+    /// PA-Clock without a budget gets this one; everything else stays as it is.
+    pub fn with_budget(self, budget: u32) -> Self {
+        if self.parameters.is_empty() && self.name == pa_clock::NAME {
+            return Self { parameters: vec![Parameter::Number(budget.into())], ..self };
+        }
+        self
+    }
 }
 
 /// What to do with a policy whose type is only known once its name is read.
@@ -143,16 +216,24 @@ pub trait Visitor {
 pub trait SizesVisitor {
     /// What the visit gives.
     type Output;
-    /// Called with the caches, empty and ready.
-    fn visit<P: Policy>(self, caches: P::AllSizes) -> Result<Self::Output>;
+    /// Called with the parameters that the policy is built with.
+    fn visit<P: Policy>(self, parameters: &[Parameter]) -> Result<Self::Output>;
 }
 
 macro_rules! policies {
-    ($($name:literal => $type:ty, parameters $parameters:literal;)*) => {
+    ($($name:literal => $type:ty, parameters $parameters:literal $(or $default:literal)?;)*) => {
         /// The policies by name, with the number of parameters each takes.
         pub const POLICIES: &[(&str, usize)] = &[$(($name, $parameters)),*];
 
         impl PolicySpec {
+            /// What stands for the parameters where none is written.
+            fn default_parameters(name: &str) -> Option<&'static str> {
+                match name {
+                    $($($name => Some($default),)?)*
+                    _ => None,
+                }
+            }
+
             /// Build the policy for a cache and hand it to `visitor`.
             pub fn visit<V: Visitor>(&self, shape: Shape, visitor: V) -> Result<V::Output> {
                 match self.name {
@@ -161,17 +242,19 @@ macro_rules! policies {
                 }
             }
 
-            /// Build the policy for caches of several sizes and hand it to `visitor`.
-            pub fn visit_sizes<V: SizesVisitor>(
-                &self,
-                frames: &[u32],
-                pages: u32,
-                visitor: V,
-            ) -> Result<V::Output> {
+            /// Tell `visitor` the policy's type and its parameters.
+            pub fn visit_sizes<V: SizesVisitor>(&self, visitor: V) -> Result<V::Output> {
                 match self.name {
-                    $($name => visitor.visit::<$type>(<$type as Policy>::AllSizes::new(
-                        frames, pages, &self.parameters,
-                    )?),)*
+                    $($name => visitor.visit::<$type>(&self.parameters),)*
+                    other => Err(unknown(other)),
+                }
+            }
+
+            /// Check that it can be, with that many frames.
+            pub fn check(&self, frames: u32) -> Result<()> {
+                let shape = Shape { frames, pages: 1 };
+                match self.name {
+                    $($name => <$type>::new(shape, &self.parameters).map(drop),)*
                     other => Err(unknown(other)),
                 }
             }
@@ -192,6 +275,23 @@ macro_rules! policies {
                 }
             }
 
+            /// Whether a device without reference bits can run it, emulating the one it
+            /// needs by the valid bit; or whether no device can run it anyway.
+            pub fn can_emulate_its_bit(&self) -> bool {
+                match self.name {
+                    $($name => !<$type as Policy>::SEES_HITS || <$type as Policy>::METADATA.is_none(),)*
+                    _ => false,
+                }
+            }
+
+            /// Frames that tell caches of it apart, of `frames` for an image of `pages`.
+            pub fn frames_that_count(&self, frames: u32, pages: u32) -> u32 {
+                match self.name {
+                    $($name if <$type as Policy>::COUNTS_SPARE_FRAMES => frames,)*
+                    _ => frames.min(pages.max(1)),
+                }
+            }
+
             /// What a device must keep for the policy; `None` where none can run it.
             pub fn metadata(&self) -> Option<Metadata> {
                 match self.name {
@@ -208,6 +308,9 @@ policies! {
     "fifo" => fifo::Fifo, parameters 0;
     "min" => min::Min, parameters 0;
     "clock" => clock::Clock, parameters 0;
+    "pa-clock" => pa_clock::PaClock, parameters 1 or "";
+    "fifo-sc" => fifo_sc::FifoSc, parameters 1 or "50%";
+    "pa-fifo-sc" => pa_fifo_sc::PaFifoSc, parameters 1 or "50%";
     "sieve" => sieve::Sieve, parameters 0;
     "s3-fifo" => s3_fifo::S3Fifo, parameters 0;
     "arc" => arc::Arc, parameters 0;
@@ -229,22 +332,12 @@ impl std::str::FromStr for PolicySpec {
     fn from_str(text: &str) -> Result<Self> {
         let text = text.trim();
         let (name, arguments) = match text.split_once('(') {
-            None => (text, Vec::new()),
+            None => (text, ""),
             Some((name, rest)) => {
                 let inner = rest.strip_suffix(')').ok_or_else(|| {
                     Error::design(format!("policy '{text}': the parenthesis is not closed"))
                 })?;
-                let numbers = inner
-                    .split(',')
-                    .map(|number| {
-                        number.trim().parse().map_err(|_| {
-                            Error::design(format!(
-                                "policy '{text}': '{number}' is not a whole number"
-                            ))
-                        })
-                    })
-                    .collect::<Result<Vec<u64>>>()?;
-                (name.trim_end(), numbers)
+                (name.trim_end(), inner.trim())
             }
         };
         let (name, wanted) = POLICIES
@@ -252,13 +345,33 @@ impl std::str::FromStr for PolicySpec {
             .copied()
             .find(|(known, _)| *known == name)
             .ok_or_else(|| unknown(name))?;
-        if arguments.len() != wanted {
+        let default = Self::default_parameters(name);
+        let arguments = match default {
+            Some(default) if arguments.is_empty() => default,
+            _ => arguments,
+        };
+        let parameter = |written: &str| {
+            let (number, parameter): (_, fn(u64) -> Parameter) = match written.strip_suffix('%') {
+                Some(percent) => (percent, Parameter::Percent),
+                None => (written, Parameter::Number),
+            };
+            let number = number.trim().parse().map_err(|_| {
+                Error::design(format!("policy '{text}': '{written}' is not a whole number"))
+            });
+            number.map(parameter)
+        };
+        let parameters = match arguments {
+            "" => Vec::new(),
+            some => some.split(',').map(|one| parameter(one.trim())).collect::<Result<_>>()?,
+        };
+        if parameters.len() != wanted && default != Some(arguments) {
             return Err(Error::design(format!(
-                "policy '{text}': {name} takes {wanted} parameters, not {}",
-                arguments.len()
+                "policy '{text}': {name} takes {wanted} parameter{}, not {}",
+                if wanted == 1 { "" } else { "s" },
+                parameters.len()
             )));
         }
-        Ok(Self { name, parameters: arguments })
+        Ok(Self { name, parameters })
     }
 }
 
@@ -266,7 +379,7 @@ impl std::fmt::Display for PolicySpec {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.name)?;
         if !self.parameters.is_empty() {
-            let numbers: Vec<String> = self.parameters.iter().map(u64::to_string).collect();
+            let numbers: Vec<String> = self.parameters.iter().map(Parameter::to_string).collect();
             write!(f, "({})", numbers.join(","))?;
         }
         Ok(())

@@ -8,7 +8,7 @@
 //! `walk` is 0: nothing is searched.
 
 use super::table::{Frame, PageTable};
-use super::{Metadata, Moment, Outcome, Page, Policy, Shape, SideBySide};
+use super::{Metadata, Moment, Outcome, Page, Parameter, Policy, Shape, SideBySide};
 use crate::error::{Error, Result};
 
 const INSTEAD_OF_0: u32 = 2_463_534_242;
@@ -31,13 +31,15 @@ impl Random {
 }
 
 impl Policy for Random {
+    const SEES_HITS: bool = false;
+
     /// The generator's state.
     const METADATA: Option<Metadata> = Some(Metadata { bytes_per_frame: 0.0, fixed_bytes: 4 });
 
     type AllSizes = SideBySide<Self>;
 
-    fn new(shape: Shape, parameters: &[u64]) -> Result<Self> {
-        let seed = parameters[0];
+    fn new(shape: Shape, parameters: &[Parameter]) -> Result<Self> {
+        let seed = parameters[0].number("the seed of random")?;
         let state = match u32::try_from(seed) {
             Ok(0) => INSTEAD_OF_0,
             Ok(seed) => seed,
@@ -70,6 +72,11 @@ impl Policy for Random {
             frame
         };
         self.table.insert(page, frame);
-        Outcome::Miss { walk: 0 }
+        Outcome::miss(0)
+    }
+
+    #[inline]
+    fn would_hit(&self, page: Page) -> bool {
+        self.table.frame_of(page).is_some()
     }
 }

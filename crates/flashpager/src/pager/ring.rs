@@ -20,6 +20,11 @@ impl<T: Copy> Ring<T> {
         &mut self.frames[frame as usize]
     }
 
+    #[inline]
+    pub(super) fn frame(&self, frame: Frame) -> &T {
+        &self.frames[frame as usize]
+    }
+
     /// What the hand points at; nothing while a frame is free.
     #[inline]
     pub(super) fn under_hand(&mut self) -> Option<&mut T> {

@@ -24,7 +24,7 @@
 //! *small*.
 
 use super::lists::{Lists, Slots};
-use super::{INDEX_BYTES, Metadata, Moment, Outcome, Page, Policy, Shape, SideBySide};
+use super::{INDEX_BYTES, Metadata, Moment, Outcome, Page, Parameter, Policy, Shape, SideBySide};
 use crate::error::Result;
 
 const SMALL: usize = 0;
@@ -86,7 +86,7 @@ impl Policy for S3Fifo {
 
     type AllSizes = SideBySide<Self>;
 
-    fn new(shape: Shape, _: &[u64]) -> Result<Self> {
+    fn new(shape: Shape, _: &[Parameter]) -> Result<Self> {
         let capacity = shape.usable_frames() as usize;
         Ok(Self {
             slots: Slots::new(shape),
@@ -117,6 +117,11 @@ impl Policy for S3Fifo {
         }
         self.counters[slot as usize] = 0;
         self.lists.push(if ghost.is_some() { MAIN } else { SMALL }, slot);
-        Outcome::Miss { walk }
+        Outcome::miss(walk)
+    }
+
+    #[inline]
+    fn would_hit(&self, page: Page) -> bool {
+        self.slots.slot_of(page).is_some_and(|slot| self.lists.list_of(slot) != Some(GHOSTS))
     }
 }

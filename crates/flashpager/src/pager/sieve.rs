@@ -13,7 +13,7 @@
 //! so a page is visited when it is left and come back to.
 
 use super::table::{Frame, PageTable};
-use super::{INDEX_BYTES, Metadata, Moment, Outcome, Page, Policy, Shape, SideBySide};
+use super::{INDEX_BYTES, Metadata, Moment, Outcome, Page, Parameter, Policy, Shape, SideBySide};
 use crate::error::Result;
 
 const NONE: Frame = Frame::MAX;
@@ -75,7 +75,7 @@ impl Policy for Sieve {
 
     type AllSizes = SideBySide<Self>;
 
-    fn new(shape: Shape, _: &[u64]) -> Result<Self> {
+    fn new(shape: Shape, _: &[Parameter]) -> Result<Self> {
         Ok(Self {
             table: PageTable::new(shape),
             frames: Vec::new(),
@@ -107,6 +107,11 @@ impl Policy for Sieve {
         }
         self.newest = frame;
         self.table.insert(page, frame);
-        Outcome::Miss { walk }
+        Outcome::miss(walk)
+    }
+
+    #[inline]
+    fn would_hit(&self, page: Page) -> bool {
+        self.table.frame_of(page).is_some()
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::table::Frame;
-use super::{Moment, Outcome, Page, Policy, Shape};
+use super::{Moment, Outcome, Page, Parameter, Policy, Shape};
 use crate::error::Result;
 
 /// Caches of one policy that differ only in size, all empty at first.
@@ -20,12 +20,12 @@ pub trait AllSizes: Sized {
     ///
     /// # Errors
     /// Parameters that do not fit one of the sizes.
-    fn new(frames: &[u32], pages: u32, parameters: &[u64]) -> Result<Self>;
+    fn new(frames: &[u32], pages: u32, parameters: &[Parameter]) -> Result<Self>;
 
-    /// Take one collapsed reference, as [`Policy::reference`] does. `miss` is
-    /// called with the indices of sizes that miss and the walk there, each
-    /// size at most once; with inclusion, at most once and from size 0 on.
-    fn reference(&mut self, page: Page, next_use: Moment, miss: impl FnMut(Range<usize>, u32));
+    /// Take one collapsed reference, as [`Policy::reference`] does. `tell` is
+    /// called with the indices of sizes and what became of it there, unless that is
+    /// a hit; each size at most once, with inclusion all at once and from size 0 on.
+    fn reference(&mut self, page: Page, next_use: Moment, tell: impl FnMut(Range<usize>, Outcome));
 }
 
 /// Sizes that have a bit each in a mask.
@@ -39,16 +39,22 @@ impl<P: Policy> AllSizes for SideBySide<P> {
         sizes * size_of::<Frame>()
     }
 
-    fn new(frames: &[u32], pages: u32, parameters: &[u64]) -> Result<Self> {
+    fn new(frames: &[u32], pages: u32, parameters: &[Parameter]) -> Result<Self> {
         let build = |&frames| P::new(Shape { frames, pages }, parameters);
         frames.iter().map(build).collect::<Result<_>>().map(Self)
     }
 
     #[inline]
-    fn reference(&mut self, page: Page, next_use: Moment, mut miss: impl FnMut(Range<usize>, u32)) {
+    fn reference(
+        &mut self,
+        page: Page,
+        next_use: Moment,
+        mut tell: impl FnMut(Range<usize>, Outcome),
+    ) {
         for (size, policy) in self.0.iter_mut().enumerate() {
-            if let Outcome::Miss { walk } = policy.reference(page, next_use) {
-                miss(size..size + 1, walk);
+            match policy.reference(page, next_use) {
+                Outcome::Hit => {}
+                outcome => tell(size..size + 1, outcome),
             }
         }
     }

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use wide::{CmpEq, CmpLt, i16x16, i32x8};
 
-use super::{AllSizes, Moment, NEVER, Page};
+use super::{AllSizes, Moment, NEVER, Outcome, Page, Parameter};
 use crate::error::Result;
 
 /// Entries of the stack kept in order, to be searched; those below are found by
@@ -57,7 +57,7 @@ impl AllSizes for LruStack {
         size_of::<u32>()
     }
 
-    fn new(frames: &[u32], pages: u32, _: &[u64]) -> Result<Self> {
+    fn new(frames: &[u32], pages: u32, _: &[Parameter]) -> Result<Self> {
         let deepest = frames.last().map_or(0, |frames| *frames as usize);
         let order = if pages <= 1 << 16 {
             Order::Short(UseOrder::new(deepest, pages))
@@ -68,14 +68,14 @@ impl AllSizes for LruStack {
     }
 
     #[inline]
-    fn reference(&mut self, page: Page, _: Moment, mut miss: impl FnMut(Range<usize>, u32)) {
+    fn reference(&mut self, page: Page, _: Moment, mut tell: impl FnMut(Range<usize>, Outcome)) {
         let depth = match &mut self.order {
             Order::Short(order) => order.touch(page as i16, page),
             Order::Long(order) => order.touch(page as i32, page),
         };
         let misses = self.misses.at(depth);
         if misses > 0 {
-            miss(0..misses, 0);
+            tell(0..misses, Outcome::miss(0));
         }
     }
 }
@@ -102,14 +102,14 @@ impl AllSizes for MinStack {
         0
     }
 
-    fn new(frames: &[u32], _: u32, _: &[u64]) -> Result<Self> {
+    fn new(frames: &[u32], _: u32, _: &[Parameter]) -> Result<Self> {
         let deepest = frames.last().map_or(0, |frames| *frames as usize);
         let misses = MissesByDepth::new(frames);
         Ok(Self { misses, deepest, now: 0, next_uses: Vec::new(), length: 0 })
     }
 
     #[inline]
-    fn reference(&mut self, _: Page, next_use: Moment, mut miss: impl FnMut(Range<usize>, u32)) {
+    fn reference(&mut self, _: Page, next_use: Moment, mut tell: impl FnMut(Range<usize>, Outcome)) {
         let found = position(&self.next_uses, self.now as i32);
         self.now += 1;
         let depth = found.unwrap_or(self.length);
@@ -131,7 +131,7 @@ impl AllSizes for MinStack {
         }
         let misses = found.map_or(self.misses.sizes, |depth| self.misses.at(depth));
         if misses > 0 {
-            miss(0..misses, 0);
+            tell(0..misses, Outcome::miss(0));
         }
     }
 }

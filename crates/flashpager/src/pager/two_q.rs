@@ -21,7 +21,7 @@
 //! nothing is searched.
 
 use super::lists::{Lists, Slots};
-use super::{INDEX_BYTES, Metadata, Moment, Outcome, Page, Policy, Shape, SideBySide};
+use super::{INDEX_BYTES, Metadata, Moment, Outcome, Page, Parameter, Policy, Shape, SideBySide};
 use crate::error::Result;
 
 const A1_IN: usize = 0;
@@ -67,7 +67,7 @@ impl Policy for TwoQ {
 
     type AllSizes = SideBySide<Self>;
 
-    fn new(shape: Shape, _: &[u64]) -> Result<Self> {
+    fn new(shape: Shape, _: &[Parameter]) -> Result<Self> {
         Ok(Self {
             slots: Slots::new(shape),
             lists: Lists::new(),
@@ -81,7 +81,7 @@ impl Policy for TwoQ {
             self.reclaim();
             let slot = self.slots.add(page);
             self.lists.push(A1_IN, slot);
-            return Outcome::Miss { walk: 0 };
+            return Outcome::miss(0);
         };
         match self.lists.list_of(slot) {
             Some(AM) => {
@@ -92,9 +92,14 @@ impl Policy for TwoQ {
                 self.lists.remove(slot);
                 self.reclaim();
                 self.lists.push(AM, slot);
-                Outcome::Miss { walk: 0 }
+                Outcome::miss(0)
             }
             _ => Outcome::Hit,
         }
+    }
+
+    #[inline]
+    fn would_hit(&self, page: Page) -> bool {
+        self.slots.slot_of(page).is_some_and(|slot| self.lists.list_of(slot) != Some(A1_OUT))
     }
 }

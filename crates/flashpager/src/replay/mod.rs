@@ -3,6 +3,7 @@
 //! Nothing here knows a nanosecond. The pager's decisions do not depend on the
 //! register, so one replay serves any number of register designs at once.
 
+mod hierarchy;
 mod many;
 mod references;
 mod requests;
@@ -11,13 +12,14 @@ mod sweep;
 
 use serde::Serialize;
 
+pub use hierarchy::{HierarchyDesign, ICacheShape, TlbShape, WORD_BYTES};
 pub use many::replay_cells;
-pub use single::replay;
+pub use single::{Events, replay};
 pub use sweep::{Cell, sweep};
 
 use crate::error::{Error, Result};
-use crate::media::register::{Access, power_of_two};
-use crate::pager::{Page, PolicySpec};
+use crate::media::register::{Access, RegisterCase, power_of_two};
+use crate::pager::{Page, PolicySpec, Search};
 
 /// Most pages an image may have: bounds the memory of page tables.
 pub const MAX_PAGES: u64 = 1 << 28;
@@ -31,6 +33,8 @@ pub struct CacheDesign {
     pub cache_page_bytes: u32,
     /// Who is evicted.
     pub policy: PolicySpec,
+    /// What stands in front of it; nothing on a small microcontroller.
+    pub hierarchy: Option<HierarchyDesign>,
 }
 
 impl CacheDesign {
@@ -48,7 +52,10 @@ impl CacheDesign {
                 self.cache_bytes, self.cache_page_bytes
             )));
         }
-        Ok(())
+        if let Some(hierarchy) = &self.hierarchy {
+            hierarchy.check(self.cache_page_bytes)?;
+        }
+        self.policy.check(self.frames().min(u64::from(u32::MAX)) as u32)
     }
 }
 
@@ -61,6 +68,36 @@ impl Counts {
             distance_histogram: self.distance_histogram.clone(),
             ..*self
         }
+    }
+
+    /// The counts of a device that emulates the reference bit by the valid bit: where a
+    /// bit is set again, there is a false fault.
+    pub fn with_emulated_bit(mut self) -> Self {
+        self.hits -= self.reference_bits_set;
+        self.false_faults += self.reference_bits_set;
+        self
+    }
+
+    /// Pages moved down in false faults.
+    pub fn false_fault_downgrades(&self) -> u64 {
+        let of_class = |(class, count): &(FaultClass, u64)| {
+            u64::from(class.search.downgrades) * count
+        };
+        self.downgrades - self.fault_classes.iter().map(of_class).sum::<u64>()
+    }
+
+    pub(crate) fn add_access(&mut self, access: &Access) {
+        match access.case {
+            RegisterCase::OtherPage => self.other_page += 1,
+            RegisterCase::OtherBuffer => self.other_buffer += 1,
+            RegisterCase::Forward => self.forward += 1,
+            RegisterCase::Backward => self.backward += 1,
+        }
+        self.loads += u64::from(access.load);
+        self.prefetches += u64::from(access.prefetch.is_some());
+        self.column_changes += u64::from(access.column_change);
+        self.bytes_fetched += u64::from(access.bytes_fetched);
+        self.bytes_skipped += u64::from(access.bytes_skipped);
     }
 }
 
@@ -85,10 +122,52 @@ pub struct Fault {
     pub offset: u32,
     /// What the register did.
     pub access: Access,
-    /// Frames looked at for the victim.
-    pub walk: u32,
-    /// Bytes executed since the fault before, or since the start.
-    pub bytes_executed: u64,
+    /// What was done for a victim.
+    pub search: Search,
+    /// What the host did since the fault before, or since the start.
+    pub executed: Executed,
+    /// What it did from this fault on until it first needed something of the page
+    /// beside the critical block; nothing where it never did before the next fault,
+    /// or where no critical block was asked for.
+    pub left: Option<Executed>,
+}
+
+/// What the host does between two faults, in the units that cost time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Executed {
+    /// Bytes.
+    pub bytes: u64,
+    /// References to the page cache, that of a fault included.
+    pub references: u64,
+    /// References that set a page's bit again.
+    pub reference_bits_set: u64,
+    /// References to pages marked invalid.
+    pub false_faults: u64,
+    /// Pages moved down for these.
+    pub downgrades: u64,
+    /// Words fetched; 0 without an instruction cache, as the rest.
+    pub words: u64,
+    /// Lines refilled, that of a fault included.
+    pub line_refills: u64,
+    /// Refills whose page the TLB did not know, that of a fault included.
+    pub tlb_misses: u64,
+}
+
+impl std::ops::Sub for Executed {
+    type Output = Self;
+
+    fn sub(self, before: Self) -> Self {
+        Self {
+            bytes: self.bytes - before.bytes,
+            references: self.references - before.references,
+            reference_bits_set: self.reference_bits_set - before.reference_bits_set,
+            false_faults: self.false_faults - before.false_faults,
+            downgrades: self.downgrades - before.downgrades,
+            words: self.words - before.words,
+            line_refills: self.line_refills - before.line_refills,
+            tlb_misses: self.tlb_misses - before.tlb_misses,
+        }
+    }
 }
 
 /// Faults that cost the same, whatever the prices are.
@@ -100,14 +179,23 @@ pub struct FaultClass {
     pub column_change: bool,
     /// Bytes over the bus.
     pub bytes_fetched: u32,
-    /// Frames looked at.
-    pub walk: u32,
+    /// What was done for a victim.
+    #[serde(flatten)]
+    pub search: Search,
+}
+
+impl FaultClass {
+    /// The class of a fault.
+    pub fn of(access: &Access, search: Search) -> Self {
+        let Access { load, column_change, bytes_fetched, .. } = *access;
+        Self { load, column_change, bytes_fetched, search }
+    }
 }
 
 /// What a replay counts, for one cache and one register.
 ///
-/// `references = hits + misses + false_faults`, `misses = other_page + forward
-/// + backward`.
+/// `references = hits + misses + false_faults`, `misses = other_page + other_buffer +
+/// forward + backward`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
     /// Collapsed page references.
@@ -118,10 +206,17 @@ pub struct Counts {
     pub misses: u64,
     /// References to a page that was cached but marked invalid.
     pub false_faults: u64,
-    /// Flash pages loaded into the register.
+    /// References that set again the bit of a page that the hand had cleared: hits,
+    /// or false faults where the bit is emulated.
+    pub reference_bits_set: u64,
+    /// Flash pages loaded into the register because they were asked for.
     pub loads: u64,
-    /// Misses in another flash page than the register's.
+    /// Flash pages loaded ahead.
+    pub prefetches: u64,
+    /// Misses in a flash page that is not held.
     pub other_page: u64,
+    /// Misses in the flash page of the buffer that was not used last.
+    pub other_buffer: u64,
     /// Misses in the register's page, at its next column or behind.
     pub forward: u64,
     /// Misses in the register's page, before its next column.
@@ -142,6 +237,12 @@ pub struct Counts {
     pub max_walk: u32,
     /// Pages moved from valid to invalid.
     pub downgrades: u64,
+    /// Words fetched through the instruction cache; 0 without one.
+    pub words: u64,
+    /// Lines refilled into the instruction cache.
+    pub line_refills: u64,
+    /// Refills whose page the TLB did not know; 0 without one.
+    pub tlb_misses: u64,
     /// (distance in blocks, how often), ascending, for consecutive requests in
     /// one flash page.
     pub distance_histogram: Vec<(i32, u64)>,

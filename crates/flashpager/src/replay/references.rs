@@ -1,5 +1,6 @@
 //! From runs to collapsed page references.
 
+use super::hierarchy::{Front, HierarchyDesign};
 use crate::error::{Error, Result};
 use crate::pager::{Moment, NEVER, Page};
 use crate::trace::{Run, Trace, for_runs};
@@ -27,13 +28,20 @@ impl Collapser {
         }
         self.previous = last;
     }
+
+    /// Whether `page` is another than the one before.
+    #[inline]
+    pub(super) fn is_new(&mut self, page: Page) -> bool {
+        std::mem::replace(&mut self.previous, page) != page
+    }
 }
 
-/// For each collapsed reference the moment of the next one to the same page;
-/// empty unless it is `needed`. Takes 4 bytes for each reference.
+/// For each collapsed reference behind `hierarchy` the moment of the next one to the
+/// same page; empty unless it is `needed`. Takes 4 bytes for each reference.
 pub(super) fn next_uses(
     trace: &dyn Trace,
     shift: u32,
+    hierarchy: Option<HierarchyDesign>,
     pages: u32,
     go_on: &dyn Fn() -> bool,
     needed: bool,
@@ -42,7 +50,7 @@ pub(super) fn next_uses(
     if !needed {
         return Ok(moments);
     }
-    let mut collapser = Collapser::new(shift);
+    let mut front = Front::new(shift, hierarchy);
     for_runs(trace, go_on, |runs| {
         for &run in runs {
             let more = (run.length as usize >> shift) + 2;
@@ -53,7 +61,11 @@ pub(super) fn next_uses(
                     moments.len()
                 )));
             }
-            collapser.references(run, |page| moments.push(page));
+            front.needs(run, |need| {
+                if need.is_new {
+                    moments.push(need.page);
+                }
+            });
         }
         Ok(())
     })?;

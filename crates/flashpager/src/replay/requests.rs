@@ -7,6 +7,7 @@
 //! matters of them gives the counts of every register model and flash page size
 //! exactly: where the later block lies, whether it lies before or behind the
 //! earlier one, how far, and in which of the flash page sizes both share a page.
+//! Only two buffers remember more; they are followed one by one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -15,8 +16,10 @@ use rustc_hash::FxHashMap;
 
 use super::{Counts, FaultClass};
 use crate::error::{Error, Result};
-use crate::media::register::{MAX_FLASH_PAGE_BYTES, RegisterDesign, RegisterModel};
-use crate::pager::Page;
+use crate::media::register::{
+    MAX_FLASH_PAGE_BYTES, Register, RegisterDesign, RegisterModel,
+};
+use crate::pager::{Outcome, Page, Search};
 
 /// Most memory for the counts of one view.
 const MAX_BYTES: u64 = 4 << 30;
@@ -31,12 +34,17 @@ pub(super) struct Requests {
     last: LastBlocks,
     /// Blocks as the cache fetches them first, then codewords, by their size.
     views: Vec<View>,
+    /// Registers with two buffers, each at every size.
+    followed: Vec<(RegisterDesign, Vec<Followed>)>,
 }
 
 /// What does not depend on the register.
 #[derive(Clone, Copy, Default)]
 struct PagerCounts {
     misses: u64,
+    bits_set: u64,
+    false_faults: u64,
+    downgrades: u64,
     walk: u64,
     max_walk: u32,
 }
@@ -69,22 +77,55 @@ impl Requests {
         } else {
             LastBlocks::OfEach(vec![NO_BLOCK; sizes])
         };
-        Ok(Self { block_bytes, pagers: vec![PagerCounts::default(); sizes], last, views })
+        let mut two_buffers: Vec<RegisterDesign> =
+            registers.iter().copied().filter(|register| register.model.has_two_buffers()).collect();
+        two_buffers.sort_unstable();
+        two_buffers.dedup();
+        let follow = |design: RegisterDesign| {
+            (design, vec![Followed::new(Register::new(design, block_bytes, pages)); sizes])
+        };
+        let followed = two_buffers.into_iter().map(follow).collect();
+        let pagers = vec![PagerCounts::default(); sizes];
+        Ok(Self { block_bytes, pagers, last, views, followed })
     }
 
-    /// `block` is missing in `sizes`, whose victims were found after `walk` frames.
+    /// What became of a reference to `block` in `sizes`, if it was no hit.
     #[inline]
-    pub(super) fn add(&mut self, sizes: Range<usize>, block: Page, walk: u32) {
+    pub(super) fn add(&mut self, sizes: Range<usize>, block: Page, outcome: Outcome) {
+        match outcome {
+            Outcome::Hit => {}
+            Outcome::BitSet => {
+                self.pagers[sizes].iter_mut().for_each(|pager| pager.bits_set += 1);
+            }
+            Outcome::FalseFault { downgrades } => {
+                for pager in &mut self.pagers[sizes] {
+                    pager.false_faults += 1;
+                    pager.downgrades += u64::from(downgrades);
+                }
+            }
+            Outcome::Miss(search) => self.miss(sizes, block, search),
+        }
+    }
+
+    /// `block` is missing in `sizes`.
+    #[inline]
+    fn miss(&mut self, sizes: Range<usize>, block: Page, search: Search) {
+        for (_, at_sizes) in &mut self.followed {
+            for followed in &mut at_sizes[sizes.clone()] {
+                followed.request(block * self.block_bytes, search);
+            }
+        }
         match &mut self.last {
             LastBlocks::OfEach(last) => {
                 for size in sizes {
                     let before = std::mem::replace(&mut last[size], block);
                     let pager = &mut self.pagers[size];
                     pager.misses += 1;
-                    pager.walk += u64::from(walk);
-                    pager.max_walk = pager.max_walk.max(walk);
+                    pager.downgrades += u64::from(search.downgrades);
+                    pager.walk += u64::from(search.walk);
+                    pager.max_walk = pager.max_walk.max(search.walk);
                     for view in &mut self.views {
-                        view.add(size..size + 1, before, block, walk);
+                        view.add(size..size + 1, before, block, search);
                     }
                 }
             }
@@ -95,7 +136,7 @@ impl Requests {
                 while let Some(&(end, before)) = last.last() {
                     let here = start..end.min(sizes.end);
                     for view in &mut self.views {
-                        view.add(here.clone(), before, block, 0);
+                        view.add(here.clone(), before, block, Search::default());
                     }
                     if end > sizes.end {
                         break;
@@ -126,11 +167,11 @@ impl Requests {
         Ok(())
     }
 
-    /// The counts of every size with every one of `registers`, which are those
-    /// given to [`Requests::new`].
+    /// The counts of every size, which had `references` each, with every one of
+    /// `registers`, which are those given to [`Requests::new`].
     pub(super) fn finish(
         mut self,
-        references: u64,
+        references: &[u64],
         bytes_read: u64,
         registers: &[RegisterDesign],
     ) -> Vec<Vec<Counts>> {
@@ -142,9 +183,12 @@ impl Requests {
         }
         let counts = |(size, pager): (usize, &PagerCounts)| {
             let common = Counts {
-                references,
-                hits: references - pager.misses,
+                references: references[size],
+                hits: references[size] - pager.misses - pager.false_faults,
                 misses: pager.misses,
+                reference_bits_set: pager.bits_set,
+                false_faults: pager.false_faults,
+                downgrades: pager.downgrades,
                 bytes_read,
                 bytes_written: pager.misses * u64::from(self.block_bytes),
                 walk: pager.walk,
@@ -159,6 +203,10 @@ impl Requests {
     fn counts_of(&self, size: usize, register: &RegisterDesign, common: &Counts) -> Counts {
         let unit = unit_bytes(register, self.block_bytes);
         let mut counts = common.clone();
+        if let Some((_, at_sizes)) = self.followed.iter().find(|(design, _)| design == register) {
+            at_sizes[size].tell(&mut counts);
+            return counts;
+        }
         for view in &self.views {
             let Some(page) = view.page_index(register.flash_page_bytes) else { continue };
             if view.unit_bytes == unit {
@@ -173,11 +221,12 @@ impl Requests {
 }
 
 /// What is to be counted for `registers`: sizes of units fetched whole, and of
-/// flash pages, both ascending.
+/// flash pages, both ascending. Nothing is for registers that are followed.
 fn units_and_pages(block_bytes: u32, registers: &[RegisterDesign]) -> (Vec<u32>, Vec<u32>) {
-    let units = registers.iter().map(|register| unit_bytes(register, block_bytes));
-    let units: BTreeSet<u32> = units.chain([block_bytes]).collect();
-    let pages: BTreeSet<u32> = registers.iter().map(|r| r.flash_page_bytes).collect();
+    let counted = || registers.iter().filter(|register| !register.model.has_two_buffers());
+    let units: BTreeSet<u32> =
+        counted().flat_map(|register| [block_bytes, unit_bytes(register, block_bytes)]).collect();
+    let pages: BTreeSet<u32> = counted().map(|register| register.flash_page_bytes).collect();
     (units.into_iter().collect(), pages.into_iter().collect())
 }
 
@@ -198,8 +247,11 @@ pub(super) fn requests_bytes(
         let places = largest.div_ceil(u64::from(unit.max(1)));
         by_unit.min(2 * MAX_BYTES) + 16 * classes * sizes * places
     };
+    // Followed registers count loads by flash page, distances and classes.
+    let followed = registers.iter().filter(|register| register.model.has_two_buffers()).count();
+    let followed = (64 * sizes * followed as u64).saturating_mul(touched + 1);
     let finished = sizes * registers.len() as u64 * 16;
-    units.into_iter().map(of_unit).fold(0, u64::saturating_add).saturating_add(
+    units.into_iter().map(of_unit).fold(followed, u64::saturating_add).saturating_add(
         finished.saturating_mul(touched + 3 * largest.div_ceil(u64::from(block_bytes.max(1)))),
     )
 }
@@ -231,30 +283,30 @@ struct View {
     by_unit: Vec<u64>,
     /// By class, distance in units and size.
     by_distance: Vec<u64>,
-    /// By size, requests after a walk: those of `by_unit` once more.
-    walked: Vec<FxHashMap<Walked, u64>>,
+    /// By size, requests after a search: those of `by_unit` once more.
+    searched: Vec<FxHashMap<Searched, u64>>,
     inclusion: bool,
     /// Whether [`MAX_BYTES`] were not enough.
     is_full: bool,
 }
 
 /// Requests that cost the same with every register, packed to be hashed fast:
-/// the walk, and kind, column in the largest flash page and distance, in order,
+/// the search, and kind, column in the largest flash page and distance, in order,
 /// of units. The last two are below [`MAX_UNITS`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Walked {
-    walk: u32,
+struct Searched {
+    search: Search,
     request: u64,
 }
 
 /// Most units in a flash page, which are of a byte at least.
 const MAX_UNITS: u64 = MAX_FLASH_PAGE_BYTES as u64;
 
-impl Walked {
+impl Searched {
     #[inline]
-    fn new(walk: u32, kind: usize, column: u32, distance: u32) -> Self {
+    fn new(search: Search, kind: usize, column: u32, distance: u32) -> Self {
         let request = (kind as u64 * MAX_UNITS + u64::from(column)) * MAX_UNITS;
-        Self { walk, request: request + u64::from(distance) }
+        Self { search, request: request + u64::from(distance) }
     }
 
     /// Kind, column and distance.
@@ -300,7 +352,7 @@ impl View {
             by_unit: Vec::new(),
             by_distance: vec![0; distances],
             page_shifts,
-            walked: vec![FxHashMap::default(); sizes],
+            searched: vec![FxHashMap::default(); sizes],
             inclusion,
             is_full: false,
         })
@@ -319,7 +371,7 @@ impl View {
     }
 
     #[inline]
-    fn add(&mut self, sizes: Range<usize>, before: Page, block: Page, walk: u32) {
+    fn add(&mut self, sizes: Range<usize>, before: Page, block: Page, search: Search) {
         let (unit, previous) = (block >> self.shift, before >> self.shift);
         let mut class = self.classes();
         if before != NO_BLOCK {
@@ -339,11 +391,11 @@ impl View {
             let at = (class * 2 * self.reach() + distance) * self.sizes;
             Self::count(&mut self.by_distance[at..at + self.sizes], &sizes, self.inclusion);
         }
-        if walk > 0 {
+        if search != Search::default() {
             let column = unit & (self.reach() as u32 - 1);
             let distance = if kind % 2 == 1 { unit - previous } else { 0 };
-            let walked = Walked::new(walk, kind, column, distance);
-            *self.walked[sizes.start].entry(walked).or_default() += 1;
+            let searched = Searched::new(search, kind, column, distance);
+            *self.searched[sizes.start].entry(searched).or_default() += 1;
         }
     }
 
@@ -447,7 +499,7 @@ impl View {
             [(Case::OtherPage, &other), (Case::Backward, &backward), (Case::Forward, &forward)]
         {
             for (place, &count) in requests.iter().enumerate().filter(|(_, count)| **count > 0) {
-                let class = self.class(model, case, place as u32, 0);
+                let class = self.class(model, case, place as u32, Search::default());
                 counts.loads += if class.load { count } else { 0 };
                 counts.column_changes += if class.column_change { count } else { 0 };
                 counts.bytes_fetched += count * u64::from(class.bytes_fetched);
@@ -455,8 +507,8 @@ impl View {
                 *classes.entry(class).or_default() += count;
             }
         }
-        for (walked, &count) in &self.walked[size] {
-            let (kind, column, distance) = walked.unpacked();
+        for (searched, &count) in &self.searched[size] {
+            let (kind, column, distance) = searched.unpacked();
             let column = column & (units - 1);
             let (case, place) = if kind / 2 > page {
                 (Case::OtherPage, column)
@@ -465,10 +517,11 @@ impl View {
             } else {
                 (Case::Forward, distance)
             };
-            if let Some(at_once) = classes.get_mut(&self.class(model, case, place, 0)) {
+            let at_once = self.class(model, case, place, Search::default());
+            if let Some(at_once) = classes.get_mut(&at_once) {
                 *at_once -= count;
             }
-            *classes.entry(self.class(model, case, place, walked.walk)).or_default() += count;
+            *classes.entry(self.class(model, case, place, searched.search)).or_default() += count;
         }
         counts.fault_classes = classes.into_iter().filter(|(_, count)| *count > 0).collect();
         counts.loads_by_flash_page = loads_of.into_iter().collect();
@@ -477,8 +530,10 @@ impl View {
 
     /// What one request costs. `place` is the column in the flash page, for
     /// [`Case::Forward`] the distance, both in units.
-    fn class(&self, model: RegisterModel, case: Case, place: u32, walk: u32) -> FaultClass {
-        use RegisterModel::{RandomColumn, Sequential, StartColumn};
+    fn class(&self, model: RegisterModel, case: Case, place: u32, search: Search) -> FaultClass {
+        use RegisterModel::{
+            DoubleBuffer, DoubleBufferPrefetch, RandomColumn, Sequential, StartColumn,
+        };
         let (load, column_change, skipped) = match (model, case) {
             (Sequential, Case::OtherPage | Case::Backward) => (true, false, place),
             (StartColumn, Case::OtherPage | Case::Backward) => (true, false, 0),
@@ -486,8 +541,71 @@ impl View {
             (RandomColumn, Case::OtherPage) => (true, false, 0),
             (RandomColumn, Case::Backward) => (false, true, 0),
             (RandomColumn, Case::Forward) => (false, place != 1, 0),
+            // Followed one by one.
+            (DoubleBuffer | DoubleBufferPrefetch, _) => (false, false, 0),
         };
-        FaultClass { load, column_change, bytes_fetched: (skipped + 1) * self.unit_bytes, walk }
+        FaultClass {
+            load,
+            column_change,
+            bytes_fetched: (skipped + 1) * self.unit_bytes,
+            search,
+        }
+    }
+}
+
+/// A register whose every request is made.
+#[derive(Clone)]
+struct Followed {
+    register: Register,
+    sums: Counts,
+    classes: FxHashMap<FaultClass, u64>,
+    loads_of: FxHashMap<u32, u64>,
+    distances: FxHashMap<i32, u64>,
+}
+
+impl Followed {
+    fn new(register: Register) -> Self {
+        Self {
+            register,
+            sums: Counts::default(),
+            classes: FxHashMap::default(),
+            loads_of: FxHashMap::default(),
+            distances: FxHashMap::default(),
+        }
+    }
+
+    fn request(&mut self, offset: u32, search: Search) {
+        let access = self.register.request(offset);
+        self.sums.add_access(&access);
+        *self.classes.entry(FaultClass::of(&access, search)).or_default() += 1;
+        if access.load {
+            *self.loads_of.entry(self.register.flash_page(offset)).or_default() += 1;
+        }
+        if let Some(ahead) = access.prefetch {
+            *self.loads_of.entry(ahead).or_default() += 1;
+        }
+        if let Some(distance) = access.distance {
+            *self.distances.entry(distance).or_default() += 1;
+        }
+    }
+
+    fn tell(&self, counts: &mut Counts) {
+        fn sorted<K: Copy + Ord>(counts: &FxHashMap<K, u64>) -> Vec<(K, u64)> {
+            let mut all: Vec<(K, u64)> = counts.iter().map(|(key, count)| (*key, *count)).collect();
+            all.sort_unstable();
+            all
+        }
+        counts.loads = self.sums.loads;
+        counts.prefetches = self.sums.prefetches;
+        counts.other_page = self.sums.other_page;
+        counts.other_buffer = self.sums.other_buffer;
+        counts.forward = self.sums.forward;
+        counts.backward = self.sums.backward;
+        counts.bytes_fetched = self.sums.bytes_fetched;
+        counts.bytes_skipped = self.sums.bytes_skipped;
+        counts.fault_classes = sorted(&self.classes);
+        counts.loads_by_flash_page = sorted(&self.loads_of);
+        counts.distance_histogram = sorted(&self.distances);
     }
 }
 

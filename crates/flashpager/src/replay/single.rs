@@ -1,21 +1,29 @@
 //! One replay, fault by fault.
 
-use super::references::{Collapser, next_uses};
+use super::hierarchy::{Front, Translated, words_before};
+use super::references::next_uses;
 use super::requests::Requests;
-use super::{CacheDesign, Counts, Fault, image_pages};
+use super::{CacheDesign, Counts, Executed, Fault, image_pages};
 use crate::error::Result;
 use crate::media::register::{Register, RegisterDesign};
-use crate::pager::{NEVER, Outcome, Policy, Shape, Visitor};
-use crate::trace::{Trace, for_runs};
+use crate::pager::{Moment, NEVER, Outcome, Page, Policy, Search, Shape, Visitor};
+use crate::trace::{Run, Trace, for_runs};
 
-/// Called with each fault and the index of the register that served it.
-pub type FaultSink<'a> = &'a mut dyn FnMut(usize, &Fault);
+/// Who is told of each fault.
+pub struct Events<'a> {
+    /// What of a page is fetched first, a power of two: [`Fault::left`] tells when the
+    /// host needs the rest. Behind an instruction cache, at least a line.
+    pub critical_block_bytes: Option<u32>,
+    /// Called with the index of the register that served it, once it is known what
+    /// the host did next.
+    pub sink: &'a mut dyn FnMut(usize, &Fault),
+}
 
 /// Replay `trace` through `cache`, with each of `registers` behind it.
 ///
-/// Gives one [`Counts`] for each register. Memory is bounded by the image
-/// size, but for policies that need the next use: they take 4 bytes for each
-/// collapsed reference.
+/// Gives one [`Counts`] for each register, and what the host did after the last fault.
+/// Memory is bounded by the image size, but for policies that need the next use: they
+/// take 4 bytes for each collapsed reference.
 ///
 /// `go_on` is asked every few runs; when it says false the replay ends with
 /// [`Error::Interrupted`](crate::Error::Interrupted).
@@ -27,57 +35,121 @@ pub fn replay(
     cache: &CacheDesign,
     registers: &[RegisterDesign],
     go_on: &dyn Fn() -> bool,
-    events: Option<FaultSink<'_>>,
-) -> Result<Vec<Counts>> {
+    events: Option<Events<'_>>,
+) -> Result<(Vec<Counts>, Executed)> {
     cache.check()?;
     for register in registers {
         register.check(cache.cache_page_bytes)?;
     }
     let pages = image_pages(trace.image_bytes(), cache.cache_page_bytes)?;
     let shape = Shape { frames: cache.frames().min(u64::from(u32::MAX)) as u32, pages };
-    let block_bytes = cache.cache_page_bytes;
-    cache.policy.visit(shape, Replay { trace, pages, block_bytes, registers, go_on, events })?
+    cache.policy.visit(shape, Replay { trace, pages, cache, registers, go_on, events })?
 }
 
 struct Replay<'a, 'e> {
     trace: &'a dyn Trace,
     pages: u32,
-    block_bytes: u32,
+    cache: &'a CacheDesign,
     registers: &'a [RegisterDesign],
     go_on: &'a dyn Fn() -> bool,
-    events: Option<FaultSink<'e>>,
+    events: Option<Events<'e>>,
 }
 
 impl Visitor for Replay<'_, '_> {
-    type Output = Result<Vec<Counts>>;
+    type Output = Result<(Vec<Counts>, Executed)>;
 
-    fn visit<P: Policy>(mut self, mut policy: P) -> Self::Output {
-        let Self { trace, pages, block_bytes, registers, go_on, .. } = self;
-        let shift = block_bytes.trailing_zeros();
-        let next_uses = next_uses(trace, shift, pages, go_on, P::NEEDS_NEXT_USE)?;
-        let mut requests = Requests::new(block_bytes, pages, 1, false, registers)?;
-        let mut faults = self.events.take().map(|sink| Faults::new(block_bytes, registers, sink));
-        let mut collapser = Collapser::new(shift);
-        let (mut moment, mut bytes_read) = (0, 0);
+    fn visit<P: Policy>(self, mut policy: P) -> Self::Output {
+        match self.cache.hierarchy.and_then(|hierarchy| hierarchy.tlb) {
+            None => {
+                self.run::<P>(|page, next_use| Some(policy.reference(page, next_use)), false)
+            }
+            Some(tlb) => {
+                let mut cache = Translated::new(policy, tlb);
+                self.run::<P>(|page, next_use| cache.reference(page, next_use), true)
+            }
+        }
+    }
+}
+
+impl Replay<'_, '_> {
+    fn run<P: Policy>(
+        mut self,
+        mut reference: impl FnMut(Page, Moment) -> Option<Outcome>,
+        has_tlb: bool,
+    ) -> Result<(Vec<Counts>, Executed)> {
+        let Self { trace, pages, registers, go_on, .. } = self;
+        let CacheDesign { cache_page_bytes, hierarchy, .. } = *self.cache;
+        let shift = cache_page_bytes.trailing_zeros();
+        let next_uses = next_uses(trace, shift, hierarchy, pages, go_on, P::NEEDS_NEXT_USE)?;
+        let mut requests = Requests::new(cache_page_bytes, pages, 1, false, registers)?;
+        let line_bytes = hierarchy.map(|hierarchy| hierarchy.icache.line_bytes);
+        let mut faults = self
+            .events
+            .take()
+            .map(|events| Faults::new(cache_page_bytes, pages, registers, events, line_bytes));
+        let mut front = Front::new(shift, hierarchy);
+        let mut moment = 0;
+        // Sums over all runs before, and over needs up to now.
+        let mut sums = Executed::default();
+        let (mut words, mut refills) = (0, 0);
         for_runs(trace, go_on, |runs| {
             for &run in runs {
-                collapser.references(run, |page| {
+                let at = |sums: &Executed, offset: u32| Executed {
+                    bytes: sums.bytes + u64::from(offset - run.offset),
+                    words: words + line_bytes.map_or(0, |_| u64::from(words_before(run, offset))),
+                    ..*sums
+                };
+                if let Some(faults) = &mut faults {
+                    faults.begin(run);
+                }
+                front.needs(run, |need| {
+                    if line_bytes.is_some() {
+                        refills += 1;
+                        sums.line_refills = refills;
+                    }
+                    if let Some(faults) = &mut faults {
+                        faults.need(need.page, need.offset, |offset| at(&sums, offset));
+                    }
+                    if !need.is_new {
+                        return;
+                    }
                     let next_use = if P::NEEDS_NEXT_USE { next_uses[moment] } else { NEVER };
                     moment += 1;
-                    if let Outcome::Miss { walk } = policy.reference(page, next_use) {
-                        requests.add(0..1, page, walk);
-                        if let Some(faults) = &mut faults {
-                            let offset = run.offset.max(page << shift);
-                            let position = bytes_read + u64::from(offset - run.offset);
-                            faults.serve(offset, walk, position);
+                    let Some(outcome) = reference(need.page, next_use) else { return };
+                    sums.references += 1;
+                    sums.tlb_misses += u64::from(has_tlb);
+                    requests.add(0..1, need.page, outcome);
+                    match outcome {
+                        Outcome::Hit => {}
+                        Outcome::BitSet => sums.reference_bits_set += 1,
+                        Outcome::FalseFault { downgrades } => {
+                            sums.false_faults += 1;
+                            sums.downgrades += u64::from(downgrades);
+                        }
+                        Outcome::Miss(search) => {
+                            if let Some(faults) = &mut faults {
+                                faults.serve(need.offset, search, at(&sums, need.offset));
+                            }
                         }
                     }
                 });
-                bytes_read += u64::from(run.length);
+                if let Some(faults) = &mut faults {
+                    faults.end(run, |offset| at(&sums, offset));
+                }
+                sums.bytes += u64::from(run.length);
+                words = front.words();
+                sums.words = words;
             }
             requests.check_memory()
         })?;
-        Ok(requests.finish(moment as u64, bytes_read, registers).swap_remove(0))
+        let last = faults.map_or(sums, |faults| faults.finish(sums));
+        let mut counts = requests.finish(&[sums.references], sums.bytes, registers).swap_remove(0);
+        for counts in &mut counts {
+            counts.words = sums.words;
+            counts.line_refills = sums.line_refills;
+            counts.tlb_misses = sums.tlb_misses;
+        }
+        Ok((counts, last))
     }
 }
 
@@ -85,25 +157,113 @@ impl Visitor for Replay<'_, '_> {
 struct Faults<'e> {
     registers: Vec<Register>,
     shift: u32,
-    last_position: u64,
-    sink: FaultSink<'e>,
+    block_bytes: Option<u32>,
+    by_lines: bool,
+    /// The last fault, which is told when the next one comes.
+    pending: Option<Pending>,
+    last: Executed,
+    events: Events<'e>,
+    /// Without an instruction cache, the first byte of the run that was not looked at.
+    cursor: u32,
+}
+
+struct Pending {
+    offset: u32,
+    search: Search,
+    executed: Executed,
+    left: Option<Executed>,
 }
 
 impl<'e> Faults<'e> {
-    fn new(block_bytes: u32, designs: &[RegisterDesign], sink: FaultSink<'e>) -> Self {
-        let registers = designs.iter().map(|design| Register::new(*design, block_bytes)).collect();
-        Self { registers, shift: block_bytes.trailing_zeros(), last_position: 0, sink }
+    fn new(
+        page_bytes: u32,
+        pages: u32,
+        designs: &[RegisterDesign],
+        events: Events<'e>,
+        line_bytes: Option<u32>,
+    ) -> Self {
+        let register = |design: &RegisterDesign| Register::new(*design, page_bytes, pages);
+        Self {
+            registers: designs.iter().map(register).collect(),
+            shift: page_bytes.trailing_zeros(),
+            block_bytes: events.critical_block_bytes.map(|block| block.max(line_bytes.unwrap_or(1))),
+            by_lines: line_bytes.is_some(),
+            pending: None,
+            last: Executed::default(),
+            events,
+            cursor: 0,
+        }
     }
 
-    /// Fetch the page of the byte at `offset`; `position` counts the bytes executed
-    /// before it.
-    fn serve(&mut self, offset: u32, walk: u32, position: u64) {
-        let bytes_executed = position - self.last_position;
-        self.last_position = position;
+    fn begin(&mut self, run: Run) {
+        self.cursor = run.offset;
+    }
+
+    /// Something of `page` from `offset` on is needed; all before it in the run is done.
+    #[inline]
+    fn need(&mut self, page: Page, offset: u32, at: impl Fn(u32) -> Executed) {
+        if self.by_lines {
+            if self.pending.as_ref().is_some_and(|last| last.offset >> self.shift == page) {
+                self.touch(offset, offset + 1, at);
+            }
+        } else {
+            self.touch(self.cursor, offset, at);
+            self.cursor = offset;
+        }
+    }
+
+    fn end(&mut self, run: Run, at: impl Fn(u32) -> Executed) {
+        if !self.by_lines {
+            self.touch(self.cursor, run.end(), at);
+        }
+    }
+
+    /// The bytes from `from` up to `to` are executed.
+    #[inline]
+    fn touch(&mut self, from: u32, to: u32, at: impl Fn(u32) -> Executed) {
+        let (Some(block_bytes), Some(last)) = (self.block_bytes, &mut self.pending) else {
+            return;
+        };
+        if last.left.is_some() {
+            return;
+        }
+        let page_start = last.offset >> self.shift << self.shift;
+        let page_end = u64::from(page_start) + (1 << self.shift);
+        let block_start = last.offset & !(block_bytes - 1);
+        let block_end = u64::from(block_start) + u64::from(block_bytes);
+        let from = from.max(page_start);
+        let to = u64::from(to).min(page_end);
+        let first_outside = if from < block_start || u64::from(from) >= block_end {
+            u64::from(from)
+        } else {
+            block_end
+        };
+        if first_outside < to {
+            last.left = Some(at(first_outside as u32) - self.last);
+        }
+    }
+
+    /// Fetch the page of the byte at `offset`, before which `now` was done.
+    fn serve(&mut self, offset: u32, search: Search, now: Executed) {
+        self.tell();
+        let executed = now - self.last;
+        self.last = now;
+        self.pending = Some(Pending { offset, search, executed, left: None });
+    }
+
+    fn tell(&mut self) {
+        let Some(Pending { offset, search, executed, left }) = self.pending.take() else { return };
         let page = offset >> self.shift;
         for (index, register) in self.registers.iter_mut().enumerate() {
             let access = register.request(page << self.shift);
-            (self.sink)(index, &Fault { page, offset, access, walk, bytes_executed });
+            let fault = Fault { page, offset, access, search, executed, left };
+            (self.events.sink)(index, &fault);
         }
+    }
+
+    /// Gives what was done after the last fault, of `sums` in all.
+    fn finish(mut self, sums: Executed) -> Executed {
+        self.tell();
+        sums - self.last
     }
 }

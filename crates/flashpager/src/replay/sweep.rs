@@ -1,11 +1,14 @@
 //! One pass over a trace for caches that differ only in size.
 
-use super::references::{Collapser, next_uses};
+use super::hierarchy::{Front, HierarchyDesign, Translated};
+use super::references::next_uses;
 use super::requests::{Requests, requests_bytes};
 use super::{CacheDesign, Counts, image_pages};
 use crate::error::{Error, Result};
 use crate::media::register::{RegisterDesign, power_of_two};
-use crate::pager::{AllSizes, NEVER, Policy, PolicySpec, SizesVisitor};
+use crate::pager::{
+    AllSizes, Moment, NEVER, Page, Parameter, Policy, PolicySpec, Shape, SizesVisitor,
+};
 use crate::trace::{Trace, for_runs};
 
 /// What one pass replays: a cache page and a policy, at several cache sizes, and
@@ -16,6 +19,8 @@ pub struct Cell {
     pub cache_page_bytes: u32,
     /// Who is evicted.
     pub policy: PolicySpec,
+    /// What stands in front.
+    pub hierarchy: Option<HierarchyDesign>,
     /// Bytes of RAM for frames, of each cache.
     pub cache_bytes: Vec<u64>,
     /// The registers.
@@ -72,8 +77,13 @@ impl Cell {
 
     /// The cache of that many bytes.
     fn cache(&self, cache_bytes: u64) -> CacheDesign {
-        let Self { cache_page_bytes, policy, .. } = self;
-        CacheDesign { cache_bytes, cache_page_bytes: *cache_page_bytes, policy: policy.clone() }
+        let Self { cache_page_bytes, policy, hierarchy, .. } = self;
+        CacheDesign {
+            cache_bytes,
+            cache_page_bytes: *cache_page_bytes,
+            policy: policy.clone(),
+            hierarchy: *hierarchy,
+        }
     }
 }
 
@@ -90,8 +100,10 @@ pub fn sweep(trace: &dyn Trace, cell: &Cell, go_on: &dyn Fn() -> bool) -> Result
     let Cell { cache_page_bytes, cache_bytes, .. } = cell;
     cell.check(trace.image_bytes())?;
     let pages = image_pages(trace.image_bytes(), *cache_page_bytes)?;
-    // Frames that no page is left for change nothing.
-    let usable = |cache: CacheDesign| cache.frames().min(u64::from(pages).max(1)) as u32;
+    let usable = |cache: CacheDesign| {
+        let frames = cache.frames().min(u64::from(u32::MAX)) as u32;
+        cell.policy.frames_that_count(frames, pages)
+    };
     let frames_of: Vec<u32> = cache_bytes.iter().map(|bytes| usable(cell.cache(*bytes))).collect();
     let mut frames = frames_of.clone();
     frames.sort_unstable();
@@ -99,8 +111,8 @@ pub fn sweep(trace: &dyn Trace, cell: &Cell, go_on: &dyn Fn() -> bool) -> Result
     if frames.is_empty() {
         return Ok(Vec::new());
     }
-    let replay = Sweep { trace, pages, sizes: frames.len(), cell, go_on };
-    let counts = cell.policy.visit_sizes(&frames, pages, replay)?;
+    let replay = Sweep { trace, pages, frames: &frames, cell, go_on };
+    let counts = cell.policy.visit_sizes(replay)?;
     let size_of = |frame: &u32| frames.partition_point(|smaller| smaller < frame);
     Ok(frames_of.iter().map(|frame| counts[size_of(frame)].clone()).collect())
 }
@@ -108,7 +120,7 @@ pub fn sweep(trace: &dyn Trace, cell: &Cell, go_on: &dyn Fn() -> bool) -> Result
 struct Sweep<'a> {
     trace: &'a dyn Trace,
     pages: u32,
-    sizes: usize,
+    frames: &'a [u32],
     cell: &'a Cell,
     go_on: &'a dyn Fn() -> bool,
 }
@@ -116,26 +128,97 @@ struct Sweep<'a> {
 impl SizesVisitor for Sweep<'_> {
     type Output = Vec<Vec<Counts>>;
 
-    fn visit<P: Policy>(self, mut caches: P::AllSizes) -> Result<Self::Output> {
-        let Self { trace, pages, sizes, go_on, .. } = self;
-        let Cell { cache_page_bytes, registers, .. } = self.cell;
+    fn visit<P: Policy>(self, parameters: &[Parameter]) -> Result<Self::Output> {
+        let Self { pages, frames, .. } = self;
+        let sizes = frames.len();
+        let Some(tlb) = self.cell.hierarchy.and_then(|hierarchy| hierarchy.tlb) else {
+            let mut caches = P::AllSizes::new(frames, pages, parameters)?;
+            let replayed = self.run::<P>(P::AllSizes::INCLUSION, |page, next_use, requests| {
+                caches.reference(page, next_use, |sizes, outcome| {
+                    requests.add(sizes, page, outcome);
+                });
+            })?;
+            let references = vec![replayed.references; sizes];
+            return Ok(replayed.finish(&references, &self.cell.registers, false));
+        };
+        // What a TLB lets through depends on the cache behind it.
+        let cache = |frames: &u32| {
+            let policy = P::new(Shape { frames: *frames, pages }, parameters)?;
+            Ok(Translated::new(policy, tlb))
+        };
+        let mut caches = frames.iter().map(cache).collect::<Result<Vec<Translated<P>>>>()?;
+        let replayed = self.run::<P>(false, |page, next_use, requests| {
+            for (size, cache) in caches.iter_mut().enumerate() {
+                if let Some(outcome) = cache.reference(page, next_use) {
+                    requests.add(size..size + 1, page, outcome);
+                }
+            }
+        })?;
+        let references: Vec<u64> = caches.iter().map(Translated::misses).collect();
+        Ok(replayed.finish(&references, &self.cell.registers, true))
+    }
+}
+
+/// A pass that has come to its end.
+struct Replayed {
+    requests: Requests,
+    references: u64,
+    bytes_read: u64,
+    words: u64,
+    line_refills: u64,
+}
+
+impl Replayed {
+    /// The counts, of caches that had so many references each.
+    fn finish(
+        self,
+        references: &[u64],
+        registers: &[RegisterDesign],
+        has_tlb: bool,
+    ) -> Vec<Vec<Counts>> {
+        let mut all = self.requests.finish(references, self.bytes_read, registers);
+        for (counts, references) in all.iter_mut().zip(references) {
+            for counts in counts {
+                counts.words = self.words;
+                counts.line_refills = self.line_refills;
+                counts.tlb_misses = if has_tlb { *references } else { 0 };
+            }
+        }
+        all
+    }
+}
+
+impl Sweep<'_> {
+    /// Hand every reference to `take`, which knows the caches.
+    fn run<P: Policy>(
+        &self,
+        inclusion: bool,
+        mut take: impl FnMut(Page, Moment, &mut Requests),
+    ) -> Result<Replayed> {
+        let Self { trace, pages, frames, go_on, .. } = *self;
+        let Cell { cache_page_bytes, hierarchy, registers, .. } = self.cell;
         let shift = cache_page_bytes.trailing_zeros();
-        let next_uses = next_uses(trace, shift, pages, go_on, P::NEEDS_NEXT_USE)?;
-        let inclusion = P::AllSizes::INCLUSION;
-        let mut requests = Requests::new(*cache_page_bytes, pages, sizes, inclusion, registers)?;
-        let mut collapser = Collapser::new(shift);
+        let next_uses = next_uses(trace, shift, *hierarchy, pages, go_on, P::NEEDS_NEXT_USE)?;
+        let mut requests =
+            Requests::new(*cache_page_bytes, pages, frames.len(), inclusion, registers)?;
+        let mut front = Front::new(shift, *hierarchy);
         let (mut moment, mut bytes_read) = (0, 0);
         for_runs(trace, go_on, |runs| {
             for &run in runs {
-                collapser.references(run, |page| {
+                front.needs(run, |need| {
+                    if !need.is_new {
+                        return;
+                    }
                     let next_use = if P::NEEDS_NEXT_USE { next_uses[moment] } else { NEVER };
                     moment += 1;
-                    caches.reference(page, next_use, |sizes, walk| requests.add(sizes, page, walk));
+                    take(need.page, next_use, &mut requests);
                 });
                 bytes_read += u64::from(run.length);
             }
             requests.check_memory()
         })?;
-        Ok(requests.finish(moment as u64, bytes_read, registers))
+        let references = moment as u64;
+        let (words, line_refills) = (front.words(), front.refills());
+        Ok(Replayed { requests, references, bytes_read, words, line_refills })
     }
 }

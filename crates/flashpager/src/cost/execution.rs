@@ -1,0 +1,107 @@
+//! The time of a program fault by fault, where flash and bus work on while it runs.
+//!
+//! A load ahead begins as soon as the page asked for can be read out of its buffer. A
+//! fault that needs the page loaded ahead waits for the end of that load, one that needs
+//! another page has to wait for it before its own: a load cannot be called off. The rest
+//! of a page comes behind its critical block; the program waits for all of it when it
+//! first needs something else of that page, and so does the next fault, for the bus.
+
+use std::collections::BTreeMap;
+
+use super::handler::{Busy, Timeline};
+use super::Prices;
+use crate::media::register::{RegisterCase, RegisterDesign};
+use crate::replay::{Executed, Fault, FaultClass};
+
+/// A program on its way through time.
+pub struct Execution {
+    prices: Prices,
+    register: RegisterDesign,
+    cache_page_bytes: u32,
+    critical_block_bytes: Option<u32>,
+    /// When the program went on after the last fault.
+    resumed_ns: f64,
+    /// From then on, when it needs the rest of the page.
+    left_after_ns: Option<f64>,
+    /// When the rest of the page is there, and when the flash can load again.
+    rest_ns: f64,
+    flash_ns: f64,
+    /// (latency, how many), the latency's bits being ordered as it is.
+    latencies: BTreeMap<u64, u64>,
+}
+
+impl Execution {
+    /// Before the first fault.
+    pub fn new(
+        prices: Prices,
+        register: RegisterDesign,
+        cache_page_bytes: u32,
+        critical_block_bytes: Option<u32>,
+    ) -> Self {
+        Self {
+            prices,
+            register,
+            cache_page_bytes,
+            critical_block_bytes,
+            resumed_ns: 0.0,
+            left_after_ns: None,
+            rest_ns: 0.0,
+            flash_ns: 0.0,
+            latencies: BTreeMap::new(),
+        }
+    }
+
+    /// The time after `executed`, waiting for the rest of a page included.
+    fn run(&self, executed: &Executed) -> f64 {
+        let needs_rest_ns = self.left_after_ns.map(|after| self.resumed_ns + after);
+        let waits_ns = needs_rest_ns.map_or(0.0, |needs| (self.rest_ns - needs).max(0.0));
+        self.resumed_ns + self.prices.host_ns(executed) + waits_ns
+    }
+
+    /// Take the next fault.
+    pub fn fault(&mut self, fault: &Fault) {
+        let now = self.run(&fault.executed);
+        let class = FaultClass::of(&fault.access, fault.search);
+        let mut jobs = self.prices.jobs(&class, u64::from(self.cache_page_bytes));
+        if let Some(critical) = self.critical_block_bytes {
+            let share = f64::from(critical) / f64::from(self.cache_page_bytes);
+            let whole = jobs.trans_host_mem_ns;
+            jobs.trans_host_mem_ns = whole * share.min(1.0);
+            jobs.trans_rest_ns = whole - jobs.trans_host_mem_ns;
+            // From the end of the page back to its start.
+            let column = fault.offset & (self.cache_page_bytes - 1);
+            if column >= critical && !self.register.model.has_two_buffers() {
+                jobs.trans_rest_ns += self.prices.column_change_ns();
+            }
+        }
+        let from_now = |then: f64| (then - now).max(0.0);
+        let rest = from_now(self.rest_ns);
+        let flash = from_now(self.flash_ns);
+        let two_buffers = self.register.model.has_two_buffers();
+        let awaited = fault.access.case == RegisterCase::OtherBuffer;
+        let busy = Busy {
+            load_ns: if two_buffers { flash } else { flash.max(rest) },
+            transfer_ns: if awaited { rest.max(flash) } else { rest },
+        };
+        let timeline = Timeline::new(self.prices.schedule, &jobs, busy);
+        *self.latencies.entry(timeline.end_ns.to_bits()).or_default() += 1;
+        if fault.access.load {
+            self.flash_ns = now + timeline.transfer_start_ns();
+        }
+        if fault.access.prefetch.is_some() {
+            let start = self.flash_ns.max(now + timeline.transfer_start_ns());
+            self.flash_ns = start + self.prices.t_load_ns;
+        }
+        self.rest_ns = now + timeline.transfer_end_ns();
+        self.resumed_ns = now + timeline.end_ns;
+        self.left_after_ns = fault.left.map(|left| self.prices.host_ns(&left));
+    }
+
+    /// The time of all, with what was executed after the last fault, and the latencies
+    /// of the faults: (ns, how many), ascending.
+    pub fn finish(self, rest: &Executed) -> (f64, Vec<(f64, u64)>) {
+        let time_ns = self.run(rest);
+        let latencies = self.latencies.iter().map(|(bits, count)| (f64::from_bits(*bits), *count));
+        (time_ns, latencies.collect())
+    }
+}

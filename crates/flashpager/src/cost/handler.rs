@@ -1,0 +1,236 @@
+//! The fault handler as a schedule of jobs (In, Shin & Kim, LCTES 2007, section 3.1).
+//!
+//! A fault is served by jobs of the host and of the flash. What must wait for what is
+//! the schedule; when each job begins and ends follows from it and from their times.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result, did_you_mean};
+
+/// What software adds, in nanoseconds. All zero in the CARDIS paper.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Handler {
+    /// Of every reference to the page cache: finding the page.
+    pub lookup_ns: f64,
+    /// PreProcess: saving registers, finding the page in flash.
+    pub pre_process_ns: f64,
+    /// GetFreeframe but for its search.
+    pub get_freeframe_ns: f64,
+    /// Of every frame looked at.
+    pub walk_step_ns: f64,
+    /// Of every page moved from valid to invalid.
+    pub downgrade_ns: f64,
+    /// UpdateMMU: page table and TLB.
+    pub update_mmu_ns: f64,
+    /// PostProcess: restoring registers.
+    pub post_process_ns: f64,
+    /// Of every false fault, but for pages it moves down.
+    pub false_fault_ns: f64,
+    /// LoadStopover as measured; that of the part if absent.
+    pub load_stopover_ns: Option<f64>,
+}
+
+impl Handler {
+    /// All its times.
+    pub fn times(&self) -> [f64; 9] {
+        [
+            self.lookup_ns,
+            self.pre_process_ns,
+            self.get_freeframe_ns,
+            self.walk_step_ns,
+            self.downgrade_ns,
+            self.update_mmu_ns,
+            self.post_process_ns,
+            self.false_fault_ns,
+            self.load_stopover_ns.unwrap_or_default(),
+        ]
+    }
+}
+
+/// Which job waits for which.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Schedule {
+    /// One after another; the page goes to the host in one step, as from a disk
+    /// (figure 3).
+    Hdd,
+    /// One after another (figure 4, equation 1).
+    #[default]
+    Sequential,
+    /// GetFreeframe while the page is loaded (figure 5, equation 2).
+    Parallel,
+    /// UpdateMMU, too, which no context switch must come between (footnote 3).
+    ParallelMmu,
+}
+
+impl Schedule {
+    /// All by name.
+    pub const ALL: &[(&str, Self)] = &[
+        ("hdd", Self::Hdd),
+        ("sequential", Self::Sequential),
+        ("parallel", Self::Parallel),
+        ("parallel-mmu", Self::ParallelMmu),
+    ];
+
+    /// The schedule's name.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(_, schedule)| *schedule == self).map_or("", |(name, _)| name)
+    }
+
+    /// Whether the host works while the flash loads.
+    pub fn overlaps(self) -> bool {
+        matches!(self, Self::Parallel | Self::ParallelMmu)
+    }
+}
+
+impl std::str::FromStr for Schedule {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let names = || Self::ALL.iter().map(|(name, _)| *name);
+        Self::ALL.iter().find(|(name, _)| *name == text).map(|(_, found)| *found).ok_or_else(|| {
+            Error::design(format!(
+                "unknown schedule '{text}'{} (known: {})",
+                did_you_mean(text, names()),
+                names().collect::<Vec<_>>().join(", ")
+            ))
+        })
+    }
+}
+
+/// Who does a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Executor {
+    /// The processor.
+    Host,
+    /// The flash chip.
+    Flash,
+    /// What copies while the processor runs the program.
+    Dma,
+}
+
+/// What a fault takes of each job, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Jobs {
+    /// PreProcess.
+    pub pre_process_ns: f64,
+    /// GetFreeframe, its search included.
+    pub get_freeframe_ns: f64,
+    /// LoadStopover; 0 where the page is in a buffer.
+    pub load_stopover_ns: f64,
+    /// TransHostMem, of what is transferred before the program goes on.
+    pub trans_host_mem_ns: f64,
+    /// The rest of the page, transferred while it does.
+    pub trans_rest_ns: f64,
+    /// UpdateMMU.
+    pub update_mmu_ns: f64,
+    /// PostProcess.
+    pub post_process_ns: f64,
+}
+
+impl Jobs {
+    /// All one after another.
+    pub fn sum_ns(&self) -> f64 {
+        self.pre_process_ns
+            + self.get_freeframe_ns
+            + self.load_stopover_ns
+            + self.trans_host_mem_ns
+            + self.trans_rest_ns
+            + self.update_mmu_ns
+            + self.post_process_ns
+    }
+}
+
+/// From when on flash and bus are free, from the fault on.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Busy {
+    /// The flash can load.
+    pub load_ns: f64,
+    /// The page can be transferred.
+    pub transfer_ns: f64,
+}
+
+/// A job with its place in time, from the fault on.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Span {
+    /// The paper's name of the job.
+    pub job: &'static str,
+    /// Who does it.
+    pub executor: Executor,
+    /// When it begins.
+    pub start_ns: f64,
+    /// When it ends.
+    pub end_ns: f64,
+}
+
+/// When each job begins and ends.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Timeline {
+    spans: [Span; 7],
+    /// When the program goes on.
+    pub end_ns: f64,
+}
+
+impl Timeline {
+    /// Place `jobs` in time as `schedule` lets them.
+    pub fn new(schedule: Schedule, jobs: &Jobs, busy: Busy) -> Self {
+        use Executor::{Dma, Flash, Host};
+        let span = |job, executor, start_ns: f64, ns: f64| Span {
+            job,
+            executor,
+            start_ns,
+            end_ns: start_ns + ns,
+        };
+        let pre = span("PreProcess", Host, 0.0, jobs.pre_process_ns);
+        let get = span("GetFreeframe", Host, pre.end_ns, jobs.get_freeframe_ns);
+        let load_at = if schedule.overlaps() { pre.end_ns } else { get.end_ns };
+        // What is in a buffer already need not wait for the flash.
+        let load_at =
+            if jobs.load_stopover_ns > 0.0 { load_at.max(busy.load_ns) } else { load_at };
+        let one_step = schedule == Schedule::Hdd;
+        let (load_name, mover) = if one_step { ("LoadPage", Flash) } else { ("LoadStopover", Host) };
+        let load = span(load_name, Flash, load_at, jobs.load_stopover_ns);
+        let update_early = span("UpdateMMU", Host, get.end_ns, jobs.update_mmu_ns);
+        let host_free =
+            if schedule == Schedule::ParallelMmu { update_early.end_ns } else { get.end_ns };
+        let transfer_at = host_free.max(load.end_ns).max(busy.transfer_ns);
+        let transfer = span("TransHostMem", mover, transfer_at, jobs.trans_host_mem_ns);
+        let rest = span("rest of TransHostMem", Dma, transfer.end_ns, jobs.trans_rest_ns);
+        let (update, post_at) = if schedule == Schedule::ParallelMmu {
+            (update_early, transfer.end_ns)
+        } else {
+            let update = span("UpdateMMU", Host, transfer.end_ns, jobs.update_mmu_ns);
+            (update, update.end_ns)
+        };
+        let post = span("PostProcess", Host, post_at, jobs.post_process_ns);
+        Self { spans: [pre, get, load, transfer, update, post, rest], end_ns: post.end_ns }
+    }
+
+    /// The jobs that take time, in the order of the paper. From a disk the page comes
+    /// in one step: its load and transfer are one job.
+    pub fn spans(&self) -> Vec<Span> {
+        let mut spans: Vec<Span> = Vec::new();
+        for span in self.spans.iter().filter(|span| span.end_ns > span.start_ns) {
+            match spans.last_mut() {
+                Some(last) if last.executor == Executor::Flash && span.executor == last.executor => {
+                    last.end_ns = span.end_ns;
+                }
+                _ => spans.push(*span),
+            }
+        }
+        spans
+    }
+
+    /// From when on the page can be read out of its buffer.
+    pub fn transfer_start_ns(&self) -> f64 {
+        self.spans[3].start_ns
+    }
+
+    /// When the whole page is in its frame.
+    pub fn transfer_end_ns(&self) -> f64 {
+        self.spans[6].end_ns
+    }
+}
