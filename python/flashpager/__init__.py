@@ -11,7 +11,7 @@
 from typing import TYPE_CHECKING, Any
 
 from flashpager._engine import DiskFullError, FlashpagerError, version
-from flashpager.design import Design, Handler, Ram, Space
+from flashpager.design import Design, Handler, ICache, Ram, Space, Tlb
 from flashpager.estimation import Driver, Host, estimate
 from flashpager.simulation import simulate
 from flashpager.trace import Trace
@@ -28,9 +28,11 @@ __all__ = [
     "FlashpagerError",
     "Handler",
     "Host",
+    "ICache",
     "Needs",
     "Ram",
     "Space",
+    "Tlb",
     "Trace",
     "__version__",
     "answer",

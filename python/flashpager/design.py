@@ -23,6 +23,7 @@ _SIZES = {
     "cache_page_bytes": "cache page",
     "flash_page_bytes": "flash page",
     "codeword_bytes": "codeword",
+    "critical_block_bytes": "critical block",
 }
 
 #: Fields that a space may vary, in the order in which their product is taken; but cache sizes,
@@ -36,6 +37,9 @@ AXES = (
     "register",
     "codeword_bytes",
     "policy",
+    "schedule",
+    "reference_bit",
+    "critical_block_bytes",
 )
 
 #: Fields of a board that say what lies between a medium and the application; a design's prices
@@ -62,18 +66,69 @@ class Ram:
 
 @dataclass(frozen=True)
 class Handler:
-    """What software adds: of each page reference, each fault, each frame looked at."""
+    """What software adds, in ns: the jobs of a fault as the SWL paper names them, and lookups.
+
+    Attributes:
+        lookup_ns: of each reference to the page cache.
+        pre_process_ns: of each true fault: saving registers, finding the page in flash.
+        get_freeframe_ns: finding a frame, but for the search.
+        walk_step_ns: of each frame looked at.
+        downgrade_ns: of each page moved from valid to invalid.
+        update_mmu_ns: page table and TLB.
+        post_process_ns: restoring registers.
+        false_fault_ns: of each false fault, but for pages it moves down.
+        load_stopover_ns: the flash page into its buffer, as measured; None for the part's t_R.
+
+    """
 
     lookup_ns: float = 0.0
-    fault_ns: float = 0.0
+    pre_process_ns: float = 0.0
+    get_freeframe_ns: float = 0.0
     walk_step_ns: float = 0.0
+    downgrade_ns: float = 0.0
+    update_mmu_ns: float = 0.0
+    post_process_ns: float = 0.0
+    false_fault_ns: float = 0.0
+    load_stopover_ns: float | None = None
+
+
+def handler_ns(handler: Mapping[str, float]) -> float:
+    """Give what the host does for every true fault, but for its search."""
+    jobs = ("pre_process_ns", "get_freeframe_ns", "update_mmu_ns", "post_process_ns")
+    return sum(handler[job] for job in jobs)
+
+
+@dataclass(frozen=True)
+class ICache:
+    """The processor's instruction cache, with times of a word out of it and of a line into it."""
+
+    size_bytes: Size
+    line_bytes: Size
+    ways: int
+    fetch_ns: float
+    refill_ns: float
+
+    def __post_init__(self) -> None:
+        """Read sizes that are text."""
+        for name in ("size_bytes", "line_bytes"):
+            object.__setattr__(self, name, parse_size(getattr(self, name)))
+
+
+@dataclass(frozen=True)
+class Tlb:
+    """The TLB behind it, with the times of asking it and of the page table it does without."""
+
+    sets: int
+    ways: int
+    lookup_ns: float
+    page_walk_ns: float
 
 
 @dataclass(frozen=True)
 class Design:
     """A part, a bus, a cache and how they are used. What is not given is the CARDIS smart card's.
 
-    >>> Design(part="W25N01GV", cache_bytes="4K", handler=Handler(fault_ns=500)).cache_bytes
+    >>> Design(part="W25N01GV", cache_bytes="4K", handler=Handler(pre_process_ns=500)).cache_bytes
     4096
 
     Attributes:
@@ -90,6 +145,12 @@ class Design:
         handler: times of the software.
         count_commands: whether a load costs its command, address and status cycles, too; the
             papers leave them out.
+        schedule: what of a fault goes on at once: ``sequential``, ``parallel`` and others.
+        reference_bit: ``hardware``, or ``emulated`` by the valid bit, which costs false faults.
+        critical_block_bytes: what of a page is transferred before the program goes on; None for
+            all of it.
+        icache: the instruction cache in front of the page cache, if there is one.
+        tlb: the TLB between both, if there is one.
 
     """
 
@@ -105,6 +166,11 @@ class Design:
     ram: Ram = field(default_factory=Ram)
     handler: Handler = field(default_factory=Handler)
     count_commands: bool = False
+    schedule: str = "sequential"
+    reference_bit: str = "hardware"
+    critical_block_bytes: Size | None = None
+    icache: ICache | None = None
+    tlb: Tlb | None = None
 
     def __post_init__(self) -> None:
         """Read sizes that are text.
@@ -114,7 +180,7 @@ class Design:
             TypeError: for anything else of the wrong kind.
 
         """
-        for name in ("part", "bus", "register", "policy", "nor"):
+        for name in ("part", "bus", "register", "policy", "nor", "schedule", "reference_bit"):
             text = getattr(self, name)
             if not isinstance(text, str) and (name != "nor" or text is not None):
                 message = f"{name} must be text, not {text!r}"
@@ -123,6 +189,10 @@ class Design:
                 raise TypeError(message)
         for name, kind in (("ram", Ram), ("handler", Handler)):
             if not isinstance(getattr(self, name), kind):
+                message = f"{name} must be a {kind.__name__}, not {getattr(self, name)!r}"
+                raise TypeError(message)
+        for name, kind in (("icache", ICache), ("tlb", Tlb)):
+            if not isinstance(getattr(self, name), kind | None):
                 message = f"{name} must be a {kind.__name__}, not {getattr(self, name)!r}"
                 raise TypeError(message)
         if not isinstance(self.count_commands, bool):
@@ -204,10 +274,8 @@ def _from_fields(given: Mapping[str, Any], place: str) -> Design:
     refuse_unknown(given, known, place)
     values: dict[str, Any] = {}
     for name, value in given.items():
-        if name == "ram":
-            values[name] = Ram(**_times(Ram(), place, name, value))
-        elif name == "handler":
-            values[name] = Handler(**_times(Handler(), place, name, value))
+        if name in _TABLES:
+            values[name] = _table(_TABLES[name], place, name, value)
         elif name == "count_commands":
             if not isinstance(value, bool):
                 message = f"{place}: count_commands = {value!r} is neither true nor false"
@@ -221,16 +289,49 @@ def _from_fields(given: Mapping[str, Any], place: str) -> Design:
     return Design(**values)
 
 
-def _times(default: Ram | Handler, place: str, name: str, value: object) -> dict[str, float]:
-    known = dataclasses.asdict(default)
+#: Fields that are tables on a board, and what they hold.
+_TABLES: dict[str, type[Ram | Handler | ICache | Tlb]] = {
+    "ram": Ram,
+    "handler": Handler,
+    "icache": ICache,
+    "tlb": Tlb,
+}
+
+
+def _table(
+    kind: type[Ram | Handler | ICache | Tlb], place: str, name: str, value: object
+) -> Ram | Handler | ICache | Tlb:
+    """Read a table of times in ns, and of sizes and numbers."""
+    fields = {each.name: each for each in dataclasses.fields(kind)}
+    known = ", ".join(fields)
     if not isinstance(value, Mapping):
-        message = f"{place}: [{name}] must be a table with {', '.join(known)}"
+        message = f"{place}: [{name}] must be a table with {known}"
         raise FlashpagerError(message)
-    for key, time in value.items():
-        if key not in known or isinstance(time, bool) or not isinstance(time, int | float):
-            message = f"{place}: [{name}] {key} = {time!r}: known are {', '.join(known)}, in ns"
+    given: dict[str, Any] = {}
+    for key, one in value.items():
+        is_number = isinstance(one, int | float) and not isinstance(one, bool)
+        if key not in fields:
+            message = f"{place}: [{name}] {key}: known are {known}"
             raise FlashpagerError(message)
-    return {key: float(time) for key, time in value.items()}
+        if key.endswith("_bytes"):
+            given[key] = _size_or_none(f"{place}: [{name}] {key}", one)
+        elif key.endswith("_ns") and is_number:
+            given[key] = float(one)
+        elif is_number and isinstance(one, int) and 0 <= one < 1 << 32:
+            given[key] = one
+        else:
+            what = "a time in ns" if key.endswith("_ns") else "a number"
+            message = f"{place}: [{name}] {key} = {one!r} is not {what}"
+            raise FlashpagerError(message)
+    missing = [
+        each.name
+        for each in fields.values()
+        if each.default is dataclasses.MISSING and each.name not in given
+    ]
+    if missing:
+        message = f"{place}: [{name}] lacks {missing[0]} (it takes {known})"
+        raise FlashpagerError(message)
+    return kind(**given)
 
 
 @dataclass(frozen=True, init=False)
@@ -243,7 +344,7 @@ class Space:
     Attributes:
         board: what holds for fields that are not varied.
         axes: for each field that is varied its values. ``part`` may hold patterns such as
-            ``W25N*``; ``policy`` and ``register`` may be ``all``.
+            ``W25N*``; ``policy``, ``register`` and ``schedule`` may be ``all``.
         ram_bytes: RAM for frames and what the policy keeps. Where ``cache_bytes`` is not varied,
             caches are then as large as fits, and in steps below.
 
@@ -265,6 +366,9 @@ class Space:
         register: str | Sequence[str] = (),
         codeword_bytes: Size | Sequence[Size | None] = (),
         policy: str | Sequence[str] = (),
+        schedule: str | Sequence[str] = (),
+        reference_bit: str | Sequence[str] = (),
+        critical_block_bytes: Size | Sequence[Size | None] = (),
         ram_bytes: Size | None = None,
     ) -> None:
         """Vary fields of a board; each takes a value or several, text also as ``1K,2K``.
@@ -283,6 +387,9 @@ class Space:
             "register": register,
             "codeword_bytes": codeword_bytes,
             "policy": policy,
+            "schedule": schedule,
+            "reference_bit": reference_bit,
+            "critical_block_bytes": critical_block_bytes,
         }
         if board is not None and not isinstance(board, Design):
             message = f"a board is a Design, as Design.from_board reads it, not {board!r}"
@@ -315,6 +422,9 @@ class Space:
             if len(all_designs) > _MAX_DESIGNS:
                 message = f"over {_MAX_DESIGNS} designs: ask for fewer"
                 raise FlashpagerError(message)
+        unsettled = [design for design in all_designs if design["policy"] == "pa-clock"]
+        for design, policy in zip(unsettled, _engine.settled_policies(unsettled), strict=True):
+            design["policy"] = policy
         reasons = _engine.check_designs(all_designs)
         checked = list(zip(all_designs, reasons, strict=True))
         return (
@@ -355,6 +465,7 @@ class Space:
         # Spelled in one way, so that equal ones are known to be.
         values["policy"] = list(dict.fromkeys(map(_engine.canonical_policy, policies)))
         values["register"] = _expanded(values["register"], _engine.registers())
+        values["schedule"] = _expanded(values["schedule"], _engine.schedules())
         for name in _SIZES.keys() - {"cache_bytes"}:
             largest = max((size for size in values[name] if size is not None), default=0)
             if largest > _MAX_PAGE_BYTES:
@@ -418,8 +529,8 @@ def _values(name: str, given: object) -> list[Any]:
 
 
 def _size_or_none(name: str, given: object) -> int | None:
-    """Read a size; a flash page may be the part's own, a codeword none."""
-    if name in ("flash_page_bytes", "codeword_bytes") and given in (None, "none"):
+    """Read a size; a flash page may be the part's own, a codeword or critical block none."""
+    if name in _SIZES.keys() - {"cache_bytes", "cache_page_bytes"} and given in (None, "none"):
         return None
     if isinstance(given, bool) or not isinstance(given, int | str):
         message = f"{name} must be a size or a list of sizes, not {given!r}"

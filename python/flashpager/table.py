@@ -18,30 +18,53 @@ METADATA_KEY = "flashpager"
 #: Short names of columns to sort by.
 _SHORT_NAMES = {"bandwidth": "bandwidth_mib_s", "time": "time_ns", "ram": "ram_bytes"}
 
+#: The times of a handler.
+_HANDLER = (
+    *("lookup_ns", "pre_process_ns", "get_freeframe_ns", "walk_step_ns", "downgrade_ns"),
+    *("update_mmu_ns", "post_process_ns", "false_fault_ns", "load_stopover_ns"),
+)
+
+#: What stands in front of the page cache, by the design's own names.
+_FRONT = {
+    "icache": ("size_bytes", "line_bytes", "ways", "fetch_ns", "refill_ns"),
+    "tlb": ("sets", "ways", "lookup_ns", "page_walk_ns"),
+}
+_FRONT_COLUMNS = tuple(f"{table}_{name}" for table, names in _FRONT.items() for name in names)
+
 #: The columns that say which design a row is of.
 DESIGN_COLUMNS = (
     *("part", "bus", "cache_bytes", "cache_page_bytes", "flash_page_bytes", "register"),
-    *("codeword_bytes", "policy", "nor", "t_read_ns", "t_write_ns", "lookup_ns", "fault_ns"),
-    *("walk_step_ns", "count_commands"),
+    *("codeword_bytes", "policy", "nor", "schedule", "reference_bit", "critical_block_bytes"),
+    *("t_read_ns", "t_write_ns", *_HANDLER, *_FRONT_COLUMNS, "count_commands"),
 )
 
 _FLAGS = ("count_commands", "ecc_unchecked")
-_TEXT = ("trace", "part", "bus", "register", "policy", "nor", "warnings")
+_TEXT = (
+    *("trace", "part", "bus", "register", "policy", "nor", "schedule", "reference_bit"),
+    "warnings",
+)
 _REAL = (
-    *("t_read_ns", "t_write_ns", "lookup_ns", "fault_ns", "walk_step_ns", "time_ns", "load_ns"),
-    *("fetch_ns", "write_ns", "read_ns", "column_change_ns", "handler_ns", "bandwidth_mib_s"),
+    *("t_read_ns", "t_write_ns", *_HANDLER, "time_ns", "load_ns"),
+    *(name for name in _FRONT_COLUMNS if name.endswith("_ns")),
+    *("fetch_ns", "write_ns", "read_ns", "column_change_ns", "handler_ns", "false_faults_ns"),
+    *("hidden_ns", "bandwidth_mib_s"),
     *("mean_fault_ns", "p99_fault_ns", "worst_fault_ns", "nor_time_ns", "nor_bandwidth_mib_s"),
     *("nor_ratio", "hottest_block_loads_per_hour", "hours_to_refresh"),
+    *("mean_fetch_ns", "worst_fetch_ns", "icache_hit_ratio", "tlb_hit_ratio", "page_miss_ratio"),
     *("energy_uj", "mean_fault_uj"),
 )
 
 #: The columns of a table, in order.
 COLUMNS = (
     *("trace", *DESIGN_COLUMNS, "frames", "metadata_bytes", "ram_bytes", "references", "hits"),
-    *("misses", "false_faults", "loads", "other_page", "forward", "backward", "column_changes"),
+    *("misses", "false_faults", "reference_bits_set", "loads", "prefetches", "other_page"),
+    *("other_buffer", "forward", "backward", "column_changes"),
     *("bytes_read", "bytes_fetched", "bytes_skipped", "bytes_written", "walk", "max_walk"),
-    *("downgrades", "time_ns", "load_ns", "fetch_ns", "write_ns", "read_ns", "column_change_ns"),
-    *("handler_ns", "bandwidth_mib_s", "mean_fault_ns", "p99_fault_ns", "worst_fault_ns"),
+    *("downgrades", "words", "line_refills", "tlb_misses"),
+    *("time_ns", "load_ns", "fetch_ns", "write_ns", "read_ns", "column_change_ns"),
+    *("handler_ns", "false_faults_ns", "hidden_ns", "bandwidth_mib_s"),
+    *("mean_fault_ns", "p99_fault_ns", "worst_fault_ns"),
+    *("mean_fetch_ns", "worst_fetch_ns", "icache_hit_ratio", "tlb_hit_ratio", "page_miss_ratio"),
     *("nor_time_ns", "nor_bandwidth_mib_s", "nor_ratio", "hottest_block_loads"),
     *("hottest_block_loads_per_hour", "hours_to_refresh", "energy_uj", "mean_fault_uj"),
     *("ecc_unchecked", "warnings"),
@@ -63,15 +86,22 @@ SCHEMA = {name: _type(name) for name in COLUMNS}
 def flatten(row: dict[str, Any], trace: str = "") -> dict[str, Any]:
     """Turn one nested result into one flat row; distances stay behind."""
     design = row["design"]
+    front = {
+        f"{table}_{name}": value
+        for table in _FRONT
+        for name, value in (design[table] or {}).items()
+    }
     flat = {
         "trace": trace,
         **design,
+        **front,
         **design["ram"],
         **design["handler"],
         **row,
         **row["counts"],
         **row["time"],
         **row["latency"],
+        **(row["fetch"] or {}),
         **(row["nor"] or {}),
         **row["read_disturb"],
         **(row["energy"] or {}),

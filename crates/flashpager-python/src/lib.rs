@@ -14,11 +14,12 @@ use std::sync::{Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
 use flashpager::cost::RawBandwidth;
-use flashpager::design::{self, Design, DesignSpec, Evaluation};
+use flashpager::cost::handler::Schedule;
+use flashpager::design::{self, Design, DesignSpec, Evaluation, HandlerTimes};
 use flashpager::media::bus::Bus;
 use flashpager::media::part;
 use flashpager::media::register::{RegisterModel, power_of_two};
-use flashpager::pager::PolicySpec;
+use flashpager::pager::{PolicySpec, Search};
 use flashpager::placement::elf::ElfFile;
 use flashpager::placement::{Options, Placer};
 use flashpager::trace::blocks::BlockStatistics;
@@ -224,6 +225,40 @@ fn check_designs(designs: &Bound<'_, PyAny>) -> PyResult<Vec<Option<String>>> {
     Ok(specs.into_iter().map(|spec| Design::new(spec).err().map(|e| e.to_string())).collect())
 }
 
+/// The policy of each design with its parameters: PA-Clock's budget comes from the
+/// handler's times. What cannot be keeps its policy.
+#[pyfunction]
+fn settled_policies(designs: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
+    let specs: Vec<DesignSpec> = depythonize(designs).map_err(bad_argument)?;
+    let settled = |spec: DesignSpec| {
+        let written = spec.policy.clone();
+        Design::new(spec).map_or(written, |design| design.spec().policy)
+    };
+    Ok(specs.into_iter().map(settled).collect())
+}
+
+/// What a fault of a design takes that loads its flash page, looks at each of `walks`
+/// frames and moves `downgrades` pages down, by every schedule.
+#[pyfunction]
+fn handler(
+    py: Python<'_>,
+    design: &Bound<'_, PyAny>,
+    walks: Vec<u32>,
+    downgrades: u32,
+) -> PyResult<Py<PyAny>> {
+    let spec: DesignSpec = depythonize(design).map_err(bad_argument)?;
+    let design = Design::new(spec).map_err(raise)?;
+    let times: Vec<HandlerTimes> =
+        walks.into_iter().map(|walk| design.handler(Search { walk, downgrades })).collect();
+    to_python(py, &times)
+}
+
+/// The schedules by name.
+#[pyfunction]
+fn schedules() -> Vec<&'static str> {
+    Schedule::ALL.iter().map(|(name, _)| *name).collect()
+}
+
 fn bad_argument(error: pythonize::PythonizeError) -> PyErr {
     FlashpagerError::new_err(error.to_string())
 }
@@ -327,6 +362,9 @@ fn explore(
                 let slim = |(index, mut evaluation): (usize, Evaluation)| {
                     evaluation.counts.distance_histogram = Vec::new();
                     evaluation.fault_latencies = Vec::new();
+                    if let Some(fetch) = &mut evaluation.fetch {
+                        fetch.fetch_latencies = Vec::new();
+                    }
                     (index, Row::new(&designs[index], evaluation))
                 };
                 let rows = evaluations.into_iter().map(slim).collect();
@@ -583,7 +621,8 @@ mod _engine {
     #[pymodule_export]
     use super::{
         DiskFullError, FlashpagerError, Recording, block_statistics, canonical_policy,
-        check_designs, check_values, elf_identity, explore, export_trace, memory_bytes, policies,
-        policy_metadata, raw_bandwidth, registers, simulate, trace_info, version,
+        check_designs, check_values, elf_identity, explore, export_trace, handler, memory_bytes,
+        policies, policy_metadata, raw_bandwidth, registers, schedules, settled_policies, simulate,
+        trace_info, version,
     };
 }

@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-use crate::cost::handler::Schedule;
+use crate::cost::handler::{Busy, Jobs, Schedule, Span, Timeline};
 use crate::cost::{
     Execution, Fetch, FetchPrices, FlashEnergy, Handler, Latency, NorComparison, Prices, Ram,
     ReadDisturb, Software, Time, fault_latencies, fetches_below_codeword, warnings,
@@ -18,9 +18,10 @@ use crate::error::{Error, Result};
 use crate::media::bus::Bus;
 use crate::media::part::{self, Kind, Part};
 use crate::media::register::{RegisterDesign, RegisterModel, power_of_two};
-use crate::pager::PolicySpec;
+use crate::pager::{PolicySpec, Search};
 use crate::replay::{
-    CacheDesign, Cell, Counts, Events, HierarchyDesign, ICacheShape, TlbShape, replay, replay_cells,
+    CacheDesign, Cell, Counts, Events, FaultClass, HierarchyDesign, ICacheShape, TlbShape, replay,
+    replay_cells,
 };
 use crate::trace::{Trace, TraceInfo};
 
@@ -85,7 +86,7 @@ fn hardware() -> String {
 #[serde(deny_unknown_fields)]
 pub struct ICacheSpec {
     /// Bytes of all lines.
-    pub cache_bytes: u32,
+    pub size_bytes: u32,
     /// Bytes of a line.
     pub line_bytes: u32,
     /// Lines of a set.
@@ -120,9 +121,9 @@ impl DesignSpec {
                 )),
             };
         };
-        let ICacheSpec { cache_bytes, line_bytes, ways, fetch_ns, refill_ns } = icache;
+        let ICacheSpec { size_bytes, line_bytes, ways, fetch_ns, refill_ns } = icache;
         let design = HierarchyDesign {
-            icache: ICacheShape { cache_bytes, line_bytes, ways },
+            icache: ICacheShape { cache_bytes: size_bytes, line_bytes, ways },
             tlb: self.tlb.map(|tlb| TlbShape { sets: tlb.sets, ways: tlb.ways }),
         };
         let prices = FetchPrices {
@@ -181,6 +182,33 @@ pub struct Evaluation {
     pub ecc_unchecked: bool,
     /// Why the design would disappoint.
     pub warnings: Vec<String>,
+}
+
+/// A fault by every schedule.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct HandlerTimes {
+    /// What was done for a victim.
+    #[serde(flatten)]
+    pub search: Search,
+    /// What each job takes.
+    pub jobs: Jobs,
+    /// By [`Schedule::ALL`].
+    pub schedules: Vec<Scheduled>,
+}
+
+/// A fault by one schedule.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Scheduled {
+    /// Which.
+    pub schedule: Schedule,
+    /// The jobs in time.
+    pub spans: Vec<Span>,
+    /// From the fault until the program goes on.
+    pub latency_ns: f64,
+    /// What all jobs one after another would take longer.
+    pub hidden_ns: f64,
+    /// PA-Clock's budget by this schedule.
+    pub walk_budget: u32,
 }
 
 impl Design {
@@ -312,6 +340,30 @@ impl Design {
     /// The prices that apply, for printing.
     pub fn prices(&self) -> Prices {
         self.prices
+    }
+
+    /// What a fault takes that loads its flash page and needs `search`, by each schedule.
+    pub fn handler(&self, search: Search) -> HandlerTimes {
+        let class = FaultClass {
+            load: true,
+            column_change: false,
+            bytes_fetched: self.cache.cache_page_bytes,
+            search,
+        };
+        let jobs = self.prices.jobs(&class, u64::from(self.cache.cache_page_bytes));
+        let sum_ns = jobs.sum_ns();
+        let scheduled = |(_, schedule): &(&str, Schedule)| {
+            let timeline = Timeline::new(*schedule, &jobs, Busy::default());
+            let prices = Prices { schedule: *schedule, ..self.prices };
+            Scheduled {
+                schedule: *schedule,
+                spans: timeline.spans(),
+                latency_ns: timeline.end_ns,
+                hidden_ns: sum_ns - timeline.end_ns,
+                walk_budget: prices.walk_budget(self.frames().min(u64::from(u32::MAX)) as u32),
+            }
+        };
+        HandlerTimes { search, jobs, schedules: Schedule::ALL.iter().map(scheduled).collect() }
     }
 
     /// Price `counts` as a sum.

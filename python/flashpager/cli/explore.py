@@ -55,6 +55,9 @@ def explore(
     register: options.Register = None,
     codeword: options.Codeword = None,
     policy: options.Policy = None,
+    schedule: options.Schedule = None,
+    reference_bit: options.ReferenceBit = None,
+    critical_block: options.CriticalBlock = None,
     ram: Annotated[
         str | None,
         typer.Option("--ram", metavar="SIZE", help="Most RAM, for frames and the policy's own."),
@@ -107,7 +110,10 @@ def explore(
     from flashpager.exploration import explore_designs, forget  # noqa: PLC0415
     from flashpager.spacefile import SpaceFile  # noqa: PLC0415
 
-    given = options.axes(part, bus, cache, cache_page, flash_page, register, codeword, policy)
+    given = options.axes(
+        *(part, bus, cache, cache_page, flash_page, register, codeword, policy),
+        *(schedule, reference_bit, critical_block),
+    )
     asked = SpaceFile.read(space) if space else SpaceFile()
     asked = asked.overruled(board, given)
     needs = _needs(asked.needs, ram, min_bandwidth, max_fault, checked_ecc=checked_ecc)

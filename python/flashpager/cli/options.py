@@ -54,6 +54,31 @@ Policy = Annotated[
     ),
 ]
 
+Schedule = Annotated[
+    str | None,
+    typer.Option(
+        "--schedule",
+        metavar="NAME",
+        help="What of a fault goes on at once: " + " | ".join(_engine.schedules()) + ".",
+    ),
+]
+ReferenceBit = Annotated[
+    str | None,
+    typer.Option(
+        "--reference-bit",
+        metavar="HOW",
+        help="hardware | emulated (by the valid bit: false faults).",
+    ),
+]
+CriticalBlock = Annotated[
+    str | None,
+    typer.Option(
+        "--critical-block",
+        metavar="SIZE",
+        help="Transfer this much first and the rest of the page while the program runs.",
+    ),
+]
+
 #: Column titles of what a space can vary.
 AXIS_TITLES = {
     "part": "part",
@@ -64,6 +89,9 @@ AXIS_TITLES = {
     "cache_page_bytes": "cache page",
     "flash_page_bytes": "flash page",
     "codeword_bytes": "codeword",
+    "schedule": "schedule",
+    "reference_bit": "reference bit",
+    "critical_block_bytes": "critical block",
 }
 
 
@@ -76,6 +104,9 @@ def axes(
     register: str | None = None,
     codeword: str | None = None,
     policy: str | None = None,
+    schedule: str | None = None,
+    reference_bit: str | None = None,
+    critical_block: str | None = None,
 ) -> dict[str, str]:
     """Give what flags say of a space's axes; every flag may be a list."""
     given = {
@@ -87,6 +118,9 @@ def axes(
         "register": register,
         "codeword_bytes": codeword,
         "policy": policy,
+        "schedule": schedule,
+        "reference_bit": reference_bit,
+        "critical_block_bytes": critical_block,
     }
     return {axis: text for axis, text in given.items() if text is not None}
 

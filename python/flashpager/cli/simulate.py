@@ -9,8 +9,12 @@ from flashpager import _engine
 from flashpager.cli import options
 from flashpager.cli.console import ending, mebibytes, note, out, print_json, share
 from flashpager.counts import next_block_share
+from flashpager.design import handler_ns
 from flashpager.sizes import duration, format_size, si
 from flashpager.trace import Trace
+
+#: A share of the time worth a line.
+_NOTABLE = 1e-6
 
 
 def simulate(
@@ -25,11 +29,15 @@ def simulate(
     register: options.Register = None,
     codeword: options.Codeword = None,
     policy: options.Policy = None,
+    schedule: options.Schedule = None,
+    reference_bit: options.ReferenceBit = None,
+    critical_block: options.CriticalBlock = None,
     json: options.Json = False,
 ) -> None:
     """Replay a trace through one design: counts, time, bandwidth, fault latency."""
     space = options.space(
-        board, part, bus, cache, cache_page, flash_page, register, codeword, policy
+        *(board, part, bus, cache, cache_page, flash_page, register, codeword, policy),
+        *(schedule, reference_bit, critical_block),
     )
     designs, _ = space.possible_designs()
     if len(designs) != 1:
@@ -85,9 +93,36 @@ def _show_setup(info: dict[str, Any], row: dict[str, Any]) -> None:
     out.print(
         f"prices: {flash}, "
         f"write {prices['ram']['t_write_ns']:g} ns, read {prices['ram']['t_read_ns']:g} ns, "
-        f"lookup {handler['lookup_ns']:g} ns, fault {handler['fault_ns']:g} ns"
+        f"lookup {handler['lookup_ns']:g} ns, fault {handler_ns(handler):g} ns"
         f" + {handler['walk_step_ns']:g} ns a step"
     )
+    _show_handling(design, handler)
+
+
+def _show_handling(design: dict[str, Any], handler: dict[str, float]) -> None:
+    said = []
+    if design["schedule"] != "sequential":
+        said.append(f"{design['schedule']} handler")
+    if design["reference_bit"] != "hardware":
+        said.append(f"reference bit {design['reference_bit']}")
+    if handler["false_fault_ns"] or handler["downgrade_ns"]:
+        said.append(
+            f"false fault {duration(handler['false_fault_ns'])} + "
+            f"{duration(handler['downgrade_ns'])} a page moved down"
+        )
+    if design["critical_block_bytes"]:
+        said.append(f"the needed {format_size(design['critical_block_bytes'])} of a page first")
+    if said:
+        out.print("; ".join(said))
+    icache, tlb = design["icache"], design["tlb"]
+    if icache:
+        front = (
+            f"in front: instruction cache {format_size(icache['size_bytes'])}, {icache['ways']}-way"
+            f", lines of {icache['line_bytes']} B"
+        )
+        if tlb:
+            front += f"; TLB {tlb['sets']} x {tlb['ways']}"
+        out.print(front)
 
 
 def _show_time(row: dict[str, Any]) -> None:
@@ -112,11 +147,40 @@ def _show_time(row: dict[str, Any]) -> None:
         ("read", f"{counts['bytes_read']:,} B", "read_ns"),
         ("column change", f"{counts['column_changes']:,}", "column_change_ns"),
         ("handler", f"{counts['misses']:,} faults", "handler_ns"),
+        ("false faults", f"{counts['false_faults']:,}", "false_faults_ns"),
     ]
     for name, count, key in steps:
         if time[key] or name in ("load", "fetch", "write", "read"):
             table.add_row(name, count, duration(time[key]), share(time[key], time["time_ns"]))
+    hidden = time["hidden_ns"]
+    if abs(hidden) > _NOTABLE * time["time_ns"]:
+        name = "hidden" if hidden > 0 else "waiting"
+        what = "goes on at once" if hidden > 0 else "for loads ahead"
+        left = f"{'-' if hidden > 0 else ''}{duration(abs(hidden))}"
+        table.add_row(name, what, left, share(-hidden, time["time_ns"]))
     out.print(table)
+    if row["fetch"]:
+        _show_fetch(row)
+
+
+def _show_fetch(row: dict[str, Any]) -> None:
+    fetch, counts = row["fetch"], row["counts"]
+    out.print()
+    out.print(
+        f"instruction fetch: [bold]mean {duration(fetch['mean_fetch_ns'])}[/bold] a word, worst "
+        f"{duration(fetch['worst_fetch_ns'])}"
+    )
+    tlb = fetch["tlb_hit_ratio"]
+    out.print(
+        f"of {counts['words']:,} words {100 * fetch['icache_hit_ratio']:.4f} % hit the instruction"
+        " cache"
+        + (
+            ""
+            if tlb is None
+            else f"; of {counts['line_refills']:,} refills {100 * tlb:.2f} % the TLB"
+        )
+        + f"; {fetch['page_miss_ratio']:.6f} of the words fault"
+    )
 
 
 def _show_faults(row: dict[str, Any]) -> None:
@@ -124,10 +188,13 @@ def _show_faults(row: dict[str, Any]) -> None:
     out.print(
         f"references {counts['references']:,}   hits {counts['hits']:,}"
         f" ({share(counts['hits'], counts['references'])})   misses {counts['misses']:,}"
+        + (f"   false faults {counts['false_faults']:,}" if counts["false_faults"] else "")
     )
+    other = f"other buffer {counts['other_buffer']:,}, " if counts["other_buffer"] else ""
+    ahead = f"; loaded ahead {counts['prefetches']:,}" if counts["prefetches"] else ""
     out.print(
-        f"misses: other page {counts['other_page']:,}, forward {counts['forward']:,}, "
-        f"backward {counts['backward']:,}; skipped {counts['bytes_skipped']:,} B"
+        f"misses: other page {counts['other_page']:,}, {other}forward {counts['forward']:,}, "
+        f"backward {counts['backward']:,}; skipped {counts['bytes_skipped']:,} B{ahead}"
     )
     same_page = counts["forward"] + counts["backward"]
     if same_page:
@@ -138,6 +205,8 @@ def _show_faults(row: dict[str, Any]) -> None:
         )
     if counts["walk"]:
         out.print(f"walk {counts['walk']:,} frames, longest {counts['max_walk']:,}")
+    if counts["downgrades"]:
+        out.print(f"moved from valid to invalid: {counts['downgrades']:,} pages")
     out.print(
         f"fault latency: mean {duration(latency['mean_fault_ns'])}, "
         f"p99 {duration(latency['p99_fault_ns'])}, worst {duration(latency['worst_fault_ns'])}"

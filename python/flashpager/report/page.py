@@ -13,6 +13,7 @@ import vl_convert
 from markupsafe import Markup
 
 from flashpager import _engine
+from flashpager.design import handler_ns
 from flashpager.plots import style
 from flashpager.sizes import duration, format_size, si
 
@@ -222,7 +223,7 @@ def _notices(report: "Report") -> list[tuple[str, str]]:
     if own["design"]["policy"] == "min":
         text = "MIN knows the future: no device can run it, and with a data register it is no bound"
         notices.append(("Policy", text))
-    if not own["prices"]["handler"]["lookup_ns"] and not own["prices"]["handler"]["fault_ns"]:
+    if not any(own["prices"]["handler"].values()):
         text = (
             "lookup and fault handling cost nothing here, as in the paper; on an MCU they take time"
         )
@@ -294,9 +295,14 @@ def _about_prices(own: dict[str, Any]) -> list[tuple[str, str]]:
         about.append(("change the column", duration(prices["t_column_change_ns"])))
     about += [
         ("lookup, each reference", f"{handler['lookup_ns']:g} ns"),
-        ("handler, each fault", f"{handler['fault_ns']:g} ns"),
+        ("handler, each fault", f"{handler_ns(handler):g} ns"),
         ("handler, each frame looked at", f"{handler['walk_step_ns']:g} ns"),
     ]
+    if handler["false_fault_ns"] or handler["downgrade_ns"]:
+        about += [
+            ("false fault", f"{handler['false_fault_ns']:g} ns"),
+            ("page moved down", f"{handler['downgrade_ns']:g} ns"),
+        ]
     return about
 
 
@@ -304,8 +310,10 @@ def _as_toml(design: dict[str, Any]) -> str:
     """Write a design as a board file, by which it can be run again."""
     flat = {k: v for k, v in design.items() if not isinstance(v, dict) and v is not None}
     lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in flat.items()]
-    for name in ("ram", "handler"):
-        lines += ["", f"[{name}]", *(f"{key} = {value:g}" for key, value in design[name].items())]
+    tables = {name: table for name, table in design.items() if isinstance(table, dict)}
+    for name, table in tables.items():
+        said = {key: value for key, value in table.items() if value is not None}
+        lines += ["", f"[{name}]", *(f"{key} = {value:g}" for key, value in said.items())]
     return "\n".join(lines)
 
 

@@ -225,7 +225,7 @@ pub struct Time {
     /// Lookups, and what the host does for true faults.
     pub handler_ns: f64,
     /// False faults.
-    pub false_fault_ns: f64,
+    pub false_faults_ns: f64,
     /// What goes on at once with something else. Below 0 where more is waited for loads
     /// ahead than they save.
     pub hidden_ns: f64,
@@ -273,14 +273,14 @@ impl Time {
             + times(counts.misses, fault_ns)
             + times(counts.walk, prices.handler.walk_step_ns)
             + times(downgrades, prices.handler.downgrade_ns);
-        let false_fault_ns = prices.false_faults_ns(counts);
+        let false_faults_ns = prices.false_faults_ns(counts);
         let steps_ns = load_ns
             + fetch_ns
             + write_ns
             + read_ns
             + column_change_ns
             + handler_ns
-            + false_fault_ns;
+            + false_faults_ns;
         let time_ns = together(steps_ns);
         Self {
             time_ns,
@@ -290,7 +290,7 @@ impl Time {
             read_ns,
             column_change_ns,
             handler_ns,
-            false_fault_ns,
+            false_faults_ns,
             hidden_ns: steps_ns - time_ns,
             bandwidth_mib_s: bandwidth_mib_s(counts.bytes_read as f64, time_ns),
         }
