@@ -187,13 +187,10 @@ class Design:
                 if isinstance(text, Iterable):
                     message += "; several make a Space"
                 raise TypeError(message)
-        for name, kind in (("ram", Ram), ("handler", Handler)):
-            if not isinstance(getattr(self, name), kind):
-                message = f"{name} must be a {kind.__name__}, not {getattr(self, name)!r}"
-                raise TypeError(message)
-        for name, kind in (("icache", ICache), ("tlb", Tlb)):
-            if not isinstance(getattr(self, name), kind | None):
-                message = f"{name} must be a {kind.__name__}, not {getattr(self, name)!r}"
+        for name, kind in _TABLES.items():
+            given = getattr(self, name)
+            if not isinstance(given, kind) and (given is not None or name in ("ram", "handler")):
+                message = f"{name} must be a {kind.__name__}, not {given!r}"
                 raise TypeError(message)
         if not isinstance(self.count_commands, bool):
             message = f"count_commands must be True or False, not {self.count_commands!r}"
