@@ -206,6 +206,7 @@ def test_patterns_and_all(trace: Path) -> None:
     assert {row["register"] for row in rows if row["part"] == "W25N01GV"} == registers
     small = {row["register"] for row in rows if row["part"] == "K9F1208Q0B"}
     assert small == registers - {"random-column"}
+    assert "double buffer" in done.err
     assert "no column change" in done.err
     everything = flashpager("explore", trace, "--part", "*", "--json").json["designs"]
     listed = flashpager("parts", "list", "--kind", "nand", "--json").json["parts"]
@@ -278,7 +279,7 @@ class TestNeeds:
         straight = "".join(f"{n % 40 * 512},512\n" for n in range(200))
         line = import_csv(tmp_path, straight, "line.trace")
         board = tmp_path / "board.toml"
-        board.write_text("[handler]\nfault_ns = 5000\n", encoding="ascii")
+        board.write_text("[handler]\npre_process_ns = 5000\n", encoding="ascii")
         parts = ("--part", "K9F1208Q0B,TC58BVG0S3H", "--cache", "512,1K,4K")
         for traced, need, name in (
             (trace, (*parts, "--ram", "1100"), "RAM of 1100 bites"),
@@ -378,7 +379,7 @@ class TestSpaceFile:
     def test_space(self, trace: Path, tmp_path: Path) -> None:
         """A board beside the file, axes, needs, and flags over them."""
         (tmp_path / "board.toml").write_text(
-            'part = "MT29F2G08AAC"\n[handler]\nfault_ns = 500\n', encoding="ascii"
+            'part = "MT29F2G08AAC"\n[handler]\npost_process_ns = 500\n', encoding="ascii"
         )
         space = tmp_path / "space.toml"
         space.write_text(
@@ -390,7 +391,7 @@ class TestSpaceFile:
         found = flashpager("explore", trace, "--space", space, "--json", cwd=tmp_path.parent).json
         rows = found["designs"]
         assert {row["part"] for row in rows} == {"MT29F2G08AAC"}
-        assert {row["fault_ns"] for row in rows} == {500}
+        assert {row["post_process_ns"] for row in rows} == {500}
         assert {row["cache_bytes"] for row in rows} == {1024, 2048}
         assert {row["policy"] for row in rows} == {"lru", "clock"}
         # 2 KB of frames leave nothing for the policy.

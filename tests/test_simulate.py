@@ -21,6 +21,7 @@ COUNTS = {
     *("references", "hits", "misses", "false_faults", "loads", "other_page", "forward"),
     *("backward", "column_changes", "bytes_read", "bytes_fetched", "bytes_skipped"),
     *("bytes_written", "walk", "max_walk", "downgrades", "distance_histogram"),
+    *("reference_bits_set", "prefetches", "other_buffer", "words", "line_refills", "tlb_misses"),
 }
 MIB = 1 << 20
 
@@ -36,8 +37,11 @@ t_read_ns = 3
 t_write_ns = 5.5
 [handler]
 lookup_ns = 7
-fault_ns = 1100
+pre_process_ns = 600
+get_freeframe_ns = 300
 walk_step_ns = 13
+update_mmu_ns = 120
+post_process_ns = 80
 """
 
 
@@ -201,7 +205,17 @@ class TestPrices:
             720,
         )
         assert ram == {"t_read_ns": 3, "t_write_ns": 5.5}
-        assert handler == {"lookup_ns": 7, "fault_ns": 1100, "walk_step_ns": 13}
+        assert handler == {
+            "lookup_ns": 7,
+            "pre_process_ns": 600,
+            "get_freeframe_ns": 300,
+            "walk_step_ns": 13,
+            "downgrade_ns": 0,
+            "update_mmu_ns": 120,
+            "post_process_ns": 80,
+            "false_fault_ns": 0,
+            "load_stopover_ns": None,
+        }
         steps = {
             "load_ns": counts["loads"] * 25000,
             "fetch_ns": counts["bytes_fetched"] * 20,
@@ -288,12 +302,14 @@ class TestDesigns:
             "--register": ("register", "random-column", "random-column"),
             "--codeword": ("codeword_bytes", "512", 512),
             "--policy": ("policy", "clock", "clock"),
+            "--schedule": ("schedule", "parallel", "parallel"),
+            "--reference-bit": ("reference_bit", "emulated", "emulated"),
         }
         before = simulate(trace, "--board", board)["design"]
         assert before["cache_bytes"] == 128
         for flag, (key, text, value) in flags.items():
-            if flag == "--cache-page":
-                continue  # 256 bytes fit the cache only together with its flag.
+            if flag in ("--cache-page", "--reference-bit"):
+                continue  # They fit only together with --cache and --policy.
             design = simulate(trace, "--board", board, flag, text)["design"]
             assert design == {**before, key: value} | (
                 {"flash_page_bytes": design["flash_page_bytes"]} if flag == "--part" else {}

@@ -19,7 +19,7 @@ METADATA_KEY = "flashpager"
 _SHORT_NAMES = {"bandwidth": "bandwidth_mib_s", "time": "time_ns", "ram": "ram_bytes"}
 
 #: The times of a handler.
-_HANDLER = (
+HANDLER = (
     *("lookup_ns", "pre_process_ns", "get_freeframe_ns", "walk_step_ns", "downgrade_ns"),
     *("update_mmu_ns", "post_process_ns", "false_fault_ns", "load_stopover_ns"),
 )
@@ -35,7 +35,7 @@ _FRONT_COLUMNS = tuple(f"{table}_{name}" for table, names in _FRONT.items() for 
 DESIGN_COLUMNS = (
     *("part", "bus", "cache_bytes", "cache_page_bytes", "flash_page_bytes", "register"),
     *("codeword_bytes", "policy", "nor", "schedule", "reference_bit", "critical_block_bytes"),
-    *("t_read_ns", "t_write_ns", *_HANDLER, *_FRONT_COLUMNS, "count_commands"),
+    *("t_read_ns", "t_write_ns", *HANDLER, *_FRONT_COLUMNS, "count_commands"),
 )
 
 _FLAGS = ("count_commands", "ecc_unchecked")
@@ -44,7 +44,7 @@ _TEXT = (
     "warnings",
 )
 _REAL = (
-    *("t_read_ns", "t_write_ns", *_HANDLER, "time_ns", "load_ns"),
+    *("t_read_ns", "t_write_ns", *HANDLER, "time_ns", "load_ns"),
     *(name for name in _FRONT_COLUMNS if name.endswith("_ns")),
     *("fetch_ns", "write_ns", "read_ns", "column_change_ns", "handler_ns", "false_faults_ns"),
     *("hidden_ns", "bandwidth_mib_s"),

@@ -287,6 +287,12 @@ def _show_answer(found: "Answer", limit: int, column: str, traces: Sequence[Trac
         f" {best['policy']}, {best['frames']} pages of {format_size(best['cache_page_bytes'])},"
         f" register {best['register']}"
         + (f", codeword {best['codeword_bytes']}" if best["codeword_bytes"] else "")
+        + (f", {best['schedule']} handler" if best["schedule"] != "sequential" else "")
+        + (
+            f", {format_size(best['critical_block_bytes'])} of a page first"
+            if best["critical_block_bytes"]
+            else ""
+        )
         + f": {best['ram_bytes']:,} bytes of RAM, worst fault {duration(best['worst_fault_ns'])}"
         f"   ({len(found.fitting):,} of {total} fit; MB/s of 2^20 bytes)"
     )
@@ -297,7 +303,11 @@ def _show_answer(found: "Answer", limit: int, column: str, traces: Sequence[Trac
     pages = -(-code // best["cache_page_bytes"])
     out.print(
         f"not counted: the way from {pages:,} pages of code to {best['frames']:,} frames"
-        + (", and a handler of 0 ns (a board has its times)" if not best["fault_ns"] else "")
+        + (
+            ""
+            if any(best[name] for name in table.HANDLER)
+            else ", and a handler of 0 ns (a board has its times)"
+        )
     )
     unverified = [f["field"] for f in _engine.part_facts(best["part"]) if f["unverified"]]
     if unverified:

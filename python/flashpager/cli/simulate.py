@@ -58,7 +58,7 @@ def simulate(
 def _show(info: dict[str, Any], row: dict[str, Any]) -> None:
     _show_setup(info, row)
     out.print()
-    _show_time(row)
+    _show_time(row, info["instructions"])
     out.print()
     _show_faults(row)
 
@@ -125,7 +125,7 @@ def _show_handling(design: dict[str, Any], handler: dict[str, float]) -> None:
         out.print(front)
 
 
-def _show_time(row: dict[str, Any]) -> None:
+def _show_time(row: dict[str, Any], instructions: int | None) -> None:
     counts, time = row["counts"], row["time"]
     bandwidth = f"[bold]{mebibytes(time)}[/bold]"
     if row["nor"]:
@@ -160,15 +160,20 @@ def _show_time(row: dict[str, Any]) -> None:
         table.add_row(name, what, left, share(-hidden, time["time_ns"]))
     out.print(table)
     if row["fetch"]:
-        _show_fetch(row)
+        _show_fetch(row, instructions)
 
 
-def _show_fetch(row: dict[str, Any]) -> None:
+def _show_fetch(row: dict[str, Any], instructions: int | None) -> None:
     fetch, counts = row["fetch"], row["counts"]
     out.print()
     out.print(
         f"instruction fetch: [bold]mean {duration(fetch['mean_fetch_ns'])}[/bold] a word, worst "
         f"{duration(fetch['worst_fetch_ns'])}"
+        + (
+            f"; {row['time']['time_ns'] / instructions:.4g} ns an instruction"
+            if instructions
+            else ""
+        )
     )
     tlb = fetch["tlb_hit_ratio"]
     out.print(

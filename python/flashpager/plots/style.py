@@ -23,6 +23,7 @@ BLUE = "#0072B2"
 VERMILLION = "#D55E00"
 PURPLE = "#CC79A7"
 GREY = "#555555"
+YELLOW = "#F0E442"
 #: Beneath this ratio of bandwidths two designs are equally fast to a reader.
 NOTABLE = 1.01
 
@@ -41,6 +42,7 @@ STEPS = (
     ("load", "load_ns", VERMILLION),
     ("column change", "column_change_ns", PURPLE),
     ("handler", "handler_ns", BLACK),
+    ("false faults", "false_faults_ns", YELLOW),
 )
 #: Distances of this many blocks, and of more, are one bar where bars have to stay wide.
 FARTHEST_DISTANCE = 16

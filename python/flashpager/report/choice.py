@@ -117,7 +117,8 @@ def _steps_title(row: dict[str, Any]) -> str:
     name, column, _ = max(
         (step for step in style.STEPS if step[0] != "read"), key=lambda step: time[step[1]]
     )
-    share = 100 * time[column] / (time["time_ns"] or 1)
+    steps_ns = sum(time[column] for _, column, _ in style.STEPS)
+    share = 100 * time[column] / (steps_ns or 1)
     return f"{waiting:.0f} % of the time goes into faults, {share:.0f} % into the {name} step alone"
 
 

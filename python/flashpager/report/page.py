@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _HERE = Path(__file__).parent
 #: Pixels of a chart in the page, its axes and legend included.
 _CHART_HEIGHT = 420
+#: A share of the time worth a word.
+_NOTABLE = 1e-6
 _CHART_HEIGHTS = {"chosen-steps": 175, "chosen-distances": 270, "chosen-latencies": 290}
 #: Charts whose labels fit the size they were drawn for; a narrow page shrinks them whole.
 _AS_DRAWN = ("faults-by-function",)
@@ -228,6 +230,15 @@ def _notices(report: "Report") -> list[tuple[str, str]]:
             "lookup and fault handling cost nothing here, as in the paper; on an MCU they take time"
         )
         notices.append(("Handler", text))
+    hidden = own["time"]["hidden_ns"]
+    if abs(hidden) > _NOTABLE * own["time"]["time_ns"]:
+        text = (
+            f"steps that go on at once save {duration(hidden)} of their sum, which is what the bars "
+            "of steps show"
+            if hidden > 0
+            else f"{duration(-hidden)} are spent waiting for loads ahead and stand in no step"
+        )
+        notices.append(("Overlap", text))
     if info["ending"] != "complete":
         notices.append(("Trace", f"the recording did not end by itself: {_ending(info['ending'])}"))
     if info["outside_instructions"]:

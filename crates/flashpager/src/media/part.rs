@@ -532,12 +532,10 @@ impl Part {
             )));
         }
         if model.has_two_buffers() && self.page_buffers() < 2 {
-            return Err(Error::design(format!(
-                "{} has no two buffers of a page: {} is for OneNAND; choose sequential, \
-                 start-column or random-column",
-                self.name,
-                model.name()
-            )));
+            return Err(Error::design(
+                "a double buffer: the part holds one page at a time, OneNAND two; choose \
+                 sequential, start-column or random-column",
+            ));
         }
         Ok(())
     }
