@@ -233,8 +233,8 @@ def _notices(report: "Report") -> list[tuple[str, str]]:
     hidden = own["time"]["hidden_ns"]
     if abs(hidden) > _NOTABLE * own["time"]["time_ns"]:
         text = (
-            f"steps that go on at once save {duration(hidden)} of their sum, which is what the bars "
-            "of steps show"
+            f"steps that go on at once save {duration(hidden)} of their sum, "
+            "which is what the bars of steps show"
             if hidden > 0
             else f"{duration(-hidden)} are spent waiting for loads ahead and stand in no step"
         )
