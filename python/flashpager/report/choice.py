@@ -129,10 +129,15 @@ def _distances_title(row: dict[str, Any]) -> str:
         return "No two faults in a row ask for one flash page"
     following = 100 * histogram.get(1, 0) / total
     back = 100 * sum(count for distance, count in histogram.items() if distance <= 0) / total
-    forced = "a change of column" if row["design"]["register"] == "random-column" else "a reload"
+    register = row["design"]["register"]
+    if register.startswith("double-buffer"):
+        forced = "which a buffer does not mind"
+    else:
+        column = register == "random-column"
+        forced = f"and force {'a change of column' if column else 'a reload'}"
     return (
         f"{following:.1f} % of requests in the same flash page ask for the next block, "
-        f"{back:.1f} % go back and force {forced}"
+        f"{back:.1f} % go back {forced}"
     )
 
 
