@@ -171,6 +171,12 @@ class TestBuffers:
         assert all_of_it["time"]["time_ns"] == pytest.approx(whole["time"]["time_ns"], rel=1e-12)
         assert all_of_it["latency"] == pytest.approx(whole["latency"])
 
+    def test_disk_has_no_buffer(self) -> None:
+        """Nothing of a single step can be left for later."""
+        flags = ("--schedule", "hdd", "--critical-block", "64")
+        done = flashpager("simulate", TROFF, "--board", BOARD, *flags, code=2)
+        assert "in one step" in done.err
+
     def test_switches_are_explored(self, tmp_path: Path) -> None:
         """Schedules, registers and critical blocks side by side are what simulate says."""
         output = tmp_path / "switches.parquet"

@@ -265,7 +265,14 @@ impl Design {
         }
         check_critical_block(&spec, &register)?;
         let unverified = part.unverified();
-        Ok(Self { spec, part, nor, bus, cache, register, prices, unverified })
+        let design = Self { spec, part, nor, bus, cache, register, prices, unverified };
+        if design.is_executed() && prices.schedule == Schedule::Hdd {
+            return Err(Error::design(
+                "hdd: a disk hands over the page in one step, without a critical block and without \
+                 loading ahead; choose sequential or parallel",
+            ));
+        }
+        Ok(design)
     }
 
     /// Whether flash or bus go on while the program runs: then its time is not a sum of

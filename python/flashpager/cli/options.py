@@ -42,15 +42,26 @@ Codeword = Annotated[
         "--codeword", metavar="SIZE", help="With host ECC: bytes fetched and checked whole."
     ),
 ]
+
+
+def _spelled(name: str, parameters: int) -> str:
+    """Write a policy with its parameters, in brackets those that may be left out."""
+    if not parameters:
+        return name
+    written = f"({','.join('N' * parameters)})"
+    try:
+        _engine.canonical_policy(name)
+    except _engine.FlashpagerError:
+        return name + written
+    return f"{name}[{written}]"
+
+
 Policy = Annotated[
     str | None,
     typer.Option(
         "--policy",
         metavar="POLICY",
-        help=" | ".join(
-            f"{name}({','.join('N' * count)})" if count else name
-            for name, count in _engine.policies()
-        ),
+        help=" | ".join(_spelled(name, count) for name, count in _engine.policies()),
     ),
 ]
 
