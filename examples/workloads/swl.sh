@@ -2,9 +2,9 @@
 # usage: swl.sh long|short
 #
 # Three programs that stand in for Crafty, Eon and Bzip2 of SPEC CPU2000, whose
-# traces the paper on search-while-load (SWL, LCTES 2007) replays: Phalanx plays
+# traces the paper on search-while-load (SWL, LCTES 2007) replays: Toga II plays
 # chess, POV-Ray traces rays, bzip2 compresses, each with its libraries. The long
-# traces are of 75 to 116 million placed instructions; the short ones, of 17 to
+# traces are of 80 to 116 million placed instructions; the short ones, of 14 to
 # 27 million, are small enough to keep.
 set -eu
 cd "$(dirname "$0")/../.."
@@ -14,13 +14,13 @@ here=examples/workloads
 case ${1:-} in
 long)
     traces=$work
-    depth=5 moves='e2e4 g1f3 f1b5'
+    depth=7
     width=48 height=36
     half=90000
     ;;
 short)
     traces=$work/short
-    depth=4 moves='e2e4 g1f3'
+    depth=4
     width=16 height=12
     half=20000
     ;;
@@ -31,7 +31,7 @@ short)
 esac
 
 mkdir -p "$traces"
-"$here/armhf-packages.sh" "$work/sysroot" phalanx povray bzip2
+"$here/armhf-packages.sh" "$work/sysroot" toga2 povray bzip2
 export QEMU_LD_PREFIX="$work/sysroot"
 
 record() {
@@ -40,10 +40,16 @@ record() {
     "${FLASHPAGER:-.venv/bin/flashpager}" record -o "$traces/$name.trace" "$@"
 }
 
-# Phalanx as in phalanx.sh, one move a line.
-printf '%s\n' xboard nopost easy "depth $depth" $moves quit >"$work/moves"
-record chess --with-libraries -- \
-    "$work/sysroot/usr/games/phalanx" -b - -l - -p - -o - <"$work/moves"
+# Toga II hits an instruction cache about as often as Crafty did, Phalanx more
+# often. It looks for input while it searches, so "quit" waits for its move.
+rm -f "$work/said"
+mkfifo "$work/said"
+{
+    printf '%s\n' uci 'setoption name OwnBook value false' 'setoption name Hash value 4' \
+        'position startpos moves e2e4' "go depth $depth"
+    sed -n '/^bestmove/q' "$work/said"
+    echo quit
+} | record chess --with-libraries -- "$work/sysroot/usr/games/toga2" >"$work/said"
 
 # POV-Ray loads 54 libraries, nearly all for windows, sound and formats that it
 # does not use. Linking them takes 22 million instructions, and their symbols a
