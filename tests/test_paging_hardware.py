@@ -53,7 +53,7 @@ class TestSchedules:
 
     def test_hiding(self, trace: Trace) -> None:
         """Equation 3, summed over all faults: the shorter of load and search is hidden."""
-        base = {"policy": "clock", "cache_bytes": "1K", "handler": HANDLER}
+        base: dict[str, Any] = {"policy": "clock", "cache_bytes": "1K", "handler": HANDLER}
         one = simulate(trace, Design(**base))
         other = simulate(trace, Design(**base, schedule="parallel"))
         assert one["counts"] == other["counts"]

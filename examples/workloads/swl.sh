@@ -5,7 +5,7 @@
 # traces the paper on search-while-load (SWL, LCTES 2007) replays: Toga II plays
 # chess, POV-Ray traces rays, bzip2 compresses, each with its libraries. The long
 # traces are of 80 to 116 million placed instructions; the short ones, of 14 to
-# 27 million, are small enough to keep.
+# 41 million, are small enough to keep.
 set -eu
 cd "$(dirname "$0")/../.."
 work=${WORK:-build/examples}/swl
@@ -21,7 +21,7 @@ long)
 short)
     traces=$work/short
     depth=4
-    width=16 height=12
+    width=24 height=18
     half=20000
     ;;
 *)

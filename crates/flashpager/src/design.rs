@@ -351,13 +351,18 @@ impl Design {
 
     /// What a fault takes that loads its flash page and needs `search`, by each schedule.
     pub fn handler(&self, search: Search) -> HandlerTimes {
+        let cache_page_bytes = self.cache.cache_page_bytes;
         let class = FaultClass {
             load: true,
             column_change: false,
-            bytes_fetched: self.cache.cache_page_bytes,
+            bytes_fetched: cache_page_bytes.max(self.register.codeword_bytes.unwrap_or(1)),
             search,
         };
-        let jobs = self.prices.jobs(&class, u64::from(self.cache.cache_page_bytes));
+        let jobs = self.prices.jobs(&class, u64::from(cache_page_bytes));
+        let jobs = match self.spec.critical_block_bytes {
+            Some(critical) => jobs.with_critical_block(critical, cache_page_bytes),
+            None => jobs,
+        };
         let sum_ns = jobs.sum_ns();
         let scheduled = |(_, schedule): &(&str, Schedule)| {
             let timeline = Timeline::new(*schedule, &jobs, Busy::default());

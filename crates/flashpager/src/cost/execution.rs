@@ -64,10 +64,7 @@ impl Execution {
         let class = FaultClass::of(&fault.access, fault.search);
         let mut jobs = self.prices.jobs(&class, u64::from(self.cache_page_bytes));
         if let Some(critical) = self.critical_block_bytes {
-            let share = f64::from(critical) / f64::from(self.cache_page_bytes);
-            let whole = jobs.trans_host_mem_ns;
-            jobs.trans_host_mem_ns = whole * share.min(1.0);
-            jobs.trans_rest_ns = whole - jobs.trans_host_mem_ns;
+            jobs = jobs.with_critical_block(critical, self.cache_page_bytes);
             // From the end of the page back to its start.
             let column = fault.offset & (self.cache_page_bytes - 1);
             if column >= critical && !self.register.model.has_two_buffers() {

@@ -132,6 +132,15 @@ pub struct Jobs {
 }
 
 impl Jobs {
+    /// The same with `critical_bytes` of the page before the program goes on, and the
+    /// rest while it does.
+    pub fn with_critical_block(self, critical_bytes: u32, cache_page_bytes: u32) -> Self {
+        let share = f64::from(critical_bytes) / f64::from(cache_page_bytes.max(1));
+        let first_ns = self.trans_host_mem_ns * share.min(1.0);
+        let trans_rest_ns = self.trans_host_mem_ns - first_ns;
+        Self { trans_host_mem_ns: first_ns, trans_rest_ns, ..self }
+    }
+
     /// All one after another.
     pub fn sum_ns(&self) -> f64 {
         self.pre_process_ns
