@@ -30,9 +30,11 @@ def parse_walks(text: str) -> list[int]:
                 f"--walk {text}: write how many frames are looked at: 2, or 1,2,13,60, or 1-60"
             )
             raise FlashpagerError(message)
+        if any(len(end.lstrip("0")) > len(str(_MAX_WALK)) for end in ends):
+            ends = [str(_MAX_WALK + 1)]
         first, last = int(ends[0]), int(ends[-1])
         if last > _MAX_WALK:
-            message = f"--walk {item}: a walk looks at {_MAX_WALK} frames at most"
+            message = f"--walk {item:.24}: no cache has over {_MAX_WALK} frames"
             raise FlashpagerError(message)
         if last < first:
             message = f"--walk {item}: ends before it begins"

@@ -80,7 +80,8 @@ def handler(
     if downgrades > _frames(design):
         message = f"--downgrades {downgrades}: the cache has {_frames(design):,} frames"
         raise FlashpagerError(message)
-    names = handling.parse_schedules(schedule or f"sequential,parallel,{design['schedule']}")
+    by_default = f"sequential,parallel,{design['schedule']}"
+    names = handling.parse_schedules(by_default if schedule is None else schedule)
     if plot is not None:
         from flashpager.plots import picture  # noqa: PLC0415  (Altair starts slowly)
 
@@ -95,7 +96,7 @@ def handler(
         _show_one(design, found[0], names)
     else:
         _show_walks(design, found, names)
-    for text in _notes(design, found, part_given=part is not None):
+    for text in _notes(design, found, of_board=part is None and cache_page is None):
         note(f"note: {text}")
 
 
@@ -282,7 +283,7 @@ def _show_walks(design: dict[str, Any], found: list[dict[str, Any]], names: list
     _show_false_fault(design)
 
 
-def _notes(design: dict[str, Any], found: list[dict[str, Any]], *, part_given: bool) -> list[str]:
+def _notes(design: dict[str, Any], found: list[dict[str, Any]], *, of_board: bool) -> list[str]:
     """Give what a reader would else take for granted."""
     times, longest = design["handler"], found[-1]["walk"]
     notes = []
@@ -291,10 +292,11 @@ def _notes(design: dict[str, Any], found: list[dict[str, Any]], *, part_given: b
         notes.append(
             "the board's [handler] has no times: there is nothing but the load and the transfer"
         )
-    if part_given and times["load_stopover_ns"] is not None:
+    measured = times["load_stopover_ns"]
+    if measured is not None and not of_board:
         notes.append(
-            f"LoadStopover is what was measured on the board, not of {design['part']}; without "
-            "load_stopover_ns in its [handler] it is the part's t_R"
+            f"LoadStopover is the board's measured {duration(measured)}, whatever the part and the "
+            "page; without load_stopover_ns in its [handler] it is the part's t_R"
         )
     frames = _frames(design)
     if longest > frames + 1:
