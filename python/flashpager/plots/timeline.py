@@ -114,9 +114,10 @@ def _below(
     design: Mapping[str, Any], fault: Mapping[str, Any], names: Sequence[str], setting: str
 ) -> str:
     moved = fault["downgrades"]
-    said = f"{setting}; walk {fault['walk']:,}"
+    said = f"{setting}; "
     if moved:
-        said += f", {moved} page{'s' if moved > 1 else ''} moved down"
+        said += f"{moved} page{'s' if moved > 1 else ''} moved down, "
+    said += f"walk {fault['walk']:,}"
     longest = {
         name: handling.longest_hidden_walk(design, fault, name)
         for name in names
