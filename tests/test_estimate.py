@@ -339,14 +339,14 @@ class TestSweeps:
         assert [line.split()[0] for line in done.splitlines()] == ["page", "2K", "4K"]
 
 
-@pytest.mark.parametrize("suffix", ["png", "html"])
+@pytest.mark.parametrize("suffix", ["png", "svg", "html"])
 @pytest.mark.parametrize("flags", [("--board", str(BOARD)), (*CHIP, "--sweep", "page=512,2K")])
 def test_pictures(tmp_path: Path, suffix: str, flags: tuple[str, ...]) -> None:
     """The waterfall and a sweep, as files."""
     picture = tmp_path / f"a.{suffix}"
     flashpager("estimate", *flags, "--plot", picture)
     head = picture.read_bytes()[:200]
-    assert head.startswith(b"\x89PNG") if suffix == "png" else b"<!DOCTYPE html>" in head
+    assert {"png": b"\x89PNG", "svg": b"<svg ", "html": b"<!DOCTYPE html>"}[suffix] in head
 
 
 def test_blame_is_the_whole() -> None:

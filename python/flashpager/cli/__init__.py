@@ -14,6 +14,7 @@ from flashpager.cli import (
     compare,
     estimate,
     explore,
+    handler,
     parts,
     record,
     report,
@@ -67,6 +68,7 @@ app.command("explore", short_help="Find the best designs for one trace or severa
 app.command("estimate", short_help="Tell how fast a flash medium is, and who eats the time.")(
     estimate.estimate
 )
+app.command("handler", short_help="Show a page fault's handler as a timeline.")(handler.handler)
 app.command("compare", short_help="Compare two tables that explore -o wrote.")(compare.compare)
 app.command("report", short_help="Write one interactive HTML page about a design.")(report.report)
 app.command("reproduce", short_help="Hold a paper's claims against our figures.")(

@@ -91,7 +91,8 @@ def estimate(
         ),
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option("--plot", metavar="FILE", help="Picture as .png or .html.")
+        Path | None,
+        typer.Option("--plot", metavar="FILE", help="Picture as .png, .svg or .html."),
     ] = None,
     json: options.Json = False,
 ) -> None:

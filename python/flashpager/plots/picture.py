@@ -1,8 +1,8 @@
-"""Pictures as files: PNG, or a page of HTML that needs no network."""
+"""Pictures as files: PNG, SVG, or a page of HTML that needs no network."""
 
 import json
 import re
-from io import BytesIO
+from io import BytesIO, StringIO
 from pathlib import Path
 
 import altair as alt
@@ -19,8 +19,8 @@ def check_output(path: Path) -> None:
         FlashpagerError: for an unknown suffix or a missing folder.
 
     """
-    if path.suffix not in (".html", ".png"):
-        message = f"{path}: the name must end with .html or .png"
+    if path.suffix not in (".html", ".png", ".svg"):
+        message = f"{path}: the name must end with .html, .png or .svg"
         raise FlashpagerError(message)
     if not path.parent.is_dir():
         message = f"{path}: there is no folder {path.parent}"
@@ -34,6 +34,10 @@ def write(picture: alt.TopLevelMixin, path: Path) -> None:
         content = BytesIO()
         picture.save(content, format="png", scale_factor=2)
         written = content.getvalue()
+    elif path.suffix == ".svg":
+        text = StringIO()
+        picture.save(text, format="svg")
+        written = text.getvalue().encode()
     else:
         spec = json.dumps(picture.to_dict(), ensure_ascii=False).replace("<", "\\u003c")
         version = ".".join(alt.SCHEMA_VERSION.split(".")[:2])

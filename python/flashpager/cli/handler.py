@@ -1,0 +1,314 @@
+"""``flashpager handler``: who does what when in a page fault."""
+
+import math
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from flashpager import _engine, handling
+from flashpager._engine import FlashpagerError
+from flashpager.cli import options
+from flashpager.cli.console import note, out, print_json, print_whole
+from flashpager.files import refuse_overwriting
+from flashpager.sizes import duration, format_size
+
+_DEFAULT_BOARD = "omap5912-onenand.toml"
+
+
+def handler(
+    *,
+    board: Annotated[
+        Path | None,
+        typer.Option(
+            "--board", metavar="FILE", help=f"A board file; else examples/boards/{_DEFAULT_BOARD}."
+        ),
+    ] = None,
+    walk: Annotated[
+        str,
+        typer.Option(
+            "--walk",
+            metavar="LIST",
+            help="Frames looked at for a victim: 2, or several as 1,2,13,60 or 1-60.",
+        ),
+    ] = "2",
+    downgrades: Annotated[
+        int,
+        typer.Option(
+            "--downgrades",
+            min=0,
+            metavar="N",
+            help="Pages that the fault moves from valid to invalid, as pa-fifo-sc does.",
+        ),
+    ] = 0,
+    schedule: Annotated[
+        str | None,
+        typer.Option(
+            "--schedule",
+            metavar="LIST",
+            help=" | ".join((*_engine.schedules(), "all"))
+            + "; else sequential, parallel and the board's own.",
+        ),
+    ] = None,
+    part: options.Part = None,
+    bus: options.Bus = None,
+    cache_page: options.CachePage = None,
+    register: options.Register = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option("--plot", metavar="FILE", help="Picture as .png, .svg or .html."),
+    ] = None,
+    json: options.Json = False,
+) -> None:
+    """Show the page fault handler of a board as a timeline: who does what when.
+
+    PreProcess saves registers and finds the page, GetFreeframe searches a victim, the flash loads
+    the page into its buffer (LoadStopover), the host copies it from there (TransHostMem), then
+    UpdateMMU and PostProcess. A parallel handler searches while the flash loads. With several
+    walks: how the latency follows the walk.
+    """
+    walks = handling.parse_walks(walk)
+    chosen = _board(board)
+    space = options.space(chosen, part, bus, None, cache_page, None, register)
+    designs, _ = space.possible_designs()
+    if len(designs) != 1:
+        message = "handler takes one design: --part, --bus, --cache-page and --register no lists"
+        raise FlashpagerError(message)
+    design = designs[0]
+    if downgrades > _frames(design):
+        message = f"--downgrades {downgrades}: the cache has {_frames(design):,} frames"
+        raise FlashpagerError(message)
+    by_default = f"sequential,parallel,{design['schedule']}"
+    names = handling.parse_schedules(by_default if schedule is None else schedule)
+    if plot is not None:
+        from flashpager.plots import picture  # noqa: PLC0415  (Altair starts slowly)
+
+        refuse_overwriting(plot, chosen)
+        picture.check_output(plot)
+    found = handling.faults(design, walks, downgrades)
+    if plot is not None:
+        _plot(chosen.stem, design, found, names, plot)
+    if json:
+        print_json(_as_json(design, found, names))
+    elif len(found) == 1:
+        _show_one(design, found[0], names)
+    else:
+        _show_walks(design, found, names)
+    for text in _notes(design, found, of_board=part is None and cache_page is None):
+        note(f"note: {text}")
+
+
+def _board(given: Path | None) -> Path:
+    if given is not None:
+        return given
+    folders = (Path(__file__).parents[3] / "examples" / "boards", Path("examples/boards"))
+    for path in (folder / _DEFAULT_BOARD for folder in folders):
+        if path.is_file():
+            return path
+    message = (
+        f"of which board? Give --board FILE; the default, examples/boards/{_DEFAULT_BOARD} of "
+        "flashpager's source, is not here"
+    )
+    raise FlashpagerError(message)
+
+
+def _frames(design: dict[str, Any]) -> int:
+    frames: int = design["cache_bytes"] // design["cache_page_bytes"]
+    return frames
+
+
+def _as_json(
+    design: dict[str, Any], found: list[dict[str, Any]], names: list[str]
+) -> dict[str, Any]:
+    times = design["handler"]
+    shown = [
+        fault | {"schedules": [handling.scheduled(fault, name) for name in names]}
+        for fault in found
+    ]
+    return {
+        "version": _engine.version(),
+        "design": design,
+        "false_fault": {
+            "alone_ns": times["false_fault_ns"],
+            "with_downgrade_ns": times["false_fault_ns"] + times["downgrade_ns"],
+        },
+        "faults": shown,
+    }
+
+
+def _plot(
+    board: str, design: dict[str, Any], found: list[dict[str, Any]], names: list[str], path: Path
+) -> None:
+    from flashpager.plots import picture, timeline  # noqa: PLC0415  (Altair starts slowly)
+
+    setting = f"{board}: {_setting(design)}"
+    if len(found) == 1:
+        picture.write(timeline.chart(design, found[0], names, setting), path)
+        note(f"{path}: {', '.join(names)}")
+    else:
+        picture.write(timeline.walks_chart(design, found, names, setting), path)
+        note(f"{path}: walks of {found[0]['walk']} to {found[-1]['walk']}, {', '.join(names)}")
+
+
+def _setting(design: dict[str, Any]) -> str:
+    size = format_size(design["cache_page_bytes"])
+    return f"{design['part']} on {design['bus']}, cache page {size}"
+
+
+def _show_one(design: dict[str, Any], fault: dict[str, Any], names: list[str]) -> None:
+    moved = f", {_counted(fault['downgrades'], 'page')} moved down" if fault["downgrades"] else ""
+    out.print(f"{escape(_setting(design))}: a fault with a walk of {fault['walk']}{moved}")
+    out.print(f"{handling.verdict(fault, names)}.", style="bold")
+    out.print()
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for title in ("job", "done by", "composed of"):
+        table.add_column(title)
+    for title in ("time", *names):
+        table.add_column(f"{title} (µs)", justify="right")
+    shown = [handling.scheduled(fault, name) for name in names]
+    spans = [{span["job"]: span for span in one["spans"]} for one in shown]
+    for job in _JOBS:
+        places = [_place(of[job]) if job in of else "–" for of in spans]
+        span = next((of[job] for of in spans if job in of), None)
+        if span is not None:
+            composed = escape(_composed(job, design, fault))
+            time = _microseconds(span["end_ns"] - span["start_ns"])
+            table.add_row(job, span["executor"], composed, time, *places)
+    table.add_row()
+    latencies = [_microseconds(one["latency_ns"]) for one in shown]
+    table.add_row("latency", "", "", "", *latencies)
+    if any(one["hidden_ns"] for one in shown):
+        hidden = [_microseconds(one["hidden_ns"]) if one["hidden_ns"] else "–" for one in shown]
+        gains = [f"{100 * one['gain']:.1f} %" if one["hidden_ns"] else "–" for one in shown]
+        longest = [_longest(design, fault, name) for name in names]
+        table.add_row("hidden", "", _hidden_by(names), "", *hidden)
+        table.add_row("gain", "", "hidden / sum of all jobs", "", *gains)
+        table.add_row("longest walk hidden", "", "", "", *longest)
+    print_whole(table)
+    _show_false_fault(design)
+
+
+#: In the order of the paper; from a disk load and transfer are one.
+_JOBS = (
+    *("PreProcess", "GetFreeframe", "LoadPage", "LoadStopover", "TransHostMem"),
+    *("rest of TransHostMem", "UpdateMMU", "PostProcess"),
+)
+
+
+def _microseconds(ns: float) -> str:
+    return f"{ns / 1e3:,.2f}"
+
+
+def _place(span: dict[str, Any]) -> str:
+    return f"{_microseconds(span['start_ns'])} – {_microseconds(span['end_ns'])}"
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _composed(job: str, design: dict[str, Any], fault: dict[str, Any]) -> str:
+    times, jobs = design["handler"], fault["jobs"]
+    match job:
+        case "GetFreeframe":
+            said = f"{duration(times['get_freeframe_ns'])} + {_counted(fault['walk'], 'step')} of "
+            said += duration(times["walk_step_ns"])
+            if fault["downgrades"]:
+                said += f" + {_counted(fault['downgrades'], 'downgrade')} of "
+                said += duration(times["downgrade_ns"])
+            return said
+        case "LoadPage":
+            return "LoadStopover + TransHostMem"
+        case "LoadStopover":
+            if times["load_stopover_ns"] is not None:
+                return "as measured on the board"
+            return f"t_R of {design['part']}" + (", commands" if design["count_commands"] else "")
+        case "TransHostMem":
+            size = design["cache_page_bytes"]
+            return f"{size:,} bytes of {duration(jobs['trans_host_mem_ns'] / size)}"
+        case _:
+            return ""
+
+
+def _hidden_by(names: list[str]) -> str:
+    if "parallel" not in names:
+        return "min(LoadStopover, GetFreeframe + UpdateMMU)"
+    with_update = " (+ UpdateMMU)" if "parallel-mmu" in names else ""
+    return f"min(LoadStopover, GetFreeframe{with_update})"
+
+
+def _longest(design: dict[str, Any], fault: dict[str, Any], name: str) -> str:
+    if not handling.overlaps(name):
+        return "–"
+    longest = handling.longest_hidden_walk(design, fault, name)
+    if longest is None:
+        return "none"
+    if math.isinf(longest):
+        return "any"
+    if longest > _frames(design) + 1:
+        return f"{longest:,} (more than all frames)"
+    budget = "" if fault["downgrades"] or not longest else " (pa-clock's budget)"
+    return f"{longest:,}{budget}"
+
+
+def _show_false_fault(design: dict[str, Any]) -> None:
+    alone, downgrade = (design["handler"][name] for name in ("false_fault_ns", "downgrade_ns"))
+    if alone or downgrade:
+        line = f"false fault: {duration(alone + downgrade)} if it moves a page down (fifo-sc), "
+        out.print(line + f"{duration(alone)} if not")
+
+
+def _show_walks(design: dict[str, Any], found: list[dict[str, Any]], names: list[str]) -> None:
+    out.print(f"{escape(_setting(design))}: faults by their walk")
+    out.print(f"{handling.verdict_on_walks(design, found, names)}.", style="bold")
+    out.print()
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    at_once = [name for name in names if handling.overlaps(name)]
+    table.add_column("walk", justify="right")
+    for name in names:
+        table.add_column(f"{name} (µs)", justify="right")
+    for name in at_once:
+        of = "" if len(at_once) == 1 else f"{name}: "
+        for title in ("hidden (µs)", "gain"):
+            table.add_column(f"{of}{title}", justify="right")
+    for fault in found:
+        cells = [_microseconds(handling.scheduled(fault, name)["latency_ns"]) for name in names]
+        for name in at_once:
+            one = handling.scheduled(fault, name)
+            cells += [_microseconds(one["hidden_ns"]), f"{100 * one['gain']:.1f} %"]
+        table.add_row(f"{fault['walk']:,}", *cells)
+    print_whole(table)
+    _show_false_fault(design)
+
+
+def _notes(design: dict[str, Any], found: list[dict[str, Any]], *, of_board: bool) -> list[str]:
+    """Give what a reader would else take for granted."""
+    times, longest = design["handler"], found[-1]["walk"]
+    notes = []
+    host = ("pre_process_ns", "get_freeframe_ns", "walk_step_ns", "update_mmu_ns")
+    if not any(times[name] for name in (*host, "post_process_ns", "downgrade_ns")):
+        notes.append(
+            "the board's [handler] has no times: there is nothing but the load and the transfer"
+        )
+    measured = times["load_stopover_ns"]
+    if measured is not None and not of_board:
+        notes.append(
+            f"LoadStopover is the board's measured {duration(measured)}, whatever the part and the "
+            "page; without load_stopover_ns in its [handler] it is the part's t_R"
+        )
+    frames = _frames(design)
+    if longest > frames + 1:
+        notes.append(
+            f"clock looks at {frames + 1} frames at most: all {frames} of the cache, and the first"
+            " again"
+        )
+    policy, _, budget = design["policy"].rstrip(")").partition("(")
+    if policy == "pa-clock" and longest > int(budget):
+        notes.append(f"the board's policy, {design['policy']}, ends its search at {budget} frames")
+    if design["critical_block_bytes"] is not None:
+        notes.append("the page is transferred whole here, critical block and rest at once")
+    if (design["codeword_bytes"] or 0) > design["cache_page_bytes"]:
+        notes.append("the cache page alone is transferred here, not its whole codeword")
+    return notes
