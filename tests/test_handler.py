@@ -235,3 +235,20 @@ def test_walks_picture(tmp_path: Path) -> None:
     text = picture.read_text(encoding="utf-8")
     for words in ("<svg ", "parallel hides walks up to 13", "with pa-clock", "latency of a fault"):
         assert words in text
+
+
+def test_critical_block() -> None:
+    """The rest of the page follows while the program runs."""
+    fault = flashpager("handler", "--critical-block", "256", "--json").json["faults"][0]
+    jobs = fault["jobs"]
+    whole = jobs["trans_host_mem_ns"] + jobs["trans_rest_ns"]
+    assert jobs["trans_host_mem_ns"] == pytest.approx(whole / 4)
+    for one in fault["schedules"]:
+        spans = {span["job"]: span for span in one["spans"]}
+        rest = spans["rest of TransHostMem"]
+        assert rest["executor"] == "dma"
+        assert rest["start_ns"] == spans["TransHostMem"]["end_ns"] == spans["UpdateMMU"]["start_ns"]
+        assert one["latency_ns"] == spans["PostProcess"]["end_ns"] < rest["end_ns"]
+    printed = flashpager("handler", "--critical-block", "256").out
+    assert "leaving 36.9 µs of its transfer for later" in printed
+    assert "768 bytes" in printed

@@ -132,13 +132,18 @@ _AT_ONCE = {"parallel": "searching", "parallel-mmu": "searching and updating the
 def verdict(fault: Mapping[str, Any], names: Sequence[str]) -> str:
     """Say in a sentence what the schedule that hides most saves of a fault."""
     name = next((name for name in reversed(names) if overlaps(name)), None)
+    rest_ns = fault["jobs"]["trans_rest_ns"]
     if name is None:
+        if rest_ns:
+            return f"a fault takes {brief(fault['sum_ns'] - rest_ns)}; {brief(rest_ns)} follow it"
         return f"a fault takes {brief(fault['sum_ns'])}, one job after another"
     one, jobs = scheduled(fault, name), fault["jobs"]
     meanwhile = jobs["get_freeframe_ns"] + (
         jobs["update_mmu_ns"] if name == "parallel-mmu" else 0.0
     )
     doing = f"{_AT_ONCE[name]} while the page loads"
+    if rest_ns:
+        doing += f", and leaving {brief(rest_ns)} of its transfer for later,"
     if not one["hidden_ns"]:
         what = "the host has nothing to do then" if not meanwhile else "the load takes no time"
         return f"{doing} saves nothing: {what}"

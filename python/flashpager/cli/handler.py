@@ -56,6 +56,7 @@ def handler(
     bus: options.Bus = None,
     cache_page: options.CachePage = None,
     register: options.Register = None,
+    critical_block: options.CriticalBlock = None,
     plot: Annotated[
         Path | None,
         typer.Option("--plot", metavar="FILE", help="Picture as .png, .svg or .html."),
@@ -71,7 +72,10 @@ def handler(
     """
     walks = handling.parse_walks(walk)
     chosen = _board(board)
-    space = options.space(chosen, part, bus, None, cache_page, None, register)
+    space = options.space(
+        *(chosen, part, bus, None, cache_page, None, register, None, None, None, None),
+        critical_block,
+    )
     designs, _ = space.possible_designs()
     if len(designs) != 1:
         message = "handler takes one design: --part, --bus, --cache-page and --register no lists"
@@ -183,7 +187,8 @@ def _show_one(design: dict[str, Any], fault: dict[str, Any], names: list[str]) -
         hidden = [_microseconds(one["hidden_ns"]) if one["hidden_ns"] else "–" for one in shown]
         gains = [f"{100 * one['gain']:.1f} %" if one["hidden_ns"] else "–" for one in shown]
         longest = [_longest(design, fault, name) for name in names]
-        table.add_row("hidden", "", _hidden_by(names), "", *hidden)
+        rest = " + rest of TransHostMem" if fault["jobs"]["trans_rest_ns"] else ""
+        table.add_row("hidden", "", _hidden_by(names) + rest, "", *hidden)
         table.add_row("gain", "", "hidden / sum of all jobs", "", *gains)
         table.add_row("longest walk hidden", "", "", "", *longest)
     print_whole(table)
@@ -226,10 +231,18 @@ def _composed(job: str, design: dict[str, Any], fault: dict[str, Any]) -> str:
                 return "as measured on the board"
             return f"t_R of {design['part']}" + (", commands" if design["count_commands"] else "")
         case "TransHostMem":
-            size = design["cache_page_bytes"]
+            size = _first_bytes(design)
             return f"{size:,} bytes of {duration(jobs['trans_host_mem_ns'] / size)}"
+        case "rest of TransHostMem":
+            return f"{design['cache_page_bytes'] - _first_bytes(design):,} bytes"
         case _:
             return ""
+
+
+def _first_bytes(design: dict[str, Any]) -> int:
+    """Give what of a page is transferred before the program goes on."""
+    first: int = design["critical_block_bytes"] or design["cache_page_bytes"]
+    return first
 
 
 def _hidden_by(names: list[str]) -> str:
@@ -307,8 +320,4 @@ def _notes(design: dict[str, Any], found: list[dict[str, Any]], *, of_board: boo
     policy, _, budget = design["policy"].rstrip(")").partition("(")
     if policy == "pa-clock" and longest > int(budget):
         notes.append(f"the board's policy, {design['policy']}, ends its search at {budget} frames")
-    if design["critical_block_bytes"] is not None:
-        notes.append("the page is transferred whole here, critical block and rest at once")
-    if (design["codeword_bytes"] or 0) > design["cache_page_bytes"]:
-        notes.append("the cache page alone is transferred here, not its whole codeword")
     return notes
