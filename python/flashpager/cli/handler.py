@@ -215,28 +215,30 @@ def _counted(number: int, what: str) -> str:
 
 
 def _composed(job: str, design: dict[str, Any], fault: dict[str, Any]) -> str:
-    times, jobs = design["handler"], fault["jobs"]
-    match job:
-        case "GetFreeframe":
-            said = f"{duration(times['get_freeframe_ns'])} + {_counted(fault['walk'], 'step')} of "
-            said += duration(times["walk_step_ns"])
-            if fault["downgrades"]:
-                said += f" + {_counted(fault['downgrades'], 'downgrade')} of "
-                said += duration(times["downgrade_ns"])
-            return said
-        case "LoadPage":
-            return "LoadStopover + TransHostMem"
-        case "LoadStopover":
-            if times["load_stopover_ns"] is not None:
-                return "as measured on the board"
-            return f"t_R of {design['part']}" + (", commands" if design["count_commands"] else "")
-        case "TransHostMem":
-            size = _first_bytes(design)
-            return f"{size:,} bytes of {duration(jobs['trans_host_mem_ns'] / size)}"
-        case "rest of TransHostMem":
-            return f"{design['cache_page_bytes'] - _first_bytes(design):,} bytes"
-        case _:
-            return ""
+    first = _first_bytes(design)
+    measured = design["handler"]["load_stopover_ns"] is not None
+    commands = ", commands" if design["count_commands"] else ""
+    composed = {
+        "GetFreeframe": _search(design["handler"], fault),
+        "LoadPage": "LoadStopover + TransHostMem",
+        "LoadStopover": (
+            "as measured on the board" if measured else f"t_R of {design['part']}{commands}"
+        ),
+        "TransHostMem": (
+            f"{first:,} bytes of {duration(fault['jobs']['trans_host_mem_ns'] / first)}"
+        ),
+        "rest of TransHostMem": f"{design['cache_page_bytes'] - first:,} bytes",
+    }
+    return composed.get(job, "")
+
+
+def _search(times: dict[str, float], fault: dict[str, Any]) -> str:
+    said = f"{duration(times['get_freeframe_ns'])} + {_counted(fault['walk'], 'step')} of "
+    said += duration(times["walk_step_ns"])
+    if fault["downgrades"]:
+        said += f" + {_counted(fault['downgrades'], 'downgrade')} of "
+        said += duration(times["downgrade_ns"])
+    return said
 
 
 def _first_bytes(design: dict[str, Any]) -> int:
