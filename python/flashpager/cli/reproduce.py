@@ -84,13 +84,15 @@ def _claims(paper: str, traces: Path | None) -> list[Claim]:
 
 
 def _reproduce_swl(traces: Path, plots: Path | None, *, json: bool) -> None:
-    with counting("programs") as progress:
-        found = swl.reproduce(traces, progress)
     if plots is not None:
         # Altair takes its time to load; most runs do without it.
         from flashpager.plots import picture  # noqa: PLC0415
         from flashpager.plots.swl import pictures  # noqa: PLC0415
 
+        picture.make_folder(plots)
+    with counting("programs") as progress:
+        found = swl.reproduce(traces, progress)
+    if plots is not None:
         written = picture.write_all(pictures(found), plots)
         note(f"{plots}: {', '.join(path.name for path in written)}")
     if json:

@@ -49,11 +49,11 @@ def write(picture: alt.TopLevelMixin, path: Path) -> None:
         temporary.write_bytes(written)
 
 
-def write_all(pictures: Mapping[str, alt.TopLevelMixin], folder: Path) -> list[Path]:
-    """Write charts as PNG, by name, into a folder, which is made if it is not there.
+def make_folder(folder: Path) -> None:
+    """Make a folder for pictures, if it is not there, before the work is done.
 
     Raises:
-        FlashpagerError: if it cannot be written.
+        FlashpagerError: if it cannot be made.
 
     """
     try:
@@ -61,6 +61,10 @@ def write_all(pictures: Mapping[str, alt.TopLevelMixin], folder: Path) -> list[P
     except OSError as error:
         message = f"{folder}: {error.strerror or error}"
         raise FlashpagerError(message) from None
+
+
+def write_all(pictures: Mapping[str, alt.TopLevelMixin], folder: Path) -> list[Path]:
+    """Write charts as PNG, by name, into a folder."""
     paths = [folder / f"{name}.png" for name in pictures]
     for path, chart in zip(paths, pictures.values(), strict=True):
         write(chart, path)

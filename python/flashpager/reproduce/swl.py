@@ -13,7 +13,7 @@ from typing import Any
 from flashpager import _engine
 from flashpager.design import Design
 from flashpager.files import example
-from flashpager.reproduce.claim import Claim, Verdict, rounds_to
+from flashpager.reproduce.claim import Claim, Verdict, rounds_to, signed
 from flashpager.reproduce.flash_media import plain
 from flashpager.reproduce.swl_replays import (
     Beyond,
@@ -464,7 +464,7 @@ def _printed(
     """Judge a number by its printed digits, or by :data:`ROUGHLY`; `slip` explains a difference."""
     near = abs(ours / float(printed) - 1) <= ROUGHLY
     holds = near if roughly else rounds_to(printed, ours)
-    off = f"{100 * (ours / float(printed) - 1):+.1f} %"
+    off = signed(100 * (ours / float(printed) - 1))
     return Claim(
         where,
         claim,

@@ -9,7 +9,7 @@ from typing import Any
 from flashpager import _engine
 from flashpager._engine import FlashpagerError
 from flashpager.design import Design
-from flashpager.reproduce.claim import Claim, Verdict
+from flashpager.reproduce.claim import Claim, Verdict, signed
 from flashpager.reproduce.swl_tables import SIZES_KB, TABLE_3, TABLE_4, largest_spread
 from flashpager.sizes import format_size
 
@@ -279,8 +279,9 @@ def _each(programs: Sequence[Program], text: Callable[[Program], str]) -> str:
     return "; ".join(f"{program.name}: {text(program)}" for program in programs)
 
 
-def _span(values: Sequence[float], unit: str = " %") -> str:
-    return f"{min(values):.1f} to {max(values):.1f}{unit}"
+def _span(values: Sequence[float]) -> str:
+    low, high = (f"{value:.1f}".replace("-0.0", "0.0") for value in (min(values), max(values)))
+    return f"{low} to {high} %"
 
 
 def _judge(
@@ -333,7 +334,7 @@ def _table_4(program: Program) -> Claim:
         tlb = " / ".join(
             f"{row['counts']['misses'] / max(row['counts']['tlb_misses'], 1):.4f}" for row in rows
         )
-        return f"{words}, {100 * program.more_misses(size):+.1f} % ({tlb})"
+        return f"{words}, {signed(100 * program.more_misses(size))} ({tlb})"
 
     return Claim(
         "Table 4",
@@ -395,7 +396,7 @@ def _average_of_clock(programs: Sequence[Program]) -> Claim:
         "section 5",
         "PA-Clock does not hurt the average performance",
         "without hurting",
-        _each(programs, lambda p: f"{min(slower(p)):+.1f} to {max(slower(p)):+.1f} %"),
+        _each(programs, lambda p: f"{signed(min(slower(p)))} to {signed(max(slower(p)))}"),
         verdict,
         why,
     )
@@ -406,11 +407,11 @@ def _figure(program: Program) -> Claim:
 
     def change(size: int) -> str:
         before, after = (program.mean_ns(policy, size) for policy in (fifo_sc(), pa_fifo_sc()))
-        return f"{before:.2f} → {after:.2f} ns, {-program.gain(size):+.1f} %"
+        return f"{before:.2f} → {after:.2f} ns, {signed(-program.gain(size))}"
 
     false_faults = {size: program.at(fifo_sc(), size)["counts"]["false_faults"] for size in _SIZES}
     without = [format_size(size) for size, count in false_faults.items() if not count]
-    why = f"{program.name}, with a valid list of {SHARE} of the frames, which is ours to choose"
+    why = f"{program.name}, with a valid list of half of the frames, which is ours to choose"
     if without:
         why += f"; none is to be gained at {', '.join(without)}, where the list holds all its pages"
     return Claim(
@@ -560,9 +561,9 @@ def _valid_list(programs: Sequence[Program]) -> Claim:
         "not said",
         _each(programs, gains),
         Verdict.OPEN,
-        f"figure 12 gains {least} to {most} % at all sizes, where bzip2, if table 3's instructions "
-        f"are right, has {pages} pages: it was shorter than {100 * pages / frames:.0f} % of "
-        f"{frames} frames, or there had been no false fault, and hardly a share of the frames",
+        f"figure 12 gains {least} to {most} % at all sizes, and bzip2 has {pages} pages, if table "
+        f"3's instructions are right: then the list was shorter than {100 * pages / frames:.0f} % "
+        f"of {frames} frames, or it had held them all, and hardly a share of the frames",
     )
 
 

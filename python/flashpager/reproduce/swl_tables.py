@@ -1,6 +1,6 @@
 """The SWL paper's tables 1, 3 and 4 held against themselves."""
 
-from flashpager.reproduce.claim import Claim, Verdict, rounds_to
+from flashpager.reproduce.claim import Claim, Verdict, rounds_to, signed
 
 #: Table 3: references, instructions, and of what share the text makes them.
 TABLE_3 = {
@@ -102,8 +102,10 @@ def similar() -> Claim:
     return Claim(
         "Table 4",
         "the two page miss ratios are similar, as in the example of crafty at 128 KB",
-        f"{100 * spread('crafty')[128]:+.2f} %",
-        "; ".join(f"{trace}: {100 * by:+.2f} % at {size}K" for trace, (size, by) in worst.items()),
+        signed(100 * spread("crafty")[128], 2),
+        "; ".join(
+            f"{trace}: {signed(100 * by, 2)} at {size}K" for trace, (size, by) in worst.items()
+        ),
         Verdict.HOLDS
         if all(abs(by) <= spread("crafty")[128] for _, by in worst.values())
         else Verdict.FAILS,
