@@ -336,9 +336,9 @@ def test_claims_tell_the_replays(found: dict[str, Any]) -> None:
 
 
 def test_beyond_the_paper(found: dict[str, Any]) -> None:
-    """Schedules, critical blocks and loading ahead, each on each program."""
+    """Policies, schedules, critical blocks and loading ahead, each on each program."""
     rows = {(row["design"], row["trace"]): row for row in found["beyond"]}
-    assert len(rows) == 17 * 3
+    assert len(rows) == 21 * 3
     assert {trace for _, trace in rows} == set(NAMES)
     for policy in swl_replays.SEARCHING:
         means, worst = (
