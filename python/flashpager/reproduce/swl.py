@@ -13,6 +13,7 @@ from typing import Any
 from flashpager import _engine
 from flashpager.design import Design
 from flashpager.files import example
+from flashpager.handling import scheduled
 from flashpager.reproduce.claim import Claim, Verdict, rounds_to, signed
 from flashpager.reproduce.flash_media import plain
 from flashpager.reproduce.swl_replays import (
@@ -106,7 +107,7 @@ class Handler:
 
     def scheduled(self, schedule: str, walk: int, downgrades: int = 0) -> dict[str, Any]:
         """Give one schedule of such a fault."""
-        return _of(schedule, self.fault(walk, downgrades))
+        return scheduled(self.fault(walk, downgrades), schedule)
 
     def us(self, schedule: str, walk: int, downgrades: int = 0) -> float:
         """Give the latency of such a fault."""
@@ -124,7 +125,7 @@ class Handler:
     def budget(self, schedule: str = "parallel", load_us: float | None = None) -> int:
         """Give the longest walk that a schedule hides, if need be behind another LoadStopover."""
         fault = self.fault(1, load_stopover_ns=None if load_us is None else 1e3 * load_us)
-        return int(_of(schedule, fault)["walk_budget"])
+        return int(scheduled(fault, schedule)["walk_budget"])
 
     def flat_up_to(self) -> int:
         """Give the longest walk after which the parallel handler is as fast as after one of 1."""
@@ -181,7 +182,7 @@ class Handler:
             """Give how far an equation is away, at most."""
             faults = map(self.fault, range(MOST_WALK + 1))
             return max(
-                abs(ours(_named(found["jobs"])) - float(_of(schedule, found)["latency_ns"]))
+                abs(ours(_named(found["jobs"])) - float(scheduled(found, schedule)["latency_ns"]))
                 for found in faults
             )
 
@@ -438,12 +439,6 @@ class Handler:
         handler = self.design["handler"]
         short = handler["false_fault_ns"] / 1e3
         return {"FIFO-SC": short + handler["downgrade_ns"] / 1e3, "PA-FIFO-SC": short}
-
-
-def _of(schedule: str, fault: dict[str, Any]) -> dict[str, Any]:
-    """Give one schedule of a fault."""
-    found: dict[str, Any] = next(one for one in fault["schedules"] if one["schedule"] == schedule)
-    return found
 
 
 def _named(jobs: dict[str, float]) -> dict[str, float]:
