@@ -40,3 +40,9 @@ def appearing_whole(path: Path) -> Iterator[Path]:
         # Interrupted, for example.
         temporary.unlink(missing_ok=True)
         raise
+
+
+def example(name: str) -> Path:
+    """Give an example of the repository: beside the code, else where the command runs."""
+    beside_the_code = Path(__file__).parents[2] / "examples"
+    return (beside_the_code if beside_the_code.is_dir() else Path("examples")) / name

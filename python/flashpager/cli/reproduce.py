@@ -11,12 +11,14 @@ from rich.table import Table
 
 from flashpager import _engine
 from flashpager.cli import options
-from flashpager.cli.console import counting, natural_width, note, out, print_json
-from flashpager.reproduce import cardis, flash_media, measurements
+from flashpager.cli.console import counting, natural_width, note, out, print_json, print_whole
+from flashpager.files import example
+from flashpager.reproduce import cardis, flash_media, measurements, swl
 from flashpager.reproduce.claim import Claim, Verdict, summary
 
-#: What is replayed, and what is only composed: the latter takes no time worth a bar.
-_OF_TRACES = {"cardis": cardis.reproduce}
+#: What is replayed, by where its traces are, and what is only composed: the latter takes no time
+#: worth a bar.
+_OF_TRACES = {"cardis": "traces", "swl": "traces/swl"}
 _OF_PARTS: dict[str, Callable[[], list[Claim]]] = {
     "flash-media": flash_media.reproduce,
     "measurements": measurements.reproduce,
@@ -33,18 +35,35 @@ def reproduce(
     *,
     traces: Annotated[
         Path | None,
-        typer.Option("--traces", metavar="DIR", help="cardis: traces, else examples/traces."),
+        typer.Option(
+            "--traces",
+            metavar="DIR",
+            help="cardis, swl: traces, else examples/traces and examples/traces/swl.",
+        ),
+    ] = None,
+    plots: Annotated[
+        Path | None,
+        typer.Option(
+            "--plots", metavar="DIR", help="swl: also write figures 6 to 12 there as PNG."
+        ),
     ] = None,
     json: options.Json = False,
 ) -> None:
     """Print each claim of a paper with our figure beside it and a verdict.
 
     cardis: demand paging from NAND, replayed. flash-media: the arithmetic of "Estimating Flash
-    Media Performance". measurements: what others measured, against what estimate predicts.
+    Media Performance". measurements: what others measured, against what estimate predicts. swl:
+    page faults handled while the flash loads, and policies made for that.
     """
     if paper not in _PAPERS:
         message = f"unknown paper '{paper}' (known: {', '.join(_PAPERS)})"
         raise _engine.FlashpagerError(message)
+    if plots is not None and paper != "swl":
+        message = f"{paper} has no pictures here: leave --plots out"
+        raise _engine.FlashpagerError(message)
+    if paper == "swl":
+        _reproduce_swl(traces or example(_OF_TRACES[paper]), plots, json=json)
+        return
     claims = _claims(paper, traces)
     if json:
         print_json({"version": _engine.version(), "claims": [asdict(claim) for claim in claims]})
@@ -57,16 +76,63 @@ def reproduce(
 def _claims(paper: str, traces: Path | None) -> list[Claim]:
     if paper in _OF_TRACES:
         with counting("programs") as progress:
-            return _OF_TRACES[paper](traces or _shipped_traces(), progress)
+            return cardis.reproduce(traces or example(_OF_TRACES[paper]), progress)
     if traces is not None:
         message = f"{paper} replays no traces: leave --traces out"
         raise _engine.FlashpagerError(message)
     return _OF_PARTS[paper]()
 
 
-def _shipped_traces() -> Path:
-    beside_the_code = Path(__file__).parents[3] / "examples" / "traces"
-    return beside_the_code if beside_the_code.is_dir() else Path("examples/traces")
+def _reproduce_swl(traces: Path, plots: Path | None, *, json: bool) -> None:
+    if plots is not None:
+        # Altair takes its time to load; most runs do without it.
+        from flashpager.plots import picture  # noqa: PLC0415
+        from flashpager.plots.swl import pictures  # noqa: PLC0415
+
+        picture.make_folder(plots)
+    with counting("programs") as progress:
+        found = swl.reproduce(traces, progress)
+    if plots is not None:
+        written = picture.write_all(pictures(found), plots)
+        note(f"{plots}: {', '.join(path.name for path in written)}")
+    if json:
+        replays = [row for program in found.programs for row in program.table()]
+        print_json(
+            {
+                "version": _engine.version(),
+                "claims": [asdict(claim) for claim in found.claims],
+                "replays": replays,
+                "beyond": [asdict(row) for row in found.beyond],
+            }
+        )
+        return
+    _show(found.claims, "paper", "ours")
+    out.print()
+    _show_beyond(found.beyond)
+    note(summary(found.claims))
+
+
+def _show_beyond(rows: list[swl.Beyond]) -> None:
+    """Print what the paper leaves out, a column a program."""
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    table.add_column("beyond the paper")
+    table.add_column("design")
+    for trace in dict.fromkeys(row.trace for row in rows):
+        table.add_column(f"{trace}: mean fetch", justify="right")
+        table.add_column("p99, worst fault", justify="right")
+    designs: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        designs.setdefault((row.what, row.design), []).extend(
+            (
+                f"{row.mean_fetch_ns:.2f} ns",
+                f"{row.p99_fault_ns / 1e3:.1f}, {row.worst_fault_ns / 1e3:.1f} µs",
+            )
+        )
+    last = ""
+    for (what, design), cells in designs.items():
+        table.add_row("" if what == last else what, design, *cells)
+        last = what
+    print_whole(table)
 
 
 def _show(claims: list[Claim], theirs: str, ours: str) -> None:
@@ -94,8 +160,8 @@ def _table(claims: list[Claim], theirs: str, ours: str, *, with_why: bool) -> Ta
     )
     table.add_column("where", max_width=26 if with_why else 12, overflow="fold")
     table.add_column("claim", min_width=24, max_width=44)
-    table.add_column(theirs, max_width=20)
-    table.add_column(ours, max_width=40)
+    table.add_column(theirs, max_width=24)
+    table.add_column(ours, max_width=52)
     table.add_column("verdict", no_wrap=True)
     if with_why:
         table.add_column("why", max_width=60)
@@ -108,7 +174,7 @@ def _table(claims: list[Claim], theirs: str, ours: str, *, with_why: bool) -> Ta
         cells = [
             escape(claim.where),
             escape(claim.claim),
-            escape(claim.paper),
+            escape("\n".join(claim.paper.split("; "))),
             escape("\n".join(claim.ours.split("; "))),
             verdict,
         ]

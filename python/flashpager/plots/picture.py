@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Mapping
 from io import BytesIO, StringIO
 from pathlib import Path
 
@@ -46,6 +47,28 @@ def write(picture: alt.TopLevelMixin, path: Path) -> None:
         written = (_PAGE[0] + spec + _PAGE[1] + script + _PAGE[2]).encode()
     with appearing_whole(path) as temporary:
         temporary.write_bytes(written)
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder for pictures, if it is not there, before the work is done.
+
+    Raises:
+        FlashpagerError: if it cannot be made.
+
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        message = f"{folder}: {error.strerror or error}"
+        raise FlashpagerError(message) from None
+
+
+def write_all(pictures: Mapping[str, alt.TopLevelMixin], folder: Path) -> list[Path]:
+    """Write charts as PNG, by name, into a folder."""
+    paths = [folder / f"{name}.png" for name in pictures]
+    for path, chart in zip(paths, pictures.values(), strict=True):
+        write(chart, path)
+    return paths
 
 
 _DRAW = """

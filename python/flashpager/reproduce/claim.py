@@ -42,6 +42,19 @@ def rounds_to(printed: str, value: float) -> bool:
     return f"{value:.{decimals}f}" == digits
 
 
+def signed(percent: float, decimals: int = 1) -> str:
+    """Write a change in percent; a small one with another digit, none without a sign.
+
+    >>> signed(2.215), signed(0.013), signed(0.0)
+    ('+2.2 %', '+0.01 %', '0 %')
+
+    """
+    text = f"{percent:+.{decimals}f}"
+    if not float(text):
+        text = f"{percent:+.{decimals + 1}f}"
+    return f"{text.replace('-', '−') if float(text) else '0'} %"
+
+
 def summary(claims: Sequence[Claim]) -> str:
     """Say in one line what became of the claims."""
     counts = {verdict: sum(claim.verdict is verdict for claim in claims) for verdict in Verdict}
