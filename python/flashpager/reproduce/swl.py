@@ -1,7 +1,7 @@
 """In, Shin and Kim, SWL: search-while-load demand paging with NAND flash, LCTES 2007.
 
 The paper measured its handler on a board and replayed SPEC traces through a simulator. The board is
-``examples/boards/omap5912-onenand.toml``, whose times are derived from four of the paper's figures;
+``examples/boards/omap5912-onenand.toml``, whose times are derived from some of the paper's figures;
 all others are predicted. The traces cannot be had: other programs of the same kinds stand in.
 """
 
@@ -382,7 +382,14 @@ class Handler:
         bounded = [self.us("parallel", walk) for walk in range(1, budget + 1)]
         get, load = self.job_us("get_freeframe", budget), self.job_us("load_stopover")
         return [
-            _printed(at, "Clock, parallel, a walk of 1", PARALLEL[1], "µs", self.us("parallel", 1)),
+            _printed(
+                at,
+                "Clock, parallel, a walk of 1",
+                PARALLEL[1],
+                "µs",
+                self.us("parallel", 1),
+                why=_FITTED,
+            ),
             _printed(
                 at,
                 "PA-Clock, after any walk",
