@@ -255,9 +255,7 @@ impl Design {
         };
         part.check_register(register.model)?;
         register.check(cache.cache_page_bytes)?;
-        if register.model == RegisterModel::RandomColumn
-            && prices.t_column_change_ns.is_none()
-        {
+        if register.model == RegisterModel::RandomColumn && prices.t_column_change_ns.is_none() {
             return Err(Error::design(format!(
                 "{} does not say what a change of the column takes: random-column has no price with it",
                 part.name

@@ -8,8 +8,8 @@
 
 use std::collections::BTreeMap;
 
-use super::handler::{Busy, Timeline};
 use super::Prices;
+use super::handler::{Busy, Timeline};
 use crate::media::register::{RegisterCase, RegisterDesign};
 use crate::replay::{Executed, Fault, FaultClass};
 

@@ -57,7 +57,8 @@ impl Fetch {
         let words = counts.words as f64;
         let ratio = |hits: u64, of: u64| if of == 0 { 1.0 } else { hits as f64 / of as f64 };
         let refill_ns = fetch.fetch_ns + fetch.tlb_lookup_ns + fetch.refill_ns;
-        let missed_ns = if counts.tlb_misses > 0 { refill_ns + fetch.page_walk_ns } else { refill_ns };
+        let missed_ns =
+            if counts.tlb_misses > 0 { refill_ns + fetch.page_walk_ns } else { refill_ns };
         let missed_ns = missed_ns + prices.handler.lookup_ns;
         // Every false fault of a policy moves as many pages down as any other.
         let false_fault_ns = prices.false_faults_ns(counts) / counts.false_faults.max(1) as f64;

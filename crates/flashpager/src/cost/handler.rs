@@ -49,8 +49,9 @@ impl Handler {
 }
 
 /// Which job waits for which.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[derive(Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Schedule {
     /// One after another; the page goes to the host in one step, as from a disk
@@ -197,10 +198,10 @@ impl Timeline {
         let get = span("GetFreeframe", Host, pre.end_ns, jobs.get_freeframe_ns);
         let load_at = if schedule.overlaps() { pre.end_ns } else { get.end_ns };
         // What is in a buffer already need not wait for the flash.
-        let load_at =
-            if jobs.load_stopover_ns > 0.0 { load_at.max(busy.load_ns) } else { load_at };
+        let load_at = if jobs.load_stopover_ns > 0.0 { load_at.max(busy.load_ns) } else { load_at };
         let one_step = schedule == Schedule::Hdd;
-        let (load_name, mover) = if one_step { ("LoadPage", Flash) } else { ("LoadStopover", Host) };
+        let (load_name, mover) =
+            if one_step { ("LoadPage", Flash) } else { ("LoadStopover", Host) };
         let load = span(load_name, Flash, load_at, jobs.load_stopover_ns);
         let update_early = span("UpdateMMU", Host, get.end_ns, jobs.update_mmu_ns);
         let host_free =
@@ -224,7 +225,9 @@ impl Timeline {
         let mut spans: Vec<Span> = Vec::new();
         for span in self.spans.iter().filter(|span| span.end_ns > span.start_ns) {
             match spans.last_mut() {
-                Some(last) if last.executor == Executor::Flash && span.executor == last.executor => {
+                Some(last)
+                    if last.executor == Executor::Flash && span.executor == last.executor =>
+                {
                     last.end_ns = span.end_ns;
                 }
                 _ => spans.push(*span),

@@ -83,10 +83,8 @@ impl Prices {
         let fetch_times = fetch.map_or([0.0; 4], |fetch| {
             [fetch.fetch_ns, fetch.refill_ns, fetch.tlb_lookup_ns, fetch.page_walk_ns]
         });
-        let mut all = [ram.t_read_ns, ram.t_write_ns]
-            .into_iter()
-            .chain(handler.times())
-            .chain(fetch_times);
+        let mut all =
+            [ram.t_read_ns, ram.t_write_ns].into_iter().chain(handler.times()).chain(fetch_times);
         if let Some(wrong) = all.find(|time| !(*time >= 0.0 && *time <= 1e9)) {
             return Err(Error::design(format!("{wrong} is no time in nanoseconds")));
         }
@@ -154,8 +152,7 @@ impl Prices {
     pub fn walk_budget(&self, frames: u32) -> u32 {
         let most = frames.saturating_add(1);
         let Handler { get_freeframe_ns, walk_step_ns, update_mmu_ns, .. } = self.handler;
-        let update_ns =
-            if self.schedule == Schedule::ParallelMmu { update_mmu_ns } else { 0.0 };
+        let update_ns = if self.schedule == Schedule::ParallelMmu { update_mmu_ns } else { 0.0 };
         let hidden_ns = self.t_load_ns - get_freeframe_ns - update_ns;
         if walk_step_ns == 0.0 {
             return if hidden_ns >= 0.0 { most } else { 1 };

@@ -124,6 +124,8 @@ impl Policy for Arc {
 
     #[inline]
     fn would_hit(&self, page: Page) -> bool {
-        self.slots.slot_of(page).is_some_and(|slot| matches!(self.lists.list_of(slot), Some(T1 | T2)))
+        self.slots
+            .slot_of(page)
+            .is_some_and(|slot| matches!(self.lists.list_of(slot), Some(T1 | T2)))
     }
 }

@@ -63,12 +63,7 @@ impl AllSizes for PaClockSizes {
     }
 
     #[inline]
-    fn reference(
-        &mut self,
-        page: Page,
-        next_use: Moment,
-        tell: impl FnMut(Range<usize>, Outcome),
-    ) {
+    fn reference(&mut self, page: Page, next_use: Moment, tell: impl FnMut(Range<usize>, Outcome)) {
         self.0.reference(page, next_use, tell);
     }
 }

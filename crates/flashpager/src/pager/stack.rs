@@ -109,7 +109,12 @@ impl AllSizes for MinStack {
     }
 
     #[inline]
-    fn reference(&mut self, _: Page, next_use: Moment, mut tell: impl FnMut(Range<usize>, Outcome)) {
+    fn reference(
+        &mut self,
+        _: Page,
+        next_use: Moment,
+        mut tell: impl FnMut(Range<usize>, Outcome),
+    ) {
         let found = position(&self.next_uses, self.now as i32);
         self.now += 1;
         let depth = found.unwrap_or(self.length);

@@ -20,7 +20,8 @@ pub fn replay_cells(
     // The longest first: small pages have the most references.
     let mut order: Vec<usize> = (0..cells.len()).collect();
     order.sort_by_key(|cell| cells[*cell].cache_page_bytes);
-    order.into_par_iter().with_max_len(1).try_for_each(|index| {
-        done(index, sweep(trace, &cells[index], &go_on)?)
-    })
+    order
+        .into_par_iter()
+        .with_max_len(1)
+        .try_for_each(|index| done(index, sweep(trace, &cells[index], &go_on)?))
 }

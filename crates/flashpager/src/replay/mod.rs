@@ -80,9 +80,8 @@ impl Counts {
 
     /// Pages moved down in false faults.
     pub fn false_fault_downgrades(&self) -> u64 {
-        let of_class = |(class, count): &(FaultClass, u64)| {
-            u64::from(class.search.downgrades) * count
-        };
+        let of_class =
+            |(class, count): &(FaultClass, u64)| u64::from(class.search.downgrades) * count;
         self.downgrades - self.fault_classes.iter().map(of_class).sum::<u64>()
     }
 

@@ -16,9 +16,7 @@ use rustc_hash::FxHashMap;
 
 use super::{Counts, FaultClass};
 use crate::error::{Error, Result};
-use crate::media::register::{
-    MAX_FLASH_PAGE_BYTES, Register, RegisterDesign, RegisterModel,
-};
+use crate::media::register::{MAX_FLASH_PAGE_BYTES, Register, RegisterDesign, RegisterModel};
 use crate::pager::{Outcome, Page, Search};
 
 /// Most memory for the counts of one view.
@@ -544,12 +542,7 @@ impl View {
             // Followed one by one.
             (DoubleBuffer | DoubleBufferPrefetch, _) => (false, false, 0),
         };
-        FaultClass {
-            load,
-            column_change,
-            bytes_fetched: (skipped + 1) * self.unit_bytes,
-            search,
-        }
+        FaultClass { load, column_change, bytes_fetched: (skipped + 1) * self.unit_bytes, search }
     }
 }
 

@@ -60,9 +60,7 @@ impl Visitor for Replay<'_, '_> {
 
     fn visit<P: Policy>(self, mut policy: P) -> Self::Output {
         match self.cache.hierarchy.and_then(|hierarchy| hierarchy.tlb) {
-            None => {
-                self.run::<P>(|page, next_use| Some(policy.reference(page, next_use)), false)
-            }
+            None => self.run::<P>(|page, next_use| Some(policy.reference(page, next_use)), false),
             Some(tlb) => {
                 let mut cache = Translated::new(policy, tlb);
                 self.run::<P>(|page, next_use| cache.reference(page, next_use), true)
@@ -186,7 +184,9 @@ impl<'e> Faults<'e> {
         Self {
             registers: designs.iter().map(register).collect(),
             shift: page_bytes.trailing_zeros(),
-            block_bytes: events.critical_block_bytes.map(|block| block.max(line_bytes.unwrap_or(1))),
+            block_bytes: events
+                .critical_block_bytes
+                .map(|block| block.max(line_bytes.unwrap_or(1))),
             by_lines: line_bytes.is_some(),
             pending: None,
             last: Executed::default(),
