@@ -51,6 +51,7 @@ fn main() {
             cells.push(Cell {
                 cache_page_bytes: 1 << shift,
                 policy: policy.parse().expect("a known policy"),
+                hierarchy: None,
                 cache_bytes: cache_bytes.clone(),
                 registers: registers.clone(),
             });
@@ -85,8 +86,9 @@ fn main() {
             cache_bytes: cells[cell].cache_bytes[size],
             cache_page_bytes: cells[cell].cache_page_bytes,
             policy: cells[cell].policy.clone(),
+            hierarchy: None,
         };
-        let counts: Vec<Counts> =
+        let (counts, _): (Vec<Counts>, _) =
             replay(&file, &cache, &[registers[register]], &|| true, None).expect("replays");
         assert!(counts[0] == found[cell][size][register], "{cache:?} differs");
     });

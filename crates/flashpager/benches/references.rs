@@ -17,7 +17,8 @@ use std::time::Instant;
 
 use flashpager::error::Result;
 use flashpager::pager::{
-    AllSizes, Moment, NEVER, Outcome, Page, Policy, PolicySpec, Shape, SizesVisitor, Visitor,
+    AllSizes, Moment, NEVER, Outcome, Page, Parameter, Policy, PolicySpec, Shape, SizesVisitor,
+    Visitor,
 };
 use serde_json::json;
 
@@ -78,7 +79,7 @@ impl Visitor for References<'_> {
     fn visit<P: Policy>(self, mut policy: P) -> Measured {
         let mut misses = 0;
         let next_use_seconds = self.for_each::<P>(|page, next_use| {
-            misses += u64::from(matches!(policy.reference(page, next_use), Outcome::Miss { .. }));
+            misses += u64::from(matches!(policy.reference(page, next_use), Outcome::Miss(_)));
         });
         Measured { misses: vec![misses], next_use_seconds }
     }
@@ -87,12 +88,16 @@ impl Visitor for References<'_> {
 impl SizesVisitor for References<'_> {
     type Output = Measured;
 
-    fn visit<P: Policy>(self, mut caches: P::AllSizes) -> Result<Measured> {
+    fn visit<P: Policy>(self, parameters: &[Parameter]) -> Result<Measured> {
+        let mut caches = P::AllSizes::new(self.frames, self.page_bound(), parameters)?;
         // With inclusion the sizes that miss are the first ones: counting where
         // they end is enough, and the sums come afterwards.
         let mut misses = vec![0; self.frames.len() + 1];
         let next_use_seconds = self.for_each::<P>(|page, next_use| {
-            caches.reference(page, next_use, |sizes, _| {
+            caches.reference(page, next_use, |sizes, outcome| {
+                if !matches!(outcome, Outcome::Miss(_)) {
+                    return;
+                }
                 if P::AllSizes::INCLUSION {
                     misses[sizes.end] += 1;
                 } else {
@@ -141,7 +146,7 @@ fn main() {
     let start = Instant::now();
     let measured = match what.as_str() {
         "single" => policy.visit(Shape { frames: frames[0], pages: page_bound }, references),
-        "sizes" => policy.visit_sizes(&frames, page_bound, references),
+        "sizes" => policy.visit_sizes(references),
         _ => panic!("usage: {USAGE}"),
     }
     .expect("a design that can be");

@@ -55,6 +55,7 @@ fn rates(criterion: &mut Criterion) {
                 cache_bytes,
                 cache_page_bytes,
                 policy: policy.parse().expect("a known policy"),
+                hierarchy: None,
             };
             group.bench_function(format!("replay {policy}, {cache_bytes} B cache"), |b| {
                 b.iter(|| replay(&trace, &cache, &[register], &|| true, None).expect("replays"));

@@ -7,7 +7,7 @@ use flashpager::cost::{Handler, Ram};
 use flashpager::design::{Design, DesignSpec};
 use flashpager::media::register::RegisterCase;
 use flashpager::placement::{Image, Section, Symbol};
-use flashpager::replay::{Counts, Fault, FaultClass, replay};
+use flashpager::replay::{Counts, Events, Fault, FaultClass, replay};
 use flashpager::trace::{MemoryTrace, Run, Trace, TraceFile, TraceInfo, TraceWriter};
 use flashpager::{Error, Result};
 use proptest::prelude::*;
@@ -26,10 +26,14 @@ fn section(name: &str, address: u64, offset: u32, bytes: u32) -> Section {
 }
 
 fn design(register: &str, policy: &str) -> Design {
+    let (part, bus) = match register.starts_with("double-buffer") {
+        true => ("KFG1G16Q2M", "66MHz-x16"),
+        false => ("MT29F2G08AAC", "33MHz-x8"),
+    };
     Design::new(DesignSpec {
         count_commands: false,
-        part: "MT29F2G08AAC".into(),
-        bus: "33MHz-x8".into(),
+        part: part.into(),
+        bus: bus.into(),
         cache_bytes: 256,
         cache_page_bytes: 64,
         flash_page_bytes: Some(1024),
@@ -37,8 +41,18 @@ fn design(register: &str, policy: &str) -> Design {
         codeword_bytes: None,
         policy: policy.into(),
         ram: Ram { t_read_ns: 30.0, t_write_ns: 30.0 },
-        handler: Handler { lookup_ns: 10.0, fault_ns: 700.0, walk_step_ns: 20.0 },
+        handler: Handler {
+            lookup_ns: 10.0,
+            pre_process_ns: 700.0,
+            walk_step_ns: 20.0,
+            ..Handler::default()
+        },
         nor: None,
+        schedule: "sequential".into(),
+        reference_bit: "hardware".into(),
+        critical_block_bytes: None,
+        icache: None,
+        tlb: None,
     })
     .unwrap()
 }
@@ -142,10 +156,11 @@ fn check(runs: Vec<Run>, register: &str, policy: &str) {
 
     let mut faults: Vec<Fault> = Vec::new();
     let mut sink = |_: usize, fault: &Fault| faults.push(*fault);
+    let events = Events { critical_block_bytes: None, sink: &mut sink };
     let registers = [design.register()];
-    let counts =
-        replay(&trace, design.cache(), &registers, &|| true, Some(&mut sink)).unwrap().remove(0);
-    assert_complete(&found, &counts);
+    let (counts, _) = replay(&trace, design.cache(), &registers, &|| true, Some(events)).unwrap();
+    let counts = &counts[0];
+    assert_complete(&found, counts);
     for owner in &found.owners {
         let is_its =
             |byte: u32| slow_owner(&info, byte) == (owner.name.clone(), owner.image.clone());
@@ -160,19 +175,13 @@ fn check(runs: Vec<Run>, register: &str, policy: &str) {
         let code = (0..trace.image_bytes()).filter(|byte| is_its(*byte));
         assert_eq!(owner.code_bytes, code.count() as u64, "{}", owner.name);
         let price = |fault: &Fault| {
-            let class = FaultClass {
-                load: fault.access.load,
-                column_change: fault.access.column_change,
-                bytes_fetched: fault.access.bytes_fetched,
-                walk: fault.walk,
-            };
-            design.prices().fault_ns(&class, 64)
+            design.prices().fault_ns(&FaultClass::of(&fault.access, fault.search), 64)
         };
         let ns: f64 = faults.iter().filter(|f| is_its(f.offset)).map(price).sum();
         assert!((owner.fault_ns - ns).abs() <= 1e-9 * ns, "{}", owner.name);
     }
     for by in [By::Image, By::Symbol] {
-        assert_complete(&attributed(&trace, &info, &design, by), &counts);
+        assert_complete(&attributed(&trace, &info, &design, by), counts);
     }
 }
 
@@ -241,6 +250,14 @@ fn traces_that_name_nothing() {
     stripped.images.iter_mut().for_each(|image| image.symbols.clear());
     let found = attributed(&trace, &stripped, &design, By::Symbol);
     assert!(found.notes[0].contains("of program that no symbol names"), "{:?}", found.notes);
+}
+
+#[test]
+fn faults_that_go_on_at_once_belong_to_no_owner() {
+    let trace = MemoryTrace::new(vec![run(0, 100)]);
+    let ahead = design("double-buffer-prefetch", "lru");
+    let none = attribute(&trace, &info(), &ahead, By::Symbol, &[], &|| true);
+    assert!(none.unwrap_err().to_string().contains("load ahead"));
 }
 
 #[test]
@@ -343,8 +360,21 @@ proptest! {
     #[test]
     fn as_the_slow_one_says(
         runs in prop::collection::vec((0_u32..2200, 1_u32..300), 1..60),
-        register in prop::sample::select(vec!["sequential", "start-column", "random-column"]),
-        policy in prop::sample::select(vec!["lru", "min", "clock", "fifo"]),
+        register in prop::sample::select(vec![
+            "sequential",
+            "start-column",
+            "random-column",
+            "double-buffer",
+        ]),
+        policy in prop::sample::select(vec![
+            "lru",
+            "min",
+            "clock",
+            "fifo",
+            "pa-clock(2)",
+            "fifo-sc(2)",
+            "pa-fifo-sc(2)",
+        ]),
     ) {
         check(runs.into_iter().map(|(offset, length)| run(offset, length)).collect(), register, policy);
     }

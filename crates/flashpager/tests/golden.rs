@@ -12,14 +12,19 @@ use std::path::{Path, PathBuf};
 
 use flashpager::media::register::{RegisterDesign, RegisterModel};
 use flashpager::pager::POLICIES;
-use flashpager::replay::{CacheDesign, Cell, replay, sweep};
+use flashpager::replay::{
+    CacheDesign, Cell, HierarchyDesign, ICacheShape, TlbShape, replay, sweep,
+};
 use flashpager::trace::{MemoryTrace, Run, Trace, TraceFile};
+use reference::Setup;
 
 /// Small enough for the reference, which walks the history for every reference.
 const REFERENCE_RUNS: usize = 20_000;
 
-/// Enough to reach all parts of a program, few enough for many single replays.
+/// Enough to reach all parts of a program, few enough for many single replays; with
+/// something in front of them, every run takes longer.
 const SWEPT_RUNS: usize = 200_000;
+const SWEPT_RUNS_IN_FRONT: usize = 30_000;
 
 /// (cache bytes, cache page bytes).
 const CACHES: [(u64, u32); 2] = [(2048, 64), (8192, 512)];
@@ -50,12 +55,22 @@ fn registers() -> Vec<RegisterDesign> {
     ]
 }
 
-/// Every policy once; each of its parameters, if it has any, is 1.
+/// Every policy once. Parameters are 1, but where that would make it FIFO.
 fn policies() -> impl Iterator<Item = String> {
-    POLICIES.iter().map(|(name, parameters)| match parameters {
-        0 => name.to_string(),
+    POLICIES.iter().map(|(name, parameters)| match *name {
+        "pa-clock" => "pa-clock(4)".into(),
+        "fifo-sc" | "pa-fifo-sc" => format!("{name}(50%)"),
+        _ if *parameters == 0 => name.to_string(),
         _ => format!("{name}({})", vec!["1"; *parameters].join(",")),
     })
+}
+
+/// What stands in front of the caches, where something does.
+fn hierarchy() -> HierarchyDesign {
+    HierarchyDesign {
+        icache: ICacheShape { cache_bytes: 1024, line_bytes: 32, ways: 4 },
+        tlb: Some(TlbShape { sets: 2, ways: 2 }),
+    }
 }
 
 fn caches() -> Vec<CacheDesign> {
@@ -65,6 +80,7 @@ fn caches() -> Vec<CacheDesign> {
                 cache_bytes,
                 cache_page_bytes,
                 policy: policy.parse().unwrap(),
+                hierarchy: None,
             })
         })
         .collect()
@@ -75,8 +91,8 @@ fn golden_text(trace: &Path) -> String {
     let registers = registers();
     let mut text = String::new();
     for cache in caches() {
-        let CacheDesign { cache_bytes, cache_page_bytes, policy } = &cache;
-        let found = replay(&trace, &cache, &registers, &|| true, None).unwrap();
+        let CacheDesign { cache_bytes, cache_page_bytes, policy, .. } = &cache;
+        let (found, _) = replay(&trace, &cache, &registers, &|| true, None).unwrap();
         for (register, counts) in registers.iter().zip(found) {
             let RegisterDesign { model, flash_page_bytes, codeword_bytes } = register;
             writeln!(
@@ -113,23 +129,31 @@ fn beginning(path: &Path, count: usize) -> Vec<Run> {
 #[test]
 fn sweeps_of_real_traces_equal_single_replays() {
     for path in shipped_traces() {
-        let trace = MemoryTrace::new(beginning(&path, SWEPT_RUNS));
+        let runs = beginning(&path, SWEPT_RUNS);
+        let few = &runs[..runs.len().min(SWEPT_RUNS_IN_FRONT)];
+        let in_front = MemoryTrace::new(few.to_vec());
+        let alone = MemoryTrace::new(runs.clone());
         for policy in policies() {
-            for cache_page_bytes in [16, 256] {
+            for (cache_page_bytes, hierarchy) in [(16, None), (256, None), (256, Some(hierarchy()))]
+            {
+                let trace = if hierarchy.is_some() { &in_front } else { &alone };
                 let cell = Cell {
                     cache_page_bytes,
                     policy: policy.parse().unwrap(),
+                    hierarchy,
                     cache_bytes: vec![100_000, 512, 2048, 2500, 16384, 1 << 30],
                     registers: registers(),
                 };
-                let swept = sweep(&trace, &cell, &|| true).unwrap();
+                let swept = sweep(trace, &cell, &|| true).unwrap();
                 for (cache_bytes, swept) in cell.cache_bytes.iter().zip(swept) {
                     let cache = CacheDesign {
                         cache_bytes: *cache_bytes,
                         cache_page_bytes,
                         policy: cell.policy.clone(),
+                        hierarchy,
                     };
-                    let single = replay(&trace, &cache, &cell.registers, &|| true, None).unwrap();
+                    let (single, _) =
+                        replay(trace, &cache, &cell.registers, &|| true, None).unwrap();
                     assert!(swept == single, "{path:?} {cache:?}");
                 }
             }
@@ -160,12 +184,18 @@ fn the_reference_agrees_on_real_traces() {
         let runs = beginning(&path, REFERENCE_RUNS);
         let memory = MemoryTrace::new(runs.clone());
         let registers = registers();
-        for cache in caches() {
-            let found = replay(&memory, &cache, &registers, &|| true, None).unwrap();
-            let frames = cache.frames() as usize;
-            let policy = cache.policy.to_string();
-            let page = cache.cache_page_bytes;
-            let expected = reference::replay(&runs, page, frames, &policy, &registers);
+        let behind = |cache: CacheDesign| CacheDesign { hierarchy: Some(hierarchy()), ..cache };
+        for cache in caches().into_iter().chain(caches().into_iter().map(behind)) {
+            let (found, _) = replay(&memory, &cache, &registers, &|| true, None).unwrap();
+            let expected = reference::replay(&Setup {
+                runs: &runs,
+                cache_page: cache.cache_page_bytes,
+                frames: cache.frames() as usize,
+                policy: &cache.policy.to_string(),
+                hierarchy: cache.hierarchy,
+                critical: None,
+                registers: &registers,
+            });
             for ((found, expected), register) in found.iter().zip(expected).zip(&registers) {
                 assert_eq!(*found, expected.counts, "{path:?} {cache:?} {register:?}");
             }
