@@ -1,11 +1,20 @@
 //! Prices against the CARDIS paper's tables and against sums done by hand.
 
+use flashpager::cost::handler::{Busy, Executor, Jobs, Schedule, Span, Timeline};
 use flashpager::cost::{
-    Handler, Latency, Prices, Ram, RawBandwidth, ReadDisturb, Time, fault_latencies, warnings,
+    Execution, Fetch, FetchPrices, Handler, Latency, Prices, Ram, RawBandwidth, ReadDisturb, Time,
+    fault_latencies, warnings,
 };
 use flashpager::media::bus::Bus;
 use flashpager::media::part::{self, Part};
-use flashpager::replay::{Counts, FaultClass};
+use flashpager::media::register::{RegisterDesign, RegisterModel};
+use flashpager::pager::Search;
+use flashpager::replay::{
+    CacheDesign, Counts, Events, Executed, Fault, FaultClass, HierarchyDesign, ICacheShape,
+    TlbShape, replay,
+};
+use flashpager::trace::{MemoryTrace, Run};
+use proptest::prelude::*;
 
 fn bus(text: &str) -> Bus {
     text.parse().unwrap()
@@ -66,7 +75,18 @@ fn prices() -> Prices {
         t_byte_ns: 10.0,
         t_column_change_ns: Some(100.0),
         ram: Ram { t_read_ns: 2.0, t_write_ns: 3.0 },
-        handler: Handler { lookup_ns: 0.5, fault_ns: 50.0, walk_step_ns: 7.0 },
+        handler: Handler {
+            lookup_ns: 0.5,
+            pre_process_ns: 20.0,
+            get_freeframe_ns: 15.0,
+            walk_step_ns: 7.0,
+            update_mmu_ns: 5.0,
+            post_process_ns: 10.0,
+            ..Handler::default()
+        },
+        schedule: Schedule::Sequential,
+        emulates_bit: false,
+        fetch: None,
         t_r_ns: 1000.0,
         t_load_commands_ns: None,
         power: None,
@@ -74,7 +94,8 @@ fn prices() -> Prices {
 }
 
 fn class(load: bool, column_change: bool, bytes_fetched: u32, walk: u32) -> FaultClass {
-    FaultClass { load, column_change, bytes_fetched, walk }
+    let search = Search { walk, downgrades: 0 };
+    FaultClass { load, column_change, bytes_fetched, search }
 }
 
 #[test]
@@ -170,4 +191,516 @@ fn a_part_file_says_where_it_is_wrong() {
     );
     assert!(wrong("33MHz-x8", "33-x8").contains("33MHz-x8"));
     assert!(wrong("t_r_ns = ", "t_load_ns = ").contains("t_load_ns"));
+}
+
+fn about(a: f64, b: f64) -> bool {
+    (a - b).abs() <= 1e-9 * a.abs().max(b.abs()).max(1.0)
+}
+
+fn end_ns(schedule: Schedule, jobs: &Jobs) -> f64 {
+    Timeline::new(schedule, jobs, Busy::default()).end_ns
+}
+
+/// Times of jobs, some of them none at all.
+fn job_ns() -> impl Strategy<Value = f64> {
+    prop_oneof![1 => Just(0.0), 4 => 0.0..100_000.0]
+}
+
+fn any_jobs() -> impl Strategy<Value = Jobs> {
+    prop::array::uniform6(job_ns()).prop_map(|[pre, get, load, transfer, update, post]| Jobs {
+        pre_process_ns: pre,
+        get_freeframe_ns: get,
+        load_stopover_ns: load,
+        trans_host_mem_ns: transfer,
+        trans_rest_ns: 0.0,
+        update_mmu_ns: update,
+        post_process_ns: post,
+    })
+}
+
+/// SWL, figures 3 to 5 and footnote 3.
+#[test]
+fn timelines_by_hand() {
+    let jobs = Jobs {
+        pre_process_ns: 3.0,
+        get_freeframe_ns: 10.0,
+        load_stopover_ns: 30.0,
+        trans_host_mem_ns: 20.0,
+        trans_rest_ns: 0.0,
+        update_mmu_ns: 25.0,
+        post_process_ns: 2.0,
+    };
+    let spans = |schedule| {
+        let place = |span: Span| (span.job, span.executor, span.start_ns, span.end_ns);
+        let timeline = Timeline::new(schedule, &jobs, Busy::default());
+        timeline.spans().into_iter().map(place).collect::<Vec<_>>()
+    };
+    use Executor::{Flash, Host};
+    let hdd = [
+        ("PreProcess", Host, 0.0, 3.0),
+        ("GetFreeframe", Host, 3.0, 13.0),
+        ("LoadPage", Flash, 13.0, 63.0),
+        ("UpdateMMU", Host, 63.0, 88.0),
+        ("PostProcess", Host, 88.0, 90.0),
+    ];
+    assert_eq!(spans(Schedule::Hdd), hdd);
+    let sequential = [
+        ("PreProcess", Host, 0.0, 3.0),
+        ("GetFreeframe", Host, 3.0, 13.0),
+        ("LoadStopover", Flash, 13.0, 43.0),
+        ("TransHostMem", Host, 43.0, 63.0),
+        ("UpdateMMU", Host, 63.0, 88.0),
+        ("PostProcess", Host, 88.0, 90.0),
+    ];
+    assert_eq!(spans(Schedule::Sequential), sequential);
+    let parallel = [
+        ("PreProcess", Host, 0.0, 3.0),
+        ("GetFreeframe", Host, 3.0, 13.0),
+        ("LoadStopover", Flash, 3.0, 33.0),
+        ("TransHostMem", Host, 33.0, 53.0),
+        ("UpdateMMU", Host, 53.0, 78.0),
+        ("PostProcess", Host, 78.0, 80.0),
+    ];
+    assert_eq!(spans(Schedule::Parallel), parallel);
+    let mut parallel_mmu = spans(Schedule::ParallelMmu);
+    parallel_mmu.sort_by(|a, b| a.2.total_cmp(&b.2).then(a.3.total_cmp(&b.3)));
+    let expected = [
+        ("PreProcess", Host, 0.0, 3.0),
+        ("GetFreeframe", Host, 3.0, 13.0),
+        ("LoadStopover", Flash, 3.0, 33.0),
+        ("UpdateMMU", Host, 13.0, 38.0),
+        ("TransHostMem", Host, 38.0, 58.0),
+        ("PostProcess", Host, 58.0, 60.0),
+    ];
+    assert_eq!(parallel_mmu, expected);
+}
+
+/// SWL, section 4.1.2: Clock's search is hidden up to 13 frames.
+#[test]
+fn the_papers_walk_budget() {
+    let handler = Handler { get_freeframe_ns: 7920.0, walk_step_ns: 878.8, ..Handler::default() };
+    let swl = Prices { t_load_ns: 19_350.0, handler, schedule: Schedule::Parallel, ..prices() };
+    assert_eq!(swl.walk_budget(128), 13);
+    assert_eq!(swl.walk_budget(4), 5);
+    let handler = Handler { update_mmu_ns: 879.0, ..handler };
+    assert_eq!(Prices { handler, ..swl }.walk_budget(128), 13);
+    let with_update = Prices { handler, schedule: Schedule::ParallelMmu, ..swl };
+    assert_eq!(with_update.walk_budget(128), 12);
+    let whole_steps = Handler { get_freeframe_ns: 0.1, walk_step_ns: 0.1, ..Handler::default() };
+    let fits = Prices { t_load_ns: 0.4, handler: whole_steps, ..swl };
+    assert_eq!(fits.walk_budget(128), 3);
+    // The first frame must be looked at; what costs nothing is always hidden.
+    assert_eq!(Prices { t_load_ns: 0.0, ..swl }.walk_budget(128), 1);
+    let free = Prices { handler: Handler::default(), ..swl };
+    assert_eq!(free.walk_budget(128), 129);
+}
+
+#[test]
+fn false_faults_have_prices() {
+    // Three false faults; of five pages moved down two were in true faults.
+    let search = Search { walk: 0, downgrades: 2 };
+    let class = FaultClass { search, ..class(true, false, 8, 0) };
+    let counts = Counts {
+        references: 10,
+        hits: 6,
+        misses: 1,
+        false_faults: 3,
+        downgrades: 5,
+        loads: 1,
+        bytes_fetched: 8,
+        bytes_written: 8,
+        fault_classes: vec![(class, 1)],
+        ..Counts::default()
+    };
+    let handler = Handler { false_fault_ns: 100.0, downgrade_ns: 7.0, ..prices().handler };
+    let prices = Prices { handler, ..prices() };
+    let time = Time::of(&counts, &prices);
+    assert_eq!(time.false_faults_ns, 3.0 * 100.0 + 3.0 * 7.0);
+    assert_eq!(time.handler_ns, 10.0 * 0.5 + 50.0 + 2.0 * 7.0);
+    assert_eq!(prices.fault_ns(&class, 8), 1000.0 + 80.0 + 24.0 + 50.0 + 2.0 * 7.0);
+    // Of an emulated bit: what was a hit is a false fault.
+    let emulated = Counts { reference_bits_set: 4, ..counts }.with_emulated_bit();
+    assert_eq!(Time::of(&emulated, &prices).false_faults_ns, 7.0 * 100.0 + 3.0 * 7.0);
+    let executed = Executed {
+        references: 2,
+        reference_bits_set: 4,
+        false_faults: 3,
+        downgrades: 3,
+        ..Executed::default()
+    };
+    assert_eq!(prices.host_ns(&executed), 2.0 * 0.5 + 3.0 * 100.0 + 3.0 * 7.0);
+    let emulates = Prices { emulates_bit: true, ..prices };
+    assert_eq!(emulates.host_ns(&executed), 2.0 * 0.5 + 7.0 * 100.0 + 3.0 * 7.0);
+}
+
+/// 1 µs a load, 1 ns a byte over the bus, `t_read_ns` a byte executed, and nothing else.
+fn plain(t_read_ns: f64) -> Prices {
+    Prices {
+        t_load_ns: 1000.0,
+        t_byte_ns: 1.0,
+        ram: Ram { t_read_ns, t_write_ns: 0.0 },
+        handler: Handler::default(),
+        ..prices()
+    }
+}
+
+/// A trace, the cache and register it runs through, and what it costs.
+#[derive(Clone, Debug)]
+struct Case {
+    runs: Vec<(u32, u32)>,
+    cache: CacheDesign,
+    register: RegisterDesign,
+    prices: Prices,
+}
+
+/// Pages of 512 bytes, one frame.
+fn one_frame(runs: &[(u32, u32)], model: RegisterModel, flash_page: u32, prices: Prices) -> Case {
+    let cache = CacheDesign {
+        cache_bytes: 512,
+        cache_page_bytes: 512,
+        policy: "fifo".parse().unwrap(),
+        hierarchy: None,
+    };
+    let register = RegisterDesign { model, flash_page_bytes: flash_page, codeword_bytes: None };
+    Case { runs: runs.to_vec(), cache, register, prices }
+}
+
+impl Case {
+    /// Executed fault by fault: the time, and each fault's latency in order.
+    fn execute(&self, critical: Option<u32>) -> (f64, Vec<f64>, Vec<(f64, u64)>) {
+        let page_bytes = self.cache.cache_page_bytes;
+        let execution = || Execution::new(self.prices, self.register, page_bytes, critical);
+        let (faults, rest) = self.faults(critical);
+        let mut whole = execution();
+        let mut latencies = Vec::new();
+        for (index, fault) in faults.iter().enumerate() {
+            whole.fault(fault);
+            // What one fault adds to the latencies of those before it.
+            let sum = |count: usize| {
+                let mut part = execution();
+                faults[..count].iter().for_each(|fault| part.fault(fault));
+                let (_, latencies) = part.finish(&Executed::default());
+                latencies.iter().map(|(ns, times)| ns * *times as f64).sum::<f64>()
+            };
+            if faults.len() < 10 {
+                latencies.push(sum(index + 1) - sum(index));
+            }
+        }
+        let (time_ns, all) = whole.finish(&rest);
+        (time_ns, latencies, all)
+    }
+
+    fn trace(&self) -> MemoryTrace {
+        let run = |&(offset, length): &(u32, u32)| Run { offset, length };
+        MemoryTrace::new(self.runs.iter().map(run).collect())
+    }
+
+    fn faults(&self, critical: Option<u32>) -> (Vec<Fault>, Executed) {
+        let mut faults = Vec::new();
+        let sink = &mut |_: usize, fault: &Fault| faults.push(*fault);
+        let events = Events { critical_block_bytes: critical, sink };
+        let registers = [self.register];
+        let (_, rest) =
+            replay(&self.trace(), &self.cache, &registers, &|| true, Some(events)).unwrap();
+        (faults, rest)
+    }
+
+    /// The counts as a device sees them.
+    fn counts(&self) -> Counts {
+        let registers = [self.register];
+        let (mut counts, _) =
+            replay(&self.trace(), &self.cache, &registers, &|| true, None).unwrap();
+        let counts = counts.remove(0);
+        if self.prices.emulates_bit { counts.with_emulated_bit() } else { counts }
+    }
+}
+
+/// Three flash pages one after the other, each 512 ns over the bus. While page 0 is
+/// transferred from 1000 on, page 1 is loaded until 2000.
+#[test]
+fn loads_ahead_by_hand() {
+    let prefetch = RegisterModel::DoubleBufferPrefetch;
+    let in_order = [(0, 1536)];
+    // 0: load, transfer 1000..1512, executed until 2024: page 1 is there, 2024..2536;
+    // page 2 is loaded 2024..3024, wanted at 3048, transferred until 3560.
+    let (time, latencies, _) = one_frame(&in_order, prefetch, 512, plain(1.0)).execute(None);
+    assert_eq!((time, latencies), (4072.0, vec![1512.0, 512.0, 512.0]));
+    // Executed in 128 ns: page 1 is wanted at 1640 and there at 2000, so is page 2 at
+    // 2640 and 3000.
+    let (time, latencies, _) = one_frame(&in_order, prefetch, 512, plain(0.25)).execute(None);
+    assert_eq!((time, latencies), (3640.0, vec![1512.0, 872.0, 872.0]));
+    // Page 2 is wanted at 1640 instead: its load waits for that of page 1, 2000..3000. It
+    // is the last one: page 1 is loaded when it is wanted at 3640.
+    let jumps = [(0, 512), (1024, 512), (512, 512), (2047, 1)];
+    let (time, latencies, _) = one_frame(&jumps[..3], prefetch, 512, plain(0.25)).execute(None);
+    assert_eq!((time, latencies), (5280.0, vec![1512.0, 1872.0, 1512.0]));
+    // Of an image of four pages page 3 is loaded until 4000, and page 1 waits for that.
+    let (_, latencies, _) = one_frame(&jumps, prefetch, 512, plain(0.25)).execute(None);
+    assert_eq!(latencies[..3], [1512.0, 1872.0, 1872.0]);
+    // Without loads ahead every page is waited for.
+    let (time, latencies, _) =
+        one_frame(&in_order, RegisterModel::DoubleBuffer, 512, plain(1.0)).execute(None);
+    assert_eq!((time, latencies), (3.0 * 2024.0, vec![1512.0; 3]));
+}
+
+#[test]
+fn critical_blocks_by_hand() {
+    // The first 128 bytes are there at 1128 and executed at 1256, all at 1512.
+    let double = RegisterModel::DoubleBuffer;
+    let (time, latencies, _) = one_frame(&[(0, 512)], double, 512, plain(1.0)).execute(Some(128));
+    assert_eq!((time, latencies), (1512.0 + 384.0, vec![1128.0]));
+    // Of page 0 ten bytes are needed: at 1138 page 1 is, whose load goes until 2138.
+    let (time, latencies, _) =
+        one_frame(&[(300, 10), (512, 1)], double, 512, plain(1.0)).execute(Some(128));
+    assert_eq!((time, latencies), (1138.0 + 1128.0 + 1.0, vec![1128.0, 1128.0]));
+    // Of one register, page 1 is in it and waits for the rest of page 0, which comes
+    // after a column change, from 1128 to 1612: transferred until 1740.
+    let (time, latencies, _) =
+        one_frame(&[(300, 10), (512, 1)], RegisterModel::RandomColumn, 1024, plain(1.0))
+            .execute(Some(128));
+    assert_eq!((time, latencies), (1741.0, vec![1128.0, 602.0]));
+}
+
+fn any_case() -> impl Strategy<Value = Case> {
+    let runs = prop::collection::vec((0..4000u32, 1..96u32), 1..80);
+    let policy = prop::sample::select(vec![
+        "lru",
+        "min",
+        "clock",
+        "pa-clock(2)",
+        "fifo-sc(2)",
+        "pa-fifo-sc(2)",
+        "sieve",
+    ]);
+    let model = prop::sample::select(vec![
+        RegisterModel::Sequential,
+        RegisterModel::StartColumn,
+        RegisterModel::RandomColumn,
+        RegisterModel::DoubleBuffer,
+    ]);
+    let schedule = prop::sample::select(Schedule::ALL.to_vec());
+    let times = prop::array::uniform16(job_ns());
+    let shapes = (any::<bool>(), any::<bool>(), 2..8u64, any::<bool>());
+    (runs, policy, model, schedule, times, shapes).prop_map(
+        |(runs, policy, model, (_, schedule), times, (icache, tlb, frames, emulates_bit))| {
+            let hierarchy = icache.then_some(HierarchyDesign {
+                icache: ICacheShape { cache_bytes: 128, line_bytes: 16, ways: 2 },
+                tlb: tlb.then_some(TlbShape { sets: 2, ways: 1 }),
+            });
+            let [load, byte, change, read, write, lookup, pre, get, ..] = times;
+            let [.., step, down, update, post, false_fault, fetch, refill, page] = times;
+            let fetch = FetchPrices {
+                fetch_ns: fetch,
+                refill_ns: refill,
+                tlb_lookup_ns: if tlb { lookup } else { 0.0 },
+                page_walk_ns: if tlb { page } else { 0.0 },
+            };
+            let prices = Prices {
+                t_load_ns: load,
+                t_byte_ns: byte / 1000.0,
+                t_column_change_ns: Some(change),
+                ram: Ram { t_read_ns: read / 1000.0, t_write_ns: write / 1000.0 },
+                handler: Handler {
+                    lookup_ns: lookup / 10.0,
+                    pre_process_ns: pre,
+                    get_freeframe_ns: get,
+                    walk_step_ns: step,
+                    downgrade_ns: down,
+                    update_mmu_ns: update,
+                    post_process_ns: post,
+                    false_fault_ns: false_fault,
+                    load_stopover_ns: None,
+                },
+                schedule,
+                emulates_bit: emulates_bit && policy != "lru" && policy != "sieve",
+                fetch: icache.then_some(fetch),
+                ..prices()
+            };
+            let cache = CacheDesign {
+                cache_bytes: 128 * frames.max(3),
+                cache_page_bytes: 128,
+                policy: policy.parse().unwrap(),
+                hierarchy,
+            };
+            let register = RegisterDesign { model, flash_page_bytes: 1024, codeword_bytes: None };
+            Case { runs, cache, register, prices }
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
+
+    /// SWL, equations 1 to 3, footnote 3 and figure 3.
+    #[test]
+    fn handlers_take_what_the_papers_equations_say(jobs in any_jobs()) {
+        let Jobs {
+            pre_process_ns: pre,
+            get_freeframe_ns: get,
+            load_stopover_ns: load,
+            trans_host_mem_ns: transfer,
+            update_mmu_ns: update,
+            post_process_ns: post,
+            ..
+        } = jobs;
+        let sum = pre + get + load + transfer + update + post;
+        prop_assert!(about(jobs.sum_ns(), sum));
+        let sequential = end_ns(Schedule::Sequential, &jobs);
+        prop_assert!(about(sequential, sum));
+        prop_assert!(about(end_ns(Schedule::Hdd, &jobs), sum));
+        let parallel = end_ns(Schedule::Parallel, &jobs);
+        prop_assert!(about(parallel, pre + transfer + load.max(get) + update + post));
+        prop_assert!(about(sequential - parallel, load.min(get)));
+        let with_mmu = end_ns(Schedule::ParallelMmu, &jobs);
+        prop_assert!(about(with_mmu, pre + load.max(get + update) + transfer + post));
+        prop_assert!(with_mmu <= parallel * (1.0 + 1e-9));
+    }
+
+    /// Nobody does two jobs at once, the page is transferred when it is loaded and has a
+    /// frame, and no job is lost.
+    #[test]
+    fn jobs_wait_for_what_they_need(
+        jobs in any_jobs(),
+        rest in job_ns(),
+        load_busy in job_ns(),
+        transfer_busy in job_ns(),
+    ) {
+        let busy = Busy { load_ns: load_busy, transfer_ns: transfer_busy };
+        for (_, schedule) in Schedule::ALL {
+            let with_rest = Jobs { trans_rest_ns: rest, ..jobs };
+            let timeline = Timeline::new(*schedule, &with_rest, busy);
+            prop_assert_eq!(timeline.end_ns, Timeline::new(*schedule, &jobs, busy).end_ns);
+            prop_assert!(timeline.end_ns >= end_ns(*schedule, &jobs) * (1.0 - 1e-9));
+            let start = timeline.transfer_start_ns();
+            prop_assert!(start >= transfer_busy);
+            let transferred = timeline.transfer_end_ns() - start;
+            prop_assert!(about(transferred, jobs.trans_host_mem_ns + rest));
+
+            let spans = timeline.spans();
+            if *schedule != Schedule::Hdd {
+                let all: f64 = spans.iter().map(|span| span.end_ns - span.start_ns).sum();
+                prop_assert!(about(all, with_rest.sum_ns()));
+            }
+            for executor in [Executor::Host, Executor::Flash, Executor::Dma] {
+                let mut own: Vec<&Span> =
+                    spans.iter().filter(|span| span.executor == executor).collect();
+                own.sort_by(|a, b| a.start_ns.total_cmp(&b.start_ns));
+                prop_assert!(own.is_sorted_by(|a, b| a.end_ns <= b.start_ns));
+            }
+            let find = |job: &str| spans.iter().find(|span| span.job == job);
+            if let Some(load) = find("LoadStopover") {
+                prop_assert!(load.start_ns >= load_busy && load.end_ns <= start);
+            }
+            if let Some(get) = find("GetFreeframe") {
+                prop_assert!(get.end_ns <= start);
+            }
+        }
+    }
+
+    /// A walk of the budget is hidden, a longer one is not.
+    #[test]
+    fn the_budget_is_the_longest_walk_that_is_hidden(
+        load in 1.0..100_000.0,
+        base in 0.0..50_000.0,
+        step in 10.0..5000.0,
+        update in 0.0..20_000.0,
+        frames in 1..200u32,
+    ) {
+        for schedule in [Schedule::Parallel, Schedule::ParallelMmu] {
+            let handler = Handler {
+                get_freeframe_ns: base,
+                walk_step_ns: step,
+                update_mmu_ns: update,
+                ..Handler::default()
+            };
+            let prices = Prices { t_load_ns: load, handler, schedule, ..prices() };
+            let budget = prices.walk_budget(frames);
+            let time = |walk| prices.fault_ns(&class(true, false, 8, walk), 8);
+            // Of a search, what no load hides.
+            let seen = |walk: u32| {
+                let without = Prices { handler: Handler { walk_step_ns: 0.0, ..handler }, ..prices };
+                let shown = time(walk) - without.fault_ns(&class(true, false, 8, walk), 8);
+                shown / load > 1e-6
+            };
+            prop_assert!((1..=frames + 1).contains(&budget));
+            if budget > 1 {
+                prop_assert!(!seen(budget), "{schedule:?}");
+            }
+            if budget <= frames {
+                prop_assert!(seen(budget + 1), "{schedule:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn times_add_up(case in any_case()) {
+        let Case { prices, .. } = &case;
+        let counts = case.counts();
+        let time = Time::of(&counts, prices);
+        let steps = time.load_ns
+            + time.fetch_ns
+            + time.write_ns
+            + time.read_ns
+            + time.column_change_ns
+            + time.handler_ns
+            + time.false_faults_ns;
+        prop_assert!(about(steps - time.hidden_ns, time.time_ns));
+        prop_assert!(time.hidden_ns >= -1e-9 * steps);
+        prop_assert!(prices.schedule.overlaps() || time.hidden_ns == 0.0);
+
+        // Fault by fault: what a fault takes, and all that is none.
+        let faults = fault_latencies(&counts, prices);
+        let sum = |of: &[(f64, u64)]| of.iter().map(|(ns, times)| ns * *times as f64).sum::<f64>();
+        let lookups = counts.references as f64 * prices.handler.lookup_ns;
+        let others = time.read_ns + lookups + time.false_faults_ns;
+        prop_assert!(about(sum(&faults) + others, time.time_ns));
+
+        let Some(fetch) = Fetch::of(&counts, &time, &faults, prices) else {
+            prop_assert!(case.cache.hierarchy.is_none());
+            return Ok(());
+        };
+        let words: u64 = fetch.fetch_latencies.iter().map(|(_, words)| words).sum();
+        prop_assert_eq!(words, counts.words);
+        prop_assert!(about(sum(&fetch.fetch_latencies), time.time_ns));
+        prop_assert!(about(fetch.mean_fetch_ns * words as f64, time.time_ns));
+        prop_assert!(fetch.fetch_latencies.is_sorted_by(|a, b| a.0 <= b.0));
+        prop_assert!(fetch.worst_fetch_ns >= faults.last().map_or(0.0, |(ns, _)| *ns));
+        prop_assert!(about(fetch.page_miss_ratio * words as f64, counts.misses as f64));
+    }
+
+    /// Where nothing goes on while the program runs, its time is the sum of its prices.
+    #[test]
+    fn an_execution_without_overlap_takes_the_sum(case in any_case()) {
+        let counts = case.counts();
+        let time = Time::of(&counts, &case.prices).time_ns;
+        let sum = |of: &[(f64, u64)]| of.iter().map(|(ns, times)| ns * *times as f64).sum::<f64>();
+        let summed = fault_latencies(&counts, &case.prices);
+        for critical in [None, Some(case.cache.cache_page_bytes)] {
+            let (executed, _, latencies) = case.execute(critical);
+            prop_assert!(about(executed, time), "{critical:?}: {executed}, sum {time}");
+            prop_assert!(about(sum(&latencies), sum(&summed)));
+            let worst = |of: &[(f64, u64)]| of.last().map_or(0.0, |(ns, _)| *ns);
+            prop_assert!(about(worst(&latencies), worst(&summed)));
+            prop_assert_eq!(latencies.iter().map(|(_, times)| times).sum::<u64>(), counts.misses);
+        }
+    }
+
+    /// With two buffers, a critical block costs nothing and may save what it leaves for
+    /// later; loads ahead cost at most a load each.
+    #[test]
+    fn what_goes_on_at_once_saves_time(case in any_case(), shift in 4..7u32) {
+        let double = |model| Case {
+            register: RegisterDesign { model, ..case.register },
+            ..case.clone()
+        };
+        let (whole, ..) = double(RegisterModel::DoubleBuffer).execute(None);
+        let (critical, ..) = double(RegisterModel::DoubleBuffer).execute(Some(1 << shift));
+        prop_assert!(critical <= whole * (1.0 + 1e-9), "{critical}, whole pages {whole}");
+        let ahead = double(RegisterModel::DoubleBufferPrefetch);
+        let counts = ahead.counts();
+        let (time, ..) = ahead.execute(None);
+        let most = Time::of(&counts, &ahead.prices).time_ns
+            + counts.prefetches as f64 * ahead.prices.t_load_ns;
+        prop_assert!(time <= most * (1.0 + 1e-9), "{time}, at most {most}");
+    }
 }
