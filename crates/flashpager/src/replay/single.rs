@@ -106,28 +106,35 @@ impl Replay<'_, '_> {
                         sums.line_refills = refills;
                     }
                     if let Some(faults) = &mut faults {
-                        faults.need(need.page, need.offset, |offset| at(&sums, offset));
+                        faults.executed(need.offset, |offset| at(&sums, offset));
                     }
-                    if !need.is_new {
-                        return;
+                    let outcome = if need.is_new {
+                        let next_use = if P::NEEDS_NEXT_USE { next_uses[moment] } else { NEVER };
+                        moment += 1;
+                        reference(need.page, next_use)
+                    } else {
+                        None
+                    };
+                    if let Some(outcome) = outcome {
+                        sums.references += 1;
+                        sums.tlb_misses += u64::from(has_tlb);
+                        requests.add(0..1, need.page, outcome);
                     }
-                    let next_use = if P::NEEDS_NEXT_USE { next_uses[moment] } else { NEVER };
-                    moment += 1;
-                    let Some(outcome) = reference(need.page, next_use) else { return };
-                    sums.references += 1;
-                    sums.tlb_misses += u64::from(has_tlb);
-                    requests.add(0..1, need.page, outcome);
                     match outcome {
-                        Outcome::Hit => {}
-                        Outcome::BitSet => sums.reference_bits_set += 1,
-                        Outcome::FalseFault { downgrades } => {
+                        None | Some(Outcome::Hit | Outcome::Miss(_)) => {}
+                        Some(Outcome::BitSet) => sums.reference_bits_set += 1,
+                        Some(Outcome::FalseFault { downgrades }) => {
                             sums.false_faults += 1;
                             sums.downgrades += u64::from(downgrades);
                         }
-                        Outcome::Miss(search) => {
-                            if let Some(faults) = &mut faults {
-                                faults.serve(need.offset, search, at(&sums, need.offset));
+                    }
+                    if let Some(faults) = &mut faults {
+                        let now = |offset| at(&sums, offset);
+                        match outcome {
+                            Some(Outcome::Miss(search)) => {
+                                faults.serve(need.offset, search, now(need.offset));
                             }
+                            _ => faults.refilled(need.page, need.offset, now),
                         }
                     }
                 });
@@ -199,16 +206,21 @@ impl<'e> Faults<'e> {
         self.cursor = run.offset;
     }
 
-    /// Something of `page` from `offset` on is needed; all before it in the run is done.
+    /// The run is executed up to `offset`.
     #[inline]
-    fn need(&mut self, page: Page, offset: u32, at: impl Fn(u32) -> Executed) {
-        if self.by_lines {
-            if self.pending.as_ref().is_some_and(|last| last.offset >> self.shift == page) {
-                self.touch(offset, offset + 1, at);
-            }
-        } else {
+    fn executed(&mut self, offset: u32, at: impl Fn(u32) -> Executed) {
+        if !self.by_lines {
             self.touch(self.cursor, offset, at);
             self.cursor = offset;
+        }
+    }
+
+    /// The line of `offset` is refilled from `page`, which is known or was asked for.
+    #[inline]
+    fn refilled(&mut self, page: Page, offset: u32, at: impl Fn(u32) -> Executed) {
+        let of_last = |last: &Pending| last.offset >> self.shift == page;
+        if self.by_lines && self.pending.as_ref().is_some_and(of_last) {
+            self.touch(offset, offset + 1, at);
         }
     }
 
