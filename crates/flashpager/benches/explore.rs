@@ -65,6 +65,7 @@ fn main() {
     let found = std::sync::Mutex::new(vec![Vec::new(); cells.len()]);
     replay_cells(&trace, &cells, &|| true, &|index, counts| {
         found.lock().expect("no thread panics")[index] = counts;
+        Ok(())
     })
     .expect("the space replays");
     let whole = start.elapsed();
