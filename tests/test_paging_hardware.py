@@ -263,7 +263,7 @@ class TestHierarchy:
             ('policy = "pa-clock(0)"\n', "at least one frame"),
             ('policy = "pa-clock(5%)"\n', "is a number"),
             ('policy = "pa-clock(1,2)"\n', "takes 1 parameter"),
-            ("critical_block_bytes = 32\n", "cannot be read from any column"),
+            ("critical_block_bytes = 32\n", "needs a buffer that is read like RAM"),
             ("[handler]\nfault_ns = 3\n", "known are lookup_ns"),
         ],
     )

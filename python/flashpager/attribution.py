@@ -20,8 +20,15 @@ _SCHEMA = {
     "offset": pl.UInt32,
     **dict.fromkeys(
         (
-            *("code_bytes", "bytes_executed", "misses", "loads", "other_page", "forward"),
-            *("backward", "column_changes", "bytes_fetched", "bytes_skipped"),
+            *("code_bytes", "bytes_executed", "misses", "loads", "other_page"),
+            *(
+                "other_buffer",
+                "forward",
+                "backward",
+                "column_changes",
+                "bytes_fetched",
+                "bytes_skipped",
+            ),
         ),
         pl.UInt64,
     ),

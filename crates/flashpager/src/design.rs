@@ -440,10 +440,9 @@ fn check_critical_block(spec: &DesignSpec, register: &RegisterDesign) -> Result<
             spec.cache_page_bytes
         )));
     }
-    if !register.model.starts_anywhere() {
+    if !register.model.has_two_buffers() {
         return Err(Error::design(format!(
-            "{} cannot be read from any column: a critical block first needs random-column or \
-             double-buffer",
+            "{}: a critical block first needs a buffer that is read like RAM, double-buffer",
             register.model.name()
         )));
     }

@@ -117,10 +117,11 @@ fn attributed(trace: &dyn Trace, info: &TraceInfo, design: &Design, by: By) -> A
 /// The parts make the whole, to the last count.
 fn assert_complete(found: &Attribution, counts: &Counts) {
     let sum = |of: fn(&flashpager::attribution::Owner) -> u64| found.owners.iter().map(of).sum();
-    let parts: [u64; 9] = [
+    let parts: [u64; 10] = [
         sum(|o| o.misses),
         sum(|o| o.loads),
         sum(|o| o.other_page),
+        sum(|o| o.other_buffer),
         sum(|o| o.forward),
         sum(|o| o.backward),
         sum(|o| o.column_changes),
@@ -132,6 +133,7 @@ fn assert_complete(found: &Attribution, counts: &Counts) {
         counts.misses,
         counts.loads,
         counts.other_page,
+        counts.other_buffer,
         counts.forward,
         counts.backward,
         counts.column_changes,

@@ -242,6 +242,10 @@ fn check_one_line(case: &Case, registers: &[RegisterDesign]) {
         let one_line = Case { hierarchy: Some(HierarchyDesign { icache, tlb }), ..case.clone() };
         let none = Case { hierarchy: None, ..case.clone() };
         for policy in policies(case.frames) {
+            // Its pages come in unknown to the TLB, which then still knows the one before.
+            if policy == "sieve" && tlb.is_some() {
+                continue;
+            }
             let in_front = counts_of(&one_line, &policy, registers);
             let alone = counts_of(&none, &policy, registers);
             for (in_front, alone) in in_front.into_iter().zip(alone) {

@@ -81,8 +81,10 @@ pub struct Owner {
     pub misses: u64,
     /// Those that loaded a flash page into the register.
     pub loads: u64,
-    /// Misses in another flash page than the register's.
+    /// Misses in a flash page that is not held.
     pub other_page: u64,
+    /// Misses in the flash page of the buffer that was not used last.
+    pub other_buffer: u64,
     /// Misses in the register's page, at its next column or behind.
     pub forward: u64,
     /// Misses in the register's page, before its next column.
@@ -233,6 +235,7 @@ fn described(who: Who, tally: &Tally, fault_ns: f64) -> Owner {
         misses: tally.sums.misses,
         loads: tally.sums.loads,
         other_page: tally.sums.other_page,
+        other_buffer: tally.sums.other_buffer,
         forward: tally.sums.forward,
         backward: tally.sums.backward,
         column_changes: tally.sums.column_changes,

@@ -65,15 +65,11 @@ impl Execution {
         let mut jobs = self.prices.jobs(&class, u64::from(self.cache_page_bytes));
         if let Some(critical) = self.critical_block_bytes {
             jobs = jobs.with_critical_block(critical, self.cache_page_bytes);
-            // From the end of the page back to its start.
-            let column = fault.offset & (self.cache_page_bytes - 1);
-            if column >= critical && !self.register.model.has_two_buffers() {
-                jobs.trans_rest_ns += self.prices.column_change_ns();
-            }
         }
         let from_now = |then: f64| (then - now).max(0.0);
         let rest = from_now(self.rest_ns);
         let flash = from_now(self.flash_ns);
+        // A buffer that is read keeps its page; a register must be read to its end first.
         let two_buffers = self.register.model.has_two_buffers();
         let awaited = fault.access.case == RegisterCase::OtherBuffer;
         let busy = Busy {

@@ -39,11 +39,6 @@ impl RegisterModel {
         matches!(self, Self::DoubleBuffer | Self::DoubleBufferPrefetch)
     }
 
-    /// Whether any column can be fetched first, and the rest of the block after it.
-    pub fn starts_anywhere(self) -> bool {
-        self == Self::RandomColumn || self.has_two_buffers()
-    }
-
     /// The model's name.
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(_, model)| *model == self).map_or("", |(name, _)| name)

@@ -138,8 +138,8 @@ pub trait Policy: Sized {
     /// ask for it.
     fn reference(&mut self, page: Page, next_use: Moment) -> Outcome;
 
-    /// Whether a reference to `page` would be a [`Outcome::Hit`] now: whether a
-    /// translation of it may stay in a TLB.
+    /// Whether a TLB may know `page`: whether a reference to it would be a
+    /// [`Outcome::Hit`] now that sets no bit.
     fn would_hit(&self, page: Page) -> bool;
 }
 

@@ -112,6 +112,6 @@ impl Policy for Sieve {
 
     #[inline]
     fn would_hit(&self, page: Page) -> bool {
-        self.table.frame_of(page).is_some()
+        self.table.frame_of(page).is_some_and(|frame| self.frames[frame as usize].visited)
     }
 }

@@ -287,7 +287,9 @@ impl<P: Policy> Translated<P> {
         }
         self.misses += 1;
         let outcome = self.policy.reference(page, next_use);
-        self.tlb.fill(page);
+        if self.policy.would_hit(page) {
+            self.tlb.fill(page);
+        }
         Some(outcome)
     }
 

@@ -32,7 +32,7 @@ const MISS: Outcome = Outcome::Miss { walk: 0, downgrades: 0 };
 pub struct Step {
     /// What became of it.
     outcome: Outcome,
-    /// All pages that a reference would hit now, and do nothing else.
+    /// All pages that a reference would hit now, and set no bit.
     usable: Vec<Page>,
 }
 
@@ -311,7 +311,8 @@ fn sieve(frames: usize, _: &[u64]) -> Cache {
             cached.push((page, false));
             Outcome::Miss { walk, downgrades: 0 }
         };
-        Step { outcome, usable: cached.iter().map(|(page, _)| *page).collect() }
+        let visited = cached.iter().filter(|(_, visited)| *visited);
+        Step { outcome, usable: visited.map(|(page, _)| *page).collect() }
     })
 }
 
@@ -701,19 +702,19 @@ fn paged(setup: &Setup<'_>) -> Paged {
         now.bytes = need.bytes;
         now.words = need.words;
         now.line_refills += u64::from(hierarchy.is_some());
-        let is_reference = match &tlb {
-            None => index == 0 || pages[index - 1] != need.page,
-            Some(tlb) => !tlb.knows(need.page),
-        };
+        let is_new = index == 0 || pages[index - 1] != need.page;
+        let is_reference = is_new && tlb.as_ref().is_none_or(|tlb| !tlb.knows(need.page));
         let mut is_fault = false;
         if is_reference {
             now.references += 1;
             now.tlb_misses += u64::from(tlb.is_some());
             let Step { outcome, usable } = cache(need.page, &pages[index + 1..]);
-            assert!(usable.contains(&need.page) && usable.len() <= frames);
+            assert!(usable.len() <= frames);
             if let Some(tlb) = &mut tlb {
                 tlb.keep_only(&usable);
-                tlb.take(need.page);
+                if usable.contains(&need.page) {
+                    tlb.take(need.page);
+                }
             }
             match outcome {
                 Outcome::Hit => counts.hits += 1,
