@@ -1,17 +1,21 @@
-//! Rates of decoding and of single replays, in instructions per second.
+//! Rates of decoding, of single replays, and of page caches behind an instruction cache
+//! and a TLB, in instructions per second on one core.
 //!
 //! ```text
 //! cargo bench -p flashpager --bench replay
 //! ```
 //!
-//! The trace is examples/traces/bzip2.trace; `FLASHPAGER_BENCH_TRACE` names another.
+//! The trace is examples/traces/bzip2.trace; `FLASHPAGER_BENCH_TRACE` names another. The
+//! caches in front are measured on examples/traces/swl/, too.
 
 use std::hint::black_box;
 use std::path::PathBuf;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use flashpager::media::register::{RegisterDesign, RegisterModel};
-use flashpager::replay::{CacheDesign, replay};
+use flashpager::replay::{
+    CacheDesign, Cell, HierarchyDesign, ICacheShape, TlbShape, replay, sweep,
+};
 use flashpager::trace::blocks::BlockStatistics;
 use flashpager::trace::{Trace, TraceFile};
 
@@ -65,5 +69,42 @@ fn rates(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, rates);
+/// The SWL paper's instruction cache, TLB and page caches, decoding included.
+fn hierarchy(criterion: &mut Criterion) {
+    let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/traces/swl"));
+    let hierarchy = HierarchyDesign {
+        icache: ICacheShape { cache_bytes: 8192, line_bytes: 32, ways: 4 },
+        tlb: Some(TlbShape { sets: 16, ways: 2 }),
+    };
+    let register = RegisterDesign {
+        model: RegisterModel::DoubleBuffer,
+        flash_page_bytes: 2048,
+        codeword_bytes: None,
+    };
+    let paths = ["chess", "raytracer", "bzip2"].map(|name| folder.join(format!("{name}.trace")));
+    for path in paths.into_iter().chain([trace_path()]) {
+        let trace = TraceFile::open(&path).expect("the trace opens");
+        let instructions = trace.info().instructions.expect("the trace counts instructions");
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let mut group = criterion.benchmark_group(format!("hierarchy, {name}"));
+        group.throughput(Throughput::Elements(instructions)).sample_size(10);
+        for policy in ["clock", "pa-clock(13)", "pa-fifo-sc(50%)"] {
+            for kib in [vec![128], vec![64, 128, 256, 512]] {
+                let cell = Cell {
+                    cache_page_bytes: 1024,
+                    policy: policy.parse().expect("a known policy"),
+                    hierarchy: Some(hierarchy),
+                    cache_bytes: kib.iter().map(|kib| kib << 10).collect(),
+                    registers: vec![register],
+                };
+                group.bench_function(format!("{policy}, {} sizes", kib.len()), |b| {
+                    b.iter(|| sweep(&trace, &cell, &|| true).expect("replays"));
+                });
+            }
+        }
+        group.finish();
+    }
+}
+
+criterion_group!(benches, rates, hierarchy);
 criterion_main!(benches);

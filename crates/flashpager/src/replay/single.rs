@@ -1,7 +1,7 @@
 //! One replay, fault by fault.
 
 use super::hierarchy::{Front, Translated, words_before};
-use super::references::next_uses;
+use super::references::{Collapser, next_uses};
 use super::requests::Requests;
 use super::{CacheDesign, Counts, Executed, Fault, image_pages};
 use crate::error::Result;
@@ -59,6 +59,9 @@ impl Visitor for Replay<'_, '_> {
     type Output = Result<(Vec<Counts>, Executed)>;
 
     fn visit<P: Policy>(self, mut policy: P) -> Self::Output {
+        if self.events.is_none() && self.cache.hierarchy.is_none() {
+            return self.count(policy);
+        }
         match self.cache.hierarchy.and_then(|hierarchy| hierarchy.tlb) {
             None => self.run::<P>(|page, next_use| Some(policy.reference(page, next_use)), false),
             Some(tlb) => {
@@ -70,6 +73,34 @@ impl Visitor for Replay<'_, '_> {
 }
 
 impl Replay<'_, '_> {
+    /// Nothing but count, with nothing in front: half as fast again as with all the rest.
+    fn count<P: Policy>(self, mut policy: P) -> Result<(Vec<Counts>, Executed)> {
+        let Self { trace, pages, registers, go_on, .. } = self;
+        let page_bytes = self.cache.cache_page_bytes;
+        let shift = page_bytes.trailing_zeros();
+        let next_uses = next_uses(trace, shift, None, pages, go_on, P::NEEDS_NEXT_USE)?;
+        let mut requests = Requests::new(page_bytes, pages, 1, false, registers)?;
+        let mut collapser = Collapser::new(shift);
+        let (mut moment, mut bytes) = (0, 0);
+        for_runs(trace, go_on, |runs| {
+            for &run in runs {
+                collapser.references(run, |page| {
+                    let next_use = if P::NEEDS_NEXT_USE { next_uses[moment] } else { NEVER };
+                    moment += 1;
+                    match policy.reference(page, next_use) {
+                        Outcome::Hit => {}
+                        outcome => requests.add(0..1, page, outcome),
+                    }
+                });
+                bytes += u64::from(run.length);
+            }
+            requests.check_memory()
+        })?;
+        let references = moment as u64;
+        let counts = requests.finish(&[references], bytes, registers).swap_remove(0);
+        Ok((counts, Executed { bytes, references, ..Executed::default() }))
+    }
+
     fn run<P: Policy>(
         mut self,
         mut reference: impl FnMut(Page, Moment) -> Option<Outcome>,
