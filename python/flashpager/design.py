@@ -92,7 +92,7 @@ class Handler:
     load_stopover_ns: float | None = None
 
 
-def handler_ns(handler: Mapping[str, float]) -> float:
+def fixed_fault_ns(handler: Mapping[str, float]) -> float:
     """Give what the host does for every true fault, but for its search."""
     jobs = ("pre_process_ns", "get_freeframe_ns", "update_mmu_ns", "post_process_ns")
     return sum(handler[job] for job in jobs)
@@ -295,6 +295,15 @@ _TABLES: dict[str, type[Ram | Handler | ICache | Tlb]] = {
 }
 
 
+def _table_size(place: str, name: str, key: str, given: int | str) -> int:
+    """Read a size of a table, which has 32 bits."""
+    size = parse_size(given)
+    if size > _MAX_PAGE_BYTES:
+        message = f"{place}: [{name}] {key} = {given} is not below 4 GiB"
+        raise FlashpagerError(message)
+    return size
+
+
 def _table(
     kind: type[Ram | Handler | ICache | Tlb], place: str, name: str, value: object
 ) -> Ram | Handler | ICache | Tlb:
@@ -310,14 +319,15 @@ def _table(
         if key not in fields:
             message = f"{place}: [{name}] {key}: known are {known}"
             raise FlashpagerError(message)
-        if key.endswith("_bytes"):
-            given[key] = _size_or_none(f"{place}: [{name}] {key}", one)
+        if key.endswith("_bytes") and isinstance(one, int | str) and not isinstance(one, bool):
+            given[key] = _table_size(place, name, key, one)
         elif key.endswith("_ns") and is_number:
             given[key] = float(one)
         elif is_number and isinstance(one, int) and 0 <= one < 1 << 32:
             given[key] = one
         else:
-            what = "a time in ns" if key.endswith("_ns") else "a number"
+            kinds = {"_ns": "a time in ns", "_bytes": "a size"}
+            what = next((what for end, what in kinds.items() if key.endswith(end)), "a number")
             message = f"{place}: [{name}] {key} = {one!r} is not {what}"
             raise FlashpagerError(message)
     missing = [

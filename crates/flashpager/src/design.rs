@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::cost::handler::{Busy, Jobs, Schedule, Span, Timeline};
@@ -168,6 +169,8 @@ pub struct Evaluation {
     pub time: Time,
     /// What a fault costs.
     pub latency: Latency,
+    /// The longest that the program waits, after a fault, for the rest of its page.
+    pub worst_wait_ns: f64,
     /// What an instruction fetch costs, with an instruction cache.
     pub fetch: Option<Fetch>,
     /// (latency in ns, how many faults), ascending.
@@ -242,9 +245,10 @@ impl Design {
         cache.policy = cache.policy.with_budget(prices.walk_budget(frames));
         cache.check()?;
         if software.emulates_bit && !cache.policy.can_emulate_its_bit() {
+            let others = PolicySpec::with_emulated_bits().join(", ");
             return Err(Error::design(format!(
                 "{} must see every reference: a reference bit that is emulated shows it the first \
-                 after the bit was cleared; choose clock, pa-clock, fifo-sc, pa-fifo-sc or fifo",
+                 after the bit was cleared; choose one of {others}",
                 cache.policy
             )));
         }
@@ -289,8 +293,9 @@ impl Design {
         let events = Events { critical_block_bytes, sink: &mut |_, fault| execution.fault(fault) };
         let (counts, rest) = replay(trace, cache, &[*register], go_on, Some(events))?;
         let counts = self.as_seen(&counts[0]);
-        let (time_ns, latencies) = execution.finish(&rest);
-        Ok(self.evaluation(&counts, Time::of_execution(&counts, prices, time_ns), latencies))
+        let executed = execution.finish(&rest);
+        let time = Time::of_execution(&counts, prices, executed.time_ns);
+        Ok(self.evaluation(&counts, time, executed.fault_latencies, &executed.waits))
     }
 
     /// The counts, with the false faults of an emulated reference bit.
@@ -381,7 +386,7 @@ impl Design {
         let counts = self.as_seen(counts);
         let time = Time::of(&counts, &self.prices);
         let latencies = fault_latencies(&counts, &self.prices);
-        self.evaluation(&counts, time, latencies)
+        self.evaluation(&counts, time, latencies, &[])
     }
 
     fn evaluation(
@@ -389,6 +394,7 @@ impl Design {
         counts: &Counts,
         time: Time,
         fault_latencies: Vec<(f64, u64)>,
+        waits: &[(f64, u64)],
     ) -> Evaluation {
         let mut warnings = warnings(
             &self.part,
@@ -407,7 +413,8 @@ impl Design {
         Evaluation {
             time,
             latency: Latency::of(&fault_latencies),
-            fetch: Fetch::of(counts, &time, &fault_latencies, &self.prices),
+            worst_wait_ns: waits.last().map_or(0.0, |(ns, _)| *ns),
+            fetch: Fetch::of(counts, &time, &fault_latencies, waits, &self.prices),
             fault_latencies,
             nor,
             energy: FlashEnergy::of(counts, &self.prices),
@@ -491,10 +498,16 @@ fn cells_of(designs: &[Design]) -> (Vec<Vec<Member>>, Vec<Cell>) {
 /// bytes, for the trace described by `info`.
 pub fn memory_bytes(info: &TraceInfo, designs: &[Design], threads: usize) -> u64 {
     let (_, cells) = cells_of(designs);
-    let bytes = |cell: &Cell| cell.memory_bytes(info.image_bytes, info.runs, info.bytes);
-    let mut largest: Vec<u64> = cells.iter().map(bytes).collect();
+    let alone = |design: &Design| {
+        let CacheDesign { cache_bytes, cache_page_bytes, ref policy, hierarchy } = design.cache;
+        let (cache_bytes, registers) = (vec![cache_bytes], vec![design.register]);
+        Cell { cache_page_bytes, policy: policy.clone(), hierarchy, cache_bytes, registers }
+    };
+    let executed = designs.iter().filter(|design| design.is_executed()).map(alone);
+    let bytes = |cell: Cell| cell.memory_bytes(info.image_bytes, info.runs, info.bytes);
+    let mut largest: Vec<u64> = cells.into_iter().chain(executed).map(bytes).collect();
     largest.sort_unstable_by(|a, b| b.cmp(a));
-    largest.iter().take(threads.max(1)).sum()
+    largest.iter().take(threads.max(1)).fold(0, |sum, bytes| sum.saturating_add(*bytes))
 }
 
 /// Told what a finished cell found, by the index of the design, and how many
@@ -522,7 +535,7 @@ pub fn evaluate_all(
             };
             Ok((member.design, evaluation))
         };
-        let evaluations = members[index].iter().map(evaluate).collect::<Result<_>>()?;
+        let evaluations = members[index].par_iter().map(evaluate).collect::<Result<_>>()?;
         let now = finished.fetch_add(1, Ordering::Relaxed) + 1;
         done(evaluations, (now, cells.len()));
         Ok(())

@@ -379,15 +379,15 @@ impl Case {
             let sum = |count: usize| {
                 let mut part = execution();
                 faults[..count].iter().for_each(|fault| part.fault(fault));
-                let (_, latencies) = part.finish(&Executed::default());
+                let latencies = part.finish(&Executed::default()).fault_latencies;
                 latencies.iter().map(|(ns, times)| ns * *times as f64).sum::<f64>()
             };
             if faults.len() < 10 {
                 latencies.push(sum(index + 1) - sum(index));
             }
         }
-        let (time_ns, all) = whole.finish(&rest);
-        (time_ns, latencies, all)
+        let executed = whole.finish(&rest);
+        (executed.time_ns, latencies, executed.fault_latencies)
     }
 
     fn trace(&self) -> MemoryTrace {
@@ -654,7 +654,7 @@ proptest! {
         let others = time.read_ns + lookups + time.false_faults_ns;
         prop_assert!(about(sum(&faults) + others, time.time_ns));
 
-        let Some(fetch) = Fetch::of(&counts, &time, &faults, prices) else {
+        let Some(fetch) = Fetch::of(&counts, &time, &faults, &[], prices) else {
             prop_assert!(case.cache.hierarchy.is_none());
             return Ok(());
         };

@@ -158,7 +158,7 @@ fn executed(counts: &Counts) -> Executed {
         references: counts.references,
         reference_bits_set: counts.reference_bits_set,
         false_faults: counts.false_faults,
-        downgrades: counts.false_fault_downgrades(),
+        downgrades: counts.false_fault_downgrades,
         words: counts.words,
         line_refills: counts.line_refills,
         tlb_misses: counts.tlb_misses,
@@ -738,7 +738,7 @@ fn reference_bits_set_by_hand() {
     let emulated = hardware.clone().with_emulated_bit();
     let expected = Counts { hits: 0, false_faults: 2, ..hardware };
     assert_eq!(emulated, expected);
-    assert_eq!(emulated.false_fault_downgrades(), 0);
+    assert_eq!(emulated.false_fault_downgrades, 0);
 }
 
 #[test]
@@ -791,7 +791,7 @@ fn fifo_sc_by_hand() {
     let expected = [(0, 0), (1, 0), (2, 1), (3, 1), (4, 1), (3, 1), (0, 1), (3, 1), (5, 1)];
     assert_eq!(faults, expected);
     assert_eq!((counts.hits, counts.false_faults, counts.misses), (0, 6, 9));
-    assert_eq!((counts.downgrades, counts.false_fault_downgrades()), (13, 6));
+    assert_eq!((counts.downgrades, counts.false_fault_downgrades), (13, 6));
     assert_eq!(downgrades("fifo-sc", &SECOND_CHANCES, 4).1, counts);
     assert_eq!(downgrades("fifo-sc(74%)", &SECOND_CHANCES, 4).1, counts);
 }
@@ -821,7 +821,7 @@ fn pa_fifo_sc_by_hand() {
     let expected = [(0, 0), (1, 0), (2, 1), (3, 1), (4, 3), (2, 2), (0, 2), (5, 2)];
     assert_eq!(faults, expected);
     assert_eq!((counts.hits, counts.false_faults, counts.misses), (2, 5, 8));
-    assert_eq!((counts.downgrades, counts.false_fault_downgrades()), (11, 0));
+    assert_eq!((counts.downgrades, counts.false_fault_downgrades), (11, 0));
     assert_eq!(downgrades("pa-fifo-sc", &SECOND_CHANCES, 4).1, counts);
 }
 

@@ -9,7 +9,7 @@ from flashpager import _engine
 from flashpager.cli import options
 from flashpager.cli.console import ending, mebibytes, note, out, print_json, share
 from flashpager.counts import next_block_share
-from flashpager.design import handler_ns
+from flashpager.design import fixed_fault_ns
 from flashpager.sizes import duration, format_size, si
 from flashpager.trace import Trace
 
@@ -82,18 +82,20 @@ def _show_setup(info: dict[str, Any], row: dict[str, Any]) -> None:
             else f", {row['ram_bytes']:,} bytes of RAM with what the policy keeps"
         )
     )
+    handler = prices["handler"]
     flash = f"load {duration(prices['t_load_ns'])}, byte {prices['t_byte_ns']:g} ns"
     if design["register"] == "random-column":
         flash += f", column change {duration(prices['t_column_change_ns'])}"
     commands = prices["t_load_commands_ns"]
-    if commands is not None:
+    if handler["load_stopover_ns"] is not None:
+        flash = flash.replace(",", " as measured,", 1)
+    elif commands is not None:
         counted = "with" if design["count_commands"] else "without its"
         flash = flash.replace(",", f" {counted} {duration(commands)} of commands,", 1)
-    handler = prices["handler"]
+    read = "" if design["icache"] else f"read {prices['ram']['t_read_ns']:g} ns, "
     out.print(
-        f"prices: {flash}, "
-        f"write {prices['ram']['t_write_ns']:g} ns, read {prices['ram']['t_read_ns']:g} ns, "
-        f"lookup {handler['lookup_ns']:g} ns, fault {handler_ns(handler):g} ns"
+        f"prices: {flash}, write {prices['ram']['t_write_ns']:g} ns, {read}"
+        f"lookup {handler['lookup_ns']:g} ns, fault {fixed_fault_ns(handler):g} ns"
         f" + {handler['walk_step_ns']:g} ns a step"
     )
     _show_handling(design, handler)
@@ -118,10 +120,14 @@ def _show_handling(design: dict[str, Any], handler: dict[str, float]) -> None:
     if icache:
         front = (
             f"in front: instruction cache {format_size(icache['size_bytes'])}, {icache['ways']}-way"
-            f", lines of {icache['line_bytes']} B"
+            f", lines of {icache['line_bytes']} B: a word {icache['fetch_ns']:g} ns, a refill "
+            f"{icache['refill_ns']:g} ns"
         )
         if tlb:
-            front += f"; TLB {tlb['sets']} x {tlb['ways']}"
+            front += (
+                f"; TLB {tlb['sets']} x {tlb['ways']}: asking it {tlb['lookup_ns']:g} ns, a page "
+                f"walk {tlb['page_walk_ns']:g} ns"
+            )
         out.print(front)
 
 
@@ -212,6 +218,11 @@ def _show_faults(row: dict[str, Any]) -> None:
         out.print(f"walk {counts['walk']:,} frames, longest {counts['max_walk']:,}")
     if counts["downgrades"]:
         out.print(f"moved from valid to invalid: {counts['downgrades']:,} pages")
+    if row["worst_wait_ns"]:
+        out.print(
+            "after a fault the program waits up to "
+            f"{duration(row['worst_wait_ns'])} for the rest of its page"
+        )
     out.print(
         f"fault latency: mean {duration(latency['mean_fault_ns'])}, "
         f"p99 {duration(latency['p99_fault_ns'])}, worst {duration(latency['worst_fault_ns'])}"

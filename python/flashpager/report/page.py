@@ -13,7 +13,7 @@ import vl_convert
 from markupsafe import Markup
 
 from flashpager import _engine
-from flashpager.design import handler_ns
+from flashpager.design import fixed_fault_ns
 from flashpager.plots import style
 from flashpager.sizes import duration, format_size, si
 
@@ -306,7 +306,7 @@ def _about_prices(own: dict[str, Any]) -> list[tuple[str, str]]:
         about.append(("change the column", duration(prices["t_column_change_ns"])))
     about += [
         ("lookup, each reference", f"{handler['lookup_ns']:g} ns"),
-        ("handler, each fault", f"{handler_ns(handler):g} ns"),
+        ("handler, each fault", f"{fixed_fault_ns(handler):g} ns"),
         ("handler, each frame looked at", f"{handler['walk_step_ns']:g} ns"),
     ]
     if handler["false_fault_ns"] or handler["downgrade_ns"]:
@@ -320,11 +320,12 @@ def _about_prices(own: dict[str, Any]) -> list[tuple[str, str]]:
 def _as_toml(design: dict[str, Any]) -> str:
     """Write a design as a board file, by which it can be run again."""
     flat = {k: v for k, v in design.items() if not isinstance(v, dict) and v is not None}
+    flat["nor"] = design["nor"] or "none"
     lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in flat.items()]
     tables = {name: table for name, table in design.items() if isinstance(table, dict)}
     for name, table in tables.items():
         said = {key: value for key, value in table.items() if value is not None}
-        lines += ["", f"[{name}]", *(f"{key} = {value:g}" for key, value in said.items())]
+        lines += ["", f"[{name}]", *(f"{key} = {json.dumps(value)}" for key, value in said.items())]
     return "\n".join(lines)
 
 

@@ -26,8 +26,36 @@ pub struct Execution {
     /// When the rest of the page is there, and when the flash can load again.
     rest_ns: f64,
     flash_ns: f64,
-    /// (latency, how many), the latency's bits being ordered as it is.
-    latencies: BTreeMap<u64, u64>,
+    latencies: Distribution,
+    /// For the rest of a page.
+    waits: Distribution,
+}
+
+/// How many took how long.
+#[derive(Default)]
+struct Distribution(BTreeMap<u64, u64>);
+
+impl Distribution {
+    /// Times are told apart to the picosecond: rounding must not make them many.
+    const PER_NS: f64 = 1e3;
+
+    fn add(&mut self, ns: f64) {
+        *self.0.entry((ns * Self::PER_NS).round() as u64).or_default() += 1;
+    }
+
+    fn ascending(self) -> Vec<(f64, u64)> {
+        self.0.into_iter().map(|(time, count)| (time as f64 / Self::PER_NS, count)).collect()
+    }
+}
+
+/// What a program took.
+pub struct ExecutionTime {
+    /// All of it.
+    pub time_ns: f64,
+    /// Latencies of the faults: (ns, how many), ascending.
+    pub fault_latencies: Vec<(f64, u64)>,
+    /// What it waited for the rest of a page after a fault: (ns, how many), ascending.
+    pub waits: Vec<(f64, u64)>,
 }
 
 impl Execution {
@@ -47,14 +75,18 @@ impl Execution {
             left_after_ns: None,
             rest_ns: 0.0,
             flash_ns: 0.0,
-            latencies: BTreeMap::new(),
+            latencies: Distribution::default(),
+            waits: Distribution::default(),
         }
     }
 
     /// The time after `executed`, waiting for the rest of a page included.
-    fn run(&self, executed: &Executed) -> f64 {
+    fn run(&mut self, executed: &Executed) -> f64 {
         let needs_rest_ns = self.left_after_ns.map(|after| self.resumed_ns + after);
         let waits_ns = needs_rest_ns.map_or(0.0, |needs| (self.rest_ns - needs).max(0.0));
+        if waits_ns > 0.0 {
+            self.waits.add(waits_ns);
+        }
         self.resumed_ns + self.prices.host_ns(executed) + waits_ns
     }
 
@@ -77,24 +109,25 @@ impl Execution {
             transfer_ns: if awaited { rest.max(flash) } else { rest },
         };
         let timeline = Timeline::new(self.prices.schedule, &jobs, busy);
-        *self.latencies.entry(timeline.end_ns.to_bits()).or_default() += 1;
+        self.latencies.add(timeline.end_ns);
         if fault.access.load {
-            self.flash_ns = now + timeline.transfer_start_ns();
+            self.flash_ns = now + timeline.transfer_start_ns;
         }
         if fault.access.prefetch.is_some() {
-            let start = self.flash_ns.max(now + timeline.transfer_start_ns());
+            let start = self.flash_ns.max(now + timeline.transfer_start_ns);
             self.flash_ns = start + self.prices.t_load_ns;
         }
-        self.rest_ns = now + timeline.transfer_end_ns();
+        self.rest_ns = now + timeline.transfer_end_ns;
         self.resumed_ns = now + timeline.end_ns;
         self.left_after_ns = fault.left.map(|left| self.prices.host_ns(&left));
     }
 
-    /// The time of all, with what was executed after the last fault, and the latencies
-    /// of the faults: (ns, how many), ascending.
-    pub fn finish(self, rest: &Executed) -> (f64, Vec<(f64, u64)>) {
-        let time_ns = self.run(rest);
-        let latencies = self.latencies.iter().map(|(bits, count)| (f64::from_bits(*bits), *count));
-        (time_ns, latencies.collect())
+    /// What all took, with what was executed after the last fault.
+    pub fn finish(mut self, rest: &Executed) -> ExecutionTime {
+        ExecutionTime {
+            time_ns: self.run(rest),
+            fault_latencies: self.latencies.ascending(),
+            waits: self.waits.ascending(),
+        }
     }
 }

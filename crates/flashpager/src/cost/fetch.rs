@@ -45,12 +45,14 @@ pub struct Fetch {
 }
 
 impl Fetch {
-    /// Of `counts` that take `time` and whose true faults take `faults`; nothing without
-    /// an instruction cache.
+    /// Of `counts` that take `time`, whose true faults take `faults`, and of which some
+    /// refills wait besides for the rest of their page (`waits`); nothing without an
+    /// instruction cache.
     pub fn of(
         counts: &Counts,
         time: &Time,
         faults: &[(f64, u64)],
+        waits: &[(f64, u64)],
         prices: &Prices,
     ) -> Option<Self> {
         let fetch = prices.fetch?;
@@ -60,14 +62,25 @@ impl Fetch {
         let missed_ns =
             if counts.tlb_misses > 0 { refill_ns + fetch.page_walk_ns } else { refill_ns };
         let missed_ns = missed_ns + prices.handler.lookup_ns;
-        // Every false fault of a policy moves as many pages down as any other.
+        // No policy moves more pages down in one false fault than in another.
         let false_fault_ns = prices.false_faults_ns(counts) / counts.false_faults.max(1) as f64;
-        let mut latencies = vec![
+        let mut known = counts.line_refills - counts.references;
+        let mut hits = counts.hits;
+        let mut latencies = Vec::new();
+        // Who waits is a refill of a known page, or else of one that hits.
+        for &(ns, count) in waits {
+            let of_known = count.min(known);
+            let of_hits = (count - of_known).min(hits);
+            known -= of_known;
+            hits -= of_hits;
+            latencies.extend([(refill_ns + ns, of_known), (missed_ns + ns, of_hits)]);
+        }
+        latencies.extend([
             (fetch.fetch_ns, counts.words - counts.line_refills),
-            (refill_ns, counts.line_refills - counts.references),
-            (missed_ns, counts.hits),
+            (refill_ns, known),
+            (missed_ns, hits),
             (missed_ns + false_fault_ns, counts.false_faults),
-        ];
+        ]);
         latencies.extend(faults.iter().map(|(ns, count)| (missed_ns + ns, *count)));
         latencies.retain(|(_, count)| *count > 0);
         latencies.sort_by(|a, b| a.0.total_cmp(&b.0));

@@ -182,6 +182,10 @@ pub struct Timeline {
     spans: [Span; 7],
     /// When the program goes on.
     pub end_ns: f64,
+    /// From when on the page can be read out of its buffer.
+    pub transfer_start_ns: f64,
+    /// When the whole page is in its frame.
+    pub transfer_end_ns: f64,
 }
 
 impl Timeline {
@@ -216,7 +220,12 @@ impl Timeline {
             (update, update.end_ns)
         };
         let post = span("PostProcess", Host, post_at, jobs.post_process_ns);
-        Self { spans: [pre, get, load, transfer, update, post, rest], end_ns: post.end_ns }
+        Self {
+            spans: [pre, get, load, transfer, update, post, rest],
+            end_ns: post.end_ns,
+            transfer_start_ns: transfer.start_ns,
+            transfer_end_ns: rest.end_ns,
+        }
     }
 
     /// The jobs that take time, in the order of the paper. From a disk the page comes
@@ -234,15 +243,5 @@ impl Timeline {
             }
         }
         spans
-    }
-
-    /// From when on the page can be read out of its buffer.
-    pub fn transfer_start_ns(&self) -> f64 {
-        self.spans[3].start_ns
-    }
-
-    /// When the whole page is in its frame.
-    pub fn transfer_end_ns(&self) -> f64 {
-        self.spans[6].end_ns
     }
 }

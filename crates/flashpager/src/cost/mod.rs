@@ -13,7 +13,7 @@ mod read_disturb;
 use serde::{Deserialize, Serialize};
 
 pub use energy::FlashEnergy;
-pub use execution::Execution;
+pub use execution::{Execution, ExecutionTime};
 pub use fetch::{Fetch, FetchPrices};
 pub use handler::Handler;
 pub use latency::{Latency, fault_latencies};
@@ -44,7 +44,8 @@ pub struct Ram {
 /// All prices of one part on one bus, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Prices {
-    /// A load of a page into the register: t_R, and its commands where they count.
+    /// A load of a page into the register: t_R, and its commands where they count; or
+    /// as measured.
     pub t_load_ns: f64,
     /// t_R alone.
     pub t_r_ns: f64,
@@ -88,6 +89,8 @@ impl Prices {
         if let Some(wrong) = all.find(|time| !(*time >= 0.0 && *time <= 1e9)) {
             return Err(Error::design(format!("{wrong} is no time in nanoseconds")));
         }
+        // What was measured has its commands in it.
+        let count_commands = count_commands && handler.load_stopover_ns.is_none();
         let t_load_commands_ns = part.load_commands_ns(bus);
         let commands = match (count_commands, t_load_commands_ns) {
             (false, _) => 0.0,
@@ -180,7 +183,7 @@ impl Prices {
     /// All false faults of `counts`, those of an emulated bit among them.
     fn false_faults_ns(&self, counts: &Counts) -> f64 {
         counts.false_faults as f64 * self.handler.false_fault_ns
-            + counts.false_fault_downgrades() as f64 * self.handler.downgrade_ns
+            + counts.false_fault_downgrades as f64 * self.handler.downgrade_ns
     }
 
     /// A column change that has no price makes every sum with it no number.
@@ -257,7 +260,7 @@ impl Time {
         let Handler { pre_process_ns, get_freeframe_ns, update_mmu_ns, post_process_ns, .. } =
             prices.handler;
         let fault_ns = pre_process_ns + get_freeframe_ns + update_mmu_ns + post_process_ns;
-        let downgrades = counts.downgrades - counts.false_fault_downgrades();
+        let downgrades = counts.downgrades - counts.false_fault_downgrades;
         let load_ns = times(counts.loads, prices.t_load_ns);
         let fetch_ns = times(counts.bytes_fetched, prices.t_byte_ns);
         let write_ns = times(counts.bytes_written, prices.ram.t_write_ns);

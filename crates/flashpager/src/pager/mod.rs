@@ -195,6 +195,15 @@ pub struct PolicySpec {
 }
 
 impl PolicySpec {
+    /// The policies that a device without reference bits can run.
+    pub fn with_emulated_bits() -> Vec<&'static str> {
+        let emulated = |name: &'static str| {
+            let spec = Self { name, parameters: Vec::new() };
+            spec.can_emulate_its_bit() && spec.metadata().is_some()
+        };
+        POLICIES.iter().map(|(name, _)| *name).filter(|name| emulated(name)).collect()
+    }
+
     /// PA-Clock without a budget gets this one; everything else stays as it is.
     pub fn with_budget(self, budget: u32) -> Self {
         if self.parameters.is_empty() && self.name == pa_clock::NAME {

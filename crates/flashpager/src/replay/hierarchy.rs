@@ -20,9 +20,11 @@ use crate::trace::Run;
 /// Bytes of a word, which one fetch brings.
 pub const WORD_BYTES: u32 = 4;
 
-/// Most bytes of an instruction cache, and most entries of a TLB.
+/// Most bytes of an instruction cache.
 const MAX_CACHE_BYTES: u32 = 1 << 24;
-const MAX_ENTRIES: u32 = 1 << 20;
+/// Most entries of a TLB.
+const MAX_ENTRIES: u32 = 1 << 16;
+/// Most ways of either.
 const MAX_WAYS: u32 = 64;
 
 /// The shape of an instruction cache: ⌊line number⌋ mod sets, round robin in each set.
@@ -87,9 +89,10 @@ impl HierarchyDesign {
         }
         if let Some(TlbShape { sets, ways }) = *tlb {
             check_ways("TLB", ways)?;
-            if !sets.is_power_of_two() || sets > MAX_ENTRIES {
+            if !sets.is_power_of_two() || sets > MAX_ENTRIES / ways {
                 return Err(Error::design(format!(
-                    "a TLB of {sets} sets: take a power of two, at most {MAX_ENTRIES}"
+                    "a TLB of {sets} sets of {ways}: take a power of two of sets, and at most \
+                     {MAX_ENTRIES} entries"
                 )));
             }
         }
@@ -140,7 +143,7 @@ impl Tags {
         tags.iter().position(|known| *known == tag).map(|way| start + way)
     }
 
-    /// Whether it holds `tag`, or, if not, with a last `false`, has taken it in.
+    /// Whether it holds `tag`; takes it in if not.
     #[inline]
     fn find_or_fill(&mut self, tag: u32) -> bool {
         if self.position(tag).is_some() {

@@ -78,13 +78,6 @@ impl Counts {
         self
     }
 
-    /// Pages moved down in false faults.
-    pub fn false_fault_downgrades(&self) -> u64 {
-        let of_class =
-            |(class, count): &(FaultClass, u64)| u64::from(class.search.downgrades) * count;
-        self.downgrades - self.fault_classes.iter().map(of_class).sum::<u64>()
-    }
-
     pub(crate) fn add_access(&mut self, access: &Access) {
         match access.case {
             RegisterCase::OtherPage => self.other_page += 1,
@@ -236,6 +229,9 @@ pub struct Counts {
     pub max_walk: u32,
     /// Pages moved from valid to invalid.
     pub downgrades: u64,
+    /// Those of them that false faults moved.
+    #[serde(skip)]
+    pub false_fault_downgrades: u64,
     /// Words fetched through the instruction cache; 0 without one.
     pub words: u64,
     /// Lines refilled into the instruction cache.

@@ -43,6 +43,7 @@ struct PagerCounts {
     bits_set: u64,
     false_faults: u64,
     downgrades: u64,
+    false_fault_downgrades: u64,
     walk: u64,
     max_walk: u32,
 }
@@ -99,6 +100,7 @@ impl Requests {
                 for pager in &mut self.pagers[sizes] {
                     pager.false_faults += 1;
                     pager.downgrades += u64::from(downgrades);
+                    pager.false_fault_downgrades += u64::from(downgrades);
                 }
             }
             Outcome::Miss(search) => self.miss(sizes, block, search),
@@ -187,6 +189,7 @@ impl Requests {
                 reference_bits_set: pager.bits_set,
                 false_faults: pager.false_faults,
                 downgrades: pager.downgrades,
+                false_fault_downgrades: pager.false_fault_downgrades,
                 bytes_read,
                 bytes_written: pager.misses * u64::from(self.block_bytes),
                 walk: pager.walk,

@@ -1,6 +1,6 @@
 //! One pass over a trace for caches that differ only in size.
 
-use super::hierarchy::{Front, HierarchyDesign, Translated};
+use super::hierarchy::{Front, HierarchyDesign, TlbShape, Translated};
 use super::references::next_uses;
 use super::requests::{Requests, requests_bytes};
 use super::{CacheDesign, Counts, image_pages};
@@ -35,8 +35,8 @@ const FRAME_BYTES: u64 = 128;
 impl Cell {
     /// Memory that a [`sweep`] of this cell takes at most, in bytes, for a trace with
     /// an image of `image_bytes` and `runs` runs of `bytes` bytes together. Not in it
-    /// is what tells faults with different walks apart, which only Clock and its like
-    /// have.
+    /// is what tells faults with different searches apart, which only Clock, FIFO with
+    /// second chance and their like have.
     pub fn memory_bytes(&self, image_bytes: u64, runs: u64, bytes: u64) -> u64 {
         let page = u64::from(self.cache_page_bytes.max(1));
         let pages = image_bytes.div_ceil(page);
@@ -44,7 +44,8 @@ impl Cell {
         let touched = pages.min(references);
         let sizes = self.cache_bytes.len();
         let frames = self.cache_bytes.iter().map(|bytes| (bytes / page).min(touched));
-        let caches = (pages * self.policy.bytes_per_page(sizes) as u64)
+        let caches = (pages * self.bytes_per_page() as u64)
+            .saturating_add(self.tlb_bytes() * sizes as u64)
             .saturating_add(frames.sum::<u64>().saturating_mul(FRAME_BYTES));
         let counts = requests_bytes(self.cache_page_bytes, touched, sizes as u64, &self.registers);
         // Next uses grow as a vector does, up to twice what they need.
@@ -62,7 +63,7 @@ impl Cell {
         self.registers.iter().try_for_each(|register| register.check(self.cache_page_bytes))?;
         let pages = image_pages(image_bytes, self.cache_page_bytes)? as usize;
         let sizes = self.cache_bytes.len();
-        if pages * self.policy.bytes_per_page(sizes) > MAX_TABLE_BYTES {
+        if pages * self.bytes_per_page() > MAX_TABLE_BYTES {
             return Err(Error::design(format!(
                 "{} at {sizes} cache sizes at once takes over {} GiB for the {pages} pages of \
                  {} bytes of the image: ask for larger cache pages or fewer sizes, or place the \
@@ -73,6 +74,23 @@ impl Cell {
             )));
         }
         Ok(())
+    }
+
+    /// Bytes that all sizes take for each page of the image: side by side behind TLBs.
+    fn bytes_per_page(&self) -> usize {
+        match self.tlb() {
+            Some(_) => self.cache_bytes.len() * size_of::<Page>(),
+            None => self.policy.bytes_per_page(self.cache_bytes.len()),
+        }
+    }
+
+    fn tlb_bytes(&self) -> u64 {
+        let entries = self.tlb().map_or(0, |tlb| u64::from(tlb.sets) * u64::from(tlb.ways));
+        2 * entries * size_of::<Page>() as u64
+    }
+
+    fn tlb(&self) -> Option<TlbShape> {
+        self.hierarchy.and_then(|hierarchy| hierarchy.tlb)
     }
 
     /// The cache of that many bytes.
@@ -131,7 +149,7 @@ impl SizesVisitor for Sweep<'_> {
     fn visit<P: Policy>(self, parameters: &[Parameter]) -> Result<Self::Output> {
         let Self { pages, frames, .. } = self;
         let sizes = frames.len();
-        let Some(tlb) = self.cell.hierarchy.and_then(|hierarchy| hierarchy.tlb) else {
+        let Some(tlb) = self.cell.tlb() else {
             let mut caches = P::AllSizes::new(frames, pages, parameters)?;
             let replayed = self.run::<P>(P::AllSizes::INCLUSION, |page, next_use, requests| {
                 caches.reference(page, next_use, |sizes, outcome| {

@@ -724,6 +724,7 @@ fn paged(setup: &Setup<'_>) -> Paged {
                 }
                 Outcome::FalseFault { downgrades } => {
                     counts.downgrades += u64::from(downgrades);
+                    counts.false_fault_downgrades += u64::from(downgrades);
                     now.false_faults += 1;
                     now.downgrades += u64::from(downgrades);
                 }
