@@ -178,7 +178,7 @@ class TestBoards:
     def test_no_default(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Where the source is not, a board has to be given."""
         monkeypatch.setattr(command, "_DEFAULT_BOARD", "not-there.toml")
-        with pytest.raises(FlashpagerError, match="Give --board FILE"):
+        with pytest.raises(FlashpagerError, match="give --board FILE"):
             command.handler()
 
 

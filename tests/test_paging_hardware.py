@@ -206,9 +206,13 @@ class TestBuffers:
 class TestHierarchy:
     """Instruction cache and TLB in front."""
 
-    def test_sums(self) -> None:
+    @pytest.mark.parametrize(
+        "flags", [(), ("--critical-block", "64", "--register", "double-buffer-prefetch")]
+    )
+    def test_sums(self, flags: tuple[str, ...]) -> None:
         """Ratios and latencies say what counts and time say."""
-        row = on_board(trace=BZIP2)
+        row = on_board(*flags, trace=BZIP2)
+        assert row["is_executed"] == bool(flags)
         counts, fetch, time = row["counts"], row["fetch"], row["time"]
         assert counts["references"] == counts["tlb_misses"]
         assert fetch["icache_hit_ratio"] == 1 - counts["line_refills"] / counts["words"]
@@ -236,6 +240,7 @@ class TestHierarchy:
             (ICache(8192, 32, 0, 10, 200), None, "ways"),
             (ICache(8192, 32, 4, -1, 200), None, "no time"),
             (ICache(8192, 32, 4, 10, 200), Tlb(3, 2, 5, 0), "TLB of 3 sets"),
+            (ICache(8192, 32, 4, 10, 200), Tlb(1 << 16, 2, 5, 0), "65536 entries"),
             (None, Tlb(16, 2, 5, 0), "without an instruction cache"),
         ],
     )
@@ -251,6 +256,9 @@ class TestHierarchy:
         [
             ("[icache]\nsize_bytes = 8192\n", "lacks line_bytes"),
             ("[icache]\nlines = 3\n", "known are size_bytes"),
+            ("[icache]\nsize_bytes = 1.5\n", "size_bytes = 1.5 is not a size"),
+            ("[icache]\nline_bytes = true\n", "line_bytes = True is not a size"),
+            ('[icache]\nsize_bytes = "8G"\n', "is not below 4 GiB"),
             ("[tlb]\nsets = 1.5\n", "sets = 1.5"),
             ("[tlb]\nsets = -1\n", "sets = -1"),
             ("icache = 3\n", "must be a table"),

@@ -62,7 +62,7 @@ def found(run: tuple[Finished, Path]) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def handler() -> swl.Handler:
     """Give the board's handler."""
-    return swl.Handler(Design.from_board(example(swl.BOARD)).fields())
+    return swl.Handler(Design.from_board(example(swl.BOARD, "")).fields())
 
 
 def test_claims(found: dict[str, Any]) -> None:

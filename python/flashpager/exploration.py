@@ -149,9 +149,12 @@ def _refuse_same_names(traces: Sequence[Trace]) -> None:
 
 def cells_of(trace: Trace, designs: Sequence[dict[str, Any]]) -> list[Cell]:
     """Group designs that share one pass over a trace."""
-    groups: dict[tuple[int, str], list[int]] = {}
+    groups: dict[tuple[int, str, str], list[int]] = {}
     for place, design in enumerate(designs):
-        groups.setdefault((design["cache_page_bytes"], design["policy"]), []).append(place)
+        # Times of what stands in front do not matter, but one board has the same ones.
+        front = json.dumps([design.get("icache"), design.get("tlb")])
+        key = (design["cache_page_bytes"], design["policy"], front)
+        groups.setdefault(key, []).append(place)
     return [Cell(trace, [designs[place] for place in places], places) for places in groups.values()]
 
 

@@ -42,7 +42,15 @@ def appearing_whole(path: Path) -> Iterator[Path]:
         raise
 
 
-def example(name: str) -> Path:
-    """Give an example of the repository: beside the code, else where the command runs."""
-    beside_the_code = Path(__file__).parents[2] / "examples"
-    return (beside_the_code if beside_the_code.is_dir() else Path("examples")) / name
+def example(name: str, instead: str) -> Path:
+    """Give an example of flashpager's source: beside the code, else where the command runs.
+
+    Raises:
+        FlashpagerError: if it is in neither place; ``instead`` is what to say then.
+
+    """
+    for examples in (Path(__file__).parents[2] / "examples", Path("examples")):
+        if (examples / name).exists():
+            return examples / name
+    message = f"examples/{name} of flashpager's source is not here: {instead}"
+    raise FlashpagerError(message)

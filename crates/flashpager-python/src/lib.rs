@@ -279,6 +279,7 @@ struct Row {
     ram_bytes: u64,
     prices: flashpager::cost::Prices,
     unverified: Vec<String>,
+    is_executed: bool,
     #[serde(flatten)]
     evaluation: Evaluation,
 }
@@ -292,6 +293,7 @@ impl Row {
             ram_bytes: design.ram_bytes(),
             prices: design.prices(),
             unverified: design.unverified().to_vec(),
+            is_executed: design.is_executed(),
             evaluation,
         }
     }

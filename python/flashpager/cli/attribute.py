@@ -34,6 +34,8 @@ def attribute(
     register: options.Register = None,
     codeword: options.Codeword = None,
     policy: options.Policy = None,
+    schedule: options.Schedule = None,
+    reference_bit: options.ReferenceBit = None,
     by: Annotated[
         str, typer.Option("--by", metavar="WHAT", help=" | ".join(_engine.attributions()))
     ] = "symbol",
@@ -67,7 +69,17 @@ def attribute(
     or, with --elf, a file that has the same build id and was not stripped.
     """
     space = options.space(
-        board, part, bus, cache, cache_page, flash_page, register, codeword, policy
+        board,
+        part=part,
+        bus=bus,
+        cache=cache,
+        cache_page=cache_page,
+        flash_page=flash_page,
+        register=register,
+        codeword=codeword,
+        policy=policy,
+        schedule=schedule,
+        reference_bit=reference_bit,
     )
     designs, _ = space.possible_designs()
     if len(designs) != 1:

@@ -111,8 +111,17 @@ def explore(
     from flashpager.spacefile import SpaceFile  # noqa: PLC0415
 
     given = options.axes(
-        *(part, bus, cache, cache_page, flash_page, register, codeword, policy),
-        *(schedule, reference_bit, critical_block),
+        part=part,
+        bus=bus,
+        cache=cache,
+        cache_page=cache_page,
+        flash_page=flash_page,
+        register=register,
+        codeword=codeword,
+        policy=policy,
+        schedule=schedule,
+        reference_bit=reference_bit,
+        critical_block=critical_block,
     )
     asked = SpaceFile.read(space) if space else SpaceFile()
     asked = asked.overruled(board, given)

@@ -12,7 +12,7 @@ from flashpager import _engine, handling
 from flashpager._engine import FlashpagerError
 from flashpager.cli import options
 from flashpager.cli.console import note, out, print_json, print_whole
-from flashpager.files import refuse_overwriting
+from flashpager.files import example, refuse_overwriting
 from flashpager.sizes import duration, format_size
 
 _DEFAULT_BOARD = "omap5912-onenand.toml"
@@ -71,10 +71,14 @@ def handler(
     walks: how the latency follows the walk.
     """
     walks = handling.parse_walks(walk)
-    chosen = _board(board)
+    chosen = board or example(f"boards/{_DEFAULT_BOARD}", "give --board FILE")
     space = options.space(
-        *(chosen, part, bus, None, cache_page, None, register, None, None, None, None),
-        critical_block,
+        chosen,
+        part=part,
+        bus=bus,
+        cache_page=cache_page,
+        register=register,
+        critical_block=critical_block,
     )
     designs, _ = space.possible_designs()
     if len(designs) != 1:
@@ -102,20 +106,6 @@ def handler(
         _show_walks(design, found, names)
     for text in _notes(design, found, of_board=part is None and cache_page is None):
         note(f"note: {text}")
-
-
-def _board(given: Path | None) -> Path:
-    if given is not None:
-        return given
-    folders = (Path(__file__).parents[3] / "examples" / "boards", Path("examples/boards"))
-    for path in (folder / _DEFAULT_BOARD for folder in folders):
-        if path.is_file():
-            return path
-    message = (
-        f"of which board? Give --board FILE; the default, examples/boards/{_DEFAULT_BOARD} of "
-        "flashpager's source, is not here"
-    )
-    raise FlashpagerError(message)
 
 
 def _frames(design: dict[str, Any]) -> int:

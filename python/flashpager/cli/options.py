@@ -107,6 +107,7 @@ AXIS_TITLES = {
 
 
 def axes(
+    *,
     part: str | None = None,
     bus: str | None = None,
     cache: str | None = None,
@@ -136,6 +137,6 @@ def axes(
     return {axis: text for axis, text in given.items() if text is not None}
 
 
-def space(board: Path | None, *flags: str | None) -> Space:
-    """Lay flags, in the order of :func:`axes`, over a board."""
-    return Space(Design.from_board(board) if board else Design(), **axes(*flags))
+def space(board: Path | None, **flags: str | None) -> Space:
+    """Lay flags, by the names of :func:`axes`, over a board."""
+    return Space(Design.from_board(board) if board else Design(), **axes(**flags))

@@ -23,6 +23,9 @@ def report(
     register: options.Register = None,
     codeword: options.Codeword = None,
     policy: options.Policy = None,
+    schedule: options.Schedule = None,
+    reference_bit: options.ReferenceBit = None,
+    critical_block: options.CriticalBlock = None,
     output: Annotated[
         Path, typer.Option("-o", "--output", metavar="FILE", help="HTML page to write.")
     ] = Path("report.html"),
@@ -33,7 +36,18 @@ def report(
 ) -> None:
     """Write one HTML page about a design and its neighbours: charts, table, configuration."""
     space = options.space(
-        board, part, bus, cache, cache_page, flash_page, register, codeword, policy
+        board,
+        part=part,
+        bus=bus,
+        cache=cache,
+        cache_page=cache_page,
+        flash_page=flash_page,
+        register=register,
+        codeword=codeword,
+        policy=policy,
+        schedule=schedule,
+        reference_bit=reference_bit,
+        critical_block=critical_block,
     )
     designs, _ = space.possible_designs()
     if len(designs) != 1:

@@ -62,7 +62,7 @@ def reproduce(
         message = f"{paper} has no pictures here: leave --plots out"
         raise _engine.FlashpagerError(message)
     if paper == "swl":
-        _reproduce_swl(traces or example(_OF_TRACES[paper]), plots, json=json)
+        _reproduce_swl(traces or example(_OF_TRACES[paper], "give --traces DIR"), plots, json=json)
         return
     claims = _claims(paper, traces)
     if json:
@@ -76,7 +76,9 @@ def reproduce(
 def _claims(paper: str, traces: Path | None) -> list[Claim]:
     if paper in _OF_TRACES:
         with counting("programs") as progress:
-            return cardis.reproduce(traces or example(_OF_TRACES[paper]), progress)
+            return cardis.reproduce(
+                traces or example(_OF_TRACES[paper], "give --traces DIR"), progress
+            )
     if traces is not None:
         message = f"{paper} replays no traces: leave --traces out"
         raise _engine.FlashpagerError(message)

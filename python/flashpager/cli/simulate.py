@@ -36,8 +36,18 @@ def simulate(
 ) -> None:
     """Replay a trace through one design: counts, time, bandwidth, fault latency."""
     space = options.space(
-        *(board, part, bus, cache, cache_page, flash_page, register, codeword, policy),
-        *(schedule, reference_bit, critical_block),
+        board,
+        part=part,
+        bus=bus,
+        cache=cache,
+        cache_page=cache_page,
+        flash_page=flash_page,
+        register=register,
+        codeword=codeword,
+        policy=policy,
+        schedule=schedule,
+        reference_bit=reference_bit,
+        critical_block=critical_block,
     )
     designs, _ = space.possible_designs()
     if len(designs) != 1:

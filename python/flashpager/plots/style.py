@@ -44,6 +44,17 @@ STEPS = (
     ("handler", "handler_ns", BLACK),
     ("false faults", "false_faults_ns", YELLOW),
 )
+#: Jobs of a fault as they follow one another, as the engine names them.
+JOBS = {
+    "PreProcess": GREY,
+    "GetFreeframe": VERMILLION,
+    "LoadPage": BLUE,
+    "LoadStopover": BLUE,
+    "TransHostMem": SKY,
+    "rest of TransHostMem": SKY,
+    "UpdateMMU": PURPLE,
+    "PostProcess": GREY,
+}
 #: Distances of this many blocks, and of more, are one bar where bars have to stay wide.
 FARTHEST_DISTANCE = 16
 ALWAYS_SHOWN = ("read", "write", "fetch", "load")

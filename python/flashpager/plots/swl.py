@@ -13,15 +13,6 @@ from flashpager.reproduce.swl_replays import GAINS, Program, fifo_sc, pa_fifo_sc
 from flashpager.reproduce.swl_tables import SIZES_KB
 from flashpager.sizes import format_size
 
-#: Jobs as they follow one another: (the engine's name, colour).
-_JOBS = (
-    ("PreProcess", style.SKY),
-    ("GetFreeframe", style.VERMILLION),
-    ("LoadStopover", style.ORANGE),
-    ("TransHostMem", style.BLUE),
-    ("UpdateMMU", style.GREEN),
-    ("PostProcess", style.PURPLE),
-)
 _PAPER = "the paper's text"
 _LANES = {"host": "processor", "flash": "OneNAND"}
 _LATENCY = "page fault latency (µs)"
@@ -58,6 +49,8 @@ def _figure_6(handler: swl.Handler) -> alt.LayerChart:
     frame = pl.DataFrame(
         spans, schema=["row", "job", "lane", "start", "end"], orient="row"
     ).with_columns(pl.col("start", "end") / 1e3)
+    drawn = {job for _, job, *_ in spans}
+    jobs = {job: colour for job, colour in style.JOBS.items() if job in drawn}
     rows = [row for row, *_ in ends]
     most = 1.1 * max(end for _, end, _ in ends)
     y = alt.Y(
@@ -81,7 +74,7 @@ def _figure_6(handler: swl.Handler) -> alt.LayerChart:
             y=y,
             yOffset=alt.YOffset("lane:N", sort=list(_LANES.values())),
             color=alt.Color(
-                "job:N", scale=style.colour_scale(dict(_JOBS)), legend=style.legend(columns=6)
+                "job:N", scale=style.colour_scale(jobs), legend=style.legend(columns=6)
             ),
         )
     )

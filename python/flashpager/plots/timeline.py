@@ -13,17 +13,6 @@ from flashpager import handling
 from flashpager.handling import brief
 from flashpager.plots import style
 
-#: Jobs and their colours; those that only prepare and restore are grey.
-_COLOURS = {
-    "PreProcess": style.GREY,
-    "GetFreeframe": style.VERMILLION,
-    "LoadPage": style.BLUE,
-    "LoadStopover": style.BLUE,
-    "TransHostMem": style.SKY,
-    "rest of TransHostMem": style.SKY,
-    "UpdateMMU": style.PURPLE,
-    "PostProcess": style.GREY,
-}
 #: Colours on which white cannot be read.
 _LIGHT = (style.SKY, style.PURPLE)
 _LANES = ("host", "flash", "dma")
@@ -179,7 +168,7 @@ def _place_lane(
     for span in spans:
         start, end = span["start_ns"] / 1e3, span["end_ns"] / 1e3
         text = f"{span['job']} {brief(span['end_ns'] - span['start_ns'])}"
-        colour = _COLOURS[span["job"]]
+        colour = style.JOBS[span["job"]]
         if _wide(text) <= _pixels(end - start, end_us):
             ink = "black" if colour in _LIGHT else "white"
             labels.append(((start + end) / 2, text, "center", ink))

@@ -115,7 +115,7 @@ def build(trace: Path, design: dict[str, Any], progress: Progress | None = None)
             "bandwidth-heat-map": space.bandwidth_heat_map(frame.filter(mine & doubled), own=0),
             **_neighbour_charts(frame.filter(doubled), own, around_it, blocks),
             "bandwidth-by-part": _part_chart(own, own_part, rows[len(own_part) :], around_it),
-            "faults-by-function": _function_chart(trace, own["design"]),
+            **_function_chart(trace, own),
         },
         _chosen_charts(own, choices),
         choices,
@@ -130,16 +130,20 @@ def build(trace: Path, design: dict[str, Any], progress: Progress | None = None)
                 ],
             ),
             page.Section("Other parts", ["bandwidth-by-part"]),
-            page.Section("Functions", ["faults-by-function"]),
+            *([] if own["is_executed"] else [page.Section("Functions", ["faults-by-function"])]),
         ],
     )
 
 
-def _function_chart(trace: Path, design: dict[str, Any]) -> alt.LayerChart:
-    """Draw which functions the faults of a design belong to."""
+def _function_chart(trace: Path, own: dict[str, Any]) -> dict[str, alt.LayerChart]:
+    """Draw which functions the faults of a design belong to, if a fault's time is its own."""
+    if own["is_executed"]:
+        return {}
+    design = own["design"]
     owners = attribution.to_frame(_engine.attribute(str(trace), design, "symbol", []))
     cache = f"{format_size(design['cache_bytes'])} in pages of {design['cache_page_bytes']} bytes"
-    return treemap.chart(owners, setting=f"{design['part']}, {cache}, {design['policy']}")
+    setting = f"{design['part']}, {cache}, {design['policy']}"
+    return {"faults-by-function": treemap.chart(owners, setting=setting)}
 
 
 def _neighbour_charts(

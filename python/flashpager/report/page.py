@@ -230,6 +230,12 @@ def _notices(report: "Report") -> list[tuple[str, str]]:
             "lookup and fault handling cost nothing here, as in the paper; on an MCU they take time"
         )
         notices.append(("Handler", text))
+    if own["is_executed"]:
+        text = (
+            "flash or bus work on while the program runs, so no fault's time is its own: there is "
+            "no picture of functions"
+        )
+        notices.append(("Functions", text))
     hidden = own["time"]["hidden_ns"]
     if abs(hidden) > _NOTABLE * own["time"]["time_ns"]:
         text = (

@@ -67,7 +67,7 @@ def reproduce(traces: Path, progress: Callable[[int, int], None]) -> Found:
         FlashpagerError: for a folder that lacks a program, and traces that cannot be read.
 
     """
-    board = Design.from_board(example(BOARD))
+    board = Design.from_board(example(BOARD, "run this where it is"))
     programs = replay(traces, board, progress)
     handler = Handler(board.fields())
     return Found(
