@@ -1,10 +1,14 @@
 //! Prices against the CARDIS paper's tables and against sums done by hand.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use flashpager::Error;
 use flashpager::cost::handler::{Busy, Executor, Jobs, Schedule, Span, Timeline};
 use flashpager::cost::{
     Execution, Fetch, FetchPrices, Handler, Latency, Prices, Ram, RawBandwidth, ReadDisturb, Time,
     fault_latencies, warnings,
 };
+use flashpager::design::{Design, DesignSpec, memory_bytes, simulate};
 use flashpager::media::bus::Bus;
 use flashpager::media::part::{self, Part};
 use flashpager::media::register::{RegisterDesign, RegisterModel};
@@ -13,7 +17,7 @@ use flashpager::replay::{
     CacheDesign, Counts, Events, Executed, Fault, FaultClass, HierarchyDesign, ICacheShape,
     TlbShape, replay,
 };
-use flashpager::trace::{MemoryTrace, Run};
+use flashpager::trace::{MemoryTrace, Run, TraceInfo};
 use proptest::prelude::*;
 
 fn bus(text: &str) -> Bus {
@@ -459,6 +463,82 @@ fn critical_blocks_by_hand() {
     let (time, latencies, _) =
         one_frame(&[(300, 10), (512, 1)], double, 1024, plain(1.0)).execute(Some(128));
     assert_eq!((time, latencies), (1641.0, vec![1128.0, 502.0]));
+}
+
+/// OneNAND with cache pages of 256 bytes in 1 KB.
+fn one_nand(model: RegisterModel, policy: &str, critical: Option<u32>) -> Design {
+    let spec = DesignSpec {
+        part: "KFG1G16Q2M".into(),
+        bus: "13.16MHz-x16".into(),
+        cache_bytes: 1024,
+        cache_page_bytes: 256,
+        flash_page_bytes: None,
+        register: model.name().into(),
+        codeword_bytes: None,
+        policy: policy.into(),
+        ram: Ram { t_read_ns: 10.0, t_write_ns: 10.0 },
+        handler: Handler::default(),
+        nor: None,
+        count_commands: false,
+        schedule: "parallel".into(),
+        reference_bit: "hardware".into(),
+        critical_block_bytes: critical,
+        icache: None,
+        tlb: None,
+    };
+    Design::new(spec).unwrap()
+}
+
+#[test]
+fn executed_designs_end_when_they_are_told_to() {
+    let run = |at: u32| Run { offset: at * 100 % 20_000, length: 60 };
+    let trace = MemoryTrace::new((0..1000).map(run).collect());
+    let (double, ahead) = (RegisterModel::DoubleBuffer, RegisterModel::DoubleBufferPrefetch);
+    // How often they ask; where the answer is no, they end.
+    let questions = |designs: &[Design]| {
+        let asked = AtomicUsize::new(0);
+        let after = |answers: usize| {
+            asked.store(0, Ordering::Relaxed);
+            let go_on = || asked.fetch_add(1, Ordering::Relaxed) < answers;
+            simulate(&trace, designs, &go_on, &|_, _| {}).map(|found| found.len())
+        };
+        assert_eq!(after(usize::MAX).unwrap(), designs.len());
+        let all = asked.load(Ordering::Relaxed);
+        for answers in 0..all {
+            assert!(matches!(after(answers), Err(Error::Interrupted)), "{answers} of {all}");
+        }
+        all
+    };
+    let once = questions(&[one_nand(double, "lru", None)]);
+    assert!(once > 1);
+    let executed = [one_nand(double, "lru", Some(64)), one_nand(ahead, "min", None)];
+    assert_eq!(questions(&executed[..1]), once);
+    // MIN looks for next uses first.
+    assert_eq!(questions(&executed[1..]), 2 * once);
+    // A pass for all that is a sum, and one for each that is executed.
+    let [critical, min] = executed;
+    let all = [one_nand(double, "lru", None), critical, min, one_nand(ahead, "lru", None)];
+    assert_eq!(questions(&all), 5 * once);
+}
+
+#[test]
+fn bounds_of_memory_know_executed_designs() {
+    let image_bytes = 1 << 20;
+    let info =
+        TraceInfo { image_bytes, runs: 1_000_000, bytes: 30_000_000, ..TraceInfo::default() };
+    let double = RegisterModel::DoubleBuffer;
+    let [whole, critical] = [None, Some(64)].map(|critical| one_nand(double, "lru", critical));
+    let bytes = |designs: &[&Design], threads| {
+        let designs: Vec<Design> = designs.iter().map(|design| (*design).clone()).collect();
+        memory_bytes(&info, &designs, threads)
+    };
+    let alone = bytes(&[&whole], 8);
+    assert!(alone >= image_bytes / 256 * 4);
+    assert!(bytes(&[&critical], 8) >= alone);
+    assert!(bytes(&[&critical], 1) >= alone);
+    assert_eq!(bytes(&[&whole, &critical], 1), alone);
+    assert_eq!(bytes(&[&whole, &critical], 8), 2 * alone);
+    assert_eq!(bytes(&[&whole, &critical, &critical], 2), 2 * alone);
 }
 
 fn any_case() -> impl Strategy<Value = Case> {
