@@ -3,8 +3,10 @@
 
 mod reference;
 
+use std::cell::Cell as Counter;
 use std::collections::BTreeSet;
 
+use flashpager::Error;
 use flashpager::media::register::{RegisterDesign, RegisterModel};
 use flashpager::pager::{POLICIES, PolicySpec};
 use flashpager::replay::{
@@ -165,6 +167,29 @@ fn executed(counts: &Counts) -> Executed {
     }
 }
 
+fn fields(executed: &Executed) -> [u64; 8] {
+    let Executed {
+        bytes,
+        references,
+        reference_bits_set,
+        false_faults,
+        downgrades,
+        words,
+        line_refills,
+        tlb_misses,
+    } = *executed;
+    [
+        bytes,
+        references,
+        reference_bits_set,
+        false_faults,
+        downgrades,
+        words,
+        line_refills,
+        tlb_misses,
+    ]
+}
+
 fn check_invariants(case: &Case, registers: &[RegisterDesign]) {
     let has_tlb = case.hierarchy.is_some_and(|hierarchy| hierarchy.tlb.is_some());
     for policy in policies(case.frames) {
@@ -197,9 +222,10 @@ fn check_invariants(case: &Case, registers: &[RegisterDesign]) {
             assert_eq!(left, rest, "{policy}");
             let after = faults.iter().skip(1).map(|next| next.executed).chain([rest]);
             for (fault, after) in faults.iter().zip(after) {
-                if let Some(left) = fault.left {
-                    let _ = after - left;
-                }
+                let Some(left) = fault.left else { continue };
+                let mut both = fields(&left).into_iter().zip(fields(&after));
+                assert!(both.all(|(left, after)| left <= after), "{left:?} of {after:?}");
+                assert!(case.critical.is_some_and(|critical| critical < case.cache_page));
             }
 
             let summed =
@@ -1236,6 +1262,86 @@ fn codewords_by_hand() {
             (false, true, 512, 0)
         ]
     );
+}
+
+/// A small instruction cache, and a TLB of as many sets of two.
+fn small_front(tlb_sets: Option<u32>) -> HierarchyDesign {
+    let icache = ICacheShape { cache_bytes: 64, line_bytes: 16, ways: 2 };
+    HierarchyDesign { icache, tlb: tlb_sets.map(|sets| TlbShape { sets, ways: 2 }) }
+}
+
+/// How often `pass` asks whether to go on; where the answer is no, it ends there.
+fn questions(pass: impl Fn(&dyn Fn() -> bool) -> Result<(), Error>) -> usize {
+    let asked = Counter::new(0);
+    let after = |answers: usize| {
+        asked.set(0);
+        pass(&|| {
+            asked.set(asked.get() + 1);
+            asked.get() <= answers
+        })
+    };
+    after(usize::MAX).unwrap();
+    let all = asked.get();
+    for answers in 0..all {
+        assert!(matches!(after(answers), Err(Error::Interrupted)), "{answers} of {all}");
+        assert_eq!(asked.get(), answers + 1);
+    }
+    all
+}
+
+#[test]
+fn passes_end_when_they_are_told_to() {
+    let trace = MemoryTrace::new((0..2000).map(|at| run(at * 40 % 5000, 30)).collect());
+    let registers = [design(RegisterModel::DoubleBuffer, 512, None)];
+    let asked = |policy: &str, hierarchy| {
+        let cell = Cell {
+            cache_page_bytes: 64,
+            policy: policy.parse().unwrap(),
+            hierarchy,
+            cache_bytes: vec![256, 1024],
+            registers: registers.to_vec(),
+        };
+        let cache = CacheDesign { hierarchy, ..cache(64, 4, 0, policy) };
+        let swept = questions(|go_on| sweep(&trace, &cell, go_on).map(|_| ()));
+        let single = questions(|go_on| replay(&trace, &cache, &registers, go_on, None).map(|_| ()));
+        let told = questions(|go_on| {
+            let events = Events { critical_block_bytes: Some(16), sink: &mut |_, _| {} };
+            replay(&trace, &cache, &registers, go_on, Some(events)).map(|_| ())
+        });
+        assert_eq!((single, told), (swept, swept), "{policy}");
+        swept
+    };
+    let once = asked("lru", None);
+    assert!((2..=2000).contains(&once));
+    for hierarchy in [None, Some(small_front(None)), Some(small_front(Some(2)))] {
+        assert_eq!(asked("clock", hierarchy), once);
+        // MIN looks for next uses first.
+        assert_eq!(asked("min", hierarchy), 2 * once);
+    }
+}
+
+#[test]
+fn bounds_of_memory_know_tlbs() {
+    for policy in policies(64) {
+        let bytes = |sizes: u64, hierarchy| {
+            let cell = Cell {
+                cache_page_bytes: 64,
+                policy: policy.parse().unwrap(),
+                hierarchy,
+                cache_bytes: (1..=sizes).map(|size| size * 4096).collect(),
+                registers: vec![design(RegisterModel::Sequential, 512, None)],
+            };
+            cell.memory_bytes(1 << 20, 1_000_000, 30_000_000)
+        };
+        // Bits for up to 64 sizes in one mask take as much as the tables of four.
+        for sizes in [4, 9, 70] {
+            let without = bytes(sizes, None);
+            assert_eq!(bytes(sizes, Some(small_front(None))), without, "{policy}");
+            let small = bytes(sizes, Some(small_front(Some(2))));
+            let large = bytes(sizes, Some(small_front(Some(1024))));
+            assert!(without < small && small < large, "{policy}: {without}, {small}, {large}");
+        }
+    }
 }
 
 /// Deep stacks, page numbers beyond 16 bits, and more sizes than a mask has bits.
