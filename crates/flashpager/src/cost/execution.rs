@@ -1,6 +1,6 @@
 //! The time of a program fault by fault, where flash and bus work on while it runs.
 //!
-//! A load ahead begins as soon as the page asked for can be read out of its buffer. A
+//! A load ahead begins with the transfer of the page asked for. A
 //! fault that needs the page loaded ahead waits for the end of that load, one that needs
 //! another page has to wait for it before its own: a load cannot be called off. The rest
 //! of a page comes behind its critical block; the program waits for all of it when it
@@ -114,8 +114,8 @@ impl Execution {
             self.flash_ns = now + timeline.transfer_start_ns;
         }
         if fault.access.prefetch.is_some() {
-            let start = self.flash_ns.max(now + timeline.transfer_start_ns);
-            self.flash_ns = start + self.prices.t_load_ns;
+            // Whatever the flash did before was waited for.
+            self.flash_ns = now + timeline.transfer_start_ns + self.prices.t_load_ns;
         }
         self.rest_ns = now + timeline.transfer_end_ns;
         self.resumed_ns = now + timeline.end_ns;
