@@ -32,18 +32,18 @@ pub struct Handler {
 }
 
 impl Handler {
-    /// All its times.
-    pub fn times(&self) -> [f64; 9] {
+    /// All its times by name.
+    pub fn times(&self) -> [(&'static str, f64); 9] {
         [
-            self.lookup_ns,
-            self.pre_process_ns,
-            self.get_freeframe_ns,
-            self.walk_step_ns,
-            self.downgrade_ns,
-            self.update_mmu_ns,
-            self.post_process_ns,
-            self.false_fault_ns,
-            self.load_stopover_ns.unwrap_or_default(),
+            ("lookup_ns", self.lookup_ns),
+            ("pre_process_ns", self.pre_process_ns),
+            ("get_freeframe_ns", self.get_freeframe_ns),
+            ("walk_step_ns", self.walk_step_ns),
+            ("downgrade_ns", self.downgrade_ns),
+            ("update_mmu_ns", self.update_mmu_ns),
+            ("post_process_ns", self.post_process_ns),
+            ("false_fault_ns", self.false_fault_ns),
+            ("load_stopover_ns", self.load_stopover_ns.unwrap_or_default()),
         ]
     }
 }

@@ -81,13 +81,21 @@ impl Prices {
         let t_load = part.t_r_ns.as_ref().filter(|_| part.kind == Kind::Nand).ok_or_else(|| {
             Error::design(format!("{} is no NAND part: code cannot be paged from it", part.name))
         })?;
-        let fetch_times = fetch.map_or([0.0; 4], |fetch| {
-            [fetch.fetch_ns, fetch.refill_ns, fetch.tlb_lookup_ns, fetch.page_walk_ns]
+        let front = fetch.map(|fetch| {
+            [
+                ("fetch_ns", fetch.fetch_ns),
+                ("refill_ns", fetch.refill_ns),
+                ("lookup_ns", fetch.tlb_lookup_ns),
+                ("page_walk_ns", fetch.page_walk_ns),
+            ]
         });
+        let ram_times = [("t_read_ns", ram.t_read_ns), ("t_write_ns", ram.t_write_ns)];
         let mut all =
-            [ram.t_read_ns, ram.t_write_ns].into_iter().chain(handler.times()).chain(fetch_times);
-        if let Some(wrong) = all.find(|time| !(*time >= 0.0 && *time <= 1e9)) {
-            return Err(Error::design(format!("{wrong} is no time in nanoseconds")));
+            ram_times.into_iter().chain(handler.times()).chain(front.into_iter().flatten());
+        if let Some((name, wrong)) = all.find(|(_, time)| !(*time >= 0.0 && *time <= 1e9)) {
+            return Err(Error::design(format!(
+                "{name} = {wrong:?} is no time in nanoseconds: take 0 to 1e9"
+            )));
         }
         // What was measured has its commands in it.
         let count_commands = count_commands && handler.load_stopover_ns.is_none();

@@ -365,7 +365,9 @@ impl std::str::FromStr for PolicySpec {
                 None => (written, Parameter::Number),
             };
             let number = number.trim().parse().map_err(|_| {
-                Error::design(format!("policy '{text}': '{written}' is not a whole number"))
+                Error::design(format!(
+                    "policy '{text}': '{written}' is not a whole number below 2^64"
+                ))
             });
             number.map(parameter)
         };
