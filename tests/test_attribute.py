@@ -385,7 +385,7 @@ class TestRefused:
             (("--limit", "-1"), ["--limit", "greater than or equal to 0"]),
             (("-o", "table.txt"), [".parquet, .csv or .jsonl"]),
             (("-o", "/nowhere/table.csv"), ["no folder"]),
-            (("--plot", "map.pdf"), [".html or .png"]),
+            (("--plot", "map.pdf"), [".html, .png or .svg"]),
             (("--plot", "/nowhere/map.png"), ["no folder"]),
             (("--cache", "1K,2K"), ["one design"]),
             (("--policy", "lfu"), ["unknown policy"]),

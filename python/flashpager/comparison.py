@@ -14,7 +14,7 @@ import polars as pl
 
 from flashpager import table
 from flashpager._engine import FlashpagerError
-from flashpager.table import DESIGN_COLUMNS
+from flashpager.table import DESIGN_COLUMNS, HANDLER
 
 #: What rows are matched by.
 KEYS = ("trace", *DESIGN_COLUMNS)
@@ -23,15 +23,15 @@ KEYS = ("trace", *DESIGN_COLUMNS)
 COUNTS = (
     *("references", "hits", "misses", "false_faults", "loads", "other_page", "forward", "backward"),
     *("column_changes", "bytes_read", "bytes_fetched", "bytes_skipped", "bytes_written", "walk"),
-    *("max_walk", "downgrades"),
+    *("max_walk", "downgrades", "reference_bits_set", "prefetches", "other_buffer", "words"),
+    *("line_refills", "tlb_misses"),
 )
 
 #: Where tables differ in one of these alone, every count must be the same.
 _PRICES = (
-    *("part", "bus", "nor", "t_read_ns", "t_write_ns", "lookup_ns", "fault_ns"),
-    *("walk_step_ns", "count_commands"),
+    *("part", "bus", "nor", "schedule", "t_read_ns", "t_write_ns", *HANDLER, "count_commands"),
+    *("icache_fetch_ns", "icache_refill_ns", "tlb_lookup_ns", "tlb_page_walk_ns"),
 )
-
 _NEEDED = (*KEYS, *COUNTS, "time_ns", "bandwidth_mib_s")
 
 #: What traces of the same runs have in common.

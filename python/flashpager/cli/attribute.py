@@ -58,7 +58,7 @@ def attribute(
         typer.Option("-o", "--output", metavar="FILE", help="Table as .parquet, .csv or .jsonl."),
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option("--plot", metavar="FILE", help="Treemap as .html or .png.")
+        Path | None, typer.Option("--plot", metavar="FILE", help="Treemap as .html, .png or .svg.")
     ] = None,
     json: options.Json = False,
 ) -> None:
