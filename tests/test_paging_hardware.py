@@ -99,6 +99,15 @@ class TestSchedules:
         assert all(policy.startswith("pa-clock(") for policy in budgets)
 
 
+def test_measured_load_is_of_the_boards_part() -> None:
+    """Another part takes its own t_R."""
+    own = on_board("--register", "random-column")
+    other = on_board("--register", "random-column", "--part", "W25N01GV")
+    assert own["prices"]["t_load_ns"] == 19350
+    assert other["prices"]["t_load_ns"] == other["prices"]["t_r_ns"] == 60000
+    assert other["design"]["policy"] != own["design"]["policy"]
+
+
 class TestReferenceBit:
     """Hardware, or emulated by the valid bit."""
 

@@ -424,6 +424,9 @@ class Space:
         all_designs: list[dict[str, Any]] = []
         for combination in itertools.product(*values.values()):
             design = base | dict(zip(values, combination, strict=True))
+            if design["part"] != base["part"]:
+                # What was measured was the board's own part.
+                design["handler"] = base["handler"] | {"load_stopover_ns": None}
             tried = sizes if sizes is not None else self._sizes_in_ram(design)
             all_designs += [design | {"cache_bytes": size} for size in tried]
             if len(all_designs) > _MAX_DESIGNS:

@@ -300,7 +300,7 @@ def _notes(design: dict[str, Any], found: list[dict[str, Any]], *, of_board: boo
     measured = times["load_stopover_ns"]
     if measured is not None and not of_board:
         notes.append(
-            f"LoadStopover is the board's measured {duration(measured)}, whatever the part and the "
+            f"LoadStopover is the board's measured {duration(measured)}, whatever the size of the "
             "page; without load_stopover_ns in its [handler] it is the part's t_R"
         )
     frames = _frames(design)

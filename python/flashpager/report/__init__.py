@@ -217,7 +217,7 @@ def _part_chart(
     ]
     shown = order[: space.MOST_PANELS]
     slower = len(order) - len(shown)
-    left_out = "; ".join(around_it.left_out.values())
+    left_out = "; ".join(dict.fromkeys(around_it.left_out.values()))
     return space.bandwidth_by_part(
         frame.filter(pl.col("panel").is_in(shown)).sort("cache_page_bytes"),
         shown,

@@ -82,10 +82,10 @@ def around(design: dict[str, Any], image_bytes: int) -> Neighbourhood:
 
 def _try_part(found: Neighbourhood, design: dict[str, Any], part: dict[str, Any]) -> None:
     pages = sorted({design["cache_page_bytes"], *_powers_of_two(part["page_bytes"]["value"])})
-    designs = [
-        {**design, "part": part["name"], "flash_page_bytes": None, "cache_page_bytes": page}
-        for page in pages
-    ]
+    # What a board measured, it measured with its own part.
+    handler = design["handler"] | {"load_stopover_ns": None}
+    other = {**design, "part": part["name"], "flash_page_bytes": None, "handler": handler}
+    designs = [{**other, "cache_page_bytes": page} for page in pages]
     reasons = _engine.check_designs(designs)
     possible = [one for one, reason in zip(designs, reasons, strict=True) if reason is None]
     if possible:
