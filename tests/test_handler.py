@@ -252,3 +252,8 @@ def test_critical_block() -> None:
     printed = flashpager("handler", "--critical-block", "256").out
     assert "leaving 36.9 µs of its transfer for later" in printed
     assert "768 bytes" in printed
+
+
+def test_disk_has_no_critical_block() -> None:
+    """As simulate says."""
+    fails("handler", "--critical-block", "64", "--schedule", "hdd", words=["in one step"])

@@ -90,6 +90,9 @@ def handler(
         raise FlashpagerError(message)
     by_default = f"sequential,parallel,{design['schedule']}"
     names = handling.parse_schedules(by_default if schedule is None else schedule)
+    if design["critical_block_bytes"] and "hdd" in names:
+        message = "hdd: a disk hands over the page in one step, without a critical block"
+        raise FlashpagerError(message)
     if plot is not None:
         from flashpager.plots import picture  # noqa: PLC0415  (Altair starts slowly)
 
