@@ -98,6 +98,11 @@ def fixed_fault_ns(handler: Mapping[str, float]) -> float:
     return sum(handler[job] for job in jobs)
 
 
+def unmeasured(handler: Mapping[str, Any]) -> dict[str, Any]:
+    """Give a board's handler for another part than its own, of which nobody measured a load."""
+    return {**handler, "load_stopover_ns": None}
+
+
 @dataclass(frozen=True)
 class ICache:
     """The processor's instruction cache, with times of a word out of it and of a line into it."""
@@ -425,8 +430,7 @@ class Space:
         for combination in itertools.product(*values.values()):
             design = base | dict(zip(values, combination, strict=True))
             if design["part"] != base["part"]:
-                # What was measured was the board's own part.
-                design["handler"] = base["handler"] | {"load_stopover_ns": None}
+                design |= {"handler": unmeasured(design["handler"])}
             tried = sizes if sizes is not None else self._sizes_in_ram(design)
             all_designs += [design | {"cache_bytes": size} for size in tried]
             if len(all_designs) > _MAX_DESIGNS:

@@ -288,8 +288,7 @@ impl Design {
     fn execute(&self, trace: &dyn Trace, go_on: &dyn Fn() -> bool) -> Result<Evaluation> {
         let Self { cache, register, prices, .. } = self;
         let critical_block_bytes = self.spec.critical_block_bytes;
-        let mut execution =
-            Execution::new(*prices, *register, cache.cache_page_bytes, critical_block_bytes);
+        let mut execution = Execution::new(*prices, cache.cache_page_bytes, critical_block_bytes);
         let events = Events { critical_block_bytes, sink: &mut |_, fault| execution.fault(fault) };
         let (counts, rest) = replay(trace, cache, &[*register], go_on, Some(events))?;
         let counts = self.as_seen(&counts[0]);

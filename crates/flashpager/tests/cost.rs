@@ -374,7 +374,7 @@ impl Case {
     /// Executed fault by fault: the time, and each fault's latency in order.
     fn execute(&self, critical: Option<u32>) -> (f64, Vec<f64>, Vec<(f64, u64)>) {
         let page_bytes = self.cache.cache_page_bytes;
-        let execution = || Execution::new(self.prices, self.register, page_bytes, critical);
+        let execution = || Execution::new(self.prices, page_bytes, critical);
         let (faults, rest) = self.faults(critical);
         let mut whole = execution();
         let mut latencies = Vec::new();
@@ -924,7 +924,7 @@ proptest! {
     fn an_execution_takes_what_a_clock_says((case, critical) in any_executed_case()) {
         let (time, latencies, waits) = walk_through_time(&case, critical);
         let page_bytes = case.cache.cache_page_bytes;
-        let mut execution = Execution::new(case.prices, case.register, page_bytes, critical);
+        let mut execution = Execution::new(case.prices, page_bytes, critical);
         let (faults, rest) = case.faults(critical);
         faults.iter().for_each(|fault| execution.fault(fault));
         let executed = execution.finish(&rest);

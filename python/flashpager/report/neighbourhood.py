@@ -8,6 +8,7 @@ import polars as pl
 
 from flashpager import _engine
 from flashpager._engine import FlashpagerError
+from flashpager.design import unmeasured
 
 #: The smallest cache page in the charts, unless the design's own is smaller.
 _SMALLEST_PAGE = 8
@@ -82,8 +83,7 @@ def around(design: dict[str, Any], image_bytes: int) -> Neighbourhood:
 
 def _try_part(found: Neighbourhood, design: dict[str, Any], part: dict[str, Any]) -> None:
     pages = sorted({design["cache_page_bytes"], *_powers_of_two(part["page_bytes"]["value"])})
-    # What a board measured, it measured with its own part.
-    handler = design["handler"] | {"load_stopover_ns": None}
+    handler = unmeasured(design["handler"])
     other = {**design, "part": part["name"], "flash_page_bytes": None, "handler": handler}
     designs = [{**other, "cache_page_bytes": page} for page in pages]
     reasons = _engine.check_designs(designs)

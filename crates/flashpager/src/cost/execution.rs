@@ -10,13 +10,12 @@ use std::collections::BTreeMap;
 
 use super::Prices;
 use super::handler::{Busy, Timeline};
-use crate::media::register::{RegisterCase, RegisterDesign};
+use crate::media::register::RegisterCase;
 use crate::replay::{Executed, Fault, FaultClass};
 
 /// A program on its way through time.
 pub struct Execution {
     prices: Prices,
-    register: RegisterDesign,
     cache_page_bytes: u32,
     critical_block_bytes: Option<u32>,
     /// When the program went on after the last fault.
@@ -60,15 +59,9 @@ pub struct ExecutionTime {
 
 impl Execution {
     /// Before the first fault.
-    pub fn new(
-        prices: Prices,
-        register: RegisterDesign,
-        cache_page_bytes: u32,
-        critical_block_bytes: Option<u32>,
-    ) -> Self {
+    pub fn new(prices: Prices, cache_page_bytes: u32, critical_block_bytes: Option<u32>) -> Self {
         Self {
             prices,
-            register,
             cache_page_bytes,
             critical_block_bytes,
             resumed_ns: 0.0,
@@ -101,13 +94,9 @@ impl Execution {
         let from_now = |then: f64| (then - now).max(0.0);
         let rest = from_now(self.rest_ns);
         let flash = from_now(self.flash_ns);
-        // A buffer that is read keeps its page; a register must be read to its end first.
-        let two_buffers = self.register.model.has_two_buffers();
         let awaited = fault.access.case == RegisterCase::OtherBuffer;
-        let busy = Busy {
-            load_ns: if two_buffers { flash } else { flash.max(rest) },
-            transfer_ns: if awaited { rest.max(flash) } else { rest },
-        };
+        let busy =
+            Busy { load_ns: flash, transfer_ns: if awaited { rest.max(flash) } else { rest } };
         let timeline = Timeline::new(self.prices.schedule, &jobs, busy);
         self.latencies.add(timeline.end_ns);
         if fault.access.load {

@@ -27,7 +27,7 @@ const MAX_ENTRIES: u32 = 1 << 16;
 /// Most ways of either.
 const MAX_WAYS: u32 = 64;
 
-/// The shape of an instruction cache: ⌊line number⌋ mod sets, round robin in each set.
+/// The shape of an instruction cache: line number mod sets, round robin in each set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ICacheShape {
     /// Bytes of all lines.
@@ -38,7 +38,7 @@ pub struct ICacheShape {
     pub ways: u32,
 }
 
-/// The shape of a TLB: ⌊page number⌋ mod sets, round robin in each set.
+/// The shape of a TLB: page number mod sets, round robin in each set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TlbShape {
     /// Sets.
