@@ -21,7 +21,7 @@ MICAZ = ROOT / "examples" / "boards" / "micaz.toml"
 #: Programs of that many KB, native and Java.
 NATIVE = {"troff": 40, "madplay": 12}
 JAVA = {"sensors": 7, "purse": 20}
-FIGURES = ("figure-4", "figure-5a", "figure-5b", "figure-6a", "figure-6b", "figure-8")
+FIGURES = tuple(f"figure-{name}" for name in ("4", "5a", "5b", "6a", "6b", "7", "8"))
 Runs = list[tuple[int, int]]
 
 

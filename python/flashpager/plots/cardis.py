@@ -22,8 +22,12 @@ from flashpager.reproduce.cardis_replays import (
     CACHE,
     CACHES,
     CONVENTIONAL,
+    DRAFT_MAD_CACHE,
     FAST,
     LARGE,
+    MAD,
+    MAD_BLOCK_BYTES,
+    MAD_PAGE,
     PAGES,
     PAPER_PAGE,
     SLOW,
@@ -55,6 +59,8 @@ def pictures(programs: Programs) -> dict[str, style.Drawing]:
     drawn: dict[str, style.Drawing] = {}
     for program in programs.named(TYPESETTER, programs.native):
         drawn["figure-4"] = _figure_4(program)
+    for program in programs.named(MAD, programs.native):
+        drawn["figure-7"] = _figure_7(program)
     if programs.java:
         program = programs.asked[0]
         drawn |= {
@@ -163,33 +169,8 @@ def _figure_4(program: Program) -> alt.FacetChart:
 
 
 def _figure_5a(program: Program) -> alt.LayerChart:
-    rows = [
-        (said, page, program.bandwidth(page, policy=policy))
-        for policy, said in _POLICIES.items()
-        for page in PAGES
-    ]
     best = {policy: program.best_page(policy=policy) for policy in _POLICIES}
-    marks = [
-        (who, page, program.bandwidth(page, policy=policy))
-        for who, pages in ((_OURS, best), (_THEIRS, BEST_PAGE))
-        for policy, page in pages.items()
-    ]
-    nor = float(program.at(PAPER_PAGE)["nor"]["nor_bandwidth_mib_s"])
-    top = 1.06 * nor
-    x = style.log_x("page", "cache page (bytes)", PAGES, style.log_domain(PAGES))
-    y = style.linear_y("bandwidth", style.BANDWIDTH, top)
-    lines = alt.Chart(_frame(rows, "policy", "page", "bandwidth")).encode(
-        x=x, y=y, color=alt.Color("policy:N", legend=None, scale=style.colour_scale(_LINES))
-    )
     whole = CONVENTIONAL[SMALL]
-    ends = {said: program.bandwidth(whole, policy=policy) for policy, said in _POLICIES.items()}
-    layers = [
-        *style.nor_line(nor, f"{nor:.3g}"),
-        lines.mark_line(strokeWidth=2.5),
-        lines.mark_point(filled=True, size=50, opacity=1),
-        _marks(marks).encode(x=x, y="bandwidth:Q"),
-        *style.end_labels(ends, _LINES, top, nor),
-    ]
     said = " and ".join(
         f"{page} bytes under {_POLICIES[policy]}" for policy, page in sorted(best.items())
     )
@@ -200,7 +181,63 @@ def _figure_5a(program: Program) -> alt.LayerChart:
         f"Figure 5a: {format_size(CACHE)} of cache on a NAND with pages of {whole} bytes, 33 MHz, "
         f"8 bits. LRU comes from {before:.0f} to {after:.0f} % of NOR; {style.MEBIBYTES}"
     )
-    return style.finish(layers, title, subtitle)
+    lines = {
+        said: (_LINES[said], {"policy": policy}, BEST_PAGE[policy])
+        for policy, said in _POLICIES.items()
+    }
+    return style.finish(_over_pages(program, lines), title, subtitle)
+
+
+def _figure_7(program: Program) -> alt.LayerChart:
+    sizes = {CACHE: style.BLUE, DRAFT_MAD_CACHE: style.SKY}
+    best = {size: program.best_page(cache=size) for size in sizes}
+    said = " and ".join(f"{page} bytes in {size >> 10} KB" for size, page in best.items())
+    title = (
+        f"{program.name}: the best cache page is {said}, a used block has "
+        f"{program.blocks['mean_used_block_bytes']:.0f} in the mean"
+    )
+    subtitle = (
+        f"Figure 7, and the draft's 8: LRU on a NAND with pages of {CONVENTIONAL[SMALL]} bytes, "
+        f"33 MHz, 8 bits. In the paper {MAD_PAGE} bytes, for a block of {MAD_BLOCK_BYTES}; "
+        f"{style.MEBIBYTES}"
+    )
+    lines = {
+        f"{size >> 10} KB": (colour, {"cache": size}, MAD_PAGE) for size, colour in sizes.items()
+    }
+    return style.finish(_over_pages(program, lines), title, subtitle)
+
+
+def _over_pages(
+    program: Program, lines: dict[str, tuple[str, dict[str, Any], int]]
+) -> list[alt.Chart]:
+    """Draw bandwidth over cache pages; `lines` are (colour, cell, the paper's best) by name."""
+    rows = [
+        (said, page, program.bandwidth(page, **key))
+        for said, (_, key, _) in lines.items()
+        for page in PAGES
+    ]
+    marks = [
+        (who, page, program.bandwidth(page, **key))
+        for _, key, theirs in lines.values()
+        for who, page in ((_OURS, program.best_page(**key)), (_THEIRS, theirs))
+    ]
+    colours = {said: colour for said, (colour, *_) in lines.items()}
+    nor = float(program.at(PAPER_PAGE)["nor"]["nor_bandwidth_mib_s"])
+    top = 1.06 * nor
+    x = style.log_x("page", "cache page (bytes)", PAGES, style.log_domain(PAGES))
+    drawn = alt.Chart(_frame(rows, "line", "page", "bandwidth")).encode(
+        x=x,
+        y=style.linear_y("bandwidth", style.BANDWIDTH, top),
+        color=alt.Color("line:N", legend=None, scale=style.colour_scale(colours)),
+    )
+    ends = {said: program.bandwidth(PAGES[-1], **key) for said, (_, key, _) in lines.items()}
+    return [
+        *style.nor_line(nor, f"{nor:.3g}"),
+        drawn.mark_line(strokeWidth=2.5),
+        drawn.mark_point(filled=True, size=50, opacity=1),
+        _marks(marks).encode(x=x, y="bandwidth:Q"),
+        *style.end_labels(ends, colours, top, nor),
+    ]
 
 
 def _marks(rows: Sequence[tuple[str, int, float]]) -> alt.Chart:

@@ -18,6 +18,8 @@ from flashpager.reproduce.cardis_replays import (
     FAST,
     LARGE,
     MAD,
+    MAD_BLOCK_BYTES,
+    MAD_PAGE,
     NOR,
     PAGES,
     POLICIES,
@@ -30,9 +32,6 @@ from flashpager.reproduce.cardis_replays import (
     replay,
 )
 from flashpager.reproduce.claim import Claim, Verdict, rounds_to
-
-#: Section 6.2: MAD's mean block, bytes.
-MAD_BLOCK_BYTES = 220
 
 __all__ = ["Found", "Program", "reproduce"]
 
@@ -209,7 +208,7 @@ def _mad(programs: Programs) -> Claim:
         "MAD: the best cache page is around the mean used basic block: within a factor of 2 (LRU, "
         f"{CACHE >> 10} KB; in the draft {DRAFT_MAD_CACHE >> 10})"
     )
-    paper = f"{MAD_BLOCK_BYTES} B → 256 B"
+    paper = f"{MAD_BLOCK_BYTES} B → {MAD_PAGE} B"
     mad = programs.named(MAD, programs.native)
     if not mad:
         why = f"{programs.folder} has no {MAD}.trace"

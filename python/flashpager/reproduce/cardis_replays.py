@@ -27,6 +27,8 @@ CACHE = 2048
 LEFT_BYTES = 1945
 #: Figures 6 to 8, and the draft's where they are of other sizes.
 PAPER_PAGE, DRAFT_PAGE, DRAFT_MAD_CACHE = 64, 32, 4096
+#: Figure 7 and section 6.2: the mean used block of MAD, bytes, and the best page around it.
+MAD_BLOCK_BYTES, MAD_PAGE = 220, 256
 TYPESETTER_CACHES = (2048, 4096, 8192, 16384)
 CACHES = (1024, 1536, *range(2048, 8192 + 1, 512), 10240, 12288, 14336, 16384)
 POLICIES = ("lru", "min")
