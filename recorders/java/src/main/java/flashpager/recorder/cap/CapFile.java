@@ -2,6 +2,7 @@ package flashpager.recorder.cap;
 
 import java.io.IOException;
 import java.io.InputStream;
+import java.nio.file.NoSuchFileException;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Enumeration;
@@ -55,6 +56,8 @@ final class CapFile {
             debug = file.component(zip, folder, "Debug", 12, false);
         } catch (CapException e) {
             throw e;
+        } catch (NoSuchFileException e) {
+            throw new CapException(path, "there is no such file");
         } catch (IOException | IllegalArgumentException e) {
             throw new CapException(path, e.getMessage() == null ? e.toString() : e.getMessage());
         }
