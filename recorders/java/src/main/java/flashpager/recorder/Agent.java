@@ -1,0 +1,91 @@
+package flashpager.recorder;
+
+import java.io.FileOutputStream;
+import java.io.IOException;
+import java.io.RandomAccessFile;
+import java.lang.instrument.Instrumentation;
+import java.lang.instrument.UnmodifiableClassException;
+import java.nio.MappedByteBuffer;
+import java.nio.channels.FileChannel.MapMode;
+import java.util.ArrayList;
+import java.util.List;
+
+/** Where the JVM starts the recorder, before the program. */
+public final class Agent {
+    private static final int FAILED = 2;
+
+    private Agent() {}
+
+    /** Begins to record, or ends the JVM. */
+    public static void premain(String arguments, Instrumentation instrumentation) {
+        try {
+            start(Options.parse(arguments), instrumentation);
+        } catch (IllegalArgumentException | IOException e) {
+            System.err.println("flashpager recorder: " + e.getMessage());
+            Runtime.getRuntime().halt(FAILED);
+        }
+    }
+
+    private static void start(Options options, Instrumentation instrumentation)
+            throws IOException {
+        if (Agent.class.getClassLoader() != null) {
+            throw new IOException("the agent's jar must be named flashpager-java.jar");
+        }
+        // Not a channel: interrupting a thread of the program would close it.
+        FileOutputStream pipe = new FileOutputStream("/proc/self/fd/" + options.pipe());
+        MappedByteBuffer memory;
+        int slots;
+        try (RandomAccessFile file =
+                new RandomAccessFile("/proc/self/fd/" + options.tail(), "rw")) {
+            slots = (int) ((file.length() - Stream.BYTES) / Slot.BYTES);
+            if (slots < 1) {
+                throw new IOException("the tail has no room for a thread");
+            }
+            memory = file.getChannel().map(MapMode.READ_WRITE, 0, file.length());
+        }
+        Stream stream = new Stream(memory.slice(0, Stream.BYTES), pipe);
+        Slot[] unused = new Slot[slots];
+        for (int i = 0; i < slots; i++) {
+            unused[i] = new Slot(memory.slice(Stream.BYTES + i * Slot.BYTES, Slot.BYTES));
+        }
+        Recorder.start(stream, unused, options.oneStream());
+        Recorder.meta("recorder", "java");
+        Recorder.meta("target", "jvm");
+
+        Transformer transformer =
+                new Transformer(new Selection(options.include()), new CodeMap.Bytecode());
+        instrumentation.addTransformer(transformer, true);
+        record(transformer, instrumentation);
+    }
+
+    /** Records classes, too, that were loaded before the agent. */
+    private static void record(Transformer transformer, Instrumentation instrumentation) {
+        List<Class<?>> classes = new ArrayList<>();
+        for (Class<?> type : instrumentation.getAllLoadedClasses()) {
+            if (!type.isArray()
+                    && !type.isPrimitive()
+                    && transformer.selects(type.getClassLoader(), type.getName())) {
+                if (instrumentation.isModifiableClass(type)) {
+                    classes.add(type);
+                } else if (!type.isHidden()) {
+                    transformer.leaveOut(type.getName(), "the JVM does not let it be changed");
+                }
+            }
+        }
+        if (classes.isEmpty()) {
+            return;
+        }
+        try {
+            instrumentation.retransformClasses(classes.toArray(new Class<?>[0]));
+        } catch (UnmodifiableClassException | LinkageError e) {
+            // One is to blame, all stay as they are.
+            for (Class<?> type : classes) {
+                try {
+                    instrumentation.retransformClasses(type);
+                } catch (UnmodifiableClassException | LinkageError reason) {
+                    transformer.leaveOut(type.getName(), reason.toString());
+                }
+            }
+        }
+    }
+}

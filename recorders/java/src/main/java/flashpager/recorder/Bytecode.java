@@ -1,0 +1,249 @@
+package flashpager.recorder;
+
+import org.objectweb.asm.ClassReader;
+import org.objectweb.asm.Opcodes;
+
+/** The instructions of a method as they lie in the class file. Offsets count from its first. */
+final class Bytecode {
+    private static final int LDC_W = 19;
+    private static final int WIDE = 196;
+    private static final int GOTO_W = 200;
+    private static final int JSR_W = 201;
+    private static final int CONSTANT_DYNAMIC = 17;
+
+    private final ClassReader file;
+    private final int code;
+    private final int bytes;
+    private final String owner;
+    private final char[] buffer;
+
+    /** Where instructions begin. */
+    private final boolean[] begins;
+
+    private final int instructions;
+
+    /**
+     * Decodes a method's code.
+     *
+     * @param file the class file
+     * @param code where the code lies in it
+     * @param bytes of the code
+     * @param owner the class's name, with slashes
+     * @param buffer for the longest name of the file
+     * @throws IllegalArgumentException if it is none that a JVM would take
+     */
+    Bytecode(ClassReader file, int code, int bytes, String owner, char[] buffer) {
+        this.file = file;
+        this.code = code;
+        this.bytes = bytes;
+        this.owner = owner;
+        this.buffer = buffer;
+        begins = new boolean[bytes];
+        int count = 0;
+        int at = 0;
+        while (at < bytes) {
+            begins[at] = true;
+            count++;
+            at += length(at);
+        }
+        if (at != bytes || bytes == 0) {
+            throw new IllegalArgumentException("code that ends within an instruction");
+        }
+        instructions = count;
+    }
+
+    /** Bytes of the code. */
+    int bytes() {
+        return bytes;
+    }
+
+    /** How many instructions there are. */
+    int instructions() {
+        return instructions;
+    }
+
+    /** Bytes of the instruction at an offset. */
+    int length(int at) {
+        int opcode = opcode(at);
+        if (opcode <= Opcodes.DCONST_1) {
+            return 1;
+        } else if (opcode <= Opcodes.ALOAD) {
+            boolean two = opcode == Opcodes.SIPUSH || opcode == LDC_W || opcode == LDC_W + 1;
+            return two ? 3 : 2;
+        } else if (opcode < Opcodes.ISTORE) {
+            return 1;
+        } else if (opcode <= Opcodes.ASTORE) {
+            return 2;
+        } else if (opcode < Opcodes.IINC) {
+            return 1;
+        } else if (opcode == Opcodes.IINC) {
+            return 3;
+        } else if (opcode < Opcodes.IFEQ) {
+            return 1;
+        } else if (opcode <= Opcodes.JSR) {
+            return 3;
+        } else if (opcode == Opcodes.RET) {
+            return 2;
+        } else if (opcode == Opcodes.TABLESWITCH) {
+            int table = table(at);
+            long cases = (long) wide(table + 8) - wide(table + 4) + 1;
+            return checked(table - at + 12 + 4 * cases);
+        } else if (opcode == Opcodes.LOOKUPSWITCH) {
+            int table = table(at);
+            return checked(table - at + 8 + 8L * wide(table + 4));
+        } else if (opcode <= Opcodes.RETURN) {
+            return 1;
+        } else if (opcode <= Opcodes.INVOKESTATIC) {
+            return 3;
+        } else if (opcode <= Opcodes.INVOKEDYNAMIC) {
+            return 5;
+        } else if (opcode == Opcodes.NEWARRAY) {
+            return 2;
+        } else if (opcode == Opcodes.NEW || opcode == Opcodes.ANEWARRAY) {
+            return 3;
+        } else if (opcode == Opcodes.CHECKCAST || opcode == Opcodes.INSTANCEOF) {
+            return 3;
+        } else if (opcode < WIDE) {
+            return 1; // arraylength, athrow, monitorenter, monitorexit
+        } else if (opcode == WIDE) {
+            return opcode(at + 1) == Opcodes.IINC ? 6 : 4;
+        } else if (opcode == Opcodes.MULTIANEWARRAY) {
+            return 4;
+        } else if (opcode <= Opcodes.IFNONNULL) {
+            return 3;
+        } else if (opcode <= JSR_W) {
+            return 5;
+        }
+        throw new IllegalArgumentException("opcode " + opcode);
+    }
+
+    private int checked(long length) {
+        if (length <= 0 || length > bytes) {
+            throw new IllegalArgumentException("a switch without end");
+        }
+        return (int) length;
+    }
+
+    /** What a block does whose last instruction this is. */
+    int does(int at) {
+        int opcode = opcode(at);
+        if (opcode >= Opcodes.IRETURN && opcode <= Opcodes.RETURN) {
+            return MethodCode.RETURNS;
+        }
+        return isCall(opcode) ? MethodCode.CALLS : 0;
+    }
+
+    /** Gives where blocks begin; {@code handlers} are the exception handlers' offsets. */
+    boolean[] leaders(int[] handlers) {
+        boolean[] leaders = new boolean[bytes];
+        leaders[0] = true;
+        for (int handler : handlers) {
+            mark(leaders, handler);
+        }
+        int length;
+        for (int at = 0; at < bytes; at += length) {
+            length = length(at);
+            if (markTargets(leaders, at) || mayRunOther(at)) {
+                if (at + length < bytes) {
+                    leaders[at + length] = true;
+                }
+            }
+        }
+        return leaders;
+    }
+
+    /** Whether the first instruction is executed again by a jump. */
+    boolean jumpsToStart(int[] handlers) {
+        boolean[] targets = new boolean[bytes];
+        for (int handler : handlers) {
+            mark(targets, handler);
+        }
+        for (int at = 0; at < bytes; at += length(at)) {
+            markTargets(targets, at);
+        }
+        return targets[0];
+    }
+
+    /** Marks where an instruction may jump to; gives whether what is behind it begins a block. */
+    private boolean markTargets(boolean[] leaders, int at) {
+        int opcode = opcode(at);
+        if (opcode >= Opcodes.IFEQ && opcode <= Opcodes.JSR
+                || opcode == Opcodes.IFNULL
+                || opcode == Opcodes.IFNONNULL) {
+            mark(leaders, at + file.readShort(code + at + 1));
+        } else if (opcode == GOTO_W || opcode == JSR_W) {
+            mark(leaders, at + wide(at + 1));
+        } else if (opcode == Opcodes.TABLESWITCH || opcode == Opcodes.LOOKUPSWITCH) {
+            boolean lookup = opcode == Opcodes.LOOKUPSWITCH;
+            int table = table(at);
+            int end = at + length(at);
+            mark(leaders, at + wide(table));
+            for (int entry = table + 12; entry < end; entry += lookup ? 8 : 4) {
+                mark(leaders, at + wide(entry));
+            }
+        } else {
+            return opcode >= Opcodes.IRETURN && opcode <= Opcodes.RETURN
+                    || opcode == Opcodes.RET
+                    || opcode == Opcodes.ATHROW
+                    || opcode == WIDE && opcode(at + 1) == Opcodes.RET;
+        }
+        return true;
+    }
+
+    private void mark(boolean[] leaders, int target) {
+        if (target < 0 || target >= bytes || !begins[target]) {
+            throw new IllegalArgumentException("a jump into nowhere");
+        }
+        leaders[target] = true;
+    }
+
+    /**
+     * Whether other code may run within an instruction: a method, or what initialises another class
+     * or a constant.
+     */
+    private boolean mayRunOther(int at) {
+        int opcode = opcode(at);
+        if (isCall(opcode)) {
+            return true;
+        } else if (opcode == Opcodes.LDC) {
+            return isDynamic(file.readByte(code + at + 1));
+        } else if (opcode == LDC_W || opcode == LDC_W + 1) {
+            return isDynamic(file.readUnsignedShort(code + at + 1));
+        } else if (opcode == Opcodes.NEW) {
+            int type = file.getItem(file.readUnsignedShort(code + at + 1));
+            return !isOwner(type);
+        } else if (opcode == Opcodes.GETSTATIC || opcode == Opcodes.PUTSTATIC) {
+            int field = file.getItem(file.readUnsignedShort(code + at + 1));
+            return !isOwner(file.getItem(file.readUnsignedShort(field)));
+        }
+        return false;
+    }
+
+    private boolean isDynamic(int constant) {
+        return file.readByte(file.getItem(constant) - 1) == CONSTANT_DYNAMIC;
+    }
+
+    private boolean isOwner(int type) {
+        return owner.equals(file.readUTF8(type, buffer));
+    }
+
+    private static boolean isCall(int opcode) {
+        return opcode >= Opcodes.INVOKEVIRTUAL && opcode <= Opcodes.INVOKEDYNAMIC;
+    }
+
+    private int opcode(int at) {
+        if (at >= bytes) {
+            throw new IllegalArgumentException("code that ends within an instruction");
+        }
+        return file.readByte(code + at);
+    }
+
+    /** Where the operands of a switch begin: aligned to words. */
+    private static int table(int at) {
+        return (at & ~3) + 4;
+    }
+
+    private int wide(int at) {
+        return file.readInt(code + at);
+    }
+}

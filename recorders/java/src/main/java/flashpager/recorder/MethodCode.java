@@ -1,0 +1,242 @@
+package flashpager.recorder;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.objectweb.asm.ClassReader;
+
+/**
+ * A method's bytecode, cut into blocks: pieces that are executed from their first instruction to
+ * the last, but for exceptions that the JVM throws by itself. Offsets are those of the class file.
+ */
+final class MethodCode {
+    /** A block's first instruction enters the method. */
+    static final int ENTERS = 1;
+
+    /** A block's last instruction returns from the method. */
+    static final int RETURNS = 2;
+
+    /** A block's last instruction calls a method. */
+    static final int CALLS = 4;
+
+    private final String owner;
+    private final String name;
+    private final String descriptor;
+    private final byte[] label;
+    private final int bytes;
+
+    /** Index of the block that begins at an instruction (not byte), or -1. */
+    private final int[] blockAt;
+
+    private int blocks;
+    private final boolean entryApart;
+    private final int[] starts;
+    private final int[] ends;
+    private final int[] instructions;
+    private final int[] flags;
+
+    private MethodCode(
+            String owner, String name, String descriptor, Bytecode bytecode, int[] handlers) {
+        this.owner = owner;
+        this.name = name;
+        this.descriptor = descriptor;
+        label = Recorder.bytes(describe(owner, name, descriptor));
+        bytes = bytecode.bytes();
+        boolean[] leaders = bytecode.leaders(handlers);
+        int count = 0;
+        for (int at = 0; at < bytes; at++) {
+            count += leaders[at] ? 1 : 0;
+        }
+        entryApart = bytecode.jumpsToStart(handlers);
+        if (entryApart) {
+            count++;
+        }
+        starts = new int[count];
+        ends = new int[count];
+        instructions = new int[count];
+        flags = new int[count];
+        blockAt = new int[bytecode.instructions()];
+        Arrays.fill(blockAt, -1);
+        if (entryApart) {
+            blocks = 1; // of 0 bytes, at the start
+        }
+        int instruction = 0;
+        int last = 0;
+        for (int at = 0; at < bytes; at += bytecode.length(at)) {
+            if (leaders[at]) {
+                if (at > 0) {
+                    finish(at, bytecode.does(last));
+                }
+                starts[blocks] = at;
+                blockAt[instruction] = blocks++;
+            }
+            instructions[blocks - 1]++;
+            last = at;
+            instruction++;
+        }
+        finish(bytes, bytecode.does(last));
+        flags[0] |= ENTERS;
+    }
+
+    /** Cuts all methods of a class that have code, in the class file's order. */
+    static List<MethodCode> of(ClassReader file) {
+        List<MethodCode> methods = new ArrayList<>();
+        char[] buffer = new char[file.getMaxStringLength()];
+        String owner = file.getClassName();
+        int at = file.header + 8 + 2 * file.readUnsignedShort(file.header + 6);
+        int fields = file.readUnsignedShort(at);
+        at += 2;
+        for (; fields > 0; fields--) {
+            at = afterAttributes(file, at + 6);
+        }
+        int count = file.readUnsignedShort(at);
+        at += 2;
+        for (; count > 0; count--) {
+            String name = file.readUTF8(at + 2, buffer);
+            String descriptor = file.readUTF8(at + 4, buffer);
+            int code = codeAttribute(file, at + 6, buffer);
+            if (code >= 0) {
+                int bytes = file.readInt(code + 10);
+                Bytecode bytecode = new Bytecode(file, code + 14, bytes, owner, buffer);
+                int table = code + 14 + bytes;
+                int[] handlers = new int[file.readUnsignedShort(table)];
+                for (int i = 0; i < handlers.length; i++) {
+                    handlers[i] = file.readUnsignedShort(table + 2 + 8 * i + 4);
+                }
+                methods.add(new MethodCode(owner, name, descriptor, bytecode, handlers));
+            }
+            at = afterAttributes(file, at + 6);
+        }
+        return methods;
+    }
+
+    private static int afterAttributes(ClassReader file, int attributes) {
+        int at = attributes + 2;
+        for (int count = file.readUnsignedShort(attributes); count > 0; count--) {
+            at += 6 + file.readInt(at + 2);
+        }
+        return at;
+    }
+
+    private static int codeAttribute(ClassReader file, int attributes, char[] buffer) {
+        int at = attributes + 2;
+        for (int count = file.readUnsignedShort(attributes); count > 0; count--) {
+            if (file.readUTF8(at, buffer).equals("Code")) {
+                return at;
+            }
+            at += 6 + file.readInt(at + 2);
+        }
+        return -1;
+    }
+
+    private void finish(int end, int does) {
+        ends[blocks - 1] = end;
+        flags[blocks - 1] |= does;
+    }
+
+    /** The class's name as the class file has it, with slashes. */
+    String owner() {
+        return owner;
+    }
+
+    /** The method's name as the class file has it. */
+    String name() {
+        return name;
+    }
+
+    /** The method's descriptor as the class file has it. */
+    String descriptor() {
+        return descriptor;
+    }
+
+    /** Bytes of the method's code. */
+    int bytes() {
+        return bytes;
+    }
+
+    /** How many blocks the method has, the one apart included. */
+    int blocks() {
+        return blocks;
+    }
+
+    /** How many instructions the method has. */
+    int instructions() {
+        return blockAt.length;
+    }
+
+    /**
+     * Whether block 0 only tells that the method is entered: its code begins with a loop, whose
+     * first block is executed again and again.
+     */
+    boolean entryApart() {
+        return entryApart;
+    }
+
+    /** The block that begins at the n-th instruction, or -1. */
+    int blockAt(int instruction) {
+        return blockAt[instruction];
+    }
+
+    /** Offset at which a block begins. */
+    int start(int block) {
+        return starts[block];
+    }
+
+    /** Offset at which a block ends. */
+    int end(int block) {
+        return ends[block];
+    }
+
+    /** Instructions of a block. */
+    int instructions(int block) {
+        return instructions[block];
+    }
+
+    /** What a block does: {@link #ENTERS}, {@link #RETURNS}, {@link #CALLS}. */
+    int flags(int block) {
+        return flags[block];
+    }
+
+    /** The method as people write it, {@code com.acme.Foo.bar(int,byte[])}, in UTF-8. */
+    byte[] label() {
+        return label;
+    }
+
+    private static String describe(String owner, String name, String descriptor) {
+        StringBuilder text = new StringBuilder(owner.replace('/', '.'));
+        text.append('.').append(name).append('(');
+        int at = 1;
+        while (descriptor.charAt(at) != ')') {
+            if (at > 1) {
+                text.append(',');
+            }
+            int dimensions = 0;
+            while (descriptor.charAt(at) == '[') {
+                dimensions++;
+                at++;
+            }
+            char type = descriptor.charAt(at++);
+            if (type == 'L') {
+                int end = descriptor.indexOf(';', at);
+                text.append(descriptor.substring(at, end).replace('/', '.'));
+                at = end + 1;
+            } else {
+                text.append(
+                        switch (type) {
+                            case 'B' -> "byte";
+                            case 'C' -> "char";
+                            case 'D' -> "double";
+                            case 'F' -> "float";
+                            case 'I' -> "int";
+                            case 'J' -> "long";
+                            case 'S' -> "short";
+                            default -> "boolean";
+                        });
+            }
+            for (; dimensions > 0; dimensions--) {
+                text.append("[]");
+            }
+        }
+        return text.append(')').toString();
+    }
+}

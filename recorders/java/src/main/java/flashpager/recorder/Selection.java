@@ -1,0 +1,92 @@
+package flashpager.recorder;
+
+import java.util.List;
+
+/** Which classes are recorded. Class names have dots, and {@code $} before a nested class. */
+final class Selection {
+    /**
+     * What the recorder executes between two instructions of the program: recorded, it would
+     * record itself without end.
+     */
+    private static final String[] OWN = {
+        "java.lang.Object",
+        "java.lang.Thread",
+        "java.lang.instrument.*",
+        "java.lang.invoke.*",
+        "java.lang.ref.*",
+        "java.nio.*",
+        "java.util.Objects",
+        "jdk.internal.*",
+        "sun.*",
+    };
+
+    private static final String HERE = "flashpager.recorder.";
+    private static final ClassLoader PLATFORM = ClassLoader.getPlatformClassLoader();
+
+    private final List<String> include;
+
+    Selection(List<String> include) {
+        this.include = include;
+    }
+
+    /** Whether a class is to be recorded, if it can be. */
+    boolean wants(ClassLoader loader, String name) {
+        if (name.startsWith(HERE)) {
+            return false;
+        }
+        if (include.isEmpty()) {
+            return loader != null && loader != PLATFORM && own(name) == null;
+        }
+        for (int i = 0; i < include.size(); i++) {
+            if (matches(include.get(i), name)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** Gives the pattern of the recorder's own needs to which a class belongs, or null. */
+    static String own(String name) {
+        for (String pattern : OWN) {
+            if (matches(pattern, name)) {
+                return pattern;
+            }
+        }
+        return null;
+    }
+
+    /** Whether a pattern matches a class or one in which it is nested; {@code *} is anything. */
+    static boolean matches(String pattern, String name) {
+        for (int end = name.length(); end > 0; end = name.lastIndexOf('$', end - 1)) {
+            if (matches(pattern, name, end)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private static boolean matches(String pattern, String name, int end) {
+        int p = 0;
+        int n = 0;
+        int star = -1; // the last one seen, and where what it stands for ends
+        int starEnd = 0;
+        while (n < end) {
+            if (p < pattern.length() && pattern.charAt(p) == '*') {
+                star = p++;
+                starEnd = n;
+            } else if (p < pattern.length() && pattern.charAt(p) == name.charAt(n)) {
+                p++;
+                n++;
+            } else if (star >= 0) {
+                p = star + 1;
+                n = ++starEnd;
+            } else {
+                return false;
+            }
+        }
+        while (p < pattern.length() && pattern.charAt(p) == '*') {
+            p++;
+        }
+        return p == pattern.length();
+    }
+}

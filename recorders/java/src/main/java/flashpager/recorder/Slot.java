@@ -1,0 +1,118 @@
+package flashpager.recorder;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.IntBuffer;
+import java.nio.charset.StandardCharsets;
+
+/**
+ * Shared memory in which one thread collects the numbers of its blocks. {@link #next} and {@link
+ * #limit} are its thread's alone; all else is changed under the recorder's lock.
+ */
+final class Slot {
+    /** Bytes of a slot in shared memory. */
+    static final int BYTES = 32 * 1024;
+
+    private static final int HEAD_BYTES = 64;
+    private static final int BEFORE_AT = 8;
+    private static final int NAME_AT = 16;
+    private static final int NAME_BYTES = HEAD_BYTES - NAME_AT;
+    private static final int CAPACITY = (BYTES - HEAD_BYTES) / Integer.BYTES;
+    private static final int[] ZEROS = new int[CAPACITY];
+
+    /** Whose it is; null for nobody's. */
+    Thread thread;
+
+    /** Where the next number goes. */
+    int next;
+
+    /** How many numbers fit; 0 while nothing is to be recorded. */
+    int limit;
+
+    /** Block numbers + 1; 0 ends them. */
+    final IntBuffer numbers;
+
+    private final ByteBuffer memory;
+    private int number;
+    private byte[] name;
+    private long before;
+
+    /** Makes an unused slot of shared memory. */
+    Slot(ByteBuffer memory) {
+        this.memory = memory.order(ByteOrder.LITTLE_ENDIAN);
+        numbers =
+                memory.slice(HEAD_BYTES, CAPACITY * Integer.BYTES)
+                        .order(ByteOrder.LITTLE_ENDIAN)
+                        .asIntBuffer();
+    }
+
+    /** Makes a slot that holds nothing, for a thread that is not recorded. */
+    Slot(Thread thread) {
+        this.thread = thread;
+        memory = null;
+        numbers = null;
+    }
+
+    /** Gives the slot to the thread with this number. */
+    void claim(int number, String name, Thread thread) {
+        byte[] text = cut(name == null ? "" : name);
+        memory.putInt(4, text.length);
+        memory.putLong(BEFORE_AT, 0);
+        memory.put(NAME_AT, text);
+        memory.putInt(0, number + 1);
+        this.number = number;
+        this.name = text;
+        this.thread = thread;
+        limit = CAPACITY;
+    }
+
+    private static byte[] cut(String name) {
+        byte[] text;
+        try {
+            text = name.getBytes(StandardCharsets.UTF_8);
+        } catch (OutOfMemoryError e) {
+            return new byte[0];
+        }
+        if (text.length <= NAME_BYTES) {
+            return text;
+        }
+        int end = NAME_BYTES;
+        while ((text[end] & 0xC0) == 0x80) {
+            end--;
+        }
+        byte[] start = new byte[end];
+        System.arraycopy(text, 0, start, 0, end);
+        return start;
+    }
+
+    /** Lets the slot take numbers, or turns them away. */
+    void setOpen(boolean open) {
+        limit = open ? CAPACITY : 0;
+    }
+
+    /**
+     * Adds a block, for which there must be room.
+     *
+     * <p>In this order: a StackOverflowError that strikes in between leaves no gap.
+     */
+    void put(int block) {
+        int at = next;
+        numbers.put(at, block + 1);
+        next = at + 1;
+    }
+
+    /** Moves the numbers into the stream. */
+    void flush(Stream stream) {
+        int count = next;
+        stream.thread(number, before, name, numbers, count);
+        // In this order a kill in between loses nothing and repeats nothing.
+        numbers.put(0, 0);
+        Stream.fence();
+        numbers.put(0, ZEROS, 0, count);
+        Stream.fence();
+        before += count;
+        memory.putLong(BEFORE_AT, before);
+        Stream.fence();
+        next = 0;
+    }
+}

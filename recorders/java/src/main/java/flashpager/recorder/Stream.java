@@ -1,0 +1,160 @@
+package flashpager.recorder;
+
+import java.io.IOException;
+import java.io.OutputStream;
+import java.lang.invoke.VarHandle;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.IntBuffer;
+import java.nio.charset.StandardCharsets;
+
+/**
+ * The stream on its way into the pipe. What is not yet written lies in shared memory, where the
+ * reader finds it even when the program is killed: the stream's bytes before it (64 bits), the
+ * bytes used (64), data. Used under the recorder's lock alone, and allocates nothing.
+ */
+final class Stream {
+    /** Bytes of shared memory, head included. */
+    static final int BYTES = 256 * 1024;
+
+    /** Most bytes of a text in a record. */
+    static final int TEXT_BYTES = 60_000;
+
+    private static final int BASE_AT = 0;
+    private static final int USED_AT = 8;
+    private static final int DATA_AT = 16;
+    private static final int META = 1;
+    private static final int BLOCK = 3;
+    private static final int METHOD = 5;
+    private static final int THREAD = 6;
+
+    private final ByteBuffer memory;
+    private final OutputStream pipe;
+
+    /** Small enough that writing it needs no memory of its own. */
+    private final byte[] piece = new byte[8192];
+
+    private final byte[] zeros = new byte[Integer.BYTES];
+    private volatile boolean open = true;
+    private long base;
+
+    /** End of what counts. */
+    private int end = DATA_AT;
+
+    /** End of what is written; not yet read by anybody until {@link #commit}. */
+    private int at = DATA_AT;
+
+    Stream(ByteBuffer memory, OutputStream pipe) {
+        this.memory = memory.order(ByteOrder.LITTLE_ENDIAN);
+        this.pipe = pipe;
+        byte[] magic = "FPSTRM01".getBytes(StandardCharsets.US_ASCII);
+        memory.put(at, magic);
+        at += magic.length;
+        commit();
+    }
+
+    /** Whether somebody still reads. */
+    boolean isOpen() {
+        return open;
+    }
+
+    /** Keeps the compiler from moving stores to shared memory across this point. */
+    static void fence() {
+        VarHandle.releaseFence();
+    }
+
+    /** Tells a fact; {@code text} is {@code key=value}, in UTF-8. */
+    void meta(byte[] text) {
+        begin(META, text.length);
+        text(text);
+        commit();
+    }
+
+    /** Describes a method: its address, bytes and name, in UTF-8. */
+    void method(long address, int bytes, byte[] name) {
+        begin(METHOD, 12 + name.length);
+        memory.putLong(at, address);
+        memory.putInt(at + 8, bytes);
+        at += 12;
+        text(name);
+        commit();
+    }
+
+    /** Describes the block with the next number: address, bytes, instructions, what it does. */
+    void block(long address, int bytes, int instructions, int flags) {
+        begin(BLOCK, 20);
+        memory.putLong(at, address);
+        memory.putInt(at + 8, bytes);
+        memory.putInt(at + 12, instructions);
+        memory.putInt(at + 16, flags);
+        at += 20;
+        commit();
+    }
+
+    /** Tells what a thread executed: {@code count} numbers + 1 after {@code before} others. */
+    void thread(int thread, long before, byte[] name, IntBuffer numbers, int count) {
+        reserve(4 + 16 + name.length + 4 + count * Integer.BYTES);
+        begin(THREAD, 16 + name.length);
+        memory.putInt(at, thread);
+        memory.putInt(at + 4, name.length);
+        memory.putLong(at + 8, before);
+        at += 16;
+        text(name);
+        int to = at;
+        for (int i = 0; i < count; i++) {
+            memory.putInt(to, numbers.get(i) - 1);
+            to += Integer.BYTES;
+        }
+        at = to;
+        commit();
+    }
+
+    private void begin(int kind, int bytes) {
+        reserve(4 + bytes + 3);
+        at = end; // whatever an error in the midst of a record has left behind
+        memory.putInt(at, 0x8000_0000 | kind << 24 | bytes);
+        at += 4;
+    }
+
+    private void text(byte[] text) {
+        memory.put(at, text);
+        at += text.length;
+        int padding = -text.length & 3;
+        memory.put(at, zeros, 0, padding);
+        at += padding;
+    }
+
+    private void commit() {
+        fence();
+        memory.putLong(USED_AT, at - DATA_AT);
+        end = at;
+    }
+
+    private void reserve(int bytes) {
+        if (BYTES - end < bytes) {
+            flush();
+        }
+    }
+
+    private void flush() {
+        int used = end - DATA_AT;
+        try {
+            for (int sent = 0; open && sent < used; ) {
+                int count = used - sent < piece.length ? used - sent : piece.length;
+                memory.get(DATA_AT + sent, piece, 0, count);
+                pipe.write(piece, 0, count);
+                sent += count;
+            }
+        } catch (IOException e) {
+            open = false; // the reader has gone: nothing is left to do
+        }
+        // In this order a kill in between loses nothing and repeats nothing.
+        memory.putLong(USED_AT, 0);
+        fence();
+        base += used;
+        memory.putLong(BASE_AT, base);
+        fence();
+        end = DATA_AT;
+        at = DATA_AT;
+    }
+}

@@ -1,0 +1,42 @@
+package flashpager.recorder;
+
+/** A few threads, told apart by what they are: a program may define their equals. */
+final class ThreadList {
+    private Thread[] threads = new Thread[16];
+    private int size;
+
+    int size() {
+        return size;
+    }
+
+    boolean contains(Thread thread) {
+        return find(thread) >= 0;
+    }
+
+    void add(Thread thread) {
+        if (size == threads.length) {
+            Thread[] more = new Thread[2 * size];
+            System.arraycopy(threads, 0, more, 0, size);
+            threads = more;
+        }
+        threads[size++] = thread;
+    }
+
+    /** Takes a thread out, once if it was added more than once. */
+    void remove(Thread thread) {
+        int at = find(thread);
+        if (at >= 0) {
+            threads[at] = threads[--size];
+            threads[size] = null;
+        }
+    }
+
+    private int find(Thread thread) {
+        for (int i = 0; i < size; i++) {
+            if (threads[i] == thread) {
+                return i;
+            }
+        }
+        return -1;
+    }
+}

@@ -1,0 +1,126 @@
+package flashpager.recorder;
+
+import java.lang.instrument.ClassFileTransformer;
+import java.lang.ref.WeakReference;
+import java.security.ProtectionDomain;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.objectweb.asm.ClassReader;
+
+/** Makes classes tell their blocks as they are loaded. */
+final class Transformer implements ClassFileTransformer {
+    private final Selection selection;
+    private final CodeMap map;
+
+    /** What is recorded already, by class name: other agents may let a class come by again. */
+    private final Map<String, Recorded> recorded = new HashMap<>();
+
+    private final Set<String> leftOut = new HashSet<>();
+
+    /** A class file with calls. */
+    private record Recorded(WeakReference<ClassLoader> loader, int hash, int first) {
+        boolean is(ClassLoader other, int otherHash) {
+            return loader.get() == other && hash == otherHash;
+        }
+    }
+
+    Transformer(Selection selection, CodeMap map) {
+        this.selection = selection;
+        this.map = map;
+    }
+
+    @Override
+    public byte[] transform(
+            Module module,
+            ClassLoader loader,
+            String internalName,
+            Class<?> redefined,
+            ProtectionDomain domain,
+            byte[] bytes) {
+        if (internalName == null) {
+            return null; // a class without a name: made by the JDK itself
+        }
+        Recorder.pause();
+        try {
+            String name = internalName.replace('/', '.');
+            return selects(loader, name) ? record(loader, name, redefined != null, bytes) : null;
+        } finally {
+            Recorder.resume();
+        }
+    }
+
+    /** Whether a class is to be recorded; names those that cannot be because we need them. */
+    boolean selects(ClassLoader loader, String name) {
+        if (!selection.wants(loader, name)) {
+            return false;
+        }
+        String own = Selection.own(name);
+        if (own != null) {
+            leaveOut(own, "the recorder itself uses it");
+        }
+        return own == null;
+    }
+
+    private byte[] record(ClassLoader loader, String name, boolean again, byte[] bytes) {
+        try {
+            ClassReader file = new ClassReader(bytes);
+            List<MethodCode> methods = MethodCode.of(file);
+            if (methods.isEmpty()) {
+                return null;
+            }
+            int hash = Arrays.hashCode(bytes);
+            Recorded before = again ? recorded(name) : null;
+            if (before != null && before.is(loader, hash)) {
+                return Instrumenter.instrument(file, methods, before.first);
+            }
+            while (true) {
+                // Only what is known to work is described, and numbers go in that order: when
+                // another thread's class took ours, this one has to be made anew.
+                int first = Recorder.blocks();
+                byte[] made = Instrumenter.instrument(file, methods, first);
+                if (Recorder.describe(map, methods, first)) {
+                    Recorded now = new Recorded(new WeakReference<>(loader), hash, first);
+                    synchronized (recorded) {
+                        recorded.put(name, now);
+                    }
+                    return made;
+                }
+            }
+        } catch (Throwable e) { // the program shall run, whatever this is
+            leaveOut(name, reason(e));
+            return null;
+        }
+    }
+
+    private Recorded recorded(String name) {
+        synchronized (recorded) {
+            return recorded.get(name);
+        }
+    }
+
+    /** Tells once that something is not recorded. */
+    void leaveOut(String what, String why) {
+        try {
+            synchronized (leftOut) {
+                if (!leftOut.add(what)) {
+                    return;
+                }
+            }
+            Recorder.leaveOut(what, why);
+        } catch (OutOfMemoryError | StackOverflowError e) {
+            // The program has other worries.
+        }
+    }
+
+    private static String reason(Throwable e) {
+        String kind = e.getClass().getSimpleName();
+        if (kind.equals("MethodTooLargeException")) {
+            return "a method has no room for the recorder's calls";
+        }
+        return e.getMessage() == null ? kind : e.getMessage();
+    }
+}
