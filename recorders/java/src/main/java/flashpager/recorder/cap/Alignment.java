@@ -8,14 +8,15 @@ import java.util.Arrays;
  * <p>Java Card bytecode differs from class-file bytecode, so only borders of blocks have a
  * counterpart: the start, what follows a mark ({@link Flow}), targets of branches and starts of
  * exception handlers. The nth mark of the one is the nth of the other, and so are its targets;
- * handlers are paired in ascending order (6.9.3 has them sorted so). This is taken for true
- * only if all marks are of the same kinds and all switches have the same cases, if no offset
- * has two counterparts, if the order is the same, and if there are as many marks before an
- * offset as before its counterpart.
+ * handlers are paired in ascending order (6.9 has them sorted so). This is taken for true only if
+ * all marks are of the same kinds and all switches have the same cases, if no offset has two
+ * counterparts, if the order is the same, and if there are as many marks before an offset as before
+ * its counterpart.
  */
 final class Alignment {
     /** For each offset in the class file's code the one in the CAP file's, or -1. */
     private final int[] counterpart;
+
     /** Why the two do not agree, or null. */
     String reason;
 
@@ -40,8 +41,9 @@ final class Alignment {
         int common = Math.min(from.marks, to.marks);
         for (int i = 0; i < common; i++) {
             if (from.kind[i] != to.kind[i]) {
-                reason = "its " + nth(i) + " is " + Flow.name(from.kind[i]) + ", in the CAP file "
-                        + Flow.name(to.kind[i]);
+                String kind = Flow.name(from.kind[i]);
+                String other = Flow.name(to.kind[i]);
+                reason = "its " + nth(i) + " is " + kind + ", in the CAP file " + other;
                 return;
             }
             if (!Arrays.equals(from.values[i], to.values[i])) {
@@ -50,11 +52,11 @@ final class Alignment {
             }
         }
         if (from.marks != to.marks) {
-            reason = "it has " + from.marks + " transfers and accesses to classes, in the CAP file " + to.marks;
+            reason = differ("transfers and accesses to classes", from.marks, to.marks);
             return;
         }
         if (java.handlers.length != card.handlers.length) {
-            reason = "it has " + java.handlers.length + " exception handlers, in the CAP file " + card.handlers.length;
+            reason = differ("exception handlers", java.handlers.length, card.handlers.length);
             return;
         }
         border(0, 0);
@@ -74,13 +76,18 @@ final class Alignment {
         }
     }
 
+    private static String differ(String what, int java, int card) {
+        return "it has " + java + ' ' + what + ", in the CAP file " + card;
+    }
+
     private static String nth(int i) {
         return "transfer or access to a class number " + (i + 1);
     }
 
     private void border(int java, int card) {
         if (counterpart[java] >= 0 && counterpart[java] != card) {
-            reason = "offset " + java + " would be both " + counterpart[java] + " and " + card + " in the CAP file";
+            String two = counterpart[java] + " and " + card;
+            reason = "offset " + java + " would be both " + two + " in the CAP file";
         }
         counterpart[java] = card;
     }

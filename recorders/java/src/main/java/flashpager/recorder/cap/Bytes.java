@@ -3,9 +3,12 @@ package flashpager.recorder.cap;
 /** Big-endian numbers out of an array, each checked against its end. */
 final class Bytes {
     final byte[] data;
+
     /** The file and the part of it, for messages. */
     private final String file;
+
     private final String part;
+
     /** Offset of the next byte. */
     int at;
 

@@ -5,17 +5,17 @@ final class CapCode {
     /** Bytes of each instruction with its operands, sixteen opcodes a line; 0 for the switches. */
     private static final String LENGTHS =
             "1111111111111111"
-            + "2323522211111111"
-            + "1111111122211111"
-            + "1111111111111112"
-            + "2111111111111111"
-            + "1111111113311111"
-            + "2222222222222222"
-            + "2320000111133333"
-            + "3332222222233353"
-            + "2311444433333333"
-            + "3333333333333222"
-            + "233332222";
+                    + "2323522211111111"
+                    + "1111111122211111"
+                    + "1111111111111112"
+                    + "2111111111111111"
+                    + "1111111113311111"
+                    + "2222222222222222"
+                    + "2320000111133333"
+                    + "3332222222233353"
+                    + "2311444433333333"
+                    + "3333333333333222"
+                    + "233332222";
 
     private CapCode() {}
 
@@ -35,7 +35,8 @@ final class CapCode {
                 continue;
             }
             if (op >= LENGTHS.length()) {
-                throw in.wrong("opcode 0x" + Integer.toHexString(op) + " at " + (base + at) + " is none");
+                throw in.wrong(
+                        "opcode 0x" + Integer.toHexString(op) + " at " + (base + at) + " is none");
             }
             int operand = in.at;
             in.skip(LENGTHS.charAt(op) - '1');
@@ -66,7 +67,7 @@ final class CapCode {
         return flow;
     }
 
-    /** Kind of the nth of ifeq … ifnonnull, if_acmpeq, if_acmpne, if_scmpeq … if_scmple, goto. */
+    /** Kind of the nth jump of a byte: ifeq …, if_acmpeq …, if_scmpeq …, goto. */
     private static int jump(int nth) {
         if (nth < 10) {
             return nth;
@@ -76,23 +77,46 @@ final class CapCode {
 
     private static int kind(int op) {
         switch (op) {
-            case 0x72: return Flow.RET;
-            case 0x77: return Flow.RETURN_REFERENCE;
-            case 0x78: case 0x79: return Flow.RETURN_NUMBER;
-            case 0x7a: return Flow.RETURN;
-            case 0x7b: case 0x7c: case 0x7d: case 0x7e: return Flow.GETSTATIC;
-            case 0x7f: case 0x80: case 0x81: case 0x82: return Flow.PUTSTATIC;
-            case 0x8b: case 0x8c: return Flow.CALL;
-            case 0x8d: return Flow.CALL_STATIC;
-            case 0x8e: return Flow.CALL_INTERFACE;
-            case 0x8f: return Flow.NEW;
-            case 0x93: return Flow.THROW;
-            default: return -1;
+            case 0x72:
+                return Flow.RET;
+            case 0x77:
+                return Flow.RETURN_REFERENCE;
+            case 0x78:
+            case 0x79:
+                return Flow.RETURN_NUMBER;
+            case 0x7a:
+                return Flow.RETURN;
+            case 0x7b:
+            case 0x7c:
+            case 0x7d:
+            case 0x7e:
+                return Flow.GETSTATIC;
+            case 0x7f:
+            case 0x80:
+            case 0x81:
+            case 0x82:
+                return Flow.PUTSTATIC;
+            case 0x8b:
+            case 0x8c:
+                return Flow.CALL;
+            case 0x8d:
+                return Flow.CALL_STATIC;
+            case 0x8e:
+                return Flow.CALL_INTERFACE;
+            case 0x8f:
+                return Flow.NEW;
+            case 0x93:
+                return Flow.THROW;
+            default:
+                return -1;
         }
     }
 
-    /** stableswitch, itableswitch, slookupswitch, ilookupswitch: no padding, offsets of two bytes. */
-    private static void branch(Bytes in, Flow flow, int op, int at, int base, int end) throws CapException {
+    /**
+     * stableswitch, itableswitch, slookupswitch, ilookupswitch: no padding, offsets of two bytes.
+     */
+    private static void branch(Bytes in, Flow flow, int op, int at, int base, int end)
+            throws CapException {
         boolean isTable = op <= 0x74;
         boolean isInt = op == 0x74 || op == 0x76;
         int usual = at + in.s2();

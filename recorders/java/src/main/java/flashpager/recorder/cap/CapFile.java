@@ -11,24 +11,28 @@ import java.util.zip.ZipEntry;
 import java.util.zip.ZipFile;
 
 /**
- * A CAP file (Java Card Virtual Machine Specification, chapter 6, here with the section
- * numbers of 2.2.2): a ZIP of components, of which Header, Directory, Method, and
- * Descriptor or Debug are read. Of the extended format of 3.1 (several packages, 32-bit
- * offsets) nothing is.
+ * A CAP file (Java Card Virtual Machine Specification, chapter 6, here with the section numbers of
+ * 2.2.2): a ZIP of components, of which Header, Directory, Method, and Descriptor or Debug are
+ * read. Of the extended format of 3.1 (several packages, 32-bit offsets) nothing is.
  */
 final class CapFile {
     private static final int MOST = 0xffff;
     private static final int EXTENDED_HEADER = 0x80;
 
     final String path;
-    /** As in class files, with slashes; "" for none. */
+
+    /** As in class files, with slashes. */
     String packageName;
+
     /** The info item of the Method component (6.9): what offsets of methods count in. */
     byte[] code;
+
     /** Bytes of it before the first method: the exception handlers. */
     int handlerBytes;
+
     /** Whether names are known, from a Debug component. */
     boolean hasNames;
+
     List<Type> types;
 
     private Bytes methods;
@@ -47,7 +51,7 @@ final class CapFile {
             ZipEntry entry = file.find(zip);
             String folder = entry.getName();
             folder = folder.substring(0, folder.length() - "Method.cap".length());
-            file.packageName = folder.substring(0, Math.max(0, folder.length() - "/javacard/".length()));
+            file.packageName = folder.substring(0, folder.length() - "/javacard/".length());
             header = file.component(zip, folder, "Header", 1, true);
             file.checkHeader(header);
             directory = file.component(zip, folder, "Directory", 2, true);
@@ -64,8 +68,8 @@ final class CapFile {
         // 6.4: component_sizes[], of which the seventh is the Method component's.
         int said = new Bytes(directory, path, "Directory.cap").skip(12).u2();
         if (said != file.code.length) {
-            throw new CapException(path, "its Method component has " + file.code.length
-                    + " bytes, and " + said + " by its directory");
+            String sizes = file.code.length + " bytes, and " + said + " by its directory";
+            throw new CapException(path, "its Method component has " + sizes);
         }
         file.methods = new Bytes(file.code, path, "Method.cap");
         file.handlerBytes = 1 + 8 * file.methods.u1();
@@ -76,8 +80,10 @@ final class CapFile {
         } else if (descriptor != null) {
             file.readDescriptor(new Bytes(descriptor, path, "Descriptor.cap"));
         } else {
-            throw new CapException(path, "it has neither a Descriptor nor a Debug component,"
-                    + " so nothing tells where its methods are");
+            throw new CapException(
+                    path,
+                    "it has neither a Descriptor nor a Debug component,"
+                            + " so nothing tells where its methods are");
         }
         file.checkOverlaps();
         return file;
@@ -85,18 +91,19 @@ final class CapFile {
 
     private ZipEntry find(ZipFile zip) throws CapException {
         ZipEntry found = null;
-        for (Enumeration<? extends ZipEntry> entries = zip.entries(); entries.hasMoreElements();) {
+        for (Enumeration<? extends ZipEntry> entries = zip.entries(); entries.hasMoreElements(); ) {
             ZipEntry entry = entries.nextElement();
-            if (entry.getName().endsWith("javacard/Method.cap")) {
+            if (entry.getName().endsWith("/javacard/Method.cap")) {
                 if (found != null) {
-                    throw new CapException(path, "it has two Method components, " + found.getName()
-                            + " and " + entry.getName());
+                    String both = found.getName() + " and " + entry.getName();
+                    throw new CapException(path, "it has two Method components, " + both);
                 }
                 found = entry;
             }
         }
         if (found == null) {
-            throw new CapException(path, "it has no Method component (javacard/Method.cap), so it is no CAP file");
+            throw new CapException(
+                    path, "it has no Method component (javacard/Method.cap), so it is no CAP file");
         }
         return found;
     }
@@ -116,14 +123,14 @@ final class CapFile {
             all = in.readNBytes(3 + MOST + 1);
         }
         Bytes in = new Bytes(all, path, name + ".cap");
-        int found = in.u1();
-        if (found != tag) {
-            throw in.wrong("its tag is " + found + " instead of " + tag);
+        int tagFound = in.u1();
+        if (tagFound != tag) {
+            throw in.wrong("its tag is " + tagFound + " instead of " + tag);
         }
         int size = in.u2();
         if (size != all.length - 3) {
-            throw in.wrong("it says it has " + size + " bytes, and " + (all.length > 3 + MOST
-                    ? "more than " + MOST : all.length - 3) + " follow");
+            String found = all.length > 3 + MOST ? "more than " + MOST : "" + (all.length - 3);
+            throw in.wrong("it says it has " + size + " bytes, and " + found + " follow");
         }
         return Arrays.copyOfRange(all, 3, all.length);
     }
@@ -136,7 +143,8 @@ final class CapFile {
         }
         in.skip(2);
         if ((in.u1() & 8) != 0) {
-            throw in.wrong("the extended format of Java Card 3.1 is not read, only the compact one");
+            throw in.wrong(
+                    "the extended format of Java Card 3.1 is not read, only the compact one");
         }
     }
 
@@ -188,8 +196,10 @@ final class CapFile {
                 int flags = in.u1() & 0x1f;
                 in.skip(3);
                 int kind = in.u2();
-                fields.append(flags).append(kind >= 0x8000 ? letter(in, kind & 0xf) : shape(in, table, kind, false))
-                        .append(' ');
+                boolean isSimple = kind >= 0x8000;
+                fields.append(flags);
+                fields.append(isSimple ? letter(in, kind & 0xf) : shape(in, table, kind, false));
+                fields.append(' ');
             }
             type.fields = fields.toString();
             for (Method method : type.methods) {
@@ -198,8 +208,9 @@ final class CapFile {
         }
     }
 
-    /** 6.13.4: one nibble a type, and four of a class behind each reference. */
-    private static String shape(Bytes in, int table, int offset, boolean isMethod) throws CapException {
+    /** 6.13, one nibble a type, and four of a class behind each reference. */
+    private static String shape(Bytes in, int table, int offset, boolean isMethod)
+            throws CapException {
         in.seek(table).skip(offset);
         int nibbles = in.u1();
         int start = in.at;
@@ -222,20 +233,20 @@ final class CapFile {
     }
 
     private static String letter(Bytes in, int nibble) throws CapException {
-        switch (nibble) {
-            case 1: return "V";
-            case 2: return "Z";
-            case 3: return "B";
-            case 4: return "S";
-            case 5: return "I";
-            case 6: return "L";
-            case 10: return "[Z";
-            case 11: return "[B";
-            case 12: return "[S";
-            case 13: return "[I";
-            case 14: return "[L";
-            default: throw in.wrong("there is no type " + nibble);
-        }
+        return switch (nibble) {
+            case 1 -> "V";
+            case 2 -> "Z";
+            case 3 -> "B";
+            case 4 -> "S";
+            case 5 -> "I";
+            case 6 -> "L";
+            case 10 -> "[Z";
+            case 11 -> "[B";
+            case 12 -> "[S";
+            case 13 -> "[I";
+            case 14 -> "[L";
+            default -> throw in.wrong("there is no type " + nibble);
+        };
     }
 
     /** 6.14. */
@@ -282,8 +293,8 @@ final class CapFile {
         in.skip(9L * variables + 6L * lines);
         readCode(method);
         if (method.codeBytes > 0 && method.headerBytes != headerBytes) {
-            throw in.wrong("the header of " + method.name + " has " + headerBytes + " bytes, and "
-                    + method.headerBytes + " in the Method component");
+            String sizes = headerBytes + " bytes, and " + method.headerBytes;
+            throw in.wrong("the header of " + method.name + " has " + sizes + " in the code");
         }
         return method;
     }
@@ -295,14 +306,16 @@ final class CapFile {
         return strings[index];
     }
 
-    /** 6.9: the header, of two or (ACC_EXTENDED) four bytes, the code, the handlers that lead into it. */
+    /**
+     * 6.9: the header, of two or (ACC_EXTENDED) four bytes, the code, the handlers that lead into
+     * it.
+     */
     private void readCode(Method method) throws CapException {
         if (method.codeBytes == 0) {
             return;
         }
         if (method.offset < handlerBytes) {
-            throw methods.wrong("a method starts at " + method.offset + ", within the " + handlerBytes
-                    + " bytes of the exception handlers");
+            throw methods.wrong("a method starts at " + method.offset + ", among the handlers");
         }
         method.headerBytes = (methods.seek(method.offset).u1() & EXTENDED_HEADER) == 0 ? 2 : 4;
         int start = method.offset + method.headerBytes;
@@ -320,7 +333,10 @@ final class CapFile {
             method.flow = CapCode.flow(methods.seek(start), method.codeBytes);
             for (int handler : method.handlers) {
                 if (!method.flow.isStart(handler)) {
-                    throw methods.wrong("a handler starts at " + (start + handler) + ", where no instruction does");
+                    throw methods.wrong(
+                            "a handler starts at "
+                                    + (start + handler)
+                                    + ", where no instruction does");
                 }
             }
         } catch (CapException e) {

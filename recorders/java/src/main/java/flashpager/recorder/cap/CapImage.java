@@ -5,9 +5,9 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * The code of one or more CAP files as it lies on a card: the info items of their Method
- * components (6.9: exception handlers, then methods, each header and bytecodes), one file behind
- * the other. What a card adds or resolves when it loads them is not in it.
+ * The code of one or more CAP files as it lies on a card: the info items of their Method components
+ * (6.9: exception handlers, then methods, each header and bytecodes), one file behind the other.
+ * What a card adds or resolves when it loads them is not in it.
  *
  * <p>{@link #place} finds a class file's methods in it. With a Debug component (6.14) they are
  * found by name. Without one, a class is the one of the CAP file's package that has as many
@@ -30,8 +30,10 @@ public final class CapImage {
     }
 
     private final List<CapFile> files = new ArrayList<>();
+
     /** Address of each file's Method component. */
     private final int[] bases;
+
     private final List<Stretch> placed = new ArrayList<>();
     private int bytes;
 
@@ -59,7 +61,8 @@ public final class CapImage {
             CapFile file = CapFile.read(path);
             for (CapFile other : image.files) {
                 if (other.packageName.equals(file.packageName)) {
-                    throw new CapException(path, "it has the package " + file.packageName + " of " + other.path);
+                    throw new CapException(
+                            path, "it has the package " + file.packageName + " of " + other.path);
                 }
             }
             image.bases[image.files.size()] = image.bytes;
@@ -124,10 +127,10 @@ public final class CapImage {
                         alike.remove(i);
                     }
                 }
-                reason = alike.isEmpty() ? "no class of the CAP file agrees with it"
-                        : alike.size() + " classes of the CAP file look like it, and it has no Debug component";
+                reason =
+                        alike.size() + " classes of the CAP file look like it, and it has no names";
             } else {
-                reason = "no class of the CAP file looks like it, and it has no Debug component";
+                reason = "no class of the CAP file looks like it, and it has no names";
             }
             card = alike.size() == 1 ? alike.get(0) : null;
         }
@@ -144,7 +147,8 @@ public final class CapImage {
     }
 
     private static boolean isAlike(Type java, Type card, String allFields) {
-        if (java.isInterface != card.isInterface || java.isAbstract != card.isAbstract
+        if (java.isInterface != card.isInterface
+                || java.isAbstract != card.isAbstract
                 || java.interfaces != card.interfaces
                 || !java.fields.equals(card.fields) && !allFields.equals(card.fields)) {
             return false;
@@ -211,7 +215,10 @@ public final class CapImage {
         }
         // Nor may another of the class file's methods be like the one found.
         for (Method other : java.methods) {
-            if (found != null && other != method && other.flow != null && other.like().equals(found.like())
+            if (found != null
+                    && other != method
+                    && other.flow != null
+                    && other.like().equals(found.like())
                     && new Alignment(other, found).reason == null) {
                 return null;
             }
@@ -227,24 +234,26 @@ public final class CapImage {
             }
             Method other = method.isInitializer() ? null : counterpart(java, card, method);
             if (other == null) {
-                found.add(new PlacedMethod(method, null, 0, null, method.isInitializer()
-                        ? "a card has no class initializers"
-                        : "nothing tells which method of the CAP file it is"));
+                String why = "nothing tells which method of the CAP file it is";
+                why = method.isInitializer() ? "a card has no class initializers" : why;
+                found.add(new PlacedMethod(method, null, 0, null, why));
                 continue;
             }
             Alignment alignment = new Alignment(method, other);
-            PlacedMethod one = new PlacedMethod(method, other, bases[index], alignment, alignment.reason);
+            PlacedMethod one =
+                    new PlacedMethod(method, other, bases[index], alignment, alignment.reason);
             found.add(one);
             if (isNew && other.codeBytes > 0) {
-                placed.add(new Stretch(one.address, one.bytes, java.name + '.' + one.name + one.descriptor));
+                String name = java.name + '.' + one.name + one.descriptor;
+                placed.add(new Stretch(one.address, one.bytes, name));
             }
         }
         return found.toArray(new PlacedMethod[0]);
     }
 
     /**
-     * What of the image no placed class has claimed yet, ascending: the exception handlers of
-     * each file and the methods of classes that were not placed. Together with those it is all.
+     * What of the image no placed class has claimed yet, ascending: the exception handlers of each
+     * file and the methods of classes that were not placed. Together with those it is all.
      */
     public synchronized List<Stretch> rest() {
         boolean[] taken = new boolean[bytes];
@@ -270,8 +279,8 @@ public final class CapImage {
                     end++;
                 }
                 if (!isTaken) {
-                    rest.add(new Stretch(bases[i] + from, end - from, file.packageName
-                            + (from == 0 ? ": exception handlers" : ": method at " + from)));
+                    String name = from == 0 ? ": exception handlers" : ": method at " + from;
+                    rest.add(new Stretch(bases[i] + from, end - from, file.packageName + name));
                 }
                 from = end;
             }

@@ -3,10 +3,10 @@ package flashpager.recorder.cap;
 import java.util.Arrays;
 
 /**
- * The flow of one method, of class-file or Java Card bytecode alike: where its
- * instructions start, and its marks in order. A mark is an instruction that transfers
- * control (branch, switch, call, return, throw) or may start a class (new, getstatic,
- * putstatic). Offsets are bytes from the method's first bytecode.
+ * The flow of one method, of class-file or Java Card bytecode alike: where its instructions start,
+ * and its marks in order. A mark is an instruction that transfers control (branch, switch, call,
+ * return, throw) or may start a class (new, getstatic, putstatic). Offsets are bytes from the
+ * method's first bytecode.
  */
 final class Flow {
     // Kinds of marks. The six relations stand for comparisons with zero and of two
@@ -34,26 +34,52 @@ final class Flow {
     static final int THROW = 24;
 
     private static final String[] NAMES = {
-        "ifeq", "ifne", "iflt", "ifge", "ifgt", "ifle", "ifnull", "ifnonnull", "if_acmpeq",
-        "if_acmpne", "goto", "jsr", "ret", "switch", "return", "return of a number",
-        "return of a reference", "call of an object's method", "call of a static method",
-        "call of an interface's method", "invokedynamic", "new", "getstatic", "putstatic", "athrow",
+        "ifeq",
+        "ifne",
+        "iflt",
+        "ifge",
+        "ifgt",
+        "ifle",
+        "ifnull",
+        "ifnonnull",
+        "if_acmpeq",
+        "if_acmpne",
+        "goto",
+        "jsr",
+        "ret",
+        "switch",
+        "return",
+        "return of a number",
+        "return of a reference",
+        "call of an object's method",
+        "call of a static method",
+        "call of an interface's method",
+        "invokedynamic",
+        "new",
+        "getstatic",
+        "putstatic",
+        "athrow",
     };
     private static final int[] NONE = {};
 
     /** Bytes of code. */
     final int bytes;
+
     private int[] starts = new int[16];
     private int instructions;
 
     int marks;
     int[] kind = new int[16];
+
     /** Offset of the mark's opcode, and of the instruction behind it. */
     int[] at = new int[16];
+
     int[] behind = new int[16];
+
     /** Where the mark may go, a switch to its default first. */
     int[][] targets = new int[16][];
-    /** The numbers that a switch sends to targets[1…], ascending, none that goes to the default. */
+
+    /** What a switch sends to targets[1…], ascending; none that goes to the default. */
     int[][] values = new int[16][];
 
     Flow(int bytes) {
@@ -127,7 +153,12 @@ final class Flow {
         for (int i = 0; i < marks; i++) {
             for (int target : targets[i]) {
                 if (!isStart(target)) {
-                    return name(kind[i]) + " at " + at[i] + " goes to " + target + ", where no instruction starts";
+                    return name(kind[i])
+                            + " at "
+                            + at[i]
+                            + " goes to "
+                            + target
+                            + ", where no instruction starts";
                 }
             }
         }

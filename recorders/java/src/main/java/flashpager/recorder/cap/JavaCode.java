@@ -2,6 +2,24 @@ package flashpager.recorder.cap;
 
 /** Decodes class-file bytecode (Java Virtual Machine Specification, chapter 6). */
 final class JavaCode {
+    /** Bytes of each instruction with its operands, sixteen opcodes a line; 0 if they vary. */
+    private static final String LENGTHS =
+            "1111111111111111"
+                    + "2323322222111111"
+                    + "1111111111111111"
+                    + "1111112222211111"
+                    + "1111111111111111"
+                    + "1111111111111111"
+                    + "1111111111111111"
+                    + "1111111111111111"
+                    + "1111311111111111"
+                    + "1111111113333333"
+                    + "3333333332001111"
+                    + "1133333335532311"
+                    + "3311043355";
+
+    private static final int WIDE = 196;
+
     private JavaCode() {}
 
     /** The flow of a method whose code is the next {@code bytes} of the reader. */
@@ -19,10 +37,10 @@ final class JavaCode {
                 branch(in, flow, op, at, base, end);
                 continue;
             }
-            int length = op == 196 ? wide(in) : length(op);
-            if (length == 0) {
+            if (op >= LENGTHS.length()) {
                 throw in.wrong("opcode " + op + " at " + at + " is none");
             }
+            int length = op == WIDE ? wide(in) : LENGTHS.charAt(op) - '0';
             int operand = in.at;
             in.seek(base + at).skip(length);
             int next = in.at;
@@ -41,7 +59,7 @@ final class JavaCode {
             } else if (op == 200 || op == 201) {
                 flow.jump(Flow.GOTO + op - 200, at, behind, at + in.s4());
             } else {
-                int kind = kind(op == 196 ? in.u1() : op);
+                int kind = kind(op == WIDE ? in.u1() : op);
                 if (kind >= 0) {
                     flow.mark(kind, at, behind);
                 }
@@ -58,7 +76,8 @@ final class JavaCode {
         return flow;
     }
 
-    private static void branch(Bytes in, Flow flow, int op, int at, int base, int end) throws CapException {
+    private static void branch(Bytes in, Flow flow, int op, int at, int base, int end)
+            throws CapException {
         in.skip(3 - at % 4);
         int usual = at + in.s4();
         int low = op == 170 ? in.s4() : 0;
@@ -84,40 +103,20 @@ final class JavaCode {
     }
 
     private static int kind(int op) {
-        switch (op) {
-            case 169: return Flow.RET;
-            case 172: case 173: case 174: case 175: return Flow.RETURN_NUMBER;
-            case 176: return Flow.RETURN_REFERENCE;
-            case 177: return Flow.RETURN;
-            case 178: return Flow.GETSTATIC;
-            case 179: return Flow.PUTSTATIC;
-            case 182: case 183: return Flow.CALL;
-            case 184: return Flow.CALL_STATIC;
-            case 185: return Flow.CALL_INTERFACE;
-            case 186: return Flow.CALL_DYNAMIC;
-            case 187: return Flow.NEW;
-            case 191: return Flow.THROW;
-            default: return -1;
-        }
-    }
-
-    /** Bytes of an instruction with its operands, 0 for no opcode. */
-    private static int length(int op) {
-        if (op > 201) {
-            return 0;
-        }
-        switch (op) {
-            case 16: case 18: case 21: case 22: case 23: case 24: case 25:
-            case 54: case 55: case 56: case 57: case 58: case 169: case 188:
-                return 2;
-            case 17: case 19: case 20: case 132: case 187: case 189: case 192: case 193: case 198: case 199:
-                return 3;
-            case 197:
-                return 4;
-            case 185: case 186: case 200: case 201:
-                return 5;
-            default:
-                return op >= 153 && op <= 168 || op >= 178 && op <= 184 ? 3 : 1;
-        }
+        return switch (op) {
+            case 169 -> Flow.RET;
+            case 172, 173, 174, 175 -> Flow.RETURN_NUMBER;
+            case 176 -> Flow.RETURN_REFERENCE;
+            case 177 -> Flow.RETURN;
+            case 178 -> Flow.GETSTATIC;
+            case 179 -> Flow.PUTSTATIC;
+            case 182, 183 -> Flow.CALL;
+            case 184 -> Flow.CALL_STATIC;
+            case 185 -> Flow.CALL_INTERFACE;
+            case 186 -> Flow.CALL_DYNAMIC;
+            case 187 -> Flow.NEW;
+            case 191 -> Flow.THROW;
+            default -> -1;
+        };
     }
 }

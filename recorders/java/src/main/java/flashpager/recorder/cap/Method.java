@@ -4,22 +4,36 @@ package flashpager.recorder.cap;
 final class Method {
     /** As in the class file; null where a CAP file has no Debug component. */
     String name;
+
     String descriptor;
+
     /**
-     * Its types as a Descriptor component can tell them (6.14.4): of class names only that
-     * there is one, "(L[BS)V" for what takes an object, bytes and a short.
+     * Its types as a Descriptor component can tell them (6.13): of class names only that there is
+     * one, "(L[BS)V" for what takes an object, bytes and a short.
      */
     String shape;
-    /** Access flags of 6.14.3: public 1, private 2, protected 4, static 8, final 16, abstract 64, constructor 128. */
+
+    /**
+     * Access flags of 6.13: public 1, private 2, protected 4, static 8, final 16, abstract 64,
+     * constructor 128.
+     */
     int flags;
-    /** In a CAP file, where its header starts in the info item of the Method component; bytes of it, and of its code. */
+
+    /**
+     * In a CAP file, where its header starts in the info item of the Method component; bytes of it,
+     * and of its code.
+     */
     int offset;
+
     int headerBytes;
     int codeBytes;
+
     /** Null if there is no code, or it cannot be read. */
     Flow flow;
+
     /** Why there is code and no flow. */
     String damage;
+
     /** Starts of its exception handlers in the code, ascending, each once. */
     int[] handlers = {};
 

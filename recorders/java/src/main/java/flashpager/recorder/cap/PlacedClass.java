@@ -4,10 +4,13 @@ package flashpager.recorder.cap;
 public final class PlacedClass {
     /** As in the class file, with slashes. */
     public final String name;
+
     /** The CAP file. */
     public final String file;
+
     /** One line: why no method has a place; null if some may. */
     public final String reason;
+
     /** The methods that have code in the class file, in its order; none if there is a reason. */
     public final PlacedMethod[] methods;
 

@@ -3,19 +3,23 @@ package flashpager.recorder.cap;
 /**
  * A method's place in the image. Addresses are bytes from the image's start.
  *
- * <p>A method's bytes are its header (6.9.4: stack, arguments and locals, 2 or 4 bytes) and its
- * bytecodes behind it, as they lie on the card. A virtual machine reads the header at each
- * call; blocks do not contain it.
+ * <p>A method's bytes are its header (6.9: stack, arguments and locals, 2 or 4 bytes) and its
+ * bytecodes behind it, as they lie on the card. A virtual machine reads the header at each call;
+ * blocks do not contain it.
  */
 public final class PlacedMethod {
     public final String name;
     public final String descriptor;
+
     /** Where its header starts, or -1 if it is not known. */
     public final int address;
+
     /** Header and code. */
     public final int bytes;
+
     /** The header's part of it. */
     public final int headerBytes;
+
     /** One line: why its blocks have no places; null if they have. */
     public final String reason;
 
@@ -25,10 +29,11 @@ public final class PlacedMethod {
     PlacedMethod(Method java, Method card, int base, Alignment alignment, String reason) {
         name = java.name;
         descriptor = java.descriptor;
-        address = card == null ? -1 : base + card.offset;
-        headerBytes = card == null ? 0 : card.headerBytes;
-        bytes = card == null ? 0 : headerBytes + card.codeBytes;
-        flow = card == null ? null : card.flow;
+        boolean isThere = card != null && card.codeBytes > 0;
+        address = isThere ? base + card.offset : -1;
+        headerBytes = isThere ? card.headerBytes : 0;
+        bytes = isThere ? headerBytes + card.codeBytes : 0;
+        flow = isThere ? card.flow : null;
         this.alignment = alignment;
         this.reason = reason;
     }
@@ -44,7 +49,8 @@ public final class PlacedMethod {
 
     /**
      * Bytes in the image of a block from one border of the class file's code to another; 0 for a
-     * block of nothing but conversions that a card does not need, -1 if one of the two is no border.
+     * block of nothing but conversions that a card does not need, -1 if one of the two is no
+     * border.
      */
     public int bytes(int from, int to) {
         int start = address(from);

@@ -6,15 +6,22 @@ import java.util.Arrays;
 final class Type {
     /** As in the class file, with slashes; null where a CAP file has no Debug component. */
     String name;
+
     boolean isInterface;
     boolean isAbstract;
     int interfaces;
-    /** Access flags and shapes of the fields in order: "4S 2[B". Null where only the Debug component was read. */
+
+    /**
+     * Access flags and shapes of the fields in order: "4S 2[B". Null where only the Debug component
+     * was read.
+     */
     String fields;
+
     Method[] methods;
 
     /** Where in the Class component it is; -1 in a class file. */
     int location = -1;
+
     /** Name of the class file that was found to be it. */
     String taken;
 
@@ -57,12 +64,15 @@ final class Type {
             int tag = in.u1();
             constants[i] = in.at;
             switch (tag) {
-                case 1: in.skip(in.u2()); break;
-                case 3: case 4: case 9: case 10: case 11: case 12: case 17: case 18: in.skip(4); break;
-                case 5: case 6: in.skip(8); i++; break;
-                case 7: case 8: case 16: case 19: case 20: in.skip(2); break;
-                case 15: in.skip(3); break;
-                default: throw in.wrong("constant " + i + " has the tag " + tag);
+                case 1 -> in.skip(in.u2());
+                case 3, 4, 9, 10, 11, 12, 17, 18 -> in.skip(4);
+                case 5, 6 -> {
+                    in.skip(8);
+                    i++;
+                }
+                case 7, 8, 16, 19, 20 -> in.skip(2);
+                case 15 -> in.skip(3);
+                default -> throw in.wrong("constant " + i + " has the tag " + tag);
             }
         }
         return constants;
@@ -115,8 +125,10 @@ final class Type {
         method.name = text(in, constants, in.u2());
         method.descriptor = text(in, constants, in.u2());
         method.shape = Method.shape(method.descriptor);
-        method.flags = flags & 0x1f | ((flags & 0x400) != 0 ? ABSTRACT : 0)
-                | (method.name.equals("<init>") ? CONSTRUCTOR : 0);
+        method.flags =
+                flags & 0x1f
+                        | ((flags & 0x400) != 0 ? ABSTRACT : 0)
+                        | (method.name.equals("<init>") ? CONSTRUCTOR : 0);
         for (int attributes = in.u2(); attributes > 0; attributes--) {
             boolean isCode = text(in, constants, in.u2()).equals("Code");
             int size = in.s4();
@@ -135,7 +147,12 @@ final class Type {
                     handlers[i] = in.u2();
                     in.skip(2);
                     if (!method.flow.isStart(handlers[i])) {
-                        throw in.wrong("a handler of " + owner + '.' + method.name + " starts in no instruction");
+                        throw in.wrong(
+                                "a handler of "
+                                        + owner
+                                        + '.'
+                                        + method.name
+                                        + " starts in no instruction");
                     }
                 }
                 method.handlers = ascending(handlers, handlers.length);

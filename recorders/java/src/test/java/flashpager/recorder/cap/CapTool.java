@@ -3,23 +3,27 @@ package flashpager.recorder.cap;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 
 /**
  * Prints what tests/test_cap.py wants to know, in lines of words separated by tabs.
  *
- * <p>{@code place CAPS CLASS…} prints where each class file's borders are; {@code read CAPS…}
- * only reads each, and prints "read" or why it cannot be.
+ * <p>{@code place CAPS CLASS…} prints where each class file's borders are. {@code each CLASS…
+ * CAPS…} places all class files in each of the CAP files, and prints "read" or why it cannot be
+ * read.
  */
 public final class CapTool {
     private CapTool() {}
 
     public static void main(String[] arguments) throws IOException {
-        if (arguments[0].equals("read")) {
+        if (arguments[0].equals("each")) {
+            List<byte[]> classes = new ArrayList<>();
             for (int i = 1; i < arguments.length; i++) {
-                try {
-                    say("read", CapImage.read(arguments[i]).bytes());
-                } catch (CapException e) {
-                    say("wrong", e.getMessage());
+                if (arguments[i].endsWith(".class")) {
+                    classes.add(Files.readAllBytes(Path.of(arguments[i])));
+                } else {
+                    say(answer(arguments[i], classes));
                 }
             }
             return;
@@ -34,12 +38,21 @@ public final class CapTool {
             }
             say("class", place.name, place.file, place.reason);
             for (PlacedMethod method : place.methods) {
-                say("method", method.name, method.descriptor, method.address, method.headerBytes, method.bytes,
+                say(
+                        "method",
+                        method.name,
+                        method.descriptor,
+                        method.address,
+                        method.headerBytes,
+                        method.bytes,
                         method.reason);
                 int last = -1;
                 for (int offset = 0; offset <= 0xffff; offset++) {
                     if (method.address(offset) >= 0) {
-                        say("border", offset, method.address(offset),
+                        say(
+                                "border",
+                                offset,
+                                method.address(offset),
                                 last < 0 ? 0 : method.bytes(last, offset),
                                 last < 0 ? 0 : method.instructions(last, offset));
                         last = offset;
@@ -50,6 +63,20 @@ public final class CapTool {
         for (CapImage.Stretch rest : image.rest()) {
             say("rest", rest.address, rest.bytes, rest.name);
         }
+    }
+
+    private static Object[] answer(String caps, List<byte[]> classes) throws IOException {
+        CapImage image;
+        try {
+            image = CapImage.read(caps);
+        } catch (CapException e) {
+            return new Object[] {"wrong", e.getMessage()};
+        }
+        for (byte[] file : classes) {
+            image.place(file);
+        }
+        image.rest();
+        return new Object[] {"read"};
     }
 
     private static void say(Object... words) {
