@@ -1,11 +1,14 @@
 """A small converter from class files to CAP files, so that tests know where everything lies.
 
-The converter that everybody uses is Oracle's, whose licence lets nobody pass it on; none
-came with a package registry when this was written. This one knows what the tests' classes
-need: bytes, shorts, booleans and references, but no int, and of a CAP file's components only
-those that are read. It folds and drops what Oracle's does (getfield_a_this, i2s), and uses
-the wide branches where they are needed. Section numbers are those of the Java Card Virtual
-Machine Specification 2.2.2.
+The converter that everybody uses is Oracle's, whose licence lets nobody pass it on. A free
+one, JavaCard Express, wants JDK 25 and was in no package registry when this was written. This
+one knows what the tests' classes need: bytes, shorts, booleans and references, but no int,
+and of a CAP file's components only those that are read. It folds and drops what Oracle's does
+(getfield_a_this, i2s), and uses the wide branches where they are needed. Section numbers are
+those of the Java Card Virtual Machine Specification 2.2.2.
+
+By hand, the reader was also tried on code that Oracle's converter had made: the 20 methods
+of two published packages, against class files compiled anew from their sources. All agreed.
 """
 
 import re

@@ -365,10 +365,14 @@ def test_files_that_are_none(reader: Reader, tmp_path: Path) -> None:
         return {name: data for name, data in whole.items() if name not in names}
 
     (tmp_path / "text.cap").write_text("no CAP file", encoding="ascii")
+    damaged = written("damaged.cap", whole)
+    method = whole["Method"]
+    damaged.write_bytes(damaged.read_bytes().replace(method, method[:-1] + b"\0"))
     header = whole["Header"]
     cases = {
         tmp_path / "missing.cap": "there is no such file",
         tmp_path / "text.cap": "zip",
+        damaged: "checksum",
         written("method.cap", without("Method")): "no Method component",
         written("names.cap", without("Debug", "Descriptor")): "neither a Descriptor nor a Debug",
         written("directory.cap", without("Directory")): "no Directory component",

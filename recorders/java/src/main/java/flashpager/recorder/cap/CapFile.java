@@ -7,6 +7,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Enumeration;
 import java.util.List;
+import java.util.zip.CRC32;
 import java.util.zip.ZipEntry;
 import java.util.zip.ZipFile;
 
@@ -131,6 +132,11 @@ final class CapFile {
         if (size != all.length - 3) {
             String found = all.length > 3 + MOST ? "more than " + MOST : "" + (all.length - 3);
             throw in.wrong("it says it has " + size + " bytes, and " + found + " follow");
+        }
+        CRC32 crc = new CRC32();
+        crc.update(all);
+        if (entry.getCrc() != crc.getValue()) {
+            throw in.wrong("it is damaged: its checksum is another");
         }
         return Arrays.copyOfRange(all, 3, all.length);
     }
