@@ -45,8 +45,8 @@ class Trace:
         return self.path.stem
 
     @cached_property
-    def blocks(self) -> dict[str, float]:
-        """Executed basic blocks: their number, and mean sizes in bytes. Reads the trace once."""
+    def blocks(self) -> dict[str, Any]:
+        """Executed basic blocks: number, mean bytes, use of pages. Reads the trace once."""
         return _engine.block_statistics(str(self.path))
 
     def described(self) -> dict[str, Any]:

@@ -20,6 +20,7 @@ use flashpager::media::bus::Bus;
 use flashpager::media::part;
 use flashpager::media::register::{RegisterModel, power_of_two};
 use flashpager::pager::{PolicySpec, Search};
+use flashpager::placement::arrange::{Arrangement, Keep, arrange, names_one_of};
 use flashpager::placement::elf::ElfFile;
 use flashpager::placement::{Options, Placer};
 use flashpager::trace::blocks::BlockStatistics;
@@ -152,8 +153,15 @@ fn trace_info(py: Python<'_>, trace: PathBuf) -> PyResult<Py<PyAny>> {
 /// Executed basic blocks of a trace.
 #[pyfunction]
 fn block_statistics(py: Python<'_>, trace: PathBuf) -> PyResult<Py<PyAny>> {
-    let found =
-        run(py, |_, ()| Ok(()), |go_on, _| BlockStatistics::of(&TraceFile::open(&trace)?, &go_on))?;
+    let found = run(
+        py,
+        |_, ()| Ok(()),
+        |go_on, _| {
+            let trace = TraceFile::open(&trace)?;
+            let symbols = trace.info().images.iter().flat_map(|image| &image.symbols);
+            BlockStatistics::of(&trace, symbols, &go_on)
+        },
+    )?;
     to_python(py, &found)
 }
 
@@ -421,6 +429,26 @@ struct Placement {
     /// recorder tells.
     bias: Option<u64>,
     range: Option<(u64, u64)>,
+    /// Of methods without files.
+    #[serde(default)]
+    arrangement: ArrangementSpec,
+}
+
+/// As [`Arrangement`].
+#[derive(Default, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ArrangementSpec {
+    #[serde(default)]
+    keep_all: bool,
+    #[serde(default)]
+    order: Vec<String>,
+}
+
+impl From<ArrangementSpec> for Arrangement {
+    fn from(spec: ArrangementSpec) -> Self {
+        let keep = if spec.keep_all { Keep::All } else { Keep::Used };
+        Self { keep, order: spec.order }
+    }
 }
 
 impl Placement {
@@ -444,6 +472,28 @@ impl Placement {
         }
         Ok(Some(placer))
     }
+}
+
+/// Lay the methods of traces (from, to) of one execution out anew. Gives their
+/// descriptions.
+#[pyfunction]
+fn arrange_methods(
+    py: Python<'_>,
+    files: Vec<(PathBuf, PathBuf)>,
+    arrangement: &Bound<'_, PyAny>,
+) -> PyResult<Vec<Py<PyAny>>> {
+    let spec: ArrangementSpec = depythonize(arrangement).map_err(bad_argument)?;
+    let arrangement = Arrangement::from(spec);
+    let infos = run(py, |_, ()| Ok(()), |go_on, _| arrange(&files, &arrangement, &go_on))?;
+    infos.iter().map(|info| to_python(py, info)).collect()
+}
+
+/// Lines of an order of methods that name nothing placed in `trace`.
+#[pyfunction]
+fn unknown_methods(trace: PathBuf, order: Vec<String>) -> PyResult<Vec<String>> {
+    let trace = TraceFile::open(&trace).map_err(raise)?;
+    let images = &trace.info().images;
+    Ok(order.into_iter().filter(|line| !names_one_of(line, images)).collect())
 }
 
 /// An import or recording under way: `read_*` once, then `finish`.
@@ -526,7 +576,8 @@ impl Recording {
             #[serde(default)]
             recorder_version: String,
         }
-        let placement: Placement = depythonize(placement).map_err(bad_argument)?;
+        let mut placement: Placement = depythonize(placement).map_err(bad_argument)?;
+        let arrangement = std::mem::take(&mut placement.arrangement);
         let known: Known = depythonize(info).map_err(bad_argument)?;
         let info = TraceInfo {
             program: known.program,
@@ -537,10 +588,11 @@ impl Recording {
             recorder_version: known.recorder_version,
             ..TraceInfo::default()
         };
-        let import = placement
+        let mut import = placement
             .placer()
             .and_then(|placer| Import::new(placer, &output, info, live))
             .map_err(raise)?;
+        import.arrange_as(arrangement.into());
         Ok(Self { import: Some(import) })
     }
 
@@ -593,15 +645,17 @@ impl Recording {
     }
 
     /// Write the rest. `ending` is `complete`, `interrupted`, or how the
-    /// program failed. Gives the trace's description.
-    fn finish(&mut self, py: Python<'_>, ending: &str) -> PyResult<Py<PyAny>> {
+    /// program failed. Gives (path, description) of the trace and, behind it, of
+    /// those of further threads.
+    fn finish(&mut self, py: Python<'_>, ending: &str) -> PyResult<Vec<(PathBuf, Py<PyAny>)>> {
         let import = self.import.take().ok_or_else(finished)?;
         let ending = match ending {
             "complete" => Ending::Complete,
             "interrupted" => Ending::Interrupted,
             how => Ending::Failed(how.to_owned()),
         };
-        to_python(py, &import.finish(ending).map_err(raise)?)
+        let traces = import.finish(ending).map_err(raise)?;
+        traces.into_iter().map(|trace| Ok((trace.path, to_python(py, &trace.info)?))).collect()
     }
 
     /// Leave no file behind.
@@ -622,9 +676,9 @@ mod _engine {
     use super::parts::{catalog, examine_part, find_part, part_facts, part_schema};
     #[pymodule_export]
     use super::{
-        DiskFullError, FlashpagerError, Recording, block_statistics, canonical_policy,
+        DiskFullError, FlashpagerError, Recording, arrange_methods, block_statistics, canonical_policy,
         check_designs, check_values, elf_identity, explore, export_trace, handler, memory_bytes,
         policies, policy_metadata, raw_bandwidth, registers, schedules, settled_policies, simulate,
-        trace_info, version,
+        trace_info, unknown_methods, version,
     };
 }

@@ -7,9 +7,11 @@ from typing import Annotated
 
 import typer
 
+from flashpager._engine import FlashpagerError
+from flashpager.cli import methods
 from flashpager.cli.console import note
 from flashpager.cli.live import watching
-from flashpager.recorders import Request
+from flashpager.recorders import Java, Request
 from flashpager.recorders import record as run_recorder
 from flashpager.sizes import si, split_list
 
@@ -48,6 +50,27 @@ def record(
         str | None,
         typer.Option("--recorder", metavar="NAME", help="qemu | lackey; else what is there."),
     ] = None,
+    java: Annotated[
+        bool, typer.Option("--java", help="Record the Java classes of a 'java …' command.")
+    ] = False,
+    include: Annotated[
+        str,
+        typer.Option(
+            "--include",
+            metavar="CLASSES",
+            help="Java: which, as com.acme.*,javacard.*; else all but the JDK's.",
+        ),
+    ] = "",
+    order: methods.Order = None,
+    keep: methods.Keep = "used",
+    cap: Annotated[
+        str,
+        typer.Option("--cap", metavar="FILES", help="Java Card: place these CAP files' methods."),
+    ] = "",
+    one_stream: Annotated[
+        bool,
+        typer.Option("--one-stream", help="Java: all threads in one trace, not a trace each."),
+    ] = False,
 ) -> None:
     """Run a program and write the trace of what it executes.
 
@@ -55,10 +78,15 @@ def record(
     QEMU_LD_PREFIX to the libraries of a foreign one. A program that fails is
     recorded all the same, and the trace says how it ended.
 
+    With --java the bytecode of its classes is placed, method behind method.
+    Each thread has its own trace: TRACE for the first, beside it the others.
+
     flashpager record -o app.trace -- ./app args
 
     flashpager record -o fw.trace --system "qemu-system-arm -M lm3s6965evb
     -nographic -semihosting" firmware.elf
+
+    flashpager record --java -o app.trace -- java -jar app.jar
     """
     if recorder not in (None, "qemu", "lackey"):
         message = f"--recorder: unknown recorder '{recorder}' (known: qemu, lackey)"
@@ -71,7 +99,14 @@ def record(
         with_libraries=with_libraries,
         system=system,
         recorder=recorder,
+        java=Java(
+            include=split_list(include),
+            **methods.arrangement(order, keep),
+            one_stream=one_stream,
+            caps=[Path(name) for name in split_list(cap)],
+        ),
     )
+    _refuse_mixed(request, java=java)
     start = time.monotonic()
     with watching() as progress:
         result = run_recorder(request, progress, note)
@@ -79,12 +114,46 @@ def record(
     info = result.info
     placed = info["instructions"] or 0
     total = placed + info["outside_instructions"]
+    what = "bytecodes" if java else "instructions"
     note(
-        f"{output}: {si(total)} instructions in {seconds:.1f} s ({si(total / seconds)} a second), "
-        f"{si(placed)} of them placed, {output.stat().st_size / 1e6:.2f} MB"
+        f"{output}: {si(total)} {what} in {seconds:.1f} s ({si(total / seconds)} a second), "
+        + ("" if java else f"{si(placed)} of them placed, ")
+        + f"{output.stat().st_size / 1e6:.2f} MB"
     )
+    methods.note_threads(result.threads)
+    methods.note_left_out(info)
+    methods.note_unknown(output, request.java.order if request.java else [])
     if result.failure and not result.interrupted:
         note(f"note: the program ended with {result.failure}; the trace says so")
     if result.interrupted:
         note("interrupted: the trace holds what ran until then, and says so")
         sys.exit(_EXIT_INTERRUPTED)
+
+
+def _refuse_mixed(request: Request, *, java: bool) -> None:
+    """Refuse options of the one kind of program for the other, and drop what is not asked for."""
+    asked = request.java or Java()
+    if java:
+        given = {
+            "--section": request.sections != [".text"],
+            "--image": bool(request.images),
+            "--with-libraries": request.with_libraries,
+            "--system": request.system is not None,
+            "--recorder": request.recorder is not None,
+            "--order, --keep": bool(asked.caps) and (bool(asked.order) or asked.keep_all),
+        }
+        reason = "the CAP file has the order" if asked.caps else "--java records bytecode"
+    else:
+        given = {
+            "--include": bool(asked.include),
+            "--order": bool(asked.order),
+            "--keep": asked.keep_all,
+            "--cap": bool(asked.caps),
+            "--one-stream": asked.one_stream,
+        }
+        reason = "only with --java"
+        request.java = None
+    wrong = [name for name, present in given.items() if present]
+    if wrong:
+        message = f"{wrong[0]}: leave it out ({reason})"
+        raise FlashpagerError(message)

@@ -8,7 +8,7 @@ import typer
 from rich.markup import escape
 
 from flashpager import _engine
-from flashpager.cli import options
+from flashpager.cli import methods, options
 from flashpager.cli.console import ending, note, out, print_json
 from flashpager.cli.live import watching
 from flashpager.files import refuse_overwriting
@@ -84,11 +84,12 @@ def import_trace(
     recording = _engine.Recording(str(output), placement, info, live=False)
     with watching() as progress:
         ended, found = recording.read_file(str(file), format_, instruction_bytes, progress)
-    info = recording.finish(ended)
+    (_, info), *threads = recording.finish(ended)
     note(
         f"{output}: {info['runs']:,} runs, {si(info['bytes'], 'B')} from {found}"
         + ("" if ended == "complete" else f" ({ended})")
     )
+    methods.note_threads(threads)
 
 
 def _address(text: str, option: str) -> int:
@@ -144,6 +145,31 @@ def show_info(trace: options.Trace, *, json: options.Json = False) -> None:
             f"image at {image['offset']:#x}: {image['path']} ({sections}; "
             f"{len(image['symbols'])} symbols)"
         )
+
+
+@app.command("arrange")
+def arrange(
+    trace: options.Trace,
+    *,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="TRACE", help="Trace to write.")
+    ],
+    order: methods.Order = None,
+    keep: methods.Keep = "used",
+) -> None:
+    """Lay the methods of a Java trace out anew, as if it were recorded so.
+
+    A line of --order is a method (com.acme.Radio.send, or with its parameters),
+    a class, or a pattern such as com.acme.*; what it does not name follows by
+    class name. An image that the traces of several threads share is laid out
+    by 'flashpager record'.
+    """
+    refuse_overwriting(output, trace)
+    asked = methods.arrangement(order, keep)
+    (info,) = _engine.arrange_methods([(str(trace), str(output))], asked)
+    placed = len(info["images"][0]["symbols"])
+    note(f"{output}: {placed} methods, {info['image_bytes']:,} bytes")
+    methods.note_unknown(output, asked["order"])
 
 
 @app.command("export")

@@ -2,9 +2,12 @@
 //! owns them.
 //!
 //! As the CARDIS paper does it (section 5.1), the code sections lie one after
-//! another in the order the linker produced, image after image.
+//! another in the order the linker produced, image after image; the methods of a
+//! Java program in the order of class names, then of methods in their class.
 
+pub mod arrange;
 pub mod elf;
+pub mod methods;
 mod process;
 
 use std::path::{Path, PathBuf};

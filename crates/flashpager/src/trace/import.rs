@@ -1,15 +1,18 @@
 //! From foreign formats, live or from a file, to a trace file.
 
-use std::path::Path;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 
 use rustc_hash::FxHashSet;
 
-use super::file::TraceWriter;
 use super::input::{Input, Lines};
+use super::sink::Sink;
 use super::stream::{self, StreamReader};
-use super::{Ending, Run, RunBuilder, TraceInfo, csv, din, lackey};
+use super::{Ending, Run, TraceInfo, csv, din, lackey};
 use crate::error::{Error, Result};
 use crate::placement::Placer;
+use crate::placement::arrange::{Arrangement, arrange};
+use crate::placement::methods::Methods;
 
 /// One piece of executed code, at a run-time address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,56 +105,32 @@ pub struct Progress {
 /// Text lines or stream words between two looks at the watch.
 const WATCH_INTERVAL: u32 = 1 << 16;
 
+/// Most threads told apart: each has a file open, and what it collects in memory.
+const MAX_THREADS: usize = 256;
+
 /// An import or a recording under way.
 pub struct Import {
     pub(super) placer: Option<Placer>,
+    /// Methods of a program without files, which are placed in the end.
+    pub(super) methods: Methods,
     pub(super) info: TraceInfo,
-    pub(super) sink: Sink,
+    /// One a thread; the first is the file asked for.
+    sinks: Vec<Sink>,
+    current: usize,
+    /// The number that a recorder gives the thread of each sink.
+    threads: Vec<u32>,
     /// The process that runs the program, while recorders that do not tell
     /// load addresses watch it.
     process: Option<u32>,
 }
 
-/// Where executed code goes: placed code to the file, the rest to two counters.
-pub(super) struct Sink {
-    writer: TraceWriter,
-    builder: RunBuilder,
-    instructions: u64,
-    outside_instructions: u64,
-    outside_bytes: u64,
-}
-
-impl Sink {
-    #[inline]
-    pub(super) fn placed(&mut self, piece: Run, instructions: u32) -> Result<()> {
-        self.instructions += u64::from(instructions);
-        match self.builder.push(piece) {
-            Some(run) => self.writer.push(run),
-            None => Ok(()),
-        }
-    }
-
-    #[inline]
-    pub(super) fn outside(&mut self, bytes: u32, instructions: u32) -> Result<()> {
-        self.outside_instructions += u64::from(instructions);
-        self.outside_bytes += u64::from(bytes);
-        match self.builder.cut() {
-            Some(run) => self.writer.push(run),
-            None => Ok(()),
-        }
-    }
-
-    fn progress(&self) -> Progress {
-        Progress {
-            instructions: self.instructions + self.outside_instructions,
-            file_bytes: self.writer.file_bytes(),
-        }
-    }
-
-    /// Whether to go on: false when the disk is full or the watch says stop.
-    pub(super) fn look(&self, watch: &mut dyn FnMut(Progress) -> bool) -> bool {
-        !self.writer.disk_full() && watch(self.progress())
-    }
+/// A trace that was written.
+#[derive(Debug)]
+pub struct Finished {
+    /// Its file.
+    pub path: PathBuf,
+    /// Its description.
+    pub info: TraceInfo,
 }
 
 /// Where `fetch` lies in flash, `None` outside. A piece that begins inside the
@@ -174,19 +153,87 @@ impl Import {
     /// Write to the file `output`. Without a `placer`, addresses are flash
     /// offsets. `live` recordings hold back space for an orderly end.
     pub fn new(placer: Option<Placer>, output: &Path, info: TraceInfo, live: bool) -> Result<Self> {
-        let sink = Sink {
-            writer: TraceWriter::create(output, live)?,
-            builder: RunBuilder::default(),
-            instructions: 0,
-            outside_instructions: 0,
-            outside_bytes: 0,
-        };
-        Ok(Self { placer, info, sink, process: None })
+        Ok(Self {
+            placer,
+            methods: Methods::default(),
+            info,
+            sinks: vec![Sink::create(output, live)?],
+            current: 0,
+            threads: Vec::new(),
+            process: None,
+        })
+    }
+
+    /// How the methods of a program without files are laid out in the end.
+    pub fn arrange_as(&mut self, arrangement: Arrangement) {
+        self.methods.arrangement = arrangement;
     }
 
     /// Learn load addresses from the mappings of the running process `pid`.
     pub fn watch_process(&mut self, pid: u32) {
         self.process = Some(pid);
+    }
+
+    /// The sink of the thread that executes now.
+    #[inline]
+    pub(super) fn sink(&mut self) -> &mut Sink {
+        &mut self.sinks[self.current]
+    }
+
+    /// What follows is executed by the thread that a recorder gives this number.
+    /// The first takes the file asked for, the others files beside it.
+    pub(super) fn switch_to(&mut self, thread: u32, name: &str) -> Result<()> {
+        if let Some(known) = self.threads.iter().position(|known| *known == thread) {
+            self.current = known;
+            return Ok(());
+        }
+        if self.threads.len() == MAX_THREADS {
+            return Err(Error::data("recorder stream", format!("over {MAX_THREADS} threads")));
+        }
+        if !self.threads.is_empty() {
+            let path = self.beside(name);
+            self.sinks.push(Sink::create(&path, false)?);
+        }
+        self.current = self.threads.len();
+        self.threads.push(thread);
+        self.sink().thread = name.to_owned();
+        Ok(())
+    }
+
+    /// The file of another thread: `app.trace` becomes `app.worker.trace`.
+    fn beside(&self, thread: &str) -> PathBuf {
+        let first = &self.sinks[0].path;
+        if std::fs::metadata(first).is_ok_and(|meta| !meta.is_file()) {
+            return first.clone();
+        }
+        let part = |name: Option<&OsStr>| {
+            name.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+        };
+        let (stem, suffix) = (part(first.file_stem()), part(first.extension()));
+        let usual = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_');
+        let name: String =
+            thread.chars().take(40).map(|c| if usual(c) { c } else { '-' }).collect();
+        let dot = if suffix.is_empty() { "" } else { "." };
+        let named = |name: &str| first.with_file_name(format!("{stem}.{name}{dot}{suffix}"));
+        let taken = |path: &PathBuf| self.sinks.iter().any(|sink| sink.path == *path);
+        let plain = named(&name);
+        if !name.is_empty() && !taken(&plain) {
+            return plain;
+        }
+        let mut numbered = (2..).map(|number| named(&format!("{name}-{number}")));
+        numbered.find(|path| !taken(path)).unwrap_or(plain)
+    }
+
+    fn progress(&self) -> Progress {
+        Progress {
+            instructions: self.sinks.iter().map(Sink::all_instructions).sum(),
+            file_bytes: self.sinks.iter().map(Sink::file_bytes).sum(),
+        }
+    }
+
+    /// Whether to go on: false when the disk is full or the watch says stop.
+    pub(super) fn look(&self, watch: &mut dyn FnMut(Progress) -> bool) -> bool {
+        !self.disk_full() && watch(self.progress())
     }
 
     /// Read `input` to its end, or until `watch` says false.
@@ -221,33 +268,32 @@ impl Import {
                     countdown -= 1;
                     if countdown == 0 {
                         countdown = WATCH_INTERVAL;
-                        stopped = !self.sink.look(watch);
+                        stopped = !self.look(watch);
                     }
-                    self.sink.writer.push(run)?;
+                    self.sink().run(run)?;
                     if stopped { Err(Error::Interrupted) } else { Ok(()) }
                 })
             }
             Format::Lackey | Format::Din => {
                 let mut lines = Lines::new(input);
-                let Self { placer, sink, process, .. } = self;
                 let mut foreign_pages = FxHashSet::default();
                 let mut take = |line: u64, fetch: Fetch| {
-                    if let (Some(placer), Some(process)) = (placer.as_mut(), *process)
+                    if let (Some(placer), Some(process)) = (self.placer.as_mut(), self.process)
                         && placer.locate(fetch.address).is_none()
                         && foreign_pages.insert(fetch.address >> 12)
                     {
                         placer.load_mappings_of(process)?;
                     }
-                    let run = place(placer.as_ref(), fetch)
+                    let run = place(self.placer.as_ref(), fetch)
                         .map_err(|what| Error::data(format!("{name}, line {line}"), what))?;
                     match run {
-                        Some(run) => sink.placed(run, fetch.instructions)?,
-                        None => sink.outside(fetch.bytes, fetch.instructions)?,
+                        Some(run) => self.sink().placed(run, fetch.instructions)?,
+                        None => self.sink().outside(fetch.bytes, fetch.instructions)?,
                     }
                     countdown -= 1;
                     if countdown == 0 {
                         countdown = WATCH_INTERVAL;
-                        stopped = !sink.look(watch);
+                        stopped = !self.look(watch);
                     }
                     if stopped { Err(Error::Interrupted) } else { Ok(()) }
                 };
@@ -267,31 +313,63 @@ impl Import {
 
     /// Whether the disk ran full on the way.
     pub fn disk_full(&self) -> bool {
-        self.sink.writer.disk_full()
+        self.sinks.iter().any(Sink::disk_full)
     }
 
-    /// Write what is left and the description.
+    /// Write what is left and the descriptions. Gives the file asked for, then
+    /// those of further threads that executed placed code.
     ///
     /// # Errors
-    /// When the file cannot be written, or nothing of a complete program was placed.
-    pub fn finish(mut self, ending: Ending) -> Result<TraceInfo> {
-        if let Some(run) = self.sink.builder.cut() {
-            self.sink.writer.push(run)?;
-        }
-        if self.sink.writer.runs() == 0 && ending == Ending::Complete {
-            return Err(super::nothing_placed(&self.info.program, self.sink.outside_instructions));
-        }
-        let disk_full = self.sink.writer.disk_full();
-        let mut info = self.info;
-        info.ending = if disk_full { Ending::DiskFull } else { ending };
-        // CSV knows bytes only.
-        info.instructions = Some(self.sink.instructions).filter(|count| *count > 0);
-        info.outside_instructions = self.sink.outside_instructions;
-        info.outside_bytes = self.sink.outside_bytes;
-        if let Some(placer) = self.placer {
+    /// When a file cannot be written, or nothing of a complete program was placed.
+    pub fn finish(self, ending: Ending) -> Result<Vec<Finished>> {
+        let Self { placer, methods, mut info, sinks, .. } = self;
+        info.ending = ending;
+        if let Some(placer) = placer {
             info.image_bytes = u64::from(placer.image_bytes());
             info.images = placer.into_images();
         }
-        self.sink.writer.finish(info)
+        let arrangement = methods.describe(&mut info);
+        let mut finished = Vec::new();
+        for (number, mut sink) in sinks.into_iter().enumerate() {
+            let holds_runs = sink.complete()?;
+            if !holds_runs && number > 0 {
+                continue;
+            }
+            if !holds_runs && info.ending == Ending::Complete {
+                info.outside_instructions = sink.outside_instructions();
+                return Err(super::nothing_placed(&info.program, &info));
+            }
+            let path = sink.path.clone();
+            finished.push(Finished { path, info: sink.finish(info.clone())? });
+        }
+        if let Some(arrangement) = arrangement {
+            arrange_in_place(&mut finished, &arrangement)?;
+        }
+        Ok(finished)
+    }
+}
+
+/// Lay the image out anew in files just written. A full disk leaves them as they are.
+fn arrange_in_place(finished: &mut [Finished], arrangement: &Arrangement) -> Result<()> {
+    if finished.iter().any(|done| !done.path.is_file()) {
+        // A device cannot be read again.
+        return Ok(());
+    }
+    let files: Vec<_> =
+        finished.iter().map(|done| (done.path.clone(), done.path.clone())).collect();
+    match arrange(&files, arrangement, &|| true) {
+        Ok(infos) => {
+            for (done, info) in finished.iter_mut().zip(infos) {
+                done.info = info;
+            }
+            Ok(())
+        }
+        Err(error) if error.is_disk_full() => {
+            for done in finished {
+                done.info.ending = Ending::DiskFull;
+            }
+            Ok(())
+        }
+        Err(error) => Err(error),
     }
 }

@@ -4,10 +4,20 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
+use super::stream::{RECORD_FLAG, THREAD};
 use crate::error::{Error, Result};
 
 /// Bytes before the data in the recorder's shared tail: base and used.
 const TAIL_HEAD_BYTES: u64 = 16;
+
+/// What of the tail collects the stream; behind it lie the slots of threads.
+const TAIL_BYTES: u64 = 256 << 10;
+const SLOT_BYTES: usize = 32 << 10;
+/// Thread number, name bytes, blocks before, and the name in what is left.
+const SLOT_HEAD_BYTES: usize = 64;
+const SLOT_NAME_AT: usize = 16;
+/// Larger tails are none.
+const MAX_SLOTS: usize = 1 << 10;
 
 /// The recorder's pipe, and behind its end what the recorder had not yet
 /// written when it was killed.
@@ -36,7 +46,39 @@ impl LiveStream {
             self.tail.seek(SeekFrom::Start(TAIL_HEAD_BYTES + skip))?;
             (&mut self.tail).take(used - skip).read_to_end(&mut bytes)?;
         }
+        self.tail.seek(SeekFrom::Start(TAIL_BYTES))?;
+        let mut slot = vec![0; SLOT_BYTES];
+        for _ in 0..MAX_SLOTS {
+            match self.tail.read_exact(&mut slot) {
+                Ok(()) => take_slot(&slot, &mut bytes),
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => break,
+                Err(error) => return Err(error),
+            }
+        }
         Ok(bytes)
+    }
+}
+
+/// Append what a thread has collected, as it would have gone into the stream.
+fn take_slot(slot: &[u8], stream: &mut Vec<u8>) {
+    let word = |at: usize| u32::from_le_bytes(std::array::from_fn(|i| slot[at + i]));
+    if word(0) == 0 || word(SLOT_HEAD_BYTES) == 0 {
+        return;
+    }
+    let name_bytes = (word(4) as usize).min(SLOT_HEAD_BYTES - SLOT_NAME_AT);
+    let name = &slot[SLOT_NAME_AT..SLOT_NAME_AT + name_bytes];
+    let payload = SLOT_NAME_AT + name_bytes;
+    stream.extend((RECORD_FLAG | THREAD << 24 | payload as u32).to_le_bytes());
+    stream.extend((word(0) - 1).to_le_bytes());
+    stream.extend((name_bytes as u32).to_le_bytes());
+    stream.extend(&slot[8..SLOT_NAME_AT]);
+    stream.extend(name);
+    stream.resize(stream.len().next_multiple_of(4), 0);
+    let numbers = slot[SLOT_HEAD_BYTES..].chunks_exact(4).map(|four| {
+        u32::from_le_bytes([four[0], four[1], four[2], four[3]])
+    });
+    for number in numbers.take_while(|number| *number != 0) {
+        stream.extend((number - 1).to_le_bytes());
     }
 }
 

@@ -14,6 +14,7 @@ pub mod input;
 pub mod lackey;
 pub mod live;
 mod pages;
+mod sink;
 pub mod stream;
 mod thrift;
 
@@ -217,6 +218,18 @@ pub struct TraceInfo {
     pub outside_instructions: u64,
     /// Bytes fetched by them.
     pub outside_bytes: u64,
+    /// Methods entered, where the recorder tells.
+    #[serde(default)]
+    pub calls: Option<u64>,
+    /// Methods left by a return, where the recorder tells.
+    #[serde(default)]
+    pub returns: Option<u64>,
+    /// The thread whose execution this is, where threads are told apart.
+    #[serde(default)]
+    pub thread: String,
+    /// What ran and could not be recorded, each with the reason.
+    #[serde(default)]
+    pub left_out: Vec<String>,
 }
 
 impl Default for TraceInfo {
@@ -237,6 +250,10 @@ impl Default for TraceInfo {
             bytes: 0,
             outside_instructions: 0,
             outside_bytes: 0,
+            calls: None,
+            returns: None,
+            thread: String::new(),
+            left_out: Vec::new(),
         }
     }
 }
@@ -269,8 +286,15 @@ impl RunBuilder {
     }
 }
 
-/// The error for a trace in which nothing can be replayed.
-pub fn nothing_placed(place: &str, outside: u64) -> Error {
+/// The error for a trace in which nothing can be replayed. `place` is its file or program.
+pub fn nothing_placed(place: &str, info: &TraceInfo) -> Error {
+    let outside = info.outside_instructions;
+    if info.recorder == "java" {
+        return Error::data(
+            place,
+            "executed no class that is recorded; choose classes with --include, as 'com.acme.*'",
+        );
+    }
     if outside == 0 {
         return Error::data(place, "holds no run");
     }

@@ -12,7 +12,7 @@ use super::{Ending, MAX_RUN_BYTES, Run};
 use crate::error::{Error, Result};
 
 const MAGIC: &[u8; 8] = b"FPSTRM01";
-const RECORD_FLAG: u32 = 1 << 31;
+pub(super) const RECORD_FLAG: u32 = 1 << 31;
 const MAX_PAYLOAD_BYTES: usize = 1 << 16;
 const BUFFER_BYTES: usize = 1 << 18;
 
@@ -23,6 +23,12 @@ const META: u32 = 1;
 const MAP: u32 = 2;
 const BLOCK: u32 = 3;
 const END: u32 = 4;
+const METHOD: u32 = 5;
+pub(super) const THREAD: u32 = 6;
+
+/// What a block does, besides its instructions.
+const ENTERS: u32 = 1;
+const RETURNS: u32 = 2;
 
 /// Whether a file that starts with `start` is such a stream.
 pub fn recognises(start: &[u8]) -> bool {
@@ -34,13 +40,20 @@ struct Block {
     run: Option<Run>,
     bytes: u32,
     instructions: u32,
+    enters: bool,
+    returns: bool,
 }
+
+/// Most things noted that were not recorded; programs can have very many.
+const MAX_LEFT_OUT: usize = 1000;
 
 pub(super) struct StreamReader {
     input: Input,
     blocks: Vec<Block>,
     /// Bytes of the stream before the buffer.
     position: u64,
+    /// Block numbers to pass over: the thread at hand has had them already.
+    known: u64,
     ended: bool,
     /// More blocks were described than are kept: the rest is not read.
     cut: bool,
@@ -48,7 +61,7 @@ pub(super) struct StreamReader {
 
 impl StreamReader {
     pub(super) fn new(input: Input) -> Self {
-        Self { input, blocks: Vec::new(), position: 0, ended: false, cut: false }
+        Self { input, blocks: Vec::new(), position: 0, known: 0, ended: false, cut: false }
     }
 
     fn error(&self, at: usize, what: impl std::fmt::Display) -> Error {
@@ -86,7 +99,7 @@ impl StreamReader {
             if self.ended {
                 return Ok(Ending::Complete);
             }
-            if got == 0 || self.cut || !import.sink.look(watch) {
+            if got == 0 || self.cut || !import.look(watch) {
                 return Ok(Ending::Interrupted);
             }
         }
@@ -101,11 +114,20 @@ impl StreamReader {
                 let Some(block) = self.blocks.get(word as usize) else {
                     return Err(self.error(at, format!("block {word} was never described")));
                 };
-                match block.run {
-                    Some(run) => import.sink.placed(run, block.instructions)?,
-                    None => import.sink.outside(block.bytes, block.instructions)?,
-                }
                 at += 4;
+                if self.known > 0 {
+                    self.known -= 1;
+                    continue;
+                }
+                let sink = import.sink();
+                sink.blocks += 1;
+                sink.calls += u64::from(block.enters);
+                sink.returns += u64::from(block.returns);
+                match block.run {
+                    Some(run) => sink.placed(run, block.instructions)?,
+                    None if block.bytes == 0 => {}
+                    None => sink.outside(block.bytes, block.instructions)?,
+                }
                 continue;
             }
             let length = (word & 0x00ff_ffff) as usize;
@@ -141,6 +163,10 @@ impl StreamReader {
                 .map(u64::from_le_bytes)
                 .ok_or_else(too_short)
         };
+        let word = |at: usize| {
+            let bytes = payload.get(at..at + 4)?.try_into().ok()?;
+            Some(u32::from_le_bytes(bytes))
+        };
         match kind {
             META => {
                 let text = String::from_utf8_lossy(payload);
@@ -149,6 +175,10 @@ impl StreamReader {
                     "recorder" => import.info.recorder = value.into(),
                     "recorder_version" => import.info.recorder_version = value.into(),
                     "target" => import.info.architecture = value.into(),
+                    "placement" if value == "given" => import.methods.given = true,
+                    "left_out" if import.info.left_out.len() < MAX_LEFT_OUT => {
+                        import.info.left_out.push(shown(value));
+                    }
                     "start_code" => {
                         let start = parse_number(value.as_bytes())
                             .ok_or_else(|| format!("start_code '{}' is no number", shown(value)))?;
@@ -172,7 +202,8 @@ impl StreamReader {
             BLOCK => {
                 let (address, sizes) = (number(0)?, number(8)?);
                 let (bytes, instructions) = (sizes as u32, (sizes >> 32) as u32);
-                if bytes == 0 || bytes > MAX_RUN_BYTES || instructions == 0 || instructions > bytes
+                let does = word(16).unwrap_or(0);
+                if bytes > MAX_RUN_BYTES || instructions > bytes || (bytes > 0) != (instructions > 0)
                 {
                     return Err(format!("a block of {instructions} instructions in {bytes} bytes"));
                 }
@@ -180,8 +211,31 @@ impl StreamReader {
                     self.cut = true;
                     return Ok(());
                 }
-                let run = place(import.placer.as_ref(), Fetch { address, bytes, instructions })?;
-                self.blocks.push(Block { run, bytes, instructions });
+                if payload.len() > 16 {
+                    import.info.calls = Some(0);
+                    import.info.returns = Some(0);
+                }
+                let fetch = Fetch { address, bytes, instructions };
+                let run = match bytes {
+                    0 => None,
+                    _ => place(import.placer.as_ref(), fetch)?,
+                };
+                let (enters, returns) = (does & ENTERS != 0, does & RETURNS != 0);
+                self.blocks.push(Block { run, bytes, instructions, enters, returns });
+            }
+            METHOD => {
+                let (address, bytes) = (number(0)?, word(8).ok_or_else(too_short)?);
+                let name = payload.get(12..).ok_or_else(too_short)?;
+                import.methods.add(address, bytes, &String::from_utf8_lossy(name))?;
+            }
+            THREAD => {
+                let thread = word(0).ok_or_else(too_short)?;
+                let name_bytes = word(4).ok_or_else(too_short)? as usize;
+                let before = number(8)?;
+                let name = payload.get(16..).and_then(|name| name.get(..name_bytes));
+                let name = String::from_utf8_lossy(name.ok_or_else(too_short)?);
+                import.switch_to(thread, &name).map_err(shown)?;
+                self.known = import.sink().blocks.saturating_sub(before);
             }
             END => self.ended = true,
             _ => return Err(format!("a record of unknown kind {kind}: a newer recorder?")),

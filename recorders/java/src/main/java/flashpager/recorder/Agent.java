@@ -8,7 +8,10 @@ import java.lang.instrument.UnmodifiableClassException;
 import java.nio.MappedByteBuffer;
 import java.nio.channels.FileChannel.MapMode;
 import java.util.ArrayList;
+import java.util.Collections;
+import java.util.IdentityHashMap;
 import java.util.List;
+import java.util.Set;
 
 /** Where the JVM starts the recorder, before the program. */
 public final class Agent {
@@ -55,21 +58,27 @@ public final class Agent {
         Transformer transformer =
                 new Transformer(new Selection(options.include()), new CodeMap.Bytecode());
         instrumentation.addTransformer(transformer, true);
-        record(transformer, instrumentation);
+        // Classes that are loaded for the first pass are not offered to it.
+        Set<Class<?>> tried = Collections.newSetFromMap(new IdentityHashMap<>());
+        record(transformer, instrumentation, tried);
+        record(transformer, instrumentation, tried);
     }
 
     /** Records classes, too, that were loaded before the agent. */
-    private static void record(Transformer transformer, Instrumentation instrumentation) {
+    private static void record(
+            Transformer transformer, Instrumentation instrumentation, Set<Class<?>> tried) {
         List<Class<?>> classes = new ArrayList<>();
         for (Class<?> type : instrumentation.getAllLoadedClasses()) {
-            if (!type.isArray()
-                    && !type.isPrimitive()
-                    && transformer.selects(type.getClassLoader(), type.getName())) {
-                if (instrumentation.isModifiableClass(type)) {
-                    classes.add(type);
-                } else if (!type.isHidden()) {
-                    transformer.leaveOut(type.getName(), "the JVM does not let it be changed");
-                }
+            if (type.isArray()
+                    || type.isHidden()
+                    || !transformer.selects(type.getClassLoader(), type.getName())
+                    || !tried.add(type)) {
+                continue;
+            }
+            if (instrumentation.isModifiableClass(type)) {
+                classes.add(type);
+            } else {
+                transformer.leaveOut(type.getName(), "the JVM does not let it be changed");
             }
         }
         if (classes.isEmpty()) {

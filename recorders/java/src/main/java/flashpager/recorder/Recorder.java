@@ -31,7 +31,7 @@ public final class Recorder {
     /** Threads that found no slot, as far as they are named. */
     private static final ThreadList LEFT_OUT = new ThreadList();
 
-    /** Of the thread that was the last to fill one: most programs have one that does the work. */
+    /** Tried first: of the thread that was the last to fill one, as mostly one does the work. */
     private static Slot last = NOWHERE;
 
     private static Stream stream;
@@ -99,7 +99,9 @@ public final class Recorder {
             if (slot == null && threads < slots.length) {
                 slot = slots[threads];
                 slot.claim(threads, thread.getName(), thread);
-                threads++;
+                if (threads++ == 0) {
+                    last = slot;
+                }
             }
             if (slot == null) {
                 try {

@@ -1,0 +1,86 @@
+"""Laying out the methods of Java programs: options and notes that commands share."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from flashpager import _engine
+from flashpager._engine import FlashpagerError
+from flashpager.cli.console import note
+from flashpager.sizes import si
+
+Order = Annotated[
+    Path | None,
+    typer.Option(
+        "--order",
+        metavar="FILE",
+        help="Methods or classes, one a line, that come first in flash; else by class name.",
+    ),
+]
+Keep = Annotated[
+    str,
+    typer.Option(
+        "--keep", metavar="WHAT", help="used | all: methods placed, of the classes loaded."
+    ),
+]
+
+#: Most names in a note.
+_SHOWN = 3
+
+
+def arrangement(order: Path | None, keep: str) -> dict[str, Any]:
+    """Give what flags say, as the engine's ``Arrangement``.
+
+    Raises:
+        FlashpagerError: if the file cannot be read, or ``keep`` is no word for what to keep.
+
+    """
+    if keep not in ("used", "all"):
+        message = f"--keep {keep}: say 'used' or 'all'"
+        raise FlashpagerError(message)
+    return {"keep_all": keep == "all", "order": _read(order) if order else []}
+
+
+def _read(order: Path) -> list[str]:
+    """Give the names of an order file; ``#`` begins a comment."""
+    try:
+        text = order.read_text(encoding="utf-8")
+    except OSError as error:
+        message = f"{order}: {error.strerror or error}"
+        raise FlashpagerError(message) from None
+    except UnicodeDecodeError:
+        message = f"{order}: is no text"
+        raise FlashpagerError(message) from None
+    names = [line.partition("#")[0].strip() for line in text.splitlines()]
+    names = ["".join(name.split()) for name in names if name]
+    if not names:
+        message = f"{order}: names no method"
+        raise FlashpagerError(message)
+    return names
+
+
+def note_unknown(trace: Path, order: list[str]) -> None:
+    """Say which lines of an order were of no use."""
+    unknown = _engine.unknown_methods(str(trace), order) if order else []
+    if unknown:
+        names = ", ".join(unknown[:_SHOWN]) + (" …" if len(unknown) > _SHOWN else "")
+        note(
+            f"note: {len(unknown)} of {len(order)} lines of the order name nothing placed: {names}"
+        )
+
+
+def note_threads(threads: list[tuple[str, dict[str, Any]]]) -> None:
+    """Say where the traces of further threads are."""
+    for path, info in threads:
+        note(f"{path}: thread {info['thread']}, {si(info['instructions'] or 0)} bytecodes")
+
+
+def note_left_out(info: dict[str, Any]) -> None:
+    """Say what was executed and not recorded."""
+    left_out = info["left_out"]
+    for what in left_out[:_SHOWN]:
+        note(f"note: not recorded: {what}")
+    if len(left_out) > _SHOWN:
+        more = len(left_out) - _SHOWN
+        note(f"note: not recorded: {more} more ('flashpager trace info' lists them)")

@@ -1,0 +1,103 @@
+"""Running a program under a recorder, and writing its trace as it runs."""
+
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from flashpager import _engine
+from flashpager._engine import FlashpagerError
+from flashpager.files import refuse_overwriting
+from flashpager.recorders import java, machine_code
+from flashpager.recorders.request import Java, Progress, Request, Target
+from flashpager.recorders.signals import forwarded_signals
+
+__all__ = ["Java", "Request", "Result", "record"]
+
+
+@dataclass
+class Result:
+    """How a recording ended."""
+
+    #: The trace's description.
+    info: dict[str, Any]
+    #: The traces of further threads and their descriptions.
+    threads: list[tuple[str, dict[str, Any]]]
+    interrupted: bool
+    #: Empty, or how the program failed.
+    failure: str
+
+
+def record(request: Request, progress: Progress, say: Callable[[str], None]) -> Result:
+    """Run the program and write its trace as it runs.
+
+    Raises:
+        FlashpagerError: if the program or a recorder cannot be had, nothing ran, or the disk is
+            full; in the last case what was recorded is kept.
+
+    """
+    if not request.command:
+        message = "say which program to record, behind --"
+        raise FlashpagerError(message)
+    target = java.target(request) if request.java else machine_code.target(request, say)
+    refuse_overwriting(request.output, Path(target.program), *request.images)
+    info = {
+        "program": target.program,
+        "arguments": target.arguments,
+        "architecture": target.architecture,
+        "build_id": target.build_id,
+        "recorder": target.recorder.name,
+        "recorder_version": target.recorder.version(),
+    }
+    recording = _engine.Recording(str(request.output), target.placement, info, live=True)
+    try:
+        return _run(target, recording, request, progress)
+    finally:
+        recording.abandon()
+
+
+def _run(
+    target: Target, recording: _engine.Recording, request: Request, progress: Progress
+) -> Result:
+    recorder = target.recorder
+    # Handlers first: a child does not inherit handled signals as ignored ones.
+    with forwarded_signals(system=bool(request.system)) as forward, recorder.started() as child:
+        forward.child = child
+        try:
+            whole = recorder.read(recording, child, progress)
+            if recording.disk_full():
+                child.kill()
+        except BaseException:
+            child.kill()
+            raise
+        code = child.wait()
+    failure = ""
+    if code < 0:
+        failure = f"signal {_signal_name(-code)}"
+    elif code > 0:
+        failure = f"exit status {code}"
+    elif not whole:
+        failure = "an end unseen, by exec or by closing the recorder's pipe"
+    interrupted = forward.count > 0
+    ending = "interrupted" if interrupted else failure or "complete"
+    (_, info), *threads = recording.finish(ending)
+    if info["ending"] == "disk-full":
+        message = (
+            f"{request.output}: the disk is full; the program was stopped, and the trace holds "
+            f"what ran until then ({info['instructions'] or 0:,} instructions)"
+        )
+        raise FlashpagerError(message)
+    if info["runs"] == 0 and info["outside_instructions"] == 0 and not interrupted:
+        request.output.unlink(missing_ok=True)
+        message = f"{info['program']}: ended ({failure}) before its first instruction"
+        raise FlashpagerError(message)
+    return Result(info, threads, interrupted, failure)
+
+
+def _signal_name(number: int) -> str:
+    """Name a signal; those for real-time use have numbers only."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return str(number)

@@ -1,0 +1,85 @@
+"""What to record, and what every recorder has."""
+
+import subprocess
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from flashpager import _engine
+
+#: Told instructions and bytes of trace file so far.
+Progress = Callable[[int, int], None]
+
+
+@dataclass
+class Java:
+    """What of a Java program to record, and how to lay it out."""
+
+    #: Classes, as ``com.acme.*``; all that the program brings along if there are none.
+    include: list[str] = field(default_factory=list)
+    #: Methods and classes that come first in flash, as the engine's ``Arrangement`` has them.
+    order: list[str] = field(default_factory=list)
+    #: Place every method of the classes that were loaded, not only those executed.
+    keep_all: bool = False
+    #: All threads in one trace, in the order executed.
+    one_stream: bool = False
+    #: CAP files whose method components are the image.
+    caps: list[Path] = field(default_factory=list)
+
+
+@dataclass
+class Request:
+    """What to run, and what of it to place in flash."""
+
+    command: list[str]
+    output: Path
+    sections: list[str] = field(default_factory=lambda: [".text"])
+    images: list[Path] = field(default_factory=list)
+    with_libraries: bool = False
+    #: The emulator's command line for bare-metal firmware; the firmware is the command.
+    system: str | None = None
+    #: ``qemu``, ``lackey``, or neither to take what is there.
+    recorder: str | None = None
+    #: Set for a command that starts a Java virtual machine.
+    java: Java | None = None
+
+
+class Recorder(Protocol):
+    """Something that watches a program run."""
+
+    @property
+    def name(self) -> str:
+        """What the trace calls it."""
+
+    def version(self) -> str:
+        """Give its version, and that of what it sits in."""
+
+    def started(self) -> AbstractContextManager[subprocess.Popen[bytes]]:
+        """Start the program; give its process."""
+
+    def read(
+        self, recording: _engine.Recording, child: subprocess.Popen[bytes], progress: Progress
+    ) -> bool:
+        """Read to the end; give whether that is the program's own end."""
+
+
+@dataclass
+class Target:
+    """A program to be run under a recorder, and what its trace says of it."""
+
+    recorder: Recorder
+    #: The file that it is, for the trace's description.
+    program: str
+    arguments: list[str]
+    #: What of it goes to flash, as ``_engine.Recording`` takes it.
+    placement: dict[str, Any]
+    architecture: str = ""
+    build_id: str = ""
+
+
+def short(path: Path) -> Path:
+    """Name a file by its way from here if it lies below: traces travel."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
