@@ -23,6 +23,7 @@ final class Functions {
                 case "mod" -> arithmetic(a.get(0), number(a.get(0)).mod(number(a.get(1))));
                 case "least" -> number(a.get(0)).compareTo(number(a.get(1))) < 0 ? a.get(0) : a.get(1);
                 case "left" -> Arrays.copyOf(a.get(1), count(a.get(0)));
+                case "tail" -> Arrays.copyOfRange(a.get(1), count(a.get(0)), a.get(1).length);
                 case "cut" -> Arrays.copyOfRange(a.get(2), count(a.get(0)), count(a.get(0)) + count(a.get(1)));
                 case "fill" -> fill(count(a.get(0)), a.get(1)[0]);
                 case "pattern" -> pattern(count(a.get(0)), a.get(1));
@@ -35,6 +36,7 @@ final class Functions {
                 case "des3" -> des3(Cipher.ENCRYPT_MODE, a.get(0), a.get(1));
                 case "retail" -> retail(a.get(0), a.get(1));
                 case "not" -> not(a.get(0));
+                case "odd" -> odd(a.get(0));
                 case "pow" -> arithmetic(a.get(2), number(a.get(0)).modPow(number(a.get(1)), number(a.get(2))));
                 default -> throw new IllegalArgumentException("no function $" + name);
             };
@@ -126,6 +128,14 @@ final class Functions {
         byte[] out = bytes.clone();
         for (int i = 0; i < out.length; i++) {
             out[i] = (byte) ~out[i];
+        }
+        return out;
+    }
+
+    private static byte[] odd(byte[] bytes) {
+        byte[] out = bytes.clone();
+        for (int i = 0; i < out.length; i++) {
+            out[i] |= 1;
         }
         return out;
     }
