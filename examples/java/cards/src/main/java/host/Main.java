@@ -16,10 +16,10 @@ public final class Main {
 
     private static final Map<String, Program> PROGRAMS = Map.of(
             "purse", new Program("cards.purse.PurseApplet", "F00000465001",
-                    "404142434445464748494A4B4C4D4E4F", "purse", 100),
-            "oath", new Program("cards.oath.OathApplet", "A000000527210101", "00", "oath", 100),
+                    "404142434445464748494A4B4C4D4E4F", "purse", 20),
+            "oath", new Program("cards.oath.OathApplet", "A000000527210101", "00", "oath", 20),
             "oath-soft", new Program("cards.oath.OathApplet", "A000000527210101", "01", "oath", 2),
-            "pki", new Program("cards.pki.PkiApplet", "F00000465003", "3132333435363738", "pki", 100));
+            "pki", new Program("cards.pki.PkiApplet", "F00000465003", "3132333435363738", "pki", 20));
 
     private Main() {
     }
