@@ -3,6 +3,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 PLUGIN := python/flashpager/_recorders/flashpager-qemu.so
+AGENT := python/flashpager/_recorders/flashpager-java.jar
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 # An activated environment or an installed tool must not get in our way.
 unexport PYTHONPATH PYTHONHOME CONDA_PREFIX
@@ -12,7 +13,7 @@ DEMO_TRACE := examples/traces/card-firmware.trace
 
 .PHONY: build demo test test-rust test-python lint format bench clean
 
-build: $(BIN)/.built $(PLUGIN)
+build: $(BIN)/.built $(PLUGIN) $(AGENT)
 
 demo: build
 	$(BIN)/flashpager explore $(DEMO_TRACE) --part 'K9F*,TC58B*,W25N*' \
@@ -48,7 +49,7 @@ bench: build
 	cargo bench -p flashpager --bench replay --bench explore --locked
 
 clean:
-	rm -rf $(VENV) build target report.html plots $(PLUGIN)
+	rm -rf $(VENV) build target report.html plots $(PLUGIN) $(AGENT) recorders/java/target examples/java/*/target
 
 $(BIN)/python:
 	@command -v cargo >/dev/null || { echo "make: cargo not found; install Rust (rustup)" >&2; exit 2; }
@@ -67,3 +68,15 @@ $(BIN)/.built: $(RUST_SOURCES) pyproject.toml | $(BIN)/maturin
 
 $(PLUGIN): recorders/qemu/recorder.c recorders/qemu/qemu_plugin_api.h
 	$(MAKE) --no-print-directory -C recorders/qemu OUTPUT=$(CURDIR)/$@
+
+# A machine without a JDK or Maven goes without the Java recorder.
+$(AGENT): recorders/java/pom.xml $(shell find recorders/java/src/main -type f)
+	@if command -v mvn >/dev/null && command -v javac >/dev/null; then \
+	    mvn --quiet --batch-mode -f recorders/java/pom.xml package \
+	    && mkdir -p $(dir $@) && cp recorders/java/target/flashpager-java.jar $@; \
+	elif [ -n "$$FLASHPAGER_REQUIRE_TOOLS" ]; then \
+	    echo "make: mvn and javac not found" >&2; exit 2; \
+	else \
+	    echo "make: no mvn or javac: the Java recorder is left out" \
+	        "(Debian: apt install openjdk-17-jdk-headless maven)" >&2; \
+	fi

@@ -31,8 +31,9 @@ pub fn import(data: &[u8], format: Format) {
         let info = TraceInfo { program: "fuzz".into(), ..TraceInfo::default() };
         let mut import = Import::new(placer, Path::new("/dev/null"), info, false)?;
         let ending = import.read(input(data)?, format, 4, &mut |_| true)?;
-        let info = import.finish(ending)?;
-        assert!(info.image_bytes <= u64::from(limit));
+        for done in import.finish(ending)? {
+            assert!(done.info.image_bytes <= u64::from(limit));
+        }
         Ok(())
     })();
     if let Err(error) = outcome {

@@ -393,7 +393,7 @@ def test_refused(programs: Path, tmp_path: Path) -> None:
     for folder, words in broken(programs, tmp_path):
         fails("reproduce", "swl", "--traces", folder, words=words)
     fails("reproduce", "swell", words=["unknown paper 'swell'", "swl"])
-    fails("reproduce", "cardis", "--plots", tmp_path, words=["cardis", "--plots"])
+    fails("reproduce", "flash-media", "--plots", tmp_path, words=["flash-media", "--plots"])
     taken = tmp_path / "taken"
     taken.write_text("", encoding="utf-8")
     fails("reproduce", "swl", "--traces", programs, "--plots", taken, words=["taken"])

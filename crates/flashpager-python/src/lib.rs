@@ -676,9 +676,9 @@ mod _engine {
     use super::parts::{catalog, examine_part, find_part, part_facts, part_schema};
     #[pymodule_export]
     use super::{
-        DiskFullError, FlashpagerError, Recording, arrange_methods, block_statistics, canonical_policy,
-        check_designs, check_values, elf_identity, explore, export_trace, handler, memory_bytes,
-        policies, policy_metadata, raw_bandwidth, registers, schedules, settled_policies, simulate,
-        trace_info, unknown_methods, version,
+        DiskFullError, FlashpagerError, Recording, arrange_methods, block_statistics,
+        canonical_policy, check_designs, check_values, elf_identity, explore, export_trace,
+        handler, memory_bytes, policies, policy_metadata, raw_bandwidth, registers, schedules,
+        settled_policies, simulate, trace_info, unknown_methods, version,
     };
 }

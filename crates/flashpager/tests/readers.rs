@@ -17,6 +17,9 @@ use flashpager::{Error, Result};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
+#[path = "readers/methods.rs"]
+mod methods;
+
 fn run(offset: u32, length: u32) -> Run {
     Run { offset, length }
 }

@@ -1,5 +1,6 @@
 """``flashpager explore``: many designs, and what they say to somebody's needs."""
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -265,7 +266,7 @@ def _weights(traces: Sequence[Trace], text: str | None) -> dict[str, float]:
 def _block_bytes(traces: Sequence[Trace], weights: dict[str, float]) -> float:
     total = sum(weights.values())
     shares = ((weights[trace.name] / total, trace.blocks) for trace in traces)
-    return sum(share * blocks["mean_executed_block_bytes"] for share, blocks in shares)
+    return math.fsum(share * blocks["mean_executed_block_bytes"] for share, blocks in shares)
 
 
 def _answer_fields(found: "Answer") -> dict[str, Any]:

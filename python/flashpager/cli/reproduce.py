@@ -38,13 +38,14 @@ def reproduce(
         typer.Option(
             "--traces",
             metavar="DIR",
-            help="cardis, swl: traces, else examples/traces and examples/traces/swl.",
+            help="cardis, swl: traces, else examples/traces and examples/traces/swl; Java ones of "
+            "cardis are in DIR/java.",
         ),
     ] = None,
     plots: Annotated[
         Path | None,
         typer.Option(
-            "--plots", metavar="DIR", help="swl: also write figures 6 to 12 there as PNG."
+            "--plots", metavar="DIR", help="cardis, swl: also write their figures there as PNG."
         ),
     ] = None,
     json: options.Json = False,
@@ -58,13 +59,18 @@ def reproduce(
     if paper not in _PAPERS:
         message = f"unknown paper '{paper}' (known: {', '.join(_PAPERS)})"
         raise _engine.FlashpagerError(message)
-    if plots is not None and paper != "swl":
-        message = f"{paper} has no pictures here: leave --plots out"
-        raise _engine.FlashpagerError(message)
-    if paper == "swl":
-        _reproduce_swl(traces or example(_OF_TRACES[paper], "give --traces DIR"), plots, json=json)
+    if paper in _OF_TRACES:
+        folder = traces or example(_OF_TRACES[paper], "give --traces DIR")
+        (_reproduce_swl if paper == "swl" else _reproduce_cardis)(folder, plots, json=json)
         return
-    claims = _claims(paper, traces)
+    for given, option, missing in (
+        (plots, "--plots", "has no pictures here"),
+        (traces, "--traces", "replays no traces"),
+    ):
+        if given is not None:
+            message = f"{paper} {missing}: leave {option} out"
+            raise _engine.FlashpagerError(message)
+    claims = _OF_PARTS[paper]()
     if json:
         print_json({"version": _engine.version(), "claims": [asdict(claim) for claim in claims]})
         return
@@ -73,16 +79,32 @@ def reproduce(
         note(line)
 
 
-def _claims(paper: str, traces: Path | None) -> list[Claim]:
-    if paper in _OF_TRACES:
-        with counting("programs") as progress:
-            return cardis.reproduce(
-                traces or example(_OF_TRACES[paper], "give --traces DIR"), progress
-            )
-    if traces is not None:
-        message = f"{paper} replays no traces: leave --traces out"
-        raise _engine.FlashpagerError(message)
-    return _OF_PARTS[paper]()
+def _reproduce_cardis(traces: Path, plots: Path | None, *, json: bool) -> None:
+    if plots is not None:
+        # Altair takes its time to load; most runs do without it.
+        from flashpager.plots import picture  # noqa: PLC0415
+        from flashpager.plots.cardis import pictures  # noqa: PLC0415
+
+        picture.make_folder(plots)
+    with counting("programs") as progress:
+        found = cardis.reproduce(traces, progress)
+    if plots is not None:
+        written = picture.write_all(pictures(found.programs), plots)
+        note(f"{plots}: {', '.join(path.name for path in written)}")
+    if json:
+        every = found.programs.every
+        print_json(
+            {
+                "version": _engine.version(),
+                "claims": [asdict(claim) for claim in found.claims],
+                "programs": [program.description() for program in every],
+                "replays": [row for program in every for row in program.table()],
+                "distances": [row for program in every for row in program.spectrum()],
+            }
+        )
+        return
+    _show(found.claims, "paper", "ours")
+    note(summary(found.claims))
 
 
 def _reproduce_swl(traces: Path, plots: Path | None, *, json: bool) -> None:

@@ -1,6 +1,7 @@
 """``flashpager trace``: import, describe and export traces."""
 
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,7 +12,9 @@ from flashpager import _engine
 from flashpager.cli import methods, options
 from flashpager.cli.console import ending, note, out, print_json
 from flashpager.cli.live import watching
+from flashpager.design import Design
 from flashpager.files import refuse_overwriting
+from flashpager.granularity import PageChoice, choose_page
 from flashpager.sizes import format_size, si, split_list
 
 app = typer.Typer(
@@ -104,12 +107,20 @@ def _address(text: str, option: str) -> int:
 
 
 @app.command("info")
-def show_info(trace: options.Trace, *, json: options.Json = False) -> None:
-    """Describe a trace: what ran, what is placed, its basic blocks."""
+def show_info(
+    trace: options.Trace, *, board: options.Board = None, json: options.Json = False
+) -> None:
+    """Describe a trace: what ran, what is placed, its basic blocks.
+
+    The cache page that these predict stands beside the best one of the board's
+    design, replayed with each page.
+    """
     info = _engine.trace_info(str(trace))
     blocks = _engine.block_statistics(str(trace))
+    page = choose_page(trace, blocks, Design.from_board(board) if board else Design())
     if json:
-        print_json({**info, "blocks": blocks, "file_bytes": trace.stat().st_size})
+        file_bytes = trace.stat().st_size
+        print_json({**info, "blocks": blocks, "cache_page": asdict(page), "file_bytes": file_bytes})
         return
     out.print(f"[bold]{escape(' '.join([info['program'], *info['arguments']]))}[/bold]")
     rows = [
@@ -117,6 +128,7 @@ def show_info(trace: options.Trace, *, json: options.Json = False) -> None:
         ("build id", info["build_id"] or "none"),
         ("recorded by", f"{info['recorder']} {info['recorder_version']}".strip()),
         ("ending", ending(info)),
+        *([("thread", escape(info["thread"]))] if info["thread"] else []),
         ("flash image", f"{info['image_bytes']:,} bytes"),
         ("runs", f"{info['runs']:,} ({blocks['mean_run_bytes']:.1f} bytes each)"),
         ("bytes fetched", f"{info['bytes']:,}"),
@@ -125,17 +137,19 @@ def show_info(trace: options.Trace, *, json: options.Json = False) -> None:
         bits = 8 * trace.stat().st_size / info["instructions"]
         rows += [
             ("instructions", f"{info['instructions']:,} ({bits:.3f} bits each in the file)"),
-            (
-                "outside",
-                f"{info['outside_instructions']:,} instructions, {info['outside_bytes']:,} bytes",
-            ),
+            ("outside", _outside(info)),
         ]
     sizes = (
         f"mean {blocks['mean_used_block_bytes']:.1f} bytes, by execution "
         f"{blocks['mean_executed_block_bytes']:.1f} bytes"
     )
     used = f"{blocks['used_blocks']:,} used, {blocks['used_bytes']:,} bytes"
-    rows.append(("basic blocks", f"{used}; {sizes}"))
+    rows += [
+        ("basic blocks", f"{used}; {sizes}"),
+        ("calls, returns", _calls(info, blocks)),
+        ("of used pages", _page_use(blocks)),
+        ("cache page", _page_choice(page)),
+    ]
     width = max(len(name) for name, _ in rows)
     for name, value in rows:
         out.print(f"{name:<{width}}  {value}")
@@ -145,6 +159,48 @@ def show_info(trace: options.Trace, *, json: options.Json = False) -> None:
             f"image at {image['offset']:#x}: {image['path']} ({sections}; "
             f"{len(image['symbols'])} symbols)"
         )
+    for what in info["left_out"]:
+        out.print(f"not recorded: {what}", markup=False)
+
+
+def _outside(info: dict[str, Any]) -> str:
+    if info["recorder"] == "java":
+        return "not counted (classes that were not to be recorded)"
+    return f"{info['outside_instructions']:,} instructions, {info['outside_bytes']:,} bytes"
+
+
+def _calls(info: dict[str, Any], blocks: dict[str, Any]) -> str:
+    if info["calls"] is not None:
+        return f"{info['calls']:,}, {info['returns']:,}"
+    if blocks["seen_calls"] is None:
+        return "unknown (no symbols)"
+    return f"{blocks['seen_calls']:,}, {blocks['seen_returns']:,} (jumps to symbols, and back)"
+
+
+#: Page sizes for which the share of used code is printed.
+_PAGES_SHOWN = (32, 64, 128, 512, 2048)
+
+#: A share of the bandwidth worth a word.
+_NOTABLE_LOSS = 5e-4
+
+
+def _page_use(blocks: dict[str, Any]) -> str:
+    shares = {use["page_bytes"]: use["used_share"] for use in blocks["pages"]}
+    shown = [f"{100 * shares[page]:.0f} % (of {page} bytes)" for page in _PAGES_SHOWN]
+    return f"{', '.join(shown)} are executed"
+
+
+def _page_choice(page: PageChoice) -> str:
+    predicted = f"{page.predicted_bytes} bytes predicted by the mean block"
+    if page.best_bytes is None:
+        return predicted
+    design = page.design
+    found = (
+        f"{page.best_bytes} found ({format_size(design['cache_bytes'])} cache, "
+        f"{design['policy']}, {design['part']})"
+    )
+    lost = f", {100 * page.lost:.1f} % faster" if page.lost and page.lost > _NOTABLE_LOSS else ""
+    return f"{predicted}, {found}{lost}"
 
 
 @app.command("arrange")

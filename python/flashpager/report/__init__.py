@@ -16,6 +16,7 @@ import polars as pl
 from flashpager import _engine, attribution, table, treemap
 from flashpager._engine import FlashpagerError
 from flashpager.files import appearing_whole
+from flashpager.granularity import PageChoice
 from flashpager.plots import chosen, neighbours, space, style
 from flashpager.report import choice, page
 from flashpager.report.neighbourhood import Neighbourhood, around, with_front
@@ -35,7 +36,9 @@ class Report:
     #: As ``_engine.trace_info`` gives it.
     info: dict[str, Any]
     #: As ``_engine.block_statistics`` gives it.
-    blocks: dict[str, float]
+    blocks: dict[str, Any]
+    #: The cache page that the blocks predict and the best one of the design's own neighbours.
+    cache_page: PageChoice
     #: The design's own result, as ``_engine.simulate`` gives it.
     own: dict[str, Any]
     #: All designs replayed on the own part, one row each, with ``id`` (the own one's is 0),
@@ -108,6 +111,7 @@ def build(trace: Path, design: dict[str, Any], progress: Progress | None = None)
         trace,
         info,
         blocks,
+        PageChoice.of(blocks, [row for row in own_part if _differs_in_page(row, own)]),
         own,
         frame.sort(order),
         {
@@ -146,8 +150,13 @@ def _function_chart(trace: Path, own: dict[str, Any]) -> dict[str, alt.LayerChar
     return {"faults-by-function": treemap.chart(owners, setting=setting)}
 
 
+def _differs_in_page(row: dict[str, Any], own: dict[str, Any]) -> bool:
+    design = dict(own["design"])
+    return {**row["design"], "cache_page_bytes": design["cache_page_bytes"]} == design
+
+
 def _neighbour_charts(
-    frame: pl.DataFrame, own: dict[str, Any], around_it: Neighbourhood, blocks: dict[str, float]
+    frame: pl.DataFrame, own: dict[str, Any], around_it: Neighbourhood, blocks: dict[str, Any]
 ) -> dict[str, alt.LayerChart]:
     """Draw the design among those that differ from it in one thing."""
     design = own["design"]

@@ -1,122 +1,67 @@
 """Cogniaux and Grimaud, demand paging from NAND at smart card scale, CARDIS 2010.
 
-The paper's Java traces cannot be had. Its C programs are stood in for by real programs of the same
-kinds: troff for the typesetter, madplay for MAD, and an event-driven card firmware for JITS.
+The paper's traces cannot be had. Java programs stand in for its Java applications, and native ones
+for its C programs: troff for the typesetter, madplay for MAD.
 """
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from flashpager import _engine
-from flashpager._engine import FlashpagerError
-from flashpager.counts import next_block_share
-from flashpager.design import Design
+from flashpager.reproduce.cardis_java import about, claims_of_java
+from flashpager.reproduce.cardis_replays import (
+    CACHE,
+    CONVENTIONAL,
+    DRAFT_MAD_CACHE,
+    FAST,
+    LARGE,
+    MAD,
+    MAD_BLOCK_BYTES,
+    MAD_PAGE,
+    NOR,
+    PAGES,
+    POLICIES,
+    SLOW,
+    SMALL,
+    TYPESETTER,
+    TYPESETTER_CACHES,
+    Program,
+    Programs,
+    replay,
+)
 from flashpager.reproduce.claim import Claim, Verdict, rounds_to
 
-SMALL, LARGE, NOR = "K9F1208Q0B", "MT29F2G08AAC", "NOR-CARDIS"
-SLOW, FAST = "33MHz-x8", "54MHz-x16"
-#: RAM on the same bus as NOR and no faster: the paper gives no RAM times.
-_RAM_NS = {SLOW: 40.0, FAST: 9.0}
-_CACHES = (2048, 4096, 8192, 16384)
-_PAGES = (4, 8, 16, 32, 64, 128, 256, 512)
-_CACHE = 2048
-_PAPER_PAGE = 64
-_DRAFT_PAGE = 32
-_CONVENTIONAL_LARGE = 2048
-_POLICIES = ("lru", "min")
-_TYPESETTER, _STAND_IN = "troff", "card-firmware"
-
-Key = tuple[str, str, int, int, str]
+__all__ = ["Found", "Program", "reproduce"]
 
 
-def _design(part: str, bus: str, cache: int, page: int, policy: str) -> dict[str, Any]:
-    return {
-        **Design().fields(),
-        "part": part,
-        "bus": bus,
-        "cache_bytes": cache,
-        "cache_page_bytes": page,
-        "policy": policy,
-        "ram": {"t_read_ns": _RAM_NS[bus], "t_write_ns": _RAM_NS[bus]},
-    }
+@dataclass(frozen=True)
+class Found:
+    """What became of the paper."""
+
+    claims: list[Claim]
+    programs: Programs
 
 
-@dataclass
-class _Program:
-    name: str
-    blocks: dict[str, float]
-    rows: dict[Key, dict[str, Any]]
+def reproduce(traces: Path, progress: Callable[[int, int], None]) -> Found:
+    """Check every claim; `progress(finished, all)` counts programs.
 
-    def at(
-        self,
-        page: int,
-        part: str = SMALL,
-        bus: str = SLOW,
-        cache: int = _CACHE,
-        policy: str = "lru",
-    ) -> dict[str, Any]:
-        return self.rows[part, bus, cache, page, policy]
+    Raises:
+        FlashpagerError: for a folder without traces, and traces that cannot be read.
 
-    def bandwidth(self, page: int, **key: Any) -> float:  # noqa: ANN401  (fields of at())
-        return float(self.at(page, **key)["time"]["bandwidth_mib_s"])
-
-    def ratio(self, page: int, **key: Any) -> float:  # noqa: ANN401  (fields of at())
-        return float(self.at(page, **key)["nor"]["nor_ratio"])
-
-    def best_page(self, policy: str = "lru") -> int:
-        return max(_PAGES, key=lambda page: self.bandwidth(page, policy=policy))
-
-
-def _keys() -> list[Key]:
-    keys = [(SMALL, SLOW, _CACHE, page, policy) for page in _PAGES for policy in _POLICIES]
-    keys += [
-        (part, bus, cache, page, policy)
-        for part, page in ((SMALL, 512), (LARGE, _CONVENTIONAL_LARGE))
-        for bus in (SLOW, FAST)
-        for cache in _CACHES
-        for policy in _POLICIES
-    ]
-    keys += [(LARGE, SLOW, _CACHE, _PAPER_PAGE, "lru"), (SMALL, FAST, _CACHE, _PAPER_PAGE, "lru")]
-    return list(dict.fromkeys(keys))
-
-
-def reproduce(traces: Path, progress: Callable[[int, int], None]) -> list[Claim]:
-    """Check every claim; `progress(finished, all)` counts programs."""
-    files = sorted(traces.glob("*.trace"))
-    if not files:
-        message = f"{traces}: no traces here (*.trace); say --traces DIR"
-        raise FlashpagerError(message)
-    keys = _keys()
-    programs = []
-    for number, file in enumerate(files):
-        progress(number, len(files))
-        rows = _engine.simulate(str(file), [_design(*key) for key in keys], None)
-        blocks = _engine.block_statistics(str(file))
-        programs.append(_Program(file.stem, blocks, dict(zip(keys, rows, strict=True))))
-    progress(len(files), len(files))
-    return [
-        *_tables(),
-        _small_pages_win(programs),
-        _slow_bus_is_further(programs),
-        _smaller_pages_win(programs),
-        _optimum_near_block(programs),
-        _min_goes_smaller(programs),
-        _steps_fall(programs),
-        _execution_becomes_possible(programs),
-        _reloads(programs),
-        _next_block(programs),
-        Claim(
-            "section 5.2",
-            "Java bytecode of three event-driven applications under JITS (figures 5, 6, 8)",
-            "1 534 880 bytecodes",
-            f"{_STAND_IN} stands in",
-            Verdict.OPEN,
-            "neither JITS nor its traces can be had",
-        ),
-    ]
+    """
+    programs = replay(traces, progress)
+    return Found(
+        [
+            *_tables(),
+            _small_pages_win(programs),
+            _slow_bus_is_further(programs),
+            *claims_of_java(programs),
+            _mad(programs),
+        ],
+        programs,
+    )
 
 
 def _tables() -> list[Claim]:
@@ -171,11 +116,16 @@ def _tables() -> list[Claim]:
     return claims
 
 
-def _each(programs: Sequence[_Program], text: Callable[[_Program], str]) -> str:
+def _each(programs: Sequence[Program], text: Callable[[Program], str]) -> str:
     return "; ".join(f"{program.name} {text(program)}" for program in programs)
 
 
-def _judge(programs: Sequence[_Program], holds: Callable[[_Program], bool]) -> tuple[Verdict, str]:
+def _unchecked(programs: Programs, where: str, claim: str, paper: str) -> Claim:
+    why = f"{programs.folder} has no native traces"
+    return Claim(where, claim, paper, "no native trace", Verdict.OPEN, why)
+
+
+def _judge(programs: Sequence[Program], holds: Callable[[Program], bool]) -> tuple[Verdict, str]:
     failing = [program.name for program in programs if not holds(program)]
     if not failing:
         return Verdict.HOLDS, ""
@@ -184,48 +134,62 @@ def _judge(programs: Sequence[_Program], holds: Callable[[_Program], bool]) -> t
     return Verdict.FAILS, why
 
 
-def _small_pages_win(programs: Sequence[_Program]) -> Claim:
-    def wins(program: _Program) -> tuple[int, int]:
+def _small_pages_win(programs: Programs) -> Claim:
+    where = "Fig. 4"
+    claim = "conventional paging, 2 to 16 KB: 512-byte NAND pages beat 2048-byte ones (typesetter)"
+    paper = "always"
+
+    def wins(program: Program) -> tuple[int, int]:
         won = [
-            program.bandwidth(512, part=SMALL, bus=bus, cache=cache, policy=policy)
+            program.bandwidth(CONVENTIONAL[SMALL], part=SMALL, bus=bus, cache=cache, policy=policy)
             > program.bandwidth(
-                _CONVENTIONAL_LARGE, part=LARGE, bus=bus, cache=cache, policy=policy
+                CONVENTIONAL[LARGE], part=LARGE, bus=bus, cache=cache, policy=policy
             )
             for bus in (SLOW, FAST)
-            for cache in _CACHES
-            for policy in _POLICIES
+            for cache in TYPESETTER_CACHES
+            for policy in POLICIES
         ]
         return sum(won), len(won)
 
-    typesetter = [program for program in programs if program.name == _TYPESETTER] or programs
+    if not programs.native:
+        return _unchecked(programs, where, claim, paper)
+    typesetter = programs.named(TYPESETTER, programs.native) or programs.native
     verdict, why = _judge(typesetter, lambda program: wins(program)[0] == wins(program)[1])
     return Claim(
-        "Fig. 4",
-        "conventional paging, 2 to 16 KB: 512-byte NAND pages beat 2048-byte ones (typesetter)",
-        "always",
-        _each(programs, lambda program: "{} of {}".format(*wins(program))),
+        where,
+        claim,
+        paper,
+        _each(programs.native, lambda program: "{} of {}".format(*wins(program))),
         verdict,
         why or "cases: two buses, four caches, LRU and MIN; asked of the typesetter only",
     )
 
 
-def _slow_bus_is_further(programs: Sequence[_Program]) -> Claim:
-    def mean_ratio(program: _Program, bus: str) -> float:
+def _slow_bus_is_further(programs: Programs) -> Claim:
+    where = "Fig. 4"
+    claim = (
+        "conventional paging is further from NOR behind the slower bus (mean of both parts, four "
+        "caches, LRU)"
+    )
+    paper = "further at 33 MHz"
+
+    def mean_ratio(program: Program, bus: str) -> float:
         ratios = [
             program.ratio(page, part=part, bus=bus, cache=cache)
-            for part, page in ((SMALL, 512), (LARGE, _CONVENTIONAL_LARGE))
-            for cache in _CACHES
+            for part, page in CONVENTIONAL.items()
+            for cache in TYPESETTER_CACHES
         ]
         return math.fsum(ratios) / len(ratios)
 
-    verdict, why = _judge(programs, lambda p: mean_ratio(p, SLOW) < mean_ratio(p, FAST))
+    if not programs.native:
+        return _unchecked(programs, where, claim, paper)
+    verdict, why = _judge(programs.native, lambda p: mean_ratio(p, SLOW) < mean_ratio(p, FAST))
     return Claim(
-        "Fig. 4",
-        "conventional paging is further from NOR behind the slower bus (mean of both parts, four "
-        "caches, LRU)",
-        "further at 33 MHz",
+        where,
+        claim,
+        paper,
         _each(
-            programs,
+            programs.native,
             lambda p: (
                 f"{100 * mean_ratio(p, SLOW):.0f} % of NOR at 33 MHz, "
                 f"{100 * mean_ratio(p, FAST):.0f} % at 54"
@@ -238,132 +202,40 @@ def _slow_bus_is_further(programs: Sequence[_Program]) -> Claim:
     )
 
 
-def _smaller_pages_win(programs: Sequence[_Program]) -> Claim:
-    verdict, why = _judge(programs, lambda p: p.bandwidth(p.best_page()) > p.bandwidth(512))
-    return Claim(
-        "Fig. 5a",
-        "at 2 KB, cache pages smaller than the NAND page raise bandwidth",
-        "closer to NOR",
-        _each(
-            programs,
-            lambda p: (
-                f"{p.bandwidth(512):.1f} → {p.bandwidth(p.best_page()):.1f} MB/s at "
-                f"{p.best_page()} B"
-            ),
-        ),
-        verdict,
-        why,
+def _mad(programs: Programs) -> Claim:
+    where = "section 6.2, Fig. 7"
+    claim = (
+        "MAD: the best cache page is around the mean used basic block: within a factor of 2 (LRU, "
+        f"{CACHE >> 10} KB; in the draft {DRAFT_MAD_CACHE >> 10})"
     )
+    paper = f"{MAD_BLOCK_BYTES} B → {MAD_PAGE} B"
+    mad = programs.named(MAD, programs.native)
+    if not mad:
+        why = f"{programs.folder} has no {MAD}.trace"
+        return Claim(where, claim, paper, "no such trace", Verdict.OPEN, why)
 
+    def says(program: Program) -> str:
+        best = " and ".join(
+            f"{program.best_page(cache=cache)}" for cache in (CACHE, DRAFT_MAD_CACHE)
+        )
+        return f"{program.blocks['mean_used_block_bytes']:.0f} B → {best} B"
 
-def _optimum_near_block(programs: Sequence[_Program]) -> Claim:
-    def distance(page: int, program: _Program) -> float:
-        return abs(math.log2(page / program.blocks["mean_used_block_bytes"]))
+    def holds(program: Program) -> bool:
+        block = program.blocks["mean_used_block_bytes"]
+        return all(
+            about(program.best_page(cache=cache), block) for cache in (CACHE, DRAFT_MAD_CACHE)
+        )
 
-    def nearest(program: _Program) -> int:
-        return min(_PAGES, key=lambda page: distance(page, program))
-
-    def loss(program: _Program) -> float:
-        return 1 - program.bandwidth(nearest(program)) / program.bandwidth(program.best_page())
-
-    verdict, why = _judge(programs, lambda p: distance(p.best_page(), p) <= 1)
-    return Claim(
-        "section 6.2",
-        "the best cache page (LRU, 2 KB) is near the mean used basic block: within a factor of 2",
-        "60 B → 64; MAD 220 B → 256",
-        _each(
-            programs,
-            lambda p: (
-                f"{p.blocks['mean_used_block_bytes']:.0f} B → {p.best_page()} B "
-                f"({nearest(p)} B: {100 * loss(p):.1f} % slower)"
-            ),
-        ),
-        verdict,
-        why
-        and f"{why}. Where hot loops outgrow the cache, ever smaller pages fetch ever less that "
-        "is not used, and without a price for lookups nothing stops them",
+    verdict, _ = _judge(mad, holds)
+    executed = mad[0].blocks
+    why = (
+        f"a block is {executed['mean_executed_block_bytes']:.0f} B in the mean of those executed, "
+        f"and {executed['mean_run_bytes']:.0f} B are executed from one jump to the next. "
     )
-
-
-def _min_goes_smaller(programs: Sequence[_Program]) -> Claim:
-    verdict, why = _judge(programs, lambda p: p.best_page("min") <= p.best_page("lru"))
-    return Claim(
-        "section 6",
-        "MIN's best cache page is no larger than LRU's",
-        "32 against 64 B",
-        _each(programs, lambda p: f"{p.best_page('min')} against {p.best_page('lru')} B"),
-        verdict,
-        why,
+    why += (
+        "Its hot loops outgrow the cache, where ever smaller pages fetch ever less that is not "
+        f"used: the best is the smallest tried, {PAGES[0]} B, as long as lookups are free"
+        if mad[0].best_page() == PAGES[0]
+        else ""
     )
-
-
-def _steps_fall(programs: Sequence[_Program]) -> Claim:
-    def change(program: _Program, step: str) -> float:
-        before = program.at(512)["time"][step]
-        return float(program.at(program.best_page())["time"][step] / before)
-
-    steps = ("write_ns", "fetch_ns", "load_ns")
-    verdict, why = _judge(programs, lambda p: all(change(p, step) < 1 for step in steps))
-    return Claim(
-        "Fig. 5b",
-        "with smaller cache pages first write, then fetch and load fall (512 B → best page)",
-        "all three fall",
-        _each(
-            programs,
-            lambda p: "to " + " / ".join(f"{100 * change(p, step):.0f} %" for step in steps),
-        ),
-        verdict,
-        why or "write / fetch / load time left",
-    )
-
-
-def _execution_becomes_possible(programs: Sequence[_Program]) -> Claim:
-    worst = _engine.raw_bandwidth(LARGE, SLOW)["max_mib_s"]
-
-    def conventional(program: _Program) -> float:
-        return program.bandwidth(_CONVENTIONAL_LARGE, part=LARGE)
-
-    def reduced(program: _Program) -> float:
-        return program.bandwidth(_PAPER_PAGE, part=LARGE)
-
-    verdict, why = _judge(programs, lambda p: reduced(p) > conventional(p))
-    return Claim(
-        "Fig. 6b",
-        "2048-byte NAND, 2 KB cache: 64-byte cache pages beat the single conventional page",
-        "makes execution possible",
-        _each(programs, lambda p: f"{conventional(p):.2f} → {reduced(p):.2f} MB/s"),
-        verdict,
-        why or f"sequential reading gives {worst:.2f} MB/s",
-    )
-
-
-def _reloads(programs: Sequence[_Program]) -> Claim:
-    def share(program: _Program) -> float:
-        counts = program.at(_DRAFT_PAGE)["counts"]
-        return float(counts["loads"] / counts["misses"])
-
-    verdict, why = _judge(programs, lambda p: share(p) < 1)
-    return Claim(
-        "Fig. 6a of the draft",
-        "32-byte cache pages: part of the faults need no reload of the register",
-        "75 % still load",
-        _each(programs, lambda p: f"{100 * share(p):.0f} %"),
-        verdict,
-        why or "the figure itself is of JITS and cannot be checked",
-    )
-
-
-def _next_block(programs: Sequence[_Program]) -> Claim:
-    def share(program: _Program) -> float:
-        return next_block_share(program.at(_PAPER_PAGE)["counts"])
-
-    verdict, why = _judge(programs, lambda p: share(p) < 1 / 2)
-    return Claim(
-        "section 6.3, Fig. 8",
-        "of two requests in one NAND page, few ask for the ideal next block (64 of 2048 bytes): "
-        "under a half",
-        "11.5 %; 25 % in the draft",
-        _each(programs, lambda p: f"{100 * share(p):.1f} %"),
-        verdict,
-        why or "the figures themselves are of JITS and cannot be checked",
-    )
+    return Claim(where, claim, paper, _each(mad, says), verdict, why)

@@ -37,7 +37,7 @@ pub struct BlockStatistics {
     pub mean_run_bytes: f64,
     /// The mean used block aligned up to a power of two: by the paper the best cache page.
     pub predicted_page_bytes: u32,
-    /// Jumps to the first byte of a symbol; `None` where no symbol is known.
+    /// Jumps to the first byte of a symbol; `None` where less than half of the code has one.
     pub seen_calls: Option<u64>,
     /// Jumps to where a call had left off.
     pub seen_returns: Option<u64>,
@@ -97,7 +97,11 @@ impl BlockStatistics {
         symbols: impl IntoIterator<Item = &'a Symbol>,
         go_on: &dyn Fn() -> bool,
     ) -> Result<Self> {
-        let entries: FxHashSet<u32> = symbols.into_iter().map(|symbol| symbol.offset).collect();
+        let (mut entries, mut named) = (FxHashSet::default(), 0u64);
+        for symbol in symbols {
+            entries.insert(symbol.offset);
+            named += u64::from(symbol.bytes);
+        }
         let mut runs_seen: FxHashMap<Run, Seen> = FxHashMap::default();
         let mut calls = Calls::default();
         let mut before = None;
@@ -115,7 +119,8 @@ impl BlockStatistics {
             Ok(())
         })?;
         let mut found = Self::from_runs(&runs_seen);
-        if !entries.is_empty() {
+        // Of a stripped program few functions have names left.
+        if named * 2 >= u64::from(trace.image_bytes()) && named > 0 {
             found.seen_calls = Some(calls.calls);
             found.seen_returns = Some(calls.returns);
         }
@@ -219,7 +224,7 @@ mod tests {
             run(100, 4),
             run(16, 4),
         ]);
-        let symbols = [symbol(0, 32), symbol(100, 8), symbol(200, 16)];
+        let symbols = [symbol(0, 100), symbol(100, 8), symbol(200, 16)];
         let found = BlockStatistics::of(&trace, &symbols, &|| true).unwrap();
         assert_eq!((found.seen_calls, found.seen_returns), (Some(4), Some(3)));
         assert_eq!(found.used_bytes, 20 + 4 + 4);

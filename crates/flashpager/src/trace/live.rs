@@ -73,10 +73,11 @@ fn take_slot(slot: &[u8], stream: &mut Vec<u8>) {
     stream.extend((name_bytes as u32).to_le_bytes());
     stream.extend(&slot[8..SLOT_NAME_AT]);
     stream.extend(name);
-    stream.resize(stream.len().next_multiple_of(4), 0);
-    let numbers = slot[SLOT_HEAD_BYTES..].chunks_exact(4).map(|four| {
-        u32::from_le_bytes([four[0], four[1], four[2], four[3]])
-    });
+    // What is before may begin inside a word.
+    stream.extend(std::iter::repeat_n(0, name_bytes.next_multiple_of(4) - name_bytes));
+    let numbers = slot[SLOT_HEAD_BYTES..]
+        .chunks_exact(4)
+        .map(|four| u32::from_le_bytes([four[0], four[1], four[2], four[3]]));
     for number in numbers.take_while(|number| *number != 0) {
         stream.extend((number - 1).to_le_bytes());
     }

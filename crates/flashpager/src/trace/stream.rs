@@ -203,8 +203,9 @@ impl StreamReader {
                 let (address, sizes) = (number(0)?, number(8)?);
                 let (bytes, instructions) = (sizes as u32, (sizes >> 32) as u32);
                 let does = word(16).unwrap_or(0);
-                if bytes > MAX_RUN_BYTES || instructions > bytes || (bytes > 0) != (instructions > 0)
-                {
+                let empty = bytes == 0 && instructions == 0 && does != 0;
+                let whole = bytes <= MAX_RUN_BYTES && (1..=bytes).contains(&instructions);
+                if !empty && !whole {
                     return Err(format!("a block of {instructions} instructions in {bytes} bytes"));
                 }
                 if self.blocks.len() == MAX_BLOCKS {

@@ -1,0 +1,49 @@
+package sensors.app;
+
+import sensors.config.Dissemination;
+import sensors.driver.SampleListener;
+import sensors.driver.Sensor;
+import sensors.event.Scheduler;
+import sensors.event.Timer;
+import sensors.net.Uplink;
+import sensors.radio.Frame;
+
+/**
+ * What applications have in common: a timer that takes samples of a sensor, and a port over which
+ * messages go to the sink.
+ */
+public abstract class Application extends Timer implements SampleListener {
+    final int[] parameters;
+    final Uplink uplink;
+    private final int port;
+    private final Sensor sensor;
+
+    /** Messages for which there was no memory. */
+    public int refused;
+
+    Application(Scheduler scheduler, Dissemination dissemination, Uplink uplink, int port,
+            Sensor sensor) {
+        super(scheduler);
+        parameters = dissemination.values;
+        this.uplink = uplink;
+        this.port = port;
+        this.sensor = sensor;
+    }
+
+    @Override
+    public final void fire() {
+        sensor.read(this);
+    }
+
+    /** A message of this kind with a number, or null if there is no memory for it. */
+    final Frame open(int kind, int number) {
+        Frame frame = uplink.open(port);
+        if (frame == null) {
+            refused++;
+        } else {
+            frame.put8(kind);
+            frame.put16(number);
+        }
+        return frame;
+    }
+}

@@ -1,0 +1,50 @@
+package sensors.app;
+
+import sensors.util.FixedPoint;
+import sensors.util.Statistics;
+
+/** The samples of one burst, and what they tell: how strong, how sudden, how often. */
+final class Window {
+    static final int SIZE = 64;
+
+    final short[] samples = new short[SIZE];
+    private final Statistics statistics = new Statistics();
+    private int count;
+
+    /** Greatest distance from the mean. */
+    int peak;
+    /** Root of the mean square. */
+    int effective;
+    int zeroCrossings;
+
+    /** Takes a sample; whether it was the last. */
+    boolean add(int sample) {
+        samples[count++] = (short) sample;
+        statistics.add(sample);
+        return count == SIZE;
+    }
+
+    /** Takes the mean, which is gravity, out of the samples and measures what is left. */
+    void analyse() {
+        int mean = statistics.sum / SIZE;
+        int above = statistics.greatest - mean;
+        int below = mean - statistics.least;
+        peak = above > below ? above : below;
+        int squares = 0;
+        boolean wasNegative = false;
+        zeroCrossings = 0;
+        for (int i = 0; i < SIZE; i++) {
+            int sample = samples[i] - mean;
+            samples[i] = (short) sample;
+            squares += sample * sample;
+            boolean isNegative = sample < 0;
+            if (isNegative != wasNegative) {
+                zeroCrossings++;
+                wasNegative = isNegative;
+            }
+        }
+        effective = FixedPoint.sqrt(squares / SIZE);
+        count = 0;
+        statistics.clear();
+    }
+}

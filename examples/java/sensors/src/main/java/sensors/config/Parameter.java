@@ -1,0 +1,21 @@
+package sensors.config;
+
+/** Numbers of the parameters that can be set over the air. */
+public interface Parameter {
+    /** Seconds between readings of temperature and humidity. */
+    int ENVIRONMENT_INTERVAL = 0;
+    /** Hundredths of a degree from which it is too hot. */
+    int HOT = 1;
+    /** Seconds between samples of the light. */
+    int LIGHT_INTERVAL = 2;
+    /** Light that only the lamp gives. */
+    int BRIGHT = 3;
+    /** Seconds between bursts of acceleration samples. */
+    int VIBRATION_INTERVAL = 4;
+    /** Thousandths of g, effective, above which the samples themselves are sent. */
+    int ROUGH = 5;
+    /** Seconds between status messages. */
+    int STATUS_INTERVAL = 6;
+
+    int COUNT = 7;
+}

@@ -1,0 +1,10 @@
+package sensors.radio;
+
+/** The layer above the link; it owns the frames it is told of. */
+public interface LinkListener {
+    /** An intact frame has come, to this mote or to all. */
+    void received(Frame frame);
+
+    /** The link is done with a frame; {@code delivered} if it was acknowledged, or needed not be. */
+    void sent(Frame frame, boolean delivered);
+}

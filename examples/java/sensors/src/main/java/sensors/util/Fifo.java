@@ -1,0 +1,37 @@
+package sensors.util;
+
+/** A queue in a ring of fixed size. */
+public final class Fifo<T> {
+    private final Object[] ring;
+    private int head;
+    private int count;
+
+    public Fifo(int capacity) {
+        ring = new Object[capacity];
+    }
+
+    /** Appends an element; the caller knows that no more than the capacity can be waiting. */
+    public void add(T element) {
+        int tail = head + count;
+        if (tail >= ring.length) {
+            tail -= ring.length;
+        }
+        ring[tail] = element;
+        count++;
+    }
+
+    /** Takes the oldest element, or null. */
+    @SuppressWarnings("unchecked")
+    public T poll() {
+        if (count == 0) {
+            return null;
+        }
+        T element = (T) ring[head];
+        ring[head] = null;
+        if (++head == ring.length) {
+            head = 0;
+        }
+        count--;
+        return element;
+    }
+}

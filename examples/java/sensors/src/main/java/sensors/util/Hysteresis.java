@@ -1,0 +1,21 @@
+package sensors.util;
+
+/** A threshold that noise does not toggle: it switches off at a lower value than on. */
+public final class Hysteresis {
+    private final int width;
+    public boolean active;
+
+    public Hysteresis(int width) {
+        this.width = width;
+    }
+
+    /** Whether {@code value} has switched it; {@code threshold} is where it switches on. */
+    public boolean switchedBy(int value, int threshold) {
+        boolean now = value >= (active ? threshold - width : threshold);
+        if (now == active) {
+            return false;
+        }
+        active = now;
+        return true;
+    }
+}

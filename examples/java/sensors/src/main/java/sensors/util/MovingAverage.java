@@ -1,0 +1,26 @@
+package sensors.util;
+
+/** The mean of the last values, or of those that have come. */
+public final class MovingAverage implements Filter {
+    private final int[] values;
+    private int place;
+    private int count;
+    private int sum;
+
+    public MovingAverage(int window) {
+        values = new int[window];
+    }
+
+    @Override
+    public int next(int value) {
+        sum += value - values[place];
+        values[place] = value;
+        if (++place == values.length) {
+            place = 0;
+        }
+        if (count < values.length) {
+            count++;
+        }
+        return sum / count;
+    }
+}

@@ -1,0 +1,70 @@
+"""What the size of executed basic blocks says of the best cache page, and what replays say."""
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from flashpager import _engine
+from flashpager.design import Design, cache_pages_to_try
+
+
+@dataclass(frozen=True)
+class PageChoice:
+    """The cache page that basic blocks predict beside the best one of all replayed.
+
+    The paper that this comes from predicts the mean used block, aligned up to a power of two
+    (CARDIS 2010, section 6.2).
+    """
+
+    predicted_bytes: int
+    #: The page with the most bandwidth; None if there was nothing to replay.
+    best_bytes: int | None
+    #: MB/s (of 2**20 bytes) by cache page.
+    bandwidths: dict[int, float]
+    #: What was replayed, but for the page.
+    design: dict[str, Any]
+
+    @property
+    def lost(self) -> float | None:
+        """The share of the best bandwidth that the predicted page loses, if it was replayed."""
+        if self.best_bytes is None or self.predicted_bytes not in self.bandwidths:
+            return None
+        return 1 - self.bandwidths[self.predicted_bytes] / self.bandwidths[self.best_bytes]
+
+    @classmethod
+    def of(cls, blocks: dict[str, Any], rows: list[dict[str, Any]]) -> "PageChoice":
+        """Compare with replays that differ in nothing but their cache page."""
+        bandwidths = {
+            row["design"]["cache_page_bytes"]: row["time"]["bandwidth_mib_s"] for row in rows
+        }
+        return cls(
+            blocks["predicted_page_bytes"],
+            max(bandwidths, key=bandwidths.__getitem__) if bandwidths else None,
+            bandwidths,
+            rows[0]["design"] if rows else {},
+        )
+
+
+def choose_page(trace: Path, blocks: dict[str, Any], design: Design) -> PageChoice:
+    """Replay a trace with every cache page that fits into the design's cache and flash page.
+
+    Raises:
+        FlashpagerError: for a design that cannot be.
+
+    """
+    if not blocks["used_blocks"]:
+        return PageChoice.of(blocks, [])
+    fields = design.fields()
+    largest = min(fields["cache_bytes"], fields["flash_page_bytes"] or math.inf)
+    pages = [page for page in cache_pages_to_try([fields["part"]]) if page <= largest]
+    designs = [{**fields, "cache_page_bytes": page} for page in pages]
+    possible = [
+        one
+        for one, wrong in zip(designs, _engine.check_designs(designs), strict=True)
+        if wrong is None
+    ]
+    if not possible:
+        # The design itself says why.
+        possible = [fields]
+    return PageChoice.of(blocks, _engine.simulate(str(trace), possible, None))

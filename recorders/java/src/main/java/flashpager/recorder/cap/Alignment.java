@@ -1,0 +1,115 @@
+package flashpager.recorder.cap;
+
+import java.util.Arrays;
+
+/**
+ * What offset in a CAP file's code belongs to one in the class file's code of the same method.
+ *
+ * <p>Java Card bytecode differs from class-file bytecode, so only borders of blocks have a
+ * counterpart: the start, what follows a mark ({@link Flow}), targets of branches and starts of
+ * exception handlers. The nth mark of the one is the nth of the other, and so are its targets;
+ * handlers are paired in ascending order (6.9 has them sorted so). This is taken for true only if
+ * all marks are of the same kinds and all switches have the same cases, if no offset has two
+ * counterparts, if the order is the same, and if there are as many marks before an offset as before
+ * its counterpart.
+ */
+final class Alignment {
+    /** For each offset in the class file's code the one in the CAP file's, or -1. */
+    private final int[] counterpart;
+
+    /** Why the two do not agree, or null. */
+    String reason;
+
+    Alignment(Method java, Method card) {
+        counterpart = new int[java.codeBytes + 1];
+        Arrays.fill(counterpart, -1);
+        if (card.flow == null) {
+            reason = card.damage == null ? "it has no code in the CAP file" : card.damage;
+            return;
+        }
+        pair(java, card);
+    }
+
+    /** Offset from the first bytecode in the CAP file, -1 if the offset is no border. */
+    int of(int offset) {
+        return offset < 0 || offset >= counterpart.length ? -1 : counterpart[offset];
+    }
+
+    private void pair(Method java, Method card) {
+        Flow from = java.flow;
+        Flow to = card.flow;
+        int common = Math.min(from.marks, to.marks);
+        for (int i = 0; i < common; i++) {
+            if (from.kind[i] != to.kind[i]) {
+                String kind = Flow.name(from.kind[i]);
+                String other = Flow.name(to.kind[i]);
+                reason = "its " + nth(i) + " is " + kind + ", in the CAP file " + other;
+                return;
+            }
+            if (!Arrays.equals(from.values[i], to.values[i])) {
+                reason = "its " + nth(i) + " is a switch of other cases in the CAP file";
+                return;
+            }
+        }
+        if (from.marks != to.marks) {
+            reason = differ("transfers and accesses to classes", from.marks, to.marks);
+            return;
+        }
+        if (java.handlers.length != card.handlers.length) {
+            reason = differ("exception handlers", java.handlers.length, card.handlers.length);
+            return;
+        }
+        border(0, 0);
+        border(from.bytes, to.bytes);
+        for (int i = 0; i < from.marks; i++) {
+            border(from.behind[i], to.behind[i]);
+            // As many: a switch has one more than values, all others of a kind have the same.
+            for (int t = 0; t < from.targets[i].length; t++) {
+                border(from.targets[i][t], to.targets[i][t]);
+            }
+        }
+        for (int i = 0; i < java.handlers.length; i++) {
+            border(java.handlers[i], card.handlers[i]);
+        }
+        if (reason == null) {
+            checkOrder(from, to);
+        }
+    }
+
+    private static String differ(String what, int java, int card) {
+        return "it has " + java + ' ' + what + ", in the CAP file " + card;
+    }
+
+    private static String nth(int i) {
+        return "transfer or access to a class number " + (i + 1);
+    }
+
+    private void border(int java, int card) {
+        if (counterpart[java] >= 0 && counterpart[java] != card) {
+            String two = counterpart[java] + " and " + card;
+            reason = "offset " + java + " would be both " + two + " in the CAP file";
+        }
+        counterpart[java] = card;
+    }
+
+    private void checkOrder(Flow from, Flow to) {
+        int last = 0;
+        int passed = 0;
+        for (int offset = 0; offset < counterpart.length; offset++) {
+            int card = counterpart[offset];
+            if (card < 0) {
+                continue;
+            }
+            while (passed < from.marks && from.at[passed] < offset) {
+                passed++;
+            }
+            boolean isLater = passed == 0 || to.at[passed - 1] < card;
+            boolean isEarlier = passed == to.marks || card <= to.at[passed];
+            if (card < last || !isLater || !isEarlier) {
+                reason = "offset " + offset + " is in another place in the CAP file";
+                return;
+            }
+            last = card;
+        }
+    }
+}

@@ -1,0 +1,290 @@
+package flashpager.recorder.cap;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+
+/**
+ * The code of one or more CAP files as it lies on a card: the info items of their Method components
+ * (6.9: exception handlers, then methods, each header and bytecodes), one file behind the other.
+ * What a card adds or resolves when it loads them is not in it.
+ *
+ * <p>{@link #place} finds a class file's methods in it. With a Debug component (6.14) they are
+ * found by name. Without one, a class is the one of the CAP file's package that has as many
+ * interfaces and the same shapes of fields and methods (6.13), and if there are several, the only
+ * one whose methods all agree ({@link Alignment}); its methods are paired in order, and if that
+ * differs, by shape and code where these leave one choice. What stays open has no place.
+ */
+public final class CapImage {
+    /** A stretch of the image. */
+    public static final class Stretch {
+        public final int address;
+        public final int bytes;
+        public final String name;
+
+        Stretch(int address, int bytes, String name) {
+            this.address = address;
+            this.bytes = bytes;
+            this.name = name;
+        }
+    }
+
+    private final List<CapFile> files = new ArrayList<>();
+
+    /** Address of each file's Method component. */
+    private final int[] bases;
+
+    private final List<Stretch> placed = new ArrayList<>();
+    private int bytes;
+
+    private CapImage(int count) {
+        bases = new int[count];
+    }
+
+    /** Reads CAP files, whose paths are separated by colons. */
+    public static CapImage read(String paths) throws CapException {
+        List<String> each = new ArrayList<>();
+        int start = 0;
+        while (start <= paths.length()) {
+            int end = paths.indexOf(':', start);
+            end = end < 0 ? paths.length() : end;
+            if (end > start) {
+                each.add(paths.substring(start, end));
+            }
+            start = end + 1;
+        }
+        if (each.isEmpty()) {
+            throw new CapException("cap=" + paths, "it names no file");
+        }
+        CapImage image = new CapImage(each.size());
+        for (String path : each) {
+            CapFile file = CapFile.read(path);
+            for (CapFile other : image.files) {
+                if (other.packageName.equals(file.packageName)) {
+                    throw new CapException(
+                            path, "it has the package " + file.packageName + " of " + other.path);
+                }
+            }
+            image.bases[image.files.size()] = image.bytes;
+            image.bytes += file.code.length;
+            image.files.add(file);
+        }
+        return image;
+    }
+
+    /** Bytes of the image. */
+    public int bytes() {
+        return bytes;
+    }
+
+    /** Whether a class, named with slashes, is of a package that is in the image. */
+    public boolean hasPackage(String className) {
+        return file(className) >= 0;
+    }
+
+    private int file(String className) {
+        String packageName = className.substring(0, Math.max(0, className.lastIndexOf('/')));
+        for (int i = 0; i < files.size(); i++) {
+            if (files.get(i).packageName.equals(packageName)) {
+                return i;
+            }
+        }
+        return -1;
+    }
+
+    /**
+     * Where the methods of a class are; null if its package is not in the image. Safe for threads.
+     *
+     * @param classFile as the converter got it
+     */
+    public synchronized PlacedClass place(byte[] classFile) throws CapException {
+        Type java = Type.read(classFile, false);
+        int index = file(java.name);
+        if (index < 0) {
+            return null;
+        }
+        CapFile file = files.get(index);
+        Type card = null;
+        String reason = null;
+        if (file.hasNames) {
+            for (Type type : file.types) {
+                if (java.name.equals(type.name)) {
+                    card = type;
+                }
+            }
+            reason = "the CAP file has no such class";
+        } else {
+            List<Type> alike = new ArrayList<>();
+            String allFields = Type.read(classFile, true).fields;
+            for (Type type : file.types) {
+                if (isAlike(java, type, allFields)) {
+                    alike.add(type);
+                }
+            }
+            if (alike.size() > 1) {
+                for (int i = alike.size() - 1; i >= 0; i--) {
+                    if (!agrees(java, alike.get(i))) {
+                        alike.remove(i);
+                    }
+                }
+                reason =
+                        alike.size() + " classes of the CAP file look like it, and it has no names";
+            } else {
+                reason = "no class of the CAP file looks like it, and it has no names";
+            }
+            card = alike.size() == 1 ? alike.get(0) : null;
+        }
+        if (card != null && card.taken != null && !card.taken.equals(java.name)) {
+            reason = "what looks like it in the CAP file is " + card.taken;
+            card = null;
+        }
+        if (card == null) {
+            return new PlacedClass(java.name, file.path, reason, new PlacedMethod[0]);
+        }
+        boolean isNew = card.taken == null;
+        card.taken = java.name;
+        return new PlacedClass(java.name, file.path, null, methods(java, card, index, isNew));
+    }
+
+    private static boolean isAlike(Type java, Type card, String allFields) {
+        if (java.isInterface != card.isInterface
+                || java.isAbstract != card.isAbstract
+                || java.interfaces != card.interfaces
+                || !java.fields.equals(card.fields) && !allFields.equals(card.fields)) {
+            return false;
+        }
+        String[] ours = likes(java);
+        String[] theirs = likes(card);
+        Arrays.sort(ours);
+        Arrays.sort(theirs);
+        return Arrays.equals(ours, theirs);
+    }
+
+    /** Flags and shapes of the methods in order, without class initializers: a card has none. */
+    private static String[] likes(Type type) {
+        List<String> likes = new ArrayList<>();
+        for (Method method : type.methods) {
+            if (!method.isInitializer()) {
+                likes.add(method.like());
+            }
+        }
+        return likes.toArray(new String[0]);
+    }
+
+    private static boolean agrees(Type java, Type card) {
+        for (Method method : java.methods) {
+            if (method.flow != null && !method.isInitializer()) {
+                Method found = counterpart(java, card, method);
+                if (found == null || new Alignment(method, found).reason != null) {
+                    return false;
+                }
+            }
+        }
+        return true;
+    }
+
+    /** The card's method that is this one of the class file, or null. */
+    private static Method counterpart(Type java, Type card, Method method) {
+        if (card.name != null) {
+            for (Method other : card.methods) {
+                if (other.name.equals(method.name) && other.descriptor.equals(method.descriptor)) {
+                    return other;
+                }
+            }
+            return null;
+        }
+        boolean isOrdered = Arrays.equals(likes(java), likes(card));
+        int nth = 0;
+        for (Method other : java.methods) {
+            if (other == method) {
+                break;
+            }
+            nth += other.isInitializer() ? 0 : 1;
+        }
+        if (isOrdered) {
+            return card.methods[nth];
+        }
+        Method found = null;
+        for (Method other : card.methods) {
+            if (other.like().equals(method.like()) && new Alignment(method, other).reason == null) {
+                if (found != null) {
+                    return null;
+                }
+                found = other;
+            }
+        }
+        // Nor may another of the class file's methods be like the one found.
+        for (Method other : java.methods) {
+            if (found != null
+                    && other != method
+                    && other.flow != null
+                    && other.like().equals(found.like())
+                    && new Alignment(other, found).reason == null) {
+                return null;
+            }
+        }
+        return found;
+    }
+
+    private PlacedMethod[] methods(Type java, Type card, int index, boolean isNew) {
+        List<PlacedMethod> found = new ArrayList<>();
+        for (Method method : java.methods) {
+            if (method.flow == null) {
+                continue;
+            }
+            Method other = method.isInitializer() ? null : counterpart(java, card, method);
+            if (other == null) {
+                String why = "nothing tells which method of the CAP file it is";
+                why = method.isInitializer() ? "a card has no class initializers" : why;
+                found.add(new PlacedMethod(method, null, 0, null, why));
+                continue;
+            }
+            Alignment alignment = new Alignment(method, other);
+            PlacedMethod one =
+                    new PlacedMethod(method, other, bases[index], alignment, alignment.reason);
+            found.add(one);
+            if (isNew && other.codeBytes > 0) {
+                String name = java.name + '.' + one.name + one.descriptor;
+                placed.add(new Stretch(one.address, one.bytes, name));
+            }
+        }
+        return found.toArray(new PlacedMethod[0]);
+    }
+
+    /**
+     * What of the image no placed class has claimed yet, ascending: the exception handlers of each
+     * file and the methods of classes that were not placed. Together with those it is all.
+     */
+    public synchronized List<Stretch> rest() {
+        boolean[] taken = new boolean[bytes];
+        for (Stretch one : placed) {
+            Arrays.fill(taken, one.address, one.address + one.bytes, true);
+        }
+        List<Stretch> rest = new ArrayList<>();
+        for (int i = 0; i < files.size(); i++) {
+            CapFile file = files.get(i);
+            boolean[] starts = new boolean[file.code.length + 1];
+            starts[file.handlerBytes] = true;
+            starts[file.code.length] = true;
+            for (Type type : file.types) {
+                for (Method method : type.methods) {
+                    starts[method.codeBytes > 0 ? method.offset : 0] = true;
+                }
+            }
+            int from = 0;
+            while (from < file.code.length) {
+                int end = from + 1;
+                boolean isTaken = taken[bases[i] + from];
+                while (!starts[end] && taken[bases[i] + end] == isTaken) {
+                    end++;
+                }
+                if (!isTaken) {
+                    String name = from == 0 ? ": exception handlers" : ": method at " + from;
+                    rest.add(new Stretch(bases[i] + from, end - from, file.packageName + name));
+                }
+                from = end;
+            }
+        }
+        return rest;
+    }
+}

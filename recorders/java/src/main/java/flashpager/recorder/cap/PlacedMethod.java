@@ -1,0 +1,68 @@
+package flashpager.recorder.cap;
+
+/**
+ * A method's place in the image. Addresses are bytes from the image's start.
+ *
+ * <p>A method's bytes are its header (6.9: stack, arguments and locals, 2 or 4 bytes) and its
+ * bytecodes behind it, as they lie on the card. A virtual machine reads the header at each call;
+ * blocks do not contain it.
+ */
+public final class PlacedMethod {
+    public final String name;
+    public final String descriptor;
+
+    /** Where its header starts, or -1 if it is not known. */
+    public final int address;
+
+    /** Header and code. */
+    public final int bytes;
+
+    /** The header's part of it. */
+    public final int headerBytes;
+
+    /** One line: why its blocks have no places; null if they have. */
+    public final String reason;
+
+    private final Alignment alignment;
+    private final Flow flow;
+
+    PlacedMethod(Method java, Method card, int base, Alignment alignment, String reason) {
+        name = java.name;
+        descriptor = java.descriptor;
+        boolean isThere = card != null && card.codeBytes > 0;
+        address = isThere ? base + card.offset : -1;
+        headerBytes = isThere ? card.headerBytes : 0;
+        bytes = isThere ? headerBytes + card.codeBytes : 0;
+        flow = isThere ? card.flow : null;
+        this.alignment = alignment;
+        this.reason = reason;
+    }
+
+    /**
+     * The address of what stands in the class file {@code offset} bytes behind the method's first
+     * bytecode: -1 if there is none, which is so for all that is no border ({@link Alignment}).
+     */
+    public int address(int offset) {
+        int card = reason == null ? alignment.of(offset) : -1;
+        return card < 0 ? -1 : address + headerBytes + card;
+    }
+
+    /**
+     * Bytes in the image of a block from one border of the class file's code to another; 0 for a
+     * block of nothing but conversions that a card does not need, -1 if one of the two is no
+     * border.
+     */
+    public int bytes(int from, int to) {
+        int start = address(from);
+        int end = address(to);
+        return start < 0 || end < start ? -1 : end - start;
+    }
+
+    /** Java Card instructions of such a block, -1 if there is none. */
+    public int instructions(int from, int to) {
+        if (bytes(from, to) < 0) {
+            return -1;
+        }
+        return flow.instructions(alignment.of(from), alignment.of(to));
+    }
+}
