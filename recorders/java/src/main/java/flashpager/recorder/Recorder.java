@@ -99,6 +99,7 @@ public final class Recorder {
             if (slot == null && threads < slots.length) {
                 slot = slots[threads];
                 slot.claim(threads, thread.getName(), thread);
+                slot.flush(stream); // nothing yet, but threads are known in their order
                 if (threads++ == 0) {
                     last = slot;
                 }
