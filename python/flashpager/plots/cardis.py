@@ -478,8 +478,8 @@ def _next_blocks(programs: Programs) -> alt.LayerChart:
     )
 
     def span(them: Sequence[Program]) -> str:
-        found = [100 * shares(program)[1] for program in them]
-        return f"{min(found):.0f} to {max(found):.0f} %"
+        found = sorted({f"{100 * shares(program)[1]:.0f}" for program in them}, key=float)
+        return f"{' to '.join(dict.fromkeys((found[0], found[-1])))} %"
 
     title = f"Of Java bytecode {span(programs.java)} of the requests ask for the next block"
     if programs.native:
@@ -540,9 +540,11 @@ def _sizes(programs: Programs) -> alt.LayerChart:
         ),
     ]
     first = programs.asked[0]
+    method = first.scale.mean_used_method_bytes
     title = (
         f"{first.name}: a used block has {first.blocks['mean_used_block_bytes']:.0f} bytes in the "
-        f"mean, the best cache page {first.best_page()}"
+        f"mean, {'' if method is None else f'a used method {method:.0f}, '}the best cache page "
+        f"{first.best_page()}"
     )
     subtitle = (
         f"Section 6.2 says {BLOCK_BYTES} bytes a block; its {METHODS} methods in {CODE_BYTES:,} "
