@@ -539,16 +539,32 @@ def _sizes(programs: Programs) -> alt.LayerChart:
             ),
         ),
     ]
-    first = programs.asked[0]
-    method = first.scale.mean_used_method_bytes
-    title = (
-        f"{first.name}: a used block has {first.blocks['mean_used_block_bytes']:.0f} bytes in the "
-        f"mean, {'' if method is None else f'a used method {method:.0f}, '}the best cache page "
-        f"{first.best_page()}"
-    )
+    title = _size_title(programs)
     subtitle = (
         f"Section 6.2 says {BLOCK_BYTES} bytes a block; its {METHODS} methods in {CODE_BYTES:,} "
         f"bytes have {CODE_BYTES / METHODS:.1f} each. LRU, {format_size(CACHE)} of cache, a NAND "
         f"with pages of {CONVENTIONAL[SMALL]} bytes"
     )
     return style.finish(layers, title, subtitle, height=_ROW * len(names))
+
+
+def _size_title(programs: Programs) -> str:
+    between = [
+        program
+        for program in programs.java
+        for block in [program.blocks["mean_used_block_bytes"]]
+        for method in [program.scale.mean_used_method_bytes]
+        if method is not None and block <= program.best_page() < 2 * method
+    ]
+    if len(between) == len(programs.java) > 1:
+        return (
+            f"In all {len(between)} Java programs the best cache page is between the mean used "
+            "block and the mean used method, aligned up"
+        )
+    first = programs.asked[0]
+    method = first.scale.mean_used_method_bytes
+    return (
+        f"{first.name}: a used block has {first.blocks['mean_used_block_bytes']:.0f} bytes in the "
+        f"mean, {'' if method is None else f'a used method {method:.0f}, '}the best cache page "
+        f"{first.best_page()}"
+    )

@@ -85,6 +85,7 @@ def _claim(
     why: str = "",
     *,
     with_native: bool = False,
+    with_witnesses: bool = True,
 ) -> Claim:
     """Judge by the programs asked; `holds` is None where nothing is claimed or known."""
     lines = [f"{program.name} {says(program)}" for program in programs.java]
@@ -100,7 +101,7 @@ def _claim(
             verdict = Verdict.HOLDS if all(found) else Verdict.FAILS
         else:
             reasons.insert(0, "the trace does not tell")
-    if holds is not None:
+    if holds is not None and with_witnesses:
         reasons += _others(programs, holds)
     return Claim(where, claim, paper, "; ".join(lines) or _NONE, verdict, ". ".join(reasons))
 
@@ -144,7 +145,7 @@ def _scale(programs: Programs) -> Claim:
         return None if None in found else all(found)
 
     return _claim(
-        programs.only_java,
+        programs,
         "section 5.2",
         "the applications (JITS): what stands in for them is of their scale, each number within a "
         f"factor of {FACTOR}",
@@ -153,6 +154,7 @@ def _scale(programs: Programs) -> Claim:
         holds,
         "neither JITS nor its traces can be had: three applications of the same kind, recorded "
         "on a JVM, stand in",
+        with_witnesses=False,
     )
 
 
@@ -514,6 +516,7 @@ def _same_block(programs: Programs) -> Claim:
         lambda p: any(0 in each for each in both(p)),
         "it cannot occur: a distance is of two blocks that were asked for, and what was asked for "
         "last stays until the next fault has evicted something",
+        with_witnesses=False,
     )
 
 
