@@ -478,8 +478,8 @@ def _next_blocks(programs: Programs) -> alt.LayerChart:
     )
 
     def span(them: Sequence[Program]) -> str:
-        found = [100 * shares(program)[1] for program in them]
-        return f"{min(found):.0f} to {max(found):.0f} %"
+        found = sorted({f"{100 * shares(program)[1]:.0f}" for program in them}, key=float)
+        return f"{' to '.join(dict.fromkeys((found[0], found[-1])))} %"
 
     title = f"Of Java bytecode {span(programs.java)} of the requests ask for the next block"
     if programs.native:
@@ -539,14 +539,32 @@ def _sizes(programs: Programs) -> alt.LayerChart:
             ),
         ),
     ]
-    first = programs.asked[0]
-    title = (
-        f"{first.name}: a used block has {first.blocks['mean_used_block_bytes']:.0f} bytes in the "
-        f"mean, the best cache page {first.best_page()}"
-    )
+    title = _size_title(programs)
     subtitle = (
         f"Section 6.2 says {BLOCK_BYTES} bytes a block; its {METHODS} methods in {CODE_BYTES:,} "
         f"bytes have {CODE_BYTES / METHODS:.1f} each. LRU, {format_size(CACHE)} of cache, a NAND "
         f"with pages of {CONVENTIONAL[SMALL]} bytes"
     )
     return style.finish(layers, title, subtitle, height=_ROW * len(names))
+
+
+def _size_title(programs: Programs) -> str:
+    between = [
+        program
+        for program in programs.java
+        for block in [program.blocks["mean_used_block_bytes"]]
+        for method in [program.scale.mean_used_method_bytes]
+        if method is not None and block <= program.best_page() < 2 * method
+    ]
+    if len(between) == len(programs.java) > 1:
+        return (
+            f"In all {len(between)} Java programs the best cache page is between the mean used "
+            "block and the mean used method, aligned up"
+        )
+    first = programs.asked[0]
+    method = first.scale.mean_used_method_bytes
+    return (
+        f"{first.name}: a used block has {first.blocks['mean_used_block_bytes']:.0f} bytes in the "
+        f"mean, {'' if method is None else f'a used method {method:.0f}, '}the best cache page "
+        f"{first.best_page()}"
+    )

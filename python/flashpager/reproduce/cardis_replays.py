@@ -327,7 +327,8 @@ def replay(traces: Path, progress: Callable[[int, int], None]) -> Programs:
     for number, (file, is_java) in enumerate(files):
         progress(number, len(files))
         rows = _engine.simulate(str(file), designs, None)
-        scale = Scale.of(_engine.trace_info(str(file)), pl.read_parquet(file).unique().rows())
+        runs = pl.scan_parquet(file).unique().collect(engine="streaming").rows()
+        scale = Scale.of(_engine.trace_info(str(file)), runs)
         blocks = _engine.block_statistics(str(file))
         program = Program(file.stem, is_java, scale, blocks, dict(zip(asked, rows, strict=True)))
         found[is_java].append(program)
