@@ -24,7 +24,7 @@ def parse_size(text: str | int) -> int:
         message = f"'{text}' is no size: write bytes, or K, M or G behind a number, as 2K"
         raise FlashpagerError(message)
     decimals = found[2] or ""
-    size = int(found[1] + decimals) * _UNITS[found[3].upper()] // 10 ** len(decimals)
+    size = int(found[1] + decimals) * _UNITS[found[3].upper()] // int(10 ** len(decimals))
     if not 0 < size <= _MAX_BYTES:
         message = f"'{text}' is no size between 1 byte and 1024 G"
         raise FlashpagerError(message)

@@ -63,7 +63,15 @@ pub(super) struct StreamReader {
 
 impl StreamReader {
     pub(super) fn new(input: Input) -> Self {
-        Self { input, blocks: Vec::new(), position: 0, known: 0, refused: None, ended: false, cut: false }
+        Self {
+            input,
+            blocks: Vec::new(),
+            position: 0,
+            known: 0,
+            refused: None,
+            ended: false,
+            cut: false,
+        }
     }
 
     fn error(&self, at: usize, what: impl std::fmt::Display) -> Error {
@@ -213,7 +221,8 @@ impl StreamReader {
                 let (address, sizes) = (number(0)?, number(8)?);
                 let (bytes, instructions) = (sizes as u32, (sizes >> 32) as u32);
                 let does = word(16).unwrap_or(0);
-                let empty = bytes == 0 && instructions == 0 && does != 0;
+                let knows = payload.len() > 16;
+                let empty = bytes == 0 && instructions == 0 && knows;
                 let whole = bytes <= MAX_RUN_BYTES && (1..=bytes).contains(&instructions);
                 if !empty && !whole {
                     return Err(format!("a block of {instructions} instructions in {bytes} bytes"));
@@ -222,7 +231,7 @@ impl StreamReader {
                     self.cut = true;
                     return Ok(());
                 }
-                if payload.len() > 16 {
+                if knows {
                     import.info.calls = Some(0);
                     import.info.returns = Some(0);
                 }
