@@ -230,6 +230,19 @@ def test_verdicts_follow_the_program(tmp_path: Path) -> None:
     assert only(jumped, "a distance of 0").verdict is Verdict.FAILS
 
 
+def test_rules_are_asked_of_all(tmp_path: Path) -> None:
+    """What is said of one program is of sensors; a rule fails if it fails for any Java program."""
+    write(tmp_path / "java", "sensors", jumps(5000, 14))
+    write(tmp_path / "java", "loop", [(0, 16384)] * 20)
+    claims = reproduce(tmp_path)
+    rule = only(claims, "near the mean used basic block")
+    assert rule.verdict is Verdict.FAILS
+    assert "it holds for sensors, not for loop" in rule.why
+    of_sensors = only(claims, "ideal next block")
+    assert of_sensors.verdict is Verdict.HOLDS
+    assert "other Java: not for loop" in of_sensors.why
+
+
 def test_without_java(programs: Path, tmp_path: Path) -> None:
     """Without Java programs what is said of them cannot be checked, and the rest can."""
     (tmp_path / "troff.trace").symlink_to(programs / "troff.trace")
