@@ -335,7 +335,7 @@ def test_board(programs: Path) -> None:
     design = Design.from_board(MICAZ)
     found = _engine.simulate(str(trace), [design.fields()], None)[0]
     assert (found["frames"], design.cache_bytes) == (30, cardis_replays.LEFT_BYTES)
-    asked = ("--board", MICAZ, "--ram", "1945", "--cache-page", "64", "--register", "sequential")
+    asked = ("--board", MICAZ, "--ram", "1.9K", "--cache-page", "64", "--register", "sequential")
     best = flashpager("explore", trace, *asked, "--json").json["answer"]["best"]
     # What the policy keeps takes two of the 30 pages.
     assert (best["frames"], best["ram_bytes"]) == (28, 28 * 64 + 28 * 4 + 2)
