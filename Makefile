@@ -20,6 +20,8 @@ demo: build
 	    --ram 2K --max-fault 50us --checked-ecc --policy lru,clock,sieve --limit 5
 	$(BIN)/flashpager attribute $(DEMO_TRACE) --board examples/boards/smartcard.toml --limit 8
 	$(BIN)/flashpager estimate --board examples/boards/sam9263.toml
+	$(BIN)/flashpager explore examples/traces/java/sensors.trace \
+	    --board examples/boards/micaz.toml --ram 1.9K --limit 4
 	$(BIN)/flashpager report $(DEMO_TRACE) --board examples/boards/smartcard.toml \
 	    -o report.html --plots plots
 
@@ -45,6 +47,7 @@ format: build
 
 bench: build
 	$(BIN)/python benches/recording.py
+	$(BIN)/python benches/java.py
 	$(BIN)/python benches/sweep.py
 	cargo bench -p flashpager --bench replay --bench explore --locked
 

@@ -7,6 +7,36 @@ from typing import Any
 
 from flashpager import _engine
 from flashpager.design import Design, cache_pages_to_try
+from flashpager.sizes import format_size
+
+#: A share of the bandwidth worth a word.
+_NOTABLE_LOSS = 5e-4
+
+#: Page sizes for which the share of used code is told.
+_PAGES_TOLD = (32, 64, 128, 512, 2048)
+
+
+def calls_text(info: dict[str, Any], blocks: dict[str, Any]) -> str:
+    """Say how many calls and returns a trace has, as far as it is known."""
+    if info["calls"] is not None:
+        return f"{info['calls']:,}, {info['returns']:,}"
+    if blocks["seen_calls"] is None:
+        return "unknown (too few symbols)"
+    return f"{blocks['seen_calls']:,}, {blocks['seen_returns']:,} (jumps to symbols, and back)"
+
+
+def outside_text(info: dict[str, Any]) -> str:
+    """Say what was executed and not placed."""
+    if info["recorder"] == "java":
+        return "not counted (classes that were not to be recorded)"
+    return f"{info['outside_instructions']:,} instructions, {info['outside_bytes']:,} bytes"
+
+
+def page_use_text(blocks: dict[str, Any]) -> str:
+    """Say how much of the pages in which anything is executed is executed."""
+    shares = {use["page_bytes"]: use["used_share"] for use in blocks["pages"]}
+    told = [f"{100 * shares[page]:.0f} % (of {page} bytes)" for page in _PAGES_TOLD]
+    return f"{', '.join(told)} are executed"
 
 
 @dataclass(frozen=True)
@@ -31,6 +61,20 @@ class PageChoice:
         if self.best_bytes is None or self.predicted_bytes not in self.bandwidths:
             return None
         return 1 - self.bandwidths[self.predicted_bytes] / self.bandwidths[self.best_bytes]
+
+    def text(self) -> str:
+        """Say it in words."""
+        predicted = f"{self.predicted_bytes} bytes predicted by the mean block"
+        if self.best_bytes is None:
+            return predicted
+        design = self.design
+        found = (
+            f"{self.best_bytes} found ({format_size(design['cache_bytes'])} cache, "
+            f"{design['policy']}, {design['part']})"
+        )
+        lost = self.lost or 0.0
+        faster = f", {100 * lost:.1f} % faster" if lost >= _NOTABLE_LOSS else ""
+        return f"{predicted}, {found}{faster}"
 
     @classmethod
     def of(cls, blocks: dict[str, Any], rows: list[dict[str, Any]]) -> "PageChoice":

@@ -14,7 +14,7 @@ from flashpager.cli.console import ending, note, out, print_json
 from flashpager.cli.live import watching
 from flashpager.design import Design
 from flashpager.files import refuse_overwriting
-from flashpager.granularity import PageChoice, choose_page
+from flashpager.granularity import calls_text, choose_page, outside_text, page_use_text
 from flashpager.sizes import format_size, si, split_list
 
 app = typer.Typer(
@@ -137,7 +137,7 @@ def show_info(
         bits = 8 * trace.stat().st_size / info["instructions"]
         rows += [
             ("instructions", f"{info['instructions']:,} ({bits:.3f} bits each in the file)"),
-            ("outside", _outside(info)),
+            ("outside", outside_text(info)),
         ]
     sizes = (
         f"mean {blocks['mean_used_block_bytes']:.1f} bytes, by execution "
@@ -146,9 +146,9 @@ def show_info(
     used = f"{blocks['used_blocks']:,} used, {blocks['used_bytes']:,} bytes"
     rows += [
         ("basic blocks", f"{used}; {sizes}"),
-        ("calls, returns", _calls(info, blocks)),
-        ("of used pages", _page_use(blocks)),
-        ("cache page", _page_choice(page)),
+        ("calls, returns", calls_text(info, blocks)),
+        ("of used pages", page_use_text(blocks)),
+        ("cache page", page.text()),
     ]
     width = max(len(name) for name, _ in rows)
     for name, value in rows:
@@ -161,46 +161,6 @@ def show_info(
         )
     for what in info["left_out"]:
         out.print(f"not recorded: {what}", markup=False)
-
-
-def _outside(info: dict[str, Any]) -> str:
-    if info["recorder"] == "java":
-        return "not counted (classes that were not to be recorded)"
-    return f"{info['outside_instructions']:,} instructions, {info['outside_bytes']:,} bytes"
-
-
-def _calls(info: dict[str, Any], blocks: dict[str, Any]) -> str:
-    if info["calls"] is not None:
-        return f"{info['calls']:,}, {info['returns']:,}"
-    if blocks["seen_calls"] is None:
-        return "unknown (no symbols)"
-    return f"{blocks['seen_calls']:,}, {blocks['seen_returns']:,} (jumps to symbols, and back)"
-
-
-#: Page sizes for which the share of used code is printed.
-_PAGES_SHOWN = (32, 64, 128, 512, 2048)
-
-#: A share of the bandwidth worth a word.
-_NOTABLE_LOSS = 5e-4
-
-
-def _page_use(blocks: dict[str, Any]) -> str:
-    shares = {use["page_bytes"]: use["used_share"] for use in blocks["pages"]}
-    shown = [f"{100 * shares[page]:.0f} % (of {page} bytes)" for page in _PAGES_SHOWN]
-    return f"{', '.join(shown)} are executed"
-
-
-def _page_choice(page: PageChoice) -> str:
-    predicted = f"{page.predicted_bytes} bytes predicted by the mean block"
-    if page.best_bytes is None:
-        return predicted
-    design = page.design
-    found = (
-        f"{page.best_bytes} found ({format_size(design['cache_bytes'])} cache, "
-        f"{design['policy']}, {design['part']})"
-    )
-    lost = f", {100 * page.lost:.1f} % faster" if page.lost and page.lost > _NOTABLE_LOSS else ""
-    return f"{predicted}, {found}{lost}"
 
 
 @app.command("arrange")

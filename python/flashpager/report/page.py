@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from flashpager import _engine
 from flashpager.design import fixed_fault_ns
-from flashpager.granularity import PageChoice
+from flashpager.granularity import calls_text, outside_text, page_use_text
 from flashpager.plots import style
 from flashpager.sizes import duration, format_size, si
 
@@ -26,8 +26,6 @@ _HERE = Path(__file__).parent
 _CHART_HEIGHT = 420
 #: A share of the time worth a word.
 _NOTABLE = 1e-6
-#: A share of the bandwidth worth a word.
-_NOTABLE_LOSS = 5e-4
 _CHART_HEIGHTS = {"chosen-steps": 175, "chosen-distances": 270, "chosen-latencies": 290}
 #: Charts whose labels fit the size they were drawn for; a narrow page shrinks them whole.
 _AS_DRAWN = ("faults-by-function",)
@@ -278,15 +276,7 @@ def _about_trace(report: "Report") -> list[tuple[str, str]]:
         ("ending", _ending(info["ending"])),
         ("instructions", "unknown" if instructions is None else f"{instructions:,}"),
         ("bytes fetched by the CPU", f"{info['bytes']:,} in {info['runs']:,} runs"),
-        (
-            "outside the image",
-            "not counted (classes that were not to be recorded)"
-            if info["recorder"] == "java"
-            else (
-                f"{info['outside_instructions'] or 0:,} instructions, "
-                f"{info['outside_bytes'] or 0:,} bytes"
-            ),
-        ),
+        ("outside the image", outside_text(info)),
         (
             "basic blocks",
             (
@@ -295,8 +285,9 @@ def _about_trace(report: "Report") -> list[tuple[str, str]]:
                 f"by execution {blocks['mean_executed_block_bytes']:.1f} bytes"
             ),
         ),
-        *_calls(info, blocks),
-        ("cache page by these blocks", _page_choice(report.cache_page)),
+        ("calls, returns", calls_text(info, blocks)),
+        ("of used pages", page_use_text(blocks)),
+        ("cache page", report.cache_page.text()),
         ("flash image", f"{info['image_bytes']:,} bytes"),
     ]
     for image in info["images"]:
@@ -304,23 +295,6 @@ def _about_trace(report: "Report") -> list[tuple[str, str]]:
         text = f"{image['path']} ({sections})" if sections else image["path"]
         about.append((f"image at {image['offset']:#x}", text))
     return [(name, _shown(value)) for name, value in about]
-
-
-def _calls(info: dict[str, Any], blocks: dict[str, Any]) -> list[tuple[str, str]]:
-    if info["calls"] is not None:
-        return [("calls and returns", f"{info['calls']:,} and {info['returns']:,}")]
-    if blocks["seen_calls"] is None:
-        return []
-    seen = f"{blocks['seen_calls']:,} and {blocks['seen_returns']:,}"
-    return [("calls and returns", f"{seen}, as jumps to symbols and back")]
-
-
-def _page_choice(page: PageChoice) -> str:
-    predicted = f"{page.predicted_bytes} bytes (mean used block, aligned up)"
-    if page.best_bytes is None:
-        return predicted
-    lost = "" if not page.lost or page.lost < _NOTABLE_LOSS else f", {100 * page.lost:.1f} % faster"
-    return f"{predicted}; best in this design: {page.best_bytes} bytes{lost}"
 
 
 def _about_prices(own: dict[str, Any]) -> list[tuple[str, str]]:
