@@ -4,15 +4,17 @@ Oracle's converter cannot be had here, so CAP files come from tests/cap_converte
 knows the answers from building them.
 """
 
+import functools
 import random
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests import cap_converter as converter
 from tests.cap_converter import ClassFile, Member
-from tests.conftest import ROOT, need
+from tests.conftest import ROOT, fails, flashpager, info_of, need, runs_of
 
 JAVA = ROOT / "recorders" / "java" / "src"
 READER = "java/flashpager/recorder/cap"
@@ -411,3 +413,93 @@ def test_damage_anywhere(reader: Reader, tmp_path: Path) -> None:
     assert len(lines) == len(files)
     for line, file in zip(lines, files, strict=True):
         assert line[0] == "read" or line[1].startswith(f"{file}: ")
+
+
+TERMINAL = """
+package terminal;
+
+public class Terminal {
+    public static void main(String[] arguments) {
+        byte[] data = new byte[16];
+        int sum = 0;
+        for (int i = 0; i < 200; i++) {
+            data[0] = (byte) (i % 7);
+            data[1] = (byte) (i * 37);
+            data[2] = (byte) i;
+            sum += card.Purse.open(data, (short) 1).process(data);
+        }
+        System.out.println(sum);
+    }
+}
+"""
+
+
+def test_a_recording_lies_as_on_the_card(reader: Reader, tmp_path: Path) -> None:
+    """What ran as class files is the same, piece by piece, in the CAP file's code."""
+    need("java")
+    (tmp_path / "Terminal.java").write_text(TERMINAL, encoding="ascii")
+    subprocess.run(
+        ["javac", "-cp", reader.folder, "-d", reader.folder, tmp_path / "Terminal.java"], check=True
+    )
+    classes = reader.classes(*ALL)
+    cap = converter.write(tmp_path / "a.cap", "card", converter.components(classes))
+
+    def recorded(name: str, *options: str | Path) -> tuple[Path, str]:
+        trace = tmp_path / f"{name}.trace"
+        run = ("java", "-cp", reader.folder, "terminal.Terminal")
+        said = flashpager("record", "--java", *options, "-o", trace, "--", *run)
+        return trace, said.out + said.err
+
+    plain, _ = recorded("plain")
+    card, said = recorded("card", "--cap", cap)
+    assert "card.Purse.<clinit>(): a card has no class initializers" in said
+    image = info_of(card)["images"][0]
+    size = len(converter.method_component(classes))
+    assert [(s["name"], s["offset"]) for s in image["sections"]] == [
+        ("Method.cap", 0),
+        ("bytecode", size),
+    ]
+
+    symbols = {s["name"]: s for s in image["symbols"]}
+    assert symbols["card.(Method.cap)"]["bytes"] == size
+    converted = {
+        f"{c.name.replace('/', '.')}.{m.name}": m for c in classes for m in c.methods if m.converted
+    }
+    wanted: list[int] = []
+    for offset, length in runs_of(plain):
+        at = offset
+        while at < offset + length:
+            method = next(
+                s for s in methods_of(plain) if s["offset"] <= at < s["offset"] + s["bytes"]
+            )
+            end = min(offset + length, method["offset"] + method["bytes"])
+            first, last = at - method["offset"], end - method["offset"]
+            name = method["name"].partition("(")[0]
+            if name in converted:
+                start = converted[name].counterpart(first)
+                wanted.extend(range(start, converted[name].counterpart(last)))
+            elif not name.endswith("<clinit>"):
+                start = symbols[method["name"]]["offset"]
+                wanted.extend(range(start + first, start + last))
+            at = end
+    assert [at for offset, length in runs_of(card) for at in range(offset, offset + length)] == (
+        wanted
+    )
+
+
+@functools.cache
+def methods_of(trace: Path) -> list[dict[str, Any]]:
+    """Give the methods of a trace."""
+    symbols: list[dict[str, Any]] = info_of(trace)["images"][0]["symbols"]
+    return symbols
+
+
+def test_a_cap_file_that_is_none_is_one_line(reader: Reader, tmp_path: Path) -> None:
+    """Nothing runs, and one line says why."""
+    cap = converter.write(tmp_path / "a.cap", "card", {})
+    run = ("java", "-cp", reader.folder, "card.Purse")
+    trace = tmp_path / "a.trace"
+    fails("record", "--java", "--cap", cap, "-o", trace, "--", *run, words=[str(cap), "component"])
+    cap.write_text("none")
+    fails("record", "--java", "--cap", cap, "-o", trace, "--", *run, words=["is no CAP file"])
+    assert not trace.exists()

@@ -381,7 +381,7 @@ BAD_DESIGNS: list[tuple[tuple[str, ...], list[str]]] = [
     (("--cache", "2X"), ["'2X' is no size", "2K"]),
     (("--cache", "-2"), ["-2"]),
     (("--cache", "0"), ["'0'"]),
-    (("--cache", "1.5K"), ["1.5K"]),
+    (("--cache", "1,5K"), ["1"]),
     (("--cache", ""), ["cache", "empty"]),
     (("--cache", "9999999999999999999999"), ["no size"]),
     (("--cache-page", "8G"), ["8", "4 GiB"]),

@@ -9,12 +9,22 @@ _MAX_BYTES = 1 << 40
 
 
 def parse_size(text: str | int) -> int:
-    """Give the bytes of a size with an optional ``K``, ``M`` or ``G`` (powers of 1024)."""
-    found = re.fullmatch(r"\s*(\d+)\s*([KMG]?)(?:i?B)?\s*", str(text), re.IGNORECASE)
+    """Give the bytes of a size with an optional ``K``, ``M`` or ``G`` (powers of 1024).
+
+    What remains, such as 1.9 KB of RAM, is cut to whole bytes.
+
+    >>> parse_size("2K"), parse_size("1.9K")
+    (2048, 1945)
+
+    """
+    found = re.fullmatch(
+        r"\s*(\d+)(?:\.(\d{1,6})(?=\s*[KMG]))?\s*([KMG]?)(?:i?B)?\s*", str(text), re.IGNORECASE
+    )
     if not found:
         message = f"'{text}' is no size: write bytes, or K, M or G behind a number, as 2K"
         raise FlashpagerError(message)
-    size = int(found[1]) * _UNITS[found[2].upper()]
+    decimals = found[2] or ""
+    size = int(found[1] + decimals) * _UNITS[found[3].upper()] // int(10 ** len(decimals))
     if not 0 < size <= _MAX_BYTES:
         message = f"'{text}' is no size between 1 byte and 1024 G"
         raise FlashpagerError(message)

@@ -28,6 +28,7 @@ from flashpager.reproduce.cardis_replays import (
     MAD,
     MAD_BLOCK_BYTES,
     MAD_PAGE,
+    NAMED_PAGES,
     PAGES,
     PAPER_PAGE,
     SLOW,
@@ -171,11 +172,16 @@ def _figure_4(program: Program) -> alt.FacetChart:
 def _figure_5a(program: Program) -> alt.LayerChart:
     best = {policy: program.best_page(policy=policy) for policy in _POLICIES}
     whole = CONVENTIONAL[SMALL]
-    said = " and ".join(
-        f"{page} bytes under {_POLICIES[policy]}" for policy, page in sorted(best.items())
+    named = {policy: program.best_named(policy=policy) for policy in _POLICIES}
+    said = " and ".join(f"{page}-byte pages under {_POLICIES[one]}" for one, page in named.items())
+    as_theirs = (
+        "as in the paper"
+        if named == BEST_PAGE
+        else f"in the paper {' and '.join(map(str, BEST_PAGE.values()))}"
     )
-    theirs = " and ".join(str(page) for _, page in sorted(BEST_PAGE.items()))
-    title = f"{program.name}: the best cache page is {said}; in the paper {theirs}"
+    title = f"{program.name}: from {NAMED_PAGES[0]} bytes on {said} are best, {as_theirs}"
+    if best != named:
+        title += f"; of all, {' and '.join(map(str, best.values()))}"
     before, after = (100 * program.ratio(page) for page in (whole, best["lru"]))
     subtitle = (
         f"Figure 5a: {format_size(CACHE)} of cache on a NAND with pages of {whole} bytes, 33 MHz, "
@@ -306,8 +312,8 @@ def _figure_5b(program: Program) -> alt.LayerChart:
         step: 100 * program.time_ns(step, best) / program.time_ns(step, whole)
         for step in ("write", "fetch", "load")
     }
-    said = ", ".join(f"{step} falls to {share:.0f} %" for step, share in left.items())
-    title = f"{program.name}, cache pages of {best} instead of {whole} bytes: {said}"
+    said = ", ".join(f"{step} to {share:.0f} %" for step, share in left.items())
+    title = f"{program.name}: {best}-byte instead of {whole}-byte cache pages bring {said}"
     subtitle = (
         f"Figure 5b: {format_size(CACHE)} of cache, LRU, a NAND with pages of {whole} bytes, "
         "33 MHz, 8 bits. Pages of the cache are halved from left to right"
@@ -478,8 +484,8 @@ def _next_blocks(programs: Programs) -> alt.LayerChart:
     )
 
     def span(them: Sequence[Program]) -> str:
-        found = [100 * shares(program)[1] for program in them]
-        return f"{min(found):.0f} to {max(found):.0f} %"
+        found = sorted({f"{100 * shares(program)[1]:.0f}" for program in them}, key=float)
+        return f"{' to '.join(dict.fromkeys((found[0], found[-1])))} %"
 
     title = f"Of Java bytecode {span(programs.java)} of the requests ask for the next block"
     if programs.native:
@@ -539,14 +545,24 @@ def _sizes(programs: Programs) -> alt.LayerChart:
             ),
         ),
     ]
-    first = programs.asked[0]
-    title = (
-        f"{first.name}: a used block has {first.blocks['mean_used_block_bytes']:.0f} bytes in the "
-        f"mean, the best cache page {first.best_page()}"
-    )
+    title = _size_title(programs)
     subtitle = (
         f"Section 6.2 says {BLOCK_BYTES} bytes a block; its {METHODS} methods in {CODE_BYTES:,} "
         f"bytes have {CODE_BYTES / METHODS:.1f} each. LRU, {format_size(CACHE)} of cache, a NAND "
         f"with pages of {CONVENTIONAL[SMALL]} bytes"
     )
     return style.finish(layers, title, subtitle, height=_ROW * len(names))
+
+
+def _size_title(programs: Programs) -> str:
+    def span(sizes: Sequence[float | None]) -> str:
+        known = sorted(round(size) for size in sizes if size is not None)
+        return " to ".join(map(str, dict.fromkeys((known[0], known[-1])))) if known else "?"
+
+    java = programs.java
+    return (
+        f"Java: a used block has {span([one.blocks['mean_used_block_bytes'] for one in java])} "
+        f"bytes in the mean, a used method "
+        f"{span([one.scale.mean_used_method_bytes for one in java])}, the best cache page "
+        f"{span([one.best_page() for one in java])}"
+    )

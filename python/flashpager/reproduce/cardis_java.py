@@ -1,11 +1,11 @@
 """What the CARDIS paper says of its Java applications, asked of other Java programs.
 
 Verdicts are of the event-driven sensors, the paper's kind of program; Java Card applets stand
-beside them, and native programs as further witnesses.
+beside them, and native programs as further witnesses. Rules are asked of all Java programs.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from flashpager import _engine
 from flashpager.reproduce.cardis_replays import (
@@ -15,12 +15,14 @@ from flashpager.reproduce.cardis_replays import (
     JAVA,
     LARGE,
     LEFT_BYTES,
+    NAMED_PAGES,
     OTHER_REGISTERS,
     PAGES,
     PAPER_PAGE,
     SEQUENTIAL,
     SLOW,
     SMALL,
+    TINY_PAGES,
     Program,
     Programs,
     caches,
@@ -39,10 +41,8 @@ NEXT_BLOCK, DRAFT_NEXT_BLOCK, DRAFT_LOADS = "11.5", "25", "75"
 #: What is about as large, or near, is so within this factor; a dramatically smaller cache is
 #: smaller by it.
 FACTOR = 2
-#: Percent, of which a slower design is nearly as fast.
-NEARLY = 3
-#: What a lookup may cost.
-LOOKUPS_NS = (0, 100, 1000)
+#: What a lookup may cost; the third is three cycles of the bus.
+LOOKUPS_NS = (0, 20, 100, 1000)
 _STEPS = ("write", "fetch", "load")
 _NONE = "no Java trace"
 
@@ -53,6 +53,7 @@ def claims_of_java(programs: Programs) -> list[Claim]:
         _scale(programs),
         _smaller_pages(programs),
         *(_best_page(programs, policy) for policy in BEST_PAGE),
+        _none_smaller(programs),
         _best_page_by_nand(programs),
         _min_goes_smaller(programs),
         _steps(programs),
@@ -60,7 +61,8 @@ def claims_of_java(programs: Programs) -> list[Claim]:
         _outperforms(programs, "Fig. 7a of the draft", DRAFT_PAGE, SMALL),
         _near_worst(programs),
         _possible(programs),
-        _less_ram(programs),
+        _less_ram(programs, "section 5.3, Fig. 6a", SMALL),
+        _less_ram(programs, "section 5.3, Fig. 6b", LARGE),
         _loads(programs),
         _block(programs),
         _near_block(programs),
@@ -84,8 +86,14 @@ def _claim(
     why: str = "",
     *,
     with_native: bool = False,
+    with_witnesses: bool = True,
+    of_all: bool = False,
 ) -> Claim:
-    """Judge by the programs asked; `holds` is None where nothing is claimed or known."""
+    """Judge by the programs asked, or by all Java ones.
+
+    `holds` is None where nothing is claimed, and gives None where nothing is known.
+    """
+    asked = programs.java if of_all else programs.asked
     lines = [f"{program.name} {says(program)}" for program in programs.java]
     if programs.java and with_native and programs.native:
         lines.append("native: " + ", ".join(f"{one.name} {says(one)}" for one in programs.native))
@@ -94,28 +102,37 @@ def _claim(
     if not programs.java:
         reasons.insert(0, f"{programs.folder / JAVA} has no traces")
     elif holds is not None:
-        found = [holds(program) for program in programs.asked]
-        if None not in found:
-            verdict = Verdict.HOLDS if all(found) else Verdict.FAILS
+        found = {program.name: holds(program) for program in asked}
+        if None not in found.values():
+            verdict = Verdict.HOLDS if all(found.values()) else Verdict.FAILS
         else:
             reasons.insert(0, "the trace does not tell")
-    if holds is not None:
-        reasons += _others(programs, holds)
+        if verdict is Verdict.FAILS and len(asked) > 1:
+            reasons.append(_for_which(found))
+    if holds is not None and with_witnesses:
+        others = [program for program in programs.java if program not in asked]
+        reasons += _witnesses(others, programs.native, holds)
     return Claim(where, claim, paper, "; ".join(lines) or _NONE, verdict, ". ".join(reasons))
 
 
-def _others(programs: Programs, holds: Callable[[Program], bool | None]) -> list[str]:
+def _for_which(found: Mapping[str, bool | None]) -> str:
+    """Say for which programs a claim holds, and for which not."""
+    yes = [name for name, one in found.items() if one]
+    no = [name for name, one in found.items() if one is False]
+    said = [f"it holds for {', '.join(yes)}"] if yes else []
+    return ", ".join([*said, f"not for {', '.join(no)}"] if no else said)
+
+
+def _witnesses(
+    java: Sequence[Program],
+    native: Sequence[Program],
+    holds: Callable[[Program], bool | None],
+) -> list[str]:
     """Say what becomes of a claim for the programs that no verdict is of."""
-    others = [program for program in programs.java if program not in programs.asked]
     said = []
-    for kind, them in (("other Java", others), ("native code", programs.native)):
-        found = {program.name: holds(program) for program in them}
-        yes = [name for name, one in found.items() if one]
-        no = [name for name, one in found.items() if one is False]
-        if yes or no:
-            for_yes = f"it holds for {', '.join(yes)}" if yes else ""
-            for_no = f"not for {', '.join(no)}" if no else ""
-            said.append(f"{kind}: {', '.join(filter(None, (for_yes, for_no)))}")
+    for kind, them in (("other Java", java), ("native code", native)):
+        found = _for_which({program.name: holds(program) for program in them})
+        said += [f"{kind}: {found}"] if found else []
     return ["; ".join(said)] if said else []
 
 
@@ -143,7 +160,7 @@ def _scale(programs: Programs) -> Claim:
         return None if None in found else all(found)
 
     return _claim(
-        programs.only_java,
+        programs,
         "section 5.2",
         "the applications (JITS): what stands in for them is of their scale, each number within a "
         f"factor of {FACTOR}",
@@ -152,6 +169,7 @@ def _scale(programs: Programs) -> Claim:
         holds,
         "neither JITS nor its traces can be had: three applications of the same kind, recorded "
         "on a JVM, stand in",
+        with_witnesses=False,
     )
 
 
@@ -192,47 +210,62 @@ def _best_page(programs: Programs, policy: str) -> Claim:
     theirs = BEST_PAGE[policy]
 
     def says(program: Program) -> str:
-        best = program.best_page(policy=policy)
+        best = program.best_named(policy=policy)
         if best == theirs:
             return f"{best} B"
-        return f"{best} B ({theirs} B is {program.loss(theirs, policy=policy):.1f} % slower)"
-
-    def flat(program: Program) -> str:
-        near = [page for page in PAGES if program.loss(page, policy=policy) < NEARLY]
-        return f"{program.name} {near[0]} to {near[-1]} B" if near[1:] else f"{program.name} none"
+        slower = 1 - program.bandwidth(theirs, policy=policy) / program.bandwidth(
+            best, policy=policy
+        )
+        return f"{best} B ({theirs} B is {100 * slower:.1f} % slower)"
 
     return _claim(
         programs,
         "Fig. 5a",
-        f"the best cache page under {policy.upper()} (2 KB, 512-byte NAND)",
+        f"of cache pages of {NAMED_PAGES[0]} bytes, the smallest that it names, and more the best "
+        f"under {policy.upper()} (2 KB, 512-byte NAND)",
         f"{theirs} B",
         says,
-        lambda p: p.best_page(policy=policy) == theirs,
-        f"as good within {NEARLY} %: {', '.join(map(flat, programs.java))}"
-        if programs.java
-        else "",
+        lambda p: p.best_named(policy=policy) == theirs,
+    )
+
+
+def _none_smaller(programs: Programs) -> Claim:
+    def gain(program: Program, policy: str) -> float:
+        """Give by how much smaller pages are faster, in percent."""
+        best, named = program.best_page(policy=policy), program.best_named(policy=policy)
+        faster = program.bandwidth(best, policy=policy) / program.bandwidth(named, policy=policy)
+        return 100 * (faster - 1)
+
+    def says(program: Program) -> str:
+        return ", ".join(
+            f"{policy.upper()} {program.best_page(policy=policy)} B "
+            f"({signed(gain(program, policy))})"
+            for policy in BEST_PAGE
+        )
+
+    return _claim(
+        programs,
+        "Fig. 5a",
+        f"and no smaller ones are better, down to {PAGES[0]} bytes",
+        "; ".join(f"{policy.upper()} {page} B" for policy, page in BEST_PAGE.items()),
+        says,
+        lambda p: all(p.best_page(policy=one) >= NAMED_PAGES[0] for one in BEST_PAGE),
+        f"in brackets how much faster than the best from {NAMED_PAGES[0]} B on. The paper does not "
+        "say where its figure ends",
         with_native=True,
     )
 
 
 def _best_page_by_nand(programs: Programs) -> Claim:
-    def says(program: Program) -> str:
-        return " and ".join(
-            f"{program.best_page(part)} B ({theirs} B: {program.loss(theirs, part=part):.1f} % "
-            "slower)"
-            if program.best_page(part) != theirs
-            else f"{theirs} B"
-            for part, theirs in DRAFT_BEST_PAGE.items()
-        )
-
     return _claim(
         programs,
         "section 6 of the draft",
-        "the best cache page on the NAND of 512 bytes and on that of 2048 (LRU, 2 KB)",
+        f"the best cache page, from {NAMED_PAGES[0]} bytes on, on the NAND of 512 bytes and on "
+        "that of 2048 (LRU, 2 KB)",
         " and ".join(f"{page} B" for page in DRAFT_BEST_PAGE.values()),
-        says,
-        lambda p: all(p.best_page(part) == page for part, page in DRAFT_BEST_PAGE.items()),
-        "the paper has 64 B for both",
+        lambda p: " and ".join(f"{p.best_named(part)} B" for part in DRAFT_BEST_PAGE),
+        lambda p: all(p.best_named(part) == page for part, page in DRAFT_BEST_PAGE.items()),
+        "the paper has 64 B under LRU for both",
     )
 
 
@@ -355,24 +388,23 @@ def as_fast(program: Program, part: str) -> int | None:
     return next(enough, None)
 
 
-def _less_ram(programs: Programs) -> Claim:
-    def size(program: Program, part: str) -> str:
-        most = max(caches(CONVENTIONAL[part]))
-        return f"{as_fast(program, part) or f'over {most}'}"
+def _less_ram(programs: Programs, where: str, part: str) -> Claim:
+    whole = CONVENTIONAL[part]
+    most = max(caches(whole))
 
     def holds(program: Program) -> bool:
-        found = [as_fast(program, part) for part in CONVENTIONAL]
-        return all(each is None or each >= FACTOR * CACHE for each in found)
+        found = as_fast(program, part)
+        return found is None or found >= FACTOR * CACHE
 
     return _claim(
         programs,
-        "section 5.3",
-        "at the same bandwidth, pages of 64 bytes reduce the cache dramatically: conventional "
-        f"paging needs at least {FACTOR} times the 2 KB, on both NANDs (LRU)",
+        where,
+        f"{whole}-byte NAND: at the same bandwidth pages of {PAPER_PAGE} bytes reduce the cache "
+        f"dramatically: conventional paging needs at least {FACTOR} times the 2 KB (LRU)",
         "dramatically",
-        lambda p: " and ".join(size(p, part) for part in CONVENTIONAL) + " B",
+        lambda p: f"{as_fast(p, part) or f'over {most}'} B",
         holds,
-        "of the 512-byte and of the 2048-byte NAND, in whole pages",
+        "in whole pages",
     )
 
 
@@ -448,11 +480,12 @@ def _near_block(programs: Programs) -> Claim:
         programs,
         "sections 6.2 and 7",
         f"the best cache page is near the mean used basic block: within a factor of {FACTOR} (LRU, "
-        "2 KB, 512-byte NAND)",
+        f"2 KB, 512-byte NAND, pages from {PAGES[0]} bytes on)",
         f"{BLOCK_BYTES} B → {BEST_PAGE['lru']} B",
         lambda p: near_text(p, p.blocks["mean_used_block_bytes"]),
         lambda p: about(p.best_page(), p.blocks["mean_used_block_bytes"]),
         with_native=True,
+        of_all=True,
     )
 
 
@@ -473,6 +506,7 @@ def _near_method(programs: Programs) -> Claim:
         says,
         holds,
         "what the paper's numbers say, if not its words",
+        of_all=True,
     )
 
 
@@ -514,6 +548,7 @@ def _same_block(programs: Programs) -> Claim:
         lambda p: any(0 in each for each in both(p)),
         "it cannot occur: a distance is of two blocks that were asked for, and what was asked for "
         "last stays until the next fault has evicted something",
+        with_witnesses=False,
     )
 
 
@@ -571,29 +606,33 @@ def _registers(programs: Programs) -> Claim:
 
 
 def best_with_lookups(program: Program, lookup_ns: float) -> int:
-    """Give the best cache page if each lookup costs so much."""
-    return max(PAGES, key=lambda page: program.with_lookups(lookup_ns, page))
+    """Give the best cache page, also of tiny ones, if each lookup costs so much."""
+    pages = (*TINY_PAGES, *PAGES)
+    return max(pages, key=lambda page: program.with_lookups(lookup_ns, page))
 
 
 def _lookups(programs: Programs) -> Claim:
+    some = LOOKUPS_NS[2]
+
     def says(program: Program) -> str:
         best = [best_with_lookups(program, ns) for ns in LOOKUPS_NS]
         speeds = [
             f"{program.with_lookups(ns, page):.1f}"
             for ns, page in zip(LOOKUPS_NS, best, strict=True)
         ]
-        return f"{', '.join(map(str, best))} B, {', '.join(speeds)} MB/s"
+        return f"{' / '.join(map(str, best))} B, {' / '.join(speeds)} MB/s"
 
     return _claim(
-        programs,
-        "section 5.1",
-        "finding a page costs nothing; the best cache page if it costs "
-        + ", ".join(f"{ns}" for ns in LOOKUPS_NS)
-        + " ns (LRU, 2 KB, 512-byte NAND)",
-        "free",
+        programs.only_java,
+        "sections 5.1 and 6.1",
+        "lookups, which are free, keep pages from being as small as an instruction: of "
+        f"{TINY_PAGES[0]} bytes and more none below {PAGES[0]} is the best if a lookup costs "
+        f"{some} ns",
+        "not a page of one byte",
         says,
-        None,
-        "priced at every change from one cache page to another, of which small pages have more",
+        lambda p: best_with_lookups(p, some) >= PAGES[0],
+        f"the best page and its bandwidth if a lookup costs {' / '.join(map(str, LOOKUPS_NS))} ns "
+        "at every change from one cache page to another (LRU, 2 KB, 512-byte NAND)",
     )
 
 

@@ -19,8 +19,12 @@ SLOW, FAST = "33MHz-x8", "54MHz-x16"
 CONVENTIONAL = {SMALL: 512, LARGE: 2048}
 #: RAM on the same bus as NOR and no faster: the paper gives no RAM times.
 RAM_NS = {SLOW: 40.0, FAST: 9.0}
-#: What figure 5 varies, halved each time; the paper does not say where it ends.
+#: What figure 5 varies, halved each time. The paper does not say where it ends: 32 bytes are the
+#: smallest that it names.
 PAGES = (8, 16, 32, 64, 128, 256, 512)
+NAMED_PAGES = tuple(page for page in PAGES if page >= 32)  # noqa: PLR2004
+#: Pages of an instruction or two, which section 6.1 rules out, of Java programs.
+TINY_PAGES = (2, 4)
 PAGES_OF = {SMALL: PAGES, LARGE: (*PAGES, 1024, 2048)}
 CACHE = 2048
 #: 1.9 KB of RAM are what section 5.2 leaves of the sensor's 4.
@@ -70,8 +74,8 @@ def caches(page: int) -> list[int]:
     return [size for size in CACHES if size % page == 0]
 
 
-def cells() -> list[Cell]:
-    """Give what all figures and claims ask for."""
+def cells(*, tiny: bool) -> list[Cell]:
+    """Give what all figures and claims ask for, with tiny pages or without."""
     found: list[Cell] = []
     for policy in POLICIES:
         for part, pages in PAGES_OF.items():
@@ -92,6 +96,7 @@ def cells() -> list[Cell]:
         for register in OTHER_REGISTERS
     ]
     found += [Cell(PAPER_PAGE, part, cache=LEFT_BYTES) for part in CONVENTIONAL]
+    found += [Cell(page) for page in TINY_PAGES if tiny]
     return list(dict.fromkeys(found))
 
 
@@ -205,8 +210,13 @@ class Program:
         return float(self.at(page, **key)["time"][f"{step}_ns"])
 
     def best_page(self, part: str = SMALL, **key: Any) -> int:  # noqa: ANN401  (fields of Cell)
-        """Give the cache page with the highest bandwidth."""
+        """Give the cache page with the highest bandwidth, of 8 bytes or more."""
         return max(PAGES_OF[part], key=lambda page: self.bandwidth(page, part=part, **key))
+
+    def best_named(self, part: str = SMALL, **key: Any) -> int:  # noqa: ANN401  (fields of Cell)
+        """Give the best of the pages that are no smaller than those that the paper names."""
+        pages = [page for page in PAGES_OF[part] if page >= NAMED_PAGES[0]]
+        return max(pages, key=lambda page: self.bandwidth(page, part=part, **key))
 
     def loss(self, page: int, **key: Any) -> float:  # noqa: ANN401  (fields of Cell)
         """Give by how much a cache page is slower than the best one, in percent."""
@@ -321,13 +331,13 @@ def replay(traces: Path, progress: Callable[[int, int], None]) -> Programs:
     if not files:
         message = f"{traces}: no traces here (*.trace, {JAVA}/*.trace); say --traces DIR"
         raise FlashpagerError(message)
-    asked = cells()
-    designs = [design(cell) for cell in asked]
     found: dict[bool, list[Program]] = {True: [], False: []}
     for number, (file, is_java) in enumerate(files):
         progress(number, len(files))
-        rows = _engine.simulate(str(file), designs, None)
-        scale = Scale.of(_engine.trace_info(str(file)), pl.read_parquet(file).unique().rows())
+        asked = cells(tiny=is_java)
+        rows = _engine.simulate(str(file), [design(cell) for cell in asked], None)
+        runs = pl.scan_parquet(file).unique().collect(engine="streaming").rows()
+        scale = Scale.of(_engine.trace_info(str(file)), runs)
         blocks = _engine.block_statistics(str(file))
         program = Program(file.stem, is_java, scale, blocks, dict(zip(asked, rows, strict=True)))
         found[is_java].append(program)

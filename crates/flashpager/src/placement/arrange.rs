@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use rustc_hash::FxHashMap;
 
-use super::methods::{BYTECODE, image};
+use super::methods::{BYTECODE, METHOD_COMPONENT, image};
 use super::{Image, Symbol};
 use crate::error::{Error, Result};
 use crate::trace::{Run, RunBuilder, TraceFile, TraceInfo, TraceWriter, for_runs};
@@ -89,7 +89,9 @@ fn matches(pattern: &str, name: &str) -> bool {
 
 /// Where the methods of one image lie, before and after.
 struct Move<'a> {
-    /// By offset, none over another.
+    /// What lies below stays.
+    given_bytes: u32,
+    /// What can move: by offset, none over another.
     symbols: &'a [Symbol],
     /// The new offset of each; methods that are not placed have none.
     offsets: Vec<Option<u32>>,
@@ -111,6 +113,11 @@ impl Move<'_> {
             return take(*moved);
         }
         let mut at = run.offset;
+        if at < self.given_bytes {
+            let length = run.end().min(self.given_bytes) - at;
+            take(Run { offset: at, length })?;
+            at += length;
+        }
         while at < run.end() {
             let number = self.owner(at)?;
             let symbol = &self.symbols[number];
@@ -136,27 +143,33 @@ fn owner(symbols: &[Symbol], offset: u32) -> Option<usize> {
     (offset - symbol.offset < symbol.bytes).then_some(number)
 }
 
-/// The one image of `info`, if its methods can be moved.
-fn movable<'a>(path: &Path, info: &'a TraceInfo) -> Result<&'a Image> {
+/// The one image of `info` if it has methods that can be moved, how many of its bytes stay,
+/// and how many symbols these are.
+fn movable<'a>(path: &Path, info: &'a TraceInfo) -> Result<(&'a Image, u32, usize)> {
     let refused = |what: &str| Err(Error::data(path.display().to_string(), what));
     let [image] = info.images.as_slice() else {
         return refused("has no single image of methods: only recorded Java can be arranged");
     };
-    if image.sections.iter().any(|section| section.name != BYTECODE) {
+    let section = |name: &str| image.sections.iter().find(|section| section.name == name);
+    let given_bytes = section(METHOD_COMPONENT).map_or(0, |section| section.bytes);
+    let known = [BYTECODE, METHOD_COMPONENT];
+    let all_known = image.sections.iter().all(|section| known.contains(&section.name.as_str()));
+    if section(BYTECODE).is_none() || !all_known {
         return refused(
             "holds code that its file has laid out: change the order there (linker, CAP file) and \
              record it again; only Java bytecode can be arranged",
         );
     }
-    let mut free = 0;
-    for symbol in &image.symbols {
+    let given = image.symbols.partition_point(|symbol| symbol.offset < given_bytes);
+    let mut free = given_bytes;
+    for symbol in &image.symbols[given..] {
         let end = symbol.offset.checked_add(symbol.bytes);
         free = match end.filter(|_| symbol.offset >= free) {
             Some(end) => end,
             None => return refused("has methods that lie over each other"),
         };
     }
-    Ok(image)
+    Ok((image, given_bytes, given))
 }
 
 /// Write each trace of `files` (from, to) with its methods laid out as
@@ -174,18 +187,18 @@ pub fn arrange(
     let traces: Vec<TraceFile> =
         files.iter().map(|(from, _)| TraceFile::open(from)).collect::<Result<_>>()?;
     let Some(first) = traces.first() else { return Ok(Vec::new()) };
-    let old = movable(first.path(), first.info())?;
+    let (old, given_bytes, given) = movable(first.path(), first.info())?;
     if let Some(other) = traces.iter().find(|trace| trace.info().images != first.info().images) {
         let what = format!("is of another execution than {}", first.path().display());
         return Err(Error::data(other.path().display().to_string(), what));
     }
-    let symbols = old.symbols.as_slice();
+    let symbols = &old.symbols[given..];
     let mut used = vec![false; symbols.len()];
     for trace in &traces {
         for_runs(trace, go_on, |runs| {
             for run in runs {
                 // A run may go from one method into the one behind it.
-                let mut at = run.offset;
+                let mut at = run.offset.max(given_bytes);
                 while let Some(number) = owner(symbols, at).filter(|_| at < run.end()) {
                     used[number] = true;
                     at = symbols[number].offset + symbols[number].bytes;
@@ -195,15 +208,16 @@ pub fn arrange(
         })?;
     }
     let mut offsets = vec![None; symbols.len()];
-    let mut placed = Vec::new();
-    let mut end = 0;
+    let mut placed = old.symbols[..given].to_vec();
+    let mut end = given_bytes;
     for number in arrangement.of(symbols, &used) {
         offsets[number] = Some(end);
         placed.push(Symbol { offset: end, ..symbols[number].clone() });
         end += symbols[number].bytes;
     }
-    let new = image(&old.path, BYTECODE, end, placed);
-    let mut moved = Move { symbols, offsets, known: FxHashMap::default(), place: String::new() };
+    let new = image(&old.path, given_bytes, end, placed);
+    let known = FxHashMap::default();
+    let mut moved = Move { given_bytes, symbols, offsets, known, place: String::new() };
     let mut infos = Vec::new();
     for (trace, (_, to)) in traces.iter().zip(files) {
         moved.place = trace.path().display().to_string();

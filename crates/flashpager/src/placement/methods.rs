@@ -1,5 +1,7 @@
 //! Methods of a program without files, as a Java recorder tells them.
 
+use std::cmp::Reverse;
+
 use super::arrange::Arrangement;
 use super::{Image, Section, Symbol};
 use crate::trace::TraceInfo;
@@ -20,9 +22,9 @@ const MAX_NAME_BYTES: usize = 64 << 20;
 pub struct Methods {
     symbols: Vec<Symbol>,
     name_bytes: usize,
-    /// Whether the addresses are to stay.
-    pub given: bool,
-    /// How they are laid out otherwise.
+    /// Bytes at the start of the image in which all stays where it is.
+    pub given_bytes: u32,
+    /// How the other methods are laid out.
     pub arrangement: Arrangement,
 }
 
@@ -49,24 +51,36 @@ impl Methods {
         if self.symbols.is_empty() {
             return None;
         }
-        self.symbols.sort_by_key(|symbol| symbol.offset);
+        // As those of a file: what lies inside something larger comes behind it.
+        self.symbols.sort_by_key(|symbol| (symbol.offset, Reverse(symbol.bytes)));
+        let is_given = |symbol: &Symbol| symbol.offset < self.given_bytes;
+        let can_move = !self.symbols.iter().all(is_given);
         let end = self.symbols.iter().map(|symbol| symbol.offset + symbol.bytes).max();
-        let name = if self.given { METHOD_COMPONENT } else { BYTECODE };
-        info.images = vec![image(&info.program, name, end.unwrap_or(0), self.symbols)];
-        info.image_bytes = u64::from(end.unwrap_or(0));
-        (!self.given).then_some(self.arrangement)
+        let end = end.unwrap_or(0).max(self.given_bytes);
+        info.images = vec![image(&info.program, self.given_bytes, end, self.symbols)];
+        info.image_bytes = u64::from(end);
+        can_move.then_some(self.arrangement)
     }
 }
 
-/// An image of one section from offset 0 on.
-pub(super) fn image(path: &str, section: &str, bytes: u32, symbols: Vec<Symbol>) -> Image {
-    let section = Section { name: section.to_owned(), address: 0, offset: 0, bytes };
+/// An image from offset 0 to `end`, of which `given_bytes` are of CAP files.
+pub(super) fn image(path: &str, given_bytes: u32, end: u32, symbols: Vec<Symbol>) -> Image {
+    let section = |name: &str, offset, bytes| Section {
+        name: name.to_owned(),
+        address: u64::from(offset),
+        offset,
+        bytes,
+    };
+    let sections = [
+        section(METHOD_COMPONENT, 0, given_bytes),
+        section(BYTECODE, given_bytes, end - given_bytes),
+    ];
     Image {
         path: path.to_owned(),
         build_id: String::new(),
         offset: 0,
-        bytes,
-        sections: vec![section],
+        bytes: end,
+        sections: sections.into_iter().filter(|section| section.bytes > 0).collect(),
         symbols,
     }
 }

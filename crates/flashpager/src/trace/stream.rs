@@ -54,6 +54,8 @@ pub(super) struct StreamReader {
     position: u64,
     /// Block numbers to pass over: the thread at hand has had them already.
     known: u64,
+    /// Why the recorder does not record.
+    refused: Option<String>,
     ended: bool,
     /// More blocks were described than are kept: the rest is not read.
     cut: bool,
@@ -61,7 +63,15 @@ pub(super) struct StreamReader {
 
 impl StreamReader {
     pub(super) fn new(input: Input) -> Self {
-        Self { input, blocks: Vec::new(), position: 0, known: 0, ended: false, cut: false }
+        Self {
+            input,
+            blocks: Vec::new(),
+            position: 0,
+            known: 0,
+            refused: None,
+            ended: false,
+            cut: false,
+        }
     }
 
     fn error(&self, at: usize, what: impl std::fmt::Display) -> Error {
@@ -141,6 +151,9 @@ impl StreamReader {
             let payload = &bytes[at + 4..at + 4 + length];
             self.record((word & !RECORD_FLAG) >> 24, payload, import)
                 .map_err(|what| self.error(at, what))?;
+            if let Some(what) = self.refused.take() {
+                return Err(Error::design(what));
+            }
             at = end;
             if self.ended || self.cut {
                 break;
@@ -174,8 +187,13 @@ impl StreamReader {
                 match key {
                     "recorder" => import.info.recorder = value.into(),
                     "recorder_version" => import.info.recorder_version = value.into(),
+                    "refused" => self.refused = Some(shown(value)),
                     "target" => import.info.architecture = value.into(),
-                    "placement" if value == "given" => import.methods.given = true,
+                    "given" => {
+                        import.methods.given_bytes = value
+                            .parse()
+                            .map_err(|_| format!("given '{}' is no number", shown(value)))?;
+                    }
                     "left_out" if import.info.left_out.len() < MAX_LEFT_OUT => {
                         import.info.left_out.push(shown(value));
                     }
@@ -203,7 +221,8 @@ impl StreamReader {
                 let (address, sizes) = (number(0)?, number(8)?);
                 let (bytes, instructions) = (sizes as u32, (sizes >> 32) as u32);
                 let does = word(16).unwrap_or(0);
-                let empty = bytes == 0 && instructions == 0 && does != 0;
+                let knows = payload.len() > 16;
+                let empty = bytes == 0 && instructions == 0 && knows;
                 let whole = bytes <= MAX_RUN_BYTES && (1..=bytes).contains(&instructions);
                 if !empty && !whole {
                     return Err(format!("a block of {instructions} instructions in {bytes} bytes"));
@@ -212,7 +231,7 @@ impl StreamReader {
                     self.cut = true;
                     return Ok(());
                 }
-                if payload.len() > 16 {
+                if knows {
                     import.info.calls = Some(0);
                     import.info.returns = Some(0);
                 }

@@ -115,13 +115,25 @@ fn an_order_comes_first_and_unused_methods_may_stay() {
 }
 
 #[test]
-fn given_placement_stays() {
-    let stream = [head(), record(1, b"placement=given"), numbers(&[0, 2, 1])].concat();
-    let traces = import_as(Cursor::new(stream), Arrangement::default()).unwrap();
-    let (_, info, runs) = &traces[0];
-    assert_eq!(*runs, [run(0, 8), run(13, 6), run(8, 4)]);
-    assert_eq!(names(info).len(), 3);
-    assert_eq!(info.images[0].sections[0].name, "Method.cap");
+fn what_is_given_stays() {
+    let laid_out = |given: &[u8], more: Vec<u8>| {
+        let stream = [head(), record(1, given), more, numbers(&[0, 2, 1])].concat();
+        let mut traces = import_as(Cursor::new(stream), Arrangement::default()).unwrap();
+        let (_, info, runs) = traces.remove(0);
+        let sections = info.images[0].sections.iter();
+        let sections: Vec<_> = sections.map(|s| (s.name.clone(), s.offset, s.bytes)).collect();
+        (sections, runs, names(&info).len())
+    };
+    let cap = |bytes| ("Method.cap".to_owned(), 0, bytes);
+    let (sections, runs, symbols) = laid_out(b"given=40", method(0, 40, "b.(Method.cap)"));
+    assert_eq!(sections, [cap(40)]);
+    assert_eq!(runs, [run(0, 8), run(13, 6), run(8, 4)]);
+    assert_eq!(symbols, 4);
+    // Behind 12 bytes of a CAP file, the one used method of bytecode.
+    let (sections, runs, symbols) = laid_out(b"given=12", Vec::new());
+    assert_eq!(sections, [cap(12), ("bytecode".to_owned(), 12, 6)]);
+    assert_eq!(runs, [run(0, 8), run(12, 6), run(8, 4)]);
+    assert_eq!(symbols, 2);
 }
 
 #[test]

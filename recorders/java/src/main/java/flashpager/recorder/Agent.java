@@ -1,5 +1,7 @@
 package flashpager.recorder;
 
+import flashpager.recorder.cap.CapException;
+import flashpager.recorder.cap.CapImage;
 import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.RandomAccessFile;
@@ -24,7 +26,9 @@ public final class Agent {
         try {
             start(Options.parse(arguments), instrumentation);
         } catch (IllegalArgumentException | IOException e) {
-            System.err.println("flashpager recorder: " + e.getMessage());
+            if (!Recorder.refuse(e.getMessage())) {
+                System.err.println("flashpager recorder: " + e.getMessage());
+            }
             Runtime.getRuntime().halt(FAILED);
         }
     }
@@ -56,12 +60,26 @@ public final class Agent {
         Recorder.meta("target", "jvm");
 
         Transformer transformer =
-                new Transformer(new Selection(options.include()), new CodeMap.Bytecode());
+                new Transformer(new Selection(options.include()), codeMap(options.cap()));
         instrumentation.addTransformer(transformer, true);
         // Classes that are loaded for the first pass are not offered to it.
         Set<Class<?>> tried = Collections.newSetFromMap(new IdentityHashMap<>());
         record(transformer, instrumentation, tried);
         record(transformer, instrumentation, tried);
+    }
+
+    private static CodeMap codeMap(String cap) throws CapException {
+        if (cap == null) {
+            return new CodeMap.Bytecode(0);
+        }
+        CapImage image = CapImage.read(cap);
+        Recorder.meta("given", Integer.toString(image.bytes()));
+        List<CapImage.Stretch> files = image.files();
+        for (int i = 0; i < files.size(); i++) {
+            CapImage.Stretch file = files.get(i);
+            Recorder.stretch(file.address, file.bytes, file.name);
+        }
+        return new CodeMap.Cap(image);
     }
 
     /** Records classes, too, that were loaded before the agent. */

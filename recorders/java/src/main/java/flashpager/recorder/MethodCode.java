@@ -78,6 +78,26 @@ final class MethodCode {
         flags[0] |= ENTERS;
     }
 
+    private MethodCode(MethodCode other) {
+        owner = other.owner;
+        name = other.name;
+        descriptor = other.descriptor;
+        label = other.label;
+        bytes = other.bytes;
+        entryApart = false;
+        starts = new int[0];
+        ends = starts;
+        instructions = starts;
+        flags = starts;
+        blockAt = new int[other.blockAt.length];
+        Arrays.fill(blockAt, -1);
+    }
+
+    /** The same method, of which nothing is told when it is executed. */
+    MethodCode withoutBlocks() {
+        return new MethodCode(this);
+    }
+
     /** Cuts all methods of a class that have code, in the class file's order. */
     static List<MethodCode> of(ClassReader file) {
         List<MethodCode> methods = new ArrayList<>();
@@ -200,6 +220,11 @@ final class MethodCode {
     /** The method as people write it, {@code com.acme.Foo.bar(int,byte[])}, in UTF-8. */
     byte[] label() {
         return label;
+    }
+
+    /** The method as people write it. */
+    String text() {
+        return describe(owner, name, descriptor);
     }
 
     private static String describe(String owner, String name, String descriptor) {

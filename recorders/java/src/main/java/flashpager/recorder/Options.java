@@ -4,14 +4,16 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * What the agent is told: {@code pipe=7;tail=8;include=com.acme.*,org.x.Y;one-stream}.
+ * What the agent is told: {@code pipe=7;tail=8;include=com.acme.*,org.x.Y;one-stream;
+ * cap=a.cap:b.cap}.
  *
  * @param pipe file descriptor of the pipe to which the stream goes
  * @param tail file descriptor of the memory that the recorder shares with the reader
  * @param include patterns of the classes to record; empty for the program's own
  * @param oneStream whether the blocks of all threads are kept in their common order
+ * @param cap CAP files, separated by colons, whose Method components are the image; or null
  */
-record Options(int pipe, int tail, List<String> include, boolean oneStream) {
+record Options(int pipe, int tail, List<String> include, boolean oneStream, String cap) {
 
     /**
      * Reads the text behind the agent's {@code =}.
@@ -22,6 +24,7 @@ record Options(int pipe, int tail, List<String> include, boolean oneStream) {
         int pipe = -1;
         int tail = -1;
         boolean oneStream = false;
+        String cap = null;
         List<String> include = new ArrayList<>();
         for (String item : (text == null ? "" : text).split(";")) {
             if (item.startsWith("pipe=")) {
@@ -34,6 +37,8 @@ record Options(int pipe, int tail, List<String> include, boolean oneStream) {
                         include.add(pattern);
                     }
                 }
+            } else if (item.startsWith("cap=")) {
+                cap = item.substring("cap=".length());
             } else if (item.equals("one-stream")) {
                 oneStream = true;
             } else if (!item.isEmpty()) {
@@ -43,7 +48,7 @@ record Options(int pipe, int tail, List<String> include, boolean oneStream) {
         if (pipe < 0 || tail < 0) {
             throw new IllegalArgumentException("needs pipe=FD and tail=FD, both open");
         }
-        return new Options(pipe, tail, include, oneStream);
+        return new Options(pipe, tail, include, oneStream, cap);
     }
 
     private static int descriptor(String item) {

@@ -206,7 +206,7 @@ public final class Recorder {
      * @return false if another class took that number first: nothing was described then
      * @throws IllegalStateException if there are too many blocks
      */
-    static boolean describe(CodeMap map, List<MethodCode> methods, int first) {
+    static boolean describe(CodeMap.Place[] places, List<MethodCode> methods, int first) {
         touchStack();
         synchronized (LOCK) {
             if (blocks != first) {
@@ -221,7 +221,10 @@ public final class Recorder {
             }
             for (int i = 0; i < methods.size(); i++) {
                 MethodCode method = methods.get(i);
-                CodeMap.Place place = map.place(method);
+                CodeMap.Place place = places[i];
+                if (place == null) {
+                    continue;
+                }
                 stream.method(place.address(), place.bytes(), method.label());
                 for (int block = 0; block < method.blocks(); block++) {
                     stream.block(
@@ -236,11 +239,30 @@ public final class Recorder {
         }
     }
 
+    /** Describes a stretch of the image that other methods may lie in. */
+    static void stretch(long address, int size, String name) {
+        byte[] text = bytes(name);
+        synchronized (LOCK) {
+            stream.method(address, size, text);
+        }
+    }
+
     /** Tells a fact about the recording. */
     static void meta(String key, String value) {
         byte[] text = bytes(key + "=" + value);
         synchronized (LOCK) {
             stream.meta(text);
+        }
+    }
+
+    /** Tells why nothing is recorded; false if there is nobody to tell. */
+    static boolean refuse(String why) {
+        synchronized (LOCK) {
+            if (stream == null) {
+                return false;
+            }
+            meta("refused", why);
+            return true;
         }
     }
 

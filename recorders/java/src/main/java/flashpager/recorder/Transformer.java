@@ -21,6 +21,15 @@ final class Transformer implements ClassFileTransformer {
 
     private final Set<String> leftOut = new HashSet<>();
 
+    /** Not a lambda: those start the machinery of java.lang.invoke. */
+    private final CodeMap.Left left =
+            new CodeMap.Left() {
+                @Override
+                public void out(String method, String why) {
+                    leaveOut(method, why);
+                }
+            };
+
     /** A class file with calls. */
     private record Recorded(WeakReference<ClassLoader> loader, int hash, int first) {
         boolean is(ClassLoader other, int otherHash) {
@@ -78,6 +87,7 @@ final class Transformer implements ClassFileTransformer {
                 return null;
             }
             int hash = Arrays.hashCode(bytes);
+            CodeMap.Place[] places = map.place(bytes, methods, left);
             Recorded before = again ? recorded(name) : null;
             if (before != null && before.is(loader, hash)) {
                 return Instrumenter.instrument(file, methods, before.first);
@@ -87,7 +97,7 @@ final class Transformer implements ClassFileTransformer {
                 // another thread's class took ours, this one has to be made anew.
                 int first = Recorder.blocks();
                 byte[] made = Instrumenter.instrument(file, methods, first);
-                if (Recorder.describe(map, methods, first)) {
+                if (Recorder.describe(places, methods, first)) {
                     Recorded now = new Recorded(new WeakReference<>(loader), hash, first);
                     synchronized (recorded) {
                         recorded.put(name, now);

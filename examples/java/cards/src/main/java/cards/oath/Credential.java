@@ -1,0 +1,131 @@
+package cards.oath;
+
+import javacard.framework.JCSystem;
+import javacard.framework.Util;
+
+/** One credential: name, key, type, and the moving factor of a counting one. Its place is used again. */
+final class Credential {
+    static final short NAME_BYTES = 64;
+    static final short COUNTER_BYTES = 8;
+
+    /** High nibble of the type byte: by counter or by time. */
+    static final byte HOTP = (byte) 0x10;
+    static final byte TOTP = (byte) 0x20;
+    /** Low nibble: the digest. */
+    static final byte SHA1 = (byte) 0x01;
+    static final byte SHA256 = (byte) 0x02;
+
+    /** Properties: challenges must increase. */
+    static final byte INCREASING = (byte) 0x01;
+
+    private final byte[] name = new byte[NAME_BYTES];
+    private final byte[] key = new byte[Hmac.BLOCK];
+    private final byte[] factor = new byte[COUNTER_BYTES];
+    private short nameLength;
+    private short keyLength;
+    private byte type;
+    private byte digits;
+    private byte properties;
+    private boolean used;
+
+    boolean isUsed() {
+        return used;
+    }
+
+    boolean isNamed(byte[] buffer, short offset, short length) {
+        return used && length == nameLength && Util.arrayCompare(name, (short) 0, buffer, offset, length) == 0;
+    }
+
+    /** Takes name; the caller has a transaction open, as for all that is set. */
+    void setName(byte[] buffer, short offset, short length) {
+        Util.arrayCopy(buffer, offset, name, (short) 0, length);
+        nameLength = length;
+        used = true;
+    }
+
+    void setKey(byte type, byte digits, byte[] buffer, short offset, short length) {
+        Util.arrayCopy(buffer, offset, key, (short) 0, length);
+        keyLength = length;
+        this.type = type;
+        this.digits = digits;
+    }
+
+    void setProperties(byte properties) {
+        this.properties = properties;
+    }
+
+    /** The moving factor to begin with: four bytes of it, or none for zero. */
+    void setFactor(byte[] buffer, short offset, short length) {
+        Util.arrayFillNonAtomic(factor, (short) 0, COUNTER_BYTES, (byte) 0);
+        Util.arrayCopy(buffer, offset, factor, (short) (COUNTER_BYTES - length), length);
+    }
+
+    void delete() {
+        JCSystem.beginTransaction();
+        used = false;
+        nameLength = 0;
+        keyLength = 0;
+        JCSystem.commitTransaction();
+        Util.arrayFillNonAtomic(key, (short) 0, Hmac.BLOCK, (byte) 0);
+    }
+
+    byte type() {
+        return type;
+    }
+
+    byte algorithm() {
+        return (byte) (type & 0x0F);
+    }
+
+    boolean counts() {
+        return (byte) (type & 0xF0) == HOTP;
+    }
+
+    byte digits() {
+        return digits;
+    }
+
+    short nameLength() {
+        return nameLength;
+    }
+
+    short copyName(byte[] out, short offset) {
+        return Util.arrayCopyNonAtomic(name, (short) 0, out, offset, nameLength);
+    }
+
+    byte[] key() {
+        return key;
+    }
+
+    short keyLength() {
+        return keyLength;
+    }
+
+    byte[] factor() {
+        return factor;
+    }
+
+    /** Counts on, in one write. */
+    void step() {
+        JCSystem.beginTransaction();
+        for (short i = (short) (COUNTER_BYTES - 1); i >= 0; i--) {
+            factor[i]++;
+            if (factor[i] != 0) {
+                break;
+            }
+        }
+        JCSystem.commitTransaction();
+    }
+
+    /** Says whether a challenge is allowed, and remembers it if challenges must increase. */
+    boolean accepts(byte[] challenge, short offset, short length) {
+        if ((byte) (properties & INCREASING) == 0) {
+            return true;
+        }
+        if (length != COUNTER_BYTES || Util.arrayCompare(challenge, offset, factor, (short) 0, COUNTER_BYTES) < 0) {
+            return false;
+        }
+        Util.arrayCopy(challenge, offset, factor, (short) 0, COUNTER_BYTES);
+        return true;
+    }
+}

@@ -1,0 +1,85 @@
+package cards.purse;
+
+import javacard.framework.ISO7816;
+import javacard.framework.ISOException;
+import javacard.framework.Util;
+
+/**
+ * A cyclic file: the newest record is number 1, and writing one more overwrites the oldest.
+ * Every record is followed by its CRC.
+ */
+final class CyclicFile {
+    private static final short CRC_BYTES = 2;
+
+    private final byte[] data;
+    private final short recordBytes;
+    private final short slotBytes;
+    private final byte capacity;
+    private byte newest;
+    private byte used;
+
+    /** An empty file of {@code capacity} records of {@code recordBytes} each. */
+    CyclicFile(byte capacity, short recordBytes) {
+        this.capacity = capacity;
+        this.recordBytes = recordBytes;
+        slotBytes = (short) (recordBytes + CRC_BYTES);
+        data = new byte[(short) (capacity * slotBytes)];
+        newest = (byte) (capacity - 1);
+    }
+
+    /** Writes one more record; the caller has a transaction open. */
+    void append(byte[] record, short offset) {
+        byte next = (byte) (newest + 1);
+        if (next == capacity) {
+            next = 0;
+        }
+        short slot = (short) (next * slotBytes);
+        Util.arrayCopy(record, offset, data, slot, recordBytes);
+        Util.setShort(data, (short) (slot + recordBytes), Crc16.of(record, offset, recordBytes));
+        newest = next;
+        if (used < capacity) {
+            used++;
+        }
+    }
+
+    /** Copies record {@code number}, 1 being the newest; 6A83 if there is none, 6581 if it is torn. */
+    short read(byte number, byte[] out, short offset) {
+        short slot = slotOf(number);
+        if (slot < 0) {
+            ISOException.throwIt(ISO7816.SW_RECORD_NOT_FOUND);
+        }
+        if (Crc16.of(data, slot, recordBytes) != Util.getShort(data, (short) (slot + recordBytes))) {
+            ISOException.throwIt(PurseApplet.SW_MEMORY_FAILURE);
+        }
+        return Util.arrayCopyNonAtomic(data, slot, out, offset, recordBytes);
+    }
+
+    /** The newest record that begins with these bytes: its number, 0 if there is none. */
+    byte find(byte[] prefix, short offset, short length) {
+        for (byte number = 1; number <= used; number++) {
+            if (Util.arrayCompare(data, slotOf(number), prefix, offset, length) == 0) {
+                return number;
+            }
+        }
+        return 0;
+    }
+
+    byte used() {
+        return used;
+    }
+
+    short recordBytes() {
+        return recordBytes;
+    }
+
+    private short slotOf(byte number) {
+        if (number < 1 || number > used) {
+            return -1;
+        }
+        byte slot = (byte) ((byte) (newest - number) + 1);
+        if (slot < 0) {
+            slot = (byte) (slot + capacity);
+        }
+        return (short) (slot * slotBytes);
+    }
+}

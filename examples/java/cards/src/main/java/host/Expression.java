@@ -1,0 +1,109 @@
+package host;
+
+import java.io.ByteArrayOutputStream;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * Bytes as a script writes them: hexadecimal digits, {@code "text"}, {@code $variable},
+ * {@code $function(bytes, …)}, and {@code <bytes>}, which are preceded by their BER length.
+ */
+final class Expression {
+    private final String text;
+    private final Map<String, byte[]> variables;
+    private int at;
+
+    Expression(String text, Map<String, byte[]> variables) {
+        this.text = text;
+        this.variables = variables;
+    }
+
+    /** All of it; IllegalArgumentException if something is wrong with it. */
+    byte[] bytes() {
+        return all(false);
+    }
+
+    /** All of it as a command: the length behind its four bytes is a single byte. */
+    byte[] command() {
+        return all(true);
+    }
+
+    private byte[] all(boolean command) {
+        byte[] all = sequence(command);
+        if (at < text.length()) {
+            throw new IllegalArgumentException("'" + text.charAt(at) + "' is too much in " + text.strip());
+        }
+        return all;
+    }
+
+    private byte[] sequence(boolean command) {
+        ByteArrayOutputStream out = new ByteArrayOutputStream();
+        while (at < text.length()) {
+            char c = text.charAt(at);
+            if (c == ' ') {
+                at++;
+            } else if (c == '<') {
+                at++;
+                byte[] inner = sequence(false);
+                close('>');
+                if (inner.length > 0xFF) {
+                    out.write(0x82);
+                    out.write(inner.length >> 8);
+                } else if (inner.length > 0x7F && !(command && out.size() == 4)) {
+                    out.write(0x81);
+                }
+                out.write(inner.length);
+                out.writeBytes(inner);
+            } else if (c == '"') {
+                int end = text.indexOf('"', at + 1);
+                if (end < 0) {
+                    throw new IllegalArgumentException("a text without end in " + text.strip());
+                }
+                out.writeBytes(text.substring(at + 1, end).getBytes(StandardCharsets.US_ASCII));
+                at = end + 1;
+            } else if (c == '$') {
+                at++;
+                out.writeBytes(reference());
+            } else if (Character.digit(c, 16) >= 0 && at + 1 < text.length()) {
+                out.writeBytes(Hex.decode(text.substring(at, at + 2)));
+                at += 2;
+            } else {
+                break;
+            }
+        }
+        return out.toByteArray();
+    }
+
+    private byte[] reference() {
+        int start = at;
+        while (at < text.length() && Character.isLetterOrDigit(text.charAt(at))) {
+            at++;
+        }
+        String name = text.substring(start, at);
+        if (at < text.length() && text.charAt(at) == '(') {
+            at++;
+            List<byte[]> arguments = new ArrayList<>();
+            arguments.add(sequence(false));
+            while (at < text.length() && text.charAt(at) == ',') {
+                at++;
+                arguments.add(sequence(false));
+            }
+            close(')');
+            return Functions.call(name, arguments);
+        }
+        byte[] value = variables.get(name);
+        if (value == null) {
+            throw new IllegalArgumentException("no variable $" + name);
+        }
+        return value;
+    }
+
+    private void close(char bracket) {
+        if (at >= text.length() || text.charAt(at) != bracket) {
+            throw new IllegalArgumentException("no '" + bracket + "' in " + text.strip());
+        }
+        at++;
+    }
+}
