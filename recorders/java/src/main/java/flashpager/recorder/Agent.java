@@ -89,7 +89,7 @@ public final class Agent {
         for (Class<?> type : instrumentation.getAllLoadedClasses()) {
             if (type.isArray()
                     || type.isHidden()
-                    || !transformer.selects(type.getClassLoader(), type.getName())
+                    || !transformer.selects(type)
                     || !tried.add(type)) {
                 continue;
             }

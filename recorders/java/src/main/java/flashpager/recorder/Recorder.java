@@ -16,7 +16,10 @@ public final class Recorder {
     /** How many threads beyond the slots are named. */
     private static final int MAX_LEFT_OUT = 64;
 
-    /** Taken for everything but the common case in {@link #block}. */
+    /**
+     * Taken for everything but the common case in {@link #block}. Nothing that is executed under it
+     * may wait for a class that is recorded.
+     */
     private static final Object LOCK = new Object();
 
     /** For threads of which nothing is recorded. */
@@ -117,6 +120,7 @@ public final class Recorder {
         }
     }
 
+    /** Finds a thread's slot; without the lock, that of the current thread alone. */
     private static Slot owned(Thread thread) {
         for (int i = 0; i < threads; i++) {
             if (slots[i].thread == thread) {
@@ -165,28 +169,26 @@ public final class Recorder {
 
     /**
      * Turns the current thread's blocks away until {@link #resume}: what the recorder executes of
-     * recorded JDK classes is not the program.
+     * recorded JDK classes is not the program. Comes with every class that is loaded, even one that
+     * whoever has the lock waits for; so this must do without.
      */
     static void pause() {
+        touchStack();
         Thread thread = Thread.currentThread();
-        synchronized (LOCK) {
-            PAUSED.add(thread);
-            Slot slot = owned(thread);
-            if (slot != null) {
-                slot.setOpen(false);
-            }
+        PAUSED.add(thread);
+        Slot slot = owned(thread);
+        if (slot != null) {
+            slot.setOpen(false);
         }
     }
 
     /** Takes the current thread's blocks again. */
     static void resume() {
         Thread thread = Thread.currentThread();
-        synchronized (LOCK) {
-            PAUSED.remove(thread);
-            Slot slot = owned(thread);
-            if (slot != null && !PAUSED.contains(thread)) {
-                slot.setOpen(stream.isOpen());
-            }
+        PAUSED.remove(thread);
+        Slot slot = owned(thread);
+        if (slot != null && !PAUSED.contains(thread)) {
+            slot.setOpen(stream.isOpen());
         }
     }
 

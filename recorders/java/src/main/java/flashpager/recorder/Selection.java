@@ -21,6 +21,10 @@ final class Selection {
     };
 
     private static final String HERE = "flashpager.recorder.";
+
+    /** Made by the JDK for reflection, with loaders of their own; not even the JVM checks them. */
+    private static final String REFLECTION = "jdk.internal.reflect.";
+
     private static final ClassLoader PLATFORM = ClassLoader.getPlatformClassLoader();
 
     private final List<String> include;
@@ -30,12 +34,15 @@ final class Selection {
     }
 
     /** Whether a class is to be recorded, if it can be. */
-    boolean wants(ClassLoader loader, String name) {
+    boolean wants(Module module, ClassLoader loader, String name) {
         if (name.startsWith(HERE)) {
             return false;
         }
         if (include.isEmpty()) {
-            return loader != null && loader != PLATFORM && own(name) == null;
+            return loader != null
+                    && loader != PLATFORM
+                    && !isTool(module)
+                    && !name.startsWith(REFLECTION);
         }
         for (int i = 0; i < include.size(); i++) {
             if (matches(include.get(i), name)) {
@@ -45,8 +52,18 @@ final class Selection {
         return false;
     }
 
+    /** Whether a module is one of the JDK's that are loaded as a program is, such as javac. */
+    private static boolean isTool(Module module) {
+        return module.isNamed()
+                && module.getLayer() == ModuleLayer.boot()
+                && module.getName().startsWith("jdk.");
+    }
+
     /** Gives the pattern of the recorder's own needs to which a class belongs, or null. */
-    static String own(String name) {
+    static String own(ClassLoader loader, String name) {
+        if (loader != null && !name.startsWith(REFLECTION)) {
+            return null;
+        }
         for (String pattern : OWN) {
             if (matches(pattern, name)) {
                 return pattern;

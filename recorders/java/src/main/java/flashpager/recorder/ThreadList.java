@@ -1,19 +1,22 @@
 package flashpager.recorder;
 
-/** A few threads, told apart by what they are: a program may define their equals. */
+/**
+ * A few threads, told apart by what they are: a program may define their equals. Its lock is held
+ * for no more than that, so that it can be taken anywhere.
+ */
 final class ThreadList {
     private Thread[] threads = new Thread[16];
     private int size;
 
-    int size() {
+    synchronized int size() {
         return size;
     }
 
-    boolean contains(Thread thread) {
+    synchronized boolean contains(Thread thread) {
         return find(thread) >= 0;
     }
 
-    void add(Thread thread) {
+    synchronized void add(Thread thread) {
         if (size == threads.length) {
             Thread[] more = new Thread[2 * size];
             System.arraycopy(threads, 0, more, 0, size);
@@ -23,7 +26,7 @@ final class ThreadList {
     }
 
     /** Takes a thread out, once if it was added more than once. */
-    void remove(Thread thread) {
+    synchronized void remove(Thread thread) {
         int at = find(thread);
         if (at >= 0) {
             threads[at] = threads[--size];

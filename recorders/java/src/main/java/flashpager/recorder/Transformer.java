@@ -56,18 +56,23 @@ final class Transformer implements ClassFileTransformer {
         Recorder.pause();
         try {
             String name = internalName.replace('/', '.');
-            return selects(loader, name) ? record(loader, name, redefined != null, bytes) : null;
+            // Says nothing of the recorder's own needs, and takes no lock for them: the recorder
+            // itself may be waiting for this class, on any thread.
+            return selection.wants(module, loader, name) && Selection.own(loader, name) == null
+                    ? record(loader, name, redefined != null, bytes)
+                    : null;
         } finally {
             Recorder.resume();
         }
     }
 
-    /** Whether a class is to be recorded; names those that cannot be because we need them. */
-    boolean selects(ClassLoader loader, String name) {
-        if (!selection.wants(loader, name)) {
+    /** Whether a loaded class is to be recorded; tells if the recorder itself needs it. */
+    boolean selects(Class<?> type) {
+        String name = type.getName();
+        if (!selection.wants(type.getModule(), type.getClassLoader(), name)) {
             return false;
         }
-        String own = Selection.own(name);
+        String own = Selection.own(type.getClassLoader(), name);
         if (own != null) {
             leaveOut(own, "the recorder itself uses it");
         }
