@@ -3,7 +3,8 @@
     .venv/bin/python benches/java.py
 
 The shipped programs run alone and under `flashpager record --java`, the whole command timed from
-outside: start of the virtual machine, agent, decoding, and writing of the trace included. Each runs at the length at which its trace is kept, and longer.
+outside: start of the virtual machine, agent, decoding, and writing of the trace included. Each
+runs at the length at which its trace is kept, and longer.
 """
 
 import shutil

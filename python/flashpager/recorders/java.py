@@ -145,7 +145,9 @@ class JavaAgent:
             items.append("one-stream")
         if self.asked.caps:
             items.append(f"cap={':'.join(str(cap.absolute()) for cap in self.asked.caps)}")
-        return [self.launcher, f"-javaagent:{AGENT}={';'.join(items)}", *self.arguments]
+        # Recorded methods are longer than the program's: they shall be compiled all the same.
+        compiled = "-XX:-DontCompileHugeMethods"
+        return [self.launcher, f"-javaagent:{AGENT}={';'.join(items)}", compiled, *self.arguments]
 
     def read(
         self, recording: _engine.Recording, _child: subprocess.Popen[bytes], progress: Progress
