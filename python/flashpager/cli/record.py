@@ -107,6 +107,8 @@ def record(
         ),
     )
     _refuse_mixed(request, java=java)
+    if not java and command and Path(command[0]).name == "java":
+        note("note: this records the virtual machine itself; --java records what it executes")
     start = time.monotonic()
     with watching() as progress:
         result = run_recorder(request, progress, note)

@@ -50,6 +50,9 @@ def target(request: Request) -> Target:
             "install openjdk-17-jdk-headless maven), and run 'make'"
         )
         raise FlashpagerError(message)
+    if "=" in str(AGENT):
+        message = f"{AGENT}: a virtual machine takes no agent with '=' in its path; move it"
+        raise FlashpagerError(message)
     for text in (*asked.include, *map(str, asked.caps)):
         if not text or set(text) & set(";,:"):
             message = f"'{text}' has a sign that names of classes and CAP files cannot have here"
@@ -97,6 +100,10 @@ def _program(arguments: list[str]) -> tuple[str, list[str]]:
             at += 1
             break
         at += 2 if arguments[at] in _WITH_VALUE else 1
+    files = [argument for argument in arguments if argument.startswith("@")]
+    if at >= len(arguments) and files:
+        # What a file of arguments holds is the launcher's business.
+        return files[0], []
     if at >= len(arguments):
         message = "say which Java program to record, as in 'java -jar app.jar'"
         raise FlashpagerError(message)
