@@ -436,7 +436,7 @@ public class Terminal {
 
 def test_a_recording_lies_as_on_the_card(reader: Reader, tmp_path: Path) -> None:
     """What ran as class files is the same, piece by piece, in the CAP file's code."""
-    need("java")
+    need("java", "mvn")
     (tmp_path / "Terminal.java").write_text(TERMINAL, encoding="ascii")
     subprocess.run(
         ["javac", "-cp", reader.folder, "-d", reader.folder, tmp_path / "Terminal.java"], check=True
@@ -496,6 +496,7 @@ def methods_of(trace: Path) -> list[dict[str, Any]]:
 
 def test_a_cap_file_that_is_none_is_one_line(reader: Reader, tmp_path: Path) -> None:
     """Nothing runs, and one line says why."""
+    need("java", "mvn")
     cap = converter.write(tmp_path / "a.cap", "card", {})
     run = ("java", "-cp", reader.folder, "card.Purse")
     trace = tmp_path / "a.trace"

@@ -3,7 +3,8 @@
 Every fenced block marked ``sh`` runs, those of one document one after another
 in one copy. Text behind ``$ `` is run and the other lines of such a block are
 its output; without a ``$ `` the whole block is run. A block is left out when an
-HTML comment ``<!-- not run: REASON -->`` stands before it.
+HTML comment ``<!-- not run: REASON -->`` stands before it. A document that has
+``<!-- needs: TOOLS -->`` is skipped where one of these tools is missing.
 """
 
 import os
@@ -16,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import COMMAND, ROOT
+from tests.conftest import COMMAND, ROOT, need
 
 DOCUMENTS = sorted(
     path
@@ -31,6 +32,7 @@ _BLOCK = re.compile(
     r"^(?P<indent>[ ]{0,3})(?P<fence>`{3,}|~{3,})[ ]*sh[ ]*\n(?P<text>.*?)^[ ]{0,3}(?P=fence)[ ]*$",
     re.MULTILINE | re.DOTALL,
 )
+_NEEDS = re.compile(r"<!--\s*needs:\s*([\w -]*?)\s*-->")
 _NOT_RUN = re.compile(r"<!--\s*not run:\s*\S.*?-->\s*\Z", re.DOTALL)
 _TIMEOUT_SECONDS = 600
 #: Built things and history: the copy uses the command that is installed.
@@ -77,7 +79,10 @@ def _script(text: str) -> str:
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_document(document: Path, tmp_path: Path) -> None:
     """Each block succeeds."""
-    todo = blocks(document.read_text(encoding="utf-8"))
+    text = document.read_text(encoding="utf-8")
+    for tools in _NEEDS.findall(text):
+        need(*tools.split())
+    todo = blocks(text)
     if not todo:
         pytest.skip("holds nothing to run")
     copy = tmp_path / "flashpager"

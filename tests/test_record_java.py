@@ -58,7 +58,7 @@ OLD = bytes.fromhex(
 @pytest.fixture(scope="session")
 def classes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """All programs, compiled."""
-    need("java", "javac", "javap")
+    need("java", "javac", "javap", "mvn")
     folder = tmp_path_factory.mktemp("classes")
     big = folder / "Big.java"
     big.write_text(BIG % ("step(); " * BIG_CALLS))
