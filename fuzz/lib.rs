@@ -31,7 +31,7 @@ pub fn import(data: &[u8], format: Format) {
         let info = TraceInfo { program: "fuzz".into(), ..TraceInfo::default() };
         let mut import = Import::new(placer, Path::new("/dev/null"), info, false)?;
         let ending = import.read(input(data)?, format, 4, &mut |_| true)?;
-        for done in import.finish(ending)? {
+        for done in import.finish(ending, &|| true)? {
             assert!(done.info.image_bytes <= u64::from(limit));
         }
         Ok(())

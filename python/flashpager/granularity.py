@@ -27,7 +27,7 @@ def calls_text(info: dict[str, Any], blocks: dict[str, Any]) -> str:
 
 def outside_text(info: dict[str, Any]) -> str:
     """Say what was executed and not placed."""
-    if info["recorder"] == "java":
+    if info["outside_instructions"] is None:
         return "not counted (classes that were not to be recorded)"
     return f"{info['outside_instructions']:,} instructions, {info['outside_bytes']:,} bytes"
 
@@ -73,8 +73,8 @@ class PageChoice:
             f"{design['policy']}, {design['part']})"
         )
         lost = self.lost or 0.0
-        faster = f", {100 * lost:.1f} % faster" if lost >= _NOTABLE_LOSS else ""
-        return f"{predicted}, {found}{faster}"
+        slower = f"; the former is {100 * lost:.1f} % slower" if lost >= _NOTABLE_LOSS else ""
+        return f"{predicted}, {found}{slower}"
 
     @classmethod
     def of(cls, blocks: dict[str, Any], rows: list[dict[str, Any]]) -> "PageChoice":

@@ -20,12 +20,12 @@ use flashpager::media::bus::Bus;
 use flashpager::media::part;
 use flashpager::media::register::{RegisterModel, power_of_two};
 use flashpager::pager::{PolicySpec, Search};
-use flashpager::placement::arrange::{Arrangement, Keep, arrange, names_one_of};
+use flashpager::placement::arrange::{Arrangement, Keep, arrange_file, unknown};
 use flashpager::placement::elf::ElfFile;
 use flashpager::placement::{Options, Placer};
 use flashpager::trace::blocks::BlockStatistics;
 use flashpager::trace::export::{TextFormat, export, export_to_file};
-use flashpager::trace::import::{Format, Import, Progress};
+use flashpager::trace::import::{Finished, Format, Import, Progress};
 use flashpager::trace::input::Input;
 use flashpager::trace::live::LiveStream;
 use flashpager::trace::{Ending, MemoryTrace, Trace, TraceFile, TraceInfo};
@@ -474,27 +474,37 @@ impl Placement {
     }
 }
 
-/// Lay the methods of traces (from, to) of one execution out anew. Gives their
-/// descriptions.
+/// Write a trace with its methods laid out anew. Gives its description.
 #[pyfunction]
 fn arrange_methods(
     py: Python<'_>,
-    files: Vec<(PathBuf, PathBuf)>,
+    trace: PathBuf,
+    output: PathBuf,
     arrangement: &Bound<'_, PyAny>,
-) -> PyResult<Vec<Py<PyAny>>> {
+) -> PyResult<Py<PyAny>> {
     let spec: ArrangementSpec = depythonize(arrangement).map_err(bad_argument)?;
     let arrangement = Arrangement::from(spec);
-    let infos = run(py, |_, ()| Ok(()), |go_on, _| arrange(&files, &arrangement, &go_on))?;
-    infos.iter().map(|info| to_python(py, info)).collect()
+    let info =
+        run(py, |_, ()| Ok(()), |go_on, _| arrange_file(&trace, &output, &arrangement, &go_on))?;
+    to_python(py, &info)
 }
 
 /// Lines of an order of methods that name nothing placed in `trace`.
 #[pyfunction]
-fn unknown_methods(trace: PathBuf, order: Vec<String>) -> PyResult<Vec<String>> {
-    let trace = TraceFile::open(&trace).map_err(raise)?;
-    let images = &trace.info().images;
-    Ok(order.into_iter().filter(|line| !names_one_of(line, images)).collect())
+fn unknown_methods(py: Python<'_>, trace: PathBuf, order: Vec<String>) -> PyResult<Vec<String>> {
+    run(
+        py,
+        |_, ()| Ok(()),
+        |go_on, _| {
+            let trace = TraceFile::open(&trace)?;
+            let unknown = unknown(&order, &trace.info().images, &go_on)?;
+            Ok(unknown.into_iter().map(str::to_owned).collect())
+        },
+    )
 }
+
+/// A trace's file and its description.
+type Described = (PathBuf, Py<PyAny>);
 
 /// An import or recording under way: `read_*` once, then `finish`.
 #[pyclass]
@@ -609,7 +619,7 @@ impl Recording {
         self.read(py, progress, format, instruction_bytes, || Input::open(&path))
     }
 
-    /// Read a running QEMU recorder by the paths of its pipe and its tail.
+    /// Read a running recorder of our own by the paths of its pipe and its tail.
     fn read_stream(
         &mut self,
         py: Python<'_>,
@@ -646,16 +656,18 @@ impl Recording {
 
     /// Write the rest. `ending` is `complete`, `interrupted`, or how the
     /// program failed. Gives (path, description) of the trace and, behind it, of
-    /// those of further threads.
-    fn finish(&mut self, py: Python<'_>, ending: &str) -> PyResult<Vec<(PathBuf, Py<PyAny>)>> {
+    /// those of further threads, and whether their methods lie as they should.
+    fn finish(&mut self, py: Python<'_>, ending: &str) -> PyResult<(Vec<Described>, bool)> {
         let import = self.import.take().ok_or_else(finished)?;
         let ending = match ending {
             "complete" => Ending::Complete,
             "interrupted" => Ending::Interrupted,
             how => Ending::Failed(how.to_owned()),
         };
-        let traces = import.finish(ending).map_err(raise)?;
-        traces.into_iter().map(|trace| Ok((trace.path, to_python(py, &trace.info)?))).collect()
+        let traces = run(py, |_, ()| Ok(()), |go_on, _| import.finish(ending, &go_on))?;
+        let arranged = traces.iter().all(|trace| trace.arranged);
+        let described = |trace: Finished| Ok((trace.path, to_python(py, &trace.info)?));
+        Ok((traces.into_iter().map(described).collect::<PyResult<_>>()?, arranged))
     }
 
     /// Leave no file behind.

@@ -62,7 +62,7 @@ fn import_from(
     let info = TraceInfo { program: "in.txt".into(), ..TraceInfo::default() };
     let mut import = Import::new(placer, &path, info, false)?;
     let ending = import.read(input, format, 4, &mut |_| true)?;
-    import.finish(ending)?;
+    import.finish(ending, &|| true)?;
     read_trace(&path)
 }
 
@@ -134,7 +134,7 @@ fn lackey_addresses_outside_the_placed_range_are_counted() {
     let placer = Placer::for_range(0x2000, 0x2002).unwrap();
     let (info, runs) = import_from(Cursor::new(LACKEY), None, Some(placer)).unwrap();
     assert_eq!(runs, vec![run(0, 2)]);
-    assert_eq!((info.outside_instructions, info.outside_bytes), (3, 7));
+    assert_eq!((info.outside_instructions, info.outside_bytes), (Some(3), 7));
     let placer = Placer::for_range(0x9000, 0x9002).unwrap();
     let outcome = import_from(Cursor::new(LACKEY), None, Some(placer));
     assert_says(outcome, &["no instruction lies in the placed code"]);

@@ -76,6 +76,15 @@ def note_threads(threads: list[tuple[str, dict[str, Any]]]) -> None:
         note(f"{path}: thread {info['thread']}, {si(info['instructions'] or 0)} bytecodes")
 
 
+def note_not_arranged(*, arranged: bool) -> None:
+    """Say so if methods lie where the recorder told them, in the order of loading."""
+    if not arranged:
+        note(
+            "note: the disk had no room for laying the methods out: they lie as they were loaded; "
+            "'flashpager trace arrange' does it later"
+        )
+
+
 def note_left_out(info: dict[str, Any]) -> None:
     """Say what was executed and not recorded."""
     left_out = info["left_out"]

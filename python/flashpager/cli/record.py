@@ -114,8 +114,9 @@ def record(
         result = run_recorder(request, progress, note)
     seconds = time.monotonic() - start
     info = result.info
-    placed = info["instructions"] or 0
-    total = placed + info["outside_instructions"]
+    infos = [info, *(of for _, of in result.threads)]
+    placed = sum(of["instructions"] or 0 for of in infos)
+    total = placed + sum(of["outside_instructions"] or 0 for of in infos)
     what = "bytecodes" if java else "instructions"
     note(
         f"{output}: {si(total)} {what} in {seconds:.1f} s ({si(total / seconds)} a second), "
@@ -124,6 +125,7 @@ def record(
     )
     methods.note_threads(result.threads)
     methods.note_left_out(info)
+    methods.note_not_arranged(arranged=result.arranged)
     methods.note_unknown(output, request.java.order if request.java else [])
     if result.failure and not result.interrupted:
         note(f"note: the program ended with {result.failure}; the trace says so")

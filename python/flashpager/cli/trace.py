@@ -87,12 +87,14 @@ def import_trace(
     recording = _engine.Recording(str(output), placement, info, live=False)
     with watching() as progress:
         ended, found = recording.read_file(str(file), format_, instruction_bytes, progress)
-    (_, info), *threads = recording.finish(ended)
+    ((_, info), *threads), arranged = recording.finish(ended)
     note(
         f"{output}: {info['runs']:,} runs, {si(info['bytes'], 'B')} from {found}"
         + ("" if ended == "complete" else f" ({ended})")
     )
     methods.note_threads(threads)
+    methods.note_left_out(info)
+    methods.note_not_arranged(arranged=arranged)
 
 
 def _address(text: str, option: str) -> int:
@@ -182,7 +184,7 @@ def arrange(
     """
     refuse_overwriting(output, trace)
     asked = methods.arrangement(order, keep)
-    (info,) = _engine.arrange_methods([(str(trace), str(output))], asked)
+    info = _engine.arrange_methods(str(trace), str(output), asked)
     placed = len(info["images"][0]["symbols"])
     note(f"{output}: {placed} methods, {info['image_bytes']:,} bytes")
     methods.note_unknown(output, asked["order"])

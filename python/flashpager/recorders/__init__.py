@@ -24,6 +24,8 @@ class Result:
     info: dict[str, Any]
     #: The traces of further threads and their descriptions.
     threads: list[tuple[str, dict[str, Any]]]
+    #: Whether methods lie as they should, which takes room on the disk in the end.
+    arranged: bool
     interrupted: bool
     #: Empty, or how the program failed.
     failure: str
@@ -81,18 +83,19 @@ def _run(
         failure = "an end unseen, by exec or by closing the recorder's pipe"
     interrupted = forward.count > 0
     ending = "interrupted" if interrupted else failure or "complete"
-    (_, info), *threads = recording.finish(ending)
+    ((_, info), *threads), arranged = recording.finish(ending)
     if info["ending"] == "disk-full":
         message = (
             f"{request.output}: the disk is full; the program was stopped, and the trace holds "
             f"what ran until then ({info['instructions'] or 0:,} instructions)"
+            + ("" if arranged else "; its methods lie as they were loaded")
         )
         raise FlashpagerError(message)
-    if info["runs"] == 0 and info["outside_instructions"] == 0 and not interrupted:
+    if info["runs"] == 0 and not info["outside_instructions"] and not interrupted:
         request.output.unlink(missing_ok=True)
         message = f"{info['program']}: ended ({failure}) before its first instruction"
         raise FlashpagerError(message)
-    return Result(info, threads, interrupted, failure)
+    return Result(info, threads, arranged, interrupted, failure)
 
 
 def _signal_name(number: int) -> str:

@@ -53,9 +53,11 @@ def target(request: Request) -> Target:
     if "=" in str(AGENT):
         message = f"{AGENT}: a virtual machine takes no agent with '=' in its path; move it"
         raise FlashpagerError(message)
-    for text in (*asked.include, *map(str, asked.caps)):
-        if not text or set(text) & set(";,:"):
-            message = f"'{text}' has a sign that names of classes and CAP files cannot have here"
+    for text in (*asked.include, *(str(cap.absolute()) for cap in asked.caps)):
+        if set(text) & set(";,:"):
+            message = (
+                f"{text}: names of classes, and ways to CAP files, have no ';', ',' or ':' here"
+            )
             raise FlashpagerError(message)
     runtime = _runtime(name, launcher)
     program, rest = _program(arguments)

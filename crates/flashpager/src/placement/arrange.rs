@@ -4,13 +4,14 @@
 //! As the CARDIS paper's image (section 5.2, and 6.3 of its draft), methods lie one
 //! right behind another by the names of their classes, then as in the class.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::methods::{BYTECODE, METHOD_COMPONENT, image};
 use super::{Image, Symbol};
 use crate::error::{Error, Result};
+use crate::trace::file::Unnamed;
 use crate::trace::{Run, RunBuilder, TraceFile, TraceInfo, TraceWriter, for_runs};
 
 /// Which methods the image holds.
@@ -37,14 +38,20 @@ pub struct Arrangement {
 impl Arrangement {
     /// The numbers of `symbols` in the order in which they lie in flash.
     fn of(&self, symbols: &[Symbol], used: &[bool]) -> Vec<usize> {
+        let (patterns, exact): (Vec<_>, Vec<_>) =
+            self.order.iter().enumerate().partition(|(_, line)| line.contains('*'));
+        // Of equal lines the first counts.
+        let exact: FxHashMap<&str, usize> =
+            exact.into_iter().rev().map(|(rank, line)| (line.as_str(), rank)).collect();
+        let rank = |method: &str| {
+            let named = names(method).filter_map(|name| exact.get(name).copied());
+            let mut matched = patterns.iter().filter(|(_, line)| means(line, method));
+            named.chain(matched.next().map(|(rank, _)| *rank)).min().unwrap_or(self.order.len())
+        };
         let kept = |number: &usize| self.keep == Keep::All || used[*number];
         let mut placed: Vec<(usize, usize)> = (0..symbols.len())
             .filter(kept)
-            .map(|number| {
-                let name = &symbols[number].name;
-                let line = self.order.iter().position(|line| names(line, name));
-                (line.unwrap_or(self.order.len()), number)
-            })
+            .map(|number| (rank(&symbols[number].name), number))
             .collect();
         placed.sort_by(|(line_a, a), (line_b, b)| {
             let classes = || class(&symbols[*a].name).cmp(class(&symbols[*b].name));
@@ -64,14 +71,39 @@ fn class(method: &str) -> &str {
     without_parameters(method).rsplit_once('.').map_or("", |(class, _)| class)
 }
 
-/// Whether a line of an order means `method`.
-fn names(line: &str, method: &str) -> bool {
-    [method, without_parameters(method), class(method)].iter().any(|name| matches(line, name))
+/// What a line of an order can call a method: itself, without its parameters, its class, and
+/// the classes that that is nested in.
+fn names(method: &str) -> impl Iterator<Item = &str> {
+    let class = class(method);
+    let outer = class.rmatch_indices('$').map(move |(at, _)| &class[..at]);
+    [method, without_parameters(method), class].into_iter().chain(outer)
 }
 
-/// Whether a line of an order means a method of `images`.
-pub fn names_one_of(line: &str, images: &[Image]) -> bool {
-    images.iter().flat_map(|image| &image.symbols).any(|symbol| names(line, &symbol.name))
+/// Whether a line of an order means `method`.
+fn means(line: &str, method: &str) -> bool {
+    names(method).any(|name| matches(line, name))
+}
+
+/// The lines of an order that mean no method of `images`. `go_on` as in [`arrange()`].
+pub fn unknown<'a>(
+    order: &'a [String],
+    images: &[Image],
+    go_on: &dyn Fn() -> bool,
+) -> Result<Vec<&'a str>> {
+    let methods: Vec<&str> =
+        images.iter().flat_map(|image| &image.symbols).map(|symbol| symbol.name.as_str()).collect();
+    let known: FxHashSet<&str> = methods.iter().flat_map(|method| names(method)).collect();
+    let mut unknown = Vec::new();
+    for line in order {
+        if !go_on() {
+            return Err(Error::Interrupted);
+        }
+        let pattern = line.contains('*') && methods.iter().any(|method| means(line, method));
+        if !pattern && !known.contains(line.as_str()) {
+            unknown.push(line.as_str());
+        }
+    }
+    Ok(unknown)
 }
 
 /// Whether `name` is `pattern`, in which `*` stands for any characters.
@@ -87,6 +119,9 @@ fn matches(pattern: &str, name: &str) -> bool {
     name.ends_with(end)
 }
 
+/// Distinct runs whose new places are remembered.
+const MAX_KNOWN_RUNS: usize = 1 << 20;
+
 /// Where the methods of one image lie, before and after.
 struct Move<'a> {
     /// What lies below stays.
@@ -95,18 +130,14 @@ struct Move<'a> {
     symbols: &'a [Symbol],
     /// The new offset of each; methods that are not placed have none.
     offsets: Vec<Option<u32>>,
-    /// Runs inside one method, found before.
+    /// How many methods from each on were neighbours and still are.
+    together: Vec<u32>,
+    /// Runs that stay whole, found before.
     known: FxHashMap<Run, Run>,
     place: String,
 }
 
 impl Move<'_> {
-    fn owner(&self, offset: u32) -> Result<usize> {
-        owner(self.symbols, offset).ok_or_else(|| {
-            Error::data(&self.place, format!("the code at {offset:#x} belongs to no method"))
-        })
-    }
-
     /// Hand out the pieces of `run` at their new places.
     fn pieces(&mut self, run: Run, mut take: impl FnMut(Run) -> Result<()>) -> Result<()> {
         if let Some(moved) = self.known.get(&run) {
@@ -119,14 +150,17 @@ impl Move<'_> {
             at += length;
         }
         while at < run.end() {
-            let number = self.owner(at)?;
+            let number = owner(self.symbols, at).ok_or_else(|| {
+                Error::data(&self.place, format!("the code at {at:#x} belongs to no method"))
+            })?;
             let symbol = &self.symbols[number];
-            let length = (symbol.offset + symbol.bytes).min(run.end()) - at;
+            let last = &self.symbols[number + self.together[number] as usize];
+            let length = (last.offset + last.bytes).min(run.end()) - at;
             let start = self.offsets[number].ok_or_else(|| {
                 Error::data(&self.place, format!("{} is executed and not placed", symbol.name))
             })?;
             let moved = Run { offset: start + (at - symbol.offset), length };
-            if length == run.length {
+            if length == run.length && self.known.len() < MAX_KNOWN_RUNS {
                 self.known.insert(run, moved);
             }
             take(moved)?;
@@ -134,6 +168,36 @@ impl Move<'_> {
         }
         Ok(())
     }
+}
+
+/// Which methods `files` execute something of.
+fn used(
+    files: &[Files<'_>],
+    symbols: &[Symbol],
+    given_bytes: u32,
+    go_on: &dyn Fn() -> bool,
+) -> Result<Vec<bool>> {
+    // How many more runs cover a method than the one before it.
+    let mut covering = vec![0i64; symbols.len() + 1];
+    for file in files {
+        for_runs(file.trace, go_on, |runs| {
+            for run in runs {
+                let first = owner(symbols, run.offset.max(given_bytes));
+                let last = owner(symbols, run.end() - 1);
+                if let (Some(first), Some(last)) = (first, last) {
+                    covering[first] += 1;
+                    covering[last + 1] -= 1;
+                }
+            }
+            Ok(())
+        })?;
+    }
+    let mut cover = 0;
+    let covered = covering[..symbols.len()].iter().map(|change| {
+        cover += change;
+        cover > 0
+    });
+    Ok(covered.collect())
 }
 
 fn owner(symbols: &[Symbol], offset: u32) -> Option<usize> {
@@ -172,41 +236,44 @@ fn movable<'a>(path: &Path, info: &'a TraceInfo) -> Result<(&'a Image, u32, usiz
     Ok((image, given_bytes, given))
 }
 
-/// Write each trace of `files` (from, to) with its methods laid out as
-/// `arrangement` says; a file may be written over itself. All are of one execution:
-/// what one of them uses is placed for all. Gives their descriptions. `go_on` as
-/// in [`crate::trace::blocks::BlockStatistics::of`].
+/// Write `trace` to `output` with its methods laid out as `arrangement` says. Gives its
+/// description. `go_on` as in [`crate::trace::blocks::BlockStatistics::of`].
 ///
 /// # Errors
 /// When a file cannot be read or written, or holds code that cannot be moved.
-pub fn arrange(
-    files: &[(PathBuf, PathBuf)],
+pub fn arrange_file(
+    trace: &Path,
+    output: &Path,
     arrangement: &Arrangement,
     go_on: &dyn Fn() -> bool,
-) -> Result<Vec<TraceInfo>> {
-    let traces: Vec<TraceFile> =
-        files.iter().map(|(from, _)| TraceFile::open(from)).collect::<Result<_>>()?;
-    let Some(first) = traces.first() else { return Ok(Vec::new()) };
-    let (old, given_bytes, given) = movable(first.path(), first.info())?;
-    if let Some(other) = traces.iter().find(|trace| trace.info().images != first.info().images) {
-        let what = format!("is of another execution than {}", first.path().display());
-        return Err(Error::data(other.path().display().to_string(), what));
+) -> Result<TraceInfo> {
+    let traces = [TraceFile::open(trace)?];
+    let files = [Files { trace: &traces[0], known_as: trace, output }];
+    let mut written = arrange(&files, arrangement, go_on)?;
+    match written.pop() {
+        Some(trace) => trace.name(),
+        None => Err(Error::Interrupted),
     }
+}
+
+/// A trace to be laid out anew.
+pub(crate) struct Files<'a> {
+    pub(crate) trace: &'a TraceFile,
+    /// What errors call it.
+    pub(crate) known_as: &'a Path,
+    pub(crate) output: &'a Path,
+}
+
+/// Write traces of one execution, which have one image: what one of them uses is placed for all.
+pub(crate) fn arrange(
+    files: &[Files<'_>],
+    arrangement: &Arrangement,
+    go_on: &dyn Fn() -> bool,
+) -> Result<Vec<Unnamed>> {
+    let Some(first) = files.first() else { return Ok(Vec::new()) };
+    let (old, given_bytes, given) = movable(first.known_as, first.trace.info())?;
     let symbols = &old.symbols[given..];
-    let mut used = vec![false; symbols.len()];
-    for trace in &traces {
-        for_runs(trace, go_on, |runs| {
-            for run in runs {
-                // A run may go from one method into the one behind it.
-                let mut at = run.offset.max(given_bytes);
-                while let Some(number) = owner(symbols, at).filter(|_| at < run.end()) {
-                    used[number] = true;
-                    at = symbols[number].offset + symbols[number].bytes;
-                }
-            }
-            Ok(())
-        })?;
-    }
+    let used = used(files, symbols, given_bytes, go_on)?;
     let mut offsets = vec![None; symbols.len()];
     let mut placed = old.symbols[..given].to_vec();
     let mut end = given_bytes;
@@ -215,20 +282,28 @@ pub fn arrange(
         placed.push(Symbol { offset: end, ..symbols[number].clone() });
         end += symbols[number].bytes;
     }
+    let mut together = vec![0; symbols.len()];
+    for number in (1..symbols.len()).rev() {
+        let (before, bytes) = (&symbols[number - 1], symbols[number - 1].bytes);
+        let moved = offsets[number - 1].map(|offset| offset + bytes);
+        if before.offset + bytes == symbols[number].offset && moved == offsets[number] {
+            together[number - 1] = together[number] + 1;
+        }
+    }
     let new = image(&old.path, given_bytes, end, placed);
     let known = FxHashMap::default();
-    let mut moved = Move { given_bytes, symbols, offsets, known, place: String::new() };
-    let mut infos = Vec::new();
-    for (trace, (_, to)) in traces.iter().zip(files) {
-        moved.place = trace.path().display().to_string();
-        let mut writer = TraceWriter::create(to, false)?;
-        rewrite(trace, &mut moved, &mut writer, go_on)?;
-        let mut info = trace.info().clone();
+    let mut moved = Move { given_bytes, symbols, offsets, together, known, place: String::new() };
+    let mut written = Vec::new();
+    for file in files {
+        moved.place = file.known_as.display().to_string();
+        let mut writer = TraceWriter::create(file.output, false)?;
+        rewrite(file.trace, &mut moved, &mut writer, go_on)?;
+        let mut info = file.trace.info().clone();
         info.images = vec![new.clone()];
         info.image_bytes = u64::from(end);
-        infos.push(writer.finish(info)?);
+        written.push(writer.close(info)?);
     }
-    Ok(infos)
+    Ok(written)
 }
 
 fn rewrite(
@@ -264,12 +339,22 @@ mod tests {
 
     #[test]
     fn a_line_names_methods_classes_and_patterns() {
-        let method = "com.acme.Radio.send(int,byte[])";
-        for line in ["com.acme.Radio", "com.acme.Radio.send", method, "com.*", "*.send*", "*"] {
-            assert!(names(line, method), "{line}");
+        let method = "com.acme.Radio$Link.send(int,byte[])";
+        let class = "com.acme.Radio$Link";
+        let named = ["com.acme.Radio$Link.send", class, "com.acme.Radio", method];
+        for line in named.into_iter().chain(["com.*", "*.send*", "*Link", "*"]) {
+            assert!(means(line, method), "{line}");
         }
-        for line in ["com.acme", "com.acme.Radio.s", "acme.*", "*.send(int)", "", "com.acme.*x"] {
-            assert!(!names(line, method), "{line}");
+        for line in [
+            "com.acme",
+            "com.acme.Radio$Link.s",
+            "com.acme.Rad",
+            "acme.*",
+            "*.send(int)",
+            "",
+            "com.acme.*x",
+        ] {
+            assert!(!means(line, method), "{line}");
         }
     }
 }

@@ -4,7 +4,7 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use super::Trace;
-use super::file::Output;
+use super::file::{Output, Space};
 use crate::error::{Error, Result};
 
 /// A text format to write.
@@ -28,7 +28,7 @@ pub fn export_to_file(
     output: &Path,
     go_on: &dyn Fn() -> bool,
 ) -> Result<()> {
-    let mut out = BufWriter::new(Output::create(output, false)?);
+    let mut out = BufWriter::new(Output::create(output, Space::default())?);
     export(trace, format, &mut out, &output.display().to_string(), go_on)?;
     let out = out.into_inner().map_err(|e| Error::file(output, e.into_error()))?;
     out.finish()

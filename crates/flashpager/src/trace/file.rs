@@ -5,8 +5,8 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use flate2::Crc;
 use parquet::basic::{Compression, ZstdLevel};
@@ -48,63 +48,85 @@ const RESERVE_BYTES: u64 = 8 << 20;
 /// Less than this is no use: a row group would not fit.
 const MIN_RESERVE_BYTES: u64 = 1 << 19;
 
-/// An output that appears under its name only when whole, and that survives a
+/// Runs in a row group of a further thread's trace, of which there may be hundreds.
+pub(super) const THREAD_GROUP_RUNS: usize = 1 << 15;
+
+/// Disk space held back for an orderly end, for all files of a recording.
+#[derive(Clone, Default)]
+pub(super) struct Space {
+    reserve: Arc<Mutex<Option<Reserve>>>,
+    full: Arc<AtomicBool>,
+}
+
+/// A file that only takes space. It goes with its last user.
+struct Reserve(PathBuf);
+
+impl Drop for Reserve {
+    fn drop(&mut self) {
+        // Best effort: there is nobody left to tell.
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+impl Space {
+    /// Take space beside `target`, if there is any.
+    fn hold(&self, target: &Path) -> Result<()> {
+        let path = sibling(target, "reserve")?;
+        // Known from here on, so that it goes whatever happens.
+        let file = Reserve(path);
+        let held = reserve(&file.0, RESERVE_BYTES).map_err(|e| Error::file(target, e))?;
+        if held && let Ok(mut reserve) = self.reserve.lock() {
+            *reserve = Some(file);
+        }
+        Ok(())
+    }
+
+    /// Give the space up; false if there was none.
+    fn release(&self) -> bool {
+        self.reserve.lock().ok().and_then(|mut reserve| reserve.take()).is_some()
+    }
+}
+
+/// A hidden file beside `target` that nobody else has.
+fn sibling(target: &Path, suffix: &str) -> Result<PathBuf> {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let name = target
+        .file_name()
+        .ok_or_else(|| Error::data(target.display().to_string(), "is not a file name"))?
+        .to_string_lossy();
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    Ok(target.with_file_name(format!(".{name}.{}-{number}.{suffix}", std::process::id())))
+}
+
+/// An output that appears under its name only when it is told to, and that survives a
 /// full disk once: the reserve is then given up for what is still to be written.
 pub(super) struct Output {
     file: File,
     /// `None` when writing to a device, in place.
     temporary: Option<PathBuf>,
     target: PathBuf,
-    reserve: Option<PathBuf>,
-    disk_full: Arc<AtomicBool>,
+    space: Space,
 }
 
 impl Output {
-    pub(super) fn create(target: &Path, with_reserve: bool) -> Result<Self> {
-        let disk_full = Arc::new(AtomicBool::new(false));
+    pub(super) fn create(target: &Path, space: Space) -> Result<Self> {
         let special = std::fs::metadata(target).is_ok_and(|meta| !meta.is_file());
         if special {
             let file =
                 File::options().write(true).open(target).map_err(|e| Error::file(target, e))?;
-            return Ok(Self {
-                file,
-                temporary: None,
-                target: target.into(),
-                reserve: None,
-                disk_full,
-            });
+            return Ok(Self { file, temporary: None, target: target.into(), space });
         }
-        let name = target
-            .file_name()
-            .ok_or_else(|| Error::data(target.display().to_string(), "is not a file name"))?
-            .to_string_lossy();
-        let sibling = |suffix: &str| {
-            target.with_file_name(format!(".{name}.{}.{suffix}", std::process::id()))
-        };
-        let temporary = sibling("partial");
+        let temporary = sibling(target, "partial")?;
         let file = File::create(&temporary).map_err(|e| Error::file(target, e))?;
-        let mut output = Self {
-            file,
-            temporary: Some(temporary),
-            target: target.into(),
-            reserve: None,
-            disk_full,
-        };
-        if with_reserve {
-            let path = sibling("reserve");
-            // Known from here on, so that it goes whatever happens.
-            output.reserve = Some(path.clone());
-            if !reserve(&path, RESERVE_BYTES).map_err(|e| Error::file(target, e))? {
-                output.reserve = None;
-            }
-        }
-        Ok(output)
+        Ok(Self { file, temporary: Some(temporary), target: target.into(), space })
     }
 
+    /// Give the file its name.
     pub(super) fn finish(mut self) -> Result<()> {
         self.file.flush().map_err(|e| Error::file(&self.target, e))?;
-        if let Some(temporary) = self.temporary.take() {
-            std::fs::rename(&temporary, &self.target).map_err(|e| Error::file(&self.target, e))?;
+        if let Some(temporary) = &self.temporary {
+            std::fs::rename(temporary, &self.target).map_err(|e| Error::file(&self.target, e))?;
+            self.temporary = None;
         }
         Ok(())
     }
@@ -140,10 +162,8 @@ impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self.file.write(bytes) {
             Err(error) if is_full(&error) => {
-                self.disk_full.store(true, Ordering::Relaxed);
-                let Some(reserve) = self.reserve.take() else { return Err(error) };
-                std::fs::remove_file(reserve)?;
-                self.file.write(bytes)
+                self.space.full.store(true, Ordering::Relaxed);
+                if self.space.release() { self.file.write(bytes) } else { Err(error) }
             }
             other => other,
         }
@@ -156,9 +176,9 @@ impl Write for Output {
 
 impl Drop for Output {
     fn drop(&mut self) {
-        // Best effort: there is nobody left to tell.
-        for path in [self.reserve.take(), self.temporary.take()].into_iter().flatten() {
-            let _ = std::fs::remove_file(path);
+        if let Some(temporary) = self.temporary.take() {
+            // Best effort: there is nobody left to tell.
+            let _ = std::fs::remove_file(temporary);
         }
     }
 }
@@ -173,7 +193,39 @@ pub struct TraceWriter {
     bytes: u64,
     end: u32,
     checksum: RunChecksum,
-    disk_full: Arc<AtomicBool>,
+    group_runs: usize,
+    is_file: bool,
+    space: Space,
+}
+
+/// A trace that is whole and has not got its name yet. Dropped, it leaves no file.
+pub(crate) struct Unnamed {
+    output: Output,
+    /// Its description.
+    pub(super) info: TraceInfo,
+}
+
+impl Unnamed {
+    /// Where its contents are by now; a device has none that could be read.
+    pub(super) fn contents(&self) -> Option<&Path> {
+        self.output.temporary.as_deref()
+    }
+
+    /// The name that it gets.
+    pub(super) fn target(&self) -> &Path {
+        &self.output.target
+    }
+
+    /// Let it have another name.
+    pub(super) fn retarget(&mut self, target: &Path) {
+        self.output.target = target.to_owned();
+    }
+
+    /// Give it its name.
+    pub(crate) fn name(self) -> Result<TraceInfo> {
+        self.output.finish()?;
+        Ok(self.info)
+    }
 }
 
 impl TraceWriter {
@@ -183,8 +235,22 @@ impl TraceWriter {
     /// # Errors
     /// When the file, or the reserve beside it, cannot be written.
     pub fn create(path: &Path, live: bool) -> Result<Self> {
-        let output = Output::create(path, live)?;
-        let disk_full = Arc::clone(&output.disk_full);
+        let space = Space::default();
+        let writer = Self::create_in(path, space, GROUP_RUNS)?;
+        if live && writer.is_file {
+            writer.space.hold(path)?;
+        }
+        Ok(writer)
+    }
+
+    /// Start the file of a further thread, which ends with `self` if the disk is full.
+    pub(super) fn create_beside(&self, path: &Path) -> Result<Self> {
+        Self::create_in(path, self.space.clone(), THREAD_GROUP_RUNS)
+    }
+
+    fn create_in(path: &Path, space: Space, group_runs: usize) -> Result<Self> {
+        let output = Output::create(path, space.clone())?;
+        let is_file = output.temporary.is_some();
         let place = path.display().to_string();
         let level = ZstdLevel::try_new(6).map_err(|e| parquet_error(&place, e))?;
         let properties = WriterProperties::builder()
@@ -208,7 +274,9 @@ impl TraceWriter {
             bytes: 0,
             end: 0,
             checksum: RunChecksum::default(),
-            disk_full,
+            group_runs,
+            is_file,
+            space,
         })
     }
 
@@ -219,12 +287,12 @@ impl TraceWriter {
         self.lengths.push(run.length as i32);
         self.bytes += u64::from(run.length);
         self.end = self.end.max(run.end());
-        if self.offsets.len() == GROUP_RUNS { self.write_group() } else { Ok(()) }
+        if self.offsets.len() == self.group_runs { self.write_group() } else { Ok(()) }
     }
 
     /// Whether the disk ran full: what has been written is safe, more is not.
     pub fn disk_full(&self) -> bool {
-        self.disk_full.load(Ordering::Relaxed)
+        self.space.full.load(Ordering::Relaxed)
     }
 
     /// Runs so far.
@@ -265,7 +333,12 @@ impl TraceWriter {
 
     /// Write the rest and `info`, whose counts of runs and bytes are filled in
     /// here, and give the file its name.
-    pub fn finish(mut self, mut info: TraceInfo) -> Result<TraceInfo> {
+    pub fn finish(self, info: TraceInfo) -> Result<TraceInfo> {
+        self.close(info)?.name()
+    }
+
+    /// As [`Self::finish`], but for the name.
+    pub(crate) fn close(mut self, mut info: TraceInfo) -> Result<Unnamed> {
         if !self.offsets.is_empty() {
             self.write_group()?;
         }
@@ -278,8 +351,7 @@ impl TraceWriter {
         self.writer.append_key_value_metadata(KeyValue::new(METADATA_KEY.to_owned(), json));
         self.writer.append_key_value_metadata(KeyValue::new(CHECKSUM_KEY.to_owned(), checksums));
         let output = self.writer.into_inner().map_err(|e| parquet_error(&self.place, e))?;
-        output.finish()?;
-        Ok(info)
+        Ok(Unnamed { output, info })
     }
 }
 

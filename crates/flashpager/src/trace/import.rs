@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 
 use rustc_hash::FxHashSet;
 
-use super::input::{Input, Lines};
+use super::file::Unnamed;
+use super::input::{Input, Lines, shown};
 use super::sink::Sink;
 use super::stream::{self, StreamReader};
-use super::{Ending, Run, TraceInfo, csv, din, lackey};
+use super::{Ending, Run, TraceFile, TraceInfo, csv, din, lackey};
 use crate::error::{Error, Result};
 use crate::placement::Placer;
-use crate::placement::arrange::{Arrangement, arrange};
+use crate::placement::arrange::{Arrangement, Files, arrange};
 use crate::placement::methods::Methods;
 
 /// One piece of executed code, at a run-time address.
@@ -106,7 +107,10 @@ pub struct Progress {
 const WATCH_INTERVAL: u32 = 1 << 16;
 
 /// Most threads told apart: each has a file open, and what it collects in memory.
-const MAX_THREADS: usize = 256;
+const MAX_THREADS: usize = 512;
+
+/// Most things noted that were not recorded; programs can have very many.
+const MAX_LEFT_OUT: usize = 1000;
 
 /// An import or a recording under way.
 pub struct Import {
@@ -131,6 +135,9 @@ pub struct Finished {
     pub path: PathBuf,
     /// Its description.
     pub info: TraceInfo,
+    /// Whether its methods lie as they should. Where the disk had no room for that, or
+    /// somebody stopped it, they lie as the recorder told them.
+    pub arranged: bool,
 }
 
 /// Where `fetch` lies in flash, `None` outside. A piece that begins inside the
@@ -181,26 +188,41 @@ impl Import {
     }
 
     /// What follows is executed by the thread that a recorder gives this number.
-    /// The first takes the file asked for, the others files beside it.
-    pub(super) fn switch_to(&mut self, thread: u32, name: &str) -> Result<()> {
+    /// The first takes the file asked for, the others files beside it. Gives false for a
+    /// thread too many, of which nothing is kept.
+    pub(super) fn switch_to(&mut self, thread: u32, name: &str) -> Result<bool> {
         if let Some(known) = self.threads.iter().position(|known| *known == thread) {
             self.current = known;
-            return Ok(());
+            return Ok(true);
         }
+        let name = shown(name);
         if self.threads.len() == MAX_THREADS {
-            return Err(Error::data("recorder stream", format!("over {MAX_THREADS} threads")));
+            let over = format!("thread {name}: more than {MAX_THREADS} threads");
+            if !self.info.left_out.contains(&over) {
+                self.left_out(over);
+            }
+            return Ok(false);
         }
         if !self.threads.is_empty() {
-            let path = self.beside(name);
-            self.sinks.push(Sink::create(&path, false)?);
+            let path = self.beside(&name);
+            let sink = self.sinks[0].create_beside(&path)?;
+            self.sinks.push(sink);
         }
         self.current = self.threads.len();
         self.threads.push(thread);
-        self.sink().thread = name.to_owned();
-        Ok(())
+        self.sink().thread = name;
+        Ok(true)
     }
 
-    /// The file of another thread: `app.trace` becomes `app.worker.trace`.
+    /// Something is executed and not recorded.
+    pub(super) fn left_out(&mut self, what: String) {
+        if self.info.left_out.len() < MAX_LEFT_OUT {
+            self.info.left_out.push(what);
+        }
+    }
+
+    /// The file of another thread: `app.trace` becomes `app.worker.trace`. A file that is
+    /// there and no trace of a thread is never taken.
     fn beside(&self, thread: &str) -> PathBuf {
         let first = &self.sinks[0].path;
         if std::fs::metadata(first).is_ok_and(|meta| !meta.is_file()) {
@@ -215,13 +237,18 @@ impl Import {
             thread.chars().take(40).map(|c| if usual(c) { c } else { '-' }).collect();
         let dot = if suffix.is_empty() { "" } else { "." };
         let named = |name: &str| first.with_file_name(format!("{stem}.{name}{dot}{suffix}"));
-        let taken = |path: &PathBuf| self.sinks.iter().any(|sink| sink.path == *path);
+        let of_a_thread =
+            |path: &Path| TraceFile::open(path).is_ok_and(|trace| !trace.info().thread.is_empty());
+        let free = |path: &PathBuf| {
+            self.sinks.iter().all(|sink| sink.path != *path)
+                && (!path.exists() || of_a_thread(path))
+        };
         let plain = named(&name);
-        if !name.is_empty() && !taken(&plain) {
+        if !name.is_empty() && free(&plain) {
             return plain;
         }
         let mut numbered = (2..).map(|number| named(&format!("{name}-{number}")));
-        numbered.find(|path| !taken(path)).unwrap_or(plain)
+        numbered.find(free).unwrap_or(plain)
     }
 
     fn progress(&self) -> Progress {
@@ -316,60 +343,72 @@ impl Import {
         self.sinks.iter().any(Sink::disk_full)
     }
 
-    /// Write what is left and the descriptions. Gives the file asked for, then
-    /// those of further threads that executed placed code.
+    /// Write what is left and the descriptions, and give the files their names: the one
+    /// asked for, then those of further threads that executed placed code. `go_on` is asked
+    /// while methods are laid out.
     ///
     /// # Errors
-    /// When a file cannot be written, or nothing of a complete program was placed.
-    pub fn finish(self, ending: Ending) -> Result<Vec<Finished>> {
-        let Self { placer, methods, mut info, sinks, .. } = self;
+    /// When a file cannot be written, or nothing of a complete program was placed; there is
+    /// no file then.
+    pub fn finish(self, ending: Ending, go_on: &dyn Fn() -> bool) -> Result<Vec<Finished>> {
+        let Self { placer, methods, mut info, mut sinks, .. } = self;
         info.ending = ending;
         if let Some(placer) = placer {
             info.image_bytes = u64::from(placer.image_bytes());
             info.images = placer.into_images();
         }
         let arrangement = methods.describe(&mut info);
-        let mut finished = Vec::new();
-        for (number, mut sink) in sinks.into_iter().enumerate() {
-            let holds_runs = sink.complete()?;
-            if !holds_runs && number > 0 {
-                continue;
+        let asked_for = sinks[0].path.clone();
+        let mut with_runs = Vec::new();
+        let mut outside = 0;
+        for mut sink in sinks.drain(..) {
+            outside += sink.all_instructions();
+            if sink.complete()? || (with_runs.is_empty() && info.ending != Ending::Complete) {
+                with_runs.push(sink);
             }
-            if !holds_runs && info.ending == Ending::Complete {
-                info.outside_instructions = sink.outside_instructions();
-                return Err(super::nothing_placed(&info.program, &info));
+        }
+        if with_runs.is_empty() {
+            info.outside_instructions = info.outside_instructions.map(|_| outside);
+            return Err(super::nothing_placed(&info.program, &info));
+        }
+        let mut traces: Vec<Unnamed> =
+            with_runs.into_iter().map(|sink| sink.close(info.clone())).collect::<Result<_>>()?;
+        if let Some(first) = traces.first_mut() {
+            first.retarget(&asked_for);
+        }
+        let mut arranged = true;
+        // A device cannot be read again.
+        if let Some(arrangement) = arrangement
+            && traces.iter().all(|trace| trace.contents().is_some())
+        {
+            match arrange_all(&traces, &arrangement, go_on) {
+                Ok(laid_out) => traces = laid_out,
+                Err(error) if error.is_disk_full() || matches!(error, Error::Interrupted) => {
+                    arranged = false;
+                }
+                Err(error) => return Err(error),
             }
-            let path = sink.path.clone();
-            finished.push(Finished { path, info: sink.finish(info.clone())? });
         }
-        if let Some(arrangement) = arrangement {
-            arrange_in_place(&mut finished, &arrangement)?;
-        }
-        Ok(finished)
+        let name = |trace: Unnamed| {
+            let path = trace.target().to_owned();
+            Ok(Finished { path, info: trace.name()?, arranged })
+        };
+        traces.into_iter().map(name).collect()
     }
 }
 
-/// Lay the image out anew in files just written. A full disk leaves them as they are.
-fn arrange_in_place(finished: &mut [Finished], arrangement: &Arrangement) -> Result<()> {
-    if finished.iter().any(|done| !done.path.is_file()) {
-        // A device cannot be read again.
-        return Ok(());
-    }
-    let files: Vec<_> =
-        finished.iter().map(|done| (done.path.clone(), done.path.clone())).collect();
-    match arrange(&files, arrangement, &|| true) {
-        Ok(infos) => {
-            for (done, info) in finished.iter_mut().zip(infos) {
-                done.info = info;
-            }
-            Ok(())
-        }
-        Err(error) if error.is_disk_full() => {
-            for done in finished {
-                done.info.ending = Ending::DiskFull;
-            }
-            Ok(())
-        }
-        Err(error) => Err(error),
-    }
+/// Lay the image out anew in traces that have no names yet.
+fn arrange_all(
+    traces: &[Unnamed],
+    arrangement: &Arrangement,
+    go_on: &dyn Fn() -> bool,
+) -> Result<Vec<Unnamed>> {
+    let opened: Vec<TraceFile> =
+        traces.iter().filter_map(Unnamed::contents).map(TraceFile::open).collect::<Result<_>>()?;
+    let files: Vec<Files<'_>> = opened
+        .iter()
+        .zip(traces.iter().map(Unnamed::target))
+        .map(|(trace, target)| Files { trace, known_as: target, output: target })
+        .collect();
+    arrange(&files, arrangement, go_on)
 }

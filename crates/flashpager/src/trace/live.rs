@@ -40,7 +40,7 @@ impl LiveStream {
         self.tail.seek(SeekFrom::Start(0))?;
         self.tail.read_exact(&mut head)?;
         let number = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| head[at + i]));
-        let (base, used) = (number(0), number(8));
+        let (base, used) = (number(0), number(8).min(TAIL_BYTES - TAIL_HEAD_BYTES));
         let mut bytes = Vec::new();
         if let Some(skip) = self.received.checked_sub(base).filter(|skip| *skip < used) {
             self.tail.seek(SeekFrom::Start(TAIL_HEAD_BYTES + skip))?;

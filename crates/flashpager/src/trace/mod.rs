@@ -214,8 +214,9 @@ pub struct TraceInfo {
     pub instructions: Option<u64>,
     /// Bytes fetched by them.
     pub bytes: u64,
-    /// Instructions executed outside the placed images, not in the runs.
-    pub outside_instructions: u64,
+    /// Instructions executed outside the placed images, not in the runs; absent where
+    /// the recorder does not tell.
+    pub outside_instructions: Option<u64>,
     /// Bytes fetched by them.
     pub outside_bytes: u64,
     /// Methods entered, where the recorder tells.
@@ -248,7 +249,7 @@ impl Default for TraceInfo {
             runs: 0,
             instructions: None,
             bytes: 0,
-            outside_instructions: 0,
+            outside_instructions: Some(0),
             outside_bytes: 0,
             calls: None,
             returns: None,
@@ -288,21 +289,14 @@ impl RunBuilder {
 
 /// The error for a trace in which nothing can be replayed. `place` is its file or program.
 pub fn nothing_placed(place: &str, info: &TraceInfo) -> Error {
-    let outside = info.outside_instructions;
-    if info.recorder == "java" {
-        return Error::data(
-            place,
-            "executed no class that is recorded; choose classes with --include, as 'com.acme.*'",
-        );
-    }
-    if outside == 0 {
-        return Error::data(place, "holds no run");
-    }
-    Error::data(
-        place,
-        format!(
+    let what = match info.outside_instructions {
+        None => "executed nothing that is recorded; choose classes with --include, as 'com.acme.*'"
+            .to_owned(),
+        Some(0) => "holds no run".to_owned(),
+        Some(outside) => format!(
             "no instruction lies in the placed code ({outside} lie outside); choose other code \
              with --section, --with-libraries or --image"
         ),
-    )
+    };
+    Error::data(place, what)
 }

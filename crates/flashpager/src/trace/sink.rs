@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::file::Unnamed;
 use super::{Ending, Run, RunBuilder, TraceInfo, TraceWriter};
 use crate::error::Result;
 
@@ -25,18 +26,27 @@ pub(super) struct Sink {
 impl Sink {
     /// Write to `path`; `live` as in [`TraceWriter::create`].
     pub(super) fn create(path: &Path, live: bool) -> Result<Self> {
-        Ok(Self {
+        Ok(Self::to(path, TraceWriter::create(path, live)?))
+    }
+
+    /// Write what another thread executes to `path`.
+    pub(super) fn create_beside(&self, path: &Path) -> Result<Self> {
+        Ok(Self::to(path, self.writer.create_beside(path)?))
+    }
+
+    fn to(path: &Path, writer: TraceWriter) -> Self {
+        Self {
             path: path.to_owned(),
             thread: String::new(),
             blocks: 0,
             calls: 0,
             returns: 0,
-            writer: TraceWriter::create(path, live)?,
+            writer,
             builder: RunBuilder::default(),
             instructions: 0,
             outside_instructions: 0,
             outside_bytes: 0,
-        })
+        }
     }
 
     /// A piece of placed code was executed.
@@ -70,10 +80,6 @@ impl Sink {
         self.instructions + self.outside_instructions
     }
 
-    pub(super) fn outside_instructions(&self) -> u64 {
-        self.outside_instructions
-    }
-
     pub(super) fn file_bytes(&self) -> u64 {
         self.writer.file_bytes()
     }
@@ -91,17 +97,17 @@ impl Sink {
     }
 
     /// Write the rest and `info` with this sink's counts.
-    pub(super) fn finish(self, mut info: TraceInfo) -> Result<TraceInfo> {
+    pub(super) fn close(self, mut info: TraceInfo) -> Result<Unnamed> {
         if self.writer.disk_full() {
             info.ending = Ending::DiskFull;
         }
         // CSV knows bytes only.
         info.instructions = Some(self.instructions).filter(|count| *count > 0);
-        info.outside_instructions = self.outside_instructions;
+        info.outside_instructions = info.outside_instructions.map(|_| self.outside_instructions);
         info.outside_bytes = self.outside_bytes;
         info.calls = info.calls.map(|_| self.calls);
         info.returns = info.returns.map(|_| self.returns);
         info.thread = self.thread;
-        self.writer.finish(info)
+        self.writer.close(info)
     }
 }

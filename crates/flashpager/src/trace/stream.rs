@@ -44,9 +44,6 @@ struct Block {
     returns: bool,
 }
 
-/// Most things noted that were not recorded; programs can have very many.
-const MAX_LEFT_OUT: usize = 1000;
-
 pub(super) struct StreamReader {
     input: Input,
     blocks: Vec<Block>,
@@ -185,18 +182,16 @@ impl StreamReader {
                 let text = String::from_utf8_lossy(payload);
                 let (key, value) = text.split_once('=').ok_or("a META record without '='")?;
                 match key {
-                    "recorder" => import.info.recorder = value.into(),
-                    "recorder_version" => import.info.recorder_version = value.into(),
+                    "recorder" => import.info.recorder = shown(value),
+                    "recorder_version" => import.info.recorder_version = shown(value),
                     "refused" => self.refused = Some(shown(value)),
-                    "target" => import.info.architecture = value.into(),
+                    "target" => import.info.architecture = shown(value),
                     "given" => {
                         import.methods.given_bytes = value
                             .parse()
                             .map_err(|_| format!("given '{}' is no number", shown(value)))?;
                     }
-                    "left_out" if import.info.left_out.len() < MAX_LEFT_OUT => {
-                        import.info.left_out.push(shown(value));
-                    }
+                    "left_out" => import.left_out(shown(value)),
                     "start_code" => {
                         let start = parse_number(value.as_bytes())
                             .ok_or_else(|| format!("start_code '{}' is no number", shown(value)))?;
@@ -246,6 +241,11 @@ impl StreamReader {
             METHOD => {
                 let (address, bytes) = (number(0)?, word(8).ok_or_else(too_short)?);
                 let name = payload.get(12..).ok_or_else(too_short)?;
+                if import.placer.is_some() {
+                    return Err("methods, in a program that is placed by its files".into());
+                }
+                // What is not recorded is not told either.
+                import.info.outside_instructions = None;
                 import.methods.add(address, bytes, &String::from_utf8_lossy(name))?;
             }
             THREAD => {
@@ -254,8 +254,14 @@ impl StreamReader {
                 let before = number(8)?;
                 let name = payload.get(16..).and_then(|name| name.get(..name_bytes));
                 let name = String::from_utf8_lossy(name.ok_or_else(too_short)?);
-                import.switch_to(thread, &name).map_err(shown)?;
-                self.known = import.sink().blocks.saturating_sub(before);
+                if !import.switch_to(thread, &name).map_err(shown)? {
+                    self.known = u64::MAX;
+                    return Ok(());
+                }
+                let had = import.sink().blocks;
+                self.known = had.checked_sub(before).ok_or_else(|| {
+                    format!("{} blocks of thread {} are missing", before - had, shown(&name))
+                })?;
             }
             END => self.ended = true,
             _ => return Err(format!("a record of unknown kind {kind}: a newer recorder?")),

@@ -1,7 +1,7 @@
 //! Programs without files: methods and threads in the recorder stream, what a killed
 //! recorder leaves, and methods laid out anew.
 
-use flashpager::placement::arrange::{Arrangement, Keep, arrange};
+use flashpager::placement::arrange::{Arrangement, Keep, arrange_file, unknown};
 use flashpager::trace::import::Finished;
 use flashpager::trace::live::LiveStream;
 
@@ -67,7 +67,8 @@ fn import_as(
     import.arrange_as(arrangement);
     let ending = import.read(Input::new("stream", source)?, Format::Stream, 1, &mut |_| true)?;
     let ending = if ending == Ending::Interrupted { Ending::Complete } else { ending };
-    let finished = import.finish(ending)?;
+    let finished = import.finish(ending, &|| true)?;
+    assert!(finished.iter().all(|done| done.arranged));
     let name = |done: &Finished| done.path.file_name().unwrap().to_string_lossy().into_owned();
     finished
         .iter()
@@ -224,7 +225,10 @@ fn impossible_methods_and_threads_are_refused() {
         (method(0, 0, "a.A.f()"), "has 0 bytes"),
         (record(METHOD, b"short"), "too short"),
         (record(THREAD, &[0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]), "too short"),
-        ((0..300).flat_map(|number| thread(number, "", 0)).collect(), "over 256 threads"),
+        (
+            [head()[8..].to_vec(), thread(0, "m", 0), numbers(&[0]), thread(0, "m", 3)].concat(),
+            "2 blocks of thread m are missing",
+        ),
         (
             [method(0, 8, "a.A.f()"), method(4, 8, "a.A.g()"), block(0, 4, 1, 0), numbers(&[0])]
                 .concat(),
@@ -245,8 +249,76 @@ fn only_bytecode_can_be_arranged() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("t.trace");
     write_trace(&path, &[run(0, 4)], TraceInfo::default()).unwrap();
-    let files = [(path.clone(), path)];
-    assert_says(arrange(&files, &Arrangement::default(), &|| true), &["no single image"]);
+    let arranged = arrange_file(&path, &path, &Arrangement::default(), &|| true);
+    assert_says(arranged, &["no single image"]);
+    assert_eq!(read_trace(&path).unwrap().1, [run(0, 4)]);
+}
+
+#[test]
+fn lines_of_an_order_that_name_nothing_are_told() {
+    let stream = [head(), numbers(&[0, 2, 1])].concat();
+    let traces = import_as(Cursor::new(stream), Arrangement::default()).unwrap();
+    let order = ["a.A", "a.A.g", "b.*", "*.c", "a.A.f(int)"].map(str::to_owned);
+    let found = unknown(&order, &traces[0].1.images, &|| true).unwrap();
+    assert_eq!(found, ["a.A.g", "*.c"]);
+}
+
+#[test]
+fn threads_of_strangers_take_no_files() {
+    let folder = TempDir::new().unwrap();
+    let file = |name: &str| folder.path().join(name);
+    std::fs::write(file("app.w.trace"), "precious").unwrap();
+    let stream = [head(), thread(0, "main", 0), numbers(&[0]), thread(1, "w", 0), numbers(&[2])];
+    let record = || {
+        let input = Input::new("stream", Cursor::new(stream.concat())).unwrap();
+        let mut import =
+            Import::new(None, &file("app.trace"), TraceInfo::default(), false).unwrap();
+        import.read(input, Format::Stream, 1, &mut |_| true).unwrap();
+        let finished = import.finish(Ending::Complete, &|| true).unwrap();
+        finished.iter().map(|done| done.path.clone()).collect::<Vec<_>>()
+    };
+    // A second time, the first time's own files are written again.
+    for _ in 0..2 {
+        assert_eq!(record(), [file("app.trace"), file("app.w-2.trace")]);
+    }
+    assert_eq!(std::fs::read_to_string(file("app.w.trace")).unwrap(), "precious");
+}
+
+#[test]
+fn a_first_thread_without_code_leaves_its_name_to_the_next() {
+    let stream =
+        [head(), thread(0, "main", 0), numbers(&[3]), thread(1, "w\u{1b}[31m\n", 0), numbers(&[2])];
+    let traces = import_as(Cursor::new(stream.concat()), Arrangement::default()).unwrap();
+    let [(name, info, runs)] = &traces[..] else { panic!("one trace") };
+    assert_eq!((name.as_str(), &runs[..]), ("app.trace", &[run(0, 6)][..]));
+    assert!(info.thread.starts_with('w') && !info.thread.contains(|c: char| c.is_control()));
+}
+
+#[test]
+fn what_fails_leaves_nothing() {
+    let stream = [head(), block(12, 1, 1, 0), numbers(&[0, 4])].concat();
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("app.trace");
+    std::fs::write(&path, "before").unwrap();
+    let mut import = Import::new(None, &path, TraceInfo::default(), false).unwrap();
+    let input = Input::new("stream", Cursor::new(stream)).unwrap();
+    import.read(input, Format::Stream, 1, &mut |_| true).unwrap();
+    assert_says(import.finish(Ending::Complete, &|| true), &["app.trace: the code at 0xc"]);
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "before");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn threads_too_many_are_named() {
+    let mut stream = head();
+    for number in 0..600 {
+        stream.extend([thread(number, &format!("t{number}"), 0), numbers(&[2])].concat());
+    }
+    let traces = import_as(Cursor::new(stream), Arrangement::default()).unwrap();
+    assert_eq!(traces.len(), 512);
+    let (_, info, _) = &traces[0];
+    assert_eq!(info.left_out.len(), 600 - 512);
+    assert_eq!(info.left_out[0], "thread t512: more than 512 threads");
 }
 
 /// Methods with gaps, and pieces of them executed.
