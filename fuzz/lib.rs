@@ -2,7 +2,6 @@
 //! of one printable line, in bounded time and memory.
 
 use std::io::Cursor;
-use std::path::Path;
 
 use flashpager::Error;
 use flashpager::placement::Placer;
@@ -29,7 +28,12 @@ pub fn import(data: &[u8], format: Format) {
         let placer = placed.then(|| Placer::for_range(0x1000, 0x40_0000)).transpose()?;
         let limit = placer.as_ref().map_or(u32::MAX, Placer::image_bytes);
         let info = TraceInfo { program: "fuzz".into(), ..TraceInfo::default() };
-        let mut import = Import::new(placer, Path::new("/dev/null"), info, false)?;
+        // Methods are laid out only in files that can be read again.
+        let output = match format {
+            Format::Stream => std::env::temp_dir().join("flashpager-fuzz.trace"),
+            _ => "/dev/null".into(),
+        };
+        let mut import = Import::new(placer, &output, info, false)?;
         let ending = import.read(input(data)?, format, 4, &mut |_| true)?;
         for done in import.finish(ending, &|| true)? {
             assert!(done.info.image_bytes <= u64::from(limit));
