@@ -21,7 +21,7 @@ demo: build
 	$(BIN)/flashpager attribute $(DEMO_TRACE) --board examples/boards/smartcard.toml --limit 8
 	$(BIN)/flashpager estimate --board examples/boards/sam9263.toml
 	$(BIN)/flashpager explore examples/traces/java/sensors.trace \
-	    --board examples/boards/micaz.toml --ram 1.9K --limit 4
+	    --board examples/boards/micaz.toml --limit 4
 	$(BIN)/flashpager report $(DEMO_TRACE) --board examples/boards/smartcard.toml \
 	    -o report.html --plots plots
 
@@ -52,7 +52,7 @@ bench: build
 	cargo bench -p flashpager --bench replay --bench explore --locked
 
 clean:
-	rm -rf $(VENV) build target report.html plots $(PLUGIN) $(AGENT) recorders/java/target examples/java/*/target
+	rm -rf $(VENV) build target report.html plots $(PLUGIN) $(AGENT:.jar=*.jar) recorders/java/target examples/java/*/target
 
 $(BIN)/python:
 	@command -v cargo >/dev/null || { echo "make: cargo not found; install Rust (rustup)" >&2; exit 2; }
@@ -75,9 +75,9 @@ $(PLUGIN): recorders/qemu/recorder.c recorders/qemu/qemu_plugin_api.h
 # A machine without a JDK or Maven, or that cannot reach what Maven fetches, goes without the
 # Java recorder, unless all tools are promised.
 $(AGENT): recorders/java/pom.xml $(shell find recorders/java/src/main)
-	@rm -f $@
-	@if mvn --quiet --batch-mode -f recorders/java/pom.xml package \
-	        && mkdir -p $(dir $@) && cp recorders/java/target/flashpager-java.jar $@; then \
+	@rm -f $(AGENT:.jar=*.jar)
+	@if mvn --quiet --batch-mode -f recorders/java/pom.xml clean package \
+	        && mkdir -p $(dir $@) && cp recorders/java/target/flashpager-java*.jar $(dir $@); then \
 	    :; \
 	elif [ -n "$$FLASHPAGER_REQUIRE_TOOLS" ]; then \
 	    echo "make: the Java recorder cannot be built" >&2; exit 2; \

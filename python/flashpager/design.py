@@ -214,7 +214,7 @@ class Design:
 
         """
         given = read_toml(Path(path))
-        for name in ("description", *HOST_FIELDS):
+        for name in ("description", "needs", *HOST_FIELDS):
             given.pop(name, None)
         return _from_fields(given, str(path))
 

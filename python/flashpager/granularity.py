@@ -12,6 +12,9 @@ from flashpager.sizes import format_size
 #: A share of the bandwidth worth a word.
 _NOTABLE_LOSS = 5e-4
 
+#: The smallest page tried: below it a device is busy with pages, not with code.
+_SMALLEST_PAGE = 8
+
 #: Page sizes for which the share of used code is told.
 _PAGES_TOLD = (32, 64, 128, 512, 2048)
 
@@ -101,7 +104,8 @@ def choose_page(trace: Path, blocks: dict[str, Any], design: Design) -> PageChoi
         return PageChoice.of(blocks, [])
     fields = design.fields()
     largest = min(fields["cache_bytes"], fields["flash_page_bytes"] or math.inf)
-    pages = [page for page in cache_pages_to_try([fields["part"]]) if page <= largest]
+    tried = {_SMALLEST_PAGE, *cache_pages_to_try([fields["part"]]), blocks["predicted_page_bytes"]}
+    pages = [page for page in sorted(tried) if page <= largest]
     designs = [{**fields, "cache_page_bytes": page} for page in pages]
     possible = [
         one

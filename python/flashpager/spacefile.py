@@ -49,10 +49,11 @@ class SpaceFile:
             raise FlashpagerError(message)
         # A board is looked for beside the space.
         design = Design.from_board(path.parent / board) if board else Design()
+        budget = board_needs(path.parent / board) if board else Needs()
         needs = given.get("needs", {})
         try:
             Space(design, **axes)
-            return cls(design, axes, _needs(needs, path))
+            return cls(design, axes, _needs(needs, path, budget))
         except FlashpagerError as error:
             message = f"{error}"
             if not message.startswith(str(path)):
@@ -60,26 +61,40 @@ class SpaceFile:
             raise FlashpagerError(message) from None
 
     def overruled(self, board: Path | None, axes: Mapping[str, Any]) -> "SpaceFile":
-        """Let a board and axes given elsewhere come first."""
-        design = Design.from_board(board) if board else self.board
-        return replace(self, board=design, axes={**self.axes, **axes})
+        """Let a board, with what it needs, and axes given elsewhere come first."""
+        both = {**self.axes, **axes}
+        if board is None:
+            return replace(self, axes=both)
+        budget = board_needs(board)
+        needs = self.needs if budget == Needs() else budget
+        return replace(self, board=Design.from_board(board), axes=both, needs=needs)
 
 
-def _needs(given: object, path: Path) -> Needs:
+def board_needs(path: Path) -> Needs:
+    """Give what a board file has as ``needs``: the RAM that it has left, for example.
+
+    Raises:
+        FlashpagerError: for a file that cannot be read, unknown fields or values.
+
+    """
+    return _needs(read_toml(path).get("needs", {}), path, Needs())
+
+
+def _needs(given: object, path: Path, before: Needs) -> Needs:
     if not isinstance(given, Mapping):
         message = f"{path}: [needs] must be a table with {', '.join(_NEEDS)}"
         raise FlashpagerError(message)
     refuse_unknown(given, _NEEDS, f"{path}: [needs]")
-    ecc = given.get("checked_ecc", False)
+    ecc = given.get("checked_ecc", before.checked_ecc)
     if not isinstance(ecc, bool):
         message = f"{path}: [needs] checked_ecc = {ecc!r} is neither true nor false"
         raise FlashpagerError(message)
     text = {name: str(value) for name, value in given.items()}
-    return Needs(
-        ram_bytes=parse_size(text["ram"]) if "ram" in text else None,
-        min_bandwidth_mib_s=parse_bandwidth(text["min_bandwidth"])
-        if "min_bandwidth" in text
-        else None,
-        max_fault_ns=parse_duration(text["max_fault"]) if "max_fault" in text else None,
-        checked_ecc=ecc,
-    )
+    needs = replace(before, checked_ecc=ecc)
+    if "ram" in text:
+        needs = replace(needs, ram_bytes=parse_size(text["ram"]))
+    if "min_bandwidth" in text:
+        needs = replace(needs, min_bandwidth_mib_s=parse_bandwidth(text["min_bandwidth"]))
+    if "max_fault" in text:
+        needs = replace(needs, max_fault_ns=parse_duration(text["max_fault"]))
+    return needs

@@ -11,6 +11,7 @@ from flashpager.cli.console import ending, mebibytes, note, out, print_json, sha
 from flashpager.counts import next_block_share
 from flashpager.design import fixed_fault_ns
 from flashpager.sizes import duration, format_size, si
+from flashpager.spacefile import board_needs
 from flashpager.trace import Trace
 
 #: A share of the time worth a line.
@@ -63,6 +64,9 @@ def simulate(
         note(f"unverified numbers of {row['design']['part']}: {', '.join(row['unverified'])}")
     for warning in row["warnings"]:
         note(f"warning: {warning}")
+    left = board_needs(board).ram_bytes if board else None
+    if isinstance(left, int) and row["ram_bytes"] > left:
+        note(f"note: this takes {row['ram_bytes']:,} bytes of RAM; the board has {left:,} left")
 
 
 def _show(info: dict[str, Any], row: dict[str, Any]) -> None:

@@ -101,6 +101,8 @@ def _program(arguments: list[str]) -> tuple[str, list[str]]:
         if arguments[at] in ("-m", "--module"):
             at += 1
             break
+        if arguments[at].startswith("--module="):
+            return arguments[at].partition("=")[2], arguments[at + 1 :]
         at += 2 if arguments[at] in _WITH_VALUE else 1
     files = [argument for argument in arguments if argument.startswith("@")]
     if at >= len(arguments) and files:

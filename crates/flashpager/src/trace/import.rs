@@ -195,7 +195,8 @@ impl Import {
             self.current = known;
             return Ok(true);
         }
-        let name = shown(name);
+        // Virtual threads have none.
+        let name = if name.is_empty() { format!("thread-{thread}") } else { shown(name) };
         if self.threads.len() == MAX_THREADS {
             let over = format!("thread {name}: more than {MAX_THREADS} threads");
             if !self.info.left_out.contains(&over) {

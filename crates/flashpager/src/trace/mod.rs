@@ -290,6 +290,11 @@ impl RunBuilder {
 /// The error for a trace in which nothing can be replayed. `place` is its file or program.
 pub fn nothing_placed(place: &str, info: &TraceInfo) -> Error {
     let what = match info.outside_instructions {
+        None if !info.left_out.is_empty() => {
+            let more = info.left_out.len() - 1;
+            let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+            format!("executed nothing that could be recorded: {}{more}", info.left_out[0])
+        }
         None => "executed nothing that is recorded; choose classes with --include, as 'com.acme.*'"
             .to_owned(),
         Some(0) => "holds no run".to_owned(),

@@ -183,6 +183,8 @@ impl StreamReader {
                 let (key, value) = text.split_once('=').ok_or("a META record without '='")?;
                 match key {
                     "recorder" => import.info.recorder = shown(value),
+                    // What is not recorded of a virtual machine is not told either.
+                    "outside" if value == "unknown" => import.info.outside_instructions = None,
                     "recorder_version" => import.info.recorder_version = shown(value),
                     "refused" => self.refused = Some(shown(value)),
                     "target" => import.info.architecture = shown(value),
@@ -244,8 +246,6 @@ impl StreamReader {
                 if import.placer.is_some() {
                     return Err("methods, in a program that is placed by its files".into());
                 }
-                // What is not recorded is not told either.
-                import.info.outside_instructions = None;
                 import.methods.add(address, bytes, &String::from_utf8_lossy(name))?;
             }
             THREAD => {
