@@ -38,8 +38,8 @@ def reproduce(
         typer.Option(
             "--traces",
             metavar="DIR",
-            help="cardis, swl: traces, else examples/traces and examples/traces/swl; Java ones of "
-            "cardis are in DIR/java.",
+            help="cardis, swl: traces, else examples/traces and examples/traces/swl; cardis takes "
+            "those in DIR/java, too.",
         ),
     ] = None,
     plots: Annotated[

@@ -153,16 +153,15 @@ def _small_pages_win(programs: Programs) -> Claim:
 
     if not programs.native:
         return _unchecked(programs, where, claim, paper)
-    typesetter = programs.named(TYPESETTER, programs.native) or programs.native
-    verdict, why = _judge(typesetter, lambda program: wins(program)[0] == wins(program)[1])
-    return Claim(
-        where,
-        claim,
-        paper,
-        _each(programs.native, lambda program: "{} of {}".format(*wins(program))),
-        verdict,
-        why or "cases: two buses, four caches, LRU and MIN; asked of the typesetter only",
-    )
+    typesetter = programs.named(TYPESETTER, programs.native)
+    why = "cases: two buses, four caches, LRU and MIN; asked of the typesetter only"
+    if typesetter:
+        verdict, failing = _judge(typesetter, lambda p: wins(p)[0] == wins(p)[1])
+        why = f"{failing}. {why}" if failing else why
+    else:
+        verdict, why = Verdict.OPEN, f"{programs.folder} has no {TYPESETTER}.trace. {why}"
+    ours = _each(programs.native, lambda program: "{} of {}".format(*wins(program)))
+    return Claim(where, claim, paper, ours, verdict, why)
 
 
 def _slow_bus_is_further(programs: Programs) -> Claim:
@@ -196,9 +195,10 @@ def _slow_bus_is_further(programs: Programs) -> Claim:
             ),
         ),
         verdict,
-        why
-        and f"{why}. The faster bus speeds NOR up 4.4 times, the large-page part's transfers 2 "
-        "times, t_R and the small-page part not at all",
+        f"asked of all native programs: {why}. The faster bus speeds NOR up 4.4 times, the "
+        "large-page part's transfers 2 times, t_R and the small-page part not at all"
+        if why
+        else "asked of all native programs",
     )
 
 

@@ -40,8 +40,12 @@ SEQUENTIAL = "sequential"
 OTHER_REGISTERS = ("start-column", "random-column")
 #: What stands in for the paper's programs.
 SENSORS, TYPESETTER, MAD = "sensors", "troff", "madplay"
-#: Under the folder of native programs, that of Java ones.
+#: A folder inside that of all traces, for Java programs.
 JAVA = "java"
+#: The architecture of traces of Java programs.
+JVM = "jvm"
+#: How a stretch ends that a CAP file's methods lie in: a method would have a name before that.
+_CAP_FILE = ".(Method.cap)"
 
 
 class Cell(NamedTuple):
@@ -122,7 +126,7 @@ class Scale:
             symbol
             for image in info["images"]
             for symbol in image["symbols"] or ()
-            if symbol["bytes"]
+            if symbol["bytes"] and not symbol["name"].endswith(_CAP_FILE)
         ]
         calls, returns = info.get("calls"), info.get("returns")
         used = _touched(symbols, runs)
@@ -318,28 +322,39 @@ def replay(traces: Path, progress: Callable[[int, int], None]) -> Programs:
     """Replay each trace once, through all cells.
 
     Args:
-        traces: a folder of native programs; those in Java are in a folder ``java`` there.
+        traces: a folder; those in a folder ``java`` there are taken, too.
         progress: called with the programs that are finished, and all.
 
     Raises:
         FlashpagerError: for a folder without traces, and traces that cannot be read.
 
     """
-    files = [(file, False) for file in sorted(traces.glob("*.trace"))]
-    java = sorted((traces / JAVA).glob("*.trace"), key=lambda file: (file.stem != SENSORS, file))
-    files += [(file, True) for file in java]
+    files = [
+        *sorted(traces.glob("*.trace")),
+        *sorted((traces / JAVA).glob("*.trace")),
+    ]
     if not files:
         message = f"{traces}: no traces here (*.trace, {JAVA}/*.trace); say --traces DIR"
         raise FlashpagerError(message)
     found: dict[bool, list[Program]] = {True: [], False: []}
-    for number, (file, is_java) in enumerate(files):
+    for number, file in enumerate(files):
         progress(number, len(files))
+        info = _engine.trace_info(str(file))
+        is_java = _is_java(info["architecture"], file.parent)
+        taken = any(program.name == file.stem for program in found[is_java])
+        name = f"{file.parent.name}/{file.stem}" if taken else file.stem
         asked = cells(tiny=is_java)
         rows = _engine.simulate(str(file), [design(cell) for cell in asked], None)
         runs = pl.scan_parquet(file).unique().collect(engine="streaming").rows()
-        scale = Scale.of(_engine.trace_info(str(file)), runs)
+        scale = Scale.of(info, runs)
         blocks = _engine.block_statistics(str(file))
-        program = Program(file.stem, is_java, scale, blocks, dict(zip(asked, rows, strict=True)))
+        program = Program(name, is_java, scale, blocks, dict(zip(asked, rows, strict=True)))
         found[is_java].append(program)
     progress(len(files), len(files))
-    return Programs(traces, found[True], found[False])
+    java = sorted(found[True], key=lambda program: program.name != SENSORS)
+    return Programs(traces, java, found[False])
+
+
+def _is_java(architecture: str, folder: Path) -> bool:
+    """Tell by what was recorded, and for imported traces, of which nothing is known, by folder."""
+    return architecture == JVM if architecture else folder.name == JAVA
