@@ -250,6 +250,7 @@ public final class Recorder {
     /** Tells a fact about the recording. */
     static void meta(String key, String value) {
         byte[] text = bytes(key + "=" + value);
+        touchStack();
         synchronized (LOCK) {
             stream.meta(text);
         }
