@@ -40,8 +40,26 @@ final class Transformer implements ClassFileTransformer {
                 }
             };
 
-    /** A class file with calls. */
-    private record Recorded(WeakReference<ClassLoader> loader, int hash, int first) {
+    /** A class file with calls, but for its methods that are {@code bare}. */
+    private record Recorded(
+            WeakReference<ClassLoader> loader, int hash, int first, boolean[] bare) {
+        static Recorded of(ClassLoader loader, int hash, int first, List<MethodCode> methods) {
+            boolean[] bare = new boolean[methods.size()];
+            for (int i = 0; i < bare.length; i++) {
+                bare[i] = methods.get(i).blocks() == 0;
+            }
+            return new Recorded(new WeakReference<>(loader), hash, first, bare);
+        }
+
+        /** Takes the blocks from the same methods again. */
+        void strip(List<MethodCode> methods) {
+            for (int i = 0; i < bare.length; i++) {
+                if (bare[i]) {
+                    methods.set(i, methods.get(i).withoutBlocks());
+                }
+            }
+        }
+
         boolean is(ClassLoader other, int otherHash) {
             return loader.get() == other && hash == otherHash;
         }
@@ -150,18 +168,19 @@ final class Transformer implements ClassFileTransformer {
                 return null;
             }
             int hash = Arrays.hashCode(bytes);
-            CodeMap.Place[] places = map.place(bytes, methods, left);
             Recorded before = again ? recorded(name) : null;
             if (before != null && before.is(loader, hash)) {
+                before.strip(methods);
                 return Instrumenter.instrument(file, methods, before.first);
             }
+            CodeMap.Place[] places = map.place(bytes, methods, left);
             while (true) {
                 // Only what is known to work is described, and numbers go in that order: when
                 // another thread's class took ours, this one has to be made anew.
                 int first = Recorder.blocks();
                 byte[] made = Instrumenter.instrument(file, methods, first);
                 if (Recorder.describe(places, methods, first)) {
-                    Recorded now = new Recorded(new WeakReference<>(loader), hash, first);
+                    Recorded now = Recorded.of(loader, hash, first, methods);
                     synchronized (recorded) {
                         recorded.put(name, now);
                     }
