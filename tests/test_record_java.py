@@ -286,6 +286,18 @@ def test_a_class_without_room_is_left_out(classes: Path, tmp_path: Path) -> None
     assert recorded.begun("Big$Small.call()") == 1
 
 
+def test_corners(classes: Path, tmp_path: Path) -> None:
+    """Classes that must be left out run, and no thread falls silent."""
+    recorded = record(classes, tmp_path, "Corners", options=("-Xint",))
+    assert recorded.done.out == "alone\n"
+    assert recorded.info["left_out"] == [
+        "Corners$Alone: its class loader does not see the recorder",
+        "Corners$Bottom: stack or memory ran out as it was loaded",
+    ]
+    deep = Recorded(recorded.done, tmp_path / "app.deep.trace")
+    assert deep.begun("Corners.step()") == 1000
+
+
 def test_what_cannot_be_recorded_is_refused(classes: Path, tmp_path: Path) -> None:
     """What is no jar, and a JVM too old, are refused in one line."""
     trace = tmp_path / "app.trace"

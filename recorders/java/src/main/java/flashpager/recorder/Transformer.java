@@ -18,6 +18,7 @@ import org.objectweb.asm.ClassReader;
 final class Transformer implements ClassFileTransformer {
     private final Selection selection;
     private final CodeMap map;
+    private final Loaders loaders = new Loaders();
 
     /** What is recorded already, by class name: other agents may let a class come by again. */
     private final Map<String, Recorded> recorded = new HashMap<>();
@@ -165,6 +166,10 @@ final class Transformer implements ClassFileTransformer {
             ClassReader file = new ClassReader(bytes);
             List<MethodCode> methods = MethodCode.of(file);
             if (methods.isEmpty()) {
+                return null;
+            }
+            if (!loaders.findRecorder(loader)) {
+                leaveOut(name, "its class loader does not see the recorder");
                 return null;
             }
             int hash = Arrays.hashCode(bytes);
