@@ -2,7 +2,9 @@ package flashpager.recorder;
 
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import org.objectweb.asm.ClassReader;
 
 /**
@@ -106,7 +108,9 @@ final class MethodCode {
         int at = file.header + 8 + 2 * file.readUnsignedShort(file.header + 6);
         int fields = file.readUnsignedShort(at);
         at += 2;
+        Set<String> declared = new HashSet<>();
         for (; fields > 0; fields--) {
+            declared.add(file.readUTF8(at + 2, buffer) + ' ' + file.readUTF8(at + 4, buffer));
             at = afterAttributes(file, at + 6);
         }
         int count = file.readUnsignedShort(at);
@@ -117,7 +121,7 @@ final class MethodCode {
             int code = codeAttribute(file, at + 6, buffer);
             if (code >= 0) {
                 int bytes = file.readInt(code + 10);
-                Bytecode bytecode = new Bytecode(file, code + 14, bytes, owner, buffer);
+                Bytecode bytecode = new Bytecode(file, code + 14, bytes, owner, declared, buffer);
                 int table = code + 14 + bytes;
                 int[] handlers = new int[file.readUnsignedShort(table)];
                 for (int i = 0; i < handlers.length; i++) {

@@ -8,6 +8,9 @@ import java.util.List;
  * behind one that throws inside a block are counted too. Calls, jumps and whatever may initialise
  * another class end a block, so only exceptions that the JVM throws by itself (null, bounds,
  * division, cast, memory) can make that difference.
+ *
+ * <p>Nor does a block end where the JVM only loads a class, for a cast, an array or a field of an
+ * object: if the loader is the program's and recorded, what it executes comes behind the block.
  */
 public final class Recorder {
     /** Most blocks that the reader takes. */
