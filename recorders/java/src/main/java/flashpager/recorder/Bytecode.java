@@ -137,10 +137,7 @@ final class Bytecode {
     /** What a block does whose last instruction this is. */
     int does(int at) {
         int opcode = opcode(at);
-        if (opcode >= Opcodes.IRETURN && opcode <= Opcodes.RETURN) {
-            return MethodCode.RETURNS;
-        }
-        return isCall(opcode) ? MethodCode.CALLS : 0;
+        return opcode >= Opcodes.IRETURN && opcode <= Opcodes.RETURN ? MethodCode.RETURNS : 0;
     }
 
     /** Gives where blocks begin; {@code handlers} are the exception handlers' offsets. */

@@ -18,9 +18,6 @@ final class MethodCode {
     /** A block's last instruction returns from the method. */
     static final int RETURNS = 2;
 
-    /** A block's last instruction calls a method. */
-    static final int CALLS = 4;
-
     private final String owner;
     private final String name;
     private final String descriptor;
@@ -216,7 +213,7 @@ final class MethodCode {
         return instructions[block];
     }
 
-    /** What a block does: {@link #ENTERS}, {@link #RETURNS}, {@link #CALLS}. */
+    /** What a block does: {@link #ENTERS}, {@link #RETURNS}. */
     int flags(int block) {
         return flags[block];
     }
