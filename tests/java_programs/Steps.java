@@ -49,6 +49,18 @@ public class Steps {
         int field = total > 0 ? 1 : 2;
     }
 
+    interface Early {
+        int CONSTANT = total + 5;
+    }
+
+    /** Names as its own what another class must be initialised for. */
+    static class Heir implements Early {
+        static int inherited(int n) {
+            int twice = 2 * n;
+            return CONSTANT + twice + n;
+        }
+    }
+
     static class Base {
         final String name;
 
@@ -188,7 +200,7 @@ public class Steps {
         countdown(3);
         countdown(0);
         total += recursive(5) + byName("right") + byName("up") + lookup(1_000_000) + lookup(-1000);
-        total += thrown(0) + thrown(1) + thrown(2) + late;
+        total += thrown(0) + thrown(1) + thrown(2) + late + Heir.inherited(total);
         total += (int) arithmetic(-12345678901L, 3.5, 0.5f) + manyLocals(2) + sum(1, 2, 3);
         total += steps.locked(new Object()) + StepsOld.loop(3);
         for (Shape shape : new Shape[] {Kind.SMALL, Kind.LARGE, Shape.square(3), () -> 7}) {

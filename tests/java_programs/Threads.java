@@ -1,4 +1,6 @@
-/** Two threads more than the first, each of which does what its name says so often. */
+import java.util.concurrent.CountDownLatch;
+
+/** Some threads beside the first, all at a time or, if there are many, also one by one. */
 public class Threads {
     static void work(int n) {
         for (int i = 0; i < n; i++) {
@@ -7,6 +9,16 @@ public class Threads {
     }
 
     static void step() {}
+
+    static void workTogether(CountDownLatch all) {
+        all.countDown();
+        try {
+            all.await();
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+        work(10);
+    }
 
     static void meet(Thread... threads) throws InterruptedException {
         for (Thread thread : threads) {
@@ -21,10 +33,14 @@ public class Threads {
         work(1000);
         if (arguments.length > 0) {
             Thread[] many = new Thread[Integer.parseInt(arguments[0])];
+            CountDownLatch all = new CountDownLatch(many.length);
             for (int i = 0; i < many.length; i++) {
-                many[i] = new Thread(() -> work(10), "number " + i);
+                many[i] = new Thread(() -> workTogether(all), "number " + i);
             }
             meet(many);
+            for (int i = 0; i < many.length; i++) {
+                meet(new Thread(() -> work(10), "later " + i));
+            }
         } else {
             Thread worker = new Thread(() -> work(70_000), "worker");
             meet(worker, new Thread(() -> work(50_000), "Zweiter Ärger"));

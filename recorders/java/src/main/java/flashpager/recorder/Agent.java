@@ -23,6 +23,9 @@ public final class Agent {
 
     /** Begins to record, or ends the JVM. */
     public static void premain(String arguments, Instrumentation instrumentation) {
+        // Some of the JDK's classes may be recorded before the last is: what is executed of them
+        // here is not the program.
+        Recorder.pause();
         try {
             start(Options.parse(arguments), instrumentation);
         } catch (IllegalArgumentException | IOException e) {
@@ -30,6 +33,8 @@ public final class Agent {
                 System.err.println("flashpager recorder: " + e.getMessage());
             }
             Runtime.getRuntime().halt(FAILED);
+        } finally {
+            Recorder.resume();
         }
     }
 

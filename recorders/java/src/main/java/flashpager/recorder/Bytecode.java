@@ -1,5 +1,6 @@
 package flashpager.recorder;
 
+import java.util.Set;
 import org.objectweb.asm.ClassReader;
 import org.objectweb.asm.Opcodes;
 
@@ -15,6 +16,7 @@ final class Bytecode {
     private final int code;
     private final int bytes;
     private final String owner;
+    private final Set<String> fields;
     private final char[] buffer;
 
     /** Where instructions begin. */
@@ -29,14 +31,22 @@ final class Bytecode {
      * @param code where the code lies in it
      * @param bytes of the code
      * @param owner the class's name, with slashes
+     * @param fields that the class itself declares, each its name, a space and its descriptor
      * @param buffer for the longest name of the file
      * @throws IllegalArgumentException if it is none that a JVM would take
      */
-    Bytecode(ClassReader file, int code, int bytes, String owner, char[] buffer) {
+    Bytecode(
+            ClassReader file,
+            int code,
+            int bytes,
+            String owner,
+            Set<String> fields,
+            char[] buffer) {
         this.file = file;
         this.code = code;
         this.bytes = bytes;
         this.owner = owner;
+        this.fields = fields;
         this.buffer = buffer;
         begins = new boolean[bytes];
         int count = 0;
@@ -127,10 +137,7 @@ final class Bytecode {
     /** What a block does whose last instruction this is. */
     int does(int at) {
         int opcode = opcode(at);
-        if (opcode >= Opcodes.IRETURN && opcode <= Opcodes.RETURN) {
-            return MethodCode.RETURNS;
-        }
-        return isCall(opcode) ? MethodCode.CALLS : 0;
+        return opcode >= Opcodes.IRETURN && opcode <= Opcodes.RETURN ? MethodCode.RETURNS : 0;
     }
 
     /** Gives where blocks begin; {@code handlers} are the exception handlers' offsets. */
@@ -214,9 +221,16 @@ final class Bytecode {
             return !isOwner(type);
         } else if (opcode == Opcodes.GETSTATIC || opcode == Opcodes.PUTSTATIC) {
             int field = file.getItem(file.readUnsignedShort(code + at + 1));
-            return !isOwner(file.getItem(file.readUnsignedShort(field)));
+            return !isOwner(file.getItem(file.readUnsignedShort(field))) || isInherited(field);
         }
         return false;
+    }
+
+    /** Whether a field belongs to another class, whichever it is named by. */
+    private boolean isInherited(int field) {
+        int type = file.getItem(file.readUnsignedShort(field + 2));
+        String name = file.readUTF8(type, buffer);
+        return !fields.contains(name + ' ' + file.readUTF8(type + 2, buffer));
     }
 
     private boolean isDynamic(int constant) {

@@ -111,6 +111,9 @@ interface CodeMap {
                 String why = placed.reason != null || found == null ? placed.reason : found.reason;
                 if (found != null && found.address >= 0) {
                     places[i] = new InCapFile(method, found);
+                    if (why == null && !hasPlaces(places[i], method.blocks())) {
+                        why = "a block of it has no place in the CAP file";
+                    }
                 }
                 if (places[i] == null || why != null) {
                     left.out(method.text(), why == null ? "it is not in the CAP file" : why);
@@ -118,6 +121,18 @@ interface CodeMap {
                 }
             }
             return places;
+        }
+
+        /** Whether all blocks begin and end where the CAP file's have counterparts. */
+        private static boolean hasPlaces(Place place, int blocks) {
+            for (int block = 0; block < blocks; block++) {
+                if (place.blockAddress(block) < 0
+                        || place.blockBytes(block) < 0
+                        || place.blockInstructions(block) < 0) {
+                    return false;
+                }
+            }
+            return true;
         }
     }
 

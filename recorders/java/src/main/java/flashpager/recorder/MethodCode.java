@@ -2,7 +2,9 @@ package flashpager.recorder;
 
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import org.objectweb.asm.ClassReader;
 
 /**
@@ -15,9 +17,6 @@ final class MethodCode {
 
     /** A block's last instruction returns from the method. */
     static final int RETURNS = 2;
-
-    /** A block's last instruction calls a method. */
-    static final int CALLS = 4;
 
     private final String owner;
     private final String name;
@@ -106,7 +105,9 @@ final class MethodCode {
         int at = file.header + 8 + 2 * file.readUnsignedShort(file.header + 6);
         int fields = file.readUnsignedShort(at);
         at += 2;
+        Set<String> declared = new HashSet<>();
         for (; fields > 0; fields--) {
+            declared.add(file.readUTF8(at + 2, buffer) + ' ' + file.readUTF8(at + 4, buffer));
             at = afterAttributes(file, at + 6);
         }
         int count = file.readUnsignedShort(at);
@@ -117,7 +118,7 @@ final class MethodCode {
             int code = codeAttribute(file, at + 6, buffer);
             if (code >= 0) {
                 int bytes = file.readInt(code + 10);
-                Bytecode bytecode = new Bytecode(file, code + 14, bytes, owner, buffer);
+                Bytecode bytecode = new Bytecode(file, code + 14, bytes, owner, declared, buffer);
                 int table = code + 14 + bytes;
                 int[] handlers = new int[file.readUnsignedShort(table)];
                 for (int i = 0; i < handlers.length; i++) {
@@ -212,7 +213,7 @@ final class MethodCode {
         return instructions[block];
     }
 
-    /** What a block does: {@link #ENTERS}, {@link #RETURNS}, {@link #CALLS}. */
+    /** What a block does: {@link #ENTERS}, {@link #RETURNS}. */
     int flags(int block) {
         return flags[block];
     }

@@ -8,12 +8,18 @@ import java.util.List;
  * behind one that throws inside a block are counted too. Calls, jumps and whatever may initialise
  * another class end a block, so only exceptions that the JVM throws by itself (null, bounds,
  * division, cast, memory) can make that difference.
+ *
+ * <p>Nor does a block end where the JVM only loads a class, for a cast, an array or a field of an
+ * object: if the loader is the program's and recorded, what it executes comes behind the block.
  */
 public final class Recorder {
     /** Most blocks that the reader takes. */
     private static final int MAX_BLOCKS = 1 << 24;
 
-    /** How many threads beyond the slots are named. */
+    /** Most threads that the reader tells apart. */
+    private static final int MAX_THREADS = 1024;
+
+    /** How many threads that are not recorded are named. */
     private static final int MAX_LEFT_OUT = 64;
 
     /**
@@ -31,15 +37,25 @@ public final class Recorder {
     /** Threads of which nothing is recorded now: the recorder itself is at work there. */
     private static final ThreadList PAUSED = new ThreadList();
 
-    /** Threads that found no slot, as far as they are named. */
-    private static final ThreadList LEFT_OUT = new ThreadList();
+    /**
+     * Threads that found no slot, by their identity hash: none gets one later, or its trace would
+     * begin in the midst.
+     */
+    private static final Slot[] LEFT_OUT = new Slot[FOUND.length];
 
     /** Tried first: of the thread that was the last to fill one, as mostly one does the work. */
     private static Slot last = NOWHERE;
 
     private static Stream stream;
     private static Slot[] slots = {};
+
+    /** How many slots have ever been used. */
+    private static int used;
+
+    /** How many threads have had a slot, and how many have had none. */
     private static int threads;
+
+    private static int leftOut;
 
     /** Where the blocks of all threads go, or null. */
     private static Slot shared;
@@ -98,31 +114,36 @@ public final class Recorder {
             if (stream == null || PAUSED.contains(thread)) {
                 return NOWHERE;
             }
+            int hash = System.identityHashCode(thread);
             Slot slot = owned(thread);
-            if (slot == null && threads < slots.length) {
-                slot = slots[threads];
-                slot.claim(threads, thread.getName(), thread);
-                slot.flush(stream); // nothing yet, but threads are known in their order
-                if (threads++ == 0) {
-                    last = slot;
+            if (slot == null) {
+                slot = leftOut(thread, hash);
+            }
+            if (slot == null && threads < MAX_THREADS) {
+                slot = unused();
+                if (slot != null) {
+                    slot.claim(threads, thread.getName(), thread);
+                    slot.flush(stream); // nothing yet, but threads are known in their order
+                    if (threads++ == 0) {
+                        last = slot;
+                    }
                 }
             }
             if (slot == null) {
                 try {
-                    slot = new Slot(thread);
-                    leaveOut(thread);
+                    slot = leaveOut(thread, hash);
                 } catch (OutOfMemoryError e) {
                     return NOWHERE; // the program's to deal with, when it wants memory itself
                 }
             }
-            FOUND[System.identityHashCode(thread) & FOUND.length - 1] = slot;
+            FOUND[hash & FOUND.length - 1] = slot;
             return slot;
         }
     }
 
     /** Finds a thread's slot; without the lock, that of the current thread alone. */
     private static Slot owned(Thread thread) {
-        for (int i = 0; i < threads; i++) {
+        for (int i = 0; i < used; i++) {
             if (slots[i].thread == thread) {
                 return slots[i];
             }
@@ -130,11 +151,62 @@ public final class Recorder {
         return null;
     }
 
-    private static void leaveOut(Thread thread) {
-        if (LEFT_OUT.size() < MAX_LEFT_OUT && !LEFT_OUT.contains(thread)) {
-            LEFT_OUT.add(thread);
-            leaveOut("thread " + thread.getName(), "more than " + threads + " threads");
+    /**
+     * Finds a slot for a new thread, or null. Those of threads that have ended are taken back: they
+     * execute nothing more, and nobody but them looks for them.
+     */
+    private static Slot unused() {
+        Slot found = null;
+        for (int i = used - 1; i >= 0; i--) {
+            Slot slot = slots[i];
+            if (slot.thread != null && !slot.thread.isAlive()) {
+                if (slot.next > 0) {
+                    slot.flush(stream);
+                }
+                slot.thread = null;
+            }
+            if (slot.thread == null) {
+                found = slot;
+            }
         }
+        return found == null && used < slots.length ? slots[used++] : found;
+    }
+
+    /** Finds a thread among those left out; forgets ended ones on the way. */
+    private static Slot leftOut(Thread thread, int hash) {
+        int at = hash & LEFT_OUT.length - 1;
+        Slot before = null;
+        for (Slot slot = LEFT_OUT[at]; slot != null; slot = slot.link) {
+            if (slot.thread == thread) {
+                return slot;
+            }
+            if (slot.thread.isAlive()) {
+                before = slot;
+                continue;
+            }
+            if (before == null) {
+                LEFT_OUT[at] = slot.link;
+            } else {
+                before.link = slot.link;
+            }
+            if (FOUND[at] == slot) {
+                FOUND[at] = NOWHERE;
+            }
+        }
+        return null;
+    }
+
+    private static Slot leaveOut(Thread thread, int hash) {
+        Slot slot = new Slot(thread);
+        slot.link = LEFT_OUT[hash & LEFT_OUT.length - 1];
+        LEFT_OUT[hash & LEFT_OUT.length - 1] = slot;
+        if (leftOut < MAX_LEFT_OUT) {
+            leftOut++;
+            boolean isLate = threads == MAX_THREADS;
+            String most = isLate ? MAX_THREADS + " threads" : slots.length + " threads at a time";
+            leaveOut("thread " + thread.getName(), "more than " + most);
+        }
+        return slot;
     }
 
     /** Records a block for which the slot has no room, or which is not to be recorded at all. */
@@ -250,6 +322,7 @@ public final class Recorder {
     /** Tells a fact about the recording. */
     static void meta(String key, String value) {
         byte[] text = bytes(key + "=" + value);
+        touchStack();
         synchronized (LOCK) {
             stream.meta(text);
         }

@@ -6,16 +6,24 @@ import java.util.List;
 final class Selection {
     /**
      * What the recorder executes between two instructions of the program: recorded, it would
-     * record itself without end.
+     * record itself without end. And what sets virtual threads down and takes them up again: on the
+     * way a thread is neither, and must not wait for a lock.
      */
     private static final String[] OWN = {
+        "java.lang.*VirtualThread",
         "java.lang.Object",
         "java.lang.Thread",
+        "java.lang.ThreadBuilders",
         "java.lang.instrument.*",
         "java.lang.invoke.*",
         "java.lang.ref.*",
         "java.nio.*",
         "java.util.Objects",
+        "java.util.concurrent.DelayScheduler",
+        "java.util.concurrent.ForkJoin*",
+        "java.util.concurrent.ScheduledThreadPoolExecutor",
+        "java.util.concurrent.ThreadLocalRandom",
+        "java.util.concurrent.locks.*",
         "jdk.internal.*",
         "sun.*",
     };

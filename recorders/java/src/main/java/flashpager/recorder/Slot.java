@@ -23,6 +23,9 @@ final class Slot {
     /** Whose it is; null for nobody's. */
     Thread thread;
 
+    /** The next in a list of slots, for those that hold nothing. */
+    Slot link;
+
     /** Where the next number goes. */
     int next;
 
@@ -53,17 +56,22 @@ final class Slot {
         numbers = null;
     }
 
-    /** Gives the slot to the thread with this number. */
+    /**
+     * Gives the slot, which holds no numbers, to the thread with this number: as long as it holds
+     * none, the reader passes it over.
+     */
     void claim(int number, String name, Thread thread) {
         byte[] text = cut(name == null ? "" : name);
         memory.putInt(4, text.length);
         memory.putLong(BEFORE_AT, 0);
         memory.put(NAME_AT, text);
         memory.putInt(0, number + 1);
+        Stream.fence();
         this.number = number;
         this.name = text;
-        this.thread = thread;
+        before = 0;
         limit = CAPACITY;
+        this.thread = thread;
     }
 
     private static byte[] cut(String name) {

@@ -8,10 +8,6 @@ final class ThreadList {
     private Thread[] threads = new Thread[16];
     private int size;
 
-    synchronized int size() {
-        return size;
-    }
-
     synchronized boolean contains(Thread thread) {
         return find(thread) >= 0;
     }

@@ -11,15 +11,26 @@ import java.util.Map;
 import java.util.Set;
 import org.objectweb.asm.ClassReader;
 
-/** Makes classes tell their blocks as they are loaded. */
+/**
+ * Makes classes tell their blocks as they are loaded. Where the stack is so short that the JVM
+ * cannot even call this, it says so on standard error, and nobody hears of the class.
+ */
 final class Transformer implements ClassFileTransformer {
     private final Selection selection;
     private final CodeMap map;
+    private final Loaders loaders = new Loaders();
 
     /** What is recorded already, by class name: other agents may let a class come by again. */
     private final Map<String, Recorded> recorded = new HashMap<>();
 
     private final Set<String> leftOut = new HashSet<>();
+
+    /** The first classes for which stack or memory did not suffice: told when it does. */
+    private final Missed[] missed = new Missed[64];
+
+    private volatile int missedCount;
+    private volatile int toldCount;
+    private volatile boolean isTelling;
 
     /** Not a lambda: those start the machinery of java.lang.invoke. */
     private final CodeMap.Left left =
@@ -30,16 +41,44 @@ final class Transformer implements ClassFileTransformer {
                 }
             };
 
-    /** A class file with calls. */
-    private record Recorded(WeakReference<ClassLoader> loader, int hash, int first) {
+    /** A class file with calls, but for its methods that are {@code bare}. */
+    private record Recorded(
+            WeakReference<ClassLoader> loader, int hash, int first, boolean[] bare) {
+        static Recorded of(ClassLoader loader, int hash, int first, List<MethodCode> methods) {
+            boolean[] bare = new boolean[methods.size()];
+            for (int i = 0; i < bare.length; i++) {
+                bare[i] = methods.get(i).blocks() == 0;
+            }
+            return new Recorded(new WeakReference<>(loader), hash, first, bare);
+        }
+
+        /** Takes the blocks from the same methods again. */
+        void strip(List<MethodCode> methods) {
+            for (int i = 0; i < bare.length; i++) {
+                if (bare[i]) {
+                    methods.set(i, methods.get(i).withoutBlocks());
+                }
+            }
+        }
+
         boolean is(ClassLoader other, int otherHash) {
             return loader.get() == other && hash == otherHash;
         }
     }
 
+    /** What there is to know of a class that was missed. */
+    private static final class Missed {
+        private Module module;
+        private ClassLoader loader;
+        private String internalName;
+    }
+
     Transformer(Selection selection, CodeMap map) {
         this.selection = selection;
         this.map = map;
+        for (int i = 0; i < missed.length; i++) {
+            missed[i] = new Missed();
+        }
     }
 
     @Override
@@ -53,16 +92,59 @@ final class Transformer implements ClassFileTransformer {
         if (internalName == null) {
             return null; // a class without a name: made by the JDK itself
         }
-        Recorder.pause();
         try {
-            String name = internalName.replace('/', '.');
-            // Says nothing of the recorder's own needs, and takes no lock for them: the recorder
-            // itself may be waiting for this class, on any thread.
-            return selection.wants(module, loader, name) && Selection.own(loader, name) == null
-                    ? record(loader, name, redefined != null, bytes)
-                    : null;
+            Recorder.pause();
+            try {
+                tellMissed();
+                String name = internalName.replace('/', '.');
+                // Says nothing of the recorder's own needs, and takes no lock for them: the
+                // recorder itself may be waiting for this class, on any thread.
+                return selection.wants(module, loader, name) && Selection.own(loader, name) == null
+                        ? record(loader, name, redefined != null, bytes)
+                        : null;
+            } finally {
+                Recorder.resume();
+            }
+        } catch (StackOverflowError | OutOfMemoryError e) {
+            // Without a call: there may be no stack for one.
+            synchronized (missed) {
+                if (missedCount < missed.length) {
+                    Missed now = missed[missedCount];
+                    now.module = module;
+                    now.loader = loader;
+                    now.internalName = internalName;
+                    missedCount++;
+                }
+            }
+            return null;
+        }
+    }
+
+    /** Tells of classes that were missed before; one thread at a time. */
+    private void tellMissed() {
+        if (toldCount == missedCount) {
+            return;
+        }
+        synchronized (missed) {
+            if (isTelling) {
+                return;
+            }
+            isTelling = true;
+        }
+        try {
+            while (toldCount < missedCount) {
+                Missed next = missed[toldCount];
+                String name = next.internalName.replace('/', '.');
+                if (selection.wants(next.module, next.loader, name)
+                        && Selection.own(next.loader, name) == null) {
+                    leaveOut(name, "stack or memory ran out as it was loaded");
+                }
+                next.module = null;
+                next.loader = null;
+                toldCount++;
+            }
         } finally {
-            Recorder.resume();
+            isTelling = false;
         }
     }
 
@@ -86,25 +168,32 @@ final class Transformer implements ClassFileTransformer {
             if (methods.isEmpty()) {
                 return null;
             }
+            if (!loaders.findRecorder(loader)) {
+                leaveOut(name, "its class loader does not see the recorder");
+                return null;
+            }
             int hash = Arrays.hashCode(bytes);
-            CodeMap.Place[] places = map.place(bytes, methods, left);
             Recorded before = again ? recorded(name) : null;
             if (before != null && before.is(loader, hash)) {
+                before.strip(methods);
                 return Instrumenter.instrument(file, methods, before.first);
             }
+            CodeMap.Place[] places = map.place(bytes, methods, left);
             while (true) {
                 // Only what is known to work is described, and numbers go in that order: when
                 // another thread's class took ours, this one has to be made anew.
                 int first = Recorder.blocks();
                 byte[] made = Instrumenter.instrument(file, methods, first);
                 if (Recorder.describe(places, methods, first)) {
-                    Recorded now = new Recorded(new WeakReference<>(loader), hash, first);
+                    Recorded now = Recorded.of(loader, hash, first, methods);
                     synchronized (recorded) {
                         recorded.put(name, now);
                     }
                     return made;
                 }
             }
+        } catch (StackOverflowError | OutOfMemoryError e) {
+            throw e;
         } catch (Throwable e) { // the program shall run, whatever this is
             leaveOut(name, reason(e));
             return null;
@@ -119,15 +208,15 @@ final class Transformer implements ClassFileTransformer {
 
     /** Tells once that something is not recorded. */
     void leaveOut(String what, String why) {
-        try {
-            synchronized (leftOut) {
-                if (!leftOut.add(what)) {
-                    return;
-                }
+        synchronized (leftOut) {
+            if (leftOut.contains(what)) {
+                return;
             }
-            Recorder.leaveOut(what, why);
-        } catch (OutOfMemoryError | StackOverflowError e) {
-            // The program has other worries.
+        }
+        // First told, then noted: either may fail, and is tried again then.
+        Recorder.leaveOut(what, why);
+        synchronized (leftOut) {
+            leftOut.add(what);
         }
     }
 

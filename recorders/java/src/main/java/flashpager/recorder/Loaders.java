@@ -1,0 +1,81 @@
+package flashpager.recorder;
+
+import java.lang.ref.ReferenceQueue;
+import java.lang.ref.WeakReference;
+import java.util.HashMap;
+import java.util.Map;
+
+/**
+ * Which class loaders find the recorder. One that isolates a program's parts from one another may
+ * ask no other loader but for {@code java.*}; a class of it that calls the recorder would not run.
+ */
+final class Loaders {
+    private static final ClassLoader PLATFORM = ClassLoader.getPlatformClassLoader();
+    private static final String APPLICATION = "jdk.internal.loader.ClassLoaders$AppClassLoader";
+
+    /** What they said; never locked while the program's code runs. */
+    private final Map<Key, Boolean> known = new HashMap<>();
+
+    private final ReferenceQueue<ClassLoader> gone = new ReferenceQueue<>();
+
+    /** A loader, told from its equals, which a program may define. */
+    private static final class Key extends WeakReference<ClassLoader> {
+        private final int hash;
+
+        Key(ClassLoader loader, ReferenceQueue<ClassLoader> gone) {
+            super(loader, gone);
+            hash = System.identityHashCode(loader);
+        }
+
+        @Override
+        public int hashCode() {
+            return hash;
+        }
+
+        @Override
+        public boolean equals(Object other) {
+            if (this == other) {
+                return true;
+            }
+            ClassLoader loader = get();
+            return loader != null && other instanceof Key key && key.get() == loader;
+        }
+    }
+
+    /**
+     * Whether classes of a loader can call the recorder. Asks it once, which runs the program's
+     * code, as the JVM does when it links a class. Classes that are loaded for the answer do not
+     * come by here: the JVM offers none to a transformer that is at work on the same thread.
+     */
+    boolean findRecorder(ClassLoader loader) {
+        if (loader == null
+                || loader == PLATFORM
+                || loader.getClass().getName().equals(APPLICATION)) {
+            return true;
+        }
+        synchronized (known) {
+            for (Object key = gone.poll(); key != null; key = gone.poll()) {
+                known.remove(key);
+            }
+            Boolean finds = known.get(new Key(loader, null));
+            if (finds != null) {
+                return finds;
+            }
+        }
+        boolean finds = ask(loader);
+        synchronized (known) {
+            known.put(new Key(loader, gone), finds);
+        }
+        return finds;
+    }
+
+    private static boolean ask(ClassLoader loader) {
+        try {
+            return Class.forName(Recorder.class.getName(), false, loader) == Recorder.class;
+        } catch (StackOverflowError | OutOfMemoryError e) {
+            throw e; // says nothing of the loader
+        } catch (Throwable e) {
+            return false;
+        }
+    }
+}
