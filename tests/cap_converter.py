@@ -54,6 +54,7 @@ _INTERFACE = 185
 _TWO = (16, 21, 25, 54, 58, 188)
 _THREE = (17, 132, *range(153, 169), *range(178, 185), 187, 189, 192, 193, 198, 199)
 _MARKS = (*_JUMPS, *_TABLES, 172, 176, 177, 178, 179, 182, 183, 184, _INTERFACE, 187, 191)
+_RETURNS = (172, 176, 177)
 _NIBBLES = {"V": 1, "Z": 2, "B": 3, "S": 4, "I": 5, "L": 6}
 _TYPE = re.compile(r"\[*(?:L[^;]*;|[A-Z])")
 _SHORT_LIMIT = 128
@@ -168,6 +169,8 @@ class ClassFile:
             targets.update(_targets(method.code, at))
             if method.code[at] in _MARKS:
                 method.borders.add(at + size)
+                if method.code[at] in _RETURNS:
+                    method.borders.add(at)
         method.borders |= targets | {0, len(method.code)}
         wide: set[int] = set()
         while True:

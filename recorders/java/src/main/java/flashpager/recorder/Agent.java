@@ -63,6 +63,7 @@ public final class Agent {
         Recorder.start(stream, unused, options.oneStream());
         Recorder.meta("recorder", "java");
         Recorder.meta("target", "jvm");
+        Recorder.meta("outside", "unknown");
 
         Transformer transformer =
                 new Transformer(new Selection(options.include()), codeMap(options.cap()));
@@ -79,11 +80,6 @@ public final class Agent {
         }
         CapImage image = CapImage.read(cap);
         Recorder.meta("given", Integer.toString(image.bytes()));
-        List<CapImage.Stretch> files = image.files();
-        for (int i = 0; i < files.size(); i++) {
-            CapImage.Stretch file = files.get(i);
-            Recorder.stretch(file.address, file.bytes, file.name);
-        }
         return new CodeMap.Cap(image);
     }
 

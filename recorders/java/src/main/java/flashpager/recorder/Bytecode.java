@@ -148,8 +148,14 @@ final class Bytecode {
             mark(leaders, handler);
         }
         int length;
+        boolean mayThrow = false;
         for (int at = 0; at < bytes; at += length) {
             length = length(at);
+            // A block that the JVM leaves by an exception has not returned.
+            if (mayThrow && isReturn(opcode(at))) {
+                leaders[at] = true;
+            }
+            mayThrow = !leaders[at] && mayThrow || mayThrow(opcode(at));
             if (markTargets(leaders, at) || mayRunOther(at)) {
                 if (at + length < bytes) {
                     leaders[at + length] = true;
@@ -239,6 +245,29 @@ final class Bytecode {
 
     private boolean isOwner(int type) {
         return owner.equals(file.readUTF8(type, buffer));
+    }
+
+    private static boolean isReturn(int opcode) {
+        return opcode >= Opcodes.IRETURN && opcode <= Opcodes.RETURN;
+    }
+
+    /** Whether the JVM may throw an exception by itself, not counting errors. */
+    private static boolean mayThrow(int opcode) {
+        return opcode >= Opcodes.IALOAD && opcode <= Opcodes.SALOAD
+                || opcode >= Opcodes.IASTORE && opcode <= Opcodes.SASTORE
+                || opcode == Opcodes.IDIV
+                || opcode == Opcodes.LDIV
+                || opcode == Opcodes.IREM
+                || opcode == Opcodes.LREM
+                || opcode == Opcodes.GETFIELD
+                || opcode == Opcodes.PUTFIELD
+                || opcode == Opcodes.NEWARRAY
+                || opcode == Opcodes.ANEWARRAY
+                || opcode == Opcodes.MULTIANEWARRAY
+                || opcode == Opcodes.ARRAYLENGTH
+                || opcode == Opcodes.CHECKCAST
+                || opcode == Opcodes.MONITORENTER
+                || opcode == Opcodes.MONITOREXIT;
     }
 
     private static boolean isCall(int opcode) {

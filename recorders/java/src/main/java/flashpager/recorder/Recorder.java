@@ -311,14 +311,6 @@ public final class Recorder {
         }
     }
 
-    /** Describes a stretch of the image that other methods may lie in. */
-    static void stretch(long address, int size, String name) {
-        byte[] text = bytes(name);
-        synchronized (LOCK) {
-            stream.method(address, size, text);
-        }
-    }
-
     /** Tells a fact about the recording. */
     static void meta(String key, String value) {
         byte[] text = bytes(key + "=" + value);

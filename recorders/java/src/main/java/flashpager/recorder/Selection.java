@@ -60,11 +60,12 @@ final class Selection {
         return false;
     }
 
-    /** Whether a module is one of the JDK's that are loaded as a program is, such as javac. */
+    /** Whether a module is the JDK's and loaded as a program is: javac, or made for proxies. */
     private static boolean isTool(Module module) {
         return module.isNamed()
-                && module.getLayer() == ModuleLayer.boot()
-                && module.getName().startsWith("jdk.");
+                && module.getName().startsWith("jdk.")
+                && (module.getLayer() == ModuleLayer.boot()
+                        || module.getName().startsWith("jdk.proxy"));
     }
 
     /** Gives the pattern of the recorder's own needs to which a class belongs, or null. */

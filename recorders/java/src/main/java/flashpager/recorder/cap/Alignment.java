@@ -6,8 +6,8 @@ import java.util.Arrays;
  * What offset in a CAP file's code belongs to one in the class file's code of the same method.
  *
  * <p>Java Card bytecode differs from class-file bytecode, so only borders of blocks have a
- * counterpart: the start, what follows a mark ({@link Flow}), targets of branches and starts of
- * exception handlers. The nth mark of the one is the nth of the other, and so are its targets;
+ * counterpart: the start, what follows a mark ({@link Flow}), returns, targets of branches and
+ * starts of exception handlers. The nth mark of the one is the nth of the other, and so are its targets;
  * handlers are paired in ascending order (6.9 has them sorted so). This is taken for true only if
  * all marks are of the same kinds and all switches have the same cases, if no offset has two
  * counterparts, if the order is the same, and if there are as many marks before an offset as before
@@ -63,6 +63,9 @@ final class Alignment {
         border(from.bytes, to.bytes);
         for (int i = 0; i < from.marks; i++) {
             border(from.behind[i], to.behind[i]);
+            if (from.kind[i] >= Flow.RETURN && from.kind[i] <= Flow.RETURN_REFERENCE) {
+                border(from.at[i], to.at[i]);
+            }
             // As many: a switch has one more than values, all others of a kind have the same.
             for (int t = 0; t < from.targets[i].length; t++) {
                 border(from.targets[i][t], to.targets[i][t]);

@@ -77,17 +77,6 @@ public final class CapImage {
         return bytes;
     }
 
-    /** The Method component of each file, named by its package. */
-    public List<Stretch> files() {
-        List<Stretch> stretches = new ArrayList<>();
-        for (int i = 0; i < files.size(); i++) {
-            CapFile file = files.get(i);
-            String name = file.packageName.replace('/', '.') + ".(Method.cap)";
-            stretches.add(new Stretch(bases[i], file.code.length, name));
-        }
-        return stretches;
-    }
-
     /** Whether a class, named with slashes, is of a package that is in the image. */
     public boolean hasPackage(String className) {
         return file(className) >= 0;
