@@ -132,7 +132,8 @@ impl Tally {
     fn fault_ns(&self, price: impl Fn(&FaultClass) -> f64) -> f64 {
         let mut classes: Vec<(&FaultClass, &u64)> = self.classes.iter().collect();
         classes.sort_unstable();
-        classes.into_iter().map(|(class, count)| price(class) * *count as f64).sum()
+        // From 0: a sum of nothing is -0.
+        classes.into_iter().fold(0.0, |sum, (class, count)| sum + price(class) * *count as f64)
     }
 }
 
