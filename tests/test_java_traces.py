@@ -1,0 +1,94 @@
+"""The recorded Java programs: what their traces say, and laying them out anew."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT, fails, flashpager, import_csv, info_of, runs_of
+
+SENSORS = ROOT / "examples" / "traces" / "java" / "sensors.trace"
+MICAZ = ROOT / "examples" / "boards" / "micaz.toml"
+#: RAM that the sensor has left, 1.9 KB.
+LEFT = 1945
+
+
+def methods(trace: Path) -> list[str]:
+    """Give the methods of a trace as they lie in flash."""
+    (image,) = info_of(trace)["images"]
+    return [symbol["name"] for symbol in image["symbols"]]
+
+
+def class_of(method: str) -> str:
+    """Give a method's class."""
+    return method.partition("(")[0].rpartition(".")[0]
+
+
+def test_what_a_trace_says() -> None:
+    """Blocks, calls and the page that they predict, for programs and for people."""
+    told = info_of(SENSORS)
+    assert (told["calls"], told["returns"]) == (89_675, 89_675)
+    assert told["outside_instructions"] is None
+    page = told["cache_page"]
+    assert page["predicted_bytes"] == page["best_bytes"] == 16
+    assert set(page["bandwidths"]) == {str(1 << shift) for shift in range(3, 10)}
+    uses = told["blocks"]["pages"]
+    assert all(0 < use["used_share"] <= 1 for use in uses)
+    whole = uses[-1]
+    assert whole["pages"] == -(-told["image_bytes"] // whole["page_bytes"])
+    out = flashpager("trace", "info", SENSORS).out
+    for words in ("89,675, 89,675", "not counted", "16 bytes predicted", "16 found"):
+        assert words in out
+
+
+def test_calls_are_seen_where_nobody_tells(tmp_path: Path) -> None:
+    """Jumps to symbols, and back, come near what the recorder told; without symbols none do.
+
+    A loop at a method's very start looks like calls of it.
+    """
+    told = info_of(SENSORS)
+    for kind in ("calls", "returns"):
+        assert told["blocks"][f"seen_{kind}"] == pytest.approx(told[kind], rel=0.1)
+    assert info_of(import_csv(tmp_path, "0,16\n8,8\n"))["blocks"]["seen_calls"] is None
+
+
+def test_an_order_lays_out_anew(tmp_path: Path) -> None:
+    """What is named comes first, the rest by class name, and back again."""
+    before = methods(SENSORS)
+    assert [class_of(m) for m in before] == sorted(class_of(m) for m in before)
+    order, there, back = tmp_path / "order.txt", tmp_path / "a.trace", tmp_path / "b.trace"
+    order.write_text(
+        "# radio first\nsensors.radio.*\nsensors.Mote.nothing\n\nsensors.Mote  # then\n"
+    )
+    said = flashpager("trace", "arrange", SENSORS, "--order", order, "-o", there).err
+    assert "1 of 3 lines of the order name nothing placed: sensors.Mote.nothing" in said
+    named = [m for m in before if class_of(m).startswith("sensors.radio.")]
+    named += [m for m in before if class_of(m) == "sensors.Mote"]
+    assert methods(there) == named + [m for m in before if m not in named]
+    assert runs_of(there) != runs_of(SENSORS)
+    flashpager("trace", "arrange", there, "-o", back)
+    assert methods(back) == before
+    assert runs_of(back) == runs_of(SENSORS)
+
+
+def test_what_cannot_be_arranged(tmp_path: Path) -> None:
+    """Machine code, files that are none, and words that are none."""
+    firmware = ROOT / "examples" / "traces" / "card-firmware.trace"
+    output = tmp_path / "a.trace"
+    fails("trace", "arrange", firmware, "-o", output, words=["only Java bytecode"])
+    empty = tmp_path / "order.txt"
+    empty.write_text("# nothing\n")
+    fails("trace", "arrange", SENSORS, "--order", empty, "-o", output, words=["names no method"])
+    fails("trace", "arrange", SENSORS, "--order", "nowhere", "-o", output, words=["nowhere"])
+    fails("trace", "arrange", SENSORS, "--keep", "some", "-o", output, words=["'used' or 'all'"])
+    fails("trace", "arrange", SENSORS, "-o", SENSORS, words=["would be overwritten"])
+    assert not output.exists()
+
+
+def test_a_board_says_what_fits() -> None:
+    """Explore asks for what the board has left; simulate says what is beyond it."""
+    ran = flashpager("explore", SENSORS, "--board", MICAZ, "--policy", "lru,clock", "--json").json
+    assert 0 < ran["answer"]["best"]["ram_bytes"] <= LEFT
+    assert all(row["ram_bytes"] <= LEFT for row in ran["answer"]["front"])
+    more = flashpager("explore", SENSORS, "--board", MICAZ, "--ram", "3K", "--json").json
+    assert more["answer"]["best"]["ram_bytes"] > LEFT
+    assert "the board has 1,945 left" in flashpager("simulate", SENSORS, "--board", MICAZ).err
