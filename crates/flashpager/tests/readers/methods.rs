@@ -321,8 +321,11 @@ fn threads_too_many_are_named() {
     assert_eq!(info.left_out[0], "thread t512: more than 512 threads");
 }
 
-/// Methods with gaps, and pieces of them executed.
-fn programs() -> impl Strategy<Value = (Vec<(u32, u8)>, Vec<(usize, u32, u32)>, Vec<u8>, bool)> {
+/// Methods (bytes, class), pieces of them that are executed (method, from, length), classes of
+/// an order, and whether all methods are kept.
+type Program = (Vec<(u32, u8)>, Vec<(usize, u32, u32)>, Vec<u8>, bool);
+
+fn programs() -> impl Strategy<Value = Program> {
     let methods = prop::collection::vec((1..40u32, 0..5u8), 1..12);
     methods.prop_flat_map(|methods| {
         let pieces = prop::collection::vec((0..methods.len(), 0..40u32, 1..40u32), 1..60);
