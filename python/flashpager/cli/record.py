@@ -144,9 +144,8 @@ def _refuse_mixed(request: Request, *, java: bool) -> None:
             "--with-libraries": request.with_libraries,
             "--system": request.system is not None,
             "--recorder": request.recorder is not None,
-            "--order, --keep": bool(asked.caps) and (bool(asked.order) or asked.keep_all),
         }
-        reason = "the CAP file has the order" if asked.caps else "--java records bytecode"
+        reason = "--java records bytecode"
     else:
         given = {
             "--include": bool(asked.include),
