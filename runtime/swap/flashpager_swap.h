@@ -1,0 +1,271 @@
+/*
+ * flashpager swap store: compressed pages on RAM, PCM, MRAM or NAND flash
+ *
+ * A store keeps pages of memory in numbered slots. It compresses them, packs them
+ * and puts them on a medium, and checks every page by a CRC when it comes back: a
+ * wrong byte is FP_SWAP_CORRUPT, never data.
+ *
+ * The library allocates nothing, prints nothing and keeps no global state. Its
+ * memory is one static array that the config names; how large that must be is a
+ * macro. A store is not locked: one caller at a time.
+ *
+ *     static uint32_t memory[FP_SWAP_LOG_WORDS(SLOTS, BLOCKS, 4096, 2048)];
+ *     static const struct fp_swap_config config = {
+ *         .medium = &nand, .layout = &fp_swap_log, .compressor = &lz4,
+ *         .page_bytes = 4096, .slot_count = SLOTS,
+ *         .memory = memory, .memory_bytes = sizeof(memory),
+ *     };
+ *     static struct fp_swap store;
+ *
+ *     fp_swap_format(&store, &config);
+ *     fp_swap_write(&store, slot, page);
+ *     fp_swap_read(&store, slot, page);
+ *     fp_swap_free(&store, slot);
+ *
+ * Two layouts stand behind this interface. fp_swap_fragments is for media that
+ * rewrite in place, and follows MTDCOMPR; what it holds ends with the power.
+ * fp_swap_log is for NAND; it survives power cuts. See README.md.
+ */
+#ifndef FLASHPAGER_SWAP_H
+#define FLASHPAGER_SWAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What functions return: 0, or one of these. Callbacks return 0, or any negative
+ * number where the medium failed. */
+enum fp_swap_error {
+    FP_SWAP_OK = 0,
+    FP_SWAP_EMPTY = -1,    /* the slot holds no page */
+    FP_SWAP_FULL = -2,     /* no room on the medium; the slot keeps what it held */
+    FP_SWAP_CORRUPT = -3,  /* the medium gave other bytes than were written */
+    FP_SWAP_IO = -4,       /* the medium failed */
+    FP_SWAP_NO_STORE = -5, /* mount found no store of this shape; format makes one */
+    FP_SWAP_INVALID = -6,  /* a slot or a config that cannot be */
+};
+
+/*
+ * A medium, in erase blocks of `block_bytes`.
+ *
+ * A NAND has flash pages of `program_bytes`, which are programmed whole, once, and
+ * in ascending order within a block after its erasure; `offset` and `size` of
+ * program() are a page's. A medium that rewrites in place has program_bytes 1: any
+ * bytes can be programmed at any time, and erase, is_bad and mark_bad are not
+ * called and may be NULL.
+ *
+ * read() takes any bytes of a block. It returns 0, FP_SWAP_IO, or 1 where the
+ * bytes are right but had to be corrected: the store then moves the block's data
+ * when it next collects.
+ */
+struct fp_swap_medium {
+    void *context;
+    int (*read)(void *context, uint32_t block, uint32_t offset, void *data, uint32_t size);
+    int (*program)(void *context, uint32_t block, uint32_t offset, const void *data,
+                   uint32_t size);
+    int (*erase)(void *context, uint32_t block);
+    bool (*is_bad)(void *context, uint32_t block);
+    int (*mark_bad)(void *context, uint32_t block);
+    uint32_t program_bytes;
+    uint32_t block_bytes;
+    uint32_t block_count;
+};
+
+/* A compressor. compress() gives the bytes written into `out`, or 0 where they
+ * would be more than `capacity`; decompress() gives 0 if exactly `page_bytes` came
+ * out. Neither may read or write outside what it is given, whatever the data. */
+struct fp_swap_compressor {
+    void *context;
+    uint32_t (*compress)(void *context, const uint8_t *page, uint32_t page_bytes, uint8_t *out,
+                         uint32_t capacity);
+    int (*decompress)(void *context, const uint8_t *data, uint32_t size, uint8_t *page,
+                      uint32_t page_bytes);
+};
+
+struct fp_swap_layout;
+
+/* Fragments: free space in memory, the largest chunk first, pages split where they
+ * must be. For media that rewrite in place (MTDCOMPR, "Data flow"). */
+extern const struct fp_swap_layout fp_swap_fragments;
+
+/* A log: pages packed into flash pages, out of place, with garbage collection, wear
+ * levelling and bad blocks. For NAND. */
+extern const struct fp_swap_layout fp_swap_log;
+
+struct fp_swap_config {
+    const struct fp_swap_medium *medium;
+    const struct fp_swap_layout *layout;
+
+    /* NULL: pages are stored as they are. */
+    const struct fp_swap_compressor *compressor;
+
+    /* CRC-32 (IEEE 802.3, as zlib's crc32: starts from 0, goes on from `crc`). NULL:
+     * a small table; a faster one, or a device's unit, gives the same media. */
+    uint32_t (*crc)(uint32_t crc, const void *data, size_t size);
+
+    uint32_t page_bytes; /* of a page of memory: a multiple of 4, at most 32768 */
+    uint32_t slot_count; /* slots are numbered from 0 */
+
+    /* Log: erase blocks never filled with live data, at least FP_SWAP_LOG_RESERVE;
+     * 0 is that many. More of them make collection cheaper. */
+    uint32_t reserve_blocks;
+
+    /* Fragments: pieces the medium is cut into at most, free ones included. At least
+     * slot_count + 1; half as many again let a nearly full medium be filled. */
+    uint32_t chunk_count;
+
+    /* Aligned to 4; FP_SWAP_LOG_WORDS or FP_SWAP_FRAGMENT_WORDS of them. */
+    void *memory;
+    size_t memory_bytes;
+};
+
+/* Erase blocks that a log keeps for itself. */
+#define FP_SWAP_LOG_RESERVE 4u
+
+/* Bytes of memory for each slot, erase block and chunk. */
+#define FP_SWAP_SLOT_BYTES 6u
+#define FP_SWAP_BLOCK_BYTES 16u
+#define FP_SWAP_CHUNK_BYTES 20u
+
+#define FP_SWAP_WORDS_(bytes) (((size_t)(bytes) + 3u) / 4u)
+
+/* Memory of a log: its slots, its blocks, two flash pages and one page of memory. */
+#define FP_SWAP_LOG_WORDS(slots, blocks, page_bytes, program_bytes)                              \
+    (FP_SWAP_WORDS_((size_t)(slots) * FP_SWAP_SLOT_BYTES) +                                      \
+     FP_SWAP_WORDS_((size_t)(blocks) * FP_SWAP_BLOCK_BYTES) +                                    \
+     2u * FP_SWAP_WORDS_(program_bytes) + FP_SWAP_WORDS_(page_bytes))
+
+/* Memory of fragments: their slots, their chunks and one page of memory. */
+#define FP_SWAP_FRAGMENT_WORDS(slots, chunks, page_bytes)                                        \
+    (FP_SWAP_WORDS_((size_t)(slots) * FP_SWAP_SLOT_BYTES) +                                      \
+     FP_SWAP_WORDS_((size_t)(chunks) * FP_SWAP_CHUNK_BYTES) + FP_SWAP_WORDS_(page_bytes))
+
+/* Statistics, named after zram's mm_stat. */
+struct fp_swap_stat {
+    uint64_t orig_data_size;  /* bytes of the pages held, as they were written */
+    uint64_t compr_data_size; /* bytes of them after compression */
+    uint64_t mem_used_total;  /* bytes of the medium they take, headers and all */
+    uint64_t mem_limit;       /* bytes of the medium they may take */
+    uint64_t mem_used_max;    /* the most they ever took */
+    uint32_t pages;           /* slots that hold a page */
+    uint32_t same_pages;      /* of them filled with one word: no data */
+    uint32_t huge_pages;      /* of them incompressible: stored as they are */
+    uint32_t lost_pages;      /* of them lost: reading gives FP_SWAP_CORRUPT */
+    uint32_t bad_blocks;      /* of the medium */
+    uint32_t erases;          /* since format or mount, this and the rest */
+    uint64_t written_size;    /* bytes handed to the layout: compressed pages */
+    uint64_t moved_size;      /* bytes that collection moved */
+    uint64_t programmed_size; /* bytes programmed */
+    uint16_t compr_permille;  /* compr_data_size : orig_data_size, the compressor's ratio */
+    uint16_t used_permille;   /* mem_used_total : orig_data_size, what the store makes of it */
+};
+
+struct fp_swap;
+
+/* Make an empty store. What the medium held is gone; a log keeps its erase counters
+ * and its bad blocks. */
+int fp_swap_format(struct fp_swap *store, const struct fp_swap_config *config);
+
+/* Take up the store that the medium holds, as it was after one of the last calls
+ * before the power went: all calls up to some moment are there, those after it are
+ * not, and that moment is not before the last sync. Fragments: an empty store. */
+int fp_swap_mount(struct fp_swap *store, const struct fp_swap_config *config);
+
+/* Put `page` into `slot`, in place of what it held. */
+int fp_swap_write(struct fp_swap *store, uint32_t slot, const void *page);
+
+/* Get the page of `slot`. `page` is undefined unless 0 is returned. */
+int fp_swap_read(struct fp_swap *store, uint32_t slot, void *page);
+
+/* Forget the page of `slot`; nothing where it holds none. */
+int fp_swap_free(struct fp_swap *store, uint32_t slot);
+
+/* Whether `slot` holds a page. */
+bool fp_swap_holds(const struct fp_swap *store, uint32_t slot);
+
+/* Put all that was written onto the medium, where the power may go. */
+int fp_swap_sync(struct fp_swap *store);
+
+void fp_swap_stat(const struct fp_swap *store, struct fp_swap_stat *stat);
+
+/* How often a block has been erased, as far as the log knows; 0 for fragments. */
+uint32_t fp_swap_erase_count(const struct fp_swap *store, uint32_t block);
+
+/* Walk the whole medium and all of memory and compare them: every slot's record
+ * stands where memory says, no space is lost and none used twice. NULL, or what is
+ * wrong. Slow: for tests. */
+const char *fp_swap_check(struct fp_swap *store);
+
+/* The CRC-32 of 16 entries used where a config has none. */
+uint32_t fp_swap_crc32(uint32_t crc, const void *data, size_t size);
+
+/*
+ * MTDCOMPR's way with NAND: bytes that can be rewritten, one erase block cached,
+ * and read, erased and written back when another is wanted. The baseline that a log
+ * is compared with; power cuts lose data, and nothing levels wear.
+ *
+ * fp_swap_rewriter_init() makes `rewriter->medium`, of all good blocks of `nand`,
+ * for fp_swap_fragments. `block` is memory of nand->block_bytes; `good` of
+ * 4 bytes a block.
+ */
+struct fp_swap_rewriter {
+    struct fp_swap_medium medium;
+    const struct fp_swap_medium *nand;
+    uint8_t *block;
+    uint32_t *good;
+    uint32_t cached;
+    bool dirty;
+};
+
+int fp_swap_rewriter_init(struct fp_swap_rewriter *rewriter, const struct fp_swap_medium *nand,
+                          uint8_t *block, uint32_t *good);
+
+/* Write the cached block back. */
+int fp_swap_rewriter_flush(struct fp_swap_rewriter *rewriter);
+
+/* A store. Its fields are the library's own. */
+struct fp_swap {
+    const struct fp_swap_config *config;
+    uint32_t *where;  /* [slot]: the layout's; FP_SWAP_NOWHERE if the slot was never used */
+    uint16_t *size;   /* [slot]: bytes stored, or one of the codes in swap_internal.h */
+    uint8_t *stage;   /* [page_bytes]: a compressed page on its way */
+    struct fp_swap_stat stat;
+    union {
+        struct {
+            struct fp_swap_chunk *chunks;
+            uint32_t root;
+            uint32_t unused;
+            uint32_t used;
+        } fragments;
+        struct {
+            struct fp_swap_block *blocks;
+            uint8_t *head;  /* [program_bytes]: the flash page being filled */
+            uint8_t *cache; /* [program_bytes]: a flash page read, or one that failed */
+            uint32_t cached;
+            uint32_t block;
+            uint32_t page;
+            uint32_t next;
+            uint32_t sequence;
+            uint32_t epoch;
+            uint32_t carrier;
+            uint32_t fill;
+            uint16_t count;
+            uint16_t before;
+            uint16_t carry;
+            uint16_t last_pages;
+            uint32_t live;
+            uint32_t refresh;
+            bool moving;
+        } log;
+    } of;
+};
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

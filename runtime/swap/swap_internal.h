@@ -1,0 +1,78 @@
+/* What the front (swap.c) and the layouts share. */
+#ifndef FLASHPAGER_SWAP_INTERNAL_H
+#define FLASHPAGER_SWAP_INTERNAL_H
+
+#include "flashpager_swap.h"
+
+#define FP_SWAP_NOWHERE 0xffffffffu
+
+/* Codes in fp_swap.size[] that are no number of bytes. A page stored raw has
+ * page_bytes. */
+#define FP_SWAP_SIZE_NONE 0u      /* no page */
+#define FP_SWAP_SIZE_SAME 0xffffu /* filled with one word */
+#define FP_SWAP_SIZE_LOST 0xfffeu /* gone: FP_SWAP_CORRUPT */
+
+/* A page as a layout sees it. */
+struct fp_swap_record {
+    uint16_t size; /* of the data, or FP_SWAP_SIZE_SAME */
+    uint32_t crc;  /* fp_swap_record_crc() */
+    uint32_t word; /* that a same-filled page is filled with */
+};
+
+/* A layout. All of them find `config`, `where`, `size`, `stage` and `stat` set up. */
+struct fp_swap_layout {
+    /* Words of memory after slots and stage; 0 where the config cannot be. */
+    size_t (*words)(const struct fp_swap_config *config);
+    /* Take that memory; all slots are empty. `keep`: find what the medium holds. */
+    int (*start)(struct fp_swap *store, uint32_t *memory, bool keep);
+    /* Keep a record and its data in place of what the slot held, and set where[] and
+     * size[] by fp_swap_settle(). On an error but FP_SWAP_IO the slot is as it was. */
+    int (*put)(struct fp_swap *store, uint32_t slot, const struct fp_swap_record *record,
+               const uint8_t *data);
+    /* The record of a slot that holds a page (not lost). */
+    int (*find)(struct fp_swap *store, uint32_t slot, struct fp_swap_record *record);
+    /* Its data, after find(). */
+    int (*fetch)(struct fp_swap *store, uint32_t slot, const struct fp_swap_record *record,
+                 uint8_t *data);
+    int (*drop)(struct fp_swap *store, uint32_t slot);
+    int (*sync)(struct fp_swap *store);
+    /* mem_used_total and mem_limit. */
+    void (*space)(const struct fp_swap *store, uint64_t *used, uint64_t *limit);
+    uint32_t (*erase_count)(const struct fp_swap *store, uint32_t block);
+    const char *(*check)(struct fp_swap *store);
+};
+
+/* Say what a slot holds from now on, and keep the statistics. */
+void fp_swap_settle(struct fp_swap *store, uint32_t slot, uint32_t where, uint16_t size);
+
+/* The CRC over slot, size and data that a record carries. */
+uint32_t fp_swap_record_crc(const struct fp_swap *store, uint32_t slot, uint16_t size,
+                            const uint8_t *data);
+
+/* The store's CRC-32. */
+uint32_t fp_swap_crc(const struct fp_swap *store, uint32_t crc, const void *data, size_t size);
+
+/* Little-endian numbers at any address. */
+static inline uint16_t fp_swap_get16(const uint8_t *at)
+{
+    return (uint16_t)(at[0] | (uint16_t)((uint16_t)at[1] << 8));
+}
+
+static inline uint32_t fp_swap_get32(const uint8_t *at)
+{
+    return (uint32_t)fp_swap_get16(at) | (uint32_t)fp_swap_get16(at + 2) << 16;
+}
+
+static inline void fp_swap_put16(uint8_t *at, uint16_t value)
+{
+    at[0] = (uint8_t)value;
+    at[1] = (uint8_t)(value >> 8);
+}
+
+static inline void fp_swap_put32(uint8_t *at, uint32_t value)
+{
+    fp_swap_put16(at, (uint16_t)value);
+    fp_swap_put16(at + 2, (uint16_t)(value >> 16));
+}
+
+#endif
