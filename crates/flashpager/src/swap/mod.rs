@@ -1,0 +1,5 @@
+//! Compressed swap: pages that leave RAM go, compressed, to flash, PCM or RAM.
+//!
+//! The store itself is C (`runtime/swap/`): what runs here is what a device links.
+
+pub mod workload;
