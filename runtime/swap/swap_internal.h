@@ -21,15 +21,16 @@ struct fp_swap_record {
 
 /* A layout. All of them find `config`, `where`, `size`, `stage` and `stat` set up. */
 struct fp_swap_layout {
-    /* Words of memory after slots and stage; 0 where the config cannot be. */
-    size_t (*words)(const struct fp_swap_config *config);
+    /* Words of memory beside slots and stage; 0 where the config cannot be. */
+    uint64_t (*words)(const struct fp_swap_config *config);
     /* Take that memory; all slots are empty. `keep`: find what the medium holds. */
     int (*start)(struct fp_swap *store, uint32_t *memory, bool keep);
     /* Keep a record and its data in place of what the slot held, and set where[] and
      * size[] by fp_swap_settle(). On an error but FP_SWAP_IO the slot is as it was. */
     int (*put)(struct fp_swap *store, uint32_t slot, const struct fp_swap_record *record,
                const uint8_t *data);
-    /* The record of a slot that holds a page (not lost). */
+    /* The record of a slot that holds a page (not lost); a word has been checked, the
+     * data has not. */
     int (*find)(struct fp_swap *store, uint32_t slot, struct fp_swap_record *record);
     /* Its data, after find(). */
     int (*fetch)(struct fp_swap *store, uint32_t slot, const struct fp_swap_record *record,
