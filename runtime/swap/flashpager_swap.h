@@ -240,6 +240,10 @@ struct fp_swap {
             uint32_t root;
             uint32_t unused;
             uint32_t used;
+            uint32_t free_bytes;
+            uint32_t next;
+            uint32_t turned;
+            bool from_end;
         } fragments;
         struct {
             struct fp_swap_block *blocks;
