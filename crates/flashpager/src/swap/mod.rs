@@ -2,4 +2,7 @@
 //!
 //! The store itself is C (`runtime/swap/`): what runs here is what a device links.
 
+#[allow(unsafe_code)]
+mod ffi;
+pub mod store;
 pub mod workload;
