@@ -39,9 +39,17 @@ impl Slots {
         slot
     }
 
-    pub(super) fn forget(&mut self, slot: Slot) {
-        self.table.remove(self.pages[slot as usize]);
+    #[inline]
+    pub(super) fn page_of(&self, slot: Slot) -> Page {
+        self.pages[slot as usize]
+    }
+
+    /// Gives the page whose slot it was.
+    pub(super) fn forget(&mut self, slot: Slot) -> Page {
+        let page = self.pages[slot as usize];
+        self.table.remove(page);
         self.free.push(slot);
+        page
     }
 }
 

@@ -87,7 +87,12 @@ pub enum Outcome {
         downgrades: u32,
     },
     /// The page was not in a frame: it has been given one.
-    Miss(Search),
+    Miss {
+        /// What it took.
+        search: Search,
+        /// Whose frame it was; `None` if a frame was free.
+        victim: Option<Page>,
+    },
 }
 
 /// What a true fault took beside the page.
@@ -102,8 +107,9 @@ pub struct Search {
 
 impl Outcome {
     /// A miss whose victim was found after `walk` frames.
-    fn miss(walk: u32) -> Self {
-        Self::Miss(Search { walk, downgrades: 0 })
+    #[inline]
+    fn miss(walk: u32, victim: Option<Page>) -> Self {
+        Self::Miss { search: Search { walk, downgrades: 0 }, victim }
     }
 }
 
