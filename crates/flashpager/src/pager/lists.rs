@@ -92,6 +92,14 @@ impl<const N: usize> Lists<N> {
         self.links[list].newer.checked_sub(N as u32)
     }
 
+    /// The slots of `list`, the oldest first.
+    pub(super) fn oldest_first(&self, list: usize) -> impl Iterator<Item = Slot> {
+        let slot_at = |at: u32| at.checked_sub(N as u32);
+        std::iter::successors(self.oldest(list), move |slot| {
+            slot_at(self.links[*slot as usize + N].newer)
+        })
+    }
+
     /// Put a slot that is in no list at the new end of `list`.
     #[inline]
     pub(super) fn push(&mut self, list: usize, slot: Slot) {

@@ -12,6 +12,7 @@
 //! together; where it knows no better way, side by side.
 
 mod arc;
+mod cflru;
 mod clock;
 mod fifo;
 mod fifo_sc;
@@ -143,6 +144,14 @@ pub trait Policy: Sized {
     /// next reference, [`NEVER`] if there is none or if the policy does not
     /// ask for it.
     fn reference(&mut self, page: Page, next_use: Moment) -> Outcome;
+
+    /// `page`, which is in a frame, was written to: it is dirty, and whoever evicts it
+    /// must write it back. Comes after the reference; a page in no frame is ignored.
+    fn written(&mut self, _page: Page) {}
+
+    /// `page`, which is in a frame, was written back: it is as clean as one that just
+    /// came in. A page in no frame is ignored.
+    fn cleaned(&mut self, _page: Page) {}
 
     /// Whether a TLB may know `page`: whether a reference to it would be a
     /// [`Outcome::Hit`] now that sets no bit.
@@ -332,6 +341,7 @@ policies! {
     "2q" => two_q::TwoQ, parameters 0;
     "lirs" => lirs::Lirs, parameters 0;
     "lru-2" => lru_2::Lru2, parameters 0;
+    "cflru" => cflru::Cflru, parameters 1;
     "random" => random::Random, parameters 1;
 }
 
