@@ -18,6 +18,7 @@ mod fifo;
 mod fifo_sc;
 mod lirs;
 mod lists;
+mod live;
 mod lru;
 mod lru_2;
 mod min;
@@ -32,6 +33,7 @@ mod stack;
 mod table;
 mod two_q;
 
+pub use live::Pager;
 pub use sizes::{AllSizes, SideBySide};
 
 use serde::Serialize;
@@ -115,7 +117,7 @@ impl Outcome {
 }
 
 /// A replacement policy over a fully associative cache that is empty at first.
-pub trait Policy: Sized {
+pub trait Policy: Sized + Send + Sync + 'static {
     /// Whether [`Policy::reference`] needs to know the next use (only MIN,
     /// which no device can have).
     const NEEDS_NEXT_USE: bool = false;
