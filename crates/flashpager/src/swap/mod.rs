@@ -6,6 +6,11 @@
 pub mod capture;
 #[allow(unsafe_code)]
 mod ffi;
+#[cfg(target_os = "linux")]
+pub mod live;
 pub mod pages;
 pub mod store;
+#[cfg(target_os = "linux")]
+#[allow(unsafe_code)]
+mod userfault;
 pub mod workload;
