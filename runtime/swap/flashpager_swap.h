@@ -114,8 +114,9 @@ struct fp_swap_config {
      * 0 is that many. More of them make collection cheaper. */
     uint32_t reserve_blocks;
 
-    /* Fragments: pieces the medium is cut into at most, free ones included. At least
-     * slot_count + 1; half as many again let a nearly full medium be filled. */
+    /* Fragments: free chunks of the medium that can be noted; pages are in fewer pieces
+     * than that. At least slot_count + 1; half as many again let 94 % of a medium be
+     * filled with pages of very different sizes. */
     uint32_t chunk_count;
 
     /* Aligned to 4; FP_SWAP_LOG_WORDS or FP_SWAP_FRAGMENT_WORDS of them. */
@@ -208,15 +209,17 @@ uint32_t fp_swap_crc32(uint32_t crc, const void *data, size_t size);
  * and read, erased and written back when another is wanted. The baseline that a log
  * is compared with; power cuts lose data, and nothing levels wear.
  *
- * fp_swap_rewriter_init() makes `rewriter->medium`, of all good blocks of `nand`,
- * for fp_swap_fragments. `block` is memory of nand->block_bytes; `good` of
- * 4 bytes a block.
+ * fp_swap_rewriter_init() makes `rewriter->medium`, of the good blocks of `nand` but for
+ * one in 64, for fp_swap_fragments. Those stand in for blocks that fail; when none is
+ * left, the medium fails with FP_SWAP_IO and the cached block stays in memory. `block` is
+ * memory of nand->block_bytes; `good` of 4 bytes a block.
  */
 struct fp_swap_rewriter {
     struct fp_swap_medium medium;
     const struct fp_swap_medium *nand;
     uint8_t *block;
     uint32_t *good;
+    uint32_t spares; /* of `good`, behind the medium's blocks */
     uint32_t cached;
     bool dirty;
 };
@@ -232,6 +235,10 @@ struct fp_swap_fragments_state {
     uint32_t root;
     uint32_t unused;
     uint32_t used;
+    uint32_t free_bytes;
+    uint32_t next;
+    uint32_t turned;
+    bool from_end;
 };
 
 struct fp_swap_log_state {

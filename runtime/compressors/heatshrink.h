@@ -1,0 +1,32 @@
+/* Heatshrink for the swap store: a compressor that fits a small MCU. */
+#ifndef FLASHPAGER_HEATSHRINK_H
+#define FLASHPAGER_HEATSHRINK_H
+
+#include "../swap/flashpager_swap.h"
+#include "../third_party/heatshrink/heatshrink_decoder.h"
+#include "../third_party/heatshrink/heatshrink_encoder.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* One page is either compressed or decompressed: they share their memory. */
+struct fp_swap_heatshrink {
+    struct fp_swap_compressor compressor; /* for the config */
+    union {
+        heatshrink_encoder encoder;
+        heatshrink_decoder decoder;
+    } state;
+};
+
+/* Bytes of RAM: about 1.6 KB with 8 bits of window and the index, 0.6 KB without. See
+ * ../third_party/heatshrink/heatshrink_config.h. */
+#define FP_SWAP_HEATSHRINK_BYTES sizeof(struct fp_swap_heatshrink)
+
+void fp_swap_heatshrink_init(struct fp_swap_heatshrink *heatshrink);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
