@@ -1580,9 +1580,10 @@ static void scan(struct fp_swap *store, uint32_t block, struct gap *gap)
     }
 }
 
-/* Go on after the newest block's last page that can be read; `same`: in the block itself
- * if pages are left. The page after that last one may have been hit by the power cut,
- * even if it looks blank. */
+/* Go on after the newest block's last page that can be read. Pages after that one may
+ * have been hit by power cuts, one by each, even if they look blank: so it goes on in
+ * another block. `same`: there is none to spare, go on in the block itself if pages are
+ * left, after the one that the last cut may have hit. */
 static void resume(struct fp_swap *store, uint32_t block, bool same)
 {
     struct fp_swap_log_state *log = &store->of.log;
@@ -1681,10 +1682,11 @@ static void recover(struct fp_swap *store, const struct header *newest, uint32_t
         }
     }
     log->sequence = log->blocks[last].sequence;
-    if (newest->next < medium->block_count && log->blocks[newest->next].state == FREE) {
+    if (newest->next < medium->block_count && newest->next != last &&
+        log->blocks[newest->next].state == FREE) {
         log->next = newest->next;
     }
-    resume(store, last, last == newest_block);
+    resume(store, last, last == newest_block && log->free < 2u);
 }
 
 static int start(struct fp_swap *store, uint32_t *memory, bool keep)
