@@ -23,6 +23,9 @@ extern const struct test mount_tests[];
  * sanitizers, or FLASHPAGER_TEST_ROUNDS times as many, for a soak. */
 uint32_t test_rounds(uint32_t usual);
 
+/* The first seed: 0, or FLASHPAGER_TEST_SEED, which alone is run if nothing else is said. */
+uint32_t test_first(void);
+
 /* Said with a failure: what a loop is at, to repeat it. */
 #define TEST_NOW_BYTES 512
 extern char *test_now;

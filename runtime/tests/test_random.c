@@ -189,8 +189,8 @@ static void rewriter(void)
 /* To the end: what was taken can be read, and what cannot be taken is refused. */
 static void log_wears_out(void)
 {
-    uint32_t rounds = test_rounds(30);
-    for (uint32_t seed = 0; seed < rounds; seed++) {
+    uint32_t first = test_first(), rounds = test_rounds(30);
+    for (uint32_t seed = first; seed < first + rounds; seed++) {
         struct rig_shape shape = {
             .layout = RIG_LOG,
             .medium = {.program_bytes = 256,
