@@ -4,8 +4,10 @@
  * It counts what a real one would be asked to do, wears out, has bad blocks and bit
  * errors, and loses power in the middle of a program or an erase. What no chip
  * allows aborts the process with a line on stderr: a flash page programmed twice or
- * out of order, an access outside, a program or an erase of a bad block. For hosts:
- * it allocates and prints.
+ * out of order, an access outside, a program or an erase of a bad block, a program
+ * of a block after a failure and before its next erasure. A flash page whose program
+ * lost power has been programmed, and a block whose erasure did is not erased,
+ * however they look. For hosts: it allocates and prints.
  */
 #ifndef FLASHPAGER_EMULATED_H
 #define FLASHPAGER_EMULATED_H
@@ -28,12 +30,12 @@ struct fp_emulated_config {
     uint32_t block_bytes;
     uint32_t block_count;
     const char *path;          /* a file that holds the bytes; NULL: memory */
-    uint64_t seed;             /* of all that is random */
+    uint64_t seed;             /* of all that is random; a file goes on from its own */
     uint32_t factory_bad;      /* blocks that are bad from the start */
-    uint32_t endurance_cycles; /* erasures (or rewrites of 4 KiB) after which a block may fail;
-                                  0: never */
-    uint32_t program_fail_ppm; /* programs that fail and grow a bad block */
-    uint32_t erase_fail_ppm;   /* erasures that do */
+    uint32_t endurance_cycles; /* wear of a block after which its erasures (programs, where
+                                  bytes rewrite in place) fail more and more; 0: never */
+    uint32_t program_fail_ppm; /* programs that fail and leave anything in their flash page */
+    uint32_t erase_fail_ppm;   /* erasures that fail and leave anything in their block */
     uint32_t corrected_ppm;    /* reads that say: corrected */
 };
 
@@ -50,8 +52,10 @@ struct fp_emulated_counters {
 
 struct fp_emulated;
 
-/* A fresh medium, erased (0xff); a file is taken up as it is if it has the right
- * size, else made. NULL with errno set. */
+/* A fresh medium, erased (0xff). A file that is there is taken up as it was left,
+ * wear, bad blocks and all, which stand behind its bytes; one that is not there or
+ * empty is made. NULL with errno set: EINVAL for a config that cannot be, EEXIST for
+ * a file that holds anything but a medium of this shape. */
 struct fp_emulated *fp_emulated_open(const struct fp_emulated_config *config);
 void fp_emulated_close(struct fp_emulated *medium);
 
@@ -65,8 +69,8 @@ void fp_emulated_counters(const struct fp_emulated *medium, struct fp_emulated_c
 uint32_t fp_emulated_wear(const struct fp_emulated *medium, uint32_t block);
 bool fp_emulated_is_bad(const struct fp_emulated *medium, uint32_t block);
 
-/* Lose power in the `after`-th program or erase from now (1: the next). From then on
- * every call fails with FP_SWAP_IO until the power is back; 0: no cut. */
+/* Lose power in the `after`-th program, erase or mark_bad from now (1: the next). From
+ * then on every call fails with FP_SWAP_IO until the power is back; 0: no cut. */
 void fp_emulated_cut_power(struct fp_emulated *medium, uint64_t after, enum fp_emulated_cut how);
 bool fp_emulated_is_off(const struct fp_emulated *medium);
 void fp_emulated_power_on(struct fp_emulated *medium);

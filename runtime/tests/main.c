@@ -1,0 +1,62 @@
+/* Runs all tests, or those named as arguments. */
+#define _POSIX_C_SOURCE 200809L
+
+#include "test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TEST_SECONDS 120u
+
+static bool passes(const struct test *test)
+{
+    struct timespec start, end;
+    fflush(NULL);
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    pid_t child = fork();
+    if (!child) {
+        alarm(TEST_SECONDS);
+        test->run();
+        /* Not _exit(): leaks are looked for in exit(). */
+        exit(0);
+    }
+    int status = 1;
+    if (child > 0)
+        waitpid(child, &status, 0);
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    double seconds =
+        (double)(end.tv_sec - start.tv_sec) + (double)(end.tv_nsec - start.tv_nsec) * 1e-9;
+    bool passed = child > 0 && WIFEXITED(status) && !WEXITSTATUS(status);
+    if (WIFSIGNALED(status))
+        fprintf(stderr, "%s: signal %d\n", test->name, WTERMSIG(status));
+    printf("%-48s %-6s %6.2f s\n", test->name, passed ? "ok" : "FAILED", seconds);
+    return passed;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test *const lists[] = {emulated_tests, store_tests,  random_tests,
+                                               power_tests,    damage_tests, mount_tests};
+    unsigned passed = 0, failed = 0;
+    for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++) {
+        for (const struct test *test = lists[i]; test->name; test++) {
+            bool wanted = argc < 2;
+            for (int j = 1; j < argc; j++)
+                wanted |= !strcmp(argv[j], test->name);
+            if (wanted && passes(test))
+                passed++;
+            else if (wanted)
+                failed++;
+        }
+    }
+    if (!passed && !failed) {
+        fprintf(stderr, "no such test\n");
+        return 1;
+    }
+    printf("%u passed, %u failed\n", passed, failed);
+    return failed != 0;
+}

@@ -1,0 +1,63 @@
+#define _POSIX_C_SOURCE 200809L
+
+#include "test.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char at[512];
+
+void test_at(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(at, sizeof(at), format, arguments);
+    va_end(arguments);
+}
+
+void test_fail(const char *file, int line, const char *format, ...)
+{
+    const char *name = strrchr(file, '/');
+    va_list arguments;
+    va_start(arguments, format);
+    fprintf(stderr, "%s:%d: ", name ? name + 1 : file, line);
+    vfprintf(stderr, format, arguments);
+    if (*at)
+        fprintf(stderr, " (%s)", at);
+    fprintf(stderr, "\n");
+    va_end(arguments);
+    _exit(1);
+}
+
+bool test_aborts(void (*run)(void *), void *argument, const char *line)
+{
+    int ends[2];
+    EXPECT(!pipe(ends));
+    fflush(NULL);
+    pid_t child = fork();
+    EXPECT(child >= 0);
+    if (!child) {
+        struct rlimit no_core = {0, 0};
+        setrlimit(RLIMIT_CORE, &no_core);
+        dup2(ends[1], STDERR_FILENO);
+        run(argument);
+        _exit(0);
+    }
+    close(ends[1]);
+    char said[4096];
+    size_t length = 0;
+    ssize_t got;
+    while (length < sizeof(said) - 1 &&
+           (got = read(ends[0], said + length, sizeof(said) - 1 - length)) > 0)
+        length += (size_t)got;
+    close(ends[0]);
+    said[length] = 0;
+    int status;
+    EXPECT(waitpid(child, &status, 0) == child);
+    /* A sanitizer may turn the signal into an exit of its own. */
+    return !(WIFEXITED(status) && !WEXITSTATUS(status)) && strstr(said, line);
+}

@@ -1,0 +1,70 @@
+/* A small runner: each test is a function that runs in a process of its own, so that
+ * an abort, a crash and a hang are failed tests. */
+#ifndef FLASHPAGER_TEST_H
+#define FLASHPAGER_TEST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct test {
+    const char *name;
+    void (*run)(void);
+};
+
+/* Lists of tests end with a NULL name. */
+extern const struct test emulated_tests[];
+extern const struct test store_tests[];
+extern const struct test random_tests[];
+extern const struct test power_tests[];
+extern const struct test damage_tests[];
+extern const struct test mount_tests[];
+
+/* Sanitizers are slow: tests that repeat themselves do so less often. */
+#if defined(__SANITIZE_ADDRESS__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED 0
+#endif
+
+/* Said with a failure: what a loop is at, to repeat it. */
+void test_at(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+_Noreturn void test_fail(const char *file, int line, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#define FAIL(...) test_fail(__FILE__, __LINE__, __VA_ARGS__)
+#define EXPECT(condition)                                                                         \
+    do {                                                                                         \
+        if (!(condition))                                                                        \
+            FAIL("%s", #condition);                                                              \
+    } while (0)
+#define EXPECT_EQ(left, right)                                                                    \
+    do {                                                                                         \
+        long long left_ = (long long)(left), right_ = (long long)(right);                        \
+        if (left_ != right_)                                                                     \
+            FAIL("%s is %lld, not %s, %lld", #left, left_, #right, right_);                      \
+    } while (0)
+
+/* Whether `run` aborts, in a process of its own, with `line` in what it prints on stderr. */
+bool test_aborts(void (*run)(void *), void *argument, const char *line);
+
+/* Random numbers that a seed gives: splitmix64. */
+static inline uint64_t random_next(uint64_t *state)
+{
+    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+static inline uint32_t random_below(uint64_t *state, uint32_t bound)
+{
+    return (uint32_t)((random_next(state) >> 32) * bound >> 32);
+}
+
+#endif
