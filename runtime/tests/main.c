@@ -39,8 +39,9 @@ static bool passes(const struct test *test)
 
 int main(int argc, char **argv)
 {
-    static const struct test *const lists[] = {emulated_tests, store_tests,  random_tests,
-                                               power_tests,    damage_tests, mount_tests};
+    static const struct test *const lists[] = {
+        emulated_tests, store_tests, random_tests,   power_tests,
+        damage_tests,   mount_tests, fragment_tests, compressor_tests};
     unsigned passed = 0, failed = 0;
     for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++) {
         for (const struct test *test = lists[i]; test->name; test++) {

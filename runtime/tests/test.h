@@ -18,6 +18,8 @@ extern const struct test random_tests[];
 extern const struct test power_tests[];
 extern const struct test damage_tests[];
 extern const struct test mount_tests[];
+extern const struct test fragment_tests[];
+extern const struct test compressor_tests[];
 
 /* Sanitizers are slow: tests that repeat themselves do so less often. */
 #if defined(__SANITIZE_ADDRESS__)
