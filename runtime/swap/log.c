@@ -48,6 +48,10 @@
  * and each block names its successor. */
 #define FREE_BLOCKS 4u
 
+/* Blocks more that are freed at a time where the reserve allows: what is moved then
+ * fills blocks of its own, apart from what is written, and lies still longer. */
+#define BATCH 4u
+
 /* What a program that failed gives inside this file; never to callers. */
 #define FAILED 1
 
@@ -1080,7 +1084,10 @@ static uint32_t victim(const struct fp_swap *store, bool greedy, uint32_t mean_e
             continue;
         }
         if (!greedy) {
-            uint32_t age = log->sequence - b->sequence + 1u;
+            /* In blocks; a turn of the medium more, so that what is merely young is not
+             * kept from its turn. */
+            uint32_t age =
+                log->sequence - b->sequence + store->config->medium->block_count;
             uint32_t young = b->erases < mean_erases ? mean_erases - b->erases : 0;
 
             score = score * 256u / (usable(store) + b->live) * age;
@@ -1138,6 +1145,7 @@ static uint32_t special_victim(const struct fp_swap *store, uint32_t mean)
 static int make_room(struct fp_swap *store)
 {
     struct fp_swap_log_state *log = &store->of.log;
+    uint32_t goal = FREE_BLOCKS;
     uint32_t tries = 0;
     uint32_t mean;
     uint32_t block;
@@ -1147,10 +1155,18 @@ static int make_room(struct fp_swap *store)
         return FP_SWAP_OK;
     }
     mean = mean_erases(store);
-    while (log->free < FREE_BLOCKS) {
+    if (log->free < FREE_BLOCKS) {
+        uint32_t spare = reserve(store) - FP_SWAP_LOG_RESERVE;
+
+        goal += spare < BATCH ? spare : BATCH;
+    }
+    while (log->free < goal) {
         block = victim(store, tries > FREE_BLOCKS, mean);
         if (block == NOWHERE || tries++ > 2u * store->config->medium->block_count) {
-            return FP_SWAP_FULL;
+            if (log->free < FREE_BLOCKS) {
+                return FP_SWAP_FULL;
+            }
+            break;
         }
         error = collect(store, block);
         if (error) {
