@@ -75,13 +75,8 @@ uint32_t test_first(void)
 
 uint32_t test_rounds(uint32_t usual)
 {
-#if defined(__SANITIZE_ADDRESS__)
-    usual = usual / 10 + 1;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-    usual = usual / 10 + 1;
-#endif
-#endif
+    if (SANITIZED)
+        usual = usual / 10 + 1;
     if (getenv("FLASHPAGER_TEST_SEED"))
         usual = 1;
     return usual * number("FLASHPAGER_TEST_ROUNDS", 1);
