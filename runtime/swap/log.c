@@ -7,7 +7,7 @@
  * of pages, then within the page. A slot that was freed has a record, too, so that
  * an older one does not come back.
  *
- *     flash page   header of the block, 40 bytes (page 0 only)
+ *     flash page   header of the block, 44 bytes (page 0 only)
  *                  slots of the records that begin in the page before, 4 bytes each
  *                  payload: the rest of a record from the page before, then new ones
  *                  ... 0xff ...
@@ -33,7 +33,7 @@
 #define TRAILER ((uint32_t)TRAILER_BYTES)
 #define ENTRY ((uint32_t)12)
 #define NAME ((uint32_t)4) /* a slot in the list of the page before */
-#define HEADER_BYTES 40
+#define HEADER_BYTES 44
 #define HEADER ((uint32_t)HEADER_BYTES)
 #define CHARGE (ENTRY + NAME)
 #define NOWHERE FP_SWAP_NOWHERE
@@ -614,6 +614,7 @@ static int open_block(struct fp_swap *store)
         }
         log->last_pages = (uint16_t)log->page;
         log->last_block = log->block;
+        log->last_sequence = log->blocks[log->block].sequence;
     }
     if (!log->rescuing) {
         uint32_t i;
@@ -643,8 +644,9 @@ static int open_block(struct fp_swap *store)
     fp_swap_put16(header + 28, log->last_pages);
     fp_swap_put16(header + 30, 0xffffu);
     fp_swap_put32(header + 32, log->last_block);
+    fp_swap_put32(header + 36, log->last_sequence);
     fp_swap_put32(header + 4, shape(store));
-    fp_swap_put32(header + 36, fp_swap_crc(store, 0, header, HEADER - 4u));
+    fp_swap_put32(header + 40, fp_swap_crc(store, 0, header, HEADER - 4u));
     return FP_SWAP_OK;
 }
 
@@ -813,6 +815,7 @@ static void forsake(struct fp_swap *store, uint32_t page, const struct directory
     if (log->page > 0) {
         log->last_pages = (uint16_t)log->page;
         log->last_block = log->block;
+        log->last_sequence = log->blocks[log->block].sequence;
     }
     log->block = NOWHERE;
     log->page = 0;
@@ -1379,6 +1382,7 @@ struct header {
     uint32_t next;
     uint32_t next_erases;
     uint32_t last_block;
+    uint32_t last_sequence;
     uint16_t last_pages;
 };
 
@@ -1388,7 +1392,7 @@ static bool read_header(struct fp_swap *store, uint32_t block, struct header *he
 
     if (read_page(store, block * pages_per_block(store), 0, bytes, HEADER) ||
         fp_swap_get32(bytes) != MAGIC || fp_swap_get32(bytes + 4) != shape(store) ||
-        fp_swap_get32(bytes + 36) != fp_swap_crc(store, 0, bytes, HEADER - 4u)) {
+        fp_swap_get32(bytes + 40) != fp_swap_crc(store, 0, bytes, HEADER - 4u)) {
         return false;
     }
     header->epoch = fp_swap_get32(bytes + 8);
@@ -1398,6 +1402,7 @@ static bool read_header(struct fp_swap *store, uint32_t block, struct header *he
     header->next_erases = fp_swap_get32(bytes + 24);
     header->last_pages = fp_swap_get16(bytes + 28);
     header->last_block = fp_swap_get32(bytes + 32);
+    header->last_sequence = fp_swap_get32(bytes + 36);
     return header->sequence != 0 && header->sequence != NOWHERE;
 }
 
@@ -1550,23 +1555,22 @@ static void close_gap(struct fp_swap *store, struct gap *gap, uint32_t page,
 static uint32_t successor(struct fp_swap *store, uint32_t block)
 {
     const struct fp_swap_block *blocks = store->of.log.blocks;
-    uint32_t best = NOWHERE;
     uint32_t other;
 
     for (other = 0; other < store->config->medium->block_count; other++) {
         struct header header;
 
         if (blocks[other].sequence > blocks[block].sequence &&
-            (best == NOWHERE || blocks[other].sequence < blocks[best].sequence) &&
-            read_header(store, other, &header) && header.last_block == block) {
-            best = other;
+            read_header(store, other, &header) && header.last_block == block &&
+            header.last_sequence == blocks[block].sequence) {
+            return other;
         }
     }
-    return best;
+    return NOWHERE;
 }
 
-/* A block of which nothing can be read: if another one follows it, that one says how
- * much was in it. */
+/* A block of which nothing can be read: if another one follows it, something was in
+ * it. */
 static void miss(struct fp_swap *store, uint32_t block)
 {
     struct fp_swap_block *blocks = store->of.log.blocks;
@@ -1575,10 +1579,31 @@ static void miss(struct fp_swap *store, uint32_t block)
     for (other = 0; other < store->config->medium->block_count; other++) {
         struct header header;
 
-        if (blocks[other].sequence > blocks[block].sequence + 1u &&
+        if (blocks[other].sequence > blocks[block].sequence &&
             read_header(store, other, &header) && header.last_block == block &&
-            header.last_pages > 0) {
-            blocks[block].sequence = blocks[other].sequence - 1u;
+            header.last_pages > 0 && header.last_sequence > blocks[block].sequence) {
+            blocks[block].sequence = header.last_sequence;
+        }
+    }
+}
+
+/* What a block's header says of the one before: how many of its pages are in use, and
+ * that all between them failed, whatever can be read there. */
+static void heed(struct fp_swap *store, const struct header *header)
+{
+    struct fp_swap_block *blocks = store->of.log.blocks;
+    uint32_t count = store->config->medium->block_count;
+    uint32_t block;
+
+    if (header->last_block < count && header->last_pages > 0 &&
+        header->last_pages <= pages_per_block(store) &&
+        blocks[header->last_block].sequence == header->last_sequence) {
+        blocks[header->last_block].pages = header->last_pages;
+    }
+    for (block = 0; block < count && header->sequence - header->last_sequence > 1u; block++) {
+        if (blocks[block].sequence > header->last_sequence &&
+            blocks[block].sequence < header->sequence) {
+            blocks[block].sequence = 0;
         }
     }
 }
@@ -1689,6 +1714,7 @@ static void resume(struct fp_swap *store, uint32_t block, bool same)
     if (!same || page + 1u >= pages_per_block(store)) {
         log->last_pages = b->pages;
         log->last_block = block;
+        log->last_sequence = b->sequence;
         return;
     }
     log->voids = (uint16_t)(page - b->pages);
@@ -1748,11 +1774,8 @@ static void recover(struct fp_swap *store, const struct header *newest, uint32_t
         struct fp_swap_block *b = &log->blocks[block];
         struct header header;
 
-        if (b->sequence != 0 && read_header(store, block, &header) &&
-            header.last_block < medium->block_count && header.last_pages > 0 &&
-            header.last_pages <= pages_per_block(store) &&
-            log->blocks[header.last_block].sequence < b->sequence) {
-            log->blocks[header.last_block].pages = header.last_pages;
+        if (b->sequence != 0 && read_header(store, block, &header)) {
+            heed(store, &header);
         }
     }
     for (block = 0; block < medium->block_count; block++) {
