@@ -24,7 +24,8 @@
 #define HEADER_BYTES 8u
 #define FIRST_BYTES 12u /* of the first piece's header */
 
-/* Smaller chunks wait for a neighbour: their header would cost too much. */
+/* Smaller chunks wait for a neighbour, but for what fits into them whole. From 16 to 256
+ * bytes it makes no difference to how much of a medium can be filled. */
 #ifndef FP_SWAP_PIECE_BYTES
 #define FP_SWAP_PIECE_BYTES 64u
 #endif
@@ -606,6 +607,9 @@ static bool set_aside(struct fp_swap *store, uint32_t size, uint32_t pieces, str
     room->last = NONE;
     room->pieces = 1;
     room->length = 0;
+    if (store->of.fragments.free_bytes < header + size) {
+        return false;
+    }
     while (room->pieces <= pieces) {
         uint32_t node = pick(store);
         uint32_t length;
@@ -723,7 +727,8 @@ static int fragment_start(struct fp_swap *store, uint32_t *memory, bool keep)
     return FP_SWAP_OK;
 }
 
-/* Free the pieces of a chain that nothing leads to any more. */
+/* Free the pieces of a chain that nothing leads to any more. If that fails on the way,
+ * what is free can only be known from all the others. */
 static void drop_chain(struct fp_swap *store, struct chain *chain)
 {
     if (move_chain(store, chain, false)) {

@@ -13,7 +13,7 @@
 #endif
 
 #ifndef FUZZ_ROUNDS
-#define FUZZ_ROUNDS (SANITIZED ? 2000u : 6000u)
+#define FUZZ_ROUNDS (SANITIZED ? 1500u : 2500u)
 #endif
 
 #define PAGE_MAX 32768u
