@@ -46,6 +46,10 @@
  * and each block names its successor. */
 #define FREE_BLOCKS 4u
 
+/* Blocks more that are freed at a time where the reserve allows: what is moved then
+ * fills blocks of its own, apart from what is written, and lies still longer. */
+#define BATCH 4u
+
 /* What a program that failed gives inside this file; never to callers. */
 #define FAILED 1
 
@@ -1076,7 +1080,10 @@ static uint32_t victim(const struct fp_swap *store, bool greedy, uint32_t mean_e
             continue;
         }
         if (!greedy) {
-            uint32_t age = log->sequence - b->sequence + 1u;
+            /* In blocks; a turn of the medium more, so that what is merely young is not
+             * kept from its turn. */
+            uint32_t age =
+                log->sequence - b->sequence + store->config->medium->block_count;
             uint32_t young = b->erases < mean_erases ? mean_erases - b->erases : 0;
 
             score = score * 256u / (usable(store) + b->live) * age;
@@ -1132,6 +1139,7 @@ static uint32_t special_victim(const struct fp_swap *store, uint32_t mean)
 static int make_room(struct fp_swap *store)
 {
     struct fp_swap_log_state *log = &store->of.log;
+    uint32_t goal = FREE_BLOCKS;
     uint32_t tries = 0;
     uint32_t mean;
     uint32_t block;
@@ -1141,10 +1149,18 @@ static int make_room(struct fp_swap *store)
         return FP_SWAP_OK;
     }
     mean = mean_erases(store);
-    while (log->free < FREE_BLOCKS) {
+    if (log->free < FREE_BLOCKS) {
+        uint32_t spare = reserve(store) - FP_SWAP_LOG_RESERVE;
+
+        goal += spare < BATCH ? spare : BATCH;
+    }
+    while (log->free < goal) {
         block = victim(store, tries > FREE_BLOCKS, mean);
         if (block == NOWHERE || tries++ > 2u * store->config->medium->block_count) {
-            return FP_SWAP_FULL;
+            if (log->free < FREE_BLOCKS) {
+                return FP_SWAP_FULL;
+            }
+            break;
         }
         error = collect(store, block);
         if (error) {
@@ -1580,9 +1596,10 @@ static void scan(struct fp_swap *store, uint32_t block, struct gap *gap)
     }
 }
 
-/* Go on after the newest block's last page that can be read; `same`: in the block itself
- * if pages are left. The page after that last one may have been hit by the power cut,
- * even if it looks blank. */
+/* Go on after the newest block's last page that can be read. Pages after that one may
+ * have been hit by power cuts, one by each, even if they look blank: so it goes on in
+ * another block. `same`: there is none to spare, go on in the block itself if pages are
+ * left, after the one that the last cut may have hit. */
 static void resume(struct fp_swap *store, uint32_t block, bool same)
 {
     struct fp_swap_log_state *log = &store->of.log;
@@ -1681,10 +1698,11 @@ static void recover(struct fp_swap *store, const struct header *newest, uint32_t
         }
     }
     log->sequence = log->blocks[last].sequence;
-    if (newest->next < medium->block_count && log->blocks[newest->next].state == FREE) {
+    if (newest->next < medium->block_count && newest->next != last &&
+        log->blocks[newest->next].state == FREE) {
         log->next = newest->next;
     }
-    resume(store, last, last == newest_block);
+    resume(store, last, last == newest_block && log->free < 2u);
 }
 
 static int start(struct fp_swap *store, uint32_t *memory, bool keep)

@@ -105,6 +105,7 @@ void rig_close(struct rig *rig)
 
 static int start(struct rig *rig, int (*how)(struct fp_swap *, const struct fp_swap_config *))
 {
+    rig->starts++;
     /* Nothing of what was in memory may matter. */
     memset(rig->memory + 1, 0x6b, rig->memory_words * sizeof(uint32_t));
     memset(&rig->store, 0x6b, sizeof(rig->store));
@@ -141,9 +142,9 @@ void rig_check_wear(struct rig *rig)
         uint32_t counted = fp_swap_erase_count(&rig->store, block);
         uint32_t wear = fp_emulated_wear(rig->emulated, block);
         uint32_t apart = counted > wear ? counted - wear : wear - counted;
-        if (!fp_emulated_is_bad(rig->emulated, block) && apart > rig->cuts + rig->failures)
-            FAIL("block %u counts %u erasures of %u; %u cuts, %u failures", (unsigned)block,
-                 (unsigned)counted, (unsigned)wear, (unsigned)rig->cuts,
+        if (!fp_emulated_is_bad(rig->emulated, block) && apart > rig->starts + rig->failures)
+            FAIL("block %u counts %u erasures of %u; %u starts, %u failures", (unsigned)block,
+                 (unsigned)counted, (unsigned)wear, (unsigned)rig->starts,
                  (unsigned)rig->failures);
     }
 }

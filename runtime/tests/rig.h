@@ -35,7 +35,7 @@ struct rig {
     uint8_t *rewriter_block;
     uint32_t *rewriter_good;
     uint32_t failures; /* programs and erases that failed, with power */
-    uint32_t cuts;     /* of power, so far */
+    uint32_t starts;   /* formats and mounts: a store before each that ended anywhere */
     uint32_t last_block; /* of the last program */
     uint32_t last_offset;
 };
@@ -52,7 +52,7 @@ size_t rig_words(const struct rig_shape *shape);
 void rig_check(struct rig *rig);
 
 /* Fail if the log's erase counters are not those of the medium, but for one erasure
- * for each cut and failure. */
+ * for each start and failure: that of a block that was to be erased next. */
 void rig_check_wear(struct rig *rig);
 
 /* The page that version `version` of `slot` is: filled with one word, random or

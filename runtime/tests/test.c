@@ -4,18 +4,20 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-static char at[512];
+/* Where test_at() leaves it, so that the runner has it even of a test that crashed. */
+char *test_now = (char[TEST_NOW_BYTES]){0};
 
 void test_at(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(at, sizeof(at), format, arguments);
+    vsnprintf(test_now, TEST_NOW_BYTES, format, arguments);
     va_end(arguments);
 }
 
@@ -26,8 +28,6 @@ void test_fail(const char *file, int line, const char *format, ...)
     va_start(arguments, format);
     fprintf(stderr, "%s:%d: ", name ? name + 1 : file, line);
     vfprintf(stderr, format, arguments);
-    if (*at)
-        fprintf(stderr, " (%s)", at);
     fprintf(stderr, "\n");
     va_end(arguments);
     _exit(1);
@@ -60,4 +60,17 @@ bool test_aborts(void (*run)(void *), void *argument, const char *line)
     EXPECT(waitpid(child, &status, 0) == child);
     /* A sanitizer may turn the signal into an exit of its own. */
     return !(WIFEXITED(status) && !WEXITSTATUS(status)) && strstr(said, line);
+}
+
+uint32_t test_rounds(uint32_t usual)
+{
+    const char *times = getenv("FLASHPAGER_TEST_ROUNDS");
+#if defined(__SANITIZE_ADDRESS__)
+    usual = usual / 10 + 1;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+    usual = usual / 10 + 1;
+#endif
+#endif
+    return times ? usual * (uint32_t)strtoul(times, NULL, 10) : usual;
 }

@@ -89,7 +89,8 @@ static void at_run_time(void)
 {
     for (uint32_t i = 0; i < sizeof(shapes) / sizeof(*shapes); i++) {
         uint32_t corrupt = 0;
-        for (uint32_t seed = 0; seed < (SANITIZED ? 5 : 40); seed++) {
+        uint32_t rounds = test_rounds(40);
+        for (uint32_t seed = 0; seed < rounds; seed++) {
             struct rig rig;
             uint32_t map[80] = {0}, version = 0;
             uint64_t random = seed;
@@ -116,7 +117,8 @@ static void at_run_time(void)
 static void before_mount(void)
 {
     uint32_t corrupt = 0, mounts = 0;
-    for (uint32_t seed = 0; seed < (SANITIZED ? 100 : 1500); seed++) {
+    uint32_t rounds = test_rounds(600);
+    for (uint32_t seed = 0; seed < rounds; seed++) {
         struct rig rig;
         uint32_t version = 0;
         uint64_t random = seed;
@@ -153,7 +155,8 @@ static void before_mount(void)
 
 static void of_the_last_page(void)
 {
-    for (uint32_t seed = 0; seed < (SANITIZED ? 50 : 500); seed++) {
+    uint32_t rounds = test_rounds(500);
+    for (uint32_t seed = 0; seed < rounds; seed++) {
         struct rig rig;
         struct history history;
         uint64_t random = seed;

@@ -7,15 +7,11 @@
 
 #define BYTES (FUZZ_BLOCKS * FUZZ_BLOCK_BYTES)
 
-static uint32_t rounds(uint32_t count)
-{
-    return SANITIZED ? count / 8 : count;
-}
-
 static void random_bytes(void)
 {
     static uint8_t input[1 + BYTES];
-    for (uint32_t seed = 0; seed < rounds(2000); seed++) {
+    uint32_t rounds = test_rounds(2000);
+    for (uint32_t seed = 0; seed < rounds; seed++) {
         uint64_t random = seed;
         test_at("seed %u", (unsigned)seed);
         for (uint32_t i = 0; i < sizeof(input); i++)
@@ -59,8 +55,8 @@ static void mutate(uint8_t *image, uint64_t *random)
     uint32_t at = random_below(random, BYTES), from = random_below(random, BYTES);
     uint32_t page = at / FUZZ_PROGRAM_BYTES * FUZZ_PROGRAM_BYTES;
     uint32_t other = from / FUZZ_PROGRAM_BYTES * FUZZ_PROGRAM_BYTES;
-    static const uint32_t words[] = {0, 1, 2, 0x7f, 0x80, 0xff, 0x7fff, 0x8000, 0xfffe, 0xffff,
-                                     0x7fffffff, 0x80000000, 0xfffffffe, 0xffffffff};
+    static const uint32_t words[] = {0, 1, 2, 0x7f, 0x80, 0xff, 0x7fff, 0x3000, 0xfffe, 0xffff,
+                                     0x7fffffff, 0x30000000, 0xfffffffe, 0xffffffff};
     uint32_t word = words[random_below(random, sizeof(words) / sizeof(*words))];
     switch (random_below(random, 8)) {
     case 0: /* a bit */
@@ -103,7 +99,8 @@ static void mutated(bool weak, uint32_t count)
 {
     static uint8_t image[BYTES], input[1 + BYTES];
     uint64_t random = weak;
-    for (uint32_t seed = 0; seed < rounds(count); seed++) {
+    uint32_t rounds = test_rounds(count);
+    for (uint32_t seed = 0; seed < rounds; seed++) {
         if (seed % 16 == 0)
             make_image(image, seed, weak);
         memcpy(input + 1, image, BYTES);
@@ -120,12 +117,12 @@ static void mutated(bool weak, uint32_t count)
 
 static void mutated_stores(void)
 {
-    mutated(false, 8000);
+    mutated(false, 3000);
 }
 
 static void mutated_stores_that_no_crc_guards(void)
 {
-    mutated(true, 8000);
+    mutated(true, 3000);
 }
 
 const struct test mount_tests[] = {

@@ -21,7 +21,6 @@ static enum fp_emulated_cut random_cut(uint64_t *random)
 static void recover(struct rig *rig, struct history *history, uint64_t *random, bool formatted)
 {
     for (;;) {
-        rig->cuts += fp_emulated_is_off(rig->emulated);
         fp_emulated_power_on(rig->emulated);
         fp_emulated_cut_power(rig->emulated,
                               random_below(random, 2) ? 1 + random_below(random, 4) : 0,
@@ -73,7 +72,6 @@ static void cut_everywhere(const struct rig_shape *shape, uint32_t calls, uint64
         /* Whole again: what is synced stays, to the last page. */
         fp_emulated_cut_power(rig.emulated, 0, FP_EMULATED_CUT_BEFORE);
         if (fp_emulated_is_off(rig.emulated)) {
-            rig.cuts++;
             fp_emulated_power_on(rig.emulated);
             EXPECT_EQ(rig_mount(&rig), FP_SWAP_OK);
             history_recover(&history, &rig);
@@ -95,7 +93,7 @@ static void cut_all(const struct rig_shape *shape, uint32_t calls)
 {
     static const enum fp_emulated_cut cuts[] = {FP_EMULATED_CUT_BEFORE, FP_EMULATED_CUT_TORN,
                                                 FP_EMULATED_CUT_AFTER};
-    uint32_t step = SANITIZED ? 7 : 1;
+    uint32_t step = test_rounds(10) < 10 ? 7 : 1;
     for (uint32_t i = 0; i < 3; i++)
         cut_everywhere(shape, calls, shape->medium.seed + i, cuts[i], 1 + i % step, step);
 }
@@ -147,7 +145,8 @@ static void everywhere_corrected(void)
 /* Many seeds, each cut a few times at random. */
 static void many_seeds(void)
 {
-    for (uint64_t seed = 0; seed < (SANITIZED ? 60 : 600); seed++) {
+    uint32_t rounds = test_rounds(600);
+    for (uint64_t seed = 0; seed < rounds; seed++) {
         struct rig rig;
         struct history history;
         uint64_t random = seed;
@@ -207,7 +206,6 @@ static void format_over_a_store(void)
             fp_emulated_cut_power(rig.emulated, 0, FP_EMULATED_CUT_BEFORE);
             if (over)
                 EXPECT_EQ(error, FP_SWAP_OK);
-            rig.cuts = !over;
             fp_emulated_power_on(rig.emulated);
             error = rig_mount(&rig);
             EXPECT(error == FP_SWAP_OK || (!over && error == FP_SWAP_NO_STORE));

@@ -66,7 +66,7 @@ static uint32_t run_shape(const struct rig_shape *shape, uint32_t calls, uint32_
     EXPECT(map);
     rig_open(&rig, shape);
     EXPECT_EQ(rig_format(&rig), FP_SWAP_OK);
-    uint32_t refused = run(&rig, map, &random, SANITIZED ? calls / 20 : calls, check_every);
+    uint32_t refused = run(&rig, map, &random, test_rounds(calls), check_every);
     if (shape->layout == RIG_LOG) {
         rig_check_wear(&rig);
         /* The same is on the medium. */
@@ -189,7 +189,8 @@ static void rewriter(void)
 /* To the end: what was taken can be read, and what cannot be taken is refused. */
 static void log_wears_out(void)
 {
-    for (uint32_t seed = 0; seed < (SANITIZED ? 4 : 30); seed++) {
+    uint32_t rounds = test_rounds(30);
+    for (uint32_t seed = 0; seed < rounds; seed++) {
         struct rig_shape shape = {
             .layout = RIG_LOG,
             .medium = {.program_bytes = 256,

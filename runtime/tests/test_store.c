@@ -149,7 +149,7 @@ static void invalid_configs(void)
     INVALID(rig.config.page_bytes = 255);
     INVALID((rig.config.page_bytes = 32772, rig.config.memory_bytes = (size_t)1 << 30));
     INVALID(rig.config.slot_count = 0);
-    INVALID((rig.config.slot_count = UINT32_MAX, rig.config.memory_bytes = SIZE_MAX));
+    INVALID(rig.config.slot_count = UINT32_MAX);
     INVALID(rig.config.memory = NULL);
     INVALID(rig.config.memory = (uint8_t *)(rig.memory + 1) + 2);
     INVALID(rig.config.memory_bytes -= 4);
@@ -169,7 +169,7 @@ static void invalid_configs(void)
     INVALID(rig.medium.block_bytes = 256); /* a block that holds no page */
     INVALID(rig.medium.block_count = 0);
     INVALID(rig.medium.block_count = FP_SWAP_LOG_RESERVE);
-    INVALID((rig.medium.block_count = UINT32_MAX, rig.config.memory_bytes = SIZE_MAX));
+    INVALID(rig.medium.block_count = UINT32_MAX);
     EXPECT_EQ(rig_format(&rig), FP_SWAP_OK);
     rig_close(&rig);
 
@@ -177,7 +177,7 @@ static void invalid_configs(void)
     INVALID(rig.config.memory_bytes -= 4);
     INVALID(rig.config.chunk_count = 0);
     INVALID(rig.config.chunk_count = 61);
-    INVALID((rig.config.chunk_count = UINT32_MAX, rig.config.memory_bytes = SIZE_MAX));
+    INVALID(rig.config.chunk_count = UINT32_MAX);
     INVALID(rig.medium.program_bytes = 2);
     EXPECT_EQ(rig_format(&rig), FP_SWAP_OK);
     rig_close(&rig);
