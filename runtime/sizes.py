@@ -8,6 +8,7 @@ what it needs of the C library (memcpy, division) and without startup code.
 from __future__ import annotations
 
 import argparse
+import re
 import shutil
 import subprocess
 import sys
@@ -34,9 +35,6 @@ PARTS = {
 
 PROGRAM = """
 #include "flashpager_swap.h"
-extern const struct fp_swap_medium medium;
-extern void *memory;
-extern uint8_t page[];
 struct fp_swap_medium const *volatile use;
 int main(void)
 {
@@ -62,21 +60,23 @@ char medium[sizeof(struct fp_swap_medium)];
 
 
 def run(*command: str | Path) -> str:
-    """Run a tool; what it prints, or exit with what it says."""
-    done = subprocess.run([str(part) for part in command], capture_output=True, text=True)
+    """Run a tool and give what it prints, or exit with what it says."""
+    done = subprocess.run(
+        [str(part) for part in command], capture_output=True, text=True, check=False
+    )
     if done.returncode:
         sys.exit(f"sizes.py: {' '.join(map(str, command))}\n{done.stderr.strip()}")
     return done.stdout
 
 
 def size_of(prefix: str, path: Path) -> tuple[int, int, int]:
-    """Bytes of text, data and bss of an object or a program."""
+    """Give the bytes of text, data and bss of an object or a program."""
     text, data, bss = run(f"{prefix}size", path).splitlines()[1].split()[:3]
     return int(text), int(data), int(bss)
 
 
 def measure(name: str, directory: Path) -> tuple[list[list[object]], dict[str, int]]:
-    """Rows of code sizes on a target, and the bytes of the structures there."""
+    """Give rows of code sizes on a target, and the bytes of the structures there."""
     prefix, machine, linking = TARGETS[name]
     compiler = [f"{prefix}gcc", *machine, *FLAGS, f"-I{SWAP}"]
     rows: list[list[object]] = []
@@ -105,13 +105,13 @@ def measure(name: str, directory: Path) -> tuple[list[list[object]], dict[str, i
     structures.write_text(STRUCTURES)
     run(*compiler, "-fno-common", "-c", structures, "-o", directory / "structures.o")
     symbols = run(f"{prefix}nm", "-S", directory / "structures.o")
-    lines = (line.split() for line in symbols.splitlines())
-    sizes = {fields[3]: int(fields[1], 16) for fields in lines if len(fields) == 4}
+    found = re.findall(r"^\w+ (\w+) \w (\w+)$", symbols, re.MULTILINE)
+    sizes = {symbol: int(size, 16) for size, symbol in found}
     return rows, sizes
 
 
 def constant(name: str) -> int:
-    """A number that the header defines."""
+    """Find a number that the header defines."""
     for line in (SWAP / "flashpager_swap.h").read_text().splitlines():
         match line.split():
             case ["#define", found, value] if found == name:
@@ -120,7 +120,7 @@ def constant(name: str) -> int:
 
 
 def table(head: list[str], rows: list[list[object]]) -> str:
-    """A Markdown table, numbers to the right."""
+    """Make a Markdown table, numbers to the right."""
     lines = ["| " + " | ".join(head) + " |"]
     first = rows[0]
     lines.append("|" + "|".join("--:" if isinstance(c, int) else "---" for c in first) + "|")
@@ -143,9 +143,7 @@ def main() -> None:
         structures.append([name, sizes["store"], sizes["config"], sizes["medium"]])
     if not code:
         sys.exit(2)
-    slot, block, chunk = (
-        constant(f"FP_SWAP_{what}_BYTES") for what in ("SLOT", "BLOCK", "CHUNK")
-    )
+    slot, block, chunk = (constant(f"FP_SWAP_{what}_BYTES") for what in ("SLOT", "BLOCK", "CHUNK"))
     print("Code, in bytes, by `gcc -Os`:\n")
     print(table(["target", "part", "text", "data", "bss"], code))
     print("\nMemory, in bytes, of the structures:\n")

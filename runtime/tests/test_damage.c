@@ -89,7 +89,7 @@ static void at_run_time(void)
 {
     for (uint32_t i = 0; i < sizeof(shapes) / sizeof(*shapes); i++) {
         uint32_t corrupt = 0;
-        uint32_t first = test_first(), rounds = test_rounds(40);
+        uint32_t first = test_first(), rounds = test_rounds(12);
         for (uint32_t seed = first; seed < first + rounds; seed++) {
             struct rig rig;
             uint32_t map[80] = {0}, version = 0;
@@ -108,7 +108,7 @@ static void at_run_time(void)
             }
             rig_close(&rig);
         }
-        EXPECT(corrupt > 100);
+        EXPECT(corrupt > 10);
     }
 }
 
@@ -117,7 +117,7 @@ static void at_run_time(void)
 static void before_mount(void)
 {
     uint32_t corrupt = 0, mounts = 0;
-    uint32_t first = test_first(), rounds = test_rounds(600);
+    uint32_t first = test_first(), rounds = test_rounds(400);
     for (uint32_t seed = first; seed < first + rounds; seed++) {
         struct rig rig;
         uint32_t version = 0;

@@ -102,7 +102,7 @@ static void everywhere(void)
 {
     struct rig_shape shape = small_log;
     shape.medium.seed = 10;
-    cut_all(&shape, 600);
+    cut_all(&shape, 400);
 }
 
 static void everywhere_large_pages(void)
@@ -111,7 +111,7 @@ static void everywhere_large_pages(void)
     shape.medium.seed = 20;
     shape.page_bytes = 512; /* two flash pages and more */
     shape.slot_count = 24;
-    cut_all(&shape, 400);
+    cut_all(&shape, 250);
 }
 
 static void everywhere_small_pages(void)
@@ -120,7 +120,7 @@ static void everywhere_small_pages(void)
     shape.medium.seed = 30;
     shape.page_bytes = 32; /* many in a flash page */
     shape.slot_count = 150;
-    cut_all(&shape, 1500);
+    cut_all(&shape, 1000);
 }
 
 static void everywhere_failing(void)
@@ -145,7 +145,7 @@ static void everywhere_corrected(void)
 /* Many seeds, each cut a few times at random. */
 static void many_seeds(void)
 {
-    uint32_t first = test_first(), rounds = test_rounds(600);
+    uint32_t first = test_first(), rounds = test_rounds(400);
     for (uint64_t seed = first; seed < first + rounds; seed++) {
         struct rig rig;
         struct history history;
