@@ -752,10 +752,19 @@ static int move_again(struct fp_swap *store, uint32_t slot, uint32_t where)
     if (store->where[slot] != where) {
         return FP_SWAP_OK;
     }
+    if (store->size[slot] == FP_SWAP_SIZE_LOST) {
+        return lose(store, slot);
+    }
     if (page == log->cached) {
         directory = page_directory(store, log->cache, page);
+        if (index >= directory.count || directory.count > entries_per_page(store)) {
+            return lose(store, slot);
+        }
         entry = get_entry(store, &directory, index);
-        return move(store, where, &directory, offset_of(store, &directory, index), &entry);
+        offset = offset_of(store, &directory, index);
+        return entry.slot == slot && offset <= payload_end(store, &directory)
+                   ? move(store, where, &directory, offset, &entry)
+                   : lose(store, slot);
     }
     /* The cache must stay: go through the page's entries one by one. */
     if (read_page(store, page, program_bytes(store) - TRAILER, tail, TRAILER)) {
@@ -1569,8 +1578,8 @@ static uint32_t successor(struct fp_swap *store, uint32_t block)
     return NOWHERE;
 }
 
-/* A block of which nothing can be read: if another one follows it, something was in
- * it. */
+/* A block of which nothing can be read: if the one that follows it says that it had one
+ * page, that is lost. Of more, the second would be there. */
 static void miss(struct fp_swap *store, uint32_t block)
 {
     struct fp_swap_block *blocks = store->of.log.blocks;
@@ -1581,7 +1590,7 @@ static void miss(struct fp_swap *store, uint32_t block)
 
         if (blocks[other].sequence > blocks[block].sequence &&
             read_header(store, other, &header) && header.last_block == block &&
-            header.last_pages > 0 && header.last_sequence > blocks[block].sequence) {
+            header.last_pages == 1u && header.last_sequence > blocks[block].sequence) {
             blocks[block].sequence = header.last_sequence;
         }
     }
