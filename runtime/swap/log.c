@@ -1668,8 +1668,10 @@ static void scan(struct fp_swap *store, uint32_t block, bool last, struct gap *g
     }
     if (counted && open_end > 0) {
         /* Its last page is there no more. Had it never been, the record would have been
-         * undone. */
-        propose(store, open.slot, open_at, open.size);
+         * undone, or that was begun and is what the log ends in. */
+        if (open.slot != log->undone) {
+            propose(store, open.slot, open_at, open.size);
+        }
         open_end = 0;
     }
     if (gap->first == NOWHERE) {
@@ -1803,10 +1805,11 @@ static void recover(struct fp_swap *store, const struct header *newest, uint32_t
     }
     if (last != NOWHERE) {
         log->blocks[last].flags &= (uint8_t)~COUNTED;
+        scan(store, last, true, &gap);
     }
     for (block = 0; block < medium->block_count; block++) {
-        if (log->blocks[block].sequence != 0) {
-            scan(store, block, block == last, &gap);
+        if (log->blocks[block].sequence != 0 && block != last) {
+            scan(store, block, false, &gap);
         }
         log->blocks[block].flags &= (uint8_t)~COUNTED;
     }
