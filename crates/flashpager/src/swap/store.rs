@@ -558,7 +558,7 @@ impl Tapped {
 
 /// NAND that looks as if it could be rewritten.
 struct Rewriter {
-    rewriter: Heap<ffi::Rewriter>,
+    rewriter: Heap<[u64]>,
     _block: Heap<[u8]>,
     _good: Heap<[u32]>,
 }
@@ -567,28 +567,13 @@ impl Rewriter {
     fn new(nand: *const ffi::Medium, geometry: Geometry) -> Result<Self> {
         let block = Heap::<[u8]>::zeroed(geometry.block_bytes as usize);
         let good = Heap::<[u32]>::zeroed(geometry.block_count as usize);
-        let rewriter = Heap::from_box(Box::new(ffi::Rewriter {
-            medium: ffi::Medium {
-                context: null_mut(),
-                read: None,
-                program: None,
-                erase: None,
-                is_bad: None,
-                mark_bad: None,
-                program_bytes: 0,
-                block_bytes: 0,
-                block_count: 0,
-            },
-            nand,
-            block: null_mut(),
-            good: null_mut(),
-            cached: 0,
-            dirty: false,
-        }));
+        // SAFETY: a function of nothing.
+        let bytes = unsafe { ffi::fp_shim_rewriter_bytes() };
+        let rewriter = Heap::<[u64]>::zeroed(bytes.div_ceil(size_of::<u64>()));
         // SAFETY: the NAND is open, and the memory as large as the header says.
         let code = unsafe {
             ffi::fp_swap_rewriter_init(
-                rewriter.as_ptr(),
+                rewriter.as_ptr().cast::<ffi::Rewriter>(),
                 nand,
                 block.as_ptr().cast::<u8>(),
                 good.as_ptr().cast::<u32>(),
@@ -598,9 +583,13 @@ impl Rewriter {
         Ok(Self { rewriter, _block: block, _good: good })
     }
 
+    fn as_ptr(&self) -> *mut ffi::Rewriter {
+        self.rewriter.as_ptr().cast::<ffi::Rewriter>()
+    }
+
     fn medium(&self) -> *const ffi::Medium {
-        // SAFETY: the rewriter is alive; no reference is made.
-        unsafe { &raw const (*self.rewriter.as_ptr()).medium }
+        // SAFETY: the rewriter is alive.
+        unsafe { ffi::fp_shim_rewriter_medium(self.as_ptr()) }
     }
 }
 
@@ -758,7 +747,7 @@ impl Store {
         match &self.rewriter {
             // SAFETY: the rewriter was made and its NAND is open.
             Some(rewriter) => {
-                result(unsafe { ffi::fp_swap_rewriter_flush(rewriter.rewriter.as_ptr()) })
+                result(unsafe { ffi::fp_swap_rewriter_flush(rewriter.as_ptr()) })
             }
             None => Ok(()),
         }
