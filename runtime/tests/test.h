@@ -18,20 +18,16 @@ extern const struct test random_tests[];
 extern const struct test power_tests[];
 extern const struct test damage_tests[];
 extern const struct test mount_tests[];
+extern const struct test fragment_tests[];
+extern const struct test compressor_tests[];
 
-/* Sanitizers are slow: tests that repeat themselves do so less often. */
-#if defined(__SANITIZE_ADDRESS__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
-#endif
+/* Rounds of a test that repeats itself with other seeds: `usual`, a tenth of it under
+ * sanitizers, or FLASHPAGER_TEST_ROUNDS times as many, for a soak. */
+uint32_t test_rounds(uint32_t usual);
 
 /* Said with a failure: what a loop is at, to repeat it. */
+#define TEST_NOW_BYTES 512
+extern char *test_now;
 void test_at(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 _Noreturn void test_fail(const char *file, int line, const char *format, ...)
