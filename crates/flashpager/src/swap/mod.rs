@@ -4,5 +4,6 @@
 
 #[allow(unsafe_code)]
 mod ffi;
+pub mod medium;
 pub mod store;
 pub mod workload;
