@@ -4,6 +4,12 @@
 
 #[allow(unsafe_code)]
 mod ffi;
+pub mod machine;
 pub mod medium;
+pub mod price;
+pub mod spec;
 pub mod store;
 pub mod workload;
+
+pub use machine::{BenchReport, ChurnReport, bench, churn};
+pub use spec::{SwapSpec, SwapSystem};

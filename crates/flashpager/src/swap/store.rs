@@ -912,7 +912,7 @@ mod tests {
                 assert_eq!(counters.compressed_pages == 0, compressor == Compressor::None);
                 assert!(counters.program_bytes > 0 && counters.read_bytes > 0);
                 assert_eq!(counters.erases > 0, layout.is_for_nand());
-                assert_eq!(store.wear().max > 0, true);
+                assert!(store.wear().max > 0);
             }
         }
     }
