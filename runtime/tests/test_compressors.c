@@ -12,10 +12,6 @@
 #include "../compressors/lz4.h"
 #endif
 
-#ifndef FUZZ_ROUNDS
-#define FUZZ_ROUNDS (SANITIZED ? 2000u : 6000u)
-#endif
-
 #define PAGE_MAX 32768u
 #define KINDS 4u
 
@@ -139,11 +135,12 @@ static void survive_any_bytes(void)
 {
     static uint8_t page[4096], data[4096], back[4096];
     uint64_t random = 11;
+    uint32_t rounds = test_rounds(2500);
     for (int which = 0; which < COMPRESSORS; which++) {
         void *memory;
         const struct fp_swap_compressor *compressor = open_compressor(which, 4096, &memory);
         uint32_t right = 0;
-        for (uint32_t round = 0; compressor && round < FUZZ_ROUNDS; round++) {
+        for (uint32_t round = 0; compressor && round < rounds; round++) {
             uint32_t page_bytes = random_below(&random, 4) ? 4096 : 64;
             uint32_t size = 1 + random_below(&random, random_below(&random, 2) ? 4095 : 200);
             test_at("%s, round %u", names[which], round);
@@ -173,7 +170,7 @@ static void survive_any_bytes(void)
                 EXPECT(!memcmp(page, back, 4096));
             }
         }
-        EXPECT(!compressor || (right > FUZZ_ROUNDS / 8 && right < FUZZ_ROUNDS));
+        EXPECT(!compressor || (right > rounds / 8 && right < rounds));
         free(memory);
     }
 }
