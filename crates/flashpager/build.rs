@@ -7,14 +7,19 @@ fn main() {
     println!("cargo::rerun-if-changed=../../parts");
 
     let runtime = Path::new("../../runtime");
-    let mut build = cc::Build::new();
-    build.std("c11").flag("-Wall").flag("-Wextra").define("NDEBUG", None);
-    // As fast as a compressor deserves, in tests, too.
-    build.opt_level(2);
-    for folder in ["swap", "media", "compressors", "third_party/heatshrink"] {
-        let folder = runtime.join(folder);
+    let folder = |name: &str| {
+        let folder = runtime.join(name);
         println!("cargo::rerun-if-changed={}", folder.display());
-        build.files(c_files(&folder));
+        c_files(&folder)
+    };
+    let mut heatshrink = cc::Build::new();
+    heatshrink.opt_level(2).warnings(false).files(folder("third_party/heatshrink"));
+
+    let mut build = cc::Build::new();
+    // Tests wait for compressors, too.
+    build.opt_level(2).std("c11").flag("-Wall").flag("-Wextra");
+    for name in ["swap", "media", "compressors"] {
+        build.files(folder(name));
     }
     println!("cargo::rerun-if-changed=src/swap/shim.c");
     build.file("src/swap/shim.c").include(runtime);
@@ -23,6 +28,8 @@ fn main() {
         build.includes(paths.split(',').filter(|path| !path.is_empty()));
     }
     build.compile("flashpager_swap");
+    // Behind what needs it.
+    heatshrink.compile("flashpager_heatshrink");
 }
 
 /// Sorted, so that the library is the same always.

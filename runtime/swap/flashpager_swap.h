@@ -3,7 +3,7 @@
  *
  * A store keeps pages of memory in numbered slots. It compresses them, packs them
  * and puts them on a medium, and checks every page by a CRC when it comes back: a
- * wrong byte is FP_SWAP_CORRUPT, never data.
+ * wrong byte, of the medium or of the compressor, is FP_SWAP_CORRUPT, never data.
  *
  * The library allocates nothing, prints nothing and keeps no global state. Its
  * memory is one static array that the config names; how large that must be is a
@@ -77,7 +77,8 @@ struct fp_swap_medium {
 
 /* A compressor. compress() gives the bytes written into `out`, or 0 where they
  * would be more than `capacity`; decompress() gives 0 if exactly `page_bytes` came
- * out. Neither may read or write outside what it is given, whatever the data. */
+ * out. Neither may read or write outside what it is given, whatever the data: what
+ * the medium gave is checked after it has been decompressed. */
 struct fp_swap_compressor {
     void *context;
     uint32_t (*compress)(void *context, const uint8_t *page, uint32_t page_bytes, uint8_t *out,
@@ -125,7 +126,7 @@ struct fp_swap_config {
 };
 
 /* Erase blocks that a log keeps for itself. */
-#define FP_SWAP_LOG_RESERVE 4u
+#define FP_SWAP_LOG_RESERVE 5u
 
 /* Bytes of memory for each slot, erase block and chunk. */
 #define FP_SWAP_SLOT_BYTES 6u
@@ -230,44 +231,58 @@ int fp_swap_rewriter_init(struct fp_swap_rewriter *rewriter, const struct fp_swa
 /* Write the cached block back. */
 int fp_swap_rewriter_flush(struct fp_swap_rewriter *rewriter);
 
+struct fp_swap_fragments_state {
+    struct fp_swap_chunk *chunks;
+    uint32_t root;
+    uint32_t unused;
+    uint32_t used;
+    uint32_t free_bytes;
+    uint32_t next;
+    uint32_t turned;
+    bool from_end;
+};
+
+struct fp_swap_log_state {
+    struct fp_swap_block *blocks;
+    uint8_t *head;       /* [program_bytes]: the flash page being filled */
+    uint8_t *cache;      /* [program_bytes]: a flash page read, or one that failed */
+    uint32_t cached;     /* which page that is, if it is whole */
+    uint32_t block;      /* that is being filled */
+    uint32_t page;       /* of it, the next to be programmed */
+    uint32_t next;       /* block to be opened, announced in this one's header */
+    uint32_t sequence;   /* of this block */
+    uint32_t epoch;      /* of format */
+    uint32_t fill;       /* bytes of payload in head */
+    uint16_t count;      /* records that begin in head */
+    uint16_t before;     /* that began in the page before */
+    uint16_t carry;      /* bytes in head of a record that began before it */
+    uint16_t voids;      /* pages passed over before head's */
+    uint16_t last_pages; /* of the block before this one */
+    uint32_t last_block; /* which that is */
+    uint32_t last_sequence;
+    uint32_t undone;     /* slot of a record that a power cut left unfinished */
+    uint32_t carrier;    /* slot of that record */
+    uint32_t carrier_at; /* where it began */
+    uint32_t found_page; /* what find() found, for fetch() */
+    uint32_t found_offset;
+    uint32_t found_base;
+    uint32_t found_end;
+    uint64_t live;       /* bytes of all live records */
+    uint32_t free;       /* blocks */
+    uint32_t urgent;     /* blocks that must be collected */
+    bool rescuing;
+};
+
 /* A store. Its fields are the library's own. */
 struct fp_swap {
     const struct fp_swap_config *config;
-    uint32_t *where;  /* [slot]: the layout's; FP_SWAP_NOWHERE if the slot was never used */
-    uint16_t *size;   /* [slot]: bytes stored, or one of the codes in swap_internal.h */
-    uint8_t *stage;   /* [page_bytes]: a compressed page on its way */
+    uint32_t *where; /* [slot]: the layout's, FP_SWAP_NOWHERE at first */
+    uint16_t *size;  /* [slot]: bytes stored, or a code of swap_internal.h */
+    uint8_t *stage;  /* [page_bytes]: a compressed page on its way */
     struct fp_swap_stat stat;
     union {
-        struct {
-            struct fp_swap_chunk *chunks;
-            uint32_t root;
-            uint32_t unused;
-            uint32_t used;
-            uint32_t free_bytes;
-            uint32_t next;
-            uint32_t turned;
-            bool from_end;
-        } fragments;
-        struct {
-            struct fp_swap_block *blocks;
-            uint8_t *head;  /* [program_bytes]: the flash page being filled */
-            uint8_t *cache; /* [program_bytes]: a flash page read, or one that failed */
-            uint32_t cached;
-            uint32_t block;
-            uint32_t page;
-            uint32_t next;
-            uint32_t sequence;
-            uint32_t epoch;
-            uint32_t carrier;
-            uint32_t fill;
-            uint16_t count;
-            uint16_t before;
-            uint16_t carry;
-            uint16_t last_pages;
-            uint32_t live;
-            uint32_t refresh;
-            bool moving;
-        } log;
+        struct fp_swap_fragments_state fragments;
+        struct fp_swap_log_state log;
     } of;
 };
 

@@ -18,6 +18,8 @@ extern const struct test random_tests[];
 extern const struct test power_tests[];
 extern const struct test damage_tests[];
 extern const struct test mount_tests[];
+extern const struct test fragment_tests[];
+extern const struct test compressor_tests[];
 
 /* Sanitizers are slow: tests that repeat themselves do so less often. */
 #if defined(__SANITIZE_ADDRESS__)
@@ -31,7 +33,16 @@ extern const struct test mount_tests[];
 #define SANITIZED 0
 #endif
 
+/* Rounds of a test that repeats itself with other seeds: `usual`, a twentieth of it under
+ * sanitizers, or FLASHPAGER_TEST_ROUNDS times as many, for a soak. */
+uint32_t test_rounds(uint32_t usual);
+
+/* The first seed: 0, or FLASHPAGER_TEST_SEED, which alone is run if nothing else is said. */
+uint32_t test_first(void);
+
 /* Said with a failure: what a loop is at, to repeat it. */
+#define TEST_NOW_BYTES 512
+extern char *test_now;
 void test_at(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 _Noreturn void test_fail(const char *file, int line, const char *format, ...)

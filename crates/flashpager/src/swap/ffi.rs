@@ -73,14 +73,10 @@ pub struct Stat {
     pub used_permille: u16,
 }
 
+/// `struct fp_swap_rewriter`, in memory of [`fp_shim_rewriter_bytes`].
 #[repr(C)]
 pub struct Rewriter {
-    pub medium: Medium,
-    pub nand: *const Medium,
-    pub block: *mut u8,
-    pub good: *mut u32,
-    pub cached: u32,
-    pub dirty: bool,
+    _opaque: [u8; 0],
 }
 
 /// `struct fp_swap`, in memory of [`fp_shim_store_bytes`].
@@ -158,6 +154,8 @@ unsafe extern "C" {
     pub fn fp_emulated_is_bad(medium: *const Emulated, block: u32) -> bool;
 
     pub fn fp_shim_store_bytes() -> usize;
+    pub fn fp_shim_rewriter_bytes() -> usize;
+    pub fn fp_shim_rewriter_medium(rewriter: *const Rewriter) -> *const Medium;
     pub fn fp_shim_log_words(
         slots: usize,
         blocks: usize,
@@ -187,7 +185,6 @@ mod tests {
             size_of::<Compressor>(),
             size_of::<Config>(),
             size_of::<Stat>(),
-            size_of::<Rewriter>(),
             size_of::<EmulatedConfig>(),
             size_of::<EmulatedCounters>(),
         ];

@@ -8,9 +8,16 @@ pub mod capture;
 mod ffi;
 #[cfg(target_os = "linux")]
 pub mod live;
+pub mod machine;
+pub mod medium;
 pub mod pages;
+pub mod price;
+pub mod spec;
 pub mod store;
 #[cfg(target_os = "linux")]
 #[allow(unsafe_code)]
 mod userfault;
 pub mod workload;
+
+pub use machine::{BenchReport, ChurnReport, bench, churn};
+pub use spec::{SwapSpec, SwapSystem};

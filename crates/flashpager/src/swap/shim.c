@@ -10,6 +10,8 @@ enum compressor { DEFLATE, LZ4, HEATSHRINK };
 #define ALIGNED(bytes) (((size_t)(bytes) + 15u) & ~(size_t)15u)
 
 size_t fp_shim_store_bytes(void);
+size_t fp_shim_rewriter_bytes(void);
+const struct fp_swap_medium *fp_shim_rewriter_medium(const struct fp_swap_rewriter *rewriter);
 size_t fp_shim_log_words(size_t slots, size_t blocks, uint32_t page_bytes, uint32_t program_bytes);
 size_t fp_shim_fragment_words(size_t slots, size_t chunks, uint32_t page_bytes);
 size_t fp_shim_compressor_bytes(int compressor, uint32_t page_bytes);
@@ -20,6 +22,16 @@ size_t fp_shim_size(unsigned which);
 size_t fp_shim_store_bytes(void)
 {
     return sizeof(struct fp_swap);
+}
+
+size_t fp_shim_rewriter_bytes(void)
+{
+    return sizeof(struct fp_swap_rewriter);
+}
+
+const struct fp_swap_medium *fp_shim_rewriter_medium(const struct fp_swap_rewriter *rewriter)
+{
+    return &rewriter->medium;
 }
 
 size_t fp_shim_log_words(size_t slots, size_t blocks, uint32_t page_bytes, uint32_t program_bytes)
@@ -81,8 +93,7 @@ size_t fp_shim_size(unsigned which)
     static const size_t sizes[] = {
         sizeof(struct fp_swap_medium),      sizeof(struct fp_swap_compressor),
         sizeof(struct fp_swap_config),      sizeof(struct fp_swap_stat),
-        sizeof(struct fp_swap_rewriter),    sizeof(struct fp_emulated_config),
-        sizeof(struct fp_emulated_counters),
+        sizeof(struct fp_emulated_config),  sizeof(struct fp_emulated_counters),
     };
 
     return which < sizeof(sizes) / sizeof(sizes[0]) ? sizes[which] : 0;

@@ -3,7 +3,7 @@
 
 use std::ffi::{CStr, CString, c_int, c_void};
 use std::path::PathBuf;
-use std::ptr::{NonNull, null, null_mut};
+use std::ptr::{NonNull, null};
 
 use serde::{Deserialize, Serialize};
 
@@ -88,7 +88,8 @@ impl Compressor {
     /// Bytes of RAM that it works in, for pages of that size.
     pub fn memory_bytes(self, page_bytes: u32) -> usize {
         // SAFETY: a function of two numbers, for any numbers.
-        self.number().map_or(0, |number| unsafe { ffi::fp_shim_compressor_bytes(number, page_bytes) })
+        self.number()
+            .map_or(0, |number| unsafe { ffi::fp_shim_compressor_bytes(number, page_bytes) })
     }
 }
 
@@ -199,11 +200,9 @@ impl StoreSpec {
                     self.page_bytes,
                     program_bytes,
                 ),
-                Layout::Fragments | Layout::Rewrite => ffi::fp_shim_fragment_words(
-                    slots,
-                    self.chunk_count() as usize,
-                    self.page_bytes,
-                ),
+                Layout::Fragments | Layout::Rewrite => {
+                    ffi::fp_shim_fragment_words(slots, self.chunk_count() as usize, self.page_bytes)
+                }
             }
         }
     }
@@ -421,9 +420,8 @@ struct Emulated(NonNull<ffi::Emulated>);
 
 impl Emulated {
     fn open(spec: &StoreSpec) -> Result<Self> {
-        let invalid = |path: &PathBuf| {
-            Error::data(path.display().to_string(), "has a zero byte in its name")
-        };
+        let invalid =
+            |path: &PathBuf| Error::data(path.display().to_string(), "has a zero byte in its name");
         let path = spec.file.as_ref().map(|path| {
             CString::new(path.as_os_str().as_encoded_bytes()).map_err(|_| invalid(path))
         });
@@ -540,8 +538,9 @@ impl Tapped {
         let bytes = compressor.memory_bytes(page_bytes);
         let memory = Heap::<[u128]>::zeroed(bytes.div_ceil(size_of::<u128>()));
         // SAFETY: the memory is as large as was asked for, and aligned to 16.
-        let inner =
-            unsafe { ffi::fp_shim_compressor(number, page_bytes, memory.as_ptr().cast::<c_void>()) };
+        let inner = unsafe {
+            ffi::fp_shim_compressor(number, page_bytes, memory.as_ptr().cast::<c_void>())
+        };
         if inner.is_null() {
             let what = format!("{} cannot compress pages of {page_bytes} bytes", compressor.name());
             return Err(Error::design(what));
@@ -558,7 +557,7 @@ impl Tapped {
 
 /// NAND that looks as if it could be rewritten.
 struct Rewriter {
-    rewriter: Heap<ffi::Rewriter>,
+    rewriter: Heap<[u64]>,
     _block: Heap<[u8]>,
     _good: Heap<[u32]>,
 }
@@ -567,28 +566,13 @@ impl Rewriter {
     fn new(nand: *const ffi::Medium, geometry: Geometry) -> Result<Self> {
         let block = Heap::<[u8]>::zeroed(geometry.block_bytes as usize);
         let good = Heap::<[u32]>::zeroed(geometry.block_count as usize);
-        let rewriter = Heap::from_box(Box::new(ffi::Rewriter {
-            medium: ffi::Medium {
-                context: null_mut(),
-                read: None,
-                program: None,
-                erase: None,
-                is_bad: None,
-                mark_bad: None,
-                program_bytes: 0,
-                block_bytes: 0,
-                block_count: 0,
-            },
-            nand,
-            block: null_mut(),
-            good: null_mut(),
-            cached: 0,
-            dirty: false,
-        }));
+        // SAFETY: a function of nothing.
+        let bytes = unsafe { ffi::fp_shim_rewriter_bytes() };
+        let rewriter = Heap::<[u64]>::zeroed(bytes.div_ceil(size_of::<u64>()));
         // SAFETY: the NAND is open, and the memory as large as the header says.
         let code = unsafe {
             ffi::fp_swap_rewriter_init(
-                rewriter.as_ptr(),
+                rewriter.as_ptr().cast::<ffi::Rewriter>(),
                 nand,
                 block.as_ptr().cast::<u8>(),
                 good.as_ptr().cast::<u32>(),
@@ -598,9 +582,13 @@ impl Rewriter {
         Ok(Self { rewriter, _block: block, _good: good })
     }
 
+    fn as_ptr(&self) -> *mut ffi::Rewriter {
+        self.rewriter.as_ptr().cast::<ffi::Rewriter>()
+    }
+
     fn medium(&self) -> *const ffi::Medium {
-        // SAFETY: the rewriter is alive; no reference is made.
-        unsafe { &raw const (*self.rewriter.as_ptr()).medium }
+        // SAFETY: the rewriter is alive.
+        unsafe { ffi::fp_shim_rewriter_medium(self.as_ptr()) }
     }
 }
 
@@ -757,9 +745,7 @@ impl Store {
         result(unsafe { ffi::fp_swap_sync(self.swap()) })?;
         match &self.rewriter {
             // SAFETY: the rewriter was made and its NAND is open.
-            Some(rewriter) => {
-                result(unsafe { ffi::fp_swap_rewriter_flush(rewriter.rewriter.as_ptr()) })
-            }
+            Some(rewriter) => result(unsafe { ffi::fp_swap_rewriter_flush(rewriter.as_ptr()) }),
             None => Ok(()),
         }
     }
@@ -835,8 +821,7 @@ impl Store {
         let medium = self.emulated.0.as_ptr();
         // SAFETY: the medium is open, and the block one of its.
         let good = (0..self.geometry.block_count).filter_map(|block| unsafe {
-            (!ffi::fp_emulated_is_bad(medium, block))
-                .then(|| ffi::fp_emulated_wear(medium, block))
+            (!ffi::fp_emulated_is_bad(medium, block)).then(|| ffi::fp_emulated_wear(medium, block))
         });
         let (mut wear, mut sum) = (Wear { min: u32::MAX, ..Wear::default() }, 0);
         for erasures in good {
@@ -903,7 +888,10 @@ mod tests {
                         }
                         _ => match held[slot] {
                             None => {
-                                assert_eq!(store.read(slot as u32, &mut out), Err(StoreError::Empty));
+                                assert_eq!(
+                                    store.read(slot as u32, &mut out),
+                                    Err(StoreError::Empty)
+                                );
                             }
                             Some(content) => {
                                 store.read(slot as u32, &mut out).unwrap();
@@ -924,7 +912,7 @@ mod tests {
                 assert_eq!(counters.compressed_pages == 0, compressor == Compressor::None);
                 assert!(counters.program_bytes > 0 && counters.read_bytes > 0);
                 assert_eq!(counters.erases > 0, layout.is_for_nand());
-                assert_eq!(store.wear().max > 0, true);
+                assert!(store.wear().max > 0);
             }
         }
     }

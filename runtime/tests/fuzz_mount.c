@@ -1,0 +1,154 @@
+/* Mount of arbitrary bytes: for libFuzzer, and for test_mount.c, which has no need of
+ * it.
+ *
+ *     clang -g -O1 -fsanitize=fuzzer,address,undefined tests/fuzz_mount.c tests/rig.c \
+ *         tests/test.c swap/swap.c swap/log.c swap/fragments.c swap/rewriter.c \
+ *         media/emulated.c
+ *
+ * The first byte says how (fuzz_mount.h); the rest is what stands on the medium. */
+#include "fuzz_mount.h"
+
+#include "rig.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Reads and programs that one call of the store can need at most. */
+#define ACCESSES_MAX 200000u
+
+struct bytes {
+    uint8_t data[FUZZ_BLOCKS * FUZZ_BLOCK_BYTES];
+    uint32_t bad; /* a bit a block */
+    uint32_t accesses;
+};
+
+static void access_or_abort(struct bytes *bytes, uint32_t block, uint32_t offset, uint32_t size)
+{
+    if (block >= FUZZ_BLOCKS || offset > FUZZ_BLOCK_BYTES || size > FUZZ_BLOCK_BYTES - offset) {
+        fprintf(stderr, "outside: block %lu, offset %lu, %lu bytes\n", (unsigned long)block,
+                (unsigned long)offset, (unsigned long)size);
+        abort();
+    }
+    if (++bytes->accesses > ACCESSES_MAX) {
+        fprintf(stderr, "no end\n");
+        abort();
+    }
+}
+
+static int read_bytes(void *context, uint32_t block, uint32_t offset, void *data, uint32_t size)
+{
+    struct bytes *bytes = context;
+    access_or_abort(bytes, block, offset, size);
+    memcpy(data, bytes->data + block * FUZZ_BLOCK_BYTES + offset, size);
+    return 0;
+}
+
+static int program_bytes(void *context, uint32_t block, uint32_t offset, const void *data,
+                         uint32_t size)
+{
+    struct bytes *bytes = context;
+    access_or_abort(bytes, block, offset, size);
+    memcpy(bytes->data + block * FUZZ_BLOCK_BYTES + offset, data, size);
+    return 0;
+}
+
+static int erase_bytes(void *context, uint32_t block)
+{
+    struct bytes *bytes = context;
+    access_or_abort(bytes, block, 0, FUZZ_BLOCK_BYTES);
+    memset(bytes->data + block * FUZZ_BLOCK_BYTES, 0xff, FUZZ_BLOCK_BYTES);
+    return 0;
+}
+
+static bool is_bad_block(void *context, uint32_t block)
+{
+    struct bytes *bytes = context;
+    access_or_abort(bytes, block, 0, 0);
+    return bytes->bad >> block & 1u;
+}
+
+static int mark_bad_block(void *context, uint32_t block)
+{
+    struct bytes *bytes = context;
+    access_or_abort(bytes, block, 0, 0);
+    bytes->bad |= 1u << block;
+    return 0;
+}
+
+uint32_t fuzz_weak_crc(uint32_t crc, const void *data, size_t size)
+{
+    (void)crc;
+    (void)data;
+    (void)size;
+    return 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static struct bytes bytes;
+    static uint32_t memory[FP_SWAP_LOG_WORDS(FUZZ_SLOTS, FUZZ_BLOCKS, FUZZ_PAGE_BYTES,
+                                             FUZZ_PROGRAM_BYTES)];
+    static struct fp_swap store;
+    if (!size)
+        return 0;
+    uint8_t how = data[0];
+    memset(&bytes, 0, sizeof(bytes));
+    memset(bytes.data, 0xff, sizeof(bytes.data));
+    memcpy(bytes.data, data + 1, size - 1 < sizeof(bytes.data) ? size - 1 : sizeof(bytes.data));
+    if (how & FUZZ_BAD)
+        bytes.bad = 1u << (how >> 4);
+    const struct fp_swap_medium medium = {
+        .context = &bytes,
+        .read = read_bytes,
+        .program = program_bytes,
+        .erase = erase_bytes,
+        .is_bad = is_bad_block,
+        .mark_bad = mark_bad_block,
+        .program_bytes = FUZZ_PROGRAM_BYTES,
+        .block_bytes = FUZZ_BLOCK_BYTES,
+        .block_count = FUZZ_BLOCKS,
+    };
+    const struct fp_swap_config config = {
+        .medium = &medium,
+        .layout = &fp_swap_log,
+        .compressor = how & FUZZ_RAW ? NULL : &rle,
+        .crc = how & FUZZ_WEAK_CRC ? fuzz_weak_crc : NULL,
+        .page_bytes = FUZZ_PAGE_BYTES,
+        .slot_count = FUZZ_SLOTS,
+        .memory = memory,
+        .memory_bytes = sizeof(memory),
+    };
+    if (fp_swap_mount(&store, &config)) {
+        bytes.accesses = 0;
+        if (fp_swap_format(&store, &config))
+            return 0;
+    }
+    uint8_t page[FUZZ_PAGE_BYTES];
+    uint64_t random = how;
+    for (uint32_t turn = 0; turn < 3; turn++) {
+        bytes.accesses = 0;
+        const char *wrong = fp_swap_check(&store);
+        if (wrong && !(how & FUZZ_WEAK_CRC)) {
+            fprintf(stderr, "check: %s\n", wrong);
+            abort();
+        }
+        for (uint32_t slot = 0; slot < FUZZ_SLOTS; slot++) {
+            bytes.accesses = 0;
+            fp_swap_read(&store, slot, page);
+        }
+        for (uint32_t call = 0; call < 60; call++) {
+            uint32_t slot = random_below(&random, FUZZ_SLOTS);
+            bytes.accesses = 0;
+            if (random_below(&random, 4)) {
+                page_fill(page, FUZZ_PAGE_BYTES, slot, call + 1);
+                fp_swap_write(&store, slot, page);
+            } else {
+                fp_swap_free(&store, slot);
+            }
+        }
+        bytes.accesses = 0;
+        fp_swap_sync(&store);
+    }
+    return 0;
+}

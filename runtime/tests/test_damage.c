@@ -1,0 +1,210 @@
+/* Bits that flip on the medium: the right page or FP_SWAP_CORRUPT, and nothing else. */
+#include "rig.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct rig_shape shapes[] = {
+    {.layout = RIG_LOG,
+     .medium = {.program_bytes = 256, .block_bytes = 2048, .block_count = 16},
+     .page_bytes = 128,
+     .slot_count = 80},
+    {.layout = RIG_LOG,
+     .medium = {.program_bytes = 256, .block_bytes = 4096, .block_count = 12},
+     .page_bytes = 512,
+     .slot_count = 30},
+    {.layout = RIG_FRAGMENTS,
+     .medium = {.program_bytes = 1, .block_bytes = 4096, .block_count = 4},
+     .page_bytes = 128,
+     .slot_count = 80,
+     .chunk_count = 160},
+    {.layout = RIG_REWRITER,
+     .medium = {.program_bytes = 256, .block_bytes = 2048, .block_count = 8},
+     .page_bytes = 128,
+     .slot_count = 80,
+     .chunk_count = 160},
+};
+
+static uint32_t medium_bytes(const struct rig *rig)
+{
+    return rig->shape.medium.block_bytes * rig->shape.medium.block_count;
+}
+
+static void flip(struct rig *rig, uint32_t at, uint64_t *random)
+{
+    uint8_t *byte = fp_emulated_bytes(rig->emulated) + at;
+    switch (random_below(random, 3)) {
+    case 0:
+        *byte ^= (uint8_t)(1u << random_below(random, 8));
+        break;
+    case 1:
+        *byte ^= (uint8_t)(1 + random_below(random, 255));
+        break;
+    default: /* a codeword that could not be corrected */
+        for (uint32_t i = 0; i < 16; i++)
+            fp_emulated_bytes(rig->emulated)[(at & ~15u) + i] = (uint8_t)random_next(random);
+    }
+}
+
+/* What read() may give. */
+static uint32_t read_all(struct rig *rig, const uint32_t *map)
+{
+    uint8_t page[RIG_PAGE_BYTES_MAX];
+    uint32_t corrupt = 0;
+    for (uint32_t slot = 0; slot < rig->shape.slot_count; slot++) {
+        int error = fp_swap_read(&rig->store, slot, page);
+        EXPECT_EQ(fp_swap_holds(&rig->store, slot), error != FP_SWAP_EMPTY);
+        if (error == FP_SWAP_CORRUPT)
+            corrupt++;
+        else if (!error && !(map[slot] &&
+                             page_is(page, rig->shape.page_bytes, slot, map[slot])))
+            FAIL("slot %u reads a wrong page", (unsigned)slot);
+        else if (error && (error != FP_SWAP_EMPTY || map[slot]))
+            FAIL("slot %u reads %d", (unsigned)slot, error);
+    }
+    return corrupt;
+}
+
+static void use(struct rig *rig, uint32_t *map, uint32_t *version, uint64_t *random,
+                uint32_t calls)
+{
+    uint8_t page[RIG_PAGE_BYTES_MAX];
+    while (calls--) {
+        uint32_t slot = random_below(random, rig->shape.slot_count);
+        if (random_below(random, 4)) {
+            page_fill(page, rig->shape.page_bytes, slot, ++*version);
+            int error = fp_swap_write(&rig->store, slot, page);
+            if (!error)
+                map[slot] = *version;
+            else
+                EXPECT_EQ(error, FP_SWAP_FULL);
+        } else {
+            EXPECT_EQ(fp_swap_free(&rig->store, slot), FP_SWAP_OK);
+            map[slot] = 0;
+        }
+    }
+}
+
+static void at_run_time(void)
+{
+    for (uint32_t i = 0; i < sizeof(shapes) / sizeof(*shapes); i++) {
+        uint32_t corrupt = 0;
+        uint32_t first = test_first(), rounds = test_rounds(12);
+        for (uint32_t seed = first; seed < first + rounds; seed++) {
+            struct rig rig;
+            uint32_t map[80] = {0}, version = 0;
+            uint64_t random = seed;
+            rig_open(&rig, &shapes[i]);
+            EXPECT_EQ(rig_format(&rig), FP_SWAP_OK);
+            use(&rig, map, &version, &random, 200);
+            for (uint32_t turn = 0; turn < 100; turn++) {
+                test_at("shape %u, seed %u, turn %u", (unsigned)i, (unsigned)seed,
+                        (unsigned)turn);
+                flip(&rig, random_below(&random, medium_bytes(&rig)), &random);
+                corrupt += read_all(&rig, map);
+                use(&rig, map, &version, &random, random_below(&random, 40));
+                rig_check(&rig);
+                corrupt += read_all(&rig, map);
+            }
+            rig_close(&rig);
+        }
+        EXPECT(corrupt > 10);
+    }
+}
+
+/* A synced log, damaged and mounted. A page programmed last may look torn: what was
+ * written before it is there. */
+static void before_mount(void)
+{
+    uint32_t corrupt = 0, mounts = 0;
+    uint32_t first = test_first(), rounds = test_rounds(400);
+    for (uint32_t seed = first; seed < first + rounds; seed++) {
+        struct rig rig;
+        uint32_t version = 0;
+        uint64_t random = seed;
+        const struct rig_shape *shape = &shapes[seed % 2];
+        uint32_t map[80] = {0};
+        test_at("seed %u", (unsigned)seed);
+        rig_open(&rig, shape);
+        EXPECT_EQ(rig_format(&rig), FP_SWAP_OK);
+        use(&rig, map, &version, &random, 100 + random_below(&random, 400));
+        EXPECT_EQ(fp_swap_sync(&rig.store), FP_SWAP_OK);
+        for (uint32_t turn = 0; turn < 6; turn++) {
+            test_at("seed %u, turn %u", (unsigned)seed, (unsigned)turn);
+            uint32_t last = rig.last_block * shape->medium.block_bytes + rig.last_offset;
+            uint32_t at;
+            do
+                at = random_below(&random, medium_bytes(&rig));
+            while (at >= last && at - last < shape->medium.program_bytes);
+            flip(&rig, at, &random);
+            EXPECT_EQ(rig_mount(&rig), FP_SWAP_OK);
+            mounts++;
+            rig_check(&rig);
+            corrupt += read_all(&rig, map);
+            use(&rig, map, &version, &random, random_below(&random, 100));
+            rig_check(&rig);
+            read_all(&rig, map);
+            EXPECT_EQ(fp_swap_sync(&rig.store), FP_SWAP_OK);
+        }
+        rig_close(&rig);
+    }
+    /* One flip costs what stands in a flash page and no more. */
+    test_at("%u pages in %u mounts", (unsigned)corrupt, (unsigned)mounts);
+    EXPECT(corrupt > mounts / 10 && corrupt < mounts * 8);
+}
+
+static void of_the_last_page(void)
+{
+    uint32_t first = test_first(), rounds = test_rounds(500);
+    for (uint32_t seed = first; seed < first + rounds; seed++) {
+        struct rig rig;
+        struct history history;
+        uint64_t random = seed;
+        uint8_t page[RIG_PAGE_BYTES_MAX];
+        const struct rig_shape *shape = &shapes[seed % 2];
+        test_at("seed %u", (unsigned)seed);
+        rig_open(&rig, shape);
+        history_open(&history, shape->slot_count);
+        EXPECT_EQ(rig_format(&rig), FP_SWAP_OK);
+        for (uint32_t call = 0; call < 100 + seed % 50; call++) {
+            uint32_t slot = random_below(&random, shape->slot_count);
+            page_fill(page, shape->page_bytes, slot, call + 1);
+            history_put(&history, slot, call + 1);
+            int error = fp_swap_write(&rig.store, slot, page);
+            if (error == FP_SWAP_FULL)
+                history_undo(&history, slot);
+            else
+                EXPECT_EQ(error, FP_SWAP_OK);
+        }
+        EXPECT_EQ(fp_swap_sync(&rig.store), FP_SWAP_OK);
+        flip(&rig,
+             rig.last_block * shape->medium.block_bytes + rig.last_offset +
+                 random_below(&random, shape->medium.program_bytes),
+             &random);
+        EXPECT_EQ(rig_mount(&rig), FP_SWAP_OK);
+        rig_check(&rig);
+        /* An older state, or this one with pages that are known to be lost. */
+        bool lost = false;
+        for (uint32_t slot = 0; slot < shape->slot_count; slot++)
+            lost |= fp_swap_read(&rig.store, slot, page) == FP_SWAP_CORRUPT;
+        if (!lost)
+            history_recover(&history, &rig);
+        for (uint32_t slot = 0; lost && slot < shape->slot_count; slot++) {
+            int error = fp_swap_read(&rig.store, slot, page);
+            if (error != FP_SWAP_CORRUPT)
+                EXPECT(history_now(&history, slot)
+                           ? error == 0 && page_is(page, shape->page_bytes, slot,
+                                                   history_now(&history, slot))
+                           : error == FP_SWAP_EMPTY);
+        }
+        history_close(&history);
+        rig_close(&rig);
+    }
+}
+
+const struct test damage_tests[] = {
+    {"damage_at_run_time", at_run_time},
+    {"damage_before_mount", before_mount},
+    {"damage_of_the_last_page", of_the_last_page},
+    {0},
+};

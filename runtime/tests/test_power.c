@@ -1,0 +1,316 @@
+/* Power cuts at every program and erase of a run. */
+#include "rig.h"
+
+#include <string.h>
+
+static const struct rig_shape small_log = {
+    .layout = RIG_LOG,
+    .medium = {.program_bytes = 256, .block_bytes = 2048, .block_count = 16},
+    .page_bytes = 256,
+    .slot_count = 48,
+};
+
+static enum fp_emulated_cut random_cut(uint64_t *random)
+{
+    static const enum fp_emulated_cut cuts[] = {FP_EMULATED_CUT_BEFORE, FP_EMULATED_CUT_TORN,
+                                                FP_EMULATED_CUT_AFTER};
+    return cuts[random_below(random, 3)];
+}
+
+/* Mount after a cut, which may be cut again, and see what is there. */
+static void recover(struct rig *rig, struct history *history, uint64_t *random, bool formatted)
+{
+    for (;;) {
+        fp_emulated_power_on(rig->emulated);
+        fp_emulated_cut_power(rig->emulated,
+                              random_below(random, 2) ? 1 + random_below(random, 4) : 0,
+                              random_cut(random));
+        int error = rig_mount(rig);
+        if (error == FP_SWAP_NO_STORE && !formatted)
+            error = rig_format(rig);
+        if (fp_emulated_is_off(rig->emulated))
+            continue;
+        EXPECT_EQ(error, FP_SWAP_OK);
+        break;
+    }
+    rig_check(rig);
+    if (rig->shape.layout == RIG_LOG) {
+        rig_check_wear(rig);
+        history_recover(history, rig);
+    }
+}
+
+static void cut_everywhere(const struct rig_shape *shape, uint32_t calls, uint64_t seed,
+                           enum fp_emulated_cut how, uint32_t first, uint32_t step)
+{
+    for (uint32_t after = first;; after += step) {
+        struct rig rig;
+        struct history history;
+        uint64_t random = seed;
+        test_at("seed %u, cut %u, mode %d", (unsigned)seed, (unsigned)after, (int)how);
+        rig_open(&rig, shape);
+        history_open(&history, shape->slot_count);
+        fp_emulated_cut_power(rig.emulated, after, how);
+        int error = rig_format(&rig);
+        bool formatted = !fp_emulated_is_off(rig.emulated);
+        if (formatted) {
+            EXPECT_EQ(error, FP_SWAP_OK);
+            work(&rig, &history, &random, calls);
+        }
+        bool over = !fp_emulated_is_off(rig.emulated);
+        random ^= (uint64_t)after << 32; /* each goes on in a way of its own */
+        for (uint32_t turn = 0; !over && turn < 4; turn++) {
+            test_at("seed %u, cut %u, mode %d, mount %u", (unsigned)seed, (unsigned)after,
+                    (int)how, (unsigned)turn);
+            recover(&rig, &history, &random, formatted);
+            formatted = true;
+            if (random_below(&random, 2))
+                fp_emulated_cut_power(rig.emulated, 1 + random_below(&random, 24),
+                                      random_cut(&random));
+            work(&rig, &history, &random, 10 + random_below(&random, 60));
+        }
+        /* Whole again: what is synced stays, to the last page. */
+        fp_emulated_cut_power(rig.emulated, 0, FP_EMULATED_CUT_BEFORE);
+        if (fp_emulated_is_off(rig.emulated)) {
+            fp_emulated_power_on(rig.emulated);
+            EXPECT_EQ(rig_mount(&rig), FP_SWAP_OK);
+            history_recover(&history, &rig);
+        }
+        EXPECT_EQ(fp_swap_sync(&rig.store), FP_SWAP_OK);
+        history_sync(&history);
+        EXPECT_EQ(rig_mount(&rig), FP_SWAP_OK);
+        rig_check(&rig);
+        rig_check_wear(&rig);
+        history_recover(&history, &rig);
+        history_close(&history);
+        rig_close(&rig);
+        if (over)
+            break;
+    }
+}
+
+static void cut_all(const struct rig_shape *shape, uint32_t calls)
+{
+    static const enum fp_emulated_cut cuts[] = {FP_EMULATED_CUT_BEFORE, FP_EMULATED_CUT_TORN,
+                                                FP_EMULATED_CUT_AFTER};
+    uint32_t step = test_rounds(20) < 20 ? 7 : 1;
+    for (uint32_t i = 0; i < 3; i++)
+        cut_everywhere(shape, calls, shape->medium.seed + i, cuts[i], 1 + i % step, step);
+}
+
+static void everywhere(void)
+{
+    struct rig_shape shape = small_log;
+    shape.medium.seed = 10;
+    cut_all(&shape, 400);
+}
+
+static void everywhere_large_pages(void)
+{
+    struct rig_shape shape = small_log;
+    shape.medium.seed = 20;
+    shape.page_bytes = 512; /* two flash pages and more */
+    shape.slot_count = 24;
+    cut_all(&shape, 250);
+}
+
+static void everywhere_small_pages(void)
+{
+    struct rig_shape shape = small_log;
+    shape.medium.seed = 30;
+    shape.page_bytes = 32; /* many in a flash page */
+    shape.slot_count = 150;
+    cut_all(&shape, 1000);
+}
+
+static void everywhere_failing(void)
+{
+    struct rig_shape shape = small_log;
+    shape.medium.seed = 40;
+    shape.medium.block_count = 24;
+    shape.medium.factory_bad = 2;
+    shape.medium.program_fail_ppm = 8000;
+    shape.medium.erase_fail_ppm = 8000;
+    cut_all(&shape, 400);
+}
+
+static void everywhere_corrected(void)
+{
+    struct rig_shape shape = small_log;
+    shape.medium.seed = 50;
+    shape.medium.corrected_ppm = 20000;
+    cut_all(&shape, 300);
+}
+
+/* Many seeds, each cut a few times at random. */
+static void many_seeds(void)
+{
+    uint32_t first = test_first(), rounds = test_rounds(400);
+    for (uint64_t seed = first; seed < first + rounds; seed++) {
+        struct rig rig;
+        struct history history;
+        uint64_t random = seed;
+        struct rig_shape shape = small_log;
+        shape.medium.seed = seed;
+        shape.page_bytes = 4 + 4 * random_below(&random, 160);
+        shape.medium.program_bytes = 128u << random_below(&random, 3);
+        shape.medium.block_bytes =
+            shape.medium.program_bytes * (4 + random_below(&random, 12));
+        if (shape.medium.block_bytes < shape.page_bytes * 3)
+            shape.medium.block_bytes = shape.medium.program_bytes * 16;
+        shape.medium.block_count = 10 + random_below(&random, 10);
+        shape.slot_count = 1 + random_below(&random, 6 * shape.medium.block_bytes /
+                                                         (shape.page_bytes + 16));
+        if (random_below(&random, 2))
+            shape.medium.program_fail_ppm = shape.medium.erase_fail_ppm = 2000;
+        if (random_below(&random, 4) == 0)
+            shape.medium.corrected_ppm = 10000;
+        test_at("seed %u, pages of %u on %u of %u, %u blocks, %u slots", (unsigned)seed,
+                (unsigned)shape.page_bytes, (unsigned)shape.medium.program_bytes,
+                (unsigned)shape.medium.block_bytes, (unsigned)shape.medium.block_count,
+                (unsigned)shape.slot_count);
+        rig_open(&rig, &shape);
+        history_open(&history, shape.slot_count);
+        EXPECT_EQ(rig_format(&rig), FP_SWAP_OK);
+        for (uint32_t turn = 0; turn < 12; turn++) {
+            fp_emulated_cut_power(rig.emulated, 1 + random_below(&random, 60),
+                                  random_cut(&random));
+            work(&rig, &history, &random, 200);
+            recover(&rig, &history, &random, true);
+        }
+        history_close(&history);
+        rig_close(&rig);
+    }
+}
+
+/* A format of a store that is there, cut: the old store, an empty one or none, and a
+ * format then makes one that works. */
+static void format_over_a_store(void)
+{
+    for (uint32_t after = 1, over = 0; !over; after++) {
+        for (uint32_t how = 0; how < 3; how++) {
+            struct rig rig;
+            struct history history;
+            uint64_t random = after;
+            uint8_t page[RIG_PAGE_BYTES_MAX];
+            test_at("cut %u, mode %u", (unsigned)after, (unsigned)how);
+            rig_open(&rig, &small_log);
+            history_open(&history, small_log.slot_count);
+            EXPECT_EQ(rig_format(&rig), FP_SWAP_OK);
+            work(&rig, &history, &random, 300);
+            EXPECT_EQ(fp_swap_sync(&rig.store), FP_SWAP_OK);
+            history_sync(&history);
+            fp_emulated_cut_power(rig.emulated, after, (enum fp_emulated_cut)how);
+            int error = rig_format(&rig);
+            over = !fp_emulated_is_off(rig.emulated);
+            fp_emulated_cut_power(rig.emulated, 0, FP_EMULATED_CUT_BEFORE);
+            if (over)
+                EXPECT_EQ(error, FP_SWAP_OK);
+            fp_emulated_power_on(rig.emulated);
+            error = rig_mount(&rig);
+            EXPECT(error == FP_SWAP_OK || (!over && error == FP_SWAP_NO_STORE));
+            uint32_t held = 0;
+            if (!error) {
+                rig_check(&rig);
+                rig_check_wear(&rig);
+                for (uint32_t slot = 0; slot < small_log.slot_count; slot++) {
+                    error = fp_swap_read(&rig.store, slot, page);
+                    if (error == FP_SWAP_EMPTY)
+                        continue;
+                    EXPECT_EQ(error, FP_SWAP_OK);
+                    EXPECT(page_is(page, small_log.page_bytes, slot,
+                                   history_now(&history, slot)));
+                    held++;
+                }
+            }
+            if (over)
+                EXPECT_EQ(held, 0);
+            history_close(&history);
+            history_open(&history, small_log.slot_count);
+            EXPECT_EQ(rig_format(&rig), FP_SWAP_OK);
+            rig_check_wear(&rig);
+            work(&rig, &history, &random, 300);
+            rig_check(&rig);
+            EXPECT_EQ(fp_swap_sync(&rig.store), FP_SWAP_OK);
+            history_sync(&history);
+            EXPECT_EQ(rig_mount(&rig), FP_SWAP_OK);
+            rig_check_wear(&rig);
+            history_recover(&history, &rig);
+            history_close(&history);
+            rig_close(&rig);
+        }
+    }
+}
+
+/* A process that ends without a sync is a cut, too. */
+static void mount_without_sync(void)
+{
+    struct rig rig;
+    struct history history;
+    uint64_t random = 3;
+    rig_open(&rig, &small_log);
+    history_open(&history, small_log.slot_count);
+    EXPECT_EQ(rig_format(&rig), FP_SWAP_OK);
+    for (uint32_t turn = 0; turn < 200; turn++) {
+        test_at("turn %u", (unsigned)turn);
+        work(&rig, &history, &random, 50);
+        EXPECT_EQ(rig_mount(&rig), FP_SWAP_OK);
+        rig_check(&rig);
+        history_recover(&history, &rig);
+    }
+    history_close(&history);
+    rig_close(&rig);
+}
+
+/* What fragments hold ends with the power. */
+static void fragments_are_volatile(void)
+{
+    static const struct rig_shape shapes[] = {
+        {.layout = RIG_FRAGMENTS,
+         .medium = {.program_bytes = 1, .block_bytes = 4096, .block_count = 4},
+         .page_bytes = 256,
+         .slot_count = 48,
+         .chunk_count = 96},
+        {.layout = RIG_REWRITER,
+         .medium = {.program_bytes = 256, .block_bytes = 2048, .block_count = 8},
+         .page_bytes = 256,
+         .slot_count = 48,
+         .chunk_count = 96},
+    };
+    for (uint32_t i = 0; i < 2; i++) {
+        for (uint32_t seed = 0; seed < 100; seed++) {
+            struct rig rig;
+            struct history history;
+            uint64_t random = seed;
+            test_at("shape %u, seed %u", (unsigned)i, (unsigned)seed);
+            rig_open(&rig, &shapes[i]);
+            history_open(&history, shapes[i].slot_count);
+            EXPECT_EQ(rig_format(&rig), FP_SWAP_OK);
+            for (uint32_t turn = 0; turn < 4; turn++) {
+                fp_emulated_cut_power(rig.emulated, 1 + random_below(&random, 60),
+                                      random_cut(&random));
+                work(&rig, &history, &random, 300);
+                recover(&rig, &history, &random, true);
+                for (uint32_t slot = 0; slot < shapes[i].slot_count; slot++)
+                    EXPECT(!fp_swap_holds(&rig.store, slot));
+                history_close(&history);
+                history_open(&history, shapes[i].slot_count);
+            }
+            history_close(&history);
+            rig_close(&rig);
+        }
+    }
+}
+
+const struct test power_tests[] = {
+    {"power_cut_everywhere", everywhere},
+    {"power_cut_everywhere_large_pages", everywhere_large_pages},
+    {"power_cut_everywhere_small_pages", everywhere_small_pages},
+    {"power_cut_everywhere_failing_medium", everywhere_failing},
+    {"power_cut_everywhere_corrected_reads", everywhere_corrected},
+    {"power_cut_many_seeds", many_seeds},
+    {"power_cut_format_over_a_store", format_over_a_store},
+    {"power_mount_without_sync", mount_without_sync},
+    {"power_fragments_are_volatile", fragments_are_volatile},
+    {0},
+};

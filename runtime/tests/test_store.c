@@ -1,0 +1,375 @@
+/* What all layouts have in common: configs, memory, statistics, compressors. */
+#include "rig.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct rig_shape shapes[] = {
+    {.layout = RIG_LOG,
+     .medium = {.program_bytes = 256, .block_bytes = 4096, .block_count = 16},
+     .page_bytes = 256,
+     .slot_count = 61},
+    {.layout = RIG_FRAGMENTS,
+     .medium = {.program_bytes = 1, .block_bytes = 10000, .block_count = 3},
+     .page_bytes = 256,
+     .slot_count = 61,
+     .chunk_count = 91},
+    {.layout = RIG_REWRITER,
+     .medium = {.program_bytes = 256, .block_bytes = 4096, .block_count = 8, .factory_bad = 1},
+     .page_bytes = 256,
+     .slot_count = 61,
+     .chunk_count = 91},
+};
+#define SHAPES (sizeof(shapes) / sizeof(*shapes))
+
+static void crc_vectors(void)
+{
+    /* CRC-32/ISO-HDLC in the catalogue of parametrised CRC algorithms. */
+    EXPECT_EQ(fp_swap_crc32(0, "123456789", 9), 0xcbf43926u);
+    EXPECT_EQ(fp_swap_crc32(fp_swap_crc32(0, "1234", 4), "56789", 5), 0xcbf43926u);
+    EXPECT_EQ(fp_swap_crc32(0, "", 0), 0);
+}
+
+static void write_version(struct rig *rig, uint32_t slot, uint32_t version)
+{
+    uint8_t page[RIG_PAGE_BYTES_MAX];
+    page_fill(page, rig->shape.page_bytes, slot, version);
+    EXPECT_EQ(fp_swap_write(&rig->store, slot, page), FP_SWAP_OK);
+}
+
+static void expect_version(struct rig *rig, uint32_t slot, uint32_t version)
+{
+    uint8_t page[RIG_PAGE_BYTES_MAX];
+    EXPECT_EQ(fp_swap_read(&rig->store, slot, page), version ? FP_SWAP_OK : FP_SWAP_EMPTY);
+    if (version)
+        EXPECT(page_is(page, rig->shape.page_bytes, slot, version));
+}
+
+static void keeps_pages(void)
+{
+    for (size_t i = 0; i < SHAPES; i++) {
+        struct rig rig;
+        test_at("shape %u", (unsigned)i);
+        rig_open(&rig, &shapes[i]);
+        EXPECT_EQ(rig_format(&rig), FP_SWAP_OK);
+        rig_check(&rig);
+        for (uint32_t round = 0; round < 5; round++) {
+            for (uint32_t slot = 0; slot < 60; slot++)
+                write_version(&rig, slot, round * 100 + slot + 1);
+            for (uint32_t slot = 0; slot < 60; slot++)
+                expect_version(&rig, slot, round * 100 + slot + 1);
+            expect_version(&rig, 60, 0);
+            EXPECT_EQ(fp_swap_free(&rig.store, 60), FP_SWAP_OK);
+            EXPECT_EQ(fp_swap_free(&rig.store, 7), FP_SWAP_OK);
+            EXPECT(!fp_swap_holds(&rig.store, 7) && fp_swap_holds(&rig.store, 8));
+            expect_version(&rig, 7, 0);
+            rig_check(&rig);
+        }
+        rig_close(&rig);
+    }
+}
+
+static void slots_that_are_none(void)
+{
+    for (size_t i = 0; i < SHAPES; i++) {
+        struct rig rig;
+        uint8_t page[256] = {0};
+        rig_open(&rig, &shapes[i]);
+        EXPECT_EQ(rig_format(&rig), FP_SWAP_OK);
+        EXPECT_EQ(fp_swap_write(&rig.store, 61, page), FP_SWAP_INVALID);
+        EXPECT_EQ(fp_swap_read(&rig.store, 61, page), FP_SWAP_INVALID);
+        EXPECT_EQ(fp_swap_free(&rig.store, UINT32_MAX), FP_SWAP_INVALID);
+        EXPECT(!fp_swap_holds(&rig.store, 61));
+        EXPECT_EQ(fp_swap_write(&rig.store, 0, NULL), FP_SWAP_INVALID);
+        EXPECT_EQ(fp_swap_erase_count(&rig.store, UINT32_MAX), 0);
+        rig_check(&rig);
+        rig_close(&rig);
+    }
+}
+
+static void no_store(void)
+{
+    struct rig rig;
+    uint8_t page[256] = {0};
+    rig_open(&rig, &shapes[0]);
+    EXPECT_EQ(rig_mount(&rig), FP_SWAP_NO_STORE);
+    EXPECT_EQ(fp_swap_write(&rig.store, 0, page), FP_SWAP_INVALID);
+    EXPECT_EQ(fp_swap_sync(&rig.store), FP_SWAP_INVALID);
+    EXPECT(fp_swap_check(&rig.store) != NULL);
+
+    /* Nor is it another shape's. */
+    EXPECT_EQ(rig_format(&rig), FP_SWAP_OK);
+    for (uint32_t slot = 0; slot < 60; slot++)
+        write_version(&rig, slot, slot + 1);
+    EXPECT_EQ(fp_swap_sync(&rig.store), FP_SWAP_OK);
+    EXPECT_EQ(rig_mount(&rig), FP_SWAP_OK);
+    rig.config.page_bytes = 252;
+    EXPECT_EQ(rig_mount(&rig), FP_SWAP_NO_STORE);
+    rig.config.page_bytes = 256;
+    rig.medium.block_bytes = 2048;
+    EXPECT_EQ(rig_mount(&rig), FP_SWAP_NO_STORE);
+    rig.medium.block_bytes = 4096;
+    EXPECT_EQ(rig_mount(&rig), FP_SWAP_OK);
+    for (uint32_t slot = 0; slot < 60; slot++)
+        expect_version(&rig, slot, slot + 1);
+    rig_close(&rig);
+}
+
+static void expect_invalid(struct rig *rig, const char *what)
+{
+    test_at("%s", what);
+    EXPECT_EQ(fp_swap_format(&rig->store, &rig->config), FP_SWAP_INVALID);
+    EXPECT_EQ(fp_swap_mount(&rig->store, &rig->config), FP_SWAP_INVALID);
+    EXPECT_EQ(fp_swap_sync(&rig->store), FP_SWAP_INVALID);
+}
+
+/* Each in turn makes a config that would do into one that will not. */
+#define INVALID(change)                                                                           \
+    do {                                                                                         \
+        struct fp_swap_config config = rig.config;                                               \
+        struct fp_swap_medium medium = rig.medium;                                               \
+        change;                                                                                  \
+        expect_invalid(&rig, #change);                                                           \
+        rig.config = config;                                                                     \
+        rig.medium = medium;                                                                     \
+    } while (0)
+
+static void invalid_configs(void)
+{
+    struct rig rig;
+    rig_open(&rig, &shapes[0]);
+    EXPECT_EQ(fp_swap_format(&rig.store, NULL), FP_SWAP_INVALID);
+    EXPECT_EQ(fp_swap_format(NULL, &rig.config), FP_SWAP_INVALID);
+    struct fp_swap_compressor half = rle;
+    half.decompress = NULL;
+    INVALID(rig.config.medium = NULL);
+    INVALID(rig.config.layout = NULL);
+    INVALID(rig.config.compressor = &half);
+    INVALID(rig.config.page_bytes = 0);
+    INVALID(rig.config.page_bytes = 255);
+    INVALID((rig.config.page_bytes = 32772, rig.config.memory_bytes = (size_t)1 << 30));
+    INVALID(rig.config.slot_count = 0);
+    INVALID(rig.config.slot_count = UINT32_MAX);
+    INVALID(rig.config.memory = NULL);
+    INVALID(rig.config.memory = (uint8_t *)(rig.memory + 1) + 2);
+    INVALID(rig.config.memory_bytes -= 4);
+    INVALID(rig.config.memory_bytes = 0);
+    INVALID(rig.config.reserve_blocks = FP_SWAP_LOG_RESERVE - 1);
+    INVALID(rig.config.reserve_blocks = 16);
+    INVALID(rig.config.reserve_blocks = UINT32_MAX);
+    INVALID(rig.medium.read = NULL);
+    INVALID(rig.medium.program = NULL);
+    INVALID(rig.medium.erase = NULL);
+    INVALID(rig.medium.is_bad = NULL);
+    INVALID(rig.medium.mark_bad = NULL);
+    INVALID(rig.medium.program_bytes = 0);
+    INVALID(rig.medium.program_bytes = 1);
+    INVALID(rig.medium.program_bytes = 240); /* does not divide the block */
+    INVALID(rig.medium.block_bytes = 0);
+    INVALID(rig.medium.block_bytes = 256); /* a block that holds no page */
+    INVALID(rig.medium.block_count = 0);
+    INVALID(rig.medium.block_count = FP_SWAP_LOG_RESERVE);
+    INVALID(rig.medium.block_count = UINT32_MAX);
+    EXPECT_EQ(rig_format(&rig), FP_SWAP_OK);
+    rig_close(&rig);
+
+    rig_open(&rig, &shapes[1]);
+    INVALID(rig.config.memory_bytes -= 4);
+    INVALID(rig.config.chunk_count = 0);
+    INVALID(rig.config.chunk_count = 61);
+    INVALID(rig.config.chunk_count = UINT32_MAX);
+    INVALID(rig.medium.program_bytes = 2);
+    EXPECT_EQ(rig_format(&rig), FP_SWAP_OK);
+    rig_close(&rig);
+}
+
+/* The macros' words are enough, one less is refused, and none is touched outside. */
+static void memory(void)
+{
+    for (uint32_t seed = 0; seed < 200; seed++) {
+        struct rig rig;
+        struct history history;
+        uint64_t random = seed;
+        struct rig_shape shape = shapes[seed % 2];
+        shape.page_bytes = 4 + 4 * random_below(&random, 100);
+        shape.slot_count = 1 + random_below(&random, 100);
+        shape.chunk_count = shape.slot_count + 1 + random_below(&random, 100);
+        shape.medium.block_count += random_below(&random, 8);
+        test_at("seed %u", (unsigned)seed);
+        rig_open(&rig, &shape);
+        rig.config.memory_bytes -= 4;
+        EXPECT_EQ(rig_format(&rig), FP_SWAP_INVALID);
+        rig.config.memory_bytes += 4;
+        EXPECT_EQ(rig_format(&rig), FP_SWAP_OK);
+        history_open(&history, shape.slot_count);
+        work(&rig, &history, &random, 500);
+        rig_check(&rig);
+        history_close(&history);
+        rig_close(&rig);
+    }
+}
+
+static void statistics(void)
+{
+    for (size_t i = 0; i < SHAPES; i++) {
+        struct rig rig;
+        struct fp_swap_stat empty, stat;
+        uint8_t page[256];
+        test_at("shape %u", (unsigned)i);
+        rig_open(&rig, &shapes[i]);
+        EXPECT_EQ(rig_format(&rig), FP_SWAP_OK);
+        fp_swap_stat(&rig.store, &empty);
+        EXPECT_EQ(empty.pages, 0);
+        EXPECT_EQ(empty.orig_data_size, 0);
+        EXPECT_EQ(empty.compr_data_size, 0);
+        EXPECT_EQ(empty.mem_used_total, 0);
+        EXPECT_EQ(empty.compr_permille, 0);
+        EXPECT(empty.mem_limit > 0);
+        EXPECT(empty.mem_limit <= (uint64_t)shapes[i].medium.block_bytes *
+                                      shapes[i].medium.block_count);
+        EXPECT_EQ(empty.bad_blocks, i == 2 ? 0 : shapes[i].medium.factory_bad);
+
+        /* 20 filled with one word, 10 incompressible, 10 that shrink to 2 * 2 + 2. */
+        uint64_t random = 1;
+        for (uint32_t slot = 0; slot < 40; slot++) {
+            for (uint32_t at = 0; at < sizeof(page); at += 4) {
+                uint32_t word = slot * 0x01020304u;
+                memcpy(page + at, &word, 4);
+            }
+            if (slot >= 20 && slot < 30)
+                for (uint32_t at = 0; at < sizeof(page); at++)
+                    page[at] = (uint8_t)random_next(&random);
+            if (slot >= 30) {
+                memset(page, (int)slot, 128);
+                memset(page + 128, 0, 64);
+                memset(page + 192, 1, 64);
+            }
+            EXPECT_EQ(fp_swap_write(&rig.store, slot, page), FP_SWAP_OK);
+            EXPECT_EQ(fp_swap_write(&rig.store, slot, page), FP_SWAP_OK);
+        }
+        fp_swap_stat(&rig.store, &stat);
+        EXPECT_EQ(stat.pages, 40);
+        EXPECT_EQ(stat.same_pages, 20);
+        EXPECT_EQ(stat.huge_pages, 10);
+        EXPECT_EQ(stat.lost_pages, 0);
+        EXPECT_EQ(stat.orig_data_size, 40 * 256);
+        EXPECT_EQ(stat.compr_data_size, 10 * 256 + 10 * 6);
+        EXPECT_EQ(stat.compr_permille, (2620 * 1000 + 5120) / 10240);
+        EXPECT(stat.mem_used_total >= stat.compr_data_size);
+        EXPECT(stat.mem_used_total <= stat.compr_data_size + 40 * 32);
+        EXPECT_EQ(stat.used_permille, (stat.mem_used_total * 1000 + 5120) / 10240);
+        EXPECT(stat.mem_used_max >= stat.mem_used_total);
+        EXPECT_EQ(stat.mem_limit, empty.mem_limit);
+        EXPECT(stat.written_size >= 2 * 2620);
+
+        /* A page filled with one word takes no data: less than a small one does. */
+        uint64_t before = stat.mem_used_total;
+        EXPECT_EQ(fp_swap_free(&rig.store, 0), FP_SWAP_OK);
+        fp_swap_stat(&rig.store, &stat);
+        EXPECT_EQ(stat.compr_data_size, 10 * 256 + 10 * 6);
+        EXPECT(before - stat.mem_used_total <= 24 || i == 0); /* a log keeps a tombstone */
+        for (uint32_t slot = 1; slot < 40; slot++)
+            EXPECT_EQ(fp_swap_free(&rig.store, slot), FP_SWAP_OK);
+        fp_swap_stat(&rig.store, &stat);
+        EXPECT_EQ(stat.pages, 0);
+        EXPECT_EQ(stat.same_pages + stat.huge_pages, 0);
+        EXPECT_EQ(stat.orig_data_size + stat.compr_data_size, 0);
+        if (i)
+            EXPECT_EQ(stat.mem_used_total, 0);
+        rig_check(&rig);
+        rig_close(&rig);
+    }
+}
+
+/* The numbers of what the medium did are those that it counts itself. */
+static void statistics_of_the_medium(void)
+{
+    struct rig rig;
+    struct history history;
+    struct fp_swap_stat stat;
+    struct fp_emulated_counters before, after;
+    uint64_t random = 1;
+    rig_open(&rig, &shapes[0]);
+    history_open(&history, 61);
+    fp_emulated_counters(rig.emulated, &before);
+    EXPECT_EQ(rig_format(&rig), FP_SWAP_OK);
+    work(&rig, &history, &random, 3000);
+    fp_swap_stat(&rig.store, &stat);
+    fp_emulated_counters(rig.emulated, &after);
+    EXPECT_EQ(stat.erases, after.erases - before.erases);
+    EXPECT_EQ(stat.programmed_size, after.program_bytes - before.program_bytes);
+    EXPECT(stat.programmed_size >= stat.written_size + stat.moved_size);
+    EXPECT(stat.erases > 50 && stat.moved_size > 0);
+    history_close(&history);
+    rig_close(&rig);
+}
+
+/* Compressors that are wrong in all ways but one: they stay within their memory. */
+enum lie { TOO_LONG, FULL_LENGTH, GARBAGE, NO_DECOMPRESS, OTHER_PAGE, ZERO };
+
+static uint32_t liar_compress(void *context, const uint8_t *page, uint32_t page_bytes,
+                              uint8_t *out, uint32_t capacity)
+{
+    enum lie lie = *(enum lie *)context;
+    if (lie == NO_DECOMPRESS || lie == OTHER_PAGE)
+        return rle.compress(NULL, page, page_bytes, out, capacity);
+    memset(out, 0x55, capacity);
+    return lie == TOO_LONG      ? UINT32_MAX
+           : lie == FULL_LENGTH ? page_bytes
+           : lie == GARBAGE     ? 1 + page[0] % capacity
+                                : 0;
+}
+
+static int liar_decompress(void *context, const uint8_t *data, uint32_t size, uint8_t *page,
+                           uint32_t page_bytes)
+{
+    if (*(enum lie *)context == NO_DECOMPRESS)
+        return -1;
+    int error = rle.decompress(NULL, data, size, page, page_bytes);
+    if (*(enum lie *)context == OTHER_PAGE)
+        page[size % page_bytes] ^= 1u;
+    return error;
+}
+
+static void compressors_that_lie(void)
+{
+    for (enum lie lie = TOO_LONG; lie <= ZERO; lie++) {
+        for (size_t i = 0; i < SHAPES; i++) {
+            const struct fp_swap_compressor liar = {
+                .context = &lie, .compress = liar_compress, .decompress = liar_decompress};
+            struct rig rig;
+            uint8_t page[256];
+            test_at("lie %d, shape %u", (int)lie, (unsigned)i);
+            rig_open(&rig, &shapes[i]);
+            rig.config.compressor = &liar;
+            EXPECT_EQ(rig_format(&rig), FP_SWAP_OK);
+            uint32_t read = 0;
+            for (uint32_t slot = 0; slot < 60; slot++)
+                write_version(&rig, slot, slot + 1);
+            for (uint32_t slot = 0; slot < 60; slot++) {
+                int error = fp_swap_read(&rig.store, slot, page);
+                EXPECT(error == FP_SWAP_OK || error == FP_SWAP_CORRUPT);
+                if (!error)
+                    EXPECT(page_is(page, 256, slot, slot + 1));
+                read += !error;
+            }
+            if (lie != GARBAGE && lie != NO_DECOMPRESS && lie != OTHER_PAGE)
+                EXPECT_EQ(read, 60);
+            rig_check(&rig);
+            rig_close(&rig);
+        }
+    }
+}
+
+const struct test store_tests[] = {
+    {"store_crc_vectors", crc_vectors},
+    {"store_keeps_pages", keeps_pages},
+    {"store_slots_that_are_none", slots_that_are_none},
+    {"store_no_store", no_store},
+    {"store_invalid_configs", invalid_configs},
+    {"store_memory", memory},
+    {"store_statistics", statistics},
+    {"store_statistics_of_the_medium", statistics_of_the_medium},
+    {"store_compressors_that_lie", compressors_that_lie},
+    {0},
+};
