@@ -10,8 +10,8 @@
 extern "C" {
 #endif
 
-/* Bytes of RAM, aligned to 16: what zlib's two streams are said to need (zconf.h) and
- * room for their structs. 46 KB for pages of 4096 bytes, 30 KB for 2048. */
+/* Bytes of RAM, aligned to 16: windows, hash chains and symbols of a page's size and the
+ * streams' states (zconf.h). 68 KB for pages of 4096 bytes, 42 KB for 2048. */
 #define FP_SWAP_DEFLATE_BYTES(page_bytes)                                                        \
     (((page_bytes) <= 512u      ? 512u                                                          \
       : (page_bytes) <= 1024u   ? 1024u                                                         \

@@ -24,20 +24,22 @@
 #define HEADER_BYTES 8u
 #define FIRST_BYTES 12u /* of the first piece's header */
 
-/* Smaller chunks wait for a neighbour: their header would cost too much. */
+/* Smaller chunks wait for a neighbour, but for what fits into them whole. From 16 to 256
+ * bytes it makes no difference to how much of a medium can be filled. */
 #ifndef FP_SWAP_PIECE_BYTES
 #define FP_SWAP_PIECE_BYTES 64u
 #endif
 
-/* A free chunk: a node of a treap ordered by address. Nodes that hold none are linked
- * by `left`. */
+/* A free chunk: a node of a treap ordered by address. */
 struct fp_swap_chunk {
     uint32_t address;
     uint32_t length;
-    uint32_t left;
-    uint32_t right;
-    uint32_t largest; /* length in this subtree */
+    uint32_t child[2]; /* of lower addresses, of higher ones */
+    uint32_t largest;  /* length in this subtree */
 };
+
+/* Nodes that are in no tree are linked by this. */
+#define LINK child[0]
 
 typedef char node_has_its_size[sizeof(struct fp_swap_chunk) == FP_SWAP_CHUNK_BYTES ? 1 : -1];
 
@@ -62,16 +64,11 @@ static uint32_t largest(const struct fp_swap_chunk *chunks, uint32_t node)
 static void update(struct fp_swap_chunk *chunks, uint32_t node)
 {
     struct fp_swap_chunk *chunk = &chunks[node];
-    uint32_t left = largest(chunks, chunk->left);
-    uint32_t right = largest(chunks, chunk->right);
+    uint32_t low = largest(chunks, chunk->child[0]);
+    uint32_t high = largest(chunks, chunk->child[1]);
+    uint32_t most = low > high ? low : high;
 
-    chunk->largest = chunk->length;
-    if (left > chunk->largest) {
-        chunk->largest = left;
-    }
-    if (right > chunk->largest) {
-        chunk->largest = right;
-    }
+    chunk->largest = most > chunk->length ? most : chunk->length;
 }
 
 /* Go down to the node at `address`, or to where it would be. The links gone along point
@@ -83,8 +80,7 @@ static uint32_t descend(struct fp_swap *store, uint32_t address, uint32_t *found
     uint32_t parent = NONE;
 
     while (node != NONE && chunks[node].address != address) {
-        uint32_t *link = address < chunks[node].address ? &chunks[node].left
-                                                        : &chunks[node].right;
+        uint32_t *link = &chunks[node].child[address > chunks[node].address];
         uint32_t child = *link;
 
         *link = parent;
@@ -107,19 +103,15 @@ static void climb(struct fp_swap *store, uint32_t parent, uint32_t node, uint32_
         update(chunks, node);
     }
     while (parent != NONE) {
-        bool is_left = address < chunks[parent].address;
-        uint32_t *link = is_left ? &chunks[parent].left : &chunks[parent].right;
+        uint8_t side = address > chunks[parent].address;
+        uint32_t *link = &chunks[parent].child[side];
         uint32_t above = *link;
 
         rising = rising && priority(node) > priority(parent);
         if (rising) {
-            *link = is_left ? chunks[node].right : chunks[node].left;
+            *link = chunks[node].child[!side];
             update(chunks, parent);
-            if (is_left) {
-                chunks[node].right = parent;
-            } else {
-                chunks[node].left = parent;
-            }
+            chunks[node].child[!side] = parent;
             update(chunks, node);
         } else {
             *link = node;
@@ -137,8 +129,8 @@ static void insert(struct fp_swap *store, uint32_t node)
     uint32_t found;
     uint32_t parent;
 
-    chunk->left = NONE;
-    chunk->right = NONE;
+    chunk->child[0] = NONE;
+    chunk->child[1] = NONE;
     parent = descend(store, chunk->address, &found);
     climb(store, parent, node, chunk->address);
 }
@@ -148,7 +140,7 @@ static void insert_chunk(struct fp_swap *store, uint32_t address, uint32_t lengt
     uint32_t node = store->of.fragments.unused;
     struct fp_swap_chunk *chunk = &store->of.fragments.chunks[node];
 
-    store->of.fragments.unused = chunk->left;
+    store->of.fragments.unused = chunk->LINK;
     chunk->address = address;
     chunk->length = length;
     insert(store, node);
@@ -156,7 +148,7 @@ static void insert_chunk(struct fp_swap *store, uint32_t address, uint32_t lengt
 
 static void give_node(struct fp_swap *store, uint32_t node)
 {
-    store->of.fragments.chunks[node].left = store->of.fragments.unused;
+    store->of.fragments.chunks[node].LINK = store->of.fragments.unused;
     store->of.fragments.unused = node;
 }
 
@@ -166,25 +158,19 @@ static void detach(struct fp_swap *store, uint32_t address)
     struct fp_swap_chunk *chunks = store->of.fragments.chunks;
     uint32_t node;
     uint32_t parent = descend(store, address, &node);
-    uint32_t left = chunks[node].left;
-    uint32_t right = chunks[node].right;
+    uint32_t below[2];
 
-    while (left != NONE && right != NONE) {
-        if (priority(left) > priority(right)) {
-            uint32_t child = chunks[left].right;
+    below[0] = chunks[node].child[0];
+    below[1] = chunks[node].child[1];
+    while (below[0] != NONE && below[1] != NONE) {
+        uint8_t side = priority(below[1]) > priority(below[0]);
+        uint32_t up = below[side];
 
-            chunks[left].right = parent;
-            parent = left;
-            left = child;
-        } else {
-            uint32_t child = chunks[right].left;
-
-            chunks[right].left = parent;
-            parent = right;
-            right = child;
-        }
+        below[side] = chunks[up].child[!side];
+        chunks[up].child[!side] = parent;
+        parent = up;
     }
-    climb(store, parent, left != NONE ? left : right, address);
+    climb(store, parent, below[below[0] == NONE], address);
 }
 
 /* Change the range of the chunk at `address`; its place in the order stays. */
@@ -199,22 +185,18 @@ static void resize(struct fp_swap *store, uint32_t address, uint32_t to, uint32_
 }
 
 /* The last chunk at or before `address`, and the first after it; NONE. */
-static void neighbours(const struct fp_swap *store, uint32_t address, uint32_t *before,
-                       uint32_t *after)
+static void neighbours(const struct fp_swap *store, uint32_t address, uint32_t near[2])
 {
     const struct fp_swap_chunk *chunks = store->of.fragments.chunks;
     uint32_t node = store->of.fragments.root;
 
-    *before = NONE;
-    *after = NONE;
+    near[0] = NONE;
+    near[1] = NONE;
     while (node != NONE) {
-        if (address < chunks[node].address) {
-            *after = node;
-            node = chunks[node].left;
-        } else {
-            *before = node;
-            node = chunks[node].right;
-        }
+        uint8_t side = address >= chunks[node].address;
+
+        near[!side] = node;
+        node = chunks[node].child[side];
     }
 }
 
@@ -229,7 +211,7 @@ static uint32_t pick(const struct fp_swap *store)
     bool is_itself = false; /* or is its root */
 
     while (node != NONE) {
-        uint32_t right = chunks[node].right;
+        uint32_t right = chunks[node].child[1];
 
         if (chunks[node].address < store->of.fragments.next) {
             node = right;
@@ -242,15 +224,15 @@ static uint32_t pick(const struct fp_swap *store)
             top = right;
             is_itself = false;
         }
-        node = chunks[node].left;
+        node = chunks[node].child[0];
     }
     while (top != NONE && !is_itself) {
-        if (largest(chunks, chunks[top].left) == size) {
-            top = chunks[top].left;
+        if (largest(chunks, chunks[top].child[0]) == size) {
+            top = chunks[top].child[0];
         } else if (chunks[top].length == size) {
             is_itself = true;
         } else {
-            top = chunks[top].right;
+            top = chunks[top].child[1];
         }
     }
     return top;
@@ -266,12 +248,12 @@ static uint32_t pick_first(const struct fp_swap *store, uint32_t size)
         return NONE;
     }
     for (;;) {
-        if (largest(chunks, chunks[node].left) >= size) {
-            node = chunks[node].left;
+        if (largest(chunks, chunks[node].child[0]) >= size) {
+            node = chunks[node].child[0];
         } else if (chunks[node].length >= size) {
             return node;
         } else {
-            node = chunks[node].right;
+            node = chunks[node].child[1];
         }
     }
 }
@@ -280,13 +262,16 @@ static uint32_t pick_first(const struct fp_swap *store, uint32_t size)
 static bool release(struct fp_swap *store, uint32_t address, uint32_t length)
 {
     const struct fp_swap_chunk *chunks = store->of.fragments.chunks;
+    uint32_t near[2];
     uint32_t before;
     uint32_t after;
     uint32_t end = address + length;
     bool joins_before;
     bool joins_after;
 
-    neighbours(store, address, &before, &after);
+    neighbours(store, address, near);
+    before = near[0];
+    after = near[1];
     if ((before != NONE && chunks[before].address + chunks[before].length > address) ||
         (after != NONE && chunks[after].address < end)) {
         return false;
@@ -336,10 +321,11 @@ static void take(struct fp_swap *store, uint32_t node, uint32_t address, uint32_
 static bool carve(struct fp_swap *store, uint32_t address, uint32_t length)
 {
     const struct fp_swap_chunk *chunks = store->of.fragments.chunks;
+    uint32_t near[2];
     uint32_t node;
-    uint32_t after;
 
-    neighbours(store, address, &node, &after);
+    neighbours(store, address, near);
+    node = near[0];
     if (node == NONE || chunks[node].length < length ||
         address - chunks[node].address > chunks[node].length - length) {
         return false;
@@ -565,7 +551,7 @@ static int lose(struct fp_swap *store, uint32_t lost)
     return FP_SWAP_OK;
 }
 
-/* Free chunks set aside: whole ones, linked by `left` in the order of the chain, and then
+/* Free chunks set aside: whole ones, linked in the order of the chain, and then
  * the start or the end of another. */
 struct room {
     uint32_t first; /* nodes, out of the tree */
@@ -584,7 +570,7 @@ static void give_room_back(struct fp_swap *store, const struct room *room)
         (void)release(store, room->address, room->length);
     }
     while (node != NONE) {
-        uint32_t next = chunks[node].left;
+        uint32_t next = chunks[node].LINK;
 
         store->of.fragments.free_bytes += chunks[node].length;
         insert(store, node);
@@ -606,6 +592,9 @@ static bool set_aside(struct fp_swap *store, uint32_t size, uint32_t pieces, str
     room->last = NONE;
     room->pieces = 1;
     room->length = 0;
+    if (store->of.fragments.free_bytes < header + size) {
+        return false;
+    }
     while (room->pieces <= pieces) {
         uint32_t node = pick(store);
         uint32_t length;
@@ -629,11 +618,11 @@ static bool set_aside(struct fp_swap *store, uint32_t size, uint32_t pieces, str
         }
         detach(store, chunks[node].address);
         store->of.fragments.free_bytes -= length;
-        chunks[node].left = NONE;
+        chunks[node].LINK = NONE;
         if (room->last == NONE) {
             room->first = node;
         } else {
-            chunks[room->last].left = node;
+            chunks[room->last].LINK = node;
         }
         room->last = node;
         room->pieces++;
@@ -653,7 +642,7 @@ static void keep_room(struct fp_swap *store, const struct room *room, uint32_t b
     uint32_t node = room->first;
 
     while (node != NONE) {
-        uint32_t next = chunks[node].left;
+        uint32_t next = chunks[node].LINK;
 
         give_node(store, node);
         node = next;
@@ -683,7 +672,7 @@ static int program_record(struct fp_swap *store, uint32_t slot,
     for (;;) {
         uint32_t address = node == NONE ? room->address : chunks[node].address;
         uint32_t length = node == NONE ? room->length : chunks[node].length;
-        uint32_t next = node == NONE ? NONE : chunks[node].left;
+        uint32_t next = node == NONE ? NONE : chunks[node].LINK;
 
         fp_swap_put32(header, node == NONE    ? NONE
                               : next == NONE ? room->address
@@ -723,7 +712,8 @@ static int fragment_start(struct fp_swap *store, uint32_t *memory, bool keep)
     return FP_SWAP_OK;
 }
 
-/* Free the pieces of a chain that nothing leads to any more. */
+/* Free the pieces of a chain that nothing leads to any more. If that fails on the way,
+ * what is free can only be known from all the others. */
 static void drop_chain(struct fp_swap *store, struct chain *chain)
 {
     if (move_chain(store, chain, false)) {
@@ -941,14 +931,13 @@ static const char *check_tree(struct fp_swap *store)
     uint32_t node;
 
     for (;;) {
-        uint32_t before;
+        uint32_t near[2];
+        uint32_t low;
+        uint32_t high;
         uint32_t top;
-        bool is_ordered;
 
-        neighbours(store, address, &before, &node);
-        if (count == 0 && before != NONE) {
-            node = before; /* at 0 */
-        }
+        neighbours(store, address, near);
+        node = count == 0 && near[0] != NONE ? near[0] /* at 0 */ : near[1];
         if (node == NONE) {
             break;
         }
@@ -960,25 +949,22 @@ static const char *check_tree(struct fp_swap *store)
         }
         end = address + chunks[node].length;
         free_bytes += chunks[node].length;
-        top = largest(chunks, chunks[node].left);
-        if (largest(chunks, chunks[node].right) > top) {
-            top = largest(chunks, chunks[node].right);
-        }
+        low = chunks[node].child[0];
+        high = chunks[node].child[1];
+        top = largest(chunks, low) > largest(chunks, high) ? largest(chunks, low)
+                                                          : largest(chunks, high);
         if (chunks[node].largest != (top > chunks[node].length ? top : chunks[node].length)) {
             return "the largest chunk of a subtree is not the one noted";
         }
-        is_ordered = (chunks[node].left == NONE ||
-                      priority(chunks[node].left) <= priority(node)) &&
-                     (chunks[node].right == NONE ||
-                      priority(chunks[node].right) <= priority(node));
-        if (!is_ordered) {
+        if ((low != NONE && priority(low) > priority(node)) ||
+            (high != NONE && priority(high) > priority(node))) {
             return "the tree of free chunks is out of order";
         }
     }
     if (free_bytes != store->of.fragments.free_bytes) {
         return "the free bytes are not those of the free chunks";
     }
-    for (node = store->of.fragments.unused; node != NONE; node = chunks[node].left) {
+    for (node = store->of.fragments.unused; node != NONE; node = chunks[node].LINK) {
         if (++count > store->config->chunk_count) {
             break;
         }

@@ -43,8 +43,9 @@ static bool passes(const struct test *test)
 
 int main(int argc, char **argv)
 {
-    static const struct test *const lists[] = {emulated_tests, store_tests,  random_tests,
-                                               power_tests,    damage_tests, mount_tests};
+    static const struct test *const lists[] = {
+        emulated_tests, store_tests, random_tests,   power_tests,
+        damage_tests,   mount_tests, fragment_tests, compressor_tests};
     unsigned passed = 0, failed = 0;
     void *shared = mmap(NULL, TEST_NOW_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
                         -1, 0);

@@ -18,6 +18,8 @@ extern const struct test random_tests[];
 extern const struct test power_tests[];
 extern const struct test damage_tests[];
 extern const struct test mount_tests[];
+extern const struct test fragment_tests[];
+extern const struct test compressor_tests[];
 
 /* Rounds of a test that repeats itself with other seeds: `usual`, a tenth of it under
  * sanitizers, or FLASHPAGER_TEST_ROUNDS times as many, for a soak. */

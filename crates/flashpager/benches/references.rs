@@ -79,7 +79,7 @@ impl Visitor for References<'_> {
     fn visit<P: Policy>(self, mut policy: P) -> Measured {
         let mut misses = 0;
         let next_use_seconds = self.for_each::<P>(|page, next_use| {
-            misses += u64::from(matches!(policy.reference(page, next_use), Outcome::Miss(_)));
+            misses += u64::from(matches!(policy.reference(page, next_use), Outcome::Miss { .. }));
         });
         Measured { misses: vec![misses], next_use_seconds }
     }
@@ -95,7 +95,7 @@ impl SizesVisitor for References<'_> {
         let mut misses = vec![0; self.frames.len() + 1];
         let next_use_seconds = self.for_each::<P>(|page, next_use| {
             caches.reference(page, next_use, |sizes, outcome| {
-                if !matches!(outcome, Outcome::Miss(_)) {
+                if !matches!(outcome, Outcome::Miss { .. }) {
                     return;
                 }
                 if P::AllSizes::INCLUSION {

@@ -17,6 +17,7 @@
 //! * [`design`]: all of it together, as a person asks for it
 //! * [`attribution`]: which code of the program causes the faults of a design
 //! * [`driver`]: what the copy loop of a flash driver executes for each byte
+//! * [`swap`]: data pages that go out, too, compressed
 //!
 //! A replay knows no nanosecond and a price knows no policy. The engine prints
 //! nothing, reads no clock and never panics on data.
@@ -31,6 +32,7 @@ pub mod media;
 pub mod pager;
 pub mod placement;
 pub mod replay;
+pub mod swap;
 pub mod trace;
 
 pub use error::{Error, Result};

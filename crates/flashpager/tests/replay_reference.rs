@@ -1,6 +1,7 @@
 //! The engine's replay against the slow one in `reference`, and against what
 //! must hold for any replay.
 
+#[allow(dead_code, reason = "shared with other tests")]
 mod reference;
 
 use std::cell::Cell as Counter;

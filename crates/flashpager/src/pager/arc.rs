@@ -42,44 +42,47 @@ pub struct Arc {
 }
 
 impl Arc {
-    /// Turn a page in a frame into a ghost.
-    fn replace(&mut self, page_in_b2: bool) {
+    /// Turn a page in a frame into a ghost; gives it.
+    fn replace(&mut self, page_in_b2: bool) -> Option<Page> {
         let recent = self.lists.len(T1);
         let from_t1 = recent > self.target || (page_in_b2 && recent == self.target);
         let (from, to) = if from_t1 && recent > 0 { (T1, B1) } else { (T2, B2) };
-        if let Some(slot) = self.lists.oldest(from) {
-            self.lists.renew(to, slot);
-        }
+        let slot = self.lists.oldest(from)?;
+        self.lists.renew(to, slot);
+        Some(self.slots.page_of(slot))
     }
 
-    fn forget_oldest(&mut self, list: usize) {
-        if let Some(slot) = self.lists.pop(list) {
-            self.slots.forget(slot);
-        }
+    fn forget_oldest(&mut self, list: usize) -> Option<Page> {
+        let slot = self.lists.pop(list)?;
+        Some(self.slots.forget(slot))
     }
 
-    fn take_ghost(&mut self, page_in_b2: bool) {
+    /// Gives the victim.
+    fn take_ghost(&mut self, page_in_b2: bool) -> Option<Page> {
         let (recent, frequent) = (self.lists.len(B1), self.lists.len(B2));
         if page_in_b2 {
             self.target = self.target.saturating_sub((recent / frequent).max(1));
         } else {
             self.target = (self.target + (frequent / recent).max(1)).min(self.capacity);
         }
-        self.replace(page_in_b2);
+        self.replace(page_in_b2)
     }
 
-    fn make_room(&mut self) {
+    /// Gives the victim, if there must be one.
+    fn make_room(&mut self) -> Option<Page> {
         let [t1, t2, b1, b2] = [T1, T2, B1, B2].map(|list| self.lists.len(list));
         if t1 == self.capacity {
-            self.forget_oldest(T1);
+            self.forget_oldest(T1)
         } else if t1 + b1 == self.capacity {
             self.forget_oldest(B1);
-            self.replace(false);
+            self.replace(false)
         } else if t1 + t2 + b1 + b2 >= self.capacity {
             if t1 + t2 + b1 + b2 == 2 * self.capacity {
                 self.forget_oldest(B2);
             }
-            self.replace(false);
+            self.replace(false)
+        } else {
+            None
         }
     }
 }
@@ -106,16 +109,13 @@ impl Policy for Arc {
     #[inline]
     fn reference(&mut self, page: Page, _: Moment) -> Outcome {
         let Some(slot) = self.slots.slot_of(page) else {
-            self.make_room();
+            let victim = self.make_room();
             let slot = self.slots.add(page);
             self.lists.push(T1, slot);
-            return Outcome::miss(0);
+            return Outcome::miss(0, victim);
         };
         let outcome = match self.lists.list_of(slot) {
-            Some(list @ (B1 | B2)) => {
-                self.take_ghost(list == B2);
-                Outcome::miss(0)
-            }
+            Some(list @ (B1 | B2)) => Outcome::miss(0, self.take_ghost(list == B2)),
             _ => Outcome::Hit,
         };
         self.lists.renew(T2, slot);

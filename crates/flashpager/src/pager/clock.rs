@@ -5,9 +5,7 @@ use std::ops::Range;
 use super::ring::Ring;
 use super::sizes::MASK_SIZES;
 use super::table::PageTable;
-use super::{
-    AllSizes, INDEX_BYTES, Metadata, Moment, Outcome, Page, Parameter, Policy, Search, Shape,
-};
+use super::{AllSizes, INDEX_BYTES, Metadata, Moment, Outcome, Page, Parameter, Policy, Shape};
 use crate::error::Result;
 
 /// Of a hand that looks on until it finds a victim.
@@ -64,11 +62,12 @@ impl Policy for Clock {
         }
         let newcomer = ClockFrame { page, referenced: true };
         let (frame, victim) = self.ring.fill(newcomer);
+        let victim = victim.map(|victim| victim.page);
         if let Some(victim) = victim {
-            self.table.remove(victim.page);
+            self.table.remove(victim);
         }
         self.table.insert(page, frame);
-        Outcome::miss(walk)
+        Outcome::miss(walk, victim)
     }
 
     #[inline]
@@ -149,7 +148,7 @@ impl AllSizes for ClockSizes {
                 }
                 ring.fill(page);
                 let size = *first_size + size;
-                tell(size..size + 1, Outcome::Miss(Search { walk, downgrades: 0 }));
+                tell(size..size + 1, Outcome::miss(walk, None));
             }
         }
     }

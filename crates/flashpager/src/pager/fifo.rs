@@ -37,7 +37,7 @@ impl Policy for Fifo {
             self.table.remove(victim);
         }
         self.table.insert(page, frame);
-        Outcome::miss(0)
+        Outcome::miss(0, victim)
     }
 
     #[inline]
@@ -88,7 +88,7 @@ impl AllSizes for FifoSizes {
                     group.cached_in[victim as usize] &= !(1 << size);
                 }
                 let size = group.first_size + size;
-                tell(size..size + 1, Outcome::miss(0));
+                tell(size..size + 1, Outcome::miss(0, None));
             }
         }
     }

@@ -107,15 +107,13 @@ impl<const DEFERS: bool> Policy for SecondChance<DEFERS> {
             return Outcome::FalseFault { downgrades };
         }
         let mut downgrades = if DEFERS { self.move_down() } else { 0 };
-        if self.lists.len(VALID) + self.lists.len(INVALID) == self.frames
-            && let Some(victim) = self.lists.pop(INVALID)
-        {
-            self.slots.forget(victim);
-        }
+        let full = self.lists.len(VALID) + self.lists.len(INVALID) == self.frames;
+        let victim = if full { self.lists.pop(INVALID) } else { None };
+        let victim = victim.map(|slot| self.slots.forget(slot));
         let slot = self.slots.add(page);
         self.lists.push(VALID, slot);
         downgrades += self.move_down();
-        Outcome::Miss(Search { walk: 0, downgrades })
+        Outcome::Miss { search: Search { walk: 0, downgrades }, victim }
     }
 
     #[inline]

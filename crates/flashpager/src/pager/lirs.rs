@@ -49,12 +49,12 @@ pub struct Lirs {
 }
 
 impl Lirs {
-    fn evict(&mut self) {
-        let Some(victim) = self.queues.pop(RESIDENT) else { return };
+    fn evict(&mut self) -> Option<Page> {
+        let victim = self.queues.pop(RESIDENT)?;
         if self.stack.list_of(victim).is_none() {
-            self.slots.forget(victim);
-            return;
+            return Some(self.slots.forget(victim));
         }
+        let page = self.slots.page_of(victim);
         self.queues.push(GHOSTS, victim);
         if self.queues.len(GHOSTS) > 2 * self.capacity
             && let Some(oldest) = self.queues.pop(GHOSTS)
@@ -62,6 +62,7 @@ impl Lirs {
             self.stack.remove(oldest);
             self.slots.forget(oldest);
         }
+        Some(page)
     }
 
     /// Make a page LIR that is in no list, in exchange for the oldest one.
@@ -105,17 +106,17 @@ impl Lirs {
         }
     }
 
-    fn fault(&mut self, page: Page, ghost: Option<Slot>) {
+    /// Gives the victim.
+    fn fault(&mut self, page: Page, ghost: Option<Slot>) -> Option<Page> {
         if let Some(slot) = ghost {
             self.stack.remove(slot);
             self.queues.remove(slot);
         }
-        if self.lir_pages + self.queues.len(RESIDENT) == self.capacity {
-            self.evict();
-        }
+        let full = self.lir_pages + self.queues.len(RESIDENT) == self.capacity;
+        let victim = if full { self.evict() } else { None };
         if let Some(slot) = ghost {
             self.promote(slot);
-            return;
+            return victim;
         }
         let slot = self.slots.add(page);
         self.stack.push(STACK, slot);
@@ -124,6 +125,7 @@ impl Lirs {
         } else {
             self.queues.push(RESIDENT, slot);
         }
+        victim
     }
 }
 
@@ -160,10 +162,7 @@ impl Policy for Lirs {
                 self.hit(slot);
                 Outcome::Hit
             }
-            _ => {
-                self.fault(page, ghost);
-                Outcome::miss(0)
-            }
+            _ => Outcome::miss(0, self.fault(page, ghost)),
         };
         self.prune();
         outcome

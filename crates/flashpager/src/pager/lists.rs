@@ -39,9 +39,17 @@ impl Slots {
         slot
     }
 
-    pub(super) fn forget(&mut self, slot: Slot) {
-        self.table.remove(self.pages[slot as usize]);
+    #[inline]
+    pub(super) fn page_of(&self, slot: Slot) -> Page {
+        self.pages[slot as usize]
+    }
+
+    /// Gives the page whose slot it was.
+    pub(super) fn forget(&mut self, slot: Slot) -> Page {
+        let page = self.pages[slot as usize];
+        self.table.remove(page);
         self.free.push(slot);
+        page
     }
 }
 
@@ -82,6 +90,14 @@ impl<const N: usize> Lists<N> {
     #[inline]
     pub(super) fn oldest(&self, list: usize) -> Option<Slot> {
         self.links[list].newer.checked_sub(N as u32)
+    }
+
+    /// The slots of `list`, the oldest first.
+    pub(super) fn oldest_first(&self, list: usize) -> impl Iterator<Item = Slot> {
+        let slot_at = |at: u32| at.checked_sub(N as u32);
+        std::iter::successors(self.oldest(list), move |slot| {
+            slot_at(self.links[*slot as usize + N].newer)
+        })
     }
 
     /// Put a slot that is in no list at the new end of `list`.

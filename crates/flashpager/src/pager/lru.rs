@@ -69,6 +69,7 @@ impl Policy for Lru {
             }
             return Outcome::Hit;
         }
+        let mut victim = None;
         let count = self.frames.len() as Frame;
         if self.frames.len() < self.capacity {
             self.frames.push(Node { page, older: count, newer: count });
@@ -80,12 +81,13 @@ impl Policy for Lru {
             // In a ring the oldest stands just before the newest: turning the
             // ring by one makes it the newest.
             let oldest = self.frames[self.newest as usize].newer;
-            let victim = std::mem::replace(&mut self.frames[oldest as usize].page, page);
-            self.table.remove(victim);
+            let evicted = std::mem::replace(&mut self.frames[oldest as usize].page, page);
+            self.table.remove(evicted);
+            victim = Some(evicted);
             self.table.insert(page, oldest);
             self.newest = oldest;
         }
-        Outcome::miss(0)
+        Outcome::miss(0, victim)
     }
 
     #[inline]

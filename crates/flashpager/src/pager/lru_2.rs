@@ -43,7 +43,7 @@ pub struct Lru2 {
 }
 
 impl Lru2 {
-    fn evict(&mut self) {
+    fn evict(&mut self) -> Option<Page> {
         while let Some(mut first) = self.heap.peek_mut() {
             let Reverse((uses, slot)) = *first;
             let current = self.uses[slot as usize];
@@ -52,14 +52,16 @@ impl Lru2 {
                 continue;
             }
             PeekMut::pop(first);
+            let victim = self.slots.page_of(slot);
             self.ghosts.push(GHOSTS, slot);
             if self.ghosts.len(GHOSTS) > self.capacity
                 && let Some(forgotten) = self.ghosts.pop(GHOSTS)
             {
                 self.slots.forget(forgotten);
             }
-            return;
+            return Some(victim);
         }
+        None
     }
 }
 
@@ -97,9 +99,9 @@ impl Policy for Lru2 {
             }
             self.ghosts.remove(slot);
         }
-        let mut walk = 0;
+        let (mut walk, mut victim) = (0, None);
         if self.heap.len() == self.capacity {
-            self.evict();
+            victim = self.evict();
             walk = self.capacity as u32;
         }
         let slot = known.unwrap_or_else(|| {
@@ -111,7 +113,7 @@ impl Policy for Lru2 {
             slot
         });
         self.heap.push(Reverse((self.uses[slot as usize], slot)));
-        Outcome::miss(walk)
+        Outcome::miss(walk, victim)
     }
 
     #[inline]

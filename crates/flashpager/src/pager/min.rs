@@ -32,7 +32,7 @@ impl Min {
         *farthest = next_use.max(*farthest);
     }
 
-    /// The frame whose page is used farthest in the future, made to belong to nobody.
+    /// The frame whose page is used farthest in the future, to be given to another.
     fn evict(&mut self) -> Frame {
         let block = place_of_max(&self.farthest);
         let start = block << self.block_shift;
@@ -41,9 +41,7 @@ impl Min {
         let place = place_of_max(in_block);
         in_block[place] = 0;
         self.farthest[block] = in_block.iter().copied().max().unwrap_or(0);
-        let frame = start + place;
-        self.table.remove(self.pages[frame]);
-        frame as Frame
+        (start + place) as Frame
     }
 }
 
@@ -78,18 +76,19 @@ impl Policy for Min {
             self.set(frame, next_use);
             return Outcome::Hit;
         }
-        let frame = if self.pages.len() < self.capacity {
+        let (frame, victim) = if self.pages.len() < self.capacity {
             self.pages.push(page);
             self.next_uses.push(0);
-            self.pages.len() as Frame - 1
+            (self.pages.len() as Frame - 1, None)
         } else {
             let frame = self.evict();
-            self.pages[frame as usize] = page;
-            frame
+            let victim = std::mem::replace(&mut self.pages[frame as usize], page);
+            self.table.remove(victim);
+            (frame, Some(victim))
         };
         self.table.insert(page, frame);
         self.set(frame, next_use);
-        Outcome::miss(0)
+        Outcome::miss(0, victim)
     }
 
     #[inline]

@@ -12,11 +12,13 @@
 //! together; where it knows no better way, side by side.
 
 mod arc;
+mod cflru;
 mod clock;
 mod fifo;
 mod fifo_sc;
 mod lirs;
 mod lists;
+mod live;
 mod lru;
 mod lru_2;
 mod min;
@@ -31,6 +33,7 @@ mod stack;
 mod table;
 mod two_q;
 
+pub use live::Pager;
 pub use sizes::{AllSizes, SideBySide};
 
 use serde::Serialize;
@@ -87,7 +90,12 @@ pub enum Outcome {
         downgrades: u32,
     },
     /// The page was not in a frame: it has been given one.
-    Miss(Search),
+    Miss {
+        /// What it took.
+        search: Search,
+        /// Whose frame it was; `None` if a frame was free.
+        victim: Option<Page>,
+    },
 }
 
 /// What a true fault took beside the page.
@@ -102,13 +110,14 @@ pub struct Search {
 
 impl Outcome {
     /// A miss whose victim was found after `walk` frames.
-    fn miss(walk: u32) -> Self {
-        Self::Miss(Search { walk, downgrades: 0 })
+    #[inline]
+    fn miss(walk: u32, victim: Option<Page>) -> Self {
+        Self::Miss { search: Search { walk, downgrades: 0 }, victim }
     }
 }
 
 /// A replacement policy over a fully associative cache that is empty at first.
-pub trait Policy: Sized {
+pub trait Policy: Sized + Send + Sync + 'static {
     /// Whether [`Policy::reference`] needs to know the next use (only MIN,
     /// which no device can have).
     const NEEDS_NEXT_USE: bool = false;
@@ -137,6 +146,14 @@ pub trait Policy: Sized {
     /// next reference, [`NEVER`] if there is none or if the policy does not
     /// ask for it.
     fn reference(&mut self, page: Page, next_use: Moment) -> Outcome;
+
+    /// `page`, which is in a frame, was written to: it is dirty, and whoever evicts it
+    /// must write it back. Comes after the reference; a page in no frame is ignored.
+    fn written(&mut self, _page: Page) {}
+
+    /// `page`, which is in a frame, was written back: it is as clean as one that just
+    /// came in. A page in no frame is ignored.
+    fn cleaned(&mut self, _page: Page) {}
 
     /// Whether a TLB may know `page`: whether a reference to it would be a
     /// [`Outcome::Hit`] now that sets no bit.
@@ -326,6 +343,7 @@ policies! {
     "2q" => two_q::TwoQ, parameters 0;
     "lirs" => lirs::Lirs, parameters 0;
     "lru-2" => lru_2::Lru2, parameters 0;
+    "cflru" => cflru::Cflru, parameters 1;
     "random" => random::Random, parameters 1;
 }
 

@@ -62,17 +62,17 @@ impl Policy for Random {
         if self.table.frame_of(page).is_some() {
             return Outcome::Hit;
         }
-        let frame = if self.frames.len() < self.capacity {
+        let (frame, victim) = if self.frames.len() < self.capacity {
             self.frames.push(page);
-            self.frames.len() as Frame - 1
+            (self.frames.len() as Frame - 1, None)
         } else {
             let frame = self.victim();
             let victim = std::mem::replace(&mut self.frames[frame as usize], page);
             self.table.remove(victim);
-            frame
+            (frame, Some(victim))
         };
         self.table.insert(page, frame);
-        Outcome::miss(0)
+        Outcome::miss(0, victim)
     }
 
     #[inline]

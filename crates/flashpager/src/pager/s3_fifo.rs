@@ -43,8 +43,8 @@ pub struct S3Fifo {
 }
 
 impl S3Fifo {
-    /// Empty a frame; gives the walk.
-    fn evict(&mut self) -> u32 {
+    /// Empty a frame; gives the walk and the page it held.
+    fn evict(&mut self) -> (u32, Page) {
         let mut walk = 0;
         loop {
             walk += 1;
@@ -59,17 +59,17 @@ impl S3Fifo {
                 *counter -= 1;
                 self.lists.renew(MAIN, slot);
             } else if in_small {
+                let victim = self.slots.page_of(slot);
                 self.lists.renew(GHOSTS, slot);
                 if self.lists.len(GHOSTS) > self.capacity - self.small_share
                     && let Some(forgotten) = self.lists.pop(GHOSTS)
                 {
                     self.slots.forget(forgotten);
                 }
-                return walk;
+                return (walk, victim);
             } else {
                 self.lists.remove(slot);
-                self.slots.forget(slot);
-                return walk;
+                return (walk, self.slots.forget(slot));
             }
         }
     }
@@ -110,14 +110,18 @@ impl Policy for S3Fifo {
             self.lists.remove(slot);
         }
         let full = self.lists.len(SMALL) + self.lists.len(MAIN) == self.capacity;
-        let walk = if full { self.evict() } else { 0 };
+        let (mut walk, mut victim) = (0, None);
+        if full {
+            let (looked_at, evicted) = self.evict();
+            (walk, victim) = (looked_at, Some(evicted));
+        }
         let slot = ghost.unwrap_or_else(|| self.slots.add(page));
         if slot as usize >= self.counters.len() {
             self.counters.resize(slot as usize + 1, 0);
         }
         self.counters[slot as usize] = 0;
         self.lists.push(if ghost.is_some() { MAIN } else { SMALL }, slot);
-        Outcome::miss(walk)
+        Outcome::miss(walk, victim)
     }
 
     #[inline]

@@ -37,7 +37,7 @@ struct SieveFrame {
 }
 
 impl Sieve {
-    /// Take the victim out of the order; gives its frame and the walk.
+    /// Take the victim out of the order; gives its frame, which still holds it, and the walk.
     fn evict(&mut self) -> (Frame, u32) {
         let mut walk = 0;
         loop {
@@ -93,13 +93,13 @@ impl Policy for Sieve {
             return Outcome::Hit;
         }
         let newcomer = SieveFrame { page, newer: NONE, visited: false };
-        let (frame, walk) = if self.frames.len() < self.capacity {
+        let (frame, walk, victim) = if self.frames.len() < self.capacity {
             self.frames.push(newcomer);
-            (self.frames.len() as Frame - 1, 0)
+            (self.frames.len() as Frame - 1, 0, None)
         } else {
             let (frame, walk) = self.evict();
-            self.frames[frame as usize] = newcomer;
-            (frame, walk)
+            let victim = std::mem::replace(&mut self.frames[frame as usize], newcomer);
+            (frame, walk, Some(victim.page))
         };
         match self.newest {
             NONE => self.oldest = frame,
@@ -107,7 +107,7 @@ impl Policy for Sieve {
         }
         self.newest = frame;
         self.table.insert(page, frame);
-        Outcome::miss(walk)
+        Outcome::miss(walk, victim)
     }
 
     #[inline]

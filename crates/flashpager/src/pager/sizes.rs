@@ -24,7 +24,8 @@ pub trait AllSizes: Sized {
 
     /// Take one collapsed reference, as [`Policy::reference`] does. `tell` is
     /// called with the indices of sizes and what became of it there, unless that is
-    /// a hit; each size at most once, with inclusion all at once and from size 0 on.
+    /// a hit; each size at most once, with inclusion all at once and from size 0 on. A
+    /// miss need not tell its victim.
     fn reference(&mut self, page: Page, next_use: Moment, tell: impl FnMut(Range<usize>, Outcome));
 }
 

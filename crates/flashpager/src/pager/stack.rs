@@ -75,7 +75,7 @@ impl AllSizes for LruStack {
         };
         let misses = self.misses.at(depth);
         if misses > 0 {
-            tell(0..misses, Outcome::miss(0));
+            tell(0..misses, Outcome::miss(0, None));
         }
     }
 }
@@ -136,7 +136,7 @@ impl AllSizes for MinStack {
         }
         let misses = found.map_or(self.misses.sizes, |depth| self.misses.at(depth));
         if misses > 0 {
-            tell(0..misses, Outcome::miss(0));
+            tell(0..misses, Outcome::miss(0, None));
         }
     }
 }

@@ -36,22 +36,25 @@ pub struct TwoQ {
 }
 
 impl TwoQ {
-    fn reclaim(&mut self) {
+    /// Gives the page whose frame it is, if none was free.
+    fn reclaim(&mut self) -> Option<Page> {
         let [arrivals, kept] = [A1_IN, AM].map(|list| self.lists.len(list));
         if arrivals + kept < self.capacity {
-            return;
+            return None;
         }
-        let forgotten = if arrivals > (self.capacity / 4).max(1) || kept == 0 {
-            if let Some(victim) = self.lists.oldest(A1_IN) {
-                self.lists.renew(A1_OUT, victim);
+        if arrivals > (self.capacity / 4).max(1) || kept == 0 {
+            let slot = self.lists.oldest(A1_IN)?;
+            let victim = self.slots.page_of(slot);
+            self.lists.renew(A1_OUT, slot);
+            if self.lists.len(A1_OUT) > self.capacity / 2
+                && let Some(forgotten) = self.lists.pop(A1_OUT)
+            {
+                self.slots.forget(forgotten);
             }
-            let too_many = self.lists.len(A1_OUT) > self.capacity / 2;
-            if too_many { self.lists.pop(A1_OUT) } else { None }
+            Some(victim)
         } else {
-            self.lists.pop(AM)
-        };
-        if let Some(slot) = forgotten {
-            self.slots.forget(slot);
+            let slot = self.lists.pop(AM)?;
+            Some(self.slots.forget(slot))
         }
     }
 }
@@ -78,10 +81,10 @@ impl Policy for TwoQ {
     #[inline]
     fn reference(&mut self, page: Page, _: Moment) -> Outcome {
         let Some(slot) = self.slots.slot_of(page) else {
-            self.reclaim();
+            let victim = self.reclaim();
             let slot = self.slots.add(page);
             self.lists.push(A1_IN, slot);
-            return Outcome::miss(0);
+            return Outcome::miss(0, victim);
         };
         match self.lists.list_of(slot) {
             Some(AM) => {
@@ -90,9 +93,9 @@ impl Policy for TwoQ {
             }
             Some(A1_OUT) => {
                 self.lists.remove(slot);
-                self.reclaim();
+                let victim = self.reclaim();
                 self.lists.push(AM, slot);
-                Outcome::miss(0)
+                Outcome::miss(0, victim)
             }
             _ => Outcome::Hit,
         }

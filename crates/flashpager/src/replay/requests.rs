@@ -103,7 +103,7 @@ impl Requests {
                     pager.false_fault_downgrades += u64::from(downgrades);
                 }
             }
-            Outcome::Miss(search) => self.miss(sizes, block, search),
+            Outcome::Miss { search, .. } => self.miss(sizes, block, search),
         }
     }
 

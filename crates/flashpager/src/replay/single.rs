@@ -152,7 +152,7 @@ impl Replay<'_, '_> {
                         requests.add(0..1, need.page, outcome);
                     }
                     match outcome {
-                        None | Some(Outcome::Hit | Outcome::Miss(_)) => {}
+                        None | Some(Outcome::Hit | Outcome::Miss { .. }) => {}
                         Some(Outcome::BitSet) => sums.reference_bits_set += 1,
                         Some(Outcome::FalseFault { downgrades }) => {
                             sums.false_faults += 1;
@@ -162,7 +162,7 @@ impl Replay<'_, '_> {
                     if let Some(faults) = &mut faults {
                         let now = |offset| at(&sums, offset);
                         match outcome {
-                            Some(Outcome::Miss(search)) => {
+                            Some(Outcome::Miss { search, .. }) => {
                                 faults.serve(need.offset, search, now(need.offset));
                             }
                             _ => faults.refilled(need.page, need.offset, now),

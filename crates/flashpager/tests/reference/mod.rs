@@ -31,9 +31,18 @@ const MISS: Outcome = Outcome::Miss { walk: 0, downgrades: 0 };
 /// One reference taken.
 pub struct Step {
     /// What became of it.
-    outcome: Outcome,
-    /// All pages that a reference would hit now, and set no bit.
-    usable: Vec<Page>,
+    pub outcome: Outcome,
+    /// All pages in frames now.
+    pub cached: Vec<Page>,
+    /// Those that a reference would hit now, and set no bit.
+    pub usable: Vec<Page>,
+}
+
+impl Step {
+    /// Where every page in a frame may be hit.
+    fn all_usable(outcome: Outcome, cached: Vec<Page>) -> Self {
+        Self { outcome, usable: cached.clone(), cached }
+    }
 }
 
 /// A cache at work. It is told the page, and all that are needed after it.
@@ -61,6 +70,7 @@ pub const POLICIES: &[(&str, Policy, Samples)] = &[
     ("2q", two_q, no_parameters),
     ("lirs", lirs, no_parameters),
     ("lru-2", lru_2, no_parameters),
+    ("cflru", cflru, windows),
     ("random", random, seeds),
 ];
 
@@ -75,6 +85,11 @@ fn seeds(frames: usize) -> Vec<Vec<u64>> {
 /// The first frame, whatever it is; nearly all frames; all of them once.
 fn budgets(frames: usize) -> Vec<Vec<u64>> {
     different(&[1, frames / 2 + 1, frames])
+}
+
+/// Where nothing is written, one window is as another.
+fn windows(frames: usize) -> Vec<Vec<u64>> {
+    vec![vec![frames as u64 / 2 + 1]]
 }
 
 /// At least one page is valid, and at least one invalid.
@@ -121,7 +136,7 @@ fn lru(frames: usize, _: &[u64]) -> Cache {
         latest.retain(|known| *known != page);
         latest.insert(0, page);
         latest.truncate(frames);
-        Step { outcome, usable: latest }
+        Step::all_usable(outcome, latest)
     })
 }
 
@@ -133,8 +148,8 @@ fn fifo(frames: usize, _: &[u64]) -> Cache {
         if !hit {
             missed.push(page);
         }
-        let usable = missed.iter().rev().take(frames).copied().collect();
-        Step { outcome: if hit { Outcome::Hit } else { MISS }, usable }
+        let cached = missed.iter().rev().take(frames).copied().collect();
+        Step::all_usable(if hit { Outcome::Hit } else { MISS }, cached)
     })
 }
 
@@ -156,7 +171,7 @@ fn min(frames: usize, _: &[u64]) -> Cache {
             cached.push(page);
             MISS
         };
-        Step { outcome, usable: cached.clone() }
+        Step::all_usable(outcome, cached.clone())
     })
 }
 
@@ -173,6 +188,10 @@ fn touch(ring: &mut [Frame], page: Page) -> Option<Outcome> {
 /// The pages whose bit is set.
 fn with_bit(ring: &[Frame]) -> Vec<Page> {
     ring.iter().filter(|(_, bit)| *bit).map(|(page, _)| *page).collect()
+}
+
+fn pages_of(ring: &[Frame]) -> Vec<Page> {
+    ring.iter().map(|(page, _)| *page).collect()
 }
 
 fn clock(frames: usize, _: &[u64]) -> Cache {
@@ -200,7 +219,7 @@ fn clock(frames: usize, _: &[u64]) -> Cache {
             }
             Outcome::Miss { walk, downgrades: 0 }
         };
-        Step { outcome, usable: with_bit(&ring) }
+        Step { outcome, cached: pages_of(&ring), usable: with_bit(&ring) }
     })
 }
 
@@ -231,7 +250,7 @@ fn pa_clock(frames: usize, parameters: &[u64]) -> Cache {
             }
             panic!("a budget of {budget}")
         };
-        Step { outcome, usable: with_bit(&ring) }
+        Step { outcome, cached: pages_of(&ring), usable: with_bit(&ring) }
     })
 }
 
@@ -281,13 +300,13 @@ fn two_lists(frames: usize, most_valid: usize, at_once: bool) -> Cache {
         // No frame is lost, and no page is in two.
         assert_eq!(valid.len() + invalid.len(), frames.min(seen.len()));
         assert!(valid.iter().all(|page| !invalid.contains(page)));
-        Step { outcome, usable: valid.clone() }
+        Step { outcome, cached: [&valid[..], &invalid[..]].concat(), usable: valid.clone() }
     })
 }
 
 /// Pages by age, oldest first, and the hand as a place among them.
 fn sieve(frames: usize, _: &[u64]) -> Cache {
-    let mut cached: Vec<(Page, bool)> = Vec::new();
+    let mut cached: Vec<Frame> = Vec::new();
     let mut hand = 0;
     Box::new(move |page, _| {
         let outcome = 'outcome: {
@@ -311,8 +330,7 @@ fn sieve(frames: usize, _: &[u64]) -> Cache {
             cached.push((page, false));
             Outcome::Miss { walk, downgrades: 0 }
         };
-        let visited = cached.iter().filter(|(_, visited)| *visited);
-        Step { outcome, usable: visited.map(|(page, _)| *page).collect() }
+        Step { outcome, cached: pages_of(&cached), usable: with_bit(&cached) }
     })
 }
 
@@ -359,7 +377,8 @@ fn s3_fifo(frames: usize, _: &[u64]) -> Cache {
             }
             Outcome::Miss { walk, downgrades: 0 }
         };
-        Step { outcome, usable: small.iter().chain(&main).map(|(page, _)| *page).collect() }
+        let cached = small.iter().chain(&main).map(|(page, _)| *page).collect();
+        Step::all_usable(outcome, cached)
     })
 }
 
@@ -423,7 +442,7 @@ fn arc(frames: usize, _: &[u64]) -> Cache {
             assert!(all.b1.len() + all.b2.len() <= frames);
             if hit { Outcome::Hit } else { MISS }
         };
-        Step { outcome, usable: [&all.t1[..], &all.t2[..]].concat() }
+        Step::all_usable(outcome, [&all.t1[..], &all.t2[..]].concat())
     })
 }
 
@@ -460,7 +479,7 @@ fn two_q(frames: usize, _: &[u64]) -> Cache {
             }
             MISS
         };
-        Step { outcome, usable: [&a1_in[..], &am[..]].concat() }
+        Step::all_usable(outcome, [&a1_in[..], &am[..]].concat())
     })
 }
 
@@ -503,7 +522,7 @@ fn lirs(frames: usize, _: &[u64]) -> Cache {
             }
             if hit { Outcome::Hit } else { MISS }
         };
-        Step { outcome, usable: [&lir[..], &resident[..]].concat() }
+        Step::all_usable(outcome, [&lir[..], &resident[..]].concat())
     })
 }
 
@@ -542,8 +561,81 @@ fn lru_2(frames: usize, _: &[u64]) -> Cache {
             cached.push((page, times));
             Outcome::Miss { walk, downgrades: 0 }
         };
-        Step { outcome, usable: cached.iter().map(|(page, _)| *page).collect() }
+        Step::all_usable(outcome, cached.iter().map(|(page, _)| *page).collect())
     })
+}
+
+fn cflru(frames: usize, parameters: &[u64]) -> Cache {
+    let mut cache = CleanFirst::new(frames, parameters[0] as usize);
+    Box::new(move |page, _| cache.reference(page))
+}
+
+/// CFLRU with all that was ever done to its pages.
+pub struct CleanFirst {
+    frames: usize,
+    window: usize,
+    cached: Vec<Page>,
+    /// What was done to which page, the latest last.
+    history: Vec<(Done, Page)>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Done {
+    CameIn,
+    Used,
+    Written,
+    Cleaned,
+}
+
+impl CleanFirst {
+    /// An empty cache.
+    pub fn new(frames: usize, window: usize) -> Self {
+        Self { frames, window, cached: Vec::new(), history: Vec::new() }
+    }
+
+    /// A reference.
+    pub fn reference(&mut self, page: Page) -> Step {
+        let outcome = if self.cached.contains(&page) {
+            self.history.push((Done::Used, page));
+            Outcome::Hit
+        } else {
+            let mut walk = 0;
+            if self.cached.len() == self.frames {
+                let mut oldest_first = self.cached.clone();
+                oldest_first.sort_by_key(|page| self.last(*page, &[Done::CameIn, Done::Used]));
+                oldest_first.truncate(self.window);
+                let clean = oldest_first.iter().position(|page| !self.is_dirty(*page));
+                walk = clean.map_or(oldest_first.len(), |place| place + 1) as u32;
+                let victim = oldest_first[clean.unwrap_or(0)];
+                self.cached.retain(|page| *page != victim);
+            }
+            self.cached.push(page);
+            self.history.push((Done::CameIn, page));
+            Outcome::Miss { walk, downgrades: 0 }
+        };
+        Step::all_usable(outcome, self.cached.clone())
+    }
+
+    /// The page was written to.
+    pub fn written(&mut self, page: Page) {
+        self.history.push((Done::Written, page));
+    }
+
+    /// The page was written back.
+    pub fn cleaned(&mut self, page: Page) {
+        self.history.push((Done::Cleaned, page));
+    }
+
+    /// Of a page in a frame: the last of coming in, writing and cleaning tells.
+    fn is_dirty(&self, page: Page) -> bool {
+        let last = self.last(page, &[Done::CameIn, Done::Written, Done::Cleaned]);
+        last.is_some_and(|moment| self.history[moment].0 == Done::Written)
+    }
+
+    /// When one of these was last done to the page.
+    fn last(&self, page: Page, wanted: &[Done]) -> Option<usize> {
+        self.history.iter().rposition(|(done, of)| *of == page && wanted.contains(done))
+    }
 }
 
 /// Marsaglia's generator in arithmetic, without shifts.
@@ -569,12 +661,12 @@ fn random(frames: usize, parameters: &[u64]) -> Cache {
             }
             MISS
         };
-        Step { outcome, usable: cached.clone() }
+        Step::all_usable(outcome, cached.clone())
     })
 }
 
 /// The cache of a policy given by name, as in `pa-clock(13)` or `fifo-sc(50%)`.
-fn cache_of(policy: &str, frames: usize) -> Cache {
+pub fn cache_of(policy: &str, frames: usize) -> Cache {
     let (name, written) = policy.trim_end_matches(')').split_once('(').unwrap_or((policy, ""));
     let number = |written: &str| match written.trim().strip_suffix('%') {
         None => written.trim().parse().unwrap(),
@@ -708,7 +800,7 @@ fn paged(setup: &Setup<'_>) -> Paged {
         if is_reference {
             now.references += 1;
             now.tlb_misses += u64::from(tlb.is_some());
-            let Step { outcome, usable } = cache(need.page, &pages[index + 1..]);
+            let Step { outcome, usable, .. } = cache(need.page, &pages[index + 1..]);
             assert!(usable.len() <= frames);
             if let Some(tlb) = &mut tlb {
                 tlb.keep_only(&usable);
