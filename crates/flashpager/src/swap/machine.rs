@@ -32,7 +32,7 @@ pub struct MachineCounts {
     pub pages_out: u64,
     /// Victims that were clean, with a copy in their slot.
     pub pages_dropped: u64,
-    /// Slots freed because their page was written to.
+    /// Copies given up: their page was written to, or the medium was too full to keep them.
     pub copies_freed: u64,
     /// What was asked of medium and compressor.
     pub store: StoreCounters,
@@ -92,6 +92,9 @@ struct Machine<'a> {
     content: Vec<u64>,
     buffer: Vec<u8>,
     expected: Vec<u8>,
+    keep_copies_percent: u64,
+    /// Where to look for a copy to give up.
+    next_copy: Page,
     counts: MachineCounts,
 }
 
@@ -107,6 +110,8 @@ impl<'a> Machine<'a> {
             content: vec![0; pages],
             buffer: vec![0; page_bytes],
             expected: vec![0; page_bytes],
+            keep_copies_percent: system.spec.keep_copies_percent.into(),
+            next_copy: 0,
             counts: MachineCounts::default(),
         })
     }
@@ -125,10 +130,8 @@ impl<'a> Machine<'a> {
     fn write(&mut self, page: Page, content: u64) -> std::result::Result<(), Stop> {
         self.touch(page)?;
         if self.places[page as usize] == Place::Clean {
-            self.counts.copies_freed += 1;
-            self.store.free(page).map_err(|e| fault(page, e))?;
+            self.forget_copy(page)?;
         }
-        self.places[page as usize] = Place::Dirty;
         self.pager.written(page);
         self.content[page as usize] = content;
         self.counts.bytes_written += self.buffer.len() as u64;
@@ -155,13 +158,39 @@ impl<'a> Machine<'a> {
             self.counts.pages_dropped += 1;
         } else {
             self.contents.fill(self.content[page as usize], &mut self.buffer);
-            match self.store.write(page, &self.buffer) {
-                Ok(()) => self.counts.pages_out += 1,
-                Err(StoreError::Full) => return Err(Stop::OutOfMemory),
-                Err(other) => return Err(fault(page, other).into()),
+            loop {
+                match self.store.write(page, &self.buffer) {
+                    Ok(()) => break,
+                    Err(StoreError::Full) if self.free_a_copy()? => {}
+                    Err(StoreError::Full) => return Err(Stop::OutOfMemory),
+                    Err(other) => return Err(fault(page, other).into()),
+                }
             }
+            self.counts.pages_out += 1;
         }
         self.places[page as usize] = Place::Out;
+        Ok(())
+    }
+
+    /// Give up the copy of a page that is in a frame, one after another; whether there was
+    /// any.
+    fn free_a_copy(&mut self) -> Result<bool> {
+        let pages = self.places.len() as u32;
+        let turn = (self.next_copy..pages).chain(0..self.next_copy);
+        let Some(page) = turn.into_iter().find(|page| self.places[*page as usize] == Place::Clean)
+        else {
+            return Ok(false);
+        };
+        self.next_copy = page + 1;
+        self.forget_copy(page)?;
+        Ok(true)
+    }
+
+    fn forget_copy(&mut self, page: Page) -> Result<()> {
+        self.store.free(page).map_err(|e| fault(page, e))?;
+        self.counts.copies_freed += 1;
+        self.places[page as usize] = Place::Dirty;
+        self.pager.written(page);
         Ok(())
     }
 
@@ -180,6 +209,12 @@ impl<'a> Machine<'a> {
         }
         self.counts.pages_in += 1;
         self.places[page as usize] = Place::Clean;
+        if self.keep_copies_percent < 100 {
+            let Statistics { mem_used_total, mem_limit, .. } = self.store.statistics();
+            if mem_used_total * 100 > mem_limit * self.keep_copies_percent {
+                self.forget_copy(page)?;
+            }
+        }
         Ok(())
     }
 }
@@ -692,9 +727,14 @@ mod tests {
             let last = report.points.last().unwrap().allocated_bytes;
             assert!(end >= last && end < last + 16 * PAGE + 1, "{end} {last}");
             // What is in frames, and what the medium holds at 25 %.
-            let room = report.store.statistics.mem_limit as f64 / 0.26;
+            let room = report.store.statistics.mem_limit as f64
+                / report.store.statistics.used_ratio.unwrap();
             let expected = f64::from(report.frames) * PAGE as f64 + room;
-            assert!((end as f64 / expected - 1.0).abs() < 0.1, "{medium} {end} {expected}");
+            assert!(
+                (end as f64 / expected - 1.0).abs() < 0.02,
+                "{medium} {end} {expected} {:?}",
+                report.store
+            );
             let statistics = report.store.statistics;
             let kept = statistics.compr_data_size as f64 / statistics.mem_used_total as f64;
             assert!(kept >= 0.95, "{medium} keeps {kept}");
@@ -704,19 +744,22 @@ mod tests {
 
     #[test]
     fn a_log_beats_rewriting_of_blocks_by_far() {
-        let ns = |layout: Layout| {
+        let share = |layout: Layout| {
             let spec = SwapSpec { layout: Some(layout.name().into()), ..small("nand:4M", "lz4") };
             let report = ran(SwapSpec {
                 ram_bytes: 2 << 20,
                 chunk_bytes: 16 * PAGE,
+                most_bytes: Some(12 << 20),
                 random_pages: 64,
-                most_bytes: Some(6 << 20),
+                // Pages that were read go out again, so that writes are all over.
+                keep_copies_percent: 0,
                 ..spec
             });
             assert_eq!(report.out_of_memory_at_bytes, None);
-            report.total.time.total_ns
+            assert!(report.total.counts.copies_freed > 1000);
+            report.points.last().unwrap().share_of_ram
         };
-        let ratio = ns(Layout::Rewrite) / ns(Layout::Log);
+        let ratio = share(Layout::Log) / share(Layout::Rewrite);
         assert!(ratio > 10.0, "{ratio}");
     }
 
@@ -734,7 +777,7 @@ mod tests {
             };
             let report = churn(spec, &|| true, &|_, _| {}).unwrap();
             assert!((0.8..0.83).contains(&report.filled_share), "{}", report.filled_share);
-            assert!((2.0..2.1).contains(&report.turnovers), "{}", report.turnovers);
+            assert!((2.0..2.3).contains(&report.turnovers), "{}", report.turnovers);
             let amplification = report.write_amplification;
             let expected = match layout {
                 "rewrite" => 10.0..1000.0,

@@ -32,6 +32,9 @@ pub struct SwapSpec {
     pub compressor: String,
     /// Who goes out.
     pub policy: String,
+    /// Percent of the medium's room up to which a page that came back keeps its copy there;
+    /// beyond, its slot is freed and it is dirty. Linux has 50.
+    pub keep_copies_percent: u32,
     /// Contents of pages: `synthetic(25%)`, or a file of captured pages.
     pub pages: String,
     /// Of all that is random.
@@ -89,6 +92,7 @@ impl Default for SwapSpec {
             layout: None,
             compressor: Compressor::Deflate.name().into(),
             policy: "lru".into(),
+            keep_copies_percent: 100,
             pages: "synthetic(25%)".into(),
             seed: 1,
             reserve_blocks: 0,
