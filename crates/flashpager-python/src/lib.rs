@@ -4,6 +4,7 @@
 mod attribution;
 mod driver;
 mod estimate;
+mod live;
 mod parts;
 
 use std::collections::VecDeque;
@@ -684,6 +685,8 @@ mod _engine {
     use super::driver::copy_loop;
     #[pymodule_export]
     use super::estimate::{all_operations, check_host, estimate, operations};
+    #[pymodule_export]
+    use super::live::{capture_pages, pages_info, swap_live};
     #[pymodule_export]
     use super::parts::{catalog, examine_part, find_part, part_facts, part_schema};
     #[pymodule_export]
