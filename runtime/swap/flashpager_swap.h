@@ -257,6 +257,9 @@ struct fp_swap_log_state {
     uint16_t carry;      /* bytes in head of a record that began before it */
     uint16_t voids;      /* pages passed over before head's */
     uint16_t last_pages; /* of the block before this one */
+    uint32_t last_block; /* which that is */
+    uint32_t last_sequence;
+    uint32_t undone;     /* slot of a record that a power cut left unfinished */
     uint32_t carrier;    /* slot of that record */
     uint32_t carrier_at; /* where it began */
     uint32_t found_page; /* what find() found, for fetch() */

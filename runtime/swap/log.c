@@ -7,7 +7,7 @@
  * of pages, then within the page. A slot that was freed has a record, too, so that
  * an older one does not come back.
  *
- *     flash page   header of the block, 36 bytes (page 0 only)
+ *     flash page   header of the block, 44 bytes (page 0 only)
  *                  slots of the records that begin in the page before, 4 bytes each
  *                  payload: the rest of a record from the page before, then new ones
  *                  ... 0xff ...
@@ -18,8 +18,9 @@
  * than the slots that were in it; so no record begins in the last page of a block, or
  * in the last that is used. A header names the block that will be erased next
  * and what its erase counter will be then: so no power cut loses a counter, and a
- * half-erased block is known as one. It also says how many pages of the block before
- * are in use: so a page whose programming failed is not taken for one that was lost.
+ * half-erased block is known as one. It also names the block before, and how many of its
+ * pages are in use: so a page whose programming failed is not taken for one that was
+ * lost, and a block of which nothing can be read is known to be one.
  *
  * All is written by one head. When a block is opened, all that was written before is
  * on the medium, so that what was collected may be erased.
@@ -32,7 +33,8 @@
 #define TRAILER ((uint32_t)TRAILER_BYTES)
 #define ENTRY ((uint32_t)12)
 #define NAME ((uint32_t)4) /* a slot in the list of the page before */
-#define HEADER ((uint32_t)36)
+#define HEADER_BYTES 44
+#define HEADER ((uint32_t)HEADER_BYTES)
 #define CHARGE (ENTRY + NAME)
 #define NOWHERE FP_SWAP_NOWHERE
 #define MAGIC 0x57535046u /* "FPSW" */
@@ -61,6 +63,7 @@ enum {
     URGENT = 1,  /* its bits had to be corrected, or a program failed: collect it soon */
     RETIRED = 2, /* a program failed: it becomes bad when it has been collected */
     RECENT = 4,  /* freed since the head's block was opened */
+    COUNTED = 8, /* in mount: closed, and no header says how many pages are in use */
 };
 
 struct fp_swap_block {
@@ -610,7 +613,8 @@ static int open_block(struct fp_swap *store)
             log->blocks[log->block].pages = (uint16_t)log->page;
         }
         log->last_pages = (uint16_t)log->page;
-        log->sequence++;
+        log->last_block = log->block;
+        log->last_sequence = log->blocks[log->block].sequence;
     }
     if (!log->rescuing) {
         uint32_t i;
@@ -624,7 +628,7 @@ static int open_block(struct fp_swap *store)
     if (log->cached / pages_per_block(store) == block) {
         log->cached = NOWHERE;
     }
-    b->sequence = log->sequence;
+    b->sequence = ++log->sequence;
     b->live = 0;
     b->pages = 0;
     b->state = HEAD;
@@ -639,8 +643,10 @@ static int open_block(struct fp_swap *store)
     fp_swap_put32(header + 24, log->next == NOWHERE ? 0 : log->blocks[log->next].erases + 1u);
     fp_swap_put16(header + 28, log->last_pages);
     fp_swap_put16(header + 30, 0xffffu);
+    fp_swap_put32(header + 32, log->last_block);
+    fp_swap_put32(header + 36, log->last_sequence);
     fp_swap_put32(header + 4, shape(store));
-    fp_swap_put32(header + 32, fp_swap_crc(store, 0, header, HEADER - 4u));
+    fp_swap_put32(header + 40, fp_swap_crc(store, 0, header, HEADER - 4u));
     return FP_SWAP_OK;
 }
 
@@ -746,10 +752,19 @@ static int move_again(struct fp_swap *store, uint32_t slot, uint32_t where)
     if (store->where[slot] != where) {
         return FP_SWAP_OK;
     }
+    if (store->size[slot] == FP_SWAP_SIZE_LOST) {
+        return lose(store, slot);
+    }
     if (page == log->cached) {
         directory = page_directory(store, log->cache, page);
+        if (index >= directory.count || directory.count > entries_per_page(store)) {
+            return lose(store, slot);
+        }
         entry = get_entry(store, &directory, index);
-        return move(store, where, &directory, offset_of(store, &directory, index), &entry);
+        offset = offset_of(store, &directory, index);
+        return entry.slot == slot && offset <= payload_end(store, &directory)
+                   ? move(store, where, &directory, offset, &entry)
+                   : lose(store, slot);
     }
     /* The cache must stay: go through the page's entries one by one. */
     if (read_page(store, page, program_bytes(store) - TRAILER, tail, TRAILER)) {
@@ -808,7 +823,8 @@ static void forsake(struct fp_swap *store, uint32_t page, const struct directory
     retire_head(store);
     if (log->page > 0) {
         log->last_pages = (uint16_t)log->page;
-        log->sequence++;
+        log->last_block = log->block;
+        log->last_sequence = log->blocks[log->block].sequence;
     }
     log->block = NOWHERE;
     log->page = 0;
@@ -1115,6 +1131,7 @@ static uint32_t mean_erases(const struct fp_swap *store)
 static uint32_t special_victim(const struct fp_swap *store, uint32_t mean)
 {
     const struct fp_swap_log_state *log = &store->of.log;
+    uint32_t urgent = NOWHERE;
     uint32_t best = NOWHERE;
     uint32_t block;
 
@@ -1124,15 +1141,16 @@ static uint32_t special_victim(const struct fp_swap *store, uint32_t mean)
         if (b->state != CLOSED) {
             continue;
         }
-        if (b->flags & URGENT) {
-            return block;
+        if ((b->flags & URGENT) &&
+            (urgent == NOWHERE || b->sequence < log->blocks[urgent].sequence)) {
+            urgent = block;
         }
         if (b->erases + 1u + mean / 16u < mean &&
             (best == NOWHERE || b->erases < log->blocks[best].erases)) {
             best = block;
         }
     }
-    return best;
+    return urgent != NOWHERE ? urgent : best;
 }
 
 /* Have enough free blocks for a record. */
@@ -1171,6 +1189,26 @@ static int make_room(struct fp_swap *store)
     return block == NOWHERE ? FP_SWAP_OK : collect(store, block);
 }
 
+/* A record that a power cut left unfinished at the end of the log does not count, as long
+ * as the next block says so. Supersede it by what the slot holds, as the first thing
+ * written there, so that it never does. */
+static int undo(struct fp_swap *store)
+{
+    struct fp_swap_log_state *log = &store->of.log;
+    uint32_t slot = log->undone;
+    int error;
+
+    if (slot >= store->config->slot_count) {
+        return FP_SWAP_OK;
+    }
+    error = store->where[slot] == NOWHERE ? lose(store, slot)
+                                          : move_again(store, slot, store->where[slot]);
+    if (!error) {
+        log->undone = NOWHERE;
+    }
+    return error;
+}
+
 /* Append a record with a slot's new content and let it count. */
 static int put_entry(struct fp_swap *store, const struct entry *entry, const uint8_t *data)
 {
@@ -1178,7 +1216,10 @@ static int put_entry(struct fp_swap *store, const struct entry *entry, const uin
     uint32_t where;
     int error;
 
-    error = make_room(store);
+    error = undo(store);
+    if (!error) {
+        error = make_room(store);
+    }
     if (error) {
         return error;
     }
@@ -1349,16 +1390,18 @@ struct header {
     uint32_t erases;
     uint32_t next;
     uint32_t next_erases;
+    uint32_t last_block;
+    uint32_t last_sequence;
     uint16_t last_pages;
 };
 
 static bool read_header(struct fp_swap *store, uint32_t block, struct header *header)
 {
-    uint8_t bytes[36];
+    uint8_t bytes[HEADER_BYTES];
 
     if (read_page(store, block * pages_per_block(store), 0, bytes, HEADER) ||
         fp_swap_get32(bytes) != MAGIC || fp_swap_get32(bytes + 4) != shape(store) ||
-        fp_swap_get32(bytes + 32) != fp_swap_crc(store, 0, bytes, HEADER - 4u)) {
+        fp_swap_get32(bytes + 40) != fp_swap_crc(store, 0, bytes, HEADER - 4u)) {
         return false;
     }
     header->epoch = fp_swap_get32(bytes + 8);
@@ -1367,6 +1410,8 @@ static bool read_header(struct fp_swap *store, uint32_t block, struct header *he
     header->next = fp_swap_get32(bytes + 20);
     header->next_erases = fp_swap_get32(bytes + 24);
     header->last_pages = fp_swap_get16(bytes + 28);
+    header->last_block = fp_swap_get32(bytes + 32);
+    header->last_sequence = fp_swap_get32(bytes + 36);
     return header->sequence != 0 && header->sequence != NOWHERE;
 }
 
@@ -1514,20 +1559,67 @@ static void close_gap(struct fp_swap *store, struct gap *gap, uint32_t page,
     gap->first = NOWHERE;
 }
 
-static uint32_t block_with(const struct fp_swap *store, uint32_t sequence)
+/* The block that was opened after a given one. Between them there may be some whose
+ * first page could not be programmed. */
+static uint32_t successor(struct fp_swap *store, uint32_t block)
 {
-    uint32_t block;
+    const struct fp_swap_block *blocks = store->of.log.blocks;
+    uint32_t other;
 
-    for (block = 0; block < store->config->medium->block_count; block++) {
-        if (store->of.log.blocks[block].sequence == sequence) {
-            return block;
+    for (other = 0; other < store->config->medium->block_count; other++) {
+        struct header header;
+
+        if (blocks[other].sequence > blocks[block].sequence &&
+            read_header(store, other, &header) && header.last_block == block &&
+            header.last_sequence == blocks[block].sequence) {
+            return other;
         }
     }
     return NOWHERE;
 }
 
-/* Take up the records of a block. */
-static void scan(struct fp_swap *store, uint32_t block, struct gap *gap)
+/* A block of which nothing can be read: if the one that follows it says that it had one
+ * page, that is lost. Of more, the second would be there. */
+static void miss(struct fp_swap *store, uint32_t block)
+{
+    struct fp_swap_block *blocks = store->of.log.blocks;
+    uint32_t other;
+
+    for (other = 0; other < store->config->medium->block_count; other++) {
+        struct header header;
+
+        if (blocks[other].sequence > blocks[block].sequence &&
+            read_header(store, other, &header) && header.last_block == block &&
+            header.last_pages == 1u && header.last_sequence > blocks[block].sequence) {
+            blocks[block].sequence = header.last_sequence;
+        }
+    }
+}
+
+/* What a block's header says of the one before: how many of its pages are in use, and
+ * that all between them failed, whatever can be read there. */
+static void heed(struct fp_swap *store, const struct header *header)
+{
+    struct fp_swap_block *blocks = store->of.log.blocks;
+    uint32_t count = store->config->medium->block_count;
+    uint32_t block;
+
+    if (header->last_block < count && header->last_pages > 0 &&
+        header->last_pages <= pages_per_block(store) &&
+        blocks[header->last_block].sequence == header->last_sequence) {
+        blocks[header->last_block].pages = header->last_pages;
+    }
+    for (block = 0; block < count && header->sequence - header->last_sequence > 1u; block++) {
+        if (blocks[block].sequence > header->last_sequence &&
+            blocks[block].sequence < header->sequence) {
+            blocks[block].sequence = 0;
+        }
+    }
+}
+
+/* Take up the records of a block. The last one may end in a record that the power cut
+ * hit. */
+static void scan(struct fp_swap *store, uint32_t block, bool last, struct gap *gap)
 {
     struct fp_swap_log_state *log = &store->of.log;
     uint32_t first = block * pages_per_block(store);
@@ -1535,6 +1627,7 @@ static void scan(struct fp_swap *store, uint32_t block, struct gap *gap)
     struct entry open = {0, 0, 0, 0}; /* a record that goes on in later pages */
     uint32_t open_at = 0;
     uint32_t open_end = 0; /* the page after its last; 0: none */
+    bool counted = (log->blocks[block].flags & COUNTED) != 0;
     struct directory directory;
     uint32_t page;
 
@@ -1564,19 +1657,29 @@ static void scan(struct fp_swap *store, uint32_t block, struct gap *gap)
             offset += entry.stored;
             if (entry_end == page + 1u) {
                 propose(store, entry.slot, where_of(store, page, index), entry.size);
-            } else if (entry_end <= end) {
+            } else if (entry_end <= (counted ? first + pages_per_block(store) : end)) {
                 open = entry;
                 open_at = where_of(store, page, index);
                 open_end = entry_end;
+            } else if (last) {
+                log->undone = entry.slot;
             }
         }
+    }
+    if (counted && open_end > 0) {
+        /* Its last page is there no more. Had it never been, the record would have been
+         * undone, or that was begun and is what the log ends in. */
+        if (open.slot != log->undone) {
+            propose(store, open.slot, open_at, open.size);
+        }
+        open_end = 0;
     }
     if (gap->first == NOWHERE) {
         return;
     }
     if (end < first + pages_per_block(store)) {
         /* A program failed, or a power cut: the next block names what was here. */
-        uint32_t after = block_with(store, log->blocks[block].sequence + 1u);
+        uint32_t after = successor(store, block);
 
         if (after == NOWHERE || load_own(store, after * pages_per_block(store), &directory)) {
             doubt(store, gap, end - 1u);
@@ -1596,10 +1699,10 @@ static void scan(struct fp_swap *store, uint32_t block, struct gap *gap)
     }
 }
 
-/* Go on after the newest block's last page that can be read. Pages after that one may
- * have been hit by power cuts, one by each, even if they look blank: so it goes on in
- * another block. `same`: there is none to spare, go on in the block itself if pages are
- * left, after the one that the last cut may have hit. */
+/* Go on after the last page that can be read. Pages after that one may have been hit by
+ * power cuts, one by each, even if they look blank: so it goes on in another block.
+ * `same`: there is none to spare, go on in the block itself if pages are left, after
+ * the one that the last cut may have hit. */
 static void resume(struct fp_swap *store, uint32_t block, bool same)
 {
     struct fp_swap_log_state *log = &store->of.log;
@@ -1612,16 +1715,17 @@ static void resume(struct fp_swap *store, uint32_t block, bool same)
         page--;
     }
     page = page > b->pages ? page : b->pages + 1u;
-    if (b->pages > 0 && !load_own(store, first + b->pages - 1u, &directory)) {
+    if (!load_own(store, first + b->pages - 1u, &directory)) {
         memcpy(log->head, log->cache, program_bytes(store));
         log->count = directory.count;
         gather_names(store);
         log->count = 0;
     }
     log->cached = NOWHERE;
-    if (!same || b->pages == 0 || page + 1u >= pages_per_block(store)) {
+    if (!same || page + 1u >= pages_per_block(store)) {
         log->last_pages = b->pages;
-        log->sequence++;
+        log->last_block = block;
+        log->last_sequence = b->sequence;
         return;
     }
     log->voids = (uint16_t)(page - b->pages);
@@ -1632,13 +1736,25 @@ static void resume(struct fp_swap *store, uint32_t block, bool same)
     begin_page(store);
 }
 
+/* Whether only the block opened after a block says what its last page held: it should be
+ * collected before that one is. */
+static bool leans_on_successor(struct fp_swap *store, uint32_t block)
+{
+    uint32_t pages = store->of.log.blocks[block].pages;
+    struct directory directory;
+
+    return pages < pages_per_block(store) &&
+           (load_own(store, block * pages_per_block(store) + pages - 1u, &directory) ||
+            directory.count > 0);
+}
+
 /* Find the records that the medium holds. */
 static void recover(struct fp_swap *store, const struct header *newest, uint32_t newest_block)
 {
     const struct fp_swap_medium *medium = store->config->medium;
     struct fp_swap_log_state *log = &store->of.log;
     struct gap gap = {NOWHERE, 0};
-    uint32_t last = newest_block;
+    uint32_t last = NOWHERE;
     uint32_t block;
     uint32_t slot;
 
@@ -1653,19 +1769,24 @@ static void recover(struct fp_swap *store, const struct header *newest, uint32_t
             b->sequence = 0;
         }
         b->pages = 0xffffu;
-        if (b->sequence > log->blocks[last].sequence) {
-            last = block;
+        log->sequence = b->sequence > log->sequence ? b->sequence : log->sequence;
+    }
+    for (block = 0; block < medium->block_count; block++) {
+        struct fp_swap_block *b = &log->blocks[block];
+        struct header header;
+
+        if (b->state != BAD && b->sequence == 0 && block != newest->next &&
+            !read_header(store, block, &header) &&
+            !is_blank(store, block * pages_per_block(store))) {
+            miss(store, block);
         }
     }
     for (block = 0; block < medium->block_count; block++) {
+        struct fp_swap_block *b = &log->blocks[block];
         struct header header;
-        uint32_t before;
 
-        if (log->blocks[block].sequence > 1u && read_header(store, block, &header)) {
-            before = block_with(store, log->blocks[block].sequence - 1u);
-            if (before != NOWHERE && header.last_pages <= pages_per_block(store)) {
-                log->blocks[before].pages = header.last_pages;
-            }
+        if (b->sequence != 0 && read_header(store, block, &header)) {
+            heed(store, &header);
         }
     }
     for (block = 0; block < medium->block_count; block++) {
@@ -1673,12 +1794,24 @@ static void recover(struct fp_swap *store, const struct header *newest, uint32_t
 
         if (b->sequence != 0 && b->pages == 0xffffu) {
             b->pages = count_pages(store, block);
+            b->flags |= COUNTED;
+        }
+        if (b->pages == 0) {
+            b->sequence = 0;
+        }
+        if (b->sequence != 0 && (last == NOWHERE || b->sequence > log->blocks[last].sequence)) {
+            last = block;
         }
     }
+    if (last != NOWHERE) {
+        log->blocks[last].flags &= (uint8_t)~COUNTED;
+        scan(store, last, true, &gap);
+    }
     for (block = 0; block < medium->block_count; block++) {
-        if (log->blocks[block].sequence != 0) {
-            scan(store, block, &gap);
+        if (log->blocks[block].sequence != 0 && block != last) {
+            scan(store, block, false, &gap);
         }
+        log->blocks[block].flags &= (uint8_t)~COUNTED;
     }
     for (slot = 0; slot < store->config->slot_count && gap.doubtful > 0; slot++) {
         uint32_t where = store->where[slot];
@@ -1697,12 +1830,18 @@ static void recover(struct fp_swap *store, const struct header *newest, uint32_t
             log->free += b->state == FREE;
         }
     }
-    log->sequence = log->blocks[last].sequence;
     if (newest->next < medium->block_count && newest->next != last &&
         log->blocks[newest->next].state == FREE) {
         log->next = newest->next;
     }
-    resume(store, last, last == newest_block && log->free < 2u);
+    for (block = 0; block < medium->block_count; block++) {
+        if (log->blocks[block].state == CLOSED && leans_on_successor(store, block)) {
+            make_urgent(store, block, 0);
+        }
+    }
+    if (last != NOWHERE) {
+        resume(store, last, last == newest_block && log->free < 2u);
+    }
 }
 
 static int start(struct fp_swap *store, uint32_t *memory, bool keep)
@@ -1723,6 +1862,8 @@ static int start(struct fp_swap *store, uint32_t *memory, bool keep)
     log->block = NOWHERE;
     log->next = NOWHERE;
     log->carrier = NOWHERE;
+    log->last_block = NOWHERE;
+    log->undone = NOWHERE;
     newest_block = survey(store, &newest);
     log->epoch = newest.epoch;
     log->sequence = newest.sequence;
@@ -1734,12 +1875,11 @@ static int start(struct fp_swap *store, uint32_t *memory, bool keep)
         return FP_SWAP_OK;
     }
     log->epoch++;
-    log->sequence++;
     for (block = 0; block < medium->block_count; block++) {
         struct fp_swap_block *b = &log->blocks[block];
 
         /* None of the blocks is anything's successor. */
-        log->sequence = b->sequence >= log->sequence ? b->sequence + 1u : log->sequence;
+        log->sequence = b->sequence > log->sequence ? b->sequence : log->sequence;
         b->sequence = 0;
         b->pages = 0;
         log->free += b->state == FREE;

@@ -62,15 +62,22 @@ bool test_aborts(void (*run)(void *), void *argument, const char *line)
     return !(WIFEXITED(status) && !WEXITSTATUS(status)) && strstr(said, line);
 }
 
+static uint32_t number(const char *name, uint32_t otherwise)
+{
+    const char *value = getenv(name);
+    return value ? (uint32_t)strtoul(value, NULL, 10) : otherwise;
+}
+
+uint32_t test_first(void)
+{
+    return number("FLASHPAGER_TEST_SEED", 0);
+}
+
 uint32_t test_rounds(uint32_t usual)
 {
-    const char *times = getenv("FLASHPAGER_TEST_ROUNDS");
-#if defined(__SANITIZE_ADDRESS__)
-    usual = usual / 10 + 1;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-    usual = usual / 10 + 1;
-#endif
-#endif
-    return times ? usual * (uint32_t)strtoul(times, NULL, 10) : usual;
+    if (SANITIZED)
+        usual = usual / 20 + 1;
+    if (getenv("FLASHPAGER_TEST_SEED"))
+        usual = 1;
+    return usual * number("FLASHPAGER_TEST_ROUNDS", 1);
 }

@@ -21,9 +21,24 @@ extern const struct test mount_tests[];
 extern const struct test fragment_tests[];
 extern const struct test compressor_tests[];
 
-/* Rounds of a test that repeats itself with other seeds: `usual`, a tenth of it under
+/* Sanitizers are slow: tests that repeat themselves do so less often. */
+#if defined(__SANITIZE_ADDRESS__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED 0
+#endif
+
+/* Rounds of a test that repeats itself with other seeds: `usual`, a twentieth of it under
  * sanitizers, or FLASHPAGER_TEST_ROUNDS times as many, for a soak. */
 uint32_t test_rounds(uint32_t usual);
+
+/* The first seed: 0, or FLASHPAGER_TEST_SEED, which alone is run if nothing else is said. */
+uint32_t test_first(void);
 
 /* Said with a failure: what a loop is at, to repeat it. */
 #define TEST_NOW_BYTES 512

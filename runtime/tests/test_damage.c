@@ -89,8 +89,8 @@ static void at_run_time(void)
 {
     for (uint32_t i = 0; i < sizeof(shapes) / sizeof(*shapes); i++) {
         uint32_t corrupt = 0;
-        uint32_t rounds = test_rounds(40);
-        for (uint32_t seed = 0; seed < rounds; seed++) {
+        uint32_t first = test_first(), rounds = test_rounds(12);
+        for (uint32_t seed = first; seed < first + rounds; seed++) {
             struct rig rig;
             uint32_t map[80] = {0}, version = 0;
             uint64_t random = seed;
@@ -108,7 +108,7 @@ static void at_run_time(void)
             }
             rig_close(&rig);
         }
-        EXPECT(corrupt > 100);
+        EXPECT(corrupt > 10);
     }
 }
 
@@ -117,8 +117,8 @@ static void at_run_time(void)
 static void before_mount(void)
 {
     uint32_t corrupt = 0, mounts = 0;
-    uint32_t rounds = test_rounds(600);
-    for (uint32_t seed = 0; seed < rounds; seed++) {
+    uint32_t first = test_first(), rounds = test_rounds(400);
+    for (uint32_t seed = first; seed < first + rounds; seed++) {
         struct rig rig;
         uint32_t version = 0;
         uint64_t random = seed;
@@ -155,8 +155,8 @@ static void before_mount(void)
 
 static void of_the_last_page(void)
 {
-    uint32_t rounds = test_rounds(500);
-    for (uint32_t seed = 0; seed < rounds; seed++) {
+    uint32_t first = test_first(), rounds = test_rounds(500);
+    for (uint32_t seed = first; seed < first + rounds; seed++) {
         struct rig rig;
         struct history history;
         uint64_t random = seed;

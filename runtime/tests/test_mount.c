@@ -10,8 +10,8 @@
 static void random_bytes(void)
 {
     static uint8_t input[1 + BYTES];
-    uint32_t rounds = test_rounds(2000);
-    for (uint32_t seed = 0; seed < rounds; seed++) {
+    uint32_t first = test_first(), rounds = test_rounds(2000);
+    for (uint32_t seed = first; seed < first + rounds; seed++) {
         uint64_t random = seed;
         test_at("seed %u", (unsigned)seed);
         for (uint32_t i = 0; i < sizeof(input); i++)
@@ -98,11 +98,11 @@ static void mutate(uint8_t *image, uint64_t *random)
 static void mutated(bool weak, uint32_t count)
 {
     static uint8_t image[BYTES], input[1 + BYTES];
-    uint64_t random = weak;
-    uint32_t rounds = test_rounds(count);
-    for (uint32_t seed = 0; seed < rounds; seed++) {
-        if (seed % 16 == 0)
-            make_image(image, seed, weak);
+    uint32_t first = test_first(), rounds = test_rounds(count);
+    for (uint32_t seed = first; seed < first + rounds; seed++) {
+        if (seed % 16 == 0 || seed == first)
+            make_image(image, seed / 16, weak);
+        uint64_t random = (uint64_t)weak << 32 | seed;
         memcpy(input + 1, image, BYTES);
         for (uint32_t i = 1u << random_below(&random, 7); i > 0; i--)
             mutate(input + 1, &random);

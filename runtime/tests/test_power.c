@@ -93,7 +93,7 @@ static void cut_all(const struct rig_shape *shape, uint32_t calls)
 {
     static const enum fp_emulated_cut cuts[] = {FP_EMULATED_CUT_BEFORE, FP_EMULATED_CUT_TORN,
                                                 FP_EMULATED_CUT_AFTER};
-    uint32_t step = test_rounds(10) < 10 ? 7 : 1;
+    uint32_t step = test_rounds(20) < 20 ? 7 : 1;
     for (uint32_t i = 0; i < 3; i++)
         cut_everywhere(shape, calls, shape->medium.seed + i, cuts[i], 1 + i % step, step);
 }
@@ -102,7 +102,7 @@ static void everywhere(void)
 {
     struct rig_shape shape = small_log;
     shape.medium.seed = 10;
-    cut_all(&shape, 600);
+    cut_all(&shape, 400);
 }
 
 static void everywhere_large_pages(void)
@@ -111,7 +111,7 @@ static void everywhere_large_pages(void)
     shape.medium.seed = 20;
     shape.page_bytes = 512; /* two flash pages and more */
     shape.slot_count = 24;
-    cut_all(&shape, 400);
+    cut_all(&shape, 250);
 }
 
 static void everywhere_small_pages(void)
@@ -120,7 +120,7 @@ static void everywhere_small_pages(void)
     shape.medium.seed = 30;
     shape.page_bytes = 32; /* many in a flash page */
     shape.slot_count = 150;
-    cut_all(&shape, 1500);
+    cut_all(&shape, 1000);
 }
 
 static void everywhere_failing(void)
@@ -145,8 +145,8 @@ static void everywhere_corrected(void)
 /* Many seeds, each cut a few times at random. */
 static void many_seeds(void)
 {
-    uint32_t rounds = test_rounds(600);
-    for (uint64_t seed = 0; seed < rounds; seed++) {
+    uint32_t first = test_first(), rounds = test_rounds(400);
+    for (uint64_t seed = first; seed < first + rounds; seed++) {
         struct rig rig;
         struct history history;
         uint64_t random = seed;

@@ -6,6 +6,7 @@ mod driver;
 mod estimate;
 mod live;
 mod parts;
+mod swap;
 
 use std::collections::VecDeque;
 use std::io::BufWriter;
@@ -689,6 +690,8 @@ mod _engine {
     use super::live::{capture_pages, pages_info, swap_live};
     #[pymodule_export]
     use super::parts::{catalog, examine_part, find_part, part_facts, part_schema};
+    #[pymodule_export]
+    use super::swap::{swap_bench, swap_churn, swap_defaults, swap_kinds, swap_system};
     #[pymodule_export]
     use super::{
         DiskFullError, FlashpagerError, Recording, arrange_methods, block_statistics,
