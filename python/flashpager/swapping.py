@@ -3,6 +3,7 @@
 Results are the engine's, as ``swap_bench`` and ``swap_live`` give them; MB are 2**20 bytes.
 """
 
+import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -83,7 +84,6 @@ def bench(
         FlashpagerError: for a system that cannot be; live, where memory may not be paged.
 
     """
-    run = _engine.swap_live if live else _engine.swap_bench
     runs = {}
     for number, reading in enumerate(readings):
 
@@ -91,9 +91,56 @@ def bench(
             if progress is not None:
                 progress(before * most + done, len(readings) * most)
 
-        runs[reading] = run({**spec, "reading": reading}, report)
+        one = {**spec, "reading": reading}
+        if live:
+            runs[reading] = _as_bench(_engine.swap_live(one, report))
+        else:
+            runs[reading] = _engine.swap_bench(one, report)
     notes = dict.fromkeys(note for run in runs.values() for note in run.get("notes", ()))
     return Bench(runs, live, list(notes))
+
+
+def _as_bench(run: dict[str, Any]) -> dict[str, Any]:
+    """Give the result of a live run the fields of a simulated one.
+
+    RAM's speed is what was measured while all pages were in RAM.
+    """
+    start = swap_starts(run)
+    chart = run["points"]
+    in_ram = [point["mib_s"] for point in chart if point["allocated_bytes"] <= start]
+    speed = statistics.median(in_ram or [point["mib_s"] for point in chart] or [0.0])
+    points = [
+        {
+            **point,
+            "mb_per_s": point["mib_s"],
+            "share_of_ram": point["mib_s"] / speed,
+            "read": {
+                "counts": {
+                    "bytes_read": point["read_bytes"],
+                    "pages_in": point["counts"]["swap_ins"],
+                },
+            },
+        }
+        for point in chart
+    ]
+    shares = [point["share_of_ram"] for point in points]
+    compressed = run["statistics"]["written_size"]
+    programmed = run["counters"]["program_bytes"]
+    return {
+        **run,
+        "points": points,
+        "ram_mb_per_s": speed,
+        "mean_share_of_ram": statistics.mean(shares) if shares else None,
+        "out_of_memory_at_bytes": (
+            run["allocated_bytes"] if run["ending"] == "out-of-memory" else None
+        ),
+        "store": {
+            "statistics": run["statistics"],
+            "counters": run["counters"],
+            "wear": run["wear"],
+            "write_amplification": programmed / compressed if compressed else None,
+        },
+    }
 
 
 def allocated(run: Mapping[str, Any]) -> int:
@@ -158,8 +205,10 @@ def answer(found: Bench) -> list[str]:
     first, most = found.first, found.allocated_bytes
     ram = first["ram_bytes"]
     lines = [
-        (f"{megabytes(most)} usable with {megabytes(ram)} of RAM: {found.gain():.2f} times   "
-        f"({system(first)})"),
+        (
+            f"{megabytes(most)} usable with {megabytes(ram)} of RAM: {found.gain():.2f} times   "
+            f"({system(first)})"
+        ),
         f"out of memory at {megabytes(most)}: the medium is full"
         if found.out_of_memory
         else f"not out of memory up to {megabytes(most)}: allocate more with --up-to",
@@ -214,41 +263,40 @@ def stored(store: Mapping[str, Any]) -> str:
 def configuration(run: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Give what all numbers of a run follow from, by name."""
     spec, prices = run["spec"], run["prices"]
-    rows = [("system", system(run))]
-    if "frames" in run:
-        rows.append(
-            (
-                "RAM",
-                f"{spec['ram_bytes']:,} bytes, {run['frames']:,} frames of {spec['page_bytes']:,}; "
-                f"{run['taken_bytes']:,} for store ({run['store_memory_bytes']:,})"
-                + (", medium" if run["part"] is None else "")
-                + (f", reserved {spec['reserved_bytes']:,}" if spec["reserved_bytes"] else "")
-                + f"; {spec['ram_ns_per_byte']:.4g} ns a byte, {duration(spec['fault_ns'])} a fault",
-            )
-        )
-        rows.append(
-            (
-                "program",
-                (f"chunks of {spec['chunk_bytes']:,} bytes of {spec['pages']}; random reads "
-                f"{spec['random_pages']} pages, fixed and last a chunk {spec['reads']} times; "
-                f"seed {spec['seed']}"),
-            )
-        )
-    instructions = (
-        spec["compress_instructions_per_byte"],
-        spec["decompress_instructions_per_byte"],
+    compressing, decompressing = (
+        f"{spec[f'{what}_instructions_per_byte']:.3g}" for what in ("compress", "decompress")
     )
-    rows += [
+    ram = [
         (
-            "processor",
-            (f"{spec['clock_mhz']:g} MHz, {spec['cycles_per_instruction']:g} cycles an instruction; "
-            f"{spec['compressor']} {instructions[0]:.3g} and {instructions[1]:.3g} instructions a "
-            f"byte: a page out {duration(prices['compress_page_ns'])}, in "
-            f"{duration(prices['decompress_page_ns'])}"),
+            f"{run['ram_bytes']:,} bytes: {run['frames']:,} frames of {spec['page_bytes']:,}, "
+            f"{run['store_memory_bytes']:,} bytes for the store"
         ),
+        *([f"{run['medium_bytes']:,} for its medium"] if run["part"] is None else []),
+        *([f"{spec['reserved_bytes']:,} reserved"] if spec["reserved_bytes"] else []),
+        f"{spec['ram_ns_per_byte']:.4g} ns a byte",
+        f"{duration(spec['fault_ns'])} a fault",
+    ]
+    program = [
+        f"chunks of {spec['chunk_bytes']:,} bytes of {spec['pages']}",
+        f"{spec['random_pages']} pages of random reads",
+        f"fixed and last read a chunk {spec['reads']} times",
+        f"copies kept up to {spec['keep_copies_percent']} % of the store",
+        f"seed {spec['seed']}",
+    ]
+    processor = [
+        f"{spec['clock_mhz']:g} MHz",
+        f"{spec['cycles_per_instruction']:g} cycles an instruction",
+        f"{spec['compressor']} {compressing} and {decompressing} instructions a byte",
+        f"a page out {duration(prices['compress_page_ns'])}",
+        f"in {duration(prices['decompress_page_ns'])}",
+    ]
+    machine = [("RAM", ", ".join(ram)), ("program", ", ".join(program))]
+    return [
+        ("system", system(run)),
+        *(machine if "points" in run else []),
+        ("processor", ", ".join(processor)),
         ("medium", _medium(run)),
     ]
-    return rows
 
 
 def _medium(run: Mapping[str, Any]) -> str:
@@ -277,10 +325,14 @@ def churn_answer(found: Mapping[str, Any]) -> list[str]:
     store = found["store"]
     wear = store["wear"]
     lines = [
-        (f"{found['write_amplification']:.2f} bytes programmed for each compressed byte written, "
-        f"{duration(found['page_ns'])} a page   ({system(found)})"),
-        (f"{found['filled_slots']:,} pages fill {100 * found['filled_share']:.0f} % of the room; "
-        f"{found['pages_written']:,} written over them: {found['turnovers']:.1f} turnovers"),
+        (
+            f"{found['write_amplification']:.2f} bytes programmed a compressed byte written, "
+            f"{duration(found['page_ns'])} a page   ({system(found)})"
+        ),
+        (
+            f"{found['filled_slots']:,} pages fill {100 * found['filled_share']:.0f} % of it; "
+            f"{found['pages_written']:,} written over them: {found['turnovers']:.1f} turnovers"
+        ),
     ]
     eaten = eaters(steps(found["overwriting"]["time"]))
     lines.append(f"of the time take: {eaten}")
