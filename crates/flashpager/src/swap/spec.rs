@@ -276,7 +276,7 @@ impl SwapSystem {
     /// Open the contents of pages.
     ///
     /// # Errors
-    /// A file that cannot be read, or of pages of another size.
+    /// A file that is none of pages.
     pub fn contents(&self) -> Result<Box<dyn Contents>> {
         let text = &self.spec.pages;
         let synthetic = text.trim().strip_prefix("synthetic").map(str::trim);
