@@ -687,7 +687,7 @@ mod _engine {
     #[pymodule_export]
     use super::estimate::{all_operations, check_host, estimate, operations};
     #[pymodule_export]
-    use super::live::{capture_pages, pages_info, swap_live};
+    use super::live::{capture_pages, pages_info, pages_ratios, swap_live};
     #[pymodule_export]
     use super::parts::{catalog, examine_part, find_part, part_facts, part_schema};
     #[pymodule_export]

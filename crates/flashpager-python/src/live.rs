@@ -2,15 +2,23 @@
 
 use std::path::PathBuf;
 
-use flashpager::swap::pages;
+use flashpager::swap::pages::{self, Pages};
+use flashpager::swap::ratios::ratios;
 use pyo3::prelude::*;
 
-use crate::{raise, to_python};
+use crate::{raise, run, to_python};
 
 /// The description of a file of pages.
 #[pyfunction]
 pub fn pages_info(py: Python<'_>, path: PathBuf) -> PyResult<Py<PyAny>> {
     to_python(py, &pages::info(&path).map_err(raise)?)
+}
+
+/// What compressors and a store make of a file of pages: of all, and of each process.
+#[pyfunction]
+pub fn pages_ratios(py: Python<'_>, path: PathBuf) -> PyResult<Py<PyAny>> {
+    let found = run(py, |_, ()| Ok(()), |go_on, _| ratios(&Pages::load(&path)?, go_on))?;
+    to_python(py, &found)
 }
 
 #[cfg(target_os = "linux")]
@@ -20,15 +28,14 @@ pub use linux::{capture_pages, swap_live};
 mod linux {
     use std::path::PathBuf;
 
-    use flashpager::pager::PolicySpec;
     use flashpager::swap::capture::{Options, capture};
-    use flashpager::swap::live::{self, Live};
-    use flashpager::swap::pages::Pages;
-    use flashpager::swap::store::{Compressor, Faults, Geometry, Layout, Store, StoreSpec};
-    use flashpager::swap::workload::{Contents, Synthetic, Workload};
+    use flashpager::swap::live::{self, Live, LiveResult};
+    use flashpager::swap::machine::SystemReport;
+    use flashpager::swap::store::{Store, StoreCounters};
+    use flashpager::swap::{SwapSpec, SwapSystem};
     use pyo3::prelude::*;
     use pythonize::depythonize;
-    use serde::Deserialize;
+    use serde::Serialize;
 
     use crate::{bad_argument, raise, run, to_python};
 
@@ -46,66 +53,46 @@ mod linux {
         to_python(py, &info)
     }
 
-    /// What runs live.
-    #[derive(Deserialize)]
-    #[serde(deny_unknown_fields)]
-    struct Spec {
-        workload: Workload,
-        /// A file of pages that the program fills its memory with; made ones if absent.
-        pages: Option<PathBuf>,
-        /// How far made pages shrink, in percent.
-        percent: u32,
-        ram_pages: u32,
-        policy: String,
-        layout: Layout,
-        compressor: Compressor,
-        geometry: Geometry,
-        reserve_blocks: u32,
-        file: Option<PathBuf>,
+    #[derive(Serialize)]
+    struct Report {
+        #[serde(flatten)]
+        system: SystemReport,
+        #[serde(flatten)]
+        result: LiveResult,
     }
 
-    /// Run the benchmark program in memory that is paged through the store. Ten times a
-    /// second `progress` is called with the bytes allocated so far.
+    /// Run the benchmark program in memory that is paged through the store; `spec` has the
+    /// fields of the engine's `SwapSpec`. The medium takes its time as it is priced; RAM is
+    /// as fast as it is. Ten times a second `progress(bytes, most)` is called.
     #[pyfunction]
     pub fn swap_live(
         py: Python<'_>,
         spec: &Bound<'_, PyAny>,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Py<PyAny>> {
-        let spec: Spec = depythonize(spec).map_err(bad_argument)?;
-        let policy: PolicySpec = spec.policy.parse().map_err(raise)?;
+        let spec = SwapSpec::from_value(depythonize(spec).map_err(bad_argument)?).map_err(raise)?;
+        let system = SwapSystem::new(spec).map_err(raise)?;
+        let most = system.workload.most_bytes;
         let told = |py: Python<'_>, bytes: u64| match &progress {
-            Some(progress) => progress.call1(py, (bytes,)).map(drop),
+            Some(progress) => progress.call1(py, (bytes, most)).map(drop),
             None => Ok(()),
         };
         let result = run(py, told, |go_on, report| {
-            let mut store = Store::format(&StoreSpec {
-                layout: spec.layout,
-                compressor: spec.compressor,
-                page_bytes: spec.workload.page_bytes,
-                slot_count: spec.workload.pages(),
-                geometry: spec.geometry,
-                reserve_blocks: spec.reserve_blocks,
-                file: spec.file,
-                faults: Faults::default(),
-                seed: spec.workload.seed,
-            })?;
-            let captured = spec.pages.as_deref().map(Pages::load).transpose()?;
-            let made = Synthetic { percent: spec.percent, seed: spec.workload.seed };
-            let contents: &dyn Contents = match &captured {
-                Some(pages) => pages,
-                None => &made,
+            let contents = system.contents()?;
+            let delay = |asked: StoreCounters| {
+                let time = system.prices.medium.time(&asked);
+                time.read_ns + time.program_ns + time.erase_ns
             };
             let live = Live {
-                workload: &spec.workload,
-                contents,
-                ram_pages: spec.ram_pages,
-                policy: &policy,
-                delay: None,
+                workload: &system.workload,
+                contents: &*contents,
+                ram_pages: system.frames()?,
+                policy: &system.policy,
+                delay: if system.medium.is_ram() { None } else { Some(&delay) },
             };
-            live::run(&live, &mut store, go_on, report)
+            live::run(&live, &mut Store::format(&system.store)?, go_on, report)
         })?;
-        to_python(py, &result)
+        to_python(py, &Report { system: system.report(), result })
     }
 }
 

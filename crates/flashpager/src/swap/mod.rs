@@ -12,6 +12,7 @@ pub mod machine;
 pub mod medium;
 pub mod pages;
 pub mod price;
+pub mod ratios;
 pub mod spec;
 pub mod store;
 #[cfg(target_os = "linux")]
