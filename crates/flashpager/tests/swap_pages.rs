@@ -155,7 +155,7 @@ mod capture {
         }
         memory[start + FILLED * PAGE..][..ZEROS * PAGE].fill(0);
         // Threads are stopped, too.
-        std::thread::spawn(|| std::thread::park());
+        std::thread::spawn(std::thread::park);
         println!("at {}", memory[start..].as_ptr() as usize);
         let mut line = String::new();
         std::io::stdin().read_line(&mut line).unwrap();

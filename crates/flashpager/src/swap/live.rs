@@ -741,7 +741,9 @@ mod tests {
                 let (workload, policy) = (workload(reading), "lru".parse().unwrap());
                 let mut store = store(layout, if layout == Layout::Log { 10 } else { 6 });
                 let told = AtomicU32::new(0);
-                let progress = |_| drop(told.fetch_add(1, Ordering::Relaxed));
+                let progress = |_| {
+                    told.fetch_add(1, Ordering::Relaxed);
+                };
                 let result =
                     run(&live(&workload, &policy), &mut store, &|| true, &progress).unwrap();
                 assert_eq!(result.ending, Ending::OutOfMemory, "{}", layout.name());
