@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The instructions of a compressor (`src/swap/price.rs`) are those that callgrind counts in
-//! its calls, over 4096 · 2000 bytes:
+//! its calls, over the 4096 · 2000 bytes of the pages:
 //!
 //! ```text
 //! cargo bench -p flashpager --bench swap --no-run
