@@ -22,6 +22,7 @@ demo: build
 	$(BIN)/flashpager estimate --board examples/boards/sam9263.toml
 	$(BIN)/flashpager explore examples/traces/java/sensors.trace \
 	    --board examples/boards/micaz.toml --limit 4
+	$(BIN)/flashpager swap bench --ram 4M --medium nand:4M --chunk 256K --random-pages 64
 	$(BIN)/flashpager report $(DEMO_TRACE) --board examples/boards/smartcard.toml \
 	    -o report.html --plots plots
 

@@ -199,6 +199,16 @@ def bench(
         str | None,
         typer.Option("--reserved", metavar="SIZE", help="RAM for kernel and others; else 0."),
     ] = None,
+    keep_copies: Annotated[
+        int | None,
+        typer.Option(
+            "--keep-copies",
+            metavar="PERCENT",
+            min=0,
+            max=100,
+            help="How full the store may be to keep copies of pages that came back; else 100.",
+        ),
+    ] = None,
     cpu: Cpu = None,
     memory: Annotated[
         str | None,
@@ -249,6 +259,7 @@ def bench(
         ram_ns_per_byte=memory and 1e9 / (parse_bandwidth(memory) * swapping.MB),
         fault_ns=fault and parse_duration(fault),
         file=medium_file and str(medium_file),
+        keep_copies_percent=keep_copies,
     )
     readings = _readings(reads)
     if plot is not None:
@@ -312,7 +323,7 @@ def _show_bench(found: swapping.Bench) -> None:
     out.print()
     print_whole(_by_memory(found))
     out.print()
-    for name, value in swapping.configuration(found.first):
+    for name, value in swapping.configuration(found.first, live=found.live):
         out.print(f"[dim]{name:<12}[/dim]  {escape(value)}")
     for text in found.notes:
         note(f"note: {text}")

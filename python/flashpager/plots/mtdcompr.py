@@ -23,7 +23,7 @@ def _theory(found: mtdcompr.Found) -> style.Drawing:
     """Draw the chart of the paper's expectations: random reads on every system."""
     runs = {name: found.runs[name]["random"] for name in _SYSTEMS}
     lines = {
-        mtdcompr.NAMES[name]: Line(_SYSTEMS[name], _smooth(points(run)))
+        mtdcompr.NAMES[name]: Line(_SYSTEMS[name], _smooth(points(run), run))
         for name, run in runs.items()
     }
     alone, speed = mtdcompr.without_swap(runs["pcm"]) / MB, runs["pcm"]["ram_mb_per_s"]
@@ -52,8 +52,8 @@ def _medium(found: mtdcompr.Found, name: str) -> style.Drawing:
     ]
     alone = mtdcompr.without_swap(still) / MB
     lines = {
-        "random": Line(READINGS["random"], _smooth(points(runs["random"]))),
-        "fixed": Line(READINGS["fixed"], _smooth(curve)),
+        "random": Line(READINGS["random"], _smooth(points(runs["random"]), runs["random"])),
+        "fixed": Line(READINGS["fixed"], _smooth(curve, still)),
         WITHOUT: Line(style.BLACK, [(0, speed), (alone, speed)], dashed=True),
     }
     most = max(swapping.allocated(run) for run in runs.values())
@@ -81,10 +81,19 @@ def _medium(found: mtdcompr.Found, name: str) -> style.Drawing:
     return chart(lines, rules, title, subtitle, levels)
 
 
-def _smooth(curve: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Average each point with those around it."""
+def _smooth(curve: list[tuple[float, float]], run: mtdcompr.Run) -> list[tuple[float, float]]:
+    """Average each point beyond RAM with those around it."""
     half = _WINDOW // 2
+    first = next(
+        (at for at, (mib, _) in enumerate(curve) if mib * MB > swapping.swap_starts(run)), 0
+    )
     return [
-        (mib, mtdcompr.mean([speed for _, speed in curve[max(0, at - half) : at + half + 1]]))
-        for at, (mib, _) in enumerate(curve)
+        *curve[:first],
+        *(
+            (
+                curve[at][0],
+                mtdcompr.mean([y for _, y in curve[max(first, at - half) : at + half + 1]]),
+            )
+            for at in range(first, len(curve))
+        ),
     ]

@@ -1,5 +1,6 @@
 """Access speed against memory allocated: the chart that MTDCOMPR's authors judge a swap by."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,7 @@ _HEADROOM = 1.3
 #: Right of this share of the axis, words stand left of their rule.
 _TURNS = 0.55
 _RULE = "#888888"
+_TICKS = 6
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,9 @@ def chart(
     levels: Sequence[Level] = (),
 ) -> alt.LayerChart:
     """Draw curves by name, rules at amounts of memory, and levels."""
-    most_mib = max(mib for line in lines.values() for mib, _ in line.points)
+    most_mib = max(
+        *(mib for line in lines.values() for mib, _ in line.points), *(mib for mib, _ in rules)
+    )
     fastest = max(speed for line in lines.values() for _, speed in line.points)
     top = _HEADROOM * fastest
     rows = [(name, mib, speed) for name, line in lines.items() for mib, speed in line.points]
@@ -85,7 +89,13 @@ def chart(
         scale=alt.Scale(domain=[0, most_mib], nice=False),
         axis=alt.Axis(grid=False, tickMinStep=1),
     )
-    y = style.linear_y("speed", "access speed (MB/s)", top)
+    y = alt.Y(
+        "speed:Q",
+        title="access speed (MB/s)",
+        scale=alt.Scale(domain=[0, top], nice=False),
+        # None behind the words above the curves.
+        axis=alt.Axis(values=_ticks(fastest)),
+    )
     colour = alt.Color("line:N", scale=style.colour_scale(colours), legend=None)
     dashes = alt.StrokeDash(
         "line:N",
@@ -114,6 +124,13 @@ def chart(
         title,
         subtitle,
     )
+
+
+def _ticks(fastest: float) -> list[float]:
+    """Give round numbers, a handful, up to the fastest."""
+    step = 10.0 ** math.floor(math.log10(fastest))
+    step *= next(factor for factor in (0.1, 0.2, 0.5, 1, 2) if fastest / (step * factor) <= _TICKS)
+    return [step * number for number in range(int(fastest / step * 1.02) + 1)]
 
 
 def _rules(
