@@ -32,14 +32,14 @@ test-c:
 	$(MAKE) --no-print-directory -C runtime test sanitize cross
 
 test-rust:
-	cargo test --workspace --locked
+	cargo test --workspace --locked $(CARGO_FLAGS)
 
 test-python: build
 	$(BIN)/python -m pytest -n auto
 
 lint: build
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo clippy --workspace --all-targets --locked $(CARGO_FLAGS) -- -D warnings
 	$(BIN)/ruff format --check python tests benches examples
 	$(BIN)/ruff check python tests benches examples
 	$(BIN)/mypy

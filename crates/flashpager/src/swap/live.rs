@@ -535,9 +535,6 @@ mod tests {
     use super::super::workload::{Reading, SplitMix, Synthetic};
     use super::*;
 
-    const LAYOUTS: [(&str, Layout); 2] =
-        [("fragments", Layout::Fragments), ("rewrite", Layout::Rewrite)];
-
     const RAM: u32 = 64;
     const PAGES: u32 = 256;
 
@@ -613,7 +610,7 @@ mod tests {
         for (at, policy) in policies.iter().enumerate() {
             let policy: PolicySpec = policy.parse().unwrap();
             for (_, reading) in Reading::ALL {
-                let (_, layout) = LAYOUTS[at % LAYOUTS.len()];
+                let (_, layout) = Layout::ALL[at % Layout::ALL.len()];
                 let workload = workload(reading);
                 let live = live(&workload, &policy);
                 let mut store = store(layout, 64);
@@ -701,7 +698,7 @@ mod tests {
         let (workload, policy) = (workload(Reading::Last), "random(3)".parse().unwrap());
         // So few that pages go while others of their words are written to.
         let live = Live { ram_pages: 6, ..live(&workload, &policy) };
-        for (_, layout) in LAYOUTS {
+        for (_, layout) in Layout::ALL {
             let region = Region::new(PAGES).unwrap();
             let mut store = store(layout, 64);
             let work = |number: usize, shared: &Shared| {
@@ -739,12 +736,14 @@ mod tests {
         if refused() {
             return;
         }
-        for (_, layout) in LAYOUTS {
+        for (_, layout) in Layout::ALL {
             for (_, reading) in Reading::ALL {
                 let (workload, policy) = (workload(reading), "lru".parse().unwrap());
-                let mut store = store(layout, 6);
+                let mut store = store(layout, if layout == Layout::Log { 10 } else { 6 });
                 let told = AtomicU32::new(0);
-                let progress = |_| drop(told.fetch_add(1, Ordering::Relaxed));
+                let progress = |_| {
+                    told.fetch_add(1, Ordering::Relaxed);
+                };
                 let result =
                     run(&live(&workload, &policy), &mut store, &|| true, &progress).unwrap();
                 assert_eq!(result.ending, Ending::OutOfMemory, "{}", layout.name());
