@@ -116,7 +116,7 @@ def chart(
         [
             *_levels(levels, fastest, y),
             *_rules(rules, most_mib, top, x),
-            drawn.mark_line(strokeWidth=2.5, clip=True).encode(
+            drawn.mark_line(strokeWidth=2.5, strokeJoin="round").encode(
                 x=x, y=y, color=colour, strokeDash=dashes, tooltip=tips
             ),
             *style.end_labels(ends, colours, top, None),
