@@ -11,7 +11,7 @@ unexport PYTHONPATH PYTHONHOME CONDA_PREFIX
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates parts -name '*.rs' -o -name '*.toml')
 DEMO_TRACE := examples/traces/card-firmware.trace
 
-.PHONY: build demo test test-rust test-python lint format bench clean
+.PHONY: build demo test test-c test-rust test-python lint format bench clean
 
 build: $(BIN)/.built $(PLUGIN) $(AGENT)
 
@@ -22,20 +22,24 @@ demo: build
 	$(BIN)/flashpager estimate --board examples/boards/sam9263.toml
 	$(BIN)/flashpager explore examples/traces/java/sensors.trace \
 	    --board examples/boards/micaz.toml --limit 4
+	$(BIN)/flashpager swap bench --ram 4M --medium nand:4M --chunk 256K --random-pages 64
 	$(BIN)/flashpager report $(DEMO_TRACE) --board examples/boards/smartcard.toml \
 	    -o report.html --plots plots
 
-test: build test-rust test-python
+test: build test-c test-rust test-python
+
+test-c:
+	$(MAKE) --no-print-directory -C runtime test sanitize cross
 
 test-rust:
-	cargo test --workspace --locked
+	cargo test --workspace --locked $(CARGO_FLAGS)
 
 test-python: build
 	$(BIN)/python -m pytest -n auto
 
 lint: build
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo clippy --workspace --all-targets --locked $(CARGO_FLAGS) -- -D warnings
 	$(BIN)/ruff format --check python tests benches examples
 	$(BIN)/ruff check python tests benches examples
 	$(BIN)/mypy
@@ -52,7 +56,7 @@ bench: build
 	cargo bench -p flashpager --bench replay --bench explore --locked
 
 clean:
-	rm -rf $(VENV) build target report.html plots $(PLUGIN) $(AGENT:.jar=*.jar) recorders/java/target examples/java/*/target
+	rm -rf $(VENV) build runtime/build target report.html plots $(PLUGIN) $(AGENT:.jar=*.jar) recorders/java/target examples/java/*/target
 
 $(BIN)/python:
 	@command -v cargo >/dev/null || { echo "make: cargo not found; install Rust (rustup)" >&2; exit 2; }

@@ -3,7 +3,7 @@
  *
  * A store keeps pages of memory in numbered slots. It compresses them, packs them
  * and puts them on a medium, and checks every page by a CRC when it comes back: a
- * wrong byte is FP_SWAP_CORRUPT, never data.
+ * wrong byte, of the medium or of the compressor, is FP_SWAP_CORRUPT, never data.
  *
  * The library allocates nothing, prints nothing and keeps no global state. Its
  * memory is one static array that the config names; how large that must be is a
@@ -77,7 +77,8 @@ struct fp_swap_medium {
 
 /* A compressor. compress() gives the bytes written into `out`, or 0 where they
  * would be more than `capacity`; decompress() gives 0 if exactly `page_bytes` came
- * out. Neither may read or write outside what it is given, whatever the data. */
+ * out. Neither may read or write outside what it is given, whatever the data: what
+ * the medium gave is checked after it has been decompressed. */
 struct fp_swap_compressor {
     void *context;
     uint32_t (*compress)(void *context, const uint8_t *page, uint32_t page_bytes, uint8_t *out,

@@ -1074,6 +1074,50 @@ static int collect_page(struct fp_swap *store, uint32_t page, bool oldest)
     }
 }
 
+static int collect(struct fp_swap *store, uint32_t block);
+
+/* Empty and erase the blocks that lean on one with this sequence: what does not count in
+ * them could be taken up when that one is there no more. */
+static int erase_leaning(struct fp_swap *store, uint32_t sequence)
+{
+    const struct fp_swap_medium *medium = store->config->medium;
+    struct fp_swap_log_state *log = &store->of.log;
+    uint32_t block;
+
+    for (block = 0; block < medium->block_count; block++) {
+        struct fp_swap_block *b = &log->blocks[block];
+        int error = FP_SWAP_OK;
+
+        if (!(b->flags & LEANS) || b->sequence >= sequence) {
+            continue;
+        }
+        if (b->state == CLOSED) {
+            error = collect(store, block);
+        }
+        if (!error) {
+            error = sync_head(store);
+        }
+        if (error) {
+            return error;
+        }
+        if (!(b->flags & LEANS)) {
+            continue; /* opened or marked bad meanwhile */
+        }
+        store->stat.erases++;
+        b->erases++;
+        b->flags = 0;
+        b->sequence = 0;
+        if (medium->erase(medium->context, block) < 0) {
+            log->free--;
+            error = make_bad(store, block);
+            if (error) {
+                return error;
+            }
+        }
+    }
+    return FP_SWAP_OK;
+}
+
 /* Make a closed block free. */
 static int collect(struct fp_swap *store, uint32_t block)
 {
@@ -1096,6 +1140,9 @@ static int collect(struct fp_swap *store, uint32_t block)
     if (b->flags & RETIRED) {
         /* What is bad is not looked at by a mount. */
         error = sync_head(store);
+        if (!error) {
+            error = erase_leaning(store, b->sequence);
+        }
         return error ? error : make_bad(store, block);
     }
     if (b->flags & URGENT) {
@@ -1722,8 +1769,10 @@ static void scan(struct fp_swap *store, uint32_t block, bool last, struct gap *g
     }
     if (counted && open_end > 0) {
         /* Its last page is there no more. Had it never been, the record would have been
-         * undone. */
-        propose(store, open.slot, open_at, open.size);
+         * undone, or that was begun and is what the log ends in. */
+        if (open.slot != log->undone) {
+            propose(store, open.slot, open_at, open.size);
+        }
         open_end = 0;
     }
     if (gap->first == NOWHERE) {
@@ -1865,6 +1914,7 @@ static void resume(struct fp_swap *store, uint32_t block, bool same)
     log->voids = (uint16_t)(page - b->pages);
     log->free -= b->state == FREE;
     b->state = HEAD;
+    b->flags &= (uint8_t)~LEANS;
     log->block = block;
     log->page = page;
     begin_page(store);
@@ -1945,10 +1995,11 @@ static void recover(struct fp_swap *store, const struct header *newest, uint32_t
     last = cut_off(store);
     if (last != NOWHERE) {
         log->blocks[last].flags &= (uint8_t)~COUNTED;
+        scan(store, last, true, &gap);
     }
     for (block = 0; block < medium->block_count; block++) {
-        if (log->blocks[block].sequence != 0 && log->blocks[block].pages > 0) {
-            scan(store, block, block == last, &gap);
+        if (log->blocks[block].sequence != 0 && log->blocks[block].pages > 0 && block != last) {
+            scan(store, block, false, &gap);
         }
         log->blocks[block].flags &= (uint8_t)~COUNTED;
     }

@@ -29,7 +29,7 @@ uint32_t fp_swap_crc(const struct fp_swap *store, uint32_t crc, const void *data
 }
 
 uint32_t fp_swap_record_crc(const struct fp_swap *store, uint32_t slot, uint16_t size,
-                            const uint8_t *data)
+                            const uint8_t *page)
 {
     /* With the slot in it, another slot's page is not taken for this one's. */
     uint8_t head[6];
@@ -38,7 +38,8 @@ uint32_t fp_swap_record_crc(const struct fp_swap *store, uint32_t slot, uint16_t
     fp_swap_put32(head, slot);
     fp_swap_put16(head + 4, size);
     crc = fp_swap_crc(store, 0, head, sizeof(head));
-    return fp_swap_crc(store, crc, data, size == FP_SWAP_SIZE_SAME ? 4u : size);
+    return fp_swap_crc(store, crc, page,
+                       size == FP_SWAP_SIZE_SAME ? 4u : store->config->page_bytes);
 }
 
 /* Add what a slot holds to the statistics, or take it out. */
@@ -187,7 +188,7 @@ int fp_swap_write(struct fp_swap *store, uint32_t slot, const void *page)
             record.size = (uint16_t)page_bytes;
         }
     }
-    record.crc = fp_swap_record_crc(store, slot, record.size, data);
+    record.crc = fp_swap_record_crc(store, slot, record.size, page);
     error = store->config->layout->put(store, slot, &record, data);
     note_space(store);
     return error;
@@ -229,18 +230,14 @@ int fp_swap_read(struct fp_swap *store, uint32_t slot, void *page)
     if (error) {
         return error;
     }
-    if (fp_swap_record_crc(store, slot, record.size, data) != record.crc) {
+    compressor = store->config->compressor;
+    if (data != bytes &&
+        (!compressor || compressor->decompress(compressor->context, data, record.size, bytes,
+                                               page_bytes) != 0)) {
         return FP_SWAP_CORRUPT;
     }
-    if (data == bytes) {
-        return FP_SWAP_OK;
-    }
-    compressor = store->config->compressor;
-    /* Another compressor than the one that wrote it has nothing to say. */
-    return compressor && compressor->decompress(compressor->context, data, record.size, bytes,
-                                                page_bytes) == 0
-               ? FP_SWAP_OK
-               : FP_SWAP_CORRUPT;
+    return fp_swap_record_crc(store, slot, record.size, bytes) == record.crc ? FP_SWAP_OK
+                                                                             : FP_SWAP_CORRUPT;
 }
 
 int fp_swap_free(struct fp_swap *store, uint32_t slot)

@@ -46,9 +46,11 @@ struct fp_swap_layout {
 /* Say what a slot holds from now on, and keep the statistics. */
 void fp_swap_settle(struct fp_swap *store, uint32_t slot, uint32_t where, uint16_t size);
 
-/* The CRC over slot, size and data that a record carries. */
+/* The CRC that a record carries: over slot, size and the page as it was before it was
+ * compressed, so that a compressor's mistake is found, too. Of a same-filled page over
+ * its word. */
 uint32_t fp_swap_record_crc(const struct fp_swap *store, uint32_t slot, uint16_t size,
-                            const uint8_t *data);
+                            const uint8_t *page);
 
 /* The store's CRC-32. */
 uint32_t fp_swap_crc(const struct fp_swap *store, uint32_t crc, const void *data, size_t size);

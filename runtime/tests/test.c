@@ -76,7 +76,7 @@ uint32_t test_first(void)
 uint32_t test_rounds(uint32_t usual)
 {
     if (SANITIZED)
-        usual = usual / 10 + 1;
+        usual = usual / 20 + 1;
     if (getenv("FLASHPAGER_TEST_SEED"))
         usual = 1;
     return usual * number("FLASHPAGER_TEST_ROUNDS", 1);

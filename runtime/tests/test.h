@@ -33,7 +33,7 @@ extern const struct test compressor_tests[];
 #define SANITIZED 0
 #endif
 
-/* Rounds of a test that repeats itself with other seeds: `usual`, a tenth of it under
+/* Rounds of a test that repeats itself with other seeds: `usual`, a twentieth of it under
  * sanitizers, or FLASHPAGER_TEST_ROUNDS times as many, for a soak. */
 uint32_t test_rounds(uint32_t usual);
 

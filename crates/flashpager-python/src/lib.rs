@@ -4,7 +4,9 @@
 mod attribution;
 mod driver;
 mod estimate;
+mod live;
 mod parts;
+mod swap;
 
 use std::collections::VecDeque;
 use std::io::BufWriter;
@@ -685,7 +687,11 @@ mod _engine {
     #[pymodule_export]
     use super::estimate::{all_operations, check_host, estimate, operations};
     #[pymodule_export]
+    use super::live::{capture_pages, pages_info, pages_ratios, swap_live};
+    #[pymodule_export]
     use super::parts::{catalog, examine_part, find_part, part_facts, part_schema};
+    #[pymodule_export]
+    use super::swap::{swap_bench, swap_churn, swap_defaults, swap_kinds, swap_system};
     #[pymodule_export]
     use super::{
         DiskFullError, FlashpagerError, Recording, arrange_methods, block_statistics,

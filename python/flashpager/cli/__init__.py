@@ -20,6 +20,7 @@ from flashpager.cli import (
     report,
     reproduce,
     simulate,
+    swap,
     trace,
 )
 from flashpager.cli.console import complain, err
@@ -69,6 +70,7 @@ app.command("estimate", short_help="Tell how fast a flash medium is, and who eat
     estimate.estimate
 )
 app.command("handler", short_help="Show a page fault's handler as a timeline.")(handler.handler)
+app.add_typer(swap.app, name="swap")
 app.command("compare", short_help="Compare two tables that explore -o wrote.")(compare.compare)
 app.command("report", short_help="Write one interactive HTML page about a design.")(report.report)
 app.command("reproduce", short_help="Hold a paper's claims against our figures.")(

@@ -13,7 +13,7 @@ from flashpager import _engine
 from flashpager.cli import options
 from flashpager.cli.console import counting, natural_width, note, out, print_json, print_whole
 from flashpager.files import example
-from flashpager.reproduce import cardis, flash_media, measurements, swl
+from flashpager.reproduce import cardis, flash_media, measurements, mtdcompr, swl
 from flashpager.reproduce.claim import Claim, Verdict, summary
 
 #: What is replayed, by where its traces are, and what is only composed: the latter takes no time
@@ -24,7 +24,8 @@ _OF_PARTS: dict[str, Callable[[], list[Claim]]] = {
     "measurements": measurements.reproduce,
 }
 _SUMMARIES = {"measurements": measurements.summary}
-_PAPERS = (*_OF_TRACES, *_OF_PARTS)
+_OF_PAGES = "mtdcompr"
+_PAPERS = (*_OF_TRACES, *_OF_PARTS, _OF_PAGES)
 _STYLES = {Verdict.HOLDS: "green", Verdict.FAILS: "yellow", Verdict.OPEN: "dim"}
 #: What the two figures are, where they are not a paper's and ours.
 _FIGURES = {"measurements": ("measured", "predicted")}
@@ -45,7 +46,15 @@ def reproduce(
     plots: Annotated[
         Path | None,
         typer.Option(
-            "--plots", metavar="DIR", help="cardis, swl: also write their figures there as PNG."
+            "--plots",
+            metavar="DIR",
+            help="cardis, swl, mtdcompr: also write their figures there as PNG.",
+        ),
+    ] = None,
+    pages: Annotated[
+        Path | None,
+        typer.Option(
+            "--pages", metavar="DIR", help="mtdcompr: captured pages, else examples/pages."
         ),
     ] = None,
     json: options.Json = False,
@@ -54,11 +63,21 @@ def reproduce(
 
     cardis: demand paging from NAND, replayed. flash-media: the arithmetic of "Estimating Flash
     Media Performance". measurements: what others measured, against what estimate predicts. swl:
-    page faults handled while the flash loads, and policies made for that.
+    page faults handled while the flash loads, and policies made for that. mtdcompr: compressed swap
+    on NAND, PCM and RAM.
     """
     if paper not in _PAPERS:
         message = f"unknown paper '{paper}' (known: {', '.join(_PAPERS)})"
         raise _engine.FlashpagerError(message)
+    if pages is not None and paper != _OF_PAGES:
+        message = f"{paper} compresses no pages: leave --pages out"
+        raise _engine.FlashpagerError(message)
+    if paper == _OF_PAGES:
+        if traces is not None:
+            message = f"{paper} replays no traces: leave --traces out"
+            raise _engine.FlashpagerError(message)
+        _reproduce_mtdcompr(pages or example("pages", "give --pages DIR"), plots, json=json)
+        return
     if paper in _OF_TRACES:
         folder = traces or example(_OF_TRACES[paper], "give --traces DIR")
         (_reproduce_swl if paper == "swl" else _reproduce_cardis)(folder, plots, json=json)
@@ -133,6 +152,41 @@ def _reproduce_swl(traces: Path, plots: Path | None, *, json: bool) -> None:
     _show(found.claims, "paper", "ours")
     out.print()
     _show_beyond(found.beyond)
+    note(summary(found.claims))
+
+
+def _reproduce_mtdcompr(pages: Path, plots: Path | None, *, json: bool) -> None:
+    if plots is not None:
+        # Altair takes its time to load; most runs do without it.
+        from flashpager.plots import picture  # noqa: PLC0415
+        from flashpager.plots.mtdcompr import pictures  # noqa: PLC0415
+
+        picture.make_folder(plots)
+    with counting("runs") as progress:
+        found = mtdcompr.reproduce(pages, progress)
+    if plots is not None:
+        written = picture.write_all(pictures(found), plots)
+        note(f"{plots}: {', '.join(path.name for path in written)}")
+    if json:
+        print_json(
+            {
+                "version": _engine.version(),
+                "claims": [asdict(claim) for claim in found.claims],
+                "assumed": [{"what": what, "why": why} for what, why in mtdcompr.ASSUMED],
+                "programs": [asdict(program) for program in found.programs],
+                "repeats": found.repeats,
+                "runs": found.runs,
+            }
+        )
+        return
+    _show(found.claims, "paper", "ours")
+    out.print()
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    table.add_column("the board")
+    table.add_column("where it is from")
+    for what, why in mtdcompr.ASSUMED:
+        table.add_row(escape(what), escape(why))
+    out.print(table)
     note(summary(found.claims))
 
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::price::{SwapPrices, SwapTime};
 use super::spec::{SwapSpec, SwapSystem};
-use super::store::{Statistics, Store, StoreCounters, StoreError, Wear};
+use super::store::{Geometry, Statistics, Store, StoreCounters, StoreError, Wear};
 use super::workload::{Contents, SplitMix, Step};
 use crate::error::{Error, Result};
 use crate::pager::{Outcome, Page, Pager};
@@ -294,6 +294,18 @@ pub struct SystemReport {
     pub part: Option<String>,
     /// Fields of it that nobody checked.
     pub unverified: Vec<String>,
+    /// Bytes of the medium.
+    pub medium_bytes: u64,
+    /// Its shape.
+    pub geometry: Geometry,
+    /// Bytes of RAM.
+    pub ram_bytes: u64,
+    /// Of them not for the program's pages: reserved, the store's, and a medium of RAM.
+    pub taken_bytes: u64,
+    /// Frames for the program's pages; 0 where none fits, and churn needs none.
+    pub frames: u32,
+    /// RAM's own speed, in MB (2²⁰ bytes) a second.
+    pub ram_mb_per_s: f64,
     /// Bytes of RAM that the store takes beside its medium.
     pub store_memory_bytes: u64,
     /// Its slots.
@@ -302,15 +314,22 @@ pub struct SystemReport {
     pub prices: SwapPrices,
 }
 
-impl SystemReport {
-    fn new(system: &SwapSystem) -> Self {
-        Self {
-            spec: system.spec.clone(),
-            part: system.medium.part.as_ref().map(|part| part.name.clone()),
-            unverified: system.unverified.clone(),
-            store_memory_bytes: system.store.memory_bytes(),
-            slot_count: system.store.slot_count,
-            prices: system.prices,
+impl SwapSystem {
+    /// The system as results have it.
+    pub fn report(&self) -> SystemReport {
+        SystemReport {
+            spec: self.spec.clone(),
+            part: self.medium.part.as_ref().map(|part| part.name.clone()),
+            unverified: self.unverified.clone(),
+            medium_bytes: self.medium.geometry.bytes(),
+            geometry: self.medium.geometry,
+            ram_bytes: self.spec.ram_bytes,
+            taken_bytes: self.taken_bytes(),
+            frames: self.frames().unwrap_or(0),
+            ram_mb_per_s: 1e9 / self.prices.ram_ns_per_byte / MB,
+            store_memory_bytes: self.store.memory_bytes(),
+            slot_count: self.store.slot_count,
+            prices: self.prices,
         }
     }
 }
@@ -321,14 +340,6 @@ pub struct BenchReport {
     /// The system.
     #[serde(flatten)]
     pub system: SystemReport,
-    /// Bytes of RAM.
-    pub ram_bytes: u64,
-    /// Of them not for the program's pages: reserved, the store's, and a medium of RAM.
-    pub taken_bytes: u64,
-    /// Frames for the program's pages.
-    pub frames: u32,
-    /// RAM's own speed, in MB (2²⁰ bytes) a second.
-    pub ram_mb_per_s: f64,
     /// The chart.
     pub points: Vec<Point>,
     /// The mean of the points' speeds as shares of RAM's; absent without points.
@@ -417,11 +428,7 @@ pub fn run(
     }
     let shares = points.iter().map(|point| point.share_of_ram).sum::<f64>();
     Ok(BenchReport {
-        system: SystemReport::new(system),
-        ram_bytes: system.spec.ram_bytes,
-        taken_bytes: system.taken_bytes(),
-        frames: system.frames()?,
-        ram_mb_per_s: 1e9 / prices.ram_ns_per_byte / MB,
+        system: system.report(),
         mean_share_of_ram: (!points.is_empty()).then(|| shares / points.len() as f64),
         points,
         out_of_memory_at_bytes,
@@ -529,7 +536,7 @@ pub fn churn(
         MachineCounts { pages_out: pages_written, store: counters, ..MachineCounts::default() };
     let overwriting = Phase::new(counts, &system.prices);
     Ok(ChurnReport {
-        system: SystemReport::new(&system),
+        system: system.report(),
         filled_slots: filled,
         filled_share: filled_stat.mem_used_total as f64 / limit.max(1) as f64,
         pages_written,
@@ -691,7 +698,9 @@ mod tests {
             let seconds = point.read.time.total_ns * 1e-9;
             let mb = (16 * PAGE) as f64 / 1_048_576.0;
             assert!((point.mb_per_s - mb / seconds).abs() < 1e-9 * point.mb_per_s);
-            assert!((point.share_of_ram - point.mb_per_s / report.ram_mb_per_s).abs() < 1e-9);
+            assert!(
+                (point.share_of_ram - point.mb_per_s / report.system.ram_mb_per_s).abs() < 1e-9
+            );
         }
         // All in frames: RAM's own speed. Then some faults, and later more.
         let shares: Vec<f64> = report.points.iter().map(|point| point.share_of_ram).collect();
@@ -729,7 +738,7 @@ mod tests {
             // What is in frames, and what the medium holds at 25 %.
             let room = report.store.statistics.mem_limit as f64
                 / report.store.statistics.used_ratio.unwrap();
-            let expected = f64::from(report.frames) * PAGE as f64 + room;
+            let expected = f64::from(report.system.frames) * PAGE as f64 + room;
             assert!(
                 (end as f64 / expected - 1.0).abs() < 0.02,
                 "{medium} {end} {expected} {:?}",

@@ -2,13 +2,22 @@
 //!
 //! The store itself is C (`runtime/swap/`): what runs here is what a device links.
 
+#[cfg(target_os = "linux")]
+pub mod capture;
 #[allow(unsafe_code)]
 mod ffi;
+#[cfg(target_os = "linux")]
+pub mod live;
 pub mod machine;
 pub mod medium;
+pub mod pages;
 pub mod price;
+pub mod ratios;
 pub mod spec;
 pub mod store;
+#[cfg(target_os = "linux")]
+#[allow(unsafe_code)]
+mod userfault;
 pub mod workload;
 
 pub use machine::{BenchReport, ChurnReport, bench, churn};

@@ -23,9 +23,9 @@ impl CompressorSpeed {
     pub fn of(compressor: Compressor) -> Self {
         let (compress, decompress) = match compressor {
             Compressor::None => (0.0, 0.0),
-            Compressor::Deflate => (20.0, 5.0),
-            Compressor::Lz4 => (3.0, 0.5),
-            Compressor::Heatshrink => (50.0, 30.0),
+            Compressor::Deflate => (70.1, 11.7),
+            Compressor::Lz4 => (9.5, 0.5),
+            Compressor::Heatshrink => (75.2, 57.1),
         };
         Self {
             compress_instructions_per_byte: compress,

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::medium::SwapMedium;
+use super::pages::Pages;
 use super::price::{CompressorSpeed, SwapPrices};
 use super::store::{Compressor, Faults, Layout, StoreSpec};
 use super::workload::{Contents, Reading, Synthetic, Workload};
@@ -275,12 +276,12 @@ impl SwapSystem {
     /// Open the contents of pages.
     ///
     /// # Errors
-    /// A file that cannot be read, or of pages of another size.
+    /// A file that is none of pages.
     pub fn contents(&self) -> Result<Box<dyn Contents>> {
         let text = &self.spec.pages;
         let synthetic = text.trim().strip_prefix("synthetic").map(str::trim);
         let Some(share) = synthetic.filter(|rest| rest.is_empty() || rest.starts_with('(')) else {
-            return Ok(Box::new(Captured::open(Path::new(text), self.spec.page_bytes)?));
+            return Ok(Box::new(Pages::load(Path::new(text))?));
         };
         let inner = share.strip_prefix('(').and_then(|rest| rest.strip_suffix("%)"));
         let percent = inner.and_then(|number| number.trim().parse().ok());
@@ -291,30 +292,5 @@ impl SwapSystem {
                  captured pages"
             ))),
         }
-    }
-}
-
-/// Pages of a file, over and over again.
-struct Captured {
-    bytes: Vec<u8>,
-    page_bytes: usize,
-}
-
-impl Captured {
-    fn open(path: &Path, page_bytes: u32) -> Result<Self> {
-        let bytes = std::fs::read(path).map_err(|e| Error::file(path, e))?;
-        let page_bytes = page_bytes as usize;
-        if bytes.len() < page_bytes {
-            return Err(Error::data(path.display().to_string(), "holds no page"));
-        }
-        Ok(Self { bytes, page_bytes })
-    }
-}
-
-impl Contents for Captured {
-    fn fill(&self, content: u64, page: &mut [u8]) {
-        let pages = (self.bytes.len() / self.page_bytes) as u64;
-        let at = (content % pages.max(1)) as usize * self.page_bytes;
-        page.copy_from_slice(&self.bytes[at..at + self.page_bytes]);
     }
 }

@@ -17,7 +17,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 
-use super::footer::Footer;
+use super::footer::{Footer, Kind, Physical};
 use super::input::shown;
 use super::pages::ColumnReader;
 use super::{CHUNK_RUNS, Run, RunSource, Trace, TraceInfo};
@@ -33,6 +33,13 @@ const SCHEMA: &str = "message trace {
     required int32 offset (INTEGER(32,false));
     required int32 length (INTEGER(32,false));
 }";
+
+const KIND: Kind = Kind {
+    name: "trace",
+    hint: "'flashpager trace import' reads foreign formats",
+    columns: &[("offset", Physical::Int32), ("length", Physical::Int32)],
+    max_rows: GROUP_RUNS as u64,
+};
 
 /// Runs in a row group: bounds the memory of writer and reader.
 const GROUP_RUNS: usize = 1 << 20;
@@ -53,7 +60,7 @@ pub(super) const THREAD_GROUP_RUNS: usize = 1 << 15;
 
 /// Disk space held back for an orderly end, for all files of a recording.
 #[derive(Clone, Default)]
-pub(super) struct Space {
+pub(crate) struct Space {
     reserve: Arc<Mutex<Option<Reserve>>>,
     full: Arc<AtomicBool>,
 }
@@ -100,7 +107,7 @@ fn sibling(target: &Path, suffix: &str) -> Result<PathBuf> {
 
 /// An output that appears under its name only when it is told to, and that survives a
 /// full disk once: the reserve is then given up for what is still to be written.
-pub(super) struct Output {
+pub(crate) struct Output {
     file: File,
     /// `None` when writing to a device, in place.
     temporary: Option<PathBuf>,
@@ -109,7 +116,7 @@ pub(super) struct Output {
 }
 
 impl Output {
-    pub(super) fn create(target: &Path, space: Space) -> Result<Self> {
+    pub(crate) fn create(target: &Path, space: Space) -> Result<Self> {
         let special = std::fs::metadata(target).is_ok_and(|meta| !meta.is_file());
         if special {
             let file =
@@ -122,7 +129,7 @@ impl Output {
     }
 
     /// Give the file its name.
-    pub(super) fn finish(mut self) -> Result<()> {
+    pub(crate) fn finish(mut self) -> Result<()> {
         self.file.flush().map_err(|e| Error::file(&self.target, e))?;
         if let Some(temporary) = &self.temporary {
             std::fs::rename(temporary, &self.target).map_err(|e| Error::file(&self.target, e))?;
@@ -455,7 +462,9 @@ impl FileSource {
     fn open_group(&mut self) -> io::Result<bool> {
         let Some(group) = self.footer.groups.get(self.group) else { return Ok(false) };
         self.group += 1;
-        let [offsets, lengths] = &group.columns;
+        let [offsets, lengths] = &group.columns[..] else {
+            return Err(io::ErrorKind::InvalidData.into());
+        };
         self.readers = Some([
             ColumnReader::new(Arc::clone(&self.file), offsets)?,
             ColumnReader::new(Arc::clone(&self.file), lengths)?,
@@ -523,7 +532,7 @@ impl RunSource for FileSource {
 
 fn open_footer(path: &Path) -> Result<(File, Footer)> {
     let mut file = File::open(path).map_err(|e| Error::file(path, e))?;
-    let footer = Footer::read(path, &mut file, GROUP_RUNS as u64)?;
+    let footer = Footer::read(path, &mut file, &KIND)?;
     Ok((file, footer))
 }
 
@@ -535,7 +544,7 @@ fn checksums(footer: &Footer) -> Option<(u32, u32)> {
     Some((parse(description)?, parse(runs)?))
 }
 
-fn crc32(bytes: &[u8]) -> u32 {
+pub(crate) fn crc32(bytes: &[u8]) -> u32 {
     let mut crc = Crc::new();
     crc.update(bytes);
     crc.sum()
@@ -561,7 +570,7 @@ impl RunChecksum {
 }
 
 /// What the writer was refused: by the system, as a rule.
-fn parquet_error(place: &str, error: ParquetError) -> Error {
+pub(crate) fn parquet_error(place: &str, error: ParquetError) -> Error {
     match error {
         ParquetError::External(source) => match source.downcast::<io::Error>() {
             Ok(source) => Error::io(place, *source),

@@ -1,6 +1,7 @@
-//! The footer of a trace file. The `parquet` crate takes the sizes, counts and
-//! nesting in a footer on trust: a damaged or hostile one costs it gigabytes,
-//! the stack or hours. So it is read here, and only as far as a trace needs it.
+//! The footer of a trace file, or of another Parquet file that flashpager makes.
+//! The `parquet` crate takes the sizes, counts and nesting in a footer on trust: a
+//! damaged or hostile one costs it gigabytes, the stack or hours. So it is read here,
+//! and only as far as these files need it.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -15,8 +16,33 @@ const MAX_FOOTER_BYTES: u32 = 64 << 20;
 const MAGIC: &[u8; 4] = b"PAR1";
 const UNCOMPRESSED: i64 = 0;
 const ZSTD: i64 = 6;
-const INT32: i64 = 1;
 const REQUIRED: i64 = 0;
+
+/// What a file must be to be taken.
+pub struct Kind {
+    /// What it is called: `trace`.
+    pub name: &'static str,
+    /// How to get one, for who brings another file.
+    pub hint: &'static str,
+    /// Its columns, in order; all required.
+    pub columns: &'static [(&'static str, Physical)],
+    /// Most rows in a row group.
+    pub max_rows: u64,
+}
+
+/// How the values of a column are stored, by Parquet's number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i64)]
+pub enum Physical {
+    /// Numbers of 32 bits.
+    Int32 = 1,
+    /// Numbers of 64 bits.
+    Int64 = 2,
+    /// Strings of bytes.
+    Bytes = 6,
+    /// Strings of as many bytes as the footer says.
+    Fixed = 7,
+}
 
 /// What a footer says, not yet compared with the rest of the file.
 #[derive(Debug, Default)]
@@ -24,15 +50,17 @@ pub struct Footer {
     /// Rows of all groups.
     pub rows: u64,
     pub groups: Vec<Group>,
+    /// Bytes of a value of the last column that is [`Physical::Fixed`].
+    pub fixed_bytes: u64,
     pairs: Vec<(String, String)>,
 }
 
 #[derive(Debug, Default)]
 pub struct Group {
-    /// 1 to the limit given to [`Footer::read`].
+    /// 1 to [`Kind::max_rows`].
     pub rows: u64,
-    /// Offsets, then lengths.
-    pub columns: [Column; 2],
+    /// As many as [`Kind::columns`], and in that order.
+    pub columns: Vec<Column>,
 }
 
 /// A column of a group. Sizes and offsets may point anywhere.
@@ -46,25 +74,25 @@ pub struct Column {
 }
 
 impl Footer {
-    /// Read and check the footer of `file`, whose groups have up to `max_rows` rows.
+    /// Read and check the footer of `file`.
     ///
     /// # Errors
-    /// When the file cannot be read, is truncated, damaged, or no trace.
-    pub fn read(path: &Path, file: &mut File, max_rows: u64) -> Result<Self> {
+    /// When the file cannot be read, is truncated, damaged, or of another kind.
+    pub fn read(path: &Path, file: &mut File, wanted: &Kind) -> Result<Self> {
         let place = path.display().to_string();
         let failed = |e| Error::file(path, e);
         let damaged = |what: &str| {
             Error::data(&place, format!("is truncated or damaged ({what}): make or copy it again"))
         };
         if file.metadata().is_ok_and(|meta| meta.is_dir()) {
-            return Err(Error::data(place, "is a folder, not a trace"));
+            return Err(Error::data(place, format!("is a folder, not a {}", wanted.name)));
         }
         let mut start = Vec::new();
         file.by_ref().take(4).read_to_end(&mut start).map_err(failed)?;
         if start != MAGIC {
             return Err(Error::data(
                 place,
-                "is no flashpager trace; 'flashpager trace import' reads foreign formats",
+                format!("is no flashpager {}; {}", wanted.name, wanted.hint),
             ));
         }
         let end = file.seek(SeekFrom::End(0)).map_err(failed)?;
@@ -84,12 +112,17 @@ impl Footer {
         let mut bytes = vec![0; length as usize];
         file.seek(SeekFrom::Start(end - 8 - u64::from(length))).map_err(failed)?;
         file.read_exact(&mut bytes).map_err(failed)?;
-        let (footer, schema) = parse(&bytes).ok_or_else(|| damaged("in its footer"))?;
-        if schema != [(&b"offset"[..], true), (b"length", true)] {
-            return Err(Error::data(place, "is Parquet without the two columns of a trace"));
+        let count = wanted.columns.len();
+        let (footer, schema) = parse(&bytes, count).ok_or_else(|| damaged("in its footer"))?;
+        let columns = wanted.columns.iter().map(|(name, kind)| (name.as_bytes(), *kind as i64));
+        if !schema.iter().map(|column| (column.name, column.physical)).eq(columns) {
+            return Err(Error::data(
+                place,
+                format!("is Parquet without the columns of a {}", wanted.name),
+            ));
         }
         // Few enough to be added up.
-        let small = footer.groups.iter().all(|group| group.rows <= max_rows);
+        let small = footer.groups.iter().all(|group| group.rows <= wanted.max_rows);
         if !small || footer.groups.iter().map(|group| group.rows).sum::<u64>() != footer.rows {
             return Err(damaged("its row groups do not add up"));
         }
@@ -102,17 +135,23 @@ impl Footer {
     }
 }
 
-/// The columns of a schema: name, and whether it is a plain number.
-type Schema<'a> = Vec<(&'a [u8], bool)>;
+/// A column of a schema.
+#[derive(Default)]
+struct SchemaColumn<'a> {
+    name: &'a [u8],
+    /// Parquet's number of its type; -1 unless it is required.
+    physical: i64,
+    fixed_bytes: u64,
+}
 
-fn parse(bytes: &[u8]) -> Option<(Footer, Schema<'_>)> {
-    let (mut footer, mut schema) = (Footer::default(), Schema::new());
+fn parse(bytes: &[u8], columns: usize) -> Option<(Footer, Vec<SchemaColumn<'_>>)> {
+    let (mut footer, mut schema) = (Footer::default(), Vec::new());
     Thrift::new(bytes).fields(&mut |input, id, kind| {
         match (id, kind) {
             (2, LIST) => drop(input.elements(&mut |input, at, kind| {
                 let column = column_of_schema(input, kind)?;
-                // The first is the root. Two columns are wanted, a third is one too many.
-                if at > 0 && schema.len() < 3 {
+                // The first is the root. One more than wanted is one too many.
+                if at > 0 && schema.len() <= columns {
                     schema.push(column);
                 }
                 Some(())
@@ -120,8 +159,8 @@ fn parse(bytes: &[u8]) -> Option<(Footer, Schema<'_>)> {
             (3, I64) => footer.rows = natural(input)?,
             (4, LIST) => drop(input.elements(&mut |input, _, kind| {
                 // A foreign file's groups need not be understood.
-                if schema.len() == 2 {
-                    footer.groups.push(group(input, kind)?)
+                if schema.len() == columns {
+                    footer.groups.push(group(input, kind, columns)?)
                 } else {
                     input.skip(kind)?
                 }
@@ -135,31 +174,37 @@ fn parse(bytes: &[u8]) -> Option<(Footer, Schema<'_>)> {
         }
         Some(())
     })?;
+    footer.fixed_bytes = schema.iter().map(|column| column.fixed_bytes).max().unwrap_or_default();
     Some((footer, schema))
 }
 
-fn column_of_schema<'a>(input: &mut Thrift<'a>, kind: u8) -> Option<(&'a [u8], bool)> {
-    let (mut name, mut number, mut required) = (&[][..], false, false);
+fn column_of_schema<'a>(input: &mut Thrift<'a>, kind: u8) -> Option<SchemaColumn<'a>> {
+    let (mut column, mut required) = (SchemaColumn::default(), false);
     structure(input, kind, &mut |input, id, kind| {
         match (id, kind) {
-            (1, I32) => number = input.number()? == INT32,
+            (1, I32) => column.physical = input.number()?,
+            (2, I32) => column.fixed_bytes = natural(input)?,
             (3, I32) => required = input.number()? == REQUIRED,
-            (4, BINARY) => name = input.binary()?,
+            (4, BINARY) => column.name = input.binary()?,
             _ => input.skip(kind)?,
         }
         Some(())
     })?;
-    Some((name, number && required))
+    if !required {
+        column.physical = -1;
+    }
+    Some(column)
 }
 
-fn group(input: &mut Thrift, kind: u8) -> Option<Group> {
-    let (mut group, mut columns) = (Group::default(), 0);
+fn group(input: &mut Thrift, kind: u8, columns: usize) -> Option<Group> {
+    let mut group = Group::default();
     structure(input, kind, &mut |input, id, kind| {
         match (id, kind) {
             (1, LIST) => {
-                columns = input.elements(&mut |input, at, kind| {
-                    *group.columns.get_mut(usize::from(at))? = chunk(input, kind)?;
-                    Some(())
+                input.elements(&mut |input, _, kind| {
+                    let column = chunk(input, kind)?;
+                    group.columns.push(column);
+                    (group.columns.len() <= columns).then_some(())
                 })?;
             }
             (3, I64) => group.rows = natural(input)?,
@@ -167,7 +212,7 @@ fn group(input: &mut Thrift, kind: u8) -> Option<Group> {
         }
         Some(())
     })?;
-    (columns == 2 && group.rows > 0).then_some(group)
+    (group.columns.len() == columns && group.rows > 0).then_some(group)
 }
 
 fn chunk(input: &mut Thrift, kind: u8) -> Option<Column> {

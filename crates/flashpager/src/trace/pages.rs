@@ -1,6 +1,7 @@
 //! The values of a column in a row group, read page by page. The `parquet`
 //! crate panics on damaged pages, so the two encodings that
 //! [`super::TraceWriter`] has are decoded here; no other gets through.
+//! Columns of other files have only plain ones ([`plain_values`]).
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -25,14 +26,80 @@ const PLAIN: u64 = 0;
 const PLAIN_DICTIONARY: u64 = 2;
 const RLE_DICTIONARY: u64 = 8;
 
-/// Reads a column. Errors of the kind `InvalidData` or `UnexpectedEof` mean
-/// that the file is damaged.
-pub struct ColumnReader {
+/// Reads the pages of a column. Errors of the kind `InvalidData` or `UnexpectedEof`
+/// mean that the file is damaged.
+struct PageReader {
     file: Arc<File>,
     zstd: Option<zstd::bulk::Decompressor<'static>>,
     /// Where the next page and its header begin, and the last one ends.
     at: u64,
     end: u64,
+}
+
+impl PageReader {
+    fn new(file: Arc<File>, column: &Column) -> io::Result<Self> {
+        if column.bytes > MAX_COLUMN_BYTES {
+            return Err(damaged());
+        }
+        let at = column.dictionary_page_offset.unwrap_or(column.data_page_offset);
+        Ok(Self {
+            file,
+            zstd: column.zstd.then(zstd::bulk::Decompressor::new).transpose()?,
+            at,
+            end: at + column.bytes,
+        })
+    }
+
+    /// Put the next page's bytes, unpacked, into `page`.
+    fn read(&mut self, page: &mut Vec<u8>) -> io::Result<PageHeader> {
+        let mut file = &*self.file;
+        let mut head = Vec::new();
+        file.seek(SeekFrom::Start(self.at))?;
+        file.take(MAX_HEADER_BYTES.min(self.end - self.at)).read_to_end(&mut head)?;
+        let header = PageHeader::parse(&head).ok_or_else(damaged)?;
+        self.at += header.header_bytes;
+        if header.packed_bytes > self.end - self.at || header.unpacked_bytes > MAX_COLUMN_BYTES {
+            return Err(damaged());
+        }
+        file.seek(SeekFrom::Start(self.at))?;
+        self.at += header.packed_bytes;
+        page.clear();
+        let read = file.take(header.packed_bytes).read_to_end(page)?;
+        if read as u64 != header.packed_bytes {
+            return Err(damaged());
+        }
+        if let Some(zstd) = &mut self.zstd {
+            let unpacked = zstd.decompress(page, header.unpacked_bytes as usize);
+            *page = unpacked.map_err(|_| damaged())?;
+        }
+        if page.len() as u64 != header.unpacked_bytes {
+            return Err(damaged());
+        }
+        Ok(header)
+    }
+}
+
+/// All values of a column whose pages are plain: their number, and their bytes as
+/// Parquet has them one after another.
+pub fn plain_values(file: Arc<File>, column: &Column) -> io::Result<(u64, Vec<u8>)> {
+    let mut pages = PageReader::new(file, column)?;
+    let (mut count, mut values, mut page) = (0, Vec::new(), Vec::new());
+    while pages.at < pages.end {
+        let header = pages.read(&mut page)?;
+        if (header.kind, header.encoding) != (DATA_PAGE, PLAIN)
+            || (values.len() + page.len()) as u64 > MAX_COLUMN_BYTES
+        {
+            return Err(damaged());
+        }
+        count += header.values;
+        values.append(&mut page);
+    }
+    Ok((count, values))
+}
+
+/// Reads a column of numbers. Errors as of [`PageReader`].
+pub struct ColumnReader {
+    pages: PageReader,
     dictionary: Option<Vec<u32>>,
     /// The current page, padded.
     page: Vec<u8>,
@@ -55,15 +122,8 @@ fn damaged() -> io::Error {
 impl ColumnReader {
     /// Start reading `column` of `file`.
     pub fn new(file: Arc<File>, column: &Column) -> io::Result<Self> {
-        if column.bytes > MAX_COLUMN_BYTES {
-            return Err(damaged());
-        }
-        let at = column.dictionary_page_offset.unwrap_or(column.data_page_offset);
         Ok(Self {
-            file,
-            zstd: column.zstd.then(zstd::bulk::Decompressor::new).transpose()?,
-            at,
-            end: at + column.bytes,
+            pages: PageReader::new(file, column)?,
             dictionary: None,
             page: Vec::new(),
             left: 0,
@@ -98,34 +158,12 @@ impl ColumnReader {
 
     /// Whether all values of all pages have been read.
     pub fn is_at_end(&self) -> bool {
-        self.left == 0 && self.at == self.end
+        self.left == 0 && self.pages.at == self.pages.end
     }
 
     /// Take the next page, of a dictionary or of values.
     fn open_page(&mut self) -> io::Result<()> {
-        let mut file = &*self.file;
-        let mut head = Vec::new();
-        file.seek(SeekFrom::Start(self.at))?;
-        file.take(MAX_HEADER_BYTES.min(self.end - self.at)).read_to_end(&mut head)?;
-        let header = PageHeader::parse(&head).ok_or_else(damaged)?;
-        self.at += header.header_bytes;
-        if header.packed_bytes > self.end - self.at || header.unpacked_bytes > MAX_COLUMN_BYTES {
-            return Err(damaged());
-        }
-        file.seek(SeekFrom::Start(self.at))?;
-        self.at += header.packed_bytes;
-        self.page.clear();
-        let read = file.take(header.packed_bytes).read_to_end(&mut self.page)?;
-        if read as u64 != header.packed_bytes {
-            return Err(damaged());
-        }
-        if let Some(zstd) = &mut self.zstd {
-            let unpacked = zstd.decompress(&self.page, header.unpacked_bytes as usize);
-            self.page = unpacked.map_err(|_| damaged())?;
-        }
-        if self.page.len() as u64 != header.unpacked_bytes {
-            return Err(damaged());
-        }
+        let header = self.pages.read(&mut self.page)?;
         let plain = header.values * 4 == header.unpacked_bytes;
         match (header.kind, header.encoding) {
             (DICTIONARY_PAGE, PLAIN | PLAIN_DICTIONARY) if plain && self.dictionary.is_none() => {

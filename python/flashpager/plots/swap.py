@@ -1,0 +1,171 @@
+"""Access speed against memory allocated: the chart that MTDCOMPR's authors judge a swap by."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+import polars as pl
+
+from flashpager import swapping
+from flashpager.plots import style
+
+#: By what the program reads.
+READINGS = {"random": style.VERMILLION, "fixed": style.BLUE, "last": style.GREEN}
+WITHOUT = "without swap"
+#: Room above the lines, for what stands at the rules.
+_HEADROOM = 1.3
+#: Right of this share of the axis, words stand left of their rule.
+_TURNS = 0.55
+_RULE = "#888888"
+_TICKS = 6
+
+
+@dataclass(frozen=True)
+class Line:
+    """A curve: (MB allocated, MB/s) by MB."""
+
+    colour: str
+    points: Sequence[tuple[float, float]]
+    dashed: bool = False
+
+
+@dataclass(frozen=True)
+class Level:
+    """A height that somebody else printed, as a share of the speed of RAM."""
+
+    share: float
+    says: str
+
+
+def bench_chart(found: swapping.Bench) -> alt.LayerChart:
+    """Draw a benchmark: a curve for each kind of reads, and the one that a machine without has."""
+    first = found.first
+    lines = {reading: Line(READINGS[reading], points(run)) for reading, run in found.runs.items()}
+    ram_mib = first["ram_bytes"] / swapping.MB
+    without = (ram_mib - first["spec"]["reserved_bytes"] / swapping.MB, found.ram_mib_s)
+    lines[WITHOUT] = Line(style.BLACK, [(0, found.ram_mib_s), without], dashed=True)
+    rules = [(ram_mib, f"RAM, {ram_mib:.4g} MB: out of memory without swap")]
+    most = swapping.megabytes(found.allocated_bytes)
+    if found.out_of_memory:
+        rules.append((found.allocated_bytes / swapping.MB, f"out of memory at {most}"))
+    title = f"{most} of memory with {swapping.megabytes(first['ram_bytes'])} of RAM"
+    said = [
+        f"{reading} reads at {100 * swapping.last_speed(run):.3g} %"
+        for reading, run in found.runs.items()
+        if run["points"]
+    ]
+    if said:
+        title += f"; at the end {', '.join(said)} of RAM's speed"
+    machine = "this machine, live" if found.live else f"{found.spec['clock_mhz']:g} MHz"
+    subtitle = f"{swapping.system(first)}, {machine}; pages {found.spec['pages']}; MB = 2^20 bytes"
+    return chart(lines, rules, title, subtitle)
+
+
+def points(run: Mapping[str, Any]) -> list[tuple[float, float]]:
+    """Give the curve of a run."""
+    return [(one["allocated_bytes"] / swapping.MB, one["mb_per_s"]) for one in run["points"]]
+
+
+def chart(
+    lines: Mapping[str, Line],
+    rules: Sequence[tuple[float, str]],
+    title: str,
+    subtitle: str,
+    levels: Sequence[Level] = (),
+) -> alt.LayerChart:
+    """Draw curves by name, rules at amounts of memory, and levels."""
+    most_mib = max(
+        *(mib for line in lines.values() for mib, _ in line.points), *(mib for mib, _ in rules)
+    )
+    fastest = max(speed for line in lines.values() for _, speed in line.points)
+    top = _HEADROOM * fastest
+    rows = [(name, mib, speed) for name, line in lines.items() for mib, speed in line.points]
+    colours = {name: line.colour for name, line in lines.items()}
+    x = alt.X(
+        "mib:Q",
+        title="memory allocated (MB)",
+        scale=alt.Scale(domain=[0, most_mib], nice=False),
+        axis=alt.Axis(grid=False, tickMinStep=1),
+    )
+    y = alt.Y(
+        "speed:Q",
+        title="access speed (MB/s)",
+        scale=alt.Scale(domain=[0, top], nice=False),
+        # None behind the words above the curves.
+        axis=alt.Axis(values=_ticks(fastest)),
+    )
+    colour = alt.Color("line:N", scale=style.colour_scale(colours), legend=None)
+    dashes = alt.StrokeDash(
+        "line:N",
+        scale=alt.Scale(
+            domain=list(lines),
+            range=[[6, 4] if line.dashed else [1, 0] for line in lines.values()],
+        ),
+        legend=None,
+    )
+    tips = [
+        alt.Tooltip("line:N"),
+        alt.Tooltip("mib:Q", title="allocated (MB)", format=",.2f"),
+        alt.Tooltip("speed:Q", title="MB/s", format=",.3g"),
+    ]
+    drawn = alt.Chart(pl.DataFrame(rows, schema=["line", "mib", "speed"], orient="row"))
+    ends = {name: line.points[-1][1] for name, line in lines.items() if name != WITHOUT}
+    return style.finish(
+        [
+            *_levels(levels, fastest, y),
+            *_rules(rules, most_mib, top, x),
+            drawn.mark_line(strokeWidth=2.5, clip=True).encode(
+                x=x, y=y, color=colour, strokeDash=dashes, tooltip=tips
+            ),
+            *style.end_labels(ends, colours, top, None),
+        ],
+        title,
+        subtitle,
+    )
+
+
+def _ticks(fastest: float) -> list[float]:
+    """Give round numbers, a handful, up to the fastest."""
+    step = 10.0 ** math.floor(math.log10(fastest))
+    step *= next(factor for factor in (0.1, 0.2, 0.5, 1, 2) if fastest / (step * factor) <= _TICKS)
+    return [step * number for number in range(int(fastest / step * 1.02) + 1)]
+
+
+def _rules(
+    rules: Sequence[tuple[float, str]], most_mib: float, top: float, x: alt.X
+) -> list[alt.Chart]:
+    """Mark amounts of memory, the words of each above the curves."""
+    layers = []
+    for number, (mib, says) in enumerate(sorted(rules)):
+        height = top * (1 - number * style.LABEL_PITCH / style.HEIGHT)
+        at = pl.DataFrame({"mib": [mib], "speed": [height], "zero": [0.0], "says": [says]})
+        base = alt.Chart(at).encode(x=x, y="speed:Q")
+        right = mib > _TURNS * most_mib
+        words = base.mark_text(
+            align="right" if right else "left",
+            baseline="top",
+            dx=-6 if right else 6,
+            dy=2,
+            fontSize=style.FONT_SIZE,
+            color="#222222",
+        )
+        rule = base.mark_rule(color=_RULE, strokeDash=[3, 3]).encode(y2="zero:Q")
+        layers += [rule, words.encode(text="says:N")]
+    return layers
+
+
+def _levels(levels: Sequence[Level], fastest: float, y: alt.Y) -> list[alt.Chart]:
+    layers = []
+    for level in levels:
+        at = pl.DataFrame({"speed": [level.share * fastest], "says": [level.says]})
+        base = alt.Chart(at).encode(y=y)
+        words = base.mark_text(
+            align="left", baseline="bottom", dx=6, dy=-2, fontSize=style.FONT_SIZE, color=_RULE
+        )
+        layers += [
+            base.mark_rule(color=_RULE, strokeDash=[1, 4], strokeWidth=2),
+            words.encode(x=alt.value(0), text="says:N"),
+        ]
+    return layers

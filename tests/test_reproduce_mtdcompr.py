@@ -1,0 +1,151 @@
+"""The MTDCOMPR paper: what its claims are judged by, on a board of a quarter of the memory."""
+
+import os
+import random
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flashpager import _engine
+from flashpager.plots import mtdcompr as plots
+from flashpager.reproduce import mtdcompr
+from flashpager.reproduce.claim import Claim, Verdict
+from tests.conftest import fails, flashpager
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Capture some pages of this program."""
+    folder = tmp_path_factory.mktemp("pages")
+    pid = str(os.getpid())
+    flashpager("swap", "capture", "--pid", pid, "--limit", "100", "-o", folder / "tests.pages")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def found(pages: Path) -> mtdcompr.Found:
+    """Run all of it, small."""
+    counted: list[tuple[int, int]] = []
+    found = mtdcompr.reproduce(pages, lambda done, most: counted.append((done, most)), divisor=4)
+    assert counted[-1][0] == counted[-1][1] == len(counted)
+    return found
+
+
+def claim(found: mtdcompr.Found, where: str, words: str) -> Claim:
+    """Give the one claim of a section that has these words."""
+    (one,) = (c for c in found.claims if c.where == where and words in c.claim)
+    return one
+
+
+def test_claims(found: mtdcompr.Found) -> None:
+    """Every claim says what it is, and every failing one says why."""
+    assert len(found.claims) > 20
+    assert {one.verdict for one in found.claims} == set(Verdict)
+    for one in found.claims:
+        assert one.where
+        assert one.claim
+        assert one.paper
+        assert one.ours
+        assert one.why or one.verdict is Verdict.HOLDS, one.claim
+    assert len({(one.where, one.claim) for one in found.claims}) == len(found.claims)
+
+
+@pytest.mark.parametrize(
+    ("where", "words", "verdict"),
+    [
+        ("NAND", "random reads", Verdict.HOLDS),
+        ("NAND", "translation layer", Verdict.HOLDS),
+        ("PCM", "random reads", Verdict.HOLDS),
+        ("RAM", "almost doubled", Verdict.HOLDS),
+        ("RAM", "fixed reads", Verdict.HOLDS),
+        ("Performance expectations", "almost flat", Verdict.HOLDS),
+        ("Performance expectations", "starts earlier", Verdict.HOLDS),
+        ("Performance expectations", "out of memory", Verdict.HOLDS),
+        ("Media types", "PCM takes", Verdict.FAILS),
+        ("Related works", "CFLRU", Verdict.OPEN),
+        # The paper's board has four times the memory.
+        ("PCM", "memory allocated", Verdict.FAILS),
+    ],
+)
+def test_verdicts(found: mtdcompr.Found, where: str, words: str, verdict: Verdict) -> None:
+    """What no small change of the model may turn over."""
+    assert claim(found, where, words).verdict is verdict
+
+
+def test_the_log_gains(found: mtdcompr.Found) -> None:
+    """Reads of a full NAND are many times as fast with the log."""
+    said = claim(found, "NAND", "translation layer").ours
+    gain = re.search(r"([\d.]+) times the speed", said)
+    assert gain is not None
+    ends = {
+        name: [point["share_of_ram"] for point in found.runs[name]["random"]["points"]][-10:]
+        for name in ("log", "rewrite")
+    }
+    assert float(gain[1]) > 5
+    assert min(ends["log"]) > max(ends["rewrite"])
+
+
+def test_repeats_are_as_if_run(found: mtdcompr.Found) -> None:
+    """Shares of other repeats are those of a run with as many."""
+    run = found.runs["ram"]["fixed"]
+    for repeats in (1, 7, 40):
+        again = _engine.swap_bench({**run["spec"], "reads": repeats}, None)
+        assert mtdcompr.fixed(run, repeats) == pytest.approx(again["mean_share_of_ram"])
+    for share in (0.8, 0.9):
+        needed = mtdcompr.repeats_for(run, share)
+        assert needed is not None
+        assert mtdcompr.fixed(run, needed) == pytest.approx(share)
+    assert mtdcompr.repeats_for(run, 0.1) is None
+    assert mtdcompr.fixed(run, found.repeats) == pytest.approx(0.89)
+
+
+def test_programming_is_as_if_priced() -> None:
+    """The factor found for the time to program gives the share asked for."""
+    dice = random.Random(3)  # noqa: S311
+    points: list[dict[str, Any]] = [
+        {"read": {"time": {"ram_ns": 0, "total_ns": ns + 5e6, "medium": {"program_ns": ns}}}}
+        for ns in (dice.uniform(0, 4e7) for _ in range(50))
+    ]
+    run: dict[str, Any] = {
+        "spec": {"chunk_bytes": 1 << 20, "ram_ns_per_byte": 10.0},
+        "points": points,
+    }
+    factor = mtdcompr.programming_for(run, 0.5, 1)
+    assert factor is not None
+    chunk = (1 << 20) * 10.0
+    by_hand = [
+        chunk / (chunk + 5e6 + factor * p["read"]["time"]["medium"]["program_ns"]) for p in points
+    ]
+    assert sum(by_hand) / len(by_hand) == pytest.approx(0.5, abs=1e-5)
+    assert mtdcompr.programming_for(run, 0.99, 1) is None
+
+
+def test_pictures(found: mtdcompr.Found) -> None:
+    """Each chart names its curves and has the paper's shares over them."""
+    drawn = {name: str(chart.to_dict()) for name, chart in plots.pictures(found).items()}
+    assert set(drawn) == {"theory", "ram", "pcm", "rewrite", "log"}
+    assert "the paper: fixed, mean about 89 %" in drawn["ram"]
+    assert "the paper: random drops to less than 0.5 %" in drawn["rewrite"]
+    for name in ("NAND, log", "PCM", "without swap", "swap in RAM starts"):
+        assert name in drawn["theory"]
+
+
+def test_programs(found: mtdcompr.Found, pages: Path) -> None:
+    """The pages are those of the folder's files."""
+    (program,) = found.programs
+    info = _engine.pages_info(str(pages / "tests.pages"))
+    assert (program.kind, program.pages) == ("tests", info["pages"])
+    assert program.names == [info["processes"][0]["program"]]
+    said = claim(found, "MTD compression layer", "tests").ours
+    assert f"{100 * program.ratio_of_all:.1f} % of 100 pages" in said
+
+
+def test_what_cannot_be(tmp_path: Path) -> None:
+    """Options of other papers, a folder without pages, files that are none."""
+    fails("reproduce", "mtdcompr", "--traces", tmp_path, words=["--traces"])
+    fails("reproduce", "cardis", "--pages", tmp_path, words=["--pages"])
+    fails("reproduce", "mtdcompr", "--pages", tmp_path, words=[str(tmp_path), "pages"])
+    (tmp_path / "text.pages").write_text("none", encoding="ascii")
+    fails("reproduce", "mtdcompr", "--pages", tmp_path, words=["text.pages"])

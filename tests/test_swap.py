@@ -1,0 +1,348 @@
+"""``flashpager swap``, driven as a user would."""
+
+import hashlib
+import itertools
+import os
+import subprocess
+import sys
+import zlib
+from collections import OrderedDict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from tests.conftest import REQUIRE_TOOLS, fails, flashpager
+
+PAGE = os.sysconf("SC_PAGE_SIZE")
+#: A program with pages of its own making, which has started another one like it.
+HOLDER = """
+import hashlib, mmap, subprocess, sys
+name, *rest = sys.argv[1:]
+held = mmap.mmap(-1, 32 * mmap.PAGESIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+for page in range(32):
+    first = page * mmap.PAGESIZE
+    held[first : first + 64] = hashlib.sha512(f"{name} {page}".encode()).digest()
+child = subprocess.Popen([sys.executable, "-c", rest[0], "child"], stdin=subprocess.PIPE,
+                         stdout=subprocess.PIPE) if rest else None
+if child:
+    child.stdout.readline()
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[subprocess.Popen[str]]:
+    """Run a program that holds known pages, and a child that holds others."""
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER, "parent", HOLDER],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "ready\n"
+        yield holder
+
+
+def marks(name: str) -> set[bytes]:
+    """Give how the pages of a program begin."""
+    return {hashlib.sha512(f"{name} {page}".encode()).digest() for page in range(32)}
+
+
+def beginnings(pages: Path) -> list[bytes]:
+    """Give how all pages of a file begin, as another reader of Parquet sees them."""
+    return [page[:64] for page in pl.read_parquet(pages)["bytes"].to_list()]
+
+
+class TestCapture:
+    """``swap capture``."""
+
+    def test_pages_of_a_program(self, running: subprocess.Popen[str], tmp_path: Path) -> None:
+        """All its pages are there, none of its child, and it says so."""
+        pages = tmp_path / "held.pages"
+        done = flashpager("swap", "capture", "--pid", str(running.pid), "-o", pages)
+        begin = beginnings(pages)
+        assert marks("parent") <= set(begin)
+        assert not marks("child") & set(begin)
+        assert f"{len(begin):,} pages of {PAGE:,} bytes" in done.err
+        assert running.poll() is None
+
+    def test_children_and_limit(self, running: subprocess.Popen[str], tmp_path: Path) -> None:
+        """Children come along when asked for; a limit takes evenly of all."""
+        pages = tmp_path / "all.pages"
+        pid = str(running.pid)
+        flashpager("swap", "capture", "--pid", pid, "--all-children", "-o", pages)
+        assert marks("parent") | marks("child") <= set(beginnings(pages))
+        flashpager(
+            *("swap", "capture", "--pid", pid, "--all-children", "--limit", "500", "-o", pages)
+        )
+        begin = beginnings(pages)
+        assert len(begin) == 500
+        assert marks("parent") & set(begin)
+        assert marks("child") & set(begin)
+        assert len(pl.read_parquet(pages)["process"].unique()) == 2
+
+    def test_what_cannot_be(self, running: subprocess.Popen[str], tmp_path: Path) -> None:
+        """No such process, no place to write to, a full disk, nothing asked for."""
+        pages = tmp_path / "none.pages"
+        free = next(pid for pid in itertools.count(1 << 21) if not Path(f"/proc/{pid}").exists())
+        fails("swap", "capture", "--pid", str(free), "-o", pages, words=[f"no process {free}"])
+        pid = str(running.pid)
+        fails("swap", "capture", "--pid", pid, "--limit", "0", "-o", pages, words=["--limit"])
+        nowhere = tmp_path / "no" / "where.pages"
+        fails("swap", "capture", "--pid", pid, "-o", nowhere, words=[str(nowhere)])
+        fails("swap", "capture", "--pid", pid, "-o", "/dev/full", words=["/dev/full", "No space"])
+        assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture(scope="module")
+def pages(running: subprocess.Popen[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Capture some pages of both programs."""
+    pages = tmp_path_factory.mktemp("pages") / "some.pages"
+    flashpager(
+        *("swap", "capture", "--pid", str(running.pid), "--all-children"),
+        *("--limit", "400", "-o", pages),
+    )
+    return pages
+
+
+class TestInfo:
+    """``swap info``."""
+
+    def test_ratios(self, pages: Path) -> None:
+        """As zlib itself compresses the pages, program by program."""
+        info = flashpager("swap", "info", pages, "--json").json
+        rows = pl.read_parquet(pages)
+        assert info["pages"] == rows.height == 400
+        (found,) = (one for one in info["ratios"] if one["compressor"] == "deflate")
+        for number, ratio in enumerate([found["all"], *found["processes"]]):
+            mine = rows if number == 0 else rows.filter(pl.col("process") == number - 1)
+            every = mine["bytes"].to_list()
+            data = [page for page in every if page != page[:8] * (PAGE // 8)]
+            assert ratio["pages"] == len(every)
+            assert ratio["same_pages"] == sum(page == page[:4] * (PAGE // 4) for page in every)
+            # Raw deflate; of what does not shrink, the page itself.
+            packed = sum(min(PAGE, _deflated(page)) for page in data)
+            assert ratio["compression_ratio"] == pytest.approx(packed / PAGE / len(data), rel=0.02)
+            assert ratio["compression_ratio"] < ratio["used_ratio"] < 1.1
+        shown = flashpager("swap", "info", pages).out
+        assert f"{100 * found['all']['compression_ratio']:.1f} %" in shown
+
+    def test_what_is_none(self, pages: Path, tmp_path: Path) -> None:
+        """Text, a table of other columns, a damaged file, no file."""
+        text = tmp_path / "text.pages"
+        text.write_text("no pages", encoding="ascii")
+        fails("swap", "info", text, words=["text.pages"])
+        other = tmp_path / "other.pages"
+        pl.DataFrame({"a": [1]}).write_parquet(other)
+        fails("swap", "info", other, words=["other.pages"])
+        damaged = tmp_path / "damaged.pages"
+        content = bytearray(pages.read_bytes())
+        content[len(content) // 3] ^= 1
+        damaged.write_bytes(content)
+        fails("swap", "info", damaged, words=["damaged.pages", "damaged"])
+        fails("swap", "info", tmp_path / "none.pages", words=["none.pages"])
+
+
+def _deflated(page: bytes) -> int:
+    packer = zlib.compressobj(1, zlib.DEFLATED, -15)
+    return len(packer.compress(page) + packer.flush())
+
+
+class Splitmix:
+    """SplitMix64, as its authors have it."""
+
+    def __init__(self, seed: int) -> None:
+        """Start from a seed."""
+        self.state = seed
+
+    def below(self, bound: int) -> int:
+        """Give a number below a bound."""
+        mask = (1 << 64) - 1
+        self.state = (self.state + 0x9E3779B97F4A7C15) & mask
+        z = self.state
+        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & mask
+        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & mask
+        return (z ^ (z >> 31)) * bound >> 64
+
+
+def swapped_in(reading: str, frames: int, chunk: int, chunks: int) -> list[int]:
+    """Count the pages that come back after each chunk: LRU, 3 repeats, 20 random pages."""
+    dice = Splitmix(7)
+    held: OrderedDict[int, None] = OrderedDict()
+
+    def touch(page: int) -> bool:
+        missing = page not in held
+        held[page] = None
+        held.move_to_end(page)
+        if len(held) > frames:
+            held.popitem(last=False)
+        return missing
+
+    counts = []
+    for number in range(chunks):
+        first = number * chunk
+        for page in range(first, first + chunk):
+            touch(page)
+        base = dice.below(number + 1) * chunk if reading == "fixed" else first
+        reads = (
+            [dice.below(first + chunk) for _ in range(20)]
+            if reading == "random"
+            else [base + page for page in range(chunk)] * 3
+        )
+        counts.append(sum(touch(page) for page in reads))
+    return counts
+
+
+SMALL = (
+    *("swap", "bench", "--ram", "512K", "--medium", "pcm:512K", "--chunk", "32K", "--repeat", "3"),
+    *("--random-pages", "20", "--seed", "7", "--compressor", "lz4", "--up-to", "1M"),
+)
+
+
+@pytest.fixture(scope="module")
+def runs() -> dict[str, dict[str, Any]]:
+    """Run a small one."""
+    runs: dict[str, dict[str, Any]] = flashpager(*SMALL, "--json").json["runs"]
+    return runs
+
+
+class TestBench:
+    """``swap bench``, simulated."""
+
+    def test_pages_in(self, runs: dict[str, dict[str, Any]]) -> None:
+        """As many as a plain LRU list says, after every chunk, for each kind of reads."""
+        assert list(runs) == ["random", "fixed", "last"]
+        for reading, run in runs.items():
+            ours = [point["read"]["counts"]["pages_in"] for point in run["points"]]
+            assert ours == swapped_in(reading, run["frames"], 8, len(ours)), reading
+            assert len(ours) == 32
+        assert sum(swapped_in("random", runs["random"]["frames"], 8, 32)) > 50
+
+    def test_speeds_follow_from_what_is_printed(self, runs: dict[str, dict[str, Any]]) -> None:
+        """Counts and prices give each point's speed."""
+        for run in runs.values():
+            prices = run["prices"]
+            for point in run["points"]:
+                counts = point["read"]["counts"]
+                store = counts["store"]
+                unit = prices["medium"]["program_unit_bytes"]
+                units = (store["program_bytes"] + store["programs"] * (unit - 1)) / unit
+                ns = (
+                    counts["bytes_read"] * prices["ram_ns_per_byte"]
+                    + counts["faults"] * prices["fault_ns"]
+                    + store["compressed_pages"] * prices["compress_page_ns"]
+                    + store["decompressed_pages"] * prices["decompress_page_ns"]
+                    + store["read_bytes"] * prices["medium"]["read_byte_ns"]
+                    + units * prices["medium"]["program_unit_ns"]
+                )
+                speed = counts["bytes_read"] / 2**20 / (ns * 1e-9)
+                assert point["mb_per_s"] == pytest.approx(speed)
+            assert run["points"][0]["share_of_ram"] == pytest.approx(1)
+
+    def test_answer(self, tmp_path: Path) -> None:
+        """The short answer, until the medium is full, and a picture of it."""
+        plot = tmp_path / "bench.svg"
+        small = ("--ram", "512K", "--medium", "ram:128K", "--chunk", "64K", "--repeat", "4")
+        done = flashpager("swap", "bench", *small, "--reads", "random,last", "--plot", plot)
+        first, second, *_ = done.out.splitlines()
+        assert "usable with 0.5 MB of RAM" in first
+        assert "ram:128K, deflate, fragments, lru" in first
+        assert "out of memory at" in second
+        usable = float(first.split()[0])
+        # RAM without store and swap, and what swap holds at a little over a quarter.
+        frames = int(done.out.split(" frames")[0].split()[-1].replace(",", ""))
+        assert usable == pytest.approx(frames * 4096 / 2**20 + 0.125 / 0.28, rel=0.1)
+        drawn = plot.read_text(encoding="utf-8")
+        for words in ("memory allocated (MB)", "out of memory without swap", "random", "last"):
+            assert words in drawn
+
+    def test_nothing_swaps_without_compressor(self) -> None:
+        """Pages as they are take their size."""
+        run = flashpager(*SMALL, "--compressor", "none", "--reads", "last", "--json").json
+        stat = run["runs"]["last"]["store"]["statistics"]
+        assert stat["compression_ratio"] == 1
+        assert stat["huge_pages"] == stat["pages"] > 0
+
+
+class TestChurn:
+    """``swap churn``."""
+
+    def test_log_and_rewriting(self) -> None:
+        """What is programmed follows from the counters; a log beats rewriting by far."""
+        found = {}
+        for layout in ("log", "rewrite"):
+            done = flashpager(
+                *("swap", "churn", "--medium", "nand:4M", "--layout", layout, "--json"),
+                *("--turnovers", "1", "--fill", "60", "--compressor", "lz4"),
+            )
+            found[layout] = done.json
+            store = done.json["overwriting"]["counts"]["store"]
+            erase_ns = done.json["prices"]["medium"]["erase_ns"]
+            time = done.json["overwriting"]["time"]
+            assert time["medium"]["erase_ns"] == pytest.approx(store["erases"] * erase_ns)
+            pages = done.json["pages_written"]
+            assert done.json["page_ns"] == pytest.approx(time["total_ns"] / pages)
+        log, rewrite = found["log"], found["rewrite"]
+        assert 1 < log["write_amplification"] < 3 < rewrite["write_amplification"]
+        assert rewrite["page_ns"] > 10 * log["page_ns"]
+
+    def test_answer(self) -> None:
+        """For people, on a medium that rewrites in place."""
+        small = ("--medium", "pcm:256K", "--turnovers", "2", "--compressor", "lz4")
+        done = flashpager("swap", "churn", *small)
+        first, second, *_ = done.out.splitlines()
+        assert "bytes programmed a compressed byte written" in first
+        assert "pages fill 80 % of it" in second
+        assert "most over mean" in done.out
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (["--medium", "nnad:16M"], ["nnad", "did you mean nand?"]),
+        (["--medium", "W25Q128JV:4M"], ["W25Q128JV", "NOR"]),
+        (["--medium", "ram:4M", "--layout", "log"], ["log", "NAND"]),
+        (["--medium", "nand:4M", "--layout", "fragments"], ["fragments", "in place"]),
+        (["--ram", "4M", "--medium", "ram:8M"], ["no page fits"]),
+        (["--compressor", "defalte"], ["defalte", "did you mean deflate?"]),
+        (["--policy", "min"], ["min", "know"]),
+        (["--reads", "rnadom"], ["rnadom", "did you mean random?"]),
+        (["--pages", "synthetic(200%)"], ["synthetic(25%)"]),
+        (["--pages", "README.md"], ["README.md"]),
+        (["--chunk", "1000"], ["1000", "pages"]),
+        (["--plot", "bench.bmp"], ["bench.bmp", ".png"]),
+    ],
+    ids=lambda value: " ".join(value) if value and value[0].startswith("--") else "",
+)
+def test_what_cannot_be(given: list[str], words: list[str]) -> None:
+    """One line says what is wrong."""
+    fails("swap", "bench", *given, words=words)
+
+
+def test_churn_that_cannot_be() -> None:
+    """A share that does not fit, nothing to turn over."""
+    fails("swap", "churn", "--medium", "ram:64K", "--turnovers", "0", words=["turnovers"])
+    small = ("--medium", "nand:2M", "--fill", "100", "--turnovers", "1", "--compressor", "lz4")
+    fails("swap", "churn", *small, words=["full"])
+
+
+def test_live() -> None:
+    """The same program in memory that is really paged, or a line on how to permit it."""
+    small = ("--ram", "2M", "--medium", "ram:1M", "--chunk", "128K", "--repeat", "2")
+    done = flashpager("swap", "bench", "--live", *small, "--json", code=None)
+    if done.code == 2:
+        assert len(done.err.splitlines()) == 1
+        assert "userfaultfd" in done.err
+        if os.environ.get(REQUIRE_TOOLS):
+            pytest.fail(done.err)
+        pytest.skip(done.err)
+    for reading, run in done.json["runs"].items():
+        assert run["most_resident_pages"] <= run["frames"]
+        assert run["ending"] == "out-of-memory", reading
+        assert run["out_of_memory_at_bytes"] > 1.5 * run["frames"] * run["spec"]["page_bytes"]
+        assert run["counts"]["swap_outs"] > 0
