@@ -568,7 +568,7 @@ static uint32_t oldest_leaning(const struct fp_swap *store)
 }
 
 /* The least worn free block: one whose data has long been superseded if there is one, and
- * one that leans on its successor before that. */
+ * the oldest one that leans on its successor before all. */
 static uint32_t choose_next(const struct fp_swap *store)
 {
     const struct fp_swap_log_state *log = &store->of.log;
@@ -584,7 +584,8 @@ static uint32_t choose_next(const struct fp_swap *store)
         if (b->state != FREE) {
             continue;
         }
-        rank |= b->flags & LEANS ? 0u : b->sequence > leaning ? 2u : 1u;
+        /* Younger ones may be what it leans on. */
+        rank |= b->sequence == leaning ? 0u : b->sequence > leaning ? 2u : 1u;
         if (best == NOWHERE || rank < best_rank ||
             (rank == best_rank && b->erases < log->blocks[best].erases)) {
             best = block;
@@ -1553,8 +1554,12 @@ static uint32_t survey(struct fp_swap *store, struct header *newest)
         }
         if (block == newest->next) {
             b->erases = newest->next_erases;
-        } else if (!is_blank(store, block * pages_per_block(store))) {
-            b->erases = known ? (uint32_t)(sum / known) : 0;
+        } else {
+            /* A blank one is new, unless all have been used: then a power cut has erased
+             * what says otherwise. */
+            uint32_t mean = known ? (uint32_t)(sum / known) : 0;
+
+            b->erases = mean > 1u || !is_blank(store, block * pages_per_block(store)) ? mean : 0;
         }
         /* Its header cannot be read; what follows may say whose it is. */
         for (page = 0; page < 2u && page < pages_per_block(store) && b->sequence == 0; page++) {
