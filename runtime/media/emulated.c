@@ -141,15 +141,22 @@ static void program_torn(struct fp_emulated *medium, uint8_t *at, const uint8_t 
                          uint32_t size)
 {
     uint32_t whole = 0, some = 0;
-    switch (draw_below(medium, 6)) {
+    switch (draw_below(medium, 7)) {
     case 0: /* nothing that can be seen */
         break;
-    case 1: /* all but a few bits */
+    case 1: /* all but some bits */
         some = size;
         break;
     case 2:
         whole = size;
         break;
+    case 3: { /* all but one byte, or a few */
+        uint32_t first = draw_below(medium, size), count = 1 + draw_below(medium, 4);
+        for (uint32_t i = 0; i < size; i++)
+            if (i < first || i - first >= count)
+                at[i] = data[i];
+        return;
+    }
     default:
         whole = draw_below(medium, size + 1);
         some = draw_below(medium, size - whole + 1);

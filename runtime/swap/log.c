@@ -12,7 +12,7 @@
  *                  payload: the rest of a record from the page before, then new ones
  *                  ... 0xff ...
  *                  records that begin here, 12 bytes each, the first one last
- *                  trailer, 16 bytes
+ *                  trailer, 20 bytes
  *
  * The list of the page before makes a page that cannot be read at mount cost no more
  * than the slots that were in it; so no record begins in the last page of a block, or
@@ -29,7 +29,7 @@
 
 #include <string.h>
 
-#define TRAILER_BYTES 16
+#define TRAILER_BYTES 20
 #define TRAILER ((uint32_t)TRAILER_BYTES)
 #define ENTRY ((uint32_t)12)
 #define NAME ((uint32_t)4) /* a slot in the list of the page before */
@@ -38,7 +38,7 @@
 #define CHARGE (ENTRY + NAME)
 #define NOWHERE FP_SWAP_NOWHERE
 #define MAGIC 0x57535046u /* "FPSW" */
-#define VERSION 1u
+#define VERSION 2u
 
 /* With the number of names: there are as many pages as `carry` says that hold nothing
  * between the last one programmed and this one. A power cut may have hit them. */
@@ -64,6 +64,7 @@ enum {
     RETIRED = 2, /* a program failed: it becomes bad when it has been collected */
     RECENT = 4,  /* freed since the head's block was opened */
     COUNTED = 8, /* in mount: closed, and no header says how many pages are in use */
+    LEANS = 16,  /* only the header of the next block says what counts in it */
 };
 
 struct fp_swap_block {
@@ -327,6 +328,14 @@ static uint32_t directory_crc(const struct fp_swap *store, const struct director
                        (size_t)TRAILER - 4u);
 }
 
+/* The CRC over all that stands before a page's entries. It is looked at only where a
+ * power cut may have torn the page: of other wrong bytes each record's CRC says whose they
+ * are. */
+static uint32_t content_crc(const struct fp_swap *store, const struct directory *directory)
+{
+    return fp_swap_crc(store, 0, directory->page, payload_end(store, directory));
+}
+
 /* Whether a page in memory has a directory that can be followed. */
 static bool is_directory(const struct fp_swap *store, const struct directory *directory,
                          uint32_t page)
@@ -505,6 +514,7 @@ static int flush(struct fp_swap *store)
     fp_swap_put16(trailer + 10, (uint16_t)(log->before | (log->voids ? VOID : 0u)));
     fp_swap_put16(trailer + 12, log->voids ? log->voids : log->carry);
     fp_swap_put16(trailer + 14, (uint16_t)log->epoch);
+    fp_swap_put32(trailer + 16, content_crc(store, &directory));
     fp_swap_put32(trailer, directory_crc(store, &directory, log->page));
     if (medium->program(medium->context, log->block, log->page * program_bytes(store), log->head,
                         program_bytes(store)) < 0) {
@@ -542,23 +552,44 @@ static bool is_head_dirty(const struct fp_swap *store)
            (log->count > 0 || log->carry > 0);
 }
 
-/* The least worn free block, one whose data has long been superseded if there is one. */
+/* Sequence of the oldest block that leans on its successor; NOWHERE. */
+static uint32_t oldest_leaning(const struct fp_swap *store)
+{
+    const struct fp_swap_block *blocks = store->of.log.blocks;
+    uint32_t oldest = NOWHERE;
+    uint32_t block;
+
+    for (block = 0; block < store->config->medium->block_count; block++) {
+        if ((blocks[block].flags & LEANS) && blocks[block].sequence < oldest) {
+            oldest = blocks[block].sequence;
+        }
+    }
+    return oldest;
+}
+
+/* The least worn free block: one whose data has long been superseded if there is one, and
+ * the oldest one that leans on its successor before all. */
 static uint32_t choose_next(const struct fp_swap *store)
 {
     const struct fp_swap_log_state *log = &store->of.log;
+    uint32_t leaning = oldest_leaning(store);
     uint32_t best = NOWHERE;
+    uint8_t best_rank = 0;
     uint32_t block;
 
     for (block = 0; block < store->config->medium->block_count; block++) {
         const struct fp_swap_block *b = &log->blocks[block];
-        const struct fp_swap_block *c = best == NOWHERE ? NULL : &log->blocks[best];
+        uint8_t rank = b->flags & RECENT ? 4u : 0u;
 
         if (b->state != FREE) {
             continue;
         }
-        if (!c || (b->flags & RECENT) < (c->flags & RECENT) ||
-            ((b->flags & RECENT) == (c->flags & RECENT) && b->erases < c->erases)) {
+        /* Younger ones may be what it leans on. */
+        rank |= b->sequence == leaning ? 0u : b->sequence > leaning ? 2u : 1u;
+        if (best == NOWHERE || rank < best_rank ||
+            (rank == best_rank && b->erases < log->blocks[best].erases)) {
             best = block;
+            best_rank = rank;
         }
     }
     return best;
@@ -1044,6 +1075,50 @@ static int collect_page(struct fp_swap *store, uint32_t page, bool oldest)
     }
 }
 
+static int collect(struct fp_swap *store, uint32_t block);
+
+/* Empty and erase the blocks that lean on one with this sequence: what does not count in
+ * them could be taken up when that one is there no more. */
+static int erase_leaning(struct fp_swap *store, uint32_t sequence)
+{
+    const struct fp_swap_medium *medium = store->config->medium;
+    struct fp_swap_log_state *log = &store->of.log;
+    uint32_t block;
+
+    for (block = 0; block < medium->block_count; block++) {
+        struct fp_swap_block *b = &log->blocks[block];
+        int error = FP_SWAP_OK;
+
+        if (!(b->flags & LEANS) || b->sequence >= sequence) {
+            continue;
+        }
+        if (b->state == CLOSED) {
+            error = collect(store, block);
+        }
+        if (!error) {
+            error = sync_head(store);
+        }
+        if (error) {
+            return error;
+        }
+        if (!(b->flags & LEANS)) {
+            continue; /* opened or marked bad meanwhile */
+        }
+        store->stat.erases++;
+        b->erases++;
+        b->flags = 0;
+        b->sequence = 0;
+        if (medium->erase(medium->context, block) < 0) {
+            log->free--;
+            error = make_bad(store, block);
+            if (error) {
+                return error;
+            }
+        }
+    }
+    return FP_SWAP_OK;
+}
+
 /* Make a closed block free. */
 static int collect(struct fp_swap *store, uint32_t block)
 {
@@ -1066,13 +1141,16 @@ static int collect(struct fp_swap *store, uint32_t block)
     if (b->flags & RETIRED) {
         /* What is bad is not looked at by a mount. */
         error = sync_head(store);
+        if (!error) {
+            error = erase_leaning(store, b->sequence);
+        }
         return error ? error : make_bad(store, block);
     }
     if (b->flags & URGENT) {
         log->urgent--;
     }
     b->state = FREE;
-    b->flags = RECENT;
+    b->flags = (uint8_t)((b->flags & LEANS) | RECENT);
     log->free++;
     return FP_SWAP_OK;
 }
@@ -1476,8 +1554,12 @@ static uint32_t survey(struct fp_swap *store, struct header *newest)
         }
         if (block == newest->next) {
             b->erases = newest->next_erases;
-        } else if (!is_blank(store, block * pages_per_block(store))) {
-            b->erases = known ? (uint32_t)(sum / known) : 0;
+        } else {
+            /* A blank one is new, unless all have been used: then a power cut has erased
+             * what says otherwise. */
+            uint32_t mean = known ? (uint32_t)(sum / known) : 0;
+
+            b->erases = mean > 1u || !is_blank(store, block * pages_per_block(store)) ? mean : 0;
         }
         /* Its header cannot be read; what follows may say whose it is. */
         for (page = 0; page < 2u && page < pages_per_block(store) && b->sequence == 0; page++) {
@@ -1612,9 +1694,33 @@ static void heed(struct fp_swap *store, const struct header *header)
     for (block = 0; block < count && header->sequence - header->last_sequence > 1u; block++) {
         if (blocks[block].sequence > header->last_sequence &&
             blocks[block].sequence < header->sequence) {
-            blocks[block].sequence = 0;
+            blocks[block].pages = 0;
         }
     }
+}
+
+/* Whether the pages after a page passed over it: a power cut had torn it, though its
+ * directory can be read. */
+static bool is_void(struct fp_swap *store, uint32_t page, uint32_t end)
+{
+    uint32_t other;
+
+    for (other = page + 1u; other < end; other++) {
+        uint8_t trailer[TRAILER_BYTES];
+        struct directory directory;
+
+        if (read_page(store, other, program_bytes(store) - TRAILER, trailer, TRAILER)) {
+            continue;
+        }
+        if (trailer_directory(store, NULL, trailer, other).voids == 0 &&
+            fp_swap_get32(trailer + 4) == store->of.log.blocks[page / pages_per_block(store)].sequence) {
+            return false;
+        }
+        if (!load_own(store, other, &directory)) {
+            return directory.voids >= other - page;
+        }
+    }
+    return false;
 }
 
 /* Take up the records of a block. The last one may end in a record that the power cut
@@ -1636,7 +1742,7 @@ static void scan(struct fp_swap *store, uint32_t block, bool last, struct gap *g
         uint32_t offset;
         uint32_t index;
 
-        if (load_own(store, page, &directory)) {
+        if (is_void(store, page, end) || load_own(store, page, &directory)) {
             gap->first = gap->first == NOWHERE ? page : gap->first;
             continue;
         }
@@ -1699,6 +1805,88 @@ static void scan(struct fp_swap *store, uint32_t block, bool last, struct gap *g
     }
 }
 
+/* Whether the last page of a block is torn although its directory can be read. */
+static bool is_torn(struct fp_swap *store, uint32_t block)
+{
+    uint32_t page = block * pages_per_block(store) + store->of.log.blocks[block].pages - 1u;
+    struct directory directory;
+
+    return !load_own(store, page, &directory) &&
+           content_crc(store, &directory) !=
+               fp_swap_get32(directory.page + program_bytes(store) - TRAILER + 16);
+}
+
+/* The newest block that holds anything; NOWHERE. */
+static uint32_t find_last(const struct fp_swap *store)
+{
+    const struct fp_swap_block *blocks = store->of.log.blocks;
+    uint32_t last = NOWHERE;
+    uint32_t block;
+
+    for (block = 0; block < store->config->medium->block_count; block++) {
+        if (blocks[block].sequence != 0 && blocks[block].pages > 0 &&
+            (last == NOWHERE || blocks[block].sequence > blocks[last].sequence)) {
+            last = block;
+        }
+    }
+    return last;
+}
+
+/* The slot of the record of which a block holds the beginning and nothing else; NOWHERE if
+ * it holds something else. */
+static uint32_t unfinished_in(struct fp_swap *store, uint32_t block)
+{
+    uint32_t first = block * pages_per_block(store);
+    uint32_t pages = store->of.log.blocks[block].pages;
+    struct directory directory;
+    uint32_t page;
+
+    for (page = 0; page < pages; page++) {
+        if (load_own(store, first + page, &directory)) {
+            return NOWHERE;
+        }
+        if (directory.count > 0) {
+            struct entry entry = get_entry(store, &directory, 0);
+
+            uint32_t end = page + extent(store, &directory, offset_of(store, &directory, 0),
+                                         entry.stored);
+
+            return end > pages ? entry.slot : NOWHERE;
+        }
+    }
+    return NOWHERE;
+}
+
+/* Leave out what a power cut hit at the end of the log: a torn page, and a block that then
+ * holds no record. What that one says of the block before must be said again by the next
+ * one, as it is free; its sequence stays, as it can be read until it is erased. Gives the
+ * last block. */
+static uint32_t cut_off(struct fp_swap *store)
+{
+    uint32_t last = find_last(store);
+    bool is_whole = false;
+
+    while (last != NOWHERE) {
+        struct fp_swap_block *b = &store->of.log.blocks[last];
+
+        if (!is_whole && is_torn(store, last)) {
+            b->pages--;
+            is_whole = b->pages > 0;
+        }
+        if (b->pages > 0) {
+            uint32_t slot = unfinished_in(store, last);
+
+            if (slot == NOWHERE) {
+                break;
+            }
+            store->of.log.undone = slot;
+        }
+        b->pages = 0;
+        last = find_last(store);
+    }
+    return last;
+}
+
 /* Go on after the last page that can be read. Pages after that one may have been hit by
  * power cuts, one by each, even if they look blank: so it goes on in another block.
  * `same`: there is none to spare, go on in the block itself if pages are left, after
@@ -1731,21 +1919,33 @@ static void resume(struct fp_swap *store, uint32_t block, bool same)
     log->voids = (uint16_t)(page - b->pages);
     log->free -= b->state == FREE;
     b->state = HEAD;
+    b->flags &= (uint8_t)~LEANS;
     log->block = block;
     log->page = page;
     begin_page(store);
 }
 
-/* Whether only the block opened after a block says what its last page held: it should be
- * collected before that one is. */
+/* Whether only the block opened after a block says what its last page held, or that what
+ * can be read behind that does not count. */
 static bool leans_on_successor(struct fp_swap *store, uint32_t block)
 {
+    uint32_t first = block * pages_per_block(store);
     uint32_t pages = store->of.log.blocks[block].pages;
     struct directory directory;
+    uint32_t page;
 
-    return pages < pages_per_block(store) &&
-           (load_own(store, block * pages_per_block(store) + pages - 1u, &directory) ||
-            directory.count > 0);
+    if (pages == pages_per_block(store)) {
+        return false;
+    }
+    if (pages > 0 && (load_own(store, first + pages - 1u, &directory) || directory.count > 0)) {
+        return true;
+    }
+    for (page = pages; page < pages_per_block(store); page++) {
+        if (!load_own(store, first + page, &directory)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* Find the records that the medium holds. */
@@ -1754,7 +1954,7 @@ static void recover(struct fp_swap *store, const struct header *newest, uint32_t
     const struct fp_swap_medium *medium = store->config->medium;
     struct fp_swap_log_state *log = &store->of.log;
     struct gap gap = {NOWHERE, 0};
-    uint32_t last = NOWHERE;
+    uint32_t last;
     uint32_t block;
     uint32_t slot;
 
@@ -1796,19 +1996,14 @@ static void recover(struct fp_swap *store, const struct header *newest, uint32_t
             b->pages = count_pages(store, block);
             b->flags |= COUNTED;
         }
-        if (b->pages == 0) {
-            b->sequence = 0;
-        }
-        if (b->sequence != 0 && (last == NOWHERE || b->sequence > log->blocks[last].sequence)) {
-            last = block;
-        }
     }
+    last = cut_off(store);
     if (last != NOWHERE) {
         log->blocks[last].flags &= (uint8_t)~COUNTED;
         scan(store, last, true, &gap);
     }
     for (block = 0; block < medium->block_count; block++) {
-        if (log->blocks[block].sequence != 0 && block != last) {
+        if (log->blocks[block].sequence != 0 && log->blocks[block].pages > 0 && block != last) {
             scan(store, block, false, &gap);
         }
         log->blocks[block].flags &= (uint8_t)~COUNTED;
@@ -1835,7 +2030,8 @@ static void recover(struct fp_swap *store, const struct header *newest, uint32_t
         log->next = newest->next;
     }
     for (block = 0; block < medium->block_count; block++) {
-        if (log->blocks[block].state == CLOSED && leans_on_successor(store, block)) {
+        if (log->blocks[block].sequence != 0 && leans_on_successor(store, block)) {
+            log->blocks[block].flags |= LEANS;
             make_urgent(store, block, 0);
         }
     }
