@@ -120,7 +120,7 @@ struct fp_swap_config {
      * filled with pages of very different sizes. */
     uint32_t chunk_count;
 
-    /* Aligned to 4; FP_SWAP_LOG_WORDS or FP_SWAP_FRAGMENT_WORDS of them. */
+    /* Aligned as a uint32_t is; FP_SWAP_LOG_WORDS or FP_SWAP_FRAGMENT_WORDS of them. */
     void *memory;
     size_t memory_bytes;
 };
@@ -168,6 +168,10 @@ struct fp_swap_stat {
 
 struct fp_swap;
 
+/* The functions below give FP_SWAP_INVALID, false, 0 or nothing for a NULL, a slot that
+ * is none and a store that was not formatted or mounted; only what never was a store is
+ * undefined. `config`, and all that it names, must last as long as the store is used. */
+
 /* Make an empty store. What the medium held is gone; a log keeps its erase counters
  * and its bad blocks. */
 int fp_swap_format(struct fp_swap *store, const struct fp_swap_config *config);
@@ -192,6 +196,7 @@ bool fp_swap_holds(const struct fp_swap *store, uint32_t slot);
 /* Put all that was written onto the medium, where the power may go. */
 int fp_swap_sync(struct fp_swap *store);
 
+/* All zero where nothing is mounted. */
 void fp_swap_stat(const struct fp_swap *store, struct fp_swap_stat *stat);
 
 /* How often a block has been erased, as far as the log knows; 0 for fragments. */
@@ -213,7 +218,8 @@ uint32_t fp_swap_crc32(uint32_t crc, const void *data, size_t size);
  * fp_swap_rewriter_init() makes `rewriter->medium`, of the good blocks of `nand` but for
  * one in 64, for fp_swap_fragments. Those stand in for blocks that fail; when none is
  * left, the medium fails with FP_SWAP_IO and the cached block stays in memory. `block` is
- * memory of nand->block_bytes; `good` of 4 bytes a block.
+ * memory of nand->block_bytes; `good` of 4 bytes a block. FP_SWAP_INVALID where the NAND has
+ * no good block or lacks a function.
  */
 struct fp_swap_rewriter {
     struct fp_swap_medium medium;

@@ -1317,7 +1317,10 @@ static int put(struct fp_swap *store, uint32_t slot, const struct fp_swap_record
     struct entry entry;
     int error;
 
-    if (store->of.log.live - old + charge(record->size) > live_limit(store)) {
+    /* What takes no more than before is never refused: a mount finds tombstones again that
+     * were given up, so there may be more than the limit. */
+    if (charge(record->size) > old &&
+        store->of.log.live - old + charge(record->size) > live_limit(store)) {
         return FP_SWAP_FULL;
     }
     entry.slot = slot;

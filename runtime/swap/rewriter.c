@@ -80,7 +80,7 @@ int fp_swap_rewriter_init(struct fp_swap_rewriter *rewriter, const struct fp_swa
     uint32_t count = 0;
     uint32_t at;
 
-    if (!nand->read || !nand->program || !nand->erase || !nand->is_bad || !nand->mark_bad ||
+    if (!rewriter || !nand || !block || !good || !nand->read || !nand->program || !nand->erase || !nand->is_bad || !nand->mark_bad ||
         nand->program_bytes == 0 || nand->block_bytes % nand->program_bytes != 0) {
         return FP_SWAP_INVALID;
     }

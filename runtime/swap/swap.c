@@ -76,11 +76,18 @@ void fp_swap_settle(struct fp_swap *store, uint32_t slot, uint32_t where, uint16
     store->size[slot] = size;
 }
 
+/* Where the words of a config's memory may stand: an AVR puts them anywhere. */
+struct word_at {
+    char first;
+    uint32_t word;
+};
+#define WORD_ALIGNMENT offsetof(struct word_at, word)
+
 static bool is_config(const struct fp_swap_config *config)
 {
     const struct fp_swap_medium *medium = config ? config->medium : NULL;
 
-    return medium && config->layout && config->memory && (uintptr_t)config->memory % 4u == 0 &&
+    return medium && config->layout && config->memory && (uintptr_t)config->memory % WORD_ALIGNMENT == 0 &&
            medium->read && medium->program && medium->program_bytes > 0 &&
            medium->block_count > 0 && medium->block_bytes > 0 &&
            medium->block_bytes % medium->program_bytes == 0 &&
@@ -268,6 +275,9 @@ static uint16_t permille(uint64_t part, uint64_t whole)
 
 void fp_swap_stat(const struct fp_swap *store, struct fp_swap_stat *stat)
 {
+    if (!stat) {
+        return;
+    }
     if (!store || !store->config) {
         memset(stat, 0, sizeof(*stat));
         return;

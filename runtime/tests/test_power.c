@@ -262,6 +262,45 @@ static void mount_without_sync(void)
     rig_close(&rig);
 }
 
+/* A full store still takes, after a mount, a page in place of one as large. */
+static void mount_of_a_full_store(void)
+{
+    struct rig_shape shape = small_log;
+    struct rig rig;
+    uint64_t random = 4;
+    uint32_t full = 0;
+    uint8_t page[RIG_PAGE_BYTES_MAX];
+    shape.medium.program_bytes = 512;
+    shape.medium.block_bytes = 14 * 512;
+    shape.medium.block_count = 7;
+    shape.page_bytes = 4;
+    shape.slot_count = 1200;
+    rig_open(&rig, &shape);
+    EXPECT_EQ(rig_format(&rig), FP_SWAP_OK);
+    for (uint32_t turn = 0; turn < 40; turn++) {
+        test_at("turn %u", (unsigned)turn);
+        for (uint32_t call = 0; call < 400; call++) {
+            uint32_t slot = random_below(&random, shape.slot_count);
+            if (random_below(&random, 5) == 0) {
+                EXPECT_EQ(fp_swap_free(&rig.store, slot), FP_SWAP_OK);
+                continue;
+            }
+            page_fill(page, shape.page_bytes, slot, 1 + call);
+            int error = fp_swap_write(&rig.store, slot, page);
+            EXPECT(error == FP_SWAP_OK || error == FP_SWAP_FULL);
+            full += error == FP_SWAP_FULL;
+        }
+        EXPECT_EQ(fp_swap_sync(&rig.store), FP_SWAP_OK);
+        EXPECT_EQ(rig_mount(&rig), FP_SWAP_OK);
+        for (uint32_t slot = 0; slot < shape.slot_count; slot++)
+            if (fp_swap_read(&rig.store, slot, page) == FP_SWAP_OK)
+                EXPECT_EQ(fp_swap_write(&rig.store, slot, page), FP_SWAP_OK);
+        rig_check(&rig);
+    }
+    EXPECT(full > 100);
+    rig_close(&rig);
+}
+
 /* What fragments hold ends with the power. */
 static void fragments_are_volatile(void)
 {
@@ -311,6 +350,7 @@ const struct test power_tests[] = {
     {"power_cut_many_seeds", many_seeds},
     {"power_cut_format_over_a_store", format_over_a_store},
     {"power_mount_without_sync", mount_without_sync},
+    {"power_mount_of_a_full_store", mount_of_a_full_store},
     {"power_fragments_are_volatile", fragments_are_volatile},
     {0},
 };

@@ -82,6 +82,10 @@ static void slots_that_are_none(void)
         EXPECT(!fp_swap_holds(&rig.store, 61));
         EXPECT_EQ(fp_swap_write(&rig.store, 0, NULL), FP_SWAP_INVALID);
         EXPECT_EQ(fp_swap_erase_count(&rig.store, UINT32_MAX), 0);
+        fp_swap_stat(&rig.store, NULL);
+        struct fp_swap_stat stat;
+        fp_swap_stat(NULL, &stat);
+        EXPECT_EQ(stat.mem_limit, 0);
         rig_check(&rig);
         rig_close(&rig);
     }
