@@ -49,15 +49,17 @@ def bench_chart(found: swapping.Bench) -> alt.LayerChart:
     if found.out_of_memory:
         rules.append((found.allocated_bytes / swapping.MB, f"out of memory at {most}"))
     title = f"{most} of memory with {swapping.megabytes(first['ram_bytes'])} of RAM"
+    beyond = {reading: swapping.beyond_ram_speed(run) for reading, run in found.runs.items()}
     said = [
-        f"{reading} reads at {100 * swapping.last_speed(run):.3g} %"
-        for reading, run in found.runs.items()
-        if run["points"]
+        f"{reading} reads at {100 * share:.3g} %"
+        for reading, share in beyond.items()
+        if share is not None
     ]
     if said:
-        title += f"; at the end {', '.join(said)} of RAM's speed"
+        title += f"; beyond RAM {', '.join(said)} of its speed on average"
     machine = "this machine, live" if found.live else f"{found.spec['clock_mhz']:g} MHz"
     subtitle = f"{swapping.system(first)}, {machine}; pages {found.spec['pages']}; MB = 2^20 bytes"
+    subtitle += "; dashed: without swap"
     return chart(lines, rules, title, subtitle)
 
 
@@ -74,7 +76,9 @@ def chart(
     levels: Sequence[Level] = (),
 ) -> alt.LayerChart:
     """Draw curves by name, rules at amounts of memory, and levels."""
-    most_mib = max(mib for line in lines.values() for mib, _ in line.points)
+    most_mib = max(
+        *(mib for line in lines.values() for mib, _ in line.points), *(mib for mib, _ in rules)
+    )
     fastest = max(speed for line in lines.values() for _, speed in line.points)
     top = _HEADROOM * fastest
     rows = [(name, mib, speed) for name, line in lines.items() for mib, speed in line.points]
