@@ -53,7 +53,8 @@ bench: build
 	$(BIN)/python benches/recording.py
 	$(BIN)/python benches/java.py
 	$(BIN)/python benches/sweep.py
-	cargo bench -p flashpager --bench replay --bench explore --locked
+	$(BIN)/python benches/swap.py
+	cargo bench -p flashpager --bench replay --bench explore --bench swap --locked
 
 clean:
 	rm -rf $(VENV) build runtime/build target report.html plots $(PLUGIN) $(AGENT:.jar=*.jar) recorders/java/target examples/java/*/target

@@ -126,8 +126,8 @@ def test_pictures(found: mtdcompr.Found) -> None:
     """Each chart names its curves and has the paper's shares over them."""
     drawn = {name: str(chart.to_dict()) for name, chart in plots.pictures(found).items()}
     assert set(drawn) == {"theory", "ram", "pcm", "rewrite", "log"}
-    assert "the paper: fixed, mean about 89 %" in drawn["ram"]
-    assert "the paper: random drops to less than 0.5 %" in drawn["rewrite"]
+    assert "the paper: fixed 89 %" in drawn["ram"]
+    assert "the paper: random below 0.5 %" in drawn["rewrite"]
     for name in ("NAND, log", "PCM", "without swap", "swap in RAM starts"):
         assert name in drawn["theory"]
 

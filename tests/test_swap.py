@@ -14,6 +14,8 @@ from typing import Any
 import polars as pl
 import pytest
 
+from flashpager import FlashpagerError
+from flashpager.cli import swap as command
 from tests.conftest import REQUIRE_TOOLS, fails, flashpager
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -304,24 +306,47 @@ class TestChurn:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        (["--medium", "nnad:16M"], ["nnad", "did you mean nand?"]),
-        (["--medium", "W25Q128JV:4M"], ["W25Q128JV", "NOR"]),
-        (["--medium", "ram:4M", "--layout", "log"], ["log", "NAND"]),
-        (["--medium", "nand:4M", "--layout", "fragments"], ["fragments", "in place"]),
-        (["--ram", "4M", "--medium", "ram:8M"], ["no page fits"]),
-        (["--compressor", "defalte"], ["defalte", "did you mean deflate?"]),
-        (["--policy", "min"], ["min", "know"]),
-        (["--reads", "rnadom"], ["rnadom", "did you mean random?"]),
-        (["--pages", "synthetic(200%)"], ["synthetic(25%)"]),
-        (["--pages", "README.md"], ["README.md"]),
-        (["--chunk", "1000"], ["1000", "pages"]),
-        (["--plot", "bench.bmp"], ["bench.bmp", ".png"]),
+        ({"medium": "nnad:16M"}, ["nnad", "did you mean nand?"]),
+        ({"medium": "W25Q128JV:4M"}, ["W25Q128JV", "NOR"]),
+        ({"medium": "pcm:much"}, ["much", "size"]),
+        ({"medium": "nand:4M", "layout": "fragments"}, ["fragments", "in place"]),
+        ({"layout": "rewirte"}, ["rewirte", "did you mean rewrite?"]),
+        ({"ram": "4M", "medium": "ram:8M"}, ["no page fits"]),
+        ({"ram": "much"}, ["much", "size"]),
+        ({"compressor": "defalte"}, ["defalte", "did you mean deflate?"]),
+        ({"policy": "seive"}, ["seive", "did you mean sieve?"]),
+        ({"policy": "min"}, ["min", "know"]),
+        ({"policy": "cflru(0)"}, ["cflru(0)"]),
+        ({"reads": "rnadom"}, ["rnadom", "did you mean random?"]),
+        ({"reads": ","}, ["--reads"]),
+        ({"pages": "synthetic(200%)"}, ["synthetic(25%)"]),
+        ({"pages": "nowhere.pages"}, ["nowhere.pages"]),
+        ({"chunk": "1000"}, ["1000", "pages"]),
+        ({"up_to": "4K"}, ["chunk"]),
+        ({"plot": Path("bench.bmp")}, ["bench.bmp", ".png"]),
+        ({"cpu": "fast"}, ["fast", "clock"]),
+        ({"bus": "fast"}, ["fast"]),
+        ({"memory": "fast"}, ["fast", "bandwidth"]),
+        ({"fault": "20"}, ["20", "time"]),
     ],
-    ids=lambda value: " ".join(value) if value and value[0].startswith("--") else "",
+    ids=str,
 )
-def test_what_cannot_be(given: list[str], words: list[str]) -> None:
-    """One line says what is wrong."""
-    fails("swap", "bench", *given, words=words)
+def test_what_cannot_be(given: dict[str, Any], words: list[str]) -> None:
+    """One line says what is wrong; from within, as there are many of them."""
+    with pytest.raises(FlashpagerError) as raised:
+        command.bench(**given)
+    said = str(raised.value)
+    assert "\n" not in said
+    for word in words:
+        assert word in said
+
+
+def test_what_cannot_be_on_the_command_line(pages: Path) -> None:
+    """Exit code 2 and one line."""
+    fails("swap", "bench", "--medium", "ram:4M", "--layout", "log", words=["log", "NAND"])
+    fails("swap", "bench", "--pages", __file__, words=["test_swap.py", "pages"])
+    same = ("--pages", pages, "--medium-file", pages)
+    fails("swap", "bench", *same, words=[str(pages), "overwritten"])
 
 
 def test_churn_that_cannot_be() -> None:

@@ -52,9 +52,8 @@ class Bench:
 
     @property
     def ram_mib_s(self) -> float:
-        """How fast the program reads RAM."""
-        speed: float = self.first["ram_mb_per_s"]
-        return speed
+        """How fast the program reads RAM; live, by the reads that are fastest."""
+        return float(max(run["ram_mb_per_s"] for run in self.runs.values()))
 
     @property
     def allocated_bytes(self) -> int:
@@ -93,22 +92,30 @@ def bench(
 
         one = {**spec, "reading": reading}
         if live:
-            runs[reading] = _as_bench(_engine.swap_live(one, report))
+            run = _engine.swap_live(one, report)
+            runs[reading] = _as_bench(run, _ram_mib_s(one, run))
         else:
             runs[reading] = _engine.swap_bench(one, report)
     notes = dict.fromkeys(note for run in runs.values() for note in run.get("notes", ()))
     return Bench(runs, live, list(notes))
 
 
-def _as_bench(run: dict[str, Any]) -> dict[str, Any]:
-    """Give the result of a live run the fields of a simulated one.
+def _ram_mib_s(spec: Mapping[str, Any], run: Mapping[str, Any]) -> float:
+    """Give RAM's speed under the reads of a live run: the fastest that took none from the medium.
 
-    RAM's speed is what was measured while all pages were in RAM.
+    Where every one did, a chunk is read again in RAM that has room for it.
     """
-    start = swap_starts(run)
+    in_ram = [point["mib_s"] for point in run["points"] if not point["counts"]["swap_ins"]]
+    if not in_ram:
+        chunk = run["spec"]["chunk_bytes"]
+        room = {"ram_bytes": run["ram_bytes"] + 2 * chunk, "most_bytes": chunk, "file": None}
+        in_ram = [point["mib_s"] for point in _engine.swap_live({**spec, **room}, None)["points"]]
+    return float(max(in_ram))
+
+
+def _as_bench(run: dict[str, Any], speed: float) -> dict[str, Any]:
+    """Give the result of a live run the fields of a simulated one; `speed` is RAM's, in MiB/s."""
     chart = run["points"]
-    in_ram = [point["mib_s"] for point in chart if point["allocated_bytes"] <= start]
-    speed = statistics.median(in_ram or [point["mib_s"] for point in chart] or [0.0])
     points = [
         {
             **point,
@@ -200,6 +207,12 @@ def after_ram(run: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [point for point in run["points"] if point["allocated_bytes"] > start]
 
 
+def beyond_ram_speed(run: Mapping[str, Any]) -> float | None:
+    """Give the mean of a run's speeds once RAM is full, as a share of RAM's; else nothing."""
+    shares = [float(point["share_of_ram"]) for point in after_ram(run)]
+    return statistics.mean(shares) if shares else None
+
+
 def answer(found: Bench) -> list[str]:
     """Say in a few lines what came of it, the most important first."""
     first, most = found.first, found.allocated_bytes
@@ -229,13 +242,15 @@ def answer(found: Bench) -> list[str]:
 
 
 def _speeds(found: Bench) -> str:
-    told = [
-        f"{reading} {100 * last_speed(run):.3g} % (mean {100 * fixed_speed(run):.3g})"
+    told = []
+    for reading, run in found.runs.items():
+        if not run["points"]:
+            continue
+        beyond = beyond_ram_speed(run)
+        mean = "" if beyond is None else f" (beyond RAM, mean {100 * beyond:.3g})"
         # Caches make RAM faster for some reads than for others.
-        + (f" of {run['ram_mb_per_s']:,.0f} MB/s" if found.live else "")
-        for reading, run in found.runs.items()
-        if run["points"]
-    ]
+        own = f" of {run['ram_mb_per_s']:,.0f} MB/s" if found.live else ""
+        told.append(f"{reading} {100 * last_speed(run):.3g} %{own}{mean}")
     of = "its speed while all was in RAM" if found.live else f"RAM's {found.ram_mib_s:.4g} MB/s"
     return f"read at the end, of {of}: {', '.join(told)}"
 
@@ -264,7 +279,10 @@ def stored(store: Mapping[str, Any]) -> str:
 
 
 def configuration(run: Mapping[str, Any], *, live: bool = False) -> list[tuple[str, str]]:
-    """Give what all numbers of a run follow from, by name."""
+    """Give what all numbers of a run follow from, by name.
+
+    A live run has the processor and the memory of this machine, and no other's times.
+    """
     spec, prices = run["spec"], run["prices"]
     compressing, decompressing = (
         f"{spec[f'{what}_instructions_per_byte']:.3g}" for what in ("compress", "decompress")
@@ -278,10 +296,7 @@ def configuration(run: Mapping[str, Any], *, live: bool = False) -> list[tuple[s
         *([f"{spec['reserved_bytes']:,} reserved"] if spec["reserved_bytes"] else []),
     ]
     if not live:
-        ram += [
-            f"{spec['ram_ns_per_byte']:.4g} ns a byte",
-            f"{duration(spec['fault_ns'])} a fault",
-        ]
+        ram += [f"{spec['ram_ns_per_byte']:.4g} ns a byte", f"{duration(spec['fault_ns'])} a fault"]
     program = [
         f"chunks of {spec['chunk_bytes']:,} bytes of {spec['pages']}",
         f"{spec['random_pages']} pages of random reads",
@@ -296,11 +311,22 @@ def configuration(run: Mapping[str, Any], *, live: bool = False) -> list[tuple[s
         f"a page out {duration(prices['compress_page_ns'])}",
         f"in {duration(prices['decompress_page_ns'])}",
     ]
-    machine = [("RAM", ", ".join(ram)), ("program", ", ".join(program))]
     of_ram = live and run["part"] is None
+    if "points" in run:
+        machine = [("RAM", ", ".join(ram)), ("program", ", ".join(program))]
+    else:
+        store = (
+            [f"{run['store_memory_bytes']:,} bytes of RAM"] if "store_memory_bytes" in run else []
+        )
+        if spec["reserve_blocks"]:
+            store.append(f"{spec['reserve_blocks']} blocks left free")
+        machine = [
+            *([("store", ", ".join(store))] if store else []),
+            ("program", f"overwrites pages of {spec['pages']} at random, seed {spec['seed']}"),
+        ]
     return [
         ("system", system(run)),
-        *(machine if "points" in run else []),
+        *machine,
         ("processor", "this machine's" if live else ", ".join(processor)),
         ("medium", "RAM of this machine" if of_ram else _medium(run)),
     ]

@@ -1,5 +1,5 @@
-//! What the swap store takes for a page on this machine, and how a log on NAND compares
-//! with blocks that are read, erased and written back, in virtual time.
+//! What the swap store takes for a page on this machine, its emulated medium included. What
+//! it does with flash is in `benches/swap.py`.
 //!
 //! ```text
 //! cargo bench -p flashpager --bench swap
@@ -22,7 +22,7 @@ use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group};
 use flashpager::swap::store::{Compressor, Layout, Store};
-use flashpager::swap::{SwapSpec, SwapSystem, bench, churn};
+use flashpager::swap::{SwapSpec, SwapSystem};
 
 /// Pages counted by callgrind, and slots of the stores measured.
 const PAGES: u32 = 2000;
@@ -96,48 +96,6 @@ fn pages(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Printed, as it is no time of this machine.
-fn log_against_rewriting() {
-    println!("NAND, log against read-erase-write, in virtual time:");
-    for (what, keep_copies_percent) in [("copies kept", 100), ("copies given up, as Linux", 50)] {
-        let share = |layout| {
-            let spec = SwapSpec {
-                ram_bytes: 8 << 20,
-                most_bytes: Some(20 << 20),
-                random_pages: 1024,
-                keep_copies_percent,
-                ..spec("nand:4M", layout, Compressor::Deflate)
-            };
-            let report = bench(spec, &|| true, &|_, _| {}).expect("the bench runs");
-            report.points.last().map_or(0.0, |point| point.share_of_ram)
-        };
-        let (log, rewrite) = (share(Layout::Log), share(Layout::Rewrite));
-        println!(
-            "  random reads at 20M of 8M + 4M, {what}: {:.2} % and {:.3} % of RAM: {:.0} times",
-            log * 100.0,
-            rewrite * 100.0,
-            log / rewrite
-        );
-    }
-    let run = |layout, turnovers| {
-        let spec = SwapSpec { turnovers, ..spec("nand:16M", layout, Compressor::Deflate) };
-        churn(spec, &|| true, &|_, _| {}).expect("the churn runs")
-    };
-    let (log, rewrite) = (run(Layout::Log, 10.0), run(Layout::Rewrite, 1.0));
-    println!(
-        "  a page overwritten at 80 % full: {:.2} ms and {:.2} ms: {:.0} times",
-        log.page_ns * 1e-6,
-        rewrite.page_ns * 1e-6,
-        rewrite.page_ns / log.page_ns
-    );
-    println!(
-        "  log after {:.1} turnovers: write amplification {:.2}, erasures max/mean {:.2}",
-        log.turnovers,
-        log.write_amplification,
-        log.store.wear_max_over_mean.unwrap_or_default()
-    );
-}
-
 /// What callgrind counts.
 fn count(compressor: &str) {
     let compressor = compressor.parse().expect("a compressor");
@@ -156,7 +114,6 @@ fn main() {
         count(&compressor);
         return;
     }
-    log_against_rewriting();
     benches();
     Criterion::default().configure_from_args().final_summary();
 }

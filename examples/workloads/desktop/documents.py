@@ -5,11 +5,11 @@ import random
 import sys
 from pathlib import Path
 
-WORDS = (
-    "the page of a program leaves memory for flash when another needs its frame and the policy "
-    "says that it will not be read again soon a fault then brings it back from a medium that is "
-    "slow to write and wears out so that what is written must be small and rare"
-).split()
+WORDS = """
+    the page of a program leaves memory for flash when another needs its frame and the policy
+    says that it will not be read again soon a fault then brings it back from a medium that is
+    slow to write and wears out so that what is written must be small and rare
+""".split()
 
 
 def paragraph(chance: random.Random) -> str:

@@ -1,6 +1,7 @@
 """``flashpager swap``: pages that leave RAM go, compressed, to flash, PCM or RAM."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -30,6 +31,10 @@ app = typer.Typer(
 
 #: Rows of a table for people; --json has all.
 _ROWS = 12
+#: The largest number that the engine takes as a count or a process.
+_MOST = 2**31 - 1
+#: What a simulated machine has, and a live one is.
+_SIMULATED = ("cpu", "memory", "fault")
 
 Ram = Annotated[str | None, typer.Option("--ram", metavar="SIZE", help="RAM; else 32M.")]
 Medium = Annotated[
@@ -64,20 +69,27 @@ Cpu = Annotated[
     typer.Option("--cpu", metavar="CLOCK", help="Of the processor that compresses; else 416MHz."),
 ]
 Seed = Annotated[
-    int | None, typer.Option("--seed", metavar="N", min=0, help="Of all that is random; else 1.")
+    int | None,
+    typer.Option(
+        "--seed", metavar="N", min=0, max=2**64 - 1, help="Of all that is random; else 1."
+    ),
 ]
 
 
 @app.command("capture")
 def capture(
     *,
-    pid: Annotated[int, typer.Option("--pid", metavar="N", min=1, help="The running program.")],
+    pid: Annotated[
+        int, typer.Option("--pid", metavar="N", min=1, max=_MOST, help="The running program.")
+    ],
     output: Annotated[
         Path, typer.Option("-o", "--output", metavar="PAGES", help="File of pages to write.")
     ],
     limit: Annotated[
         int | None,
-        typer.Option("--limit", metavar="N", min=1, help="At most so many pages, evenly taken."),
+        typer.Option(
+            "--limit", metavar="N", min=1, max=_MOST, help="At most so many pages, evenly taken."
+        ),
     ] = None,
     all_children: Annotated[
         bool, typer.Option("--all-children", help="Also the processes that it started, and so on.")
@@ -186,13 +198,21 @@ def bench(
     repeat: Annotated[
         int | None,
         typer.Option(
-            "--repeat", metavar="N", min=1, help="Times fixed and last read their chunk; else 64."
+            "--repeat",
+            metavar="N",
+            min=1,
+            max=_MOST,
+            help="Times fixed and last read their chunk; else 64.",
         ),
     ] = None,
     random_pages: Annotated[
         int | None,
         typer.Option(
-            "--random-pages", metavar="N", min=1, help="Pages that random reads; else 256."
+            "--random-pages",
+            metavar="N",
+            min=1,
+            max=_MOST,
+            help="Pages that random reads; else 256.",
         ),
     ] = None,
     reserved: Annotated[
@@ -240,6 +260,8 @@ def bench(
 
     flashpager swap bench --ram 32M --medium pcm:16M --compressor deflate
     """
+    if live:
+        _refuse_simulated(cpu=cpu, memory=memory, fault=fault)
     spec = _specification(
         ram=ram,
         medium=medium,
@@ -253,11 +275,11 @@ def bench(
         bus=bus,
         reads=repeat,
         random_pages=random_pages,
-        chunk_bytes=chunk and parse_size(chunk),
-        most_bytes=up_to and parse_size(up_to),
-        reserved_bytes=reserved and parse_size(reserved),
-        ram_ns_per_byte=memory and 1e9 / (parse_bandwidth(memory) * swapping.MB),
-        fault_ns=fault and parse_duration(fault),
+        chunk_bytes=_parsed("--chunk", chunk, parse_size),
+        most_bytes=_parsed("--up-to", up_to, parse_size),
+        reserved_bytes=_parsed("--reserved", reserved, parse_size),
+        ram_ns_per_byte=_parsed("--memory", memory, _ns_per_byte),
+        fault_ns=_parsed("--fault", fault, parse_duration),
         file=medium_file and str(medium_file),
         keep_copies_percent=keep_copies,
     )
@@ -282,6 +304,29 @@ def bench(
     _show_bench(found)
 
 
+def _parsed(option: str, text: str | None, parse: Callable[[str], float]) -> float | None:
+    """Read what an option says; a refusal names the option."""
+    if text is None:
+        return None
+    try:
+        return parse(text)
+    except FlashpagerError as error:
+        message = f"{option}: {error}"
+        raise FlashpagerError(message) from error
+
+
+def _ns_per_byte(speed: str) -> float:
+    return 1e9 / (parse_bandwidth(speed) * swapping.MB)
+
+
+def _refuse_simulated(**given: str | None) -> None:
+    """Refuse what a live run does not follow."""
+    for name in _SIMULATED:
+        if given[name] is not None:
+            message = f"--{name} is of the simulated machine: leave it out, or --live"
+            raise FlashpagerError(message)
+
+
 def _given(**fields: object) -> dict[str, Any]:
     """Leave out what was not given: the engine has the defaults."""
     return {name: value for name, value in fields.items() if value is not None}
@@ -298,12 +343,12 @@ def _specification(
     seed: int | None,
 ) -> dict[str, Any]:
     return _given(
-        ram_bytes=ram and parse_size(ram),
+        ram_bytes=_parsed("--ram", ram, parse_size),
         medium=medium,
         compressor=compressor,
         layout=None if layout == "auto" else layout,
         pages=pages,
-        clock_mhz=cpu and parse_clock(cpu),
+        clock_mhz=_parsed("--cpu", cpu, parse_clock),
         seed=seed,
     )
 
@@ -386,7 +431,9 @@ def churn(
     ] = 10.0,
     reserve_blocks: Annotated[
         int | None,
-        typer.Option("--reserve-blocks", metavar="N", min=0, help="log: blocks left free."),
+        typer.Option(
+            "--reserve-blocks", metavar="N", min=0, max=_MOST, help="log: blocks left free."
+        ),
     ] = None,
     pages: Contents = None,
     cpu: Cpu = None,
@@ -407,6 +454,9 @@ def churn(
         cpu=cpu,
         seed=seed,
     ) | _given(fill_percent=fill, turnovers=turnovers, reserve_blocks=reserve_blocks, bus=bus)
+    if not math.isfinite(turnovers):
+        message = f"--turnovers: {turnovers} is no number of times"
+        raise FlashpagerError(message)
     with counting("bytes written") as progress:
         found = _engine.swap_churn(spec, progress)
     if json:

@@ -70,11 +70,12 @@ def _medium(found: mtdcompr.Found, name: str) -> style.Drawing:
         f"{swapping.system(still)}; means of {_WINDOW} points; fixed reads a chunk "
         f"{found.repeats:.1f} times; MB = 2^20 bytes"
     )
+    below = "about" if name == "ram" else "below"
     levels = [
-        Level(share, f"the paper: {what} {'about ' if name == 'ram' else below}{100 * share:g} %")
-        for what, share, below in (
-            ("fixed, mean", mtdcompr.FIXED.get(name), ""),
-            ("random drops to", mtdcompr.RANDOM.get(name), "less than "),
+        Level(share, f"the paper: {what} {100 * share:g} %")
+        for what, share in (
+            ("fixed", mtdcompr.FIXED.get(name)),
+            (f"random {below}", mtdcompr.RANDOM.get(name)),
         )
         if share is not None
     ]

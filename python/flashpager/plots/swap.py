@@ -46,20 +46,23 @@ def bench_chart(found: swapping.Bench) -> alt.LayerChart:
     ram_mib = first["ram_bytes"] / swapping.MB
     without = (ram_mib - first["spec"]["reserved_bytes"] / swapping.MB, found.ram_mib_s)
     lines[WITHOUT] = Line(style.BLACK, [(0, found.ram_mib_s), without], dashed=True)
-    rules = [(ram_mib, f"RAM, {ram_mib:.4g} MB: out of memory without swap")]
+    reserved = " less what is reserved" if first["spec"]["reserved_bytes"] else ""
+    rules = [(without[0], f"RAM{reserved}, {without[0]:.4g} MB: out of memory without swap")]
     most = swapping.megabytes(found.allocated_bytes)
     if found.out_of_memory:
         rules.append((found.allocated_bytes / swapping.MB, f"out of memory at {most}"))
     title = f"{most} of memory with {swapping.megabytes(first['ram_bytes'])} of RAM"
+    beyond = {reading: swapping.beyond_ram_speed(run) for reading, run in found.runs.items()}
     said = [
-        f"{reading} reads at {100 * swapping.last_speed(run):.3g} %"
-        for reading, run in found.runs.items()
-        if run["points"]
+        f"{reading} reads at {100 * share:.3g} %"
+        for reading, share in beyond.items()
+        if share is not None
     ]
     if said:
-        title += f"; at the end {', '.join(said)} of RAM's speed"
+        title += f"; beyond RAM {', '.join(said)} of its speed"
     machine = "this machine, live" if found.live else f"{found.spec['clock_mhz']:g} MHz"
     subtitle = f"{swapping.system(first)}, {machine}; pages {found.spec['pages']}; MB = 2^20 bytes"
+    subtitle += "; title: means; dashed: without swap"
     return chart(lines, rules, title, subtitle)
 
 
@@ -116,7 +119,7 @@ def chart(
         [
             *_levels(levels, fastest, y),
             *_rules(rules, most_mib, top, x),
-            drawn.mark_line(strokeWidth=2.5, clip=True).encode(
+            drawn.mark_line(strokeWidth=2.5, strokeJoin="round").encode(
                 x=x, y=y, color=colour, strokeDash=dashes, tooltip=tips
             ),
             *style.end_labels(ends, colours, top, None),

@@ -124,7 +124,8 @@ fn shares(counts: &[u64], limit: Option<u64>) -> Vec<u64> {
         .collect()
 }
 
-/// The process, and with `children` all that come from it, parents first, then by number.
+/// The process, and with `children` all that come from it but ourselves, parents first, then by
+/// number.
 fn family(pid: i32, children: bool) -> Result<Vec<i32>> {
     let mut found = vec![pid];
     if children {
@@ -137,6 +138,8 @@ fn family(pid: i32, children: bool) -> Result<Vec<i32>> {
             found.extend(parents.iter().filter(|(_, of)| *of == parent).map(|(pid, _)| *pid));
             at += 1;
         }
+        // A shell's family has us in it.
+        found.retain(|found| *found == pid || *found != std::process::id().cast_signed());
     }
     Ok(found)
 }

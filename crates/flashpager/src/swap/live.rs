@@ -244,6 +244,7 @@ fn paged<T>(
         shared: &shared,
         delay: live.delay,
         page: vec![0; page_bytes()],
+        next_copy: 0,
         resident: 0,
         most_resident: 0,
     };
@@ -342,6 +343,8 @@ enum State {
     Zero,
     /// In RAM, protected, and in the store.
     Clean,
+    /// In RAM, protected; what the store had of it was given up.
+    Alone,
     /// In RAM.
     Dirty,
     /// In the store.
@@ -397,6 +400,8 @@ struct Server<'a> {
     shared: &'a Shared,
     delay: Option<&'a (dyn Fn(StoreCounters) -> f64 + Sync)>,
     page: Vec<u8>,
+    /// Where to look for a copy to give up.
+    next_copy: u32,
     resident: u32,
     most_resident: u32,
 }
@@ -421,7 +426,7 @@ impl Server<'_> {
     fn take(&mut self, fault: Fault) -> std::result::Result<(), Failure> {
         let Fault { page, write, protected } = fault;
         match (protected, self.states[page as usize]) {
-            (true, State::Clean | State::Zero) => {
+            (true, State::Clean | State::Zero | State::Alone) => {
                 if let Outcome::Miss { .. } = self.pager.reference(page)? {
                     return Err(out_of_step(page));
                 }
@@ -479,10 +484,16 @@ impl Server<'_> {
 
     fn evict(&mut self, victim: u32) -> std::result::Result<(), Failure> {
         let state = match self.states[victim as usize] {
-            State::Dirty => {
+            State::Dirty | State::Alone => {
                 self.userfault.protect(victim, true)?;
                 self.userfault.read(victim, &mut self.page);
-                self.store.write(victim, &self.page)?;
+                // Before it is compressed, not twice.
+                while !self.store.has_room_for_a_page() && self.give_up_a_copy()? {}
+                while let Err(error) = self.store.write(victim, &self.page) {
+                    if !matches!(error, StoreError::Full) || !self.give_up_a_copy()? {
+                        return Err(error.into());
+                    }
+                }
                 self.counts.swap_outs += 1;
                 State::Out
             }
@@ -496,6 +507,20 @@ impl Server<'_> {
         self.states[victim as usize] = state;
         self.resident -= 1;
         Ok(())
+    }
+
+    /// Free the slot of a page that is in RAM, of one after another; whether there was any.
+    fn give_up_a_copy(&mut self) -> std::result::Result<bool, Failure> {
+        let pages = self.states.len() as u32;
+        let mut turn = (self.next_copy..pages).chain(0..self.next_copy);
+        let Some(page) = turn.find(|page| self.states[*page as usize] == State::Clean) else {
+            return Ok(false);
+        };
+        self.next_copy = page + 1;
+        self.store.free(page)?;
+        self.states[page as usize] = State::Alone;
+        self.pager.written(page);
+        Ok(true)
     }
 
     /// Wait as long as the medium takes for what it was asked since.

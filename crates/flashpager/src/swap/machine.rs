@@ -158,6 +158,8 @@ impl<'a> Machine<'a> {
             self.counts.pages_dropped += 1;
         } else {
             self.contents.fill(self.content[page as usize], &mut self.buffer);
+            // Before it is compressed, not twice.
+            while !self.store.has_room_for_a_page() && self.free_a_copy()? {}
             loop {
                 match self.store.write(page, &self.buffer) {
                     Ok(()) => break,

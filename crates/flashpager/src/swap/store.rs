@@ -750,6 +750,14 @@ impl Store {
         }
     }
 
+    /// Whether a page is sure to find room, however little it shrinks, but for pieces that are
+    /// too small for it.
+    pub fn has_room_for_a_page(&self) -> bool {
+        let Statistics { mem_used_total, mem_limit, .. } = self.statistics();
+        // With what its headers take at most.
+        mem_used_total + u64::from(self.page_bytes) + 64 <= mem_limit
+    }
+
     /// Statistics.
     pub fn statistics(&self) -> Statistics {
         let mut stat = ffi::Stat::default();

@@ -1,0 +1,126 @@
+"""What the swap store does with flash, in virtual time and in counts: the same on any machine.
+
+    .venv/bin/python benches/swap.py
+
+The store's own time on this machine is `cargo bench -p flashpager --bench swap`, its code size
+`make -C runtime sizes`.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from flashpager import _engine
+
+PAGES = Path(__file__).resolve().parent.parent / "examples" / "pages"
+BROWSER = str(PAGES / "browser.pages")
+#: Erase blocks of 128 KB on 32 MB of the part that `nand` stands for.
+BLOCKS = 256
+
+
+def churn(**spec: object) -> dict[str, Any]:
+    """Fill and overwrite a store."""
+    return _engine.swap_churn({"pages": BROWSER, "medium": "nand:32M", **spec})
+
+
+def row(*cells: object) -> None:
+    """Print a row of a Markdown table."""
+    print("| " + " | ".join(str(cell) for cell in cells) + " |")
+
+
+def collection() -> None:
+    """Print what collection costs, by how full the store is and what it keeps in reserve."""
+    print("\nLog on 32 MB of NAND, random pages overwritten, ten turnovers:\n")
+    row("blocks in reserve", "full", "of the medium", "write amplification", "max/mean", "ms")
+    row(*["--:"] * 6)
+    for reserve, full in ((0, 80), (32, 80), (51, 80), (64, 80), (64, 95), (64, 60)):
+        run = churn(layout="log", compressor="lz4", reserve_blocks=reserve, fill_percent=full)
+        statistics = run["store"]["statistics"]
+        row(
+            f"{reserve or 5} of {BLOCKS}",
+            f"{full} %",
+            f"{100 * statistics['mem_used_total'] / (BLOCKS << 17):.0f} %",
+            f"{run['write_amplification']:.2f}",
+            f"{run['store']['wear_max_over_mean']:.2f}",
+            f"{run['page_ns'] / 1e6:.2f}",
+        )
+
+
+def medium_ns(time: dict[str, Any]) -> float:
+    """Give the medium's part of a time."""
+    return sum(time["medium"].values())
+
+
+def rewriting() -> None:
+    """Print the log beside MTDCOMPR's way with NAND."""
+    print("\nLog beside read, erase and rewrite, 16 MB of NAND:\n")
+    row("what", "compressor", "log", "rewritten", "times", "medium alone")
+    row("---", "---", "--:", "--:", "--:", "--:")
+    for compressor in ("deflate", "lz4"):
+        spec = {"medium": "nand:16M", "compressor": compressor}
+        log = churn(layout="log", reserve_blocks=32, turnovers=2.0, **spec)
+        old = churn(layout="rewrite", turnovers=1.0, **spec)
+        medium = [medium_ns(r["overwriting"]["time"]) / r["pages_written"] for r in (old, log)]
+        row(
+            "a page overwritten, 80 % full",
+            compressor,
+            f"{log['page_ns'] / 1e6:.2f} ms",
+            f"{old['page_ns'] / 1e6:.1f} ms",
+            f"{old['page_ns'] / log['page_ns']:.0f}",
+            f"{medium[0] / medium[1]:.0f}",
+        )
+        # As much memory as fills the medium to some 80 %.
+        most = {"deflate": 50, "lz4": 40}[compressor]
+        for keep in (100, 50, 0):
+            points = [
+                _engine.swap_bench(
+                    {
+                        **spec,
+                        "pages": BROWSER,
+                        "layout": layout,
+                        "ram_bytes": 8 << 20,
+                        "most_bytes": most << 20,
+                        "keep_copies_percent": keep,
+                    }
+                )["points"][-1]
+                for layout in ("log", "rewrite")
+            ]
+            shares = [point["share_of_ram"] for point in points]
+            medium = [
+                medium_ns(point["read"]["time"]) / point["read"]["counts"]["pages_in"]
+                for point in points
+            ]
+            row(
+                f"random reads of {most} MB, 8 MB RAM, copies kept to {keep} %",
+                compressor,
+                f"{100 * shares[0]:.2f} % of RAM",
+                f"{100 * shares[1]:.3f} %",
+                f"{shares[0] / shares[1]:.0f}",
+                f"{medium[1] / medium[0]:.0f}",
+            )
+
+
+def ratio() -> None:
+    """Print how much of the compressor's ratio the store keeps on captured pages."""
+    print("\nBytes of compressed pages in the bytes that the store takes for them:\n")
+    row("pages", "layout", "compressed", "stored", "kept")
+    row("---", "---", "--:", "--:", "--:")
+    for path in sorted(PAGES.glob("*.pages")):
+        for layout, medium in (("fragments", "pcm:4M"), ("log", "nand:4M")):
+            run = churn(pages=str(path), medium=medium, layout=layout, turnovers=1.0)
+            statistics = run["store"]["statistics"]
+            compressed, used, original = (
+                statistics[name] for name in ("compr_data_size", "mem_used_total", "orig_data_size")
+            )
+            row(
+                path.stem,
+                layout,
+                f"{100 * compressed / original:.1f} %",
+                f"{100 * used / original:.1f} %",
+                f"{100 * compressed / used:.1f} %",
+            )
+
+
+if __name__ == "__main__":
+    collection()
+    rewriting()
+    ratio()
