@@ -276,6 +276,7 @@ struct fp_swap_log_state {
     uint64_t live;       /* bytes of all live records */
     uint32_t free;       /* blocks */
     uint32_t urgent;     /* blocks that must be collected */
+    bool doubted;        /* a mount called slots lost that the medium does not */
     bool rescuing;
 };
 

@@ -585,7 +585,7 @@ static uint32_t choose_next(const struct fp_swap *store)
             continue;
         }
         /* Younger ones may be what it leans on. */
-        rank |= b->sequence == leaning ? 0u : b->sequence > leaning ? 2u : 1u;
+        rank |= b->sequence > leaning ? 2u : b->flags & LEANS ? 0u : 1u;
         if (best == NOWHERE || rank < best_rank ||
             (rank == best_rank && b->erases < log->blocks[best].erases)) {
             best = block;
@@ -1287,6 +1287,34 @@ static int undo(struct fp_swap *store)
     return error;
 }
 
+/* A mount could not say what some slots held, and what tells the next one so may be gone by
+ * then: write that they are lost, as far as there is room. */
+static int keep_lost(struct fp_swap *store)
+{
+    struct fp_swap_log_state *log = &store->of.log;
+    uint32_t slot;
+
+    for (slot = 0; log->doubted && slot < store->config->slot_count; slot++) {
+        int error = FP_SWAP_OK;
+
+        if (store->size[slot] != FP_SWAP_SIZE_LOST) {
+            continue;
+        }
+        if (store->where[slot] == NOWHERE && log->live + CHARGE > live_limit(store)) {
+            break;
+        }
+        error = make_room(store);
+        if (!error) {
+            error = lose(store, slot);
+        }
+        if (error) {
+            return error;
+        }
+    }
+    log->doubted = false;
+    return FP_SWAP_OK;
+}
+
 /* Append a record with a slot's new content and let it count. */
 static int put_entry(struct fp_swap *store, const struct entry *entry, const uint8_t *data)
 {
@@ -1295,6 +1323,9 @@ static int put_entry(struct fp_swap *store, const struct entry *entry, const uin
     int error;
 
     error = undo(store);
+    if (!error) {
+        error = keep_lost(store);
+    }
     if (!error) {
         error = make_room(store);
     }
@@ -1523,6 +1554,7 @@ static uint32_t survey(struct fp_swap *store, struct header *newest)
     uint32_t newest_block = NOWHERE;
     uint32_t known = 0;
     uint64_t sum = 0;
+    bool settled;
     uint32_t block;
 
     memset(newest, 0, sizeof(*newest));
@@ -1547,14 +1579,19 @@ static uint32_t survey(struct fp_swap *store, struct header *newest)
             }
         }
     }
+    /* The next block has not been touched: nor may another one, taken in its place, be half
+     * erased. */
+    settled = newest->next < medium->block_count && log->blocks[newest->next].sequence != 0;
     for (block = 0; block < medium->block_count; block++) {
         struct fp_swap_block *b = &log->blocks[block];
         struct directory directory;
+        bool blank;
         uint32_t page;
 
         if (b->state == BAD || b->sequence != 0) {
             continue;
         }
+        blank = is_blank(store, block * pages_per_block(store));
         if (block == newest->next) {
             b->erases = newest->next_erases;
         } else {
@@ -1562,10 +1599,12 @@ static uint32_t survey(struct fp_swap *store, struct header *newest)
              * what says otherwise. */
             uint32_t mean = known ? (uint32_t)(sum / known) : 0;
 
-            b->erases = mean > 1u || !is_blank(store, block * pages_per_block(store)) ? mean : 0;
+            b->erases = mean > 1u || !blank ? mean : 0;
         }
         /* Its header cannot be read; what follows may say whose it is. */
-        for (page = 0; page < 2u && page < pages_per_block(store) && b->sequence == 0; page++) {
+        for (page = 0; page < (settled && !blank ? pages_per_block(store) : 2u) &&
+                       b->sequence == 0;
+             page++) {
             if (!load(store, block * pages_per_block(store) + page, &directory)) {
                 b->sequence = sequence_in(store, &directory);
                 b->pages = epoch_in(store, &directory);
@@ -1982,6 +2021,8 @@ static void recover(struct fp_swap *store, const struct header *newest, uint32_t
             !read_header(store, block, &header) &&
             !is_blank(store, block * pages_per_block(store))) {
             miss(store, block);
+            /* What can be read in it may look like a part of the log later. */
+            b->flags |= b->sequence == 0 ? LEANS : 0u;
         }
     }
     for (block = 0; block < medium->block_count; block++) {
@@ -2011,7 +2052,8 @@ static void recover(struct fp_swap *store, const struct header *newest, uint32_t
         }
         log->blocks[block].flags &= (uint8_t)~COUNTED;
     }
-    for (slot = 0; slot < store->config->slot_count && gap.doubtful > 0; slot++) {
+    log->doubted = gap.doubtful > 0;
+    for (slot = 0; slot < store->config->slot_count && log->doubted; slot++) {
         uint32_t where = store->where[slot];
 
         if (where == NOWHERE) {

@@ -202,9 +202,49 @@ static void of_the_last_page(void)
     }
 }
 
+/* The first pages of a block that cannot be read: no older data comes back for what the
+ * others hold. */
+static void of_first_pages(void)
+{
+    for (uint32_t block = 0; block < shapes[0].medium.block_count; block++) {
+        for (uint32_t pages = 1; pages <= 7; pages++) {
+            struct rig rig;
+            uint32_t map[80] = {0}, version = 0;
+            uint64_t random = pages;
+            test_at("block %u, %u pages", (unsigned)block, (unsigned)pages);
+            rig_open(&rig, &shapes[0]);
+            EXPECT_EQ(rig_format(&rig), FP_SWAP_OK);
+            use(&rig, map, &version, &random, 900);
+            EXPECT_EQ(fp_swap_sync(&rig.store), FP_SWAP_OK);
+            if (block != rig.last_block) {
+                uint8_t *bytes = fp_emulated_bytes(rig.emulated);
+                memset(bytes + (size_t)block * shapes[0].medium.block_bytes, 0,
+                       pages * shapes[0].medium.program_bytes);
+                EXPECT_EQ(rig_mount(&rig), FP_SWAP_OK);
+                rig_check(&rig);
+                uint32_t lost = read_all(&rig, map);
+                /* And what is lost stays so, whatever becomes of the block. */
+                for (uint32_t turn = 0; turn < 20; turn++) {
+                    uint8_t page[RIG_PAGE_BYTES_MAX];
+                    for (uint32_t call = 0; call < 10; call++) {
+                        page_fill(page, shapes[0].page_bytes, 79, ++version);
+                        EXPECT_EQ(fp_swap_write(&rig.store, 79, page), FP_SWAP_OK);
+                        map[79] = version;
+                    }
+                    EXPECT_EQ(fp_swap_sync(&rig.store), FP_SWAP_OK);
+                    EXPECT_EQ(rig_mount(&rig), FP_SWAP_OK);
+                    EXPECT(read_all(&rig, map) + 1 >= lost);
+                }
+            }
+            rig_close(&rig);
+        }
+    }
+}
+
 const struct test damage_tests[] = {
     {"damage_at_run_time", at_run_time},
     {"damage_before_mount", before_mount},
     {"damage_of_the_last_page", of_the_last_page},
+    {"damage_of_first_pages", of_first_pages},
     {0},
 };
