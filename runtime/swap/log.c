@@ -605,9 +605,13 @@ static int make_bad(struct fp_swap *store, uint32_t block)
     }
     b->state = BAD;
     b->flags = 0;
-    b->sequence = 0;
     store->stat.bad_blocks++;
-    return medium->mark_bad(medium->context, block) < 0 ? FP_SWAP_IO : FP_SWAP_OK;
+    if (medium->mark_bad(medium->context, block) < 0) {
+        /* A mount will read what it holds. */
+        return FP_SWAP_IO;
+    }
+    b->sequence = 0;
+    return FP_SWAP_OK;
 }
 
 /* Go on in a fresh block. What head held has been programmed, or is being rescued. */
