@@ -466,7 +466,7 @@ class TestBadInput:
             (tmp_path, ["folder"]),
             (csv, ["no flashpager trace", "import"]),
             (Path("/dev/null"), ["no flashpager trace"]),
-            (foreign, ["without the two columns of a trace"]),
+            (foreign, ["without the columns of a trace"]),
         ):
             for command in (("trace", "info"), ("simulate",), ("explore",)):
                 fails(*command, file, words=words)
