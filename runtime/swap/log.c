@@ -17,10 +17,10 @@
  * The list of the page before makes a page that cannot be read at mount cost no more
  * than the slots that were in it; so no record begins in the last page of a block, or
  * in the last that is used. A header names the block that will be erased next
- * and what its erase counter will be then: so no power cut loses a counter, and a
+ * and what its erase counter will be then: so a power cut loses no counter, and a
  * half-erased block is known as one. It also names the block before, and how many of its
  * pages are in use: so a page whose programming failed is not taken for one that was
- * lost, and a block of which nothing can be read is known to be one.
+ * lost. What this does not cover is said in README.md, "What the log promises".
  *
  * All is written by one head. When a block is opened, all that was written before is
  * on the medium, so that what was collected may be erased.

@@ -22,7 +22,6 @@ use super::workload::Contents;
 use crate::error::{Error, Result};
 use crate::trace::file::{Output, Space, crc32, parquet_error};
 use crate::trace::footer::{Footer, Group, Kind, Physical};
-use crate::trace::input::shown;
 use crate::trace::pages::plain_values;
 
 /// Version of the file's layout, in [`PagesInfo::schema_version`].
@@ -377,27 +376,8 @@ fn open(path: &Path) -> Result<(File, Footer, PagesInfo, (u32, u32))> {
     let place = path.display().to_string();
     let mut file = File::open(path).map_err(|e| Error::file(path, e))?;
     let footer = Footer::read(path, &mut file, &KIND)?;
-    let json = footer.value(METADATA_KEY).ok_or_else(|| {
-        Error::data(&place, "is a Parquet file but no file of pages (no description in it)")
-    })?;
-    #[derive(Deserialize)]
-    struct Version {
-        schema_version: u32,
-    }
-    let damaged = |e: serde_json::Error| {
-        Error::data(&place, format!("its description is damaged: {}", shown(e)))
-    };
-    let version: Version = serde_json::from_str(json).map_err(damaged)?;
-    if version.schema_version != SCHEMA_VERSION {
-        return Err(Error::data(
-            &place,
-            format!(
-                "has pages schema version {}, this flashpager reads version {SCHEMA_VERSION}",
-                version.schema_version
-            ),
-        ));
-    }
-    let info: PagesInfo = serde_json::from_str(json).map_err(damaged)?;
+    let info: PagesInfo = footer.description(path, &KIND, METADATA_KEY, SCHEMA_VERSION)?;
+    let json = footer.value(METADATA_KEY).unwrap_or_default();
     let checksums = footer
         .value(CHECKSUM_KEY)
         .and_then(|text| text.split_once(' '))

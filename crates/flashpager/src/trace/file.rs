@@ -376,27 +376,8 @@ impl TraceFile {
     pub fn open(path: &Path) -> Result<Self> {
         let place = path.display().to_string();
         let (_, footer) = open_footer(path)?;
-        let json = footer.value(METADATA_KEY).ok_or_else(|| {
-            Error::data(&place, "is a Parquet file but no flashpager trace (no description in it)")
-        })?;
-        #[derive(serde::Deserialize)]
-        struct Version {
-            schema_version: u32,
-        }
-        let damaged = |e: serde_json::Error| {
-            Error::data(&place, format!("its description is damaged: {}", shown(e)))
-        };
-        let version: Version = serde_json::from_str(json).map_err(damaged)?;
-        if version.schema_version != SCHEMA_VERSION {
-            return Err(Error::data(
-                &place,
-                format!(
-                    "has trace schema version {}, this flashpager reads version {SCHEMA_VERSION}",
-                    version.schema_version
-                ),
-            ));
-        }
-        let info: TraceInfo = serde_json::from_str(json).map_err(damaged)?;
+        let info: TraceInfo = footer.description(path, &KIND, METADATA_KEY, SCHEMA_VERSION)?;
+        let json = footer.value(METADATA_KEY).unwrap_or_default();
         if checksums(&footer).is_some_and(|(sum, _)| sum != crc32(json.as_bytes())) {
             return Err(Error::data(&place, "its description is damaged: make or copy it again"));
         }

@@ -7,6 +7,9 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
+use serde::de::DeserializeOwned;
+
+use super::input::shown;
 use super::thrift::{BINARY, I32, I64, LIST, STRUCT, Thrift};
 use crate::error::{Error, Result};
 
@@ -132,6 +135,38 @@ impl Footer {
     /// The text under `key`.
     pub fn value(&self, key: &str) -> Option<&str> {
         self.pairs.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
+    }
+
+    /// The JSON description under `key`, whose `schema_version` must be `version`.
+    ///
+    /// # Errors
+    /// When there is none, or one of another version or shape.
+    pub fn description<T: DeserializeOwned>(
+        &self,
+        path: &Path,
+        kind: &Kind,
+        key: &str,
+        version: u32,
+    ) -> Result<T> {
+        #[derive(serde::Deserialize)]
+        struct Version {
+            schema_version: u32,
+        }
+        let wrong = |what: String| Error::data(path.display().to_string(), what);
+        let damaged =
+            |e: serde_json::Error| wrong(format!("its description is damaged: {}", shown(e)));
+        let json = self.value(key).ok_or_else(|| {
+            let name = kind.name;
+            wrong(format!("is a Parquet file but no flashpager {name} (no description in it)"))
+        })?;
+        let found: Version = serde_json::from_str(json).map_err(damaged)?;
+        if found.schema_version != version {
+            return Err(wrong(format!(
+                "has {} schema version {}, this flashpager reads version {version}",
+                kind.name, found.schema_version
+            )));
+        }
+        serde_json::from_str(json).map_err(damaged)
     }
 }
 
