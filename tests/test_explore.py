@@ -15,8 +15,8 @@ import polars as pl
 import pytest
 
 import flashpager as flashpager_api
-from flashpager.sizes import parse_size
-from flashpager.table import flatten, read
+from flashpager.quantities import parse_size
+from flashpager.results.table import flatten, read
 from tests.conftest import COMMAND, ROOT, fails, flashpager, import_csv
 from tests.test_simulate import GOOD_PART
 

@@ -9,9 +9,9 @@ from typing import Any
 from flashpager import _engine
 from flashpager._engine import FlashpagerError
 from flashpager.design import Design
-from flashpager.reproduce.claim import Claim, Verdict, signed
-from flashpager.reproduce.swl_tables import SIZES_KB, TABLE_3, TABLE_4, largest_spread
-from flashpager.sizes import format_size
+from flashpager.papers.claim import Claim, Verdict, signed
+from flashpager.papers.swl.tables import SIZES_KB, TABLE_3, TABLE_4, largest_spread
+from flashpager.quantities import format_size
 
 #: What is replayed for which of the paper's traces.
 STANDS_FOR = {"chess": "crafty", "raytracer": "eon", "bzip2": "bzip2"}

@@ -7,7 +7,7 @@ from typing import Any
 
 from flashpager import _engine
 from flashpager.design import Design, cache_pages_to_try
-from flashpager.sizes import format_size
+from flashpager.quantities import format_size
 
 #: A share of the bandwidth worth a word.
 _NOTABLE_LOSS = 5e-4

@@ -12,9 +12,9 @@ from typing import Any
 
 import polars as pl
 
-from flashpager import table
 from flashpager._engine import FlashpagerError
-from flashpager.table import DESIGN_COLUMNS, HANDLER
+from flashpager.results import table
+from flashpager.results.table import DESIGN_COLUMNS, HANDLER
 
 #: What rows are matched by.
 KEYS = ("trace", *DESIGN_COLUMNS)

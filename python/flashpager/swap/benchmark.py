@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from flashpager import _engine
-from flashpager.sizes import duration
+from flashpager.quantities import duration
 
 MB = 1 << 20
 READINGS = ("random", "fixed", "last")

@@ -1,10 +1,10 @@
 """MTDCOMPR's charts, ours, with the shares of its text drawn over them."""
 
-from flashpager import swapping
+from flashpager.papers.mtdcompr import claims as mtdcompr
 from flashpager.plots import style
 from flashpager.plots.swap import READINGS, WITHOUT, Level, Line, chart, points
-from flashpager.reproduce import mtdcompr
-from flashpager.swapping import MB, megabytes
+from flashpager.swap import benchmark
+from flashpager.swap.benchmark import MB, megabytes
 
 #: Points of a curve that are averaged: a chunk is either in RAM or not.
 _WINDOW = 15
@@ -28,13 +28,14 @@ def _theory(found: mtdcompr.Found) -> style.Drawing:
     }
     alone, speed = mtdcompr.without_swap(runs["pcm"]) / MB, runs["pcm"]["ram_mb_per_s"]
     lines[WITHOUT] = Line(style.BLACK, [(0, speed), (alone, speed)], dashed=True)
-    ram = swapping.swap_starts(runs["ram"]) / MB
+    ram = benchmark.swap_starts(runs["ram"]) / MB
     rules = [
         (ram, f"swap in RAM starts, {ram:.3g} MB"),
         (alone, f"RAM, {alone:.3g} MB: out of memory without swap"),
     ]
     ends = ", ".join(
-        f"{mtdcompr.NAMES[name]} {megabytes(swapping.allocated(run))}" for name, run in runs.items()
+        f"{mtdcompr.NAMES[name]} {megabytes(benchmark.allocated(run))}"
+        for name, run in runs.items()
     )
     title = "Beyond RAM, random reads fall to the speed of swap; memory ends later"
     return chart(lines, rules, title, f"Means of {_WINDOW} points. Out of memory: {ends}")
@@ -56,7 +57,7 @@ def _medium(found: mtdcompr.Found, name: str) -> style.Drawing:
         "fixed": Line(READINGS["fixed"], _smooth(curve, still)),
         WITHOUT: Line(style.BLACK, [(0, speed), (alone, speed)], dashed=True),
     }
-    most = max(swapping.allocated(run) for run in runs.values())
+    most = max(benchmark.allocated(run) for run in runs.values())
     rules = [
         (alone, f"RAM, {alone:.3g} MB: out of memory without swap"),
         (most / MB, f"out of memory at {megabytes(most)}"),
@@ -67,7 +68,7 @@ def _medium(found: mtdcompr.Found, name: str) -> style.Drawing:
         f"drop to {100 * end:.2g} %"
     )
     subtitle = (
-        f"{swapping.system(still)}; means of {_WINDOW} points; fixed reads a chunk "
+        f"{benchmark.system(still)}; means of {_WINDOW} points; fixed reads a chunk "
         f"{found.repeats:.1f} times; MB = 2^20 bytes"
     )
     below = "about" if name == "ram" else "below"
@@ -86,7 +87,7 @@ def _smooth(curve: list[tuple[float, float]], run: mtdcompr.Run) -> list[tuple[f
     """Average each point beyond RAM with those around it."""
     half = _WINDOW // 2
     first = next(
-        (at for at, (mib, _) in enumerate(curve) if mib * MB > swapping.swap_starts(run)), 0
+        (at for at, (mib, _) in enumerate(curve) if mib * MB > benchmark.swap_starts(run)), 0
     )
     return [
         *curve[:first],

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from flashpager._engine import FlashpagerError
-from flashpager.answering import Needs
 from flashpager.design import AXES, Design, Space, read_toml, refuse_unknown
-from flashpager.sizes import parse_bandwidth, parse_duration, parse_size
+from flashpager.quantities import parse_bandwidth, parse_duration, parse_size
+from flashpager.results.answer import Needs
 
 _NEEDS = ("ram", "min_bandwidth", "max_fault", "checked_ecc")
 

@@ -12,11 +12,11 @@ from typing import Any
 
 from flashpager import _engine
 from flashpager.design import Design
+from flashpager.faults.handling import scheduled
 from flashpager.files import example
-from flashpager.handling import scheduled
-from flashpager.reproduce.claim import Claim, Verdict, rounds_to, signed
-from flashpager.reproduce.flash_media import plain
-from flashpager.reproduce.swl_replays import (
+from flashpager.papers.claim import Claim, Verdict, rounds_to, signed
+from flashpager.papers.flash_media import plain
+from flashpager.papers.swl.replays import (
     Beyond,
     Program,
     beyond,
@@ -24,7 +24,7 @@ from flashpager.reproduce.swl_replays import (
     claims_of_replays,
     replay,
 )
-from flashpager.reproduce.swl_tables import prices, shares, similar
+from flashpager.papers.swl.tables import prices, shares, similar
 
 BOARD = "boards/omap5912-onenand.toml"
 #: As far as a figure that the paper calls rough may be away, as a share.

@@ -13,7 +13,7 @@ from typing import Any
 from flashpager import _engine
 from flashpager._engine import FlashpagerError
 from flashpager.design import DESIGN_FIELDS, HOST_FIELDS, read_toml, refuse_unknown
-from flashpager.sizes import parse_sizes, split_list
+from flashpager.quantities import parse_sizes, split_list
 
 #: What a loop does, as the engine takes it; in a board's ``[driver]``.
 _LOOP = (

@@ -8,8 +8,8 @@ from typing import Any
 import polars as pl
 
 from flashpager._engine import FlashpagerError
-from flashpager.sizes import duration, format_size, parse_bandwidth, parse_duration, parse_size
-from flashpager.table import DESIGN_COLUMNS
+from flashpager.quantities import duration, format_size, parse_bandwidth, parse_duration, parse_size
+from flashpager.results.table import DESIGN_COLUMNS
 
 #: Below this gain a constraint is not said to bite.
 _NOTABLE = 1.005

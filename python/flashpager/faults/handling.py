@@ -6,7 +6,7 @@ from typing import Any
 
 from flashpager import _engine
 from flashpager._engine import FlashpagerError
-from flashpager.sizes import duration, split_list
+from flashpager.quantities import duration, split_list
 
 _MAX_WALK = (1 << 32) - 1
 _MAX_WALKS = 1000

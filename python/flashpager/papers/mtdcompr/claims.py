@@ -16,11 +16,12 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from flashpager import _engine, swapping
+from flashpager import _engine
 from flashpager._engine import FlashpagerError
-from flashpager.reproduce.claim import Claim, Verdict
-from flashpager.sizes import format_size
-from flashpager.swapping import MB, megabytes
+from flashpager.papers.claim import Claim, Verdict
+from flashpager.quantities import format_size
+from flashpager.swap import benchmark
+from flashpager.swap.benchmark import MB, megabytes
 
 #: The paper's figures.
 RAM_MB, PCM_MB, USABLE_MB, TIMES = 32, 16, 70, 2.5
@@ -162,7 +163,7 @@ def describe(folder: Path) -> list[Program]:
 
 def _program(file: Path) -> Program:
     info = _engine.pages_info(str(file))
-    found = swapping.ratio_of(_engine.pages_ratios(str(file)), "deflate")
+    found = benchmark.ratio_of(_engine.pages_ratios(str(file)), "deflate")
     return Program(
         file.stem,
         list(dict.fromkeys(process["program"] for process in info["processes"])),
@@ -251,7 +252,7 @@ def repeats_for(run: Run, share: float) -> float | None:
 
 def beyond(run: Run) -> Run:
     """Give a run from where not all pages are in RAM."""
-    return {**run, "points": swapping.after_ram(run)}
+    return {**run, "points": benchmark.after_ram(run)}
 
 
 def _last_fifth(run: Run) -> Run:
@@ -406,15 +407,15 @@ class Paper:
         at = "Performance expectations"
         everywhere = {name: runs["random"] for name, runs in self.systems.items()}
         ram, pcm = everywhere["ram"], everywhere["pcm"]
-        start = swapping.swap_starts(pcm)
+        start = benchmark.swap_starts(pcm)
         before = [
             point["share_of_ram"]
             for run in everywhere.values()
             for point in run["points"]
-            if point["allocated_bytes"] <= swapping.swap_starts(run)
+            if point["allocated_bytes"] <= benchmark.swap_starts(run)
         ]
         falls = {name: _fifths(run) for name, run in everywhere.items()}
-        least = swapping.allocated(self.half) / swapping.allocated(pcm)
+        least = benchmark.allocated(self.half) / benchmark.allocated(pcm)
         return [
             Claim(
                 at,
@@ -448,18 +449,18 @@ class Paper:
                 "out of memory comes later, depending on the compression ratio",
                 "later",
                 f"without swap {megabytes(without_swap(pcm))}, with pages of "
-                f"{_percent(_ratio(pcm), 0)} {megabytes(swapping.allocated(pcm))}, of "
-                f"{_percent(_ratio(self.half), 0)} {megabytes(swapping.allocated(self.half))}",
-                _verdict(without_swap(pcm) < swapping.allocated(self.half) and least < 1),
+                f"{_percent(_ratio(pcm), 0)} {megabytes(benchmark.allocated(pcm))}, of "
+                f"{_percent(_ratio(self.half), 0)} {megabytes(benchmark.allocated(self.half))}",
+                _verdict(without_swap(pcm) < benchmark.allocated(self.half) and least < 1),
             ),
             Claim(
                 at,
                 "with swap in RAM it starts earlier, and the rest is similar, but faster",
                 "earlier, faster",
-                f"from {megabytes(swapping.swap_starts(ram))}, on PCM from {megabytes(start)}; in "
+                f"from {megabytes(benchmark.swap_starts(ram))}, on PCM from {megabytes(start)}; in "
                 f"the end {_percent(random_at_end(ram))} and {_percent(random_at_end(pcm))}",
                 _verdict(
-                    swapping.swap_starts(ram) < start and random_at_end(ram) > random_at_end(pcm)
+                    benchmark.swap_starts(ram) < start and random_at_end(ram) > random_at_end(pcm)
                 ),
             ),
         ]
@@ -510,8 +511,8 @@ class Paper:
         about = name == "ram"
         near = abs(end / RANDOM[name] - 1) <= ABOUT if about else end < RANDOM[name]
         paper = f"{100 * RANDOM[name]:g} %"
-        slowest = swapping.eaters(
-            swapping.sum_of_times(
+        slowest = benchmark.eaters(
+            benchmark.sum_of_times(
                 [point["read"]["time"] for point in runs["random"]["points"][-_FIFTHS:]]
             )
         )
@@ -567,12 +568,12 @@ class Paper:
 
     def _memory(self) -> list[Claim]:
         pcm, ram = (self.systems[name]["fixed"] for name in ("pcm", "ram"))
-        usable, alone = swapping.allocated(pcm), without_swap(pcm)
+        usable, alone = benchmark.allocated(pcm), without_swap(pcm)
         ratio = ram["store"]["statistics"]["used_ratio"]
         taken = ram["store_memory_bytes"]
         # Less RAM by the swap and its store, and what swap holds more.
         doubles = (alone + taken) / (1 / ratio - 1)
-        gain = swapping.allocated(ram) / alone
+        gain = benchmark.allocated(ram) / alone
         return [
             Claim(
                 "PCM",
@@ -672,14 +673,14 @@ def _swapped(run: Run) -> float:
 
 def _fifths(run: Run) -> list[float]:
     """Give the mean shares of RAM's speed in fifths of the chart beyond RAM."""
-    beyond = [point["share_of_ram"] for point in swapping.after_ram(run)]
+    beyond = [point["share_of_ram"] for point in benchmark.after_ram(run)]
     size = max(1, len(beyond) // _FIFTHS)
     return [mean(beyond[at : at + size]) for at in range(0, size * _FIFTHS, size)]
 
 
 def _swap_share(run: Run) -> float:
     """Give the share of RAM's speed if each page had to be swapped in, at its mean cost."""
-    points = swapping.after_ram(run)
+    points = benchmark.after_ram(run)
     swaps = sum(point["read"]["counts"]["pages_in"] for point in points)
     spent = sum(
         point["read"]["time"]["total_ns"] - point["read"]["time"]["ram_ns"] for point in points
@@ -692,7 +693,7 @@ def _faster_ram(share: float, run: Run) -> str:
     """Say which RAM makes the share that random reads drop to the paper's, and a faster clock."""
     wanted, times = RANDOM["ram"], (1 / RANDOM["ram"] - 1) / (1 / share - 1)
     points = run["points"][-max(1, len(run["points"]) // _END) :]
-    spent = swapping.sum_of_times([point["read"]["time"] for point in points])
+    spent = benchmark.sum_of_times([point["read"]["time"] for point in points])
     packing = (spent["compression"] + spent["decompression"]) / sum(spent.values())
     faster = share / (1 - packing * (1 - run["spec"]["clock_mhz"] / FASTER_MHZ))
     return (

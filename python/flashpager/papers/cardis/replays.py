@@ -10,8 +10,8 @@ import polars as pl
 
 from flashpager import _engine
 from flashpager._engine import FlashpagerError
-from flashpager.counts import next_block_share
 from flashpager.design import Design
+from flashpager.results.counts import next_block_share
 
 SMALL, LARGE, NOR = "K9F1208Q0B", "MT29F2G08AAC", "NOR-CARDIS"
 SLOW, FAST = "33MHz-x8", "54MHz-x16"

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from flashpager import _engine
-from flashpager.reproduce.cardis_java import about, claims_of_java
-from flashpager.reproduce.cardis_replays import (
+from flashpager.papers.cardis.java import about, claims_of_java
+from flashpager.papers.cardis.replays import (
     CACHE,
     CONVENTIONAL,
     DRAFT_MAD_CACHE,
@@ -31,7 +31,7 @@ from flashpager.reproduce.cardis_replays import (
     Programs,
     replay,
 )
-from flashpager.reproduce.claim import Claim, Verdict, rounds_to
+from flashpager.papers.claim import Claim, Verdict, rounds_to
 
 __all__ = ["Found", "Program", "reproduce"]
 

@@ -1,6 +1,6 @@
 """The SWL paper's tables 1, 3 and 4 held against themselves."""
 
-from flashpager.reproduce.claim import Claim, Verdict, rounds_to, signed
+from flashpager.papers.claim import Claim, Verdict, rounds_to, signed
 
 #: Table 3: references, instructions, and of what share the text makes them.
 TABLE_3 = {

@@ -12,9 +12,9 @@ from enum import StrEnum
 from typing import Any
 
 from flashpager import _engine
-from flashpager.estimation import Host, estimate
-from flashpager.reproduce.claim import Claim, Verdict
-from flashpager.reproduce.flash_media import (
+from flashpager.media.estimation import Host, estimate
+from flashpager.papers.claim import Claim, Verdict
+from flashpager.papers.flash_media import (
     BOARD,
     CARD_MHZ,
     CARDS,

@@ -6,12 +6,12 @@ from typing import Any
 import altair as alt
 import polars as pl
 
+from flashpager.papers.claim import signed
+from flashpager.papers.swl import claims as swl
+from flashpager.papers.swl.replays import GAINS, Program, fifo_sc, pa_fifo_sc
+from flashpager.papers.swl.tables import SIZES_KB
 from flashpager.plots import style
-from flashpager.reproduce import swl
-from flashpager.reproduce.claim import signed
-from flashpager.reproduce.swl_replays import GAINS, Program, fifo_sc, pa_fifo_sc
-from flashpager.reproduce.swl_tables import SIZES_KB
-from flashpager.sizes import format_size
+from flashpager.quantities import format_size
 
 _PAPER = "the paper's text"
 _LANES = {"host": "processor", "flash": "OneNAND"}

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 from flashpager import _engine
-from flashpager.reproduce.cardis_replays import (
+from flashpager.papers.cardis.replays import (
     CACHE,
     CONVENTIONAL,
     DRAFT_PAGE,
@@ -28,7 +28,7 @@ from flashpager.reproduce.cardis_replays import (
     Programs,
     caches,
 )
-from flashpager.reproduce.claim import Claim, Verdict, signed
+from flashpager.papers.claim import Claim, Verdict, signed
 
 #: Section 5.2: the paper's sample.
 CLASSES, METHODS, CODE_BYTES, BYTECODES, TRANSFERS = 56, 119, 6832, 1_534_880, 172_411

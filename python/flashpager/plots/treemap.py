@@ -15,7 +15,7 @@ import polars as pl
 
 from flashpager._engine import FlashpagerError
 from flashpager.plots.style import finish
-from flashpager.sizes import duration, si
+from flashpager.quantities import duration, si
 
 _WIDTH = 720.0
 _HEIGHT = 460.0
@@ -94,7 +94,7 @@ def _row(
 
 
 def chart(frame: pl.DataFrame, *, by: str = "symbol", setting: str = "") -> alt.LayerChart:
-    """Draw a table of ``flashpager.attribution.to_frame``.
+    """Draw a table of ``flashpager.faults.attribution.to_frame``.
 
     Args:
         frame: one row an owner.

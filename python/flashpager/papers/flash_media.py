@@ -1,6 +1,6 @@
 """Hu, "Estimating Flash Media Performance For Embedded Systems", Micro Digital, 2010.
 
-Every number that the article reckons, beside the one that :func:`flashpager.estimation.estimate`
+Every number that the article reckons, beside the one that :func:`flashpager.estimate`
 composes of the same part and board. The article does not name its chip; the catalog's MT29F8G08
 has the times of its tables.
 """
@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from flashpager import _engine
-from flashpager.estimation import Host, estimate
-from flashpager.reproduce.claim import Claim, Verdict, rounds_to
+from flashpager.media.estimation import Host, estimate
+from flashpager.papers.claim import Claim, Verdict, rounds_to
 
 CHIP, MEASURED_CHIP, CARD = "MT29F8G08", "K9F2G08U0C", "SanDisk-2GB"
 #: Parts that are none of the catalog's: what a source says of a chip that it does not name.

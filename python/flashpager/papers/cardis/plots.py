@@ -6,8 +6,7 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from flashpager.plots import style
-from flashpager.reproduce.cardis_java import (
+from flashpager.papers.cardis.java import (
     BEST_PAGE,
     BLOCK_BYTES,
     CODE_BYTES,
@@ -18,7 +17,7 @@ from flashpager.reproduce.cardis_java import (
     shares,
     worst_and_best,
 )
-from flashpager.reproduce.cardis_replays import (
+from flashpager.papers.cardis.replays import (
     CACHE,
     CACHES,
     CONVENTIONAL,
@@ -39,7 +38,8 @@ from flashpager.reproduce.cardis_replays import (
     Programs,
     caches,
 )
-from flashpager.sizes import format_size
+from flashpager.plots import style
+from flashpager.quantities import format_size
 
 _THEIRS, _OURS = "the paper's best", "our best"
 _BUSES = {FAST: "54 MHz, 16 bits", SLOW: "33 MHz, 8 bits"}

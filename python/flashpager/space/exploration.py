@@ -16,9 +16,10 @@ from typing import Any
 
 import polars as pl
 
-from flashpager import _engine, table
+from flashpager import _engine
 from flashpager._engine import FlashpagerError
 from flashpager.design import Space
+from flashpager.results import table
 from flashpager.trace import Trace, check_traces
 
 #: Names of kept cells, whole or not.
@@ -65,7 +66,7 @@ def explore(
 
     Returns:
         One row a design and trace, in the order of the space, with the columns of
-        :data:`flashpager.table.SCHEMA`.
+        :data:`flashpager.results.table.SCHEMA`.
 
     Raises:
         FlashpagerError: if no design can be, or a trace cannot be read.
@@ -121,7 +122,7 @@ def explore_designs(
         progress(len(pieces), len(cells))
     if cluster is not None and todo:
         # Only here, so that Dask need not be there for those who do without it.
-        from flashpager.cluster import run_on_cluster  # noqa: PLC0415
+        from flashpager.space.cluster import run_on_cluster  # noqa: PLC0415
 
         run_on_cluster(cluster, todo, found)
     elif todo:
