@@ -75,11 +75,11 @@ def _tables() -> list[Claim]:
     claims = []
     for where, bus, part, fetch, low, high in printed:
         raw = _engine.raw_bandwidth(part, bus)
-        fetch_us = raw["page_fetch_ns"] / 1e3
+        fetch_us = raw.page_fetch_ns / 1e3
         cells = [
             ("page fetch", fetch, fetch_us, f"{fetch} µs", f"{fetch_us:.2f} µs"),
-            ("Min", low, raw["min_mib_s"], f"{low} MB/s", f"{raw['min_mib_s']:.4f} MB/s"),
-            ("Max", high, raw["max_mib_s"], f"{high} MB/s", f"{raw['max_mib_s']:.3f} MB/s"),
+            ("Min", low, raw.min_mib_s, f"{low} MB/s", f"{raw.min_mib_s:.4f} MB/s"),
+            ("Max", high, raw.max_mib_s, f"{high} MB/s", f"{raw.max_mib_s:.3f} MB/s"),
         ]
         for name, paper, ours, paper_text, our_text in cells:
             same = rounds_to(paper, ours)
@@ -95,7 +95,7 @@ def _tables() -> list[Claim]:
                 )
             )
     for where, bus, paper in (("Table 1", SLOW, "23.84"), ("Table 2", FAST, "108")):
-        ours = _engine.raw_bandwidth(NOR, bus)["max_mib_s"]
+        ours = _engine.raw_bandwidth(NOR, bus).max_mib_s
         same = rounds_to(paper, ours)
         why = (
             ""

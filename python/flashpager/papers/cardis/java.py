@@ -343,7 +343,7 @@ def _outperforms(programs: Programs, where: str, page: int, part: str) -> Claim:
 def worst_and_best(part: str) -> tuple[float, float, float]:
     """Give table 1's Min and Max of a part, and what is as far from the one as from the other."""
     raw = _engine.raw_bandwidth(part, SLOW)
-    low, high = raw["min_mib_s"], raw["max_mib_s"]
+    low, high = raw.min_mib_s, raw.max_mib_s
     return low, high, math.sqrt(low * high)
 
 
