@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use flashpager::attribution::{Attribution, By};
 use flashpager::cost::Prices;
-use flashpager::design::{Design, DesignSpec};
-use flashpager::trace::TraceFile;
+use flashpager::design::Design;
+use flashpager::simulation;
+use flashpager::spec::DesignSpec;
 use pyo3::prelude::*;
 use pythonize::depythonize;
 
-use crate::replay::refuse_empty;
 use crate::seam::{bad_argument, raise, run, to_python};
 
 #[derive(serde::Serialize)]
@@ -37,8 +37,7 @@ pub fn attribute(
         py,
         |_, ()| Ok(()),
         |go_on, _| {
-            let trace = TraceFile::open(&trace)?;
-            refuse_empty(&trace)?;
+            let trace = simulation::open(&trace)?;
             let design = Design::new(spec)?;
             let attribution = flashpager::attribution::attribute(
                 &trace,

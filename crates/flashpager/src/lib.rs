@@ -14,7 +14,9 @@
 //! * [`replay`]: a trace through a pager and a register gives [`replay::Counts`]
 //! * [`cost`]: counts × media × handler gives time, bandwidth, latency
 //! * [`estimate`]: how fast a medium is on a host, and who eats the time
-//! * [`design`]: all of it together, as a person asks for it
+//! * [`spec`]: a design as a person writes it down, and what of it can be varied
+//! * [`design`]: all of it together, looked up and checked
+//! * [`simulation`]: a trace file through designs, row by row
 //! * [`board`]: files that say what lies around a flash part
 //! * [`attribution`]: which code of the program causes the faults of a design
 //! * [`driver`]: what the copy loop of a flash driver executes for each byte
@@ -33,7 +35,10 @@ pub mod estimate;
 pub mod media;
 pub mod pager;
 pub mod placement;
+pub mod quantities;
 pub mod replay;
+pub mod simulation;
+pub mod spec;
 pub mod swap;
 pub mod trace;
 

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use flashpager::attribution::{Attribution, By, attribute};
 use flashpager::cost::{Handler, Ram};
-use flashpager::design::{Design, DesignSpec};
+use flashpager::design::Design;
+use flashpager::spec::DesignSpec;
 use flashpager::media::register::RegisterCase;
 use flashpager::placement::{Image, Section, Symbol};
 use flashpager::replay::{Counts, Events, Fault, FaultClass, replay};

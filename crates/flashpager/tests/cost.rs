@@ -8,7 +8,8 @@ use flashpager::cost::{
     Execution, Fetch, FetchPrices, Handler, Latency, Prices, Ram, RawBandwidth, ReadDisturb, Time,
     fault_latencies, warnings,
 };
-use flashpager::design::{Design, DesignSpec, memory_bytes, simulate};
+use flashpager::design::{Design, memory_bytes, simulate};
+use flashpager::spec::DesignSpec;
 use flashpager::media::bus::Bus;
 use flashpager::media::part::{self, Part};
 use flashpager::media::register::{RegisterDesign, RegisterModel};

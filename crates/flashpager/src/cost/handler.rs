@@ -46,6 +46,11 @@ impl Handler {
             ("load_stopover_ns", self.load_stopover_ns.unwrap_or_default()),
         ]
     }
+
+    /// What the host does for every true fault, whatever it searches and moves down.
+    pub fn fixed_fault_ns(&self) -> f64 {
+        self.pre_process_ns + self.get_freeframe_ns + self.update_mmu_ns + self.post_process_ns
+    }
 }
 
 /// Which job waits for which.
@@ -113,6 +118,17 @@ pub enum Executor {
     Dma,
 }
 
+impl Executor {
+    /// As it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Host => "host",
+            Self::Flash => "flash",
+            Self::Dma => "dma",
+        }
+    }
+}
+
 /// What a fault takes of each job, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Jobs {
@@ -140,6 +156,15 @@ impl Jobs {
         let first_ns = self.trans_host_mem_ns * share.min(1.0);
         let trans_rest_ns = self.trans_host_mem_ns - first_ns;
         Self { trans_host_mem_ns: first_ns, trans_rest_ns, ..self }
+    }
+
+    /// What the host does while the flash loads, as `schedule` has it; 0 where it waits.
+    pub fn meanwhile_ns(&self, schedule: Schedule) -> f64 {
+        match schedule {
+            Schedule::Parallel => self.get_freeframe_ns,
+            Schedule::ParallelMmu => self.get_freeframe_ns + self.update_mmu_ns,
+            _ => 0.0,
+        }
     }
 
     /// All one after another.

@@ -70,6 +70,16 @@ impl Counts {
         }
     }
 
+    /// The share of requests in the register's page that ask for the next block; 0 without any.
+    pub fn next_block_share(&self) -> f64 {
+        let of = |wanted: Option<i32>| -> u64 {
+            let asked = self.distance_histogram.iter();
+            asked.filter(|(at, _)| wanted.is_none_or(|w| w == *at)).map(|(_, count)| count).sum()
+        };
+        let all = of(None);
+        if all == 0 { 0.0 } else { of(Some(1)) as f64 / all as f64 }
+    }
+
     /// The counts of a device that emulates the reference bit by the valid bit: where a
     /// bit is set again, there is a false fault.
     pub fn with_emulated_bit(mut self) -> Self {
