@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use flashpager::cost::handler::{Executor, Schedule};
 use flashpager::pager::{self, PolicySpec, Search};
-use flashpager::quantities;
+use flashpager::sizes;
 use flashpager::spec::{self, AXES, AxisKind, DesignSpec, ICacheSpec, TlbSpec, Value};
 use flashpager::{Error, board, cost, design};
 use pyo3::exceptions::PyTypeError;
@@ -178,7 +178,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Size {
             let message = format!("must be a size or text such as 2K, not {}", given.repr()?);
             return Err(PyTypeError::new_err(message));
         }
-        quantities::parse_size(&given.str()?.to_string_lossy()).map(Self).map_err(raise)
+        sizes::parse_size(&given.str()?.to_string_lossy()).map(Self).map_err(raise)
     }
 }
 

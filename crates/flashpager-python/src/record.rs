@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use flashpager::placement::arrange::{Arrangement, Keep, arrange_file, unknown};
 use flashpager::placement::{Options, Placer};
-use flashpager::trace::import::{Finished, Format, Import, Progress};
-use flashpager::trace::input::Input;
-use flashpager::trace::live::LiveStream;
+use flashpager::record::import::{Finished, Format, Import, Progress};
+use flashpager::record::input::Input;
+use flashpager::record::live::LiveStream;
 use flashpager::trace::{Ending, TraceFile, TraceInfo};
 use flashpager::{Error, Result};
 use pyo3::prelude::*;

@@ -7,9 +7,9 @@ use std::path::Path;
 use serde::de::DeserializeOwned;
 use toml::Value as Toml;
 
-use crate::error::{Error, Result};
-use crate::quantities::parse_size;
 use crate::spec::{AXES, AxisKind, DesignSpec, Value};
+use flashpager_base::sizes::parse_size;
+use flashpager_base::{Error, Result};
 
 /// A board takes 2 KB; whatever lies beyond this is none.
 const MAX_FILE_BYTES: u64 = 1 << 20;

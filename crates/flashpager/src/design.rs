@@ -8,6 +8,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use flashpager_base::sizes::power_of_two;
+use flashpager_base::{Error, Result};
+use flashpager_media::bus::Bus;
+use flashpager_media::part::{self, Kind, Part};
+use flashpager_replay::pager::{PolicySpec, Search};
+use flashpager_replay::register::{RegisterDesign, RegisterModel};
+use flashpager_replay::{
+    CacheDesign, Cell, Counts, Events, FaultClass, HierarchyDesign, replay, replay_cells,
+};
+use flashpager_trace::{Trace, TraceInfo};
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -16,16 +26,7 @@ use crate::cost::{
     Execution, Fetch, FlashEnergy, Latency, NorComparison, Prices, ReadDisturb, Software, Time,
     fault_latencies, fetches_below_codeword, warnings,
 };
-use crate::error::{Error, Result};
-use crate::media::bus::Bus;
-use crate::media::part::{self, Kind, Part};
-use crate::media::register::{RegisterDesign, RegisterModel, power_of_two};
-use crate::pager::{PolicySpec, Search};
-use crate::replay::{
-    CacheDesign, Cell, Counts, Events, FaultClass, HierarchyDesign, replay, replay_cells,
-};
 use crate::spec::DesignSpec;
-use crate::trace::{Trace, TraceInfo};
 
 /// A design, looked up and checked.
 #[derive(Clone, Debug)]
@@ -150,7 +151,7 @@ impl Design {
             flash_page_bytes: spec.flash_page_bytes.unwrap_or(part.flash_page_bytes()),
             codeword_bytes: spec.codeword_bytes,
         };
-        part.check_register(register.model)?;
+        check_register(&part, register.model)?;
         register.check(cache.cache_page_bytes)?;
         if register.model == RegisterModel::RandomColumn && prices.t_column_change_ns.is_none() {
             return Err(Error::design(format!(
@@ -334,6 +335,28 @@ impl Design {
 }
 
 /// Check what is transferred first, where only a part of the page is.
+/// Check that `part` can be read as `model`.
+///
+/// # Errors
+/// A column change or a second buffer that it does not have.
+pub fn check_register(part: &Part, model: RegisterModel) -> Result<()> {
+    if model == RegisterModel::RandomColumn && !part.has_column_change() {
+        return Err(Error::design(format!(
+            "{} is a small-page part ({} bytes) and has no column change: random-column is not \
+             possible with it; choose sequential or start-column",
+            part.name,
+            part.flash_page_bytes()
+        )));
+    }
+    if model.has_two_buffers() && part.page_buffers() < 2 {
+        return Err(Error::design(
+            "a double buffer: the part holds one page at a time, OneNAND two; choose \
+             sequential, start-column or random-column",
+        ));
+    }
+    Ok(())
+}
+
 fn check_critical_block(spec: &DesignSpec, register: &RegisterDesign) -> Result<()> {
     let Some(critical) = spec.critical_block_bytes else { return Ok(()) };
     power_of_two("critical block", critical)?;

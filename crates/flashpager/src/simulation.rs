@@ -7,9 +7,9 @@ use serde::Serialize;
 
 use crate::cost::Prices;
 use crate::design::{self, Design, Evaluation};
-use crate::error::{Error, Result};
 use crate::spec::DesignSpec;
-use crate::trace::{MemoryTrace, Trace, TraceFile};
+use flashpager_base::{Error, Result};
+use flashpager_trace::{MemoryTrace, Trace, TraceFile};
 
 /// Decoded once and kept: 8 bytes each. Longer traces are decoded by every pass.
 const MAX_RUNS_IN_MEMORY: u64 = 1 << 25;

@@ -7,12 +7,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::cost::handler::{Handler, Schedule};
 use crate::cost::{FetchPrices, Ram};
-use crate::error::{Error, Result};
-use crate::media::bus::Bus;
-use crate::media::part;
-use crate::media::register::{RegisterModel, power_of_two};
-use crate::pager::{self, PolicySpec};
-use crate::replay::{HierarchyDesign, ICacheShape, TlbShape};
+use flashpager_base::sizes::power_of_two;
+use flashpager_base::{Error, Result};
+use flashpager_media::bus::Bus;
+use flashpager_media::part;
+use flashpager_replay::pager::{self, PolicySpec};
+use flashpager_replay::register::RegisterModel;
+use flashpager_replay::{HierarchyDesign, ICacheShape, TlbShape};
 
 /// A design as a person writes it down.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

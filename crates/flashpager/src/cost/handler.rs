@@ -3,9 +3,8 @@
 //! A fault is served by jobs of the host and of the flash. What must wait for what is
 //! the schedule; when each job begins and ends follows from it and from their times.
 
+use flashpager_base::named;
 use serde::{Deserialize, Serialize};
-
-use crate::error::{Error, Result, did_you_mean};
 
 /// What software adds, in nanoseconds. All zero in the CARDIS paper.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -72,38 +71,18 @@ pub enum Schedule {
 }
 
 impl Schedule {
-    /// All by name.
-    pub const ALL: &[(&str, Self)] = &[
-        ("hdd", Self::Hdd),
-        ("sequential", Self::Sequential),
-        ("parallel", Self::Parallel),
-        ("parallel-mmu", Self::ParallelMmu),
-    ];
-
-    /// The schedule's name.
-    pub fn name(self) -> &'static str {
-        Self::ALL.iter().find(|(_, schedule)| *schedule == self).map_or("", |(name, _)| name)
-    }
-
     /// Whether the host works while the flash loads.
     pub fn overlaps(self) -> bool {
         matches!(self, Self::Parallel | Self::ParallelMmu)
     }
 }
 
-impl std::str::FromStr for Schedule {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        let names = || Self::ALL.iter().map(|(name, _)| *name);
-        Self::ALL.iter().find(|(name, _)| *name == text).map(|(_, found)| *found).ok_or_else(|| {
-            Error::design(format!(
-                "unknown schedule '{text}'{} (known: {})",
-                did_you_mean(text, names()),
-                names().collect::<Vec<_>>().join(", ")
-            ))
-        })
-    }
+named! {
+    Schedule: "unknown schedule",
+    "hdd" => Hdd,
+    "sequential" => Sequential,
+    "parallel" => Parallel,
+    "parallel-mmu" => ParallelMmu,
 }
 
 /// Who does a job.

@@ -19,11 +19,11 @@ pub use handler::Handler;
 pub use latency::{Latency, fault_latencies};
 pub use read_disturb::ReadDisturb;
 
-use crate::error::{Error, Result};
-use crate::media::bus::Bus;
-use crate::media::operation::What;
-use crate::media::part::{EccPlace, Kind, Part, Power};
-use crate::replay::{Counts, Executed, FaultClass};
+use flashpager_base::{Error, Result};
+use flashpager_media::bus::Bus;
+use flashpager_media::operation::What;
+use flashpager_media::part::{EccPlace, Kind, Part, Power};
+use flashpager_replay::{Counts, Executed, FaultClass};
 use handler::{Busy, Jobs, Schedule, Timeline};
 
 /// The papers' MB: 2²⁰ bytes.
