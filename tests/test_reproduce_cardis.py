@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from flashpager import _engine
-from flashpager._engine import FlashpagerError
-from flashpager.design import Design, Handler
+from flashpager._engine import Design, FlashpagerError, Handler
 from flashpager.papers.cardis import claims as cardis
 from flashpager.papers.cardis import java as cardis_java
 from flashpager.papers.cardis import replays as cardis_replays

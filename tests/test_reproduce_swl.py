@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from flashpager.design import Design
+from flashpager._engine import Design
 from flashpager.files import example
 from flashpager.papers.claim import Verdict, signed
 from flashpager.papers.swl import claims as swl

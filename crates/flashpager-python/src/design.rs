@@ -103,6 +103,11 @@ view! {
             self.0.fixed_fault_ns()
         }
 
+        /// The same with a LoadStopover as measured; None for the part's t_R.
+        fn with_load_stopover(&self, load_stopover_ns: Option<f64>) -> Self {
+            Self(cost::Handler { load_stopover_ns, ..self.0 })
+        }
+
         /// All times by name, 0 where nothing was measured.
         fn times(&self) -> Vec<(&'static str, f64)> {
             self.0.times().to_vec()
@@ -303,6 +308,14 @@ impl Design {
         Ok(design)
     }
 
+    /// The same with other values of axes; of another part nobody measured a load.
+    fn vary(&self, values: &Bound<'_, PyDict>) -> PyResult<Self> {
+        match values.get_item("part")? {
+            Some(part) => self.on_part(part.extract()?).replace(Some(values)),
+            None => self.replace(Some(values)),
+        }
+    }
+
     /// The same on another part, of which nobody measured a load.
     fn on_part(&self, part: &str) -> Self {
         Self::seen(&self.spec.on_part(part))
@@ -501,6 +514,12 @@ impl Board {
     fn needs(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         to_python(py, &self.0.needs)
     }
+}
+
+/// A TOML file as plain dictionaries and lists.
+#[pyfunction]
+pub fn read_toml(py: Python<'_>, path: PathBuf) -> PyResult<Py<PyAny>> {
+    to_python(py, &board::read_table(&path).map_err(raise)?)
 }
 
 /// A field of a design that a space may vary.

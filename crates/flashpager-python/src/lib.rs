@@ -28,7 +28,7 @@ mod _engine {
     #[pymodule_export]
     use super::design::{
         Axis, Board, Design, FaultTimes, Handler, ICache, Jobs, Ram, Scheduled, Span, Tlb, axes,
-        cells, overlaps, parse_size, policies, policy_metadata, refusals, schedules,
+        cells, overlaps, parse_size, policies, policy_metadata, read_toml, refusals, schedules,
     };
     #[pymodule_export]
     use super::driver::copy_loop;

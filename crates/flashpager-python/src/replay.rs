@@ -254,6 +254,13 @@ view! {
         /// Why the design would disappoint.
         warnings in evaluation: Vec<String>,
     }
+    methods {
+        /// Bytes of a flash page, the part's own where the design names none.
+        #[getter]
+        fn flash_page_bytes(&self) -> u32 {
+            self.0.design.flash_page_bytes.unwrap_or_default()
+        }
+    }
 }
 
 /// Replay a trace for all designs, in parallel, and price them.
