@@ -18,7 +18,7 @@ fn main() {
     let mut build = cc::Build::new();
     // Tests wait for compressors, too.
     build.opt_level(2).std("c11").flag("-Wall").flag("-Wextra");
-    for name in ["swap", "media", "compressors"] {
+    for name in ["swap", "swap/log", "swap/fragments", "medium", "compress"] {
         build.files(folder(name));
     }
     println!("cargo::rerun-if-changed=src/swap/shim.c");

@@ -2,8 +2,7 @@
  * it.
  *
  *     clang -g -O1 -fsanitize=fuzzer,address,undefined tests/fuzz_mount.c tests/rig.c \
- *         tests/test.c swap/swap.c swap/log.c swap/fragments.c swap/rewriter.c \
- *         media/emulated.c
+ *         tests/test.c medium/emulated.c $(find swap -name '*.c')
  *
  * The first byte says how (fuzz_mount.h); the rest is what stands on the medium. */
 #include "fuzz_mount.h"

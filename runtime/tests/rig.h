@@ -2,7 +2,7 @@
 #ifndef FLASHPAGER_TEST_RIG_H
 #define FLASHPAGER_TEST_RIG_H
 
-#include "../media/emulated.h"
+#include "../medium/emulated.h"
 #include "../swap/flashpager_swap.h"
 #include "test.h"
 

@@ -1,15 +1,15 @@
 /* The compressors: heatshrink always, deflate and LZ4 where their libraries are. */
-#include "../compressors/heatshrink.h"
+#include "../compress/heatshrink.h"
 #include "test.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #ifdef WITH_DEFLATE
-#include "../compressors/deflate.h"
+#include "../compress/deflate.h"
 #endif
 #ifdef WITH_LZ4
-#include "../compressors/lz4.h"
+#include "../compress/lz4.h"
 #endif
 
 #define PAGE_MAX 32768u

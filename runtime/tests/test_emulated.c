@@ -1,7 +1,7 @@
 /* The emulated medium itself. */
 #define _POSIX_C_SOURCE 200809L
 
-#include "../media/emulated.h"
+#include "../medium/emulated.h"
 #include "test.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* What the Rust binding cannot say itself: sizes, macros, and compressors by number. */
-#include "compressors/deflate.h"
-#include "compressors/heatshrink.h"
-#include "compressors/lz4.h"
-#include "media/emulated.h"
+#include "compress/deflate.h"
+#include "compress/heatshrink.h"
+#include "compress/lz4.h"
+#include "medium/emulated.h"
 #include "swap/flashpager_swap.h"
 
 enum compressor { DEFLATE, LZ4, HEATSHRINK };

@@ -25,7 +25,7 @@
  * All is written by one head. When a block is opened, all that was written before is
  * on the medium, so that what was collected may be erased.
  */
-#include "swap_internal.h"
+#include "../swap_internal.h"
 
 #include <string.h>
 

@@ -16,7 +16,7 @@
  * Free chunks never touch each other, so there is at most one more of them than of
  * pieces: with fewer pieces than config->chunk_count the nodes suffice, always.
  */
-#include "swap_internal.h"
+#include "../swap_internal.h"
 
 #include <string.h>
 
