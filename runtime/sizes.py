@@ -35,7 +35,7 @@ PARTS = {
 
 PROGRAM = """
 #include "flashpager_swap.h"
-struct fp_swap_medium const *volatile use;
+struct fp_medium const *volatile use;
 int main(void)
 {
     struct fp_swap_config config = {0};
@@ -55,7 +55,7 @@ STRUCTURES = """
 #include "flashpager_swap.h"
 char store[sizeof(struct fp_swap)];
 char config[sizeof(struct fp_swap_config)];
-char medium[sizeof(struct fp_swap_medium)];
+char medium[sizeof(struct fp_medium)];
 """
 
 

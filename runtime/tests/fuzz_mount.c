@@ -97,7 +97,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(bytes.data, data + 1, size - 1 < sizeof(bytes.data) ? size - 1 : sizeof(bytes.data));
     if (how & FUZZ_BAD)
         bytes.bad = 1u << (how >> 4);
-    const struct fp_swap_medium medium = {
+    const struct fp_medium medium = {
         .context = &bytes,
         .read = read_bytes,
         .program = program_bytes,

@@ -350,7 +350,7 @@ static void clear(struct fp_swap *store)
 
 static int read_bytes(struct fp_swap *store, uint32_t address, void *data, uint32_t size)
 {
-    const struct fp_swap_medium *medium = store->config->medium;
+    const struct fp_medium *medium = store->config->medium;
     uint8_t *bytes = data;
     uint32_t block = address / medium->block_bytes;
     uint32_t offset = address % medium->block_bytes;
@@ -373,7 +373,7 @@ static int read_bytes(struct fp_swap *store, uint32_t address, void *data, uint3
 static int program_bytes(struct fp_swap *store, uint32_t address, const void *data,
                          uint32_t size)
 {
-    const struct fp_swap_medium *medium = store->config->medium;
+    const struct fp_medium *medium = store->config->medium;
     const uint8_t *bytes = data;
     uint32_t block = address / medium->block_bytes;
     uint32_t offset = address % medium->block_bytes;
@@ -695,7 +695,7 @@ static int program_record(struct fp_swap *store, uint32_t slot,
 
 static uint64_t fragment_words(const struct fp_swap_config *config)
 {
-    const struct fp_swap_medium *medium = config->medium;
+    const struct fp_medium *medium = config->medium;
 
     if (medium->program_bytes != 1u || medium->block_count > (NONE - 1u) / medium->block_bytes ||
         config->chunk_count <= config->slot_count) {

@@ -219,7 +219,7 @@ static void make_urgent(struct fp_swap *store, uint32_t block, uint8_t flags)
 static int read_page(struct fp_swap *store, uint32_t page, uint32_t offset, uint8_t *data,
                      uint32_t size)
 {
-    const struct fp_swap_medium *medium = store->config->medium;
+    const struct fp_medium *medium = store->config->medium;
     struct fp_swap_log_state *log = &store->of.log;
     uint32_t block = page / pages_per_block(store);
     int result;
@@ -502,7 +502,7 @@ static void gather_names(struct fp_swap *store)
 /* Program head. */
 static int flush(struct fp_swap *store)
 {
-    const struct fp_swap_medium *medium = store->config->medium;
+    const struct fp_medium *medium = store->config->medium;
     struct fp_swap_log_state *log = &store->of.log;
     uint8_t *trailer = log->head + program_bytes(store) - TRAILER;
     struct directory directory = head_directory(store);
@@ -532,7 +532,7 @@ static int flush(struct fp_swap *store)
 /* A number for everything that must be equal for a medium to be understood. */
 static uint32_t shape(const struct fp_swap *store)
 {
-    const struct fp_swap_medium *medium = store->config->medium;
+    const struct fp_medium *medium = store->config->medium;
     uint8_t bytes[24];
 
     fp_swap_put32(bytes, VERSION);
@@ -597,7 +597,7 @@ static uint32_t choose_next(const struct fp_swap *store)
 
 static int make_bad(struct fp_swap *store, uint32_t block)
 {
-    const struct fp_swap_medium *medium = store->config->medium;
+    const struct fp_medium *medium = store->config->medium;
     struct fp_swap_block *b = &store->of.log.blocks[block];
 
     if (b->flags & URGENT) {
@@ -617,7 +617,7 @@ static int make_bad(struct fp_swap *store, uint32_t block)
 /* Go on in a fresh block. What head held has been programmed, or is being rescued. */
 static int open_block(struct fp_swap *store)
 {
-    const struct fp_swap_medium *medium = store->config->medium;
+    const struct fp_medium *medium = store->config->medium;
     struct fp_swap_log_state *log = &store->of.log;
     struct fp_swap_block *b;
     uint8_t *header = log->head;
@@ -1085,7 +1085,7 @@ static int collect(struct fp_swap *store, uint32_t block);
  * them could be taken up when that one is there no more. */
 static int erase_leaning(struct fp_swap *store, uint32_t sequence)
 {
-    const struct fp_swap_medium *medium = store->config->medium;
+    const struct fp_medium *medium = store->config->medium;
     struct fp_swap_log_state *log = &store->of.log;
     uint32_t block;
 
@@ -1476,7 +1476,7 @@ static uint32_t erase_count(const struct fp_swap *store, uint32_t block)
 
 static uint64_t words(const struct fp_swap_config *config)
 {
-    const struct fp_swap_medium *medium = config->medium;
+    const struct fp_medium *medium = config->medium;
     uint64_t pages = medium->block_bytes / medium->program_bytes;
     uint64_t entries;
 
@@ -1553,7 +1553,7 @@ static bool is_blank(struct fp_swap *store, uint32_t page)
  * of its epoch for now. */
 static uint32_t survey(struct fp_swap *store, struct header *newest)
 {
-    const struct fp_swap_medium *medium = store->config->medium;
+    const struct fp_medium *medium = store->config->medium;
     struct fp_swap_log_state *log = &store->of.log;
     uint32_t newest_block = NOWHERE;
     uint32_t known = 0;
@@ -1997,7 +1997,7 @@ static bool leans_on_successor(struct fp_swap *store, uint32_t block)
 /* Find the records that the medium holds. */
 static void recover(struct fp_swap *store, const struct header *newest, uint32_t newest_block)
 {
-    const struct fp_swap_medium *medium = store->config->medium;
+    const struct fp_medium *medium = store->config->medium;
     struct fp_swap_log_state *log = &store->of.log;
     struct gap gap = {NOWHERE, 0};
     uint32_t last;
@@ -2091,7 +2091,7 @@ static void recover(struct fp_swap *store, const struct header *newest, uint32_t
 
 static int start(struct fp_swap *store, uint32_t *memory, bool keep)
 {
-    const struct fp_swap_medium *medium = store->config->medium;
+    const struct fp_medium *medium = store->config->medium;
     struct fp_swap_log_state *log = &store->of.log;
     uint32_t page_words = (medium->program_bytes + 3u) / 4u;
     struct header newest;
