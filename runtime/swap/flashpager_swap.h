@@ -224,13 +224,13 @@ struct fp_swap_log_state {
     uint32_t epoch;      /* of format */
     uint32_t fill;       /* bytes of payload in head */
     uint16_t count;      /* records that begin in head */
-    uint16_t before;     /* that began in the page before */
-    uint16_t carry;      /* bytes in head of a record that began before it */
-    uint16_t voids;      /* pages passed over before head's */
+    uint16_t names;      /* slots of those that began in the page before */
+    uint16_t carried;    /* bytes in head of a record that began before it */
+    uint16_t skipped;    /* pages passed over before head's */
     uint16_t last_pages; /* of the block before this one */
     uint32_t last_block; /* which that is */
     uint32_t last_sequence;
-    uint32_t undone;     /* slot of a record that a power cut left unfinished */
+    uint32_t unfinished; /* slot of a record that a power cut left unfinished */
     uint32_t carrier;    /* slot of that record */
     uint32_t carrier_at; /* where it began */
     uint32_t found_page; /* what find() found, for fetch() */
@@ -240,7 +240,7 @@ struct fp_swap_log_state {
     uint64_t live;       /* bytes of all live records */
     uint32_t free;       /* blocks */
     uint32_t urgent;     /* blocks that must be collected */
-    bool doubted;        /* a mount called slots lost that the medium does not */
+    bool lost_unwritten; /* a mount called slots lost that the medium does not */
     bool rescuing;
 };
 
