@@ -19,6 +19,7 @@ extern const struct test power_tests[];
 extern const struct test damage_tests[];
 extern const struct test mount_tests[];
 extern const struct test fragment_tests[];
+extern const struct test rewriter_tests[];
 extern const struct test compressor_tests[];
 
 /* Sanitizers are slow: tests that repeat themselves do so less often. */
@@ -33,9 +34,10 @@ extern const struct test compressor_tests[];
 #define SANITIZED 0
 #endif
 
-/* Rounds of a test that repeats itself with other seeds: `usual`, a twentieth of it under
- * sanitizers, or FLASHPAGER_TEST_ROUNDS times as many, for a soak. */
-uint32_t test_rounds(uint32_t usual);
+/* Rounds of a test that repeats itself with other seeds, of which `full` is a thorough
+ * number: a quarter of it, a twentieth under sanitizers. With FLASHPAGER_TEST_ROUNDS=n, for a
+ * soak, n times `full`; n twentieths of it under sanitizers. */
+uint32_t test_rounds(uint32_t full);
 
 /* The first seed: 0, or FLASHPAGER_TEST_SEED, which alone is run if nothing else is said. */
 uint32_t test_first(void);
