@@ -18,7 +18,7 @@ fn main() {
     let mut build = cc::Build::new();
     // Tests wait for compressors, too.
     build.opt_level(2).std("c11").flag("-Wall").flag("-Wextra");
-    for name in ["swap", "swap/log", "swap/fragments", "medium", "compress"] {
+    for name in ["swap", "medium", "compress"] {
         build.files(folder(name));
     }
     println!("cargo::rerun-if-changed=src/swap/shim.c");
@@ -32,13 +32,17 @@ fn main() {
     heatshrink.compile("flashpager_heatshrink");
 }
 
-/// Sorted, so that the library is the same always.
+/// With those of its folders. Sorted, so that the library is the same always.
 fn c_files(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut files: Vec<PathBuf> = entries
-        .map(|entry| entry.path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "c"))
-        .collect();
+    let mut files = Vec::new();
+    for path in entries.map(|entry| entry.path()) {
+        if path.is_dir() {
+            files.extend(c_files(&path));
+        } else if path.extension().is_some_and(|extension| extension == "c") {
+            files.push(path);
+        }
+    }
     files.sort();
     files
 }

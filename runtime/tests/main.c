@@ -17,10 +17,16 @@
 #define TEST_SECONDS 600u
 #define JOBS_MAX 256u
 
-static const struct test *const lists[] = {
-    emulated_tests, store_tests,    random_tests,   power_tests,      damage_tests,
-    mount_tests,    fragment_tests, rewriter_tests, compressor_tests,
-};
+static struct test_list *lists;
+
+/* Called before main(), by each file with tests. */
+void test_add_list(struct test_list *list)
+{
+    struct test_list **end = &lists;
+    while (*end)
+        end = &(*end)->next;
+    *end = list;
+}
 
 /* A test that runs. */
 struct job {
@@ -114,8 +120,8 @@ static void run(const struct test *test)
 
 static const struct test *find(const char *name)
 {
-    for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++)
-        for (const struct test *test = lists[i]; test->name; test++)
+    for (const struct test_list *list = lists; list; list = list->next)
+        for (const struct test *test = list->tests; test->name; test++)
             if (!strcmp(test->name, name))
                 return test;
     fprintf(stderr, "%s: no such test; --list gives their names\n", name);
@@ -139,8 +145,9 @@ int main(int argc, char **argv)
         jobs[i].now = shared + (size_t)i * TEST_NOW_BYTES;
     for (int i = first; i < argc && !listing; i++)
         run(find(argv[i]));
-    for (size_t i = 0; i < sizeof(lists) / sizeof(*lists) && (listing || first >= argc); i++) {
-        for (const struct test *test = lists[i]; test->name; test++) {
+    for (const struct test_list *list = lists; list && (listing || first >= argc);
+         list = list->next) {
+        for (const struct test *test = list->tests; test->name; test++) {
             if (listing)
                 puts(test->name);
             else

@@ -191,9 +191,11 @@ static void heatshrink_vector(void)
     EXPECT(FP_HEATSHRINK_BYTES < 1700);
 }
 
-const struct test compressor_tests[] = {
+static const struct test tests[] = {
     {"compressors_keep_pages", keep_pages},
     {"compressors_survive_any_bytes", survive_any_bytes},
     {"compressors_heatshrink_vector", heatshrink_vector},
     {0},
 };
+
+TEST_LIST(tests)

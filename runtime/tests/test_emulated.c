@@ -482,7 +482,7 @@ static void in_a_file(void)
     EXPECT_EQ(errno, EISDIR);
 }
 
-const struct test emulated_tests[] = {
+static const struct test tests[] = {
     {"emulated_fresh", fresh},
     {"emulated_impossible_shapes", impossible_shapes},
     {"emulated_illegal_use_aborts", illegal_use_aborts},
@@ -495,3 +495,5 @@ const struct test emulated_tests[] = {
     {"emulated_in_a_file", in_a_file},
     {0},
 };
+
+TEST_LIST(tests)

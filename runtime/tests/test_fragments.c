@@ -490,7 +490,7 @@ static void fills(void)
     close_store();
 }
 
-const struct test fragment_tests[] = {
+static const struct test tests[] = {
     {"fragments_records_as_documented", records_as_documented},
     {"fragments_splits", splits},
     {"fragments_merges", merges},
@@ -504,3 +504,5 @@ const struct test fragment_tests[] = {
     {"fragments_fills", fills},
     {0},
 };
+
+TEST_LIST(tests)

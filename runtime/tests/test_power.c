@@ -341,7 +341,7 @@ static void fragments_are_volatile(void)
     }
 }
 
-const struct test power_tests[] = {
+static const struct test tests[] = {
     {"power_cut_everywhere", everywhere},
     {"power_cut_everywhere_large_pages", everywhere_large_pages},
     {"power_cut_everywhere_small_pages", everywhere_small_pages},
@@ -354,3 +354,5 @@ const struct test power_tests[] = {
     {"power_fragments_are_volatile", fragments_are_volatile},
     {0},
 };
+
+TEST_LIST(tests)

@@ -277,7 +277,7 @@ static void log_levels_wear(void)
     rig_close(&rig);
 }
 
-const struct test random_tests[] = {
+static const struct test tests[] = {
     {"random_log_many_calls", log_many_calls},
     {"random_log_full", log_full},
     {"random_log_large_pages", log_large_pages},
@@ -290,3 +290,5 @@ const struct test random_tests[] = {
     {"random_rewriter", rewriter},
     {0},
 };
+
+TEST_LIST(tests)

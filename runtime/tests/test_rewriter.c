@@ -113,7 +113,9 @@ static void rewriter_caches_one_block(void)
     EXPECT(!memcmp(nand.bytes[7], "efghijkl", 8));
 }
 
-const struct test rewriter_tests[] = {
+static const struct test tests[] = {
     {"rewriter_caches_one_block", rewriter_caches_one_block},
     {0},
 };
+
+TEST_LIST(tests)

@@ -365,7 +365,7 @@ static void compressors_that_lie(void)
     }
 }
 
-const struct test store_tests[] = {
+static const struct test tests[] = {
     {"store_crc_vectors", crc_vectors},
     {"store_keeps_pages", keeps_pages},
     {"store_slots_that_are_none", slots_that_are_none},
@@ -377,3 +377,5 @@ const struct test store_tests[] = {
     {"store_compressors_that_lie", compressors_that_lie},
     {0},
 };
+
+TEST_LIST(tests)
