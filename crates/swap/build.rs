@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 /// Folders of `runtime/` that the store is made of.
-const FOLDERS: [&str; 3] = ["swap", "media", "compressors"];
+const FOLDERS: [&str; 3] = ["swap", "medium", "compress"];
 
 /// Compiled without warnings: it is not ours.
 const HEATSHRINK: &str = "third_party/heatshrink";
@@ -35,13 +35,17 @@ fn main() {
     heatshrink.compile("flashpager_heatshrink");
 }
 
-/// Sorted, so that the library is the same always.
+/// With those of its folders. Sorted, so that the library is the same always.
 fn c_files(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut files: Vec<PathBuf> = entries
-        .map(|entry| entry.path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "c"))
-        .collect();
+    let mut files = Vec::new();
+    for path in entries.map(|entry| entry.path()) {
+        if path.is_dir() {
+            files.extend(c_files(&path));
+        } else if path.extension().is_some_and(|extension| extension == "c") {
+            files.push(path);
+        }
+    }
     files.sort();
     files
 }

@@ -1,4 +1,4 @@
-//! `runtime/swap/flashpager_swap.h` and `runtime/media/emulated.h` in Rust's words.
+//! `runtime/swap/flashpager_swap.h` and `runtime/medium/emulated.h` in Rust's words.
 
 use std::ffi::{c_char, c_int, c_void};
 

@@ -1,8 +1,8 @@
 /* What the Rust binding cannot say itself: sizes, macros, and compressors by number. */
-#include "compressors/deflate.h"
-#include "compressors/heatshrink.h"
-#include "compressors/lz4.h"
-#include "media/emulated.h"
+#include "compress/deflate.h"
+#include "compress/heatshrink.h"
+#include "compress/lz4.h"
+#include "medium/emulated.h"
 #include "swap/flashpager_swap.h"
 
 enum compressor { DEFLATE, LZ4, HEATSHRINK };
@@ -11,12 +11,12 @@ enum compressor { DEFLATE, LZ4, HEATSHRINK };
 
 size_t fp_shim_store_bytes(void);
 size_t fp_shim_rewriter_bytes(void);
-const struct fp_swap_medium *fp_shim_rewriter_medium(const struct fp_swap_rewriter *rewriter);
-size_t fp_shim_log_words(size_t slots, size_t blocks, uint32_t page_bytes, uint32_t program_bytes);
+const struct fp_medium *fp_shim_rewriter_medium(const struct fp_swap_rewriter *rewriter);
+size_t fp_shim_log_words(size_t slots, size_t blocks, uint32_t page_bytes,
+                         uint32_t program_bytes);
 size_t fp_shim_fragment_words(size_t slots, size_t chunks, uint32_t page_bytes);
 size_t fp_shim_compressor_bytes(int compressor, uint32_t page_bytes);
-const struct fp_swap_compressor *fp_shim_compressor(int compressor, uint32_t page_bytes,
-                                                    void *memory);
+const struct fp_compressor *fp_shim_compressor(int compressor, uint32_t page_bytes, void *memory);
 size_t fp_shim_size(unsigned which);
 
 size_t fp_shim_store_bytes(void)
@@ -29,7 +29,7 @@ size_t fp_shim_rewriter_bytes(void)
     return sizeof(struct fp_swap_rewriter);
 }
 
-const struct fp_swap_medium *fp_shim_rewriter_medium(const struct fp_swap_rewriter *rewriter)
+const struct fp_medium *fp_shim_rewriter_medium(const struct fp_swap_rewriter *rewriter)
 {
     return &rewriter->medium;
 }
@@ -49,37 +49,35 @@ size_t fp_shim_compressor_bytes(int compressor, uint32_t page_bytes)
 {
     switch (compressor) {
     case DEFLATE:
-        return ALIGNED(sizeof(struct fp_swap_deflate)) + FP_SWAP_DEFLATE_BYTES(page_bytes);
+        return ALIGNED(sizeof(struct fp_deflate)) + FP_DEFLATE_BYTES(page_bytes);
     case LZ4:
-        return ALIGNED(sizeof(struct fp_swap_lz4)) + FP_SWAP_LZ4_BYTES;
+        return ALIGNED(sizeof(struct fp_lz4)) + FP_LZ4_BYTES;
     case HEATSHRINK:
-        return FP_SWAP_HEATSHRINK_BYTES;
+        return FP_HEATSHRINK_BYTES;
     default:
         return 0;
     }
 }
 
 /* The compressor in `memory`, which is aligned to 16; NULL where it cannot be. */
-const struct fp_swap_compressor *fp_shim_compressor(int compressor, uint32_t page_bytes,
-                                                    void *memory)
+const struct fp_compressor *fp_shim_compressor(int compressor, uint32_t page_bytes, void *memory)
 {
     switch (compressor) {
     case DEFLATE: {
-        struct fp_swap_deflate *deflate = memory;
+        struct fp_deflate *deflate = memory;
         uint8_t *behind = (uint8_t *)memory + ALIGNED(sizeof(*deflate));
-        return fp_swap_deflate_init(deflate, page_bytes, behind,
-                                    FP_SWAP_DEFLATE_BYTES(page_bytes))
+        return fp_deflate_init(deflate, page_bytes, behind, FP_DEFLATE_BYTES(page_bytes))
                    ? NULL
                    : &deflate->compressor;
     }
     case LZ4: {
-        struct fp_swap_lz4 *lz4 = memory;
+        struct fp_lz4 *lz4 = memory;
         uint8_t *behind = (uint8_t *)memory + ALIGNED(sizeof(*lz4));
-        return fp_swap_lz4_init(lz4, behind, FP_SWAP_LZ4_BYTES) ? NULL : &lz4->compressor;
+        return fp_lz4_init(lz4, behind, FP_LZ4_BYTES) ? NULL : &lz4->compressor;
     }
     case HEATSHRINK: {
-        struct fp_swap_heatshrink *heatshrink = memory;
-        fp_swap_heatshrink_init(heatshrink);
+        struct fp_heatshrink *heatshrink = memory;
+        fp_heatshrink_init(heatshrink);
         return &heatshrink->compressor;
     }
     default:
@@ -91,9 +89,9 @@ const struct fp_swap_compressor *fp_shim_compressor(int compressor, uint32_t pag
 size_t fp_shim_size(unsigned which)
 {
     static const size_t sizes[] = {
-        sizeof(struct fp_swap_medium),      sizeof(struct fp_swap_compressor),
-        sizeof(struct fp_swap_config),      sizeof(struct fp_swap_stat),
-        sizeof(struct fp_emulated_config),  sizeof(struct fp_emulated_counters),
+        sizeof(struct fp_medium),          sizeof(struct fp_compressor),
+        sizeof(struct fp_swap_config),     sizeof(struct fp_swap_stat),
+        sizeof(struct fp_emulated_config), sizeof(struct fp_emulated_counters),
     };
 
     return which < sizeof(sizes) / sizeof(sizes[0]) ? sizes[which] : 0;

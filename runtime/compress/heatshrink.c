@@ -3,7 +3,7 @@
 static uint32_t compress(void *context, const uint8_t *page, uint32_t page_bytes, uint8_t *out,
                          uint32_t capacity)
 {
-    heatshrink_encoder *encoder = &((struct fp_swap_heatshrink *)context)->state.encoder;
+    heatshrink_encoder *encoder = &((struct fp_heatshrink *)context)->state.encoder;
     uint32_t taken = 0;
     uint32_t size = 0;
 
@@ -40,15 +40,15 @@ static uint32_t compress(void *context, const uint8_t *page, uint32_t page_bytes
 static int decompress(void *context, const uint8_t *data, uint32_t size, uint8_t *page,
                       uint32_t page_bytes)
 {
-    heatshrink_decoder *decoder = &((struct fp_swap_heatshrink *)context)->state.decoder;
+    heatshrink_decoder *decoder = &((struct fp_heatshrink *)context)->state.decoder;
     uint32_t taken = 0;
     uint32_t filled = 0;
     size_t count = 0;
 
     heatshrink_decoder_reset(decoder);
     while (taken < size) {
-        HSD_sink_res sunk = heatshrink_decoder_sink(
-            decoder, (uint8_t *)(uintptr_t)(data + taken), size - taken, &count);
+        HSD_sink_res sunk = heatshrink_decoder_sink(decoder, (uint8_t *)(uintptr_t)(data + taken),
+                                                    size - taken, &count);
         HSD_poll_res polled;
 
         if (sunk < 0) {
@@ -69,7 +69,7 @@ static int decompress(void *context, const uint8_t *data, uint32_t size, uint8_t
     return -1;
 }
 
-void fp_swap_heatshrink_init(struct fp_swap_heatshrink *heatshrink)
+void fp_heatshrink_init(struct fp_heatshrink *heatshrink)
 {
     heatshrink->compressor.context = heatshrink;
     heatshrink->compressor.compress = compress;

@@ -1,8 +1,8 @@
-/* Heatshrink for the swap store: a compressor that fits a small MCU. */
+/* Heatshrink: a compressor that fits a small MCU. */
 #ifndef FLASHPAGER_HEATSHRINK_H
 #define FLASHPAGER_HEATSHRINK_H
 
-#include "../swap/flashpager_swap.h"
+#include "flashpager_compressor.h"
 #include "../third_party/heatshrink/heatshrink_decoder.h"
 #include "../third_party/heatshrink/heatshrink_encoder.h"
 
@@ -11,8 +11,8 @@ extern "C" {
 #endif
 
 /* One page is either compressed or decompressed: they share their memory. */
-struct fp_swap_heatshrink {
-    struct fp_swap_compressor compressor; /* for the config */
+struct fp_heatshrink {
+    struct fp_compressor compressor; /* for the config */
     union {
         heatshrink_encoder encoder;
         heatshrink_decoder decoder;
@@ -21,9 +21,9 @@ struct fp_swap_heatshrink {
 
 /* Bytes of RAM: about 1.6 KB with 8 bits of window and the index, 0.6 KB without. See
  * ../third_party/heatshrink/heatshrink_config.h. */
-#define FP_SWAP_HEATSHRINK_BYTES sizeof(struct fp_swap_heatshrink)
+#define FP_HEATSHRINK_BYTES sizeof(struct fp_heatshrink)
 
-void fp_swap_heatshrink_init(struct fp_swap_heatshrink *heatshrink);
+void fp_heatshrink_init(struct fp_heatshrink *heatshrink);
 
 #ifdef __cplusplus
 }

@@ -47,7 +47,7 @@ struct block {
 
 struct fp_emulated {
     struct fp_emulated_config config;
-    struct fp_swap_medium medium;
+    struct fp_medium medium;
     struct fp_emulated_counters counters;
     uint8_t *bytes;
     struct header *header;
@@ -227,7 +227,7 @@ static int do_read(void *context, uint32_t block, uint32_t offset, void *data, u
     struct fp_emulated *medium = context;
     check_range(medium, block, offset, size, "read outside");
     if (medium->off)
-        return FP_SWAP_IO;
+        return FP_MEDIUM_IO;
     medium->counters.reads++;
     medium->counters.read_bytes += size;
     if (is_nand(medium))
@@ -254,10 +254,10 @@ static int do_program(void *context, uint32_t block, uint32_t offset, const void
             illegal("program twice or out of order", block, offset, size);
     }
     if (medium->off)
-        return FP_SWAP_IO;
+        return FP_MEDIUM_IO;
     bool cut = cut_now(medium);
     if (cut && medium->cut_how == FP_EMULATED_CUT_BEFORE)
-        return FP_SWAP_IO;
+        return FP_MEDIUM_IO;
     medium->counters.programs++;
     medium->counters.program_bytes += size;
     empty_register(medium);
@@ -270,16 +270,16 @@ static int do_program(void *context, uint32_t block, uint32_t offset, const void
     uint8_t *at = bytes_of(medium, block) + offset;
     if (cut && medium->cut_how == FP_EMULATED_CUT_TORN) {
         program_torn(medium, at, data, size);
-        return FP_SWAP_IO;
+        return FP_MEDIUM_IO;
     }
     if (draw_ppm(medium, medium->config.program_fail_ppm) ||
         (!is_nand(medium) && worn_out(medium, block))) {
         program_torn(medium, at, data, size);
         state->failed = 1;
-        return FP_SWAP_IO;
+        return FP_MEDIUM_IO;
     }
     memcpy(at, data, size);
-    return cut ? FP_SWAP_IO : 0;
+    return cut ? FP_MEDIUM_IO : 0;
 }
 
 static int do_erase(void *context, uint32_t block)
@@ -290,10 +290,10 @@ static int do_erase(void *context, uint32_t block)
     if (state->bad)
         illegal("erase of a bad block", block, 0, medium->config.block_bytes);
     if (medium->off)
-        return FP_SWAP_IO;
+        return FP_MEDIUM_IO;
     bool cut = cut_now(medium);
     if (cut && medium->cut_how == FP_EMULATED_CUT_BEFORE)
-        return FP_SWAP_IO;
+        return FP_MEDIUM_IO;
     medium->counters.erases++;
     empty_register(medium);
     state->erasures++;
@@ -305,12 +305,12 @@ static int do_erase(void *context, uint32_t block)
         /* Half erased cells take no program, though they may look erased. */
         state->next_page = pages_per_block(medium);
         state->failed = fails;
-        return FP_SWAP_IO;
+        return FP_MEDIUM_IO;
     }
     memset(bytes_of(medium, block), 0xff, medium->config.block_bytes);
     state->next_page = 0;
     state->failed = 0;
-    return cut ? FP_SWAP_IO : 0;
+    return cut ? FP_MEDIUM_IO : 0;
 }
 
 static bool do_is_bad(void *context, uint32_t block)
@@ -325,14 +325,14 @@ static int do_mark_bad(void *context, uint32_t block)
     struct fp_emulated *medium = context;
     check_block(medium, block, "bad mark outside");
     if (medium->off)
-        return FP_SWAP_IO;
+        return FP_MEDIUM_IO;
     bool cut = cut_now(medium);
     /* The mark is one byte: there or not. */
     if (!cut || medium->cut_how == FP_EMULATED_CUT_AFTER ||
         (medium->cut_how == FP_EMULATED_CUT_TORN && draw_below(medium, 2)))
         medium->blocks[block].bad = 1;
     empty_register(medium);
-    return cut ? FP_SWAP_IO : 0;
+    return cut ? FP_MEDIUM_IO : 0;
 }
 
 /* Factory-bad blocks hold anything. */
@@ -443,7 +443,7 @@ struct fp_emulated *fp_emulated_open(const struct fp_emulated_config *config)
         return NULL;
     }
     empty_register(medium);
-    medium->medium = (struct fp_swap_medium){
+    medium->medium = (struct fp_medium){
         .context = medium,
         .read = do_read,
         .program = do_program,
@@ -468,7 +468,7 @@ void fp_emulated_close(struct fp_emulated *medium)
     free(medium);
 }
 
-const struct fp_swap_medium *fp_emulated_medium(struct fp_emulated *medium)
+const struct fp_medium *fp_emulated_medium(struct fp_emulated *medium)
 {
     return &medium->medium;
 }

@@ -5,7 +5,7 @@
 static uint32_t compress(void *context, const uint8_t *page, uint32_t page_bytes, uint8_t *out,
                          uint32_t capacity)
 {
-    struct fp_swap_lz4 *lz4 = context;
+    struct fp_lz4 *lz4 = context;
 
     return (uint32_t)LZ4_compress_fast_extState(lz4->state, (const char *)page, (char *)out,
                                                 (int)page_bytes, (int)capacity, 1);
@@ -21,14 +21,14 @@ static int decompress(void *context, const uint8_t *data, uint32_t size, uint8_t
                : -1;
 }
 
-int fp_swap_lz4_init(struct fp_swap_lz4 *lz4, void *memory, size_t memory_bytes)
+int fp_lz4_init(struct fp_lz4 *lz4, void *memory, size_t memory_bytes)
 {
     if (!memory || (uintptr_t)memory % 8u != 0 || memory_bytes < (size_t)LZ4_sizeofState()) {
-        return FP_SWAP_INVALID;
+        return FP_COMPRESSOR_INVALID;
     }
     lz4->state = memory;
     lz4->compressor.context = lz4;
     lz4->compressor.compress = compress;
     lz4->compressor.decompress = decompress;
-    return FP_SWAP_OK;
+    return FP_COMPRESSOR_OK;
 }

@@ -15,7 +15,7 @@ static int window_bits(uint32_t page_bytes)
 
 static voidpf take(voidpf opaque, uInt items, uInt size)
 {
-    struct fp_swap_deflate *deflate = opaque;
+    struct fp_deflate *deflate = opaque;
     size_t bytes = ((size_t)items * size + 15u) & ~(size_t)15u;
     voidpf taken = deflate->memory;
 
@@ -36,7 +36,7 @@ static void give(voidpf opaque, voidpf memory)
 static uint32_t compress_page(void *context, const uint8_t *page, uint32_t page_bytes,
                               uint8_t *out, uint32_t capacity)
 {
-    z_stream *stream = &((struct fp_swap_deflate *)context)->out;
+    z_stream *stream = &((struct fp_deflate *)context)->out;
 
     if (deflateReset(stream) != Z_OK) {
         return 0;
@@ -51,7 +51,7 @@ static uint32_t compress_page(void *context, const uint8_t *page, uint32_t page_
 static int decompress_page(void *context, const uint8_t *data, uint32_t size, uint8_t *page,
                            uint32_t page_bytes)
 {
-    z_stream *stream = &((struct fp_swap_deflate *)context)->in;
+    z_stream *stream = &((struct fp_deflate *)context)->in;
 
     if (inflateReset(stream) != Z_OK) {
         return -1;
@@ -66,14 +66,14 @@ static int decompress_page(void *context, const uint8_t *data, uint32_t size, ui
                : -1;
 }
 
-int fp_swap_deflate_init(struct fp_swap_deflate *deflate, uint32_t page_bytes, void *memory,
-                         size_t memory_bytes)
+int fp_deflate_init(struct fp_deflate *deflate, uint32_t page_bytes, void *memory,
+                    size_t memory_bytes)
 {
     int bits = window_bits(page_bytes);
 
     memset(deflate, 0, sizeof(*deflate));
     if (!memory || (uintptr_t)memory % 16u != 0) {
-        return FP_SWAP_INVALID;
+        return FP_COMPRESSOR_INVALID;
     }
     deflate->memory = memory;
     deflate->left = memory_bytes;
@@ -85,10 +85,10 @@ int fp_swap_deflate_init(struct fp_swap_deflate *deflate, uint32_t page_bytes, v
     if (deflateInit2(&deflate->out, Z_BEST_SPEED, Z_DEFLATED, -bits, bits - 6,
                      Z_DEFAULT_STRATEGY) != Z_OK ||
         inflateInit2(&deflate->in, -bits) != Z_OK) {
-        return FP_SWAP_INVALID;
+        return FP_COMPRESSOR_INVALID;
     }
     deflate->compressor.context = deflate;
     deflate->compressor.compress = compress_page;
     deflate->compressor.decompress = decompress_page;
-    return FP_SWAP_OK;
+    return FP_COMPRESSOR_OK;
 }

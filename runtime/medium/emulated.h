@@ -12,7 +12,7 @@
 #ifndef FLASHPAGER_EMULATED_H
 #define FLASHPAGER_EMULATED_H
 
-#include "../swap/flashpager_swap.h"
+#include "flashpager_medium.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -60,7 +60,7 @@ struct fp_emulated *fp_emulated_open(const struct fp_emulated_config *config);
 void fp_emulated_close(struct fp_emulated *medium);
 
 /* The callbacks, for a store. Valid until closed. */
-const struct fp_swap_medium *fp_emulated_medium(struct fp_emulated *medium);
+const struct fp_medium *fp_emulated_medium(struct fp_emulated *medium);
 
 void fp_emulated_counters(const struct fp_emulated *medium, struct fp_emulated_counters *counters);
 
@@ -70,7 +70,7 @@ uint32_t fp_emulated_wear(const struct fp_emulated *medium, uint32_t block);
 bool fp_emulated_is_bad(const struct fp_emulated *medium, uint32_t block);
 
 /* Lose power in the `after`-th program, erase or mark_bad from now (1: the next). From
- * then on every call fails with FP_SWAP_IO until the power is back; 0: no cut. */
+ * then on every call fails with FP_MEDIUM_IO until the power is back; 0: no cut. */
 void fp_emulated_cut_power(struct fp_emulated *medium, uint64_t after, enum fp_emulated_cut how);
 bool fp_emulated_is_off(const struct fp_emulated *medium);
 void fp_emulated_power_on(struct fp_emulated *medium);
