@@ -1,6 +1,5 @@
 //! Writing a file of pages.
 
-use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
