@@ -1,8 +1,8 @@
 //! The JSON Schema of a part's file.
 
+use schemars::Schema;
 use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
-use schemars::Schema;
 
 use super::Part;
 
