@@ -9,16 +9,19 @@
 //! earlier one, how far, and in which of the flash page sizes both share a page.
 //! Only two buffers remember more; they are followed one by one.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod followed;
+mod view;
+
+use std::collections::BTreeSet;
 use std::ops::Range;
 
-use flashpager_base::sizes::MAX_FLASH_PAGE_BYTES;
 use flashpager_base::{Error, Result};
-use rustc_hash::FxHashMap;
 
-use super::{Counts, FaultClass};
+use crate::Counts;
 use crate::pager::{Outcome, Page, Search};
-use crate::register::{Register, RegisterDesign, RegisterModel};
+use crate::register::{Register, RegisterDesign};
+use followed::Followed;
+use view::View;
 
 /// Most memory for the counts of one view.
 const MAX_BYTES: u64 = 4 << 30;

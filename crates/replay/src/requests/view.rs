@@ -1,15 +1,25 @@
 //! Pairs of requests, counted by what matters of them to a register.
 
+use std::collections::BTreeMap;
+use std::ops::Range;
+
 use flashpager_base::sizes::MAX_FLASH_PAGE_BYTES;
+use flashpager_base::{Error, Result};
 use rustc_hash::FxHashMap;
+
+use super::{MAX_BYTES, NO_BLOCK};
+use crate::pager::{Page, Search};
+use crate::register::RegisterModel;
+use crate::{Counts, FaultClass};
 
 /// Pairs of units asked for one after another.
 ///
 /// A pair is of class c when both units share a flash page of the c-th size and
 /// all larger ones, but of no smaller one; the last class shares none. Its kind
 /// is twice the class, one more when the later unit lies behind the earlier one.
-struct View {
-    unit_bytes: u32,
+pub struct View {
+    /// Bytes of a unit.
+    pub unit_bytes: u32,
     /// From blocks to units.
     shift: u32,
     sizes: usize,
@@ -29,7 +39,7 @@ struct View {
     searched: Vec<FxHashMap<Searched, u64>>,
     inclusion: bool,
     /// Whether [`MAX_BYTES`] were not enough.
-    is_full: bool,
+    pub is_full: bool,
 }
 
 /// Requests that cost the same with every register, packed to be hashed fast:
@@ -45,8 +55,12 @@ struct Searched {
 const MAX_UNITS: u64 = MAX_FLASH_PAGE_BYTES as u64;
 
 impl Searched {
+    /// Nothing counted yet.
+    ///
+    /// # Errors
+    /// More than memory can count.
     #[inline]
-    fn new(search: Search, kind: usize, column: u32, distance: u32) -> Self {
+    pub fn new(search: Search, kind: usize, column: u32, distance: u32) -> Self {
         let request = (kind as u64 * MAX_UNITS + u64::from(column)) * MAX_UNITS;
         Self { search, request: request + u64::from(distance) }
     }
@@ -60,7 +74,11 @@ impl Searched {
 }
 
 impl View {
-    fn new(
+    /// Nothing counted yet.
+    ///
+    /// # Errors
+    /// More than memory can count.
+    pub fn new(
         block_bytes: u32,
         unit_bytes: u32,
         flash_pages: &[u32],
@@ -112,8 +130,9 @@ impl View {
         self.page_shifts.last().map_or(1, |page| 1 << page)
     }
 
+    /// Count a request of `block` after one of `before`, by the caches of `sizes`.
     #[inline]
-    fn add(&mut self, sizes: Range<usize>, before: Page, block: Page, search: Search) {
+    pub fn add(&mut self, sizes: Range<usize>, before: Page, block: Page, search: Search) {
         let (unit, previous) = (block >> self.shift, before >> self.shift);
         let mut class = self.classes();
         if before != NO_BLOCK {
@@ -163,7 +182,7 @@ impl View {
     }
 
     /// From differences between neighbouring sizes to counts.
-    fn sum_differences(&mut self) {
+    pub fn sum_differences(&mut self) {
         for counts in [&mut self.by_unit, &mut self.by_distance] {
             for counts in counts.chunks_exact_mut(self.sizes) {
                 let mut sum = 0u64;
@@ -175,13 +194,14 @@ impl View {
         }
     }
 
-    fn page_index(&self, flash_page_bytes: u32) -> Option<usize> {
+    /// Which of the flash page sizes this is.
+    pub fn page_index(&self, flash_page_bytes: u32) -> Option<usize> {
         let units = flash_page_bytes / self.unit_bytes;
         self.page_shifts.iter().position(|shift| 1u32 << shift == units)
     }
 
     /// (distance, how often), ascending, of requests in one flash page of that size.
-    fn distances(&self, size: usize, page: usize) -> Vec<(i32, u64)> {
+    pub fn distances(&self, size: usize, page: usize) -> Vec<(i32, u64)> {
         let reach = self.reach();
         let units = 1 << self.page_shifts[page];
         let count = |distance: i32| -> u64 {
@@ -198,7 +218,7 @@ impl View {
 
     /// Add to `counts` what a register does that holds flash pages of the
     /// `page`-th size.
-    fn tell(&self, size: usize, page: usize, model: RegisterModel, counts: &mut Counts) {
+    pub fn tell(&self, size: usize, page: usize, model: RegisterModel, counts: &mut Counts) {
         let units = 1u32 << self.page_shifts[page];
         let random = model == RegisterModel::RandomColumn;
         let mut loads_of: FxHashMap<u32, u64> = FxHashMap::default();
@@ -289,7 +309,6 @@ impl View {
         FaultClass { load, column_change, bytes_fetched: (skipped + 1) * self.unit_bytes, search }
     }
 }
-
 
 #[derive(Clone, Copy)]
 enum Case {
