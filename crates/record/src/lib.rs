@@ -7,7 +7,7 @@ mod fetch;
 pub mod import;
 pub mod input;
 mod lackey;
-pub mod live;
+pub mod pipe;
 pub mod placement;
 mod recording;
 mod sink;

@@ -6,6 +6,7 @@
 
 #[cfg(all(feature = "host", target_os = "linux"))]
 pub mod capture;
+mod counts;
 #[allow(unsafe_code)]
 mod ffi;
 #[cfg(all(feature = "host", target_os = "linux"))]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::machine::MachineCounts;
+use super::counts::MachineCounts;
 use super::medium::{MediumPrices, MediumTime};
 use super::store::Compressor;
 

@@ -51,6 +51,7 @@ impl Run {
     }
 
     /// The offset just behind the run.
+    #[inline]
     pub fn end(self) -> u32 {
         self.offset + self.length
     }

@@ -171,7 +171,7 @@ mod capture {
     impl Program {
         fn start() -> Self {
             let mut child = Command::new(std::env::current_exe().unwrap())
-                .args(["--exact", "capture::program", "--ignored", "--nocapture"])
+                .args(["--exact", "swap_pages::capture::program", "--ignored", "--nocapture"])
                 .stdin(Stdio::piped())
                 .stdout(Stdio::piped())
                 .spawn()

@@ -18,7 +18,6 @@ mod fifo;
 mod fifo_sc;
 mod lirs;
 mod lists;
-mod live;
 mod lru;
 mod lru_2;
 mod min;
@@ -30,11 +29,12 @@ mod s3_fifo;
 mod sieve;
 mod sizes;
 mod stack;
+mod stepped;
 mod table;
 mod two_q;
 
-pub use live::Pager;
 pub use sizes::{AllSizes, SideBySide};
+pub use stepped::Pager;
 
 use serde::Serialize;
 

@@ -3,7 +3,7 @@
 
 use flashpager::placement::arrange::{Arrangement, Keep, arrange_file, unknown};
 use flashpager::record::import::Finished;
-use flashpager::record::live::LiveStream;
+use flashpager::record::pipe::RecorderPipe;
 
 use super::*;
 
@@ -206,7 +206,7 @@ fn a_killed_recorder_loses_nothing_and_repeats_nothing() {
         };
         let pipe = file("pipe", &piped[..cut]);
         let tail = file("tail", &tail(cut as u64, &piped[cut..], &slots));
-        let live = LiveStream::open(&pipe, &tail).unwrap();
+        let live = RecorderPipe::open(&pipe, &tail).unwrap();
         let traces = import_as(live, Arrangement::default()).unwrap();
         let runs: Vec<_> = traces.iter().map(|(_, _, runs)| runs.as_slice()).collect();
         let main = [run(6, 8), run(0, 6), run(14, 4), run(6, 8)];

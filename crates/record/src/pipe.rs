@@ -22,14 +22,14 @@ const MAX_SLOTS: usize = 1 << 10;
 
 /// The recorder's pipe, and behind its end what the recorder had not yet
 /// written when it was killed.
-pub struct LiveStream {
+pub struct RecorderPipe {
     pipe: File,
     tail: File,
     received: u64,
     rest: Option<io::Cursor<Vec<u8>>>,
 }
 
-impl LiveStream {
+impl RecorderPipe {
     /// Both are opened by path, as `/dev/fd/7`.
     pub fn open(pipe: &Path, tail: &Path) -> Result<Self> {
         let open = |path: &Path| File::open(path).map_err(|e| Error::file(path, e));
@@ -84,7 +84,7 @@ fn take_slot(slot: &[u8], stream: &mut Vec<u8>) {
     }
 }
 
-impl Read for LiveStream {
+impl Read for RecorderPipe {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if let Some(rest) = &mut self.rest {
             return rest.read(buffer);
