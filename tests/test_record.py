@@ -23,6 +23,7 @@ from tests.programs import (
     arm_loop,
     compile_with,
     firmware_loop,
+    stand_ins,
     x86_loop,
 )
 
@@ -748,10 +749,14 @@ class TestRefused:
     def test_output(self, tmp_path: Path) -> None:
         """Outputs that cannot be written."""
         program, _ = x86_loop(tmp_path)
+        tools = stand_ins(tmp_path, "qemu-x86_64")
         missing = tmp_path / "missing" / "t.trace"
-        fails("record", "-o", missing, "--", program, words=[str(missing), "No such file"])
-        fails("record", "-o", tmp_path, "--", program, words=[str(tmp_path)])
-        fails("record", "-o", "/proc/t.trace", "--", program, words=["/proc/t.trace"])
+        for output, words in (
+            (missing, [str(missing), "No such file"]),
+            (tmp_path, [str(tmp_path)]),
+            ("/proc/t.trace", ["/proc/t.trace"]),
+        ):
+            fails("record", "-o", output, "--", program, env=tools, words=words)
         fails("record", "--", program, words=["-o"])
 
     def test_a_failure_keeps_an_older_trace(self, tmp_path: Path) -> None:
@@ -772,9 +777,12 @@ class TestRefused:
         fails("record", "--recorder", "gdb", "-o", trace, "--", program, words=["gdb", "lackey"])
         words = ["lackey cannot run firmware"]
         fails("record", "-o", trace, "--recorder", "lackey", "--system", "q", program, words=words)
-        fails("record", "--image", "/nowhere.so", "-o", trace, "--", program, words=["/nowhere.so"])
-        missing = ["/nowhere.elf", "No such file"]
-        fails("record", "-o", trace, "--system", "qemu-system-arm", "/nowhere.elf", words=missing)
+        tools = stand_ins(tmp_path, "qemu-x86_64", "qemu-system-arm")
+        image = ("--image", "/nowhere.so")
+        fails("record", *image, "-o", trace, "--", program, env=tools, words=["/nowhere.so"])
+        machine = ("--system", "qemu-system-arm", "/nowhere.elf")
+        words = ["/nowhere.elf", "No such file"]
+        fails("record", "-o", trace, *machine, env=tools, words=words)
 
     def test_the_emulator_refuses(self, tmp_path: Path) -> None:
         """A machine that QEMU does not know: its words, then ours, and no trace."""
