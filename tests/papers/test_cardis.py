@@ -15,7 +15,7 @@ from flashpager.reproduce import cardis, cardis_java, cardis_replays
 from flashpager.reproduce.cardis_replays import LARGE, SMALL, Cell, Scale, class_of
 from flashpager.reproduce.claim import Claim, Verdict
 from tests.conftest import ROOT, Finished, fails, flashpager
-from tests.test_reproduce import CLAIM
+from tests.papers.test_reproduce import CLAIM
 
 MICAZ = ROOT / "examples" / "boards" / "micaz.toml"
 #: Programs of that many KB, native and Java.

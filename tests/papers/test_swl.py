@@ -15,7 +15,7 @@ from flashpager.files import example
 from flashpager.reproduce import swl, swl_replays, swl_tables
 from flashpager.reproduce.claim import Verdict, signed
 from tests.conftest import Finished, fails, flashpager, import_csv
-from tests.test_reproduce import CLAIM
+from tests.papers.test_reproduce import CLAIM
 
 NAMES = ("chess", "raytracer", "bzip2")
 #: Programs of that many KB.
