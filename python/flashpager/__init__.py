@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from flashpager._engine import DiskFullError, FlashpagerError, version
 from flashpager.design import Design, Handler, ICache, Ram, Space, Tlb
-from flashpager.estimation import Driver, Host, estimate
+from flashpager.media.estimation import Driver, Host, estimate
 from flashpager.simulation import simulate
 from flashpager.trace import Trace
 
 if TYPE_CHECKING:
-    from flashpager.answering import Answer, Needs, answer
-    from flashpager.exploration import explore
+    from flashpager.results.answer import Answer, Needs, answer
+    from flashpager.space.exploration import explore
 
 __all__ = [
     "Answer",
@@ -43,10 +43,10 @@ __all__ = [
 __version__ = version()
 
 _LATE = {
-    "Answer": "flashpager.answering",
-    "Needs": "flashpager.answering",
-    "answer": "flashpager.answering",
-    "explore": "flashpager.exploration",
+    "Answer": "flashpager.results.answer",
+    "Needs": "flashpager.results.answer",
+    "answer": "flashpager.results.answer",
+    "explore": "flashpager.space.exploration",
 }
 
 

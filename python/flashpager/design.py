@@ -12,7 +12,7 @@ from typing import Any
 
 from flashpager import _engine
 from flashpager._engine import FlashpagerError
-from flashpager.sizes import parse_size, split_list
+from flashpager.quantities import parse_size, split_list
 
 #: A size in bytes, or as text such as ``2K``.
 Size = int | str

@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from flashpager.treemap import Rectangle, squarified
+from flashpager.plots.treemap import Rectangle, squarified
 from tests.conftest import ROOT, fails, flashpager, import_csv, info_of, need
 from tests.programs import compile_with
 

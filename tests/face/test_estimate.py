@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from flashpager import estimation
+from flashpager.media import estimation
 from tests.conftest import ROOT, fails, flashpager, need
 
 BOARD = ROOT / "examples" / "boards" / "sam9263.toml"

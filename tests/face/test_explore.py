@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 import flashpager as flashpager_api
-from flashpager.sizes import parse_size
-from flashpager.table import flatten, read
+from flashpager.quantities import parse_size
+from flashpager.results.table import flatten, read
 from tests.conftest import ROOT, fails, flashpager, import_csv
 
 if TYPE_CHECKING:

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from flashpager import FlashpagerError, handling
+from flashpager import FlashpagerError
 from flashpager.cli import handler as command
+from flashpager.faults import handling
 from tests.conftest import ROOT, fails, flashpager
 
 BOARD = ROOT / "examples" / "boards" / "omap5912-onenand.toml"

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from flashpager.sizes import duration
+from flashpager.quantities import duration
 from tests.conftest import ROOT, fails, flashpager, import_csv, need
 
 TRACE = ROOT / "examples" / "traces" / "card-firmware.trace"

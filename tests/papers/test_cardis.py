@@ -10,10 +10,12 @@ import pytest
 from flashpager import _engine
 from flashpager._engine import FlashpagerError
 from flashpager.design import Design, Handler
-from flashpager.plots.cardis import pictures
-from flashpager.reproduce import cardis, cardis_java, cardis_replays
-from flashpager.reproduce.cardis_replays import LARGE, SMALL, Cell, Scale, class_of
-from flashpager.reproduce.claim import Claim, Verdict
+from flashpager.papers.cardis import claims as cardis
+from flashpager.papers.cardis import java as cardis_java
+from flashpager.papers.cardis import replays as cardis_replays
+from flashpager.papers.cardis.plots import pictures
+from flashpager.papers.cardis.replays import LARGE, SMALL, Cell, Scale, class_of
+from flashpager.papers.claim import Claim, Verdict
 from tests.conftest import ROOT, Finished, fails, flashpager
 from tests.papers.test_reproduce import CLAIM
 

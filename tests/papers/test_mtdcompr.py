@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from flashpager import _engine
-from flashpager.plots import mtdcompr as plots
-from flashpager.reproduce import mtdcompr
-from flashpager.reproduce.claim import Claim, Verdict
+from flashpager.papers.claim import Claim, Verdict
+from flashpager.papers.mtdcompr import claims as mtdcompr
+from flashpager.papers.mtdcompr import plots
 from tests.conftest import fails, flashpager
 
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from flashpager.reproduce import flash_media, measurements
-from flashpager.reproduce.claim import Claim, Verdict, rounds_to, summary
+from flashpager.papers import flash_media, measurements
+from flashpager.papers.claim import Claim, Verdict, rounds_to, summary
 from tests.conftest import ROOT, fails, flashpager
 
 CLAIM = {"where", "claim", "paper", "ours", "verdict", "why"}

@@ -12,8 +12,10 @@ import pytest
 
 from flashpager.design import Design
 from flashpager.files import example
-from flashpager.reproduce import swl, swl_replays, swl_tables
-from flashpager.reproduce.claim import Verdict, signed
+from flashpager.papers.claim import Verdict, signed
+from flashpager.papers.swl import claims as swl
+from flashpager.papers.swl import replays as swl_replays
+from flashpager.papers.swl import tables as swl_tables
 from tests.conftest import Finished, fails, flashpager, import_csv
 from tests.papers.test_reproduce import CLAIM
 

@@ -9,7 +9,8 @@ use flashpager::trace::TraceFile;
 use pyo3::prelude::*;
 use pythonize::depythonize;
 
-use super::{bad_argument, raise, refuse_empty, run, to_python};
+use crate::replay::refuse_empty;
+use crate::seam::{bad_argument, raise, run, to_python};
 
 #[derive(serde::Serialize)]
 struct Attributed {

@@ -8,7 +8,7 @@ use flashpager::driver::{CopyLoop, copy_loop as engine_copy_loop};
 use flashpager::{Error, Result};
 use pyo3::prelude::*;
 
-use crate::{raise, to_python};
+use crate::seam::{raise, to_python};
 
 /// Whole firmware images are below this.
 const MAX_OBJECT_BYTES: u64 = 256 << 20;

@@ -6,7 +6,7 @@ use flashpager::media::part;
 use pyo3::prelude::*;
 use pythonize::depythonize;
 
-use crate::{bad_argument, raise, to_python};
+use crate::seam::{bad_argument, raise, to_python};
 
 /// Estimate one operation; `spec` has the fields of the engine's `EstimateSpec`.
 #[pyfunction]

@@ -6,7 +6,7 @@ use flashpager::swap::pages::{self, Pages};
 use flashpager::swap::ratios::ratios;
 use pyo3::prelude::*;
 
-use crate::{raise, run, to_python};
+use crate::seam::{raise, run, to_python};
 
 /// The description of a file of pages.
 #[pyfunction]
@@ -37,7 +37,7 @@ mod linux {
     use pythonize::depythonize;
     use serde::Serialize;
 
-    use crate::{bad_argument, raise, run, to_python};
+    use crate::seam::{bad_argument, raise, run, to_python};
 
     /// Capture pages of a process into a file; `options` has the fields of the engine's
     /// `Options`.
@@ -104,7 +104,7 @@ mod elsewhere {
     use flashpager::Error;
     use pyo3::prelude::*;
 
-    use crate::raise;
+    use crate::seam::raise;
 
     fn only_linux(what: &str) -> PyErr {
         raise(Error::design(format!("{what} works on Linux alone")))

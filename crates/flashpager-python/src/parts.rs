@@ -2,10 +2,12 @@
 
 use std::path::PathBuf;
 
+use flashpager::cost;
+use flashpager::media::bus::Bus;
 use flashpager::media::part::{self, Complaint, Fact, Part};
 use pyo3::prelude::*;
 
-use crate::{raise, to_python};
+use crate::seam::{raise, to_python, view};
 
 /// All parts of the catalog, as dictionaries.
 #[pyfunction]
@@ -45,4 +47,24 @@ pub fn examine_part(py: Python<'_>, path: PathBuf) -> PyResult<Py<PyAny>> {
 #[pyfunction]
 pub fn part_schema(py: Python<'_>) -> PyResult<Py<PyAny>> {
     to_python(py, &part::schema())
+}
+
+view! {
+    /// What a part gives on a bus without a cache, in 2²⁰ bytes/s (CARDIS 2010, tables 1 and 2).
+    RawBandwidth = cost::RawBandwidth {
+        /// Time of a whole page over the bus.
+        page_fetch_ns: f64,
+        /// A load and a whole page for every byte.
+        min_mib_s: f64,
+        /// Page after page.
+        max_mib_s: f64,
+    }
+}
+
+/// What a part gives on a bus without a cache.
+#[pyfunction]
+pub fn raw_bandwidth(part: &str, bus: &str) -> PyResult<RawBandwidth> {
+    let priced =
+        part::find(part).and_then(|part| cost::RawBandwidth::of(&part, bus.parse::<Bus>()?));
+    priced.map(RawBandwidth).map_err(raise)
 }

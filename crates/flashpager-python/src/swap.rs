@@ -7,7 +7,7 @@ use flashpager::swap::{SwapSpec, SwapSystem, bench, churn};
 use pyo3::prelude::*;
 use pythonize::depythonize;
 
-use crate::{bad_argument, raise, run, to_python};
+use crate::seam::{bad_argument, raise, run, to_python};
 
 fn spec_of(spec: &Bound<'_, PyAny>) -> PyResult<SwapSpec> {
     let value: serde_json::Value = depythonize(spec).map_err(bad_argument)?;

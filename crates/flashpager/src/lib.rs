@@ -15,6 +15,7 @@
 //! * [`cost`]: counts × media × handler gives time, bandwidth, latency
 //! * [`estimate`]: how fast a medium is on a host, and who eats the time
 //! * [`design`]: all of it together, as a person asks for it
+//! * [`board`]: files that say what lies around a flash part
 //! * [`attribution`]: which code of the program causes the faults of a design
 //! * [`driver`]: what the copy loop of a flash driver executes for each byte
 //! * [`swap`]: data pages that go out, too, compressed
@@ -23,6 +24,7 @@
 //! nothing, reads no clock and never panics on data.
 
 pub mod attribution;
+pub mod board;
 pub mod cost;
 pub mod design;
 pub mod driver;

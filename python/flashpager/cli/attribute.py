@@ -11,7 +11,7 @@ from flashpager import _engine
 from flashpager.cli import options
 from flashpager.cli.console import note, out, print_json, print_whole, share
 from flashpager.files import refuse_overwriting
-from flashpager.sizes import duration, format_size, si
+from flashpager.quantities import duration, format_size, si
 from flashpager.trace import Trace
 
 if TYPE_CHECKING:
@@ -85,7 +85,8 @@ def attribute(
     if len(designs) != 1:
         message = "attribute takes one design; 'flashpager explore' takes lists"
         raise _engine.FlashpagerError(message)
-    from flashpager import attribution, table  # noqa: PLC0415  (Polars starts slowly)
+    from flashpager.faults import attribution  # noqa: PLC0415  (Polars starts slowly)
+    from flashpager.results import table  # noqa: PLC0415  (Polars starts slowly)
 
     attribution.sort_column(sort)
     elfs = elf or []
@@ -93,8 +94,7 @@ def attribute(
         refuse_overwriting(output, trace, *elfs)
         table.check_output(output)
     if plot is not None:
-        from flashpager import treemap  # noqa: PLC0415  (so does Altair)
-        from flashpager.plots import picture  # noqa: PLC0415
+        from flashpager.plots import picture, treemap  # noqa: PLC0415  (so does Altair)
 
         refuse_overwriting(plot, trace, *elfs)
         picture.check_output(plot)

@@ -12,10 +12,10 @@ from flashpager import _engine
 from flashpager.cli import options
 from flashpager.cli.console import err, note, out, print_json, print_whole
 from flashpager.files import refuse_overwriting
-from flashpager.sizes import duration, format_size, si
+from flashpager.quantities import duration, format_size, si
 
 if TYPE_CHECKING:
-    from flashpager.comparison import Comparison, Ratio, Results
+    from flashpager.results.comparison import Comparison, Ratio, Results
 
 _SHOWN_COUNTS = 5
 
@@ -49,7 +49,7 @@ def compare(
     Rows are matched by trace and design. Tables that differ in one thing, such as the part, are
     matched on the rest. The exit code is 0 whenever they could be compared, whatever is found.
     """
-    from flashpager import comparison, table  # noqa: PLC0415  (Polars starts slowly)
+    from flashpager.results import comparison, table  # noqa: PLC0415  (Polars starts slowly)
 
     if output is not None:
         refuse_overwriting(output, a, b)

@@ -12,7 +12,7 @@ from rich.measure import Measurement
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from flashpager.sizes import si
+from flashpager.quantities import si
 
 #: Where nobody looks, tables take the width they need.
 _WIDTH_FOR_FILES = 240

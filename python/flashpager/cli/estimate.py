@@ -8,13 +8,14 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from flashpager import _engine, estimation
+from flashpager import _engine
 from flashpager._engine import FlashpagerError
 from flashpager.cli import options
 from flashpager.cli.console import note, out, print_json, print_whole
-from flashpager.estimation import Driver, Host
 from flashpager.files import refuse_overwriting
-from flashpager.sizes import duration, format_size, parse_clock, parse_size, split_list
+from flashpager.media import estimation
+from flashpager.media.estimation import Driver, Host
+from flashpager.quantities import duration, format_size, parse_clock, parse_size, split_list
 
 
 def estimate(

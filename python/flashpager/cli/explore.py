@@ -24,14 +24,21 @@ from flashpager.cli.console import (
 )
 from flashpager.design import Space, cache_pages_to_try, codewords_to_try
 from flashpager.files import refuse_overwriting
-from flashpager.sizes import duration, format_size, parse_bandwidth, parse_duration, parse_size, si
+from flashpager.quantities import (
+    duration,
+    format_size,
+    parse_bandwidth,
+    parse_duration,
+    parse_size,
+    si,
+)
 from flashpager.trace import Trace
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from flashpager.answering import Answer, Needs
-    from flashpager.spacefile import SpaceFile
+    from flashpager.results.answer import Answer, Needs
+    from flashpager.space.file import SpaceFile
 
 _SHOWN_REASONS = 3
 _MAX_WEIGHT = 1e12
@@ -106,10 +113,10 @@ def explore(
     --sort takes bandwidth, time, ram or any column of the table that -o writes; with several
     traces those that they have together.
     """
-    from flashpager import table  # noqa: PLC0415  (Polars starts slowly: only where needed)
-    from flashpager.answering import Needs, answer  # noqa: PLC0415
-    from flashpager.exploration import explore_designs, forget  # noqa: PLC0415
-    from flashpager.spacefile import SpaceFile  # noqa: PLC0415
+    from flashpager.results import table  # noqa: PLC0415  (Polars starts slowly: only where needed)
+    from flashpager.results.answer import Needs, answer  # noqa: PLC0415
+    from flashpager.space.exploration import explore_designs, forget  # noqa: PLC0415
+    from flashpager.space.file import SpaceFile  # noqa: PLC0415
 
     given = options.axes(
         part=part,
@@ -181,7 +188,7 @@ def _saying_what_is_kept(keep: Path | None) -> Iterator[None]:
 
 
 def _show_all(frame: "pl.DataFrame", limit: int, column: str, traces: Sequence[Trace]) -> None:
-    from flashpager import table  # noqa: PLC0415
+    from flashpager.results import table  # noqa: PLC0415
 
     ordered = table.sort(frame, column)
     head = ordered if limit == 0 else ordered.head(limit)
@@ -192,15 +199,15 @@ def _show_all(frame: "pl.DataFrame", limit: int, column: str, traces: Sequence[T
 
 def _sort_column(name: str, *, several: bool) -> str:
     """Give the column to sort what is shown by; that of several traces has fewer."""
-    from flashpager import answering, table  # noqa: PLC0415
+    from flashpager.results import answer, table  # noqa: PLC0415
 
     column = table.sort_column(name)
     if not several:
         return column
     if column == "time_ns":
         return "ns_per_byte"
-    if column not in answering.COMBINED_COLUMNS:
-        known = ", ".join(answering.COMBINED_COLUMNS)
+    if column not in answer.COMBINED_COLUMNS:
+        known = ", ".join(answer.COMBINED_COLUMNS)
         message = f"--sort: with several traces there is no column '{name}' (known: {known})"
         raise FlashpagerError(message)
     return column
@@ -280,7 +287,7 @@ def _answer_fields(found: "Answer") -> dict[str, Any]:
 
 
 def _show_answer(found: "Answer", limit: int, column: str, traces: Sequence[Trace]) -> None:
-    from flashpager import table  # noqa: PLC0415
+    from flashpager.results import table  # noqa: PLC0415
 
     total = f"{len(found.designs):,} designs"
     if found.best is None:
@@ -349,7 +356,7 @@ def _rows_of(frame: "pl.DataFrame", best: dict[str, Any] | None) -> "pl.DataFram
     """Give the rows of one design."""
     import polars as pl  # noqa: PLC0415
 
-    from flashpager.table import DESIGN_COLUMNS  # noqa: PLC0415
+    from flashpager.results.table import DESIGN_COLUMNS  # noqa: PLC0415
 
     if best is None:
         return frame.clear()

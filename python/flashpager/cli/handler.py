@@ -8,12 +8,13 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from flashpager import _engine, handling
+from flashpager import _engine
 from flashpager._engine import FlashpagerError
 from flashpager.cli import options
 from flashpager.cli.console import note, out, print_json, print_whole
+from flashpager.faults import handling
 from flashpager.files import example, refuse_overwriting
-from flashpager.sizes import duration, format_size
+from flashpager.quantities import duration, format_size
 
 _DEFAULT_BOARD = "omap5912-onenand.toml"
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from rich.text import Text
 
 from flashpager.cli.console import err
-from flashpager.sizes import si
+from flashpager.quantities import si
 
 
 @contextmanager

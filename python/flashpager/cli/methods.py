@@ -8,7 +8,7 @@ import typer
 from flashpager import _engine
 from flashpager._engine import FlashpagerError
 from flashpager.cli.console import note
-from flashpager.sizes import si
+from flashpager.quantities import si
 
 Order = Annotated[
     Path | None,

@@ -11,9 +11,9 @@ from flashpager._engine import FlashpagerError
 from flashpager.cli import methods
 from flashpager.cli.console import note
 from flashpager.cli.live import watching
+from flashpager.quantities import si, split_list
 from flashpager.recorders import Java, Request
 from flashpager.recorders import record as run_recorder
-from flashpager.sizes import si, split_list
 
 _EXIT_INTERRUPTED = 130
 

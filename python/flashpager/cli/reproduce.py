@@ -13,8 +13,11 @@ from flashpager import _engine
 from flashpager.cli import options
 from flashpager.cli.console import counting, natural_width, note, out, print_json, print_whole
 from flashpager.files import example
-from flashpager.reproduce import cardis, flash_media, measurements, mtdcompr, swl
-from flashpager.reproduce.claim import Claim, Verdict, summary
+from flashpager.papers import flash_media, measurements
+from flashpager.papers.cardis import claims as cardis
+from flashpager.papers.claim import Claim, Verdict, summary
+from flashpager.papers.mtdcompr import claims as mtdcompr
+from flashpager.papers.swl import claims as swl
 
 #: What is replayed, by where its traces are, and what is only composed: the latter takes no time
 #: worth a bar.
@@ -101,8 +104,8 @@ def reproduce(
 def _reproduce_cardis(traces: Path, plots: Path | None, *, json: bool) -> None:
     if plots is not None:
         # Altair takes its time to load; most runs do without it.
+        from flashpager.papers.cardis.plots import pictures  # noqa: PLC0415
         from flashpager.plots import picture  # noqa: PLC0415
-        from flashpager.plots.cardis import pictures  # noqa: PLC0415
 
         picture.make_folder(plots)
     with counting("programs") as progress:
@@ -129,8 +132,8 @@ def _reproduce_cardis(traces: Path, plots: Path | None, *, json: bool) -> None:
 def _reproduce_swl(traces: Path, plots: Path | None, *, json: bool) -> None:
     if plots is not None:
         # Altair takes its time to load; most runs do without it.
+        from flashpager.papers.swl.plots import pictures  # noqa: PLC0415
         from flashpager.plots import picture  # noqa: PLC0415
-        from flashpager.plots.swl import pictures  # noqa: PLC0415
 
         picture.make_folder(plots)
     with counting("programs") as progress:
@@ -158,8 +161,8 @@ def _reproduce_swl(traces: Path, plots: Path | None, *, json: bool) -> None:
 def _reproduce_mtdcompr(pages: Path, plots: Path | None, *, json: bool) -> None:
     if plots is not None:
         # Altair takes its time to load; most runs do without it.
+        from flashpager.papers.mtdcompr.plots import pictures  # noqa: PLC0415
         from flashpager.plots import picture  # noqa: PLC0415
-        from flashpager.plots.mtdcompr import pictures  # noqa: PLC0415
 
         picture.make_folder(plots)
     with counting("runs") as progress:

@@ -8,10 +8,10 @@ from rich.table import Table
 from flashpager import _engine
 from flashpager.cli import options
 from flashpager.cli.console import ending, mebibytes, note, out, print_json, share
-from flashpager.counts import next_block_share
 from flashpager.design import fixed_fault_ns
-from flashpager.sizes import duration, format_size, si
-from flashpager.spacefile import board_needs
+from flashpager.quantities import duration, format_size, si
+from flashpager.results.counts import next_block_share
+from flashpager.space.file import board_needs
 from flashpager.trace import Trace
 
 #: A share of the time worth a line.

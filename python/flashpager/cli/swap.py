@@ -9,12 +9,12 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from flashpager import _engine, swapping
+from flashpager import _engine
 from flashpager._engine import FlashpagerError
 from flashpager.cli import options
 from flashpager.cli.console import counting, note, out, print_json, print_whole, share
 from flashpager.files import refuse_overwriting
-from flashpager.sizes import (
+from flashpager.quantities import (
     format_size,
     parse_bandwidth,
     parse_clock,
@@ -22,6 +22,7 @@ from flashpager.sizes import (
     parse_size,
     split_list,
 )
+from flashpager.swap import benchmark
 
 app = typer.Typer(
     help="Compressed swap: what RAM gains, and what it costs.",
@@ -47,12 +48,12 @@ Medium = Annotated[
 ]
 Layout = Annotated[
     str,
-    typer.Option("--layout", metavar="NAME", help="auto | " + " | ".join(swapping.LAYOUTS)),
+    typer.Option("--layout", metavar="NAME", help="auto | " + " | ".join(benchmark.LAYOUTS)),
 ]
 Compressor = Annotated[
     str | None,
     typer.Option(
-        "--compressor", metavar="NAME", help=" | ".join(swapping.COMPRESSORS) + "; else deflate."
+        "--compressor", metavar="NAME", help=" | ".join(benchmark.COMPRESSORS) + "; else deflate."
     ),
 ]
 Contents = Annotated[
@@ -134,7 +135,7 @@ def show_info(
         f"({format_size(info['pages'] * size)})",
         style="bold",
     )
-    best = swapping.ratio_of(found, "deflate")
+    best = benchmark.ratio_of(found, "deflate")
     out.print(
         f"deflate leaves {_percent(best['compression_ratio'])} of those that are not filled with "
         f"one word, {_percent(best['compression_ratio_of_all'])} of all"
@@ -292,7 +293,7 @@ def bench(
     if medium_file is not None:
         refuse_overwriting(medium_file, *([Path(pages)] if pages else []))
     with counting("bytes allocated") as progress:
-        found = swapping.bench(spec, readings, progress, live=live)
+        found = benchmark.bench(spec, readings, progress, live=live)
     if plot is not None:
         from flashpager.plots import swap  # noqa: PLC0415
 
@@ -316,7 +317,7 @@ def _parsed(option: str, text: str | None, parse: Callable[[str], float]) -> flo
 
 
 def _ns_per_byte(speed: str) -> float:
-    return 1e9 / (parse_bandwidth(speed) * swapping.MB)
+    return 1e9 / (parse_bandwidth(speed) * benchmark.MB)
 
 
 def _refuse_simulated(**given: str | None) -> None:
@@ -355,26 +356,26 @@ def _specification(
 
 def _readings(text: str) -> list[str]:
     asked = split_list(text)
-    readings = list(swapping.READINGS) if "all" in asked else list(dict.fromkeys(asked))
+    readings = list(benchmark.READINGS) if "all" in asked else list(dict.fromkeys(asked))
     if not readings:
-        message = f"--reads: nothing to read (known: {', '.join(swapping.READINGS)}, all)"
+        message = f"--reads: nothing to read (known: {', '.join(benchmark.READINGS)}, all)"
         raise FlashpagerError(message)
     return readings
 
 
-def _show_bench(found: swapping.Bench) -> None:
-    for line in swapping.answer(found):
+def _show_bench(found: benchmark.Bench) -> None:
+    for line in benchmark.answer(found):
         out.print(escape(line), style="bold" if line.startswith(tuple("0123456789")) else None)
     out.print()
     print_whole(_by_memory(found))
     out.print()
-    for name, value in swapping.configuration(found.first, live=found.live):
+    for name, value in benchmark.configuration(found.first, live=found.live):
         out.print(f"[dim]{name:<12}[/dim]  {escape(value)}")
     for text in found.notes:
         note(f"note: {text}")
 
 
-def _by_memory(found: swapping.Bench) -> Table:
+def _by_memory(found: benchmark.Bench) -> Table:
     """Make the chart as a table: a row an amount of memory."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("allocated", justify="right")
@@ -386,11 +387,11 @@ def _by_memory(found: swapping.Bench) -> Table:
         for reading, run in found.runs.items()
     }
     every = sorted({size for chart in charts.values() for size in chart})
-    for size in _some(every, swapping.swap_starts(found.first)):
+    for size in _some(every, benchmark.swap_starts(found.first)):
         cells = []
         for chart in charts.values():
             cells += _point(chart.get(size), found.spec["page_bytes"])
-        table.add_row(f"{size / swapping.MB:.4g} MB", *cells)
+        table.add_row(f"{size / benchmark.MB:.4g} MB", *cells)
     return table
 
 
@@ -462,8 +463,8 @@ def churn(
     if json:
         print_json({"version": _engine.version(), **found})
         return
-    for line in swapping.churn_answer(found):
+    for line in benchmark.churn_answer(found):
         out.print(escape(line), style="bold" if line.startswith(tuple("0123456789")) else None)
     out.print()
-    for name, value in swapping.configuration(found):
+    for name, value in benchmark.configuration(found):
         out.print(f"[dim]{name:<12}[/dim]  {escape(value)}")

@@ -13,9 +13,9 @@ from flashpager.cli import methods, options
 from flashpager.cli.console import ending, note, out, print_json
 from flashpager.cli.live import watching
 from flashpager.design import Design
+from flashpager.faults.page_choice import calls_text, choose_page, outside_text, page_use_text
 from flashpager.files import refuse_overwriting
-from flashpager.granularity import calls_text, choose_page, outside_text, page_use_text
-from flashpager.sizes import format_size, si, split_list
+from flashpager.quantities import format_size, si, split_list
 
 app = typer.Typer(
     help="Import, describe and export traces.", no_args_is_help=True, rich_markup_mode=None

@@ -6,7 +6,7 @@ import altair as alt
 import polars as pl
 
 from flashpager.plots import style
-from flashpager.sizes import format_size
+from flashpager.quantities import format_size
 
 
 def bandwidth_over_page(

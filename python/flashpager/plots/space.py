@@ -12,7 +12,7 @@ import altair as alt
 import polars as pl
 
 from flashpager.plots import style
-from flashpager.sizes import format_size
+from flashpager.quantities import format_size
 
 _PANELS_IN_A_ROW = 3
 #: How many times as fast as the fastest design NOR may be and still be in small pictures.

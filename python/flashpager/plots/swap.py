@@ -8,8 +8,8 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from flashpager import swapping
 from flashpager.plots import style
+from flashpager.swap import benchmark
 
 #: By what the program reads.
 READINGS = {"random": style.VERMILLION, "fixed": style.BLUE, "last": style.GREEN}
@@ -39,20 +39,20 @@ class Level:
     says: str
 
 
-def bench_chart(found: swapping.Bench) -> alt.LayerChart:
+def bench_chart(found: benchmark.Bench) -> alt.LayerChart:
     """Draw a benchmark: a curve for each kind of reads, and the one that a machine without has."""
     first = found.first
     lines = {reading: Line(READINGS[reading], points(run)) for reading, run in found.runs.items()}
-    ram_mib = first["ram_bytes"] / swapping.MB
-    without = (ram_mib - first["spec"]["reserved_bytes"] / swapping.MB, found.ram_mib_s)
+    ram_mib = first["ram_bytes"] / benchmark.MB
+    without = (ram_mib - first["spec"]["reserved_bytes"] / benchmark.MB, found.ram_mib_s)
     lines[WITHOUT] = Line(style.BLACK, [(0, found.ram_mib_s), without], dashed=True)
     reserved = " less what is reserved" if first["spec"]["reserved_bytes"] else ""
     rules = [(without[0], f"RAM{reserved}, {without[0]:.4g} MB: out of memory without swap")]
-    most = swapping.megabytes(found.allocated_bytes)
+    most = benchmark.megabytes(found.allocated_bytes)
     if found.out_of_memory:
-        rules.append((found.allocated_bytes / swapping.MB, f"out of memory at {most}"))
-    title = f"{most} of memory with {swapping.megabytes(first['ram_bytes'])} of RAM"
-    beyond = {reading: swapping.beyond_ram_speed(run) for reading, run in found.runs.items()}
+        rules.append((found.allocated_bytes / benchmark.MB, f"out of memory at {most}"))
+    title = f"{most} of memory with {benchmark.megabytes(first['ram_bytes'])} of RAM"
+    beyond = {reading: benchmark.beyond_ram_speed(run) for reading, run in found.runs.items()}
     said = [
         f"{reading} reads at {100 * share:.3g} %"
         for reading, share in beyond.items()
@@ -61,14 +61,14 @@ def bench_chart(found: swapping.Bench) -> alt.LayerChart:
     if said:
         title += f"; beyond RAM {', '.join(said)} of its speed"
     machine = "this machine, live" if found.live else f"{found.spec['clock_mhz']:g} MHz"
-    subtitle = f"{swapping.system(first)}, {machine}; pages {found.spec['pages']}; MB = 2^20 bytes"
+    subtitle = f"{benchmark.system(first)}, {machine}; pages {found.spec['pages']}; MB = 2^20 bytes"
     subtitle += "; title: means; dashed: without swap"
     return chart(lines, rules, title, subtitle)
 
 
 def points(run: Mapping[str, Any]) -> list[tuple[float, float]]:
     """Give the curve of a run."""
-    return [(one["allocated_bytes"] / swapping.MB, one["mb_per_s"]) for one in run["points"]]
+    return [(one["allocated_bytes"] / benchmark.MB, one["mb_per_s"]) for one in run["points"]]
 
 
 def chart(

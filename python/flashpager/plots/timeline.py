@@ -9,8 +9,8 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from flashpager import handling
-from flashpager.handling import brief
+from flashpager.faults import handling
+from flashpager.faults.handling import brief
 from flashpager.plots import style
 
 #: Colours on which white cannot be read.

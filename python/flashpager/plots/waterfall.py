@@ -6,10 +6,10 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from flashpager import estimation
 from flashpager._engine import FlashpagerError
+from flashpager.media import estimation
 from flashpager.plots import style
-from flashpager.sizes import duration, format_size
+from flashpager.quantities import duration, format_size
 
 _BAR = 34
 #: Who takes the time, as they stand beside one another: (key, name, colour).

@@ -13,14 +13,16 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from flashpager import _engine, attribution, table, treemap
+from flashpager import _engine
 from flashpager._engine import FlashpagerError
+from flashpager.faults import attribution
+from flashpager.faults.page_choice import PageChoice
 from flashpager.files import appearing_whole
-from flashpager.granularity import PageChoice
-from flashpager.plots import chosen, neighbours, space, style
+from flashpager.plots import chosen, neighbours, space, style, treemap
+from flashpager.quantities import duration, format_size
 from flashpager.report import choice, page
 from flashpager.report.neighbourhood import Neighbourhood, around, with_front
-from flashpager.sizes import duration, format_size
+from flashpager.results import table
 
 #: Policies that stand beside the design's own in a chart over cache pages.
 _COMPARED = ("lru", "min")

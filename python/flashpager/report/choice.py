@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from flashpager.plots import style
-from flashpager.sizes import duration, si
+from flashpager.quantities import duration, si
 
 #: Points of a distribution that a chart can show.
 _MOST_POINTS = 200

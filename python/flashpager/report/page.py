@@ -14,9 +14,9 @@ from markupsafe import Markup
 
 from flashpager import _engine
 from flashpager.design import fixed_fault_ns
-from flashpager.granularity import calls_text, outside_text, page_use_text
+from flashpager.faults.page_choice import calls_text, outside_text, page_use_text
 from flashpager.plots import style
-from flashpager.sizes import duration, format_size, si
+from flashpager.quantities import duration, format_size, si
 
 if TYPE_CHECKING:
     from flashpager.report import Report

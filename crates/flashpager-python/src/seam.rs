@@ -1,0 +1,208 @@
+//! What all of the binding shares: exceptions, work without the interpreter lock, and the
+//! classes through which Python sees values of the engine.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, mpsc};
+use std::time::Duration;
+
+use flashpager::{Error, Result};
+use pyo3::create_exception;
+use pyo3::exceptions::{PyBrokenPipeError, PyException, PyKeyboardInterrupt};
+use pyo3::prelude::*;
+use pythonize::pythonize;
+
+create_exception!(
+    flashpager._engine,
+    FlashpagerError,
+    PyException,
+    "What was wrong, where, and what to do."
+);
+create_exception!(
+    flashpager._engine,
+    DiskFullError,
+    FlashpagerError,
+    "No space is left for a file."
+);
+
+/// An error of the engine as Python's exception.
+pub fn raise(error: Error) -> PyErr {
+    match error {
+        Error::Interrupted => PyKeyboardInterrupt::new_err(()),
+        Error::Io { source, .. } if source.kind() == std::io::ErrorKind::BrokenPipe => {
+            PyBrokenPipeError::new_err(())
+        }
+        full if full.is_disk_full() => DiskFullError::new_err(full.to_string()),
+        other => FlashpagerError::new_err(other.to_string()),
+    }
+}
+
+/// What an argument must not be, as Python's exception.
+pub fn bad_argument(error: pythonize::PythonizeError) -> PyErr {
+    FlashpagerError::new_err(error.to_string())
+}
+
+/// A value as plain dictionaries and lists, for `--json` and the metadata of files.
+pub fn to_python<T: serde::Serialize>(py: Python<'_>, value: &T) -> PyResult<Py<PyAny>> {
+    Ok(pythonize(py, value)?.unbind())
+}
+
+/// Run `work` without the interpreter lock. Ten times a second signals are
+/// handled and `progress` is called with the last report of `work`; when either
+/// raises, `work` is told to stop and the exception is passed on.
+pub fn run<T: Send, P: Send + Copy>(
+    py: Python<'_>,
+    mut progress: impl FnMut(Python<'_>, P) -> PyResult<()>,
+    work: impl FnOnce(&(dyn Fn() -> bool + Sync), &(dyn Fn(P) + Sync)) -> Result<T> + Send,
+) -> PyResult<T> {
+    let stop = AtomicBool::new(false);
+    let latest = Mutex::new(None::<P>);
+    let (finished, mut wait) = mpsc::channel();
+    let go_on = || !stop.load(Ordering::Relaxed);
+    let report = |p: P| {
+        if let Ok(mut latest) = latest.lock() {
+            *latest = Some(p);
+        }
+    };
+    let mut raised = None;
+    let result = std::thread::scope(|scope| {
+        let worker = scope.spawn(|| {
+            // Owned here, so that a panic drops it and ends the wait, too.
+            let _finished: mpsc::Sender<()> = finished;
+            work(&go_on, &report)
+        });
+        let mut is_running = || {
+            // Through a unique borrow, as a receiver can be sent but not shared.
+            let wait: &mut mpsc::Receiver<()> = &mut wait;
+            wait.recv_timeout(Duration::from_millis(100)) == Err(mpsc::RecvTimeoutError::Timeout)
+        };
+        while py.detach(&mut is_running) {
+            let report = latest.lock().ok().and_then(|mut latest| latest.take());
+            let outcome =
+                py.check_signals().and_then(|()| report.map_or(Ok(()), |p| progress(py, p)));
+            if let (Err(error), true) = (outcome, raised.is_none()) {
+                raised = Some(error);
+                stop.store(true, Ordering::Relaxed);
+            }
+        }
+        py.detach(|| worker.join())
+    });
+    if let Some(error) = raised {
+        return Err(error);
+    }
+    match result {
+        Ok(result) => result.map_err(raise),
+        Err(_) => Err(FlashpagerError::new_err("internal error; please report it")),
+    }
+}
+
+/// How Python sees a value `T` of the engine: numbers and text as they are, a structure as the
+/// class that [`view!`](crate::seam::view) makes of it.
+pub trait Seen<T> {
+    /// The value for Python.
+    fn seen(value: &T) -> Self;
+}
+
+macro_rules! seen_as_they_are {
+    ($($kind:ty),*) => {
+        $(impl Seen<$kind> for $kind {
+            fn seen(value: &$kind) -> Self {
+                value.clone()
+            }
+        })*
+    };
+}
+seen_as_they_are!(bool, u8, u16, u32, u64, usize, i32, i64, f64, String, std::path::PathBuf);
+
+impl Seen<&'static str> for &'static str {
+    fn seen(value: &&'static str) -> Self {
+        value
+    }
+}
+
+impl<T, V: Seen<T>> Seen<Option<T>> for Option<V> {
+    fn seen(value: &Option<T>) -> Self {
+        value.as_ref().map(V::seen)
+    }
+}
+
+impl<T, V: Seen<T>> Seen<Vec<T>> for Vec<V> {
+    fn seen(value: &Vec<T>) -> Self {
+        value.iter().map(V::seen).collect()
+    }
+}
+
+impl<T, U, V: Seen<T>, W: Seen<U>> Seen<(T, U)> for (V, W) {
+    fn seen(value: &(T, U)) -> Self {
+        (V::seen(&value.0), W::seen(&value.1))
+    }
+}
+
+/// Makes a read-only class of Python over a structure of the engine. Each field that is named
+/// becomes a property of the kind that stands behind it, with its documentation; further methods
+/// may follow. Every such class has `as_dict()`, equality and a representation.
+///
+/// ```text
+/// view! {
+///     /// What a fault costs.
+///     Latency = cost::Latency {
+///         /// Over all faults.
+///         mean_fault_ns: f64,
+///     }
+/// }
+/// ```
+macro_rules! view {
+    (
+        $(#[$about:meta])*
+        $name:ident = $engine:ty {
+            $($(#[$field_about:meta])* $field:ident: $kind:ty,)*
+        }
+        $(methods { $($methods:tt)* })?
+    ) => {
+        $(#[$about])*
+        #[pyo3::pyclass(frozen, eq, skip_from_py_object, module = "flashpager._engine")]
+        #[derive(Clone, PartialEq)]
+        pub struct $name(pub $engine);
+
+        impl $crate::seam::Seen<$engine> for $name {
+            fn seen(value: &$engine) -> Self {
+                Self(value.clone())
+            }
+        }
+
+        #[pyo3::pymethods]
+        impl $name {
+            $(
+                $(#[$field_about])*
+                #[getter]
+                fn $field(&self) -> $kind {
+                    <$kind as $crate::seam::Seen<_>>::seen(&self.0.$field)
+                }
+            )*
+
+            /// All of it as plain dictionaries and lists.
+            fn as_dict(&self, py: pyo3::Python<'_>) -> pyo3::PyResult<pyo3::Py<pyo3::PyAny>> {
+                $crate::seam::to_python(py, &self.0)
+            }
+
+            fn __repr__(&self) -> String {
+                let fields = serde_json::to_string(&self.0).unwrap_or_default();
+                format!("{}({fields})", stringify!($name))
+            }
+
+            $($($methods)*)?
+        }
+    };
+}
+pub(crate) use view;
+
+/// Shows Python enumerations of the engine by their names.
+macro_rules! seen_by_name {
+    ($($kind:ty),* $(,)?) => {
+        $(impl $crate::seam::Seen<$kind> for &'static str {
+            fn seen(value: &$kind) -> Self {
+                value.name()
+            }
+        })*
+    };
+}
+pub(crate) use seen_by_name;

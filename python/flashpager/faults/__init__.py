@@ -1,0 +1,1 @@
+"""Page faults: what one takes, who causes them, and the page that causes fewest."""

@@ -1,0 +1,118 @@
+"""What the size of executed basic blocks says of the best cache page, and what replays say."""
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from flashpager import _engine
+from flashpager.design import Design, cache_pages_to_try
+from flashpager.quantities import format_size
+
+#: A share of the bandwidth worth a word.
+_NOTABLE_LOSS = 5e-4
+
+#: The smallest page tried: below it a device is busy with pages, not with code.
+_SMALLEST_PAGE = 8
+
+#: Page sizes for which the share of used code is told.
+_PAGES_TOLD = (32, 64, 128, 512, 2048)
+
+
+def calls_text(info: dict[str, Any], blocks: dict[str, Any]) -> str:
+    """Say how many calls and returns a trace has, as far as it is known."""
+    if info["calls"] is not None:
+        return f"{info['calls']:,}, {info['returns']:,}"
+    if blocks["seen_calls"] is None:
+        return "unknown (too few symbols)"
+    return f"{blocks['seen_calls']:,}, {blocks['seen_returns']:,} (jumps to symbols, and back)"
+
+
+def outside_text(info: dict[str, Any]) -> str:
+    """Say what was executed and not placed."""
+    if info["outside_instructions"] is None:
+        return "not counted (classes that were not to be recorded)"
+    return f"{info['outside_instructions']:,} instructions, {info['outside_bytes']:,} bytes"
+
+
+def page_use_text(blocks: dict[str, Any]) -> str:
+    """Say how much of the pages in which anything is executed is executed."""
+    shares = {use["page_bytes"]: use["used_share"] for use in blocks["pages"]}
+    told = [f"{100 * shares[page]:.0f} % (of {page} bytes)" for page in _PAGES_TOLD]
+    return f"{', '.join(told)} are executed"
+
+
+@dataclass(frozen=True)
+class PageChoice:
+    """The cache page that basic blocks predict beside the best one of all replayed.
+
+    The paper that this comes from predicts the mean used block, aligned up to a power of two
+    (CARDIS 2010, section 6.2).
+    """
+
+    predicted_bytes: int
+    #: The page with the most bandwidth; None if there was nothing to replay.
+    best_bytes: int | None
+    #: MB/s (of 2**20 bytes) by cache page.
+    bandwidths: dict[int, float]
+    #: What was replayed, but for the page.
+    design: dict[str, Any]
+
+    @property
+    def lost(self) -> float | None:
+        """The share of the best bandwidth that the predicted page loses, if it was replayed."""
+        if self.best_bytes is None or self.predicted_bytes not in self.bandwidths:
+            return None
+        return 1 - self.bandwidths[self.predicted_bytes] / self.bandwidths[self.best_bytes]
+
+    def text(self) -> str:
+        """Say it in words."""
+        predicted = f"{self.predicted_bytes} bytes predicted by the mean block"
+        if self.best_bytes is None:
+            return predicted
+        design = self.design
+        found = (
+            f"{self.best_bytes} found ({format_size(design['cache_bytes'])} cache, "
+            f"{design['policy']}, {design['part']})"
+        )
+        lost = self.lost or 0.0
+        slower = f"; the former is {100 * lost:.1f} % slower" if lost >= _NOTABLE_LOSS else ""
+        return f"{predicted}, {found}{slower}"
+
+    @classmethod
+    def of(cls, blocks: dict[str, Any], rows: list[dict[str, Any]]) -> "PageChoice":
+        """Compare with replays that differ in nothing but their cache page."""
+        bandwidths = {
+            row["design"]["cache_page_bytes"]: row["time"]["bandwidth_mib_s"] for row in rows
+        }
+        return cls(
+            blocks["predicted_page_bytes"],
+            max(bandwidths, key=bandwidths.__getitem__) if bandwidths else None,
+            bandwidths,
+            rows[0]["design"] if rows else {},
+        )
+
+
+def choose_page(trace: Path, blocks: dict[str, Any], design: Design) -> PageChoice:
+    """Replay a trace with every cache page that fits into the design's cache and flash page.
+
+    Raises:
+        FlashpagerError: for a design that cannot be.
+
+    """
+    if not blocks["used_blocks"]:
+        return PageChoice.of(blocks, [])
+    fields = design.fields()
+    largest = min(fields["cache_bytes"], fields["flash_page_bytes"] or math.inf)
+    tried = {_SMALLEST_PAGE, *cache_pages_to_try([fields["part"]]), blocks["predicted_page_bytes"]}
+    pages = [page for page in sorted(tried) if page <= largest]
+    designs = [{**fields, "cache_page_bytes": page} for page in pages]
+    possible = [
+        one
+        for one, wrong in zip(designs, _engine.check_designs(designs), strict=True)
+        if wrong is None
+    ]
+    if not possible:
+        # The design itself says why.
+        possible = [fields]
+    return PageChoice.of(blocks, _engine.simulate(str(trace), possible, None))

@@ -1,0 +1,1 @@
+"""How fast a flash medium is by itself, and on a host."""

@@ -1,0 +1,435 @@
+"""The estimate held against what others measured: no number here was fitted to a measurement.
+
+A prediction is composed of a part's cycles and of the bus that the source states, and of a driver
+where the source lists its code. What the source does not say is not in it: of most measurements
+the software is unknown, and is what the prediction falls short of.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from flashpager import _engine
+from flashpager.media.estimation import Host, estimate
+from flashpager.papers.claim import Claim, Verdict
+from flashpager.papers.flash_media import (
+    BOARD,
+    CARD_MHZ,
+    CARDS,
+    MEASURED_CHIP,
+    PARTS,
+    READ_KB_S,
+    TOLERANCE,
+    WRITE_KB_S,
+    bus_ns,
+    data_rate,
+    plain,
+)
+
+_IMX6, _OCTAL = str(PARTS / "imx6-nand.toml"), str(PARTS / "W35N02JW.toml")
+_KB, _KIB = 1000, 1024
+
+
+class Cause(StrEnum):
+    """What explains a miss."""
+
+    SOFTWARE = "software that the source does not describe"
+    CARD = "the card's own busy times, known by measuring alone"
+    CLOCK = "a clock that is not the one stated"
+    MAXIMUM = "a datasheet's maximum where a chip is faster"
+    PART = "a number of the part that is not checked"
+
+
+@dataclass(frozen=True)
+class Measurement(Claim):
+    """A measurement and what was predicted."""
+
+    measured: float = 0.0
+    predicted: float = 0.0
+    unit: str = ""
+    #: Empty where the prediction is near enough.
+    cause: str = ""
+
+
+def reproduce(parts: Mapping[str, str] | None = None) -> list[Claim]:
+    """Predict every published measurement.
+
+    Args:
+        parts: TOML files to take instead of parts of the catalog, by name.
+
+    """
+    check = _Check(parts or {})
+    return [
+        *check.raw_nand(),
+        *check.board(),
+        *check.spi_nand(),
+        *check.octal_nand(),
+        *check.buffered_nand(),
+        *check.serial_nor(),
+        *check.in_place(),
+        *check.cards(),
+    ]
+
+
+def summary(claims: Sequence[Claim]) -> str:
+    """Say how many predictions are near, and what the others lack."""
+    judged = [claim for claim in claims if claim.verdict is not Verdict.OPEN]
+    near = [claim for claim in judged if claim.verdict is Verdict.HOLDS]
+    bound = f"{100 * TOLERANCE:.0f} %"
+    lines = [
+        f"{len(near)} of {len(judged)} predictions are within {bound} of the measurement",
+    ]
+    causes: dict[str, list[Measurement]] = defaultdict(list)
+    for claim in judged:
+        if isinstance(claim, Measurement) and claim.cause:
+            causes[claim.cause].append(claim)
+    for cause, missed in sorted(causes.items(), key=lambda each: -len(each[1])):
+        off = [100 * (claim.predicted / claim.measured - 1) for claim in missed]
+        span = dict.fromkeys(f"{end:+.0f}" for end in (min(off), max(off)))
+        miss = "misses" if len(missed) == 1 else "miss"
+        lines.append(f"{len(missed)} {miss} for {cause} ({' to '.join(span)} %)")
+    return "\n".join(lines)
+
+
+def _measurement(
+    where: str,
+    claim: str,
+    measured: float,
+    predicted: float,
+    unit: str,
+    *,
+    cause: Cause,
+    why: str = "",
+    said: str = "",
+) -> Measurement:
+    off = predicted / measured - 1
+    near = abs(off) <= TOLERANCE
+    decimals = max(0 if measured >= _KB else 1, _decimals(measured))
+    return Measurement(
+        where,
+        claim,
+        f"{said}{plain(measured, decimals)} {unit}",
+        f"{plain(predicted, decimals)} {unit} ({100 * off:+.0f} %)",
+        Verdict.HOLDS if near else Verdict.FAILS,
+        why,
+        measured=measured,
+        predicted=predicted,
+        unit=unit,
+        cause="" if near else cause.value,
+    )
+
+
+def _decimals(value: float) -> int:
+    """Give the decimals that a measurement was printed with."""
+    return len(str(value).partition(".")[2]) if value != int(value) else 0
+
+
+@dataclass
+class _Check:
+    parts: Mapping[str, str]
+
+    def ask(self, part: str, bus: str | None = None, **asked: Any) -> dict[str, Any]:  # noqa: ANN401  (fields of estimate())
+        return estimate(self.parts.get(part, part), Host(bus=bus), **asked)
+
+    def part(self, name: str) -> dict[str, Any]:
+        return _engine.find_part(self.parts.get(name, name))
+
+    def raw_nand(self) -> list[Claim]:
+        """Linux on an i.MX6, a block of 128 KiB page by page and with cache read."""
+        at, bus = "Linux 003fe4b9545b", "33MHz-x8"
+        measured = {"read": 15_633, "cache-read": 18_285}
+        page = {kib_s: 2048 * 1e6 / (kib_s * _KIB) for kib_s in measured.values()}
+        found = {what: self.ask(_IMX6, bus, operation=what) for what in measured}
+        ns = {what: one["stages"][-1]["ns"] for what, one in found.items()}
+        left = {what: page[measured[what]] - ns[what] / 1e3 for what in measured}
+        claims: list[Claim] = [
+            _measurement(
+                at,
+                f"NAND at 33 MHz, t_R 20 µs: {what}",
+                measured[operation],
+                data_rate(found[operation]) / _KIB,
+                "KiB/s",
+                cause=Cause.SOFTWARE,
+                why=f"{left[operation]:.0f} µs a page of {page[measured[operation]]:.0f} are "
+                "left over",
+            )
+            for operation, what in (("read", "page by page"), ("cache-read", "cache read"))
+        ]
+        saved = page[measured["read"]] - page[measured["cache-read"]]
+        claims.append(
+            _measurement(
+                at,
+                "cache read saves a page",
+                round(saved, 1),
+                (ns["read"] - ns["cache-read"]) / 1e3,
+                "µs",
+                cause=Cause.SOFTWARE,
+                why="t_R behind the transfer less t_RCBSY, and the address; what else Linux no "
+                "longer does for a page is not in it",
+            )
+        )
+        return claims
+
+    def board(self) -> list[Claim]:
+        """Predict the board of the flash-media article, whose driver is listed."""
+        t_r, t_prog = (self.part(MEASURED_CHIP)[name]["value"] for name in ("t_r_ns", "t_prog_ns"))
+        chip = self.parts.get(MEASURED_CHIP, MEASURED_CHIP)
+        why = {
+            "read": f"the listed loop and t_R at its maximum, {plain(t_r / 1e3)} µs; what the "
+            "driver does around the loop is not in it",
+            "program": f"t_PROG {plain(t_prog / 1e3)} µs unverified, and the loop that reads taken "
+            "for the one that writes, which is not listed",
+        }
+        return [
+            _measurement(
+                "Hu 2010, K9F2G08U",
+                f"SAM9263, the driver alone: {operation}",
+                measured,
+                data_rate(estimate(chip, BOARD, operation=operation)) / _KB,
+                "KB/s",
+                cause=Cause.SOFTWARE if operation == "read" else Cause.PART,
+                why=why[operation],
+            )
+            for operation, measured in (("read", READ_KB_S[0]), ("program", WRITE_KB_S[0]))
+        ]
+
+    def spi_nand(self) -> list[Claim]:
+        """128 KB through a page-by-page driver with on-die ECC, in three modes."""
+        at, name = "ESP-IDF components 489", "MT29F4G01ABAFD"
+        moved = 131_072
+        us = {"1-1-1": 41_334, "1-2-2": 27_383, "1-4-4": 20_829}
+        t_r = self.part(name)["t_r_ns"]["value"] / 1e3
+        sizes = (2048, 4096)
+
+        def predicted(mode: str, page: int) -> float:
+            found = self.ask(
+                name, "40MHz-x4", operation="read", mode=mode, size=page, page_bytes=page
+            )
+            return float(moved / page * found["stages"][-1]["ns"] / 1e3)
+
+        left = {
+            page: {mode: (us[mode] - predicted(mode, page)) * page / moved for mode in us}
+            for page in sizes
+        }
+        claims: list[Claim] = []
+        for mode, taken in us.items():
+            each = " or ".join(f"{left[page][mode]:.0f} ({page} bytes)" for page in sizes)
+            claims.append(
+                _measurement(
+                    at,
+                    f"SPI NAND at 40 MHz, t_R {plain(t_r)} µs, {mode}",
+                    round(moved * 1e3 / taken),
+                    moved * 1e3 / predicted(mode, 4096),
+                    "KB/s",
+                    cause=Cause.SOFTWARE,
+                    why=f"left over: {each} µs a page, the driver's and the translation layer's",
+                )
+            )
+        claims.append(
+            _measurement(
+                at,
+                "four data lines save, over one, for 128 KB",
+                round((us["1-1-1"] - us["1-4-4"]) / 1e3, 1),
+                (predicted("1-1-1", 4096) - predicted("1-4-4", 4096)) / 1e3,
+                "ms",
+                cause=Cause.SOFTWARE,
+                why="a difference of two measurements: the software, nearly the same a page in "
+                "every mode, is gone from it",
+            )
+        )
+        return claims
+
+    def octal_nand(self) -> list[Claim]:
+        """Octal SPI NAND on an AM62A7, blocks of 256 KiB."""
+        at, bus = "Linux MTD, W35N02JW", "25MHz-x8"
+        block = 256
+        measured = {
+            ("1-8-8", "read"): 15_058,
+            ("1-8-8", "cache-read"): 19_692,
+            ("8-8-8", "read"): 23_272,
+            ("8-8-8", "cache-read"): 42_666,
+        }
+        rate = {
+            key: data_rate(self.ask(_OCTAL, bus, operation=key[1], mode=key[0], size=4096)) / _KIB
+            for key in measured
+        }
+        names = {"read": "page by page", "cache-read": "continuous"}
+        edges = {"1-8-8": 1, "8-8-8": 2}
+        claims: list[Claim] = []
+        for (mode, operation), kib_s in measured.items():
+            clock = measured[mode, "cache-read"] * _KIB / edges[mode] / 1e6
+            why = f"timed in whole ms: {block} KiB in {block * 1e3 / kib_s:.0f}. "
+            if operation == "cache-read":
+                why += f"Eight lines carry that with a clock of {clock:.1f} MHz"
+            else:
+                so = self.ask(_OCTAL, f"{clock}MHz-x8", operation="read", mode=mode, size=4096)
+                why += f"With the {clock:.1f} MHz that continuous reading went at, "
+                why += f"{plain(data_rate(so) / _KIB, 0)} KiB/s"
+            claims.append(
+                _measurement(
+                    at,
+                    f"octal SPI NAND at 25 MHz, {mode}{' DTR' * (edges[mode] - 1)}: "
+                    f"{names[operation]}",
+                    kib_s,
+                    rate[mode, operation],
+                    "KiB/s",
+                    cause=Cause.CLOCK,
+                    why=why,
+                )
+            )
+        claims += [
+            _measurement(
+                at,
+                f"continuous read gains, {mode}{' DTR' * (edges[mode] - 1)}",
+                round(measured[mode, "cache-read"] / measured[mode, "read"], 2),
+                rate[mode, "cache-read"] / rate[mode, "read"],
+                "x",
+                cause=Cause.SOFTWARE,
+            )
+            for mode in edges
+        ]
+        return claims
+
+    def buffered_nand(self) -> list[Claim]:
+        """W25N01GV: its load, and the share of it."""
+        name = "W25N01GV"
+        found = self.ask(name, operation="read", size=2048)
+        ns, load = found["stages"][-1]["ns"], float(self.part(name)["t_r_ns"]["value"])
+        mhz = self.part(name)["spi"]["clock_mhz"]["value"]
+        half = mhz * (ns - load) / load
+        return [
+            Claim(
+                "littlefs 1114, W25N01GV",
+                "of a page read, loading the buffer takes about half",
+                "about 50 %",
+                f"{100 * load / ns:.0f} % at {plain(mhz)} MHz, {found['operation']['mode']}; "
+                f"50 % at {half:.0f} MHz",
+                Verdict.OPEN,
+                "the clock is not given",
+            ),
+            _measurement(
+                "Teensy LittleFS 33",
+                "W25N01GV, until a page is in the buffer",
+                50,
+                load / 1e3,
+                "µs",
+                cause=Cause.MAXIMUM,
+                said="about ",
+                why="the datasheet's maximum, ECC on",
+            ),
+        ]
+
+    def serial_nor(self) -> list[Claim]:
+        """MX25R6435F: a published fit, 67.7 µs + 631 ns a byte."""
+        at, name = "a published fit, MX25R6435F", "MX25R6435F"
+        found = {
+            mode: self.ask(name, "8MHz-x4", operation="read", mode=mode)
+            for mode in ("1-1-1", "1-1-2", "1-4-4")
+        }
+        byte = {mode: one["byte"]["bus_ns"] for mode, one in found.items()}
+        lead = {
+            mode: sum(s["ns"] for s in one["on_bus"]["steps"] if s["kind"] == "command") / 1e3
+            for mode, one in found.items()
+        }
+        each, start = 631, 67.7
+        nearest = min(byte, key=lambda mode: abs(byte[mode] - each))
+        modes = ", ".join(f"{mode} {plain(ns)}" for mode, ns in byte.items())
+        return [
+            _measurement(
+                at,
+                "at 8 MHz, four lines: another byte",
+                each,
+                byte["1-4-4"],
+                "ns",
+                cause=Cause.SOFTWARE,
+                why=f"no mode fits ({modes}); the nearest, {nearest}, is "
+                f"{100 * (byte[nearest] / each - 1):+.0f} %: {plain(each - byte['1-4-4'])} ns a "
+                "byte are not the bus's",
+            ),
+            _measurement(
+                at,
+                "at 8 MHz, four lines: before the first byte",
+                start,
+                lead["1-4-4"],
+                "µs",
+                cause=Cause.SOFTWARE,
+                why="command, address and dummies are "
+                + ", ".join(f"{mode} {plain(us)}" for mode, us in lead.items())
+                + " µs; the rest is the driver's",
+            ),
+        ]
+
+    def in_place(self) -> list[Claim]:
+        """RP2040: a word fetched where the cache has none."""
+        at, name = "Klipper 6464, RP2040", "W25Q128JV"
+        claims: list[Claim] = []
+        for what, mode, mhz, clocks in (
+            ("four lines, no command", "0-4-4", 62.5, 20),
+            ("command 03h, divider 4", "1-1-1", 31.25, 64),
+        ):
+            found = self.ask(name, f"{mhz}MHz-x4", operation="read", mode=mode, size=4)
+            ns = found["stages"][-1]["ns"]
+            taken = clocks * 1e3 / mhz
+            ours = ns * mhz / 1e3
+            why = f"reckoned by its author, not timed: {clocks} clocks at {mhz} MHz; {name}'s "
+            why += f"{mode} takes {plain(ours)}"
+            if mode == "1-1-1":
+                why += ", as it is the fast read, 0Bh, with dummies"
+            claims.append(
+                _measurement(
+                    at,
+                    f"a word fetched in place, {what}",
+                    taken,
+                    ns,
+                    "ns",
+                    cause=Cause.PART,
+                    why=why,
+                )
+            )
+        return claims
+
+    def cards(self) -> list[Claim]:
+        """SD cards: the bus alone, for what a card does inside is known by measuring."""
+        files = {"512 MB": "SanDisk-Ultra-II-512MB", "2 GB": "SanDisk-2GB"}
+        # Many blocks a command, as whoever measures raw rates reads them.
+        run = 1 << 16
+        claims: list[Claim] = []
+        for size, rates in CARDS.items():
+            for operation, (raw, _) in zip(("read", "program"), rates, strict=True):
+                found = self.ask(files[size], f"{CARD_MHZ}MHz-x4", operation=operation, size=run)
+                carried = run * 1e6 / bus_ns(found)
+                blocks = run / 512
+                left = (run * 1e6 / raw - bus_ns(found)) / blocks / 1e3
+                why = (
+                    f"{left:.0f} µs a block are the card's and the driver's"
+                    if left > 0
+                    else "no card is faster than its bus: clock or timer was not as said"
+                )
+                claims.append(
+                    _measurement(
+                        f"Hu 2010, {size} card",
+                        f"raw {operation} at {CARD_MHZ} MHz, 4 bit: the bus alone",
+                        raw,
+                        carried,
+                        "KB/s",
+                        cause=Cause.CARD,
+                        why=why,
+                    )
+                )
+        # Of writing there are two means, 131 and 145.
+        for operation, mean in (("read", 107), ("program", 138)):
+            found = self.ask("SD-8GB-2012", "45MHz-x1", operation=operation, size=512)
+            claims.append(
+                _measurement(
+                    "SdFat 256, 8 GB card",
+                    f"a block over SPI at 45 MHz, mean of {operation}: the bus alone",
+                    mean,
+                    bus_ns(found) / 1e3,
+                    "µs",
+                    cause=Cause.CARD,
+                    why=f"{mean - bus_ns(found) / 1e3:.0f} µs are the card's and the library's",
+                )
+            )
+        return claims

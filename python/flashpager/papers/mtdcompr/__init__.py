@@ -1,0 +1,1 @@
+"""MTDCOMPR, compressed swap on NAND, PCM and RAM."""

@@ -1,0 +1,1 @@
+"""In, Shin and Kim, search-while-load demand paging, LCTES 2007."""

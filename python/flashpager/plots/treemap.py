@@ -1,0 +1,311 @@
+"""The treemap of an attribution: each owner of code as an area of its fault time.
+
+The layout is the squarified one of Bruls, Huizing and van Wijk (2000), image by image. Whatever
+comes from a trace or an ELF file is text from strangers and is escaped.
+"""
+
+import math
+from collections.abc import Sequence
+from itertools import accumulate
+from pathlib import Path
+from typing import NamedTuple
+
+import altair as alt
+import polars as pl
+
+from flashpager._engine import FlashpagerError
+from flashpager.plots.style import finish
+from flashpager.quantities import duration, si
+
+_WIDTH = 720.0
+_HEIGHT = 460.0
+#: An owner of less area than this, in square pixels, shares one with others.
+_SMALLEST_AREA = 60.0
+_HEADER = 20.0
+_FONT_SIZE = 12
+_SMALL_FONT_SIZE = 10
+#: Widths of characters, in parts of the font's size.
+_NARROW, _CHARACTER, _CAPITAL, _WIDE = 0.34, 0.57, 0.7, 1.0
+_LINE = 15.0
+_MARGIN = 5.0
+#: Fewer characters than this say nothing of a longer name.
+_FEWEST_CHARACTERS = 6
+#: Black is readable on colours below this, white above.
+_DARK = 0.8
+_COLOURS = ("#EFF3F6", "#0072B2")
+
+
+class Rectangle(NamedTuple):
+    """A place in the picture, in pixels from the upper left corner."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+def squarified(areas: Sequence[float], place: Rectangle) -> list[Rectangle]:
+    """Divide a place among areas, each as near to a square as it goes.
+
+    Args:
+        areas: greater than 0, the greatest first; only their proportions matter.
+        place: what they fill together.
+
+    """
+    scale = place.width * place.height / math.fsum(areas) if areas else 0
+    left = [area * scale for area in areas]
+    done: list[Rectangle] = []
+    while left:
+        side = min(place.width, place.height)
+        count = 1
+        while count < len(left) and _worst(left[: count + 1], side) <= _worst(left[:count], side):
+            count += 1
+        row, left = left[:count], left[count:]
+        strips, place = _row(row, place, fills=not left)
+        done += strips
+    return done
+
+
+def _worst(row: Sequence[float], side: float) -> float:
+    """Give the ratio of sides of the least square rectangle of a row along ``side``."""
+    depth = sum(row) / side if side else 0
+    return max(max(depth * depth / area, area / (depth * depth)) for area in row) if depth else 1
+
+
+def _row(
+    row: Sequence[float], place: Rectangle, *, fills: bool
+) -> tuple[list[Rectangle], Rectangle]:
+    """Lay a row along the shorter side; give its rectangles and the place that is left."""
+    upright = place.width >= place.height
+    side, across = (place.height, place.width) if upright else (place.width, place.height)
+    depth = across if fills else min(across, sum(row) / side if side else 0)
+    rectangles, at, total = [], 0.0, sum(row)
+    for area in row:
+        length = side * area / total
+        rectangles.append(
+            Rectangle(place.x, place.y + at, depth, length)
+            if upright
+            else Rectangle(place.x + at, place.y, length, depth)
+        )
+        at += length
+    if upright:
+        return rectangles, Rectangle(place.x + depth, place.y, across - depth, side)
+    return rectangles, Rectangle(place.x, place.y + depth, side, across - depth)
+
+
+def chart(frame: pl.DataFrame, *, by: str = "symbol", setting: str = "") -> alt.LayerChart:
+    """Draw a table of ``flashpager.faults.attribution.to_frame``.
+
+    Args:
+        frame: one row an owner.
+        by: what the rows are: symbol, line or image.
+        setting: the design, for the subtitle.
+
+    Raises:
+        FlashpagerError: if the faults of the table took no time.
+
+    """
+    rows = frame.filter(pl.col("fault_ns") > 0).sort("fault_ns", descending=True)
+    # Code without lines is told by its function.
+    nameless = pl.col("name") == "(no line)"
+    rows = rows.with_columns(
+        name=pl.when(nameless).then(pl.coalesce("function", "name")).otherwise(pl.col("name"))
+    )
+    if rows.is_empty():
+        message = "no fault took any time: there is nothing to draw"
+        raise FlashpagerError(message)
+    cells, headers = _cells(rows, by)
+    x = alt.X("x:Q", axis=None, scale=alt.Scale(domain=[0, _WIDTH], nice=False))
+    y = alt.Y("y:Q", axis=None, scale=alt.Scale(domain=[_HEIGHT, 0], nice=False))
+    areas = (
+        alt.Chart(cells)
+        .mark_rect(stroke="white", strokeWidth=1)
+        .encode(
+            x=x,
+            y=y,
+            x2="x2:Q",
+            y2="y2:Q",
+            color=alt.Color(
+                "loads_per_fault:Q",
+                title="share of the faults that load a flash page",
+                scale=alt.Scale(domain=[0, 1], range=list(_COLOURS), interpolate="rgb"),
+                legend=alt.Legend(
+                    orient="bottom",
+                    direction="horizontal",
+                    gradientLength=260,
+                    values=[0, 0.25, 0.5, 0.75, 1],
+                    format=".0%",
+                    titleLimit=0,
+                    titleFontWeight="normal",
+                ),
+            ),
+            tooltip=[
+                alt.Tooltip("name:N", title=by),
+                alt.Tooltip("image:N"),
+                alt.Tooltip("time:N", title="fault time"),
+                alt.Tooltip("share:Q", format=".1%"),
+                alt.Tooltip("misses:Q", format=","),
+                alt.Tooltip("loads:Q", format=","),
+                alt.Tooltip("backward:Q", format=",", title="of it, going back in the page"),
+                alt.Tooltip("fetched:N"),
+            ],
+        )
+    )
+    layers = [areas, *_labels(cells, x, y)]
+    if len(headers):
+        layers.append(
+            alt.Chart(headers)
+            .mark_text(align="left", baseline="middle", fontSize=_FONT_SIZE, fontWeight="bold")
+            .encode(x=x, y=y, text="text:N")
+        )
+    return finish(layers, _title(rows, by, len(frame)), _subtitle(setting), height=round(_HEIGHT))
+
+
+def _cells(rows: pl.DataFrame, by: str) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Place all owners, image by image; give them and the headers of the images."""
+    total = float(rows["fault_ns"].sum())
+    whole = Rectangle(0, 0, _WIDTH, _HEIGHT)
+    # By image there is nothing inside an image.
+    key = pl.lit("") if by == "image" else pl.col("image")
+    images = (
+        rows.group_by(key.alias("key"))
+        .agg(pl.col("fault_ns").sum())
+        .sort(["fault_ns", "key"], descending=[True, False])
+    )
+    cells, headers = [], []
+    grouped = len(images) > 1
+    for (image, image_ns), place in zip(
+        images.iter_rows(), squarified(images["fault_ns"].to_list(), whole), strict=True
+    ):
+        inside = place
+        text = _fitting(Path(image).name, place.width, bold=True)
+        if grouped and text and place.height > 2 * _HEADER:
+            headers.append({"x": place.x + _MARGIN, "y": place.y + _HEADER / 2, "text": text})
+            inside = Rectangle(place.x, place.y + _HEADER, place.width, place.height - _HEADER)
+        mine = rows if by == "image" else rows.filter(pl.col("image") == image)
+        smallest = _SMALLEST_AREA / (inside.width * inside.height) * image_ns
+        mine = _gathered(mine, smallest)
+        for row, rectangle in zip(
+            mine.iter_rows(named=True),
+            squarified(mine["fault_ns"].to_list(), inside),
+            strict=True,
+        ):
+            cells.append(_cell(row, rectangle, total))
+    return pl.DataFrame(cells), pl.DataFrame(headers)
+
+
+def _gathered(rows: pl.DataFrame, smallest: float) -> pl.DataFrame:
+    """Put together what is too small to be seen."""
+    sums = ("misses", "loads", "backward", "bytes_fetched", "fault_ns")
+    rows = rows.select("name", "image", *sums)
+    small = rows.filter(pl.col("fault_ns") < smallest)
+    if len(small) < 2:  # noqa: PLR2004  (one alone keeps its name)
+        return rows
+    others = small.select(
+        pl.lit(f"{len(small)} others").alias("name"), pl.first("image"), pl.col(sums).sum()
+    )
+    together = pl.concat([rows.filter(pl.col("fault_ns") >= smallest), others])
+    return together.sort("fault_ns", descending=True)
+
+
+def _cell(row: dict[str, object], place: Rectangle, total: float) -> dict[str, object]:
+    ns, misses, loads = (float(str(row[key])) for key in ("fault_ns", "misses", "loads"))
+    name = str(row["name"])
+    # A small font serves names that are not whole in the usual one.
+    size = _FONT_SIZE if _fitting(name, place.width) == name else _SMALL_FONT_SIZE
+    label = _fitting(name, place.width, size) if place.height >= _LINE + 1 else ""
+    second = f"{100 * ns / total:.1f} %, {duration(ns)}"
+    has_second = label and place.height >= 2 * _LINE + _MARGIN
+    if _fitting(second, place.width) != second:
+        second = f"{100 * ns / total:.1f} %"
+    return {
+        **{key: row[key] for key in ("name", "image", "misses", "loads", "backward")},
+        "x": place.x,
+        "y": place.y,
+        "x2": place.x + place.width,
+        "y2": place.y + place.height,
+        "loads_per_fault": loads / misses if misses else 0.0,
+        "share": ns / total,
+        "time": duration(ns),
+        "fetched": si(float(str(row["bytes_fetched"])), "B"),
+        "label": label,
+        "font": size,
+        "second": second if has_second and _fitting(second, place.width) == second else "",
+    }
+
+
+def _fitting(text: str, width: float, size: int = _FONT_SIZE, *, bold: bool = False) -> str:
+    """Give as much of a text as fits into a width, nothing where that says nothing."""
+    room = (width - 2 * _MARGIN) / (size * (1.07 if bold else 1))
+    if _ems(text) <= room:
+        return text
+    ends = [*accumulate(map(_ems, text[: int(room / _NARROW) + 1]))]
+    whole = sum(end + _WIDE <= room for end in ends)
+    return f"{text[:whole]}…" if whole >= _FEWEST_CHARACTERS else ""
+
+
+def _ems(text: str) -> float:
+    """Estimate how wide a text is, in parts of its font's size."""
+    return sum(
+        _NARROW
+        if sign in "ijlIft.,:;|!'() "
+        else _WIDE
+        if sign in "mwMW@%" or sign > "\u2e80"
+        else _CAPITAL
+        if sign.isupper()
+        else _CHARACTER
+        for sign in text
+    )
+
+
+def _labels(cells: pl.DataFrame, x: alt.X, y: alt.Y) -> list[alt.Chart]:
+    colour = (
+        alt.when(alt.datum.loads_per_fault > _DARK)
+        .then(alt.value("white"))
+        .otherwise(alt.value("black"))
+    )
+    layers = []
+    for line, column in enumerate(("label", "second")):
+        texts = cells.filter(pl.col(column) != "")
+        if len(texts):
+            layers.append(
+                alt.Chart(texts)
+                .mark_text(
+                    align="left",
+                    baseline="middle",
+                    dx=_MARGIN,
+                    dy=2 + _LINE * (line + 0.5),
+                    limit=0,
+                )
+                .encode(
+                    x=x,
+                    y=y,
+                    text=f"{column}:N",
+                    color=colour,
+                    size=alt.value(_FONT_SIZE - 1)
+                    if line
+                    else alt.Size("font:Q", scale=None, legend=None),
+                )
+            )
+    return layers
+
+
+def _title(rows: pl.DataFrame, by: str, executed: int) -> str:
+    """Say how few it takes for half of the time."""
+    shares = rows["fault_ns"] / rows["fault_ns"].sum()
+    few = int((shares.cum_sum() < 0.5).sum()) + 1  # noqa: PLR2004
+    one, many = {"symbol": ("function", "functions"), "line": ("line", "lines")}.get(
+        by, ("file", "files")
+    )
+    total = duration(float(rows["fault_ns"].sum()))
+    if few == 1:
+        name = _fitting(str(rows["name"][0]), _WIDTH / 2)
+        whole = f", 1 of {executed:,} {many} executed," if executed > 1 else f", the only {one},"
+        return f"{name}{whole} causes {100 * shares[0]:.0f} % of the {total} of fault time"
+    share = 100 * float(shares[:few].sum())
+    return f"{few} of {executed:,} {many} executed cause {share:.0f} % of the {total} of fault time"
+
+
+def _subtitle(setting: str) -> str:
+    said = f"{setting}. " if setting else ""
+    return f"{said}Area: time of the faults that executing it caused. Colour: how many had to load."

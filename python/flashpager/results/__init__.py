@@ -1,0 +1,1 @@
+"""What came out: tables of designs, answers to somebody's needs, comparisons."""

@@ -1,0 +1,309 @@
+"""From a table of designs to an answer: what is good enough, what is best, and why."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import polars as pl
+
+from flashpager._engine import FlashpagerError
+from flashpager.quantities import duration, format_size, parse_bandwidth, parse_duration, parse_size
+from flashpager.results.table import DESIGN_COLUMNS
+
+#: Below this gain a constraint is not said to bite.
+_NOTABLE = 1.005
+
+#: What every trace of a design has in common: one row a design has them once.
+_COMMON = (*DESIGN_COLUMNS, "frames", "metadata_bytes", "ram_bytes", "ecc_unchecked")
+
+_NEEDED = {
+    *("trace", *_COMMON, "time_ns", "bandwidth_mib_s", "nor_ratio", "mean_fault_ns"),
+    *("p99_fault_ns", "worst_fault_ns", "misses", "loads", "other_page", "references"),
+    *("bytes_fetched", "bytes_read"),
+}
+
+
+#: Counts of all traces together.
+_SUMMED = ("references", "hits", "misses", "loads", "bytes_fetched", "bytes_read", "walk")
+
+#: The columns of :func:`combine`.
+COMBINED_COLUMNS = (
+    *(*_COMMON, "ns_per_byte", "bandwidth_mib_s", "least_bandwidth_mib_s", "nor_ratio"),
+    *("mean_fault_ns", "p99_fault_ns", "worst_fault_ns", *_SUMMED),
+    *("miss_ratio", "reload_share", "fetch_ratio"),
+)
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a design must do, on every trace.
+
+    >>> Needs(ram_bytes="4K", min_bandwidth_mib_s="3MB/s", max_fault_ns="200us").max_fault_ns
+    200000.0
+
+    Attributes:
+        ram_bytes: most RAM for frames and what the policy keeps; may be text, as ``4K``.
+        min_bandwidth_mib_s: least read bandwidth, in 2**20 bytes a second; or as ``3MB/s``.
+        max_fault_ns: longest fault; or as ``200us``.
+        checked_ecc: whether every fetch must be one that ECC can check.
+
+    """
+
+    ram_bytes: int | str | None = None
+    min_bandwidth_mib_s: float | str | None = None
+    max_fault_ns: float | str | None = None
+    checked_ecc: bool = False
+
+    def __post_init__(self) -> None:
+        """Read quantities that are text.
+
+        Raises:
+            FlashpagerError: for what is no such quantity.
+
+        """
+        if self.ram_bytes is not None:
+            object.__setattr__(self, "ram_bytes", parse_size(self.ram_bytes))
+        for name, parse in (
+            ("min_bandwidth_mib_s", parse_bandwidth),
+            ("max_fault_ns", parse_duration),
+        ):
+            value = getattr(self, name)
+            if isinstance(value, str):
+                object.__setattr__(self, name, parse(value))
+            elif value is not None and not (_is_number(value) and 0 < value < math.inf):
+                message = f"{name} = {value!r} is no number above 0"
+                raise FlashpagerError(message)
+
+    def conditions(self) -> dict[str, tuple["Needs", pl.Expr]]:
+        """Give what is asked for: as a person says it, the rest without it, and the test."""
+        asked: dict[str, tuple[Needs, pl.Expr]] = {}
+        if isinstance(self.ram_bytes, int):
+            test = pl.col("ram_bytes") <= self.ram_bytes
+            asked[f"RAM of {format_size(self.ram_bytes)}"] = (replace(self, ram_bytes=None), test)
+        if isinstance(self.min_bandwidth_mib_s, int | float):
+            test = pl.col("least_bandwidth_mib_s") >= self.min_bandwidth_mib_s
+            name = f"at least {self.min_bandwidth_mib_s:g} MB/s"
+            asked[name] = (replace(self, min_bandwidth_mib_s=None), test)
+        if isinstance(self.max_fault_ns, int | float):
+            test = pl.col("worst_fault_ns") <= self.max_fault_ns
+            name = f"faults of at most {duration(self.max_fault_ns)}"
+            asked[name] = (replace(self, max_fault_ns=None), test)
+        if self.checked_ecc:
+            asked["checked ECC"] = (replace(self, checked_ecc=False), ~pl.col("ecc_unchecked"))
+        return asked
+
+    def met_by(self, designs: pl.DataFrame) -> pl.DataFrame:
+        """Give the designs of :func:`combine` that do all that is asked and can be built."""
+        tests = [test for _, test in self.conditions().values()]
+        return designs.filter(pl.col("metadata_bytes").is_not_null(), *tests)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a table of designs says to somebody's needs."""
+
+    needs: Needs
+    #: All designs, one row each, as :func:`combine` gives them.
+    designs: pl.DataFrame
+    #: Those that meet the needs, fastest first.
+    fitting: pl.DataFrame
+    #: Of the fitting ones those that no other beats in RAM and time, smallest first.
+    front: pl.DataFrame
+    #: One sentence for each constraint that costs speed, or leaves nothing.
+    bites: list[str]
+    #: Why the fastest one is; empty if nothing fits.
+    why: str
+
+    @property
+    def best(self) -> dict[str, Any] | None:
+        """The fastest design that fits."""
+        return self.fitting.row(0, named=True) if len(self.fitting) else None
+
+
+def combine(frame: pl.DataFrame, weights: Mapping[str, float] | None = None) -> pl.DataFrame:
+    """Make one row a design of one row a design and trace.
+
+    ``ns_per_byte`` is the mean time a byte read takes, each trace's bytes having the share of its
+    weight; ``bandwidth_mib_s`` follows from it. ``least_bandwidth_mib_s`` and ``worst_fault_ns``
+    are of the worst trace. ``reload_share`` is the share of loads that load the page that the
+    register held, ``fetch_ratio`` the bytes fetched for each byte read. Designs that are not there
+    for every trace are left out.
+
+    Args:
+        frame: as :func:`flashpager.explore` gives it.
+        weights: of traces by name; 1 where not given.
+
+    Raises:
+        FlashpagerError: for another table, and weights of traces that are not in it or not above
+            0.
+
+    """
+    _check_table(frame)
+    _check_weights(frame, weights or {})
+    # Tables that were put together may hold a design twice.
+    frame = frame.unique(("trace", *DESIGN_COLUMNS), keep="first", maintain_order=True)
+    weight = pl.lit(1.0)
+    if weights:
+        names = pl.col("trace")
+        weight = names.replace_strict(list(weights), list(weights.values()), default=1.0)
+    per_byte = pl.col("time_ns") / pl.col("bytes_read")
+    mean = (pl.col("_weight") * pl.col("_per_byte")).sum() / pl.col("_weight").sum()
+    weighted = frame.with_columns(weight.alias("_weight"), per_byte.alias("_per_byte"))
+
+    def share(part: str, whole: str) -> pl.Expr:
+        scale = pl.col("_weight") / pl.col("bytes_read")
+        below = (pl.col(whole) * scale).sum()
+        return pl.when(below > 0).then((pl.col(part) * scale).sum() / below).otherwise(0.0)
+
+    reloads = pl.col("loads") - pl.col("other_page")
+    return (
+        weighted.with_columns(reloads.alias("reloads"))
+        .group_by(_COMMON, maintain_order=True)
+        .agg(
+            pl.len().alias("_traces"),
+            mean.alias("ns_per_byte"),
+            (1e9 / mean / 2**20).alias("bandwidth_mib_s"),
+            pl.col("bandwidth_mib_s").min().alias("least_bandwidth_mib_s"),
+            pl.col("nor_ratio").min(),
+            pl.col("mean_fault_ns", "p99_fault_ns", "worst_fault_ns").max(),
+            pl.col(_SUMMED).sum(),
+            share("misses", "references").alias("miss_ratio"),
+            share("reloads", "loads").alias("reload_share"),
+            share("bytes_fetched", "bytes_read").alias("fetch_ratio"),
+        )
+        # A design that was not tried on every trace is not known to be good for all.
+        .filter(pl.col("_traces") == frame["trace"].n_unique())
+        .select(COMBINED_COLUMNS)
+    )
+
+
+def _check_table(frame: pl.DataFrame) -> None:
+    missing = sorted(_NEEDED - set(frame.columns))
+    if missing:
+        message = f"no table of flashpager.explore: it has no column {missing[0]}"
+        raise FlashpagerError(message)
+
+
+def _check_weights(frame: pl.DataFrame, weights: Mapping[str, float]) -> None:
+    names = frame["trace"].unique(maintain_order=True).to_list()
+    for name, weight in weights.items():
+        if name not in names:
+            message = f"weight of '{name}', which is not in the table (traces: {', '.join(names)})"
+            raise FlashpagerError(message)
+        if not 0 < weight < float("inf"):
+            message = f"the weight of '{name}' is {weight}, not a number above 0"
+            raise FlashpagerError(message)
+
+
+def pareto(designs: pl.DataFrame) -> pl.DataFrame:
+    """Give the designs that no other beats in RAM and time, smallest RAM first."""
+    ordered = designs.sort("ram_bytes", "ns_per_byte", maintain_order=True)
+    before = pl.col("ns_per_byte").cum_min().shift(1)
+    return ordered.filter(before.is_null() | (pl.col("ns_per_byte") < before))
+
+
+def answer(
+    frame: pl.DataFrame,
+    needs: Needs | None = None,
+    *,
+    weights: Mapping[str, float] | None = None,
+    block_bytes: float | None = None,
+) -> Answer:
+    """Find the best designs of a table, and say which constraint bites.
+
+    >>> answer(table, Needs(ram_bytes="4K"), weights={"boot": 1, "loop": 9}).best
+
+    Args:
+        frame: as :func:`flashpager.explore` gives it.
+        needs: what is asked for; nothing by default.
+        weights: of traces by name, the share of bytes read that each has; 1 where not given.
+        block_bytes: mean size of the basic blocks executed, for the sentence why, as
+            ``trace.blocks["mean_executed_block_bytes"]``.
+
+    Raises:
+        FlashpagerError: as :func:`combine` does.
+
+    """
+    needs = needs or Needs()
+    designs = combine(frame, weights)
+    fitting = needs.met_by(designs).sort("ns_per_byte", "ram_bytes", maintain_order=True)
+    why = _why(designs, fitting, block_bytes) if len(fitting) else ""
+    return Answer(needs, designs, fitting, pareto(fitting), _bites(designs, fitting, needs), why)
+
+
+def _bites(designs: pl.DataFrame, fitting: pl.DataFrame, needs: Needs) -> list[str]:
+    said = []
+    if len(designs) and designs["metadata_bytes"].is_null().all():
+        policies = ", ".join(designs["policy"].unique(maintain_order=True))
+        return [f"no device can run {policies}: it would have to know what comes"]
+    for name, (rest, test) in needs.conditions().items():
+        without = rest.met_by(designs).sort("ns_per_byte", maintain_order=True)
+        if without.is_empty():
+            continue
+        free = without.row(0, named=True)
+        if fitting.is_empty():
+            nearest = _nearest(without, test)
+            said.append(f"{name}: no design of {len(designs)} meets it with the rest; {nearest}")
+            continue
+        gain = fitting["ns_per_byte"][0] / free["ns_per_byte"]
+        if gain >= _NOTABLE:
+            instead = "without it"
+            if test.meta.root_names() == ["ram_bytes"]:
+                instead = f"with {free['ram_bytes']:,} bytes"
+            said.append(
+                f"{name} bites: {instead} {free['bandwidth_mib_s']:.2f} MB/s,"
+                f" {100 * (gain - 1):.0f} % more ({_short(free)})"
+            )
+    if fitting.is_empty() and not said and needs.conditions():
+        said.append("no design meets even all but one of these: " + ", ".join(needs.conditions()))
+    return said
+
+
+def _nearest(without: pl.DataFrame, test: pl.Expr) -> str:
+    """Say how near the designs come that meet all but one constraint."""
+    column = test.meta.root_names()[0]
+    if column == "least_bandwidth_mib_s":
+        return f"the fastest reaches {max(without[column].to_list()):.2f} MB/s on every trace"
+    if column == "worst_fault_ns":
+        return f"the shortest worst fault is {duration(min(without[column].to_list()))}"
+    if column == "ram_bytes":
+        return f"the smallest takes {min(without[column].to_list()):,} bytes"
+    return "all that meet the rest fetch less than a codeword"
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _short(row: Mapping[str, Any]) -> str:
+    """Name a design by what is chosen in it."""
+    return (
+        f"{row['part']}, {row['policy']}, {row['frames']} pages of"
+        f" {format_size(row['cache_page_bytes'])}, {row['register']}"
+    )
+
+
+def _why(designs: pl.DataFrame, fitting: pl.DataFrame, block_bytes: float | None) -> str:
+    """Say in one sentence why the fastest design is."""
+    best = fitting.row(0, named=True)
+    said = f"pages of {format_size(best['cache_page_bytes'])}"
+    if block_bytes:
+        said += f" against executed basic blocks of {block_bytes:.0f} bytes on average"
+    said += (
+        f": each byte executed costs {best['fetch_ratio']:.2f} bytes fetched,"
+        f" {100 * best['miss_ratio']:.2g} % of page references miss and"
+        f" {100 * best['reload_share']:.0f} % of the loads reload the page that the register held"
+    )
+    whole = designs.filter(
+        pl.col("cache_page_bytes") == pl.col("flash_page_bytes"),
+        *(pl.col(name).eq_missing(pl.lit(best[name])) for name in ("part", "bus", "policy")),
+        pl.col("ram_bytes") <= best["ram_bytes"],
+    ).sort("ns_per_byte")
+    if len(whole) and best["cache_page_bytes"] < best["flash_page_bytes"]:
+        other = whole.row(0, named=True)
+        said += (
+            f"; whole flash pages in the same RAM would fetch {other['fetch_ratio']:.2f} and reach"
+            f" {other['bandwidth_mib_s']:.2f} MB/s"
+        )
+    return said + "."

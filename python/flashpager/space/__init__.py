@@ -1,0 +1,1 @@
+"""Many designs at once: what varies, on this machine or a cluster."""

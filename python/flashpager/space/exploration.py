@@ -1,0 +1,254 @@
+"""Many designs on one trace or several, cell by cell.
+
+A cell is what shares one pass over a trace: a trace, a cache page and a policy, with all cache
+sizes, registers, parts and prices that are asked for. Cells are what is kept when an exploration
+is interrupted, and what a cluster works on.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from flashpager import _engine
+from flashpager._engine import FlashpagerError
+from flashpager.design import Space
+from flashpager.results import table
+from flashpager.trace import Trace, check_traces
+
+#: Names of kept cells, whole or not.
+_KEPT_NAME = re.compile(r"\.?[0-9a-f]{32}\.parquet(\.partial)?")
+
+#: Told how many cells of how many are finished.
+Progress = Callable[[int, int], None]
+
+#: Given a cell as it is finished, and its rows.
+Found = Callable[["Cell", pl.DataFrame], None]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Designs that share one pass over a trace."""
+
+    trace: Trace
+    #: As the engine takes them.
+    designs: list[dict[str, Any]]
+    #: Their places in the result.
+    places: list[int]
+
+
+def explore(
+    traces: Trace | Sequence[Trace],
+    space: Space,
+    *,
+    progress: Progress | None = None,
+    keep: Path | None = None,
+    cluster: str | None = None,
+) -> pl.DataFrame:
+    """Replay traces through all designs of a space that can be.
+
+    >>> explore(trace, Space(cache_bytes="1K,2K", policy="all")).sort("time_ns").head(3)
+
+    Args:
+        traces: what is executed; several have different names.
+        space: the designs. Those that cannot be are left out (:meth:`Space.designs` tells why).
+        progress: told how many cells of how many are finished.
+        keep: a folder for finished cells. What lies in it from an interrupted call is not
+            computed again; it is removed at the end.
+        cluster: ``local``, or the address of a Dask scheduler, as ``tcp://host:8786``; without it
+            all cores of this machine are used.
+
+    Returns:
+        One row a design and trace, in the order of the space, with the columns of
+        :data:`flashpager.results.table.SCHEMA`.
+
+    Raises:
+        FlashpagerError: if no design can be, or a trace cannot be read.
+        TypeError: for anything else than traces and a space.
+
+    """
+    traces = check_traces(traces, "explore")
+    if not isinstance(space, Space):
+        message = f"explore takes a Space, not {space!r}; one design is Space(design)"
+        raise TypeError(message)
+    if not traces:
+        message = "there is no trace to explore"
+        raise FlashpagerError(message)
+    designs, _ = space.possible_designs()
+    found = explore_designs(traces, designs, progress=progress, keep=keep, cluster=cluster)
+    if keep:
+        forget(keep)
+    return found
+
+
+def explore_designs(
+    traces: Sequence[Trace],
+    designs: Sequence[dict[str, Any]],
+    *,
+    progress: Progress | None = None,
+    keep: Path | None = None,
+    cluster: str | None = None,
+) -> pl.DataFrame:
+    """Do as :func:`explore` does, with designs that are known to be possible.
+
+    What is kept stays until somebody calls :func:`forget`, when the result is safe.
+    """
+    _refuse_same_names(traces)
+    cells = [cell for trace in traces for cell in cells_of(trace, designs)]
+    kept = Kept(keep) if keep else None
+    pieces: dict[int, pl.DataFrame] = {}
+    todo: list[Cell] = []
+    for cell in cells:
+        piece = kept.find(cell) if kept else None
+        if piece is None:
+            todo.append(cell)
+        else:
+            pieces[id(cell)] = piece
+
+    def found(cell: Cell, piece: pl.DataFrame) -> None:
+        pieces[id(cell)] = piece
+        if kept:
+            kept.add(cell, piece)
+        if progress:
+            progress(len(pieces), len(cells))
+
+    if progress:
+        progress(len(pieces), len(cells))
+    if cluster is not None and todo:
+        # Only here, so that Dask need not be there for those who do without it.
+        from flashpager.space.cluster import run_on_cluster  # noqa: PLC0415
+
+        run_on_cluster(cluster, todo, found)
+    elif todo:
+        _run_here(todo, found)
+    order = [place for cell in cells for place in cell.places]
+    # Cells of one trace stand together; within it the space's order is restored.
+    whole = pl.concat([pieces[id(cell)] for cell in cells])
+    number = [index for index, trace in enumerate(traces) for _ in designs]
+    key = pl.DataFrame({"_trace": number, "_place": order})
+    return whole.hstack(key).sort("_trace", "_place").drop("_trace", "_place")
+
+
+def forget(keep: Path) -> None:
+    """Remove the cells kept in a folder, and the folder."""
+    Kept(keep).remove()
+
+
+def _refuse_same_names(traces: Sequence[Trace]) -> None:
+    """Refuse traces whose rows nobody could tell apart."""
+    names = [trace.name for trace in traces]
+    if len(set(names)) < len(names):
+        message = f"traces must have different names, not {', '.join(names)}"
+        raise FlashpagerError(message)
+
+
+def cells_of(trace: Trace, designs: Sequence[dict[str, Any]]) -> list[Cell]:
+    """Group designs that share one pass over a trace."""
+    groups: dict[tuple[int, str, str], list[int]] = {}
+    for place, design in enumerate(designs):
+        # Times of what stands in front do not matter, but one board has the same ones.
+        front = json.dumps([design.get("icache"), design.get("tlb")])
+        key = (design["cache_page_bytes"], design["policy"], front)
+        groups.setdefault(key, []).append(place)
+    return [Cell(trace, [designs[place] for place in places], places) for places in groups.values()]
+
+
+def run_cell(trace: Path, name: str, designs: Sequence[dict[str, Any]]) -> pl.DataFrame:
+    """Replay one cell on this machine."""
+    rows: dict[int, dict[str, Any]] = {}
+    _engine.explore(str(trace), designs, lambda found, _now, _all: rows.update(found))
+    return table.to_frame([rows[index] for index in range(len(designs))], name)
+
+
+def _run_here(cells: Sequence[Cell], found: Found) -> None:
+    by_trace: dict[int, list[Cell]] = {}
+    for cell in cells:
+        by_trace.setdefault(id(cell.trace), []).append(cell)
+    for members in by_trace.values():
+        trace = members[0].trace
+        designs = [design for cell in members for design in cell.designs]
+        cell_of = [cell for cell in members for _ in cell.designs]
+
+        def take(
+            rows: list[tuple[int, dict[str, Any]]],
+            _finished: int,
+            _all: int,
+            cell_of: list[Cell] = cell_of,
+            name: str = trace.name,
+        ) -> None:
+            # The engine groups designs as cells_of does: these are all of one cell.
+            cell = cell_of[rows[0][0]]
+            found(cell, table.to_frame([row for _, row in sorted(rows, key=_index)], name))
+
+        _engine.explore(str(trace.path), designs, take)
+
+
+def _index(indexed: tuple[int, dict[str, Any]]) -> int:
+    return indexed[0]
+
+
+class Kept:
+    """Finished cells in a folder, found again by all that their rows depend on."""
+
+    def __init__(self, folder: Path) -> None:
+        """Use a folder, which need not be there yet."""
+        self._folder = folder
+        self._digests: dict[Path, str] = {}
+
+    def find(self, cell: Cell) -> pl.DataFrame | None:
+        """Give the rows of a cell finished before, if they are there whole."""
+        path = self._path(cell)
+        if not path.is_file():
+            return None
+        try:
+            piece = pl.read_parquet(path)
+        except (pl.exceptions.PolarsError, OSError):
+            return None
+        same = piece.schema == pl.Schema(table.SCHEMA) and len(piece) == len(cell.designs)
+        return piece if same else None
+
+    def add(self, cell: Cell, piece: pl.DataFrame) -> None:
+        """Keep the rows of a cell."""
+        try:
+            self._folder.mkdir(exist_ok=True)
+        except OSError as error:
+            message = f"{self._folder}: {error.strerror or error}"
+            raise FlashpagerError(message) from None
+        with table.writing(self._path(cell)) as temporary:
+            piece.write_parquet(temporary)
+
+    def remove(self) -> None:
+        """Forget all cells."""
+        if not self._folder.is_dir():
+            return
+        # Whatever else is in it is not ours.
+        for path in self._folder.iterdir():
+            if _KEPT_NAME.fullmatch(path.name):
+                path.unlink(missing_ok=True)
+        with suppress(OSError):
+            self._folder.rmdir()
+
+    def _path(self, cell: Cell) -> Path:
+        parts = {name for design in cell.designs for name in (design["part"], design["nor"])}
+        about = {
+            "version": _engine.version(),
+            "trace": self._digest(cell.trace.path),
+            "name": cell.trace.name,
+            "designs": cell.designs,
+            # A part may be a file that somebody edits meanwhile.
+            "parts": [_engine.find_part(name) for name in sorted(filter(None, parts))],
+        }
+        text = json.dumps(about, sort_keys=True)
+        return self._folder / f"{hashlib.sha256(text.encode()).hexdigest()[:32]}.parquet"
+
+    def _digest(self, path: Path) -> str:
+        if path not in self._digests:
+            with path.open("rb") as file:
+                self._digests[path] = hashlib.file_digest(file, "sha256").hexdigest()
+        return self._digests[path]

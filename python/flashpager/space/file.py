@@ -1,0 +1,100 @@
+"""A space of designs, and what is needed of them, as a TOML file."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from flashpager._engine import FlashpagerError
+from flashpager.design import AXES, Design, Space, read_toml, refuse_unknown
+from flashpager.quantities import parse_bandwidth, parse_duration, parse_size
+from flashpager.results.answer import Needs
+
+_NEEDS = ("ram", "min_bandwidth", "max_fault", "checked_ecc")
+
+
+@dataclass(frozen=True)
+class SpaceFile:
+    """What a space file says, before sizes and patterns are read."""
+
+    board: Design = field(default_factory=Design)
+    #: As :class:`flashpager.Space` takes them.
+    axes: Mapping[str, Any] = field(default_factory=dict)
+    needs: Needs = field(default_factory=Needs)
+
+    @classmethod
+    def read(cls, path: Path) -> "SpaceFile":
+        """Read a file: ``board``, the axes with a value or a list each, and a table ``needs``.
+
+        Raises:
+            FlashpagerError: for a file that cannot be read, unknown fields or values.
+
+        """
+        given = read_toml(path)
+        refuse_unknown(given, ("description", "board", *AXES, "needs"), str(path))
+        axes: dict[str, Any] = {}
+        for name in AXES:
+            if name in given:
+                values = given[name] if isinstance(given[name], list) else [given[name]]
+                size = name.endswith("_bytes")
+                kinds = str | int if size else str
+                if not all(isinstance(v, kinds) and not isinstance(v, bool) for v in values):
+                    what = "a size or a list of sizes" if size else "text or a list of texts"
+                    message = f"{path}: {name} must be {what}"
+                    raise FlashpagerError(message)
+                axes[name] = given[name]
+        board = given.get("board")
+        if board is not None and not isinstance(board, str):
+            message = f"{path}: board = {board!r} is not the name of a board file"
+            raise FlashpagerError(message)
+        # A board is looked for beside the space.
+        design = Design.from_board(path.parent / board) if board else Design()
+        budget = board_needs(path.parent / board) if board else Needs()
+        needs = given.get("needs", {})
+        try:
+            Space(design, **axes)
+            return cls(design, axes, _needs(needs, path, budget))
+        except FlashpagerError as error:
+            message = f"{error}"
+            if not message.startswith(str(path)):
+                message = f"{path}: {message}"
+            raise FlashpagerError(message) from None
+
+    def overruled(self, board: Path | None, axes: Mapping[str, Any]) -> "SpaceFile":
+        """Let a board, with what it needs, and axes given elsewhere come first."""
+        both = {**self.axes, **axes}
+        if board is None:
+            return replace(self, axes=both)
+        budget = board_needs(board)
+        needs = self.needs if budget == Needs() else budget
+        return replace(self, board=Design.from_board(board), axes=both, needs=needs)
+
+
+def board_needs(path: Path) -> Needs:
+    """Give what a board file has as ``needs``: the RAM that it has left, for example.
+
+    Raises:
+        FlashpagerError: for a file that cannot be read, unknown fields or values.
+
+    """
+    return _needs(read_toml(path).get("needs", {}), path, Needs())
+
+
+def _needs(given: object, path: Path, before: Needs) -> Needs:
+    if not isinstance(given, Mapping):
+        message = f"{path}: [needs] must be a table with {', '.join(_NEEDS)}"
+        raise FlashpagerError(message)
+    refuse_unknown(given, _NEEDS, f"{path}: [needs]")
+    ecc = given.get("checked_ecc", before.checked_ecc)
+    if not isinstance(ecc, bool):
+        message = f"{path}: [needs] checked_ecc = {ecc!r} is neither true nor false"
+        raise FlashpagerError(message)
+    text = {name: str(value) for name, value in given.items()}
+    needs = replace(before, checked_ecc=ecc)
+    if "ram" in text:
+        needs = replace(needs, ram_bytes=parse_size(text["ram"]))
+    if "min_bandwidth" in text:
+        needs = replace(needs, min_bandwidth_mib_s=parse_bandwidth(text["min_bandwidth"]))
+    if "max_fault" in text:
+        needs = replace(needs, max_fault_ns=parse_duration(text["max_fault"]))
+    return needs

@@ -1,0 +1,1 @@
+"""Compressed swap: benchmark runs, and what they come to."""
