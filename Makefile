@@ -47,7 +47,7 @@ test: build
 	@MAKE="$(MAKE)" $(BIN)/python -m tests.stages test-c test-rust test-python
 
 test-c:
-	$(MAKE) --no-print-directory -C runtime -j$(CORES) test sanitize cross
+	$(MAKE) --no-print-directory -C runtime -j$(CORES) --output-sync=target test sanitize cross
 
 test-rust:
 	cargo test --workspace $(CARGO_FLAGS)
