@@ -29,7 +29,8 @@ impl Input {
     /// recognised by their first bytes and unpacked on the way.
     pub fn open(path: &Path) -> Result<Self> {
         if path.as_os_str() == "-" {
-            return Self::new("standard input", io::stdin());
+            let name = "standard input";
+            return Self::new(name, standard_input().map_err(|e| Error::io(name, e))?);
         }
         let file = File::open(path).map_err(|e| Error::file(path, e))?;
         if file.metadata().is_ok_and(|meta| meta.is_dir()) {
@@ -69,6 +70,20 @@ impl Input {
         }
         Ok(filled)
     }
+}
+
+/// Standard input without the buffer that [`io::Stdin`] keeps for the whole process: what an
+/// input leaves unread is not the beginning of the next one.
+#[cfg(unix)]
+fn standard_input() -> io::Result<File> {
+    use std::os::fd::AsFd;
+    Ok(io::stdin().as_fd().try_clone_to_owned()?.into())
+}
+
+/// Standard input, through the buffer of the process.
+#[cfg(not(unix))]
+fn standard_input() -> io::Result<io::Stdin> {
+    Ok(io::stdin())
 }
 
 /// Buffer `raw`, with its first [`HEAD_BYTES`] at once even if they come drop by drop.

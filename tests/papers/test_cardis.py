@@ -16,7 +16,7 @@ from flashpager.papers.cardis.plots import pictures
 from flashpager.papers.cardis.replays import LARGE, SMALL, Cell, Scale, class_of
 from flashpager.papers.claim import Claim, Verdict
 from tests.conftest import ROOT, Finished, fails, flashpager
-from tests.test_reproduce import CLAIM
+from tests.papers.test_reproduce import CLAIM
 
 MICAZ = ROOT / "examples" / "boards" / "micaz.toml"
 #: Programs of that many KB, native and Java.

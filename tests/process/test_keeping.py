@@ -1,11 +1,12 @@
 """Nothing of the user's is lost, and programs run as they are called."""
 
+import os
 import signal
 import subprocess
 from pathlib import Path
 
 from tests.conftest import COMMAND, fails, flashpager, import_csv, info_of, need
-from tests.programs import compile_with, x86_loop
+from tests.programs import compile_with, stand_ins, x86_loop
 
 _NAME = """
 #include <stdio.h>
@@ -29,6 +30,7 @@ def test_inputs_are_not_overwritten(tmp_path: Path) -> None:
     link = tmp_path / "link.trace"
     link.symlink_to(trace)
     before = trace.read_bytes(), csv.read_bytes()
+    tools = stand_ins(tmp_path, f"qemu-{os.uname().machine}")
     for arguments in (
         ("trace", "import", csv, "-o", csv),
         ("trace", "export", trace, "-o", trace),
@@ -36,7 +38,7 @@ def test_inputs_are_not_overwritten(tmp_path: Path) -> None:
         ("report", trace, "-o", trace),
         ("record", "-o", COMMAND.parent / "python", "--", COMMAND.parent / "python"),
     ):
-        fails(*arguments, words=["would be overwritten"])
+        fails(*arguments, env=tools, words=["would be overwritten"])
     assert (trace.read_bytes(), csv.read_bytes()) == before
 
 

@@ -1,13 +1,12 @@
 """One design at a time: counts worked out by hand, prices recomputed, bad designs refused."""
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.conftest import COMMAND, ROOT, fails, flashpager, import_csv
+from tests.conftest import ROOT, fails, flashpager, import_csv
 
 SMART_CARD = ROOT / "examples" / "boards" / "smartcard.toml"
 
@@ -471,18 +470,3 @@ class TestRefused:
         fails("simulat", words=["simulat"])
         fails("--no-such-option", words=["--no-such-option"])
         fails("parts", "show", words=["NAME"])
-
-    def test_full_standard_output(self, trace: Path) -> None:
-        """Answers that nobody can take."""
-        for flags in ((), ("--json",)):
-            with Path("/dev/full").open("wb") as full:
-                done = subprocess.run(
-                    [COMMAND, "simulate", trace, *flags],
-                    stdout=full,
-                    stderr=subprocess.PIPE,
-                    check=False,
-                )
-            assert b"Traceback" not in done.stderr
-            assert b"Exception ignored" not in done.stderr
-            assert done.returncode == 2
-            assert b"No space left" in done.stderr

@@ -5,6 +5,8 @@ in one copy. Text behind ``$ `` is run and the other lines of such a block are
 its output; without a ``$ `` the whole block is run. A block is left out when an
 HTML comment ``<!-- not run: REASON -->`` stands before it. A document that has
 ``<!-- needs: TOOLS -->`` is skipped where one of these tools is missing.
+
+Several documents reproduce a paper; the replays behind it run once a session.
 """
 
 import os
@@ -18,6 +20,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import COMMAND, ROOT, need
+from tests.reproduced import stand_in
 
 DOCUMENTS = sorted(
     path
@@ -77,7 +80,7 @@ def _script(text: str) -> str:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_document(document: Path, tmp_path: Path) -> None:
+def test_document(document: Path, tmp_path: Path, shared: Path) -> None:
     """Each block succeeds."""
     text = document.read_text(encoding="utf-8")
     for tools in _NEEDS.findall(text):
@@ -89,7 +92,9 @@ def test_document(document: Path, tmp_path: Path) -> None:
     shutil.copytree(ROOT, copy, ignore=_LEFT_BEHIND, symlinks=True)
     # Documents may name the command by its place in the repository.
     (copy / ".venv").symlink_to(COMMAND.parent.parent)
-    environment = {**os.environ, "PATH": f"{COMMAND.parent}{os.pathsep}{os.environ['PATH']}"}
+    commands = tmp_path / "commands"
+    commands.mkdir()
+    environment = {**os.environ, **stand_in(commands, shared)}
     for block in todo:
         done = subprocess.run(
             ["sh", "-eu", "-c", block.script],

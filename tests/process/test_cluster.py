@@ -18,7 +18,7 @@ from polars.testing import assert_frame_equal
 from flashpager import Design, FlashpagerError, Space, Trace, explore
 from flashpager.space.cluster import run_on_cluster
 from flashpager.space.exploration import cells_of
-from tests.conftest import COMMAND, ROOT, fails, flashpager, import_csv
+from tests.conftest import COMMAND, ROOT, fails, flashpager, import_csv, process, refusal
 
 CARD = ROOT / "examples" / "traces" / "card-firmware.trace"
 BZIP2 = ROOT / "examples" / "traces" / "bzip2.trace"
@@ -156,11 +156,8 @@ def test_without_dask(tmp_path: Path) -> None:
     """Whoever has no Dask is told how to get it."""
     (tmp_path / "distributed.py").write_text("raise ImportError('not there')", encoding="ascii")
     path = os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH")]))
-    fails(
-        *("explore", CARD, "--cluster", "local"),
-        env={"PYTHONPATH": path},
-        words=["pip install 'flashpager[cluster]'"],
-    )
+    done = process("explore", CARD, "--cluster", "local", env={"PYTHONPATH": path}, code=2)
+    refusal(done, ["pip install 'flashpager[cluster]'"])
 
 
 def test_nothing_of_dask_without_the_flag() -> None:

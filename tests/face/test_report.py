@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 from flashpager.quantities import duration
 from tests.conftest import ROOT, fails, flashpager, import_csv, need
@@ -62,35 +62,42 @@ class Seen:
     trouble: list[str] = field(default_factory=list)
 
 
-@contextmanager
-def opened(path: Path, trouble: list[str], width: int = 1000) -> Iterator[Page]:
-    """Open a page in a browser that has no network."""
+@pytest.fixture(scope="module", name="browser")
+def _browser() -> Iterator[Browser]:
+    """Start a browser for all tests here; each page has a context of its own."""
     found = next((tool for tool in _BROWSERS if shutil.which(tool)), _BROWSERS[0])
     need(found)
-    address = path.resolve().as_uri()
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=shutil.which(found), args=["--no-sandbox", "--disable-gpu"]
         )
-        context = browser.new_context(offline=True, viewport={"width": width, "height": 800})
-        context.add_init_script("window.alert = () => { window.alerted = true; };")
-        page = context.new_page()
-        page.on("console", lambda message: trouble.append(f"console: {message.text}"))
-        page.on("pageerror", lambda error: trouble.append(f"error: {error}"))
-        page.on(
-            "request",
-            lambda asked: None if asked.url == address else trouble.append(f"asked: {asked.url}"),
-        )
-        page.goto(address)
-        page.wait_for_function(_DRAWN, timeout=60_000)
-        yield page
+        yield browser
         browser.close()
 
 
-def look(path: Path, width: int = 1000) -> Seen:
+@contextmanager
+def opened(browser: Browser, path: Path, trouble: list[str], width: int = 1000) -> Iterator[Page]:
+    """Open a page in a browser that has no network."""
+    address = path.resolve().as_uri()
+    context = browser.new_context(offline=True, viewport={"width": width, "height": 800})
+    context.add_init_script("window.alert = () => { window.alerted = true; };")
+    page = context.new_page()
+    page.on("console", lambda message: trouble.append(f"console: {message.text}"))
+    page.on("pageerror", lambda error: trouble.append(f"error: {error}"))
+    page.on(
+        "request",
+        lambda asked: None if asked.url == address else trouble.append(f"asked: {asked.url}"),
+    )
+    page.goto(address)
+    page.wait_for_function(_DRAWN, timeout=60_000)
+    yield page
+    context.close()
+
+
+def look(browser: Browser, path: Path, width: int = 1000) -> Seen:
     """Take down what a page shows at first."""
     trouble: list[str] = []
-    with opened(path, trouble, width) as page:
+    with opened(browser, path, trouble, width) as page:
         return Seen(page.evaluate(_LOOK), trouble)
 
 
@@ -187,9 +194,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def seen(made: Path) -> Seen:
+def seen(browser: Browser, made: Path) -> Seen:
     """Look at the report in a window of common width."""
-    return look(made / "r.html")
+    return look(browser, made / "r.html")
 
 
 def test_page_draws_all_charts_without_network_or_errors(seen: Seen) -> None:
@@ -203,10 +210,10 @@ def test_page_draws_all_charts_without_network_or_errors(seen: Seen) -> None:
         assert (400 if half else 600) < chart["width"] <= (500 if half else 1000), chart
 
 
-def test_front_point_that_is_clicked_shows_everywhere(made: Path) -> None:
+def test_front_point_that_is_clicked_shows_everywhere(browser: Browser, made: Path) -> None:
     """A click on a point of the front moves words, numbers and three charts to its design."""
     trouble: list[str] = []
-    with opened(made / "r.html", trouble) as page:
+    with opened(browser, made / "r.html", trouble) as page:
         check_chosen(page, "2K", "64", "lru")
         before = page.inner_html("#chosen-latencies svg")
         hit = page.locator(
@@ -230,11 +237,11 @@ def test_front_point_that_is_clicked_shows_everywhere(made: Path) -> None:
     assert trouble == []
 
 
-def test_cell_that_is_clicked_is_chosen_and_outlined(made: Path) -> None:
+def test_cell_that_is_clicked_is_chosen_and_outlined(browser: Browser, made: Path) -> None:
     """A click on the heat map does the same, on its number as well as beside it."""
     trouble: list[str] = []
     outlined = "#bandwidth-heat-map path[stroke='#E0007A']"
-    with opened(made / "r.html", trouble) as page:
+    with opened(browser, made / "r.html", trouble) as page:
         assert page.locator(outlined).count() == 0
         page.locator('#bandwidth-heat-map text[aria-label*="16; cache (bytes): 4K"]').first.click()
         page.wait_for_selector("#chosen:not([data-shown='0'])")
@@ -245,10 +252,10 @@ def test_cell_that_is_clicked_is_chosen_and_outlined(made: Path) -> None:
     assert trouble == []
 
 
-def test_design_can_be_chosen_with_the_keyboard(made: Path) -> None:
+def test_design_can_be_chosen_with_the_keyboard(browser: Browser, made: Path) -> None:
     """Tab reaches the list, and arrows walk along the front."""
     trouble: list[str] = []
-    with opened(made / "r.html", trouble) as page:
+    with opened(browser, made / "r.html", trouble) as page:
         own = page.eval_on_selector("#choice", "(menu) => menu.selectedIndex")
         for _ in range(20):
             page.keyboard.press("Tab")
@@ -264,7 +271,7 @@ def test_design_can_be_chosen_with_the_keyboard(made: Path) -> None:
     assert trouble == []
 
 
-def test_front_is_what_no_design_beats(made: Path, seen: Seen) -> None:
+def test_front_is_what_no_design_beats(browser: Browser, made: Path, seen: Seen) -> None:
     """Designs marked in the table have less RAM, or more speed, than any other one."""
     rows = [
         (int(row[4].replace(",", "")), float(row[6]), bool(row[5])) for row in seen.page["rows"]
@@ -278,11 +285,11 @@ def test_front_is_what_no_design_beats(made: Path, seen: Seen) -> None:
     for ram, speed, _ in front:
         # The table rounds speeds.
         assert not any(r <= ram and s > speed + 0.01 for r, s, _ in runnable)
-    with opened(made / "r.html", []) as page:
+    with opened(browser, made / "r.html", []) as page:
         assert page.locator("#choice optgroup").first.locator("option").count() == len(front)
 
 
-def test_heat_map_has_all_cells_and_the_values_of_explore(made: Path) -> None:
+def test_heat_map_has_all_cells_and_the_values_of_explore(browser: Browser, made: Path) -> None:
     """One cell a design that can be, and the best of each row is marked."""
     caches, pages = "512,1K,2K,4K,8K,16K", "8,16,32,64,128,256,512"
     arguments = ("explore", TRACE, "--board", BOARD, "--cache", caches, "--cache-page", pages)
@@ -295,7 +302,7 @@ def test_heat_map_has_all_cells_and_the_values_of_explore(made: Path) -> None:
         for row in designs
     }
     assert len(wanted) == 42
-    with opened(made / "r.html", []) as page:
+    with opened(browser, made / "r.html", []) as page:
         cells = [mark for mark in marks(page, "bandwidth-heat-map") if "MB/s" in mark]
         assert {
             (cell["cache"], cell["cache page"]): (cell["MB/s"], cell["misses"]) for cell in cells
@@ -303,11 +310,11 @@ def test_heat_map_has_all_cells_and_the_values_of_explore(made: Path) -> None:
         assert page.locator("#bandwidth-heat-map text", has_text="best").count() == 6
 
 
-def test_small_multiples_have_every_part_that_can(made: Path) -> None:
+def test_small_multiples_have_every_part_that_can(browser: Browser, made: Path) -> None:
     """NAND parts have panels, with the values of explore: the own part, then the fastest."""
     parts = flashpager("parts", "list", "--kind", "nand", "--json").json["parts"]
     nand = {part["name"] for part in parts}
-    with opened(made / "r.html", []) as page:
+    with opened(browser, made / "r.html", []) as page:
         points = [mark for mark in marks(page, "bandwidth-by-part") if "flash page" in mark]
         words = page.locator("#bandwidth-by-part svg").text_content() or ""
         words += next(
@@ -340,13 +347,13 @@ def test_small_multiples_have_every_part_that_can(made: Path) -> None:
         assert shown[f"{row['cache_page_bytes']:,}"] == pytest.approx(row["bandwidth_mib_s"])
 
 
-def test_parts_that_cannot_are_named_with_the_reason(tmp_path: Path) -> None:
+def test_parts_that_cannot_are_named_with_the_reason(browser: Browser, tmp_path: Path) -> None:
     """Small pages have no random column, and the page says so."""
     trace = import_csv(tmp_path, "0,700\n2048,700\n" * 5)
     output = tmp_path / "r.html"
     arguments = ("--part", "TC58BVG0S3H", "--register", "random-column", "-o", output)
     flashpager("report", trace, *arguments)
-    seen = look(output)
+    seen = look(browser, output)
     assert seen.trouble == []
     caption = next(c["title"] for c in seen.page["charts"] if c["name"] == "bandwidth-by-part")
     assert "Not shown: K9F1208Q0A is a small-page part" in caption
@@ -414,9 +421,9 @@ def test_configuration_runs_again(seen: Seen, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("width", [360, 1400])
-def test_page_fits_its_window(made: Path, width: int) -> None:
+def test_page_fits_its_window(browser: Browser, made: Path, width: int) -> None:
     """On a phone and on a desk, only the table scrolls."""
-    seen = look(made / "r.html", width)
+    seen = look(browser, made / "r.html", width)
     assert seen.trouble == []
     assert seen.page["width"] <= width
     for chart in seen.page["charts"]:
@@ -436,7 +443,7 @@ def test_pictures_are_of_sane_size(made: Path) -> None:
         assert len(head) > 20_000
 
 
-def test_hostile_description_is_inert(tmp_path: Path) -> None:
+def test_hostile_description_is_inert(browser: Browser, tmp_path: Path) -> None:
     """Text from a trace is shown, not run."""
     # No slash can be in a file's name, so the folder's carries it.
     hostile = (
@@ -456,40 +463,40 @@ def test_hostile_description_is_inert(tmp_path: Path) -> None:
     for spec in re.findall(r'<script type="application/json">(.*?)</script>', source, re.DOTALL):
         assert "<" not in spec
         assert {"layer", "facet", "designs"} & set(json.loads(spec))
-    seen = look(output)
+    seen = look(browser, output)
     assert seen.trouble == []
     assert not seen.page["alerted"]
     assert seen.page["scripts"] == 1
     assert program in seen.page["text"]
 
 
-def test_design_of_whole_flash_pages(tmp_path: Path) -> None:
+def test_design_of_whole_flash_pages(browser: Browser, tmp_path: Path) -> None:
     """No distances, and a reduced page to compare with."""
     trace = import_csv(tmp_path, "0,700\n2048,700\n" * 5)
     output = tmp_path / "r.html"
     flashpager("report", trace, "--cache-page", "512", "--cache", "512", "-o", output)
-    seen = look(output)
+    seen = look(browser, output)
     assert seen.trouble == []
     titles = {chart["name"]: chart["title"] for chart in seen.page["charts"]}
     assert titles["chosen-distances"] == "No two faults in a row ask for one flash page"
 
 
-def test_design_that_no_device_can_run(tmp_path: Path) -> None:
+def test_design_that_no_device_can_run(browser: Browser, tmp_path: Path) -> None:
     """MIN is compared with what can run, and is on no front."""
     trace = import_csv(tmp_path, "0,700\n2048,700\n64,64\n4096,128\n" * 5)
     output = tmp_path / "r.html"
     flashpager("report", trace, "--policy", "min", "-o", output, "--plots", tmp_path / "plots")
-    seen = look(output)
+    seen = look(browser, output)
     assert seen.trouble == []
     assert seen.page["own"] == 1
     assert not any(row[5] for row in seen.page["rows"] if row[1] == "min")
 
 
-def test_trace_that_fits(tmp_path: Path) -> None:
+def test_trace_that_fits(browser: Browser, tmp_path: Path) -> None:
     """A single run, a single fault: nothing divides by zero."""
     trace = import_csv(tmp_path, "0,4\n")
     flashpager("report", trace, "-o", tmp_path / "r.html", "--plots", tmp_path / "plots")
-    assert look(tmp_path / "r.html").trouble == []
+    assert look(browser, tmp_path / "r.html").trouble == []
 
 
 def test_lists_are_refused() -> None:

@@ -17,7 +17,7 @@ from flashpager.papers.swl import claims as swl
 from flashpager.papers.swl import replays as swl_replays
 from flashpager.papers.swl import tables as swl_tables
 from tests.conftest import Finished, fails, flashpager, import_csv
-from tests.test_reproduce import CLAIM
+from tests.papers.test_reproduce import CLAIM
 
 NAMES = ("chess", "raytracer", "bzip2")
 #: Programs of that many KB.

@@ -19,7 +19,7 @@ from flashpager import (
 )
 from tests.conftest import flashpager
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 BOARD = ROOT / "examples" / "boards" / "omap5912-onenand.toml"
 BZIP2 = ROOT / "examples" / "traces" / "bzip2.trace"
 TROFF = ROOT / "examples" / "traces" / "troff.trace"
