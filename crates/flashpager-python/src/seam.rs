@@ -173,7 +173,8 @@ macro_rules! view {
         impl $name {
             $(
                 $(#[$field_about])*
-                #[getter]
+                // Named, as a prefix `get_` would fall.
+                #[getter($field)]
                 fn $field(&self) -> $kind {
                     <$kind as $crate::seam::Seen<_>>::seen(&self.0$(.$outer)?.$field)
                 }

@@ -2,6 +2,9 @@
 
 from flashpager import _engine
 
+#: A value of an axis: a name, bytes, or none.
+AxisValue = str | int | None
+
 #: Every axis by its field, in the order in which the product of a space is taken; but cache
 #: sizes, which may depend on all others, vary fastest.
 AXES = {axis.name: axis for axis in _engine.axes()}

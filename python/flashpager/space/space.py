@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from flashpager import _engine
-from flashpager._engine import AxisValue, Design, FlashpagerError
+from flashpager._engine import Design, FlashpagerError
 from flashpager.quantities import parse_size, split_list
-from flashpager.space.axes import AXES
+from flashpager.space.axes import AXES, AxisValue
 
 #: What an axis is given: a value, several, or text that names several, as ``1K,2K``.
 Values = AxisValue | Sequence[AxisValue]

@@ -13,7 +13,7 @@ from flashpager.papers.swl.tables import SIZES_KB, TABLE_3, TABLE_4, largest_spr
 from flashpager.quantities import format_size
 
 if TYPE_CHECKING:
-    from flashpager._engine import DesignFields
+    from flashpager._engine import _DesignFields
 
 #: What is replayed for which of the paper's traces.
 STANDS_FOR = {"chess": "crafty", "raytracer": "eon", "bzip2": "bzip2"}
@@ -195,7 +195,7 @@ def replay(traces: Path, board: Design, progress: Callable[[int, int], None]) ->
 def _designs(board: Design) -> dict[Key, Design]:
     tlb = board.tlb
     walking = tlb and Tlb(tlb.sets, tlb.ways, tlb.lookup_ns, PAGE_WALK_NS)
-    variants: dict[str, DesignFields] = {
+    variants: dict[str, _DesignFields] = {
         "": {},
         "page walk": {"tlb": walking},
         "no TLB": {"tlb": None},
