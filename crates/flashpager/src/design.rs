@@ -200,6 +200,13 @@ pub struct HandlerTimes {
     pub schedules: Vec<Scheduled>,
 }
 
+impl HandlerTimes {
+    /// What all jobs take one after another.
+    pub fn sum_ns(&self) -> f64 {
+        self.jobs.sum_ns()
+    }
+}
+
 /// A fault by one schedule.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Scheduled {
@@ -435,7 +442,6 @@ impl Design {
     }
 }
 
-/// Check what is transferred first, where only a part of the page is.
 /// Check that `part` can be read as `model`.
 ///
 /// # Errors
@@ -458,6 +464,7 @@ pub fn check_register(part: &Part, model: RegisterModel) -> Result<()> {
     Ok(())
 }
 
+/// Check what is transferred first, where only a part of the page is.
 fn check_critical_block(spec: &DesignSpec, register: &RegisterDesign) -> Result<()> {
     let Some(critical) = spec.critical_block_bytes else { return Ok(()) };
     power_of_two("critical block", critical)?;
@@ -485,16 +492,30 @@ struct Member {
     place: Option<(usize, usize)>,
 }
 
-/// What one pass each has to replay, and the designs it serves: those that share
-/// cache page, policy and what stands in front.
-fn cells_of(designs: &[Design]) -> (Vec<Vec<Member>>, Vec<Cell>) {
-    type Key<'a> = (u32, &'a PolicySpec, Option<HierarchyDesign>);
-    let mut indices: BTreeMap<Key<'_>, Vec<usize>> = BTreeMap::new();
+/// What designs of one cell share: cache page, policy, and what stands in front.
+type CellKey<'a> = (u32, &'a PolicySpec, Option<HierarchyDesign>);
+
+/// The places of the designs of each cell, ascending.
+fn grouped(designs: &[Design]) -> BTreeMap<CellKey<'_>, Vec<usize>> {
+    let mut indices: BTreeMap<CellKey<'_>, Vec<usize>> = BTreeMap::new();
     for (index, design) in designs.iter().enumerate() {
         let CacheDesign { cache_page_bytes, policy, hierarchy, .. } = &design.cache;
         indices.entry((*cache_page_bytes, policy, *hierarchy)).or_default().push(index);
     }
-    let cell = |((cache_page_bytes, policy, hierarchy), indices): (Key<'_>, Vec<usize>)| {
+    indices
+}
+
+/// The designs that [`evaluate_all`] serves by one pass over a trace, as places in
+/// `designs`: in each cell ascending, the cells by their first design.
+pub fn cells(designs: &[Design]) -> Vec<Vec<usize>> {
+    let mut cells: Vec<Vec<usize>> = grouped(designs).into_values().collect();
+    cells.sort_unstable();
+    cells
+}
+
+/// What one pass each has to replay, and the designs it serves.
+fn cells_of(designs: &[Design]) -> (Vec<Vec<Member>>, Vec<Cell>) {
+    let cell = |((cache_page_bytes, policy, hierarchy), indices): (CellKey<'_>, Vec<usize>)| {
         let swept = || indices.iter().filter(|index| !designs[**index].is_executed());
         let sizes = swept().map(|index| designs[*index].cache.cache_bytes);
         let sizes: Vec<u64> = sizes.collect::<BTreeSet<u64>>().into_iter().collect();
@@ -513,7 +534,7 @@ fn cells_of(designs: &[Design]) -> (Vec<Vec<Member>>, Vec<Cell>) {
         let cell = Cell { cache_page_bytes, policy, hierarchy, cache_bytes: sizes, registers };
         (members, cell)
     };
-    indices.into_iter().map(cell).unzip()
+    grouped(designs).into_iter().map(cell).unzip()
 }
 
 /// Most memory that [`evaluate_all`] takes for its passes on `threads` cores, in

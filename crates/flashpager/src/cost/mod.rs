@@ -161,16 +161,33 @@ impl Prices {
     /// budget): ⌊(LoadStopover − GetFreeframe's base) / step⌋. Of `frames` frames no
     /// search can need more than one beyond a full turn.
     pub fn walk_budget(&self, frames: u32) -> u32 {
-        let most = frames.saturating_add(1);
-        let Handler { get_freeframe_ns, walk_step_ns, update_mmu_ns, .. } = self.handler;
-        let update_ns = if self.schedule == Schedule::ParallelMmu { update_mmu_ns } else { 0.0 };
-        let hidden_ns = self.t_load_ns - get_freeframe_ns - update_ns;
+        self.steps_behind_load(0).clamp(1.0, f64::from(frames.saturating_add(1))) as u32
+    }
+
+    /// The longest walk that a load hides whole, with all else that the host does then and
+    /// `downgrades` among it: without them PA-Clock's budget, before frames bound it. It is
+    /// infinite where a step takes no time; `None` where the schedule hides nothing, or the
+    /// host has more to do even without a search.
+    pub fn longest_hidden_walk(&self, downgrades: u32) -> Option<f64> {
+        let steps = self.steps_behind_load(downgrades);
+        (self.schedule.overlaps() && steps >= 0.0).then_some(steps)
+    }
+
+    /// Steps of a walk that a load leaves time for; below 0 where it leaves none.
+    fn steps_behind_load(&self, downgrades: u32) -> f64 {
+        let Handler { get_freeframe_ns, walk_step_ns, downgrade_ns, update_mmu_ns, .. } =
+            self.handler;
+        let update_ns = if self.schedule.updates_early() { update_mmu_ns } else { 0.0 };
+        let left_ns =
+            self.t_load_ns - get_freeframe_ns - update_ns - f64::from(downgrades) * downgrade_ns;
+        if left_ns < 0.0 {
+            return f64::NEG_INFINITY;
+        }
         if walk_step_ns == 0.0 {
-            return if hidden_ns >= 0.0 { most } else { 1 };
+            return f64::INFINITY;
         }
         // A step that just fits must not fall to rounding.
-        let steps = (hidden_ns / walk_step_ns + 1e-9).floor();
-        steps.clamp(1.0, f64::from(most)) as u32
+        (left_ns / walk_step_ns + 1e-9).floor()
     }
 
     /// What the host takes for what it does between faults.
@@ -265,9 +282,7 @@ impl Time {
     /// Steps, and what they take together, of their sum.
     fn with_hidden(counts: &Counts, prices: &Prices, together: impl Fn(f64) -> f64) -> Self {
         let times = |count: u64, price: f64| if count == 0 { 0.0 } else { count as f64 * price };
-        let Handler { pre_process_ns, get_freeframe_ns, update_mmu_ns, post_process_ns, .. } =
-            prices.handler;
-        let fault_ns = pre_process_ns + get_freeframe_ns + update_mmu_ns + post_process_ns;
+        let fault_ns = prices.handler.fixed_fault_ns();
         let downgrades = counts.downgrades - counts.false_fault_downgrades;
         let load_ns = times(counts.loads, prices.t_load_ns);
         let fetch_ns = times(counts.bytes_fetched, prices.t_byte_ns);
