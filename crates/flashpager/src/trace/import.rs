@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use rustc_hash::FxHashSet;
+use serde::Serialize;
 
 use super::file::Unnamed;
 use super::input::{Input, Lines, shown};
@@ -11,9 +12,9 @@ use super::sink::Sink;
 use super::stream::{self, StreamReader};
 use super::{Ending, Run, TraceFile, TraceInfo, csv, din, lackey};
 use crate::error::{Error, Result};
-use crate::placement::Placer;
 use crate::placement::arrange::{Arrangement, Files, arrange};
 use crate::placement::methods::Methods;
+use crate::placement::{Placement, Placer};
 
 /// One piece of executed code, at a run-time address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,7 +130,7 @@ pub struct Import {
 }
 
 /// A trace that was written.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finished {
     /// Its file.
     pub path: PathBuf,
@@ -169,6 +170,18 @@ impl Import {
             threads: Vec::new(),
             process: None,
         })
+    }
+
+    /// As [`Import::new`], with the code placed that `placement` says.
+    pub fn placing(
+        placement: &Placement,
+        output: &Path,
+        info: TraceInfo,
+        live: bool,
+    ) -> Result<Self> {
+        let mut import = Self::new(placement.placer()?, output, info, live)?;
+        import.arrange_as(placement.arrangement());
+        Ok(import)
     }
 
     /// How the methods of a program without files are laid out in the end.
