@@ -2,6 +2,7 @@
 //! converts its arguments, calls the engine and converts the result.
 
 mod attribution;
+mod counts;
 mod design;
 mod driver;
 mod estimate;
@@ -24,7 +25,9 @@ fn version() -> &'static str {
 #[pymodule]
 mod _engine {
     #[pymodule_export]
-    use super::attribution::{attribute, attributions};
+    use super::attribution::{Attribution, Owner, attribute, attributions};
+    #[pymodule_export]
+    use super::counts::{Counts, Time};
     #[pymodule_export]
     use super::design::{
         canonical_policy, check_designs, check_values, handler, policies, policy_metadata,
@@ -39,7 +42,10 @@ mod _engine {
     #[pymodule_export]
     use super::parts::{catalog, examine_part, find_part, part_facts, part_schema, raw_bandwidth};
     #[pymodule_export]
-    use super::record::{Recording, arrange_methods, unknown_methods};
+    use super::record::{
+        Arrangement, Origin, Placement, Recorded, Recording, arrange_methods, default_sections,
+        import_formats, kept_methods, unknown_methods,
+    };
     #[pymodule_export]
     use super::replay::{explore, memory_bytes, simulate};
     #[pymodule_export]
@@ -47,7 +53,10 @@ mod _engine {
     #[pymodule_export]
     use super::swap::{swap_bench, swap_churn, swap_defaults, swap_kinds, swap_system};
     #[pymodule_export]
-    use super::trace::{block_statistics, elf_identity, export_trace, trace_info};
+    use super::trace::{
+        BlockStatistics, Ending, Image, PageUse, Section, Symbol, TraceInfo, block_statistics,
+        elf_identity, export_formats, export_trace, trace_info,
+    };
     #[pymodule_export]
     use super::version;
 }

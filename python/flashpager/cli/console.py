@@ -95,9 +95,3 @@ def share(part: float, whole: float) -> str:
 def mebibytes(row: dict[str, Any]) -> str:
     """Write a bandwidth as the papers do; their MB are 2**20 bytes."""
     return f"{row['bandwidth_mib_s']:.2f} MB/s"
-
-
-def ending(info: dict[str, Any]) -> str:
-    """Say how the recording of a trace ended."""
-    how = info["ending"]
-    return how if isinstance(how, str) else f"failed: {how['failed']}"

@@ -6,8 +6,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from flashpager import _engine
+from flashpager._engine import TraceInfo
 from flashpager.cli import options
-from flashpager.cli.console import ending, mebibytes, note, out, print_json, share
+from flashpager.cli.console import mebibytes, note, out, print_json, share
 from flashpager.design import fixed_fault_ns
 from flashpager.quantities import duration, format_size, si
 from flashpager.results.counts import next_block_share
@@ -69,22 +70,22 @@ def simulate(
         note(f"note: this takes {row['ram_bytes']:,} bytes of RAM; the board has {left:,} left")
 
 
-def _show(info: dict[str, Any], row: dict[str, Any]) -> None:
+def _show(info: TraceInfo, row: dict[str, Any]) -> None:
     _show_setup(info, row)
     out.print()
-    _show_time(row, info["instructions"])
+    _show_time(row, info.instructions)
     out.print()
     _show_faults(row)
 
 
-def _show_setup(info: dict[str, Any], row: dict[str, Any]) -> None:
+def _show_setup(info: TraceInfo, row: dict[str, Any]) -> None:
     design, prices = row["design"], row["prices"]
     out.print(
-        f"{escape(info['program'])} ({info['architecture'] or 'unknown architecture'}), "
-        f"{si(info['image_bytes'], 'B')} of code in flash, {si(info['bytes'], 'B')} fetched"
+        f"{escape(info.program)} ({info.architecture or 'unknown architecture'}), "
+        f"{si(info.image_bytes, 'B')} of code in flash, {si(info.bytes, 'B')} fetched"
     )
-    if info["ending"] != "complete":
-        note(f"note: the recording did not end by itself ({ending(info)})")
+    if not info.ending.is_complete:
+        note(f"note: the recording did not end by itself ({info.ending})")
     codeword = f", codeword {design['codeword_bytes']}" if design["codeword_bytes"] else ""
     out.print(
         f"{design['part']} on {design['bus']}, flash page {format_size(design['flash_page_bytes'])}"

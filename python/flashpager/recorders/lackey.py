@@ -62,5 +62,5 @@ class Lackey:
         self, recording: _engine.Recording, child: subprocess.Popen[bytes], progress: Progress
     ) -> bool:
         """Read to the end; lackey does not tell whether the program ended there."""
-        recording.read_lackey(f"/dev/fd/{self.pipe}", child.pid, progress)
+        recording.read_pipe(f"/dev/fd/{self.pipe}", "lackey", child.pid, progress)
         return True

@@ -4,10 +4,9 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from flashpager import _engine
-from flashpager._engine import FlashpagerError
+from flashpager._engine import FlashpagerError, Placement
 from flashpager.recorders.lackey import Lackey
 from flashpager.recorders.qemu import QEMU_PLUGIN, Qemu, qemu_user
 from flashpager.recorders.request import Request, Target, short
@@ -21,19 +20,18 @@ def target(request: Request, say: Callable[[str], None]) -> Target:
 
     """
     run_as, program = _find_program(request)
-    architecture, build_id = _engine.elf_identity(str(program))
+    architecture, build_id = _engine.elf_identity(program)
     recorder = (
         Qemu(request, run_as, architecture)
         if _use_qemu(request, architecture, say)
         else Lackey([str(run_as), *request.command[1:]])
     )
-    placement: dict[str, Any] = {
-        "files": [str(path) for path in request.images or [program]],
-        "sections": request.sections,
-        "with_libraries": request.with_libraries,
-    }
-    if request.system is not None:
-        placement["bias"] = 0
+    placement = Placement.of_files(
+        request.images or [program],
+        sections=request.sections,
+        with_libraries=request.with_libraries,
+        bias=None if request.system is None else 0,
+    )
     return Target(recorder, str(program), request.command[1:], placement, architecture, build_id)
 
 

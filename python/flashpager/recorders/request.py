@@ -5,9 +5,10 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from flashpager import _engine
+from flashpager._engine import Arrangement, Placement
 
 #: Told instructions and bytes of trace file so far.
 Progress = Callable[[int, int], None]
@@ -19,10 +20,8 @@ class Java:
 
     #: Classes, as ``com.acme.*``; all that the program brings along if there are none.
     include: list[str] = field(default_factory=list)
-    #: Methods and classes that come first in flash, as the engine's ``Arrangement`` has them.
-    order: list[str] = field(default_factory=list)
-    #: Place every method of the classes that were loaded, not only those executed.
-    keep_all: bool = False
+    #: Which methods lie in flash, and which of them come first.
+    arrangement: Arrangement = field(default_factory=Arrangement)
     #: All threads in one trace, in the order executed.
     one_stream: bool = False
     #: CAP files whose method components are the image.
@@ -35,7 +34,7 @@ class Request:
 
     command: list[str]
     output: Path
-    sections: list[str] = field(default_factory=lambda: [".text"])
+    sections: list[str] = field(default_factory=_engine.default_sections)
     images: list[Path] = field(default_factory=list)
     with_libraries: bool = False
     #: The emulator's command line for bare-metal firmware; the firmware is the command.
@@ -73,8 +72,8 @@ class Target:
     #: The file that it is, for the trace's description.
     program: str
     arguments: list[str]
-    #: What of it goes to flash, as ``_engine.Recording`` takes it.
-    placement: dict[str, Any]
+    #: What of it goes to flash.
+    placement: Placement
     architecture: str = ""
     build_id: str = ""
 

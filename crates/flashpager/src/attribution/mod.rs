@@ -15,7 +15,8 @@ use std::str::FromStr;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use crate::design::{Design, Evaluation};
+use crate::cost::Prices;
+use crate::design::{Design, DesignSpec, Evaluation};
 use crate::error::{Error, Result, did_you_mean};
 use crate::replay::{Counts, Events, Fault, FaultClass, replay};
 use crate::trace::input::shown;
@@ -102,6 +103,12 @@ pub struct Owner {
 /// Who causes the faults of a design.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Attribution {
+    /// The design, with what its part gave.
+    pub design: DesignSpec,
+    /// Frames of its cache.
+    pub frames: u64,
+    /// What it was priced by.
+    pub prices: Prices,
     /// The whole replay, of which the owners are the parts.
     #[serde(flatten)]
     pub evaluation: Evaluation,
@@ -200,6 +207,9 @@ pub fn attribute(
         by_time.then(b.misses.cmp(&a.misses)).then(a.offset.cmp(&b.offset))
     });
     Ok(Attribution {
+        design: design.spec(),
+        frames: design.frames(),
+        prices,
         evaluation: design.evaluate(&counts),
         fault_ns: fault_ns.iter().sum(),
         owners: found,
