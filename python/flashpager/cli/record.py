@@ -13,7 +13,7 @@ from flashpager.cli import methods
 from flashpager.cli.console import note
 from flashpager.cli.live import watching
 from flashpager.quantities import si, split_list
-from flashpager.recorders import Java, Request
+from flashpager.recorders import RECORDERS, Java, Request
 from flashpager.recorders import record as run_recorder
 
 _EXIT_INTERRUPTED = 130
@@ -49,7 +49,9 @@ def record(
     ] = None,
     recorder: Annotated[
         str | None,
-        typer.Option("--recorder", metavar="NAME", help="qemu | lackey; else what is there."),
+        typer.Option(
+            "--recorder", metavar="NAME", help=f"{' | '.join(RECORDERS)}; else what is there."
+        ),
     ] = None,
     java: Annotated[
         bool, typer.Option("--java", help="Record the Java classes of a 'java …' command.")
@@ -89,8 +91,8 @@ def record(
 
     flashpager record --java -o app.trace -- java -jar app.jar
     """
-    if recorder not in (None, "qemu", "lackey"):
-        message = f"--recorder: unknown recorder '{recorder}' (known: qemu, lackey)"
+    if recorder is not None and recorder not in RECORDERS:
+        message = f"--recorder: unknown recorder '{recorder}' (known: {', '.join(RECORDERS)})"
         raise typer.BadParameter(message)
     request = Request(
         command=command,

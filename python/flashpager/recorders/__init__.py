@@ -9,10 +9,11 @@ from flashpager import _engine
 from flashpager._engine import Ending, FlashpagerError, Origin, Recorded
 from flashpager.files import refuse_overwriting
 from flashpager.recorders import java, machine_code
+from flashpager.recorders.machine_code import RECORDERS
 from flashpager.recorders.request import Java, Progress, Request, Target
 from flashpager.recorders.signals import forwarded_signals
 
-__all__ = ["Java", "Request", "Result", "record"]
+__all__ = ["RECORDERS", "Java", "Request", "Result", "record"]
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, Self
 
 from flashpager import _engine
 from flashpager._engine import Arrangement, Placement
@@ -39,7 +39,7 @@ class Request:
     with_libraries: bool = False
     #: The emulator's command line for bare-metal firmware; the firmware is the command.
     system: str | None = None
-    #: ``qemu``, ``lackey``, or neither to take what is there.
+    #: One of ``machine_code.RECORDERS`` by name, or None to take what is there.
     recorder: str | None = None
     #: Set for a command that starts a Java virtual machine.
     java: Java | None = None
@@ -62,6 +62,43 @@ class Recorder(Protocol):
         self, recording: _engine.Recording, child: subprocess.Popen[bytes], progress: Progress
     ) -> bool:
         """Read to the end; give whether that is the program's own end."""
+
+
+@dataclass(frozen=True)
+class Obstacle:
+    """Why a recorder cannot record a program."""
+
+    #: In a clause.
+    why: str
+    #: With what to do about it.
+    remedy: str
+
+
+class MachineRecorder(Recorder, Protocol):
+    """A recorder of machine code, which ``machine_code.RECORDERS`` lists."""
+
+    name: str
+    #: As a note names it where it stands in for another, with what is worse then.
+    description: str
+    #: The package of Debian that has it.
+    package: str
+    #: Whether it runs firmware in a whole machine, too.
+    runs_firmware: bool
+    #: Whether it runs programs of this machine's architecture only, or at best those.
+    is_native: bool
+
+    @classmethod
+    def obstacle(cls, request: Request, architecture: str) -> Obstacle | None:
+        """Say why it cannot record the program of this architecture, if it cannot."""
+
+    @classmethod
+    def of(cls, request: Request, program: Path, architecture: str) -> Self:
+        """Take the program as it is to be run.
+
+        Raises:
+            FlashpagerError: if that cannot be.
+
+        """
 
 
 @dataclass
