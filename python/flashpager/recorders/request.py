@@ -84,7 +84,7 @@ class MachineRecorder(Recorder, Protocol):
     package: str
     #: Whether it runs firmware in a whole machine, too.
     runs_firmware: bool
-    #: Whether it runs programs of this machine's architecture only, or at best those.
+    #: Whether it stands in only for programs of this machine's own architecture.
     is_native: bool
 
     @classmethod
