@@ -119,7 +119,7 @@ def simulated(trace: Path, cell: Cell, lookup_ns: float = 0) -> dict[str, Any]:
         register=cell.register,
         handler=Handler(lookup_ns=lookup_ns),
     )
-    return _engine.simulate(str(trace), [design.fields()], None)[0]
+    return _engine.simulate(trace, [design])[0].as_dict()
 
 
 def test_claims(found: dict[str, Any]) -> None:
@@ -400,8 +400,8 @@ def test_board(programs: Path) -> None:
     """The paper's sensor: 1.9 KB are 30 pages, and the question what fits has an answer."""
     trace = programs / "java" / "sensors.trace"
     design = Design.from_board(MICAZ)
-    found = _engine.simulate(str(trace), [design.fields()], None)[0]
-    assert (found["frames"], design.cache_bytes) == (30, cardis_replays.LEFT_BYTES)
+    (found,) = _engine.simulate(trace, [design])
+    assert (found.frames, design.cache_bytes) == (30, cardis_replays.LEFT_BYTES)
     asked = ("--board", MICAZ, "--ram", "1.9K", "--cache-page", "64", "--register", "sequential")
     best = flashpager("explore", trace, *asked, "--json").json["answer"]["best"]
     # What the policy keeps takes two of the 30 pages.
