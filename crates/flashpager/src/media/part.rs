@@ -55,6 +55,17 @@ pub struct Sourced<T> {
     pub source: String,
 }
 
+impl<T> Sourced<T> {
+    /// Whether the source says that nobody checked it.
+    pub fn is_unverified(&self) -> bool {
+        is_unverified(&self.source)
+    }
+}
+
+fn is_unverified(source: &str) -> bool {
+    source.contains(UNVERIFIED)
+}
+
 /// What kind of memory a part is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -74,6 +85,21 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// All kinds, as a part's file names them.
+    pub const ALL: &[(&str, Self)] = &[
+        ("nand", Self::Nand),
+        ("nor", Self::Nor),
+        ("pcm", Self::Pcm),
+        ("mram", Self::Mram),
+        ("fram", Self::Fram),
+        ("card", Self::Card),
+    ];
+
+    /// As a part's file names it.
+    pub fn word(self) -> &'static str {
+        Self::ALL.iter().find(|(_, kind)| *kind == self).map_or("", |(word, _)| word)
+    }
+
     /// Whether bytes are overwritten as they are, at the pace of the bus.
     pub fn is_written_in_place(self) -> bool {
         matches!(self, Self::Mram | Self::Fram)
@@ -100,6 +126,16 @@ pub enum EccPlace {
     Host,
     /// The chip, inside t_R.
     OnDie,
+}
+
+impl EccPlace {
+    /// As a part's file names it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Host => "host",
+            Self::OnDie => "on-die",
+        }
+    }
 }
 
 /// Error correction of a NAND part.
@@ -430,24 +466,23 @@ impl Part {
         }
     }
 
-    /// The tables that say how the part is spoken to: one, if it is in order.
-    fn media(&self) -> Vec<(&'static str, &dyn Medium)> {
-        fn table<'a, M: Medium>(
-            name: &'static str,
-            medium: &'a Option<M>,
-        ) -> Option<(&'static str, &'a dyn Medium)> {
-            medium.as_ref().map(|medium| (name, medium as &dyn Medium))
+    /// The tables that a part's file may have to say how it is spoken to.
+    fn tables(&self) -> [(&'static str, Option<&dyn Medium>); 5] {
+        fn table<M: Medium>(medium: &Option<M>) -> Option<&dyn Medium> {
+            medium.as_ref().map(|medium| medium as &dyn Medium)
         }
         [
-            table("sdr", &self.sdr),
-            table("onenand", &self.onenand),
-            table("spi", &self.spi),
-            table("parallel", &self.parallel),
-            table("sd", &self.sd),
+            ("sdr", table(&self.sdr)),
+            ("onenand", table(&self.onenand)),
+            ("spi", table(&self.spi)),
+            ("parallel", table(&self.parallel)),
+            ("sd", table(&self.sd)),
         ]
-        .into_iter()
-        .flatten()
-        .collect()
+    }
+
+    /// Those of the tables that it has: one, if it is in order.
+    fn media(&self) -> Vec<(&'static str, &dyn Medium)> {
+        self.tables().into_iter().filter_map(|(name, table)| Some((name, table?))).collect()
     }
 
     /// How the part is spoken to.
@@ -456,12 +491,29 @@ impl Part {
     /// A part that has none of the tables.
     pub fn medium(&self) -> Result<&dyn Medium> {
         self.media().first().map(|(_, medium)| *medium).ok_or_else(|| {
+            let tables = self.tables().map(|(name, _)| format!("[{name}]"));
             Error::design(format!(
-                "{} does not say how it is spoken to: its file needs one of the tables [sdr], \
-                 [onenand], [spi], [parallel], [sd]",
-                self.name
+                "{} does not say how it is spoken to: its file needs one of the tables {}",
+                self.name,
+                tables.join(", ")
             ))
         })
+    }
+
+    /// The table that says how the part is spoken to, if it has one.
+    pub fn table(&self) -> Option<&'static str> {
+        self.media().first().map(|(name, _)| *name)
+    }
+
+    /// Its bus as people write it: `x8`, `SPI x4`.
+    pub fn bus(&self) -> String {
+        let name = self.media().first().map_or("", |(_, medium)| medium.bus_name());
+        format!("{name} x{}", self.width_bits.value).trim_start().to_owned()
+    }
+
+    /// How fast words come, as its table's fields tell it; `None` if it has no table.
+    pub fn pace(&self) -> Option<Vec<(&'static str, f64)>> {
+        self.media().first().map(|(_, medium)| medium.pace())
     }
 
     /// What an operation takes of the supply; `None` if the part gives no voltage or current.
@@ -476,6 +528,27 @@ impl Part {
             collect_facts(String::new(), &value, &mut facts);
         }
         facts
+    }
+
+    /// The number at the path `field`, as `sdr.t_wc_ns`.
+    ///
+    /// # Errors
+    /// What the part does not have, or what is no number.
+    pub fn number(&self, field: &str) -> Result<f64> {
+        let fact = self.facts().into_iter().find(|fact| fact.field == field);
+        fact.and_then(|fact| fact.value.as_f64())
+            .ok_or_else(|| Error::design(format!("{} has no number {field}", self.name)))
+    }
+
+    /// What it can do or cannot, by path: as `spi.continuous_read`.
+    pub fn abilities(&self) -> Vec<(String, bool)> {
+        let mut abilities = Vec::new();
+        if let Ok(value) = serde_json::to_value(self) {
+            collect_abilities("", &value, &mut abilities);
+        }
+        // Those of a table before those of what lies in it.
+        abilities.sort_by_key(|(path, _)| path.matches('.').count());
+        abilities
     }
 
     /// Fields whose source says that nobody checked them.
@@ -575,37 +648,53 @@ impl Part {
     }
 }
 
+/// What lies directly in `value`, by path: the items of a list are named, or numbered from 0.
+fn below<'a>(path: &str, value: &'a serde_json::Value) -> Vec<(String, &'a serde_json::Value)> {
+    use serde_json::Value;
+    let join = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
+    match value {
+        Value::Object(fields) => fields.iter().map(|(key, value)| (join(key), value)).collect(),
+        Value::Array(items) => {
+            let named = |(index, item): (usize, &'a Value)| {
+                let name = item.get("name").and_then(Value::as_str);
+                (join(&name.map_or_else(|| index.to_string(), str::to_owned)), item)
+            };
+            items.iter().enumerate().map(named).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Find every truth value below `value`.
+fn collect_abilities(path: &str, value: &serde_json::Value, found: &mut Vec<(String, bool)>) {
+    for (path, value) in below(path, value) {
+        match value.as_bool() {
+            Some(can) => found.push((path, can)),
+            None => collect_abilities(&path, value, found),
+        }
+    }
+}
+
 /// Find every table with a `source` below `value`.
 fn collect_facts(path: String, value: &serde_json::Value, facts: &mut Vec<Fact>) {
     use serde_json::Value;
-    let below = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
-    match value {
-        Value::Object(fields) => {
-            if let Some(Value::String(source)) = fields.get("source") {
-                let value = match fields.get("value") {
-                    Some(value) => value.clone(),
-                    None => {
-                        let mut rest = fields.clone();
-                        rest.retain(|key, value| key != "source" && !value.is_null());
-                        Value::Object(rest)
-                    }
-                };
-                let unverified = source.contains(UNVERIFIED);
-                facts.push(Fact { field: path, value, source: source.clone(), unverified });
-                return;
+    if let Value::Object(fields) = value
+        && let Some(Value::String(source)) = fields.get("source")
+    {
+        let value = match fields.get("value") {
+            Some(value) => value.clone(),
+            None => {
+                let mut rest = fields.clone();
+                rest.retain(|key, value| key != "source" && !value.is_null());
+                Value::Object(rest)
             }
-            for (key, value) in fields {
-                collect_facts(below(key), value, facts);
-            }
-        }
-        Value::Array(items) => {
-            for (index, item) in items.iter().enumerate() {
-                let name = item.get("name").and_then(Value::as_str);
-                let name = name.map_or_else(|| index.to_string(), str::to_owned);
-                collect_facts(below(&name), item, facts);
-            }
-        }
-        _ => {}
+        };
+        let unverified = is_unverified(source);
+        facts.push(Fact { field: path, value, source: source.clone(), unverified });
+        return;
+    }
+    for (path, value) in below(&path, value) {
+        collect_facts(path, value, facts);
     }
 }
 
