@@ -1,5 +1,7 @@
 //! Boards: TOML files that say what lies around a flash part.
 
+pub mod host;
+
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
