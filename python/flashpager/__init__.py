@@ -5,14 +5,27 @@
 >>> table = flashpager.explore(trace, flashpager.Space(cache_bytes="1K,2K,4K", policy="all"))
 >>> found = flashpager.answer(table, flashpager.Needs(ram_bytes="4K", max_fault_ns="200us"))
 >>> found.best, found.bites, found.why
->>> flashpager.estimate("MT29F8G08", flashpager.Host(bus="120MHz/8-x8"))["verdict"]
+>>> flashpager.estimate("MT29F8G08", flashpager.Host(bus="120MHz/8-x8")).verdict
 """
 
 from typing import TYPE_CHECKING, Any
 
-from flashpager._engine import DiskFullError, FlashpagerError, version
+from flashpager._engine import (
+    DiskFullError,
+    Dma,
+    Driver,
+    Estimate,
+    FlashpagerError,
+    Host,
+    Layer,
+    Memory,
+    Peripheral,
+    Processor,
+    Software,
+    estimate,
+    version,
+)
 from flashpager.design import Design, Handler, ICache, Ram, Space, Tlb
-from flashpager.media.estimation import Driver, Host, estimate
 from flashpager.simulation import simulate
 from flashpager.trace import Trace
 
@@ -24,13 +37,20 @@ __all__ = [
     "Answer",
     "Design",
     "DiskFullError",
+    "Dma",
     "Driver",
+    "Estimate",
     "FlashpagerError",
     "Handler",
     "Host",
     "ICache",
+    "Layer",
+    "Memory",
     "Needs",
+    "Peripheral",
+    "Processor",
     "Ram",
+    "Software",
     "Space",
     "Tlb",
     "Trace",

@@ -211,7 +211,7 @@ def _part_chart(
         for row in own_part
         if all(row["design"][name] == own["design"][name] for name in ("cache_bytes", "policy"))
     ]
-    name = _engine.find_part(own["design"]["part"])["name"]
+    name = _engine.find_part(own["design"]["part"]).name
     panels = [name] * len(same)
     for part, designs in around_it.parts.items():
         panels += [part] * len(designs)

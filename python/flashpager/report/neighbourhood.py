@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from flashpager import _engine
-from flashpager._engine import FlashpagerError
+from flashpager._engine import FlashpagerError, Part
 from flashpager.design import unmeasured
 
 #: The smallest cache page in the charts, unless the design's own is smaller.
@@ -51,7 +51,7 @@ def around(design: dict[str, Any], image_bytes: int) -> Neighbourhood:
 
     """
     part = _engine.find_part(design["part"])
-    flash_page = design["flash_page_bytes"] or part["page_bytes"]["value"]
+    flash_page = design["flash_page_bytes"] or part.flash_page_bytes
     cache, page = design["cache_bytes"], design["cache_page_bytes"]
     reduced = page if page < flash_page else max(flash_page // _REDUCTION, 1)
     pages = sorted({page, reduced, flash_page, *_powers_of_two(flash_page)})
@@ -76,23 +76,23 @@ def around(design: dict[str, Any], image_bytes: int) -> Neighbourhood:
     possible = [one for one, reason in zip(designs, reasons, strict=True) if reason is None]
     found = Neighbourhood(possible, caches=caches, reduced=reduced, flash_page=flash_page)
     for other in _engine.catalog():
-        if other["kind"] == "nand" and other["name"] != part["name"]:
+        if other.kind == "nand" and other.name != part.name:
             _try_part(found, design, other)
     return found
 
 
-def _try_part(found: Neighbourhood, design: dict[str, Any], part: dict[str, Any]) -> None:
-    pages = sorted({design["cache_page_bytes"], *_powers_of_two(part["page_bytes"]["value"])})
+def _try_part(found: Neighbourhood, design: dict[str, Any], part: Part) -> None:
+    pages = sorted({design["cache_page_bytes"], *_powers_of_two(part.flash_page_bytes)})
     handler = unmeasured(design["handler"])
-    other = {**design, "part": part["name"], "flash_page_bytes": None, "handler": handler}
+    other = {**design, "part": part.name, "flash_page_bytes": None, "handler": handler}
     designs = [{**other, "cache_page_bytes": page} for page in pages]
     reasons = _engine.check_designs(designs)
     possible = [one for one, reason in zip(designs, reasons, strict=True) if reason is None]
     if possible:
-        found.parts[part["name"]] = possible
+        found.parts[part.name] = possible
     else:
         own = pages.index(design["cache_page_bytes"])
-        found.left_out[part["name"]] = reasons[own] or ""
+        found.left_out[part.name] = reasons[own] or ""
 
 
 def _powers_of_two(flash_page: int) -> list[int]:
