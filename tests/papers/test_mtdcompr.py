@@ -12,15 +12,15 @@ from flashpager import _engine
 from flashpager.papers.claim import Claim, Verdict
 from flashpager.papers.mtdcompr import claims as mtdcompr
 from flashpager.papers.mtdcompr import plots
-from tests.conftest import fails, flashpager
+from tests.conftest import fails, process
 
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Capture some pages of this program."""
+    """Capture some pages of this program, which cannot do that itself."""
     folder = tmp_path_factory.mktemp("pages")
     pid = str(os.getpid())
-    flashpager("swap", "capture", "--pid", pid, "--limit", "100", "-o", folder / "tests.pages")
+    process("swap", "capture", "--pid", pid, "--limit", "100", "-o", folder / "tests.pages")
     return folder
 
 
