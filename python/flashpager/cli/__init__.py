@@ -4,7 +4,7 @@ import os
 import sys
 from contextlib import suppress
 from importlib import import_module
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 from typer.core import TyperGroup
@@ -51,10 +51,10 @@ _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 class _LateGroup(TyperGroup):
     """The commands, each imported when it is asked for."""
 
-    def list_commands(self, ctx: "Context") -> list[str]:
-        """Give all names."""
-        del ctx
-        return list(_COMMANDS)
+    def __init__(self, **settings: Any) -> None:  # noqa: ANN401  (whatever Typer gives a group)
+        """Know all names; what they stand for is never read from here."""
+        super().__init__(**settings)
+        self.commands.update(dict.fromkeys(_COMMANDS))  # type: ignore[arg-type]
 
     def get_command(self, ctx: "Context", cmd_name: str) -> "Command | None":
         """Import a command and make it."""

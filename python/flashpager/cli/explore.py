@@ -31,7 +31,7 @@ from flashpager.quantities import (
     si,
 )
 from flashpager.space import Space
-from flashpager.space.axes import AXES
+from flashpager.space.axes import AXES, SHOWN
 from flashpager.space.space import Values, cache_pages_to_try, codewords_to_try
 from flashpager.trace import Trace
 
@@ -357,7 +357,7 @@ def _explain(reasons: Sequence[str], frame: "pl.DataFrame") -> None:
 
 
 def _varying(frame: "pl.DataFrame") -> list[str]:
-    axes = [axis for axis in AXES if axis in frame.columns]
+    axes = [axis for axis in SHOWN if axis in frame.columns]
     varying = [axis for axis in axes if frame[axis].n_unique() > 1]
     return varying or ["part", "policy", "cache_bytes", "cache_page_bytes"]
 

@@ -14,7 +14,12 @@ from flashpager._engine import FlashpagerError, Part
 from flashpager.cli import options
 from flashpager.cli.console import complain, out, print_json, print_whole
 
-app = typer.Typer(help="The catalog of flash parts.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(
+    help="The catalog of flash parts.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+)
 
 _KINDS = tuple(_engine.part_kinds())
 #: Units by the end of a field's name.

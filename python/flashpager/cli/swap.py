@@ -27,6 +27,7 @@ from flashpager.swap import benchmark
 app = typer.Typer(
     help="Compressed swap: what RAM gains, and what it costs.",
     no_args_is_help=True,
+    add_completion=False,
     rich_markup_mode=None,
 )
 

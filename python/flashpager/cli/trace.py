@@ -17,7 +17,10 @@ from flashpager.files import refuse_overwriting
 from flashpager.quantities import format_size, si, split_list
 
 app = typer.Typer(
-    help="Import, describe and export traces.", no_args_is_help=True, rich_markup_mode=None
+    help="Import, describe and export traces.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
 )
 
 

@@ -9,6 +9,10 @@ AxisValue = str | int | None
 #: sizes, which may depend on all others, vary fastest.
 AXES = {axis.name: axis for axis in _engine.axes()}
 
+#: What a table of designs shows of them, in this order: what is chosen, then its sizes.
+_CHOSEN = ("part", "bus", "policy", "register")
+SHOWN = (*_CHOSEN, *(name for name in AXES if name not in _CHOSEN))
+
 
 def flag_of(axis: _engine.Axis) -> str:
     """Give the option of an axis: ``--cache-page`` of "cache page"."""
