@@ -34,6 +34,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
+pub use super::live_bench::{Counts, Ending, Point};
 use super::store::{Statistics, Store, StoreCounters, StoreError, Wear};
 use super::userfault::{Fault, Region, Userfault, page_bytes, thread_faults};
 use super::workload::{Contents, Step, Workload};
@@ -56,63 +57,6 @@ pub struct Live<'a> {
     /// Nanoseconds that the medium takes for what it was asked: the pager waits so long.
     /// Without it the medium is as fast as its emulation.
     pub delay: Option<&'a (dyn Fn(StoreCounters) -> f64 + Sync)>,
-}
-
-/// What the pager did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Counts {
-    /// Faults of missing pages.
-    pub faults: u64,
-    /// Of them of pages never written to: filled with zeros.
-    pub zero_fills: u64,
-    /// Of them of pages that the store held.
-    pub swap_ins: u64,
-    /// Faults of the first write to a page that came in by reading.
-    pub write_faults: u64,
-    /// Pages that went to the store.
-    pub swap_outs: u64,
-    /// Pages that went and needed no writing.
-    pub dropped: u64,
-}
-
-impl std::ops::Sub for Counts {
-    type Output = Self;
-
-    fn sub(self, before: Self) -> Self {
-        Self {
-            faults: self.faults - before.faults,
-            zero_fills: self.zero_fills - before.zero_fills,
-            swap_ins: self.swap_ins - before.swap_ins,
-            write_faults: self.write_faults - before.write_faults,
-            swap_outs: self.swap_outs - before.swap_outs,
-            dropped: self.dropped - before.dropped,
-        }
-    }
-}
-
-/// A point of the chart: what was measured after a chunk.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Point {
-    /// Bytes allocated until then.
-    pub allocated_bytes: u64,
-    /// Bytes read since the chunk was full.
-    pub read_bytes: u64,
-    /// What that took, in wall time.
-    pub time_ns: u64,
-    /// The two as bandwidth: 2²⁰ bytes a second.
-    pub mib_s: f64,
-    /// What the pager did for it.
-    pub counts: Counts,
-}
-
-/// How a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Ending {
-    /// All chunks were allocated.
-    Complete,
-    /// The store was full: out of memory.
-    OutOfMemory,
 }
 
 /// What came of a run.

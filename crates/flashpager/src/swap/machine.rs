@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::pager::{Outcome, Page, Pager};
 
 /// Bytes of the papers' megabyte.
-const MB: f64 = 1_048_576.0;
+const MIB: f64 = 1_048_576.0;
 
 /// What happened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -245,8 +245,9 @@ impl Phase {
 pub struct Point {
     /// Bytes that the program had allocated.
     pub allocated_bytes: u64,
-    /// How fast it read, in MB (2²⁰ bytes) a second.
-    pub mb_per_s: f64,
+    /// How fast it read, in 2²⁰ bytes a second.
+    #[serde(rename = "mb_per_s")]
+    pub mib_s: f64,
     /// As a share of RAM's speed.
     pub share_of_ram: f64,
     /// Allocating and filling the chunk.
@@ -306,8 +307,9 @@ pub struct SystemReport {
     pub taken_bytes: u64,
     /// Frames for the program's pages; 0 where none fits, and churn needs none.
     pub frames: u32,
-    /// RAM's own speed, in MB (2²⁰ bytes) a second.
-    pub ram_mb_per_s: f64,
+    /// RAM's own speed, in 2²⁰ bytes a second.
+    #[serde(rename = "ram_mb_per_s")]
+    pub ram_mib_s: f64,
     /// Bytes of RAM that the store takes beside its medium.
     pub store_memory_bytes: u64,
     /// Its slots.
@@ -328,7 +330,7 @@ impl SwapSystem {
             ram_bytes: self.spec.ram_bytes,
             taken_bytes: self.taken_bytes(),
             frames: self.frames().unwrap_or(0),
-            ram_mb_per_s: 1e9 / self.prices.ram_ns_per_byte / MB,
+            ram_mib_s: 1e9 / self.prices.ram_ns_per_byte / MIB,
             store_memory_bytes: self.store.memory_bytes(),
             slot_count: self.store.slot_count,
             prices: self.prices,
@@ -406,7 +408,7 @@ pub fn run(
                 let ram_ns = read.time.ram_ns;
                 points.push(Point {
                     allocated_bytes,
-                    mb_per_s: read.counts.bytes_read as f64 / MB / (read.time.total_ns * 1e-9),
+                    mib_s: read.counts.bytes_read as f64 / MIB / (read.time.total_ns * 1e-9),
                     share_of_ram: ram_ns / read.time.total_ns,
                     fill: Phase::new(read_from - filled_from, prices),
                     read,
@@ -698,11 +700,9 @@ mod tests {
                 assert!((total - ns as f64).abs() < 1e-6 * total, "{total} {ns}");
             }
             let seconds = point.read.time.total_ns * 1e-9;
-            let mb = (16 * PAGE) as f64 / 1_048_576.0;
-            assert!((point.mb_per_s - mb / seconds).abs() < 1e-9 * point.mb_per_s);
-            assert!(
-                (point.share_of_ram - point.mb_per_s / report.system.ram_mb_per_s).abs() < 1e-9
-            );
+            let mib = (16 * PAGE) as f64 / 1_048_576.0;
+            assert!((point.mib_s - mib / seconds).abs() < 1e-9 * point.mib_s);
+            assert!((point.share_of_ram - point.mib_s / report.system.ram_mib_s).abs() < 1e-9);
         }
         // All in frames: RAM's own speed. Then some faults, and later more.
         let shares: Vec<f64> = report.points.iter().map(|point| point.share_of_ram).collect();
@@ -801,26 +801,26 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_one_line() {
-        let json = |text: &str| serde_json::from_str(text).unwrap();
+        let with = |change: fn(&mut SwapSpec)| {
+            let mut spec = SwapSpec::default();
+            change(&mut spec);
+            spec
+        };
         for (wrong, line) in [
-            (r#"{"compresor": "lz4"}"#, "did you mean compressor"),
-            (r#"{"ram_bytes": "much"}"#, "invalid type"),
-            (r#"{"compressor": "lz5"}"#, "did you mean lz4?"),
-            (r#"{"medium": "ram:32M"}"#, "no page fits"),
-            (r#"{"policy": "min"}"#, "policy 'min'"),
-            (r#"{"reading": "randon"}"#, "did you mean random?"),
-            (r#"{"layout": "log"}"#, "wants NAND"),
-            (r#"{"chunk_bytes": 5000}"#, "not whole pages"),
-            (r#"{"pages": "synthetic(125%)"}"#, "synthetic(25%)"),
-            (r#"{"pages": "/no/such/file"}"#, "/no/such/file"),
-            (r#"{"clock_mhz": 0}"#, "clock_mhz = 0"),
-            (r#"{"bus": "fast"}"#, "bus 'fast'"),
-            (r#"{"most_bytes": 0}"#, "hold no chunk"),
+            (with(|spec| spec.compressor = "lz5".into()), "did you mean lz4?"),
+            (with(|spec| spec.medium = "ram:32M".into()), "no page fits"),
+            (with(|spec| spec.policy = "min".into()), "policy 'min'"),
+            (with(|spec| spec.reading = "randon".into()), "did you mean random?"),
+            (with(|spec| spec.layout = Some("log".into())), "wants NAND"),
+            (with(|spec| spec.chunk_bytes = 5000), "not whole pages"),
+            (with(|spec| spec.pages = "synthetic(125%)".into()), "synthetic(25%)"),
+            (with(|spec| spec.pages = "/no/such/file".into()), "/no/such/file"),
+            (with(|spec| spec.clock_mhz = 0.0), "clock_mhz = 0"),
+            (with(|spec| spec.bus = Some("fast".into())), "bus 'fast'"),
+            (with(|spec| spec.most_bytes = Some(0)), "hold no chunk"),
         ] {
-            let run = SwapSpec::from_value(json(wrong))
-                .and_then(|spec| bench(spec, &|| true, &|_, _| {}));
-            let error = run.unwrap_err().to_string();
-            assert!(error.contains(line) && !error.contains('\n'), "{wrong}: {error}");
+            let error = bench(wrong, &|| true, &|_, _| {}).unwrap_err().to_string();
+            assert!(error.contains(line) && !error.contains('\n'), "{error}");
         }
         let stopped = bench(SwapSpec::default(), &|| false, &|_, _| {}).unwrap_err();
         assert!(matches!(stopped, Error::Interrupted));

@@ -8,6 +8,7 @@ pub mod capture;
 mod ffi;
 #[cfg(target_os = "linux")]
 pub mod live;
+pub mod live_bench;
 pub mod machine;
 pub mod medium;
 pub mod pages;
@@ -20,5 +21,6 @@ pub mod store;
 mod userfault;
 pub mod workload;
 
+pub use live_bench::{LiveReport, live_bench};
 pub use machine::{BenchReport, ChurnReport, bench, churn};
 pub use spec::{SwapSpec, SwapSystem};
