@@ -35,7 +35,10 @@ mod _engine {
     #[pymodule_export]
     use super::estimate::{all_operations, check_host, estimate, operations};
     #[pymodule_export]
-    use super::live::{capture_pages, pages_info, pages_ratios, swap_live};
+    use super::live::{
+        CompressorRatios, LiveCounts, LivePoint, LiveRead, LiveReadCounts, LiveStore, PagesInfo,
+        PagesProcess, PagesRatio, SwapLive, capture_pages, pages_info, pages_ratios, swap_live,
+    };
     #[pymodule_export]
     use super::parts::{catalog, examine_part, find_part, part_facts, part_schema, raw_bandwidth};
     #[pymodule_export]
@@ -45,7 +48,12 @@ mod _engine {
     #[pymodule_export]
     use super::seam::{DiskFullError, FlashpagerError};
     #[pymodule_export]
-    use super::swap::{swap_bench, swap_churn, swap_defaults, swap_kinds, swap_system};
+    use super::swap::{
+        MachineCounts, MediumFaults, MediumGeometry, MediumPrices, MediumTime, StoreCounters,
+        StoreReport, StoreStatistics, SwapBench, SwapChurn, SwapPhase, SwapPoint, SwapPrices,
+        SwapSpec, SwapSystem, SwapTime, Wear, swap_bench, swap_churn, swap_compressors,
+        swap_layouts, swap_media, swap_readings, swap_system,
+    };
     #[pymodule_export]
     use super::trace::{block_statistics, elf_identity, export_trace, trace_info};
     #[pymodule_export]
