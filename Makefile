@@ -1,17 +1,34 @@
-# `make demo` and `make test` set up all they need, without root.
+# Everything is set up here, without root:
+#
+#   make            builds everything into .venv and target/
+#   make demo       builds, replays a recorded program, writes report.html
+#   make test       C, Rust and Python tests; ends with what was left out, and why
+#   make lint       rustfmt, clippy, ruff, mypy
+#   make format     lets them mend what they can
+#   make bench      recording and replay rates (docs/performance.md)
+#   make soak       what takes long: more cases, more seeds, fuzzing; SOAK_SECONDS a fuzz target
+#   make clean
+#
+# test-c, test-rust and test-python are the parts of `make test`.
 
 VENV := .venv
 BIN := $(VENV)/bin
 PLUGIN := python/flashpager/_recorders/flashpager-qemu.so
 AGENT := python/flashpager/_recorders/flashpager-java.jar
+CORES := $(shell nproc 2>/dev/null || echo 2)
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 # An activated environment or an installed tool must not get in our way.
 unexport PYTHONPATH PYTHONHOME CONDA_PREFIX
 
+# One profile, so that the engine and what it needs are compiled once for all: for the binding,
+# its tests and the benches.
+CARGO_FLAGS := --release --locked
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates parts -name '*.rs' -o -name '*.toml')
 DEMO_TRACE := examples/traces/card-firmware.trace
+SOAK_SECONDS := 120
 
 .PHONY: build demo test test-c test-rust test-python lint format bench clean
+.PHONY: soak soak-c soak-rust soak-fuzz
 
 build: $(BIN)/.built $(PLUGIN) $(AGENT)
 
@@ -26,20 +43,21 @@ demo: build
 	$(BIN)/flashpager report $(DEMO_TRACE) --board examples/boards/smartcard.toml \
 	    -o report.html --plots plots
 
-test: build test-c test-rust test-python
+test: build
+	@MAKE="$(MAKE)" $(BIN)/python -m tests.stages test-c test-rust test-python
 
 test-c:
-	$(MAKE) --no-print-directory -C runtime test sanitize cross
+	$(MAKE) --no-print-directory -C runtime -j$(CORES) --output-sync=target test sanitize cross
 
 test-rust:
-	cargo test --workspace --locked $(CARGO_FLAGS)
+	cargo test --workspace $(CARGO_FLAGS)
 
 test-python: build
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n $(CORES) --dist worksteal
 
 lint: build
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --locked $(CARGO_FLAGS) -- -D warnings
+	cargo clippy --workspace --all-targets $(CARGO_FLAGS) -- -D warnings
 	$(BIN)/ruff format --check python tests benches examples
 	$(BIN)/ruff check python tests benches examples
 	$(BIN)/mypy
@@ -56,6 +74,27 @@ bench: build
 	$(BIN)/python benches/swap.py
 	cargo bench -p flashpager --bench replay --bench explore --bench swap --locked
 
+soak: soak-c soak-rust soak-fuzz
+
+soak-c:
+	$(MAKE) --no-print-directory -C runtime -j$(CORES) soak
+
+soak-rust:
+	PROPTEST_CASES=4096 cargo test --workspace $(CARGO_FLAGS)
+
+# The sanitizer on a stable compiler; fuzz/README.md says what to do with a finding.
+soak-fuzz:
+	@if ! cargo fuzz --version >/dev/null 2>&1; then \
+	    echo "soak-fuzz: left out, no cargo-fuzz (cargo install cargo-fuzz --locked)"; \
+	    exit 0; \
+	fi; \
+	cd fuzz && export RUSTC_BOOTSTRAP=1 && for target in fuzz_targets/*.rs; do \
+	    name=$$(basename $$target .rs); \
+	    mkdir -p corpus/$$name; \
+	    cargo fuzz run $$name corpus/$$name seeds/$$name -- \
+	        -max_total_time=$(SOAK_SECONDS) -rss_limit_mb=2048 -timeout=10 || exit; \
+	done
+
 clean:
 	rm -rf $(VENV) build runtime/build target report.html plots $(PLUGIN) $(AGENT:.jar=*.jar) recorders/java/target examples/java/*/target
 
@@ -71,7 +110,7 @@ $(BIN)/maturin: | $(BIN)/python
 
 # Builds the engine and installs it, what it needs and what its tests need.
 $(BIN)/.built: $(RUST_SOURCES) pyproject.toml | $(BIN)/maturin
-	$(BIN)/maturin develop --release --locked --extras dev
+	$(BIN)/maturin develop $(CARGO_FLAGS) --extras dev
 	@touch $@
 
 $(PLUGIN): recorders/qemu/recorder.c recorders/qemu/qemu_plugin_api.h

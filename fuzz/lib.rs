@@ -6,8 +6,8 @@ use std::io::Cursor;
 use flashpager::Error;
 use flashpager::placement::Placer;
 use flashpager::trace::TraceInfo;
-use flashpager::trace::import::{Format, Import};
-use flashpager::trace::input::Input;
+use flashpager::record::import::{Format, Import};
+use flashpager::record::input::Input;
 
 /// An error says something, in one line that a terminal can show.
 pub fn check(error: &Error) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Print the code size and the memory of the swap store on small targets, as Markdown.
 
-Each object alone, and a program that uses the whole interface with one layout, linked with
+Each part alone, and a program that uses the whole interface with one layout, linked with
 what it needs of the C library (memcpy, division) and without startup code.
 """
 
@@ -26,16 +26,17 @@ TARGETS = {
     "AVR (ATmega1284P)": ("avr-", ["-mmcu=atmega1284p"], ["-nostartfiles"]),
 }
 FLAGS = ["-std=c99", "-Os", "-ffunction-sections", "-fdata-sections"]
+# Each part of the store with its sources.
 PARTS = {
-    "swap.c": "front",
-    "log.c": "log",
-    "fragments.c": "fragments",
-    "rewriter.c": "rewriter",
+    "front": [SWAP / "swap.c"],
+    "log": sorted((SWAP / "log").glob("*.c")),
+    "fragments": sorted((SWAP / "fragments").glob("*.c")),
+    "rewriter": [SWAP / "rewriter.c"],
 }
 
 PROGRAM = """
 #include "flashpager_swap.h"
-struct fp_swap_medium const *volatile use;
+struct fp_medium const *volatile use;
 int main(void)
 {
     struct fp_swap_config config = {0};
@@ -55,7 +56,7 @@ STRUCTURES = """
 #include "flashpager_swap.h"
 char store[sizeof(struct fp_swap)];
 char config[sizeof(struct fp_swap_config)];
-char medium[sizeof(struct fp_swap_medium)];
+char medium[sizeof(struct fp_medium)];
 """
 
 
@@ -80,27 +81,31 @@ def measure(name: str, directory: Path) -> tuple[list[list[object]], dict[str, i
     prefix, machine, linking = TARGETS[name]
     compiler = [f"{prefix}gcc", *machine, *FLAGS, f"-I{SWAP}"]
     rows: list[list[object]] = []
-    objects = {}
-    for source, part in PARTS.items():
-        objects[part] = directory / f"{part}.o"
-        run(*compiler, "-c", SWAP / source, "-o", objects[part])
-        rows.append([name, part, *size_of(prefix, objects[part])])
+    for part, sources in PARTS.items():
+        sizes_of_part = []
+        for source in sources:
+            compiled = directory / f"{part}-{source.stem}.o"
+            run(*compiler, "-c", source, "-o", compiled)
+            sizes_of_part.append(size_of(prefix, compiled))
+        rows.append([name, part, *map(sum, zip(*sizes_of_part, strict=True))])
     program = directory / "program.c"
     program.write_text(PROGRAM)
     for layout in ("log", "fragments"):
-        linked = directory / f"{layout}.elf"
-        run(
-            *compiler,
-            *linking,
-            f"-DLAYOUT=fp_swap_{layout}",
-            "-Wl,--gc-sections,-e,main",
-            program,
-            objects["front"],
-            objects[layout],
-            "-o",
-            linked,
-        )
-        rows.append([name, f"linked: front + {layout}", *size_of(prefix, linked)])
+        for title, options in (("", []), (", -flto", ["-flto"])):
+            linked = directory / f"{layout}.elf"
+            run(
+                *compiler,
+                *options,
+                *linking,
+                f"-DLAYOUT=fp_swap_{layout}",
+                "-Wl,--gc-sections,-e,main",
+                program,
+                *PARTS["front"],
+                *PARTS[layout],
+                "-o",
+                linked,
+            )
+            rows.append([name, f"linked: front + {layout}{title}", *size_of(prefix, linked)])
     structures = directory / "structures.c"
     structures.write_text(STRUCTURES)
     run(*compiler, "-fno-common", "-c", structures, "-o", directory / "structures.o")

@@ -1,94 +1,78 @@
-"""Driving the real command, and the tools that some tests want."""
+"""What all tests share: the command, the tools they want, traces written by hand."""
 
-import json
 import os
-import shutil
-import subprocess
-import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-#: The command as it is installed, beside the interpreter that runs the tests.
-COMMAND = Path(sys.executable).with_name("flashpager")
+pytest.register_assert_rewrite("tests.command")
+
+from tests import tools  # noqa: E402  (its assertions are rewritten first)
+from tests.command import (  # noqa: E402
+    COMMAND,
+    Finished,
+    fails,
+    flashpager,
+    process,
+    refusal,
+)
+from tests.tools import REQUIRE_TOOLS  # noqa: E402
+
+__all__ = [
+    "COMMAND",
+    "REQUIRE_TOOLS",
+    "ROOT",
+    "Finished",
+    "fails",
+    "flashpager",
+    "import_csv",
+    "info_of",
+    "need",
+    "process",
+    "refusal",
+    "runs_of",
+]
+
 ROOT = Path(__file__).resolve().parent.parent
-REQUIRE_TOOLS = "FLASHPAGER_REQUIRE_TOOLS"
-
-_TIMEOUT_SECONDS = 300
 
 
-@dataclass(frozen=True)
-class Finished:
-    """What a run of the command gave."""
-
-    code: int
-    out: str
-    err: str
-    #: Standard output as it came, for programs that write no text.
-    raw: bytes
-
-    @property
-    def json(self) -> Any:  # noqa: ANN401  (what a test makes of it)
-        """The one object on standard output."""
-        return json.loads(self.out)
-
-
-def need(*tools: str) -> None:
+def need(*wanted: str) -> None:
     """Skip the test when a tool is missing; fail where all tools are promised."""
-    missing = [tool for tool in tools if shutil.which(tool) is None]
+    missing = tools.missing(*wanted)
     if not missing:
         return
-    message = f"{', '.join(missing)} not installed"
-    if os.environ.get(REQUIRE_TOOLS):
-        pytest.fail(f"{message}, and {REQUIRE_TOOLS} is set")
-    pytest.skip(message)
+    reason = tools.not_installed(missing)
+    if tools.promised():
+        pytest.fail(f"{reason}, and {REQUIRE_TOOLS} is set")
+    pytest.skip(reason)
 
 
-def flashpager(
-    *arguments: str | Path,
-    code: int | None = 0,
-    stdin: bytes | Path | None = None,
-    cwd: Path | None = None,
-    env: dict[str, str] | None = None,
-) -> Finished:
-    """Run the command to its end; ``code`` is the exit status it must have, None for any."""
-    given = stdin.read_bytes() if isinstance(stdin, Path) else stdin or b""
-    done = subprocess.run(
-        [COMMAND, *map(str, arguments)],
-        input=given,
-        capture_output=True,
-        check=False,
-        cwd=cwd,
-        env={**os.environ, **(env or {})},
-        timeout=_TIMEOUT_SECONDS,
-    )
-    out, err = (text.decode(errors="replace") for text in (done.stdout, done.stderr))
-    for word in ("Traceback", "panicked"):
-        assert word not in err, err
-    if code is not None:
-        assert done.returncode == code, f"exit status {done.returncode}:\n{out}\n{err}"
-    return Finished(done.returncode, out, err, done.stdout)
+def _one_line(reason: str) -> str:
+    return " ".join(reason.removeprefix("Skipped: ").split())
 
 
-def fails(
-    *arguments: str | Path,
-    words: Sequence[str] = (),
-    stdin: bytes | Path | None = None,
-    cwd: Path | None = None,
-    env: dict[str, str] | None = None,
-) -> str:
-    """Run the command, which must refuse in one line that holds ``words``; give the line."""
-    done = flashpager(*arguments, code=2, stdin=stdin, cwd=cwd, env=env)
-    lines = done.err.splitlines()
-    assert len(lines) == 1, done.err
-    assert lines[0].startswith("flashpager: "), done.err
-    assert done.out == "", done.out
-    for word in words:
-        assert word in lines[0], f"no '{word}' in: {lines[0]}"
-    return lines[0]
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say what was skipped: one line a missing tool, or one a reason."""
+    left_out = [
+        tools.LeftOut("Python", _one_line(report.longrepr[2]), report.nodeid)
+        for report in terminalreporter.getreports("skipped")
+        if isinstance(report.longrepr, tuple)
+    ]
+    file = tools.to_append_to()
+    if file is not None:
+        tools.append(file, left_out)
+    elif left_out:
+        terminalreporter.section("left out", "-")
+        for line in tools.summary(left_out):
+            terminalreporter.write_line(line)
+
+
+@pytest.fixture(scope="session")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give a folder of this session that all its workers have in common."""
+    own = tmp_path_factory.getbasetemp()
+    return own.parent if os.environ.get("PYTEST_XDIST_WORKER") else own
 
 
 def import_csv(folder: Path, text: str, name: str = "hand.trace") -> Path:

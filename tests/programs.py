@@ -1,5 +1,6 @@
 """Programs whose executed instructions are known by construction."""
 
+import os
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,19 @@ def compile_with(compiler: str, folder: Path, name: str, source: str, *flags: st
     libraries = [flag for flag in flags if flag.startswith("-l")]
     subprocess.run([compiler, *before, "-o", program, file, *libraries], check=True)
     return program
+
+
+def stand_ins(folder: Path, *tools: str) -> dict[str, str]:
+    """Give an environment in which tools are found that do nothing.
+
+    What is refused before a tool would run is refused on a machine that has none, too.
+    """
+    tools_folder = folder / "stand-ins"
+    tools_folder.mkdir()
+    for tool in tools:
+        (tools_folder / tool).write_text("#!/bin/sh\n", encoding="ascii")
+        (tools_folder / tool).chmod(0o755)
+    return {"PATH": f"{tools_folder}{os.pathsep}{os.environ['PATH']}"}
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 #![no_main]
 
-use flashpager::trace::import::Format;
-use flashpager::trace::input::Lines;
+use flashpager::record::import::Format;
+use flashpager::record::input::Lines;
 use libfuzzer_sys::fuzz_target;
 
 /// Unpacked bytes after which a well-made bomb proves nothing more.

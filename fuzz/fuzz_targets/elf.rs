@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use flashpager::Error;
-use flashpager::placement::elf::ElfFile;
+use flashpager::binary::elf::ElfFile;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {

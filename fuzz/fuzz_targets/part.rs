@@ -1,10 +1,11 @@
 #![no_main]
 
 use flashpager::Error;
+use flashpager::design::check_register;
 use flashpager::media::bus::Bus;
 use flashpager::media::operation::{Ask, What};
 use flashpager::media::part::Part;
-use flashpager::media::register::RegisterModel;
+use flashpager::replay::register::RegisterModel;
 use libfuzzer_sys::fuzz_target;
 
 const BUS: Bus = Bus { clock_mhz: 33.0, cycles: 2, width_bits: 8 };
@@ -18,7 +19,7 @@ fuzz_target!(|data: &[u8]| {
         compose(&part);
         let time = part.byte_time(BUS)?;
         assert!(time > 0.0 && time.is_finite());
-        part.check_register(RegisterModel::RandomColumn)
+        check_register(&part, RegisterModel::RandomColumn)
     })();
     if let Err(error) = outcome {
         flashpager_fuzz::check(&error);
@@ -36,7 +37,7 @@ fn compose(part: &Part) {
     };
     for (_, what) in What::ALL {
         for bus in [None, Some(BUS)] {
-            if let Err(error) = composed(*what, bus) {
+            if let Err(error) = composed(what, bus) {
                 flashpager_fuzz::check(&error);
             }
         }

@@ -10,10 +10,21 @@
 
 from typing import TYPE_CHECKING, Any
 
-from flashpager._engine import DiskFullError, FlashpagerError, version
-from flashpager.design import Design, Handler, ICache, Ram, Space, Tlb
+from flashpager._engine import (
+    Board,
+    Design,
+    DiskFullError,
+    FlashpagerError,
+    Handler,
+    ICache,
+    Ram,
+    Row,
+    Tlb,
+    version,
+)
 from flashpager.media.estimation import Driver, Host, estimate
 from flashpager.simulation import simulate
+from flashpager.space.space import Space
 from flashpager.trace import Trace
 
 if TYPE_CHECKING:
@@ -22,6 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Answer",
+    "Board",
     "Design",
     "DiskFullError",
     "Driver",
@@ -31,6 +43,7 @@ __all__ = [
     "ICache",
     "Needs",
     "Ram",
+    "Row",
     "Space",
     "Tlb",
     "Trace",

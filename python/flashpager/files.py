@@ -1,9 +1,10 @@
 """Files that are read and files that are written."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from flashpager import _engine
 from flashpager._engine import FlashpagerError
 
 
@@ -54,3 +55,26 @@ def example(name: str, instead: str) -> Path:
             return examples / name
     message = f"examples/{name} of flashpager's source is not here: {instead}"
     raise FlashpagerError(message)
+
+
+def read_toml(path: Path) -> dict[str, object]:
+    """Read a TOML file.
+
+    Raises:
+        FlashpagerError: if it cannot be read or is none.
+
+    """
+    return _engine.read_toml(path)
+
+
+def refuse_unknown(given: Iterable[str], known: Sequence[str], place: str) -> None:
+    """Refuse names that nobody would read.
+
+    Raises:
+        FlashpagerError: for the first of them.
+
+    """
+    unknown = sorted(set(given) - set(known))
+    if unknown:
+        message = f"{place}: unknown field '{unknown[0]}' (known: {', '.join(known)})"
+        raise FlashpagerError(message)

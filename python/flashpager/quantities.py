@@ -2,33 +2,21 @@
 
 import re
 
-from flashpager._engine import FlashpagerError
+from flashpager._engine import FlashpagerError, parse_size
 
-_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-_MAX_BYTES = 1 << 40
+__all__ = [
+    "duration",
+    "format_size",
+    "parse_bandwidth",
+    "parse_clock",
+    "parse_duration",
+    "parse_size",
+    "parse_sizes",
+    "si",
+    "split_list",
+]
 
-
-def parse_size(text: str | int) -> int:
-    """Give the bytes of a size with an optional ``K``, ``M`` or ``G`` (powers of 1024).
-
-    What remains, such as 1.9 KB of RAM, is cut to whole bytes.
-
-    >>> parse_size("2K"), parse_size("1.9K")
-    (2048, 1945)
-
-    """
-    found = re.fullmatch(
-        r"\s*(\d+)(?:\.(\d{1,6})(?=\s*[KMG]))?\s*([KMG]?)(?:i?B)?\s*", str(text), re.IGNORECASE
-    )
-    if not found:
-        message = f"'{text}' is no size: write bytes, or K, M or G behind a number, as 2K"
-        raise FlashpagerError(message)
-    decimals = found[2] or ""
-    size = int(found[1] + decimals) * _UNITS[found[3].upper()] // int(10 ** len(decimals))
-    if not 0 < size <= _MAX_BYTES:
-        message = f"'{text}' is no size between 1 byte and 1024 G"
-        raise FlashpagerError(message)
-    return size
+_UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 def format_size(size: int) -> str:

@@ -1,26 +1,22 @@
 """One design on one trace."""
 
-from typing import Any
-
 from flashpager import _engine
-from flashpager.design import Design
+from flashpager._engine import Design, Row
 from flashpager.trace import Trace, check_traces
 
 
-def simulate(trace: Trace, design: Design) -> dict[str, Any]:
+def simulate(trace: Trace, design: Design) -> Row:
     """Replay a trace through a design.
 
-    >>> simulate(trace, Design(cache_bytes="2K"))["time"]["bandwidth_mib_s"]
+    >>> simulate(trace, Design(cache_bytes="2K")).time.bandwidth_mib_s
 
     Args:
         trace: what is executed.
         design: part, bus, cache, policy, register and prices.
 
     Returns:
-        ``counts`` (with ``distance_histogram``: (blocks, how often)), ``time`` (ns of each step and
-        ``bandwidth_mib_s``, in 2**20 bytes a second), ``latency`` and ``fault_latencies`` ((ns, how
-        many faults)), ``nor``, ``read_disturb``, ``prices``, ``frames``, ``metadata_bytes``,
-        ``ram_bytes``, ``warnings``, and the ``design`` itself.
+        counts, time, latency and more (:class:`flashpager.Row`), with the prices and the design
+        that they are made of. Bandwidths are in 2**20 bytes a second.
 
     Raises:
         FlashpagerError: for a design that cannot be.
@@ -31,4 +27,4 @@ def simulate(trace: Trace, design: Design) -> dict[str, Any]:
     if not isinstance(design, Design):
         message = f"simulate takes a Design, not {design!r}; explore takes a Space"
         raise TypeError(message)
-    return _engine.simulate(str(trace.path), [design.fields()], None)[0]
+    return _engine.simulate(trace.path, [design])[0]

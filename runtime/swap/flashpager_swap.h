@@ -29,6 +29,9 @@
 #ifndef FLASHPAGER_SWAP_H
 #define FLASHPAGER_SWAP_H
 
+#include "../compress/flashpager_compressor.h"
+#include "../medium/flashpager_medium.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -37,8 +40,7 @@
 extern "C" {
 #endif
 
-/* What functions return: 0, or one of these. Callbacks return 0, or any negative
- * number where the medium failed. */
+/* What functions return: 0, or one of these. */
 enum fp_swap_error {
     FP_SWAP_OK = 0,
     FP_SWAP_EMPTY = -1,    /* the slot holds no page */
@@ -47,44 +49,6 @@ enum fp_swap_error {
     FP_SWAP_IO = -4,       /* the medium failed */
     FP_SWAP_NO_STORE = -5, /* mount found no store of this shape; format makes one */
     FP_SWAP_INVALID = -6,  /* a slot or a config that cannot be */
-};
-
-/*
- * A medium, in erase blocks of `block_bytes`.
- *
- * A NAND has flash pages of `program_bytes`, which are programmed whole, once, and
- * in ascending order within a block after its erasure; `offset` and `size` of
- * program() are a page's. A medium that rewrites in place has program_bytes 1: any
- * bytes can be programmed at any time, and erase, is_bad and mark_bad are not
- * called and may be NULL.
- *
- * read() takes any bytes of a block. It returns 0, FP_SWAP_IO, or 1 where the
- * bytes are right but had to be corrected: the store then moves the block's data
- * when it next collects.
- */
-struct fp_swap_medium {
-    void *context;
-    int (*read)(void *context, uint32_t block, uint32_t offset, void *data, uint32_t size);
-    int (*program)(void *context, uint32_t block, uint32_t offset, const void *data,
-                   uint32_t size);
-    int (*erase)(void *context, uint32_t block);
-    bool (*is_bad)(void *context, uint32_t block);
-    int (*mark_bad)(void *context, uint32_t block);
-    uint32_t program_bytes;
-    uint32_t block_bytes;
-    uint32_t block_count;
-};
-
-/* A compressor. compress() gives the bytes written into `out`, or 0 where they
- * would be more than `capacity`; decompress() gives 0 if exactly `page_bytes` came
- * out. Neither may read or write outside what it is given, whatever the data: what
- * the medium gave is checked after it has been decompressed. */
-struct fp_swap_compressor {
-    void *context;
-    uint32_t (*compress)(void *context, const uint8_t *page, uint32_t page_bytes, uint8_t *out,
-                         uint32_t capacity);
-    int (*decompress)(void *context, const uint8_t *data, uint32_t size, uint8_t *page,
-                      uint32_t page_bytes);
 };
 
 struct fp_swap_layout;
@@ -98,11 +62,11 @@ extern const struct fp_swap_layout fp_swap_fragments;
 extern const struct fp_swap_layout fp_swap_log;
 
 struct fp_swap_config {
-    const struct fp_swap_medium *medium;
+    const struct fp_medium *medium;
     const struct fp_swap_layout *layout;
 
     /* NULL: pages are stored as they are. */
-    const struct fp_swap_compressor *compressor;
+    const struct fp_compressor *compressor;
 
     /* CRC-32 (IEEE 802.3, as zlib's crc32: starts from 0, goes on from `crc`). NULL:
      * a small table; a faster one, or a device's unit, gives the same media. */
@@ -222,8 +186,8 @@ uint32_t fp_swap_crc32(uint32_t crc, const void *data, size_t size);
  * no good block or lacks a function.
  */
 struct fp_swap_rewriter {
-    struct fp_swap_medium medium;
-    const struct fp_swap_medium *nand;
+    struct fp_medium medium;
+    const struct fp_medium *nand;
     uint8_t *block;
     uint32_t *good;
     uint32_t spares; /* of `good`, behind the medium's blocks */
@@ -231,7 +195,7 @@ struct fp_swap_rewriter {
     bool dirty;
 };
 
-int fp_swap_rewriter_init(struct fp_swap_rewriter *rewriter, const struct fp_swap_medium *nand,
+int fp_swap_rewriter_init(struct fp_swap_rewriter *rewriter, const struct fp_medium *nand,
                           uint8_t *block, uint32_t *good);
 
 /* Write the cached block back. */
@@ -260,13 +224,13 @@ struct fp_swap_log_state {
     uint32_t epoch;      /* of format */
     uint32_t fill;       /* bytes of payload in head */
     uint16_t count;      /* records that begin in head */
-    uint16_t before;     /* that began in the page before */
-    uint16_t carry;      /* bytes in head of a record that began before it */
-    uint16_t voids;      /* pages passed over before head's */
+    uint16_t names;      /* slots of those that began in the page before */
+    uint16_t carried;    /* bytes in head of a record that began before it */
+    uint16_t skipped;    /* pages passed over before head's */
     uint16_t last_pages; /* of the block before this one */
     uint32_t last_block; /* which that is */
     uint32_t last_sequence;
-    uint32_t undone;     /* slot of a record that a power cut left unfinished */
+    uint32_t unfinished; /* slot of a record that a power cut left unfinished */
     uint32_t carrier;    /* slot of that record */
     uint32_t carrier_at; /* where it began */
     uint32_t found_page; /* what find() found, for fetch() */
@@ -276,7 +240,7 @@ struct fp_swap_log_state {
     uint64_t live;       /* bytes of all live records */
     uint32_t free;       /* blocks */
     uint32_t urgent;     /* blocks that must be collected */
-    bool doubted;        /* a mount called slots lost that the medium does not */
+    bool lost_unwritten; /* a mount called slots lost that the medium does not */
     bool rescuing;
 };
 

@@ -10,7 +10,7 @@
 /* Write the cached block back; a block that fails is replaced by a spare one. */
 int fp_swap_rewriter_flush(struct fp_swap_rewriter *rewriter)
 {
-    const struct fp_swap_medium *nand = rewriter->nand;
+    const struct fp_medium *nand = rewriter->nand;
 
     if (!rewriter->dirty) {
         return FP_SWAP_OK;
@@ -41,11 +41,11 @@ int fp_swap_rewriter_flush(struct fp_swap_rewriter *rewriter)
 static int read_bytes(void *context, uint32_t block, uint32_t offset, void *data, uint32_t size)
 {
     struct fp_swap_rewriter *rewriter = context;
-    const struct fp_swap_medium *nand = rewriter->nand;
+    const struct fp_medium *nand = rewriter->nand;
 
     if (block == rewriter->cached) {
         memcpy(data, rewriter->block + offset, size);
-        return FP_SWAP_OK;
+        return FP_MEDIUM_OK;
     }
     return nand->read(nand->context, rewriter->good[block], offset, data, size);
 }
@@ -54,34 +54,33 @@ static int program_bytes(void *context, uint32_t block, uint32_t offset, const v
                          uint32_t size)
 {
     struct fp_swap_rewriter *rewriter = context;
-    const struct fp_swap_medium *nand = rewriter->nand;
+    const struct fp_medium *nand = rewriter->nand;
 
     if (block != rewriter->cached) {
-        int error = fp_swap_rewriter_flush(rewriter);
-
-        if (error) {
-            return error;
+        if (fp_swap_rewriter_flush(rewriter)) {
+            return FP_MEDIUM_IO;
         }
         rewriter->cached = FP_SWAP_NOWHERE;
         if (nand->read(nand->context, rewriter->good[block], 0, rewriter->block,
                        nand->block_bytes) < 0) {
-            return FP_SWAP_IO;
+            return FP_MEDIUM_IO;
         }
         rewriter->cached = block;
     }
     memcpy(rewriter->block + offset, data, size);
     rewriter->dirty = true;
-    return FP_SWAP_OK;
+    return FP_MEDIUM_OK;
 }
 
-int fp_swap_rewriter_init(struct fp_swap_rewriter *rewriter, const struct fp_swap_medium *nand,
+int fp_swap_rewriter_init(struct fp_swap_rewriter *rewriter, const struct fp_medium *nand,
                           uint8_t *block, uint32_t *good)
 {
     uint32_t count = 0;
     uint32_t at;
 
-    if (!rewriter || !nand || !block || !good || !nand->read || !nand->program || !nand->erase || !nand->is_bad || !nand->mark_bad ||
-        nand->program_bytes == 0 || nand->block_bytes % nand->program_bytes != 0) {
+    if (!rewriter || !nand || !block || !good || !nand->read || !nand->program || !nand->erase ||
+        !nand->is_bad || !nand->mark_bad || nand->program_bytes == 0 ||
+        nand->block_bytes % nand->program_bytes != 0) {
         return FP_SWAP_INVALID;
     }
     for (at = 0; at < nand->block_count; at++) {

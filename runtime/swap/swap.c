@@ -85,7 +85,7 @@ struct word_at {
 
 static bool is_config(const struct fp_swap_config *config)
 {
-    const struct fp_swap_medium *medium = config ? config->medium : NULL;
+    const struct fp_medium *medium = config ? config->medium : NULL;
 
     return medium && config->layout && config->memory && (uintptr_t)config->memory % WORD_ALIGNMENT == 0 &&
            medium->read && medium->program && medium->program_bytes > 0 &&
@@ -168,7 +168,7 @@ static void note_space(struct fp_swap *store)
 
 int fp_swap_write(struct fp_swap *store, uint32_t slot, const void *page)
 {
-    const struct fp_swap_compressor *compressor;
+    const struct fp_compressor *compressor;
     const uint8_t *data = page;
     struct fp_swap_record record;
     uint32_t page_bytes;
@@ -203,7 +203,7 @@ int fp_swap_write(struct fp_swap *store, uint32_t slot, const void *page)
 
 int fp_swap_read(struct fp_swap *store, uint32_t slot, void *page)
 {
-    const struct fp_swap_compressor *compressor;
+    const struct fp_compressor *compressor;
     struct fp_swap_record record;
     uint8_t *bytes = page;
     uint8_t *data;

@@ -2,8 +2,7 @@
  * it.
  *
  *     clang -g -O1 -fsanitize=fuzzer,address,undefined tests/fuzz_mount.c tests/rig.c \
- *         tests/test.c swap/swap.c swap/log.c swap/fragments.c swap/rewriter.c \
- *         media/emulated.c
+ *         tests/test.c medium/emulated.c $(find swap -name '*.c')
  *
  * The first byte says how (fuzz_mount.h); the rest is what stands on the medium. */
 #include "fuzz_mount.h"
@@ -98,7 +97,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(bytes.data, data + 1, size - 1 < sizeof(bytes.data) ? size - 1 : sizeof(bytes.data));
     if (how & FUZZ_BAD)
         bytes.bad = 1u << (how >> 4);
-    const struct fp_swap_medium medium = {
+    const struct fp_medium medium = {
         .context = &bytes,
         .read = read_bytes,
         .program = program_bytes,

@@ -1,8 +1,10 @@
-/* Runs all tests, or those named as arguments. */
+/* Runs all tests, or those named as arguments, each in a process of its own and as many at
+ * a time as --jobs says. --list prints their names. */
 #define _DEFAULT_SOURCE
 
 #include "test.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,69 +15,148 @@
 #include <unistd.h>
 
 #define TEST_SECONDS 600u
+#define JOBS_MAX 256u
 
-/* Of the processor, so that a busy machine gives the same. */
-static double seconds_of_children(void)
+static struct test_list *lists;
+
+/* Called before main(), by each file with tests. */
+void test_add_list(struct test_list *list)
 {
-    struct rusage used;
-    getrusage(RUSAGE_CHILDREN, &used);
-    return (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
-           (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1e-6;
+    struct test_list **end = &lists;
+    while (*end)
+        end = &(*end)->next;
+    *end = list;
 }
 
-static bool passes(const struct test *test)
+/* A test that runs. */
+struct job {
+    const struct test *test; /* NULL: none */
+    pid_t process;
+    FILE *said; /* what it prints on stderr */
+    char *now;  /* its test_now, in shared memory */
+};
+
+static struct job jobs[JOBS_MAX];
+static unsigned job_count = 1;
+static unsigned running, passed, failed;
+
+static void fail_to(const char *what)
+{
+    perror(what);
+    exit(1);
+}
+
+static void start(struct job *job, const struct test *test)
 {
     fflush(NULL);
-    *test_now = 0;
-    double start = seconds_of_children();
-    pid_t child = fork();
-    if (!child) {
+    job->test = test;
+    job->said = tmpfile();
+    if (!job->said)
+        fail_to("tmpfile");
+    *job->now = 0;
+    job->process = fork();
+    if (job->process < 0)
+        fail_to("fork");
+    if (!job->process) {
+        test_now = job->now;
+        dup2(fileno(job->said), STDERR_FILENO);
         alarm(TEST_SECONDS);
         test->run();
         /* Not _exit(): leaks are looked for in exit(). */
         exit(0);
     }
-    int status = 1;
-    if (child > 0)
-        waitpid(child, &status, 0);
-    bool passed = child > 0 && WIFEXITED(status) && !WEXITSTATUS(status);
-    if (child > 0 && WIFSIGNALED(status))
-        fprintf(stderr, "%s: signal %d\n", test->name, WTERMSIG(status));
-    if (!passed && *test_now)
-        fprintf(stderr, "%s: at %s\n", test->name, test_now);
-    printf("%-48s %-6s %6.2f s\n", test->name, passed ? "ok" : "FAILED",
-           seconds_of_children() - start);
-    return passed;
+    running++;
+}
+
+/* Say how a test ended, and what it said if it failed. */
+static void report(struct job *job, int status, const struct rusage *used)
+{
+    bool ok = WIFEXITED(status) && !WEXITSTATUS(status);
+    /* Of the processor, so that a busy machine gives the same. */
+    double seconds = (double)(used->ru_utime.tv_sec + used->ru_stime.tv_sec) +
+                     (double)(used->ru_utime.tv_usec + used->ru_stime.tv_usec) * 1e-6;
+    printf("%-48s %-6s %6.2f s\n", job->test->name, ok ? "ok" : "FAILED", seconds);
+    if (!ok) {
+        char line[4096];
+        rewind(job->said);
+        while (fgets(line, sizeof(line), job->said))
+            printf("    %s", line);
+        if (WIFSIGNALED(status))
+            printf("    signal %d%s\n", WTERMSIG(status),
+                   WTERMSIG(status) == SIGALRM ? ": it took too long" : "");
+        if (*job->now)
+            printf("    at %s\n", job->now);
+    }
+    fflush(stdout);
+    fclose(job->said);
+    job->test = NULL;
+    running--;
+    *(ok ? &passed : &failed) += 1;
+}
+
+static void wait_for_one(void)
+{
+    struct rusage used;
+    int status;
+    pid_t process = wait4(-1, &status, 0, &used);
+    if (process < 0)
+        fail_to("wait4");
+    for (unsigned i = 0; i < job_count; i++)
+        if (jobs[i].test && jobs[i].process == process)
+            report(&jobs[i], status, &used);
+}
+
+static void run(const struct test *test)
+{
+    if (running == job_count)
+        wait_for_one();
+    for (unsigned i = 0; i < job_count; i++) {
+        if (!jobs[i].test) {
+            start(&jobs[i], test);
+            return;
+        }
+    }
+}
+
+static const struct test *find(const char *name)
+{
+    for (const struct test_list *list = lists; list; list = list->next)
+        for (const struct test *test = list->tests; test->name; test++)
+            if (!strcmp(test->name, name))
+                return test;
+    fprintf(stderr, "%s: no such test; --list gives their names\n", name);
+    exit(1);
 }
 
 int main(int argc, char **argv)
 {
-    static const struct test *const lists[] = {
-        emulated_tests, store_tests, random_tests,   power_tests,
-        damage_tests,   mount_tests, fragment_tests, compressor_tests};
-    unsigned passed = 0, failed = 0;
-    void *shared = mmap(NULL, TEST_NOW_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-                        -1, 0);
-    if (shared == MAP_FAILED) {
-        perror("mmap");
-        return 1;
+    int first = 1;
+    bool listing = argc > 1 && !strcmp(argv[1], "--list");
+    if (argc > 2 && !strcmp(argv[1], "--jobs")) {
+        job_count = (unsigned)strtoul(argv[2], NULL, 10);
+        job_count = job_count < 1 ? 1 : job_count > JOBS_MAX ? JOBS_MAX : job_count;
+        first = 3;
     }
-    test_now = shared;
-    for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++) {
-        for (const struct test *test = lists[i]; test->name; test++) {
-            bool wanted = argc < 2;
-            for (int j = 1; j < argc; j++)
-                wanted |= !strcmp(argv[j], test->name);
-            if (wanted && passes(test))
-                passed++;
-            else if (wanted)
-                failed++;
+    char *shared = mmap(NULL, (size_t)job_count * TEST_NOW_BYTES, PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED)
+        fail_to("mmap");
+    for (unsigned i = 0; i < job_count; i++)
+        jobs[i].now = shared + (size_t)i * TEST_NOW_BYTES;
+    for (int i = first; i < argc && !listing; i++)
+        run(find(argv[i]));
+    for (const struct test_list *list = lists; list && (listing || first >= argc);
+         list = list->next) {
+        for (const struct test *test = list->tests; test->name; test++) {
+            if (listing)
+                puts(test->name);
+            else
+                run(test);
         }
     }
-    if (!passed && !failed) {
-        fprintf(stderr, "no such test\n");
-        return 1;
-    }
-    printf("%u passed, %u failed\n", passed, failed);
+    while (running)
+        wait_for_one();
+    if (!listing)
+        printf("%u passed, %u failed\n", passed, failed);
     return failed != 0;
 }

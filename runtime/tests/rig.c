@@ -15,7 +15,7 @@ static void *allocate(size_t bytes)
 
 static int watched_read(void *context, uint32_t block, uint32_t offset, void *data, uint32_t size)
 {
-    const struct fp_swap_medium *medium = fp_emulated_medium(((struct rig *)context)->emulated);
+    const struct fp_medium *medium = fp_emulated_medium(((struct rig *)context)->emulated);
     return medium->read(medium->context, block, offset, data, size);
 }
 
@@ -23,7 +23,7 @@ static int watched_program(void *context, uint32_t block, uint32_t offset, const
                            uint32_t size)
 {
     struct rig *rig = context;
-    const struct fp_swap_medium *medium = fp_emulated_medium(rig->emulated);
+    const struct fp_medium *medium = fp_emulated_medium(rig->emulated);
     int result = medium->program(medium->context, block, offset, data, size);
     rig->failures += result < 0 && !fp_emulated_is_off(rig->emulated);
     rig->last_block = block;
@@ -34,7 +34,7 @@ static int watched_program(void *context, uint32_t block, uint32_t offset, const
 static int watched_erase(void *context, uint32_t block)
 {
     struct rig *rig = context;
-    const struct fp_swap_medium *medium = fp_emulated_medium(rig->emulated);
+    const struct fp_medium *medium = fp_emulated_medium(rig->emulated);
     int result = medium->erase(medium->context, block);
     rig->failures += result < 0 && !fp_emulated_is_off(rig->emulated);
     return result;
@@ -42,13 +42,13 @@ static int watched_erase(void *context, uint32_t block)
 
 static bool watched_is_bad(void *context, uint32_t block)
 {
-    const struct fp_swap_medium *medium = fp_emulated_medium(((struct rig *)context)->emulated);
+    const struct fp_medium *medium = fp_emulated_medium(((struct rig *)context)->emulated);
     return medium->is_bad(medium->context, block);
 }
 
 static int watched_mark_bad(void *context, uint32_t block)
 {
-    const struct fp_swap_medium *medium = fp_emulated_medium(((struct rig *)context)->emulated);
+    const struct fp_medium *medium = fp_emulated_medium(((struct rig *)context)->emulated);
     return medium->mark_bad(medium->context, block);
 }
 
@@ -235,7 +235,7 @@ static int rle_decompress(void *context, const uint8_t *data, uint32_t size, uin
     return at == page_bytes ? 0 : -1;
 }
 
-const struct fp_swap_compressor rle = {.compress = rle_compress, .decompress = rle_decompress};
+const struct fp_compressor rle = {.compress = rle_compress, .decompress = rle_decompress};
 
 void history_open(struct history *history, uint32_t slot_count)
 {

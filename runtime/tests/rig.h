@@ -2,7 +2,7 @@
 #ifndef FLASHPAGER_TEST_RIG_H
 #define FLASHPAGER_TEST_RIG_H
 
-#include "../media/emulated.h"
+#include "../medium/emulated.h"
 #include "../swap/flashpager_swap.h"
 #include "test.h"
 
@@ -26,7 +26,7 @@ struct rig_shape {
 struct rig {
     struct rig_shape shape;
     struct fp_emulated *emulated;
-    struct fp_swap_medium medium; /* the emulated one, watched */
+    struct fp_medium medium; /* the emulated one, watched */
     struct fp_swap_rewriter rewriter;
     struct fp_swap_config config;
     struct fp_swap store;
@@ -61,7 +61,7 @@ void page_fill(uint8_t *page, uint32_t page_bytes, uint32_t slot, uint32_t versi
 bool page_is(const uint8_t *page, uint32_t page_bytes, uint32_t slot, uint32_t version);
 
 /* Runs of bytes: enough of a compressor for tests. */
-extern const struct fp_swap_compressor rle;
+extern const struct fp_compressor rle;
 
 /* What slots held after each call since the last sync. */
 struct version {

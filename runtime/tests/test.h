@@ -4,6 +4,7 @@
 #define FLASHPAGER_TEST_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct test {
@@ -11,15 +12,20 @@ struct test {
     void (*run)(void);
 };
 
-/* Lists of tests end with a NULL name. */
-extern const struct test emulated_tests[];
-extern const struct test store_tests[];
-extern const struct test random_tests[];
-extern const struct test power_tests[];
-extern const struct test damage_tests[];
-extern const struct test mount_tests[];
-extern const struct test fragment_tests[];
-extern const struct test compressor_tests[];
+/* Behind a file's tests[], which ends with a NULL name: the runner finds it by itself. */
+#define TEST_LIST(tests)                                                                         \
+    __attribute__((constructor)) static void add_tests(void)                                     \
+    {                                                                                            \
+        static struct test_list list = {tests, NULL};                                            \
+        test_add_list(&list);                                                                    \
+    }
+
+struct test_list {
+    const struct test *tests;
+    struct test_list *next;
+};
+
+void test_add_list(struct test_list *list);
 
 /* Sanitizers are slow: tests that repeat themselves do so less often. */
 #if defined(__SANITIZE_ADDRESS__)
@@ -33,9 +39,10 @@ extern const struct test compressor_tests[];
 #define SANITIZED 0
 #endif
 
-/* Rounds of a test that repeats itself with other seeds: `usual`, a twentieth of it under
- * sanitizers, or FLASHPAGER_TEST_ROUNDS times as many, for a soak. */
-uint32_t test_rounds(uint32_t usual);
+/* Rounds of a test that repeats itself with other seeds, of which `full` is a thorough
+ * number: a quarter of it, a twentieth under sanitizers. With FLASHPAGER_TEST_ROUNDS=n, for a
+ * soak, n times `full`; n twentieths of it under sanitizers. */
+uint32_t test_rounds(uint32_t full);
 
 /* The first seed: 0, or FLASHPAGER_TEST_SEED, which alone is run if nothing else is said. */
 uint32_t test_first(void);

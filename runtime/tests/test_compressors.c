@@ -1,15 +1,15 @@
 /* The compressors: heatshrink always, deflate and LZ4 where their libraries are. */
-#include "../compressors/heatshrink.h"
+#include "../compress/heatshrink.h"
 #include "test.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #ifdef WITH_DEFLATE
-#include "../compressors/deflate.h"
+#include "../compress/deflate.h"
 #endif
 #ifdef WITH_LZ4
-#include "../compressors/lz4.h"
+#include "../compress/lz4.h"
 #endif
 
 #define PAGE_MAX 32768u
@@ -20,36 +20,35 @@ static const char *const names[COMPRESSORS] = {"heatshrink", "deflate", "lz4"};
 
 /* A compressor for pages of a size, in memory of just the stated size; NULL if it is left
  * out. */
-static const struct fp_swap_compressor *open_compressor(int which, uint32_t page_bytes,
-                                                        void **memory)
+static const struct fp_compressor *open_compressor(int which, uint32_t page_bytes, void **memory)
 {
-    static struct fp_swap_heatshrink heatshrink;
+    static struct fp_heatshrink heatshrink;
 
     *memory = NULL;
     (void)page_bytes;
     if (which == HEATSHRINK) {
-        fp_swap_heatshrink_init(&heatshrink);
+        fp_heatshrink_init(&heatshrink);
         return &heatshrink.compressor;
     }
 #ifdef WITH_DEFLATE
     if (which == DEFLATE) {
-        static struct fp_swap_deflate deflate;
-        size_t bytes = FP_SWAP_DEFLATE_BYTES(page_bytes);
+        static struct fp_deflate deflate;
+        size_t bytes = FP_DEFLATE_BYTES(page_bytes);
         *memory = malloc(bytes);
         EXPECT(*memory);
-        EXPECT_EQ(fp_swap_deflate_init(&deflate, page_bytes, *memory, bytes / 2),
-                  FP_SWAP_INVALID);
-        EXPECT_EQ(fp_swap_deflate_init(&deflate, page_bytes, *memory, bytes), FP_SWAP_OK);
+        EXPECT_EQ(fp_deflate_init(&deflate, page_bytes, *memory, bytes / 2),
+                  FP_COMPRESSOR_INVALID);
+        EXPECT_EQ(fp_deflate_init(&deflate, page_bytes, *memory, bytes), FP_COMPRESSOR_OK);
         return &deflate.compressor;
     }
 #endif
 #ifdef WITH_LZ4
     if (which == LZ4) {
-        static struct fp_swap_lz4 lz4;
-        *memory = malloc(FP_SWAP_LZ4_BYTES);
+        static struct fp_lz4 lz4;
+        *memory = malloc(FP_LZ4_BYTES);
         EXPECT(*memory);
-        EXPECT_EQ(fp_swap_lz4_init(&lz4, *memory, FP_SWAP_LZ4_BYTES / 2), FP_SWAP_INVALID);
-        EXPECT_EQ(fp_swap_lz4_init(&lz4, *memory, FP_SWAP_LZ4_BYTES), FP_SWAP_OK);
+        EXPECT_EQ(fp_lz4_init(&lz4, *memory, FP_LZ4_BYTES / 2), FP_COMPRESSOR_INVALID);
+        EXPECT_EQ(fp_lz4_init(&lz4, *memory, FP_LZ4_BYTES), FP_COMPRESSOR_OK);
         return &lz4.compressor;
     }
 #endif
@@ -88,21 +87,21 @@ static void keep_pages(void)
     for (int which = 0; which < COMPRESSORS; which++) {
         for (uint32_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
             void *memory;
-            const struct fp_swap_compressor *compressor =
-                open_compressor(which, sizes[i], &memory);
+            const struct fp_compressor *compressor = open_compressor(which, sizes[i], &memory);
             for (uint32_t kind = 0; compressor && kind < KINDS; kind++) {
                 test_at("%s, page of %u, kind %u", names[which], sizes[i], kind);
                 fill(page, sizes[i], kind, &random);
                 uint8_t *out = malloc(sizes[i]);
-                uint32_t size = compressor->compress(compressor->context, page, sizes[i], out,
-                                                     sizes[i] - 1);
+                uint32_t size =
+                    compressor->compress(compressor->context, page, sizes[i], out, sizes[i] - 1);
                 /* Random bytes do not shrink; the rest does where there is enough of it. */
                 EXPECT(kind != 0 || size == 0);
                 EXPECT(kind == 0 || sizes[i] < 256 || (size > 0 && size < sizes[i] / 2));
                 if (size) {
                     uint8_t *data = copy_of(out, size);
-                    EXPECT_EQ(compressor->decompress(compressor->context, data, size, back,
-                                                     sizes[i]), 0);
+                    EXPECT_EQ(
+                        compressor->decompress(compressor->context, data, size, back, sizes[i]),
+                        0);
                     EXPECT(!memcmp(page, back, sizes[i]));
                     /* One byte less, or a page of another size, is wrong. */
                     EXPECT(compressor->decompress(compressor->context, data, size - 1, back,
@@ -116,8 +115,8 @@ static void keep_pages(void)
                     /* Nor is more written than there is room for. */
                     for (uint32_t room = size + 1; room-- > (size > 40 ? size - 40 : 0);) {
                         data = malloc(room ? room : 1);
-                        uint32_t again = compressor->compress(compressor->context, page,
-                                                              sizes[i], data, room);
+                        uint32_t again =
+                            compressor->compress(compressor->context, page, sizes[i], data, room);
                         EXPECT(again == 0 || (again <= room && again == size));
                         free(data);
                         if (sizes[i] > 4096)
@@ -138,7 +137,7 @@ static void survive_any_bytes(void)
     uint32_t rounds = test_rounds(2500);
     for (int which = 0; which < COMPRESSORS; which++) {
         void *memory;
-        const struct fp_swap_compressor *compressor = open_compressor(which, 4096, &memory);
+        const struct fp_compressor *compressor = open_compressor(which, 4096, &memory);
         uint32_t right = 0;
         for (uint32_t round = 0; compressor && round < rounds; round++) {
             uint32_t page_bytes = random_below(&random, 4) ? 4096 : 64;
@@ -151,7 +150,8 @@ static void survive_any_bytes(void)
                                                      page_bytes - 1);
                 size = made ? made : size;
                 for (uint32_t flips = round % 3; flips > 0; flips--)
-                    data[random_below(&random, size)] ^= (uint8_t)(1u << random_below(&random, 8));
+                    data[random_below(&random, size)] ^=
+                        (uint8_t)(1u << random_below(&random, 8));
                 if (random_below(&random, 8) == 0)
                     size = 1 + random_below(&random, size);
             }
@@ -181,19 +181,21 @@ static void heatshrink_vector(void)
 {
     static const uint8_t vector[] = {0xb0, 0xc8, 0x2e, 0x77, 0x4b, 0x95, 0xa6, 0xdd, 0x67};
     void *memory;
-    const struct fp_swap_compressor *compressor = open_compressor(HEATSHRINK, 8, &memory);
+    const struct fp_compressor *compressor = open_compressor(HEATSHRINK, 8, &memory);
     uint8_t out[16];
     EXPECT_EQ(compressor->compress(compressor->context, (const uint8_t *)"a string", 8, out, 16),
               sizeof(vector));
     EXPECT(!memcmp(out, vector, sizeof(vector)));
     EXPECT_EQ(compressor->decompress(compressor->context, vector, sizeof(vector), out, 8), 0);
     EXPECT(!memcmp(out, "a string", 8));
-    EXPECT(FP_SWAP_HEATSHRINK_BYTES < 1700);
+    EXPECT(FP_HEATSHRINK_BYTES < 1700);
 }
 
-const struct test compressor_tests[] = {
+static const struct test tests[] = {
     {"compressors_keep_pages", keep_pages},
     {"compressors_survive_any_bytes", survive_any_bytes},
     {"compressors_heatshrink_vector", heatshrink_vector},
     {0},
 };
+
+TEST_LIST(tests)

@@ -241,10 +241,12 @@ static void of_first_pages(void)
     }
 }
 
-const struct test damage_tests[] = {
+static const struct test tests[] = {
     {"damage_at_run_time", at_run_time},
     {"damage_before_mount", before_mount},
     {"damage_of_the_last_page", of_the_last_page},
     {"damage_of_first_pages", of_first_pages},
     {0},
 };
+
+TEST_LIST(tests)

@@ -1,7 +1,7 @@
 /* The emulated medium itself. */
 #define _POSIX_C_SOURCE 200809L
 
-#include "../media/emulated.h"
+#include "../medium/emulated.h"
 #include "test.h"
 
 #include <errno.h>
@@ -28,21 +28,21 @@ static struct fp_emulated *open_or_fail(const struct fp_emulated_config *config)
 static int nand_read(struct fp_emulated *medium, uint32_t block, uint32_t offset, uint32_t size)
 {
     uint8_t data[PAGE * PAGES];
-    const struct fp_swap_medium *nand = fp_emulated_medium(medium);
+    const struct fp_medium *nand = fp_emulated_medium(medium);
     return nand->read(nand->context, block, offset, data, size);
 }
 
 static int nand_program(struct fp_emulated *medium, uint32_t block, uint32_t page, uint8_t value)
 {
     uint8_t data[PAGE];
-    const struct fp_swap_medium *nand = fp_emulated_medium(medium);
+    const struct fp_medium *nand = fp_emulated_medium(medium);
     memset(data, value, sizeof(data));
     return nand->program(nand->context, block, page * PAGE, data, PAGE);
 }
 
 static int nand_erase(struct fp_emulated *medium, uint32_t block)
 {
-    const struct fp_swap_medium *nand = fp_emulated_medium(medium);
+    const struct fp_medium *nand = fp_emulated_medium(medium);
     return nand->erase(nand->context, block);
 }
 
@@ -123,7 +123,7 @@ static void misuse(void *argument)
     if (how == REWRITE_ACROSS)
         config.program_bytes = 1;
     struct fp_emulated *medium = open_or_fail(&config);
-    const struct fp_swap_medium *nand = fp_emulated_medium(medium);
+    const struct fp_medium *nand = fp_emulated_medium(medium);
     switch (how) {
     case PROGRAM_TWICE:
         nand_program(medium, 0, 0, 0);
@@ -264,7 +264,7 @@ static void rewrites_in_place(void)
     struct fp_emulated_config config = shape;
     config.program_bytes = 1;
     struct fp_emulated *medium = open_or_fail(&config);
-    const struct fp_swap_medium *ram = fp_emulated_medium(medium);
+    const struct fp_medium *ram = fp_emulated_medium(medium);
     EXPECT(!ram->erase && !ram->is_bad && !ram->mark_bad);
     uint8_t data[PAGE * PAGES];
     for (uint32_t round = 0; round < 3; round++) {
@@ -293,7 +293,7 @@ static void wears_out(void)
         EXPECT(cycles < 29);
         EXPECT_EQ(fp_emulated_wear(medium, block), cycles + 1);
         EXPECT(!fp_emulated_is_bad(medium, block));
-        const struct fp_swap_medium *nand = fp_emulated_medium(medium);
+        const struct fp_medium *nand = fp_emulated_medium(medium);
         EXPECT_EQ(nand->mark_bad(nand->context, block), 0);
         EXPECT(nand->is_bad(nand->context, block));
     }
@@ -348,19 +348,19 @@ static void power_cuts(void)
         config.seed = round;
         enum fp_emulated_cut how = cuts[round % 3];
         struct fp_emulated *medium = open_or_fail(&config);
-        const struct fp_swap_medium *nand = fp_emulated_medium(medium);
+        const struct fp_medium *nand = fp_emulated_medium(medium);
         test_at("round %u", (unsigned)round);
         EXPECT_EQ(nand_program(medium, 0, 0, 0x0f), 0);
 
         fp_emulated_cut_power(medium, 2, how);
         EXPECT_EQ(nand_program(medium, 0, 1, 0x00), 0);
         EXPECT(!fp_emulated_is_off(medium));
-        EXPECT_EQ(nand_program(medium, 0, 2, 0x3c), FP_SWAP_IO);
+        EXPECT_EQ(nand_program(medium, 0, 2, 0x3c), FP_MEDIUM_IO);
         EXPECT(fp_emulated_is_off(medium));
-        EXPECT_EQ(nand_read(medium, 0, 0, 1), FP_SWAP_IO);
-        EXPECT_EQ(nand_program(medium, 0, 3, 0), FP_SWAP_IO);
-        EXPECT_EQ(nand_erase(medium, 0), FP_SWAP_IO);
-        EXPECT_EQ(nand->mark_bad(nand->context, 1), FP_SWAP_IO);
+        EXPECT_EQ(nand_read(medium, 0, 0, 1), FP_MEDIUM_IO);
+        EXPECT_EQ(nand_program(medium, 0, 3, 0), FP_MEDIUM_IO);
+        EXPECT_EQ(nand_erase(medium, 0), FP_MEDIUM_IO);
+        EXPECT_EQ(nand->mark_bad(nand->context, 1), FP_MEDIUM_IO);
         fp_emulated_power_on(medium);
         EXPECT(!fp_emulated_is_bad(medium, 1));
         EXPECT(holds(page_at(medium, 0, 0), 0x0f, PAGE));
@@ -378,7 +378,7 @@ static void power_cuts(void)
 
         EXPECT_EQ(nand_program(medium, 0, 3, 0x3c), 0);
         fp_emulated_cut_power(medium, 1, how);
-        EXPECT_EQ(nand_erase(medium, 0), FP_SWAP_IO);
+        EXPECT_EQ(nand_erase(medium, 0), FP_MEDIUM_IO);
         fp_emulated_power_on(medium);
         EXPECT_EQ(fp_emulated_wear(medium, 0), how != FP_EMULATED_CUT_BEFORE);
         if (how == FP_EMULATED_CUT_BEFORE)
@@ -445,7 +445,7 @@ static void in_a_file(void)
     EXPECT_EQ(nand_erase(medium, block), 0);
     EXPECT_EQ(nand_program(medium, block, 0, 0x41), 0);
     EXPECT_EQ(nand_program(medium, block, 1, 0x42), 0);
-    const struct fp_swap_medium *nand = fp_emulated_medium(medium);
+    const struct fp_medium *nand = fp_emulated_medium(medium);
     EXPECT_EQ(nand->mark_bad(nand->context, grown), 0);
     fp_emulated_close(medium);
 
@@ -482,7 +482,7 @@ static void in_a_file(void)
     EXPECT_EQ(errno, EISDIR);
 }
 
-const struct test emulated_tests[] = {
+static const struct test tests[] = {
     {"emulated_fresh", fresh},
     {"emulated_impossible_shapes", impossible_shapes},
     {"emulated_illegal_use_aborts", illegal_use_aborts},
@@ -495,3 +495,5 @@ const struct test emulated_tests[] = {
     {"emulated_in_a_file", in_a_file},
     {0},
 };
+
+TEST_LIST(tests)

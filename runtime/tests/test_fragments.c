@@ -1,4 +1,4 @@
-/* Fragments and the rewriter where the outcome is known by construction. */
+/* Fragments where the outcome is known by construction. */
 #include "../swap/swap_internal.h"
 #include "test.h"
 
@@ -18,7 +18,7 @@ static struct {
     uint32_t size;
     uint32_t fail_read; /* the n-th from now; 0: none */
     uint32_t fail_program;
-    struct fp_swap_medium medium;
+    struct fp_medium medium;
     struct fp_swap_config config;
     struct fp_swap store;
 } on;
@@ -33,9 +33,9 @@ static int array_read(void *context, uint32_t block, uint32_t offset, void *data
     (void)context;
     EXPECT(size > 0 && offset + size <= on.medium.block_bytes && block < on.medium.block_count);
     if (fails(&on.fail_read))
-        return FP_SWAP_IO;
+        return FP_MEDIUM_IO;
     memcpy(data, on.bytes + (size_t)block * on.medium.block_bytes + offset, size);
-    return 1; /* corrected: of no matter here */
+    return FP_MEDIUM_CORRECTED; /* of no matter here */
 }
 
 static int array_program(void *context, uint32_t block, uint32_t offset, const void *data,
@@ -49,7 +49,7 @@ static int array_program(void *context, uint32_t block, uint32_t offset, const v
     memcpy(on.bytes + at, data, failing ? size / 2 : size);
     for (size_t end = at + size; at < end; at = at / 64 * 64 + 64)
         on.written[at / 64] += (end < at / 64 * 64 + 64 ? end : at / 64 * 64 + 64) - at;
-    return failing ? FP_SWAP_IO : 0;
+    return failing ? FP_MEDIUM_IO : 0;
 }
 
 /* A page says how large it is when compressed, and what it holds: the rest follows. */
@@ -81,7 +81,7 @@ static int sized_decompress(void *context, const uint8_t *data, uint32_t size, u
     return memcmp(page, data, size) ? -1 : 0;
 }
 
-static const struct fp_swap_compressor sized = {NULL, sized_compress, sized_decompress};
+static const struct fp_compressor sized = {NULL, sized_compress, sized_decompress};
 
 static void open_store(uint32_t block_bytes, uint32_t block_count, uint32_t page_bytes,
                        uint32_t slots, uint32_t chunks)
@@ -95,7 +95,7 @@ static void open_store(uint32_t block_bytes, uint32_t block_count, uint32_t page
     void *memory = malloc(words * 4);
     EXPECT(on.bytes && on.written && memory);
     memset(on.bytes, 0xff, on.size);
-    on.medium = (struct fp_swap_medium){.read = array_read,
+    on.medium = (struct fp_medium){.read = array_read,
                                         .program = array_program,
                                         .program_bytes = 1,
                                         .block_bytes = block_bytes,
@@ -490,111 +490,7 @@ static void fills(void)
     close_store();
 }
 
-/* A NAND of 8 blocks of 4 flash pages of 64 bytes, that says what it does. */
-static struct {
-    uint8_t bytes[8][256];
-    bool bad[8];
-    uint32_t next[8]; /* flash page to program */
-    uint32_t erases;
-    uint32_t programs;
-    uint32_t reads;
-    uint32_t fail_erase;
-    uint32_t fail_program;
-} nand;
-
-static int nand_read(void *context, uint32_t block, uint32_t offset, void *data, uint32_t size)
-{
-    (void)context;
-    nand.reads++;
-    memcpy(data, nand.bytes[block] + offset, size);
-    return 0;
-}
-
-static int nand_program(void *context, uint32_t block, uint32_t offset, const void *data,
-                        uint32_t size)
-{
-    (void)context;
-    EXPECT(size == 64 && offset == 64 * nand.next[block]++ && !nand.bad[block]);
-    nand.programs++;
-    if (fails(&nand.fail_program))
-        return FP_SWAP_IO;
-    memcpy(nand.bytes[block] + offset, data, size);
-    return 0;
-}
-
-static int nand_erase(void *context, uint32_t block)
-{
-    (void)context;
-    EXPECT(!nand.bad[block]);
-    nand.erases++;
-    nand.next[block] = 0;
-    memset(nand.bytes[block], 0xff, 256);
-    return fails(&nand.fail_erase) ? FP_SWAP_IO : 0;
-}
-
-static bool nand_is_bad(void *context, uint32_t block)
-{
-    (void)context;
-    return nand.bad[block];
-}
-
-static int nand_mark_bad(void *context, uint32_t block)
-{
-    (void)context;
-    nand.bad[block] = true;
-    return 0;
-}
-
-static void rewriter_caches_one_block(void)
-{
-    static const struct fp_swap_medium medium = {.read = nand_read,
-                                                 .program = nand_program,
-                                                 .erase = nand_erase,
-                                                 .is_bad = nand_is_bad,
-                                                 .mark_bad = nand_mark_bad,
-                                                 .program_bytes = 64,
-                                                 .block_bytes = 256,
-                                                 .block_count = 8};
-    struct fp_swap_rewriter rewriter;
-    uint8_t cache[256], got[4];
-    uint32_t good[8];
-    memset(&nand, 0, sizeof(nand));
-    nand.bad[0] = nand.bad[3] = true;
-    EXPECT_EQ(fp_swap_rewriter_init(&rewriter, &medium, cache, good), FP_SWAP_OK);
-    EXPECT_EQ(rewriter.medium.block_count, 5); /* 6 good ones, one of them to spare */
-    const struct fp_swap_medium *bytes = &rewriter.medium;
-
-    EXPECT_EQ(bytes->program(bytes->context, 1, 10, "abcd", 4), 0);
-    EXPECT_EQ(bytes->program(bytes->context, 1, 12, "xy", 2), 0);
-    EXPECT_EQ(bytes->read(bytes->context, 1, 10, got, 4), 0);
-    EXPECT(!memcmp(got, "abxy", 4));
-    EXPECT(nand.erases == 0 && nand.programs == 0 && nand.reads == 1);
-    /* Another block: this one is erased and programmed whole. Reading leaves it be. */
-    EXPECT_EQ(bytes->read(bytes->context, 4, 0, got, 4), 0);
-    EXPECT_EQ(nand.erases, 0);
-    EXPECT_EQ(bytes->program(bytes->context, 2, 0, "efgh", 4), 0);
-    EXPECT(nand.erases == 1 && nand.programs == 4);
-    EXPECT(!memcmp(nand.bytes[2] + 10, "abxy", 4));
-    EXPECT_EQ(bytes->read(bytes->context, 1, 10, got, 4), 0);
-    EXPECT(!memcmp(got, "abxy", 4));
-
-    /* A program fails: the spare block, 7, gets all of it. */
-    nand.fail_program = 3;
-    EXPECT_EQ(fp_swap_rewriter_flush(&rewriter), FP_SWAP_OK);
-    EXPECT(nand.bad[4] && !memcmp(nand.bytes[7], "efgh", 4));
-    EXPECT_EQ(fp_swap_rewriter_flush(&rewriter), FP_SWAP_OK);
-    EXPECT_EQ(nand.erases, 3);
-    /* An erase fails, and none is to spare: the block stays in memory. */
-    EXPECT_EQ(bytes->program(bytes->context, 2, 4, "ijkl", 4), 0);
-    nand.fail_erase = 1;
-    EXPECT_EQ(bytes->program(bytes->context, 0, 0, "mnop", 4), FP_SWAP_IO);
-    EXPECT_EQ(bytes->read(bytes->context, 2, 0, got, 4), 0);
-    EXPECT(!memcmp(got, "efgh", 4));
-    EXPECT_EQ(bytes->program(bytes->context, 0, 0, "mnop", 4), 0);
-    EXPECT(!memcmp(nand.bytes[7], "efghijkl", 8));
-}
-
-const struct test fragment_tests[] = {
+static const struct test tests[] = {
     {"fragments_records_as_documented", records_as_documented},
     {"fragments_splits", splits},
     {"fragments_merges", merges},
@@ -606,6 +502,7 @@ const struct test fragment_tests[] = {
     {"fragments_damaged_at_random", damaged_at_random},
     {"fragments_one_slot_wears_all", one_slot_wears_all},
     {"fragments_fills", fills},
-    {"rewriter_caches_one_block", rewriter_caches_one_block},
     {0},
 };
+
+TEST_LIST(tests)

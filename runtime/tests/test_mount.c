@@ -125,9 +125,11 @@ static void mutated_stores_that_no_crc_guards(void)
     mutated(true, 3000);
 }
 
-const struct test mount_tests[] = {
+static const struct test tests[] = {
     {"mount_random_bytes", random_bytes},
     {"mount_mutated_stores", mutated_stores},
     {"mount_mutated_stores_that_no_crc_guards", mutated_stores_that_no_crc_guards},
     {0},
 };
+
+TEST_LIST(tests)

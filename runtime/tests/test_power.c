@@ -93,7 +93,7 @@ static void cut_all(const struct rig_shape *shape, uint32_t calls)
 {
     static const enum fp_emulated_cut cuts[] = {FP_EMULATED_CUT_BEFORE, FP_EMULATED_CUT_TORN,
                                                 FP_EMULATED_CUT_AFTER};
-    uint32_t step = test_rounds(20) < 20 ? 7 : 1;
+    uint32_t step = SANITIZED && test_rounds(20) < 20 ? 7 : 1;
     for (uint32_t i = 0; i < 3; i++)
         cut_everywhere(shape, calls, shape->medium.seed + i, cuts[i], 1 + i % step, step);
 }
@@ -341,7 +341,7 @@ static void fragments_are_volatile(void)
     }
 }
 
-const struct test power_tests[] = {
+static const struct test tests[] = {
     {"power_cut_everywhere", everywhere},
     {"power_cut_everywhere_large_pages", everywhere_large_pages},
     {"power_cut_everywhere_small_pages", everywhere_small_pages},
@@ -354,3 +354,5 @@ const struct test power_tests[] = {
     {"power_fragments_are_volatile", fragments_are_volatile},
     {0},
 };
+
+TEST_LIST(tests)

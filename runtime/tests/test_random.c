@@ -80,7 +80,7 @@ static uint32_t run_shape(const struct rig_shape *shape, uint32_t calls, uint32_
     return refused;
 }
 
-static void log_ten_million(void)
+static void log_many_calls(void)
 {
     static const struct rig_shape shape = {
         .layout = RIG_LOG,
@@ -133,7 +133,7 @@ static void log_raw(void)
     run_shape(&shape, 100000, 5000);
 }
 
-static void fragments_ten_million(void)
+static void fragments_many_calls(void)
 {
     static const struct rig_shape shape = {
         .layout = RIG_FRAGMENTS,
@@ -277,16 +277,18 @@ static void log_levels_wear(void)
     rig_close(&rig);
 }
 
-const struct test random_tests[] = {
-    {"random_log_ten_million", log_ten_million},
+static const struct test tests[] = {
+    {"random_log_many_calls", log_many_calls},
     {"random_log_full", log_full},
     {"random_log_large_pages", log_large_pages},
     {"random_log_raw", log_raw},
     {"random_log_wears_out", log_wears_out},
     {"random_log_levels_wear", log_levels_wear},
-    {"random_fragments_ten_million", fragments_ten_million},
+    {"random_fragments_many_calls", fragments_many_calls},
     {"random_fragments_full", fragments_full},
     {"random_fragments_few_chunks", fragments_few_chunks},
     {"random_rewriter", rewriter},
     {0},
 };
+
+TEST_LIST(tests)

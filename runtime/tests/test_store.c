@@ -131,7 +131,7 @@ static void expect_invalid(struct rig *rig, const char *what)
 #define INVALID(change)                                                                           \
     do {                                                                                         \
         struct fp_swap_config config = rig.config;                                               \
-        struct fp_swap_medium medium = rig.medium;                                               \
+        struct fp_medium medium = rig.medium;                                               \
         change;                                                                                  \
         expect_invalid(&rig, #change);                                                           \
         rig.config = config;                                                                     \
@@ -144,7 +144,7 @@ static void invalid_configs(void)
     rig_open(&rig, &shapes[0]);
     EXPECT_EQ(fp_swap_format(&rig.store, NULL), FP_SWAP_INVALID);
     EXPECT_EQ(fp_swap_format(NULL, &rig.config), FP_SWAP_INVALID);
-    struct fp_swap_compressor half = rle;
+    struct fp_compressor half = rle;
     half.decompress = NULL;
     INVALID(rig.config.medium = NULL);
     INVALID(rig.config.layout = NULL);
@@ -339,7 +339,7 @@ static void compressors_that_lie(void)
 {
     for (enum lie lie = TOO_LONG; lie <= ZERO; lie++) {
         for (size_t i = 0; i < SHAPES; i++) {
-            const struct fp_swap_compressor liar = {
+            const struct fp_compressor liar = {
                 .context = &lie, .compress = liar_compress, .decompress = liar_decompress};
             struct rig rig;
             uint8_t page[256];
@@ -365,7 +365,7 @@ static void compressors_that_lie(void)
     }
 }
 
-const struct test store_tests[] = {
+static const struct test tests[] = {
     {"store_crc_vectors", crc_vectors},
     {"store_keeps_pages", keeps_pages},
     {"store_slots_that_are_none", slots_that_are_none},
@@ -377,3 +377,5 @@ const struct test store_tests[] = {
     {"store_compressors_that_lie", compressors_that_lie},
     {0},
 };
+
+TEST_LIST(tests)

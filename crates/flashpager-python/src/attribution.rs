@@ -4,13 +4,12 @@ use std::path::PathBuf;
 
 use flashpager::attribution::{Attribution, By};
 use flashpager::cost::Prices;
-use flashpager::design::{Design, DesignSpec};
-use flashpager::trace::TraceFile;
+use flashpager::simulation;
+use flashpager::spec::DesignSpec;
 use pyo3::prelude::*;
-use pythonize::depythonize;
 
-use crate::replay::refuse_empty;
-use crate::seam::{bad_argument, raise, run, to_python};
+use crate::design::Design;
+use crate::seam::{raise, run, to_python};
 
 #[derive(serde::Serialize)]
 struct Attributed {
@@ -27,19 +26,17 @@ struct Attributed {
 pub fn attribute(
     py: Python<'_>,
     trace: PathBuf,
-    design: &Bound<'_, PyAny>,
+    design: Py<Design>,
     by: &str,
     elfs: Vec<PathBuf>,
 ) -> PyResult<Py<PyAny>> {
-    let spec: DesignSpec = depythonize(design).map_err(bad_argument)?;
     let by: By = by.parse().map_err(raise)?;
     let attributed = run(
         py,
         |_, ()| Ok(()),
         |go_on, _| {
-            let trace = TraceFile::open(&trace)?;
-            refuse_empty(&trace)?;
-            let design = Design::new(spec)?;
+            let trace = simulation::open(&trace)?;
+            let design = design.get().checked()?;
             let attribution = flashpager::attribution::attribute(
                 &trace,
                 trace.info(),

@@ -1,27 +1,691 @@
-//! Designs: their names, what cannot be, and their handlers.
+//! Designs: as they are asked for, checked once, and what can be varied in them.
 
-use flashpager::Result;
-use flashpager::cost::handler::Schedule;
-use flashpager::design::{Design, DesignSpec, HandlerTimes};
-use flashpager::media::bus::Bus;
-use flashpager::media::part;
-use flashpager::media::register::{RegisterModel, power_of_two};
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use flashpager::cost::handler::{Executor, Schedule};
 use flashpager::pager::{self, PolicySpec, Search};
+use flashpager::sizes;
+use flashpager::spec::{self, AXES, AxisKind, DesignSpec, ICacheSpec, TlbSpec, Value};
+use flashpager::{Error, board, cost, design};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyInt, PyList, PyString, PyType};
 use pythonize::depythonize;
 
-use crate::seam::{bad_argument, raise, to_python};
+use crate::seam::{Seen, bad_argument, raise, seen_by_name, to_python, view};
+
+seen_by_name!(Schedule);
+
+impl Seen<Executor> for &'static str {
+    fn seen(value: &Executor) -> Self {
+        value.name()
+    }
+}
+
+view! {
+    /// The RAM that holds the frames, on the processor's bus; times of a byte. By default that
+    /// of the CARDIS smart card.
+    Ram = cost::Ram {
+        /// To the processor.
+        t_read_ns: f64,
+        /// Into a frame.
+        t_write_ns: f64,
+    }
+    methods {
+        #[new]
+        #[pyo3(signature = (t_read_ns=None, t_write_ns=None))]
+        fn new(t_read_ns: Option<f64>, t_write_ns: Option<f64>) -> Self {
+            let default = cost::Ram::default();
+            Self(cost::Ram {
+                t_read_ns: t_read_ns.unwrap_or(default.t_read_ns),
+                t_write_ns: t_write_ns.unwrap_or(default.t_write_ns),
+            })
+        }
+    }
+}
+
+view! {
+    /// What software adds, in ns: the jobs of a fault as the SWL paper names them, and lookups.
+    Handler = cost::Handler {
+        /// Of each reference to the page cache.
+        lookup_ns: f64,
+        /// Of each true fault: saving registers, finding the page in flash.
+        pre_process_ns: f64,
+        /// Finding a frame, but for the search.
+        get_freeframe_ns: f64,
+        /// Of each frame looked at.
+        walk_step_ns: f64,
+        /// Of each page moved from valid to invalid.
+        downgrade_ns: f64,
+        /// Page table and TLB.
+        update_mmu_ns: f64,
+        /// Restoring registers.
+        post_process_ns: f64,
+        /// Of each false fault, but for pages it moves down.
+        false_fault_ns: f64,
+        /// The flash page into its buffer, as measured; None for the part's t_R.
+        load_stopover_ns: Option<f64>,
+    }
+    methods {
+        #[new]
+        #[pyo3(signature = (lookup_ns=0.0, pre_process_ns=0.0, get_freeframe_ns=0.0,
+            walk_step_ns=0.0, downgrade_ns=0.0, update_mmu_ns=0.0, post_process_ns=0.0,
+            false_fault_ns=0.0, load_stopover_ns=None))]
+        #[expect(clippy::too_many_arguments, reason = "as many times as a handler has")]
+        fn new(
+            lookup_ns: f64,
+            pre_process_ns: f64,
+            get_freeframe_ns: f64,
+            walk_step_ns: f64,
+            downgrade_ns: f64,
+            update_mmu_ns: f64,
+            post_process_ns: f64,
+            false_fault_ns: f64,
+            load_stopover_ns: Option<f64>,
+        ) -> Self {
+            Self(cost::Handler {
+                lookup_ns,
+                pre_process_ns,
+                get_freeframe_ns,
+                walk_step_ns,
+                downgrade_ns,
+                update_mmu_ns,
+                post_process_ns,
+                false_fault_ns,
+                load_stopover_ns,
+            })
+        }
+
+        /// What the host does for every true fault, whatever it searches and moves down.
+        #[getter]
+        fn fixed_fault_ns(&self) -> f64 {
+            self.0.fixed_fault_ns()
+        }
+
+        /// The same with a LoadStopover as measured; None for the part's t_R.
+        fn with_load_stopover(&self, load_stopover_ns: Option<f64>) -> Self {
+            Self(cost::Handler { load_stopover_ns, ..self.0 })
+        }
+
+        /// All times by name, 0 where nothing was measured.
+        fn times(&self) -> Vec<(&'static str, f64)> {
+            self.0.times().to_vec()
+        }
+    }
+}
+
+view! {
+    /// The processor's instruction cache, with times of a word out of it and of a line into it.
+    ICache = ICacheSpec {
+        /// Bytes of all lines.
+        size_bytes: u32,
+        /// Bytes of a line.
+        line_bytes: u32,
+        /// Lines of a set.
+        ways: u32,
+        /// A word out of it.
+        fetch_ns: f64,
+        /// A line into it.
+        refill_ns: f64,
+    }
+    methods {
+        #[new]
+        fn new(
+            size_bytes: Size,
+            line_bytes: Size,
+            ways: u32,
+            fetch_ns: f64,
+            refill_ns: f64,
+        ) -> PyResult<Self> {
+            let (size_bytes, line_bytes) = (size_bytes.below_4_gib()?, line_bytes.below_4_gib()?);
+            Ok(Self(ICacheSpec { size_bytes, line_bytes, ways, fetch_ns, refill_ns }))
+        }
+    }
+}
+
+view! {
+    /// The TLB behind it, with the times of asking it and of the page table it does without.
+    Tlb = TlbSpec {
+        /// Sets.
+        sets: u32,
+        /// Entries of a set.
+        ways: u32,
+        /// Asking it.
+        lookup_ns: f64,
+        /// The page table, where it does not know the page.
+        page_walk_ns: f64,
+    }
+    methods {
+        #[new]
+        fn new(sets: u32, ways: u32, lookup_ns: f64, page_walk_ns: f64) -> Self {
+            Self(TlbSpec { sets, ways, lookup_ns, page_walk_ns })
+        }
+    }
+}
+
+/// A size in bytes, given as a number or as text such as `2K`.
+pub struct Size(u64);
+
+impl Size {
+    fn below_4_gib(&self) -> PyResult<u32> {
+        let too_large = || raise(Error::design(format!("{} is not below 4 GiB", self.0)));
+        u32::try_from(self.0).map_err(|_| too_large())
+    }
+}
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Size {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        let is_number = given.is_instance_of::<PyInt>() && !given.is_instance_of::<PyBool>();
+        if !is_number && !given.is_instance_of::<PyString>() {
+            let message = format!("must be a size or text such as 2K, not {}", given.repr()?);
+            return Err(PyTypeError::new_err(message));
+        }
+        sizes::parse_size(&given.str()?.to_string_lossy()).map(Self).map_err(raise)
+    }
+}
+
+/// The bytes of a size: a number, or text with an optional K, M or G (powers of 1024).
+#[pyfunction]
+pub fn parse_size(size: Size) -> u64 {
+    size.0
+}
+
+/// A part, a bus, a cache and how they are used. What is not given is the CARDIS smart card's.
+///
+/// >>> Design(part="W25N01GV", cache_bytes="4K", handler=Handler(pre_process_ns=500)).cache_bytes
+/// 4096
+#[pyclass(frozen, skip_from_py_object, module = "flashpager._engine")]
+#[derive(Clone, Default)]
+pub struct Design {
+    spec: DesignSpec,
+    /// Looked up when it is first needed, and kept.
+    checked: OnceLock<Result<Arc<design::Design>, String>>,
+}
+
+impl Seen<DesignSpec> for Design {
+    fn seen(value: &DesignSpec) -> Self {
+        Self { spec: value.clone(), checked: OnceLock::new() }
+    }
+}
+
+impl Design {
+    /// The design looked up and checked, once.
+    pub fn checked(&self) -> flashpager::Result<Arc<design::Design>> {
+        let look_up = || design::Design::new(self.spec.clone()).map(Arc::new);
+        let checked = self.checked.get_or_init(|| look_up().map_err(|error| error.to_string()));
+        checked.clone().map_err(Error::Design)
+    }
+
+    /// Set a field as Python gives it.
+    fn set(&mut self, name: &str, given: &Bound<'_, PyAny>) -> PyResult<()> {
+        let wrong = |what: &str| {
+            let several = given.try_iter().is_ok() && !given.is_instance_of::<PyString>();
+            let hint = if several { "; several make a Space" } else { "" };
+            let message = format!("{name} must be {what}, not {}{hint}", given.repr()?);
+            Err(PyTypeError::new_err(message))
+        };
+        let spec = &mut self.spec;
+        match name {
+            "ram" => match given.cast::<Ram>() {
+                Ok(ram) => spec.ram = ram.get().0,
+                Err(_) => return wrong("a Ram"),
+            },
+            "handler" => match given.cast::<Handler>() {
+                Ok(handler) => spec.handler = handler.get().0,
+                Err(_) => return wrong("a Handler"),
+            },
+            "icache" => match given.cast::<ICache>() {
+                Ok(icache) => spec.icache = Some(icache.get().0),
+                Err(_) if given.is_none() => spec.icache = None,
+                Err(_) => return wrong("an ICache"),
+            },
+            "tlb" => match given.cast::<Tlb>() {
+                Ok(tlb) => spec.tlb = Some(tlb.get().0),
+                Err(_) if given.is_none() => spec.tlb = None,
+                Err(_) => return wrong("a Tlb"),
+            },
+            "count_commands" => match given.cast::<PyBool>() {
+                Ok(flag) => spec.count_commands = flag.is_true(),
+                Err(_) => return wrong("True or False"),
+            },
+            "nor" if given.is_none() => spec.nor = None,
+            "nor" => return self.set_text("nor", given, wrong),
+            _ => match AXES.iter().find(|axis| axis.name == name).map(|axis| axis.kind) {
+                Some(AxisKind::Text) => return self.set_text(name, given, wrong),
+                Some(kind) => {
+                    let value = match (kind, given.is_none()) {
+                        (AxisKind::SizeOrNone, true) => Value::Nothing,
+                        _ => Value::Size(given.extract::<Size>()?.0),
+                    };
+                    return spec.set(name, value).map_err(raise);
+                }
+                None => {
+                    let message = format!("a design has no field {name}");
+                    return Err(PyTypeError::new_err(message));
+                }
+            },
+        }
+        Ok(())
+    }
+
+    fn set_text(
+        &mut self,
+        name: &str,
+        given: &Bound<'_, PyAny>,
+        wrong: impl Fn(&str) -> PyResult<()>,
+    ) -> PyResult<()> {
+        match given.cast::<PyString>() {
+            Ok(text) => self.spec.set(name, Value::Text(text.to_string())).map_err(raise),
+            Err(_) => wrong("text"),
+        }
+    }
+}
+
+#[pymethods]
+impl Design {
+    #[new]
+    #[pyo3(signature = (**fields))]
+    fn new(fields: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        Self::default().replace(fields)
+    }
+
+    /// Read a board file over the smart card's values.
+    #[staticmethod]
+    fn from_board(path: PathBuf) -> PyResult<Self> {
+        Board::read(path).map(|board| board.design())
+    }
+
+    /// The same design with other values of some fields.
+    #[pyo3(signature = (**fields))]
+    fn replace(&self, fields: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        let mut design = Self::seen(&self.spec);
+        for (name, given) in fields.into_iter().flatten() {
+            design.set(name.cast::<PyString>()?.to_str()?, &given)?;
+        }
+        Ok(design)
+    }
+
+    /// The same with other values of axes; of another part nobody measured a load.
+    fn vary(&self, values: &Bound<'_, PyDict>) -> PyResult<Self> {
+        match values.get_item("part")? {
+            Some(part) => self.on_part(part.extract()?).replace(Some(values)),
+            None => self.replace(Some(values)),
+        }
+    }
+
+    /// The same on another part, of which nobody measured a load.
+    fn on_part(&self, part: &str) -> Self {
+        Self::seen(&self.spec.on_part(part))
+    }
+
+    /// A part of the catalog, or a TOML file.
+    #[getter]
+    fn part(&self) -> &str {
+        &self.spec.part
+    }
+
+    /// Clock and data lines, as `33MHz-x8`.
+    #[getter]
+    fn bus(&self) -> &str {
+        &self.spec.bus
+    }
+
+    /// RAM for frames.
+    #[getter]
+    fn cache_bytes(&self) -> u64 {
+        self.spec.cache_bytes
+    }
+
+    /// A cache page, a power of two.
+    #[getter]
+    fn cache_page_bytes(&self) -> u32 {
+        self.spec.cache_page_bytes
+    }
+
+    /// A flash page; the part's own if None.
+    #[getter]
+    fn flash_page_bytes(&self) -> Option<u32> {
+        self.spec.flash_page_bytes
+    }
+
+    /// How the data register is read.
+    #[getter]
+    fn register(&self) -> &str {
+        &self.spec.register
+    }
+
+    /// With host ECC, what is fetched and checked whole.
+    #[getter]
+    fn codeword_bytes(&self) -> Option<u32> {
+        self.spec.codeword_bytes
+    }
+
+    /// Who is evicted.
+    #[getter]
+    fn policy(&self) -> &str {
+        &self.spec.policy
+    }
+
+    /// The NOR part to compare with.
+    #[getter]
+    fn nor(&self) -> Option<&str> {
+        self.spec.nor.as_deref()
+    }
+
+    /// Times of the RAM.
+    #[getter]
+    fn ram(&self) -> Ram {
+        Ram(self.spec.ram)
+    }
+
+    /// Times of the software.
+    #[getter]
+    fn handler(&self) -> Handler {
+        Handler(self.spec.handler)
+    }
+
+    /// Whether a load costs its command, address and status cycles, too; the papers leave them
+    /// out.
+    #[getter]
+    fn count_commands(&self) -> bool {
+        self.spec.count_commands
+    }
+
+    /// What of a fault goes on at once: `sequential`, `parallel` and others.
+    #[getter]
+    fn schedule(&self) -> &str {
+        &self.spec.schedule
+    }
+
+    /// `hardware`, or `emulated` by the valid bit, which costs false faults.
+    #[getter]
+    fn reference_bit(&self) -> &str {
+        &self.spec.reference_bit
+    }
+
+    /// What of a page is transferred before the program goes on; None for all of it.
+    #[getter]
+    fn critical_block_bytes(&self) -> Option<u32> {
+        self.spec.critical_block_bytes
+    }
+
+    /// The instruction cache in front of the page cache, if there is one.
+    #[getter]
+    fn icache(&self) -> Option<ICache> {
+        self.spec.icache.map(ICache)
+    }
+
+    /// The TLB between both, if there is one.
+    #[getter]
+    fn tlb(&self) -> Option<Tlb> {
+        self.spec.tlb.map(Tlb)
+    }
+
+    /// Frames in the cache.
+    #[getter]
+    fn frames(&self) -> u64 {
+        self.spec.cache_bytes / u64::from(self.spec.cache_page_bytes.max(1))
+    }
+
+    /// Why the design cannot be; None if it can.
+    fn refusal(&self) -> Option<String> {
+        self.checked().err().map(|error| error.to_string())
+    }
+
+    /// The same with the parameters of its policy: PA-Clock's budget comes from the handler's
+    /// times. A design that cannot be stays as it is.
+    fn settled(&self) -> Self {
+        match self.checked() {
+            Ok(checked) => {
+                let spec = DesignSpec { policy: checked.spec().policy, ..self.spec.clone() };
+                Self { spec, checked: Ok(checked).into() }
+            }
+            Err(_) => self.clone(),
+        }
+    }
+
+    /// What a fault takes that loads its flash page, looks at each of `walks` frames and moves
+    /// `downgrades` pages down, by every schedule.
+    fn fault_times(&self, walks: Vec<u32>, downgrades: u32) -> PyResult<Vec<FaultTimes>> {
+        let design = self.checked().map_err(raise)?;
+        let times = |walk| FaultTimes(design.handler(Search { walk, downgrades }));
+        Ok(walks.into_iter().map(times).collect())
+    }
+
+    /// All fields as plain dictionaries.
+    fn as_dict(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        to_python(py, &self.spec)
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        other.cast::<Self>().is_ok_and(|other| other.get().spec == self.spec)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Design({})", serde_json::to_string(&self.spec).unwrap_or_default())
+    }
+
+    /// A design of the fields that [`Design::as_dict`] gives; for pickles.
+    #[classmethod]
+    fn from_dict(_class: &Bound<'_, PyType>, fields: &Bound<'_, PyAny>) -> PyResult<Self> {
+        depythonize::<DesignSpec>(fields).map(|spec| Self::seen(&spec)).map_err(bad_argument)
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Py<PyAny>,))> {
+        let rebuild = py.get_type::<Self>().getattr("from_dict")?;
+        Ok((rebuild, (self.as_dict(py)?,)))
+    }
+}
+
+/// Which of the designs share one pass over a trace, by their places.
+#[pyfunction]
+pub fn cells(designs: Vec<Py<Design>>) -> PyResult<Vec<Vec<usize>>> {
+    Ok(design::cells(&checked(&designs).map_err(raise)?))
+}
+
+/// The designs looked up; the first that cannot be is the error.
+pub fn checked(designs: &[Py<Design>]) -> flashpager::Result<Vec<Arc<design::Design>>> {
+    designs.iter().map(|design| design.get().checked()).collect()
+}
+
+/// A board file, read.
+#[pyclass(frozen, skip_from_py_object, module = "flashpager._engine")]
+pub struct Board(board::Board);
+
+#[pymethods]
+impl Board {
+    /// Read a board file.
+    #[staticmethod]
+    fn read(path: PathBuf) -> PyResult<Self> {
+        board::Board::read(&path).map(Self).map_err(raise)
+    }
+
+    /// What it says of a design, over the smart card's values.
+    #[getter]
+    fn design(&self) -> Design {
+        Design::seen(&self.0.design)
+    }
+
+    /// What a design on it must do, as it is written.
+    #[getter]
+    fn needs(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        to_python(py, &self.0.needs)
+    }
+}
+
+/// A TOML file as plain dictionaries and lists.
+#[pyfunction]
+pub fn read_toml(py: Python<'_>, path: PathBuf) -> PyResult<Py<PyAny>> {
+    to_python(py, &board::read_table(&path).map_err(raise)?)
+}
+
+/// A field of a design that a space may vary.
+#[pyclass(frozen, skip_from_py_object, module = "flashpager._engine")]
+pub struct Axis(&'static spec::Axis);
+
+#[pymethods]
+impl Axis {
+    /// The field of a design, and the column of a table.
+    #[getter]
+    fn name(&self) -> &'static str {
+        self.0.name
+    }
+
+    /// As a person calls it; its flag is the same with dashes.
+    #[getter]
+    fn title(&self) -> &'static str {
+        self.0.title
+    }
+
+    /// What stands for a value in a usage line.
+    #[getter]
+    fn metavar(&self) -> &'static str {
+        self.0.metavar
+    }
+
+    /// One line of help.
+    #[getter]
+    fn help(&self) -> String {
+        self.0.help()
+    }
+
+    /// Whether its values are sizes.
+    #[getter]
+    fn is_size(&self) -> bool {
+        self.0.kind != AxisKind::Text
+    }
+
+    /// Whether a value may be None.
+    #[getter]
+    fn may_be_none(&self) -> bool {
+        self.0.kind == AxisKind::SizeOrNone
+    }
+
+    /// The values that `all` stands for; None where it is no more than a name.
+    #[getter]
+    fn all(&self) -> Option<Vec<&'static str>> {
+        self.0.all()
+    }
+
+    /// A value checked by itself, before it is combined with others, and spelled in one way.
+    fn checked<'py>(&self, given: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let py = given.py();
+        let value = if given.is_none() {
+            Value::Nothing
+        } else if self.is_size() {
+            Value::Size(given.extract::<Size>()?.0)
+        } else {
+            Value::Text(given.extract()?)
+        };
+        Ok(match self.0.checked(value).map_err(raise)? {
+            Value::Text(text) => PyString::new(py, &text).into_any(),
+            _ => given.clone(),
+        })
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Axis({})", self.0.name)
+    }
+}
+
+/// What a space can vary, in the order of its product.
+#[pyfunction]
+pub fn axes() -> Vec<Axis> {
+    AXES.iter().map(Axis).collect()
+}
+
+view! {
+    /// What a fault takes of each job, in ns.
+    Jobs = cost::handler::Jobs {
+        /// Saving registers, finding the page.
+        pre_process_ns: f64,
+        /// Finding a frame, its search included.
+        get_freeframe_ns: f64,
+        /// The flash page into its buffer; 0 where it is in one.
+        load_stopover_ns: f64,
+        /// What is transferred before the program goes on.
+        trans_host_mem_ns: f64,
+        /// The rest of the page, transferred while it does.
+        trans_rest_ns: f64,
+        /// Page table and TLB.
+        update_mmu_ns: f64,
+        /// Restoring registers.
+        post_process_ns: f64,
+    }
+}
+
+view! {
+    /// A job with its place in time, from the fault on.
+    Span = cost::handler::Span {
+        /// The paper's name of the job.
+        job: &'static str,
+        /// Who does it: `host`, `flash` or `dma`.
+        executor: &'static str,
+        /// When it begins.
+        start_ns: f64,
+        /// When it ends.
+        end_ns: f64,
+    }
+}
+
+view! {
+    /// A fault by one schedule.
+    Scheduled = design::Scheduled {
+        /// Which.
+        schedule: &'static str,
+        /// The jobs in time.
+        spans: Vec<Span>,
+        /// From the fault until the program goes on.
+        latency_ns: f64,
+        /// What all jobs one after another would take longer.
+        hidden_ns: f64,
+        /// PA-Clock's budget by this schedule.
+        walk_budget: u32,
+        /// The share of all jobs that is hidden.
+        gain: f64,
+        /// What the host does while the flash loads.
+        meanwhile_ns: f64,
+        /// The longest walk that the load hides whole; infinite if a step takes no time, None if
+        /// nothing is hidden.
+        longest_hidden_walk: Option<f64>,
+    }
+}
+
+view! {
+    /// A fault by every schedule.
+    FaultTimes = design::HandlerTimes {
+        /// Frames looked at.
+        walk in search: u32,
+        /// Pages moved from valid to invalid.
+        downgrades in search: u32,
+        /// What each job takes.
+        jobs: Jobs,
+        /// By each schedule.
+        schedules: Vec<Scheduled>,
+        /// All jobs, one after another.
+        sum_ns: f64,
+    }
+}
+
+/// The schedules by name, in the order of the paper.
+#[pyfunction]
+pub fn schedules() -> Vec<&'static str> {
+    Schedule::ALL.iter().map(|(name, _)| *name).collect()
+}
+
+/// Whether a schedule lets the host work while the flash loads.
+#[pyfunction]
+pub fn overlaps(schedule: &str) -> PyResult<bool> {
+    schedule.parse().map(Schedule::overlaps).map_err(raise)
+}
 
 /// The policies: (name, number of parameters).
 #[pyfunction]
 pub fn policies() -> Vec<(&'static str, usize)> {
     pager::POLICIES.to_vec()
-}
-
-/// A policy as the engine spells it: `random(1)` for `random( 01 )`.
-#[pyfunction]
-pub fn canonical_policy(policy: &str) -> PyResult<String> {
-    policy.parse::<PolicySpec>().map(|policy| policy.to_string()).map_err(raise)
 }
 
 /// What a policy keeps in RAM: (bytes for each frame, fixed bytes); `None` where
@@ -32,68 +696,8 @@ pub fn policy_metadata(policy: &str) -> PyResult<Option<(f64, u32)>> {
     Ok(policy.metadata().map(|metadata| (metadata.bytes_per_frame, metadata.fixed_bytes)))
 }
 
-/// The register models' names.
-#[pyfunction]
-pub fn registers() -> Vec<&'static str> {
-    RegisterModel::ALL.iter().map(|(name, _)| *name).collect()
-}
-
-/// Check names and page sizes one by one, before they are combined.
-#[pyfunction]
-pub fn check_values(
-    parts: Vec<String>,
-    buses: Vec<String>,
-    registers: Vec<String>,
-    policies: Vec<String>,
-    page_bytes: Vec<(String, u32)>,
-) -> PyResult<()> {
-    let check = || -> Result<()> {
-        parts.iter().try_for_each(|name| part::find(name).map(drop))?;
-        buses.iter().try_for_each(|text| text.parse::<Bus>().map(drop))?;
-        registers.iter().try_for_each(|name| name.parse::<RegisterModel>().map(drop))?;
-        policies.iter().try_for_each(|text| text.parse::<PolicySpec>().map(drop))?;
-        page_bytes.iter().try_for_each(|(what, bytes)| power_of_two(what, *bytes))
-    };
-    check().map_err(raise)
-}
-
 /// Why each design cannot be; `None` for those that can.
 #[pyfunction]
-pub fn check_designs(designs: &Bound<'_, PyAny>) -> PyResult<Vec<Option<String>>> {
-    let specs: Vec<DesignSpec> = depythonize(designs).map_err(bad_argument)?;
-    Ok(specs.into_iter().map(|spec| Design::new(spec).err().map(|e| e.to_string())).collect())
-}
-
-/// The policy of each design with its parameters: PA-Clock's budget comes from the
-/// handler's times. What cannot be keeps its policy.
-#[pyfunction]
-pub fn settled_policies(designs: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
-    let specs: Vec<DesignSpec> = depythonize(designs).map_err(bad_argument)?;
-    let settled = |spec: DesignSpec| {
-        let written = spec.policy.clone();
-        Design::new(spec).map_or(written, |design| design.spec().policy)
-    };
-    Ok(specs.into_iter().map(settled).collect())
-}
-
-/// What a fault of a design takes that loads its flash page, looks at each of `walks`
-/// frames and moves `downgrades` pages down, by every schedule.
-#[pyfunction]
-pub fn handler(
-    py: Python<'_>,
-    design: &Bound<'_, PyAny>,
-    walks: Vec<u32>,
-    downgrades: u32,
-) -> PyResult<Py<PyAny>> {
-    let spec: DesignSpec = depythonize(design).map_err(bad_argument)?;
-    let design = Design::new(spec).map_err(raise)?;
-    let times: Vec<HandlerTimes> =
-        walks.into_iter().map(|walk| design.handler(Search { walk, downgrades })).collect();
-    to_python(py, &times)
-}
-
-/// The schedules by name.
-#[pyfunction]
-pub fn schedules() -> Vec<&'static str> {
-    Schedule::ALL.iter().map(|(name, _)| *name).collect()
+pub fn refusals<'py>(py: Python<'py>, designs: Vec<Py<Design>>) -> PyResult<Bound<'py, PyList>> {
+    PyList::new(py, designs.iter().map(|design| design.get().refusal()))
 }

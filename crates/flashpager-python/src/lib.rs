@@ -27,8 +27,8 @@ mod _engine {
     use super::attribution::{attribute, attributions};
     #[pymodule_export]
     use super::design::{
-        canonical_policy, check_designs, check_values, handler, policies, policy_metadata,
-        registers, schedules, settled_policies,
+        Axis, Board, Design, FaultTimes, Handler, ICache, Jobs, Ram, Scheduled, Span, Tlb, axes,
+        cells, overlaps, parse_size, policies, policy_metadata, read_toml, refusals, schedules,
     };
     #[pymodule_export]
     use super::driver::copy_loop;
@@ -44,7 +44,10 @@ mod _engine {
     #[pymodule_export]
     use super::record::{Recording, arrange_methods, unknown_methods};
     #[pymodule_export]
-    use super::replay::{explore, memory_bytes, simulate};
+    use super::replay::{
+        Counts, Fetch, FetchPrices, FlashEnergy, Latency, NorComparison, Power, Prices,
+        ReadDisturb, Row, Time, explore, memory_bytes, simulate,
+    };
     #[pymodule_export]
     use super::seam::{DiskFullError, FlashpagerError};
     #[pymodule_export]

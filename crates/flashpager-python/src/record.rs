@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use flashpager::placement::arrange::{Arrangement, Keep, arrange_file, unknown};
 use flashpager::placement::{Options, Placer};
-use flashpager::trace::import::{Finished, Format, Import, Progress};
-use flashpager::trace::input::Input;
-use flashpager::trace::live::LiveStream;
+use flashpager::record::import::{Finished, Format, Import, Progress};
+use flashpager::record::input::Input;
+use flashpager::record::pipe::RecorderPipe;
 use flashpager::trace::{Ending, TraceFile, TraceInfo};
 use flashpager::{Error, Result};
 use pyo3::prelude::*;
@@ -231,7 +231,7 @@ impl Recording {
         progress: Option<Py<PyAny>>,
     ) -> PyResult<String> {
         let read = self.read(py, progress, Some(Format::Stream), 1, || {
-            Input::new("recorder stream", LiveStream::open(&pipe, &tail)?)
+            Input::new("recorder stream", RecorderPipe::open(&pipe, &tail)?)
         });
         read.map(|(ending, _)| ending)
     }

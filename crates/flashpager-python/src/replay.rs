@@ -1,71 +1,279 @@
-//! Replays of designs, one by one or whole spaces.
+//! Replays of designs, one by one or whole spaces, and what comes out.
 
 use std::collections::VecDeque;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use flashpager::design::{self, Design, DesignSpec, Evaluation};
-use flashpager::trace::{MemoryTrace, Trace, TraceFile};
-use flashpager::{Error, Result};
+use flashpager::media::part;
+use flashpager::{cost, replay, simulation};
 use pyo3::prelude::*;
-use pythonize::{depythonize, pythonize};
 
-use crate::seam::{bad_argument, raise, run, to_python};
+use crate::design::{Design, Handler, Ram, checked};
+use crate::seam::{raise, run, view};
 
-/// Decoded once and kept: 8 bytes each. Longer traces are decoded by every pass.
-const MAX_RUNS_IN_MEMORY: u64 = 1 << 25;
-
-pub fn refuse_empty(trace: &TraceFile) -> Result<()> {
-    if trace.info().runs > 0 {
-        return Ok(());
+view! {
+    /// What happened in a replay. `references = hits + misses + false_faults`.
+    Counts = replay::Counts {
+        /// Collapsed page references.
+        references: u64,
+        /// References that found their page usable.
+        hits: u64,
+        /// References whose page had to be fetched: true faults.
+        misses: u64,
+        /// References to a page that was cached but marked invalid.
+        false_faults: u64,
+        /// References that set a page's bit again.
+        reference_bits_set: u64,
+        /// Flash pages loaded because they were asked for.
+        loads: u64,
+        /// Flash pages loaded ahead.
+        prefetches: u64,
+        /// Misses in a flash page that is not held.
+        other_page: u64,
+        /// Misses in the flash page of the buffer that was not used last.
+        other_buffer: u64,
+        /// Misses in the register's page, at its next column or behind.
+        forward: u64,
+        /// Misses in the register's page, before its next column.
+        backward: u64,
+        /// Column changes without a load.
+        column_changes: u64,
+        /// Bytes delivered to the processor.
+        bytes_read: u64,
+        /// Bytes over the bus, skipped ones included.
+        bytes_fetched: u64,
+        /// Bytes over the bus that were thrown away.
+        bytes_skipped: u64,
+        /// Bytes written into frames.
+        bytes_written: u64,
+        /// Frames looked at in search of victims.
+        walk: u64,
+        /// The longest of those searches.
+        max_walk: u32,
+        /// Pages moved from valid to invalid.
+        downgrades: u64,
+        /// Words fetched through the instruction cache; 0 without one.
+        words: u64,
+        /// Lines refilled into the instruction cache.
+        line_refills: u64,
+        /// Refills whose page the TLB did not know; 0 without one.
+        tlb_misses: u64,
+        /// (distance in blocks, how often), ascending, for consecutive requests in one flash
+        /// page.
+        distance_histogram: Vec<(i32, u64)>,
     }
-    let place = trace.path().display().to_string();
-    Err(Error::data(place, "holds no runs: nothing placed was executed"))
-}
-
-#[derive(serde::Serialize)]
-struct Row {
-    design: DesignSpec,
-    frames: u64,
-    metadata_bytes: Option<u64>,
-    ram_bytes: u64,
-    prices: flashpager::cost::Prices,
-    unverified: Vec<String>,
-    is_executed: bool,
-    #[serde(flatten)]
-    evaluation: Evaluation,
-}
-
-impl Row {
-    fn new(design: &Design, evaluation: Evaluation) -> Self {
-        Self {
-            design: design.spec(),
-            frames: design.frames(),
-            metadata_bytes: design.metadata_bytes(),
-            ram_bytes: design.ram_bytes(),
-            prices: design.prices(),
-            unverified: design.unverified().to_vec(),
-            is_executed: design.is_executed(),
-            evaluation,
+    methods {
+        /// The share of requests in the register's page that ask for the next block.
+        #[getter]
+        fn next_block_share(&self) -> f64 {
+            self.0.next_block_share()
         }
     }
 }
 
-fn looked_up(specs: Vec<DesignSpec>) -> Result<Vec<Design>> {
-    specs.into_iter().map(Design::new).collect()
+view! {
+    /// The time of a whole replay, step by step.
+    Time = cost::Time {
+        /// All steps together, less what is hidden.
+        time_ns: f64,
+        /// Array to register.
+        load_ns: f64,
+        /// Register over the bus.
+        fetch_ns: f64,
+        /// Into frames.
+        write_ns: f64,
+        /// Frames to the processor, or through instruction cache and TLB.
+        read_ns: f64,
+        /// Column changes.
+        column_change_ns: f64,
+        /// Lookups, and what the host does for true faults.
+        handler_ns: f64,
+        /// False faults.
+        false_faults_ns: f64,
+        /// What goes on at once with something else; below 0 where loads ahead cost more than
+        /// they save.
+        hidden_ns: f64,
+        /// Bytes read over time, in 2²⁰ bytes/s.
+        bandwidth_mib_s: f64,
+    }
+}
+
+view! {
+    /// What a true fault takes.
+    Latency = cost::Latency {
+        /// Over all faults.
+        mean_fault_ns: f64,
+        /// 99 of 100 faults take no longer.
+        p99_fault_ns: f64,
+        /// The longest.
+        worst_fault_ns: f64,
+    }
+}
+
+view! {
+    /// What an instruction fetch takes, with an instruction cache.
+    Fetch = cost::Fetch {
+        /// All time over all words.
+        mean_fetch_ns: f64,
+        /// The longest: a refill with the longest fault.
+        worst_fetch_ns: f64,
+        /// Words found in the instruction cache.
+        icache_hit_ratio: f64,
+        /// Refills whose page the TLB knew; None without a TLB.
+        tlb_hit_ratio: Option<f64>,
+        /// Of all words, those whose page faulted.
+        page_miss_ratio: f64,
+        /// (ns, how many words), ascending.
+        fetch_latencies: Vec<(f64, u64)>,
+    }
+}
+
+view! {
+    /// The same bytes read in place from NOR.
+    NorComparison = cost::NorComparison {
+        /// Time to read all bytes from NOR.
+        nor_time_ns: f64,
+        /// NOR's bandwidth, in 2²⁰ bytes/s.
+        nor_bandwidth_mib_s: f64,
+        /// Our bandwidth over NOR's.
+        nor_ratio: f64,
+    }
+}
+
+view! {
+    /// What the flash takes of its supply.
+    FlashEnergy = cost::FlashEnergy {
+        /// Of the whole replay.
+        energy_uj: f64,
+        /// On average of a fault.
+        mean_fault_uj: f64,
+    }
+}
+
+view! {
+    /// How hard the most-read erase block is read.
+    ReadDisturb = cost::ReadDisturb {
+        /// Page loads from it during the replay.
+        hottest_block_loads: u64,
+        /// The same, per hour of execution.
+        hottest_block_loads_per_hour: f64,
+        /// Hours of execution until it should be refreshed, where the part gives a limit.
+        hours_to_refresh: Option<f64>,
+    }
+}
+
+view! {
+    /// Prices of what stands in front of the page cache, in ns.
+    FetchPrices = cost::FetchPrices {
+        /// A word out of the instruction cache.
+        fetch_ns: f64,
+        /// A line from its frame into the instruction cache.
+        refill_ns: f64,
+        /// Asking the TLB.
+        tlb_lookup_ns: f64,
+        /// The page table, where the TLB did not know the page.
+        page_walk_ns: f64,
+    }
+}
+
+view! {
+    /// A part's power.
+    Power = part::Power {
+        /// While the array is at work.
+        array_mw: f64,
+        /// While commands and data go over the bus.
+        io_mw: f64,
+    }
+}
+
+view! {
+    /// All prices of a design, in ns.
+    Prices = cost::Prices {
+        /// A load of a page into the register.
+        t_load_ns: f64,
+        /// t_R alone.
+        t_r_ns: f64,
+        /// Command, address and status cycles of a load, where they are known.
+        t_load_commands_ns: Option<f64>,
+        /// A byte over the bus.
+        t_byte_ns: f64,
+        /// A column change; None where the part gives none.
+        t_column_change_ns: Option<f64>,
+        /// The RAM.
+        ram: Ram,
+        /// The software.
+        handler: Handler,
+        /// What of a fault goes on at once.
+        schedule: &'static str,
+        /// Whether setting a reference bit again is a false fault.
+        emulates_bit: bool,
+        /// What stands in front of the page cache.
+        fetch: Option<FetchPrices>,
+        /// What the part takes of its supply, where it says.
+        power: Option<Power>,
+    }
+}
+
+view! {
+    /// What a design gives for a trace, with all that the numbers are made of.
+    Row = simulation::Row {
+        /// The design, with flash page and the policy's parameters filled in.
+        design: Design,
+        /// Frames in the cache.
+        frames: u64,
+        /// Bytes of RAM that the policy keeps; None where no device can run it.
+        metadata_bytes: Option<u64>,
+        /// Bytes of RAM for frames and policy.
+        ram_bytes: u64,
+        /// The prices that apply.
+        prices: Prices,
+        /// Numbers of the part that nobody checked.
+        unverified: Vec<String>,
+        /// Whether it was executed fault by fault.
+        is_executed: bool,
+        /// What happened.
+        counts in evaluation: Counts,
+        /// What it costs.
+        time in evaluation: Time,
+        /// What a fault costs.
+        latency in evaluation: Latency,
+        /// The longest that the program waits, after a fault, for the rest of its page.
+        worst_wait_ns in evaluation: f64,
+        /// What an instruction fetch costs, with an instruction cache.
+        fetch in evaluation: Option<Fetch>,
+        /// (latency in ns, how many faults), ascending.
+        fault_latencies in evaluation: Vec<(f64, u64)>,
+        /// Beside NOR, if a NOR part was named.
+        nor in evaluation: Option<NorComparison>,
+        /// What the flash takes of its supply, if the part says.
+        energy in evaluation: Option<FlashEnergy>,
+        /// How hard the flash is read.
+        read_disturb in evaluation: ReadDisturb,
+        /// Whether less is fetched than an ECC codeword, so that nobody can check it.
+        ecc_unchecked in evaluation: bool,
+        /// Why the design would disappoint.
+        warnings in evaluation: Vec<String>,
+    }
+    methods {
+        /// Bytes of a flash page, the part's own where the design names none.
+        #[getter]
+        fn flash_page_bytes(&self) -> u32 {
+            self.0.design.flash_page_bytes.unwrap_or_default()
+        }
+    }
 }
 
 /// Replay a trace for all designs, in parallel, and price them.
 ///
 /// `progress(finished, all)` is called with the number of passes.
 #[pyfunction]
+#[pyo3(signature = (trace, designs, progress=None))]
 pub fn simulate(
     py: Python<'_>,
     trace: PathBuf,
-    designs: &Bound<'_, PyAny>,
+    designs: Vec<Py<Design>>,
     progress: Option<Py<PyAny>>,
-) -> PyResult<Py<PyAny>> {
-    let specs: Vec<DesignSpec> = depythonize(designs).map_err(bad_argument)?;
+) -> PyResult<Vec<Row>> {
     let rows = run(
         py,
         |py, (finished, all): (usize, usize)| match &progress {
@@ -73,16 +281,11 @@ pub fn simulate(
             None => Ok(()),
         },
         |go_on, report| {
-            let trace = open_trace(&trace, specs.len())?;
-            let designs = looked_up(specs)?;
-            let evaluations = design::simulate(&*trace, &designs, go_on, &|finished, all| {
-                report((finished, all));
-            })?;
-            let rows = designs.iter().zip(evaluations);
-            Ok(rows.map(|(design, evaluation)| Row::new(design, evaluation)).collect::<Vec<_>>())
+            let told = |finished, all| report((finished, all));
+            simulation::simulate(&trace, &checked(&designs)?, go_on, &told)
         },
     )?;
-    to_python(py, &rows)
+    Ok(rows.into_iter().map(Row).collect())
 }
 
 /// As [`simulate`], but for spaces: `found` is called with [(index, row)] of the
@@ -92,38 +295,28 @@ pub fn simulate(
 pub fn explore(
     py: Python<'_>,
     trace: PathBuf,
-    designs: &Bound<'_, PyAny>,
+    designs: Vec<Py<Design>>,
     found: Py<PyAny>,
 ) -> PyResult<()> {
-    let specs: Vec<DesignSpec> = depythonize(designs).map_err(bad_argument)?;
-    type Found = (Vec<(usize, Row)>, (usize, usize));
+    type Found = (Vec<(usize, simulation::Row)>, (usize, usize));
     let waiting: Mutex<VecDeque<Found>> = Mutex::new(VecDeque::new());
     let hand_over = |py: Python<'_>| -> PyResult<()> {
         loop {
             // One by one: when the call raises, the rest waits for the last hand-over.
             let next = waiting.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
             let Some((rows, (finished, all))) = next else { return Ok(()) };
-            found.call1(py, (pythonize(py, &rows)?, finished, all))?;
+            let rows: Vec<(usize, Row)> =
+                rows.into_iter().map(|(place, row)| (place, Row(row))).collect();
+            found.call1(py, (rows, finished, all))?;
         }
     };
     let outcome = run(
         py,
         |py, ()| hand_over(py),
         |go_on, report| {
-            let trace = open_trace(&trace, specs.len())?;
-            let designs = looked_up(specs)?;
-            design::evaluate_all(&*trace, &designs, go_on, &|evaluations, progress| {
-                let slim = |(index, mut evaluation): (usize, Evaluation)| {
-                    evaluation.counts.distance_histogram = Vec::new();
-                    evaluation.fault_latencies = Vec::new();
-                    if let Some(fetch) = &mut evaluation.fetch {
-                        fetch.fetch_latencies = Vec::new();
-                    }
-                    (index, Row::new(&designs[index], evaluation))
-                };
-                let rows = evaluations.into_iter().map(slim).collect();
+            simulation::explore(&trace, &checked(&designs)?, go_on, &|rows, passes| {
                 let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
-                waiting.push_back((rows, progress));
+                waiting.push_back((rows, passes));
                 report(());
             })
         },
@@ -135,26 +328,7 @@ pub fn explore(
 
 /// Most memory that [`explore`] takes in the engine, in bytes.
 #[pyfunction]
-pub fn memory_bytes(trace: PathBuf, designs: &Bound<'_, PyAny>) -> PyResult<u64> {
-    let specs: Vec<DesignSpec> = depythonize(designs).map_err(bad_argument)?;
-    let bound = || -> Result<u64> {
-        let file = TraceFile::open(&trace)?;
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let runs = file.info().runs;
-        // A vector may have twice the room it needs.
-        let kept = if runs <= MAX_RUNS_IN_MEMORY { 2 * 8 * runs } else { 0 };
-        Ok(kept + design::memory_bytes(file.info(), &looked_up(specs)?, threads))
-    };
+pub fn memory_bytes(trace: PathBuf, designs: Vec<Py<Design>>) -> PyResult<u64> {
+    let bound = || simulation::memory_bytes(&trace, &checked(&designs)?);
     bound().map_err(raise)
-}
-
-/// A trace with something to replay, held in memory if it is used more than once
-/// and that is not too much.
-fn open_trace(path: &Path, designs: usize) -> Result<Box<dyn Trace>> {
-    let file = TraceFile::open(path)?;
-    refuse_empty(&file)?;
-    if designs > 1 && file.info().runs <= MAX_RUNS_IN_MEMORY {
-        return Ok(Box::new(MemoryTrace::load(&file)?));
-    }
-    Ok(Box::new(file))
 }

@@ -138,8 +138,8 @@ impl<T, U, V: Seen<T>, W: Seen<U>> Seen<(T, U)> for (V, W) {
 }
 
 /// Makes a read-only class of Python over a structure of the engine. Each field that is named
-/// becomes a property of the kind that stands behind it, with its documentation; further methods
-/// may follow. Every such class has `as_dict()`, equality and a representation.
+/// becomes a property of the kind that stands behind it, with its documentation (`field in outer`
+/// is `outer.field`); further methods may follow. Every such class has `as_dict()`, equality and a representation.
 ///
 /// ```text
 /// view! {
@@ -154,7 +154,7 @@ macro_rules! view {
     (
         $(#[$about:meta])*
         $name:ident = $engine:ty {
-            $($(#[$field_about:meta])* $field:ident: $kind:ty,)*
+            $($(#[$field_about:meta])* $field:ident $(in $outer:ident)?: $kind:ty,)*
         }
         $(methods { $($methods:tt)* })?
     ) => {
@@ -173,9 +173,10 @@ macro_rules! view {
         impl $name {
             $(
                 $(#[$field_about])*
-                #[getter]
+                // Named, as a prefix `get_` would fall.
+                #[getter($field)]
                 fn $field(&self) -> $kind {
-                    <$kind as $crate::seam::Seen<_>>::seen(&self.0.$field)
+                    <$kind as $crate::seam::Seen<_>>::seen(&self.0$(.$outer)?.$field)
                 }
             )*
 

@@ -3,7 +3,7 @@
 use std::io::BufWriter;
 use std::path::PathBuf;
 
-use flashpager::placement::elf::ElfFile;
+use flashpager::binary::elf::ElfFile;
 use flashpager::trace::TraceFile;
 use flashpager::trace::blocks::BlockStatistics;
 use flashpager::trace::export::{TextFormat, export, export_to_file};

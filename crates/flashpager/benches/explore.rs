@@ -12,7 +12,7 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use flashpager::media::register::{RegisterDesign, RegisterModel};
+use flashpager::replay::register::{RegisterDesign, RegisterModel};
 use flashpager::replay::{CacheDesign, Cell, Counts, replay, replay_cells};
 use flashpager::trace::{MemoryTrace, TraceFile};
 use rayon::prelude::*;

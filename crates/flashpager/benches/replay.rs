@@ -12,7 +12,7 @@ use std::hint::black_box;
 use std::path::PathBuf;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use flashpager::media::register::{RegisterDesign, RegisterModel};
+use flashpager::replay::register::{RegisterDesign, RegisterModel};
 use flashpager::replay::{
     CacheDesign, Cell, HierarchyDesign, ICacheShape, TlbShape, replay, sweep,
 };

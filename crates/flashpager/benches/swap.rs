@@ -5,7 +5,7 @@
 //! cargo bench -p flashpager --bench swap
 //! ```
 //!
-//! The instructions of a compressor (`src/swap/price.rs`) are those that callgrind counts in
+//! The instructions of a compressor (`crates/swap/src/price.rs`) are those that callgrind counts in
 //! its calls, over the 4096 · 2000 bytes of the pages:
 //!
 //! ```text

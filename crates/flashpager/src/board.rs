@@ -4,10 +4,164 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use crate::error::{Error, Result};
+use serde::de::DeserializeOwned;
+use toml::Value as Toml;
+
+use crate::spec::{AXES, AxisKind, DesignSpec, Value};
+use flashpager_base::sizes::parse_size;
+use flashpager_base::{Error, Result};
 
 /// A board takes 2 KB; whatever lies beyond this is none.
 const MAX_FILE_BYTES: u64 = 1 << 20;
+
+/// What a board says of the medium's host; a design's prices do not need it.
+pub const HOST_FIELDS: [&str; 6] = ["peripheral", "memory", "processor", "driver", "dma", "layers"];
+
+const RAM: &[&str] = &["t_read_ns", "t_write_ns"];
+const HANDLER: &[&str] = &[
+    "lookup_ns",
+    "pre_process_ns",
+    "get_freeframe_ns",
+    "walk_step_ns",
+    "downgrade_ns",
+    "update_mmu_ns",
+    "post_process_ns",
+    "false_fault_ns",
+    "load_stopover_ns",
+];
+const ICACHE: &[&str] = &["size_bytes", "line_bytes", "ways", "fetch_ns", "refill_ns"];
+const TLB: &[&str] = &["sets", "ways", "lookup_ns", "page_walk_ns"];
+
+/// A board file, read and each value looked at by itself.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Board {
+    /// What it says of a design, over the smart card's values.
+    pub design: DesignSpec,
+    /// What a design on it must do, as it is written: `ram`, `min_bandwidth`, `max_fault`,
+    /// `checked_ecc`.
+    pub needs: toml::Table,
+}
+
+impl Board {
+    /// Read a board file.
+    ///
+    /// # Errors
+    /// A file that cannot be read, and unknown fields or values, with file and field.
+    pub fn read(path: &Path) -> Result<Self> {
+        let place = path.display().to_string();
+        let table = read_table(path)?;
+        let needs = match table.get("needs") {
+            None => toml::Table::new(),
+            Some(Toml::Table(needs)) => needs.clone(),
+            Some(_) => return Err(Error::data(place, "[needs] must be a table")),
+        };
+        Ok(Self { design: design_of(&table, &place)?, needs })
+    }
+}
+
+/// The design that a board's table describes.
+fn design_of(table: &toml::Table, place: &str) -> Result<DesignSpec> {
+    let mut design = DesignSpec::default();
+    for (name, given) in table {
+        match name.as_str() {
+            "description" | "needs" => {}
+            "ram" => design.ram = times(place, name, given, RAM, &[])?,
+            "handler" => design.handler = times(place, name, given, HANDLER, &[])?,
+            "icache" => design.icache = Some(times(place, name, given, ICACHE, ICACHE)?),
+            "tlb" => design.tlb = Some(times(place, name, given, TLB, TLB)?),
+            host if HOST_FIELDS.contains(&host) => {}
+            _ => {
+                let value = value_of(place, name, given)?;
+                let set = design.set(name, value);
+                set.map_err(|error| Error::data(place, error.to_string()))?;
+            }
+        }
+    }
+    Ok(design)
+}
+
+/// The value of a field that is no table.
+fn value_of(place: &str, name: &str, given: &Toml) -> Result<Value> {
+    let wrong = |what: &str| Error::data(place, format!("{name} = {given} {what}"));
+    let kind = match name {
+        "nor" => AxisKind::Text,
+        "count_commands" => {
+            return given
+                .as_bool()
+                .map(Value::Flag)
+                .ok_or_else(|| wrong("is neither true nor false"));
+        }
+        _ => AXES.iter().find(|axis| axis.name == name).map(|axis| axis.kind).ok_or_else(|| {
+            let axes = AXES.iter().map(|axis| axis.name);
+            let rest = ["nor", "ram", "handler", "count_commands", "icache", "tlb"];
+            let known: Vec<&str> = axes.chain(rest).collect();
+            Error::data(place, format!("unknown field '{name}' (known: {})", known.join(", ")))
+        })?,
+    };
+    match (kind, given) {
+        (AxisKind::Text, Toml::String(text)) if name == "nor" && text == "none" => {
+            Ok(Value::Nothing)
+        }
+        (AxisKind::Text, Toml::String(text)) => Ok(Value::Text(text.clone())),
+        (AxisKind::Text, _) => Err(wrong("is not text")),
+        (AxisKind::SizeOrNone, Toml::String(text)) if text == "none" => Ok(Value::Nothing),
+        (_, Toml::String(_) | Toml::Integer(_)) => size(place, name, given).map(Value::Size),
+        _ => Err(wrong("is not a size")),
+    }
+}
+
+/// A size, as a number or text.
+fn size(place: &str, name: &str, given: &Toml) -> Result<u64> {
+    let text = given.as_str().map_or_else(|| given.to_string(), str::to_owned);
+    parse_size(&text).map_err(|error| Error::data(place, format!("{name}: {error}")))
+}
+
+/// A table of times in ns, sizes and numbers, with all of the `required` keys.
+fn times<T: DeserializeOwned>(
+    place: &str,
+    name: &str,
+    given: &Toml,
+    known: &[&str],
+    required: &[&str],
+) -> Result<T> {
+    let takes = known.join(", ");
+    let wrong = |what: String| Error::data(place, format!("[{name}] {what}"));
+    let Toml::Table(given) = given else {
+        return Err(wrong(format!("must be a table with {takes}")));
+    };
+    let mut table = toml::Table::new();
+    for (key, value) in given {
+        if !known.contains(&key.as_str()) {
+            return Err(wrong(format!("{key}: known are {takes}")));
+        }
+        let kind = if key.ends_with("_ns") {
+            "a time in ns"
+        } else if key.ends_with("_bytes") {
+            "a size"
+        } else {
+            "a number"
+        };
+        let refused = || wrong(format!("{key} = {value} is not {kind}"));
+        let read = match (kind, value) {
+            ("a time in ns", Toml::Integer(ns)) => Toml::Float(*ns as f64),
+            ("a time in ns", Toml::Float(_)) => value.clone(),
+            ("a size", Toml::Integer(_) | Toml::String(_)) => {
+                let bytes = size(place, &format!("[{name}] {key}"), value)?;
+                if u32::try_from(bytes).is_err() {
+                    return Err(wrong(format!("{key} = {value} is not below 4 GiB")));
+                }
+                Toml::Integer(bytes as i64)
+            }
+            ("a number", Toml::Integer(number)) if u32::try_from(*number).is_ok() => value.clone(),
+            _ => return Err(refused()),
+        };
+        table.insert(key.clone(), read);
+    }
+    if let Some(missing) = required.iter().find(|key| !table.contains_key(**key)) {
+        return Err(wrong(format!("lacks {missing} (it takes {takes})")));
+    }
+    table.try_into().map_err(|error: toml::de::Error| wrong(error.message().to_owned()))
+}
 
 /// Read a TOML file.
 ///

@@ -3,149 +3,30 @@
 //! This is where replay and cost meet: designs that differ only in what they
 //! cost share one replay.
 
+use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use flashpager_base::sizes::power_of_two;
+use flashpager_base::{Error, Result};
+use flashpager_media::bus::Bus;
+use flashpager_media::part::{self, Kind, Part};
+use flashpager_replay::pager::{PolicySpec, Search};
+use flashpager_replay::register::{RegisterDesign, RegisterModel};
+use flashpager_replay::{
+    CacheDesign, Cell, Counts, Events, FaultClass, HierarchyDesign, replay, replay_cells,
+};
+use flashpager_trace::{Trace, TraceInfo};
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::cost::handler::{Busy, Jobs, Schedule, Span, Timeline};
 use crate::cost::{
-    Execution, Fetch, FetchPrices, FlashEnergy, Handler, Latency, NorComparison, Prices, Ram,
-    ReadDisturb, Software, Time, fault_latencies, fetches_below_codeword, warnings,
+    Execution, Fetch, FlashEnergy, Latency, NorComparison, Prices, ReadDisturb, Software, Time,
+    fault_latencies, fetches_below_codeword, warnings,
 };
-use crate::error::{Error, Result};
-use crate::media::bus::Bus;
-use crate::media::part::{self, Kind, Part};
-use crate::media::register::{RegisterDesign, RegisterModel, power_of_two};
-use crate::pager::{PolicySpec, Search};
-use crate::replay::{
-    CacheDesign, Cell, Counts, Events, FaultClass, HierarchyDesign, ICacheShape, TlbShape, replay,
-    replay_cells,
-};
-use crate::trace::{Trace, TraceInfo};
-
-/// A design as a person writes it down.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct DesignSpec {
-    /// A part of the catalog, or a TOML file.
-    pub part: String,
-    /// The bus, as `33MHz-x8`.
-    pub bus: String,
-    /// Bytes of RAM for frames.
-    pub cache_bytes: u64,
-    /// Bytes of a cache page.
-    pub cache_page_bytes: u32,
-    /// Bytes of a flash page; the part's own if absent.
-    pub flash_page_bytes: Option<u32>,
-    /// How the data register is read.
-    pub register: String,
-    /// With host ECC: bytes fetched and checked together.
-    pub codeword_bytes: Option<u32>,
-    /// Who is evicted.
-    pub policy: String,
-    /// The RAM.
-    pub ram: Ram,
-    /// The software.
-    #[serde(default)]
-    pub handler: Handler,
-    /// The NOR part to compare with.
-    pub nor: Option<String>,
-    /// Count command, address and status cycles of a load, which the papers do not.
-    #[serde(default)]
-    pub count_commands: bool,
-    /// What of a fault goes on at once: `sequential` and others ([`Schedule`]).
-    #[serde(default = "sequential")]
-    pub schedule: String,
-    /// Who sets reference bits: `hardware`, or `emulated` by the valid bit.
-    #[serde(default = "hardware")]
-    pub reference_bit: String,
-    /// What of a page is transferred first, before the program goes on; the whole page
-    /// if absent.
-    #[serde(default)]
-    pub critical_block_bytes: Option<u32>,
-    /// The instruction cache in front of the page cache.
-    #[serde(default)]
-    pub icache: Option<ICacheSpec>,
-    /// The TLB between both.
-    #[serde(default)]
-    pub tlb: Option<TlbSpec>,
-}
-
-fn sequential() -> String {
-    Schedule::Sequential.name().into()
-}
-
-fn hardware() -> String {
-    "hardware".into()
-}
-
-/// An instruction cache as a person writes it down, with its times.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ICacheSpec {
-    /// Bytes of all lines.
-    pub size_bytes: u32,
-    /// Bytes of a line.
-    pub line_bytes: u32,
-    /// Lines of a set.
-    pub ways: u32,
-    /// A word out of it.
-    pub fetch_ns: f64,
-    /// A line into it.
-    pub refill_ns: f64,
-}
-
-/// A TLB as a person writes it down, with its times.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TlbSpec {
-    /// Sets.
-    pub sets: u32,
-    /// Entries of a set.
-    pub ways: u32,
-    /// Asking it.
-    pub lookup_ns: f64,
-    /// The page table, where it does not know the page.
-    pub page_walk_ns: f64,
-}
-
-impl DesignSpec {
-    fn hierarchy(&self) -> Result<Option<(HierarchyDesign, FetchPrices)>> {
-        let Some(icache) = self.icache else {
-            return match self.tlb {
-                None => Ok(None),
-                Some(_) => Err(Error::design(
-                    "a TLB without an instruction cache: give the board an [icache], too",
-                )),
-            };
-        };
-        let ICacheSpec { size_bytes, line_bytes, ways, fetch_ns, refill_ns } = icache;
-        let design = HierarchyDesign {
-            icache: ICacheShape { cache_bytes: size_bytes, line_bytes, ways },
-            tlb: self.tlb.map(|tlb| TlbShape { sets: tlb.sets, ways: tlb.ways }),
-        };
-        let prices = FetchPrices {
-            fetch_ns,
-            refill_ns,
-            tlb_lookup_ns: self.tlb.map_or(0.0, |tlb| tlb.lookup_ns),
-            page_walk_ns: self.tlb.map_or(0.0, |tlb| tlb.page_walk_ns),
-        };
-        Ok(Some((design, prices)))
-    }
-
-    fn emulates_bit(&self) -> Result<bool> {
-        match self.reference_bit.as_str() {
-            "hardware" => Ok(false),
-            "emulated" => Ok(true),
-            other => Err(Error::design(format!(
-                "unknown reference bit '{other}' (known: hardware, emulated)"
-            ))),
-        }
-    }
-}
+use crate::spec::DesignSpec;
 
 /// A design, looked up and checked.
 #[derive(Clone, Debug)]
@@ -197,6 +78,8 @@ pub struct HandlerTimes {
     pub jobs: Jobs,
     /// By [`Schedule::ALL`].
     pub schedules: Vec<Scheduled>,
+    /// All jobs, one after another.
+    pub sum_ns: f64,
 }
 
 /// A fault by one schedule.
@@ -212,7 +95,18 @@ pub struct Scheduled {
     pub hidden_ns: f64,
     /// PA-Clock's budget by this schedule.
     pub walk_budget: u32,
+    /// The share of all jobs that is hidden.
+    pub gain: f64,
+    /// What the host does while the flash loads.
+    #[serde(skip)]
+    pub meanwhile_ns: f64,
+    /// The longest walk that the load hides whole ([`Prices::longest_hidden_walk`]).
+    #[serde(skip)]
+    pub longest_hidden_walk: Option<f64>,
 }
+
+/// Below this share of a fault nothing is hidden but rounding.
+const ROUNDING: f64 = 1e-9;
 
 impl Design {
     /// Look up and check everything that `spec` names.
@@ -257,7 +151,7 @@ impl Design {
             flash_page_bytes: spec.flash_page_bytes.unwrap_or(part.flash_page_bytes()),
             codeword_bytes: spec.codeword_bytes,
         };
-        part.check_register(register.model)?;
+        check_register(&part, register.model)?;
         register.check(cache.cache_page_bytes)?;
         if register.model == RegisterModel::RandomColumn && prices.t_column_change_ns.is_none() {
             return Err(Error::design(format!(
@@ -369,15 +263,21 @@ impl Design {
         let scheduled = |(_, schedule): &(&str, Schedule)| {
             let timeline = Timeline::new(*schedule, &jobs, Busy::default());
             let prices = Prices { schedule: *schedule, ..self.prices };
+            let hidden_ns = sum_ns - timeline.end_ns;
+            let hidden_ns = if hidden_ns < ROUNDING * sum_ns { 0.0 } else { hidden_ns };
             Scheduled {
                 schedule: *schedule,
                 spans: timeline.spans(),
                 latency_ns: timeline.end_ns,
-                hidden_ns: sum_ns - timeline.end_ns,
+                hidden_ns,
                 walk_budget: prices.walk_budget(self.frames().min(u64::from(u32::MAX)) as u32),
+                gain: if sum_ns > 0.0 { hidden_ns / sum_ns } else { 0.0 },
+                meanwhile_ns: jobs.meanwhile_ns(*schedule),
+                longest_hidden_walk: prices.longest_hidden_walk(*schedule, search.downgrades),
             }
         };
-        HandlerTimes { search, jobs, schedules: Schedule::ALL.iter().map(scheduled).collect() }
+        let schedules = Schedule::ALL.iter().map(scheduled).collect();
+        HandlerTimes { search, jobs, schedules, sum_ns }
     }
 
     /// Price `counts` as a sum.
@@ -435,6 +335,28 @@ impl Design {
 }
 
 /// Check what is transferred first, where only a part of the page is.
+/// Check that `part` can be read as `model`.
+///
+/// # Errors
+/// A column change or a second buffer that it does not have.
+pub fn check_register(part: &Part, model: RegisterModel) -> Result<()> {
+    if model == RegisterModel::RandomColumn && !part.has_column_change() {
+        return Err(Error::design(format!(
+            "{} is a small-page part ({} bytes) and has no column change: random-column is not \
+             possible with it; choose sequential or start-column",
+            part.name,
+            part.flash_page_bytes()
+        )));
+    }
+    if model.has_two_buffers() && part.page_buffers() < 2 {
+        return Err(Error::design(
+            "a double buffer: the part holds one page at a time, OneNAND two; choose \
+             sequential, start-column or random-column",
+        ));
+    }
+    Ok(())
+}
+
 fn check_critical_block(spec: &DesignSpec, register: &RegisterDesign) -> Result<()> {
     let Some(critical) = spec.critical_block_bytes else { return Ok(()) };
     power_of_two("critical block", critical)?;
@@ -464,9 +386,10 @@ struct Member {
 
 /// What one pass each has to replay, and the designs it serves: those that share
 /// cache page, policy and what stands in front.
-fn cells_of(designs: &[Design]) -> (Vec<Vec<Member>>, Vec<Cell>) {
+fn cells_of<D: Borrow<Design>>(designs: &[D]) -> (Vec<Vec<Member>>, Vec<Cell>) {
     type Key<'a> = (u32, &'a PolicySpec, Option<HierarchyDesign>);
     let mut indices: BTreeMap<Key<'_>, Vec<usize>> = BTreeMap::new();
+    let designs: Vec<&Design> = designs.iter().map(Borrow::borrow).collect();
     for (index, design) in designs.iter().enumerate() {
         let CacheDesign { cache_page_bytes, policy, hierarchy, .. } = &design.cache;
         indices.entry((*cache_page_bytes, policy, *hierarchy)).or_default().push(index);
@@ -479,7 +402,7 @@ fn cells_of(designs: &[Design]) -> (Vec<Vec<Member>>, Vec<Cell>) {
         let registers: Vec<RegisterDesign> =
             registers.collect::<BTreeSet<RegisterDesign>>().into_iter().collect();
         let member = |design: &usize| {
-            let Design { cache, register, .. } = &designs[*design];
+            let Design { cache, register, .. } = designs[*design];
             let size = sizes.partition_point(|size| *size < cache.cache_bytes);
             let place = (size, registers.partition_point(|other| other < register));
             let is_executed = designs[*design].is_executed();
@@ -493,16 +416,24 @@ fn cells_of(designs: &[Design]) -> (Vec<Vec<Member>>, Vec<Cell>) {
     indices.into_iter().map(cell).unzip()
 }
 
+/// Which of `designs` share one pass over a trace, by their places: those with the same
+/// cache page, policy and shape of what stands in front.
+pub fn cells<D: Borrow<Design>>(designs: &[D]) -> Vec<Vec<usize>> {
+    let (members, _) = cells_of(designs);
+    members.iter().map(|cell| cell.iter().map(|member| member.design).collect()).collect()
+}
+
 /// Most memory that [`evaluate_all`] takes for its passes on `threads` cores, in
 /// bytes, for the trace described by `info`.
-pub fn memory_bytes(info: &TraceInfo, designs: &[Design], threads: usize) -> u64 {
+pub fn memory_bytes<D: Borrow<Design>>(info: &TraceInfo, designs: &[D], threads: usize) -> u64 {
     let (_, cells) = cells_of(designs);
     let alone = |design: &Design| {
         let CacheDesign { cache_bytes, cache_page_bytes, ref policy, hierarchy } = design.cache;
         let (cache_bytes, registers) = (vec![cache_bytes], vec![design.register]);
         Cell { cache_page_bytes, policy: policy.clone(), hierarchy, cache_bytes, registers }
     };
-    let executed = designs.iter().filter(|design| design.is_executed()).map(alone);
+    let executed =
+        designs.iter().map(Borrow::borrow).filter(|design| design.is_executed()).map(alone);
     let bytes = |cell: Cell| cell.memory_bytes(info.image_bytes, info.runs, info.bytes);
     let mut largest: Vec<u64> = cells.into_iter().chain(executed).map(bytes).collect();
     largest.sort_unstable_by(|a, b| b.cmp(a));
@@ -516,9 +447,9 @@ pub type CellSink<'a> = &'a (dyn Fn(Vec<(usize, Evaluation)>, (usize, usize)) + 
 /// Replay `trace` for all `designs` on all cores and price the counts. Designs
 /// that share cache page and policy share one pass over the trace, a cell.
 /// `done` is called from any thread.
-pub fn evaluate_all(
+pub fn evaluate_all<D: Borrow<Design> + Sync>(
     trace: &dyn Trace,
-    designs: &[Design],
+    designs: &[D],
     go_on: &(dyn Fn() -> bool + Sync),
     done: CellSink<'_>,
 ) -> Result<()> {
@@ -527,7 +458,7 @@ pub fn evaluate_all(
     let finished = AtomicUsize::new(0);
     replay_cells(trace, &cells, go_on, &|index, counts| {
         let evaluate = |member: &Member| {
-            let design = &designs[member.design];
+            let design: &Design = designs[member.design].borrow();
             let evaluation = match member.place {
                 Some((size, register)) => design.evaluate(&counts[size][register]),
                 None => design.execute(trace, &go_on)?,
@@ -543,9 +474,9 @@ pub fn evaluate_all(
 
 /// What each of `designs` gives, in their order; `done` is told (finished, all)
 /// cells of [`evaluate_all`].
-pub fn simulate(
+pub fn simulate<D: Borrow<Design> + Sync>(
     trace: &dyn Trace,
-    designs: &[Design],
+    designs: &[D],
     go_on: &(dyn Fn() -> bool + Sync),
     done: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<Vec<Evaluation>> {

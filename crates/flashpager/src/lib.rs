@@ -1,43 +1,50 @@
 //! The flashpager engine: how a program runs from NAND flash through a RAM
 //! cache far too small for it.
 //!
-//! Data flows one way, and the modules stand in that order:
+//! Data flows one way, and the crates stand in that order:
 //!
 //! ```text
-//! program ─▶ trace ─placement─▶ page references ─replay─▶ Counts ─cost─▶ time
+//! program ─record─▶ trace ─replay─▶ Counts ─cost─▶ time
 //! ```
 //!
-//! * [`trace`]: runs of fetched bytes, the trace file, one reader per foreign format
-//! * [`placement`]: which bytes of a program lie where in flash
-//! * [`pager`]: the cache of frames, one file per replacement policy
-//! * [`media`]: the data register, flash parts and buses
-//! * [`replay`]: a trace through a pager and a register gives [`replay::Counts`]
-//! * [`cost`]: counts × media × handler gives time, bandwidth, latency
-//! * [`estimate`]: how fast a medium is on a host, and who eats the time
-//! * [`design`]: all of it together, as a person asks for it
-//! * [`board`]: files that say what lies around a flash part
-//! * [`attribution`]: which code of the program causes the faults of a design
-//! * [`driver`]: what the copy loop of a flash driver executes for each byte
+//! * [`trace`]: runs of fetched bytes, images, the trace file
+//! * [`record`]: one reader per foreign format, the recorders' stream, and
+//!   [`placement`]: which bytes of a program lie where in flash
+//! * [`binary`]: ELF, lines of source, and [`driver`]: what the copy loop of a flash
+//!   driver executes for each byte
+//! * [`replay`]: a trace through a [`pager`], the cache of frames, and a data register
+//!   gives [`replay::Counts`]
+//! * [`media`]: flash parts and buses, and [`estimate`]: how fast a medium is on a host
 //! * [`swap`]: data pages that go out, too, compressed
 //!
-//! A replay knows no nanosecond and a price knows no policy. The engine prints
-//! nothing, reads no clock and never panics on data.
+//! Here they meet:
+//!
+//! * [`cost`]: counts × media × handler gives time, bandwidth, latency
+//! * [`spec`]: a design as a person writes it down, what of it can be varied, and
+//!   [`board`]: the files that hold one
+//! * [`design`]: the same looked up and checked
+//! * [`simulation`]: a trace file through designs, row by row
+//! * [`attribution`]: which code of the program causes the faults of a design
+//!
+//! A replay knows no nanosecond and a price knows no policy: neither crate sees the
+//! other. The engine prints nothing, reads no clock (but for `host` in [`swap`]) and never
+//! panics on data.
 
 pub mod attribution;
 pub mod board;
 pub mod cost;
 pub mod design;
-pub mod driver;
-pub mod error;
-pub mod estimate;
-pub mod media;
-pub mod pager;
-pub mod placement;
-pub mod replay;
-pub mod swap;
-pub mod trace;
+pub mod simulation;
+pub mod spec;
 
-pub use error::{Error, Result};
-
-/// The engine's version, as written into every file it makes.
-pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+pub use flashpager_base::{Error, Result, VERSION, error, sizes};
+pub use flashpager_binary as binary;
+pub use flashpager_binary::driver;
+pub use flashpager_media as media;
+pub use flashpager_media::estimate;
+pub use flashpager_record as record;
+pub use flashpager_record::placement;
+pub use flashpager_replay as replay;
+pub use flashpager_replay::pager;
+pub use flashpager_swap as swap;
+pub use flashpager_trace as trace;

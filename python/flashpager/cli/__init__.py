@@ -3,37 +3,84 @@
 import os
 import sys
 from contextlib import suppress
+from importlib import import_module
+from typing import TYPE_CHECKING, NamedTuple
 
 import typer
+from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
 from flashpager import __version__
 from flashpager._engine import FlashpagerError
-from flashpager.cli import (
-    attribute,
-    compare,
-    estimate,
-    explore,
-    handler,
-    parts,
-    record,
-    report,
-    reproduce,
-    simulate,
-    swap,
-    trace,
-)
 from flashpager.cli.console import complain, err
+
+if TYPE_CHECKING:
+    from typer._click import Command, Context
 
 _EXIT_INTERRUPTED = 130
 
+
+class _Entry(NamedTuple):
+    """A command: a function of the module of its name, or the ``app`` there, a group."""
+
+    help: str
+    #: Whether options may stand behind arguments.
+    interspersed: bool = True
+
+
+#: The commands in the order in which help lists them. A command's module is imported when it is
+#: called: most need neither tables nor pictures, which take longer to import than they to run.
+_COMMANDS = {
+    "record": _Entry("Run a program and write the trace of what it executes.", interspersed=False),
+    "simulate": _Entry("Replay a trace through one design."),
+    "attribute": _Entry("Tell which code causes a design's faults."),
+    "explore": _Entry("Find the best designs for one trace or several."),
+    "estimate": _Entry("Tell how fast a flash medium is, and who eats the time."),
+    "handler": _Entry("Show a page fault's handler as a timeline."),
+    "compare": _Entry("Compare two tables that explore -o wrote."),
+    "report": _Entry("Write one interactive HTML page about a design."),
+    "reproduce": _Entry("Hold a paper's claims against our figures."),
+    "trace": _Entry("Import, describe and export traces."),
+    "swap": _Entry("Compressed swap: what RAM gains, and what it costs."),
+    "parts": _Entry("The catalog of flash parts."),
+}
+
+_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+class _LateGroup(TyperGroup):
+    """The commands, each imported when it is asked for."""
+
+    def list_commands(self, ctx: "Context") -> list[str]:
+        """Give all names."""
+        del ctx
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: "Context", cmd_name: str) -> "Command | None":
+        """Import a command and make it."""
+        del ctx
+        entry = _COMMANDS.get(cmd_name)
+        if entry is None:
+            return None
+        module = import_module(f"flashpager.cli.{cmd_name}")
+        made = getattr(module, "app", None)
+        if made is None:
+            made = typer.Typer(rich_markup_mode=None, add_completion=False)
+            settings = {} if entry.interspersed else {"allow_interspersed_args": False}
+            made.command(cmd_name, context_settings=settings)(getattr(module, cmd_name))
+        command = typer.main.get_command(made)
+        command.name, command.short_help = cmd_name, entry.help
+        return command
+
+
 app = typer.Typer(
     name="flashpager",
+    cls=_LateGroup,
     help="How a program runs from NAND flash through a RAM cache far too small for it.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings=_SETTINGS,
     rich_markup_mode=None,
 )
 
@@ -55,28 +102,6 @@ def _options(
     ),
 ) -> None:
     del version
-
-
-app.command("record", context_settings={"allow_interspersed_args": False})(record.record)
-app.add_typer(trace.app, name="trace")
-app.command("simulate", short_help="Replay a trace through one design.")(simulate.simulate)
-app.command("attribute", short_help="Tell which code causes a design's faults.")(
-    attribute.attribute
-)
-app.command("explore", short_help="Find the best designs for one trace or several.")(
-    explore.explore
-)
-app.command("estimate", short_help="Tell how fast a flash medium is, and who eats the time.")(
-    estimate.estimate
-)
-app.command("handler", short_help="Show a page fault's handler as a timeline.")(handler.handler)
-app.add_typer(swap.app, name="swap")
-app.command("compare", short_help="Compare two tables that explore -o wrote.")(compare.compare)
-app.command("report", short_help="Write one interactive HTML page about a design.")(report.report)
-app.command("reproduce", short_help="Hold a paper's claims against our figures.")(
-    reproduce.reproduce
-)
-app.add_typer(parts.app, name="parts")
 
 
 def _give_up_output() -> None:

@@ -12,6 +12,7 @@ from flashpager.cli import options
 from flashpager.cli.console import note, out, print_json, print_whole, share
 from flashpager.files import refuse_overwriting
 from flashpager.quantities import duration, format_size, si
+from flashpager.space.axes import AXES
 from flashpager.trace import Trace
 
 if TYPE_CHECKING:
@@ -22,20 +23,11 @@ _TITLES = {"symbol": "functions", "line": "lines", "image": "files"}
 _NAME_CHARACTERS = 60
 
 
+@options.takes_designs(axes=tuple(axis for axis in AXES if axis != "critical_block_bytes"))
 def attribute(
     trace: options.Trace,
     *,
-    board: options.Board = None,
-    part: options.Part = None,
-    bus: options.Bus = None,
-    cache: options.Cache = None,
-    cache_page: options.CachePage = None,
-    flash_page: options.FlashPage = None,
-    register: options.Register = None,
-    codeword: options.Codeword = None,
-    policy: options.Policy = None,
-    schedule: options.Schedule = None,
-    reference_bit: options.ReferenceBit = None,
+    flags: options.DesignFlags,
     by: Annotated[
         str, typer.Option("--by", metavar="WHAT", help=" | ".join(_engine.attributions()))
     ] = "symbol",
@@ -68,23 +60,7 @@ def attribute(
     to be executed. Lines need the program as it was recorded, compiled with -g,
     or, with --elf, a file that has the same build id and was not stripped.
     """
-    space = options.space(
-        board,
-        part=part,
-        bus=bus,
-        cache=cache,
-        cache_page=cache_page,
-        flash_page=flash_page,
-        register=register,
-        codeword=codeword,
-        policy=policy,
-        schedule=schedule,
-        reference_bit=reference_bit,
-    )
-    designs, _ = space.possible_designs()
-    if len(designs) != 1:
-        message = "attribute takes one design; 'flashpager explore' takes lists"
-        raise _engine.FlashpagerError(message)
+    design = flags.one_design("attribute takes one design; 'flashpager explore' takes lists")
     from flashpager.faults import attribution  # noqa: PLC0415  (Polars starts slowly)
     from flashpager.results import table  # noqa: PLC0415  (Polars starts slowly)
 
@@ -100,7 +76,7 @@ def attribute(
         picture.check_output(plot)
     opened = Trace.open(trace)
     info = opened.info
-    result = _engine.attribute(str(trace), designs[0], by, [str(path) for path in elfs])
+    result = _engine.attribute(str(trace), design, by, [str(path) for path in elfs])
     frame = attribution.to_frame(result, sort)
     if output is not None:
         table.write(frame, output, [opened.described()])

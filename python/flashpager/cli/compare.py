@@ -13,13 +13,14 @@ from flashpager.cli import options
 from flashpager.cli.console import err, note, out, print_json, print_whole
 from flashpager.files import refuse_overwriting
 from flashpager.quantities import duration, format_size, si
+from flashpager.space.axes import AXES
 
 if TYPE_CHECKING:
     from flashpager.results.comparison import Comparison, Ratio, Results
 
 _SHOWN_COUNTS = 5
 
-_TITLES = {"trace": "trace", **options.AXIS_TITLES}
+_TITLES = {"trace": "trace", **{name: axis.title for name, axis in AXES.items()}}
 
 #: Sizes that a person takes for sizes; None is no codeword.
 _SIZES = ("cache_bytes", "cache_page_bytes", "flash_page_bytes", "codeword_bytes")

@@ -12,6 +12,7 @@ from rich.measure import Measurement
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from flashpager._engine import Time
 from flashpager.quantities import si
 
 #: Where nobody looks, tables take the width they need.
@@ -92,9 +93,9 @@ def share(part: float, whole: float) -> str:
     return f"{100 * part / whole:.1f} %" if whole else "–"
 
 
-def mebibytes(row: dict[str, Any]) -> str:
+def mebibytes(time: Time) -> str:
     """Write a bandwidth as the papers do; their MB are 2**20 bytes."""
-    return f"{row['bandwidth_mib_s']:.2f} MB/s"
+    return f"{time.bandwidth_mib_s:.2f} MB/s"
 
 
 def ending(info: dict[str, Any]) -> str:

@@ -11,7 +11,7 @@ import typer
 from rich.table import Table
 
 from flashpager import _engine
-from flashpager._engine import FlashpagerError
+from flashpager._engine import Design, FlashpagerError
 from flashpager.cli import options
 from flashpager.cli.console import (
     counting,
@@ -22,7 +22,6 @@ from flashpager.cli.console import (
     print_json,
     print_whole,
 )
-from flashpager.design import Space, cache_pages_to_try, codewords_to_try
 from flashpager.files import refuse_overwriting
 from flashpager.quantities import (
     duration,
@@ -32,6 +31,9 @@ from flashpager.quantities import (
     parse_size,
     si,
 )
+from flashpager.space import Space
+from flashpager.space.axes import AXES
+from flashpager.space.space import Values, cache_pages_to_try, codewords_to_try
 from flashpager.trace import Trace
 
 if TYPE_CHECKING:
@@ -45,27 +47,17 @@ _MAX_WEIGHT = 1e12
 _NOTABLE_MEMORY_BYTES = 2 << 30
 
 
+@options.takes_designs()
 def explore(
     traces: Annotated[
         list[Path], typer.Argument(metavar="TRACE...", help="Trace files.", show_default=False)
     ],
     *,
-    board: options.Board = None,
     space: Annotated[
         Path | None,
         typer.Option("--space", metavar="FILE", help="A space in TOML; flags overrule it."),
     ] = None,
-    part: options.Part = None,
-    bus: options.Bus = None,
-    cache: options.Cache = None,
-    cache_page: options.CachePage = None,
-    flash_page: options.FlashPage = None,
-    register: options.Register = None,
-    codeword: options.Codeword = None,
-    policy: options.Policy = None,
-    schedule: options.Schedule = None,
-    reference_bit: options.ReferenceBit = None,
-    critical_block: options.CriticalBlock = None,
+    flags: options.DesignFlags,
     ram: Annotated[
         str | None,
         typer.Option("--ram", metavar="SIZE", help="Most RAM, for frames and the policy's own."),
@@ -118,21 +110,8 @@ def explore(
     from flashpager.space.exploration import explore_designs, forget  # noqa: PLC0415
     from flashpager.space.file import SpaceFile  # noqa: PLC0415
 
-    given = options.axes(
-        part=part,
-        bus=bus,
-        cache=cache,
-        cache_page=cache_page,
-        flash_page=flash_page,
-        register=register,
-        codeword=codeword,
-        policy=policy,
-        schedule=schedule,
-        reference_bit=reference_bit,
-        critical_block=critical_block,
-    )
     asked = SpaceFile.read(space) if space else SpaceFile()
-    asked = asked.overruled(board, given)
+    asked = asked.overruled(flags.board, flags.axes)
     needs = _needs(asked.needs, ram, min_bandwidth, max_fault, checked_ecc=checked_ecc)
     column = _sort_column(sort, several=len(traces) > 1)
     opened = [Trace.open(path) for path in traces]
@@ -141,7 +120,8 @@ def explore(
         refuse_overwriting(output, *traces)
         table.check_output(output)
     has_needs = needs != Needs()
-    designs, reasons = _space(asked, needs, has_needs=has_needs).possible_designs()
+    checked = _space(asked, needs, has_needs=has_needs).possible_designs()
+    designs = checked.possible
     _tell_beforehand(opened, designs)
     keep = output.with_name(f".{output.name}.cells") if output else None
     bar = counting("passes", designs=len(designs) * len(opened))
@@ -150,7 +130,7 @@ def explore(
     described = [trace.described() for trace in opened]
     if output is not None:
         configuration = {
-            "board": asked.board.fields(),
+            "board": asked.board.as_dict(),
             "axes": dict(asked.axes),
             "needs": asdict(needs),
             "weights": weights,
@@ -174,7 +154,7 @@ def explore(
     else:
         _show_all(frame if len(opened) == 1 else found.designs, limit, column, opened)
     # What was tried unasked need not be possible, and only the winner's faults matter.
-    _explain([], _rows_of(frame, found.best)) if has_needs else _explain(reasons, frame)
+    _explain([], _rows_of(frame, found.best)) if has_needs else _explain(checked.reasons, frame)
 
 
 @contextmanager
@@ -213,13 +193,13 @@ def _sort_column(name: str, *, several: bool) -> str:
     return column
 
 
-def _tell_beforehand(traces: Sequence[Trace], designs: Sequence[dict[str, Any]]) -> None:
+def _tell_beforehand(traces: Sequence[Trace], designs: Sequence[Design]) -> None:
     """Say which traces are not whole, and what memory the work may take."""
     for trace in traces:
         if trace.info["ending"] != "complete":
             how = ending(trace.info)
             note(f"note: the recording of {trace.name} did not end by itself ({how})")
-    needed = max(_engine.memory_bytes(str(trace.path), designs) for trace in traces)
+    needed = max(_engine.memory_bytes(trace.path, designs) for trace in traces)
     if needed > _NOTABLE_MEMORY_BYTES:
         note(
             f"note: this may take {needed / 2**30:.1f} GiB of memory; fewer cache sizes or larger"
@@ -247,14 +227,14 @@ def _needs(
 
 def _space(asked: "SpaceFile", needs: "Needs", *, has_needs: bool) -> Space:
     """Give the space that was asked for; whoever states needs wants the rest found."""
-    axes: dict[str, Any] = dict(asked.axes)
+    axes: dict[str, Values] = dict(asked.axes)
     if has_needs:
-        parts = Space(asked.board, **axes).parts()
+        parts = Space.of(asked.board, axes).parts()
         axes.setdefault("cache_page_bytes", cache_pages_to_try(parts))
         axes.setdefault("register", "all")
     if needs.checked_ecc:
         axes.setdefault("codeword_bytes", codewords_to_try(parts))
-    return Space(asked.board, **axes, ram_bytes=needs.ram_bytes)
+    return Space.of(asked.board, axes, needs.ram_bytes)
 
 
 def _weights(traces: Sequence[Trace], text: str | None) -> dict[str, float]:
@@ -378,7 +358,7 @@ def _explain(reasons: Sequence[str], frame: "pl.DataFrame") -> None:
 
 
 def _varying(frame: "pl.DataFrame") -> list[str]:
-    axes = [axis for axis in options.AXIS_TITLES if axis in frame.columns]
+    axes = [axis for axis in AXES if axis in frame.columns]
     varying = [axis for axis in axes if frame[axis].n_unique() > 1]
     return varying or ["part", "policy", "cache_bytes", "cache_page_bytes"]
 
@@ -406,7 +386,7 @@ def _table(frame: "pl.DataFrame", varying: list[str], titles: list[str]) -> Tabl
     shown = Table(box=None, pad_edge=False, header_style="bold")
     for axis in varying:
         side = "right" if axis.endswith("_bytes") else "left"
-        shown.add_column(options.AXIS_TITLES[axis], justify=side, no_wrap=True)  # type: ignore[arg-type]
+        shown.add_column(AXES[axis].title, justify=side, no_wrap=True)  # type: ignore[arg-type]
     for title in titles:
         shown.add_column(title, justify="right", no_wrap=True)
     for row in frame.iter_rows(named=True):

@@ -1,6 +1,7 @@
 """``flashpager handler``: who does what when in a page fault."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from flashpager import _engine
-from flashpager._engine import FlashpagerError
+from flashpager._engine import Design, FaultTimes, FlashpagerError, Handler, Span
 from flashpager.cli import options
 from flashpager.cli.console import note, out, print_json, print_whole
 from flashpager.faults import handling
@@ -19,14 +20,18 @@ from flashpager.quantities import duration, format_size
 _DEFAULT_BOARD = "omap5912-onenand.toml"
 
 
-def handler(
-    *,
-    board: Annotated[
+@options.takes_designs(
+    axes=("part", "bus", "cache_page_bytes", "register", "critical_block_bytes"),
+    board=Annotated[
         Path | None,
         typer.Option(
             "--board", metavar="FILE", help=f"A board file; else examples/boards/{_DEFAULT_BOARD}."
         ),
-    ] = None,
+    ],
+)
+def handler(
+    *,
+    flags: options.DesignFlags,
     walk: Annotated[
         str,
         typer.Option(
@@ -53,11 +58,6 @@ def handler(
             + "; else sequential, parallel and the board's own.",
         ),
     ] = None,
-    part: options.Part = None,
-    bus: options.Bus = None,
-    cache_page: options.CachePage = None,
-    register: options.Register = None,
-    critical_block: options.CriticalBlock = None,
     plot: Annotated[
         Path | None,
         typer.Option("--plot", metavar="FILE", help="Picture as .png, .svg or .html."),
@@ -72,26 +72,16 @@ def handler(
     walks: how the latency follows the walk.
     """
     walks = handling.parse_walks(walk)
-    chosen = board or example(f"boards/{_DEFAULT_BOARD}", "give --board FILE")
-    space = options.space(
-        chosen,
-        part=part,
-        bus=bus,
-        cache_page=cache_page,
-        register=register,
-        critical_block=critical_block,
+    chosen = flags.board or example(f"boards/{_DEFAULT_BOARD}", "give --board FILE")
+    design = replace(flags, board=chosen).one_design(
+        "handler takes one design: --part, --bus, --cache-page and --register no lists"
     )
-    designs, _ = space.possible_designs()
-    if len(designs) != 1:
-        message = "handler takes one design: --part, --bus, --cache-page and --register no lists"
+    if downgrades > design.frames:
+        message = f"--downgrades {downgrades}: the cache has {design.frames:,} frames"
         raise FlashpagerError(message)
-    design = designs[0]
-    if downgrades > _frames(design):
-        message = f"--downgrades {downgrades}: the cache has {_frames(design):,} frames"
-        raise FlashpagerError(message)
-    by_default = f"sequential,parallel,{design['schedule']}"
+    by_default = f"sequential,parallel,{design.schedule}"
     names = handling.parse_schedules(by_default if schedule is None else schedule)
-    if design["critical_block_bytes"] and "hdd" in names:
+    if design.critical_block_bytes and "hdd" in names:
         message = "hdd: a disk hands over the page in one step, without a critical block"
         raise FlashpagerError(message)
     if plot is not None:
@@ -99,7 +89,7 @@ def handler(
 
         refuse_overwriting(plot, chosen)
         picture.check_output(plot)
-    found = handling.faults(design, walks, downgrades)
+    found = design.fault_times(walks, downgrades)
     if plot is not None:
         _plot(chosen.stem, design, found, names, plot)
     if json:
@@ -108,56 +98,50 @@ def handler(
         _show_one(design, found[0], names)
     else:
         _show_walks(design, found, names)
-    for text in _notes(design, found, of_board=part is None and cache_page is None):
+    for text in _notes(design, found, of_board=not {"part", "cache_page_bytes"} & set(flags.axes)):
         note(f"note: {text}")
 
 
-def _frames(design: dict[str, Any]) -> int:
-    frames: int = design["cache_bytes"] // design["cache_page_bytes"]
-    return frames
-
-
-def _as_json(
-    design: dict[str, Any], found: list[dict[str, Any]], names: list[str]
-) -> dict[str, Any]:
-    times = design["handler"]
+def _as_json(design: Design, found: list[FaultTimes], names: list[str]) -> dict[str, Any]:
+    times = design.handler
     shown = [
-        fault | {"schedules": [handling.scheduled(fault, name) for name in names]}
+        fault.as_dict()
+        | {"schedules": [handling.scheduled(fault, name).as_dict() for name in names]}
         for fault in found
     ]
     return {
         "version": _engine.version(),
-        "design": design,
+        "design": design.as_dict(),
         "false_fault": {
-            "alone_ns": times["false_fault_ns"],
-            "with_downgrade_ns": times["false_fault_ns"] + times["downgrade_ns"],
+            "alone_ns": times.false_fault_ns,
+            "with_downgrade_ns": times.false_fault_ns + times.downgrade_ns,
         },
         "faults": shown,
     }
 
 
 def _plot(
-    board: str, design: dict[str, Any], found: list[dict[str, Any]], names: list[str], path: Path
+    board: str, design: Design, found: list[FaultTimes], names: list[str], path: Path
 ) -> None:
     from flashpager.plots import picture, timeline  # noqa: PLC0415  (Altair starts slowly)
 
     setting = f"{board}: {_setting(design)}"
     if len(found) == 1:
-        picture.write(timeline.chart(design, found[0], names, setting), path)
+        picture.write(timeline.chart(found[0], names, setting), path)
         note(f"{path}: {', '.join(names)}")
     else:
         picture.write(timeline.walks_chart(design, found, names, setting), path)
-        note(f"{path}: walks of {found[0]['walk']} to {found[-1]['walk']}, {', '.join(names)}")
+        note(f"{path}: walks of {found[0].walk} to {found[-1].walk}, {', '.join(names)}")
 
 
-def _setting(design: dict[str, Any]) -> str:
-    size = format_size(design["cache_page_bytes"])
-    return f"{design['part']} on {design['bus']}, cache page {size}"
+def _setting(design: Design) -> str:
+    size = format_size(design.cache_page_bytes)
+    return f"{design.part} on {design.bus}, cache page {size}"
 
 
-def _show_one(design: dict[str, Any], fault: dict[str, Any], names: list[str]) -> None:
-    moved = f", {_counted(fault['downgrades'], 'page')} moved down" if fault["downgrades"] else ""
-    out.print(f"{escape(_setting(design))}: a fault with a walk of {fault['walk']}{moved}")
+def _show_one(design: Design, fault: FaultTimes, names: list[str]) -> None:
+    moved = f", {_counted(fault.downgrades, 'page')} moved down" if fault.downgrades else ""
+    out.print(f"{escape(_setting(design))}: a fault with a walk of {fault.walk}{moved}")
     out.print(f"{handling.verdict(fault, names)}.", style="bold")
     out.print()
     table = Table(box=None, pad_edge=False, header_style="dim")
@@ -166,22 +150,22 @@ def _show_one(design: dict[str, Any], fault: dict[str, Any], names: list[str]) -
     for title in ("time", *names):
         table.add_column(f"{title} (µs)", justify="right")
     shown = [handling.scheduled(fault, name) for name in names]
-    spans = [{span["job"]: span for span in one["spans"]} for one in shown]
+    spans = [{span.job: span for span in one.spans} for one in shown]
     for job in _JOBS:
         places = [_place(of[job]) if job in of else "–" for of in spans]
         span = next((of[job] for of in spans if job in of), None)
         if span is not None:
             composed = escape(_composed(job, design, fault))
-            time = _microseconds(span["end_ns"] - span["start_ns"])
-            table.add_row(job, span["executor"], composed, time, *places)
+            time = _microseconds(span.end_ns - span.start_ns)
+            table.add_row(job, span.executor, composed, time, *places)
     table.add_row()
-    latencies = [_microseconds(one["latency_ns"]) for one in shown]
+    latencies = [_microseconds(one.latency_ns) for one in shown]
     table.add_row("latency", "", "", "", *latencies)
-    if any(one["hidden_ns"] for one in shown):
-        hidden = [_microseconds(one["hidden_ns"]) if one["hidden_ns"] else "–" for one in shown]
-        gains = [f"{100 * one['gain']:.1f} %" if one["hidden_ns"] else "–" for one in shown]
+    if any(one.hidden_ns for one in shown):
+        hidden = [_microseconds(one.hidden_ns) if one.hidden_ns else "–" for one in shown]
+        gains = [f"{100 * one.gain:.1f} %" if one.hidden_ns else "–" for one in shown]
         longest = [_longest(design, fault, name) for name in names]
-        rest = " + rest of TransHostMem" if fault["jobs"]["trans_rest_ns"] else ""
+        rest = " + rest of TransHostMem" if fault.jobs.trans_rest_ns else ""
         table.add_row("hidden", "", _hidden_by(names) + rest, "", *hidden)
         table.add_row("gain", "", "hidden / sum of all jobs", "", *gains)
         table.add_row("longest walk hidden", "", "", "", *longest)
@@ -200,44 +184,42 @@ def _microseconds(ns: float) -> str:
     return f"{ns / 1e3:,.2f}"
 
 
-def _place(span: dict[str, Any]) -> str:
-    return f"{_microseconds(span['start_ns'])} – {_microseconds(span['end_ns'])}"
+def _place(span: Span) -> str:
+    return f"{_microseconds(span.start_ns)} – {_microseconds(span.end_ns)}"
 
 
 def _counted(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
-def _composed(job: str, design: dict[str, Any], fault: dict[str, Any]) -> str:
+def _composed(job: str, design: Design, fault: FaultTimes) -> str:
     first = _first_bytes(design)
-    measured = design["handler"]["load_stopover_ns"] is not None
-    commands = ", commands" if design["count_commands"] else ""
+    measured = design.handler.load_stopover_ns is not None
+    commands = ", commands" if design.count_commands else ""
     composed = {
-        "GetFreeframe": _search(design["handler"], fault),
+        "GetFreeframe": _search(design.handler, fault),
         "LoadPage": "LoadStopover + TransHostMem",
         "LoadStopover": (
-            "as measured on the board" if measured else f"t_R of {design['part']}{commands}"
+            "as measured on the board" if measured else f"t_R of {design.part}{commands}"
         ),
-        "TransHostMem": (
-            f"{first:,} bytes of {duration(fault['jobs']['trans_host_mem_ns'] / first)}"
-        ),
-        "rest of TransHostMem": f"{design['cache_page_bytes'] - first:,} bytes",
+        "TransHostMem": (f"{first:,} bytes of {duration(fault.jobs.trans_host_mem_ns / first)}"),
+        "rest of TransHostMem": f"{design.cache_page_bytes - first:,} bytes",
     }
     return composed.get(job, "")
 
 
-def _search(times: dict[str, float], fault: dict[str, Any]) -> str:
-    said = f"{duration(times['get_freeframe_ns'])} + {_counted(fault['walk'], 'step')} of "
-    said += duration(times["walk_step_ns"])
-    if fault["downgrades"]:
-        said += f" + {_counted(fault['downgrades'], 'downgrade')} of "
-        said += duration(times["downgrade_ns"])
+def _search(times: Handler, fault: FaultTimes) -> str:
+    said = f"{duration(times.get_freeframe_ns)} + {_counted(fault.walk, 'step')} of "
+    said += duration(times.walk_step_ns)
+    if fault.downgrades:
+        said += f" + {_counted(fault.downgrades, 'downgrade')} of "
+        said += duration(times.downgrade_ns)
     return said
 
 
-def _first_bytes(design: dict[str, Any]) -> int:
+def _first_bytes(design: Design) -> int:
     """Give what of a page is transferred before the program goes on."""
-    first: int = design["critical_block_bytes"] or design["cache_page_bytes"]
+    first: int = design.critical_block_bytes or design.cache_page_bytes
     return first
 
 
@@ -248,33 +230,33 @@ def _hidden_by(names: list[str]) -> str:
     return f"min(LoadStopover, GetFreeframe{with_update})"
 
 
-def _longest(design: dict[str, Any], fault: dict[str, Any], name: str) -> str:
-    if not handling.overlaps(name):
+def _longest(design: Design, fault: FaultTimes, name: str) -> str:
+    if not _engine.overlaps(name):
         return "–"
-    longest = handling.longest_hidden_walk(design, fault, name)
+    longest = handling.longest_hidden_walk(fault, name)
     if longest is None:
         return "none"
     if math.isinf(longest):
         return "any"
-    if longest > _frames(design) + 1:
+    if longest > design.frames + 1:
         return f"{longest:,} (more than all frames)"
-    budget = "" if fault["downgrades"] or not longest else " (pa-clock's budget)"
+    budget = "" if fault.downgrades or not longest else " (pa-clock's budget)"
     return f"{longest:,}{budget}"
 
 
-def _show_false_fault(design: dict[str, Any]) -> None:
-    alone, downgrade = (design["handler"][name] for name in ("false_fault_ns", "downgrade_ns"))
+def _show_false_fault(design: Design) -> None:
+    alone, downgrade = design.handler.false_fault_ns, design.handler.downgrade_ns
     if alone or downgrade:
         line = f"false fault: {duration(alone + downgrade)} if it moves a page down (fifo-sc), "
         out.print(line + f"{duration(alone)} if not")
 
 
-def _show_walks(design: dict[str, Any], found: list[dict[str, Any]], names: list[str]) -> None:
+def _show_walks(design: Design, found: list[FaultTimes], names: list[str]) -> None:
     out.print(f"{escape(_setting(design))}: faults by their walk")
     out.print(f"{handling.verdict_on_walks(design, found, names)}.", style="bold")
     out.print()
     table = Table(box=None, pad_edge=False, header_style="dim")
-    at_once = [name for name in names if handling.overlaps(name)]
+    at_once = [name for name in names if _engine.overlaps(name)]
     table.add_column("walk", justify="right")
     for name in names:
         table.add_column(f"{name} (µs)", justify="right")
@@ -283,37 +265,36 @@ def _show_walks(design: dict[str, Any], found: list[dict[str, Any]], names: list
         for title in ("hidden (µs)", "gain"):
             table.add_column(f"{of}{title}", justify="right")
     for fault in found:
-        cells = [_microseconds(handling.scheduled(fault, name)["latency_ns"]) for name in names]
+        cells = [_microseconds(handling.scheduled(fault, name).latency_ns) for name in names]
         for name in at_once:
             one = handling.scheduled(fault, name)
-            cells += [_microseconds(one["hidden_ns"]), f"{100 * one['gain']:.1f} %"]
-        table.add_row(f"{fault['walk']:,}", *cells)
+            cells += [_microseconds(one.hidden_ns), f"{100 * one.gain:.1f} %"]
+        table.add_row(f"{fault.walk:,}", *cells)
     print_whole(table)
     _show_false_fault(design)
 
 
-def _notes(design: dict[str, Any], found: list[dict[str, Any]], *, of_board: bool) -> list[str]:
+def _notes(design: Design, found: list[FaultTimes], *, of_board: bool) -> list[str]:
     """Give what a reader would else take for granted."""
-    times, longest = design["handler"], found[-1]["walk"]
+    times, longest = design.handler, found[-1].walk
     notes = []
-    host = ("pre_process_ns", "get_freeframe_ns", "walk_step_ns", "update_mmu_ns")
-    if not any(times[name] for name in (*host, "post_process_ns", "downgrade_ns")):
+    if not any((times.fixed_fault_ns, times.walk_step_ns, times.downgrade_ns)):
         notes.append(
             "the board's [handler] has no times: there is nothing but the load and the transfer"
         )
-    measured = times["load_stopover_ns"]
+    measured = times.load_stopover_ns
     if measured is not None and not of_board:
         notes.append(
             f"LoadStopover is the board's measured {duration(measured)}, whatever the size of the "
             "page; without load_stopover_ns in its [handler] it is the part's t_R"
         )
-    frames = _frames(design)
+    frames = design.frames
     if longest > frames + 1:
         notes.append(
             f"clock looks at {frames + 1} frames at most: all {frames} of the cache, and the first"
             " again"
         )
-    policy, _, budget = design["policy"].rstrip(")").partition("(")
+    policy, _, budget = design.policy.rstrip(")").partition("(")
     if policy == "pa-clock" and longest > int(budget):
-        notes.append(f"the board's policy, {design['policy']}, ends its search at {budget} frames")
+        notes.append(f"the board's policy, {design.policy}, ends its search at {budget} frames")
     return notes

@@ -1,12 +1,18 @@
-"""Options that several commands share."""
+"""Options that several commands share, and the flags of a design."""
 
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
+from typer.models import OptionInfo
 
-from flashpager import _engine
-from flashpager.design import Design, Space
+from flashpager._engine import Design, FlashpagerError
+from flashpager.space import Space
+from flashpager.space.axes import AXES, flag_of
 
 Trace = Annotated[Path, typer.Argument(metavar="TRACE", help="A trace file.", show_default=False)]
 Board = Annotated[
@@ -16,127 +22,86 @@ Board = Annotated[
 Json = Annotated[
     bool, typer.Option("--json", help="Print one JSON object on standard output, nothing else.")
 ]
-Part = Annotated[
-    str | None, typer.Option("--part", metavar="NAME", help="Flash part, or a part's TOML file.")
-]
-Bus = Annotated[
-    str | None, typer.Option("--bus", metavar="BUS", help="Clock and data lines, as 33MHz-x8.")
-]
-Cache = Annotated[
-    str | None, typer.Option("--cache", metavar="SIZE", help="RAM for frames, as 2K.")
-]
-CachePage = Annotated[
-    str | None, typer.Option("--cache-page", metavar="SIZE", help="Cache page, a power of two.")
-]
-FlashPage = Annotated[
-    str | None,
-    typer.Option("--flash-page", metavar="SIZE", help="Flash page; the part's own by default."),
-]
-Register = Annotated[
-    str | None,
-    typer.Option("--register", metavar="MODEL", help=" | ".join(_engine.registers())),
-]
-Codeword = Annotated[
-    str | None,
-    typer.Option(
-        "--codeword", metavar="SIZE", help="With host ECC: bytes fetched and checked whole."
-    ),
-]
 
 
-def _spelled(name: str, parameters: int) -> str:
-    """Write a policy with its parameters, in brackets those that may be left out."""
-    if not parameters:
-        return name
-    written = f"({','.join('N' * parameters)})"
-    try:
-        _engine.canonical_policy(name)
-    except _engine.FlashpagerError:
-        return name + written
-    return f"{name}[{written}]"
+#: A command: what it does with its parameters is nobody's business here.
+Command = TypeVar("Command", bound=Callable[..., None])
 
 
-Policy = Annotated[
-    str | None,
-    typer.Option(
-        "--policy",
-        metavar="POLICY",
-        help=" | ".join(_spelled(name, count) for name, count in _engine.policies()),
-    ),
-]
-
-Schedule = Annotated[
-    str | None,
-    typer.Option(
-        "--schedule",
-        metavar="NAME",
-        help="What of a fault goes on at once: " + " | ".join(_engine.schedules()) + ".",
-    ),
-]
-ReferenceBit = Annotated[
-    str | None,
-    typer.Option(
-        "--reference-bit",
-        metavar="HOW",
-        help="hardware | emulated (by the valid bit: false faults).",
-    ),
-]
-CriticalBlock = Annotated[
-    str | None,
-    typer.Option(
-        "--critical-block",
-        metavar="SIZE",
-        help="Transfer this much first and the rest of the page while the program runs.",
-    ),
-]
-
-#: Column titles of what a space can vary.
-AXIS_TITLES = {
-    "part": "part",
-    "bus": "bus",
-    "policy": "policy",
-    "register": "register",
-    "cache_bytes": "cache",
-    "cache_page_bytes": "cache page",
-    "flash_page_bytes": "flash page",
-    "codeword_bytes": "codeword",
-    "schedule": "schedule",
-    "reference_bit": "reference bit",
-    "critical_block_bytes": "critical block",
-}
+def axis_option(name: str) -> OptionInfo:
+    """Give the option of an axis."""
+    axis = AXES[name]
+    option: OptionInfo = typer.Option(flag_of(axis), metavar=axis.metavar, help=axis.help)
+    return option
 
 
-def axes(
-    *,
-    part: str | None = None,
-    bus: str | None = None,
-    cache: str | None = None,
-    cache_page: str | None = None,
-    flash_page: str | None = None,
-    register: str | None = None,
-    codeword: str | None = None,
-    policy: str | None = None,
-    schedule: str | None = None,
-    reference_bit: str | None = None,
-    critical_block: str | None = None,
-) -> dict[str, str]:
-    """Give what flags say of a space's axes; every flag may be a list."""
-    given = {
-        "part": part,
-        "bus": bus,
-        "cache_bytes": cache,
-        "cache_page_bytes": cache_page,
-        "flash_page_bytes": flash_page,
-        "register": register,
-        "codeword_bytes": codeword,
-        "policy": policy,
-        "schedule": schedule,
-        "reference_bit": reference_bit,
-        "critical_block_bytes": critical_block,
-    }
-    return {axis: text for axis, text in given.items() if text is not None}
+#: Axes by themselves, for commands that take no designs.
+Part = Annotated[str | None, axis_option("part")]
+Bus = Annotated[str | None, axis_option("bus")]
+Policy = Annotated[str | None, axis_option("policy")]
 
 
-def space(board: Path | None, **flags: str | None) -> Space:
-    """Lay flags, by the names of :func:`axes`, over a board."""
-    return Space(Design.from_board(board) if board else Design(), **axes(**flags))
+@dataclass(frozen=True)
+class DesignFlags:
+    """What the command line says of a design: a board, and values of axes laid over it."""
+
+    board: Path | None = None
+    #: By axis, as typed; each may be a list.
+    axes: Mapping[str, str] = field(default_factory=dict)
+
+    def space(self) -> Space:
+        """Lay the flags over the board."""
+        return Space.of(Design.from_board(self.board) if self.board else Design(), self.axes)
+
+    def one_design(self, refusal: str) -> Design:
+        """Give the design that the flags describe.
+
+        Raises:
+            FlashpagerError: if it cannot be; with ``refusal`` if they describe several.
+
+        """
+        designs = self.space().possible_designs().possible
+        if len(designs) != 1:
+            raise FlashpagerError(refusal)
+        return designs[0]
+
+
+def takes_designs(
+    *, axes: tuple[str, ...] = tuple(AXES), board: object = Board
+) -> Callable[[Command], Command]:
+    """Give a command the flags of a design; it says so by one parameter, ``flags``.
+
+    That parameter, of type :class:`DesignFlags`, becomes ``--board`` and an option for each axis.
+
+    Args:
+        axes: those that the command lets vary.
+        board: the annotation of ``--board``.
+
+    """
+    shared = {"board": board, **{name: Annotated[str | None, axis_option(name)] for name in axes}}
+
+    def flattened(command: Command) -> Command:
+        @functools.wraps(command)
+        def with_flags(*args: object, **options: object) -> None:
+            board = options.pop("board")
+            given = {name: options.pop(name) for name in axes}
+            typed = {name: str(text) for name, text in given.items() if text is not None}
+            flags = DesignFlags(board if isinstance(board, Path) else None, typed)
+            command(*args, flags=flags, **options)
+
+        signature = inspect.signature(command)
+        parameters = []
+        for parameter in signature.parameters.values():
+            if parameter.name == "flags":
+                parameters += [
+                    parameter.replace(name=name, default=None, annotation=annotation)
+                    for name, annotation in shared.items()
+                ]
+            else:
+                parameters.append(parameter)
+        # Typer reads both.
+        vars(with_flags)["__signature__"] = signature.replace(parameters=parameters)
+        with_flags.__annotations__ = {each.name: each.annotation for each in parameters}
+        return with_flags  # type: ignore[return-value]
+
+    return flattened

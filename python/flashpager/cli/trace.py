@@ -1,7 +1,6 @@
 """``flashpager trace``: import, describe and export traces."""
 
 import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,10 +8,10 @@ import typer
 from rich.markup import escape
 
 from flashpager import _engine
+from flashpager._engine import Design
 from flashpager.cli import methods, options
 from flashpager.cli.console import ending, note, out, print_json
 from flashpager.cli.live import watching
-from flashpager.design import Design
 from flashpager.faults.page_choice import calls_text, choose_page, outside_text, page_use_text
 from flashpager.files import refuse_overwriting
 from flashpager.quantities import format_size, si, split_list
@@ -122,7 +121,9 @@ def show_info(
     page = choose_page(trace, blocks, Design.from_board(board) if board else Design())
     if json:
         file_bytes = trace.stat().st_size
-        print_json({**info, "blocks": blocks, "cache_page": asdict(page), "file_bytes": file_bytes})
+        print_json(
+            {**info, "blocks": blocks, "cache_page": page.as_dict(), "file_bytes": file_bytes}
+        )
         return
     out.print(f"[bold]{escape(' '.join([info['program'], *info['arguments']]))}[/bold]")
     rows = [

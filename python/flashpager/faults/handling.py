@@ -1,11 +1,10 @@
 """What a page fault takes, job by job, by each schedule of its handler."""
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from flashpager import _engine
-from flashpager._engine import FlashpagerError
+from flashpager._engine import Design, FaultTimes, FlashpagerError, Scheduled
 from flashpager.quantities import duration, split_list
 
 _MAX_WALK = (1 << 32) - 1
@@ -66,112 +65,64 @@ def parse_schedules(text: str) -> list[str]:
     return [name for name in known if name in names or "all" in names]
 
 
-def faults(design: dict[str, Any], walks: Sequence[int], downgrades: int) -> list[dict[str, Any]]:
-    """Give, for each walk, what a fault of a design takes that loads its flash page.
-
-    Args:
-        design: all fields of a design, as :meth:`flashpager.Space.designs` gives them.
-        walks: frames looked at.
-        downgrades: pages moved from valid to invalid.
-
-    Returns:
-        Dictionaries with ``walk``, ``downgrades``, the ``jobs`` (ns), their sum ``sum_ns``, and
-        the ``schedules``: each with its ``spans`` (job, executor, start and end in ns), the
-        ``latency_ns``, what is hidden of the sum (``hidden_ns``, and as ``gain`` its share) and
-        PA-Clock's ``walk_budget``.
-
-    """
-    found = _engine.handler(design, walks, downgrades)
-    for fault in found:
-        fault["sum_ns"] = sum(fault["jobs"].values())
-        for one in fault["schedules"]:
-            if one["hidden_ns"] < _ROUNDING * fault["sum_ns"]:
-                one["hidden_ns"] = 0.0
-            one["gain"] = one["hidden_ns"] / fault["sum_ns"] if fault["sum_ns"] else 0.0
-    return found
-
-
-def scheduled(fault: Mapping[str, Any], name: str) -> dict[str, Any]:
+def scheduled(fault: FaultTimes, name: str) -> Scheduled:
     """Give a fault as one schedule handles it."""
-    found: dict[str, Any] = next(one for one in fault["schedules"] if one["schedule"] == name)
-    return found
+    return next(one for one in fault.schedules if one.schedule == name)
 
 
-def overlaps(name: str) -> bool:
-    """Tell whether the host works while the flash loads."""
-    return name.startswith("parallel")
-
-
-def longest_hidden_walk(
-    design: Mapping[str, Any], fault: Mapping[str, Any], name: str
-) -> float | None:
+def longest_hidden_walk(fault: FaultTimes, name: str) -> float | None:
     """Give the longest walk that a load hides whole, with all else that the host does then.
 
     Without downgrades that is PA-Clock's budget. It is infinite if a step takes no time; None if
     the schedule hides nothing, or the host has more to do even without a search.
     """
-    if not overlaps(name):
-        return None
-    handler: Mapping[str, float] = design["handler"]
-    jobs = fault["jobs"]
-    besides = handler["get_freeframe_ns"] + fault["downgrades"] * handler["downgrade_ns"]
-    if name == "parallel-mmu":
-        besides += handler["update_mmu_ns"]
-    left: float = jobs["load_stopover_ns"] - besides
-    if left < 0:
-        return None
-    if not handler["walk_step_ns"]:
-        return math.inf
-    # A step that just fits must not fall to rounding.
-    return math.floor(left / handler["walk_step_ns"] + _ROUNDING)
+    longest = scheduled(fault, name).longest_hidden_walk
+    return longest if longest is None or math.isinf(longest) else int(longest)
 
 
 _AT_ONCE = {"parallel": "searching", "parallel-mmu": "searching and updating the MMU"}
 
 
-def verdict(fault: Mapping[str, Any], names: Sequence[str]) -> str:
+def verdict(fault: FaultTimes, names: Sequence[str]) -> str:
     """Say in a sentence what the schedule that hides most saves of a fault."""
-    name = next((name for name in reversed(names) if overlaps(name)), None)
-    rest_ns = fault["jobs"]["trans_rest_ns"]
+    name = next((name for name in reversed(names) if _engine.overlaps(name)), None)
+    rest_ns = fault.jobs.trans_rest_ns
     if name is None:
         if rest_ns:
-            return f"a fault takes {brief(fault['sum_ns'] - rest_ns)}; {brief(rest_ns)} follow it"
-        return f"a fault takes {brief(fault['sum_ns'])}, one job after another"
-    one, jobs = scheduled(fault, name), fault["jobs"]
-    meanwhile = jobs["get_freeframe_ns"] + (
-        jobs["update_mmu_ns"] if name == "parallel-mmu" else 0.0
-    )
+            return f"a fault takes {brief(fault.sum_ns - rest_ns)}; {brief(rest_ns)} follow it"
+        return f"a fault takes {brief(fault.sum_ns)}, one job after another"
+    one, jobs = scheduled(fault, name), fault.jobs
     doing = f"{_AT_ONCE[name]} while the page loads"
     if rest_ns:
         doing += f", and leaving {brief(rest_ns)} of its transfer for later,"
-    if not one["hidden_ns"]:
-        what = "the host has nothing to do then" if not meanwhile else "the load takes no time"
+    if not one.hidden_ns:
+        what = (
+            "the host has nothing to do then" if not one.meanwhile_ns else "the load takes no time"
+        )
         return f"{doing} saves nothing: {what}"
-    said = f"{doing} saves {brief(one['hidden_ns'])} of {brief(fault['sum_ns'])}"
-    said += f" ({100 * one['gain']:.1f} %)"
-    outlasting = meanwhile - jobs["load_stopover_ns"]
-    if outlasting > _ROUNDING * fault["sum_ns"]:
+    said = f"{doing} saves {brief(one.hidden_ns)} of {brief(fault.sum_ns)}"
+    said += f" ({100 * one.gain:.1f} %)"
+    outlasting = one.meanwhile_ns - jobs.load_stopover_ns
+    if outlasting > _ROUNDING * fault.sum_ns:
         said += f"; {brief(outlasting)} of it outlast the load"
     return said
 
 
-def verdict_on_walks(
-    design: dict[str, Any], found: Sequence[Mapping[str, Any]], names: Sequence[str]
-) -> str:
+def verdict_on_walks(design: Design, found: Sequence[FaultTimes], names: Sequence[str]) -> str:
     """Say in a sentence how the latency follows the walk."""
-    name = next((name for name in names if overlaps(name)), None)
-    each = f"each frame looked at costs {brief(design['handler']['walk_step_ns'])}"
+    name = next((name for name in names if _engine.overlaps(name)), None)
+    each = f"each frame looked at costs {brief(design.handler.walk_step_ns)}"
     if name is None:
         return each
-    first, last = (scheduled(found[at], name)["latency_ns"] for at in (0, -1))
-    longest = longest_hidden_walk(design, found[-1], name)
-    if longest is None or longest < found[0]["walk"]:
-        load = brief(found[0]["jobs"]["load_stopover_ns"])
+    first, last = (scheduled(found[at], name).latency_ns for at in (0, -1))
+    longest = longest_hidden_walk(found[-1], name)
+    if longest is None or longest < found[0].walk:
+        load = brief(found[0].jobs.load_stopover_ns)
         return f"the {name} handler hides {load} of every search, which takes longer; {each}"
     flat = f"the {name} handler takes {brief(first)}"
     if math.isinf(longest) or first == last:
         return f"{flat} at all these walks: the load hides the search"
-    more = brief(design["handler"]["walk_step_ns"])
+    more = brief(design.handler.walk_step_ns)
     return f"{flat} up to a walk of {longest:,}, then {more} more a frame"
 
 

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from flashpager import _engine
-from flashpager.design import Design, cache_pages_to_try
+from flashpager._engine import Design, Row
 from flashpager.quantities import format_size
+from flashpager.space.space import cache_pages_to_try
 
 #: A share of the bandwidth worth a word.
 _NOTABLE_LOSS = 5e-4
@@ -56,7 +57,7 @@ class PageChoice:
     #: MB/s (of 2**20 bytes) by cache page.
     bandwidths: dict[int, float]
     #: What was replayed, but for the page.
-    design: dict[str, Any]
+    design: Design | None
 
     @property
     def lost(self) -> float | None:
@@ -68,28 +69,35 @@ class PageChoice:
     def text(self) -> str:
         """Say it in words."""
         predicted = f"{self.predicted_bytes} bytes predicted by the mean block"
-        if self.best_bytes is None:
-            return predicted
         design = self.design
+        if self.best_bytes is None or design is None:
+            return predicted
         found = (
-            f"{self.best_bytes} found ({format_size(design['cache_bytes'])} cache, "
-            f"{design['policy']}, {design['part']})"
+            f"{self.best_bytes} found ({format_size(design.cache_bytes)} cache, "
+            f"{design.policy}, {design.part})"
         )
         lost = self.lost or 0.0
         slower = f"; the former is {100 * lost:.1f} % slower" if lost >= _NOTABLE_LOSS else ""
         return f"{predicted}, {found}{slower}"
 
-    @classmethod
-    def of(cls, blocks: dict[str, Any], rows: list[dict[str, Any]]) -> "PageChoice":
-        """Compare with replays that differ in nothing but their cache page."""
-        bandwidths = {
-            row["design"]["cache_page_bytes"]: row["time"]["bandwidth_mib_s"] for row in rows
+    def as_dict(self) -> dict[str, object]:
+        """Give it for ``--json``."""
+        return {
+            "predicted_bytes": self.predicted_bytes,
+            "best_bytes": self.best_bytes,
+            "bandwidths": self.bandwidths,
+            "design": self.design.as_dict() if self.design else {},
         }
+
+    @classmethod
+    def of(cls, blocks: dict[str, Any], rows: list[Row]) -> "PageChoice":
+        """Compare with replays that differ in nothing but their cache page."""
+        bandwidths = {row.design.cache_page_bytes: row.time.bandwidth_mib_s for row in rows}
         return cls(
             blocks["predicted_page_bytes"],
             max(bandwidths, key=bandwidths.__getitem__) if bandwidths else None,
             bandwidths,
-            rows[0]["design"] if rows else {},
+            rows[0].design if rows else None,
         )
 
 
@@ -102,17 +110,10 @@ def choose_page(trace: Path, blocks: dict[str, Any], design: Design) -> PageChoi
     """
     if not blocks["used_blocks"]:
         return PageChoice.of(blocks, [])
-    fields = design.fields()
-    largest = min(fields["cache_bytes"], fields["flash_page_bytes"] or math.inf)
-    tried = {_SMALLEST_PAGE, *cache_pages_to_try([fields["part"]]), blocks["predicted_page_bytes"]}
+    largest = min(design.cache_bytes, design.flash_page_bytes or math.inf)
+    tried = {_SMALLEST_PAGE, *cache_pages_to_try([design.part]), blocks["predicted_page_bytes"]}
     pages = [page for page in sorted(tried) if page <= largest]
-    designs = [{**fields, "cache_page_bytes": page} for page in pages]
-    possible = [
-        one
-        for one, wrong in zip(designs, _engine.check_designs(designs), strict=True)
-        if wrong is None
-    ]
-    if not possible:
-        # The design itself says why.
-        possible = [fields]
-    return PageChoice.of(blocks, _engine.simulate(str(trace), possible, None))
+    designs = [design.replace(cache_page_bytes=page) for page in pages]
+    possible = [one for one in designs if one.refusal() is None]
+    # The design itself says why, where none can be.
+    return PageChoice.of(blocks, _engine.simulate(trace, possible or [design]))

@@ -12,8 +12,14 @@ from typing import Any
 
 from flashpager import _engine
 from flashpager._engine import FlashpagerError
-from flashpager.design import DESIGN_FIELDS, HOST_FIELDS, read_toml, refuse_unknown
+from flashpager.files import read_toml, refuse_unknown
 from flashpager.quantities import parse_sizes, split_list
+
+HOST_FIELDS = ("peripheral", "memory", "processor", "driver", "dma", "layers")
+DESIGN_FIELDS = (
+    *("description", *(axis.name for axis in _engine.axes()), "nor", "ram", "handler"),
+    *("count_commands", "icache", "tlb"),
+)
 
 #: What a loop does, as the engine takes it; in a board's ``[driver]``.
 _LOOP = (

@@ -9,6 +9,8 @@ from typing import Any
 import altair as alt
 import polars as pl
 
+from flashpager import _engine
+from flashpager._engine import Design, FaultTimes, Scheduled, Span
 from flashpager.faults import handling
 from flashpager.faults.handling import brief
 from flashpager.plots import style
@@ -37,17 +39,15 @@ class _Rows:
     saved: list[dict[str, Any]]
 
 
-def chart(
-    design: Mapping[str, Any], fault: Mapping[str, Any], names: Sequence[str], setting: str
-) -> alt.LayerChart:
+def chart(fault: FaultTimes, names: Sequence[str], setting: str) -> alt.LayerChart:
     """Draw one fault by each schedule named, host above flash, what is saved at the end."""
     shown = [handling.scheduled(fault, name) for name in names]
-    ends = [span["end_ns"] for one in shown for span in one["spans"]]
-    end_us = max([fault["sum_ns"], *ends]) / 1e3 or 1.0
+    ends = [span.end_ns for one in shown for span in one.spans]
+    end_us = max([fault.sum_ns, *ends]) / 1e3 or 1.0
     rows = _Rows([], [], [], [], [], [])
     top = 0.0
     for one in shown:
-        top = _place(rows, one, fault["sum_ns"] / 1e3, top, end_us) + _BETWEEN
+        top = _place(rows, one, fault.sum_ns / 1e3, top, end_us) + _BETWEEN
     height = int(top - _BETWEEN) + _GAP
     x = alt.X(
         "start:Q",
@@ -92,25 +92,21 @@ def chart(
     )
     layers += [words.encode(x=alt.value(0), y=y, text="text:N") for words in (lanes, headings)]
     title = handling.verdict(fault, names)
-    return style.finish(layers, _capital(title), _below(design, fault, names, setting), height)
+    return style.finish(layers, _capital(title), _below(fault, names, setting), height)
 
 
 def _of(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> alt.Chart:
     return alt.Chart(pl.DataFrame([{name: row[name] for name in columns} for row in rows]))
 
 
-def _below(
-    design: Mapping[str, Any], fault: Mapping[str, Any], names: Sequence[str], setting: str
-) -> str:
-    moved = fault["downgrades"]
+def _below(fault: FaultTimes, names: Sequence[str], setting: str) -> str:
+    moved = fault.downgrades
     said = f"{setting}; "
     if moved:
         said += f"{moved} page{'s' if moved > 1 else ''} moved down, "
-    said += f"walk {fault['walk']:,}"
+    said += f"walk {fault.walk:,}"
     longest = {
-        name: handling.longest_hidden_walk(design, fault, name)
-        for name in names
-        if handling.overlaps(name)
+        name: handling.longest_hidden_walk(fault, name) for name in names if _engine.overlaps(name)
     }
     if not longest:
         return said
@@ -127,29 +123,29 @@ def _up_to(longest: float | None) -> str:
     return "any" if math.isinf(longest) else f"up to {longest:,}"
 
 
-def _place(rows: _Rows, one: Mapping[str, Any], sum_us: float, top: float, end_us: float) -> float:
+def _place(rows: _Rows, one: Scheduled, sum_us: float, top: float, end_us: float) -> float:
     """Put a schedule's lanes below ``top``; give where they end."""
-    saved_us = one["hidden_ns"] / 1e3
-    said = f"{one['schedule']}: {brief(one['latency_ns'])}"
+    saved_us = one.hidden_ns / 1e3
+    said = f"{one.schedule}: {brief(one.latency_ns)}"
     if saved_us:
-        said += f", {brief(one['hidden_ns'])} saved ({100 * one['gain']:.1f} %)"
+        said += f", {brief(one.hidden_ns)} saved ({100 * one.gain:.1f} %)"
     rows.headings.append({"top": top + _HEADING / 2, "text": said})
     top += _HEADING
-    used = [lane for lane in _LANES if any(s["executor"] == lane for s in one["spans"])]
+    used = [lane for lane in _LANES if any(s.executor == lane for s in one.spans)]
     first = top
     for lane in used:
         spans = sorted(
-            (span for span in one["spans"] if span["executor"] == lane),
-            key=lambda span: span["start_ns"],
+            (span for span in one.spans if span.executor == lane),
+            key=lambda span: span.start_ns,
         )
         bottom = _place_lane(rows, spans, top, end_us)
         first = bottom - _LANE if lane == used[0] else first
         rows.lanes.append({"top": bottom - _LANE / 2, "text": "DMA" if lane == "dma" else lane})
         top = bottom + _GAP
     if saved_us:
-        start = one["latency_ns"] / 1e3
+        start = one.latency_ns / 1e3
         rows.saved.append({"start": start, "end": sum_us, "top": first, "bottom": top - _GAP})
-        lines = (brief(one["hidden_ns"]), "saved")
+        lines = (brief(one.hidden_ns), "saved")
         if _pixels(sum_us - start, end_us) > max(map(_wide, lines)):
             middle = (first + top - _GAP - _LEVEL) / 2
             for number, line in enumerate(lines):
@@ -158,17 +154,15 @@ def _place(rows: _Rows, one: Mapping[str, Any], sum_us: float, top: float, end_u
     return top - _GAP
 
 
-def _place_lane(
-    rows: _Rows, spans: Sequence[Mapping[str, Any]], top: float, end_us: float
-) -> float:
+def _place_lane(rows: _Rows, spans: Sequence[Span], top: float, end_us: float) -> float:
     """Put a lane's bars below ``top``, the labels that are too wide for theirs above them."""
     outside: list[list[_Above]] = []
     labels: list[tuple[float, str, str, str]] = []
     bars = []
     for span in spans:
-        start, end = span["start_ns"] / 1e3, span["end_ns"] / 1e3
-        text = f"{span['job']} {brief(span['end_ns'] - span['start_ns'])}"
-        colour = style.JOBS[span["job"]]
+        start, end = span.start_ns / 1e3, span.end_ns / 1e3
+        text = f"{span.job} {brief(span.end_ns - span.start_ns)}"
+        colour = style.JOBS[span.job]
         if _wide(text) <= _pixels(end - start, end_us):
             ink = "black" if colour in _LIGHT else "white"
             labels.append(((start + end) / 2, text, "center", ink))
@@ -176,7 +170,7 @@ def _place_lane(
             labels.append((end + _MARGIN * end_us / style.WIDTH, text, "left", _INK))
         else:
             outside.append(_Above.both(text, _pixels(start, end_us), _pixels(end, end_us)))
-        bars.append({"job": span["job"], "start": start, "end": end, "colour": colour})
+        bars.append({"job": span.job, "start": start, "end": end, "colour": colour})
     levels = _levels(outside)
     bar_top = top + _LEVEL * (1 + max(levels.values(), default=-1))
     rows.bars.extend({**bar, "top": bar_top, "bottom": bar_top + _LANE} for bar in bars)
@@ -295,20 +289,20 @@ _DASHES = {"parallel-mmu": [7, 5], _BOUNDED: [3, 3]}
 
 
 def walks_chart(
-    design: dict[str, Any], found: Sequence[Mapping[str, Any]], names: Sequence[str], setting: str
+    design: Design, found: Sequence[FaultTimes], names: Sequence[str], setting: str
 ) -> alt.LayerChart:
     """Draw the latency over the walk by each schedule named, and where the load hides it."""
-    asked = [fault["walk"] for fault in found]
-    downgrades = found[0]["downgrades"]
+    asked = [fault.walk for fault in found]
+    downgrades = found[0].downgrades
     first, last = asked[0], asked[-1]
     hidden = _hidden(design, found[-1], names, first, last)
     step = max(1, (last - first) // _SAMPLES)
     between = {*range(first, last, step), *asked, *hidden, *(walk + 1 for walk in hidden)}
-    dense = handling.faults(design, sorted(walk for walk in between if walk <= last), downgrades)
+    dense = design.fault_times(sorted(walk for walk in between if walk <= last), downgrades)
     series = _series(dense, names)
     colours = {series[name]: _SCHEDULES[name] for name in names}
     lines = _latencies(dense, series)
-    ends = {series[name]: handling.scheduled(dense[-1], name)["latency_ns"] / 1e3 for name in names}
+    ends = {series[name]: handling.scheduled(dense[-1], name).latency_ns / 1e3 for name in names}
     top = 1.12 * max(lines["latency"]) or 1.0
     x = alt.X(
         "walk:Q",
@@ -349,8 +343,8 @@ def walks_chart(
 
 
 def _hidden(
-    design: Mapping[str, Any],
-    fault: Mapping[str, Any],
+    design: Design,
+    fault: FaultTimes,
     names: Sequence[str],
     first: int,
     last: int,
@@ -358,17 +352,17 @@ def _hidden(
     """Give the longest walks that are hidden, with the schedule and its latency there."""
     found = {}
     for name in names:
-        longest = handling.longest_hidden_walk(design, fault, name)
+        longest = handling.longest_hidden_walk(fault, name)
         if longest is not None and first <= longest < last:
-            at = handling.faults(dict(design), [int(longest)], fault["downgrades"])[0]
-            found[int(longest)] = (name, handling.scheduled(at, name)["latency_ns"] / 1e3)
+            at = design.fault_times([int(longest)], fault.downgrades)[0]
+            found[int(longest)] = (name, handling.scheduled(at, name).latency_ns / 1e3)
     return found
 
 
-def _series(dense: Sequence[Mapping[str, Any]], names: Sequence[str]) -> dict[str, str]:
+def _series(dense: Sequence[FaultTimes], names: Sequence[str]) -> dict[str, str]:
     """Give each schedule the name of its line; those that always take the same share one."""
     ways = {
-        name: tuple(round(handling.scheduled(fault, name)["latency_ns"], 3) for fault in dense)
+        name: tuple(round(handling.scheduled(fault, name).latency_ns, 3) for fault in dense)
         for name in names
     }
     return {
@@ -376,9 +370,9 @@ def _series(dense: Sequence[Mapping[str, Any]], names: Sequence[str]) -> dict[st
     }
 
 
-def _latencies(found: Sequence[Mapping[str, Any]], series: Mapping[str, str]) -> pl.DataFrame:
+def _latencies(found: Sequence[FaultTimes], series: Mapping[str, str]) -> pl.DataFrame:
     rows = {
-        (line, fault["walk"]): handling.scheduled(fault, name)["latency_ns"] / 1e3
+        (line, fault.walk): handling.scheduled(fault, name).latency_ns / 1e3
         for name, line in series.items()
         for fault in found
     }

@@ -14,7 +14,7 @@ import altair as alt
 import polars as pl
 
 from flashpager import _engine
-from flashpager._engine import FlashpagerError
+from flashpager._engine import Design, FlashpagerError, Row
 from flashpager.faults import attribution
 from flashpager.faults.page_choice import PageChoice
 from flashpager.files import appearing_whole
@@ -41,8 +41,8 @@ class Report:
     blocks: dict[str, Any]
     #: The cache page that the blocks predict and the best one of the design's own neighbours.
     cache_page: PageChoice
-    #: The design's own result, as ``_engine.simulate`` gives it.
-    own: dict[str, Any]
+    #: The design's own result.
+    own: Row
     #: All designs replayed on the own part, one row each, with ``id`` (the own one's is 0),
     #: ``label``, ``on_front`` and ``selectable``.
     frame: pl.DataFrame
@@ -81,7 +81,7 @@ class Report:
         return paths
 
 
-def build(trace: Path, design: dict[str, Any], progress: Progress | None = None) -> Report:
+def build(trace: Path, design: Design, progress: Progress | None = None) -> Report:
     """Replay a trace through a design and the neighbours that the charts show, in one go.
 
     Args:
@@ -94,14 +94,14 @@ def build(trace: Path, design: dict[str, Any], progress: Progress | None = None)
     blocks = _engine.block_statistics(str(trace))
     around_it = around(design, info["image_bytes"])
     others = [one for designs in around_it.parts.values() for one in designs]
-    rows = _engine.simulate(str(trace), [*around_it.designs, *others], progress)
+    rows = _engine.simulate(trace, [*around_it.designs, *others], progress)
     own, own_part = rows[0], rows[: len(around_it.designs)]
 
     frame = with_front(table.to_frame(own_part).with_row_index("id").cast({"id": pl.Int64}))
-    mine = pl.col("policy") == own["design"]["policy"]
+    mine = pl.col("policy") == own.design.policy
     doubled = pl.col("cache_bytes").is_in(around_it.caches)
     frame = frame.with_columns(
-        pl.Series("label", [choice.label(row["design"]) for row in own_part]),
+        pl.Series("label", [choice.label(row.design) for row in own_part]),
         selectable=pl.col("on_front") | (mine & doubled),
     )
     choices = {
@@ -136,36 +136,35 @@ def build(trace: Path, design: dict[str, Any], progress: Progress | None = None)
                 ],
             ),
             page.Section("Other parts", ["bandwidth-by-part"]),
-            *([] if own["is_executed"] else [page.Section("Functions", ["faults-by-function"])]),
+            *([] if own.is_executed else [page.Section("Functions", ["faults-by-function"])]),
         ],
     )
 
 
-def _function_chart(trace: Path, own: dict[str, Any]) -> dict[str, alt.LayerChart]:
+def _function_chart(trace: Path, own: Row) -> dict[str, alt.LayerChart]:
     """Draw which functions the faults of a design belong to, if a fault's time is its own."""
-    if own["is_executed"]:
+    if own.is_executed:
         return {}
-    design = own["design"]
+    design = own.design
     owners = attribution.to_frame(_engine.attribute(str(trace), design, "symbol", []))
-    cache = f"{format_size(design['cache_bytes'])} in pages of {design['cache_page_bytes']} bytes"
-    setting = f"{design['part']}, {cache}, {design['policy']}"
+    cache = f"{format_size(design.cache_bytes)} in pages of {design.cache_page_bytes} bytes"
+    setting = f"{design.part}, {cache}, {design.policy}"
     return {"faults-by-function": treemap.chart(owners, setting=setting)}
 
 
-def _differs_in_page(row: dict[str, Any], own: dict[str, Any]) -> bool:
-    design = dict(own["design"])
-    return {**row["design"], "cache_page_bytes": design["cache_page_bytes"]} == design
+def _differs_in_page(row: Row, own: Row) -> bool:
+    return row.design.replace(cache_page_bytes=own.design.cache_page_bytes) == own.design
 
 
 def _neighbour_charts(
-    frame: pl.DataFrame, own: dict[str, Any], around_it: Neighbourhood, blocks: dict[str, Any]
+    frame: pl.DataFrame, own: Row, around_it: Neighbourhood, blocks: dict[str, Any]
 ) -> dict[str, alt.LayerChart]:
     """Draw the design among those that differ from it in one thing."""
-    design = own["design"]
+    design = own.design
     cache, cache_page, policy = (
-        design["cache_bytes"],
-        design["cache_page_bytes"],
-        design["policy"],
+        design.cache_bytes,
+        design.cache_page_bytes,
+        design.policy,
     )
     compared = pl.col("policy").is_in([policy, *_COMPARED])
     mine = pl.col("policy") == policy
@@ -184,14 +183,14 @@ def _neighbour_charts(
             around_it.reduced,
         ),
     }
-    distances = own["counts"]["distance_histogram"]
+    distances = own.counts.distance_histogram
     if distances:
         charts["distance-spectrum"] = neighbours.distance_spectrum(
             pl.DataFrame(distances, schema=["distance", "count"], orient="row"),
             page_bytes=cache_page,
             blocks=around_it.flash_page // cache_page,
-            faults=own["counts"]["misses"],
-            register=design["register"],
+            faults=own.counts.misses,
+            register=design.register,
         )
     charts["fault-latency-over-cache-page"] = neighbours.latency_over_page(
         own_over_page, cache_page
@@ -200,25 +199,26 @@ def _neighbour_charts(
 
 
 def _part_chart(
-    own: dict[str, Any],
-    own_part: list[dict[str, Any]],
-    others: list[dict[str, Any]],
+    own: Row,
+    own_part: list[Row],
+    others: list[Row],
     around_it: Neighbourhood,
 ) -> alt.FacetChart:
     """Draw the design on each part that can take it."""
     same = [
         row
         for row in own_part
-        if all(row["design"][name] == own["design"][name] for name in ("cache_bytes", "policy"))
+        if (row.design.cache_bytes, row.design.policy)
+        == (own.design.cache_bytes, own.design.policy)
     ]
-    name = _engine.find_part(own["design"]["part"])["name"]
+    name = _engine.find_part(own.design.part)["name"]
     panels = [name] * len(same)
     for part, designs in around_it.parts.items():
         panels += [part] * len(designs)
     rows = [*same, *others]
     about = [
-        f"page {row['design']['flash_page_bytes']:,}, t_R {duration(row['prices']['t_load_ns'])}, "
-        f"{row['prices']['t_byte_ns']:.3g} ns a byte"
+        f"page {row.flash_page_bytes:,}, t_R {duration(row.prices.t_load_ns)}, "
+        f"{row.prices.t_byte_ns:.3g} ns a byte"
         for row in rows
     ]
     frame = table.to_frame(rows).with_columns(pl.Series("panel", panels), pl.Series("about", about))
@@ -241,12 +241,10 @@ def _part_chart(
     )
 
 
-def _chosen_charts(
-    own: dict[str, Any], choices: dict[int, dict[str, Any]]
-) -> dict[str, alt.LayerChart]:
+def _chosen_charts(own: Row, choices: dict[int, dict[str, Any]]) -> dict[str, alt.LayerChart]:
     """Draw the own design as it is chosen first."""
     data = choices[0]["data"]
-    nor = own["nor"] and own["nor"]["nor_time_ns"] / (own["counts"]["bytes_read"] or 1)
+    nor = own.nor and own.nor.nor_time_ns / (own.counts.bytes_read or 1)
     return {
         "chosen-steps": chosen.steps(choice.rows_of(data["steps"], style.THIS), nor),
         "chosen-distances": chosen.distances(choice.rows_of(data["distances"])),

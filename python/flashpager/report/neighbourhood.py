@@ -7,8 +7,7 @@ from typing import Any
 import polars as pl
 
 from flashpager import _engine
-from flashpager._engine import FlashpagerError
-from flashpager.design import unmeasured
+from flashpager._engine import Design, FlashpagerError
 
 #: The smallest cache page in the charts, unless the design's own is smaller.
 _SMALLEST_PAGE = 8
@@ -27,9 +26,9 @@ class Neighbourhood:
     """The designs of a report: its own first, then what differs from it."""
 
     #: Designs of the own part, all of which can be: cache, cache page and policy differ.
-    designs: list[dict[str, Any]]
+    designs: list[Design]
     #: The design on other parts of the catalogue, by part: each of their cache pages.
-    parts: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    parts: dict[str, list[Design]] = field(default_factory=dict)
     #: Why other parts cannot take the design.
     left_out: dict[str, str] = field(default_factory=dict)
     #: Cache sizes that are powers of two times the own one.
@@ -39,7 +38,7 @@ class Neighbourhood:
     flash_page: int = 0
 
 
-def around(design: dict[str, Any], image_bytes: int) -> Neighbourhood:
+def around(design: Design, image_bytes: int) -> Neighbourhood:
     """Find the neighbours of a design.
 
     Args:
@@ -50,27 +49,27 @@ def around(design: dict[str, Any], image_bytes: int) -> Neighbourhood:
         FlashpagerError: if the design itself cannot be.
 
     """
-    part = _engine.find_part(design["part"])
-    flash_page = design["flash_page_bytes"] or part["page_bytes"]["value"]
-    cache, page = design["cache_bytes"], design["cache_page_bytes"]
+    part = _engine.find_part(design.part)
+    flash_page = design.flash_page_bytes or part["page_bytes"]["value"]
+    cache, page = design.cache_bytes, design.cache_page_bytes
     reduced = page if page < flash_page else max(flash_page // _REDUCTION, 1)
     pages = sorted({page, reduced, flash_page, *_powers_of_two(flash_page)})
     # Once all code fits, larger caches say nothing new.
     sizes = [int(cache * 2.0**exponent) for exponent in _CACHE_EXPONENTS]
     caches = [size for size in sizes if size > 0 and (size <= cache or size < 2 * image_bytes)]
     between = [3 * size // 2 for size in caches[:-1]]
-    policies = [design["policy"], *_RUNNABLE, _BOUND]
+    policies = [design.policy, *_RUNNABLE, _BOUND]
     wanted = [
-        (cache, page, design["policy"]),
+        (cache, page, design.policy),
         *itertools.product(caches, pages, policies),
         # The smallest pages take most of the time, and most metadata.
         *itertools.product(between, pages[1:], policies),
     ]
     designs = [
-        {**design, "cache_bytes": size, "cache_page_bytes": page, "policy": policy}
+        design.replace(cache_bytes=size, cache_page_bytes=page, policy=policy)
         for size, page, policy in dict.fromkeys(wanted)
     ]
-    reasons = _engine.check_designs(designs)
+    reasons = _engine.refusals(designs)
     if reasons[0] is not None:
         raise FlashpagerError(reasons[0])
     possible = [one for one, reason in zip(designs, reasons, strict=True) if reason is None]
@@ -81,17 +80,16 @@ def around(design: dict[str, Any], image_bytes: int) -> Neighbourhood:
     return found
 
 
-def _try_part(found: Neighbourhood, design: dict[str, Any], part: dict[str, Any]) -> None:
-    pages = sorted({design["cache_page_bytes"], *_powers_of_two(part["page_bytes"]["value"])})
-    handler = unmeasured(design["handler"])
-    other = {**design, "part": part["name"], "flash_page_bytes": None, "handler": handler}
-    designs = [{**other, "cache_page_bytes": page} for page in pages]
-    reasons = _engine.check_designs(designs)
+def _try_part(found: Neighbourhood, design: Design, part: dict[str, Any]) -> None:
+    pages = sorted({design.cache_page_bytes, *_powers_of_two(part["page_bytes"]["value"])})
+    other = design.on_part(part["name"]).replace(flash_page_bytes=None)
+    designs = [other.replace(cache_page_bytes=page) for page in pages]
+    reasons = _engine.refusals(designs)
     possible = [one for one, reason in zip(designs, reasons, strict=True) if reason is None]
     if possible:
         found.parts[part["name"]] = possible
     else:
-        own = pages.index(design["cache_page_bytes"])
+        own = pages.index(design.cache_page_bytes)
         found.left_out[part["name"]] = reasons[own] or ""
 
 

@@ -13,7 +13,7 @@ import vl_convert
 from markupsafe import Markup
 
 from flashpager import _engine
-from flashpager.design import fixed_fault_ns
+from flashpager._engine import Design, Row, Time
 from flashpager.faults.page_choice import calls_text, outside_text, page_use_text
 from flashpager.plots import style
 from flashpager.quantities import duration, format_size, si
@@ -71,10 +71,10 @@ def render(report: "Report") -> str:
         ],
         rows=[row | {"own": row["id"] == 0} for row in _listed(report).iter_rows(named=True)],
         replayed=len(report.frame),
-        has_nor=own["nor"] is not None,
+        has_nor=own.nor is not None,
         about_trace=_about_trace(report),
         about_prices=_about_prices(own),
-        board=_as_toml(own["design"]),
+        board=_as_toml(own.design),
         style=Markup((_HERE / "page.css").read_text(encoding="utf-8")),  # noqa: S704  (it is ours)
         script=Markup(_script()),  # noqa: S704  (it is no stranger's)
     )
@@ -139,7 +139,7 @@ def _options(report: "Report") -> list[tuple[str, list[tuple[int, str]]]]:
 
 def _listed(report: "Report") -> pl.DataFrame:
     """Give the designs that a chart shows by themselves, not as one of many."""
-    cache = report.own["design"]["cache_bytes"]
+    cache = report.own.design.cache_bytes
     return report.frame.filter(pl.col("selectable") | (pl.col("cache_bytes") == cache))
 
 
@@ -153,51 +153,51 @@ _CAPTIONS = {
 
 
 def _headline(report: "Report") -> str:
-    own, design, nor = report.own, report.own["design"], report.own["nor"]
-    said = f"{_mebibytes(own['time'])} from {design['part']}"
+    own, design, nor = report.own, report.own.design, report.own.nor
+    said = f"{_mebibytes(own.time)} from {design.part}"
     if nor:
         said += (
-            f", {100 * nor['nor_ratio']:.0f} % of the {nor['nor_bandwidth_mib_s']:.3g} MB/s of"
-            f" {design['nor']}"
+            f", {100 * nor.nor_ratio:.0f} % of the {nor.nor_bandwidth_mib_s:.3g} MB/s of"
+            f" {design.nor}"
         )
-    pages = "1 page" if own["frames"] == 1 else f"{own['frames']:,} pages"
+    pages = "1 page" if own.frames == 1 else f"{own.frames:,} pages"
     said += (
-        f", with {format_size(design['cache_bytes'])} of RAM as {pages} of"
-        f" {design['cache_page_bytes']:,} bytes under {design['policy']}."
+        f", with {format_size(design.cache_bytes)} of RAM as {pages} of"
+        f" {design.cache_page_bytes:,} bytes under {design.policy}."
     )
     same = report.frame.filter(
-        (pl.col("cache_bytes") == design["cache_bytes"]) & (pl.col("policy") == design["policy"])
+        (pl.col("cache_bytes") == design.cache_bytes) & (pl.col("policy") == design.policy)
     )
     best = same.sort("bandwidth_mib_s", descending=True).row(0, named=True)
-    ratio = best["bandwidth_mib_s"] / own["time"]["bandwidth_mib_s"]
+    ratio = best["bandwidth_mib_s"] / own.time.bandwidth_mib_s
     if ratio < style.NOTABLE:
         return f"{said} No other cache page explored here is notably faster."
     return f"{said} Pages of {best['cache_page_bytes']:,} bytes would be {style.faster(ratio)}."
 
 
-def _numbers(own: dict[str, Any]) -> list[tuple[str, str, str]]:
+def _numbers(own: Row) -> list[tuple[str, str, str]]:
     """Give the key numbers: what, how much, and how it comes about."""
-    counts, time, latency = own["counts"], own["time"], own["latency"]
+    counts, time, latency = own.counts, own.time, own.latency
     numbers = [("read bandwidth", _mebibytes(time), "MB/s: 2²⁰ bytes a second")]
-    if own["nor"]:
-        nor = own["nor"]
-        ratio = f"{100 * nor['nor_ratio']:.1f} %"
-        numbers.append(("of NOR", ratio, f"NOR: {nor['nor_bandwidth_mib_s']:.2f} MB/s"))
-    hits = 100 * counts["hits"] / counts["references"] if counts["references"] else 0
-    fetched = counts["bytes_fetched"] / counts["misses"] if counts["misses"] else 0
+    if own.nor:
+        nor = own.nor
+        ratio = f"{100 * nor.nor_ratio:.1f} %"
+        numbers.append(("of NOR", ratio, f"NOR: {nor.nor_bandwidth_mib_s:.2f} MB/s"))
+    hits = 100 * counts.hits / counts.references if counts.references else 0
+    fetched = counts.bytes_fetched / counts.misses if counts.misses else 0
     numbers += [
-        ("run time", duration(time["time_ns"]), f"{si(counts['bytes_read'], 'B')} read"),
-        ("page faults", f"{counts['misses']:,}", f"{hits:.2f} % of page references hit"),
-        ("loads", f"{counts['loads']:,}", "flash pages into the data register"),
-        ("fetched", si(counts["bytes_fetched"], "B"), f"{fetched:,.0f} bytes a fault"),
+        ("run time", duration(time.time_ns), f"{si(counts.bytes_read, 'B')} read"),
+        ("page faults", f"{counts.misses:,}", f"{hits:.2f} % of page references hit"),
+        ("loads", f"{counts.loads:,}", "flash pages into the data register"),
+        ("fetched", si(counts.bytes_fetched, "B"), f"{fetched:,.0f} bytes a fault"),
         (
             "worst fault",
-            duration(latency["worst_fault_ns"]),
-            f"mean {duration(latency['mean_fault_ns'])}, p99 {duration(latency['p99_fault_ns'])}",
+            duration(latency.worst_fault_ns),
+            f"mean {duration(latency.mean_fault_ns)}, p99 {duration(latency.p99_fault_ns)}",
         ),
         (
             "hottest block",
-            si(own["read_disturb"]["hottest_block_loads_per_hour"]),
+            si(own.read_disturb.hottest_block_loads_per_hour),
             "loads per hour of execution",
         ),
     ]
@@ -207,38 +207,38 @@ def _numbers(own: dict[str, Any]) -> list[tuple[str, str, str]]:
 def _notices(report: "Report") -> list[tuple[str, str]]:
     """Give what stands between these numbers and a product: kind and text."""
     own, info = report.own, report.info
-    notices = [("Design", text) for text in own["warnings"]]
-    disturb = own["read_disturb"]
-    if disturb["hours_to_refresh"]:
-        reads = _engine.find_part(own["design"]["part"])["reads_before_refresh"]
+    notices = [("Design", text) for text in own.warnings]
+    disturb = own.read_disturb
+    if disturb.hours_to_refresh:
+        reads = _engine.find_part(own.design.part)["reads_before_refresh"]
         notices.append(
             (
                 "Read disturb",
                 (
                     f"the hottest block is loaded "
-                    f"{si(disturb['hottest_block_loads_per_hour'])} times per hour of "
+                    f"{si(disturb.hottest_block_loads_per_hour)} times per hour of "
                     "execution; refresh it every "
-                    f"{duration(disturb['hours_to_refresh'] * 3.6e12)}, after "
+                    f"{duration(disturb.hours_to_refresh * 3.6e12)}, after "
                     f"{reads['value']:,.0f} reads ({reads['source']})"
                 ),
             )
         )
-    if own["design"]["policy"] == "min":
+    if own.design.policy == "min":
         text = "MIN knows the future: no device can run it, and with a data register it is no bound"
         notices.append(("Policy", text))
-    if not any(own["prices"]["handler"].values()):
+    if not any(ns for _, ns in own.prices.handler.times()):
         text = (
             "lookup and fault handling cost nothing here, as in the paper; on an MCU they take time"
         )
         notices.append(("Handler", text))
-    if own["is_executed"]:
+    if own.is_executed:
         text = (
             "flash or bus work on while the program runs, so no fault's time is its own: there is "
             "no picture of functions"
         )
         notices.append(("Functions", text))
-    hidden = own["time"]["hidden_ns"]
-    if abs(hidden) > _NOTABLE * own["time"]["time_ns"]:
+    hidden = own.time.hidden_ns
+    if abs(hidden) > _NOTABLE * own.time.time_ns:
         text = (
             f"steps that go on at once save {duration(hidden)} of their sum, "
             "which is what the bars of steps show"
@@ -297,36 +297,37 @@ def _about_trace(report: "Report") -> list[tuple[str, str]]:
     return [(name, _shown(value)) for name, value in about]
 
 
-def _about_prices(own: dict[str, Any]) -> list[tuple[str, str]]:
-    prices = own["prices"]
-    handler = prices["handler"]
+def _about_prices(own: Row) -> list[tuple[str, str]]:
+    prices = own.prices
+    handler = prices.handler
     about = [
-        ("load a flash page", duration(prices["t_load_ns"])),
-        ("fetch a byte", f"{prices['t_byte_ns']:g} ns"),
-        ("write a byte to RAM", f"{prices['ram']['t_write_ns']:g} ns"),
-        ("read a byte from RAM", f"{prices['ram']['t_read_ns']:g} ns"),
+        ("load a flash page", duration(prices.t_load_ns)),
+        ("fetch a byte", f"{prices.t_byte_ns:g} ns"),
+        ("write a byte to RAM", f"{prices.ram.t_write_ns:g} ns"),
+        ("read a byte from RAM", f"{prices.ram.t_read_ns:g} ns"),
     ]
-    if own["design"]["register"] == "random-column":
-        about.append(("change the column", duration(prices["t_column_change_ns"])))
+    if own.design.register == "random-column" and prices.t_column_change_ns is not None:
+        about.append(("change the column", duration(prices.t_column_change_ns)))
     about += [
-        ("lookup, each reference", f"{handler['lookup_ns']:g} ns"),
-        ("handler, each fault", f"{fixed_fault_ns(handler):g} ns"),
-        ("handler, each frame looked at", f"{handler['walk_step_ns']:g} ns"),
+        ("lookup, each reference", f"{handler.lookup_ns:g} ns"),
+        ("handler, each fault", f"{handler.fixed_fault_ns:g} ns"),
+        ("handler, each frame looked at", f"{handler.walk_step_ns:g} ns"),
     ]
-    if handler["false_fault_ns"] or handler["downgrade_ns"]:
+    if handler.false_fault_ns or handler.downgrade_ns:
         about += [
-            ("false fault", f"{handler['false_fault_ns']:g} ns"),
-            ("page moved down", f"{handler['downgrade_ns']:g} ns"),
+            ("false fault", f"{handler.false_fault_ns:g} ns"),
+            ("page moved down", f"{handler.downgrade_ns:g} ns"),
         ]
     return about
 
 
-def _as_toml(design: dict[str, Any]) -> str:
+def _as_toml(design: Design) -> str:
     """Write a design as a board file, by which it can be run again."""
-    flat = {k: v for k, v in design.items() if not isinstance(v, dict) and v is not None}
-    flat["nor"] = design["nor"] or "none"
+    fields = design.as_dict()
+    flat = {k: v for k, v in fields.items() if not isinstance(v, dict) and v is not None}
+    flat["nor"] = design.nor or "none"
     lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in flat.items()]
-    tables = {name: table for name, table in design.items() if isinstance(table, dict)}
+    tables = {name: table for name, table in fields.items() if isinstance(table, dict)}
     for name, table in tables.items():
         said = {key: value for key, value in table.items() if value is not None}
         lines += ["", f"[{name}]", *(f"{key} = {json.dumps(value)}" for key, value in said.items())]
@@ -342,5 +343,5 @@ def _shown(text: str) -> str:
     return "".join(c if c.isprintable() else f"\\u{{{ord(c):x}}}" for c in text)
 
 
-def _mebibytes(time: dict[str, Any]) -> str:
-    return f"{time['bandwidth_mib_s']:.3g} MB/s"
+def _mebibytes(time: Time) -> str:
+    return f"{time.bandwidth_mib_s:.3g} MB/s"

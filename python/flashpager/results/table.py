@@ -9,8 +9,9 @@ from typing import Any
 import polars as pl
 
 from flashpager import _engine
-from flashpager._engine import FlashpagerError
+from flashpager._engine import FlashpagerError, Row
 from flashpager.files import appearing_whole
+from flashpager.space.axes import AXES
 
 #: The Parquet metadata key under which a table keeps its configuration and version.
 METADATA_KEY = "flashpager"
@@ -19,10 +20,7 @@ METADATA_KEY = "flashpager"
 _SHORT_NAMES = {"bandwidth": "bandwidth_mib_s", "time": "time_ns", "ram": "ram_bytes"}
 
 #: The times of a handler.
-HANDLER = (
-    *("lookup_ns", "pre_process_ns", "get_freeframe_ns", "walk_step_ns", "downgrade_ns"),
-    *("update_mmu_ns", "post_process_ns", "false_fault_ns", "load_stopover_ns"),
-)
+HANDLER = tuple(name for name, _ in _engine.Handler().times())
 
 #: What stands in front of the page cache, by the design's own names.
 _FRONT = {
@@ -31,88 +29,87 @@ _FRONT = {
 }
 _FRONT_COLUMNS = tuple(f"{table}_{name}" for table, names in _FRONT.items() for name in names)
 
+#: What a space can vary, and behind the policy the NOR part that a design is compared with.
+_AXIS_COLUMNS = tuple(
+    column for axis in AXES for column in ((axis, "nor") if axis == "policy" else (axis,))
+)
+
 #: The columns that say which design a row is of.
 DESIGN_COLUMNS = (
-    *("part", "bus", "cache_bytes", "cache_page_bytes", "flash_page_bytes", "register"),
-    *("codeword_bytes", "policy", "nor", "schedule", "reference_bit", "critical_block_bytes"),
+    *_AXIS_COLUMNS,
     *("t_read_ns", "t_write_ns", *HANDLER, *_FRONT_COLUMNS, "count_commands"),
 )
 
-_FLAGS = ("count_commands", "ecc_unchecked")
-_TEXT = (
-    *("trace", "part", "bus", "register", "policy", "nor", "schedule", "reference_bit"),
-    "warnings",
+#: Columns by the part of a result that has them.
+_COUNTS = (
+    *("references", "hits", "misses", "false_faults", "reference_bits_set", "loads"),
+    *("prefetches", "other_page", "other_buffer", "forward", "backward", "column_changes"),
+    *("bytes_read", "bytes_fetched", "bytes_skipped", "bytes_written", "walk", "max_walk"),
+    *("downgrades", "words", "line_refills", "tlb_misses"),
 )
-_REAL = (
-    *("t_read_ns", "t_write_ns", *HANDLER, "time_ns", "load_ns"),
-    *(name for name in _FRONT_COLUMNS if name.endswith("_ns")),
-    *("fetch_ns", "write_ns", "read_ns", "column_change_ns", "handler_ns", "false_faults_ns"),
-    *("hidden_ns", "bandwidth_mib_s"),
-    *("mean_fault_ns", "p99_fault_ns", "worst_fault_ns", "worst_wait_ns"),
-    *("nor_time_ns", "nor_bandwidth_mib_s"),
-    *("nor_ratio", "hottest_block_loads_per_hour", "hours_to_refresh"),
-    *("mean_fetch_ns", "worst_fetch_ns", "icache_hit_ratio", "tlb_hit_ratio", "page_miss_ratio"),
-    *("energy_uj", "mean_fault_uj"),
+_TIME = (
+    *("time_ns", "load_ns", "fetch_ns", "write_ns", "read_ns", "column_change_ns"),
+    *("handler_ns", "false_faults_ns", "hidden_ns", "bandwidth_mib_s"),
 )
+_LATENCY = ("mean_fault_ns", "p99_fault_ns", "worst_fault_ns")
+_FETCH = (
+    *("mean_fetch_ns", "worst_fetch_ns", "icache_hit_ratio", "tlb_hit_ratio"),
+    "page_miss_ratio",
+)
+_NOR = ("nor_time_ns", "nor_bandwidth_mib_s", "nor_ratio")
+_READ_DISTURB = ("hottest_block_loads", "hottest_block_loads_per_hour", "hours_to_refresh")
+_ENERGY = ("energy_uj", "mean_fault_uj")
 
 #: The columns of a table, in order.
 COLUMNS = (
-    *("trace", *DESIGN_COLUMNS, "frames", "metadata_bytes", "ram_bytes", "references", "hits"),
-    *("misses", "false_faults", "reference_bits_set", "loads", "prefetches", "other_page"),
-    *("other_buffer", "forward", "backward", "column_changes"),
-    *("bytes_read", "bytes_fetched", "bytes_skipped", "bytes_written", "walk", "max_walk"),
-    *("downgrades", "words", "line_refills", "tlb_misses"),
-    *("time_ns", "load_ns", "fetch_ns", "write_ns", "read_ns", "column_change_ns"),
-    *("handler_ns", "false_faults_ns", "hidden_ns", "bandwidth_mib_s"),
-    *("mean_fault_ns", "p99_fault_ns", "worst_fault_ns", "worst_wait_ns"),
-    *("mean_fetch_ns", "worst_fetch_ns", "icache_hit_ratio", "tlb_hit_ratio", "page_miss_ratio"),
-    *("nor_time_ns", "nor_bandwidth_mib_s", "nor_ratio", "hottest_block_loads"),
-    *("hottest_block_loads_per_hour", "hours_to_refresh", "energy_uj", "mean_fault_uj"),
+    *("trace", *DESIGN_COLUMNS, "frames", "metadata_bytes", "ram_bytes"),
+    *(*_COUNTS, *_TIME, *_LATENCY, "worst_wait_ns", *_FETCH, *_NOR, *_READ_DISTURB, *_ENERGY),
     *("ecc_unchecked", "warnings"),
 )
+
+_FLAGS = ("count_commands", "ecc_unchecked")
+_TEXT = ("trace", "nor", "warnings", *(name for name, axis in AXES.items() if not axis.is_size))
+_WHOLE = ("hottest_block_loads",)
 
 
 def _type(name: str) -> type[pl.DataType]:
     if name in _TEXT:
         return pl.String
-    if name in _REAL:
-        return pl.Float64
-    return pl.Boolean if name in _FLAGS else pl.UInt64
+    if name in _FLAGS:
+        return pl.Boolean
+    whole = name in _COUNTS or name in _WHOLE or name.endswith("_bytes")
+    counted = (*("frames", "icache_ways", "tlb_sets", "tlb_ways"),)
+    return pl.UInt64 if whole or name in counted else pl.Float64
 
 
 #: The columns with their types.
 SCHEMA = {name: _type(name) for name in COLUMNS}
 
 
-def flatten(row: dict[str, Any], trace: str = "") -> dict[str, Any]:
+def flatten(row: Row, trace: str = "") -> dict[str, object]:
     """Turn one nested result into one flat row; distances stay behind."""
-    design = row["design"]
-    front = {
-        f"{table}_{name}": value
-        for table in _FRONT
-        for name, value in (design[table] or {}).items()
-    }
-    flat = {
-        "trace": trace,
-        **design,
-        **front,
-        **design["ram"],
-        **design["handler"],
-        **row,
-        **row["counts"],
-        **row["time"],
-        **row["latency"],
-        **(row["fetch"] or {}),
-        **(row["nor"] or {}),
-        **row["read_disturb"],
-        **(row["energy"] or {}),
-        "nor": design["nor"],
-        "warnings": "; ".join(row["warnings"]),
-    }
-    return {name: flat.get(name) for name in COLUMNS}
+    design = row.design
+    ram = design.ram
+    flat: dict[str, object] = {"trace": trace, **_taken(design, _AXIS_COLUMNS)}
+    flat |= _taken(ram, ("t_read_ns", "t_write_ns")) | _taken(design.handler, HANDLER)
+    for table, names in _FRONT.items():
+        front = _taken(getattr(design, table), names)
+        flat |= {f"{table}_{name}": value for name, value in front.items()}
+    flat |= _taken(design, ("count_commands",))
+    flat |= _taken(row, ("frames", "metadata_bytes", "ram_bytes", "worst_wait_ns"))
+    flat |= _taken(row.counts, _COUNTS) | _taken(row.time, _TIME) | _taken(row.latency, _LATENCY)
+    flat |= _taken(row.fetch, _FETCH) | _taken(row.nor, _NOR)
+    flat |= _taken(row.read_disturb, _READ_DISTURB) | _taken(row.energy, _ENERGY)
+    flat |= {"ecc_unchecked": row.ecc_unchecked, "warnings": "; ".join(row.warnings)}
+    return {name: flat[name] for name in COLUMNS}
 
 
-def to_frame(rows: Iterable[dict[str, Any]], trace: str = "") -> pl.DataFrame:
+def _taken(part: object, names: Sequence[str]) -> dict[str, object]:
+    """Give what a part of a result has by these names; nothing of a part that is not there."""
+    return {name: None if part is None else getattr(part, name) for name in names}
+
+
+def to_frame(rows: Iterable[Row], trace: str = "") -> pl.DataFrame:
     """Make a table of nested results."""
     return pl.DataFrame([flatten(row, trace) for row in rows], schema=SCHEMA)
 

@@ -1,1 +1,5 @@
 """Many designs at once: what varies, on this machine or a cluster."""
+
+from flashpager.space.space import Space
+
+__all__ = ["Space"]

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from flashpager import _engine
-from flashpager._engine import FlashpagerError
+from flashpager._engine import Design, FlashpagerError
 from flashpager.space.exploration import Cell, Found, run_cell
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class Work:
     trace_path: str
     trace_digest: str
     trace_name: str
-    designs: list[dict[str, Any]]
+    designs: list[Design]
     #: The texts of parts that are files, by the names that designs call them.
     part_files: dict[str, bytes]
 
@@ -134,7 +134,7 @@ def replay(trace: bytes, work: Work) -> Outcome:
             problem = problem.replace(part_path, name)
         return Outcome(problem=problem)
     frame = frame.with_columns(
-        pl.Series(column, [design[column] for design in work.designs], pl.String)
+        pl.Series(column, [getattr(design, column) for design in work.designs], pl.String)
         for column in ("part", "nor")
     )
     rows = io.BytesIO()
@@ -142,9 +142,9 @@ def replay(trace: bytes, work: Work) -> Outcome:
     return Outcome(rows.getvalue())
 
 
-def _with_parts(design: dict[str, Any], paths: dict[str, str]) -> dict[str, Any]:
-    part, nor = design["part"], design["nor"]
-    return design | {"part": paths.get(part, part), "nor": paths.get(nor, nor)}
+def _with_parts(design: Design, paths: dict[str, str]) -> Design:
+    nor = design.nor and paths.get(design.nor, design.nor)
+    return design.replace(part=paths.get(design.part, design.part), nor=nor)
 
 
 def _laid_down(path: Path, content: bytes) -> Path:
@@ -170,7 +170,7 @@ def _run(client: "Client", address: str, cells: Sequence[Cell], found: Found) ->
         if path not in traces:
             traces[path] = _sent(client, path)
         digest, trace = traces[path]
-        names = {name for design in cell.designs for name in (design["part"], design["nor"])}
+        names = {name for design in cell.designs for name in (design.part, design.nor)}
         files = [name for name in names if name is not None and name.endswith(".toml")]
         for name in files:
             if name not in parts:
@@ -192,8 +192,8 @@ def _run(client: "Client", address: str, cells: Sequence[Cell], found: Found) ->
     for future in finished:
         cell = cell_of[future.key]
         place = (
-            f"{cell.trace.path}, cache page {cell.designs[0]['cache_page_bytes']},"
-            f" {cell.designs[0]['policy']}"
+            f"{cell.trace.path}, cache page {cell.designs[0].cache_page_bytes},"
+            f" {cell.designs[0].policy}"
         )
         try:
             outcome: Outcome = future.result()

@@ -12,14 +12,13 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
 from flashpager import _engine
-from flashpager._engine import FlashpagerError
-from flashpager.design import Space
+from flashpager._engine import Design, FlashpagerError, Row
 from flashpager.results import table
+from flashpager.space.space import Space
 from flashpager.trace import Trace, check_traces
 
 #: Names of kept cells, whole or not.
@@ -37,8 +36,7 @@ class Cell:
     """Designs that share one pass over a trace."""
 
     trace: Trace
-    #: As the engine takes them.
-    designs: list[dict[str, Any]]
+    designs: list[Design]
     #: Their places in the result.
     places: list[int]
 
@@ -80,7 +78,7 @@ def explore(
     if not traces:
         message = "there is no trace to explore"
         raise FlashpagerError(message)
-    designs, _ = space.possible_designs()
+    designs = space.possible_designs().possible
     found = explore_designs(traces, designs, progress=progress, keep=keep, cluster=cluster)
     if keep:
         forget(keep)
@@ -89,7 +87,7 @@ def explore(
 
 def explore_designs(
     traces: Sequence[Trace],
-    designs: Sequence[dict[str, Any]],
+    designs: Sequence[Design],
     *,
     progress: Progress | None = None,
     keep: Path | None = None,
@@ -148,21 +146,16 @@ def _refuse_same_names(traces: Sequence[Trace]) -> None:
         raise FlashpagerError(message)
 
 
-def cells_of(trace: Trace, designs: Sequence[dict[str, Any]]) -> list[Cell]:
+def cells_of(trace: Trace, designs: Sequence[Design]) -> list[Cell]:
     """Group designs that share one pass over a trace."""
-    groups: dict[tuple[int, str, str], list[int]] = {}
-    for place, design in enumerate(designs):
-        # Times of what stands in front do not matter, but one board has the same ones.
-        front = json.dumps([design.get("icache"), design.get("tlb")])
-        key = (design["cache_page_bytes"], design["policy"], front)
-        groups.setdefault(key, []).append(place)
-    return [Cell(trace, [designs[place] for place in places], places) for places in groups.values()]
+    cells = _engine.cells(designs)
+    return [Cell(trace, [designs[place] for place in places], places) for places in cells]
 
 
-def run_cell(trace: Path, name: str, designs: Sequence[dict[str, Any]]) -> pl.DataFrame:
+def run_cell(trace: Path, name: str, designs: Sequence[Design]) -> pl.DataFrame:
     """Replay one cell on this machine."""
-    rows: dict[int, dict[str, Any]] = {}
-    _engine.explore(str(trace), designs, lambda found, _now, _all: rows.update(found))
+    rows: dict[int, Row] = {}
+    _engine.explore(trace, designs, lambda found, _now, _all: rows.update(found))
     return table.to_frame([rows[index] for index in range(len(designs))], name)
 
 
@@ -176,20 +169,20 @@ def _run_here(cells: Sequence[Cell], found: Found) -> None:
         cell_of = [cell for cell in members for _ in cell.designs]
 
         def take(
-            rows: list[tuple[int, dict[str, Any]]],
+            rows: list[tuple[int, Row]],
             _finished: int,
             _all: int,
             cell_of: list[Cell] = cell_of,
             name: str = trace.name,
         ) -> None:
-            # The engine groups designs as cells_of does: these are all of one cell.
+            # Those of one pass, which is a cell.
             cell = cell_of[rows[0][0]]
             found(cell, table.to_frame([row for _, row in sorted(rows, key=_index)], name))
 
-        _engine.explore(str(trace.path), designs, take)
+        _engine.explore(trace.path, designs, take)
 
 
-def _index(indexed: tuple[int, dict[str, Any]]) -> int:
+def _index(indexed: tuple[int, Row]) -> int:
     return indexed[0]
 
 
@@ -235,12 +228,12 @@ class Kept:
             self._folder.rmdir()
 
     def _path(self, cell: Cell) -> Path:
-        parts = {name for design in cell.designs for name in (design["part"], design["nor"])}
+        parts = {name for design in cell.designs for name in (design.part, design.nor)}
         about = {
             "version": _engine.version(),
             "trace": self._digest(cell.trace.path),
             "name": cell.trace.name,
-            "designs": cell.designs,
+            "designs": [design.as_dict() for design in cell.designs],
             # A part may be a file that somebody edits meanwhile.
             "parts": [_engine.find_part(name) for name in sorted(filter(None, parts))],
         }

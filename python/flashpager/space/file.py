@@ -5,10 +5,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from flashpager._engine import FlashpagerError
-from flashpager.design import AXES, Design, Space, read_toml, refuse_unknown
+from flashpager._engine import Board, Design, FlashpagerError
+from flashpager.files import read_toml, refuse_unknown
 from flashpager.quantities import parse_bandwidth, parse_duration, parse_size
 from flashpager.results.answer import Needs
+from flashpager.space.axes import AXES
+from flashpager.space.space import Space, Values
 
 _NEEDS = ("ram", "min_bandwidth", "max_fault", "checked_ecc")
 
@@ -19,7 +21,7 @@ class SpaceFile:
 
     board: Design = field(default_factory=Design)
     #: As :class:`flashpager.Space` takes them.
-    axes: Mapping[str, Any] = field(default_factory=dict)
+    axes: Mapping[str, Values] = field(default_factory=dict)
     needs: Needs = field(default_factory=Needs)
 
     @classmethod
@@ -32,27 +34,29 @@ class SpaceFile:
         """
         given = read_toml(path)
         refuse_unknown(given, ("description", "board", *AXES, "needs"), str(path))
-        axes: dict[str, Any] = {}
-        for name in AXES:
-            if name in given:
-                values = given[name] if isinstance(given[name], list) else [given[name]]
-                size = name.endswith("_bytes")
-                kinds = str | int if size else str
-                if not all(isinstance(v, kinds) and not isinstance(v, bool) for v in values):
-                    what = "a size or a list of sizes" if size else "text or a list of texts"
-                    message = f"{path}: {name} must be {what}"
-                    raise FlashpagerError(message)
-                axes[name] = given[name]
+        axes: dict[str, Values] = {}
+        for name, axis in AXES.items():
+            if name not in given:
+                continue
+            one_or_more = given[name]
+            values: list[Any] = one_or_more if isinstance(one_or_more, list) else [one_or_more]
+            kinds = str | int if axis.is_size else str
+            if not all(isinstance(v, kinds) and not isinstance(v, bool) for v in values):
+                what = "a size or a list of sizes" if axis.is_size else "text or a list of texts"
+                message = f"{path}: {name} must be {what}"
+                raise FlashpagerError(message)
+            axes[name] = values
         board = given.get("board")
         if board is not None and not isinstance(board, str):
             message = f"{path}: board = {board!r} is not the name of a board file"
             raise FlashpagerError(message)
         # A board is looked for beside the space.
-        design = Design.from_board(path.parent / board) if board else Design()
-        budget = board_needs(path.parent / board) if board else Needs()
+        design, budget = Design(), Needs()
+        if board:
+            design, budget = read_board(path.parent / board)
         needs = given.get("needs", {})
         try:
-            Space(design, **axes)
+            Space.of(design, axes)
             return cls(design, axes, _needs(needs, path, budget))
         except FlashpagerError as error:
             message = f"{error}"
@@ -60,24 +64,25 @@ class SpaceFile:
                 message = f"{path}: {message}"
             raise FlashpagerError(message) from None
 
-    def overruled(self, board: Path | None, axes: Mapping[str, Any]) -> "SpaceFile":
+    def overruled(self, board: Path | None, axes: Mapping[str, Values]) -> "SpaceFile":
         """Let a board, with what it needs, and axes given elsewhere come first."""
         both = {**self.axes, **axes}
         if board is None:
             return replace(self, axes=both)
-        budget = board_needs(board)
+        design, budget = read_board(board)
         needs = self.needs if budget == Needs() else budget
-        return replace(self, board=Design.from_board(board), axes=both, needs=needs)
+        return replace(self, board=design, axes=both, needs=needs)
 
 
-def board_needs(path: Path) -> Needs:
-    """Give what a board file has as ``needs``: the RAM that it has left, for example.
+def read_board(path: Path) -> tuple[Design, Needs]:
+    """Give a board's design, and what it has as ``needs``: the RAM that it has left, for example.
 
     Raises:
         FlashpagerError: for a file that cannot be read, unknown fields or values.
 
     """
-    return _needs(read_toml(path).get("needs", {}), path, Needs())
+    board = Board.read(path)
+    return board.design, _needs(board.needs, path, Needs())
 
 
 def _needs(given: object, path: Path, before: Needs) -> Needs:

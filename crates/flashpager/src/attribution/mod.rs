@@ -4,22 +4,17 @@
 //! a line of source, or an image. The faults are counted by the replay and
 //! priced afterwards, as all counts are.
 
-mod binaries;
-mod lines;
-mod names;
 mod owners;
 
 use std::path::PathBuf;
-use std::str::FromStr;
 
+use flashpager_base::{Error, Result, named, shown};
+use flashpager_replay::{Counts, Events, Fault, FaultClass, replay};
+use flashpager_trace::{Trace, TraceInfo, for_runs};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use crate::design::{Design, Evaluation};
-use crate::error::{Error, Result, did_you_mean};
-use crate::replay::{Counts, Events, Fault, FaultClass, replay};
-use crate::trace::input::shown;
-use crate::trace::{Trace, TraceInfo, for_runs};
 use owners::{Owners, Who};
 
 /// Misses are worth a note from one in so many on.
@@ -36,26 +31,11 @@ pub enum By {
     Image,
 }
 
-impl By {
-    /// All of them, by name.
-    pub const ALL: &[(&str, Self)] =
-        &[("symbol", Self::Symbol), ("line", Self::Line), ("image", Self::Image)];
-}
-
-impl FromStr for By {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        let names = Self::ALL.iter().map(|(name, _)| *name);
-        Self::ALL.iter().find(|(name, _)| *name == text).map(|(_, by)| *by).ok_or_else(|| {
-            let known: Vec<&str> = names.clone().collect();
-            Error::design(format!(
-                "faults cannot be attributed by '{text}' (known: {}{})",
-                known.join(", "),
-                did_you_mean(text, names)
-            ))
-        })
-    }
+named! {
+    By: "faults cannot be attributed by",
+    "symbol" => Symbol,
+    "line" => Line,
+    "image" => Image,
 }
 
 /// Code, and the faults that executing it caused.

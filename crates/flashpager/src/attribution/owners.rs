@@ -2,15 +2,16 @@
 
 use std::collections::BinaryHeap;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+
+use flashpager_base::{Error, Result};
+use flashpager_binary::binaries::Binaries;
+use flashpager_binary::lines::Lines;
+use flashpager_binary::names::{bounded, demangled, file_name};
+use flashpager_trace::TraceInfo;
+use flashpager_trace::{Image, Symbol};
 
 use super::By;
-use super::binaries::Binaries;
-use super::lines::Lines;
-use super::names::{bounded, demangled};
-use crate::error::{Error, Result};
-use crate::placement::{Image, Symbol};
-use crate::trace::TraceInfo;
 
 /// An owner, by what it is; where several own a byte, the last kind wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -279,10 +280,4 @@ fn reaches(image: &Image) -> Vec<Range<u32>> {
         symbol.offset..behind.get(next).map_or(end, |other| end.min(other.offset))
     };
     image.symbols.iter().enumerate().map(|(index, symbol)| reach(index, symbol)).collect()
-}
-
-/// The last part of a path.
-pub fn file_name(path: &str) -> String {
-    let name = Path::new(path).file_name().map(|name| name.to_string_lossy());
-    bounded(name.as_deref().unwrap_or(path))
 }

@@ -1,9 +1,9 @@
 //! What a replay takes of the flash part's supply.
 
+use flashpager_replay::Counts;
 use serde::Serialize;
 
 use super::Prices;
-use crate::replay::Counts;
 
 /// Energy of loads and fetches: V · I_array · t_array + V · I_io · t_transfer,
 /// commands always included where they are known. RAM, processor and standby are not

@@ -8,10 +8,11 @@
 
 use std::collections::BTreeMap;
 
+use flashpager_replay::register::RegisterCase;
+use flashpager_replay::{Executed, Fault, FaultClass};
+
 use super::Prices;
 use super::handler::{Busy, Timeline};
-use crate::media::register::RegisterCase;
-use crate::replay::{Executed, Fault, FaultClass};
 
 /// A program on its way through time.
 pub struct Execution {

@@ -1,9 +1,9 @@
 //! The time of an instruction fetch through instruction cache, TLB and page cache.
 
+use flashpager_replay::Counts;
 use serde::{Deserialize, Serialize};
 
 use super::{Prices, Time};
-use crate::replay::Counts;
 
 /// Prices of what stands in front of the page cache, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

@@ -3,9 +3,8 @@
 //! A fault is served by jobs of the host and of the flash. What must wait for what is
 //! the schedule; when each job begins and ends follows from it and from their times.
 
+use flashpager_base::named;
 use serde::{Deserialize, Serialize};
-
-use crate::error::{Error, Result, did_you_mean};
 
 /// What software adds, in nanoseconds. All zero in the CARDIS paper.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -46,6 +45,11 @@ impl Handler {
             ("load_stopover_ns", self.load_stopover_ns.unwrap_or_default()),
         ]
     }
+
+    /// What the host does for every true fault, whatever it searches and moves down.
+    pub fn fixed_fault_ns(&self) -> f64 {
+        self.pre_process_ns + self.get_freeframe_ns + self.update_mmu_ns + self.post_process_ns
+    }
 }
 
 /// Which job waits for which.
@@ -67,38 +71,18 @@ pub enum Schedule {
 }
 
 impl Schedule {
-    /// All by name.
-    pub const ALL: &[(&str, Self)] = &[
-        ("hdd", Self::Hdd),
-        ("sequential", Self::Sequential),
-        ("parallel", Self::Parallel),
-        ("parallel-mmu", Self::ParallelMmu),
-    ];
-
-    /// The schedule's name.
-    pub fn name(self) -> &'static str {
-        Self::ALL.iter().find(|(_, schedule)| *schedule == self).map_or("", |(name, _)| name)
-    }
-
     /// Whether the host works while the flash loads.
     pub fn overlaps(self) -> bool {
         matches!(self, Self::Parallel | Self::ParallelMmu)
     }
 }
 
-impl std::str::FromStr for Schedule {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        let names = || Self::ALL.iter().map(|(name, _)| *name);
-        Self::ALL.iter().find(|(name, _)| *name == text).map(|(_, found)| *found).ok_or_else(|| {
-            Error::design(format!(
-                "unknown schedule '{text}'{} (known: {})",
-                did_you_mean(text, names()),
-                names().collect::<Vec<_>>().join(", ")
-            ))
-        })
-    }
+named! {
+    Schedule: "unknown schedule",
+    "hdd" => Hdd,
+    "sequential" => Sequential,
+    "parallel" => Parallel,
+    "parallel-mmu" => ParallelMmu,
 }
 
 /// Who does a job.
@@ -111,6 +95,17 @@ pub enum Executor {
     Flash,
     /// What copies while the processor runs the program.
     Dma,
+}
+
+impl Executor {
+    /// As it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Host => "host",
+            Self::Flash => "flash",
+            Self::Dma => "dma",
+        }
+    }
 }
 
 /// What a fault takes of each job, in nanoseconds.
@@ -140,6 +135,15 @@ impl Jobs {
         let first_ns = self.trans_host_mem_ns * share.min(1.0);
         let trans_rest_ns = self.trans_host_mem_ns - first_ns;
         Self { trans_host_mem_ns: first_ns, trans_rest_ns, ..self }
+    }
+
+    /// What the host does while the flash loads, as `schedule` has it; 0 where it waits.
+    pub fn meanwhile_ns(&self, schedule: Schedule) -> f64 {
+        match schedule {
+            Schedule::Parallel => self.get_freeframe_ns,
+            Schedule::ParallelMmu => self.get_freeframe_ns + self.update_mmu_ns,
+            _ => 0.0,
+        }
     }
 
     /// All one after another.

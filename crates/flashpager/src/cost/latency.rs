@@ -1,9 +1,9 @@
 //! The latency of faults: bandwidth hides the worst case.
 
+use flashpager_replay::Counts;
 use serde::Serialize;
 
 use super::Prices;
-use crate::replay::Counts;
 
 /// Latency of true faults: load, column change, fetch, write and handler.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]

@@ -19,11 +19,11 @@ pub use handler::Handler;
 pub use latency::{Latency, fault_latencies};
 pub use read_disturb::ReadDisturb;
 
-use crate::error::{Error, Result};
-use crate::media::bus::Bus;
-use crate::media::operation::What;
-use crate::media::part::{EccPlace, Kind, Part, Power};
-use crate::replay::{Counts, Executed, FaultClass};
+use flashpager_base::{Error, Result};
+use flashpager_media::bus::Bus;
+use flashpager_media::operation::What;
+use flashpager_media::part::{EccPlace, Kind, Part, Power};
+use flashpager_replay::{Counts, Executed, FaultClass};
 use handler::{Busy, Jobs, Schedule, Timeline};
 
 /// The papers' MB: 2²⁰ bytes.
@@ -31,14 +31,21 @@ pub const MIB: f64 = 1_048_576.0;
 
 const NS_PER_S: f64 = 1e9;
 
-/// The RAM that holds the frames, on the processor's bus.
+/// The RAM that holds the frames, on the processor's bus; by default that of the CARDIS smart
+/// card.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct Ram {
     /// Time to read one byte to the CPU.
     pub t_read_ns: f64,
     /// Time to write one byte into a frame.
     pub t_write_ns: f64,
+}
+
+impl Default for Ram {
+    fn default() -> Self {
+        Self { t_read_ns: 40.0, t_write_ns: 40.0 }
+    }
 }
 
 /// All prices of one part on one bus, in nanoseconds.
@@ -157,20 +164,41 @@ impl Prices {
         }
     }
 
-    /// The longest walk that the schedule hides behind a load, at least 1 (PA-Clock's
-    /// budget): ⌊(LoadStopover − GetFreeframe's base) / step⌋. Of `frames` frames no
-    /// search can need more than one beyond a full turn.
+    /// PA-Clock's budget: the longest walk that the schedule hides behind a load, at least 1.
+    /// Of `frames` frames no search can need more than one beyond a full turn.
     pub fn walk_budget(&self, frames: u32) -> u32 {
         let most = frames.saturating_add(1);
-        let Handler { get_freeframe_ns, walk_step_ns, update_mmu_ns, .. } = self.handler;
-        let update_ns = if self.schedule == Schedule::ParallelMmu { update_mmu_ns } else { 0.0 };
-        let hidden_ns = self.t_load_ns - get_freeframe_ns - update_ns;
-        if walk_step_ns == 0.0 {
-            return if hidden_ns >= 0.0 { most } else { 1 };
+        let steps = self.hidden_steps(self.schedule, 0).unwrap_or(1.0);
+        steps.clamp(1.0, f64::from(most)) as u32
+    }
+
+    /// The longest walk that a load hides whole under `schedule`, where a fault moves
+    /// `downgrades` pages down, too. Infinite if a step takes no time; `None` if the schedule
+    /// hides nothing, or the host has more to do even without a search.
+    pub fn longest_hidden_walk(&self, schedule: Schedule, downgrades: u32) -> Option<f64> {
+        if !schedule.overlaps() {
+            return None;
+        }
+        self.hidden_steps(schedule, downgrades)
+    }
+
+    /// ⌊(LoadStopover − all else that the host does meanwhile) / step⌋, where that is not below
+    /// 0. Without overlap: what would fit.
+    fn hidden_steps(&self, schedule: Schedule, downgrades: u32) -> Option<f64> {
+        let Handler { get_freeframe_ns, walk_step_ns, downgrade_ns, update_mmu_ns, .. } =
+            self.handler;
+        let update_ns = if schedule == Schedule::ParallelMmu { update_mmu_ns } else { 0.0 };
+        let besides_ns = get_freeframe_ns + f64::from(downgrades) * downgrade_ns + update_ns;
+        let left_ns = self.t_load_ns - besides_ns;
+        if left_ns < 0.0 {
+            return None;
         }
         // A step that just fits must not fall to rounding.
-        let steps = (hidden_ns / walk_step_ns + 1e-9).floor();
-        steps.clamp(1.0, f64::from(most)) as u32
+        Some(if walk_step_ns == 0.0 {
+            f64::INFINITY
+        } else {
+            (left_ns / walk_step_ns + 1e-9).floor()
+        })
     }
 
     /// What the host takes for what it does between faults.
@@ -265,9 +293,7 @@ impl Time {
     /// Steps, and what they take together, of their sum.
     fn with_hidden(counts: &Counts, prices: &Prices, together: impl Fn(f64) -> f64) -> Self {
         let times = |count: u64, price: f64| if count == 0 { 0.0 } else { count as f64 * price };
-        let Handler { pre_process_ns, get_freeframe_ns, update_mmu_ns, post_process_ns, .. } =
-            prices.handler;
-        let fault_ns = pre_process_ns + get_freeframe_ns + update_mmu_ns + post_process_ns;
+        let fault_ns = prices.handler.fixed_fault_ns();
         let downgrades = counts.downgrades - counts.false_fault_downgrades;
         let load_ns = times(counts.loads, prices.t_load_ns);
         let fetch_ns = times(counts.bytes_fetched, prices.t_byte_ns);

@@ -1,10 +1,10 @@
 //! Read disturb: paging reads the same blocks over and over.
 
+use flashpager_media::part::Part;
+use flashpager_replay::Counts;
 use serde::Serialize;
 
 use super::Time;
-use crate::media::part::Part;
-use crate::replay::Counts;
 
 const NS_PER_HOUR: f64 = 3.6e12;
 

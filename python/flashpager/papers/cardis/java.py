@@ -352,9 +352,9 @@ def _near_worst(programs: Programs) -> Claim:
     low, _, middle = worst_and_best(LARGE)
 
     def says(program: Program) -> str:
-        counts = program.at(whole, part=LARGE)["counts"]
+        counts = program.at(whole, part=LARGE).counts
         found = program.bandwidth(whole, part=LARGE)
-        a_load = counts["bytes_read"] / counts["misses"]
+        a_load = counts.bytes_read / counts.misses
         return f"{found:.2f} MB/s, {found / low:.0f} times Min ({a_load:.0f} B read a load)"
 
     return _claim(
@@ -527,8 +527,8 @@ def _next_block(programs: Programs) -> Claim:
         by_lru, by_min = (
             100 * program.next_block(PAPER_PAGE, part=LARGE, policy=one) for one in BEST_PAGE
         )
-        counts = program.at(PAPER_PAGE, part=LARGE)["counts"]
-        of_all = 100 * program.distances(PAPER_PAGE, part=LARGE).get(1, 0) / counts["misses"]
+        counts = program.at(PAPER_PAGE, part=LARGE).counts
+        of_all = 100 * program.distances(PAPER_PAGE, part=LARGE).get(1, 0) / counts.misses
         return f"{by_lru:.1f} % (MIN {by_min:.1f} %, of all faults {of_all:.1f} %)"
 
     return _claim(
@@ -578,8 +578,8 @@ def _wasted(programs: Programs) -> Claim:
     def says(program: Program) -> str:
         back, _, beyond = shares(program)
         both = f"{100 * (back + beyond):.0f} %"
-        counts = program.at(PAPER_PAGE, part=LARGE)["counts"]
-        skipped = counts["bytes_skipped"] / counts["bytes_fetched"]
+        counts = program.at(PAPER_PAGE, part=LARGE).counts
+        skipped = counts.bytes_skipped / counts.bytes_fetched
         return (
             f"{both}: {100 * back:.0f} % back, {100 * beyond:.0f} % beyond the next "
             f"({100 * skipped:.0f} % of the bytes fetched are skipped)"

@@ -109,8 +109,7 @@ def _figure_4(program: Program) -> alt.FacetChart:
                 for page in [CONVENTIONAL[part]]
                 for key in [{"part": part, "bus": bus, "cache": cache, "policy": policy}]
             ]
-        row = program.at(CONVENTIONAL[SMALL], bus=bus)
-        nor = row["nor"]["nor_bandwidth_mib_s"]
+        nor = program.nor(CONVENTIONAL[SMALL], bus=bus).nor_bandwidth_mib_s
         rows.append((panel, "", "", TYPESETTER_CACHES[0], nor, f"NOR {nor:.3g} MB/s"))
     frame = _frame(rows, "panel", "nand", "policy", "cache", "bandwidth", "says")
     lowest = min(frame["bandwidth"].to_list())
@@ -228,7 +227,7 @@ def _over_pages(
         for who, page in ((_OURS, program.best_page(**key)), (_THEIRS, theirs))
     ]
     colours = {said: colour for said, (colour, *_) in lines.items()}
-    nor = float(program.at(PAPER_PAGE)["nor"]["nor_bandwidth_mib_s"])
+    nor = program.nor(PAPER_PAGE).nor_bandwidth_mib_s
     top = 1.06 * nor
     x = style.log_x("page", "cache page (bytes)", PAGES, style.log_domain(PAGES))
     drawn = alt.Chart(_frame(rows, "line", "page", "bandwidth")).encode(
@@ -274,15 +273,15 @@ def _figure_5b(program: Program) -> alt.LayerChart:
     steps = [step for step in style.STEPS if step[0] in style.ALWAYS_SHOWN]
     names = [format_size(page) for page in reversed(PAGES)]
     rows = [
-        (format_size(page), name, order, program.time_ns(name, page) / counts["bytes_read"])
+        (format_size(page), name, order, program.time_ns(name, page) / counts.bytes_read)
         for page in PAGES
-        for counts in [program.at(page)["counts"]]
+        for counts in [program.at(page).counts]
         for order, (name, *_) in enumerate(steps)
     ]
     frame = _frame(rows, "page", "step", "order", "ns")
     highest = max(frame.group_by("page").agg(pl.col("ns").sum())["ns"].to_list())
-    row = program.at(PAPER_PAGE)
-    nor_ns = row["nor"]["nor_time_ns"] / row["counts"]["bytes_read"]
+    bytes_read = program.at(PAPER_PAGE).counts.bytes_read
+    nor_ns = program.nor(PAPER_PAGE).nor_time_ns / bytes_read
     bars = (
         alt.Chart(frame)
         .mark_bar(stroke="white", strokeWidth=0.5)
@@ -336,7 +335,7 @@ def _figure_6(program: Program, part: str) -> alt.LayerChart:
         if cache <= last
     ]
     frame = _frame(rows, "kind", "policy", "cache", "bandwidth")
-    nor = float(program.at(PAPER_PAGE)["nor"]["nor_bandwidth_mib_s"])
+    nor = program.nor(PAPER_PAGE).nor_bandwidth_mib_s
     ticks = [size for size in CACHES if size <= last and size & (size - 1) == 0]
     x = alt.X(
         "cache:Q",

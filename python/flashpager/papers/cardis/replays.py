@@ -9,9 +9,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from flashpager import _engine
-from flashpager._engine import FlashpagerError
-from flashpager.design import Design
-from flashpager.results.counts import next_block_share
+from flashpager._engine import Design, FlashpagerError, NorComparison, Ram, Row
 
 SMALL, LARGE, NOR = "K9F1208Q0B", "MT29F2G08AAC", "NOR-CARDIS"
 SLOW, FAST = "33MHz-x8", "54MHz-x16"
@@ -59,18 +57,17 @@ class Cell(NamedTuple):
     register: str = SEQUENTIAL
 
 
-def design(cell: Cell) -> dict[str, Any]:
-    """Give a cell's design as the engine takes it."""
-    return {
-        **Design().fields(),
-        "part": cell.part,
-        "bus": cell.bus,
-        "cache_bytes": cell.cache,
-        "cache_page_bytes": cell.page,
-        "policy": cell.policy,
-        "register": cell.register,
-        "ram": {"t_read_ns": RAM_NS[cell.bus], "t_write_ns": RAM_NS[cell.bus]},
-    }
+def design(cell: Cell) -> Design:
+    """Give a cell's design."""
+    return Design(
+        part=cell.part,
+        bus=cell.bus,
+        cache_bytes=cell.cache,
+        cache_page_bytes=cell.page,
+        policy=cell.policy,
+        register=cell.register,
+        ram=Ram(RAM_NS[cell.bus], RAM_NS[cell.bus]),
+    )
 
 
 def caches(page: int) -> list[int]:
@@ -195,23 +192,31 @@ class Program:
     is_java: bool
     scale: Scale
     blocks: Mapping[str, float]
-    rows: Mapping[Cell, Mapping[str, Any]]
+    rows: Mapping[Cell, Row]
 
-    def at(self, page: int, **key: Any) -> Mapping[str, Any]:  # noqa: ANN401  (fields of Cell)
+    def at(self, page: int, **key: Any) -> Row:  # noqa: ANN401  (fields of Cell)
         """Give what a cell came to."""
         return self.rows[Cell(page, **key)]
 
     def bandwidth(self, page: int, **key: Any) -> float:  # noqa: ANN401  (fields of Cell)
         """Give MB/s."""
-        return float(self.at(page, **key)["time"]["bandwidth_mib_s"])
+        return self.at(page, **key).time.bandwidth_mib_s
 
     def ratio(self, page: int, **key: Any) -> float:  # noqa: ANN401  (fields of Cell)
         """Give the bandwidth as a share of NOR's."""
-        return float(self.at(page, **key)["nor"]["nor_ratio"])
+        return self.nor(page, **key).nor_ratio
+
+    def nor(self, page: int, **key: Any) -> NorComparison:  # noqa: ANN401  (fields of Cell)
+        """Give how a cell stands beside NOR."""
+        nor = self.at(page, **key).nor
+        if nor is None:
+            message = f"{self.name}: replayed without a NOR part to compare with"
+            raise FlashpagerError(message)
+        return nor
 
     def time_ns(self, step: str, page: int, **key: Any) -> float:  # noqa: ANN401  (fields of Cell)
         """Give what a step took, as ``load``."""
-        return float(self.at(page, **key)["time"][f"{step}_ns"])
+        return float(getattr(self.at(page, **key).time, f"{step}_ns"))
 
     def best_page(self, part: str = SMALL, **key: Any) -> int:  # noqa: ANN401  (fields of Cell)
         """Give the cache page with the highest bandwidth, of 8 bytes or more."""
@@ -229,23 +234,23 @@ class Program:
 
     def loads(self, page: int, **key: Any) -> float:  # noqa: ANN401  (fields of Cell)
         """Give the share of faults that load a page of the NAND."""
-        counts = self.at(page, **key)["counts"]
-        return float(counts["loads"] / counts["misses"])
+        counts = self.at(page, **key).counts
+        return float(counts.loads / counts.misses)
 
     def next_block(self, page: int, **key: Any) -> float:  # noqa: ANN401  (fields of Cell)
         """Give the share of the ideal next block among requests in the register's page."""
-        return next_block_share(dict(self.at(page, **key)["counts"]))
+        return self.at(page, **key).counts.next_block_share
 
     def distances(self, page: int, **key: Any) -> dict[int, int]:  # noqa: ANN401  (fields of Cell)
         """Give how many requests in the register's page were how many blocks away."""
-        return dict(self.at(page, **key)["counts"]["distance_histogram"])
+        return dict(self.at(page, **key).counts.distance_histogram)
 
     def with_lookups(self, lookup_ns: float, page: int, **key: Any) -> float:  # noqa: ANN401
         """Give MB/s if each reference to the cache costs so much."""
         row = self.at(page, **key)
-        before, references = row["time"]["time_ns"], row["counts"]["references"]
+        before, references = row.time.time_ns, row.counts.references
         after = before + lookup_ns * references
-        return float(row["time"]["bandwidth_mib_s"] * before / after)
+        return float(row.time.bandwidth_mib_s * before / after)
 
     def description(self) -> dict[str, Any]:
         """Give what is known of it."""
@@ -263,11 +268,11 @@ class Program:
                 "cache_page_bytes": cell.page,
                 "policy": cell.policy,
                 "register": cell.register,
-                **{name: row["counts"][name] for name in _COUNTS},
-                **{f"{name}_ns": row["time"][f"{name}_ns"] for name in _TIMES},
-                "bandwidth_mib_s": row["time"]["bandwidth_mib_s"],
-                "nor_ratio": row["nor"]["nor_ratio"],
-                "worst_fault_ns": row["latency"]["worst_fault_ns"],
+                **{name: getattr(row.counts, name) for name in _COUNTS},
+                **{f"{name}_ns": getattr(row.time, f"{name}_ns") for name in _TIMES},
+                "bandwidth_mib_s": row.time.bandwidth_mib_s,
+                "nor_ratio": row.nor and row.nor.nor_ratio,
+                "worst_fault_ns": row.latency.worst_fault_ns,
             }
             for cell, row in self.rows.items()
         ]
@@ -344,7 +349,7 @@ def replay(traces: Path, progress: Callable[[int, int], None]) -> Programs:
         taken = any(program.name == file.stem for program in found[is_java])
         name = f"{file.parent.name}/{file.stem}" if taken else file.stem
         asked = cells(tiny=is_java)
-        rows = _engine.simulate(str(file), [design(cell) for cell in asked], None)
+        rows = _engine.simulate(file, [design(cell) for cell in asked])
         runs = pl.scan_parquet(file).unique().collect(engine="streaming").rows()
         scale = Scale.of(info, runs)
         blocks = _engine.block_statistics(str(file))

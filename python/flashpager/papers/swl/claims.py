@@ -8,10 +8,9 @@ all others are predicted. The traces cannot be had: other programs of the same k
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from flashpager import _engine
-from flashpager.design import Design
+from flashpager._engine import Design, FaultTimes, Jobs, Scheduled
 from flashpager.faults.handling import scheduled
 from flashpager.files import example
 from flashpager.papers.claim import Claim, Verdict, rounds_to, signed
@@ -69,7 +68,7 @@ def reproduce(traces: Path, progress: Callable[[int, int], None]) -> Found:
     """
     board = Design.from_board(example(BOARD, "run this where it is"))
     programs = replay(traces, board, progress)
-    handler = Handler(board.fields())
+    handler = Handler(board)
     return Found(
         [
             *prices(),
@@ -89,33 +88,33 @@ def reproduce(traces: Path, progress: Callable[[int, int], None]) -> Found:
 class Handler:
     """The board's fault handler by every schedule, in µs."""
 
-    design: dict[str, Any]
-    _found: dict[Any, dict[str, Any]] = field(default_factory=dict)
+    design: Design
+    _found: dict[tuple[int, int, float | None], FaultTimes] = field(default_factory=dict)
 
     def fault(
         self, walk: int, downgrades: int = 0, load_stopover_ns: float | None = None
-    ) -> dict[str, Any]:
+    ) -> FaultTimes:
         """Give jobs and schedules of a true fault, if need be with another LoadStopover."""
         key = (walk, downgrades, load_stopover_ns)
         if key not in self._found:
-            handler = dict(self.design["handler"])
+            design = self.design
             if load_stopover_ns is not None:
-                handler["load_stopover_ns"] = load_stopover_ns
-            design = {**self.design, "handler": handler}
-            self._found[key] = _engine.handler(design, [walk], downgrades)[0]
+                measured = design.handler.with_load_stopover(load_stopover_ns)
+                design = design.replace(handler=measured)
+            self._found[key] = design.fault_times([walk], downgrades)[0]
         return self._found[key]
 
-    def scheduled(self, schedule: str, walk: int, downgrades: int = 0) -> dict[str, Any]:
+    def scheduled(self, schedule: str, walk: int, downgrades: int = 0) -> Scheduled:
         """Give one schedule of such a fault."""
         return scheduled(self.fault(walk, downgrades), schedule)
 
     def us(self, schedule: str, walk: int, downgrades: int = 0) -> float:
         """Give the latency of such a fault."""
-        return float(self.scheduled(schedule, walk, downgrades)["latency_ns"]) / 1e3
+        return self.scheduled(schedule, walk, downgrades).latency_ns / 1e3
 
     def job_us(self, job: str, walk: int = CLOCK_WALK, downgrades: int = 0) -> float:
         """Give the time of a job."""
-        return float(self.fault(walk, downgrades)["jobs"][f"{job}_ns"]) / 1e3
+        return float(getattr(self.fault(walk, downgrades).jobs, f"{job}_ns")) / 1e3
 
     def gain(self, walk: int, downgrades: int = 0) -> float:
         """Give what the parallel handler saves of the sequential one's time, in percent."""
@@ -125,7 +124,7 @@ class Handler:
     def budget(self, schedule: str = "parallel", load_us: float | None = None) -> int:
         """Give the longest walk that a schedule hides, if need be behind another LoadStopover."""
         fault = self.fault(1, load_stopover_ns=None if load_us is None else 1e3 * load_us)
-        return int(scheduled(fault, schedule)["walk_budget"])
+        return scheduled(fault, schedule).walk_budget
 
     def flat_up_to(self) -> int:
         """Give the longest walk after which the parallel handler is as fast as after one of 1."""
@@ -145,11 +144,11 @@ class Handler:
         ]
 
     def _media(self) -> list[Claim]:
-        part = self.design["part"]
+        part = self.design.part
         burst_us = _engine.raw_bandwidth(part, _BURST).page_fetch_ns / 1e3
         t_r_us = _engine.find_part(part)["t_r_ns"]["value"] / 1e3
         load, transfer = self.job_us("load_stopover"), self.job_us("trans_host_mem")
-        page = self.design["cache_page_bytes"]
+        page = self.design.cache_page_bytes
         flat = self.budget(load_us=float(_STOPOVER_US))
         return [
             _printed("section 2", "2 KB in sync burst mode at 54 MHz", _TWO_KB_US, "µs", burst_us),
@@ -172,7 +171,7 @@ class Handler:
                 slip=f"measured, at a clock that is 54 MHz in section 2 and 66 in section 4.1, "
                 f"with DRAM at 100 in table 2. {plain(float(_ONE_KB_US) - load)} µs of transfer "
                 f"are {1e3 * transfer / page:.0f} ns a byte, no burst but asynchronous cycles and "
-                f"a store each: the board's {self.design['bus']} takes {plain(load + transfer)} µs",
+                f"a store each: the board's {self.design.bus} takes {plain(load + transfer)} µs",
                 roughly=True,
             ),
         ]
@@ -182,7 +181,7 @@ class Handler:
             """Give how far an equation is away, at most."""
             faults = map(self.fault, range(MOST_WALK + 1))
             return max(
-                abs(ours(_named(found["jobs"])) - float(scheduled(found, schedule)["latency_ns"]))
+                abs(ours(_named(found.jobs)) - scheduled(found, schedule).latency_ns)
                 for found in faults
             )
 
@@ -242,7 +241,7 @@ class Handler:
 
     def _figure_6(self) -> list[Claim]:
         at = "Fig. 6"
-        base = self.fault(0)["jobs"]["get_freeframe_ns"] / 1e3
+        base = self.fault(0).jobs.get_freeframe_ns / 1e3
         bare = self.us("sequential", 0)
         slips = {
             ("FIFO-SC", "sequential"): "with the one page that a full valid list moves down; "
@@ -308,7 +307,7 @@ class Handler:
     def _figure_7(self) -> list[Claim]:
         at = "Fig. 7"
         flat = self.flat_up_to()
-        load, step = self.job_us("load_stopover"), self.design["handler"]["walk_step_ns"] / 1e3
+        load, step = self.job_us("load_stopover"), self.design.handler.walk_step_ns / 1e3
         hidden = float(SEQUENTIAL[MOST_WALK]) - float(PARALLEL[MOST_WALK])
         gains = {walk: self.gain(walk) for walk in range(1, MOST_WALK + 1)}
         best = max(gains, key=lambda walk: gains[walk])
@@ -417,7 +416,7 @@ class Handler:
         ours = self.false_faults()
         longer, shorter = (float(figure) for figure in FALSE_FAULTS.values())
         step = float(REFERENCE_STEP[0]) - float(REFERENCE_STEP[1])
-        down = self.design["handler"]["downgrade_ns"] / 1e3
+        down = self.design.handler.downgrade_ns / 1e3
         return [
             *(
                 _printed(at, f"{policy}: a false fault", figure, "µs", ours[policy], why=_FITTED)
@@ -443,13 +442,17 @@ class Handler:
 
     def false_faults(self) -> dict[str, float]:
         """Give the false faults of the two policies."""
-        handler = self.design["handler"]
-        short = handler["false_fault_ns"] / 1e3
-        return {"FIFO-SC": short + handler["downgrade_ns"] / 1e3, "PA-FIFO-SC": short}
+        handler = self.design.handler
+        short = handler.false_fault_ns / 1e3
+        return {"FIFO-SC": short + handler.downgrade_ns / 1e3, "PA-FIFO-SC": short}
 
 
-def _named(jobs: dict[str, float]) -> dict[str, float]:
-    return {name.removesuffix("_ns"): ns for name, ns in jobs.items()}
+def _named(jobs: Jobs) -> dict[str, float]:
+    names = (
+        *("pre_process", "get_freeframe", "load_stopover", "trans_host_mem", "trans_rest"),
+        *("update_mmu", "post_process"),
+    )
+    return {name: getattr(jobs, f"{name}_ns") for name in names}
 
 
 def _printed(

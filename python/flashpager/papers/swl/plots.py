@@ -40,10 +40,10 @@ def _figure_6(handler: swl.Handler) -> alt.LayerChart:
             name = f"{policy}, {schedule}"
             found = handler.scheduled(schedule, *swl.SEARCHES[policy])
             spans += [
-                (name, span["job"], _LANES[span["executor"]], span["start_ns"], span["end_ns"])
-                for span in found["spans"]
+                (name, span.job, _LANES[span.executor], span.start_ns, span.end_ns)
+                for span in found.spans
             ]
-            ours = found["latency_ns"] / 1e3
+            ours = found.latency_ns / 1e3
             ends.append((name, ours, f"{ours:.1f}"))
             printed.append((name, float(figure), _PAPER))
     frame = pl.DataFrame(

@@ -4,14 +4,16 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flashpager import _engine
-from flashpager._engine import FlashpagerError
-from flashpager.design import Design
+from flashpager._engine import Design, Fetch, FlashpagerError, Row, Tlb
 from flashpager.papers.claim import Claim, Verdict, signed
 from flashpager.papers.swl.tables import SIZES_KB, TABLE_3, TABLE_4, largest_spread
 from flashpager.quantities import format_size
+
+if TYPE_CHECKING:
+    from flashpager._engine import _DesignFields
 
 #: What is replayed for which of the paper's traces.
 STANDS_FOR = {"chess": "crafty", "raytracer": "eon", "bzip2": "bzip2"}
@@ -68,21 +70,21 @@ class Program:
 
     name: str
     stands_for: str
-    rows: Mapping[Key, Mapping[str, Any]]
+    rows: Mapping[Key, Row]
 
-    def at(self, policy: str, size: int, variant: str = "") -> Mapping[str, Any]:
+    def at(self, policy: str, size: int, variant: str = "") -> Row:
         """Give what a design came to."""
         return self.rows[policy, size, variant]
 
     def mean_ns(self, policy: str, size: int, variant: str = "") -> float:
         """Give the average instruction fetch time."""
         row = self.at(policy, size, variant)
-        if row["fetch"] is not None:
-            return float(row["fetch"]["mean_fetch_ns"])
+        if row.fetch is not None:
+            return float(row.fetch.mean_fetch_ns)
         # As seen at every fetch: with the time of instruction cache and TLB.
         filtered = self.at(policy, size)
-        time_ns = row["time"]["time_ns"] - row["time"]["read_ns"] + filtered["time"]["read_ns"]
-        return float(time_ns / filtered["counts"]["words"])
+        time_ns = row.time.time_ns - row.time.read_ns + filtered.time.read_ns
+        return float(time_ns / filtered.counts.words)
 
     def gain(self, size: int, valid: str = SHARE, variant: str = "") -> float:
         """Give by how much PA-FIFO-SC fetches faster than FIFO-SC, in percent."""
@@ -93,31 +95,39 @@ class Program:
         """Give the gains at all sizes."""
         return [self.gain(size, valid, variant) for size in _SIZES]
 
+    def fetch(self, policy: str, size: int, variant: str = "") -> Fetch:
+        """Give what a fetch takes where there is an instruction cache."""
+        fetch = self.at(policy, size, variant).fetch
+        if fetch is None:
+            message = f"{self.name}: replayed without an instruction cache"
+            raise FlashpagerError(message)
+        return fetch
+
     def fewer_false_faults(self, size: int) -> float:
         """Give how many false faults PA-FIFO-SC does without, in percent."""
         before, after = (
-            self.at(policy, size)["counts"]["false_faults"] for policy in (fifo_sc(), pa_fifo_sc())
+            self.at(policy, size).counts.false_faults for policy in (fifo_sc(), pa_fifo_sc())
         )
         return 100 * (1 - after / before) if before else 0.0
 
     def more_misses(self, size: int) -> float:
         """Give by how much PA-Clock misses more than Clock, as a share."""
-        before, after = (self.at(one, size)["counts"]["misses"] for one in (CLOCK, PA_CLOCK))
+        before, after = (self.at(one, size).counts.misses for one in (CLOCK, PA_CLOCK))
         return after / before - 1 if before else 0.0
 
     def worst_fault_us(self, policy: str, size: int) -> float:
         """Give the longest true fault."""
-        return float(self.at(policy, size)["latency"]["worst_fault_ns"]) / 1e3
+        return float(self.at(policy, size).latency.worst_fault_ns) / 1e3
 
     @property
     def words(self) -> int:
         """Give the words fetched; Thumb code has more instructions than that."""
-        return int(self.at(CLOCK, _SIZES[0])["counts"]["words"])
+        return int(self.at(CLOCK, _SIZES[0]).counts.words)
 
     @property
     def icache_hits(self) -> float:
         """Give the hit ratio of the instruction cache, which no page cache changes."""
-        return float(self.at(CLOCK, _SIZES[0])["fetch"]["icache_hit_ratio"])
+        return float(self.fetch(CLOCK, _SIZES[0]).icache_hit_ratio)
 
     def table(self) -> list[dict[str, Any]]:
         """Give what table 4 and figures 10 to 12 show, one row a policy and size."""
@@ -129,19 +139,19 @@ class Program:
                 "icache_hit_ratio": self.icache_hits,
                 "policy": policy,
                 "cache_bytes": size,
-                "misses": row["counts"]["misses"],
-                "tlb_misses": row["counts"]["tlb_misses"],
-                "false_faults": row["counts"]["false_faults"],
-                "max_walk": row["counts"]["max_walk"],
-                "page_miss_ratio": row["fetch"]["page_miss_ratio"],
-                "mean_fetch_ns": row["fetch"]["mean_fetch_ns"],
-                "p99_fetch_ns": percentile(row["fetch"]["fetch_latencies"], _P99),
-                "worst_fetch_ns": row["fetch"]["worst_fetch_ns"],
-                "worst_fault_ns": row["latency"]["worst_fault_ns"],
+                "misses": row.counts.misses,
+                "tlb_misses": row.counts.tlb_misses,
+                "false_faults": row.counts.false_faults,
+                "max_walk": row.counts.max_walk,
+                "page_miss_ratio": fetch.page_miss_ratio,
+                "mean_fetch_ns": fetch.mean_fetch_ns,
+                "p99_fetch_ns": percentile(fetch.fetch_latencies, _P99),
+                "worst_fetch_ns": fetch.worst_fetch_ns,
+                "worst_fault_ns": row.latency.worst_fault_ns,
             }
             for policy in (CLOCK, PA_CLOCK, fifo_sc(), pa_fifo_sc())
             for size in _SIZES
-            for row in [self.at(policy, size)]
+            for row, fetch in [(self.at(policy, size), self.fetch(policy, size))]
         ]
 
 
@@ -176,16 +186,16 @@ def replay(traces: Path, board: Design, progress: Callable[[int, int], None]) ->
     programs = []
     for number, (name, file) in enumerate(files.items()):
         progress(number, len(files))
-        rows = _engine.simulate(str(file), list(designs.values()), None)
+        rows = _engine.simulate(file, list(designs.values()))
         programs.append(Program(name, STANDS_FOR[name], dict(zip(designs, rows, strict=True))))
     progress(len(files), len(files))
     return programs
 
 
-def _designs(board: Design) -> dict[Key, dict[str, Any]]:
-    base = board.fields()
-    walking = dict(base["tlb"], page_walk_ns=PAGE_WALK_NS)
-    variants: dict[str, dict[str, Any]] = {
+def _designs(board: Design) -> dict[Key, Design]:
+    tlb = board.tlb
+    walking = tlb and Tlb(tlb.sets, tlb.ways, tlb.lookup_ns, PAGE_WALK_NS)
+    variants: dict[str, _DesignFields] = {
         "": {},
         "page walk": {"tlb": walking},
         "no TLB": {"tlb": None},
@@ -210,7 +220,9 @@ def _designs(board: Design) -> dict[Key, dict[str, Any]]:
     keys += [(PA_CLOCK, middle, f"critical {size}") for size in CRITICAL_BYTES]
     keys += [(PA_CLOCK, middle, "prefetch")]
     return {
-        (policy, size, name): {**base, **variants[name], "policy": policy, "cache_bytes": size}
+        (policy, size, name): board.replace(**variants[name]).replace(
+            policy=policy, cache_bytes=size
+        )
         for policy, size, name in keys
     }
 
@@ -247,8 +259,8 @@ def beyond(programs: Sequence[Program]) -> list[Beyond]:
             design,
             program.name,
             program.mean_ns(*key),
-            float(program.at(*key)["latency"]["p99_fault_ns"]),
-            float(program.at(*key)["latency"]["worst_fault_ns"]),
+            float(program.at(*key).latency.p99_fault_ns),
+            float(program.at(*key).latency.worst_fault_ns),
         )
         for what, design, key in designs
         for program in programs
@@ -334,14 +346,13 @@ def _table_4(program: Program) -> Claim:
 
     def ratios(size: int) -> str:
         rows = [program.at(policy, size) for policy in (CLOCK, PA_CLOCK)]
-        words = " / ".join(f"{row['fetch']['page_miss_ratio']:.6f}" for row in rows)
-        tlb = " / ".join(
-            f"{row['counts']['misses'] / max(row['counts']['tlb_misses'], 1):.4f}" for row in rows
-        )
+        fetches = [program.fetch(policy, size) for policy in (CLOCK, PA_CLOCK)]
+        words = " / ".join(f"{fetch.page_miss_ratio:.6f}" for fetch in fetches)
+        tlb = " / ".join(f"{row.counts.misses / max(row.counts.tlb_misses, 1):.4f}" for row in rows)
         return f"{words}, {signed(100 * program.more_misses(size))} ({tlb})"
 
     worst = max(_SIZES, key=program.more_misses)
-    before, after = (program.at(policy, worst)["counts"]["misses"] for policy in (CLOCK, PA_CLOCK))
+    before, after = (program.at(policy, worst).counts.misses for policy in (CLOCK, PA_CLOCK))
     return Claim(
         "Table 4",
         f"{program.stands_for}: PA-Clock faults no more often than Clock, but for the table's own "
@@ -360,7 +371,7 @@ def _table_4(program: Program) -> Claim:
 
 def _worst_of_clock(programs: Sequence[Program]) -> Claim:
     def longest(program: Program) -> int:
-        return max(int(program.at(CLOCK, size)["counts"]["max_walk"]) for size in _SIZES)
+        return max(int(program.at(CLOCK, size).counts.max_walk) for size in _SIZES)
 
     def worst(program: Program, policy: str) -> float:
         return max(program.worst_fault_us(policy, size) for size in _SIZES)
@@ -416,7 +427,7 @@ def _figure(program: Program) -> Claim:
         before, after = (program.mean_ns(policy, size) for policy in (fifo_sc(), pa_fifo_sc()))
         return f"{before:.2f} → {after:.2f} ns, {signed(-program.gain(size))}"
 
-    false_faults = {size: program.at(fifo_sc(), size)["counts"]["false_faults"] for size in _SIZES}
+    false_faults = {size: program.at(fifo_sc(), size).counts.false_faults for size in _SIZES}
     without = [format_size(size) for size, count in false_faults.items() if not count]
     why = f"{program.name}, with a valid list of half of the frames, which is ours to choose"
     if without:
@@ -469,7 +480,7 @@ def _more_than_cheaper(programs: Sequence[Program], prices_us: Mapping[str, floa
 
     def fewer(program: Program) -> float:
         counts = [
-            [program.at(policy, size)["counts"]["false_faults"] for size in _SIZES]
+            [program.at(policy, size).counts.false_faults for size in _SIZES]
             for policy in (fifo_sc(), pa_fifo_sc())
         ]
         before, after = map(sum, counts)
@@ -528,17 +539,17 @@ def _worst_of_fifo_sc(programs: Sequence[Program]) -> Iterator[Claim]:
 
 
 def _worst_fetch(programs: Sequence[Program], name: str, policies: tuple[str, str]) -> Claim:
-    def fetches(program: Program, size: int) -> list[Mapping[str, Any]]:
-        return [program.at(policy, size)["fetch"] for policy in policies]
+    def fetches(program: Program, size: int) -> list[Fetch]:
+        return [program.fetch(policy, size) for policy in policies]
 
     def shorter(program: Program) -> bool:
         pairs = (fetches(program, size) for size in _SIZES)
-        return all(after["worst_fetch_ns"] <= before["worst_fetch_ns"] for before, after in pairs)
+        return all(after.worst_fetch_ns <= before.worst_fetch_ns for before, after in pairs)
 
     def text(program: Program) -> str:
         at_middle = fetches(program, SIZE_KB << 10)
-        worst = " → ".join(f"{fetch['worst_fetch_ns'] / 1e3:.1f}" for fetch in at_middle)
-        p99 = " → ".join(f"{percentile(fetch['fetch_latencies'], _P99):.0f}" for fetch in at_middle)
+        worst = " → ".join(f"{fetch.worst_fetch_ns / 1e3:.1f}" for fetch in at_middle)
+        p99 = " → ".join(f"{percentile(fetch.fetch_latencies, _P99):.0f}" for fetch in at_middle)
         return f"{worst} µs (p99 {p99} ns)"
 
     verdict, why = _judge(programs, shorter, f"shown at {SIZE_KB} KB, asked of all four sizes")
@@ -577,11 +588,12 @@ def _valid_list(programs: Sequence[Program]) -> Claim:
 def _seen(programs: Sequence[Program]) -> Claim:
     def same(program: Program) -> bool:
         return all(
-            program.at(policy, size)["counts"][count]
-            == program.at(policy, size, "no TLB")["counts"][count]
+            (counts.misses, counts.false_faults) == (without.misses, without.false_faults)
             for policy in (fifo_sc(), pa_fifo_sc())
             for size in _SIZES
-            for count in ("misses", "false_faults")
+            for counts, without in [
+                (program.at(policy, size).counts, program.at(policy, size, "no TLB").counts)
+            ]
         )
 
     tlb = "the same" if all(map(same, programs)) else "not the same"

@@ -1,0 +1,15 @@
+//! What all crates of the engine share: one error type, text from strangers made fit
+//! to show, enums that people choose from by name, and sizes of pages.
+
+pub mod error;
+mod named;
+pub mod sizes;
+mod text;
+
+pub use error::{Error, Result};
+#[doc(hidden)]
+pub use named::find_named;
+pub use text::{did_you_mean, shown};
+
+/// The engine's version, as written into every file it makes.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");

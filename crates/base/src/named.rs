@@ -1,0 +1,71 @@
+//! Enums whose values people choose by name.
+
+use crate::{Error, Result, did_you_mean};
+
+/// Gives an enum its names, stated once: `ALL`, `name`, `Display`, and `FromStr` whose
+/// error shows what is known and what was perhaps meant.
+///
+/// ```
+/// #[derive(Clone, Copy, Debug, PartialEq)]
+/// enum Colour {
+///     Red,
+///     DarkBlue,
+/// }
+///
+/// flashpager_base::named! {
+///     Colour: "unknown colour",
+///     "red" => Red,
+///     "dark-blue" => DarkBlue,
+/// }
+///
+/// assert_eq!("dark-blue".parse::<Colour>()?, Colour::DarkBlue);
+/// assert_eq!(Colour::Red.to_string(), "red");
+/// let error = "read".parse::<Colour>().unwrap_err();
+/// let line = "unknown colour 'read'; did you mean red? (known: red, dark-blue)";
+/// assert_eq!(error.to_string(), line);
+/// # Ok::<(), flashpager_base::Error>(())
+/// ```
+#[macro_export]
+macro_rules! named {
+    ($type:ident: $unknown:literal, $($name:literal => $variant:ident),+ $(,)?) => {
+        impl $type {
+            /// All by name.
+            pub const ALL: [(&'static str, Self); [$($name),+].len()] =
+                [$(($name, Self::$variant)),+];
+
+            /// Its name.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name),+
+                }
+            }
+        }
+
+        impl ::std::fmt::Display for $type {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                f.pad(self.name())
+            }
+        }
+
+        impl ::std::str::FromStr for $type {
+            type Err = $crate::Error;
+
+            fn from_str(text: &str) -> $crate::Result<Self> {
+                $crate::find_named($unknown, text, &Self::ALL)
+            }
+        }
+    };
+}
+
+/// The value of the name `text`; `unknown` begins the error of a name that is not in `all`.
+#[doc(hidden)]
+pub fn find_named<T: Copy>(unknown: &str, text: &str, all: &[(&'static str, T)]) -> Result<T> {
+    let names = || all.iter().map(|(name, _)| *name);
+    all.iter().find(|(name, _)| *name == text).map(|(_, value)| *value).ok_or_else(|| {
+        Error::design(format!(
+            "{unknown} '{text}'{} (known: {})",
+            did_you_mean(text, names()),
+            names().collect::<Vec<_>>().join(", ")
+        ))
+    })
+}

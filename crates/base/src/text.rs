@@ -1,0 +1,50 @@
+//! Text in messages.
+
+/// Text from a file as a message shows it: one line, not too long, nothing a
+/// terminal would obey.
+pub fn shown(text: impl std::fmt::Display) -> String {
+    const MAX_CHARACTERS: usize = 200;
+    let text = text.to_string();
+    let mut characters = text.trim().chars();
+    let mut shown: String = characters
+        .by_ref()
+        .take(MAX_CHARACTERS)
+        .map(|c| match c {
+            '\n' | '\t' => ' ',
+            c if c.is_control() => '\u{fffd}',
+            c => c,
+        })
+        .collect();
+    if characters.next().is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
+/// The name among `known` that is nearest to `name`, phrased as a question for
+/// the end of an error message; empty when nothing is near.
+pub fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    let wanted = name.to_lowercase();
+    let mut near: Vec<(f64, &str)> = known
+        .into_iter()
+        .map(|candidate| {
+            let other = candidate.to_lowercase();
+            let score =
+                if !wanted.is_empty() && (other.contains(&wanted) || wanted.contains(&other)) {
+                    1.0
+                } else {
+                    strsim::jaro_winkler(&wanted, &other)
+                };
+            (score, candidate)
+        })
+        .filter(|(score, _)| *score >= 0.75)
+        .collect();
+    near.sort_by(|a, b| b.0.total_cmp(&a.0));
+    match near.as_slice() {
+        [] => String::new(),
+        found => {
+            let names: Vec<&str> = found.iter().take(3).map(|(_, name)| *name).collect();
+            format!("; did you mean {}?", names.join(" or "))
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! The ELF files behind the images of a trace.
+
+use std::path::{Path, PathBuf};
+
+use flashpager_base::{Error, Result, shown};
+use flashpager_trace::{Image, Symbol};
+
+use super::lines::Lines;
+use super::names::file_name;
+use crate::elf::{ElfFile, read_bytes};
+
+struct Binary {
+    path: PathBuf,
+    bytes: Vec<u8>,
+    elf: ElfFile,
+}
+
+impl Binary {
+    fn read(path: &Path) -> Result<Self> {
+        let bytes = read_bytes(path)?;
+        let elf =
+            ElfFile::parse(&bytes).map_err(|what| Error::data(path.display().to_string(), what))?;
+        Ok(Self { path: path.to_owned(), bytes, elf })
+    }
+
+    /// Why this is not what `image` was made from.
+    fn differs_from(&self, image: &Image) -> Option<String> {
+        let (here, recorded) = (self.elf.build_id(), image.build_id.as_str());
+        if here != recorded && !(here.is_empty() || recorded.is_empty()) {
+            return Some(format!(
+                "its build id {} is not the recorded {}",
+                shown(here),
+                shown(recorded)
+            ));
+        }
+        (!self.elf.agrees_with(&image.sections))
+            .then(|| "its sections lie elsewhere than those recorded".to_owned())
+    }
+}
+
+/// The files that a person named, each with its image.
+pub struct Binaries {
+    /// By image.
+    named: Vec<Option<Binary>>,
+}
+
+impl Binaries {
+    /// Find the image of each file: by build id, without one by name and sections.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or that belongs to none of `images`.
+    pub fn of(images: &[Image], elfs: &[PathBuf]) -> Result<Self> {
+        let mut named: Vec<Option<Binary>> = images.iter().map(|_| None).collect();
+        for path in elfs {
+            let binary = Binary::read(path)?;
+            let name = path.file_name().map(|name| name.to_string_lossy());
+            let is_same = |image: &&Image| binary.differs_from(image).is_none();
+            let is_named = |image: &Image| Some(file_name(&image.path).into()) == name;
+            let mut fitting: Vec<usize> =
+                (0..images.len()).filter(|index| is_same(&&images[*index])).collect();
+            fitting.sort_by_key(|index| {
+                let image = &images[*index];
+                let by_id = !image.build_id.is_empty() && image.build_id == binary.elf.build_id();
+                (!by_id, !is_named(image))
+            });
+            let Some(index) = fitting.first() else {
+                return Err(belongs_to_none(&binary, images));
+            };
+            named[*index] = Some(binary);
+        }
+        Ok(Self { named })
+    }
+
+    /// The symbols that the file named for `image` has, if one was named.
+    pub fn symbols(&self, image: usize, about: &Image) -> Vec<Symbol> {
+        let binary = self.named[image].as_ref();
+        binary.map(|binary| binary.elf.symbols_in(&about.sections)).unwrap_or_default()
+    }
+
+    /// The lines of `image`, from the file named for it or the one recorded.
+    ///
+    /// # Errors
+    /// When that file is gone, is another by now, or has no lines.
+    pub fn lines(&self, image: usize, about: &Image) -> Result<Lines> {
+        if let Some(binary) = &self.named[image] {
+            return lines_of(binary, about);
+        }
+        let advice = "name the recorded file, or one with the same build id, with --elf";
+        let place = shown(&about.path);
+        let binary = Binary::read(Path::new(&about.path)).map_err(|error| match error {
+            Error::Io { source, .. } => {
+                Error::data(&place, format!("{source}, and the lines of code are in it; {advice}"))
+            }
+            other => other,
+        })?;
+        if let Some(how) = binary.differs_from(about) {
+            let what =
+                format!("is not the file that was recorded ({how}); record again, or {advice}");
+            return Err(Error::data(&place, what));
+        }
+        lines_of(&binary, about)
+    }
+}
+
+fn lines_of(binary: &Binary, image: &Image) -> Result<Lines> {
+    let place = binary.path.display().to_string();
+    Lines::of(&binary.bytes, &image.sections).map_err(|what| Error::data(place, what))
+}
+
+fn belongs_to_none(binary: &Binary, images: &[Image]) -> Error {
+    const SHOWN: usize = 3;
+    let mut reasons: Vec<String> = images
+        .iter()
+        .take(SHOWN)
+        .filter_map(|image| {
+            let how = binary.differs_from(image)?;
+            Some(format!("{}: {how}", shown(file_name(&image.path))))
+        })
+        .collect();
+    if images.len() > SHOWN {
+        reasons.push(format!("{} more", images.len() - SHOWN));
+    }
+    if reasons.is_empty() {
+        reasons.push("it names no program".into());
+    }
+    let what = format!("belongs to none of the trace's files ({})", reasons.join("; "));
+    Error::data(binary.path.display().to_string(), what)
+}

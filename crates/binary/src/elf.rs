@@ -1,0 +1,324 @@
+//! ELF files: sections, segments, symbols and build id.
+
+use std::path::Path;
+
+use flashpager_base::{Error, Result, shown};
+use flashpager_trace::{Image, Section, Symbol};
+use object::elf::PF_X;
+use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, SegmentFlags, SymbolKind};
+
+/// Larger files are no programs.
+const MAX_FILE_BYTES: u64 = 1 << 30;
+
+/// Linkers write 20 bytes at most; more than this is no build id.
+const MAX_BUILD_ID_BYTES: usize = 64;
+
+/// What placement needs of an ELF file.
+pub struct ElfFile {
+    architecture: String,
+    build_id: String,
+    sections: Vec<ElfSection>,
+    segments: Vec<Segment>,
+    symbols: Vec<ElfSymbol>,
+}
+
+struct ElfSection {
+    name: String,
+    address: u64,
+    bytes: u64,
+    align: u64,
+    /// Whether the file holds its bytes (`.bss` has none).
+    in_file: bool,
+    /// Whether the file ends before they do.
+    cut_off: bool,
+}
+
+struct Segment {
+    address: u64,
+    offset: u64,
+    bytes: u64,
+    executable: bool,
+}
+
+struct ElfSymbol {
+    name: String,
+    address: u64,
+    bytes: u64,
+}
+
+impl ElfFile {
+    /// Read `path`.
+    ///
+    /// # Errors
+    /// When the file cannot be read or is no whole ELF file.
+    pub fn read(path: &Path) -> Result<Self> {
+        let bytes = read_bytes(path)?;
+        Self::parse(&bytes).map_err(|what| Error::data(path.display().to_string(), what))
+    }
+
+    /// Parse the contents of a file.
+    pub fn parse(bytes: &[u8]) -> std::result::Result<Self, String> {
+        if !bytes.starts_with(b"\x7fELF") {
+            return Err("is no ELF file".into());
+        }
+        let file =
+            object::File::parse(bytes).map_err(|e| format!("is a damaged ELF file ({e})"))?;
+        // Names may share bytes, but not so many that they outgrow the file.
+        let mut names = bytes.len();
+        let mut sections = Vec::new();
+        for section in file.sections() {
+            let Ok(name) = section.name() else { continue };
+            let in_file = section.file_range();
+            sections.push(ElfSection {
+                name: counted(name, &mut names)?,
+                address: section.address(),
+                bytes: section.size(),
+                align: section.align().clamp(1, 4096).next_power_of_two(),
+                in_file: in_file.is_some(),
+                cut_off: in_file.is_some_and(|(offset, length)| {
+                    offset.saturating_add(length) > bytes.len() as u64
+                }),
+            });
+        }
+        let segments = file
+            .segments()
+            .map(|segment| Segment {
+                address: segment.address(),
+                offset: segment.file_range().0,
+                bytes: segment.file_range().1,
+                executable: matches!(segment.flags(),
+                    SegmentFlags::Elf { p_flags, .. } if p_flags.0 & PF_X.0 != 0),
+            })
+            .collect();
+        let thumb = file.architecture() == object::Architecture::Arm;
+        let mut symbols = functions(file.symbols(), thumb, &mut names)?;
+        if symbols.is_empty() {
+            symbols = functions(file.dynamic_symbols(), thumb, &mut names)?;
+        }
+        let build_id = file.build_id().ok().flatten().unwrap_or_default();
+        let build_id = &build_id[..build_id.len().min(MAX_BUILD_ID_BYTES)];
+        Ok(Self {
+            architecture: qemu_name(&file).to_owned(),
+            build_id: build_id.iter().map(|byte| format!("{byte:02x}")).collect(),
+            sections,
+            segments,
+            symbols,
+        })
+    }
+
+    /// The instruction set as QEMU spells it; empty if QEMU has none.
+    pub fn architecture(&self) -> &str {
+        &self.architecture
+    }
+
+    /// The GNU build id in hexadecimal, or nothing.
+    pub fn build_id(&self) -> &str {
+        &self.build_id
+    }
+
+    /// The linked address at which the first executable segment begins.
+    pub fn first_executable(&self) -> Option<u64> {
+        self.segments.iter().filter(|segment| segment.executable).map(|s| s.address).min()
+    }
+
+    /// Whether at least one of `names` is there with bytes in it.
+    pub fn has_sections(&self, names: &[String]) -> bool {
+        names.iter().any(|name| self.section(name).is_some())
+    }
+
+    fn section(&self, name: &str) -> Option<&ElfSection> {
+        self.sections
+            .iter()
+            .find(|section| section.name == name && section.bytes > 0 && section.in_file)
+    }
+
+    /// How far above its linked addresses the file lies when its bytes from
+    /// `file_offset` on are mapped at `start`..`end`. `None` when that mapping
+    /// holds no executable segment.
+    pub fn bias(&self, file_offset: u64, start: u64, end: u64) -> Option<u64> {
+        let mapped_end = file_offset.saturating_add(end.saturating_sub(start));
+        self.segments
+            .iter()
+            .find(|segment| {
+                segment.executable
+                    && segment.offset < mapped_end
+                    && segment.offset.saturating_add(segment.bytes) > file_offset
+            })
+            .map(|segment| {
+                start
+                    .wrapping_sub(file_offset)
+                    .wrapping_add(segment.offset)
+                    .wrapping_sub(segment.address)
+            })
+    }
+
+    /// Lay the sections `names` out in flash from `offset` on, each on its own
+    /// alignment. A name that the file lacks is passed over if another is there.
+    ///
+    /// # Errors
+    /// When none of the sections is there, or the image grows over 4 GiB.
+    pub fn place(&self, path: &Path, names: &[String], offset: u32) -> Result<Image> {
+        let place = path.display().to_string();
+        let mut end = u64::from(offset);
+        let mut sections = Vec::new();
+        for found in names.iter().filter_map(|name| self.section(name)) {
+            let at = end.next_multiple_of(found.align);
+            end = at.saturating_add(found.bytes);
+            if found.cut_off {
+                let what = format!(
+                    "its section {} reaches beyond the end of the file: make or copy it again",
+                    shown(&found.name)
+                );
+                return Err(Error::data(place, what));
+            }
+            if end > u64::from(u32::MAX) {
+                return Err(Error::data(place, "the flash image grows over 4 GiB"));
+            }
+            sections.push(Section {
+                name: found.name.clone(),
+                address: found.address,
+                offset: at as u32,
+                bytes: found.bytes as u32,
+            });
+        }
+        let Some(first) = sections.first().map(|section| section.offset) else {
+            let there: Vec<String> = self
+                .sections
+                .iter()
+                .filter(|section| section.bytes > 0 && !section.name.is_empty())
+                .map(|section| shown(&section.name))
+                .take(12)
+                .collect();
+            let there = if there.is_empty() { "no sections".into() } else { there.join(", ") };
+            return Err(Error::data(
+                place,
+                format!(
+                    "has no section {}; it has {there} (choose with --section)",
+                    names.join(", ")
+                ),
+            ));
+        };
+        let symbols = self.symbols_in(&sections);
+        Ok(Image {
+            path: place,
+            build_id: self.build_id.clone(),
+            offset: first,
+            bytes: end as u32 - first,
+            sections,
+            symbols,
+        })
+    }
+
+    /// Whether it was linked so that `sections` lie where they say. Their bytes
+    /// need not be in it: files that only hold debug information have none.
+    pub fn agrees_with(&self, sections: &[Section]) -> bool {
+        sections.iter().all(|wanted| {
+            self.sections.iter().any(|section| {
+                section.name == wanted.name
+                    && section.address == wanted.address
+                    && section.bytes == u64::from(wanted.bytes)
+            })
+        })
+    }
+
+    /// Its functions in `sections`, by flash offset.
+    pub fn symbols_in(&self, sections: &[Section]) -> Vec<Symbol> {
+        let mut symbols: Vec<Symbol> = self
+            .symbols
+            .iter()
+            .filter_map(|symbol| {
+                let section = sections.iter().find(|section| {
+                    symbol.address >= section.address
+                        && symbol.address - section.address < u64::from(section.bytes)
+                })?;
+                let inside = (symbol.address - section.address) as u32;
+                Some(Symbol {
+                    name: symbol.name.clone(),
+                    offset: section.offset + inside,
+                    bytes: symbol.bytes.min(u64::from(section.bytes - inside)) as u32,
+                })
+            })
+            .collect();
+        // Of several names for one address the longest-reaching stays.
+        symbols.sort_by(|a, b| {
+            (a.offset, std::cmp::Reverse(a.bytes), &a.name).cmp(&(
+                b.offset,
+                std::cmp::Reverse(b.bytes),
+                &b.name,
+            ))
+        });
+        symbols.dedup_by_key(|symbol| symbol.offset);
+        symbols
+    }
+}
+
+/// The contents of a file that may be a program.
+///
+/// # Errors
+/// When it cannot be read, or is too large for one.
+pub fn read_bytes(path: &Path) -> Result<Vec<u8>> {
+    let meta = std::fs::metadata(path).map_err(|e| Error::file(path, e))?;
+    if !meta.is_file() || meta.len() > MAX_FILE_BYTES {
+        let what = "is no ELF program (not a file, or over 1 GiB)";
+        return Err(Error::data(path.display().to_string(), what));
+    }
+    std::fs::read(path).map_err(|e| Error::file(path, e))
+}
+
+/// Take `name`'s bytes off `left`.
+fn counted(name: &str, left: &mut usize) -> std::result::Result<String, String> {
+    *left = left
+        .checked_sub(name.len())
+        .ok_or("is a damaged ELF file (its names are longer than the file)")?;
+    Ok(name.to_owned())
+}
+
+fn functions<'data>(
+    symbols: impl Iterator<Item = impl ObjectSymbol<'data>>,
+    thumb: bool,
+    names: &mut usize,
+) -> std::result::Result<Vec<ElfSymbol>, String> {
+    let mut functions = Vec::new();
+    for symbol in symbols.filter(|symbol| symbol.kind() == SymbolKind::Text) {
+        let name = counted(symbol.name().unwrap_or_default(), names)?;
+        if !name.is_empty() {
+            functions.push(ElfSymbol {
+                name,
+                // Bit 0 of an ARM function's address says Thumb.
+                address: if thumb { symbol.address() & !1 } else { symbol.address() },
+                bytes: symbol.size(),
+            });
+        }
+    }
+    Ok(functions)
+}
+
+/// The instruction set and byte order, as in the names of QEMU's commands.
+fn qemu_name(file: &object::File<'_>) -> &'static str {
+    use object::Architecture as A;
+    match (file.architecture(), file.is_little_endian()) {
+        (A::X86_64 | A::X86_64_X32, _) => "x86_64",
+        (A::I386, _) => "i386",
+        (A::Arm, true) => "arm",
+        (A::Arm, false) => "armeb",
+        (A::Aarch64, true) => "aarch64",
+        (A::Aarch64, false) => "aarch64_be",
+        (A::Riscv32, _) => "riscv32",
+        (A::Riscv64, _) => "riscv64",
+        (A::Mips, true) => "mipsel",
+        (A::Mips, false) => "mips",
+        (A::Mips64, true) => "mips64el",
+        (A::Mips64, false) => "mips64",
+        (A::PowerPc, _) => "ppc",
+        (A::PowerPc64, true) => "ppc64le",
+        (A::PowerPc64, false) => "ppc64",
+        (A::S390x, _) => "s390x",
+        (A::Sparc, _) => "sparc",
+        (A::Sparc64, _) => "sparc64",
+        (A::LoongArch64, _) => "loongarch64",
+        (A::M68k, _) => "m68k",
+        (A::Hexagon, _) => "hexagon",
+        (A::Avr, _) => "avr",
+        _ => "",
+    }
+}

@@ -1,0 +1,127 @@
+//! Lines of source, from DWARF.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::ops::Range;
+use std::sync::Arc;
+
+use addr2line::Context;
+use addr2line::gimli::{DwarfSections, EndianSlice, RunTimeEndian, SectionId};
+use flashpager_base::shown;
+use flashpager_trace::Section;
+use object::{CompressionFormat, Object, ObjectSection};
+
+use super::names::{bounded, demangled};
+
+/// Debug information unpacks to no more than this.
+const MAX_UNPACKED_BYTES: u64 = 2 << 30;
+
+/// A line of source.
+pub struct Line {
+    /// Its file, as the compiler was called with it.
+    pub file: Arc<str>,
+    /// Its number, from 1.
+    pub line: u32,
+    /// The function around it, the innermost if it was inlined.
+    pub function: Option<Arc<str>>,
+}
+
+/// The lines of an image.
+#[derive(Default)]
+pub struct Lines {
+    /// Each line once.
+    pub lines: Vec<Line>,
+    /// (flash offsets, index of the line), in no order.
+    pub spans: Vec<(Range<u32>, usize)>,
+}
+
+impl Lines {
+    /// The lines behind `sections` by the DWARF in the ELF file `bytes`.
+    ///
+    /// # Errors
+    /// When it is damaged or has no lines for them.
+    pub fn of(bytes: &[u8], sections: &[Section]) -> Result<Self, String> {
+        let file = object::File::parse(bytes).map_err(|e| damaged(&e))?;
+        let endian =
+            if file.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big };
+        let mut left = MAX_UNPACKED_BYTES;
+        let dwarf = DwarfSections::load(|id| unpacked(&file, id, &mut left))?;
+        let context = Context::from_dwarf(dwarf.borrow(|data| EndianSlice::new(data, endian)))
+            .map_err(|e| damaged(&e))?;
+        let mut lines = Self::default();
+        let mut texts = BTreeMap::<String, Arc<str>>::new();
+        let mut text = |text: String| {
+            Arc::clone(texts.entry(text).or_insert_with_key(|text| Arc::from(text.as_str())))
+        };
+        let mut known = BTreeMap::<(Arc<str>, u32), usize>::new();
+        for section in sections {
+            let start = section.address;
+            let end = start.saturating_add(u64::from(section.bytes));
+            let rows = context.find_location_range(start, end).map_err(|e| damaged(&e))?;
+            for (address, length, location) in rows {
+                let (from, until) = (address.max(start), address.saturating_add(length).min(end));
+                let (Some(file), Some(line), true) = (location.file, location.line, from < until)
+                else {
+                    continue;
+                };
+                // Every row takes a byte of the file, unless the file lies.
+                if lines.spans.len() > bytes.len().saturating_mul(4) {
+                    return Err(damaged(&"its lines repeat without end"));
+                }
+                let offset = |address: u64| section.offset.saturating_add((address - start) as u32);
+                let file = text(bounded(file));
+                let index = *known.entry((Arc::clone(&file), line)).or_insert_with(|| {
+                    let function = function_at(&context, from).map(&mut text);
+                    lines.lines.push(Line { file, line, function });
+                    lines.lines.len() - 1
+                });
+                lines.spans.push((offset(from)..offset(until), index));
+            }
+        }
+        if lines.spans.is_empty() {
+            return Err("has no DWARF line table for the code recorded; compile it with -g, or \
+                        name one that has with --elf"
+                .into());
+        }
+        Ok(lines)
+    }
+}
+
+/// The innermost function at `address`.
+fn function_at(context: &Context<EndianSlice<'_, RunTimeEndian>>, address: u64) -> Option<String> {
+    let mut frames = context.find_frames(address).skip_all_loads().ok()?;
+    let function = frames.next().ok()??.function?;
+    Some(demangled(&function.raw_name().ok()?))
+}
+
+/// The bytes of a section; none if it is not there.
+fn unpacked<'data>(
+    file: &object::File<'data>,
+    id: SectionId,
+    left: &mut u64,
+) -> Result<Cow<'data, [u8]>, String> {
+    let Some(section) = file.section_by_name(id.name()) else { return Ok(Cow::Borrowed(&[])) };
+    let packed = section.compressed_data().map_err(|e| damaged(&e))?;
+    let limit = packed.uncompressed_size;
+    let unpack = |reader: &mut dyn Read| {
+        let mut bytes = Vec::new();
+        reader.take(limit).read_to_end(&mut bytes).map_err(|e| damaged(&e))?;
+        Ok(Cow::Owned(bytes))
+    };
+    if packed.format == CompressionFormat::None {
+        return Ok(Cow::Borrowed(packed.data));
+    }
+    *left = left.checked_sub(limit).ok_or_else(|| damaged(&"it unpacks to over 2 GiB"))?;
+    match packed.format {
+        CompressionFormat::Zlib => unpack(&mut flate2::read::ZlibDecoder::new(packed.data)),
+        CompressionFormat::Zstandard => {
+            unpack(&mut zstd::Decoder::new(packed.data).map_err(|e| damaged(&e))?)
+        }
+        _ => Err(format!("its section {} is packed in an unknown way", id.name())),
+    }
+}
+
+fn damaged(what: &dyn std::fmt::Display) -> String {
+    format!("its debug information is damaged ({})", shown(what))
+}

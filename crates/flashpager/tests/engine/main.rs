@@ -1,0 +1,15 @@
+//! The engine as a whole, through its facade: against slow and obvious references, golden
+//! counts, and the papers' tables.
+
+mod attribution;
+mod cost;
+mod driver;
+mod estimate;
+mod golden;
+mod metadata;
+mod pager;
+mod parts;
+mod readers;
+mod reference;
+mod replay_reference;
+mod swap_pages;

@@ -1,0 +1,504 @@
+//! The catalog of parts: every file in order, every operation priced, the flash-media
+//! article's chip to the nanosecond, and rules that hold for any part on any bus.
+
+use flashpager::media::bus::{Bus, WIDTHS};
+use flashpager::media::operation::{Ask, Operation, StepKind, What};
+use flashpager::media::part::{self, Complaint, Kind, Part};
+use proptest::prelude::*;
+
+fn found(name: &str) -> Part {
+    part::find(name).unwrap()
+}
+
+fn bus(text: &str) -> Bus {
+    text.parse().unwrap()
+}
+
+fn ask(what: What) -> Ask<'static> {
+    Ask { what, bytes: None, mode: None, bus: None, waits: false }
+}
+
+fn operation(part: &Part, ask: &Ask<'_>) -> flashpager::Result<Operation> {
+    part.medium()?.operation(part, ask)
+}
+
+/// Of these no time a byte is known but on the paper's two buses.
+const WITHOUT_MEDIUM: [&str; 1] = ["NOR-CARDIS"];
+
+#[test]
+fn every_part_says_how_it_is_spoken_to() {
+    let parts = part::catalog().unwrap();
+    assert_eq!(parts.len(), 37);
+    for part in parts {
+        let tables = [
+            part.sdr.is_some(),
+            part.onenand.is_some(),
+            part.spi.is_some(),
+            part.parallel.is_some(),
+            part.sd.is_some(),
+        ];
+        let count = tables.iter().filter(|given| **given).count();
+        assert_eq!(count, usize::from(!WITHOUT_MEDIUM.contains(&part.name.as_str())));
+        if let Ok(medium) = part.medium() {
+            assert!(medium.kinds().contains(&part.kind), "{}", part.name);
+        }
+        if part.kind == Kind::Nand {
+            assert!(part.spare_bytes.is_some() && part.t_r_ns.is_some(), "{}", part.name);
+        }
+    }
+}
+
+#[test]
+fn every_number_has_a_source() {
+    for part in part::catalog().unwrap() {
+        for fact in part.facts() {
+            let source = fact.source.trim();
+            assert!(source.len() >= 10, "{}: {} = {}", part.name, fact.field, fact.value);
+            assert_eq!(fact.unverified, source.contains("unverified"));
+        }
+    }
+}
+
+#[test]
+fn every_operation_is_priced_or_names_what_is_not_known() {
+    let mut unknown = Vec::new();
+    for part in part::catalog().unwrap() {
+        let Ok(medium) = part.medium() else { continue };
+        let modes = medium.modes();
+        for what in medium.operations(part) {
+            for mode in std::iter::once(None).chain(modes.iter().map(|mode| Some(mode.as_str()))) {
+                match operation(part, &Ask { mode, ..ask(what) }) {
+                    Ok(operation) => {
+                        let place = format!("{} {} {mode:?}", part.name, what.name());
+                        assert!(operation.ns().is_finite() && operation.ns() > 0.0, "{place}");
+                        assert_eq!(operation.bytes() == 0, what == What::Erase, "{place}");
+                        assert!(operation.data_bytes <= operation.bytes(), "{place}");
+                    }
+                    Err(error) => {
+                        let field = error.to_string();
+                        let field = field
+                            .split_once(&format!("{} has no ", part.name))
+                            .and_then(|(_, rest)| rest.split_once(':'))
+                            .map_or_else(|| panic!("{error}"), |(field, _)| field.to_owned());
+                        unknown.push(format!("{} {}", part.name, field));
+                    }
+                }
+            }
+        }
+    }
+    unknown.dedup();
+    // A cache read alone needs t_RCBSY, which the article alone has.
+    unknown.retain(|entry| !entry.ends_with("sdr.t_rcbsy_ns"));
+    let honest =
+        ["NP5Q128A t_bers_ns", "NP8P128A t_bers_ns", "W35N01JW t_prog_ns", "W35N01JW t_bers_ns"];
+    assert_eq!(unknown, honest);
+}
+
+fn steps(operation: &Operation) -> Vec<f64> {
+    operation.steps.iter().map(|step| step.ns).collect()
+}
+
+/// Hu (2010), section 1.1.
+#[test]
+fn the_articles_chip_to_the_nanosecond() {
+    let chip = found("MT29F8G08");
+    assert_eq!(chip.whole_page_bytes(), 2112);
+    let read = operation(&chip, &ask(What::Read)).unwrap();
+    assert_eq!(steps(&read), [17.0, 128.0, 17.0, 25_000.0, 52_820.0]);
+    assert_eq!(read.ns(), 77_982.0);
+    assert_eq!((read.bytes(), read.data_bytes), (2112, 2048));
+    let program = operation(&chip, &ask(What::Program)).unwrap();
+    assert_eq!(steps(&program), [17.0, 128.0, 52_805.0, 17.0, 220_000.0, 17.0, 142.0]);
+    assert_eq!(program.ns(), 273_126.0);
+    // 60h, three cycles of the row, D0h, t_BERS, and the status.
+    let erase = operation(&chip, &ask(What::Erase)).unwrap();
+    assert_eq!(steps(&erase), [17.0, 78.0, 17.0, 500_000.0, 17.0, 142.0]);
+    // The waits that the article leaves out: t_WB, and t_ADL before data.
+    let waiting = |what| operation(&chip, &Ask { waits: true, ..ask(what) }).unwrap().ns();
+    assert_eq!(waiting(What::Read), 78_082.0);
+    assert_eq!(waiting(What::Program), 273_296.0);
+    // The AT91SAM9263: 8 cycles of 120 MHz.
+    let slow = Ask { bus: Some(bus("120MHz/8-x8")), ..ask(What::Read) };
+    let out = operation(&chip, &slow).unwrap().steps.pop().unwrap();
+    assert!((out.ns - (2112.0 * 8e3 / 120.0 + 20.0)).abs() < 1e-6);
+}
+
+/// What Linux's `nand_timings.c` gives for a skip: 05h, four cycles, E0h, t_CCS.
+#[test]
+fn a_column_change_by_timing_mode() {
+    let text = include_str!("../../../../parts/TC58NVG0S3H.toml");
+    for (mode, ns) in [(0, 1100.0), (5, 680.0)] {
+        let text = text
+            .replace("timing_mode = { value = 4", &format!("timing_mode = {{ value = {mode}"))
+            .lines()
+            .filter(|line| !line.starts_with("t_rc_ns"))
+            .collect::<Vec<_>>()
+            .join("\n");
+        let part = Part::parse(&text, "mine.toml").unwrap();
+        assert_eq!(part.column_change_ns(bus("1000MHz-x8")), Some(ns));
+    }
+    assert_eq!(found("K9F1208Q0B").column_change_ns(bus("33MHz-x8")), None);
+}
+
+/// The datasheet of KFG1G16Q2M: 2 KB in 18.96 µs.
+#[test]
+fn a_burst_of_onenand() {
+    let chip = found("KFG1G16Q2M");
+    let what = What::ChangeColumn;
+    let burst = Ask { bytes: Some(2048), mode: Some("burst"), ..ask(what) };
+    assert_eq!(format!("{:.2}", operation(&chip, &burst).unwrap().ns() / 1e3), "18.96");
+    let slow = Ask { mode: Some("async"), ..burst };
+    assert_eq!(operation(&chip, &slow).unwrap().ns(), 1024.0 * 76.0);
+}
+
+/// The datasheet of W25Q128JV: 8 clocks before the data of a continuous read, which no
+/// read can begin with.
+#[test]
+fn a_continuous_read_of_serial_nor() {
+    let chip = found("W25Q128JV");
+    let clock_ns = 1e3 / 133.0;
+    let read = |mode| operation(&chip, &Ask { mode, ..ask(What::Read) }).unwrap();
+    let continuous = read(Some("0-4-4"));
+    assert!((continuous.steps[0].ns - 8.0 * clock_ns).abs() < 1e-9);
+    assert!((continuous.steps[1].ns - 64.0 * clock_ns).abs() < 1e-9);
+    assert_eq!(read(None).mode.as_deref(), Some("1-4-4"));
+}
+
+/// A page of SPI NAND by hand: 13h and its row, t_R, status, then 0Bh or EBh.
+#[test]
+fn a_page_of_spi_nand() {
+    let chip = found("W25N01GV");
+    let clocks = |mode, lead: f64, data: f64| {
+        let read = operation(&chip, &Ask { mode: Some(mode), ..ask(What::Read) }).unwrap();
+        let wanted = (32.0 + 24.0 + lead + data) * 1e3 / 104.0 + 60_000.0;
+        assert!((read.ns() - wanted).abs() < 1e-6, "{mode}: {} is not {wanted}", read.ns());
+    };
+    clocks("1-1-1", 32.0, 8.0 * 2112.0);
+    clocks("1-1-4", 32.0, 2.0 * 2112.0);
+    clocks("1-4-4", 16.0, 2.0 * 2112.0);
+    clocks("1-2-2", 20.0, 4.0 * 2112.0);
+}
+
+/// Two planes by hand: what one page takes, twice, but for one t_R or t_PROG.
+#[test]
+fn two_planes_share_the_array() {
+    let text =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../parts/MT29F8G08.toml"));
+    let planes = "[sdr]\nplanes = { value = 2, source = \"x\" }\nt_dbsy_ns = { value = 500, source = \"x\" }";
+    let chip = Part::parse(&text.unwrap().replace("[sdr]", planes), "mine.toml").unwrap();
+    let read = operation(&chip, &ask(What::MultiPlaneRead)).unwrap();
+    let load = 2.0 * (17.0 + 128.0 + 17.0) + 500.0 + 25_000.0;
+    assert_eq!(read.ns(), load + 2.0 * (17.0 + 128.0 + 17.0 + 500.0 + 52_820.0));
+    assert_eq!((read.bytes(), read.data_bytes), (4224, 4096));
+    let program = Ask { waits: true, ..ask(What::MultiPlaneProgram) };
+    let program = operation(&chip, &program).unwrap();
+    let plane = 17.0 + 128.0 + 70.0 + 52_805.0 + 17.0 + 100.0;
+    assert_eq!(program.ns(), 2.0 * plane + 500.0 + 220_000.0 + 17.0 + 142.0);
+    let names: Vec<&str> = program.steps.iter().map(|step| step.formula.as_str()).collect();
+    assert_eq!(names[2], "t_ADL");
+}
+
+/// Busy times that were derived from measured rates give these rates back.
+#[test]
+fn cards_are_as_fast_as_measured() {
+    for (name, what, kb_s) in [
+        ("SanDisk-Ultra-II-512MB", What::Read, 6554.0),
+        ("SanDisk-Ultra-II-512MB", What::Program, 5650.0),
+        ("SanDisk-2GB", What::Program, 3724.0),
+    ] {
+        let blocks = Ask { bytes: Some(1 << 20), bus: Some(bus("20MHz-x4")), ..ask(what) };
+        let rate = f64::from(1 << 20) * 1e6 / operation(&found(name), &blocks).unwrap().ns();
+        assert!((rate / kb_s - 1.0).abs() < 1e-3, "{name}: {rate}");
+    }
+    let card = found("SD-8GB-2012");
+    for (what, measured) in [(What::Read, 107_000.0), (What::Program, 138_000.0)] {
+        let block = operation(&card, &ask(what)).unwrap().ns();
+        assert!((block - measured).abs() < 10.0, "{block}");
+    }
+    // Nothing less than a block moves.
+    let few = operation(&card, &Ask { bytes: Some(100), ..ask(What::Read) }).unwrap();
+    assert_eq!((few.bytes(), few.data_bytes), (512, 100));
+}
+
+const MINE: &str = r#"name = "MINE"
+maker = "me"
+kind = "nand"
+page_bytes = { value = 2048, source = "x" }
+pages_per_block = { value = 64, source = "x" }
+width_bits = { value = 4, source = "x" }
+t_r_ns = { value = 25000, source = "x" }
+t_prog_ns = { value = 200000, source = "x" }
+
+[spi]
+clock_mhz = { value = 50, source = "x" }
+
+[[spi.modes]]
+name = "1-1-1"
+dummy_clocks = { value = 8, source = "x" }
+
+[[spi.modes]]
+name = "1-1-4"
+dummy_clocks = { value = 8, source = "x" }
+"#;
+
+fn complaints(from: &str, to: &str) -> Vec<Complaint> {
+    assert!(MINE.contains(from), "{from}");
+    let text = MINE.replacen(from, to, 1);
+    let (_, complaints) = Part::examine(&text);
+    if let Some(first) = complaints.first() {
+        let error = Part::parse(&text, "mine.toml").unwrap_err().to_string();
+        assert_eq!(error, format!("mine.toml, line {}: {}", first.line, first.what));
+        assert_eq!(error.lines().count(), 1);
+    }
+    complaints
+}
+
+/// Line and words of the one complaint that each change earns.
+#[test]
+fn complaints_point_at_the_line() {
+    assert_eq!(complaints("", ""), []);
+    let second = "\"1-1-4\"\ndummy_clocks = { value = 8, source = \"x\" }\n";
+    let sdr =
+        |row: &str| format!("\"x\" }}\n\n[sdr]\nt_rc_ns = {{ value = 25, source = \"x\" }}\n{row}");
+    let no_spi = MINE.split_once("\n[spi]").unwrap().1;
+    for (from, to, line, words) in [
+        (
+            "value = 25000",
+            "value = 0.000025",
+            7,
+            "t_r_ns = 0.000025 is no plausible time in nanoseconds (500 to 10000000); is it in seconds?",
+        ),
+        ("value = 25000", "value = 0.025", 7, "is it in milliseconds?"),
+        ("value = 25000", "value = 25", 7, "is it in microseconds?"),
+        ("value = 25000", "value = -25000", 7, "t_r_ns = -25000"),
+        ("value = 200000", "value = 200", 8, "t_prog_ns = 200 is no plausible time"),
+        ("\"me\"", "\"\"", 2, "maker = ''"),
+        ("\"MINE\"", "\"a\\u001b[2J\"", 1, "is no name"),
+        ("t_prog_ns", "t_porg_ns", 8, "unknown field `t_porg_ns`"),
+        ("{ value = 25000, source = \"x\" }", "{ value = 25000 }", 7, "missing field `source`"),
+        ("{ value = 25000, source = \"x\" }", "25000", 7, "expected struct Sourced"),
+        ("\"1-1-4\"", "\"1-4\"", 18, "mode '1-4' is not of the form 1-4-4"),
+        ("\"1-1-4\"", "\"1-1-8\"", 18, "mode '1-1-8' needs more lines than width_bits = 4"),
+        ("\"1-1-4\"", "\"1-1-1\"", 18, "mode '1-1-1' is here twice"),
+        (
+            second,
+            "\"1-1-4\"\ndummy_clocks = { value = 5000, source = \"x\" }\n",
+            19,
+            "dummy_clocks = 5000",
+        ),
+        (
+            second,
+            "\"1-1-4\"\ndummy_clocks = { value = 8, source = \"x\" }\nclock_mhz = { value = 0, source = \"x\" }\n",
+            20,
+            "clock_mhz = 0",
+        ),
+        (second, "\"1-1-4\"\ndummy_clocks = { value = 8 }\n", 19, "missing field `source`"),
+        ("value = 50,", "value = 50000000,", 11, "clock_mhz = 50000000 is no clock in MHz"),
+        ("\"nand\"", "\"card\"", 10, "[spi] is for NAND, NOR, PCM, MRAM, FRAM, not for card"),
+        (
+            "\"x\" }\n\n[spi]",
+            &format!("{}\n[spi]", sdr("")),
+            13,
+            "spoken to in one way, not by [sdr] and [spi]",
+        ),
+        (no_spi, "", 10, "missing field `clock_mhz`"),
+    ] {
+        let found = complaints(from, to);
+        assert_eq!(found.len(), 1, "{to}: {found:?}");
+        assert_eq!(found[0].line, line, "{to}: {found:?}");
+        assert!(found[0].what.contains(words), "{to}: {found:?}");
+    }
+    // The table of another medium, instead.
+    for (row, line, words) in [
+        (
+            "timing_mode = { value = 7, source = \"x\" }\n",
+            12,
+            "timing_mode = 7 is not between 0 and 5",
+        ),
+        ("t_wc_ns = { value = 25e-9, source = \"x\" }\n", 12, "; is it in seconds?"),
+        (
+            "t_wb_ns = { value = 0, source = \"x\" }\nt_wc_ns = { value = 0, source = \"x\" }\n",
+            13,
+            "t_wc_ns = 0: a cycle takes time",
+        ),
+        ("t_wb_ns = { value = -1, source = \"x\" }\n", 12, "t_wb_ns = -1"),
+    ] {
+        let text =
+            MINE.replace("\n[spi]", "\n[sdr]\nt_rc_ns = { value = 25, source = \"x\" }\n[spi]");
+        let text = text.replace("[spi]", row);
+        let (text, _) = text.split_once("clock_mhz").unwrap();
+        let (_, found) = Part::examine(text);
+        assert_eq!(found.len(), 1, "{row}: {found:?}");
+        assert_eq!(found[0].line, line, "{row}: {found:?}");
+        assert!(found[0].what.contains(words), "{row}: {found:?}");
+    }
+}
+
+#[test]
+fn all_complaints_in_the_order_of_lines() {
+    let text = MINE
+        .replace("value = 2048", "value = 2000")
+        .replace("value = 25000", "value = 1")
+        .replace("\"1-1-1\"", "\"1\"")
+        .replace("\"1-1-4\"", "\"4\"");
+    let (part, found) = Part::examine(&text);
+    assert!(part.is_some());
+    assert_eq!(found.iter().map(|complaint| complaint.line).collect::<Vec<_>>(), [4, 7, 14, 18]);
+}
+
+/// Keys may have dots, and lines end in many ways.
+#[test]
+fn complaints_about_buses_and_odd_texts() {
+    let times = "\n[t_byte_ns]\n\"33MHz-x8\" = { value = 1, source = 'x' }\n";
+    let (_, found) =
+        Part::examine(&format!("{MINE}{times}\"33.3MHz-x8\" = {{ value = -1, source = 'x' }}\n"));
+    assert_eq!((found[0].line, found.len()), (23, 1));
+    assert!(found[0].what.contains("t_byte_ns.33.3MHz-x8 = -1"), "{found:?}");
+    let (_, found) = Part::examine(&MINE.replace('\n', "\r\n").replace("25000", "1"));
+    assert_eq!(found[0].line, 7);
+    let (_, found) = Part::examine("name = \"µ\"\n\u{feff}x");
+    assert_eq!((found[0].line, found.len()), (2, 1));
+}
+
+#[test]
+fn files_that_are_no_parts() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.toml");
+    let says = |words: &[&str]| {
+        let error = part::find(path.to_str().unwrap()).unwrap_err().to_string();
+        assert!(error.starts_with(path.to_str().unwrap()), "{error}");
+        assert_eq!(error.lines().count(), 1);
+        for word in words {
+            assert!(error.contains(word), "no '{word}' in {error}");
+        }
+    };
+    says(&["No such file"]);
+    std::fs::create_dir(&path).unwrap();
+    says(&["directory"]);
+    std::fs::remove_dir(&path).unwrap();
+    std::fs::write(&path, b"name = 'a'\n\nmaker = '\xff'\n").unwrap();
+    says(&["line 3", "UTF-8"]);
+    // Cut where its comment is cut, it would be in order.
+    std::fs::write(&path, format!("{MINE}#{}", "x".repeat(10 << 20))).unwrap();
+    says(&["larger than 1048576 bytes"]);
+    std::fs::write(&path, "").unwrap();
+    says(&["line 1", "missing field"]);
+}
+
+#[test]
+fn facts_are_in_the_order_of_the_fields() {
+    let (part, _) = Part::examine(MINE);
+    let fields: Vec<String> = part.unwrap().facts().into_iter().map(|fact| fact.field).collect();
+    assert_eq!(
+        fields,
+        [
+            "page_bytes",
+            "pages_per_block",
+            "width_bits",
+            "t_r_ns",
+            "t_prog_ns",
+            "spi.clock_mhz",
+            "spi.modes.1-1-1.dummy_clocks",
+            "spi.modes.1-1-4.dummy_clocks"
+        ]
+    );
+    let card = found("SD-8GB-2012");
+    let busy = card.facts().into_iter().find(|fact| fact.field == "sd.read_busy").unwrap();
+    assert_eq!(busy.value.to_string(), r#"{"mean_ns":13267.0,"max_ns":314267.0}"#);
+}
+
+/// A part of the catalog that can do something.
+fn any_part() -> impl Strategy<Value = &'static Part> {
+    let parts: Vec<&'static Part> =
+        part::catalog().unwrap().iter().filter(|part| part.medium().is_ok()).collect();
+    prop::sample::select(parts)
+}
+
+fn any_bus() -> impl Strategy<Value = Bus> {
+    let clock = prop_oneof![0.01..1000.0, prop::sample::select(vec![1.0, 20.0, 33.0, 104.0])];
+    (clock, 1..=40u32, prop::sample::select(WIDTHS.to_vec()))
+        .prop_map(|(clock_mhz, cycles, width_bits)| Bus { clock_mhz, cycles, width_bits })
+}
+
+/// Every operation of the part on two buses, or two numbers of bytes, where both can be.
+fn pairs(part: &Part, one: (Bus, u64), other: (Bus, u64)) -> Vec<(What, f64, f64)> {
+    let medium = part.medium().unwrap();
+    let ns = |what, (bus, bytes)| {
+        let ask = Ask { what, ..Ask::read(Some(bytes), bus) };
+        Some(medium.operation(part, &ask).ok()?.ns())
+    };
+    let can = medium.operations(part).into_iter();
+    can.filter_map(|what| Some((what, ns(what, one)?, ns(what, other)?))).collect()
+}
+
+/// Two ways of adding the same numbers.
+fn no_more(less: f64, more: f64) -> bool {
+    less <= more * (1.0 + 1e-12)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_faster_clock_is_never_slower(part in any_part(), bus in any_bus(), by in 1.0..10.0f64, bytes in 0..20_000u64) {
+        let faster = Bus { clock_mhz: bus.clock_mhz * by, ..bus };
+        for (what, slow, fast) in pairs(part, (bus, bytes), (faster, bytes)) {
+            prop_assert!(no_more(fast, slow), "{} {what:?}: {fast} after {slow}", part.name);
+        }
+    }
+
+    #[test]
+    fn a_wider_bus_is_never_slower(part in any_part(), bus in any_bus(), wider in 0..6usize, bytes in 0..20_000u64) {
+        let wider = Bus { width_bits: bus.width_bits.max(WIDTHS[wider]), ..bus };
+        for (what, narrow, wide) in pairs(part, (bus, bytes), (wider, bytes)) {
+            prop_assert!(no_more(wide, narrow), "{} {what:?}: {wide} after {narrow}", part.name);
+        }
+    }
+
+    #[test]
+    fn more_bytes_never_take_less(part in any_part(), bus in any_bus(), bytes in 0..20_000u64, more in 0..20_000u64) {
+        for (what, few, many) in pairs(part, (bus, bytes), (bus, bytes + more)) {
+            prop_assert!(no_more(few, many), "{} {what:?}: {many} after {few}", part.name);
+        }
+    }
+
+    #[test]
+    fn any_number_of_bytes_has_a_time(part in any_part(), bus in any_bus(), bytes in any::<u64>()) {
+        for (what, ns, _) in pairs(part, (bus, bytes), (bus, bytes)) {
+            prop_assert!(ns.is_finite() && ns >= 0.0, "{} {what:?}: {ns}", part.name);
+        }
+    }
+
+    #[test]
+    fn time_is_the_sum_of_the_steps(part in any_part(), bus in any_bus(), bytes in 0..20_000u64, per_byte in 0.0..500.0f64) {
+        let medium = part.medium().unwrap();
+        for what in medium.operations(part) {
+            let ask = Ask { what, ..Ask::read(Some(bytes), bus) };
+            let Ok(operation) = medium.operation(part, &ask) else { continue };
+            let (mut shown, mut transfer, mut hidden) = (0.0, 0.0, 0.0);
+            for step in &operation.steps {
+                match step.kind {
+                    StepKind::Command | StepKind::Busy | StepKind::Wait => shown += step.ns,
+                    StepKind::Transfer => transfer += step.ns + step.bytes as f64 * per_byte,
+                    StepKind::Hidden => hidden += step.ns,
+                }
+            }
+            let sum = shown + f64::max(transfer, hidden);
+            prop_assert!((operation.ns_with(per_byte) - sum).abs() <= 1e-9 * sum);
+            prop_assert!(no_more(operation.ns(), operation.ns_with(per_byte)));
+        }
+    }
+
+    #[test]
+    fn a_bus_reads_what_it_writes(bus in any_bus()) {
+        prop_assert_eq!(bus.to_string().parse::<Bus>().unwrap(), bus);
+    }
+
+    #[test]
+    fn no_text_is_a_bus_by_accident(text in "[0-9.eEx/MHz-]{0,16}") {
+        if let Ok(bus) = text.parse::<Bus>() {
+            prop_assert!(bus.access_ns().is_finite() && bus.access_ns() > 0.0);
+            prop_assert_eq!(bus.to_string().parse::<Bus>().unwrap(), bus);
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Lackey, din and CSV, plain and compressed.
+
+use super::*;
+
+#[test]
+fn lackey_text_becomes_runs() {
+    let (info, runs) = import(LACKEY).unwrap();
+    assert_eq!(runs, lackey_runs());
+    assert_eq!((info.instructions, info.bytes), (Some(4), 10));
+    assert_eq!(info.ending, Ending::Complete);
+    // Without a line end, and with a carriage return.
+    assert_eq!(import("I  1000,4\r\nI  1004,4").unwrap().1, vec![run(0x1000, 8)]);
+}
+
+#[test]
+fn a_bad_lackey_line_is_named() {
+    for bad in ["I  1000", "I  ,4", "I  xyz,4", "I  1000,0", "I  1000,65", "I  1000,-1", "hello"] {
+        let outcome = import(format!("I  1000,4\n L 10,4\n{bad}\nI  1004,4\n"));
+        assert_says(outcome, &["in.txt, line 3", bad]);
+    }
+    assert_says(import("I  1000,4\nI  ffffffff,4\n"), &["line 2", "4 GiB", "--elf"]);
+    assert_says(import("I  1000,4\nI  ffffffffffffffff,4\n"), &["line 2", "4 GiB"]);
+    assert_says(import("I  10000000000000000,4\n"), &["line 1"]);
+    // Control characters of the file never reach the terminal.
+    assert_says(import("I  1\u{1b}[2J,\u{7}\n"), &["line 1"]);
+    assert_says(import(b"I  \xff\xfe,4\n"), &["line 1"]);
+}
+
+#[test]
+fn lackey_addresses_outside_the_placed_range_are_counted() {
+    let placer = Placer::for_range(0x2000, 0x2002).unwrap();
+    let (info, runs) = import_from(Cursor::new(LACKEY), None, Some(placer)).unwrap();
+    assert_eq!(runs, vec![run(0, 2)]);
+    assert_eq!((info.outside_instructions, info.outside_bytes), (Some(3), 7));
+    let placer = Placer::for_range(0x9000, 0x9002).unwrap();
+    let outcome = import_from(Cursor::new(LACKEY), None, Some(placer));
+    assert_says(outcome, &["no instruction lies in the placed code"]);
+}
+
+#[test]
+fn din_fetches_become_runs() {
+    let (_, runs) = import("2 1000\n2 0x1004\n0 77\n1 78 4\n2 2000 4\n3 0\n4 0\n\n").unwrap();
+    assert_eq!(runs, vec![run(0x1000, 8), run(0x2000, 4)]);
+    for bad in ["5 1000", "2", "2 xyz", "22 1000", "2 11112222333344445"] {
+        assert_says(import(format!("2 1000\n{bad}\n")), &["in.txt, line 2", bad]);
+    }
+    assert_says(import("2 fffffffe\n"), &["line 1", "4 GiB"]);
+}
+
+#[test]
+fn csv_runs_are_taken_as_they_stand() {
+    let (info, runs) = import("Offset, Length\n0,4\n0x10 , 8\r\n\n4,4\n4294967290,5\n").unwrap();
+    assert_eq!(runs, vec![run(0, 4), run(16, 8), run(4, 4), run(4_294_967_290, 5)]);
+    assert_eq!(info.instructions, None);
+}
+
+#[test]
+fn a_bad_csv_line_is_named() {
+    let bad = |line: &str| import(format!("offset,length\n0,4\n{line}\n"));
+    assert_says(bad("0,0"), &["in.txt, line 3", "length 0"]);
+    assert_says(bad("0,2147483648"), &["line 3", "2147483648 bytes", "16777216"]);
+    assert_says(bad("0,16777217"), &["line 3", "16777217 bytes"]);
+    assert_says(bad("4294967296,4"), &["line 3", "4 GiB"]);
+    assert_says(bad("4294967292,4"), &["line 3", "4 GiB"]);
+    assert_says(bad("18446744073709551615,1"), &["line 3", "4 GiB"]);
+    for line in ["1", "1,", ",1", "1,2,3", "-1,4", "1.5,4", "a,b", "18446744073709551616,1"] {
+        assert_says(bad(line), &["line 3", "not two numbers", line]);
+    }
+    assert_says(import("offset;length\n1;2\n"), &["line 1", "'offset,length'"]);
+    let placer = Placer::for_range(0, 100).unwrap();
+    let outcome = import_from(Cursor::new("offset,length\n1,4\n96,5\n"), None, Some(placer));
+    assert_says(outcome, &["in.txt, line 3", "beyond the placed image"]);
+}
+
+#[test]
+fn a_line_without_end_is_no_text() {
+    for head in ["I  ", "offset,length\n", "2 1000\n"] {
+        let outcome = import(head.to_owned() + &"0".repeat(1 << 20));
+        assert_says(outcome, &["longer than 4096 bytes"]);
+    }
+}
+
+#[test]
+fn foreign_files_are_refused() {
+    assert_says(import(""), &["in.txt", "is empty"]);
+    assert_says(import("PAR1"), &["is Parquet", "needs no import"]);
+    for foreign in [&b"\x89PNG\r\n\x1a\n"[..], b"\x7fELF\x02\x01\x01", b"hello\n", &[0; 500]] {
+        assert_says(import(foreign), &["no known format", "--format"]);
+    }
+    let folder = TempDir::new().unwrap();
+    assert_says(Input::open(folder.path()), &["is a folder"]);
+    assert_says(Input::open(&folder.path().join("none.txt")), &["none.txt", "No such file"]);
+}
+
+fn xz(data: &[u8]) -> Vec<u8> {
+    let mut encoder = liblzma::write::XzEncoder::new(Vec::new(), 6);
+    encoder.write_all(data).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn packed(data: &[u8]) -> [(&'static str, Vec<u8>); 3] {
+    let zstd = zstd::encode_all(data, 3).unwrap();
+    [("Gzip", gzip(data)), ("Zstandard", zstd), ("Xz", xz(data))]
+}
+
+#[test]
+fn compressed_text_is_unpacked() {
+    for (_, data) in packed(LACKEY.as_bytes()) {
+        assert_eq!(import(&data).unwrap().1, lackey_runs());
+        // As several members, and drop by drop.
+        let (front, back) = LACKEY.split_at(60);
+        let twice = [front, back].map(|text| packed(text.as_bytes()));
+        for (first, second) in twice[0].iter().zip(&twice[1]) {
+            let both = [&first.1[..], &second.1[..]].concat();
+            assert_eq!(import(&both).unwrap().1, lackey_runs(), "{}", first.0);
+        }
+        let drops = Drops(Cursor::new(data));
+        assert_eq!(import_from(drops, None, None).unwrap().1, lackey_runs());
+    }
+    let drops = Drops(Cursor::new(LACKEY.into()));
+    assert_eq!(import_from(drops, None, None).unwrap().1, lackey_runs());
+}
+
+#[test]
+fn compressed_text_cut_off_anywhere_is_an_error() {
+    for (name, data) in packed(LACKEY.as_bytes()) {
+        for end in 0..data.len() {
+            let text = message(import(&data[..end]));
+            assert!(end < 12 || text.contains(name), "{end}: {text}");
+        }
+        for at in (0..data.len() * 8).step_by(5) {
+            let mut damaged = data.clone();
+            damaged[at / 8] ^= 1 << (at % 8);
+            if let Err(error) = import(&damaged) {
+                message(Err::<(), _>(error));
+            }
+        }
+    }
+}
+
+#[test]
+fn an_xz_file_that_asks_for_gigabytes_is_refused() {
+    let mut data = xz(LACKEY.as_bytes());
+    // The block header follows the stream header of 12 bytes: its size in words
+    // less one, flags, filter 0x21 (LZMA2), one byte of properties, CRC-32.
+    let header = 12..12 + (usize::from(data[12]) + 1) * 4;
+    let at = 12 + data[header.clone()].windows(2).position(|pair| pair == [0x21, 1]).unwrap() + 2;
+    data[at] = 40;
+    let mut crc = flate2::Crc::new();
+    crc.update(&data[header.start..header.end - 4]);
+    data[header.end - 4..header.end].copy_from_slice(&crc.sum().to_le_bytes());
+    assert_says(import(&data), &["in.txt", "Xz", "memory"]);
+}

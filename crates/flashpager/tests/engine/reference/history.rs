@@ -1,0 +1,85 @@
+//! More than the last reference of a page.
+
+use super::*;
+
+/// The stack has its oldest page first; a ghost is a page in it that is neither LIR
+/// nor resident.
+pub fn lirs(frames: usize, _: &[u64]) -> Cache {
+    let (mut stack, mut lir, mut resident): (Vec<Page>, Vec<Page>, Vec<Page>) =
+        (Vec::new(), Vec::new(), Vec::new());
+    let most_lir = frames - if frames < 200 { 1 } else { frames / 100 };
+    Box::new(move |page, _| {
+        let outcome = {
+            let in_stack = stack.contains(&page);
+            let hit = lir.contains(&page) || resident.contains(&page);
+            stack.retain(|known| *known != page);
+            if !hit && lir.len() + resident.len() == frames {
+                resident.remove(0);
+                let is_ghost = |known: &Page| !lir.contains(known) && !resident.contains(known);
+                let ghosts: Vec<Page> = stack.iter().copied().filter(is_ghost).collect();
+                if ghosts.len() > 2 * frames {
+                    stack.retain(|known| *known != ghosts[0]);
+                }
+            }
+            stack.push(page);
+            if !lir.contains(&page) {
+                resident.retain(|known| *known != page);
+                if in_stack {
+                    lir.push(page);
+                    let demoted = *stack.iter().find(|known| lir.contains(known)).unwrap();
+                    stack.retain(|known| *known != demoted);
+                    lir.retain(|known| *known != demoted);
+                    resident.push(demoted);
+                } else if !hit && lir.len() < most_lir {
+                    lir.push(page);
+                } else {
+                    resident.push(page);
+                }
+            }
+            while stack.first().is_some_and(|bottom| !lir.contains(bottom)) {
+                stack.remove(0);
+            }
+            if hit { Outcome::Hit } else { MISS }
+        };
+        Step::all_usable(outcome, [&lir[..], &resident[..]].concat())
+    })
+}
+
+/// Every cached page with the times of the references that count for it, and the
+/// pages evicted with the time of their last.
+pub fn lru_2(frames: usize, _: &[u64]) -> Cache {
+    let mut cached: Vec<(Page, Vec<usize>)> = Vec::new();
+    let mut evicted: Vec<(Page, usize)> = Vec::new();
+    let mut now = 0;
+    Box::new(move |page, _| {
+        now += 1;
+        let outcome = 'outcome: {
+            if let Some((_, times)) = cached.iter_mut().find(|(known, _)| *known == page) {
+                times.push(now);
+                break 'outcome Outcome::Hit;
+            }
+            let mut times: Vec<usize> =
+                evicted.iter().filter(|(ghost, _)| *ghost == page).map(|(_, last)| *last).collect();
+            evicted.retain(|(ghost, _)| *ghost != page);
+            times.push(now);
+            let mut walk = 0;
+            if cached.len() == frames {
+                let longest_ago = |place: &usize| {
+                    let mut newest_first = cached[*place].1.iter().rev();
+                    let last = newest_first.next();
+                    (newest_first.next(), last)
+                };
+                let place = (0..frames).min_by_key(longest_ago).unwrap();
+                let (victim, victims_times) = cached.remove(place);
+                evicted.push((victim, victims_times[victims_times.len() - 1]));
+                walk = frames as u32;
+            }
+            if evicted.len() > frames {
+                evicted.remove(0);
+            }
+            cached.push((page, times));
+            Outcome::Miss { walk, downgrades: 0 }
+        };
+        Step::all_usable(outcome, cached.iter().map(|(page, _)| *page).collect())
+    })
+}

@@ -1,0 +1,103 @@
+//! Clean pages first, and chance.
+
+use super::*;
+
+pub fn cflru(frames: usize, parameters: &[u64]) -> Cache {
+    let mut cache = CleanFirst::new(frames, parameters[0] as usize);
+    Box::new(move |page, _| cache.reference(page))
+}
+
+/// CFLRU with all that was ever done to its pages.
+pub struct CleanFirst {
+    frames: usize,
+    window: usize,
+    cached: Vec<Page>,
+    /// What was done to which page, the latest last.
+    history: Vec<(Done, Page)>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Done {
+    CameIn,
+    Used,
+    Written,
+    Cleaned,
+}
+
+impl CleanFirst {
+    /// An empty cache.
+    pub fn new(frames: usize, window: usize) -> Self {
+        Self { frames, window, cached: Vec::new(), history: Vec::new() }
+    }
+
+    /// A reference.
+    pub fn reference(&mut self, page: Page) -> Step {
+        let outcome = if self.cached.contains(&page) {
+            self.history.push((Done::Used, page));
+            Outcome::Hit
+        } else {
+            let mut walk = 0;
+            if self.cached.len() == self.frames {
+                let mut oldest_first = self.cached.clone();
+                oldest_first.sort_by_key(|page| self.last(*page, &[Done::CameIn, Done::Used]));
+                oldest_first.truncate(self.window);
+                let clean = oldest_first.iter().position(|page| !self.is_dirty(*page));
+                walk = clean.map_or(oldest_first.len(), |place| place + 1) as u32;
+                let victim = oldest_first[clean.unwrap_or(0)];
+                self.cached.retain(|page| *page != victim);
+            }
+            self.cached.push(page);
+            self.history.push((Done::CameIn, page));
+            Outcome::Miss { walk, downgrades: 0 }
+        };
+        Step::all_usable(outcome, self.cached.clone())
+    }
+
+    /// The page was written to.
+    pub fn written(&mut self, page: Page) {
+        self.history.push((Done::Written, page));
+    }
+
+    /// The page was written back.
+    pub fn cleaned(&mut self, page: Page) {
+        self.history.push((Done::Cleaned, page));
+    }
+
+    /// Of a page in a frame: the last of coming in, writing and cleaning tells.
+    fn is_dirty(&self, page: Page) -> bool {
+        let last = self.last(page, &[Done::CameIn, Done::Written, Done::Cleaned]);
+        last.is_some_and(|moment| self.history[moment].0 == Done::Written)
+    }
+
+    /// When one of these was last done to the page.
+    fn last(&self, page: Page, wanted: &[Done]) -> Option<usize> {
+        self.history.iter().rposition(|(done, of)| *of == page && wanted.contains(done))
+    }
+}
+
+/// Marsaglia's generator in arithmetic, without shifts.
+pub fn random(frames: usize, parameters: &[u64]) -> Cache {
+    const WORD: u128 = 1 << 32;
+    let mut cached: Vec<Page> = Vec::new();
+    let mut x = match parameters[0] {
+        0 => 2_463_534_242,
+        seed => u128::from(seed),
+    };
+    Box::new(move |page, _| {
+        let outcome = 'outcome: {
+            if cached.contains(&page) {
+                break 'outcome Outcome::Hit;
+            }
+            if cached.len() < frames {
+                cached.push(page);
+            } else {
+                x ^= x * 8_192 % WORD;
+                x ^= x / 131_072;
+                x ^= x * 32 % WORD;
+                cached[(x * frames as u128 / WORD) as usize] = page;
+            }
+            MISS
+        };
+        Step::all_usable(outcome, cached.clone())
+    })
+}

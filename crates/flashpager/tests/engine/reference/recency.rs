@@ -1,0 +1,60 @@
+//! Who was used or came when: LRU, FIFO and MIN.
+
+use super::*;
+
+/// A hit is a page among the last `frames` different ones.
+pub fn lru(frames: usize, _: &[u64]) -> Cache {
+    let mut history: Vec<Page> = Vec::new();
+    Box::new(move |page, _| {
+        let mut latest = Vec::new();
+        for earlier in history.iter().rev() {
+            if latest.len() == frames {
+                break;
+            }
+            if !latest.contains(earlier) {
+                latest.push(*earlier);
+            }
+        }
+        history.push(page);
+        let outcome = if latest.contains(&page) { Outcome::Hit } else { MISS };
+        latest.retain(|known| *known != page);
+        latest.insert(0, page);
+        latest.truncate(frames);
+        Step::all_usable(outcome, latest)
+    })
+}
+
+/// A hit is a page among the last `frames` that missed.
+pub fn fifo(frames: usize, _: &[u64]) -> Cache {
+    let mut missed: Vec<Page> = Vec::new();
+    Box::new(move |page, _| {
+        let hit = missed.iter().rev().take(frames).any(|cached| *cached == page);
+        if !hit {
+            missed.push(page);
+        }
+        let cached = missed.iter().rev().take(frames).copied().collect();
+        Step::all_usable(if hit { Outcome::Hit } else { MISS }, cached)
+    })
+}
+
+/// The victim is the page whose next reference is farthest, found by looking.
+pub fn min(frames: usize, _: &[u64]) -> Cache {
+    let mut cached: Vec<Page> = Vec::new();
+    Box::new(move |page, future| {
+        let outcome = 'outcome: {
+            if cached.contains(&page) {
+                break 'outcome Outcome::Hit;
+            }
+            if cached.len() == frames {
+                let next_use = |page: Page| {
+                    future.iter().position(|later| *later == page).unwrap_or(usize::MAX)
+                };
+                let victim = *cached.iter().max_by_key(|page| (next_use(**page), **page)).unwrap();
+                cached.retain(|page| *page != victim);
+            }
+            cached.push(page);
+            MISS
+        };
+        Step::all_usable(outcome, cached.clone())
+    })
+}

@@ -1,0 +1,5 @@
+//! The catalog is compiled in, and `include_dir` alone does not notice new files.
+
+fn main() {
+    println!("cargo::rerun-if-changed=../../parts");
+}

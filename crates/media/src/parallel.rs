@@ -1,0 +1,161 @@
+//! Memory on an address bus: parallel NOR and PCM, read word by word in place.
+
+use flashpager_base::Result;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::bus::Bus;
+use super::operation::{
+    Ask, LINE_BYTES, Medium, Operation, Step, What, cannot, implausible, need, words,
+};
+use super::part::{Kind, Part, Sourced};
+
+/// The table `[parallel]`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Parallel {
+    /// From an address to its word.
+    pub t_acc_ns: Sourced<f64>,
+    /// From an address to its word, within the read page of the last one.
+    pub t_page_acc_ns: Option<Sourced<f64>>,
+    /// Bytes of such a read page.
+    pub read_page_bytes: Option<Sourced<u32>>,
+    /// Commands written to start a program or an erase.
+    pub command_writes: Option<Sourced<u32>>,
+}
+
+/// Writes of the usual unlock sequence and the command; address and data come behind.
+const COMMAND_WRITES: u32 = 3;
+
+impl Parallel {
+    /// How many of the words of a line are first in their read page, and how many not.
+    fn words(&self, bytes: u64, width_bits: u32) -> (u64, u64) {
+        let words = words(bytes, width_bits);
+        let first = match (&self.t_page_acc_ns, &self.read_page_bytes) {
+            (Some(_), Some(page)) => bytes.div_ceil(u64::from(page.value.max(1))).min(words),
+            _ => words,
+        };
+        (first, words - first)
+    }
+
+    /// The command of an operation that is done so many times.
+    fn commands(&self, access_ns: f64, times: u64) -> Step {
+        let writes = self.command_writes.as_ref().map_or(COMMAND_WRITES, |writes| writes.value);
+        let ns = times as f64 * f64::from(writes) * access_ns.max(self.t_acc_ns.value);
+        let formula = match times {
+            1 => format!("{writes} write cycles"),
+            _ => format!("{times} × {writes} write cycles"),
+        };
+        Step::command("command", formula, ns)
+    }
+}
+
+impl Medium for Parallel {
+    fn kinds(&self) -> &'static [Kind] {
+        &[Kind::Nor, Kind::Pcm, Kind::Mram, Kind::Fram]
+    }
+
+    fn operations(&self, part: &Part) -> Vec<What> {
+        if part.kind.is_written_in_place() {
+            return vec![What::Read, What::Program];
+        }
+        vec![What::Read, What::Program, What::Erase]
+    }
+
+    fn operation(&self, part: &Part, ask: &Ask<'_>) -> Result<Operation> {
+        let what = ask.what;
+        if !self.operations(part).contains(&what) {
+            return Err(cannot(part, what, &self.operations(part)));
+        }
+        let access = ask.bus.map_or(0.0, Bus::access_ns);
+        let width_bits = ask.bus.map_or(32, |bus| bus.width_bits).min(part.width_bits.value);
+        let mut data_bytes = 0;
+        let steps = match what {
+            What::Read => {
+                let bytes = ask.bytes.unwrap_or(LINE_BYTES);
+                data_bytes = bytes;
+                let (first, next) = self.words(bytes, width_bits);
+                let t_page = self.t_page_acc_ns.as_ref().map_or(0.0, |time| time.value);
+                let ns = first as f64 * self.t_acc_ns.value.max(access)
+                    + next as f64 * t_page.max(access);
+                let formula = match next {
+                    0 => format!("{first} t_ACC"),
+                    _ => format!("{first} t_ACC + {next} t_PAGE"),
+                };
+                vec![Step::transfer("words", formula, ns, bytes)]
+            }
+            What::Program => {
+                let unit = u64::from(part.program_unit_bytes());
+                let bytes = ask.bytes.unwrap_or(unit.max(1));
+                data_bytes = bytes;
+                let words = words(bytes, width_bits);
+                let word = self.t_acc_ns.value.max(access);
+                let moved =
+                    Step::transfer("words", format!("{words} cycles"), words as f64 * word, bytes);
+                if part.kind.is_written_in_place() {
+                    vec![moved]
+                } else {
+                    let t_prog = need(part.t_prog_ns.as_ref(), "t_prog_ns", part, what)?;
+                    let times = bytes.div_ceil(unit.max(1));
+                    let busy = times as f64 * t_prog;
+                    let busy = Step::busy("program", format!("{times} t_PROG"), busy);
+                    vec![self.commands(access, times), moved, busy]
+                }
+            }
+            What::Erase => {
+                let t_bers = need(part.t_bers_ns.as_ref(), "t_bers_ns", part, what)?;
+                vec![self.commands(access, 1), Step::busy("erase", "t_BERS", t_bers)]
+            }
+            _ => return Err(cannot(part, what, &self.operations(part))),
+        };
+        Ok(Operation { what, mode: None, steps, data_bytes, left_out: Vec::new() })
+    }
+
+    fn shortest_access_ns(&self, _part: &Part, _ask: &Ask<'_>) -> Result<f64> {
+        // A host that is faster than the chip waits for it, word by word.
+        Ok(0.0)
+    }
+
+    fn byte_ns(&self, part: &Part, bus: Bus) -> Result<f64> {
+        let bytes = self.read_page_bytes.as_ref().map_or(LINE_BYTES, |page| page.value.into());
+        Ok(self.operation(part, &Ask::read(Some(bytes), bus))?.ns() / bytes.max(1) as f64)
+    }
+
+    fn check(&self, _part: &Part) -> Vec<(String, String)> {
+        let mut wrong = Vec::new();
+        for (name, time) in
+            [("t_acc_ns", Some(&self.t_acc_ns)), ("t_page_acc_ns", self.t_page_acc_ns.as_ref())]
+        {
+            if let Some(time) = time
+                && let Some(what) = implausible(time.value, (1.0, 10_000.0))
+            {
+                wrong.push((name.into(), format!("{name} = {} {what}", time.value)));
+            }
+        }
+        if let Some(page) = self.read_page_bytes.as_ref()
+            && !(1..=4096).contains(&page.value)
+        {
+            let what = format!("read_page_bytes = {} is not between 1 and 4096", page.value);
+            wrong.push(("read_page_bytes".into(), what));
+        }
+        match (&self.t_page_acc_ns, &self.read_page_bytes) {
+            (Some(time), _) if time.value > self.t_acc_ns.value => {
+                let what = format!(
+                    "t_page_acc_ns = {} is longer than t_acc_ns = {}",
+                    time.value, self.t_acc_ns.value
+                );
+                wrong.push(("t_page_acc_ns".into(), what));
+            }
+            (Some(_), None) => {
+                let what = "t_page_acc_ns needs read_page_bytes, the bytes it is for";
+                wrong.push(("t_page_acc_ns".into(), what.into()));
+            }
+            _ => {}
+        }
+        if let Some(writes) = self.command_writes.as_ref().filter(|writes| writes.value > 1000) {
+            let what = format!("command_writes = {} is over 1000", writes.value);
+            wrong.push(("command_writes".into(), what));
+        }
+        wrong
+    }
+}

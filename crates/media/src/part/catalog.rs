@@ -1,0 +1,77 @@
+//! The catalog of parts, which is compiled in, and parts in files of one's own.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::sync::OnceLock;
+
+use flashpager_base::{Error, Result, did_you_mean};
+use include_dir::{Dir, include_dir};
+
+use super::Part;
+
+/// A part takes 2 KB; whatever lies beyond this is not read.
+const MAX_FILE_BYTES: u64 = 1 << 20;
+
+static CATALOG: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../parts");
+
+/// All parts of the catalog, by name.
+pub fn catalog() -> Result<&'static [Part]> {
+    static PARTS: OnceLock<Vec<Part>> = OnceLock::new();
+    match PARTS.get() {
+        Some(parts) => Ok(parts),
+        None => {
+            let parts = parse_catalog()?;
+            Ok(PARTS.get_or_init(|| parts))
+        }
+    }
+}
+
+fn parse_catalog() -> Result<Vec<Part>> {
+    let mut parts = CATALOG
+        .files()
+        .filter(|file| file.path().extension().is_some_and(|extension| extension == "toml"))
+        .map(|file| {
+            let place = format!("parts/{}", file.path().display());
+            Part::parse(file.contents_utf8().unwrap_or_default(), &place)
+        })
+        .collect::<Result<Vec<Part>>>()?;
+    parts.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(parts)
+}
+
+/// The text of a part's file.
+///
+/// # Errors
+/// Files that cannot be read, are too large for a part's, or hold no text.
+pub fn read(path: &Path) -> Result<String> {
+    let place = || path.display().to_string();
+    let mut bytes = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes))
+        .map_err(|e| Error::file(path, e))?;
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        let what = format!("is larger than {MAX_FILE_BYTES} bytes: no file of a part");
+        return Err(Error::data(place(), what));
+    }
+    String::from_utf8(bytes).map_err(|e| {
+        let at = e.utf8_error().valid_up_to();
+        let line = e.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count() + 1;
+        let what = "is no UTF-8 text; save it as UTF-8";
+        Error::data(format!("{}, line {line}", place()), what)
+    })
+}
+
+/// The part of this name, or in the TOML file of this path.
+pub fn find(name: &str) -> Result<Part> {
+    if name.ends_with(".toml") {
+        return Part::parse(&read(Path::new(name))?, name);
+    }
+    let parts = catalog()?;
+    if let Some(part) = parts.iter().find(|part| part.name.eq_ignore_ascii_case(name)) {
+        return Ok(part.clone());
+    }
+    let near = did_you_mean(name, parts.iter().map(|part| part.name.as_str()));
+    let names: Vec<&str> = parts.iter().map(|part| part.name.as_str()).collect();
+    Err(Error::design(format!("unknown part '{name}'{near} (known: {})", names.join(", "))))
+}

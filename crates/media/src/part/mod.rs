@@ -1,0 +1,264 @@
+//! Flash parts: one TOML file each in `parts/`, every number with its source.
+
+mod catalog;
+mod check;
+mod facts;
+mod schema;
+mod supply;
+
+use std::collections::BTreeMap;
+
+use flashpager_base::sizes::SMALL_PAGE_BYTES;
+use flashpager_base::{Error, Result};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::bus::Bus;
+use super::onenand::OneNand;
+use super::operation::{Medium, What};
+use super::parallel::Parallel;
+use super::sd::Sd;
+use super::sdr::Sdr;
+use super::spi::Spi;
+
+pub use catalog::{catalog, find, read};
+pub use check::Complaint;
+pub use facts::Fact;
+pub use schema::schema;
+pub use supply::{Power, Supply};
+
+/// A number with where it was read.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Sourced_{T}")]
+pub struct Sourced<T> {
+    /// The number, in the unit its name ends with.
+    pub value: T,
+    /// The datasheet, paper or table; says `unverified` when from memory.
+    pub source: String,
+}
+
+/// What kind of memory a part is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// Pages through a data register.
+    Nand,
+    /// Flash read byte by byte in place.
+    Nor,
+    /// Phase-change memory, read in place.
+    Pcm,
+    /// Magnetic memory, read and written in place.
+    Mram,
+    /// Ferroelectric memory, read and written in place.
+    Fram,
+    /// A card with a controller of its own.
+    Card,
+}
+
+impl Kind {
+    /// Whether bytes are overwritten as they are, at the pace of the bus.
+    pub fn is_written_in_place(self) -> bool {
+        matches!(self, Self::Mram | Self::Fram)
+    }
+
+    /// As people write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Nand => "NAND",
+            Self::Nor => "NOR",
+            Self::Pcm => "PCM",
+            Self::Mram => "MRAM",
+            Self::Fram => "FRAM",
+            Self::Card => "card",
+        }
+    }
+}
+
+/// Who corrects errors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum EccPlace {
+    /// The host, a codeword at a time.
+    Host,
+    /// The chip, inside t_R.
+    OnDie,
+}
+
+/// Error correction of a NAND part.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Ecc {
+    /// Who does it.
+    pub place: EccPlace,
+    /// Bytes checked together.
+    pub codeword_bytes: u32,
+    /// Bits corrected in each codeword.
+    pub correctable_bits: u32,
+    /// Where that was read.
+    pub source: String,
+}
+
+/// A flash part.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Part {
+    /// Its name, as on the package.
+    pub name: String,
+    /// Who makes it.
+    pub maker: String,
+    /// What kind of memory it is.
+    pub kind: Kind,
+    /// What a reader should know before using its numbers.
+    pub note: Option<String>,
+    /// Bytes of a page without spare.
+    pub page_bytes: Option<Sourced<u32>>,
+    /// Spare bytes of a page.
+    pub spare_bytes: Option<Sourced<u32>>,
+    /// Pages of an erase block.
+    pub pages_per_block: Option<Sourced<u32>>,
+    /// Bytes erased together, of parts without pages.
+    pub erase_bytes: Option<Sourced<u32>>,
+    /// Bytes programmed together in t_PROG, of parts without pages.
+    pub program_bytes: Option<Sourced<u32>>,
+    /// Data lines.
+    pub width_bits: Sourced<u32>,
+    /// Array to register; with on-die ECC, correction included.
+    pub t_r_ns: Option<Sourced<f64>>,
+    /// Program of a page, or of `program_bytes`.
+    pub t_prog_ns: Option<Sourced<f64>>,
+    /// Erase of a block.
+    pub t_bers_ns: Option<Sourced<f64>>,
+    /// Reads of a block before it should be refreshed.
+    pub reads_before_refresh: Option<Sourced<f64>>,
+    /// Programs and erases that a block endures.
+    pub endurance_cycles: Option<Sourced<f64>>,
+    /// Programs of a page between two erases (NOP).
+    pub programs_per_page: Option<Sourced<u32>>,
+    /// Error correction.
+    pub ecc: Option<Ecc>,
+    /// What it takes.
+    pub supply: Option<Supply>,
+    /// Raw NAND: its AC parameters.
+    pub sdr: Option<Sdr>,
+    /// OneNAND: its buffers.
+    pub onenand: Option<OneNand>,
+    /// A serial part: its clock and modes.
+    pub spi: Option<Spi>,
+    /// Memory on an address bus.
+    pub parallel: Option<Parallel>,
+    /// A card.
+    pub sd: Option<Sd>,
+    /// Time per byte on a given bus, where a source states it.
+    #[serde(default)]
+    pub t_byte_ns: BTreeMap<String, Sourced<f64>>,
+}
+
+impl Part {
+    /// The tables that say how the part is spoken to: one, if it is in order.
+    fn media(&self) -> Vec<(&'static str, &dyn Medium)> {
+        fn table<'a, M: Medium>(
+            name: &'static str,
+            medium: &'a Option<M>,
+        ) -> Option<(&'static str, &'a dyn Medium)> {
+            medium.as_ref().map(|medium| (name, medium as &dyn Medium))
+        }
+        [
+            table("sdr", &self.sdr),
+            table("onenand", &self.onenand),
+            table("spi", &self.spi),
+            table("parallel", &self.parallel),
+            table("sd", &self.sd),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+
+    /// How the part is spoken to.
+    ///
+    /// # Errors
+    /// A part that has none of the tables.
+    pub fn medium(&self) -> Result<&dyn Medium> {
+        self.media().first().map(|(_, medium)| *medium).ok_or_else(|| {
+            Error::design(format!(
+                "{} does not say how it is spoken to: its file needs one of the tables [sdr], \
+                 [onenand], [spi], [parallel], [sd]",
+                self.name
+            ))
+        })
+    }
+
+    /// What an operation takes of the supply; `None` if the part gives no voltage or current.
+    pub fn power(&self, what: What) -> Option<Power> {
+        self.supply.as_ref().and_then(|supply| supply.power(what))
+    }
+
+    /// Bytes of a page with its spare; 0 for parts without pages.
+    pub fn whole_page_bytes(&self) -> u64 {
+        let spare = self.spare_bytes.as_ref().map_or(0, |bytes| bytes.value);
+        u64::from(self.flash_page_bytes()) + u64::from(spare)
+    }
+
+    /// Bytes that t_PROG is for.
+    pub fn program_unit_bytes(&self) -> u32 {
+        let own = self.program_bytes.as_ref().map(|bytes| bytes.value);
+        own.unwrap_or_else(|| self.flash_page_bytes().max(1))
+    }
+
+    /// Bytes of a page; 0 for parts without pages.
+    pub fn flash_page_bytes(&self) -> u32 {
+        self.page_bytes.as_ref().map_or(0, |bytes| bytes.value)
+    }
+
+    /// Bytes of an erase block; 0 for parts without pages.
+    pub fn block_bytes(&self) -> u64 {
+        let pages = self.pages_per_block.as_ref().map_or(0, |pages| pages.value);
+        u64::from(self.flash_page_bytes()) * u64::from(pages)
+    }
+
+    /// Whether the column can be changed without a load.
+    pub fn has_column_change(&self) -> bool {
+        self.flash_page_bytes() > SMALL_PAGE_BYTES
+    }
+
+    /// Buffers that hold a page each while the host reads another.
+    pub fn page_buffers(&self) -> u32 {
+        let buffers = self.onenand.as_ref().and_then(|onenand| onenand.buffers.as_ref());
+        buffers.map_or(1, |buffers| buffers.value)
+    }
+
+    /// Time to bring one byte over `bus`: as a source states it for this part
+    /// on this bus, else the slower of bus and part for each word.
+    pub fn byte_time(&self, bus: Bus) -> Result<f64> {
+        let stated = self
+            .t_byte_ns
+            .iter()
+            .find(|(name, _)| name.parse::<Bus>().is_ok_and(|stated| stated == bus));
+        if let Some((_, time)) = stated {
+            return Ok(time.value);
+        }
+        match self.media().first() {
+            Some((_, medium)) => medium.byte_ns(self, bus),
+            None => {
+                let known: Vec<&str> = self.t_byte_ns.keys().map(String::as_str).collect();
+                Err(Error::design(format!(
+                    "{} does not say how it is spoken to, so its time on the bus {bus} is unknown \
+                     (known: {})",
+                    self.name,
+                    known.join(", ")
+                )))
+            }
+        }
+    }
+
+    /// Time from a change of the column to its first byte; `None` if it cannot be told.
+    pub fn column_change_ns(&self, bus: Bus) -> Option<f64> {
+        self.media().first().and_then(|(_, medium)| medium.column_change_ns(self, bus))
+    }
+
+    /// Time of the command, address and status cycles of a load; `None` if it cannot be told.
+    pub fn load_commands_ns(&self, bus: Bus) -> Option<f64> {
+        self.media().first().and_then(|(_, medium)| medium.load_commands_ns(self, bus))
+    }
+}

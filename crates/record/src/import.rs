@@ -1,0 +1,188 @@
+//! From foreign formats, live or from a file, to a trace file.
+
+use std::path::Path;
+
+use flashpager_base::{Error, Result, named};
+use flashpager_trace::{Ending, TraceInfo};
+use rustc_hash::FxHashSet;
+
+use super::fetch::{Fetch, place};
+use super::input::{Input, Lines};
+use super::placement::Placer;
+use super::placement::arrange::Arrangement;
+use super::recording::Recording;
+use super::stream::{self, StreamReader};
+use super::{csv, din, lackey};
+
+pub use super::recording::{Finished, Progress};
+
+/// A format that can be imported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Our recorders' binary stream.
+    Stream,
+    /// Valgrind lackey text.
+    Lackey,
+    /// Dinero `din` text.
+    Din,
+    /// CSV with the header `offset,length`.
+    Csv,
+}
+
+impl Format {
+    /// Find out what `input` holds.
+    pub fn detect(input: &mut Input) -> Result<Self> {
+        let name = input.name.clone();
+        let start = input.peek()?;
+        type Recogniser = fn(&[u8]) -> bool;
+        let known: [(Recogniser, Self); 4] = [
+            (stream::recognises, Self::Stream),
+            (csv::recognises, Self::Csv),
+            (lackey::recognises, Self::Lackey),
+            (din::recognises, Self::Din),
+        ];
+        if let Some((_, format)) = known.iter().find(|(recognises, _)| recognises(start)) {
+            return Ok(*format);
+        }
+        Err(Error::data(
+            name,
+            if start.is_empty() {
+                "is empty"
+            } else if start.starts_with(b"PAR1") {
+                "is Parquet: if it is a flashpager trace it needs no import"
+            } else {
+                "is in no known format (lackey, din, csv with the header 'offset,length', or a \
+                 recorder stream); --format says which"
+            },
+        ))
+    }
+}
+
+named! {
+    Format: "unknown format",
+    "stream" => Stream,
+    "lackey" => Lackey,
+    "din" => Din,
+    "csv" => Csv,
+}
+
+/// Text lines or stream words between two looks at the watch.
+const WATCH_INTERVAL: u32 = 1 << 16;
+
+/// An import or a recording under way.
+pub struct Import {
+    recording: Recording,
+    /// The process that runs the program, while recorders that do not tell
+    /// load addresses watch it.
+    process: Option<u32>,
+}
+
+impl Import {
+    /// Write to the file `output`. Without a `placer`, addresses are flash
+    /// offsets. `live` recordings hold back space for an orderly end.
+    pub fn new(placer: Option<Placer>, output: &Path, info: TraceInfo, live: bool) -> Result<Self> {
+        Ok(Self { recording: Recording::new(placer, output, info, live)?, process: None })
+    }
+
+    /// How the methods of a program without files are laid out in the end.
+    pub fn arrange_as(&mut self, arrangement: Arrangement) {
+        self.recording.methods.arrangement = arrangement;
+    }
+
+    /// Learn load addresses from the mappings of the running process `pid`.
+    pub fn watch_process(&mut self, pid: u32) {
+        self.process = Some(pid);
+    }
+
+    /// Read `input` to its end, or until `watch` says false.
+    ///
+    /// Gives how the input ended: a recorder stream without its end mark, and
+    /// whatever the watch stopped, was interrupted.
+    pub fn read(
+        &mut self,
+        input: Input,
+        format: Format,
+        instruction_bytes: u32,
+        watch: &mut dyn FnMut(Progress) -> bool,
+    ) -> Result<Ending> {
+        let name = input.name.clone();
+        let Self { recording, process } = self;
+        if recording.info.recorder.is_empty() {
+            recording.info.recorder = format.name().to_owned();
+        }
+        let mut stopped = false;
+        let mut countdown = WATCH_INTERVAL;
+        let outcome = match format {
+            Format::Stream => return StreamReader::new(input).read(recording, watch),
+            Format::Csv => {
+                let mut lines = Lines::new(input);
+                let limit = recording.placer.as_ref().map_or(u32::MAX, Placer::image_bytes);
+                csv::read(&mut lines, &mut |line, run| {
+                    if run.end() > limit {
+                        return Err(Error::data(
+                            format!("{name}, line {line}"),
+                            format!("the run at {:#x} reaches beyond the placed image", run.offset),
+                        ));
+                    }
+                    countdown -= 1;
+                    if countdown == 0 {
+                        countdown = WATCH_INTERVAL;
+                        stopped = !recording.look(watch);
+                    }
+                    recording.sink().run(run)?;
+                    if stopped { Err(Error::Interrupted) } else { Ok(()) }
+                })
+            }
+            Format::Lackey | Format::Din => {
+                let mut lines = Lines::new(input);
+                let mut foreign_pages = FxHashSet::default();
+                let mut take = |line: u64, fetch: Fetch| {
+                    if let (Some(placer), Some(process)) = (recording.placer.as_mut(), *process)
+                        && placer.locate(fetch.address).is_none()
+                        && foreign_pages.insert(fetch.address >> 12)
+                    {
+                        placer.load_mappings_of(process)?;
+                    }
+                    let run = place(recording.placer.as_ref(), fetch)
+                        .map_err(|what| Error::data(format!("{name}, line {line}"), what))?;
+                    match run {
+                        Some(run) => recording.sink().placed(run, fetch.instructions)?,
+                        None => recording.sink().outside(fetch.bytes, fetch.instructions)?,
+                    }
+                    countdown -= 1;
+                    if countdown == 0 {
+                        countdown = WATCH_INTERVAL;
+                        stopped = !recording.look(watch);
+                    }
+                    if stopped { Err(Error::Interrupted) } else { Ok(()) }
+                };
+                if format == Format::Lackey {
+                    lackey::read(&mut lines, &mut take)
+                } else {
+                    din::read(&mut lines, instruction_bytes, &mut take)
+                }
+            }
+        };
+        match outcome {
+            Ok(()) => Ok(Ending::Complete),
+            Err(Error::Interrupted) => Ok(Ending::Interrupted),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether the disk ran full on the way.
+    pub fn disk_full(&self) -> bool {
+        self.recording.disk_full()
+    }
+
+    /// Write what is left and the descriptions, and give the files their names: the one
+    /// asked for, then those of further threads that executed placed code. `go_on` is asked
+    /// while methods are laid out.
+    ///
+    /// # Errors
+    /// When a file cannot be written, or nothing of a complete program was placed; there is
+    /// no file then.
+    pub fn finish(self, ending: Ending, go_on: &dyn Fn() -> bool) -> Result<Vec<Finished>> {
+        self.recording.finish(ending, go_on)
+    }
+}

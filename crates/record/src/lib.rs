@@ -1,0 +1,14 @@
+//! Recordings become traces: foreign formats and the recorders' stream, and where the
+//! code lies in flash.
+
+mod csv;
+mod din;
+mod fetch;
+pub mod import;
+pub mod input;
+mod lackey;
+pub mod pipe;
+pub mod placement;
+mod recording;
+mod sink;
+mod stream;

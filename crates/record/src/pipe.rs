@@ -1,0 +1,102 @@
+//! A recorder's stream while its program runs.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+
+use flashpager_base::{Error, Result};
+
+use super::stream::{RECORD_FLAG, THREAD};
+
+/// Bytes before the data in the recorder's shared tail: base and used.
+const TAIL_HEAD_BYTES: u64 = 16;
+
+/// What of the tail collects the stream; behind it lie the slots of threads.
+const TAIL_BYTES: u64 = 256 << 10;
+const SLOT_BYTES: usize = 32 << 10;
+/// Thread number, name bytes, blocks before, and the name in what is left.
+const SLOT_HEAD_BYTES: usize = 64;
+const SLOT_NAME_AT: usize = 16;
+/// Larger tails are none.
+const MAX_SLOTS: usize = 1 << 10;
+
+/// The recorder's pipe, and behind its end what the recorder had not yet
+/// written when it was killed.
+pub struct RecorderPipe {
+    pipe: File,
+    tail: File,
+    received: u64,
+    rest: Option<io::Cursor<Vec<u8>>>,
+}
+
+impl RecorderPipe {
+    /// Both are opened by path, as `/dev/fd/7`.
+    pub fn open(pipe: &Path, tail: &Path) -> Result<Self> {
+        let open = |path: &Path| File::open(path).map_err(|e| Error::file(path, e));
+        Ok(Self { pipe: open(pipe)?, tail: open(tail)?, received: 0, rest: None })
+    }
+
+    fn unwritten(&mut self) -> io::Result<Vec<u8>> {
+        let mut head = [0; TAIL_HEAD_BYTES as usize];
+        self.tail.seek(SeekFrom::Start(0))?;
+        self.tail.read_exact(&mut head)?;
+        let number = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| head[at + i]));
+        let (base, used) = (number(0), number(8).min(TAIL_BYTES - TAIL_HEAD_BYTES));
+        let mut bytes = Vec::new();
+        if let Some(skip) = self.received.checked_sub(base).filter(|skip| *skip < used) {
+            self.tail.seek(SeekFrom::Start(TAIL_HEAD_BYTES + skip))?;
+            (&mut self.tail).take(used - skip).read_to_end(&mut bytes)?;
+        }
+        self.tail.seek(SeekFrom::Start(TAIL_BYTES))?;
+        let mut slot = vec![0; SLOT_BYTES];
+        for _ in 0..MAX_SLOTS {
+            match self.tail.read_exact(&mut slot) {
+                Ok(()) => take_slot(&slot, &mut bytes),
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(bytes)
+    }
+}
+
+/// Append what a thread has collected, as it would have gone into the stream.
+fn take_slot(slot: &[u8], stream: &mut Vec<u8>) {
+    let word = |at: usize| u32::from_le_bytes(std::array::from_fn(|i| slot[at + i]));
+    if word(0) == 0 || word(SLOT_HEAD_BYTES) == 0 {
+        return;
+    }
+    let name_bytes = (word(4) as usize).min(SLOT_HEAD_BYTES - SLOT_NAME_AT);
+    let name = &slot[SLOT_NAME_AT..SLOT_NAME_AT + name_bytes];
+    let payload = SLOT_NAME_AT + name_bytes;
+    stream.extend((RECORD_FLAG | THREAD << 24 | payload as u32).to_le_bytes());
+    stream.extend((word(0) - 1).to_le_bytes());
+    stream.extend((name_bytes as u32).to_le_bytes());
+    stream.extend(&slot[8..SLOT_NAME_AT]);
+    stream.extend(name);
+    // What is before may begin inside a word.
+    stream.extend(std::iter::repeat_n(0, name_bytes.next_multiple_of(4) - name_bytes));
+    let numbers = slot[SLOT_HEAD_BYTES..]
+        .chunks_exact(4)
+        .map(|four| u32::from_le_bytes([four[0], four[1], four[2], four[3]]));
+    for number in numbers.take_while(|number| *number != 0) {
+        stream.extend((number - 1).to_le_bytes());
+    }
+}
+
+impl Read for RecorderPipe {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if let Some(rest) = &mut self.rest {
+            return rest.read(buffer);
+        }
+        let got = self.pipe.read(buffer)?;
+        self.received += got as u64;
+        if got > 0 || buffer.is_empty() {
+            return Ok(got);
+        }
+        let mut rest = io::Cursor::new(self.unwritten()?);
+        let got = rest.read(buffer)?;
+        self.rest = Some(rest);
+        Ok(got)
+    }
+}

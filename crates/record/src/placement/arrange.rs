@@ -1,0 +1,363 @@
+//! Laying out methods anew: a trace of movable methods becomes the trace that
+//! the same execution has when they lie in another order.
+//!
+//! As the CARDIS paper's image (section 5.2, and 6.3 of its draft), methods lie one
+//! right behind another by the names of their classes, then as in the class.
+
+use std::path::Path;
+
+use flashpager_base::{Error, Result};
+use flashpager_trace::file::Unnamed;
+use flashpager_trace::{
+    Image, Run, RunBuilder, Symbol, TraceFile, TraceInfo, TraceWriter, for_runs,
+};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::bytecode::{BYTECODE, METHOD_COMPONENT, image};
+
+/// Which methods the image holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Keep {
+    /// Those of which something was executed, as after a ROMizer.
+    #[default]
+    Used,
+    /// All that are known.
+    All,
+}
+
+/// How methods are laid out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Arrangement {
+    /// Which are there.
+    pub keep: Keep,
+    /// Methods, or classes for all their methods, in the order in which they go to
+    /// flash before all others; `*` stands for any characters. A method may stand
+    /// without its parameters.
+    pub order: Vec<String>,
+}
+
+impl Arrangement {
+    /// The numbers of `symbols` in the order in which they lie in flash.
+    fn of(&self, symbols: &[Symbol], used: &[bool]) -> Vec<usize> {
+        let (patterns, exact): (Vec<_>, Vec<_>) =
+            self.order.iter().enumerate().partition(|(_, line)| line.contains('*'));
+        // Of equal lines the first counts.
+        let exact: FxHashMap<&str, usize> =
+            exact.into_iter().rev().map(|(rank, line)| (line.as_str(), rank)).collect();
+        let rank = |method: &str| {
+            let named = names(method).filter_map(|name| exact.get(name).copied());
+            let mut matched = patterns.iter().filter(|(_, line)| means(line, method));
+            named.chain(matched.next().map(|(rank, _)| *rank)).min().unwrap_or(self.order.len())
+        };
+        let kept = |number: &usize| self.keep == Keep::All || used[*number];
+        let mut placed: Vec<(usize, usize)> = (0..symbols.len())
+            .filter(kept)
+            .map(|number| (rank(&symbols[number].name), number))
+            .collect();
+        placed.sort_by(|(line_a, a), (line_b, b)| {
+            let classes = || class(&symbols[*a].name).cmp(class(&symbols[*b].name));
+            line_a.cmp(line_b).then_with(classes).then(a.cmp(b))
+        });
+        placed.into_iter().map(|(_, number)| number).collect()
+    }
+}
+
+/// `com.acme.Radio.send` of `com.acme.Radio.send(int)`.
+fn without_parameters(method: &str) -> &str {
+    method.split_once('(').map_or(method, |(name, _)| name)
+}
+
+/// `com.acme.Radio` of `com.acme.Radio.send(int)`.
+fn class(method: &str) -> &str {
+    without_parameters(method).rsplit_once('.').map_or("", |(class, _)| class)
+}
+
+/// What a line of an order can call a method: itself, without its parameters, its class, and
+/// the classes that that is nested in.
+fn names(method: &str) -> impl Iterator<Item = &str> {
+    let class = class(method);
+    let outer = class.rmatch_indices('$').map(move |(at, _)| &class[..at]);
+    [method, without_parameters(method), class].into_iter().chain(outer)
+}
+
+/// Whether a line of an order means `method`.
+fn means(line: &str, method: &str) -> bool {
+    names(method).any(|name| matches(line, name))
+}
+
+/// The lines of an order that mean no method of `images`. `go_on` as in [`arrange()`].
+pub fn unknown<'a>(
+    order: &'a [String],
+    images: &[Image],
+    go_on: &dyn Fn() -> bool,
+) -> Result<Vec<&'a str>> {
+    let methods: Vec<&str> =
+        images.iter().flat_map(|image| &image.symbols).map(|symbol| symbol.name.as_str()).collect();
+    let known: FxHashSet<&str> = methods.iter().flat_map(|method| names(method)).collect();
+    let mut unknown = Vec::new();
+    for line in order {
+        if !go_on() {
+            return Err(Error::Interrupted);
+        }
+        let pattern = line.contains('*') && methods.iter().any(|method| means(line, method));
+        if !pattern && !known.contains(line.as_str()) {
+            unknown.push(line.as_str());
+        }
+    }
+    Ok(unknown)
+}
+
+/// Whether `name` is `pattern`, in which `*` stands for any characters.
+fn matches(pattern: &str, name: &str) -> bool {
+    let Some((start, rest)) = pattern.split_once('*') else { return pattern == name };
+    let Some(mut name) = name.strip_prefix(start) else { return false };
+    let mut pieces: Vec<&str> = rest.split('*').collect();
+    let end = pieces.pop().unwrap_or("");
+    for piece in pieces {
+        let Some(at) = name.find(piece) else { return false };
+        name = &name[at + piece.len()..];
+    }
+    name.ends_with(end)
+}
+
+/// Distinct runs whose new places are remembered.
+const MAX_KNOWN_RUNS: usize = 1 << 20;
+
+/// Where the methods of one image lie, before and after.
+struct Move<'a> {
+    /// What lies below stays.
+    given_bytes: u32,
+    /// What can move: by offset, none over another.
+    symbols: &'a [Symbol],
+    /// The new offset of each; methods that are not placed have none.
+    offsets: Vec<Option<u32>>,
+    /// How many methods from each on were neighbours and still are.
+    together: Vec<u32>,
+    /// Runs that stay whole, found before.
+    known: FxHashMap<Run, Run>,
+    place: String,
+}
+
+impl Move<'_> {
+    /// Hand out the pieces of `run` at their new places.
+    fn pieces(&mut self, run: Run, mut take: impl FnMut(Run) -> Result<()>) -> Result<()> {
+        if let Some(moved) = self.known.get(&run) {
+            return take(*moved);
+        }
+        let mut at = run.offset;
+        if at < self.given_bytes {
+            let length = run.end().min(self.given_bytes) - at;
+            take(Run { offset: at, length })?;
+            at += length;
+        }
+        while at < run.end() {
+            let number = owner(self.symbols, at).ok_or_else(|| {
+                Error::data(&self.place, format!("the code at {at:#x} belongs to no method"))
+            })?;
+            let symbol = &self.symbols[number];
+            let last = &self.symbols[number + self.together[number] as usize];
+            let length = (last.offset + last.bytes).min(run.end()) - at;
+            let start = self.offsets[number].ok_or_else(|| {
+                Error::data(&self.place, format!("{} is executed and not placed", symbol.name))
+            })?;
+            let moved = Run { offset: start + (at - symbol.offset), length };
+            if length == run.length && self.known.len() < MAX_KNOWN_RUNS {
+                self.known.insert(run, moved);
+            }
+            take(moved)?;
+            at += length;
+        }
+        Ok(())
+    }
+}
+
+/// Which methods `files` execute something of.
+fn used(
+    files: &[Files<'_>],
+    symbols: &[Symbol],
+    given_bytes: u32,
+    go_on: &dyn Fn() -> bool,
+) -> Result<Vec<bool>> {
+    // How many more runs cover a method than the one before it.
+    let mut covering = vec![0i64; symbols.len() + 1];
+    for file in files {
+        for_runs(file.trace, go_on, |runs| {
+            for run in runs {
+                let first = owner(symbols, run.offset.max(given_bytes));
+                let last = owner(symbols, run.end() - 1);
+                if let (Some(first), Some(last)) = (first, last) {
+                    covering[first] += 1;
+                    covering[last + 1] -= 1;
+                }
+            }
+            Ok(())
+        })?;
+    }
+    let mut cover = 0;
+    let covered = covering[..symbols.len()].iter().map(|change| {
+        cover += change;
+        cover > 0
+    });
+    Ok(covered.collect())
+}
+
+fn owner(symbols: &[Symbol], offset: u32) -> Option<usize> {
+    let after = symbols.partition_point(|symbol| symbol.offset <= offset);
+    let number = after.checked_sub(1)?;
+    let symbol = &symbols[number];
+    (offset - symbol.offset < symbol.bytes).then_some(number)
+}
+
+/// The one image of `info` if it has methods that can be moved, how many of its bytes stay,
+/// and how many symbols these are.
+fn movable<'a>(path: &Path, info: &'a TraceInfo) -> Result<(&'a Image, u32, usize)> {
+    let refused = |what: &str| Err(Error::data(path.display().to_string(), what));
+    let [image] = info.images.as_slice() else {
+        return refused("has no single image of methods: only recorded Java can be arranged");
+    };
+    let section = |name: &str| image.sections.iter().find(|section| section.name == name);
+    let given_bytes = section(METHOD_COMPONENT).map_or(0, |section| section.bytes);
+    let known = [BYTECODE, METHOD_COMPONENT];
+    let all_known = image.sections.iter().all(|section| known.contains(&section.name.as_str()));
+    if section(BYTECODE).is_none() || !all_known {
+        return refused(
+            "holds code that its file has laid out: change the order there (linker, CAP file) and \
+             record it again; only Java bytecode can be arranged",
+        );
+    }
+    let given = image.symbols.partition_point(|symbol| symbol.offset < given_bytes);
+    let mut free = given_bytes;
+    for symbol in &image.symbols[given..] {
+        let end = symbol.offset.checked_add(symbol.bytes);
+        free = match end.filter(|_| symbol.offset >= free) {
+            Some(end) => end,
+            None => return refused("has methods that lie over each other"),
+        };
+    }
+    Ok((image, given_bytes, given))
+}
+
+/// Write `trace` to `output` with its methods laid out as `arrangement` says. Gives its
+/// description. `go_on` as in [`flashpager_trace::blocks::BlockStatistics::of`].
+///
+/// # Errors
+/// When a file cannot be read or written, or holds code that cannot be moved.
+pub fn arrange_file(
+    trace: &Path,
+    output: &Path,
+    arrangement: &Arrangement,
+    go_on: &dyn Fn() -> bool,
+) -> Result<TraceInfo> {
+    let traces = [TraceFile::open(trace)?];
+    let files = [Files { trace: &traces[0], known_as: trace, output }];
+    let mut written = arrange(&files, arrangement, go_on)?;
+    match written.pop() {
+        Some(trace) => trace.name(),
+        None => Err(Error::Interrupted),
+    }
+}
+
+/// A trace to be laid out anew.
+pub struct Files<'a> {
+    /// It, without a name yet perhaps.
+    pub trace: &'a TraceFile,
+    /// What errors call it.
+    pub known_as: &'a Path,
+    /// The file to write.
+    pub output: &'a Path,
+}
+
+/// Write traces of one execution, which have one image: what one of them uses is placed for all.
+pub fn arrange(
+    files: &[Files<'_>],
+    arrangement: &Arrangement,
+    go_on: &dyn Fn() -> bool,
+) -> Result<Vec<Unnamed>> {
+    let Some(first) = files.first() else { return Ok(Vec::new()) };
+    let (old, given_bytes, given) = movable(first.known_as, first.trace.info())?;
+    let symbols = &old.symbols[given..];
+    let used = used(files, symbols, given_bytes, go_on)?;
+    let mut offsets = vec![None; symbols.len()];
+    let mut placed = old.symbols[..given].to_vec();
+    let mut end = given_bytes;
+    for number in arrangement.of(symbols, &used) {
+        offsets[number] = Some(end);
+        placed.push(Symbol { offset: end, ..symbols[number].clone() });
+        end += symbols[number].bytes;
+    }
+    let mut together = vec![0; symbols.len()];
+    for number in (1..symbols.len()).rev() {
+        let (before, bytes) = (&symbols[number - 1], symbols[number - 1].bytes);
+        let moved = offsets[number - 1].map(|offset| offset + bytes);
+        if before.offset + bytes == symbols[number].offset && moved == offsets[number] {
+            together[number - 1] = together[number] + 1;
+        }
+    }
+    let new = image(&old.path, given_bytes, end, placed);
+    let known = FxHashMap::default();
+    let mut moved = Move { given_bytes, symbols, offsets, together, known, place: String::new() };
+    let mut written = Vec::new();
+    for file in files {
+        moved.place = file.known_as.display().to_string();
+        let mut writer = TraceWriter::create(file.output, false)?;
+        rewrite(file.trace, &mut moved, &mut writer, go_on)?;
+        let mut info = file.trace.info().clone();
+        info.images = vec![new.clone()];
+        info.image_bytes = u64::from(end);
+        written.push(writer.close(info)?);
+    }
+    Ok(written)
+}
+
+fn rewrite(
+    trace: &TraceFile,
+    moved: &mut Move<'_>,
+    writer: &mut TraceWriter,
+    go_on: &dyn Fn() -> bool,
+) -> Result<()> {
+    let mut builder = RunBuilder::default();
+    let mut before = None;
+    for_runs(trace, go_on, |runs| {
+        for &run in runs {
+            // Something outside the image lies between runs that would else be one.
+            if before == Some(run.offset)
+                && let Some(run) = builder.cut()
+            {
+                writer.push(run)?;
+            }
+            before = Some(run.end());
+            moved.pieces(run, |piece| match builder.push(piece) {
+                Some(run) => writer.push(run),
+                None => Ok(()),
+            })?;
+        }
+        Ok(())
+    })?;
+    builder.cut().map_or(Ok(()), |run| writer.push(run))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_names_methods_classes_and_patterns() {
+        let method = "com.acme.Radio$Link.send(int,byte[])";
+        let class = "com.acme.Radio$Link";
+        let named = ["com.acme.Radio$Link.send", class, "com.acme.Radio", method];
+        for line in named.into_iter().chain(["com.*", "*.send*", "*Link", "*"]) {
+            assert!(means(line, method), "{line}");
+        }
+        for line in [
+            "com.acme",
+            "com.acme.Radio$Link.s",
+            "com.acme.Rad",
+            "acme.*",
+            "*.send(int)",
+            "",
+            "com.acme.*x",
+        ] {
+            assert!(!means(line, method), "{line}");
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! The image of a program without files: what CAP files lay out, and bytecode that can
+//! lie in any order.
+
+use flashpager_trace::{Image, Section, Symbol};
+
+/// The section of raw bytecode arrays, which can lie in any order.
+pub const BYTECODE: &str = "bytecode";
+
+/// The section of a CAP file's method component, whose order is that of the file.
+pub const METHOD_COMPONENT: &str = "Method.cap";
+
+/// An image from offset 0 to `end`, of which `given_bytes` are of CAP files.
+pub fn image(path: &str, given_bytes: u32, end: u32, symbols: Vec<Symbol>) -> Image {
+    let section = |name: &str, offset, bytes| Section {
+        name: name.to_owned(),
+        address: u64::from(offset),
+        offset,
+        bytes,
+    };
+    let sections = [
+        section(METHOD_COMPONENT, 0, given_bytes),
+        section(BYTECODE, given_bytes, end - given_bytes),
+    ];
+    Image {
+        path: path.to_owned(),
+        build_id: String::new(),
+        offset: 0,
+        bytes: end,
+        sections: sections.into_iter().filter(|section| section.bytes > 0).collect(),
+        symbols,
+    }
+}

@@ -1,0 +1,59 @@
+//! Methods of a program without files, as a Java recorder tells them.
+
+use std::cmp::Reverse;
+
+use flashpager_base::shown;
+use flashpager_trace::{Symbol, TraceInfo};
+
+use super::arrange::Arrangement;
+use super::bytecode::image;
+
+/// More methods, or longer names in all, are no program.
+const MAX_METHODS: usize = 1 << 20;
+const MAX_NAME_BYTES: usize = 64 << 20;
+
+/// Methods at the addresses that a recorder chose.
+#[derive(Default)]
+pub struct Methods {
+    symbols: Vec<Symbol>,
+    name_bytes: usize,
+    /// Bytes at the start of the image in which all stays where it is.
+    pub given_bytes: u32,
+    /// How the other methods are laid out.
+    pub arrangement: Arrangement,
+}
+
+impl Methods {
+    /// Add a method of `bytes` bytes.
+    ///
+    /// # Errors
+    /// What is wrong, when it lies beyond 4 GiB or there are far too many.
+    pub fn add(&mut self, address: u64, bytes: u32, name: &str) -> Result<(), String> {
+        let name = shown(name);
+        self.name_bytes += name.len();
+        if self.symbols.len() == MAX_METHODS || self.name_bytes > MAX_NAME_BYTES {
+            return Err(format!("over {MAX_METHODS} methods"));
+        }
+        if bytes == 0 || address.saturating_add(bytes.into()) > u64::from(u32::MAX) {
+            return Err(format!("method {name} has {bytes} bytes at {address:#x}"));
+        }
+        self.symbols.push(Symbol { name, offset: address as u32, bytes });
+        Ok(())
+    }
+
+    /// Put the methods into `info` as one image; gives how that is still to be arranged.
+    pub fn describe(mut self, info: &mut TraceInfo) -> Option<Arrangement> {
+        if self.symbols.is_empty() {
+            return None;
+        }
+        // As those of a file: what lies inside something larger comes behind it.
+        self.symbols.sort_by_key(|symbol| (symbol.offset, Reverse(symbol.bytes)));
+        let is_given = |symbol: &Symbol| symbol.offset < self.given_bytes;
+        let can_move = !self.symbols.iter().all(is_given);
+        let end = self.symbols.iter().map(|symbol| symbol.offset + symbol.bytes).max();
+        let end = end.unwrap_or(0).max(self.given_bytes);
+        info.images = vec![image(&info.program, self.given_bytes, end, self.symbols)];
+        info.image_bytes = u64::from(end);
+        can_move.then_some(self.arrangement)
+    }
+}

@@ -1,0 +1,273 @@
+//! The recorders' binary stream (docs/formats.md, "Recorder stream").
+//!
+//! After the magic, 32-bit little-endian words. A word below 2³¹ is the number
+//! of an executed block. Any other word heads a record: bits 24–30 its kind,
+//! bits 0–23 its payload in bytes, padded with zeros to whole words.
+
+use std::path::Path;
+
+use flashpager_base::{Error, Result, shown};
+use flashpager_trace::{Ending, MAX_RUN_BYTES, Run};
+
+use super::fetch::{Fetch, place};
+use super::input::{Input, parse_number};
+use super::recording::{Progress, Recording};
+
+const MAGIC: &[u8; 8] = b"FPSTRM01";
+pub const RECORD_FLAG: u32 = 1 << 31;
+const MAX_PAYLOAD_BYTES: usize = 1 << 16;
+const BUFFER_BYTES: usize = 1 << 18;
+
+/// Most blocks described: bounds the memory, far above what any program has.
+const MAX_BLOCKS: usize = 1 << 24;
+
+const META: u32 = 1;
+const MAP: u32 = 2;
+const BLOCK: u32 = 3;
+const END: u32 = 4;
+const METHOD: u32 = 5;
+pub const THREAD: u32 = 6;
+
+/// What a block does, besides its instructions.
+const ENTERS: u32 = 1;
+const RETURNS: u32 = 2;
+
+/// Whether a file that starts with `start` is such a stream.
+pub fn recognises(start: &[u8]) -> bool {
+    start.starts_with(MAGIC)
+}
+
+struct Block {
+    /// Where it lies in flash; `None` outside.
+    run: Option<Run>,
+    bytes: u32,
+    instructions: u32,
+    enters: bool,
+    returns: bool,
+}
+
+pub struct StreamReader {
+    input: Input,
+    blocks: Vec<Block>,
+    /// Bytes of the stream before the buffer.
+    position: u64,
+    /// Block numbers to pass over: the thread at hand has had them already.
+    known: u64,
+    /// Why the recorder does not record.
+    refused: Option<String>,
+    ended: bool,
+    /// More blocks were described than are kept: the rest is not read.
+    cut: bool,
+}
+
+impl StreamReader {
+    pub fn new(input: Input) -> Self {
+        Self {
+            input,
+            blocks: Vec::new(),
+            position: 0,
+            known: 0,
+            refused: None,
+            ended: false,
+            cut: false,
+        }
+    }
+
+    fn error(&self, at: usize, what: impl std::fmt::Display) -> Error {
+        Error::data(
+            format!("{}, byte {}", self.input.name, self.position + at as u64),
+            what.to_string(),
+        )
+    }
+
+    /// Read to the end. A stream cut off anywhere was interrupted there.
+    pub fn read(
+        mut self,
+        recording: &mut Recording,
+        watch: &mut dyn FnMut(Progress) -> bool,
+    ) -> Result<Ending> {
+        let mut magic = [0; MAGIC.len()];
+        let got = self.input.read_full(&mut magic)?;
+        if !MAGIC.starts_with(&magic[..got]) {
+            return Err(self.error(0, "is not a flashpager recorder stream"));
+        }
+        if got < MAGIC.len() {
+            // The program was stopped before its first instruction.
+            return Ok(Ending::Interrupted);
+        }
+        self.position = MAGIC.len() as u64;
+        let mut buffer = vec![0; BUFFER_BYTES];
+        let mut kept = 0;
+        loop {
+            let got = self.input.read_full(&mut buffer[kept..])?;
+            let filled = kept + got;
+            let used = self.take(&buffer[..filled], recording)?;
+            buffer.copy_within(used..filled, 0);
+            kept = filled - used;
+            self.position += used as u64;
+            if self.ended {
+                return Ok(Ending::Complete);
+            }
+            if got == 0 || self.cut || !recording.look(watch) {
+                return Ok(Ending::Interrupted);
+            }
+        }
+    }
+
+    /// Take all whole words and records of `bytes`; gives how many bytes that were.
+    fn take(&mut self, bytes: &[u8], recording: &mut Recording) -> Result<usize> {
+        let mut at = 0;
+        while let Some(word) = bytes.get(at..at + 4) {
+            let word = u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
+            if word < RECORD_FLAG {
+                let Some(block) = self.blocks.get(word as usize) else {
+                    return Err(self.error(at, format!("block {word} was never described")));
+                };
+                at += 4;
+                if self.known > 0 {
+                    self.known -= 1;
+                    continue;
+                }
+                let sink = recording.sink();
+                sink.blocks += 1;
+                sink.calls += u64::from(block.enters);
+                sink.returns += u64::from(block.returns);
+                match block.run {
+                    Some(run) => sink.placed(run, block.instructions)?,
+                    None if block.bytes == 0 => {}
+                    None => sink.outside(block.bytes, block.instructions)?,
+                }
+                continue;
+            }
+            let length = (word & 0x00ff_ffff) as usize;
+            if length > MAX_PAYLOAD_BYTES {
+                return Err(self.error(at, format!("a record of {length} bytes is too long")));
+            }
+            let end = at + 4 + length.next_multiple_of(4);
+            if end > bytes.len() {
+                break;
+            }
+            let payload = &bytes[at + 4..at + 4 + length];
+            self.record((word & !RECORD_FLAG) >> 24, payload, recording)
+                .map_err(|what| self.error(at, what))?;
+            if let Some(what) = self.refused.take() {
+                return Err(Error::design(what));
+            }
+            at = end;
+            if self.ended || self.cut {
+                break;
+            }
+        }
+        Ok(at)
+    }
+
+    fn record(
+        &mut self,
+        kind: u32,
+        payload: &[u8],
+        recording: &mut Recording,
+    ) -> std::result::Result<(), String> {
+        let too_short = || "a record is too short".to_owned();
+        let number = |at: usize| {
+            payload
+                .get(at..at + 8)
+                .and_then(|bytes| bytes.try_into().ok())
+                .map(u64::from_le_bytes)
+                .ok_or_else(too_short)
+        };
+        let word = |at: usize| {
+            let bytes = payload.get(at..at + 4)?.try_into().ok()?;
+            Some(u32::from_le_bytes(bytes))
+        };
+        match kind {
+            META => {
+                let text = String::from_utf8_lossy(payload);
+                let (key, value) = text.split_once('=').ok_or("a META record without '='")?;
+                match key {
+                    "recorder" => recording.info.recorder = shown(value),
+                    // What is not recorded of a virtual machine is not told either.
+                    "outside" if value == "unknown" => recording.info.outside_instructions = None,
+                    "recorder_version" => recording.info.recorder_version = shown(value),
+                    "refused" => self.refused = Some(shown(value)),
+                    "target" => recording.info.architecture = shown(value),
+                    "given" => {
+                        recording.methods.given_bytes = value
+                            .parse()
+                            .map_err(|_| format!("given '{}' is no number", shown(value)))?;
+                    }
+                    "left_out" => recording.left_out(shown(value)),
+                    "start_code" => {
+                        let start = parse_number(value.as_bytes())
+                            .ok_or_else(|| format!("start_code '{}' is no number", shown(value)))?;
+                        let program = recording.info.program.clone();
+                        if let Some(placer) = &mut recording.placer {
+                            placer.load_program_from(Path::new(&program), start);
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            MAP => {
+                let (start, end, offset) = (number(0)?, number(8)?, number(16)?);
+                let path = String::from_utf8_lossy(payload.get(24..).ok_or_else(too_short)?);
+                if let Some(placer) = &mut recording.placer {
+                    placer
+                        .file_mapped(Path::new(path.as_ref()), offset, start, end)
+                        .map_err(shown)?;
+                }
+            }
+            BLOCK => {
+                let (address, sizes) = (number(0)?, number(8)?);
+                let (bytes, instructions) = (sizes as u32, (sizes >> 32) as u32);
+                let does = word(16).unwrap_or(0);
+                let knows = payload.len() > 16;
+                let empty = bytes == 0 && instructions == 0 && knows;
+                let whole = bytes <= MAX_RUN_BYTES && (1..=bytes).contains(&instructions);
+                if !empty && !whole {
+                    return Err(format!("a block of {instructions} instructions in {bytes} bytes"));
+                }
+                if self.blocks.len() == MAX_BLOCKS {
+                    self.cut = true;
+                    return Ok(());
+                }
+                if knows {
+                    recording.info.calls = Some(0);
+                    recording.info.returns = Some(0);
+                }
+                let fetch = Fetch { address, bytes, instructions };
+                let run = match bytes {
+                    0 => None,
+                    _ => place(recording.placer.as_ref(), fetch)?,
+                };
+                let (enters, returns) = (does & ENTERS != 0, does & RETURNS != 0);
+                self.blocks.push(Block { run, bytes, instructions, enters, returns });
+            }
+            METHOD => {
+                let (address, bytes) = (number(0)?, word(8).ok_or_else(too_short)?);
+                let name = payload.get(12..).ok_or_else(too_short)?;
+                if recording.placer.is_some() {
+                    return Err("methods, in a program that is placed by its files".into());
+                }
+                recording.methods.add(address, bytes, &String::from_utf8_lossy(name))?;
+            }
+            THREAD => {
+                let thread = word(0).ok_or_else(too_short)?;
+                let name_bytes = word(4).ok_or_else(too_short)? as usize;
+                let before = number(8)?;
+                let name = payload.get(16..).and_then(|name| name.get(..name_bytes));
+                let name = String::from_utf8_lossy(name.ok_or_else(too_short)?);
+                if !recording.switch_to(thread, &name).map_err(shown)? {
+                    self.known = u64::MAX;
+                    return Ok(());
+                }
+                let had = recording.sink().blocks;
+                self.known = had.checked_sub(before).ok_or_else(|| {
+                    format!("{} blocks of thread {} are missing", before - had, shown(&name))
+                })?;
+            }
+            END => self.ended = true,
+            _ => return Err(format!("a record of unknown kind {kind}: a newer recorder?")),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,304 @@
+//! What stands between the processor and the page cache: an instruction cache and a
+//! TLB (In, Shin & Kim, LCTES 2007, table 2).
+//!
+//! Every fetched word asks the instruction cache; what that lacks is refilled by lines
+//! out of the page cache, for which the TLB must know the page. Only what the TLB does
+//! not know is a reference to the page cache: there its bit is set, or it faults.
+//!
+//! The instruction cache has virtual tags (ARM926EJ-S): code does not change, so lines
+//! outlive the eviction of their page, and what the cache does depends on the program
+//! alone. One filtering serves page caches of all sizes. The TLB may not know a page
+//! that would fault: an entry ends when its page is evicted or moved down, or when its
+//! reference bit is cleared.
+
+use flashpager_base::sizes::power_of_two;
+use flashpager_base::{Error, Result};
+use flashpager_trace::Run;
+
+use super::references::Collapser;
+use crate::pager::{Moment, Outcome, Page, Policy};
+
+/// Bytes of a word, which one fetch brings.
+pub const WORD_BYTES: u32 = 4;
+
+/// Most bytes of an instruction cache.
+const MAX_CACHE_BYTES: u32 = 1 << 24;
+/// Most entries of a TLB.
+const MAX_ENTRIES: u32 = 1 << 16;
+/// Most ways of either.
+const MAX_WAYS: u32 = 64;
+
+/// The shape of an instruction cache: line number mod sets, round robin in each set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ICacheShape {
+    /// Bytes of all lines.
+    pub cache_bytes: u32,
+    /// Bytes of a line.
+    pub line_bytes: u32,
+    /// Lines of a set.
+    pub ways: u32,
+}
+
+/// The shape of a TLB: page number mod sets, round robin in each set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TlbShape {
+    /// Sets.
+    pub sets: u32,
+    /// Entries of a set.
+    pub ways: u32,
+}
+
+/// What stands in front of the page cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct HierarchyDesign {
+    /// The instruction cache.
+    pub icache: ICacheShape,
+    /// The TLB; without one every refill asks the page cache.
+    pub tlb: Option<TlbShape>,
+}
+
+impl HierarchyDesign {
+    /// Check it, alone and against the cache page.
+    ///
+    /// # Errors
+    /// Shapes that cannot be, and lines that are larger than a page.
+    pub fn check(&self, cache_page_bytes: u32) -> Result<()> {
+        let Self { icache, tlb } = self;
+        power_of_two("line of the instruction cache", icache.line_bytes)?;
+        if icache.line_bytes < WORD_BYTES || icache.line_bytes > cache_page_bytes {
+            return Err(Error::design(format!(
+                "a line of the instruction cache of {} bytes: take a word of {WORD_BYTES} to a \
+                 cache page of {cache_page_bytes}",
+                icache.line_bytes
+            )));
+        }
+        check_ways("instruction cache", icache.ways)?;
+        let sets = icache.sets();
+        if icache.cache_bytes > MAX_CACHE_BYTES
+            || !sets.is_power_of_two()
+            || u64::from(sets) * u64::from(icache.ways) * u64::from(icache.line_bytes)
+                != u64::from(icache.cache_bytes)
+        {
+            return Err(Error::design(format!(
+                "an instruction cache of {} bytes in {} ways of {}-byte lines: the number of sets \
+                 must be a power of two, and the cache at most {} MiB",
+                icache.cache_bytes,
+                icache.ways,
+                icache.line_bytes,
+                MAX_CACHE_BYTES >> 20
+            )));
+        }
+        if let Some(TlbShape { sets, ways }) = *tlb {
+            check_ways("TLB", ways)?;
+            if !sets.is_power_of_two() || sets > MAX_ENTRIES / ways {
+                return Err(Error::design(format!(
+                    "a TLB of {sets} sets of {ways}: take a power of two of sets, and at most \
+                     {MAX_ENTRIES} entries"
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn check_ways(what: &str, ways: u32) -> Result<()> {
+    if (1..=MAX_WAYS).contains(&ways) {
+        return Ok(());
+    }
+    Err(Error::design(format!("{what}: {ways} ways; take 1 to {MAX_WAYS}")))
+}
+
+impl ICacheShape {
+    /// Sets, rounded down.
+    fn sets(&self) -> u32 {
+        let set_bytes = u64::from(self.ways) * u64::from(self.line_bytes);
+        (u64::from(self.cache_bytes) / set_bytes.max(1)) as u32
+    }
+}
+
+/// A tag that nothing has: lines are at least a word, pages at least one of two.
+const NO_TAG: u32 = u32::MAX;
+
+/// Tags in sets, filled round robin.
+struct Tags {
+    tags: Vec<u32>,
+    next_way: Vec<u8>,
+    ways: usize,
+}
+
+impl Tags {
+    fn new(sets: u32, ways: u32) -> Self {
+        let entries = sets as usize * ways as usize;
+        Self { tags: vec![NO_TAG; entries], next_way: vec![0; sets as usize], ways: ways as usize }
+    }
+
+    #[inline]
+    fn set(&self, tag: u32) -> usize {
+        tag as usize & (self.next_way.len() - 1)
+    }
+
+    #[inline]
+    fn position(&self, tag: u32) -> Option<usize> {
+        let start = self.set(tag) * self.ways;
+        let tags = &self.tags[start..start + self.ways];
+        tags.iter().position(|known| *known == tag).map(|way| start + way)
+    }
+
+    /// Whether it holds `tag`; takes it in if not.
+    #[inline]
+    fn find_or_fill(&mut self, tag: u32) -> bool {
+        if self.position(tag).is_some() {
+            return true;
+        }
+        self.fill(tag);
+        false
+    }
+
+    #[inline]
+    fn fill(&mut self, tag: u32) {
+        let set = self.set(tag);
+        let way = self.next_way[set];
+        self.tags[set * self.ways + usize::from(way)] = tag;
+        self.next_way[set] = if usize::from(way) + 1 == self.ways { 0 } else { way + 1 };
+    }
+}
+
+/// The instruction cache at work.
+struct ICache {
+    tags: Tags,
+    line_shift: u32,
+    /// The line fetched last, which is in the cache.
+    last_line: u32,
+    words: u64,
+    refills: u64,
+}
+
+impl ICache {
+    fn new(shape: ICacheShape) -> Self {
+        Self {
+            tags: Tags::new(shape.sets(), shape.ways),
+            line_shift: shape.line_bytes.trailing_zeros(),
+            last_line: NO_TAG,
+            words: 0,
+            refills: 0,
+        }
+    }
+
+    /// Fetch a run; `refill` is called with the line, of which `refills` tells the number.
+    #[inline]
+    fn fetch(&mut self, run: Run, mut refill: impl FnMut(u32)) {
+        self.words += u64::from(words_before(run, run.end() - 1) + 1);
+        let first = run.offset >> self.line_shift;
+        let last = (run.end() - 1) >> self.line_shift;
+        let from = if first == self.last_line { first + 1 } else { first };
+        for line in from..=last {
+            if !self.tags.find_or_fill(line) {
+                self.refills += 1;
+                refill(line);
+            }
+        }
+        self.last_line = last;
+    }
+}
+
+/// Words of `run` before that of the byte at `offset`.
+pub(super) fn words_before(run: Run, offset: u32) -> u32 {
+    offset / WORD_BYTES - run.offset / WORD_BYTES
+}
+
+/// What turns runs into references to pages.
+pub(super) struct Front {
+    collapser: Collapser,
+    page_shift: u32,
+    icache: Option<ICache>,
+}
+
+/// Something is needed of a page's frame.
+pub(super) struct Need {
+    pub page: Page,
+    /// The first byte needed.
+    pub offset: u32,
+    /// Whether another page was needed before.
+    pub is_new: bool,
+}
+
+impl Front {
+    pub(super) fn new(page_shift: u32, hierarchy: Option<HierarchyDesign>) -> Self {
+        Self {
+            collapser: Collapser::new(page_shift),
+            page_shift,
+            icache: hierarchy.map(|hierarchy| ICache::new(hierarchy.icache)),
+        }
+    }
+
+    /// Call `need` with every page that `run` comes to or, behind an instruction cache,
+    /// with every refill.
+    #[inline]
+    pub(super) fn needs(&mut self, run: Run, mut need: impl FnMut(Need)) {
+        let shift = self.page_shift;
+        let Some(icache) = &mut self.icache else {
+            return self.collapser.references(run, |page| {
+                need(Need { page, offset: run.offset.max(page << shift), is_new: true });
+            });
+        };
+        let line_shift = icache.line_shift;
+        let collapser = &mut self.collapser;
+        icache.fetch(run, |line| {
+            let offset = run.offset.max(line << line_shift);
+            let page = offset >> shift;
+            need(Need { page, offset, is_new: collapser.is_new(page) });
+        });
+    }
+
+    /// Words fetched, runs under way included; 0 without an instruction cache.
+    pub(super) fn words(&self) -> u64 {
+        self.icache.as_ref().map_or(0, |icache| icache.words)
+    }
+
+    /// Lines refilled; 0 without an instruction cache.
+    pub(super) fn refills(&self) -> u64 {
+        self.icache.as_ref().map_or(0, |icache| icache.refills)
+    }
+}
+
+/// A page cache behind a TLB.
+pub(super) struct Translated<P> {
+    policy: P,
+    tlb: Tags,
+    misses: u64,
+}
+
+impl<P: Policy> Translated<P> {
+    pub(super) fn new(policy: P, shape: TlbShape) -> Self {
+        Self { policy, tlb: Tags::new(shape.sets, shape.ways), misses: 0 }
+    }
+
+    /// What became of a reference, if the TLB could not serve it.
+    ///
+    /// A policy that knows the future is told of every reference, or it would not be at
+    /// the right moment of it.
+    #[inline]
+    pub(super) fn reference(&mut self, page: Page, next_use: Moment) -> Option<Outcome> {
+        let entry = self.tlb.position(page);
+        if let Some(entry) = entry {
+            if self.policy.would_hit(page) {
+                if P::NEEDS_NEXT_USE {
+                    self.policy.reference(page, next_use);
+                }
+                return None;
+            }
+            self.tlb.tags[entry] = NO_TAG;
+        }
+        self.misses += 1;
+        let outcome = self.policy.reference(page, next_use);
+        if self.policy.would_hit(page) {
+            self.tlb.fill(page);
+        }
+        Some(outcome)
+    }
+
+    /// References that the TLB could not serve.
+    pub(super) fn misses(&self) -> u64 {
+        self.misses
+    }
+}

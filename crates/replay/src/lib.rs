@@ -1,0 +1,265 @@
+//! Replay: a trace through a pager and data registers gives [`Counts`].
+//!
+//! Nothing here knows a nanosecond. The pager's decisions do not depend on the
+//! register, so one replay serves any number of register designs at once.
+
+mod hierarchy;
+mod many;
+mod next_uses;
+pub mod pager;
+mod references;
+pub mod register;
+mod requests;
+mod single;
+mod sweep;
+
+use serde::Serialize;
+
+pub use hierarchy::{HierarchyDesign, ICacheShape, TlbShape, WORD_BYTES};
+pub use many::replay_cells;
+pub use single::{Events, replay};
+pub use sweep::{Cell, sweep};
+
+use crate::pager::{Page, PolicySpec, Search};
+use crate::register::{Access, RegisterCase};
+use flashpager_base::sizes::power_of_two;
+use flashpager_base::{Error, Result};
+
+/// Most pages an image may have: bounds the memory of page tables.
+pub const MAX_PAGES: u64 = 1 << 28;
+
+/// The cache as designed.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CacheDesign {
+    /// Bytes of RAM for frames.
+    pub cache_bytes: u64,
+    /// Bytes of a cache page, a power of two.
+    pub cache_page_bytes: u32,
+    /// Who is evicted.
+    pub policy: PolicySpec,
+    /// What stands in front of it; nothing on a small microcontroller.
+    pub hierarchy: Option<HierarchyDesign>,
+}
+
+impl CacheDesign {
+    /// Frames in the cache: `cache_bytes / cache_page_bytes`.
+    pub fn frames(&self) -> u64 {
+        self.cache_bytes / u64::from(self.cache_page_bytes.max(1))
+    }
+
+    /// Check it.
+    pub fn check(&self) -> Result<()> {
+        power_of_two("cache page", self.cache_page_bytes)?;
+        if self.frames() == 0 {
+            return Err(Error::design(format!(
+                "a cache of {} bytes is smaller than its page of {} bytes",
+                self.cache_bytes, self.cache_page_bytes
+            )));
+        }
+        if let Some(hierarchy) = &self.hierarchy {
+            hierarchy.check(self.cache_page_bytes)?;
+        }
+        self.policy.check(self.frames().min(u64::from(u32::MAX)) as u32)
+    }
+}
+
+impl Counts {
+    /// The sums and the distances, without what only prices need.
+    pub fn summary(&self) -> Self {
+        Self {
+            fault_classes: Vec::new(),
+            loads_by_flash_page: Vec::new(),
+            distance_histogram: self.distance_histogram.clone(),
+            ..*self
+        }
+    }
+
+    /// The share of requests in the register's page that ask for the next block; 0 without any.
+    pub fn next_block_share(&self) -> f64 {
+        let of = |wanted: Option<i32>| -> u64 {
+            let asked = self.distance_histogram.iter();
+            asked.filter(|(at, _)| wanted.is_none_or(|w| w == *at)).map(|(_, count)| count).sum()
+        };
+        let all = of(None);
+        if all == 0 { 0.0 } else { of(Some(1)) as f64 / all as f64 }
+    }
+
+    /// The counts of a device that emulates the reference bit by the valid bit: where a
+    /// bit is set again, there is a false fault.
+    pub fn with_emulated_bit(mut self) -> Self {
+        self.hits -= self.reference_bits_set;
+        self.false_faults += self.reference_bits_set;
+        self
+    }
+
+    /// Count what the register did for one fault.
+    pub fn add_access(&mut self, access: &Access) {
+        match access.case {
+            RegisterCase::OtherPage => self.other_page += 1,
+            RegisterCase::OtherBuffer => self.other_buffer += 1,
+            RegisterCase::Forward => self.forward += 1,
+            RegisterCase::Backward => self.backward += 1,
+        }
+        self.loads += u64::from(access.load);
+        self.prefetches += u64::from(access.prefetch.is_some());
+        self.column_changes += u64::from(access.column_change);
+        self.bytes_fetched += u64::from(access.bytes_fetched);
+        self.bytes_skipped += u64::from(access.bytes_skipped);
+    }
+}
+
+/// Pages of `cache_page_bytes` in an image.
+fn image_pages(image_bytes: u32, cache_page_bytes: u32) -> Result<u32> {
+    let pages = u64::from(image_bytes).div_ceil(u64::from(cache_page_bytes));
+    if pages > MAX_PAGES {
+        return Err(Error::design(format!(
+            "an image of {image_bytes} bytes in cache pages of {cache_page_bytes} bytes has over \
+             {MAX_PAGES} pages; place the code lower or take larger pages",
+        )));
+    }
+    Ok(pages as u32)
+}
+
+/// A true fault, as a replay hands it out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// The cache page that was missing.
+    pub page: Page,
+    /// Flash offset of the byte to be executed.
+    pub offset: u32,
+    /// What the register did.
+    pub access: Access,
+    /// What was done for a victim.
+    pub search: Search,
+    /// What the host did since the fault before, or since the start.
+    pub executed: Executed,
+    /// What it did from this fault on until it first needed something of the page
+    /// beside the critical block; nothing where it never did before the next fault,
+    /// or where no critical block was asked for.
+    pub left: Option<Executed>,
+}
+
+/// What the host does between two faults, in the units that cost time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Executed {
+    /// Bytes.
+    pub bytes: u64,
+    /// References to the page cache, that of a fault included.
+    pub references: u64,
+    /// References that set a page's bit again.
+    pub reference_bits_set: u64,
+    /// References to pages marked invalid.
+    pub false_faults: u64,
+    /// Pages moved down for these.
+    pub downgrades: u64,
+    /// Words fetched; 0 without an instruction cache, as the rest.
+    pub words: u64,
+    /// Lines refilled, that of a fault included.
+    pub line_refills: u64,
+    /// Refills whose page the TLB did not know, that of a fault included.
+    pub tlb_misses: u64,
+}
+
+impl std::ops::Sub for Executed {
+    type Output = Self;
+
+    fn sub(self, before: Self) -> Self {
+        Self {
+            bytes: self.bytes - before.bytes,
+            references: self.references - before.references,
+            reference_bits_set: self.reference_bits_set - before.reference_bits_set,
+            false_faults: self.false_faults - before.false_faults,
+            downgrades: self.downgrades - before.downgrades,
+            words: self.words - before.words,
+            line_refills: self.line_refills - before.line_refills,
+            tlb_misses: self.tlb_misses - before.tlb_misses,
+        }
+    }
+}
+
+/// Faults that cost the same, whatever the prices are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+pub struct FaultClass {
+    /// Whether the page was loaded from the array.
+    pub load: bool,
+    /// Whether the column was changed.
+    pub column_change: bool,
+    /// Bytes over the bus.
+    pub bytes_fetched: u32,
+    /// What was done for a victim.
+    #[serde(flatten)]
+    pub search: Search,
+}
+
+impl FaultClass {
+    /// The class of a fault.
+    pub fn of(access: &Access, search: Search) -> Self {
+        let Access { load, column_change, bytes_fetched, .. } = *access;
+        Self { load, column_change, bytes_fetched, search }
+    }
+}
+
+/// What a replay counts, for one cache and one register.
+///
+/// `references = hits + misses + false_faults`, `misses = other_page + other_buffer +
+/// forward + backward`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// Collapsed page references.
+    pub references: u64,
+    /// References that found their page usable.
+    pub hits: u64,
+    /// References whose page had to be fetched: true faults.
+    pub misses: u64,
+    /// References to a page that was cached but marked invalid.
+    pub false_faults: u64,
+    /// References that set again the bit of a page that the hand had cleared: hits,
+    /// or false faults where the bit is emulated.
+    pub reference_bits_set: u64,
+    /// Flash pages loaded into the register because they were asked for.
+    pub loads: u64,
+    /// Flash pages loaded ahead.
+    pub prefetches: u64,
+    /// Misses in a flash page that is not held.
+    pub other_page: u64,
+    /// Misses in the flash page of the buffer that was not used last.
+    pub other_buffer: u64,
+    /// Misses in the register's page, at its next column or behind.
+    pub forward: u64,
+    /// Misses in the register's page, before its next column.
+    pub backward: u64,
+    /// Column changes without a load.
+    pub column_changes: u64,
+    /// Bytes delivered to the CPU.
+    pub bytes_read: u64,
+    /// Bytes over the bus, skipped ones included.
+    pub bytes_fetched: u64,
+    /// Bytes over the bus that were thrown away.
+    pub bytes_skipped: u64,
+    /// Bytes written into frames.
+    pub bytes_written: u64,
+    /// Frames looked at in search of victims.
+    pub walk: u64,
+    /// The longest of those searches.
+    pub max_walk: u32,
+    /// Pages moved from valid to invalid.
+    pub downgrades: u64,
+    /// Those of them that false faults moved.
+    #[serde(skip)]
+    pub false_fault_downgrades: u64,
+    /// Words fetched through the instruction cache; 0 without one.
+    pub words: u64,
+    /// Lines refilled into the instruction cache.
+    pub line_refills: u64,
+    /// Refills whose page the TLB did not know; 0 without one.
+    pub tlb_misses: u64,
+    /// (distance in blocks, how often), ascending, for consecutive requests in
+    /// one flash page.
+    pub distance_histogram: Vec<(i32, u64)>,
+    /// (class, how often), ascending: what a latency distribution is priced from.
+    #[serde(skip)]
+    pub fault_classes: Vec<(FaultClass, u64)>,
+    /// (flash page, its loads), ascending, loaded pages only.
+    #[serde(skip)]
+    pub loads_by_flash_page: Vec<(u32, u64)>,
+}

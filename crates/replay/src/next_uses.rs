@@ -1,0 +1,50 @@
+//! When each page is referenced next: what MIN wants to know.
+
+use flashpager_base::{Error, Result};
+use flashpager_trace::{Trace, for_runs};
+
+use super::hierarchy::{Front, HierarchyDesign};
+use crate::pager::{Moment, NEVER};
+
+/// For each collapsed reference behind `hierarchy` the moment of the next one to the
+/// same page; empty unless it is `needed`. Takes 4 bytes for each reference.
+pub(super) fn next_uses(
+    trace: &dyn Trace,
+    shift: u32,
+    hierarchy: Option<HierarchyDesign>,
+    pages: u32,
+    go_on: &dyn Fn() -> bool,
+    needed: bool,
+) -> Result<Vec<Moment>> {
+    let mut moments: Vec<Moment> = Vec::new();
+    if !needed {
+        return Ok(moments);
+    }
+    let mut front = Front::new(shift, hierarchy);
+    for_runs(trace, go_on, |runs| {
+        for &run in runs {
+            let more = (run.length as usize >> shift) + 2;
+            if moments.len() + more >= NEVER as usize || moments.try_reserve(more).is_err() {
+                return Err(Error::design(format!(
+                    "min: {} page references and more do not fit into memory, at 4 bytes each; \
+                     take larger cache pages",
+                    moments.len()
+                )));
+            }
+            front.needs(run, |need| {
+                if need.is_new {
+                    moments.push(need.page);
+                }
+            });
+        }
+        Ok(())
+    })?;
+    // From the end backwards, each page gives way to its next use.
+    let mut next_use_of = vec![0; pages as usize];
+    for (moment, entry) in moments.iter_mut().enumerate().rev() {
+        // Stored + 1, so that untouched zeros mean "not seen": NEVER.
+        let next_use = std::mem::replace(&mut next_use_of[*entry as usize], moment as Moment + 1);
+        *entry = next_use.wrapping_sub(1);
+    }
+    Ok(moments)
+}

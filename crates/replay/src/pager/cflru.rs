@@ -1,0 +1,124 @@
+//! CFLRU, clean-first LRU (Park et al., CASES 2006): a clean page costs no write when
+//! it goes, so one that is nearly the oldest goes before a dirty one that is.
+//!
+//! `cflru(window)`, 1 ≤ window, or in percent of the frames, 1 to 100, rounded down but
+//! at least 1. On a fault with no free frame the `window` least recently used pages are
+//! looked at, the oldest first, and the first clean one is evicted; if all are dirty,
+//! the least recently used. A window of more than all frames is one of all. With a
+//! window of 1 it is LRU, and so it is with any while nothing is written, as in a replay
+//! of code.
+//!
+//! A page comes in clean. Writing to it makes it dirty, writing it back makes it clean,
+//! and neither is a use of it: the reference it comes with is. `walk` counts the frames
+//! looked at, the victim included: 1 where the oldest page is clean, the window where
+//! all are dirty.
+//!
+//! Fixed here: the paper also has a window that follows the costs seen; this one stays.
+
+use flashpager_base::{Error, Result};
+
+use super::lists::{Lists, Slot, Slots};
+use super::{INDEX_BYTES, Metadata, Moment, Outcome, Page, Parameter, Policy, Shape, SideBySide};
+
+const USED: usize = 0;
+
+/// CFLRU with its pages in a list by time of use.
+pub struct Cflru {
+    slots: Slots,
+    order: Lists<1>,
+    /// By slot.
+    dirty: Vec<bool>,
+    capacity: usize,
+    window: usize,
+}
+
+fn window_of(frames: u32, parameters: &[Parameter]) -> Result<u64> {
+    match parameters.first() {
+        Some(Parameter::Number(0)) => {
+            Err(Error::design("cflru(0): the window takes at least 1 frame"))
+        }
+        Some(Parameter::Number(window)) => Ok(*window),
+        Some(Parameter::Percent(share)) if !(1..=100).contains(share) => Err(Error::design(
+            format!("cflru({share}%): the window takes 1 to 100 % of the frames"),
+        )),
+        Some(Parameter::Percent(share)) => Ok((u64::from(frames) * share / 100).max(1)),
+        None => Err(Error::design("cflru needs its window")),
+    }
+}
+
+impl Cflru {
+    /// The victim and the walk.
+    #[inline]
+    fn choose(&self) -> Option<(Slot, u32)> {
+        let oldest_first = || self.order.oldest_first(USED);
+        let in_window = (1..).zip(oldest_first().take(self.window));
+        let clean = in_window.into_iter().find(|(_, slot)| !self.dirty[*slot as usize]);
+        match clean {
+            Some((walk, slot)) => Some((slot, walk)),
+            None => oldest_first().next().map(|slot| (slot, self.window as u32)),
+        }
+    }
+
+    fn mark(&mut self, page: Page, dirty: bool) {
+        if let Some(slot) = self.slots.slot_of(page) {
+            self.dirty[slot as usize] = dirty;
+        }
+    }
+}
+
+impl Policy for Cflru {
+    /// Two links and a dirty bit a frame, and the newest one.
+    const METADATA: Option<Metadata> = Some(Metadata {
+        bytes_per_frame: 2.0 * INDEX_BYTES as f64 + 0.125,
+        fixed_bytes: INDEX_BYTES,
+    });
+
+    type AllSizes = SideBySide<Self>;
+
+    fn new(shape: Shape, parameters: &[Parameter]) -> Result<Self> {
+        let capacity = shape.usable_frames() as usize;
+        Ok(Self {
+            slots: Slots::new(shape),
+            order: Lists::new(),
+            dirty: Vec::new(),
+            capacity,
+            window: window_of(shape.frames, parameters)?.min(capacity as u64) as usize,
+        })
+    }
+
+    #[inline]
+    fn reference(&mut self, page: Page, _: Moment) -> Outcome {
+        if let Some(slot) = self.slots.slot_of(page) {
+            self.order.renew(USED, slot);
+            return Outcome::Hit;
+        }
+        let (mut walk, mut victim) = (0, None);
+        if self.order.len(USED) == self.capacity
+            && let Some((slot, looked_at)) = self.choose()
+        {
+            self.order.remove(slot);
+            walk = looked_at;
+            victim = Some(self.slots.forget(slot));
+        }
+        let slot = self.slots.add(page);
+        if slot as usize >= self.dirty.len() {
+            self.dirty.resize(slot as usize + 1, false);
+        }
+        self.dirty[slot as usize] = false;
+        self.order.push(USED, slot);
+        Outcome::miss(walk, victim)
+    }
+
+    fn written(&mut self, page: Page) {
+        self.mark(page, true);
+    }
+
+    fn cleaned(&mut self, page: Page) {
+        self.mark(page, false);
+    }
+
+    #[inline]
+    fn would_hit(&self, page: Page) -> bool {
+        self.slots.slot_of(page).is_some()
+    }
+}

@@ -1,0 +1,156 @@
+//! Clock: FIFO with a second chance for pages referenced since the hand came by.
+
+use std::ops::Range;
+
+use flashpager_base::Result;
+
+use super::ring::Ring;
+use super::sizes::MASK_SIZES;
+use super::table::PageTable;
+use super::{AllSizes, INDEX_BYTES, Metadata, Moment, Outcome, Page, Parameter, Policy, Shape};
+
+/// Of a hand that looks on until it finds a victim.
+const NO_BUDGET: u32 = u32::MAX;
+
+/// Frames in a ring with one hand. A page comes in with its reference bit set,
+/// free frames are taken in index order and do not move the hand.
+pub struct Clock {
+    table: PageTable,
+    ring: Ring<ClockFrame>,
+    budget: u32,
+}
+
+#[derive(Clone, Copy)]
+struct ClockFrame {
+    page: Page,
+    referenced: bool,
+}
+
+impl Clock {
+    /// A clock that evicts the `budget`-th frame looked at whatever its bit says.
+    pub(super) fn with_budget(shape: Shape, budget: u32) -> Self {
+        let ring = Ring::new(shape.usable_frames());
+        Self { table: PageTable::new(shape), ring, budget }
+    }
+}
+
+impl Policy for Clock {
+    const SEES_HITS: bool = false;
+
+    /// A bit a frame, and the hand.
+    const METADATA: Option<Metadata> =
+        Some(Metadata { bytes_per_frame: 0.125, fixed_bytes: INDEX_BYTES });
+
+    type AllSizes = ClockSizes;
+
+    fn new(shape: Shape, _: &[Parameter]) -> Result<Self> {
+        Ok(Self::with_budget(shape, NO_BUDGET))
+    }
+
+    #[inline]
+    fn reference(&mut self, page: Page, _: Moment) -> Outcome {
+        if let Some(frame) = self.table.frame_of(page) {
+            let was_set = std::mem::replace(&mut self.ring.frame_mut(frame).referenced, true);
+            return if was_set { Outcome::Hit } else { Outcome::BitSet };
+        }
+        let mut walk = 0;
+        while let Some(frame) = self.ring.under_hand() {
+            walk += 1;
+            if !std::mem::take(&mut frame.referenced) || walk == self.budget {
+                break;
+            }
+            self.ring.step();
+        }
+        let newcomer = ClockFrame { page, referenced: true };
+        let (frame, victim) = self.ring.fill(newcomer);
+        let victim = victim.map(|victim| victim.page);
+        if let Some(victim) = victim {
+            self.table.remove(victim);
+        }
+        self.table.insert(page, frame);
+        Outcome::miss(walk, victim)
+    }
+
+    #[inline]
+    fn would_hit(&self, page: Page) -> bool {
+        self.table.frame_of(page).is_some_and(|frame| self.ring.frame(frame).referenced)
+    }
+}
+
+/// Clock at several sizes: masks tell at once in which of them a page is, and
+/// referenced.
+pub struct ClockSizes {
+    groups: Vec<ClockGroup>,
+    budget: u32,
+}
+
+/// Up to 64 sizes.
+struct ClockGroup {
+    first_size: usize,
+    all: u64,
+    pages: Vec<Bits>,
+    rings: Vec<Ring<Page>>,
+}
+
+/// A page's bits, one for each size: whether it is cached, and, where it is,
+/// referenced. An array, as those start as untouched zeros.
+type Bits = [u64; 2];
+const CACHED: usize = 0;
+const REFERENCED: usize = 1;
+
+impl ClockSizes {
+    pub(super) fn with_budget(frames: &[u32], pages: u32, budget: u32) -> Self {
+        let group = |(index, frames): (usize, &[u32])| ClockGroup {
+            first_size: index * MASK_SIZES,
+            all: u64::MAX >> (MASK_SIZES - frames.len()),
+            pages: vec![[0; 2]; pages as usize],
+            rings: frames.iter().map(|frames| Ring::new(*frames)).collect(),
+        };
+        Self { groups: frames.chunks(MASK_SIZES).enumerate().map(group).collect(), budget }
+    }
+}
+
+impl AllSizes for ClockSizes {
+    fn bytes_per_page(sizes: usize) -> usize {
+        sizes.div_ceil(MASK_SIZES) * size_of::<Bits>()
+    }
+
+    fn new(frames: &[u32], pages: u32, _: &[Parameter]) -> Result<Self> {
+        Ok(Self::with_budget(frames, pages, NO_BUDGET))
+    }
+
+    #[inline]
+    fn reference(&mut self, page: Page, _: Moment, mut tell: impl FnMut(Range<usize>, Outcome)) {
+        for ClockGroup { first_size, all, pages, rings } in &mut self.groups {
+            let bits = &mut pages[page as usize];
+            let mut missing = *all & !bits[CACHED];
+            let mut clear = bits[CACHED] & !bits[REFERENCED];
+            *bits = [*all; 2];
+            while clear != 0 {
+                let size = *first_size + clear.trailing_zeros() as usize;
+                clear &= clear - 1;
+                tell(size..size + 1, Outcome::BitSet);
+            }
+            while missing != 0 {
+                let size = missing.trailing_zeros() as usize;
+                missing &= missing - 1;
+                let ring = &mut rings[size];
+                let mut walk = 0;
+                while let Some(under_hand) = ring.under_hand() {
+                    walk += 1;
+                    let victim = &mut pages[*under_hand as usize];
+                    if victim[REFERENCED] >> size & 1 == 0 || walk == self.budget {
+                        victim[CACHED] &= !(1 << size);
+                        victim[REFERENCED] &= !(1 << size);
+                        break;
+                    }
+                    victim[REFERENCED] &= !(1 << size);
+                    ring.step();
+                }
+                ring.fill(page);
+                let size = *first_size + size;
+                tell(size..size + 1, Outcome::miss(walk, None));
+            }
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! FIFO with second chance (Draves 1991, as in Mach 2.5; In, Shin & Kim, LCTES 2007,
+//! section 3.2): two FIFO lists of fixed size.
+//!
+//! `fifo-sc(valid)`, 1 ≤ valid < frames, or in percent of the frames, rounded down but
+//! at least 1. Pages in *valid* are marked valid in the page table, those in *invalid*
+//! are in frames but marked invalid.
+//!
+//! * A page of *valid* is referenced: a hit that changes nothing.
+//! * A page of *invalid*: a false fault. It goes to the tail of *valid*, and the head
+//!   of *valid* moves down to the tail of *invalid*.
+//! * Elsewhere: a fault. With no free frame the head of *invalid* is evicted. The page
+//!   goes to the tail of *valid*; if that holds more than `valid` pages then, its head
+//!   moves down.
+//!
+//! `walk` is 0: the victim is known. `downgrades` counts the pages that move down.
+
+use flashpager_base::{Error, Result};
+
+use super::lists::{Lists, Slots};
+use super::{INDEX_BYTES, Metadata, Moment, Outcome, Page, Parameter, Policy, Search};
+use super::{Shape, SideBySide};
+
+const VALID: usize = 0;
+const INVALID: usize = 1;
+
+/// FIFO with second chance, which moves pages down at once.
+pub type FifoSc = SecondChance<false>;
+
+/// The two lists; `DEFERS` leaves what a false fault should move down to the next
+/// true fault.
+pub struct SecondChance<const DEFERS: bool> {
+    slots: Slots,
+    lists: Lists<2>,
+    frames: usize,
+    most_valid: usize,
+}
+
+/// How many pages *valid* may hold.
+fn most_valid(name: &str, frames: u32, parameters: &[Parameter]) -> Result<u32> {
+    let (valid, written) = match parameters.first() {
+        Some(Parameter::Number(valid)) => (*valid, valid.to_string()),
+        Some(Parameter::Percent(share)) if *share >= 100 || *share == 0 => {
+            return Err(Error::design(format!(
+                "{name}({share}%): the valid list takes 1 to 99 % of the frames"
+            )));
+        }
+        Some(Parameter::Percent(share)) => {
+            ((u64::from(frames) * share / 100).max(1), format!("{share}%"))
+        }
+        None => return Err(Error::design(format!("{name} needs the length of its valid list"))),
+    };
+    if valid == 0 || valid >= u64::from(frames) {
+        return Err(Error::design(format!(
+            "{name}({written}): the valid list takes at least 1 frame and leaves at least 1 of \
+             the {frames} for the invalid list"
+        )));
+    }
+    Ok(valid as u32)
+}
+
+impl<const DEFERS: bool> SecondChance<DEFERS> {
+    const NAME: &str = if DEFERS { "pa-fifo-sc" } else { "fifo-sc" };
+
+    /// Move down what *valid* holds too many; gives how many that are.
+    #[inline]
+    fn move_down(&mut self) -> u32 {
+        let mut downgrades = 0;
+        while self.lists.len(VALID) > self.most_valid {
+            if let Some(head) = self.lists.pop(VALID) {
+                self.lists.push(INVALID, head);
+            }
+            downgrades += 1;
+        }
+        downgrades
+    }
+}
+
+impl<const DEFERS: bool> Policy for SecondChance<DEFERS> {
+    const SEES_HITS: bool = false;
+    const COUNTS_SPARE_FRAMES: bool = true;
+
+    /// Two links a frame and a bit that tells the lists apart; the ends of both and
+    /// the length of *valid*.
+    const METADATA: Option<Metadata> = Some(Metadata {
+        bytes_per_frame: 2.0 * INDEX_BYTES as f64 + 0.125,
+        fixed_bytes: 5 * INDEX_BYTES,
+    });
+
+    type AllSizes = SideBySide<Self>;
+
+    fn new(shape: Shape, parameters: &[Parameter]) -> Result<Self> {
+        Ok(Self {
+            slots: Slots::new(shape),
+            lists: Lists::new(),
+            frames: shape.frames as usize,
+            most_valid: most_valid(Self::NAME, shape.frames, parameters)? as usize,
+        })
+    }
+
+    #[inline]
+    fn reference(&mut self, page: Page, _: Moment) -> Outcome {
+        if let Some(slot) = self.slots.slot_of(page) {
+            if self.lists.list_of(slot) == Some(VALID) {
+                return Outcome::Hit;
+            }
+            self.lists.renew(VALID, slot);
+            let downgrades = if DEFERS { 0 } else { self.move_down() };
+            return Outcome::FalseFault { downgrades };
+        }
+        let mut downgrades = if DEFERS { self.move_down() } else { 0 };
+        let full = self.lists.len(VALID) + self.lists.len(INVALID) == self.frames;
+        let victim = if full { self.lists.pop(INVALID) } else { None };
+        let victim = victim.map(|slot| self.slots.forget(slot));
+        let slot = self.slots.add(page);
+        self.lists.push(VALID, slot);
+        downgrades += self.move_down();
+        Outcome::Miss { search: Search { walk: 0, downgrades }, victim }
+    }
+
+    #[inline]
+    fn would_hit(&self, page: Page) -> bool {
+        self.slots.slot_of(page).is_some_and(|slot| self.lists.list_of(slot) == Some(VALID))
+    }
+}

@@ -1,0 +1,99 @@
+//! MIN (Belady 1966): evict the page whose next reference is farthest.
+//!
+//! MIN has the fewest misses any policy can have. It is no bound on time: with
+//! a data register, fewer misses can cost more loads.
+
+use flashpager_base::Result;
+
+use super::stack::MinStack;
+use super::table::{Frame, PageTable};
+use super::{Metadata, Moment, Outcome, Page, Parameter, Policy, Shape};
+
+/// MIN with the frames' next uses in blocks, of which each knows its farthest.
+///
+/// A page that is referenced was, of all in the cache, the one used soonest: what
+/// its block knows can only grow by it, and a hit need not look for anything.
+/// Which of several pages that are never used again goes first (the model: the
+/// larger number) is of no consequence, as none of them is ever missed.
+pub struct Min {
+    table: PageTable,
+    pages: Vec<Page>,
+    next_uses: Vec<Moment>,
+    farthest: Vec<Moment>,
+    /// Frames of a block, as a power of two.
+    block_shift: u32,
+    capacity: usize,
+}
+
+impl Min {
+    #[inline]
+    fn set(&mut self, frame: Frame, next_use: Moment) {
+        self.next_uses[frame as usize] = next_use;
+        let farthest = &mut self.farthest[frame as usize >> self.block_shift];
+        *farthest = next_use.max(*farthest);
+    }
+
+    /// The frame whose page is used farthest in the future, to be given to another.
+    fn evict(&mut self) -> Frame {
+        let block = place_of_max(&self.farthest);
+        let start = block << self.block_shift;
+        let end = (start + (1 << self.block_shift)).min(self.capacity);
+        let in_block = &mut self.next_uses[start..end];
+        let place = place_of_max(in_block);
+        in_block[place] = 0;
+        self.farthest[block] = in_block.iter().copied().max().unwrap_or(0);
+        (start + place) as Frame
+    }
+}
+
+fn place_of_max(moments: &[Moment]) -> usize {
+    let max = moments.iter().copied().max();
+    moments.iter().position(|moment| Some(*moment) == max).unwrap_or(0)
+}
+
+impl Policy for Min {
+    const NEEDS_NEXT_USE: bool = true;
+    const METADATA: Option<Metadata> = None;
+
+    type AllSizes = MinStack;
+
+    fn new(shape: Shape, _: &[Parameter]) -> Result<Self> {
+        let capacity = shape.usable_frames() as usize;
+        // As many blocks as frames in a block, about.
+        let block_shift = capacity.ilog2().div_ceil(2).max(5);
+        Ok(Self {
+            table: PageTable::new(shape),
+            pages: Vec::with_capacity(capacity),
+            next_uses: Vec::with_capacity(capacity),
+            farthest: vec![0; (capacity >> block_shift) + 1],
+            block_shift,
+            capacity,
+        })
+    }
+
+    #[inline]
+    fn reference(&mut self, page: Page, next_use: Moment) -> Outcome {
+        if let Some(frame) = self.table.frame_of(page) {
+            self.set(frame, next_use);
+            return Outcome::Hit;
+        }
+        let (frame, victim) = if self.pages.len() < self.capacity {
+            self.pages.push(page);
+            self.next_uses.push(0);
+            (self.pages.len() as Frame - 1, None)
+        } else {
+            let frame = self.evict();
+            let victim = std::mem::replace(&mut self.pages[frame as usize], page);
+            self.table.remove(victim);
+            (frame, Some(victim))
+        };
+        self.table.insert(page, frame);
+        self.set(frame, next_use);
+        Outcome::miss(0, victim)
+    }
+
+    #[inline]
+    fn would_hit(&self, page: Page) -> bool {
+        self.table.frame_of(page).is_some()
+    }
+}

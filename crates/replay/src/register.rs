@@ -1,0 +1,226 @@
+//! The data register of a NAND chip, which holds one flash page and is read
+//! from some column on; or two buffers of a flash page each, as OneNAND has them.
+
+use flashpager_base::sizes::{MAX_FLASH_PAGE_BYTES, SMALL_PAGE_BYTES, power_of_two};
+use flashpager_base::{Error, Result, named};
+use serde::{Deserialize, Serialize};
+
+/// How the register can be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RegisterModel {
+    /// From column 0 on, byte after byte (CARDIS 2010, section 4.3).
+    Sequential,
+    /// The read command carries the column to begin at, as on real chips.
+    StartColumn,
+    /// The column can be changed without a new load (05h–E0h).
+    RandomColumn,
+    /// Two buffers of a flash page that the host reads like RAM, from any column
+    /// (OneNAND's DataRAM). A load goes into the one that was not used last.
+    DoubleBuffer,
+    /// The same, and after every request the flash page behind the one just used is
+    /// loaded into the other buffer, unless it is there.
+    DoubleBufferPrefetch,
+}
+
+impl RegisterModel {
+    /// Whether there are two buffers, so that what is held depends on more than the
+    /// last request.
+    pub fn has_two_buffers(self) -> bool {
+        matches!(self, Self::DoubleBuffer | Self::DoubleBufferPrefetch)
+    }
+}
+
+named! {
+    RegisterModel: "unknown register model",
+    "sequential" => Sequential,
+    "start-column" => StartColumn,
+    "random-column" => RandomColumn,
+    "double-buffer" => DoubleBuffer,
+    "double-buffer-prefetch" => DoubleBufferPrefetch,
+}
+
+/// A register as designed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RegisterDesign {
+    /// How it is read.
+    pub model: RegisterModel,
+    /// Bytes of a flash page, a power of two.
+    pub flash_page_bytes: u32,
+    /// With host ECC, the codeword that is fetched and checked whole.
+    pub codeword_bytes: Option<u32>,
+}
+
+impl RegisterDesign {
+    /// Check it, alone and against the cache page that is to be fetched.
+    pub fn check(&self, cache_page_bytes: u32) -> Result<()> {
+        power_of_two("flash page", self.flash_page_bytes)?;
+        if self.flash_page_bytes > MAX_FLASH_PAGE_BYTES {
+            return Err(Error::design(format!(
+                "a flash page of {} bytes is larger than {MAX_FLASH_PAGE_BYTES}",
+                self.flash_page_bytes
+            )));
+        }
+        if cache_page_bytes > self.flash_page_bytes {
+            return Err(Error::design(format!(
+                "a cache page of {cache_page_bytes} bytes is larger than the flash page of {}",
+                self.flash_page_bytes
+            )));
+        }
+        if let Some(codeword) = self.codeword_bytes {
+            power_of_two("codeword", codeword)?;
+            if codeword > self.flash_page_bytes {
+                return Err(Error::design(format!(
+                    "a codeword of {codeword} bytes is larger than the flash page of {}",
+                    self.flash_page_bytes
+                )));
+            }
+        }
+        if self.model == RegisterModel::RandomColumn && self.flash_page_bytes <= SMALL_PAGE_BYTES {
+            return Err(Error::design(format!(
+                "random-column: small-page chips ({} bytes) have no column change; choose \
+                 sequential or start-column",
+                self.flash_page_bytes
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// Where the wanted bytes stand relative to the register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RegisterCase {
+    /// In a flash page that is not held.
+    OtherPage,
+    /// In the flash page of the buffer that was not used last.
+    OtherBuffer,
+    /// In the register's page, at its next column or behind.
+    Forward,
+    /// In the register's page, before its next column.
+    Backward,
+}
+
+/// What one block request made the register do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// Where the block stood.
+    pub case: RegisterCase,
+    /// Whether the page was loaded from the array (t_R).
+    pub load: bool,
+    /// Whether the column was changed (t_CCS).
+    pub column_change: bool,
+    /// Bytes clocked out and thrown away.
+    pub bytes_skipped: u32,
+    /// Bytes over the bus, skipped ones included.
+    pub bytes_fetched: u32,
+    /// Distance from the last requested block, in blocks, when both lie in one
+    /// flash page.
+    pub distance: Option<i32>,
+    /// The flash page loaded ahead after it.
+    pub prefetch: Option<u32>,
+}
+
+/// No flash page.
+const NONE: u32 = u32::MAX;
+
+/// The register at work.
+#[derive(Clone, Debug)]
+pub struct Register {
+    model: RegisterModel,
+    flash_page_shift: u32,
+    flash_page_mask: u32,
+    block_bytes: u32,
+    codeword_mask: u32,
+    last_flash_page: u32,
+    /// The flash page held, or used last, and its next column; no page at first.
+    page: u32,
+    next_column: u32,
+    /// Column of the last requested block, before widening to codewords.
+    last_column: u32,
+    /// The flash page in the buffer that was not used last.
+    other_page: u32,
+}
+
+impl Register {
+    /// An empty register that serves blocks of `block_bytes`, of which there are `blocks`
+    /// in the image.
+    pub fn new(design: RegisterDesign, block_bytes: u32, blocks: u32) -> Self {
+        let flash_page_shift = design.flash_page_bytes.trailing_zeros();
+        let last_block = u64::from(blocks.saturating_sub(1)) * u64::from(block_bytes);
+        Self {
+            model: design.model,
+            flash_page_shift,
+            flash_page_mask: design.flash_page_bytes - 1,
+            block_bytes,
+            codeword_mask: design.codeword_bytes.unwrap_or(1).max(1) - 1,
+            last_flash_page: (last_block >> flash_page_shift) as u32,
+            page: NONE,
+            next_column: 0,
+            last_column: 0,
+            other_page: NONE,
+        }
+    }
+
+    /// The flash page of a byte offset.
+    #[inline]
+    pub fn flash_page(&self, offset: u32) -> u32 {
+        offset >> self.flash_page_shift
+    }
+
+    /// Fetch the block at the flash offset `offset`, a multiple of the block size.
+    #[inline]
+    pub fn request(&mut self, offset: u32) -> Access {
+        use RegisterModel::{
+            DoubleBuffer, DoubleBufferPrefetch, RandomColumn, Sequential, StartColumn,
+        };
+        let wanted = self.flash_page(offset);
+        let column = offset & self.flash_page_mask;
+        let start = column & !self.codeword_mask;
+        let end = (column + self.block_bytes + self.codeword_mask) & !self.codeword_mask;
+        let (case, distance) = if wanted == self.page {
+            let blocks = (column as i32 - self.last_column as i32) / self.block_bytes as i32;
+            let case = if start >= self.next_column {
+                RegisterCase::Forward
+            } else {
+                RegisterCase::Backward
+            };
+            (case, Some(blocks))
+        } else if wanted == self.other_page && self.model.has_two_buffers() {
+            (RegisterCase::OtherBuffer, None)
+        } else {
+            (RegisterCase::OtherPage, None)
+        };
+        let load = match case {
+            RegisterCase::OtherPage => true,
+            RegisterCase::Forward | RegisterCase::OtherBuffer => false,
+            RegisterCase::Backward => matches!(self.model, Sequential | StartColumn),
+        };
+        let column_change = self.model == RandomColumn && !load && start != self.next_column;
+        let bytes_skipped = match (self.model, load) {
+            (Sequential, true) => start,
+            (Sequential | StartColumn, false) => start - self.next_column,
+            (StartColumn, true) | (RandomColumn | DoubleBuffer | DoubleBufferPrefetch, _) => 0,
+        };
+        if wanted != self.page {
+            self.other_page = self.page;
+        }
+        self.page = wanted;
+        self.next_column = end;
+        self.last_column = column;
+        let ahead = wanted + 1;
+        let prefetch = (self.model == DoubleBufferPrefetch
+            && ahead <= self.last_flash_page
+            && ahead != self.other_page)
+            .then_some(ahead);
+        self.other_page = prefetch.unwrap_or(self.other_page);
+        Access {
+            case,
+            load,
+            column_change,
+            bytes_skipped,
+            bytes_fetched: bytes_skipped + (end - start),
+            distance,
+            prefetch,
+        }
+    }
+}

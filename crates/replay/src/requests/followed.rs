@@ -1,0 +1,66 @@
+//! Registers whose every request is made, because they remember more than the last one.
+
+use rustc_hash::FxHashMap;
+
+use crate::pager::Search;
+use crate::register::Register;
+use crate::{Counts, FaultClass};
+
+/// A register whose every request is made.
+#[derive(Clone)]
+pub struct Followed {
+    register: Register,
+    sums: Counts,
+    classes: FxHashMap<FaultClass, u64>,
+    loads_of: FxHashMap<u32, u64>,
+    distances: FxHashMap<i32, u64>,
+}
+
+impl Followed {
+    /// With nothing requested yet.
+    pub fn new(register: Register) -> Self {
+        Self {
+            register,
+            sums: Counts::default(),
+            classes: FxHashMap::default(),
+            loads_of: FxHashMap::default(),
+            distances: FxHashMap::default(),
+        }
+    }
+
+    /// Make a request.
+    pub fn request(&mut self, offset: u32, search: Search) {
+        let access = self.register.request(offset);
+        self.sums.add_access(&access);
+        *self.classes.entry(FaultClass::of(&access, search)).or_default() += 1;
+        if access.load {
+            *self.loads_of.entry(self.register.flash_page(offset)).or_default() += 1;
+        }
+        if let Some(ahead) = access.prefetch {
+            *self.loads_of.entry(ahead).or_default() += 1;
+        }
+        if let Some(distance) = access.distance {
+            *self.distances.entry(distance).or_default() += 1;
+        }
+    }
+
+    /// Put what was counted into `counts`.
+    pub fn tell(&self, counts: &mut Counts) {
+        fn sorted<K: Copy + Ord>(counts: &FxHashMap<K, u64>) -> Vec<(K, u64)> {
+            let mut all: Vec<(K, u64)> = counts.iter().map(|(key, count)| (*key, *count)).collect();
+            all.sort_unstable();
+            all
+        }
+        counts.loads = self.sums.loads;
+        counts.prefetches = self.sums.prefetches;
+        counts.other_page = self.sums.other_page;
+        counts.other_buffer = self.sums.other_buffer;
+        counts.forward = self.sums.forward;
+        counts.backward = self.sums.backward;
+        counts.bytes_fetched = self.sums.bytes_fetched;
+        counts.bytes_skipped = self.sums.bytes_skipped;
+        counts.fault_classes = sorted(&self.classes);
+        counts.loads_by_flash_page = sorted(&self.loads_of);
+        counts.distance_histogram = sorted(&self.distances);
+    }
+}

@@ -1,0 +1,267 @@
+//! Block requests, counted so that every register behind the caches can be told
+//! what it did.
+//!
+//! After a request the register holds that block's flash page, and its next
+//! column is the block's end, whatever came before. So what it does at a request
+//! depends on that block and the block before alone, and counting pairs by what
+//! matters of them gives the counts of every register model and flash page size
+//! exactly: where the later block lies, whether it lies before or behind the
+//! earlier one, how far, and in which of the flash page sizes both share a page.
+//! Only two buffers remember more; they are followed one by one.
+
+mod followed;
+mod view;
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use flashpager_base::{Error, Result};
+
+use crate::Counts;
+use crate::pager::{Outcome, Page, Search};
+use crate::register::{Register, RegisterDesign};
+use followed::Followed;
+use view::View;
+
+/// Most memory for the counts of one view.
+const MAX_BYTES: u64 = 4 << 30;
+
+/// Before the first request.
+const NO_BLOCK: Page = Page::MAX;
+
+/// The requests of caches that differ only in size.
+pub(super) struct Requests {
+    block_bytes: u32,
+    pagers: Vec<PagerCounts>,
+    last: LastBlocks,
+    /// Blocks as the cache fetches them first, then codewords, by their size.
+    views: Vec<View>,
+    /// Registers with two buffers, each at every size.
+    followed: Vec<(RegisterDesign, Vec<Followed>)>,
+}
+
+/// What does not depend on the register.
+#[derive(Clone, Copy, Default)]
+struct PagerCounts {
+    misses: u64,
+    bits_set: u64,
+    false_faults: u64,
+    downgrades: u64,
+    false_fault_downgrades: u64,
+    walk: u64,
+    max_walk: u32,
+}
+
+/// The last block each size asked for.
+enum LastBlocks {
+    OfEach(Vec<Page>),
+    /// Where always the smallest sizes miss, neighbours mostly asked for the same
+    /// block last: (sizes up to here, block), the smallest sizes at the end.
+    Shared(Vec<(usize, Page)>),
+}
+
+impl Requests {
+    /// No requests yet, at `sizes` sizes. `inclusion` promises that always the
+    /// smallest sizes miss, and with walk 0.
+    pub(super) fn new(
+        block_bytes: u32,
+        pages: u32,
+        sizes: usize,
+        inclusion: bool,
+        registers: &[RegisterDesign],
+    ) -> Result<Self> {
+        let (units, flash_pages) = units_and_pages(block_bytes, registers);
+        let views = units
+            .into_iter()
+            .map(|unit| View::new(block_bytes, unit, &flash_pages, pages, sizes, inclusion))
+            .collect::<Result<_>>()?;
+        let last = if inclusion {
+            LastBlocks::Shared(vec![(sizes, NO_BLOCK)])
+        } else {
+            LastBlocks::OfEach(vec![NO_BLOCK; sizes])
+        };
+        let mut two_buffers: Vec<RegisterDesign> =
+            registers.iter().copied().filter(|register| register.model.has_two_buffers()).collect();
+        two_buffers.sort_unstable();
+        two_buffers.dedup();
+        let follow = |design: RegisterDesign| {
+            (design, vec![Followed::new(Register::new(design, block_bytes, pages)); sizes])
+        };
+        let followed = two_buffers.into_iter().map(follow).collect();
+        let pagers = vec![PagerCounts::default(); sizes];
+        Ok(Self { block_bytes, pagers, last, views, followed })
+    }
+
+    /// What became of a reference to `block` in `sizes`, if it was no hit.
+    #[inline]
+    pub(super) fn add(&mut self, sizes: Range<usize>, block: Page, outcome: Outcome) {
+        match outcome {
+            Outcome::Hit => {}
+            Outcome::BitSet => {
+                self.pagers[sizes].iter_mut().for_each(|pager| pager.bits_set += 1);
+            }
+            Outcome::FalseFault { downgrades } => {
+                for pager in &mut self.pagers[sizes] {
+                    pager.false_faults += 1;
+                    pager.downgrades += u64::from(downgrades);
+                    pager.false_fault_downgrades += u64::from(downgrades);
+                }
+            }
+            Outcome::Miss { search, .. } => self.miss(sizes, block, search),
+        }
+    }
+
+    /// `block` is missing in `sizes`.
+    #[inline]
+    fn miss(&mut self, sizes: Range<usize>, block: Page, search: Search) {
+        for (_, at_sizes) in &mut self.followed {
+            for followed in &mut at_sizes[sizes.clone()] {
+                followed.request(block * self.block_bytes, search);
+            }
+        }
+        match &mut self.last {
+            LastBlocks::OfEach(last) => {
+                for size in sizes {
+                    let before = std::mem::replace(&mut last[size], block);
+                    let pager = &mut self.pagers[size];
+                    pager.misses += 1;
+                    pager.downgrades += u64::from(search.downgrades);
+                    pager.walk += u64::from(search.walk);
+                    pager.max_walk = pager.max_walk.max(search.walk);
+                    for view in &mut self.views {
+                        view.add(size..size + 1, before, block, search);
+                    }
+                }
+            }
+            LastBlocks::Shared(last) => {
+                // Counted as a difference; summed up in the end.
+                self.pagers[sizes.end - 1].misses += 1;
+                let mut start = 0;
+                while let Some(&(end, before)) = last.last() {
+                    let here = start..end.min(sizes.end);
+                    for view in &mut self.views {
+                        view.add(here.clone(), before, block, Search::default());
+                    }
+                    if end > sizes.end {
+                        break;
+                    }
+                    last.pop();
+                    start = end;
+                    if end == sizes.end {
+                        break;
+                    }
+                }
+                last.push((sizes.end, block));
+            }
+        }
+    }
+
+    /// Whether the counts have grown beyond what memory should hold; then they
+    /// are no longer right.
+    pub(super) fn check_memory(&self) -> Result<()> {
+        if self.views.iter().any(|view| view.is_full) {
+            return Err(Error::design(format!(
+                "counting {} cache sizes with cache pages of {} bytes takes over {} GiB: ask for \
+                 fewer cache sizes at once, or larger cache pages",
+                self.pagers.len(),
+                self.block_bytes,
+                MAX_BYTES >> 30
+            )));
+        }
+        Ok(())
+    }
+
+    /// The counts of every size, which had `references` each, with every one of
+    /// `registers`, which are those given to [`Requests::new`].
+    pub(super) fn finish(
+        mut self,
+        references: &[u64],
+        bytes_read: u64,
+        registers: &[RegisterDesign],
+    ) -> Vec<Vec<Counts>> {
+        if matches!(self.last, LastBlocks::Shared(_)) {
+            for size in (1..self.pagers.len()).rev() {
+                self.pagers[size - 1].misses += self.pagers[size].misses;
+            }
+            self.views.iter_mut().for_each(View::sum_differences);
+        }
+        let counts = |(size, pager): (usize, &PagerCounts)| {
+            let common = Counts {
+                references: references[size],
+                hits: references[size] - pager.misses - pager.false_faults,
+                misses: pager.misses,
+                reference_bits_set: pager.bits_set,
+                false_faults: pager.false_faults,
+                downgrades: pager.downgrades,
+                false_fault_downgrades: pager.false_fault_downgrades,
+                bytes_read,
+                bytes_written: pager.misses * u64::from(self.block_bytes),
+                walk: pager.walk,
+                max_walk: pager.max_walk,
+                ..Counts::default()
+            };
+            registers.iter().map(|register| self.counts_of(size, register, &common)).collect()
+        };
+        self.pagers.iter().enumerate().map(counts).collect()
+    }
+
+    fn counts_of(&self, size: usize, register: &RegisterDesign, common: &Counts) -> Counts {
+        let unit = unit_bytes(register, self.block_bytes);
+        let mut counts = common.clone();
+        if let Some((_, at_sizes)) = self.followed.iter().find(|(design, _)| design == register) {
+            at_sizes[size].tell(&mut counts);
+            return counts;
+        }
+        for view in &self.views {
+            let Some(page) = view.page_index(register.flash_page_bytes) else { continue };
+            if view.unit_bytes == unit {
+                view.tell(size, page, register.model, &mut counts);
+            }
+            if view.unit_bytes == self.block_bytes {
+                counts.distance_histogram = view.distances(size, page);
+            }
+        }
+        counts
+    }
+}
+
+/// What is to be counted for `registers`: sizes of units fetched whole, and of
+/// flash pages, both ascending. Nothing is for registers that are followed.
+fn units_and_pages(block_bytes: u32, registers: &[RegisterDesign]) -> (Vec<u32>, Vec<u32>) {
+    let counted = || registers.iter().filter(|register| !register.model.has_two_buffers());
+    let units: BTreeSet<u32> =
+        counted().flat_map(|register| [block_bytes, unit_bytes(register, block_bytes)]).collect();
+    let pages: BTreeSet<u32> = counted().map(|register| register.flash_page_bytes).collect();
+    (units.into_iter().collect(), pages.into_iter().collect())
+}
+
+/// Most memory that [`Requests`] take for `touched` different blocks, with their
+/// counts once finished; walks apart.
+pub(super) fn requests_bytes(
+    block_bytes: u32,
+    touched: u64,
+    sizes: u64,
+    registers: &[RegisterDesign],
+) -> u64 {
+    let (units, flash_pages) = units_and_pages(block_bytes, registers);
+    let classes = flash_pages.len() as u64;
+    let largest = u64::from(flash_pages.last().copied().unwrap_or(block_bytes));
+    let of_unit = |unit: u32| {
+        // Counts grow as a vector does.
+        let by_unit = (8 + 2 * 8 * (2 * classes + 1) * sizes).saturating_mul(touched + 1);
+        let places = largest.div_ceil(u64::from(unit.max(1)));
+        by_unit.min(2 * MAX_BYTES) + 16 * classes * sizes * places
+    };
+    // Followed registers count loads by flash page, distances and classes.
+    let followed = registers.iter().filter(|register| register.model.has_two_buffers()).count();
+    let followed = (64 * sizes * followed as u64).saturating_mul(touched + 1);
+    let finished = sizes * registers.len() as u64 * 16;
+    units.into_iter().map(of_unit).fold(followed, u64::saturating_add).saturating_add(
+        finished.saturating_mul(touched + 3 * largest.div_ceil(u64::from(block_bytes.max(1)))),
+    )
+}
+
+/// What is fetched whole: the block, or the codeword around it.
+fn unit_bytes(register: &RegisterDesign, block_bytes: u32) -> u32 {
+    register.codeword_bytes.unwrap_or(1).max(block_bytes)
+}

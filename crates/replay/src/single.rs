@@ -1,0 +1,314 @@
+//! One replay, fault by fault.
+
+use flashpager_base::Result;
+use flashpager_trace::{Run, Trace, for_runs};
+
+use super::hierarchy::{Front, Translated, words_before};
+use super::next_uses::next_uses;
+use super::references::Collapser;
+use super::requests::Requests;
+use super::{CacheDesign, Counts, Executed, Fault, image_pages};
+use crate::pager::{Moment, NEVER, Outcome, Page, Policy, Search, Shape, Visitor};
+use crate::register::{Register, RegisterDesign};
+
+/// Who is told of each fault.
+pub struct Events<'a> {
+    /// What of a page is fetched first, a power of two: [`Fault::left`] tells when the
+    /// host needs the rest. Behind an instruction cache, at least a line.
+    pub critical_block_bytes: Option<u32>,
+    /// Called with the index of the register that served it, once it is known what
+    /// the host did next.
+    pub sink: &'a mut dyn FnMut(usize, &Fault),
+}
+
+/// Replay `trace` through `cache`, with each of `registers` behind it.
+///
+/// Gives one [`Counts`] for each register, and what the host did after the last fault.
+/// Memory is bounded by the image size, but for policies that need the next use: they
+/// take 4 bytes for each collapsed reference.
+///
+/// `go_on` is asked every few runs; when it says false the replay ends with
+/// [`Error::Interrupted`](crate::Error::Interrupted).
+///
+/// # Errors
+/// Designs that cannot be, and whatever reading the trace gives.
+pub fn replay(
+    trace: &dyn Trace,
+    cache: &CacheDesign,
+    registers: &[RegisterDesign],
+    go_on: &dyn Fn() -> bool,
+    events: Option<Events<'_>>,
+) -> Result<(Vec<Counts>, Executed)> {
+    cache.check()?;
+    for register in registers {
+        register.check(cache.cache_page_bytes)?;
+    }
+    let pages = image_pages(trace.image_bytes(), cache.cache_page_bytes)?;
+    let shape = Shape { frames: cache.frames().min(u64::from(u32::MAX)) as u32, pages };
+    cache.policy.visit(shape, Replay { trace, pages, cache, registers, go_on, events })?
+}
+
+struct Replay<'a, 'e> {
+    trace: &'a dyn Trace,
+    pages: u32,
+    cache: &'a CacheDesign,
+    registers: &'a [RegisterDesign],
+    go_on: &'a dyn Fn() -> bool,
+    events: Option<Events<'e>>,
+}
+
+impl Visitor for Replay<'_, '_> {
+    type Output = Result<(Vec<Counts>, Executed)>;
+
+    fn visit<P: Policy>(self, mut policy: P) -> Self::Output {
+        if self.events.is_none() && self.cache.hierarchy.is_none() {
+            return self.count(policy);
+        }
+        match self.cache.hierarchy.and_then(|hierarchy| hierarchy.tlb) {
+            None => self.run::<P>(|page, next_use| Some(policy.reference(page, next_use)), false),
+            Some(tlb) => {
+                let mut cache = Translated::new(policy, tlb);
+                self.run::<P>(|page, next_use| cache.reference(page, next_use), true)
+            }
+        }
+    }
+}
+
+impl Replay<'_, '_> {
+    /// Nothing but count, with nothing in front: half as fast again as with all the rest.
+    fn count<P: Policy>(self, mut policy: P) -> Result<(Vec<Counts>, Executed)> {
+        let Self { trace, pages, registers, go_on, .. } = self;
+        let page_bytes = self.cache.cache_page_bytes;
+        let shift = page_bytes.trailing_zeros();
+        let next_uses = next_uses(trace, shift, None, pages, go_on, P::NEEDS_NEXT_USE)?;
+        let mut requests = Requests::new(page_bytes, pages, 1, false, registers)?;
+        let mut collapser = Collapser::new(shift);
+        let (mut moment, mut bytes) = (0, 0);
+        for_runs(trace, go_on, |runs| {
+            for &run in runs {
+                collapser.references(run, |page| {
+                    let next_use = if P::NEEDS_NEXT_USE { next_uses[moment] } else { NEVER };
+                    moment += 1;
+                    match policy.reference(page, next_use) {
+                        Outcome::Hit => {}
+                        outcome => requests.add(0..1, page, outcome),
+                    }
+                });
+                bytes += u64::from(run.length);
+            }
+            requests.check_memory()
+        })?;
+        let references = moment as u64;
+        let counts = requests.finish(&[references], bytes, registers).swap_remove(0);
+        Ok((counts, Executed { bytes, references, ..Executed::default() }))
+    }
+
+    fn run<P: Policy>(
+        mut self,
+        mut reference: impl FnMut(Page, Moment) -> Option<Outcome>,
+        has_tlb: bool,
+    ) -> Result<(Vec<Counts>, Executed)> {
+        let Self { trace, pages, registers, go_on, .. } = self;
+        let CacheDesign { cache_page_bytes, hierarchy, .. } = *self.cache;
+        let shift = cache_page_bytes.trailing_zeros();
+        let next_uses = next_uses(trace, shift, hierarchy, pages, go_on, P::NEEDS_NEXT_USE)?;
+        let mut requests = Requests::new(cache_page_bytes, pages, 1, false, registers)?;
+        let line_bytes = hierarchy.map(|hierarchy| hierarchy.icache.line_bytes);
+        let mut faults = self
+            .events
+            .take()
+            .map(|events| Faults::new(cache_page_bytes, pages, registers, events, line_bytes));
+        let mut front = Front::new(shift, hierarchy);
+        let mut moment = 0;
+        // Sums over all runs before, and over needs up to now.
+        let mut sums = Executed::default();
+        let (mut words, mut refills) = (0, 0);
+        for_runs(trace, go_on, |runs| {
+            for &run in runs {
+                let at = |sums: &Executed, offset: u32| Executed {
+                    bytes: sums.bytes + u64::from(offset - run.offset),
+                    words: words + line_bytes.map_or(0, |_| u64::from(words_before(run, offset))),
+                    ..*sums
+                };
+                if let Some(faults) = &mut faults {
+                    faults.begin(run);
+                }
+                front.needs(run, |need| {
+                    if line_bytes.is_some() {
+                        refills += 1;
+                        sums.line_refills = refills;
+                    }
+                    if let Some(faults) = &mut faults {
+                        faults.executed(need.offset, |offset| at(&sums, offset));
+                    }
+                    let outcome = if need.is_new {
+                        let next_use = if P::NEEDS_NEXT_USE { next_uses[moment] } else { NEVER };
+                        moment += 1;
+                        reference(need.page, next_use)
+                    } else {
+                        None
+                    };
+                    if let Some(outcome) = outcome {
+                        sums.references += 1;
+                        sums.tlb_misses += u64::from(has_tlb);
+                        requests.add(0..1, need.page, outcome);
+                    }
+                    match outcome {
+                        None | Some(Outcome::Hit | Outcome::Miss { .. }) => {}
+                        Some(Outcome::BitSet) => sums.reference_bits_set += 1,
+                        Some(Outcome::FalseFault { downgrades }) => {
+                            sums.false_faults += 1;
+                            sums.downgrades += u64::from(downgrades);
+                        }
+                    }
+                    if let Some(faults) = &mut faults {
+                        let now = |offset| at(&sums, offset);
+                        match outcome {
+                            Some(Outcome::Miss { search, .. }) => {
+                                faults.serve(need.offset, search, now(need.offset));
+                            }
+                            _ => faults.refilled(need.page, need.offset, now),
+                        }
+                    }
+                });
+                if let Some(faults) = &mut faults {
+                    faults.end(run, |offset| at(&sums, offset));
+                }
+                sums.bytes += u64::from(run.length);
+                words = front.words();
+                sums.words = words;
+            }
+            requests.check_memory()
+        })?;
+        let last = faults.map_or(sums, |faults| faults.finish(sums));
+        let mut counts = requests.finish(&[sums.references], sums.bytes, registers).swap_remove(0);
+        for counts in &mut counts {
+            counts.words = sums.words;
+            counts.line_refills = sums.line_refills;
+            counts.tlb_misses = sums.tlb_misses;
+        }
+        Ok((counts, last))
+    }
+}
+
+/// The registers at work behind one pager, for those who want to see each fault.
+struct Faults<'e> {
+    registers: Vec<Register>,
+    shift: u32,
+    block_bytes: Option<u32>,
+    by_lines: bool,
+    /// The last fault, which is told when the next one comes.
+    pending: Option<Pending>,
+    last: Executed,
+    events: Events<'e>,
+    /// Without an instruction cache, the first byte of the run that was not looked at.
+    cursor: u32,
+}
+
+struct Pending {
+    offset: u32,
+    search: Search,
+    executed: Executed,
+    left: Option<Executed>,
+}
+
+impl<'e> Faults<'e> {
+    fn new(
+        page_bytes: u32,
+        pages: u32,
+        designs: &[RegisterDesign],
+        events: Events<'e>,
+        line_bytes: Option<u32>,
+    ) -> Self {
+        let register = |design: &RegisterDesign| Register::new(*design, page_bytes, pages);
+        Self {
+            registers: designs.iter().map(register).collect(),
+            shift: page_bytes.trailing_zeros(),
+            block_bytes: events
+                .critical_block_bytes
+                .map(|block| block.max(line_bytes.unwrap_or(1))),
+            by_lines: line_bytes.is_some(),
+            pending: None,
+            last: Executed::default(),
+            events,
+            cursor: 0,
+        }
+    }
+
+    fn begin(&mut self, run: Run) {
+        self.cursor = run.offset;
+    }
+
+    /// The run is executed up to `offset`.
+    #[inline]
+    fn executed(&mut self, offset: u32, at: impl Fn(u32) -> Executed) {
+        if !self.by_lines {
+            self.touch(self.cursor, offset, at);
+            self.cursor = offset;
+        }
+    }
+
+    /// The line of `offset` is refilled from `page`, which is known or was asked for.
+    #[inline]
+    fn refilled(&mut self, page: Page, offset: u32, at: impl Fn(u32) -> Executed) {
+        let of_last = |last: &Pending| last.offset >> self.shift == page;
+        if self.by_lines && self.pending.as_ref().is_some_and(of_last) {
+            self.touch(offset, offset + 1, at);
+        }
+    }
+
+    fn end(&mut self, run: Run, at: impl Fn(u32) -> Executed) {
+        if !self.by_lines {
+            self.touch(self.cursor, run.end(), at);
+        }
+    }
+
+    /// The bytes from `from` up to `to` are executed.
+    #[inline]
+    fn touch(&mut self, from: u32, to: u32, at: impl Fn(u32) -> Executed) {
+        let (Some(block_bytes), Some(last)) = (self.block_bytes, &mut self.pending) else {
+            return;
+        };
+        if last.left.is_some() {
+            return;
+        }
+        let page_start = last.offset >> self.shift << self.shift;
+        let page_end = u64::from(page_start) + (1 << self.shift);
+        let block_start = last.offset & !(block_bytes - 1);
+        let block_end = u64::from(block_start) + u64::from(block_bytes);
+        let from = from.max(page_start);
+        let to = u64::from(to).min(page_end);
+        let first_outside = if from < block_start || u64::from(from) >= block_end {
+            u64::from(from)
+        } else {
+            block_end
+        };
+        if first_outside < to {
+            last.left = Some(at(first_outside as u32) - self.last);
+        }
+    }
+
+    /// Fetch the page of the byte at `offset`, before which `now` was done.
+    fn serve(&mut self, offset: u32, search: Search, now: Executed) {
+        self.tell();
+        let executed = now - self.last;
+        self.last = now;
+        self.pending = Some(Pending { offset, search, executed, left: None });
+    }
+
+    fn tell(&mut self) {
+        let Some(Pending { offset, search, executed, left }) = self.pending.take() else { return };
+        let page = offset >> self.shift;
+        for (index, register) in self.registers.iter_mut().enumerate() {
+            let access = register.request(page << self.shift);
+            let fault = Fault { page, offset, access, search, executed, left };
+            (self.events.sink)(index, &fault);
+        }
+    }
+
+    /// Gives what was done after the last fault, of `sums` in all.
+    fn finish(mut self, sums: Executed) -> Executed {
+        self.tell();
+        sums - self.last
+    }
+}

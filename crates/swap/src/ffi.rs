@@ -1,0 +1,196 @@
+//! `runtime/swap/flashpager_swap.h` and `runtime/medium/emulated.h` in Rust's words.
+
+use std::ffi::{c_char, c_int, c_void};
+
+// Linked for the compressors.
+use libz_sys as _;
+use lz4_sys as _;
+
+type Read = unsafe extern "C" fn(*mut c_void, u32, u32, *mut c_void, u32) -> c_int;
+type Program = unsafe extern "C" fn(*mut c_void, u32, u32, *const c_void, u32) -> c_int;
+
+#[repr(C)]
+pub struct Medium {
+    pub context: *mut c_void,
+    pub read: Option<Read>,
+    pub program: Option<Program>,
+    pub erase: Option<unsafe extern "C" fn(*mut c_void, u32) -> c_int>,
+    pub is_bad: Option<unsafe extern "C" fn(*mut c_void, u32) -> bool>,
+    pub mark_bad: Option<unsafe extern "C" fn(*mut c_void, u32) -> c_int>,
+    pub program_bytes: u32,
+    pub block_bytes: u32,
+    pub block_count: u32,
+}
+
+type Compress = unsafe extern "C" fn(*mut c_void, *const u8, u32, *mut u8, u32) -> u32;
+type Decompress = unsafe extern "C" fn(*mut c_void, *const u8, u32, *mut u8, u32) -> c_int;
+
+#[repr(C)]
+pub struct Compressor {
+    pub context: *mut c_void,
+    pub compress: Option<Compress>,
+    pub decompress: Option<Decompress>,
+}
+
+/// `struct fp_swap_layout`, of which the binding knows the address alone.
+#[repr(C)]
+pub struct Layout {
+    _opaque: [u8; 0],
+}
+
+#[repr(C)]
+pub struct Config {
+    pub medium: *const Medium,
+    pub layout: *const Layout,
+    pub compressor: *const Compressor,
+    pub crc: Option<unsafe extern "C" fn(u32, *const c_void, usize) -> u32>,
+    pub page_bytes: u32,
+    pub slot_count: u32,
+    pub reserve_blocks: u32,
+    pub chunk_count: u32,
+    pub memory: *mut c_void,
+    pub memory_bytes: usize,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub struct Stat {
+    pub orig_data_size: u64,
+    pub compr_data_size: u64,
+    pub mem_used_total: u64,
+    pub mem_limit: u64,
+    pub mem_used_max: u64,
+    pub pages: u32,
+    pub same_pages: u32,
+    pub huge_pages: u32,
+    pub lost_pages: u32,
+    pub bad_blocks: u32,
+    pub erases: u32,
+    pub written_size: u64,
+    pub moved_size: u64,
+    pub programmed_size: u64,
+    pub compr_permille: u16,
+    pub used_permille: u16,
+}
+
+/// `struct fp_swap_rewriter`, in memory of [`fp_shim_rewriter_bytes`].
+#[repr(C)]
+pub struct Rewriter {
+    _opaque: [u8; 0],
+}
+
+/// `struct fp_swap`, in memory of [`fp_shim_store_bytes`].
+#[repr(C)]
+pub struct Swap {
+    _opaque: [u8; 0],
+}
+
+#[repr(C)]
+pub struct EmulatedConfig {
+    pub program_bytes: u32,
+    pub block_bytes: u32,
+    pub block_count: u32,
+    pub path: *const c_char,
+    pub seed: u64,
+    pub factory_bad: u32,
+    pub endurance_cycles: u32,
+    pub program_fail_ppm: u32,
+    pub erase_fail_ppm: u32,
+    pub corrected_ppm: u32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub struct EmulatedCounters {
+    pub reads: u64,
+    pub loads: u64,
+    pub columns: u64,
+    pub read_bytes: u64,
+    pub programs: u64,
+    pub program_bytes: u64,
+    pub erases: u64,
+}
+
+/// `struct fp_emulated`.
+#[repr(C)]
+pub struct Emulated {
+    _opaque: [u8; 0],
+}
+
+pub const OK: c_int = 0;
+pub const EMPTY: c_int = -1;
+pub const FULL: c_int = -2;
+pub const CORRUPT: c_int = -3;
+pub const IO: c_int = -4;
+pub const NO_STORE: c_int = -5;
+
+unsafe extern "C" {
+    pub static fp_swap_fragments: Layout;
+    pub static fp_swap_log: Layout;
+
+    pub fn fp_swap_format(store: *mut Swap, config: *const Config) -> c_int;
+    pub fn fp_swap_mount(store: *mut Swap, config: *const Config) -> c_int;
+    pub fn fp_swap_write(store: *mut Swap, slot: u32, page: *const c_void) -> c_int;
+    pub fn fp_swap_read(store: *mut Swap, slot: u32, page: *mut c_void) -> c_int;
+    pub fn fp_swap_free(store: *mut Swap, slot: u32) -> c_int;
+    pub fn fp_swap_holds(store: *const Swap, slot: u32) -> bool;
+    pub fn fp_swap_sync(store: *mut Swap) -> c_int;
+    pub fn fp_swap_stat(store: *const Swap, stat: *mut Stat);
+    pub fn fp_swap_check(store: *mut Swap) -> *const c_char;
+
+    pub fn fp_swap_rewriter_init(
+        rewriter: *mut Rewriter,
+        nand: *const Medium,
+        block: *mut u8,
+        good: *mut u32,
+    ) -> c_int;
+    pub fn fp_swap_rewriter_flush(rewriter: *mut Rewriter) -> c_int;
+
+    pub fn fp_emulated_open(config: *const EmulatedConfig) -> *mut Emulated;
+    pub fn fp_emulated_close(medium: *mut Emulated);
+    pub fn fp_emulated_medium(medium: *mut Emulated) -> *const Medium;
+    pub fn fp_emulated_counters(medium: *const Emulated, counters: *mut EmulatedCounters);
+    pub fn fp_emulated_wear(medium: *const Emulated, block: u32) -> u32;
+    pub fn fp_emulated_is_bad(medium: *const Emulated, block: u32) -> bool;
+
+    pub fn fp_shim_store_bytes() -> usize;
+    pub fn fp_shim_rewriter_bytes() -> usize;
+    pub fn fp_shim_rewriter_medium(rewriter: *const Rewriter) -> *const Medium;
+    pub fn fp_shim_log_words(
+        slots: usize,
+        blocks: usize,
+        page_bytes: u32,
+        program_bytes: u32,
+    ) -> usize;
+    pub fn fp_shim_fragment_words(slots: usize, chunks: usize, page_bytes: u32) -> usize;
+    pub fn fp_shim_compressor_bytes(compressor: c_int, page_bytes: u32) -> usize;
+    pub fn fp_shim_compressor(
+        compressor: c_int,
+        page_bytes: u32,
+        memory: *mut c_void,
+    ) -> *const Compressor;
+    #[cfg(test)]
+    fn fp_shim_size(which: std::ffi::c_uint) -> usize;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A field that the header has more, or in another width, shows in the size.
+    #[test]
+    fn structs_are_as_large_as_in_c() {
+        let here = [
+            size_of::<Medium>(),
+            size_of::<Compressor>(),
+            size_of::<Config>(),
+            size_of::<Stat>(),
+            size_of::<EmulatedConfig>(),
+            size_of::<EmulatedCounters>(),
+        ];
+        for (which, size) in here.into_iter().enumerate() {
+            // SAFETY: a function of a number, for any number.
+            assert_eq!(size, unsafe { fp_shim_size(which as u32) }, "struct {which}");
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! The benchmark program in paged memory: it measures, and looks after every page.
+
+use std::time::{Duration, Instant};
+
+use flashpager_base::{Error, Result};
+
+use super::shared::Shared;
+use super::{Counts, Live, Point};
+use crate::userfault::{Region, page_bytes, thread_faults};
+use crate::workload::Step;
+
+/// What the program came to.
+pub(super) struct Program {
+    pub allocated_bytes: u64,
+    pub points: Vec<Point>,
+    /// Minor and major ones of its thread.
+    pub faults: (u64, u64),
+}
+
+/// Run it.
+pub(super) fn program(
+    live: &Live<'_>,
+    region: &Region,
+    shared: &Shared,
+    go_on: &dyn Fn() -> bool,
+    progress: &dyn Fn(u64),
+) -> Result<Program> {
+    let size = page_bytes();
+    let (mut wanted, mut found) = (vec![0; size], vec![0; size]);
+    let mut contents = vec![0; live.workload.pages() as usize];
+    let mut before = Counts::default();
+    let (mut time, mut read_bytes) = (Duration::ZERO, 0);
+    let mut program = Program { allocated_bytes: 0, points: Vec::new(), faults: thread_faults() };
+    for step in live.workload.steps() {
+        if !go_on() {
+            return Err(Error::Interrupted);
+        }
+        match step {
+            Step::Fill { page, content } => {
+                live.contents.fill(content, &mut wanted);
+                region.write(page, &wanted);
+                contents[page as usize] = content;
+            }
+            Step::Begin => {
+                (time, read_bytes) = (Duration::ZERO, 0);
+                before = shared.counts();
+            }
+            Step::Read { page } => {
+                let since = Instant::now();
+                region.read(page, &mut found);
+                time += since.elapsed();
+                read_bytes += size as u64;
+                live.contents.fill(contents[page as usize], &mut wanted);
+                if found != wanted && !shared.over() {
+                    return Err(Error::data(
+                        "the live program",
+                        format!("page {page} came back with other bytes than were written"),
+                    ));
+                }
+            }
+            Step::End { allocated_bytes } if !shared.over() => {
+                let time_ns = time.as_nanos() as u64;
+                program.allocated_bytes = allocated_bytes;
+                program.points.push(Point {
+                    allocated_bytes,
+                    read_bytes,
+                    time_ns,
+                    mib_s: read_bytes as f64 / f64::from(1 << 20) / time.as_secs_f64().max(1e-9),
+                    counts: shared.counts() - before,
+                });
+                progress(allocated_bytes);
+            }
+            Step::End { .. } => {}
+        }
+        if shared.over() {
+            break;
+        }
+    }
+    let now = thread_faults();
+    program.faults = (now.0 - program.faults.0, now.1 - program.faults.1);
+    Ok(program)
+}

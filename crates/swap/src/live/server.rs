@@ -1,0 +1,265 @@
+//! The pager: serves the faults of the program's memory out of the store.
+
+use std::io::PipeReader;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use flashpager_base::{Error, Result};
+use flashpager_replay::pager::{Outcome, Pager, Shape};
+
+use super::shared::Shared;
+use super::{Counts, Live};
+use crate::store::{Store, StoreCounters, StoreError};
+use crate::userfault::{Fault, Userfault, page_bytes};
+
+/// Waits longer than this sleep first, and spin only for the rest.
+const SPIN: Duration = Duration::from_micros(100);
+
+/// Where a page is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Nowhere: it was never written to.
+    Untouched,
+    /// In RAM, protected, all zeros.
+    Zero,
+    /// In RAM, protected, and in the store.
+    Clean,
+    /// In RAM, protected; what the store had of it was given up.
+    Alone,
+    /// In RAM.
+    Dirty,
+    /// In the store.
+    Out,
+}
+
+/// Why the pager ends before the program.
+pub(super) enum Failure {
+    /// The store is full.
+    Full,
+    /// Anything else.
+    Other(Error),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Other(error)
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        Self::Other(Error::io("userfaultfd", error))
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Full => Self::Full,
+            other => Self::Other(other.into()),
+        }
+    }
+}
+
+/// Says that the pager is over unless it ends in order, also when it panics.
+struct Over<'a>(&'a AtomicBool, bool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        if !self.1 {
+            self.0.store(true, Ordering::SeqCst);
+        }
+    }
+}
+
+/// The pager. Its fields are dropped in order: who waits is let go after it was said why.
+pub(super) struct Server<'a> {
+    _over: Over<'a>,
+    userfault: Userfault<'a>,
+    pager: Pager,
+    store: &'a mut Store,
+    states: Vec<State>,
+    counts: Counts,
+    shared: &'a Shared,
+    delay: Option<&'a (dyn Fn(StoreCounters) -> f64 + Sync)>,
+    page: Vec<u8>,
+    /// Where to look for a copy to give up.
+    next_copy: u32,
+    resident: u32,
+    most_resident: u32,
+}
+
+impl<'a> Server<'a> {
+    /// A pager with nothing in RAM yet.
+    ///
+    /// # Errors
+    /// A policy that cannot be.
+    pub fn new(
+        live: &Live<'a>,
+        store: &'a mut Store,
+        userfault: Userfault<'a>,
+        shared: &'a Shared,
+    ) -> Result<Self> {
+        let pages = live.workload.pages();
+        Ok(Self {
+            _over: Over(&shared.over, false),
+            userfault,
+            pager: Pager::new(live.policy, Shape { frames: live.ram_pages, pages })?,
+            store,
+            states: vec![State::Untouched; pages as usize],
+            counts: Counts::default(),
+            shared,
+            delay: live.delay,
+            page: vec![0; page_bytes()],
+            next_copy: 0,
+            resident: 0,
+            most_resident: 0,
+        })
+    }
+
+    /// Serve until `stop` closes. Gives the most pages that were in RAM.
+    pub fn serve(mut self, stop: &PipeReader) -> (u32, std::result::Result<(), Failure>) {
+        let mut serve = || {
+            let mut faults = Vec::new();
+            while self.userfault.wait(stop, &mut faults)? {
+                for fault in faults.drain(..) {
+                    self.take(fault)?;
+                }
+            }
+            Ok(())
+        };
+        let served = serve();
+        self._over.1 = served.is_ok();
+        (self.most_resident, served)
+    }
+
+    fn take(&mut self, fault: Fault) -> std::result::Result<(), Failure> {
+        let Fault { page, write, protected } = fault;
+        match (protected, self.states[page as usize]) {
+            (true, State::Clean | State::Zero | State::Alone) => {
+                if let Outcome::Miss { .. } = self.pager.reference(page)? {
+                    return Err(out_of_step(page));
+                }
+                let asked = self.store.counters();
+                self.soil(page)?;
+                self.counts.write_faults += 1;
+                self.pay(asked);
+                self.publish();
+                self.userfault.protect(page, false)?;
+            }
+            (false, State::Untouched | State::Out) => self.bring_in(page, write)?,
+            // It is as the thread wants it by now, or no longer there: let it look again.
+            _ => self.userfault.wake(page)?,
+        }
+        Ok(())
+    }
+
+    fn bring_in(&mut self, page: u32, write: bool) -> std::result::Result<(), Failure> {
+        let asked = self.store.counters();
+        let Outcome::Miss { victim, .. } = self.pager.reference(page)? else {
+            return Err(out_of_step(page));
+        };
+        if let Some(victim) = victim {
+            self.evict(victim)?;
+        }
+        self.counts.faults += 1;
+        let state = &mut self.states[page as usize];
+        if *state == State::Out {
+            self.store.read(page, &mut self.page)?;
+            *state = State::Clean;
+            self.counts.swap_ins += 1;
+        } else {
+            self.page.fill(0);
+            *state = State::Zero;
+            self.counts.zero_fills += 1;
+        }
+        if write {
+            self.soil(page)?;
+        }
+        self.pay(asked);
+        self.resident += 1;
+        self.most_resident = self.most_resident.max(self.resident);
+        self.publish();
+        self.userfault.fill(page, &self.page, !write)?;
+        Ok(())
+    }
+
+    /// A page in RAM is written to for the first time: what the store has of it is old.
+    fn soil(&mut self, page: u32) -> std::result::Result<(), Failure> {
+        self.store.free(page)?;
+        self.states[page as usize] = State::Dirty;
+        self.pager.written(page);
+        Ok(())
+    }
+
+    fn evict(&mut self, victim: u32) -> std::result::Result<(), Failure> {
+        let state = match self.states[victim as usize] {
+            State::Dirty | State::Alone => {
+                self.userfault.protect(victim, true)?;
+                self.userfault.read(victim, &mut self.page);
+                // Before it is compressed, not twice.
+                while !self.store.has_room_for_a_page() && self.give_up_a_copy()? {}
+                while let Err(error) = self.store.write(victim, &self.page) {
+                    if !matches!(error, StoreError::Full) || !self.give_up_a_copy()? {
+                        return Err(error.into());
+                    }
+                }
+                self.counts.swap_outs += 1;
+                State::Out
+            }
+            clean @ (State::Clean | State::Zero) => {
+                self.counts.dropped += 1;
+                if clean == State::Clean { State::Out } else { State::Untouched }
+            }
+            State::Untouched | State::Out => return Err(out_of_step(victim)),
+        };
+        self.userfault.forget(victim)?;
+        self.states[victim as usize] = state;
+        self.resident -= 1;
+        Ok(())
+    }
+
+    /// Free the slot of a page that is in RAM, of one after another; whether there was any.
+    fn give_up_a_copy(&mut self) -> std::result::Result<bool, Failure> {
+        let pages = self.states.len() as u32;
+        let mut turn = (self.next_copy..pages).chain(0..self.next_copy);
+        let Some(page) = turn.find(|page| self.states[*page as usize] == State::Clean) else {
+            return Ok(false);
+        };
+        self.next_copy = page + 1;
+        self.store.free(page)?;
+        self.states[page as usize] = State::Alone;
+        self.pager.written(page);
+        Ok(true)
+    }
+
+    /// Wait as long as the medium takes for what it was asked since.
+    fn pay(&self, asked: StoreCounters) {
+        if let Some(delay) = self.delay {
+            let taken_ns = delay(self.store.counters() - asked).max(0.0);
+            wait_until(Instant::now() + Duration::from_nanos(taken_ns as u64));
+        }
+    }
+
+    /// Before who waits goes on, so that it finds its fault counted.
+    fn publish(&self) {
+        *self.shared.counts.lock().unwrap_or_else(PoisonError::into_inner) = self.counts;
+    }
+}
+
+fn out_of_step(page: u32) -> Failure {
+    let what = format!("internal error: policy and memory disagree on page {page}; report it");
+    Failure::Other(Error::data("the live pager", what))
+}
+
+fn wait_until(end: Instant) {
+    let left = end.saturating_duration_since(Instant::now());
+    if left > SPIN {
+        thread::sleep(left - SPIN);
+    }
+    while Instant::now() < end {
+        std::hint::spin_loop();
+    }
+}

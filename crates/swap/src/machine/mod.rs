@@ -1,0 +1,188 @@
+//! A simulated machine: RAM of so many frames, a policy that says who goes out, and a store
+//! that really holds what went. It counts; [`crate::price`] gives time.
+
+mod bench;
+mod churn;
+mod report;
+#[cfg(test)]
+mod tests;
+
+use flashpager_base::{Error, Result};
+use flashpager_replay::pager::{Outcome, Page, Pager};
+
+use super::spec::SwapSystem;
+use super::store::{Statistics, Store, StoreError};
+use super::workload::Contents;
+
+pub use super::counts::MachineCounts;
+pub use bench::{BenchReport, Point, bench, run};
+pub use churn::{ChurnReport, churn};
+pub use report::{Phase, StoreReport, SystemReport};
+
+/// Where a page is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// Never touched.
+    Nowhere,
+    /// In a frame, as in its slot.
+    Clean,
+    /// In a frame, and nowhere else.
+    Dirty,
+    /// In its slot alone.
+    Out,
+}
+
+/// Why a step was not done.
+enum Stop {
+    OutOfMemory,
+    Error(Error),
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Self::Error(error)
+    }
+}
+
+/// RAM, policy and store. A page's slot has its number.
+struct Machine<'a> {
+    store: Store,
+    pager: Pager,
+    contents: &'a dyn Contents,
+    places: Vec<Place>,
+    /// By page: the number of its content.
+    content: Vec<u64>,
+    buffer: Vec<u8>,
+    expected: Vec<u8>,
+    keep_copies_percent: u64,
+    /// Where to look for a copy to give up.
+    next_copy: Page,
+    counts: MachineCounts,
+}
+
+impl<'a> Machine<'a> {
+    fn new(system: &SwapSystem, contents: &'a dyn Contents) -> Result<Self> {
+        let pages = system.workload.pages() as usize;
+        let page_bytes = system.spec.page_bytes as usize;
+        Ok(Self {
+            pager: Pager::new(&system.policy, system.shape()?)?,
+            store: Store::format(&system.store)?,
+            contents,
+            places: vec![Place::Nowhere; pages],
+            content: vec![0; pages],
+            buffer: vec![0; page_bytes],
+            expected: vec![0; page_bytes],
+            keep_copies_percent: system.spec.keep_copies_percent.into(),
+            next_copy: 0,
+            counts: MachineCounts::default(),
+        })
+    }
+
+    fn counts(&self) -> MachineCounts {
+        MachineCounts { store: self.store.counters(), ..self.counts }
+    }
+
+    fn read(&mut self, page: Page) -> std::result::Result<(), Stop> {
+        self.touch(page)?;
+        self.counts.bytes_read += self.buffer.len() as u64;
+        Ok(())
+    }
+
+    /// All of `page` gets another content.
+    fn write(&mut self, page: Page, content: u64) -> std::result::Result<(), Stop> {
+        self.touch(page)?;
+        if self.places[page as usize] == Place::Clean {
+            self.forget_copy(page)?;
+        }
+        self.pager.written(page);
+        self.content[page as usize] = content;
+        self.counts.bytes_written += self.buffer.len() as u64;
+        Ok(())
+    }
+
+    fn touch(&mut self, page: Page) -> std::result::Result<(), Stop> {
+        match self.pager.reference(page)? {
+            Outcome::Hit | Outcome::BitSet => return Ok(()),
+            Outcome::FalseFault { .. } => self.counts.false_faults += 1,
+            Outcome::Miss { victim, .. } => {
+                self.counts.faults += 1;
+                if let Some(victim) = victim {
+                    self.evict(victim)?;
+                }
+                self.bring(page)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn evict(&mut self, page: Page) -> std::result::Result<(), Stop> {
+        if self.places[page as usize] == Place::Clean {
+            self.counts.pages_dropped += 1;
+        } else {
+            self.contents.fill(self.content[page as usize], &mut self.buffer);
+            // Before it is compressed, not twice.
+            while !self.store.has_room_for_a_page() && self.free_a_copy()? {}
+            loop {
+                match self.store.write(page, &self.buffer) {
+                    Ok(()) => break,
+                    Err(StoreError::Full) if self.free_a_copy()? => {}
+                    Err(StoreError::Full) => return Err(Stop::OutOfMemory),
+                    Err(other) => return Err(fault(page, other).into()),
+                }
+            }
+            self.counts.pages_out += 1;
+        }
+        self.places[page as usize] = Place::Out;
+        Ok(())
+    }
+
+    /// Give up the copy of a page that is in a frame, one after another; whether there was
+    /// any.
+    fn free_a_copy(&mut self) -> Result<bool> {
+        let pages = self.places.len() as u32;
+        let turn = (self.next_copy..pages).chain(0..self.next_copy);
+        let Some(page) = turn.into_iter().find(|page| self.places[*page as usize] == Place::Clean)
+        else {
+            return Ok(false);
+        };
+        self.next_copy = page + 1;
+        self.forget_copy(page)?;
+        Ok(true)
+    }
+
+    fn forget_copy(&mut self, page: Page) -> Result<()> {
+        self.store.free(page).map_err(|e| fault(page, e))?;
+        self.counts.copies_freed += 1;
+        self.places[page as usize] = Place::Dirty;
+        self.pager.written(page);
+        Ok(())
+    }
+
+    fn bring(&mut self, page: Page) -> std::result::Result<(), Stop> {
+        if self.places[page as usize] == Place::Nowhere {
+            // Filled with zeros, which are nowhere else.
+            self.counts.first_touches += 1;
+            self.places[page as usize] = Place::Dirty;
+            self.pager.written(page);
+            return Ok(());
+        }
+        self.store.read(page, &mut self.buffer).map_err(|e| fault(page, e))?;
+        self.contents.fill(self.content[page as usize], &mut self.expected);
+        if self.buffer != self.expected {
+            return Err(fault(page, StoreError::Corrupt).into());
+        }
+        self.counts.pages_in += 1;
+        self.places[page as usize] = Place::Clean;
+        if self.keep_copies_percent < 100 {
+            let Statistics { mem_used_total, mem_limit, .. } = self.store.statistics();
+            if mem_used_total * 100 > mem_limit * self.keep_copies_percent {
+                self.forget_copy(page)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn fault(page: Page, error: StoreError) -> Error {
+    Error::data(format!("swap store, page {page}"), error.to_string())
+}

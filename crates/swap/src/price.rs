@@ -1,0 +1,91 @@
+//! What a swap system's counts cost.
+
+use serde::{Deserialize, Serialize};
+
+use super::counts::MachineCounts;
+use super::medium::{MediumPrices, MediumTime};
+use super::store::Compressor;
+
+/// Instructions that a compressor executes for each byte of a page.
+///
+/// Counted on x86-64 by callgrind in the C code as it is linked here (gcc -O2), on pages of
+/// `synthetic(25%)`: see `benches/swap.rs` for the command.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CompressorSpeed {
+    /// For each byte of the page that goes out.
+    pub compress_instructions_per_byte: f64,
+    /// For each byte of the page that comes back.
+    pub decompress_instructions_per_byte: f64,
+}
+
+impl CompressorSpeed {
+    /// As it was counted.
+    pub fn of(compressor: Compressor) -> Self {
+        let (compress, decompress) = match compressor {
+            Compressor::None => (0.0, 0.0),
+            Compressor::Deflate => (70.1, 11.7),
+            Compressor::Lz4 => (9.5, 0.5),
+            Compressor::Heatshrink => (75.2, 57.1),
+        };
+        Self {
+            compress_instructions_per_byte: compress,
+            decompress_instructions_per_byte: decompress,
+        }
+    }
+}
+
+/// What things take.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SwapPrices {
+    /// A byte of RAM that the program reads or writes.
+    pub ram_ns_per_byte: f64,
+    /// A page fault, without store and medium.
+    pub fault_ns: f64,
+    /// Compressing a page.
+    pub compress_page_ns: f64,
+    /// Decompressing one.
+    pub decompress_page_ns: f64,
+    /// The medium's operations.
+    pub medium: MediumPrices,
+}
+
+/// Where time goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct SwapTime {
+    /// The program reads and writes RAM.
+    pub ram_ns: f64,
+    /// Page faults.
+    pub fault_ns: f64,
+    /// Pages on their way out.
+    pub compress_ns: f64,
+    /// Pages on their way back.
+    pub decompress_ns: f64,
+    /// The medium.
+    pub medium: MediumTime,
+    /// All of it.
+    pub total_ns: f64,
+}
+
+impl SwapPrices {
+    /// What `counts` take.
+    pub fn time(&self, counts: &MachineCounts) -> SwapTime {
+        let n = |count: u64| count as f64;
+        let medium = self.medium.time(&counts.store);
+        let mut time = SwapTime {
+            ram_ns: n(counts.bytes_read + counts.bytes_written) * self.ram_ns_per_byte,
+            fault_ns: n(counts.faults + counts.false_faults) * self.fault_ns,
+            compress_ns: n(counts.store.compressed_pages) * self.compress_page_ns,
+            decompress_ns: n(counts.store.decompressed_pages) * self.decompress_page_ns,
+            medium,
+            total_ns: 0.0,
+        };
+        time.total_ns = time.ram_ns
+            + time.fault_ns
+            + time.compress_ns
+            + time.decompress_ns
+            + medium.read_ns
+            + medium.program_ns
+            + medium.erase_ns;
+        time
+    }
+}

@@ -1,0 +1,138 @@
+//! What compressors, and a store behind them, make of captured pages.
+
+use flashpager_base::{Error, Result};
+use serde::Serialize;
+
+use super::pages::Pages;
+use super::store::{Compressor, Faults, Geometry, Layout, Statistics, Store, StoreSpec};
+
+/// Bytes by which the medium of the store is cut.
+const BLOCK_BYTES: u32 = 4096;
+
+/// What became of some pages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Ratio {
+    /// Pages.
+    pub pages: u64,
+    /// Of them filled with one word: no data.
+    pub same_pages: u64,
+    /// Of them incompressible: stored as they are.
+    pub huge_pages: u64,
+    /// Compressed over original bytes of those that are not filled with one word; absent
+    /// without any.
+    pub compression_ratio: Option<f64>,
+    /// As above, of all pages, those that are filled with one word taking nothing.
+    pub compression_ratio_of_all: Option<f64>,
+    /// Bytes that a store in place (fragments) takes of its medium, headers and all, over
+    /// original bytes, of pages that are not filled with one word.
+    pub used_ratio: Option<f64>,
+}
+
+/// What a compressor makes of a file of pages.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CompressorRatios {
+    /// Its name.
+    pub compressor: &'static str,
+    /// Of all pages.
+    pub all: Ratio,
+    /// Of the pages of each process of the file.
+    pub processes: Vec<Ratio>,
+}
+
+/// Sums of what a store said.
+#[derive(Clone, Copy, Default)]
+struct Sums {
+    pages: u64,
+    same_pages: u64,
+    huge_pages: u64,
+    compressed_bytes: u64,
+    used_bytes: u64,
+}
+
+impl Sums {
+    fn of(stat: &Statistics) -> Self {
+        Self {
+            pages: stat.pages.into(),
+            same_pages: stat.same_pages.into(),
+            huge_pages: stat.huge_pages.into(),
+            compressed_bytes: stat.compr_data_size,
+            used_bytes: stat.mem_used_total,
+        }
+    }
+
+    fn add(&mut self, now: Self, before: Self) {
+        self.pages += now.pages - before.pages;
+        self.same_pages += now.same_pages - before.same_pages;
+        self.huge_pages += now.huge_pages - before.huge_pages;
+        self.compressed_bytes += now.compressed_bytes - before.compressed_bytes;
+        self.used_bytes += now.used_bytes - before.used_bytes;
+    }
+
+    fn ratio(self, page_bytes: u32) -> Ratio {
+        let over = |bytes: u64, pages: u64| {
+            (pages > 0).then(|| bytes as f64 / (pages * u64::from(page_bytes)) as f64)
+        };
+        let with_data = self.pages - self.same_pages;
+        Ratio {
+            pages: self.pages,
+            same_pages: self.same_pages,
+            huge_pages: self.huge_pages,
+            compression_ratio: over(self.compressed_bytes, with_data),
+            compression_ratio_of_all: over(self.compressed_bytes, self.pages),
+            used_ratio: over(self.used_bytes, with_data),
+        }
+    }
+}
+
+/// Put all pages into a store under every compressor.
+///
+/// # Errors
+/// Pages of a size that no store takes, and `go_on` saying no.
+pub fn ratios(pages: &Pages, go_on: &dyn Fn() -> bool) -> Result<Vec<CompressorRatios>> {
+    Compressor::ALL.iter().map(|(_, compressor)| of_compressor(pages, *compressor, go_on)).collect()
+}
+
+fn of_compressor(
+    pages: &Pages,
+    compressor: Compressor,
+    go_on: &dyn Fn() -> bool,
+) -> Result<CompressorRatios> {
+    let info = pages.info();
+    let page_bytes = info.page_bytes;
+    // Room for all pages as they are, and their headers.
+    let bytes = info.pages * u64::from(page_bytes) * 5 / 4;
+    let mut store = Store::format(&StoreSpec {
+        layout: Layout::Fragments,
+        compressor,
+        page_bytes,
+        slot_count: info.pages as u32,
+        geometry: Geometry {
+            program_bytes: 1,
+            block_bytes: BLOCK_BYTES,
+            block_count: (bytes / u64::from(BLOCK_BYTES) + 2) as u32,
+        },
+        reserve_blocks: 0,
+        file: None,
+        faults: Faults::default(),
+        seed: 0,
+    })?;
+    let mut processes = vec![Sums::default(); info.processes.len()];
+    let mut before = Sums::of(&store.statistics());
+    let empty = before;
+    for (slot, (place, page)) in pages.iter().enumerate() {
+        if !go_on() {
+            return Err(Error::Interrupted);
+        }
+        store.write(slot as u32, page)?;
+        let now = Sums::of(&store.statistics());
+        processes[place.process as usize].add(now, before);
+        before = now;
+    }
+    let mut all = Sums::default();
+    all.add(before, empty);
+    Ok(CompressorRatios {
+        compressor: compressor.name(),
+        all: all.ratio(page_bytes),
+        processes: processes.into_iter().map(|sums| sums.ratio(page_bytes)).collect(),
+    })
+}

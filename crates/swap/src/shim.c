@@ -1,0 +1,98 @@
+/* What the Rust binding cannot say itself: sizes, macros, and compressors by number. */
+#include "compress/deflate.h"
+#include "compress/heatshrink.h"
+#include "compress/lz4.h"
+#include "medium/emulated.h"
+#include "swap/flashpager_swap.h"
+
+enum compressor { DEFLATE, LZ4, HEATSHRINK };
+
+#define ALIGNED(bytes) (((size_t)(bytes) + 15u) & ~(size_t)15u)
+
+size_t fp_shim_store_bytes(void);
+size_t fp_shim_rewriter_bytes(void);
+const struct fp_medium *fp_shim_rewriter_medium(const struct fp_swap_rewriter *rewriter);
+size_t fp_shim_log_words(size_t slots, size_t blocks, uint32_t page_bytes,
+                         uint32_t program_bytes);
+size_t fp_shim_fragment_words(size_t slots, size_t chunks, uint32_t page_bytes);
+size_t fp_shim_compressor_bytes(int compressor, uint32_t page_bytes);
+const struct fp_compressor *fp_shim_compressor(int compressor, uint32_t page_bytes, void *memory);
+size_t fp_shim_size(unsigned which);
+
+size_t fp_shim_store_bytes(void)
+{
+    return sizeof(struct fp_swap);
+}
+
+size_t fp_shim_rewriter_bytes(void)
+{
+    return sizeof(struct fp_swap_rewriter);
+}
+
+const struct fp_medium *fp_shim_rewriter_medium(const struct fp_swap_rewriter *rewriter)
+{
+    return &rewriter->medium;
+}
+
+size_t fp_shim_log_words(size_t slots, size_t blocks, uint32_t page_bytes, uint32_t program_bytes)
+{
+    return FP_SWAP_LOG_WORDS(slots, blocks, page_bytes, program_bytes);
+}
+
+size_t fp_shim_fragment_words(size_t slots, size_t chunks, uint32_t page_bytes)
+{
+    return FP_SWAP_FRAGMENT_WORDS(slots, chunks, page_bytes);
+}
+
+/* Of a compressor's struct and its memory behind it. */
+size_t fp_shim_compressor_bytes(int compressor, uint32_t page_bytes)
+{
+    switch (compressor) {
+    case DEFLATE:
+        return ALIGNED(sizeof(struct fp_deflate)) + FP_DEFLATE_BYTES(page_bytes);
+    case LZ4:
+        return ALIGNED(sizeof(struct fp_lz4)) + FP_LZ4_BYTES;
+    case HEATSHRINK:
+        return FP_HEATSHRINK_BYTES;
+    default:
+        return 0;
+    }
+}
+
+/* The compressor in `memory`, which is aligned to 16; NULL where it cannot be. */
+const struct fp_compressor *fp_shim_compressor(int compressor, uint32_t page_bytes, void *memory)
+{
+    switch (compressor) {
+    case DEFLATE: {
+        struct fp_deflate *deflate = memory;
+        uint8_t *behind = (uint8_t *)memory + ALIGNED(sizeof(*deflate));
+        return fp_deflate_init(deflate, page_bytes, behind, FP_DEFLATE_BYTES(page_bytes))
+                   ? NULL
+                   : &deflate->compressor;
+    }
+    case LZ4: {
+        struct fp_lz4 *lz4 = memory;
+        uint8_t *behind = (uint8_t *)memory + ALIGNED(sizeof(*lz4));
+        return fp_lz4_init(lz4, behind, FP_LZ4_BYTES) ? NULL : &lz4->compressor;
+    }
+    case HEATSHRINK: {
+        struct fp_heatshrink *heatshrink = memory;
+        fp_heatshrink_init(heatshrink);
+        return &heatshrink->compressor;
+    }
+    default:
+        return NULL;
+    }
+}
+
+/* Sizes of the structs that the binding writes down again, to compare. */
+size_t fp_shim_size(unsigned which)
+{
+    static const size_t sizes[] = {
+        sizeof(struct fp_medium),          sizeof(struct fp_compressor),
+        sizeof(struct fp_swap_config),     sizeof(struct fp_swap_stat),
+        sizeof(struct fp_emulated_config), sizeof(struct fp_emulated_counters),
+    };
+
+    return which < sizeof(sizes) / sizeof(sizes[0]) ? sizes[which] : 0;
+}

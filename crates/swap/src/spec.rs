@@ -1,0 +1,274 @@
+//! A swap system as a person asks for it, with all defaults, and looked up.
+
+use std::path::{Path, PathBuf};
+
+use flashpager_base::{Error, Result};
+use flashpager_replay::pager::{PolicySpec, Shape};
+use serde::Serialize;
+
+use super::medium::SwapMedium;
+use super::pages::Pages;
+use super::price::{CompressorSpeed, SwapPrices};
+use super::store::{Compressor, Faults, Layout, StoreSpec};
+use super::workload::{Contents, Reading, Synthetic, Workload};
+
+/// What `most_bytes` is by default: RAM, and so many times the medium.
+const MEDIUM_HOLDS_TIMES: u64 = 5;
+
+/// A swap system, and what runs on it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SwapSpec {
+    /// Bytes of RAM.
+    pub ram_bytes: u64,
+    /// Bytes of it that are neither for the program's pages nor the store's.
+    pub reserved_bytes: u64,
+    /// Bytes of a page of memory.
+    pub page_bytes: u32,
+    /// The medium, as `pcm:16M` ([`SwapMedium`]).
+    pub medium: String,
+    /// How pages lie on it; what is usual on the medium if absent.
+    pub layout: Option<String>,
+    /// What makes pages smaller.
+    pub compressor: String,
+    /// Who goes out.
+    pub policy: String,
+    /// Percent of the medium's room up to which a page that came back keeps its copy there;
+    /// beyond, its slot is freed and it is dirty. Linux has 50.
+    pub keep_copies_percent: u32,
+    /// Contents of pages: `synthetic(25%)`, or a file of captured pages.
+    pub pages: String,
+    /// Of all that is random.
+    pub seed: u64,
+    /// Blocks that a log leaves free; 0: as few as it can.
+    pub reserve_blocks: u32,
+    /// The file that holds the medium; memory if absent.
+    pub file: Option<PathBuf>,
+    /// What fails on the medium.
+    pub faults: Faults,
+
+    /// What the program reads after each chunk: `random`, `fixed`, `last`.
+    pub reading: String,
+    /// Bytes that it allocates at a time.
+    pub chunk_bytes: u64,
+    /// How often `fixed` and `last` read their chunk.
+    pub reads: u32,
+    /// How many pages `random` reads after each chunk.
+    pub random_pages: u32,
+    /// Bytes that it allocates at most; RAM and five times the medium if absent.
+    pub most_bytes: Option<u64>,
+
+    /// Churn: percent of the store's room that is filled before.
+    pub fill_percent: u32,
+    /// Churn: how often the store's room is then overwritten.
+    pub turnovers: f64,
+
+    /// The medium's bus, as `33MHz-x8`; one as fast and wide as the part's if absent.
+    pub bus: Option<String>,
+    /// A byte of RAM that the program reads or writes; of RAM as a medium, too.
+    pub ram_ns_per_byte: f64,
+    /// A page fault, without store and medium.
+    pub fault_ns: f64,
+    /// Clock of the processor.
+    pub clock_mhz: f64,
+    /// Its cycles for an instruction.
+    pub cycles_per_instruction: f64,
+    /// Instructions for each byte of a page to be compressed; the compressor's as it was
+    /// counted ([`CompressorSpeed`]) if absent.
+    pub compress_instructions_per_byte: Option<f64>,
+    /// As above, for each byte of a page that was decompressed.
+    pub decompress_instructions_per_byte: Option<f64>,
+}
+
+impl Default for SwapSpec {
+    /// MTDCOMPR's board: 32 MB of RAM and an XScale PXA271, with swap on PCM. What the paper
+    /// does not say of the board is a guess: 416 MHz, 1.5 cycles an instruction, 100 MB/s of
+    /// RAM, 20 µs for a fault.
+    fn default() -> Self {
+        Self {
+            ram_bytes: 32 << 20,
+            reserved_bytes: 0,
+            page_bytes: 4096,
+            medium: "pcm:16M".into(),
+            layout: None,
+            compressor: Compressor::Deflate.name().into(),
+            policy: "lru".into(),
+            keep_copies_percent: 100,
+            pages: "synthetic(25%)".into(),
+            seed: 1,
+            reserve_blocks: 0,
+            file: None,
+            faults: Faults::default(),
+            reading: Reading::Random.name().into(),
+            chunk_bytes: 1 << 20,
+            reads: 64,
+            random_pages: 256,
+            most_bytes: None,
+            fill_percent: 80,
+            turnovers: 10.0,
+            bus: None,
+            ram_ns_per_byte: 10.0,
+            fault_ns: 20_000.0,
+            clock_mhz: 416.0,
+            cycles_per_instruction: 1.5,
+            compress_instructions_per_byte: None,
+            decompress_instructions_per_byte: None,
+        }
+    }
+}
+
+/// A [`SwapSpec`], looked up and checked.
+pub struct SwapSystem {
+    /// The spec, with what was absent filled in.
+    pub spec: SwapSpec,
+    /// The medium.
+    pub medium: SwapMedium,
+    /// Who goes out.
+    pub policy: PolicySpec,
+    /// The program.
+    pub workload: Workload,
+    /// The store.
+    pub store: StoreSpec,
+    /// What things take.
+    pub prices: SwapPrices,
+    /// Fields of the medium's part that nobody checked.
+    pub unverified: Vec<String>,
+}
+
+impl SwapSystem {
+    /// Look up and check everything that `spec` names.
+    ///
+    /// # Errors
+    /// Unknown media, layouts, compressors, policies; sizes and numbers that cannot be.
+    pub fn new(mut spec: SwapSpec) -> Result<Self> {
+        let medium: SwapMedium = spec.medium.parse()?;
+        let layout = match &spec.layout {
+            Some(layout) => layout.parse::<Layout>()?,
+            None => medium.layout(),
+        };
+        let compressor: Compressor = spec.compressor.parse()?;
+        let mut policy: PolicySpec = spec.policy.parse()?;
+        let most_bytes = spec
+            .most_bytes
+            .unwrap_or_else(|| spec.ram_bytes + MEDIUM_HOLDS_TIMES * medium.geometry.bytes());
+        let workload = Workload {
+            reading: spec.reading.parse()?,
+            page_bytes: spec.page_bytes,
+            chunk_bytes: spec.chunk_bytes,
+            reads: spec.reads,
+            random_pages: spec.random_pages,
+            most_bytes,
+            seed: spec.seed,
+        };
+        workload.check()?;
+        if workload.pages() == 0 {
+            return Err(Error::design(format!(
+                "{most_bytes} bytes hold no chunk of {} bytes; allocate more, or in smaller chunks",
+                spec.chunk_bytes
+            )));
+        }
+        for (name, value, least) in [
+            ("ram_ns_per_byte", Some(spec.ram_ns_per_byte), f64::MIN_POSITIVE),
+            ("fault_ns", Some(spec.fault_ns), 0.0),
+            ("clock_mhz", Some(spec.clock_mhz), 1e-3),
+            ("cycles_per_instruction", Some(spec.cycles_per_instruction), 1e-3),
+            ("compress_instructions_per_byte", spec.compress_instructions_per_byte, 0.0),
+            ("decompress_instructions_per_byte", spec.decompress_instructions_per_byte, 0.0),
+        ] {
+            if let Some(value) = value
+                && !(value >= least && value <= 1e12)
+            {
+                return Err(Error::design(format!("{name} = {value} is not between 0 and 1e12")));
+            }
+        }
+        let bus = spec.bus.as_deref().map(str::parse).transpose()?;
+        let mut speed = CompressorSpeed::of(compressor);
+        if let Some(instructions) = spec.compress_instructions_per_byte {
+            speed.compress_instructions_per_byte = instructions;
+        }
+        if let Some(instructions) = spec.decompress_instructions_per_byte {
+            speed.decompress_instructions_per_byte = instructions;
+        }
+        let instruction_ns = spec.cycles_per_instruction * 1e3 / spec.clock_mhz;
+        let page = f64::from(spec.page_bytes);
+        let prices = SwapPrices {
+            ram_ns_per_byte: spec.ram_ns_per_byte,
+            fault_ns: spec.fault_ns,
+            compress_page_ns: speed.compress_instructions_per_byte * instruction_ns * page,
+            decompress_page_ns: speed.decompress_instructions_per_byte * instruction_ns * page,
+            medium: medium.prices(bus, spec.ram_ns_per_byte)?,
+        };
+        let store = StoreSpec {
+            layout,
+            compressor,
+            page_bytes: spec.page_bytes,
+            slot_count: workload.pages(),
+            geometry: medium.geometry,
+            reserve_blocks: spec.reserve_blocks,
+            file: spec.file.clone(),
+            faults: spec.faults,
+            seed: spec.seed,
+        };
+        let unverified = medium.unverified();
+        // A budget comes from the times of a fault handler, which a swap system has not.
+        policy = policy.with_budget(u32::MAX);
+        spec.layout = Some(layout.name().into());
+        spec.most_bytes = Some(most_bytes);
+        spec.compress_instructions_per_byte = Some(speed.compress_instructions_per_byte);
+        spec.decompress_instructions_per_byte = Some(speed.decompress_instructions_per_byte);
+        spec.policy = policy.to_string();
+        Ok(Self { spec, medium, policy, workload, store, prices, unverified })
+    }
+
+    /// Bytes of RAM that are not for the program's pages: what is reserved, what the store
+    /// takes, and the medium if that is RAM.
+    pub fn taken_bytes(&self) -> u64 {
+        let medium = if self.medium.is_ram() { self.medium.geometry.bytes() } else { 0 };
+        self.spec.reserved_bytes.saturating_add(self.store.memory_bytes()).saturating_add(medium)
+    }
+
+    /// Frames for the program's pages.
+    ///
+    /// # Errors
+    /// RAM without room for one.
+    pub fn frames(&self) -> Result<u32> {
+        let left = self.spec.ram_bytes.saturating_sub(self.taken_bytes());
+        let frames = left / u64::from(self.spec.page_bytes);
+        if frames == 0 {
+            return Err(Error::design(format!(
+                "of {} bytes of RAM {} are taken (by the store {}{}): no page fits; give it more RAM \
+                 or a smaller medium",
+                self.spec.ram_bytes,
+                self.taken_bytes(),
+                self.store.memory_bytes(),
+                if self.medium.is_ram() { ", and its medium" } else { "" },
+            )));
+        }
+        Ok(frames.min(u32::MAX.into()) as u32)
+    }
+
+    /// The cache of frames as a policy sees it.
+    pub(super) fn shape(&self) -> Result<Shape> {
+        Ok(Shape { frames: self.frames()?, pages: self.workload.pages() })
+    }
+
+    /// Open the contents of pages.
+    ///
+    /// # Errors
+    /// A file that is none of pages.
+    pub fn contents(&self) -> Result<Box<dyn Contents>> {
+        let text = &self.spec.pages;
+        let synthetic = text.trim().strip_prefix("synthetic").map(str::trim);
+        let Some(share) = synthetic.filter(|rest| rest.is_empty() || rest.starts_with('(')) else {
+            return Ok(Box::new(Pages::load(Path::new(text))?));
+        };
+        let inner = share.strip_prefix('(').and_then(|rest| rest.strip_suffix("%)"));
+        let percent = inner.and_then(|number| number.trim().parse().ok());
+        match percent.filter(|percent| *percent <= 100) {
+            Some(percent) => Ok(Box::new(Synthetic { percent, seed: self.spec.seed })),
+            None => Err(Error::design(format!(
+                "pages '{text}': write synthetic(25%), with a share from 0 to 100, or name a file of \
+                 captured pages"
+            ))),
+        }
+    }
+}

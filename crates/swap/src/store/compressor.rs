@@ -1,0 +1,103 @@
+//! A compressor of the C library, and the tap that counts its pages.
+
+use std::ffi::{c_int, c_void};
+
+use flashpager_base::{Error, Result};
+
+use super::heap::Heap;
+use super::spec::Compressor;
+use crate::ffi;
+
+/// What stands between store and compressor, and counts.
+struct Tap {
+    inner: *const ffi::Compressor,
+    compressed: u64,
+    decompressed: u64,
+}
+
+/// # Safety
+/// As `compress` of `struct fp_swap_compressor`; `context` is a [`Tap`].
+unsafe extern "C" fn tap_compress(
+    context: *mut c_void,
+    page: *const u8,
+    page_bytes: u32,
+    out: *mut u8,
+    capacity: u32,
+) -> u32 {
+    // SAFETY: the tap and its compressor live as long as the store that calls.
+    unsafe {
+        let tap = context.cast::<Tap>();
+        (*tap).compressed += 1;
+        let inner = (*tap).inner;
+        (*inner)
+            .compress
+            .map_or(0, |compress| compress((*inner).context, page, page_bytes, out, capacity))
+    }
+}
+
+/// # Safety
+/// As `decompress` of `struct fp_swap_compressor`; `context` is a [`Tap`].
+unsafe extern "C" fn tap_decompress(
+    context: *mut c_void,
+    data: *const u8,
+    size: u32,
+    page: *mut u8,
+    page_bytes: u32,
+) -> c_int {
+    // SAFETY: the tap and its compressor live as long as the store that calls.
+    unsafe {
+        let tap = context.cast::<Tap>();
+        (*tap).decompressed += 1;
+        let inner = (*tap).inner;
+        (*inner)
+            .decompress
+            .map_or(-1, |decompress| decompress((*inner).context, data, size, page, page_bytes))
+    }
+}
+
+/// A compressor, its memory, and the tap before it.
+pub struct Tapped {
+    tap: Heap<Tap>,
+    /// What the store is shown; points to `tap`.
+    shown: Heap<ffi::Compressor>,
+    /// Holds the compressor that `tap` points to.
+    _memory: Heap<[u128]>,
+}
+
+impl Tapped {
+    /// A compressor for pages of that size; none for pages stored as they are.
+    ///
+    /// # Errors
+    /// Pages that it cannot compress.
+    pub fn new(compressor: Compressor, page_bytes: u32) -> Result<Option<Self>> {
+        let Some(number) = compressor.number() else { return Ok(None) };
+        let bytes = compressor.memory_bytes(page_bytes);
+        let memory = Heap::<[u128]>::zeroed(bytes.div_ceil(size_of::<u128>()));
+        // SAFETY: the memory is as large as was asked for, and aligned to 16.
+        let inner = unsafe {
+            ffi::fp_shim_compressor(number, page_bytes, memory.as_ptr().cast::<c_void>())
+        };
+        if inner.is_null() {
+            let what = format!("{} cannot compress pages of {page_bytes} bytes", compressor.name());
+            return Err(Error::design(what));
+        }
+        let tap = Heap::from_box(Box::new(Tap { inner, compressed: 0, decompressed: 0 }));
+        let shown = Heap::from_box(Box::new(ffi::Compressor {
+            context: tap.as_ptr().cast::<c_void>(),
+            compress: Some(tap_compress),
+            decompress: Some(tap_decompress),
+        }));
+        Ok(Some(Self { tap, shown, _memory: memory }))
+    }
+    /// What the store is shown.
+    pub fn shown(&self) -> *const ffi::Compressor {
+        self.shown.as_ptr()
+    }
+
+    /// Pages compressed and decompressed so far.
+    pub fn pages(&self) -> (u64, u64) {
+        // SAFETY: the tap is alive, and nobody writes to it meanwhile.
+        let tap = unsafe { &*self.tap.as_ptr() };
+        (tap.compressed, tap.decompressed)
+    }
+}

@@ -1,0 +1,83 @@
+//! The emulated medium, opened and closed.
+
+use std::ffi::CString;
+use std::path::PathBuf;
+use std::ptr::{NonNull, null};
+
+use flashpager_base::{Error, Result};
+
+use super::spec::StoreSpec;
+use crate::ffi;
+
+/// An emulated medium.
+pub struct Emulated(NonNull<ffi::Emulated>);
+
+impl Emulated {
+    /// Make the medium of `spec`, or open its file.
+    ///
+    /// # Errors
+    /// A file that cannot be made, or holds another medium.
+    pub fn open(spec: &StoreSpec) -> Result<Self> {
+        let invalid =
+            |path: &PathBuf| Error::data(path.display().to_string(), "has a zero byte in its name");
+        let path = spec.file.as_ref().map(|path| {
+            CString::new(path.as_os_str().as_encoded_bytes()).map_err(|_| invalid(path))
+        });
+        let path = path.transpose()?;
+        let config = ffi::EmulatedConfig {
+            program_bytes: spec.geometry.program_bytes,
+            block_bytes: spec.geometry.block_bytes,
+            block_count: spec.geometry.block_count,
+            path: path.as_ref().map_or(null(), |path| path.as_ptr()),
+            seed: spec.seed,
+            factory_bad: spec.faults.factory_bad_blocks,
+            endurance_cycles: spec.faults.endurance_cycles,
+            program_fail_ppm: spec.faults.program_fail_ppm,
+            erase_fail_ppm: spec.faults.erase_fail_ppm,
+            corrected_ppm: spec.faults.corrected_ppm,
+        };
+        // SAFETY: the config is whole, and its path lives until the call returns.
+        let medium = unsafe { ffi::fp_emulated_open(&raw const config) };
+        NonNull::new(medium).map(Self).ok_or_else(|| {
+            let error = std::io::Error::last_os_error();
+            match &spec.file {
+                Some(file) if error.kind() == std::io::ErrorKind::AlreadyExists => Error::data(
+                    file.display().to_string(),
+                    "is no medium of this shape; name another file, or remove it",
+                ),
+                Some(file) => Error::file(file, error),
+                None => Error::io(format!("a medium of {} bytes", spec.geometry.bytes()), error),
+            }
+        })
+    }
+
+    /// As the store is shown it.
+    pub fn medium(&self) -> *const ffi::Medium {
+        // SAFETY: the medium is open.
+        unsafe { ffi::fp_emulated_medium(self.0.as_ptr()) }
+    }
+
+    /// What was asked of it.
+    pub fn counters(&self) -> ffi::EmulatedCounters {
+        let mut counters = ffi::EmulatedCounters::default();
+        // SAFETY: the medium is open, and the struct is its size.
+        unsafe { ffi::fp_emulated_counters(self.0.as_ptr(), &raw mut counters) };
+        counters
+    }
+
+    /// How often `block`, one of its, was erased; `None` if it is bad.
+    pub fn wear_of(&self, block: u32) -> Option<u32> {
+        let medium = self.0.as_ptr();
+        // SAFETY: the medium is open, and the block one of its.
+        unsafe {
+            (!ffi::fp_emulated_is_bad(medium, block)).then(|| ffi::fp_emulated_wear(medium, block))
+        }
+    }
+}
+
+impl Drop for Emulated {
+    fn drop(&mut self) {
+        // SAFETY: it was opened and is closed once.
+        unsafe { ffi::fp_emulated_close(self.0.as_ptr()) }
+    }
+}

@@ -1,0 +1,436 @@
+//! A swap store over an emulated medium: the C library of `runtime/swap`, safe to use.
+#![allow(unsafe_code)]
+
+mod compressor;
+mod emulated;
+mod heap;
+mod rewriter;
+mod spec;
+mod statistics;
+
+use std::ffi::{CStr, c_void};
+use std::ptr::null;
+
+use flashpager_base::{Error, Result};
+
+use super::ffi;
+use compressor::Tapped;
+use emulated::Emulated;
+use heap::Heap;
+use rewriter::Rewriter;
+use statistics::result;
+
+pub use spec::{Compressor, Faults, Geometry, Layout, StoreSpec};
+pub use statistics::{Statistics, StoreCounters, StoreError, Wear};
+
+/// # Safety
+/// `data` has `size` bytes.
+unsafe extern "C" fn crc32(crc: u32, data: *const c_void, size: usize) -> u32 {
+    // SAFETY: the caller's promise.
+    let bytes = unsafe { std::slice::from_raw_parts(data.cast::<u8>(), size) };
+    let mut hasher = crc32fast::Hasher::new_with_initial(crc);
+    hasher.update(bytes);
+    hasher.finalize()
+}
+
+/// A store and its medium.
+///
+/// Everything that C points to lies on the heap and is freed with the store, the store
+/// itself first.
+pub struct Store {
+    swap: Heap<[u64]>,
+    page_bytes: u32,
+    memory_bytes: u64,
+    geometry: Geometry,
+    _config: Heap<ffi::Config>,
+    _memory: Heap<[u32]>,
+    compressor: Option<Tapped>,
+    rewriter: Option<Rewriter>,
+    emulated: Emulated,
+}
+
+// SAFETY: what it points to is its own alone, and C keeps nothing a thread.
+unsafe impl Send for Store {}
+
+impl Store {
+    /// Make an empty store on its medium.
+    ///
+    /// # Errors
+    /// Sizes that cannot be, a medium too small for the layout, a file that cannot be made.
+    pub fn format(spec: &StoreSpec) -> Result<Self> {
+        Self::start(spec, true)
+    }
+
+    /// Take up the store that the file holds.
+    ///
+    /// # Errors
+    /// As [`Store::format`], and a file without such a store.
+    pub fn mount(spec: &StoreSpec) -> Result<Self> {
+        Self::start(spec, false)
+    }
+
+    fn start(spec: &StoreSpec, fresh: bool) -> Result<Self> {
+        spec.check()?;
+        let emulated = Emulated::open(spec)?;
+        let rewriter = match spec.layout {
+            Layout::Rewrite => Some(Rewriter::new(emulated.medium(), spec.geometry)?),
+            Layout::Fragments | Layout::Log => None,
+        };
+        let compressor = Tapped::new(spec.compressor, spec.page_bytes)?;
+        let words = spec.words();
+        let memory = Heap::<[u32]>::zeroed(words);
+        let layout = match spec.layout {
+            Layout::Log => &raw const ffi::fp_swap_log,
+            Layout::Fragments | Layout::Rewrite => &raw const ffi::fp_swap_fragments,
+        };
+        let config = Heap::from_box(Box::new(ffi::Config {
+            medium: rewriter.as_ref().map_or_else(|| emulated.medium(), Rewriter::medium),
+            layout,
+            compressor: compressor.as_ref().map_or(null(), |tapped| tapped.shown()),
+            crc: Some(crc32),
+            page_bytes: spec.page_bytes,
+            slot_count: spec.slot_count,
+            reserve_blocks: spec.reserve_blocks,
+            chunk_count: spec.chunk_count(),
+            memory: memory.as_ptr().cast::<c_void>(),
+            memory_bytes: words * size_of::<u32>(),
+        }));
+        // SAFETY: a function of nothing.
+        let bytes = unsafe { ffi::fp_shim_store_bytes() };
+        let store = Self {
+            swap: Heap::<[u64]>::zeroed(bytes.div_ceil(size_of::<u64>())),
+            page_bytes: spec.page_bytes,
+            memory_bytes: spec.memory_bytes(),
+            geometry: spec.geometry,
+            _config: config,
+            _memory: memory,
+            compressor,
+            rewriter,
+            emulated,
+        };
+        let start = if fresh { ffi::fp_swap_format } else { ffi::fp_swap_mount };
+        // SAFETY: all that the config points to lives as long as the store.
+        match result(unsafe { start(store.swap(), store._config.as_ptr()) }) {
+            Ok(()) => Ok(store),
+            Err(StoreError::Invalid) => Err(Error::design(format!(
+                "a medium of {} blocks of {} bytes is too small for the layout {} and {} slots; \
+                 take a larger one",
+                spec.geometry.block_count,
+                spec.geometry.block_bytes,
+                spec.layout.name(),
+                spec.slot_count
+            ))),
+            Err(other) => Err(other.into()),
+        }
+    }
+
+    fn swap(&self) -> *mut ffi::Swap {
+        self.swap.as_ptr().cast::<ffi::Swap>()
+    }
+
+    /// Bytes of a page.
+    pub fn page_bytes(&self) -> u32 {
+        self.page_bytes
+    }
+
+    /// Bytes of RAM that the store takes beside its medium.
+    pub fn memory_bytes(&self) -> u64 {
+        self.memory_bytes
+    }
+
+    /// Put `page` into `slot`, in place of what it held.
+    ///
+    /// # Errors
+    /// [`StoreError::Full`]: the slot keeps what it held.
+    pub fn write(&mut self, slot: u32, page: &[u8]) -> std::result::Result<(), StoreError> {
+        if page.len() != self.page_bytes as usize {
+            return Err(StoreError::Invalid);
+        }
+        // SAFETY: the page has the store's bytes.
+        result(unsafe { ffi::fp_swap_write(self.swap(), slot, page.as_ptr().cast()) })
+    }
+
+    /// Get the page of `slot`; `page` is undefined after an error.
+    ///
+    /// # Errors
+    /// [`StoreError::Empty`], or what became of the page.
+    pub fn read(&mut self, slot: u32, page: &mut [u8]) -> std::result::Result<(), StoreError> {
+        if page.len() != self.page_bytes as usize {
+            return Err(StoreError::Invalid);
+        }
+        // SAFETY: the page has the store's bytes.
+        result(unsafe { ffi::fp_swap_read(self.swap(), slot, page.as_mut_ptr().cast()) })
+    }
+
+    /// Forget the page of `slot`; nothing where it holds none.
+    ///
+    /// # Errors
+    /// No such slot, or a medium that failed.
+    pub fn free(&mut self, slot: u32) -> std::result::Result<(), StoreError> {
+        // SAFETY: the store is started.
+        result(unsafe { ffi::fp_swap_free(self.swap(), slot) })
+    }
+
+    /// Whether `slot` holds a page.
+    pub fn holds(&self, slot: u32) -> bool {
+        // SAFETY: the store is started.
+        unsafe { ffi::fp_swap_holds(self.swap(), slot) }
+    }
+
+    /// Put all that was written onto the medium.
+    ///
+    /// # Errors
+    /// A medium that failed or is full.
+    pub fn sync(&mut self) -> std::result::Result<(), StoreError> {
+        // SAFETY: the store is started.
+        result(unsafe { ffi::fp_swap_sync(self.swap()) })?;
+        match &self.rewriter {
+            Some(rewriter) => rewriter.flush(),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether a page is sure to find room, however little it shrinks, but for pieces that are
+    /// too small for it.
+    pub fn has_room_for_a_page(&self) -> bool {
+        let Statistics { mem_used_total, mem_limit, .. } = self.statistics();
+        // With what its headers take at most.
+        mem_used_total + u64::from(self.page_bytes) + 64 <= mem_limit
+    }
+
+    /// Statistics.
+    pub fn statistics(&self) -> Statistics {
+        let mut stat = ffi::Stat::default();
+        // SAFETY: the store is started, and `stat` is the struct's size.
+        unsafe { ffi::fp_swap_stat(self.swap(), &raw mut stat) };
+        // Same-filled pages take no data: they say nothing about the compressor.
+        let held = stat.orig_data_size - u64::from(stat.same_pages) * u64::from(self.page_bytes);
+        let ratio = |bytes: u64| (held > 0).then(|| bytes as f64 / held as f64);
+        Statistics {
+            orig_data_size: stat.orig_data_size,
+            compr_data_size: stat.compr_data_size,
+            mem_used_total: stat.mem_used_total,
+            mem_limit: stat.mem_limit,
+            mem_used_max: stat.mem_used_max,
+            pages: stat.pages,
+            same_pages: stat.same_pages,
+            huge_pages: stat.huge_pages,
+            lost_pages: stat.lost_pages,
+            bad_blocks: stat.bad_blocks,
+            erases: stat.erases,
+            written_size: stat.written_size,
+            moved_size: stat.moved_size,
+            programmed_size: stat.programmed_size,
+            compression_ratio: ratio(stat.compr_data_size),
+            used_ratio: ratio(stat.mem_used_total),
+        }
+    }
+
+    /// Walk the whole medium and compare it with memory. Slow: for tests.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn check(&mut self) -> Result<()> {
+        // SAFETY: the store is started.
+        let wrong = unsafe { ffi::fp_swap_check(self.swap()) };
+        if wrong.is_null() {
+            return Ok(());
+        }
+        // SAFETY: a static string.
+        let wrong = unsafe { CStr::from_ptr(wrong) };
+        Err(Error::data("swap store", wrong.to_string_lossy()))
+    }
+
+    /// What was asked of the medium and of the compressor so far.
+    pub fn counters(&self) -> StoreCounters {
+        let medium = self.emulated.counters();
+        let tapped = self.compressor.as_ref().map_or((0, 0), Tapped::pages);
+        StoreCounters {
+            reads: medium.reads,
+            loads: medium.loads,
+            columns: medium.columns,
+            read_bytes: medium.read_bytes,
+            programs: medium.programs,
+            program_bytes: medium.program_bytes,
+            erases: medium.erases,
+            compressed_pages: tapped.0,
+            decompressed_pages: tapped.1,
+        }
+    }
+
+    /// How the medium is worn.
+    pub fn wear(&self) -> Wear {
+        let blocks = 0..self.geometry.block_count;
+        let good = blocks.filter_map(|block| self.emulated.wear_of(block));
+        let (mut wear, mut sum) = (Wear { min: u32::MAX, ..Wear::default() }, 0);
+        for erasures in good {
+            wear.good_blocks += 1;
+            wear.min = wear.min.min(erasures);
+            wear.max = wear.max.max(erasures);
+            sum += u64::from(erasures);
+        }
+        wear.min = wear.min.min(wear.max);
+        wear.mean = sum as f64 / f64::from(wear.good_blocks.max(1));
+        wear
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload::{Contents, SplitMix, Synthetic};
+
+    const IN_PLACE: Geometry = Geometry { program_bytes: 1, block_bytes: 4096, block_count: 256 };
+    const NAND: Geometry = Geometry { program_bytes: 2048, block_bytes: 65536, block_count: 32 };
+
+    fn spec(layout: Layout, compressor: Compressor) -> StoreSpec {
+        let geometry = if layout.is_for_nand() { NAND } else { IN_PLACE };
+        StoreSpec {
+            layout,
+            compressor,
+            page_bytes: 4096,
+            slot_count: 128,
+            geometry,
+            reserve_blocks: 0,
+            file: None,
+            faults: Faults::default(),
+            seed: 1,
+        }
+    }
+
+    /// Pages of every sort: same-filled, compressible, incompressible.
+    fn page(content: u64) -> [u8; 4096] {
+        let mut page = [0; 4096];
+        let percent = [0, 10, 25, 60, 100][content as usize % 5];
+        Synthetic { percent, seed: 3 }.fill(content, &mut page);
+        page
+    }
+
+    #[test]
+    fn every_layout_gives_back_what_every_compressor_made() {
+        for (name, layout) in Layout::ALL {
+            for (_, compressor) in Compressor::ALL {
+                let mut store = Store::format(&spec(layout, compressor)).unwrap();
+                let mut held = [None; 128];
+                let mut random = SplitMix::new(5);
+                let mut out = [0; 4096];
+                for step in 0..2000 {
+                    let slot = random.below(128) as usize;
+                    match random.below(8) {
+                        0 => {
+                            store.free(slot as u32).unwrap();
+                            held[slot] = None;
+                        }
+                        1..5 => {
+                            store.write(slot as u32, &page(step)).unwrap();
+                            held[slot] = Some(step);
+                        }
+                        _ => match held[slot] {
+                            None => {
+                                assert_eq!(
+                                    store.read(slot as u32, &mut out),
+                                    Err(StoreError::Empty)
+                                );
+                            }
+                            Some(content) => {
+                                store.read(slot as u32, &mut out).unwrap();
+                                assert!(out == page(content), "{name} {compressor:?} {slot}");
+                            }
+                        },
+                    }
+                    assert_eq!(store.holds(slot as u32), held[slot].is_some());
+                }
+                store.check().unwrap();
+                let stat = store.statistics();
+                let same = held.iter().flatten().filter(|content| **content % 5 == 0).count();
+                assert_eq!(stat.same_pages as usize, same);
+                assert_eq!(stat.pages as usize, held.iter().flatten().count());
+                let huge = stat.pages - stat.same_pages;
+                assert_eq!(stat.huge_pages == huge, compressor == Compressor::None);
+                let counters = store.counters();
+                assert_eq!(counters.compressed_pages == 0, compressor == Compressor::None);
+                assert!(counters.program_bytes > 0 && counters.read_bytes > 0);
+                assert_eq!(counters.erases > 0, layout.is_for_nand());
+                assert!(store.wear().max > 0);
+            }
+        }
+    }
+
+    #[test]
+    fn a_full_medium_is_a_result_and_a_wrong_slot_an_error() {
+        for (_, layout) in Layout::ALL {
+            let small = StoreSpec { slot_count: 4096, ..spec(layout, Compressor::Lz4) };
+            let mut store = Store::format(&small).unwrap();
+            let full = (0..4096).find(|slot| {
+                let content = u64::from(*slot) * 5 + 3;
+                match store.write(*slot, &page(content)) {
+                    Ok(()) => false,
+                    Err(StoreError::Full) => true,
+                    Err(other) => panic!("{other}"),
+                }
+            });
+            let full = full.unwrap();
+            assert!(!store.holds(full));
+            let mut out = [0; 4096];
+            for slot in 0..full {
+                store.read(slot, &mut out).unwrap();
+                assert!(out == page(u64::from(slot) * 5 + 3));
+            }
+            store.free(0).unwrap();
+            store.write(0, &page(10)).unwrap();
+            store.check().unwrap();
+            assert_eq!(store.write(4096, &out), Err(StoreError::Invalid));
+            assert_eq!(store.write(0, &out[1..]), Err(StoreError::Invalid));
+            assert_eq!(store.read(0, &mut out[1..]), Err(StoreError::Invalid));
+        }
+    }
+
+    #[test]
+    fn a_log_in_a_file_is_there_the_next_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = Some(folder.path().join("nand"));
+        let kept = StoreSpec { file, ..spec(Layout::Log, Compressor::Deflate) };
+        let mut store = Store::format(&kept).unwrap();
+        for slot in 0..100 {
+            store.write(slot, &page(slot.into())).unwrap();
+        }
+        store.sync().unwrap();
+        drop(store);
+        let mut store = Store::mount(&kept).unwrap();
+        let mut out = [0; 4096];
+        for slot in 0..100 {
+            store.read(slot, &mut out).unwrap();
+            assert!(out == page(slot.into()));
+        }
+        drop(store);
+        let other = StoreSpec { geometry: Geometry { block_count: 31, ..NAND }, ..kept };
+        let error = Store::format(&other).err().unwrap().to_string();
+        assert!(error.contains("no medium of this shape"), "{error}");
+    }
+
+    #[test]
+    fn what_cannot_be_is_one_line() {
+        let fragments = spec(Layout::Fragments, Compressor::None);
+        let log = spec(Layout::Log, Compressor::None);
+        for (wrong, line) in [
+            (StoreSpec { geometry: NAND, ..fragments.clone() }, "rewrites in place"),
+            (StoreSpec { geometry: IN_PLACE, ..log.clone() }, "wants NAND"),
+            (StoreSpec { page_bytes: 4095, ..log.clone() }, "multiple of 4"),
+            (StoreSpec { slot_count: 0, ..log.clone() }, "no 0 slots"),
+            (
+                StoreSpec { geometry: Geometry { block_count: 2, ..NAND }, ..log.clone() },
+                "too small",
+            ),
+            (
+                StoreSpec { geometry: Geometry { block_count: 1 << 20, ..NAND }, ..log },
+                "less than 4 GiB",
+            ),
+            (StoreSpec { file: Some("/nowhere/at/all".into()), ..fragments }, "/nowhere/at/all"),
+        ] {
+            let error = Store::format(&wrong).err().unwrap().to_string();
+            assert!(error.contains(line) && !error.contains('\n'), "{error}");
+        }
+        let error = "defalte".parse::<Compressor>().unwrap_err().to_string();
+        assert!(error.contains("did you mean deflate?"), "{error}");
+    }
+}

@@ -1,0 +1,309 @@
+//! The footer of a trace file, or of another Parquet file that flashpager makes.
+//! The `parquet` crate takes the sizes, counts and nesting in a footer on trust: a
+//! damaged or hostile one costs it gigabytes, the stack or hours. So it is read here,
+//! and only as far as these files need it.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
+
+use flashpager_base::{Error, Result, shown};
+use serde::de::DeserializeOwned;
+
+use super::thrift::{BINARY, I32, I64, LIST, STRUCT, Thrift};
+
+/// Largest footer, description included: half a million symbols fit.
+const MAX_FOOTER_BYTES: u32 = 64 << 20;
+
+const MAGIC: &[u8; 4] = b"PAR1";
+const UNCOMPRESSED: i64 = 0;
+const ZSTD: i64 = 6;
+const REQUIRED: i64 = 0;
+
+/// What a file must be to be taken.
+pub struct Kind {
+    /// What it is called: `trace`.
+    pub name: &'static str,
+    /// How to get one, for who brings another file.
+    pub hint: &'static str,
+    /// Its columns, in order; all required.
+    pub columns: &'static [(&'static str, Physical)],
+    /// Most rows in a row group.
+    pub max_rows: u64,
+}
+
+/// How the values of a column are stored, by Parquet's number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i64)]
+pub enum Physical {
+    /// Numbers of 32 bits.
+    Int32 = 1,
+    /// Numbers of 64 bits.
+    Int64 = 2,
+    /// Strings of bytes.
+    Bytes = 6,
+    /// Strings of as many bytes as the footer says.
+    Fixed = 7,
+}
+
+/// What a footer says, not yet compared with the rest of the file.
+#[derive(Debug, Default)]
+pub struct Footer {
+    /// Rows of all groups.
+    pub rows: u64,
+    /// Its row groups.
+    pub groups: Vec<Group>,
+    /// Bytes of a value of the last column that is [`Physical::Fixed`].
+    pub fixed_bytes: u64,
+    pairs: Vec<(String, String)>,
+}
+
+/// A row group.
+#[derive(Debug, Default)]
+pub struct Group {
+    /// 1 to [`Kind::max_rows`].
+    pub rows: u64,
+    /// As many as [`Kind::columns`], and in that order.
+    pub columns: Vec<Column>,
+}
+
+/// A column of a group. Sizes and offsets may point anywhere.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Column {
+    /// Whether its pages are compressed with Zstandard; else they are not.
+    pub zstd: bool,
+    /// Bytes of its pages in the file, headers included.
+    pub bytes: u64,
+    /// Where its first page of values begins.
+    pub data_page_offset: u64,
+    /// Where its dictionary begins, if it has one.
+    pub dictionary_page_offset: Option<u64>,
+}
+
+impl Footer {
+    /// Read and check the footer of `file`.
+    ///
+    /// # Errors
+    /// When the file cannot be read, is truncated, damaged, or of another kind.
+    pub fn read(path: &Path, file: &mut File, wanted: &Kind) -> Result<Self> {
+        let place = path.display().to_string();
+        let failed = |e| Error::file(path, e);
+        let damaged = |what: &str| {
+            Error::data(&place, format!("is truncated or damaged ({what}): make or copy it again"))
+        };
+        if file.metadata().is_ok_and(|meta| meta.is_dir()) {
+            return Err(Error::data(place, format!("is a folder, not a {}", wanted.name)));
+        }
+        let mut start = Vec::new();
+        file.by_ref().take(4).read_to_end(&mut start).map_err(failed)?;
+        if start != MAGIC {
+            return Err(Error::data(
+                place,
+                format!("is no flashpager {}; {}", wanted.name, wanted.hint),
+            ));
+        }
+        let end = file.seek(SeekFrom::End(0)).map_err(failed)?;
+        let mut tail = [0; 8];
+        if end >= 12 {
+            file.seek(SeekFrom::Start(end - 8)).map_err(failed)?;
+            file.read_exact(&mut tail).map_err(failed)?;
+        }
+        let ([length @ .., _, _, _, _], [_, _, _, _, magic @ ..]) = (&tail, &tail);
+        let length = u32::from_le_bytes(*length);
+        if magic != MAGIC {
+            return Err(damaged("its end is missing"));
+        }
+        if u64::from(length) > end - 12 || length > MAX_FOOTER_BYTES {
+            return Err(damaged("its footer is too long"));
+        }
+        let mut bytes = vec![0; length as usize];
+        file.seek(SeekFrom::Start(end - 8 - u64::from(length))).map_err(failed)?;
+        file.read_exact(&mut bytes).map_err(failed)?;
+        let count = wanted.columns.len();
+        let (footer, schema) = parse(&bytes, count).ok_or_else(|| damaged("in its footer"))?;
+        let columns = wanted.columns.iter().map(|(name, kind)| (name.as_bytes(), *kind as i64));
+        if !schema.iter().map(|column| (column.name, column.physical)).eq(columns) {
+            return Err(Error::data(
+                place,
+                format!("is Parquet without the columns of a {}", wanted.name),
+            ));
+        }
+        // Few enough to be added up.
+        let small = footer.groups.iter().all(|group| group.rows <= wanted.max_rows);
+        if !small || footer.groups.iter().map(|group| group.rows).sum::<u64>() != footer.rows {
+            return Err(damaged("its row groups do not add up"));
+        }
+        Ok(footer)
+    }
+
+    /// The text under `key`.
+    pub fn value(&self, key: &str) -> Option<&str> {
+        self.pairs.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
+    }
+
+    /// The JSON description under `key`, whose `schema_version` must be `version`.
+    ///
+    /// # Errors
+    /// When there is none, or one of another version or shape.
+    pub fn description<T: DeserializeOwned>(
+        &self,
+        path: &Path,
+        kind: &Kind,
+        key: &str,
+        version: u32,
+    ) -> Result<T> {
+        #[derive(serde::Deserialize)]
+        struct Version {
+            schema_version: u32,
+        }
+        let wrong = |what: String| Error::data(path.display().to_string(), what);
+        let damaged =
+            |e: serde_json::Error| wrong(format!("its description is damaged: {}", shown(e)));
+        let json = self.value(key).ok_or_else(|| {
+            let name = kind.name;
+            wrong(format!("is a Parquet file but no flashpager {name} (no description in it)"))
+        })?;
+        let found: Version = serde_json::from_str(json).map_err(damaged)?;
+        if found.schema_version != version {
+            return Err(wrong(format!(
+                "has {} schema version {}, this flashpager reads version {version}",
+                kind.name, found.schema_version
+            )));
+        }
+        serde_json::from_str(json).map_err(damaged)
+    }
+}
+
+/// A column of a schema.
+#[derive(Default)]
+struct SchemaColumn<'a> {
+    name: &'a [u8],
+    /// Parquet's number of its type; -1 unless it is required.
+    physical: i64,
+    fixed_bytes: u64,
+}
+
+fn parse(bytes: &[u8], columns: usize) -> Option<(Footer, Vec<SchemaColumn<'_>>)> {
+    let (mut footer, mut schema) = (Footer::default(), Vec::new());
+    Thrift::new(bytes).fields(&mut |input, id, kind| {
+        match (id, kind) {
+            (2, LIST) => drop(input.elements(&mut |input, at, kind| {
+                let column = column_of_schema(input, kind)?;
+                // The first is the root. One more than wanted is one too many.
+                if at > 0 && schema.len() <= columns {
+                    schema.push(column);
+                }
+                Some(())
+            })?),
+            (3, I64) => footer.rows = natural(input)?,
+            (4, LIST) => drop(input.elements(&mut |input, _, kind| {
+                // A foreign file's groups need not be understood.
+                if schema.len() == columns {
+                    footer.groups.push(group(input, kind, columns)?)
+                } else {
+                    input.skip(kind)?
+                }
+                Some(())
+            })?),
+            (5, LIST) => drop(input.elements(&mut |input, _, kind| {
+                footer.pairs.extend(pair(input, kind)?);
+                Some(())
+            })?),
+            _ => input.skip(kind)?,
+        }
+        Some(())
+    })?;
+    footer.fixed_bytes = schema.iter().map(|column| column.fixed_bytes).max().unwrap_or_default();
+    Some((footer, schema))
+}
+
+fn column_of_schema<'a>(input: &mut Thrift<'a>, kind: u8) -> Option<SchemaColumn<'a>> {
+    let (mut column, mut required) = (SchemaColumn::default(), false);
+    structure(input, kind, &mut |input, id, kind| {
+        match (id, kind) {
+            (1, I32) => column.physical = input.number()?,
+            (2, I32) => column.fixed_bytes = natural(input)?,
+            (3, I32) => required = input.number()? == REQUIRED,
+            (4, BINARY) => column.name = input.binary()?,
+            _ => input.skip(kind)?,
+        }
+        Some(())
+    })?;
+    if !required {
+        column.physical = -1;
+    }
+    Some(column)
+}
+
+fn group(input: &mut Thrift, kind: u8, columns: usize) -> Option<Group> {
+    let mut group = Group::default();
+    structure(input, kind, &mut |input, id, kind| {
+        match (id, kind) {
+            (1, LIST) => {
+                input.elements(&mut |input, _, kind| {
+                    let column = chunk(input, kind)?;
+                    group.columns.push(column);
+                    (group.columns.len() <= columns).then_some(())
+                })?;
+            }
+            (3, I64) => group.rows = natural(input)?,
+            _ => input.skip(kind)?,
+        }
+        Some(())
+    })?;
+    (group.columns.len() == columns && group.rows > 0).then_some(group)
+}
+
+fn chunk(input: &mut Thrift, kind: u8) -> Option<Column> {
+    let (mut column, mut data_page) = (Column::default(), None);
+    structure(input, kind, &mut |input, id, kind| match (id, kind) {
+        // A column in another file.
+        (1, _) => None,
+        (3, STRUCT) => input.fields(&mut |input, id, kind| {
+            match (id, kind) {
+                (4, I32) => {
+                    let codec = input.number()?;
+                    column.zstd = codec == ZSTD;
+                    (column.zstd || codec == UNCOMPRESSED).then_some(())?;
+                }
+                (7, I64) => column.bytes = natural(input)?,
+                (9, I64) => data_page = Some(natural(input)?),
+                (11, I64) => column.dictionary_page_offset = Some(natural(input)?),
+                _ => input.skip(kind)?,
+            }
+            Some(())
+        }),
+        _ => input.skip(kind),
+    })?;
+    column.data_page_offset = data_page?;
+    Some(column)
+}
+
+/// A key with its value, if it has one and both are text.
+fn pair(input: &mut Thrift, kind: u8) -> Option<Option<(String, String)>> {
+    let mut texts = [None, None];
+    structure(input, kind, &mut |input, id, kind| {
+        match (id, kind) {
+            (1 | 2, BINARY) => {
+                texts[usize::from(id) - 1] = std::str::from_utf8(input.binary()?).ok();
+            }
+            _ => input.skip(kind)?,
+        }
+        Some(())
+    })?;
+    let [key, value] = texts;
+    Some(key.zip(value).map(|(key, value)| (key.to_owned(), value.to_owned())))
+}
+
+fn structure<'a>(
+    input: &mut Thrift<'a>,
+    kind: u8,
+    take: &mut dyn FnMut(&mut Thrift<'a>, u8, u8) -> Option<()>,
+) -> Option<()> {
+    if kind == STRUCT { input.fields(take) } else { None }
+}
+
+/// A count or an offset, at most 2⁶², so that sums of two cannot overflow.
+fn natural(input: &mut Thrift) -> Option<u64> {
+    u64::try_from(input.number()?).ok().filter(|value| *value <= 1 << 62)
+}

@@ -1,0 +1,30 @@
+//! Parquet with the few features that our files use: a reader of our own for files from
+//! strangers, and what writers share.
+
+pub mod footer;
+pub mod pages;
+mod thrift;
+
+use std::io;
+
+use flashpager_base::{Error, shown};
+use flate2::Crc;
+use parquet::errors::ParquetError;
+
+/// The checksum of our files.
+pub fn crc32(bytes: &[u8]) -> u32 {
+    let mut crc = Crc::new();
+    crc.update(bytes);
+    crc.sum()
+}
+
+/// What the writer was refused: by the system, as a rule.
+pub fn parquet_error(place: &str, error: ParquetError) -> Error {
+    match error {
+        ParquetError::External(source) => match source.downcast::<io::Error>() {
+            Ok(source) => Error::io(place, *source),
+            Err(other) => Error::data(place, shown(other)),
+        },
+        other => Error::data(place, format!("cannot be written ({})", shown(other))),
+    }
+}

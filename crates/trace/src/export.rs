@@ -1,0 +1,73 @@
+//! From a trace to text that other tools read.
+
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+use flashpager_base::{Error, Result};
+
+use super::Trace;
+use super::output::{Output, Space};
+
+/// A text format to write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TextFormat {
+    /// `offset,length` lines under a header.
+    Csv,
+    /// Dinero: an instruction fetch of every `instruction_bytes`.
+    Din {
+        /// Bytes between two fetches within a run.
+        instruction_bytes: u32,
+    },
+}
+
+/// Write all runs of `trace` to the file `output`, which appears when whole.
+/// `go_on` is asked once a chunk; when it says false, this ends with
+/// [`Error::Interrupted`].
+pub fn export_to_file(
+    trace: &dyn Trace,
+    format: TextFormat,
+    output: &Path,
+    go_on: &dyn Fn() -> bool,
+) -> Result<()> {
+    let mut out = BufWriter::new(Output::create(output, Space::default())?);
+    export(trace, format, &mut out, &output.display().to_string(), go_on)?;
+    let out = out.into_inner().map_err(|e| Error::file(output, e.into_error()))?;
+    out.finish()
+}
+
+/// Write all runs of `trace` to `out`, named `place` in errors.
+pub fn export(
+    trace: &dyn Trace,
+    format: TextFormat,
+    out: &mut dyn Write,
+    place: &str,
+    go_on: &dyn Fn() -> bool,
+) -> Result<()> {
+    let failed = |e| Error::io(place, e);
+    if format == TextFormat::Csv {
+        writeln!(out, "offset,length").map_err(failed)?;
+    }
+    let mut source = trace.runs()?;
+    let mut chunk = Vec::new();
+    loop {
+        if !go_on() {
+            return Err(Error::Interrupted);
+        }
+        source.read(&mut chunk)?;
+        if chunk.is_empty() {
+            return out.flush().map_err(failed);
+        }
+        for run in &chunk {
+            match format {
+                TextFormat::Csv => {
+                    writeln!(out, "{},{}", run.offset, run.length).map_err(failed)?
+                }
+                TextFormat::Din { instruction_bytes } => {
+                    for at in (run.offset..run.end()).step_by(instruction_bytes.max(1) as usize) {
+                        writeln!(out, "2 {at:x}").map_err(failed)?;
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! Traces: sequences of runs, and their file.
+//!
+//! Everything streams: a source fills one chunk of runs at a time, so memory
+//! does not grow with the length of a trace.
+
+pub mod blocks;
+pub mod columns;
+pub mod export;
+pub mod file;
+mod image;
+pub mod output;
+
+use flashpager_base::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+pub use file::{TraceFile, TraceWriter};
+pub use image::{Image, Section, Symbol};
+
+/// Runs handed over at a time.
+pub const CHUNK_RUNS: usize = 16 * 1024;
+
+/// Longest run, in bytes. No processor fetches more without a jump; a longer
+/// one in a file is damage.
+pub const MAX_RUN_BYTES: u32 = 1 << 24;
+
+/// Bytes fetched one after another, in flash-image offsets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Run {
+    /// Offset of the first byte in the flash image.
+    pub offset: u32,
+    /// Bytes fetched, 1 to [`MAX_RUN_BYTES`].
+    pub length: u32,
+}
+
+impl Run {
+    /// Check what a file says. The error says what is wrong, without a place.
+    pub fn checked(offset: u64, length: u64) -> std::result::Result<Self, String> {
+        if length == 0 {
+            return Err("a run of length 0".into());
+        }
+        if length > u64::from(MAX_RUN_BYTES) {
+            return Err(format!(
+                "a run of {length} bytes is longer than {MAX_RUN_BYTES} bytes: no program runs so \
+                 far without a jump"
+            ));
+        }
+        if offset.saturating_add(length) > u64::from(u32::MAX) {
+            return Err(format!("a run at offset {offset:#x} reaches beyond 4 GiB"));
+        }
+        Ok(Self { offset: offset as u32, length: length as u32 })
+    }
+
+    /// The offset just behind the run.
+    #[inline]
+    pub fn end(self) -> u32 {
+        self.offset + self.length
+    }
+}
+
+/// A stream of runs.
+pub trait RunSource {
+    /// Replace `runs` by the next chunk; empty at the end.
+    fn read(&mut self, runs: &mut Vec<Run>) -> Result<()>;
+}
+
+/// A trace that can be read as often as needed.
+pub trait Trace: Sync {
+    /// Bytes of the flash image: every run lies below.
+    fn image_bytes(&self) -> u32;
+    /// Start reading from the first run.
+    fn runs(&self) -> Result<Box<dyn RunSource + '_>>;
+    /// All runs, if they are in memory already.
+    fn in_memory(&self) -> Option<&[Run]> {
+        None
+    }
+}
+
+/// Runs between two questions whether to go on: with many sizes each takes a while.
+const PATIENCE_RUNS: usize = 256;
+
+/// Hands out runs, some at a time, and asks before each whether to go on.
+///
+/// # Errors
+/// What reading and `take` give, and [`Error::Interrupted`].
+pub fn for_runs(
+    trace: &dyn Trace,
+    go_on: &dyn Fn() -> bool,
+    mut take: impl FnMut(&[Run]) -> Result<()>,
+) -> Result<()> {
+    let mut take_all = |runs: &[Run]| {
+        for some in runs.chunks(PATIENCE_RUNS) {
+            if !go_on() {
+                return Err(Error::Interrupted);
+            }
+            take(some)?;
+        }
+        Ok(())
+    };
+    if let Some(runs) = trace.in_memory() {
+        return take_all(runs);
+    }
+    let mut source = trace.runs()?;
+    let mut chunk = Vec::new();
+    loop {
+        source.read(&mut chunk)?;
+        if chunk.is_empty() {
+            return Ok(());
+        }
+        take_all(&chunk)?;
+    }
+}
+
+/// A trace in memory.
+pub struct MemoryTrace {
+    runs: Vec<Run>,
+    image_bytes: u32,
+}
+
+impl MemoryTrace {
+    /// The image is as long as the runs need.
+    pub fn new(runs: Vec<Run>) -> Self {
+        let image_bytes = runs.iter().map(|run| run.end()).max().unwrap_or(0);
+        Self { runs, image_bytes }
+    }
+
+    /// All runs of `trace`, held in memory.
+    pub fn load(trace: &dyn Trace) -> Result<Self> {
+        let mut runs = Vec::new();
+        let mut chunk = Vec::new();
+        let mut source = trace.runs()?;
+        loop {
+            source.read(&mut chunk)?;
+            if chunk.is_empty() {
+                return Ok(Self { runs, image_bytes: trace.image_bytes() });
+            }
+            runs.extend_from_slice(&chunk);
+        }
+    }
+}
+
+impl Trace for MemoryTrace {
+    fn image_bytes(&self) -> u32 {
+        self.image_bytes
+    }
+
+    fn in_memory(&self) -> Option<&[Run]> {
+        Some(&self.runs)
+    }
+
+    fn runs(&self) -> Result<Box<dyn RunSource + '_>> {
+        Ok(Box::new(MemorySource { rest: &self.runs }))
+    }
+}
+
+struct MemorySource<'a> {
+    rest: &'a [Run],
+}
+
+impl RunSource for MemorySource<'_> {
+    fn read(&mut self, runs: &mut Vec<Run>) -> Result<()> {
+        let (now, rest) = self.rest.split_at(self.rest.len().min(CHUNK_RUNS));
+        runs.clear();
+        runs.extend_from_slice(now);
+        self.rest = rest;
+        Ok(())
+    }
+}
+
+/// Whether a recording ran to its end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ending {
+    /// The program ended by itself with exit status 0, or the file was imported whole.
+    Complete,
+    /// The program ended with this exit status or by this signal.
+    Failed(String),
+    /// Somebody stopped the recording.
+    Interrupted,
+    /// No space was left for the rest.
+    DiskFull,
+}
+
+/// What a trace file says of itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TraceInfo {
+    /// Version of this layout, [`file::SCHEMA_VERSION`].
+    pub schema_version: u32,
+    /// The program's path, or the imported file's.
+    pub program: String,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// Instruction set, as QEMU spells it (`x86_64`, `arm`); empty if unknown.
+    pub architecture: String,
+    /// The program's GNU build id in hexadecimal; empty if it has none.
+    pub build_id: String,
+    /// What recorded the trace: `qemu`, `lackey`, or the imported format.
+    pub recorder: String,
+    /// The recorder's own version; empty if unknown.
+    pub recorder_version: String,
+    /// How the recording ended.
+    pub ending: Ending,
+    /// The code in flash, by offset.
+    pub images: Vec<Image>,
+    /// Bytes of the flash image.
+    pub image_bytes: u64,
+    /// Runs in the file.
+    pub runs: u64,
+    /// Instructions placed and executed; absent where the format does not tell.
+    pub instructions: Option<u64>,
+    /// Bytes fetched by them.
+    pub bytes: u64,
+    /// Instructions executed outside the placed images, not in the runs; absent where
+    /// the recorder does not tell.
+    pub outside_instructions: Option<u64>,
+    /// Bytes fetched by them.
+    pub outside_bytes: u64,
+    /// Methods entered, where the recorder tells.
+    #[serde(default)]
+    pub calls: Option<u64>,
+    /// Methods left by a return, where the recorder tells.
+    #[serde(default)]
+    pub returns: Option<u64>,
+    /// The thread whose execution this is, where threads are told apart.
+    #[serde(default)]
+    pub thread: String,
+    /// What ran and could not be recorded, each with the reason.
+    #[serde(default)]
+    pub left_out: Vec<String>,
+}
+
+impl Default for TraceInfo {
+    fn default() -> Self {
+        Self {
+            schema_version: file::SCHEMA_VERSION,
+            program: String::new(),
+            arguments: Vec::new(),
+            architecture: String::new(),
+            build_id: String::new(),
+            recorder: String::new(),
+            recorder_version: String::new(),
+            ending: Ending::Complete,
+            images: Vec::new(),
+            image_bytes: 0,
+            runs: 0,
+            instructions: None,
+            bytes: 0,
+            outside_instructions: Some(0),
+            outside_bytes: 0,
+            calls: None,
+            returns: None,
+            thread: String::new(),
+            left_out: Vec::new(),
+        }
+    }
+}
+
+/// Joins pieces fetched one after another into runs.
+#[derive(Default)]
+pub struct RunBuilder {
+    current: Option<Run>,
+}
+
+impl RunBuilder {
+    /// Add a piece; gives back the run before it when a jump lies between.
+    #[inline]
+    pub fn push(&mut self, piece: Run) -> Option<Run> {
+        match &mut self.current {
+            Some(run)
+                if run.end() == piece.offset && run.length + piece.length <= MAX_RUN_BYTES =>
+            {
+                run.length += piece.length;
+                None
+            }
+            current => current.replace(piece),
+        }
+    }
+
+    /// End the current run, because something else was executed or all is done.
+    #[inline]
+    pub fn cut(&mut self) -> Option<Run> {
+        self.current.take()
+    }
+}
+
+/// The error for a trace in which nothing can be replayed. `place` is its file or program.
+pub fn nothing_placed(place: &str, info: &TraceInfo) -> Error {
+    let what = match info.outside_instructions {
+        None if !info.left_out.is_empty() => {
+            let more = info.left_out.len() - 1;
+            let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+            format!("executed nothing that could be recorded: {}{more}", info.left_out[0])
+        }
+        None => "executed nothing that is recorded; choose classes with --include, as 'com.acme.*'"
+            .to_owned(),
+        Some(0) => "holds no run".to_owned(),
+        Some(outside) => format!(
+            "no instruction lies in the placed code ({outside} lie outside); choose other code \
+             with --section, --with-libraries or --image"
+        ),
+    };
+    Error::data(place, what)
+}

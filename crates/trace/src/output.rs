@@ -1,0 +1,178 @@
+//! Files that appear under their names when they are whole, and that survive a full disk.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use flashpager_base::{Error, Result};
+
+/// Held back on disk while recording, so that a full disk still leaves room
+/// for the row group at hand and the footer.
+const RESERVE_BYTES: u64 = 8 << 20;
+
+/// Less than this is no use: a row group would not fit.
+const MIN_RESERVE_BYTES: u64 = 1 << 19;
+
+/// Disk space held back for an orderly end, for all files of a recording.
+#[derive(Clone, Default)]
+pub struct Space {
+    reserve: Arc<Mutex<Option<Reserve>>>,
+    full: Arc<AtomicBool>,
+}
+
+/// A file that only takes space. It goes with its last user.
+struct Reserve(PathBuf);
+
+impl Drop for Reserve {
+    fn drop(&mut self) {
+        // Best effort: there is nobody left to tell.
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+impl Space {
+    /// Take space beside `target`, if there is any.
+    ///
+    /// # Errors
+    /// When it cannot be written there at all.
+    pub fn hold(&self, target: &Path) -> Result<()> {
+        let path = sibling(target, "reserve")?;
+        // Known from here on, so that it goes whatever happens.
+        let file = Reserve(path);
+        let held = reserve(&file.0, RESERVE_BYTES).map_err(|e| Error::file(target, e))?;
+        if held && let Ok(mut reserve) = self.reserve.lock() {
+            *reserve = Some(file);
+        }
+        Ok(())
+    }
+
+    /// Whether the disk ran full: what has been written is safe, more is not.
+    pub fn is_full(&self) -> bool {
+        self.full.load(Ordering::Relaxed)
+    }
+
+    /// Give the space up; false if there was none.
+    fn release(&self) -> bool {
+        self.reserve.lock().ok().and_then(|mut reserve| reserve.take()).is_some()
+    }
+}
+
+/// A hidden file beside `target` that nobody else has.
+fn sibling(target: &Path, suffix: &str) -> Result<PathBuf> {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let name = target
+        .file_name()
+        .ok_or_else(|| Error::data(target.display().to_string(), "is not a file name"))?
+        .to_string_lossy();
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    Ok(target.with_file_name(format!(".{name}.{}-{number}.{suffix}", std::process::id())))
+}
+
+/// An output that appears under its name only when it is told to, and that survives a
+/// full disk once: the reserve is then given up for what is still to be written.
+pub struct Output {
+    file: File,
+    /// `None` when writing to a device, in place.
+    temporary: Option<PathBuf>,
+    target: PathBuf,
+    space: Space,
+}
+
+impl Output {
+    /// Start the file that will be `target`; a device is written to in place.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn create(target: &Path, space: Space) -> Result<Self> {
+        let special = std::fs::metadata(target).is_ok_and(|meta| !meta.is_file());
+        if special {
+            let file =
+                File::options().write(true).open(target).map_err(|e| Error::file(target, e))?;
+            return Ok(Self { file, temporary: None, target: target.into(), space });
+        }
+        let temporary = sibling(target, "partial")?;
+        let file = File::create(&temporary).map_err(|e| Error::file(target, e))?;
+        Ok(Self { file, temporary: Some(temporary), target: target.into(), space })
+    }
+
+    /// Where its contents are by now; a device has none that could be read.
+    pub fn contents(&self) -> Option<&Path> {
+        self.temporary.as_deref()
+    }
+
+    /// The name that it gets.
+    pub fn target(&self) -> &Path {
+        &self.target
+    }
+
+    /// Let it have another name.
+    pub fn retarget(&mut self, target: &Path) {
+        self.target = target.to_owned();
+    }
+
+    /// Give the file its name.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn finish(mut self) -> Result<()> {
+        self.file.flush().map_err(|e| Error::file(&self.target, e))?;
+        if let Some(temporary) = &self.temporary {
+            std::fs::rename(temporary, &self.target).map_err(|e| Error::file(&self.target, e))?;
+            self.temporary = None;
+        }
+        Ok(())
+    }
+}
+
+/// Take up to `bytes` of the disk by writing them, half as many while that is
+/// too much: sparse files hold nothing. Gives whether any could be had.
+fn reserve(path: &Path, bytes: u64) -> io::Result<bool> {
+    let written = || -> io::Result<()> {
+        let mut file = File::create(path)?;
+        let block = vec![0x5a; 1 << 16];
+        for _ in 0..bytes / block.len() as u64 {
+            file.write_all(&block)?;
+        }
+        file.sync_all()
+    }();
+    match written {
+        Ok(()) => Ok(bytes > 0),
+        Err(error) if is_full(&error) && bytes > MIN_RESERVE_BYTES => reserve(path, bytes / 2),
+        Err(error) if is_full(&error) => {
+            std::fs::remove_file(path)?;
+            Ok(false)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self.file.write(bytes) {
+            Err(error) if is_full(&error) => {
+                self.space.full.store(true, Ordering::Relaxed);
+                if self.space.release() { self.file.write(bytes) } else { Err(error) }
+            }
+            other => other,
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        if let Some(temporary) = self.temporary.take() {
+            // Best effort: there is nobody left to tell.
+            let _ = std::fs::remove_file(temporary);
+        }
+    }
+}

@@ -1,0 +1,15 @@
+"""What can be varied: the engine's table of axes, by name."""
+
+from flashpager import _engine
+
+#: A value of an axis: a name, bytes, or none.
+AxisValue = str | int | None
+
+#: Every axis by its field, in the order in which the product of a space is taken; but cache
+#: sizes, which may depend on all others, vary fastest.
+AXES = {axis.name: axis for axis in _engine.axes()}
+
+
+def flag_of(axis: _engine.Axis) -> str:
+    """Give the option of an axis: ``--cache-page`` of "cache page"."""
+    return f"--{axis.title.replace(' ', '-')}"

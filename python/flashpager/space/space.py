@@ -1,0 +1,244 @@
+"""Spaces of designs: a board, and lists of values to be tried on it."""
+
+import fnmatch
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from flashpager import _engine
+from flashpager._engine import Design, FlashpagerError
+from flashpager.quantities import parse_size, split_list
+from flashpager.space.axes import AXES, AxisValue
+
+#: What an axis is given: a value, several, or text that names several, as ``1K,2K``.
+Values = AxisValue | Sequence[AxisValue]
+
+_MAX_DESIGNS = 1_000_000
+#: Sizes tried under a limit of RAM: so many equal steps up to the largest that fits.
+_RAM_STEPS = 8
+#: The smallest cache page tried where none is named.
+_SMALLEST_PAGE = 16
+
+
+@dataclass(frozen=True)
+class Checked:
+    """The designs of a space that can be, and those that cannot with the reason."""
+
+    possible: list[Design]
+    impossible: list[tuple[Design, str]] = field(default_factory=list)
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why designs cannot be, each reason once."""
+        return list(dict.fromkeys(reason for _, reason in self.impossible))
+
+
+@dataclass(frozen=True, init=False)
+class Space:
+    """All combinations of lists of values, on one board.
+
+    >>> Space(Design(part="W25N01GV"), cache_bytes="1K,2K", cache_page_bytes=[32, 64]).axes
+    {'cache_bytes': [1024, 2048], 'cache_page_bytes': [32, 64]}
+
+    Attributes:
+        board: what holds for fields that are not varied.
+        axes: for each field that is varied its values. ``part`` may hold patterns such as
+            ``W25N*``; ``policy``, ``register`` and ``schedule`` may be ``all``.
+        ram_bytes: RAM for frames and what the policy keeps. Where ``cache_bytes`` is not varied,
+            caches are then as large as fits, and in steps below.
+
+    """
+
+    board: Design
+    axes: Mapping[str, Sequence[AxisValue]]
+    ram_bytes: int | None
+
+    def __init__(
+        self,
+        board: Design | None = None,
+        *,
+        ram_bytes: int | str | None = None,
+        **axes: Values,
+    ) -> None:
+        """Vary fields of a board, by the names of :data:`flashpager.space.axes.AXES`.
+
+        Raises:
+            FlashpagerError: for what is no size, and lists that hold nothing.
+            TypeError: for anything else of the wrong kind, and for what is no axis.
+
+        """
+        if board is not None and not isinstance(board, Design):
+            message = f"a board is a Design, as Design.from_board reads it, not {board!r}"
+            raise TypeError(message)
+        unknown = next((name for name in axes if name not in AXES), None)
+        if unknown is not None:
+            message = f"{unknown} is nothing that can be varied (known: {', '.join(AXES)})"
+            raise TypeError(message)
+        given = {name: _values(name, axes[name]) for name in AXES if name in axes}
+        empty = next((name for name, values in given.items() if not values), None)
+        if empty is not None:
+            message = f"the list for {empty} is empty"
+            raise FlashpagerError(message)
+        object.__setattr__(self, "board", board or Design())
+        object.__setattr__(self, "axes", given)
+        ram = None if ram_bytes is None else parse_size(ram_bytes)
+        object.__setattr__(self, "ram_bytes", ram)
+
+    @classmethod
+    def of(
+        cls,
+        board: Design,
+        axes: Mapping[str, Values],
+        ram_bytes: int | str | None = None,
+    ) -> "Space":
+        """Make a space of axes that are in a mapping."""
+        return cls(board, ram_bytes=ram_bytes, **axes)
+
+    def designs(self) -> Checked:
+        """Combine all values, and check each combination once.
+
+        Raises:
+            FlashpagerError: for values that no design can have, such as an unknown part.
+
+        """
+        values = self._checked_values()
+        sizes = values.pop("cache_bytes", None)
+        designs: list[Design] = []
+        for combination in itertools.product(*values.values()):
+            design = self.board.vary(dict(zip(values, combination, strict=True)))
+            tried = sizes if sizes is not None else self._sizes_in_ram(design)
+            designs += [design.replace(cache_bytes=size) for size in tried if size is not None]
+            _refuse_too_many(len(designs))
+        designs = [each.settled() if each.policy == "pa-clock" else each for each in designs]
+        checked = list(zip(designs, _engine.refusals(designs), strict=True))
+        return Checked(
+            [design for design, reason in checked if reason is None],
+            [(design, reason) for design, reason in checked if reason is not None],
+        )
+
+    def possible_designs(self) -> Checked:
+        """Do as :meth:`designs`, where at least one design must be possible.
+
+        Raises:
+            FlashpagerError: if no design can be, with the first reason.
+
+        """
+        checked = self.designs()
+        if not checked.possible:
+            nothing = f"no cache page fits into {self.ram_bytes} bytes of RAM"
+            raise FlashpagerError(checked.reasons[0] if checked.impossible else nothing)
+        return checked
+
+    def parts(self) -> list[str]:
+        """Give the parts, patterns resolved.
+
+        Raises:
+            FlashpagerError: for a pattern that no part matches.
+
+        """
+        return _matching_parts([str(part) for part in self.axes.get("part", [self.board.part])])
+
+    def _checked_values(self) -> dict[str, list[AxisValue]]:
+        """Give the values of each axis; no cache sizes where they follow from the RAM."""
+        values: dict[str, list[AxisValue]] = {}
+        for name, axis in AXES.items():
+            given = list(self.axes.get(name, [getattr(self.board, name)]))
+            if name == "part":
+                given = list(self.parts())
+            if axis.all is not None:
+                given = [
+                    one for value in given for one in (axis.all if value == "all" else [value])
+                ]
+            values[name] = list(dict.fromkeys(axis.checked(value) for value in given))
+        count = 1
+        for axis_values in values.values():
+            count *= len(axis_values)
+        _refuse_too_many(count)
+        if self.ram_bytes is not None and "cache_bytes" not in self.axes:
+            del values["cache_bytes"]
+        return values
+
+    def _sizes_in_ram(self, design: Design) -> list[int]:
+        """Give the largest cache that leaves the policy its RAM, and steps and halves below.
+
+        One of twice the RAM comes along, to tell what the limit costs.
+        """
+        per_frame, fixed = _engine.policy_metadata(design.policy) or (0.0, 0)
+        page = design.cache_page_bytes
+        ram = self.ram_bytes or 0
+        most, beyond = (int((size - fixed) / (page + per_frame)) for size in (ram, 2 * ram))
+        frames = {most * step // _RAM_STEPS for step in range(1, _RAM_STEPS + 1)}
+        # The program may need far less.
+        halved = {most >> times for times in range(max(most, 0).bit_length())}
+        return [page * count for count in sorted({*frames, *halved, beyond}) if count > 0]
+
+
+def _refuse_too_many(count: int) -> None:
+    if count > _MAX_DESIGNS:
+        message = f"{count} designs are more than {_MAX_DESIGNS}: ask for fewer"
+        raise FlashpagerError(message)
+
+
+def _values(name: str, given: Values) -> list[AxisValue]:
+    """Give the values of an axis, each once."""
+    axis = AXES[name]
+    items: list[AxisValue]
+    if isinstance(given, str):
+        items = list(split_list(given))
+    elif isinstance(given, Iterable) and not isinstance(given, bytes):
+        items = list(given)
+    else:
+        items = [given]  # type: ignore[list-item]  # whatever it is, it is refused below
+    if axis.is_size:
+        items = [_size(axis, item) for item in items]
+    elif not all(isinstance(item, str) for item in items):
+        message = f"{name} must be text or a list of texts, not {given!r}"
+        raise TypeError(message)
+    return list(dict.fromkeys(items))
+
+
+def _size(axis: _engine.Axis, given: AxisValue) -> int | None:
+    """Read a size; a flash page may be the part's own, a codeword or critical block none."""
+    if axis.may_be_none and given in (None, "none"):
+        return None
+    if isinstance(given, bool) or not isinstance(given, int | str):
+        message = f"{axis.name} must be a size or a list of sizes, not {given!r}"
+        raise TypeError(message)
+    return parse_size(given)
+
+
+def _matching_parts(patterns: Sequence[str]) -> list[str]:
+    """Give the parts that patterns stand for; a pattern means NAND parts alone.
+
+    Raises:
+        FlashpagerError: for a pattern without a part.
+
+    """
+    parts = [part["name"] for part in _engine.catalog() if part["kind"] == "nand"]
+    found: dict[str, None] = {}
+    for pattern in (("*" if pattern == "all" else pattern) for pattern in patterns):
+        if pattern.endswith(".toml") or not any(sign in pattern for sign in "*?["):
+            found[pattern] = None
+            continue
+        matching = [name for name in parts if fnmatch.fnmatch(name.upper(), pattern.upper())]
+        if not matching:
+            message = f"no NAND part matches '{pattern}' (known: {', '.join(parts)})"
+            raise FlashpagerError(message)
+        found |= dict.fromkeys(matching)
+    return list(found)
+
+
+def cache_pages_to_try(parts: Sequence[str]) -> list[int]:
+    """Give the powers of two up to the largest flash page of any of these parts."""
+    pages = [_engine.find_part(part)["page_bytes"] for part in parts]
+    largest = max((page["value"] for page in pages if page), default=_SMALLEST_PAGE)
+    return [1 << shift for shift in range(_SMALLEST_PAGE.bit_length() - 1, largest.bit_length())]
+
+
+def codewords_to_try(parts: Sequence[str]) -> list[int | None]:
+    """Give the codewords that a host has to check on these parts, and none."""
+    eccs = [_engine.find_part(part)["ecc"] for part in parts]
+    return [
+        None,
+        *sorted({ecc["codeword_bytes"] for ecc in eccs if ecc and ecc["place"] == "host"}),
+    ]

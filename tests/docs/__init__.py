@@ -1,0 +1,1 @@
+"""What the documents and the notebook tell a reader to type."""

@@ -1,0 +1,174 @@
+"""What the documents tell a reader to type works, typed in a copy of the repository.
+
+Every fenced block marked ``sh`` runs, those of one document one after another
+in one copy. Text behind ``$ `` is run and the other lines of such a block are
+its output; without a ``$ `` the whole block is run. A block is left out when an
+HTML comment ``<!-- not run: REASON -->`` stands before it. A document that has
+``<!-- needs: TOOLS -->`` is skipped where one of these tools is missing.
+
+Several documents reproduce a paper; the replays behind it run once a session.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import COMMAND, ROOT, need
+from tests.reproduced import stand_in
+
+DOCUMENTS = sorted(
+    path
+    for path in (
+        *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "examples/README.md")),
+        *(ROOT / "docs").glob("*.md"),
+    )
+    if path.is_file()
+)
+
+_BLOCK = re.compile(
+    r"^(?P<indent>[ ]{0,3})(?P<fence>`{3,}|~{3,})[ ]*sh[ ]*\n(?P<text>.*?)^[ ]{0,3}(?P=fence)[ ]*$",
+    re.MULTILINE | re.DOTALL,
+)
+_NEEDS = re.compile(r"<!--\s*needs:\s*([\w -]*?)\s*-->")
+_NOT_RUN = re.compile(r"<!--\s*not run:\s*\S.*?-->\s*\Z", re.DOTALL)
+_TIMEOUT_SECONDS = 600
+#: Built things and history: the copy uses the command that is installed.
+_LEFT_BEHIND = shutil.ignore_patterns(
+    *(".git", ".venv", "target", "build", "__pycache__", ".*_cache", "node_modules", "corpus")
+)
+
+
+@dataclass(frozen=True)
+class Block:
+    """Something to type."""
+
+    line: int
+    script: str
+
+
+def blocks(text: str) -> list[Block]:
+    """Give the blocks of a document that are to be run."""
+    found = []
+    for match in _BLOCK.finditer(text):
+        if _NOT_RUN.search(text[: match.start()]):
+            continue
+        found.append(Block(text.count("\n", 0, match.start()) + 2, _script(match["text"])))
+    return found
+
+
+def _script(text: str) -> str:
+    lines = text.splitlines()
+    if not any(line.lstrip().startswith("$ ") for line in lines):
+        return text
+    typed: list[str] = []
+    goes_on = False
+    for line in lines:
+        if line.lstrip().startswith("$ "):
+            typed.append(line.lstrip()[2:])
+        elif goes_on:
+            typed.append(line.strip().removeprefix("> ").strip())
+        else:
+            continue
+        goes_on = typed[-1].endswith("\\")
+    return "\n".join(typed)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_document(document: Path, tmp_path: Path, shared: Path) -> None:
+    """Each block succeeds."""
+    text = document.read_text(encoding="utf-8")
+    for tools in _NEEDS.findall(text):
+        need(*tools.split())
+    todo = blocks(text)
+    if not todo:
+        pytest.skip("holds nothing to run")
+    copy = tmp_path / "flashpager"
+    shutil.copytree(ROOT, copy, ignore=_LEFT_BEHIND, symlinks=True)
+    # Documents may name the command by its place in the repository.
+    (copy / ".venv").symlink_to(COMMAND.parent.parent)
+    commands = tmp_path / "commands"
+    commands.mkdir()
+    environment = {**os.environ, **stand_in(commands, shared)}
+    for block in todo:
+        done = subprocess.run(
+            ["sh", "-eu", "-c", block.script],
+            cwd=copy,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_TIMEOUT_SECONDS,
+        )
+        place = f"{document.relative_to(ROOT)}:{block.line}"
+        assert done.returncode == 0, f"{place}: {block.script}\n{done.stdout}\n{done.stderr}"
+
+
+_PYTHON = re.compile(r"^```python\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [path for path in DOCUMENTS if "```python" in path.read_text(encoding="utf-8")],
+    ids=lambda path: str(path.relative_to(ROOT)),
+)
+def test_python(document: Path) -> None:
+    """Python in a document runs, from the repository's folder."""
+    for block in _PYTHON.finditer(document.read_text(encoding="utf-8")):
+        done = subprocess.run(
+            [sys.executable, "-c", block["text"]],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_TIMEOUT_SECONDS,
+        )
+        assert done.returncode == 0, f"{document.name}: {block['text']}\n{done.stderr}"
+
+
+def test_blocks_are_found() -> None:
+    """The finder itself: marks, prompts, continued lines, blocks left out."""
+    text = """# Title
+
+```sh
+flashpager --version
+echo two
+```
+
+```console
+$ never
+```
+
+<!-- not run: takes
+     an hour -->
+
+```sh
+make everything
+```
+
+1. a list
+
+   ```sh
+   $ flashpager explore \\
+   >   --cache 1K
+   some output
+   $ echo end
+   ```
+<!-- not run: this comment
+belongs to the text --> but text follows
+
+```sh
+last
+```
+"""
+    assert blocks(text) == [
+        Block(4, "flashpager --version\necho two\n"),
+        Block(22, "flashpager explore \\\n--cache 1K\necho end"),
+        Block(31, "last\n"),
+    ]

@@ -1,0 +1,1 @@
+"""Commands as a user types them, called in this process."""

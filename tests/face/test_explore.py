@@ -1,0 +1,560 @@
+"""Many designs at once: the same rows as one at a time, sorted, written, interrupted."""
+
+import itertools
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import pytest
+
+import flashpager as flashpager_api
+from flashpager.quantities import parse_size
+from flashpager.results.table import flatten, read
+from tests.conftest import ROOT, fails, flashpager, import_csv
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SPACE = {
+    "--part": ["K9F1208Q0B", "MT29F2G08AAC"],
+    "--cache": ["1K", "2K"],
+    "--cache-page": ["32", "64"],
+    "--register": ["sequential", "start-column"],
+    "--policy": ["lru", "min"],
+}
+LISTS = [word for flag, values in SPACE.items() for word in (flag, ",".join(values))]
+
+
+def noise(count: int, image: int) -> str:
+    """Give runs that jump about, the same every time."""
+    state, lines = 1, []
+    for _ in range(count):
+        state = state * 1103515245 + 12345 & 0x7FFFFFFF
+        lines.append(f"{(state >> 8) % image},{1 + (state >> 4) % 90}\n")
+    return "".join(lines)
+
+
+@pytest.fixture(name="trace", scope="module")
+def _trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return import_csv(tmp_path_factory.mktemp("noise"), noise(4000, 12_000))
+
+
+@pytest.fixture(name="table", scope="module")
+def _table(trace: Path, tmp_path_factory: pytest.TempPathFactory) -> pl.DataFrame:
+    file = tmp_path_factory.mktemp("table") / "table.parquet"
+    flashpager("explore", trace, *LISTS, "-o", file)
+    return pl.read_parquet(file)
+
+
+def test_all_combinations(table: pl.DataFrame) -> None:
+    """Each design is there once."""
+    axes = ["part", "cache_bytes", "cache_page_bytes", "register", "policy"]
+    assert table.select(axes).rows() == [
+        (part, parse_size(cache), int(page), register, policy)
+        for part, page, register, policy, cache in itertools.product(
+            *(SPACE[f"--{name}"] for name in ("part", "cache-page", "register", "policy", "cache"))
+        )
+    ]
+
+
+def test_rows_equal_single_simulations(trace: Path, table: pl.DataFrame) -> None:
+    """A row is what simulate says of its design, to the last digit."""
+    for row in table.gather_every(9).iter_rows(named=True):
+        flags = (
+            *("--part", row["part"], "--cache", str(row["cache_bytes"])),
+            *("--cache-page", str(row["cache_page_bytes"]), "--register", row["register"]),
+            *("--policy", row["policy"]),
+        )
+        single: dict[str, Any] = flashpager("simulate", trace, "--json", *flags).json
+        counts = {k: v for k, v in single["counts"].items() if k != "distance_histogram"}
+        assert row["trace"] == trace.stem
+        for key in ("metadata_bytes", "ram_bytes", "ecc_unchecked"):
+            assert row[key] == single[key], key
+        parts = (counts, single["time"], single["latency"], single["nor"], single["read_disturb"])
+        for part in parts:
+            for key, value in part.items():
+                assert row[key] == value, key
+        assert row["frames"] == single["frames"]
+        assert row["warnings"] == "; ".join(single["warnings"])
+
+
+def test_every_row_equals_a_single_simulation(trace: Path, table: pl.DataFrame) -> None:
+    """All of them, as Python sees them."""
+    opened = flashpager_api.Trace.open(trace)
+    for row in table.iter_rows(named=True):
+        fields = ("part", "cache_bytes", "cache_page_bytes", "register", "policy")
+        design = flashpager_api.Design(**{name: row[name] for name in fields})
+        single = flashpager_api.simulate(opened, design)
+        assert flatten(single, trace.stem) == row
+
+
+def test_formats(trace: Path, table: pl.DataFrame, tmp_path: Path) -> None:
+    """Parquet, CSV and JSON lines hold the same, to the last digit; --json too."""
+    files = [tmp_path / f"t.{suffix}" for suffix in ("parquet", "csv", "jsonl")]
+    for file in files:
+        done = flashpager("explore", trace, *LISTS, "-o", file)
+        assert "32 rows written" in done.err
+        assert read(file)[0].equals(table, null_equal=True)
+    about = json.loads(pl.read_parquet_metadata(files[0])["flashpager"])
+    assert about["version"] == flashpager_api.__version__
+    assert [(each["runs"], each["recorder"]) for each in about["traces"]] == [(4000, "csv")]
+    printed = flashpager("explore", trace, *LISTS, "--sort", "trace", "--json").json
+    assert printed["designs"] == table.to_dicts()
+    assert printed["traces"] == about["traces"]
+    assert {path.name for path in tmp_path.iterdir()} == {file.name for file in files}
+
+
+def test_sort_and_limit(trace: Path) -> None:
+    """Sorted by what the user asks for, best first."""
+    for column, key, falling in (
+        ("misses", "misses", False),
+        ("hits", "hits", True),
+        ("worst_fault_ns", "worst_fault_ns", False),
+        ("ram", "cache_bytes", False),
+        ("nor_ratio", "nor_ratio", True),
+        ("bandwidth", "bandwidth_mib_s", True),
+    ):
+        printed = flashpager("explore", trace, *LISTS, "--sort", column, "--json").json["designs"]
+        values = [row[key] for row in printed]
+        assert values == sorted(values, reverse=falling), column
+    shown = flashpager("explore", trace, *LISTS, "--limit", "3")
+    assert len(shown.out.splitlines()) == 4
+    assert "29 more designs" in shown.err
+    assert len(flashpager("explore", trace, *LISTS, "--limit", "0").out.splitlines()) == 33
+    fails("explore", trace, "--sort", "beauty", words=["beauty", "misses"])
+
+
+def test_impossible_combinations_are_left_out(trace: Path) -> None:
+    """They are left out aloud; if none is left, that is an error."""
+    done = flashpager(
+        *("explore", trace, "--part", "K9F1208Q0B,MT29F2G08AAC", "--json"),
+        *("--register", "random-column,start-column", "--cache-page", "64,1K"),
+    )
+    kept = {(r["part"], r["register"], r["cache_page_bytes"]) for r in done.json["designs"]}
+    assert kept == {
+        ("K9F1208Q0B", "start-column", 64),
+        ("MT29F2G08AAC", "random-column", 64),
+        ("MT29F2G08AAC", "start-column", 64),
+        ("MT29F2G08AAC", "random-column", 1024),
+        ("MT29F2G08AAC", "start-column", 1024),
+    }
+    assert "left out" in done.err
+    assert "larger than the flash page" in done.err
+    assert "warning: " in done.err
+    fails("explore", trace, "--register", "random-column", words=["no column change"])
+    fails("explore", trace, "--cache", "16,32", words=["smaller than its page"])
+
+
+def test_refused(trace: Path, tmp_path: Path) -> None:
+    """Lists and outputs that cannot be."""
+    sizes = ",".join(str(n) for n in range(1, 1101))
+    buses = ",".join(f"{n}MHz-x8" for n in range(1, 1001))
+    for flags, words in (
+        (("--policy", "lru,lfu"), ["lfu"]),
+        (("--policy", ","), ["policy", "empty"]),
+        (("--cache", "1K,2Q"), ["2Q"]),
+        (("--cache", sizes, "--bus", buses), ["1100000 designs"]),
+        (("--part", "X9*"), ["no NAND part matches 'X9*'", "K9F1208Q0B"]),
+        (("--weight", "1,2"), ["--weight 1,2", "for each trace"]),
+        (("--weight", "-1"), ["--weight -1", "above 0"]),
+        (("--weight", "nan"), ["--weight nan"]),
+        (("--weight", "inf"), ["--weight inf"]),
+        (("--weight", "x"), ["--weight x"]),
+        (("--ram", "x"), ["'x' is no size"]),
+        (("--ram", "10"), ["10 bytes of RAM"]),
+        (("--ram", "2", "--cache-page", "64"), ["no cache page fits into 2 bytes of RAM"]),
+        (("--min-bandwidth", "fast"), ["'fast' is no bandwidth", "3MB/s"]),
+        (("--min-bandwidth", "0"), ["'0' is no bandwidth"]),
+        (("--max-fault", "200"), ["'200' is no time", "200us"]),
+        (("--max-fault", "0us"), ["'0us' is no time"]),
+        (("--space", tmp_path / "no.toml"), ["no.toml", "No such file"]),
+        (("--limit", "-1"), ["--limit"]),
+        (("-o", tmp_path / "t.xml"), [".parquet, .csv or .jsonl"]),
+        (("-o", tmp_path / "no" / "t.csv"), ["t.csv", "no folder"]),
+        (("-o", tmp_path / "no" / "t.parquet"), ["t.parquet", "no folder"]),
+    ):
+        fails("explore", trace, *flags, words=words)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_value_named_twice_is_one(trace: Path) -> None:
+    """Also as two spellings of a size, and by a pattern."""
+    flags = ("--cache", "1K,1024,1K", "--policy", "lru,lru", "--part", "K9F1208Q0B,K9F*Q0B")
+    assert len(flashpager("explore", trace, *flags, "--json").json["designs"]) == 1
+
+
+def test_patterns_and_all(trace: Path) -> None:
+    """Patterns mean NAND parts, 'all' every policy and register."""
+    flags = ("--part", "W25N*,K9F*", "--policy", "all", "--register", "all")
+    done = flashpager("explore", trace, *flags, "--json")
+    rows = done.json["designs"]
+    matching = {
+        path.stem for name in ("W25N*", "K9F*") for path in (ROOT / "parts").glob(f"{name}.toml")
+    }
+    assert len(matching) > 2
+    assert {row["part"] for row in rows} == matching
+    assert {row["policy"] for row in rows} >= {"lru", "min", "fifo", "clock"}
+    registers = {"sequential", "start-column", "random-column"}
+    assert {row["register"] for row in rows if row["part"] == "W25N01GV"} == registers
+    small = {row["register"] for row in rows if row["part"] == "K9F1208Q0B"}
+    assert small == registers - {"random-column"}
+    assert "double buffer" in done.err
+    assert "no column change" in done.err
+    everything = flashpager("explore", trace, "--part", "*", "--json").json["designs"]
+    listed = flashpager("parts", "list", "--kind", "nand", "--json").json["parts"]
+    assert {row["part"] for row in everything} == {part["name"] for part in listed}
+
+
+class TestNeeds:
+    """What a design must do."""
+
+    @pytest.mark.parametrize("ram", [200, 777, 2048, 5000])
+    def test_ram(self, trace: Path, ram: int) -> None:
+        """What fits takes no more, and the largest that fits is tried."""
+        flags = ("--ram", str(ram), "--policy", "all", "--limit", "0", "--json")
+        found = flashpager("explore", trace, *flags).json
+        opened = flashpager_api.Trace.open(trace)
+        largest: dict[tuple[str, int], int] = {}
+        for row in found["designs"]:
+            assert row["frames"] * row["cache_page_bytes"] <= 2 * ram
+            if row["policy"] != "min":
+                used = row["frames"] * row["cache_page_bytes"] + row["metadata_bytes"]
+                assert used == row["ram_bytes"] <= 2 * ram
+            if row["policy"] != "min" and row["ram_bytes"] <= ram:
+                key = row["policy"], row["cache_page_bytes"]
+                largest[key] = max(largest.get(key, 0), row["frames"])
+        assert {policy for policy, _ in largest} >= {"lru", "fifo", "clock"}
+        for (policy, page), frames in largest.items():
+            larger = flashpager_api.Design(
+                cache_bytes=(frames + 1) * page, cache_page_bytes=page, policy=policy
+            )
+            assert flashpager_api.simulate(opened, larger)["ram_bytes"] > ram
+        assert found["answer"]["best"]["policy"] != "min"
+        assert found["answer"]["best"]["ram_bytes"] <= ram
+
+    def test_limit_of_ram_bites(self, trace: Path) -> None:
+        """More RAM than allowed is tried, to tell what the limit costs."""
+        found = flashpager("explore", trace, "--ram", "300", "--json").json["answer"]
+        (said,) = found["bites"]
+        assert re.match(r"RAM of 300 bites: with \d+ bytes [\d.]+ MB/s, \d+ % more", said)
+
+    def test_each_need_alone(self, trace: Path) -> None:
+        """All that meet it, no others, the fastest of them first."""
+        flags = ("--part", "K9F1208Q0B,TC58BVG0S3H", "--cache", "512,1K,2K", "--json")
+        rows = flashpager("explore", trace, *flags, "--max-fault", "1s").json["designs"]
+        speeds = sorted(row["bandwidth_mib_s"] for row in rows)
+        faults = sorted(row["worst_fault_ns"] for row in rows)
+        speed, fault = speeds[len(speeds) // 2], faults[len(faults) // 2]
+        needs: list[tuple[tuple[str, ...], Callable[[dict[str, Any]], bool]]] = [
+            (("--min-bandwidth", f"{speed}MB/s"), lambda row: row["bandwidth_mib_s"] >= speed),
+            (("--max-fault", f"{fault}ns"), lambda row: row["worst_fault_ns"] <= fault),
+            (("--checked-ecc",), lambda row: not row["ecc_unchecked"]),
+        ]
+        for need, meets in needs:
+            found = flashpager("explore", trace, *flags, *need).json
+            fitting = [row for row in found["designs"] if meets(row)]
+            assert 0 < len(fitting) < len(found["designs"])
+            assert found["answer"]["fitting"] == len(fitting)
+            best = max(row["bandwidth_mib_s"] for row in fitting)
+            assert found["answer"]["best"]["bandwidth_mib_s"] == pytest.approx(best)
+            assert meets({**found["answer"]["best"]})
+
+    def test_checked_ecc_tries_codewords(self, trace: Path) -> None:
+        """A part whose ECC the host checks is read in codewords."""
+        found = flashpager("explore", trace, "--checked-ecc", "--json").json
+        assert {row["codeword_bytes"] for row in found["designs"]} == {None, 512}
+        assert not found["answer"]["best"]["ecc_unchecked"]
+
+    def test_which_need_bites(self, trace: Path, tmp_path: Path) -> None:
+        """Each need alone costs speed where it is the narrow one, and then it is named."""
+        # Straight code behind a slow handler wants large pages, whose faults are long.
+        straight = "".join(f"{n % 40 * 512},512\n" for n in range(200))
+        line = import_csv(tmp_path, straight, "line.trace")
+        board = tmp_path / "board.toml"
+        board.write_text("[handler]\npre_process_ns = 5000\n", encoding="ascii")
+        parts = ("--part", "K9F1208Q0B,TC58BVG0S3H", "--cache", "512,1K,4K")
+        for traced, need, name in (
+            (trace, (*parts, "--ram", "1100"), "RAM of 1100 bites"),
+            (trace, (*parts, "--checked-ecc"), "checked ECC bites"),
+            (line, ("--board", board, "--max-fault", "40us"), "faults of at most 40 µs bites"),
+        ):
+            # A need that is easily met is not named.
+            flags = ("explore", traced, *need, "--min-bandwidth", "1KB/s")
+            found = flashpager(*flags, "--json").json["answer"]
+            (said,) = found["bites"]
+            assert said.startswith(name)
+            assert said in flashpager(*flags).out
+            faster = re.search(r"(?:without it|bytes) ([\d.]+) MB/s", said)
+            assert faster is not None
+            assert float(faster[1]) > found["best"]["bandwidth_mib_s"]
+        easy = flashpager("explore", trace, *parts, "--max-fault", "1s", "--json").json
+        assert easy["answer"]["bites"] == []
+
+    def test_none_fits(self, trace: Path) -> None:
+        """How near the designs come to the need that cannot be met."""
+        flags = ("--cache", "1K,2K", "--cache-page", "64", "--register", "sequential")
+        rows = flashpager("explore", trace, *flags, "--json").json["designs"]
+        best = max(row["bandwidth_mib_s"] for row in rows)
+        least = min(row["ram_bytes"] for row in rows)
+        for need, words in (
+            (("--min-bandwidth", "1GB/s"), [f"the fastest reaches {best:.2f} MB/s"]),
+            (("--max-fault", "1us"), ["the shortest worst fault is"]),
+            (("--ram", "1K"), [f"the smallest takes {least:,} bytes"]),
+            (("--checked-ecc", "--codeword", "64"), ["fetch less than a codeword"]),
+            (
+                ("--min-bandwidth", "1GB/s", "--max-fault", "1us"),
+                ["all but one", "at least 1024 MB/s, faults of at most 1 µs"],
+            ),
+            (("--policy", "min", "--ram", "4K"), ["no device can run min"]),
+        ):
+            done = flashpager("explore", trace, *flags, *need)
+            assert "none of" in done.out
+            for word in words:
+                assert word in done.out
+            answer = flashpager("explore", trace, *flags, *need, "--json").json["answer"]
+            assert (answer["best"], answer["front"], answer["fitting"]) == (None, [], 0)
+
+    def test_front(self, trace: Path) -> None:
+        """It is what a search through all pairs finds."""
+        flags = ("--ram", "3K", "--policy", "lru,fifo,clock", "--part", "K9F1208Q0B,W25N01GV")
+        found = flashpager("explore", trace, *flags, "--json").json
+        fitting = [row for row in found["designs"] if row["ram_bytes"] <= 3 << 10]
+        points = {(row["ram_bytes"], row["time_ns"]) for row in fitting}
+        slow = sorted(
+            (ram, time)
+            for ram, time in points
+            if not any((r <= ram and t < time) or (r < ram and t <= time) for r, t in points)
+        )
+        front = found["answer"]["front"]
+        read_bytes = found["designs"][0]["bytes_read"]
+        assert [row["ram_bytes"] for row in front] == [ram for ram, _ in slow]
+        assert [row["ns_per_byte"] * read_bytes for row in front] == pytest.approx(
+            [time for _, time in slow]
+        )
+        assert len(front) > 2
+
+    def test_weights(self, trace: Path, tmp_path: Path) -> None:
+        """The mean time a byte is weighted; needs hold on the worst trace."""
+        other = import_csv(tmp_path, noise(2000, 3000), "other.trace")
+        flags = ("explore", trace, other, "--cache", "1K", "--policy", "lru,clock", "--json")
+        found = flashpager(*flags, "--cache-page", "64", "--weight", "3,1", "--max-fault", "1s")
+        rows = [row for row in found.json["designs"] if row["register"] == "start-column"]
+        assert [row["trace"] for row in rows].count("other") == len(rows) / 2
+        best = found.json["answer"]["best"]
+        means = {}
+        for policy in ("lru", "clock"):
+            hand, easy = (
+                next(r for r in rows if (r["trace"], r["policy"]) == (name, policy))
+                for name in ("hand", "other")
+            )
+            means[policy] = (
+                3 * hand["time_ns"] / hand["bytes_read"] + easy["time_ns"] / easy["bytes_read"]
+            ) / 4
+        assert best["register"] == "start-column"
+        assert best["ns_per_byte"] == pytest.approx(min(means.values()))
+        assert best["bandwidth_mib_s"] == pytest.approx(1e9 / min(means.values()) / 2**20)
+        assert best["ns_per_byte"] == pytest.approx(means[best["policy"]])
+        of_best = [row for row in rows if row["policy"] == best["policy"]]
+        worst = min(row["bandwidth_mib_s"] for row in of_best)
+        assert best["least_bandwidth_mib_s"] == worst
+        assert best["worst_fault_ns"] == max(row["worst_fault_ns"] for row in of_best)
+        between = (worst + max(row["bandwidth_mib_s"] for row in of_best)) / 2
+        need = ("--min-bandwidth", f"{between}MB/s", "--register", "start-column")
+        page = ("--cache-page", "64")
+        assert flashpager(*flags, *page, *need).json["answer"]["best"] is None
+        fails("explore", trace, trace, words=["different names", "hand, hand"])
+
+
+class TestSpaceFile:
+    """A space, and what is needed, in TOML."""
+
+    def test_space(self, trace: Path, tmp_path: Path) -> None:
+        """A board beside the file, axes, needs, and flags over them."""
+        (tmp_path / "board.toml").write_text(
+            'part = "MT29F2G08AAC"\n[handler]\npost_process_ns = 500\n', encoding="ascii"
+        )
+        space = tmp_path / "space.toml"
+        space.write_text(
+            'description = "x"\nboard = "board.toml"\ncache_bytes = ["1K", 2048]\n'
+            'cache_page_bytes = 64\npolicy = "lru,clock"\nregister = ["start-column"]\n'
+            '[needs]\nram = "2K"\nmax_fault = "1ms"\nmin_bandwidth = "1KB/s"\n',
+            encoding="ascii",
+        )
+        found = flashpager("explore", trace, "--space", space, "--json", cwd=tmp_path.parent).json
+        rows = found["designs"]
+        assert {row["part"] for row in rows} == {"MT29F2G08AAC"}
+        assert {row["post_process_ns"] for row in rows} == {500}
+        assert {row["cache_bytes"] for row in rows} == {1024, 2048}
+        assert {row["policy"] for row in rows} == {"lru", "clock"}
+        # 2 KB of frames leave nothing for the policy.
+        assert found["answer"]["fitting"] == 2
+        flags = ("--space", space, "--policy", "fifo", "--ram", "1M", "--json")
+        found = flashpager("explore", trace, *flags).json
+        assert {row["policy"] for row in found["designs"]} == {"fifo"}
+        assert found["answer"]["fitting"] == len(found["designs"]) == 2
+
+    def test_checked_ecc(self, trace: Path, tmp_path: Path) -> None:
+        """The needs of the file are needs."""
+        space = tmp_path / "space.toml"
+        space.write_text("[needs]\nchecked_ecc = true\n", encoding="ascii")
+        found = flashpager("explore", trace, "--space", space, "--json").json
+        assert not found["answer"]["best"]["ecc_unchecked"]
+
+    @pytest.mark.parametrize(
+        ("text", "words"),
+        [
+            ("cache = 5", ["unknown field 'cache'", "cache_bytes"]),
+            ("policy = 5", ["policy must be text"]),
+            ("policy = [true]", ["policy must be text"]),
+            ("policy = []", ["policy is empty"]),
+            ("cache_bytes = true", ["cache_bytes must be a size"]),
+            ("cache_bytes = 2.5", ["cache_bytes must be a size"]),
+            ("cache_bytes = [[1]]", ["cache_bytes must be a size"]),
+            ('cache_bytes = "2Q"', ["'2Q' is no size"]),
+            ("cache_bytes = -5", ["'-5' is no size"]),
+            ("board = 5", ["board = 5"]),
+            ('board = "none.toml"', ["none.toml", "No such file"]),
+            ("needs = 5", ["[needs] must be a table"]),
+            ("[needs]\nspeed = 5", ["[needs]: unknown field 'speed'", "min_bandwidth"]),
+            ("[needs]\nram = 2.5", ["'2.5' is no size"]),
+            ("[needs]\nmax_fault = 5", ["'5' is no time"]),
+            ('[needs]\nmin_bandwidth = "x"', ["'x' is no bandwidth"]),
+            ("[needs]\nchecked_ecc = 1", ["checked_ecc = 1"]),
+            ("policy = ", ["no valid TOML"]),
+        ],
+    )
+    def test_refused(self, trace: Path, tmp_path: Path, text: str, words: list[str]) -> None:
+        """What cannot be, with the file's name."""
+        space = tmp_path / "bad.toml"
+        space.write_text(text, encoding="ascii")
+        line = fails("explore", trace, "--space", space, words=words)
+        assert ("none.toml" if "none.toml" in text else "bad.toml") in line
+
+
+class TestPython:
+    """The same from Python."""
+
+    def test_explore(self, trace: Path, table: pl.DataFrame) -> None:
+        """The table is the one that the command writes."""
+        space = flashpager_api.Space(
+            part=SPACE["--part"],
+            cache_bytes=SPACE["--cache"],
+            cache_page_bytes="32,64",
+            register=SPACE["--register"],
+            policy=["lru", "min"],
+        )
+        opened = flashpager_api.Trace.open(trace)
+        assert flashpager_api.explore(opened, space).equals(table)
+        assert flashpager_api.explore([opened], space).equals(table)
+
+    def test_answer(self, trace: Path) -> None:
+        """Needs as text are needs as numbers; a design that is there twice counts once."""
+        opened = flashpager_api.Trace.open(trace)
+        space = flashpager_api.Space(cache_bytes="512,1K,2K", policy="lru,clock")
+        table = flashpager_api.explore(opened, space)
+        text = flashpager_api.Needs(ram_bytes="2K", min_bandwidth_mib_s="1KB/s", max_fault_ns="1ms")
+        assert text == flashpager_api.Needs(2048, 2**-10, 1e6)
+        once = flashpager_api.answer(table, text)
+        assert once.best is not None
+        assert once.best["ram_bytes"] <= 2048
+        twice = flashpager_api.answer(pl.concat([table, table]), text)
+        assert twice.designs.equals(once.designs)
+
+    def test_wrong_kinds(self, trace: Path) -> None:
+        """What was expected is said."""
+        opened = flashpager_api.Trace.open(trace)
+        space, design = flashpager_api.Space(), flashpager_api.Design()
+        table = flashpager_api.explore(opened, space)
+        anything: Any = flashpager_api
+        calls: list[tuple[Callable[[], object], type[Exception], str]] = [
+            (lambda: anything.simulate(str(trace), design), TypeError, "Trace.open"),
+            (lambda: anything.simulate(opened, space), TypeError, "explore takes a Space"),
+            (lambda: anything.explore(str(trace), space), TypeError, "Trace.open"),
+            (lambda: anything.explore(trace, space), TypeError, "Trace.open"),
+            (lambda: anything.explore([opened, trace], space), TypeError, "Trace.open"),
+            (lambda: anything.explore(opened, design), TypeError, "Space"),
+            (lambda: anything.explore([], space), anything.FlashpagerError, "no trace"),
+            (lambda: anything.explore([opened] * 2, space), anything.FlashpagerError, "different"),
+            (lambda: anything.Space("board.toml"), TypeError, "from_board"),
+            (lambda: anything.Space(policy=5), TypeError, "policy must be text"),
+            (lambda: anything.Space(policy=None), TypeError, "policy must be text"),
+            (lambda: anything.Space(cache_bytes=2.5), TypeError, "must be a size"),
+            (lambda: anything.Space(polcy="lru"), TypeError, "polcy"),
+            (lambda: anything.Design(policy=["lru", "clock"]), TypeError, "several make a Space"),
+            (lambda: anything.Design(ram={"t_read_ns": 3}), TypeError, "must be a Ram"),
+            (lambda: anything.Needs(max_fault_ns="200"), anything.FlashpagerError, "no time"),
+            (
+                lambda: anything.answer(table, weights={"nobody": 1}),
+                anything.FlashpagerError,
+                "'nobody', which is not in the table",
+            ),
+            (
+                lambda: anything.answer(table, weights={opened.name: 0}),
+                anything.FlashpagerError,
+                "above 0",
+            ),
+            (
+                lambda: anything.answer(table.drop("loads")),
+                anything.FlashpagerError,
+                "no column loads",
+            ),
+        ]
+        for call, kind, words in calls:
+            with pytest.raises(kind, match=re.escape(words)):
+                call()
+
+
+class TestKept:
+    """What an exploration must not touch, and what must not stop it."""
+
+    def test_other_files_in_the_folder_stay(self, trace: Path, tmp_path: Path) -> None:
+        """Only cells of our own are removed."""
+        keep = tmp_path / "kept"
+        keep.mkdir()
+        (keep / "mine.parquet").write_bytes(b"mine")
+        opened = flashpager_api.Trace.open(trace)
+        flashpager_api.explore(opened, flashpager_api.Space(cache_bytes="1K"), keep=keep)
+        assert [path.name for path in keep.iterdir()] == ["mine.parquet"]
+
+    def test_equal_policies_are_one(self, trace: Path) -> None:
+        """However they are spelled."""
+        flags = ("--policy", "random(1),random( 01 ),lru", "--cache", "1K", "--json")
+        found = flashpager("explore", trace, *flags).json["designs"]
+        assert sorted(row["policy"] for row in found) == ["lru", "random(1)"]
+
+    def test_all_keeps_what_else_is_named(self, trace: Path) -> None:
+        """``all`` stands for the policies without parameters, beside others."""
+        flags = ("--policy", "all,random(3)", "--cache", "1K", "--json")
+        policies = {row["policy"] for row in flashpager("explore", trace, *flags).json["designs"]}
+        assert {"random(3)", "lru", "sieve"} <= policies
+
+    def test_codeword_none(self, trace: Path) -> None:
+        """No codeword can be asked for beside one."""
+        flags = ("--codeword", "none,512", "--json")
+        found = flashpager("explore", trace, *flags).json["designs"]
+        assert {row["codeword_bytes"] for row in found} == {None, 512}
+
+    @pytest.mark.parametrize("column", ["bandwidth", "time", "ram", "hits", "walk", "p99_fault_ns"])
+    def test_sort_of_several_traces(self, trace: Path, tmp_path: Path, column: str) -> None:
+        """Any column that several traces have together."""
+        other = import_csv(tmp_path, noise(200, 3000), "other.trace")
+        flashpager("explore", trace, other, "--cache", "1K", "--sort", column)
+
+    def test_sort_that_several_traces_do_not_have(self, trace: Path, tmp_path: Path) -> None:
+        """One line, before the work."""
+        other = import_csv(tmp_path, noise(200, 3000), "other.trace")
+        words = ("--sort", "several traces", "hours_to_refresh")
+        fails("explore", trace, other, "--sort", "hours_to_refresh", words=words)
+
+    def test_endless_and_deep_files(self, trace: Path, tmp_path: Path) -> None:
+        """Neither eats memory nor ends in a traceback."""
+        fails("explore", trace, "--space", "/dev/zero", words=("/dev/zero",))
+        fails("simulate", trace, "--board", "/dev/zero", words=("/dev/zero",))
+        deep = tmp_path / "deep.toml"
+        deep.write_text("a=" + "[" * 100_000, encoding="ascii")
+        fails("explore", trace, "--space", deep, words=("deep.toml", "nested"))
+        large = tmp_path / "large.toml"
+        large.write_text("# " + "x" * (2 << 20), encoding="ascii")
+        fails("explore", trace, "--space", large, words=("large.toml", "MiB"))

@@ -1,0 +1,509 @@
+"""The report, made by the real command and read in a real browser without a network."""
+
+import html
+import json
+import re
+import shutil
+import struct
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from flashpager.quantities import duration
+from tests.conftest import ROOT, fails, flashpager, import_csv, need
+
+TRACE = ROOT / "examples" / "traces" / "card-firmware.trace"
+BOARD = ROOT / "examples" / "boards" / "smartcard.toml"
+CHOOSING = ("ram-against-bandwidth", "bandwidth-heat-map")
+CHOSEN = ("chosen-steps", "chosen-distances", "chosen-latencies")
+NEIGHBOURS = (
+    "bandwidth-over-cache-page",
+    "steps-over-cache-page",
+    "bandwidth-over-cache-size",
+    "fault-latency-over-cache-page",
+    "bandwidth-by-part",
+    "faults-by-function",
+)
+PICTURES = (*CHOOSING, *NEIGHBOURS, "distance-spectrum")
+
+_BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+_LOOK = """() => ({
+  charts: [...document.querySelectorAll("figure")].map((figure) => ({
+    name: figure.id,
+    title: figure.querySelector("figcaption").textContent,
+    marks: figure.querySelectorAll(".chart svg path, .chart svg text").length,
+    width: figure.querySelector(".chart svg").getBoundingClientRect().width,
+  })),
+  rows: [...document.querySelectorAll(".designs tbody tr")].map((row) =>
+    [...row.cells].map((cell) => cell.textContent)),
+  own: document.querySelectorAll(".designs tr.own").length,
+  text: document.body.innerText,
+  board: document.querySelector("#board").textContent,
+  width: document.documentElement.scrollWidth,
+  scripts: document.querySelectorAll("script:not([type='application/json'])").length,
+  alerted: window.alerted === true,
+})"""
+_DRAWN = """() => document.querySelectorAll("figure").length ===
+  document.querySelectorAll("figure[data-drawn]").length"""
+
+
+@dataclass
+class Seen:
+    """What a browser made of a page."""
+
+    page: dict[str, Any]
+    #: Console messages, page errors and requests for anything but the file itself.
+    trouble: list[str] = field(default_factory=list)
+
+
+@pytest.fixture(scope="module", name="browser")
+def _browser() -> Iterator[Browser]:
+    """Start a browser for all tests here; each page has a context of its own."""
+    found = next((tool for tool in _BROWSERS if shutil.which(tool)), _BROWSERS[0])
+    need(found)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=shutil.which(found), args=["--no-sandbox", "--disable-gpu"]
+        )
+        yield browser
+        browser.close()
+
+
+@contextmanager
+def opened(browser: Browser, path: Path, trouble: list[str], width: int = 1000) -> Iterator[Page]:
+    """Open a page in a browser that has no network."""
+    address = path.resolve().as_uri()
+    context = browser.new_context(offline=True, viewport={"width": width, "height": 800})
+    context.add_init_script("window.alert = () => { window.alerted = true; };")
+    page = context.new_page()
+    page.on("console", lambda message: trouble.append(f"console: {message.text}"))
+    page.on("pageerror", lambda error: trouble.append(f"error: {error}"))
+    page.on(
+        "request",
+        lambda asked: None if asked.url == address else trouble.append(f"asked: {asked.url}"),
+    )
+    page.goto(address)
+    page.wait_for_function(_DRAWN, timeout=60_000)
+    yield page
+    context.close()
+
+
+def look(browser: Browser, path: Path, width: int = 1000) -> Seen:
+    """Take down what a page shows at first."""
+    trouble: list[str] = []
+    with opened(browser, path, trouble, width) as page:
+        return Seen(page.evaluate(_LOOK), trouble)
+
+
+def marks(page: Page, chart: str) -> list[dict[str, str]]:
+    """Give what a chart's marks say of themselves to a screen reader, by field."""
+    labels = page.evaluate(
+        """(chart) => [...document.querySelectorAll(`#${chart} svg path[aria-label]`)]
+          .map((mark) => mark.getAttribute("aria-label"))""",
+        chart,
+    )
+    return [
+        dict(part.split(": ", 1) for part in label.split("; ") if ": " in part) for label in labels
+    ]
+
+
+def simulated(cache: str, page: str, policy: str) -> dict[str, Any]:
+    """Replay a neighbour of the report's design with the other command."""
+    options = ("--cache", cache, "--cache-page", page, "--policy", policy)
+    result: dict[str, Any] = flashpager(
+        "simulate", TRACE, "--board", BOARD, *options, "--json"
+    ).json
+    return result
+
+
+def check_chosen(page: Page, cache: str, cache_page: str, policy: str) -> None:
+    """Check that words, numbers and charts show a design as ``simulate`` sees it."""
+    expected = simulated(cache, cache_page, policy)
+    time, counts, latency = expected["time"], expected["counts"], expected["latency"]
+    assert f"of {policy} in {cache_page}-byte pages" in page.inner_text("#chosen-title")
+    numbers = dict(
+        zip(
+            page.locator("#chosen-numbers dt").all_inner_texts(),
+            page.locator("#chosen-numbers dd").all_inner_texts(),
+            strict=True,
+        )
+    )
+    metadata = f"{expected['metadata_bytes']:,} of them metadata"
+    assert numbers["RAM"] == f"{expected['ram_bytes']:,} bytes, {metadata}"
+    assert numbers["bandwidth"] == f"{time['bandwidth_mib_s']:.2f} MB/s"
+    assert numbers["of NOR"] == f"{100 * expected['nor']['nor_ratio']:.1f} %"
+    assert numbers["misses"] == f"{counts['misses']:,}"
+    assert numbers["loads"] == f"{counts['loads']:,}"
+    assert numbers["worst fault"] == duration(latency["worst_fault_ns"])
+
+    bars = [mark for mark in marks(page, "chosen-steps") if "step" in mark]
+    whose = "chosen design" if "chosen design" in {bar["whose"] for bar in bars} else "this design"
+    steps = {bar["step"]: bar["ns per byte read"] for bar in bars if bar["whose"] == whose}
+    for step in ("load", "fetch", "write", "read"):
+        wanted = time[f"{step}_ns"] / counts["bytes_read"]
+        assert float(steps[step]) == pytest.approx(wanted, abs=6e-4), step
+
+    shown = {
+        mark["distance"].replace("\u2212", "-").strip("\u2264\u2265 "): mark["requests"]
+        for mark in marks(page, "chosen-distances")
+        if "requests" in mark
+    }
+    wanted_distances: Counter[str] = Counter()
+    for distance, count in counts["distance_histogram"]:
+        wanted_distances[str(max(-16, min(16, distance)))] += count
+    assert shown == {distance: f"{count:,}" for distance, count in wanted_distances.items()}
+    ideal = 100 * wanted_distances["1"] / sum(wanted_distances.values())
+    assert f"{ideal:.1f} % of requests" in page.inner_text("#chosen-distances figcaption")
+
+    lines = page.evaluate(
+        """() => [...document.querySelectorAll("#chosen-latencies svg line[aria-label]")]
+          .map((mark) => mark.getAttribute("aria-label"))"""
+    )
+    rules = [dict(part.split(": ", 1) for part in label.split("; ")) for label in lines]
+    assert {rule["kind"]: float(rule["µs"]) for rule in rules} == {
+        kind: pytest.approx(latency[f"{kind}_fault_ns"] / 1e3, rel=1e-3)
+        for kind in ("mean", "p99", "worst")
+    }
+    said = page.inner_text("#chosen-latencies figcaption")
+    assert duration(latency["mean_fault_ns"]) in said
+    assert (
+        page.locator("#choice option:checked")
+        .inner_text()
+        .startswith(f"{expected['ram_bytes']:,} bytes of RAM")
+    )
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make the folder with a report and its pictures."""
+    folder = tmp_path_factory.mktemp("report")
+    done = flashpager(
+        "report", TRACE, "--board", BOARD, "-o", folder / "r.html", "--plots", folder / "plots"
+    )
+    assert done.out == ""
+    for named in ("r.html", *PICTURES):
+        assert named in done.err
+    assert not list(folder.rglob("*.partial"))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def seen(browser: Browser, made: Path) -> Seen:
+    """Look at the report in a window of common width."""
+    return look(browser, made / "r.html")
+
+
+def test_page_draws_all_charts_without_network_or_errors(seen: Seen) -> None:
+    """All charts have marks; the console is silent, and nothing is asked for."""
+    assert seen.trouble == []
+    charts = seen.page["charts"]
+    assert [chart["name"] for chart in charts] == [*CHOOSING, *CHOSEN, *NEIGHBOURS]
+    for chart in charts:
+        half = chart["name"] in (*CHOOSING, *CHOSEN[1:])
+        assert chart["marks"] > 20, chart
+        assert (400 if half else 600) < chart["width"] <= (500 if half else 1000), chart
+
+
+def test_front_point_that_is_clicked_shows_everywhere(browser: Browser, made: Path) -> None:
+    """A click on a point of the front moves words, numbers and three charts to its design."""
+    trouble: list[str] = []
+    with opened(browser, made / "r.html", trouble) as page:
+        check_chosen(page, "2K", "64", "lru")
+        before = page.inner_html("#chosen-latencies svg")
+        hit = page.locator(
+            '#ram-against-bandwidth path[aria-label*="design: 1K of clock in 32-byte pages"]'
+        ).last
+        hit.scroll_into_view_if_needed()
+        box = hit.bounding_box()
+        assert box is not None
+        # Others lie over it: the nearest counts, not the uppermost.
+        page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        page.wait_for_selector("#chosen:not([data-shown='0'])")
+        check_chosen(page, "1K", "32", "clock")
+        assert page.inner_html("#chosen-latencies svg") != before
+        assert {bar["whose"] for bar in marks(page, "chosen-steps") if "step" in bar} == {
+            "this design",
+            "chosen design",
+        }
+        page.click("#choose-own")
+        page.wait_for_selector("#chosen[data-shown='0']")
+        check_chosen(page, "2K", "64", "lru")
+    assert trouble == []
+
+
+def test_cell_that_is_clicked_is_chosen_and_outlined(browser: Browser, made: Path) -> None:
+    """A click on the heat map does the same, on its number as well as beside it."""
+    trouble: list[str] = []
+    outlined = "#bandwidth-heat-map path[stroke='#E0007A']"
+    with opened(browser, made / "r.html", trouble) as page:
+        assert page.locator(outlined).count() == 0
+        page.locator('#bandwidth-heat-map text[aria-label*="16; cache (bytes): 4K"]').first.click()
+        page.wait_for_selector("#chosen:not([data-shown='0'])")
+        check_chosen(page, "4K", "16", "lru")
+        assert page.locator(outlined).count() == 1
+        ring = "#ram-against-bandwidth path[stroke='#E0007A']"
+        assert page.locator(ring).count() == 1
+    assert trouble == []
+
+
+def test_design_can_be_chosen_with_the_keyboard(browser: Browser, made: Path) -> None:
+    """Tab reaches the list, and arrows walk along the front."""
+    trouble: list[str] = []
+    with opened(browser, made / "r.html", trouble) as page:
+        own = page.eval_on_selector("#choice", "(menu) => menu.selectedIndex")
+        for _ in range(20):
+            page.keyboard.press("Tab")
+            if page.evaluate("document.activeElement.id") == "choice":
+                break
+        page.keyboard.press("ArrowUp")
+        page.wait_for_selector("#chosen:not([data-shown='0'])")
+        assert page.eval_on_selector("#choice", "(menu) => menu.selectedIndex") == own - 1
+        option = page.locator("#choice option:checked").inner_text()
+        found = re.search(r"RAM: ([\w,]+)(?: bytes)? of (\w+) in (\d+)-byte", option)
+        assert found, option
+        check_chosen(page, found[1].replace(",", ""), found[3], found[2])
+    assert trouble == []
+
+
+def test_front_is_what_no_design_beats(browser: Browser, made: Path, seen: Seen) -> None:
+    """Designs marked in the table have less RAM, or more speed, than any other one."""
+    rows = [
+        (int(row[4].replace(",", "")), float(row[6]), bool(row[5])) for row in seen.page["rows"]
+    ]
+    runnable = [
+        row for row, cells in zip(rows, seen.page["rows"], strict=True) if cells[1] != "min"
+    ]
+    front = [row for row in runnable if row[2]]
+    assert len(front) > 5
+    assert not any(cells[5] for cells in seen.page["rows"] if cells[1] == "min")
+    for ram, speed, _ in front:
+        # The table rounds speeds.
+        assert not any(r <= ram and s > speed + 0.01 for r, s, _ in runnable)
+    with opened(browser, made / "r.html", []) as page:
+        assert page.locator("#choice optgroup").first.locator("option").count() == len(front)
+
+
+def test_heat_map_has_all_cells_and_the_values_of_explore(browser: Browser, made: Path) -> None:
+    """One cell a design that can be, and the best of each row is marked."""
+    caches, pages = "512,1K,2K,4K,8K,16K", "8,16,32,64,128,256,512"
+    arguments = ("explore", TRACE, "--board", BOARD, "--cache", caches, "--cache-page", pages)
+    designs = flashpager(*arguments, "--json", "--limit", "0").json["designs"]
+    wanted = {
+        (f"{row['cache_bytes']:,}", f"{row['cache_page_bytes']:,}"): (
+            f"{row['bandwidth_mib_s']:.2f}",
+            f"{row['misses']:,}",
+        )
+        for row in designs
+    }
+    assert len(wanted) == 42
+    with opened(browser, made / "r.html", []) as page:
+        cells = [mark for mark in marks(page, "bandwidth-heat-map") if "MB/s" in mark]
+        assert {
+            (cell["cache"], cell["cache page"]): (cell["MB/s"], cell["misses"]) for cell in cells
+        } == wanted
+        assert page.locator("#bandwidth-heat-map text", has_text="best").count() == 6
+
+
+def test_small_multiples_have_every_part_that_can(browser: Browser, made: Path) -> None:
+    """NAND parts have panels, with the values of explore: the own part, then the fastest."""
+    parts = flashpager("parts", "list", "--kind", "nand", "--json").json["parts"]
+    nand = {part["name"] for part in parts}
+    with opened(browser, made / "r.html", []) as page:
+        points = [mark for mark in marks(page, "bandwidth-by-part") if "flash page" in mark]
+        words = page.locator("#bandwidth-by-part svg").text_content() or ""
+        words += next(
+            chart["title"]
+            for chart in page.evaluate(_LOOK)["charts"]
+            if chart["name"] == "bandwidth-by-part"
+        )
+    shown_parts = {point["part"] for point in points}
+    assert shown_parts < nand
+    assert len(shown_parts) == 9
+    assert "K9F1208Q0B (this design)" in words
+    assert all(part in words for part in shown_parts)
+    assert f"The {len(nand) - 9} slower parts are not shown" in " ".join(words.split())
+    assert points[0]["part"] == "K9F1208Q0B"
+    other = flashpager(
+        "explore",
+        TRACE,
+        "--board",
+        BOARD,
+        "--part",
+        "MT29F8G08",
+        "--cache-page",
+        "16,64,2K",
+        "--json",
+        "--limit",
+        "0",
+    ).json["designs"]
+    shown = {p["cache page"]: float(p["MB/s"]) for p in points if p["part"] == "MT29F8G08"}
+    for row in other:
+        assert shown[f"{row['cache_page_bytes']:,}"] == pytest.approx(row["bandwidth_mib_s"])
+
+
+def test_parts_that_cannot_are_named_with_the_reason(browser: Browser, tmp_path: Path) -> None:
+    """Small pages have no random column, and the page says so."""
+    trace = import_csv(tmp_path, "0,700\n2048,700\n" * 5)
+    output = tmp_path / "r.html"
+    arguments = ("--part", "TC58BVG0S3H", "--register", "random-column", "-o", output)
+    flashpager("report", trace, *arguments)
+    seen = look(browser, output)
+    assert seen.trouble == []
+    caption = next(c["title"] for c in seen.page["charts"] if c["name"] == "bandwidth-by-part")
+    assert "Not shown: K9F1208Q0A is a small-page part" in caption
+    assert "NAND512W3A2S is a small-page part" in caption
+
+
+def test_page_agrees_with_explore(seen: Seen) -> None:
+    """Titles and key numbers are those of the other command."""
+    arguments = (
+        "explore",
+        TRACE,
+        "--board",
+        BOARD,
+        "--cache-page",
+        "64,512",
+        "--json",
+        "--limit",
+        "0",
+    )
+    designs = {row["cache_page_bytes"]: row for row in flashpager(*arguments).json["designs"]}
+    shares = {page: f"{100 * row['nor_ratio']:.0f}" for page, row in designs.items()}
+    text = seen.page["text"].replace("\u00a0", " ")
+    assert f"64-byte cache pages give {shares[64]} % of NOR" in text
+    assert f"512-byte pages {shares[512]} %" in text
+    assert f"{designs[64]['bandwidth_mib_s']:.3g} MB/s" in text
+    assert f"{designs[64]['misses']:,}" in text
+    assert f"{designs[64]['loads']:,}" in text
+
+
+def test_table_has_every_design_and_marks_its_own(seen: Seen) -> None:
+    """One row a design, the neighbours that the charts need among them."""
+    page = seen.page
+    assert page["own"] == 1
+    keys = [tuple(row[:3]) for row in page["rows"]]
+    assert len(set(keys)) == len(keys)
+    assert f"{len(keys)} designs" in page["text"]
+    pages = ("8", "16", "32", "64", "128", "256", "512")
+    wanted = {("2K", policy, size) for policy in ("lru", "min") for size in pages}
+    wanted |= {(cache, "lru", size) for cache in ("1K", "4K", "8K") for size in ("64", "512")}
+    assert wanted <= set(keys)
+
+
+def test_configuration_runs_again(seen: Seen, tmp_path: Path) -> None:
+    """The page says what ran, and its board file gives the same result."""
+    page = seen.page
+    info = flashpager("trace", "info", TRACE, "--json").json
+    version = flashpager("--version").out.split()[-1]
+    for value in (
+        f"{info['instructions']:,}",
+        f"{info['bytes']:,}",
+        info["program"],
+        info["recorder_version"],
+        info["architecture"],
+        info["images"][0]["path"],
+        f"flashpager {version}",
+        "no on-die ECC",
+        "Read disturb",
+    ):
+        assert value in page["text"], value
+    board = tmp_path / "again.toml"
+    board.write_text(page["board"])
+    # Not --json: the numbers as people read them.
+    again = flashpager("simulate", TRACE, "--board", board).out
+    assert again == flashpager("simulate", TRACE, "--board", BOARD).out
+
+
+@pytest.mark.parametrize("width", [360, 1400])
+def test_page_fits_its_window(browser: Browser, made: Path, width: int) -> None:
+    """On a phone and on a desk, only the table scrolls."""
+    seen = look(browser, made / "r.html", width)
+    assert seen.trouble == []
+    assert seen.page["width"] <= width
+    for chart in seen.page["charts"]:
+        assert chart["width"] <= width
+
+
+def test_pictures_are_of_sane_size(made: Path) -> None:
+    """One PNG a chart, at twice the size of the screen's."""
+    pictures = sorted((made / "plots").iterdir())
+    assert [picture.stem for picture in pictures] == sorted(PICTURES)
+    for picture in pictures:
+        head = picture.read_bytes()
+        assert head.startswith(b"\x89PNG\r\n\x1a\n")
+        width, height = struct.unpack(">II", head[16:24])
+        assert 1400 <= width <= 2400, picture
+        assert 700 <= height <= 2000, picture
+        assert len(head) > 20_000
+
+
+def test_hostile_description_is_inert(browser: Browser, tmp_path: Path) -> None:
+    """Text from a trace is shown, not run."""
+    # No slash can be in a file's name, so the folder's carries it.
+    hostile = (
+        tmp_path / "<" / "script><script>alert(1)<" / "script><img src=x onerror=alert(1)>.csv"
+    )
+    hostile.parent.mkdir(parents=True)
+    hostile.write_text("offset,length\n" + "0,64\n512,64\n64,64\n4096,64\n" * 10)
+    trace = tmp_path / "hostile.trace"
+    flashpager("trace", "import", hostile, "-o", trace)
+    program = flashpager("trace", "info", trace, "--json").json["program"]
+    assert "</script><script>alert(1)</script>" in program
+    output = tmp_path / "r.html"
+    flashpager("report", trace, "--cache", "512", "-o", output)
+    source = output.read_text()
+    assert "<script>alert" not in source
+    assert html.escape(program) in source
+    for spec in re.findall(r'<script type="application/json">(.*?)</script>', source, re.DOTALL):
+        assert "<" not in spec
+        assert {"layer", "facet", "designs"} & set(json.loads(spec))
+    seen = look(browser, output)
+    assert seen.trouble == []
+    assert not seen.page["alerted"]
+    assert seen.page["scripts"] == 1
+    assert program in seen.page["text"]
+
+
+def test_design_of_whole_flash_pages(browser: Browser, tmp_path: Path) -> None:
+    """No distances, and a reduced page to compare with."""
+    trace = import_csv(tmp_path, "0,700\n2048,700\n" * 5)
+    output = tmp_path / "r.html"
+    flashpager("report", trace, "--cache-page", "512", "--cache", "512", "-o", output)
+    seen = look(browser, output)
+    assert seen.trouble == []
+    titles = {chart["name"]: chart["title"] for chart in seen.page["charts"]}
+    assert titles["chosen-distances"] == "No two faults in a row ask for one flash page"
+
+
+def test_design_that_no_device_can_run(browser: Browser, tmp_path: Path) -> None:
+    """MIN is compared with what can run, and is on no front."""
+    trace = import_csv(tmp_path, "0,700\n2048,700\n64,64\n4096,128\n" * 5)
+    output = tmp_path / "r.html"
+    flashpager("report", trace, "--policy", "min", "-o", output, "--plots", tmp_path / "plots")
+    seen = look(browser, output)
+    assert seen.trouble == []
+    assert seen.page["own"] == 1
+    assert not any(row[5] for row in seen.page["rows"] if row[1] == "min")
+
+
+def test_trace_that_fits(browser: Browser, tmp_path: Path) -> None:
+    """A single run, a single fault: nothing divides by zero."""
+    trace = import_csv(tmp_path, "0,4\n")
+    flashpager("report", trace, "-o", tmp_path / "r.html", "--plots", tmp_path / "plots")
+    assert look(browser, tmp_path / "r.html").trouble == []
+
+
+def test_lists_are_refused() -> None:
+    """A report is about one design."""
+    fails("report", TRACE, "--cache-page", "32,64", words=("one design",))
+
+
+def test_place_that_is_not_there(tmp_path: Path) -> None:
+    """The error names the file that could not be written."""
+    fails("report", TRACE, "-o", tmp_path / "no" / "r.html", words=("no/r.html",))

@@ -1,0 +1,472 @@
+"""One design at a time: counts worked out by hand, prices recomputed, bad designs refused."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import ROOT, fails, flashpager, import_csv
+
+SMART_CARD = ROOT / "examples" / "boards" / "smartcard.toml"
+
+#: With cache pages of 64 bytes these runs touch the pages 0, 1 2, 3, 2, 0, 16, 1, (1) 2, 7:
+#: ten references, as consecutive ones to page 1 are one.
+HAND = "0,10\n100,50\n200,4\n130,6\n0,64\n1024,4\n64,4\n64,100\n450,4\n"
+HAND_BYTES = 10 + 50 + 4 + 6 + 64 + 4 + 4 + 100 + 4
+
+#: The counts of docs/model.md, by name.
+COUNTS = {
+    *("references", "hits", "misses", "false_faults", "loads", "other_page", "forward"),
+    *("backward", "column_changes", "bytes_read", "bytes_fetched", "bytes_skipped"),
+    *("bytes_written", "walk", "max_walk", "downgrades", "distance_histogram"),
+    *("reference_bits_set", "prefetches", "other_buffer", "words", "line_refills", "tlb_misses"),
+}
+MIB = 1 << 20
+
+#: Two frames, and a price for everything.
+BOARD = """
+part = "MT29F2G08AAC"
+bus = "54MHz-x16"
+cache_bytes = 128
+cache_page_bytes = 64
+nor = "NOR-CARDIS"
+[ram]
+t_read_ns = 3
+t_write_ns = 5.5
+[handler]
+lookup_ns = 7
+pre_process_ns = 600
+get_freeframe_ns = 300
+walk_step_ns = 13
+update_mmu_ns = 120
+post_process_ns = 80
+"""
+
+
+@pytest.fixture(name="trace", scope="module")
+def _trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return import_csv(tmp_path_factory.mktemp("hand"), HAND)
+
+
+@pytest.fixture(name="board", scope="module")
+def _board(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    board = tmp_path_factory.mktemp("board") / "board.toml"
+    board.write_text(BOARD, encoding="ascii")
+    return board
+
+
+def simulate(trace: Path, *flags: str | Path) -> dict[str, Any]:
+    """Give the one object that --json prints."""
+    done = flashpager("simulate", trace, "--json", *flags)
+    assert done.err == ""
+    row: dict[str, Any] = json.loads(done.out)
+    return row
+
+
+TWO_FRAMES = ("--cache", "128", "--cache-page", "64")
+
+#: Of nine LRU misses, in flash pages of 512 bytes.
+SMALL = {"misses": 9, "hits": 1, "other_page": 3, "forward": 5, "backward": 1}
+#: The same misses in flash pages of 2048 bytes: page 16 lies in the same one.
+LARGE = {"misses": 9, "hits": 1, "other_page": 1, "forward": 6, "backward": 2}
+SMALL_DISTANCES = [[-3, 1], [1, 4], [5, 1]]
+LARGE_DISTANCES = [[-15, 1], [-3, 1], [1, 4], [5, 1], [16, 1]]
+
+
+class TestCounts:
+    """Counts worked out by hand."""
+
+    @pytest.mark.parametrize(
+        ("flags", "expected"),
+        [
+            pytest.param(
+                ("--register", "sequential"),
+                # Loads: page 0, page 0 again (backward), page 16, page 1 (skips 64);
+                # page 7 behind page 2 skips 448 - 192.
+                {
+                    **SMALL,
+                    "loads": 4,
+                    "bytes_skipped": 320,
+                    "bytes_fetched": 896,
+                    "column_changes": 0,
+                    "distance_histogram": SMALL_DISTANCES,
+                },
+                id="sequential",
+            ),
+            pytest.param(
+                ("--register", "start-column"),
+                {
+                    **SMALL,
+                    "loads": 4,
+                    "bytes_skipped": 256,
+                    "bytes_fetched": 832,
+                    "column_changes": 0,
+                    "distance_histogram": SMALL_DISTANCES,
+                },
+                id="start-column",
+            ),
+            pytest.param(
+                ("--register", "sequential", "--codeword", "128"),
+                # Codewords 0, 0 again, 1, 1 again, 0, 8, 0, 1, 3 of 128 bytes.
+                {
+                    "misses": 9,
+                    "hits": 1,
+                    "other_page": 3,
+                    "forward": 3,
+                    "backward": 3,
+                    "loads": 6,
+                    "bytes_skipped": 256,
+                    "bytes_fetched": 9 * 128 + 256,
+                    "distance_histogram": SMALL_DISTANCES,
+                },
+                id="sequential-codeword",
+            ),
+            pytest.param(
+                ("--part", "MT29F2G08AAC", "--register", "random-column"),
+                # Column changes before pages 0 (again), 16, 1 and 7.
+                {
+                    **LARGE,
+                    "loads": 1,
+                    "bytes_skipped": 0,
+                    "bytes_fetched": 576,
+                    "column_changes": 4,
+                    "distance_histogram": LARGE_DISTANCES,
+                },
+                id="random-column",
+            ),
+            pytest.param(
+                ("--part", "MT29F2G08AAC", "--register", "sequential"),
+                # Backward: pages 0 and 1 (skips 64). Forward: 16 skips 1024 - 64, 7 skips 256.
+                {
+                    **LARGE,
+                    "loads": 3,
+                    "bytes_skipped": 64 + 960 + 256,
+                    "bytes_fetched": 576 + 1280,
+                    "column_changes": 0,
+                    "distance_histogram": LARGE_DISTANCES,
+                },
+                id="large-page-sequential",
+            ),
+            pytest.param(("--policy", "fifo"), {"misses": 9, "hits": 1, "walk": 0}, id="fifo"),
+            pytest.param(("--policy", "min"), {"misses": 8, "hits": 2, "walk": 0}, id="min"),
+            pytest.param(
+                ("--policy", "clock"),
+                # The hand alternates: three steps, one step, ...
+                {"misses": 9, "hits": 1, "walk": 15, "max_walk": 3},
+                id="clock",
+            ),
+            pytest.param(("--cache", "1K"), {"misses": 6, "hits": 4}, id="all-fit"),
+            pytest.param(
+                ("--cache", "64"),
+                {"misses": 10, "hits": 0, "bytes_written": 640},
+                id="one-frame",
+            ),
+        ],
+    )
+    def test_by_hand(self, trace: Path, flags: tuple[str, ...], expected: dict[str, Any]) -> None:
+        """Ten references through two frames."""
+        counts = simulate(trace, *TWO_FRAMES, *flags)["counts"]
+        assert {key: counts[key] for key in expected} == expected
+        assert counts["references"] == 10
+        assert counts["bytes_read"] == HAND_BYTES
+        assert counts["bytes_written"] == 64 * counts["misses"]
+        assert counts["false_faults"] == counts["downgrades"] == 0
+
+    def test_keys(self, trace: Path) -> None:
+        """The keys are those of docs/model.md, one object and nothing else."""
+        row = simulate(trace)
+        assert set(row["counts"]) == COUNTS
+        assert row.keys() >= {"version", "trace", "design", "frames", "prices", "counts", "time"}
+        assert row.keys() >= {"latency", "nor", "read_disturb", "warnings"}
+        assert row["trace"]["bytes"] == HAND_BYTES
+        assert row["trace"]["runs"] == 9
+
+    def test_the_same_twice(self, trace: Path) -> None:
+        """Every run is deterministic."""
+        flags = ("simulate", trace, "--json", "--policy", "clock")
+        assert flashpager(*flags).out == flashpager(*flags).out
+
+
+class TestPrices:
+    """Time is counts times prices."""
+
+    @pytest.mark.parametrize("register", ["sequential", "start-column", "random-column"])
+    @pytest.mark.parametrize("policy", ["lru", "clock"])
+    def test_recomputed(self, trace: Path, board: Path, register: str, policy: str) -> None:
+        """Every step, and all of them, from what is printed."""
+        row = simulate(trace, "--board", board, "--register", register, "--policy", policy)
+        counts, prices, time = row["counts"], row["prices"], row["time"]
+        handler, ram = prices["handler"], prices["ram"]
+        assert (prices["t_load_ns"], prices["t_byte_ns"], prices["t_column_change_ns"]) == (
+            25000,
+            20,
+            720,
+        )
+        assert ram == {"t_read_ns": 3, "t_write_ns": 5.5}
+        assert handler == {
+            "lookup_ns": 7,
+            "pre_process_ns": 600,
+            "get_freeframe_ns": 300,
+            "walk_step_ns": 13,
+            "downgrade_ns": 0,
+            "update_mmu_ns": 120,
+            "post_process_ns": 80,
+            "false_fault_ns": 0,
+            "load_stopover_ns": None,
+        }
+        steps = {
+            "load_ns": counts["loads"] * 25000,
+            "fetch_ns": counts["bytes_fetched"] * 20,
+            "write_ns": counts["bytes_written"] * 5.5,
+            "read_ns": counts["bytes_read"] * 3,
+            "column_change_ns": counts["column_changes"] * 720,
+            "handler_ns": counts["references"] * 7 + counts["misses"] * 1100 + counts["walk"] * 13,
+        }
+        for name, expected in steps.items():
+            assert time[name] == pytest.approx(expected), name
+        assert time["time_ns"] == pytest.approx(sum(steps.values()))
+        bandwidth = counts["bytes_read"] / (time["time_ns"] / 1e9) / MIB
+        assert time["bandwidth_mib_s"] == pytest.approx(bandwidth)
+        assert row["nor"]["nor_time_ns"] == pytest.approx(counts["bytes_read"] * 9)
+        assert row["nor"]["nor_ratio"] == pytest.approx(counts["bytes_read"] * 9 / time["time_ns"])
+        faults = time["time_ns"] - time["read_ns"] - counts["references"] * 7
+        assert row["latency"]["mean_fault_ns"] == pytest.approx(faults / counts["misses"])
+
+    def test_latency_by_hand(self, trace: Path) -> None:
+        """The longest fault loads, skips 64 bytes, fetches and writes 64."""
+        row = simulate(trace, *TWO_FRAMES, "--board", SMART_CARD)
+        longest = 15_000 + 128 * 50 + 64 * 40
+        assert row["latency"]["worst_fault_ns"] == row["latency"]["p99_fault_ns"] == longest
+        mean = (4 * 15_000 + 896 * 50 + 576 * 40) / 9
+        assert row["latency"]["mean_fault_ns"] == pytest.approx(mean)
+        assert row["time"]["time_ns"] == pytest.approx(9 * mean + HAND_BYTES * 40)
+
+    def test_p99(self, tmp_path: Path) -> None:
+        """One slow fault in a hundred is not the 99th percentile; two are."""
+        # Every fault fetches the next block of flash page 0; then one or two load another page.
+        for slow in (1, 2):
+            near = [(n % 2048) // 64 * 64 for n in range(64, 2048, 64)] * 4
+            fast = (near * 2)[: 100 - slow]
+            far = [4096 + 2048 * n for n in range(slow)]
+            text = "".join(f"{offset},4\n" for offset in fast + far)
+            flags = ("--part", "MT29F2G08AAC", "--register", "random-column", "--cache", "64")
+            row = simulate(import_csv(tmp_path, text), *flags)
+            assert row["counts"]["misses"] == 100
+            latency = row["latency"]
+            # The first fault of all loads, too.
+            assert row["counts"]["loads"] == slow + 1
+            assert latency["worst_fault_ns"] > 25_000
+            assert latency["p99_fault_ns"] > 25_000
+        row = simulate(import_csv(tmp_path, "".join(f"{o},4\n" for o in near[:100])), *flags)
+        assert row["counts"]["loads"] == 1
+        assert row["latency"]["p99_fault_ns"] < 10_000 < row["latency"]["worst_fault_ns"]
+
+    def test_a_part_of_ones_own(self, trace: Path, tmp_path: Path) -> None:
+        """A part file, named like a part."""
+        part = tmp_path / "mine.toml"
+        part.write_text(GOOD_PART, encoding="ascii")
+        row = simulate(trace, "--part", part, "--bus", "33MHz-x8")
+        assert row["design"]["part"] == str(part)
+        assert row["design"]["flash_page_bytes"] == 512
+        assert row["prices"]["t_byte_ns"] == 50
+        assert any("not known" in warning for warning in row["warnings"])
+        assert row["read_disturb"]["hours_to_refresh"] is None
+
+    def test_a_bus_of_ones_own(self, trace: Path) -> None:
+        """A bus that no source states: the slower of bus and part, and no NOR beside it."""
+        row = simulate(trace, "--bus", "10MHz-x8")
+        assert row["prices"]["t_byte_ns"] == 100
+        assert row["nor"] is None
+
+
+class TestDesigns:
+    """Boards, flags over them, and sizes."""
+
+    def test_defaults_are_the_smart_card(self, trace: Path) -> None:
+        """Without a board, the paper's; its file says the same."""
+        row = simulate(trace)
+        assert row == simulate(trace, "--board", SMART_CARD)
+        assert row["design"]["cache_bytes"] == 2048
+        assert row["design"]["flash_page_bytes"] == 512
+
+    def test_flags_overrule_a_board(self, trace: Path, board: Path) -> None:
+        """Every field is a flag."""
+        flags = {
+            "--part": ("part", "TC58NVG0S3H", "TC58NVG0S3H"),
+            "--bus": ("bus", "33MHz-x8", "33MHz-x8"),
+            "--cache": ("cache_bytes", "8K", 8192),
+            "--cache-page": ("cache_page_bytes", "256", 256),
+            "--flash-page": ("flash_page_bytes", "4K", 4096),
+            "--register": ("register", "random-column", "random-column"),
+            "--codeword": ("codeword_bytes", "512", 512),
+            "--policy": ("policy", "clock", "clock"),
+            "--schedule": ("schedule", "parallel", "parallel"),
+            "--reference-bit": ("reference_bit", "emulated", "emulated"),
+        }
+        before = simulate(trace, "--board", board)["design"]
+        assert before["cache_bytes"] == 128
+        for flag, (key, text, value) in flags.items():
+            if flag in ("--cache-page", "--reference-bit"):
+                continue  # They fit only together with --cache and --policy.
+            design = simulate(trace, "--board", board, flag, text)["design"]
+            assert design == {**before, key: value} | (
+                {"flash_page_bytes": design["flash_page_bytes"]} if flag == "--part" else {}
+            )
+        everything = [word for flag, (_, text, _) in flags.items() for word in (flag, text)]
+        design = simulate(trace, "--board", board, *everything)["design"]
+        assert design == {**before, **{key: value for key, _, value in flags.values()}}
+
+    @pytest.mark.parametrize(
+        ("text", "size"), [("1024", 1024), ("2K", 2048), ("2k", 2048), ("1M", MIB), ("3KiB", 3072)]
+    )
+    def test_sizes(self, trace: Path, text: str, size: int) -> None:
+        """K and M are powers of 1024; a cache need be no power of two."""
+        row = simulate(trace, "--cache", text)
+        assert row["design"]["cache_bytes"] == size
+        assert row["frames"] == size // 64
+
+    def test_for_people(self, trace: Path) -> None:
+        """The table holds the numbers, and warnings are said aside."""
+        done = flashpager("simulate", trace, *TWO_FRAMES)
+        for words in ("K9F1208Q0B on 33MHz-x8", "in 2 pages of 64, lru", "misses 9", "4 loads"):
+            assert words in done.out
+        assert "MB/s" in done.out
+        assert "warning: K9F1208Q0B has no on-die ECC" in done.err
+        assert "hottest block" in done.out
+
+    def test_ecc_warnings(self, trace: Path) -> None:
+        """Less than a codeword cannot be checked, unless the chip does it."""
+        assert any("codeword" in text for text in simulate(trace)["warnings"])
+        assert simulate(trace, "--codeword", "512")["warnings"] == []
+        assert simulate(trace, "--part", "TC58BVG0S3H")["warnings"] == []
+        assert any("what-if" in w for w in simulate(trace, "--flash-page", "1K")["warnings"])
+
+    def test_min_is_no_bound_on_time(self, trace: Path) -> None:
+        """docs/model.md wants that said."""
+        assert "no bound" in flashpager("simulate", trace, "--policy", "min").err
+
+
+BAD_DESIGNS: list[tuple[tuple[str, ...], list[str]]] = [
+    (("--cache-page", "48"), ["cache page", "48", "power of two"]),
+    (("--flash-page", "1000"), ["flash page", "1000", "power of two"]),
+    (("--codeword", "100"), ["codeword", "100", "power of two"]),
+    (("--cache", "32"), ["cache of 32 bytes is smaller than its page of 64"]),
+    (("--cache-page", "1K"), ["cache page of 1024", "larger than the flash page of 512"]),
+    (("--codeword", "1K"), ["codeword of 1024", "larger than the flash page"]),
+    (("--register", "random-column"), ["K9F1208Q0B", "small-page", "no column change"]),
+    (
+        ("--part", "MT29F2G08AAC", "--flash-page", "512", "--register", "random-column"),
+        ["small-page", "no column change"],
+    ),
+    (("--part", "K9F1208"), ["unknown part 'K9F1208'", "did you mean", "K9F1208Q0B", "known"]),
+    (("--part", "MT29F2G08ABA"), ["did you mean", "MT29F2G08AAC"]),
+    (("--part", "W25Q"), ["unknown part 'W25Q'", "did you mean W25Q128JV", "known"]),
+    (("--part", "W25Q128JV"), ["W25Q128JV", "no NAND"]),
+    (("--part", "/nowhere.toml"), ["/nowhere.toml", "No such file"]),
+    (("--part", "NOR-CARDIS"), ["NOR-CARDIS", "no NAND"]),
+    (("--policy", "lfu"), ["unknown policy 'lfu'", "lru"]),
+    (("--policy", "lru(3)"), ["lru", "parameters"]),
+    (("--policy", "lru(3"), ["parenthesis"]),
+    (("--policy", "lru(x)"), ["'x'", "whole number"]),
+    (
+        ("--register", "seqential"),
+        ["unknown register model 'seqential'", "did you mean sequential"],
+    ),
+    (("--bus", "33"), ["bus '33'", "33MHz-x8"]),
+    (("--bus", "0MHz-x8"), ["0MHz-x8"]),
+    (("--bus", "nanMHz-x8"), ["nanMHz-x8"]),
+    (("--bus", "33MHz-x9"), ["33MHz-x9"]),
+    (("--cache", "2X"), ["'2X' is no size", "2K"]),
+    (("--cache", "-2"), ["-2"]),
+    (("--cache", "0"), ["'0'"]),
+    (("--cache", "1.5"), ["'1.5' is no size"]),
+    (("--cache", "1.5.5K"), ["no size"]),
+    (("--cache", ""), ["cache", "empty"]),
+    (("--cache", "9999999999999999999999"), ["no size"]),
+    (("--cache-page", "8G"), ["8", "4 GiB"]),
+    (("--cache", "1K,2K"), ["one design", "explore"]),
+    (("--polcy", "lru"), ["--polcy"]),
+    (("--board", "/nowhere.toml"), ["/nowhere.toml", "No such file"]),
+    (("--board", "/"), ["/"]),
+]
+
+BAD_BOARDS: list[tuple[bytes, list[str]]] = [
+    (b"part = ", ["no valid TOML", "Invalid value"]),
+    (b"\xff\xfe", ["no valid TOML"]),
+    (b'prt = "K9F1208Q0B"', ["unknown field 'prt'", "part"]),
+    (b"part = 5", ["part = 5"]),
+    (b'cache_bytes = "2Q"', ["2Q"]),
+    (b"cache_bytes = 2.5", ["2.5"]),
+    (b"cache_bytes = true", ["True"]),
+    (b"cache_bytes = [1, 2]", ["[1, 2]"]),
+    (b"cache_page_bytes = 48", ["48", "power of two"]),
+    (b"ram = 5", ["[ram]"]),
+    (b'[ram]\nt_read_ns = "x"', ["[ram]", "t_read_ns", "'x'"]),
+    (b"[ram]\nt_reed_ns = 5", ["[ram]", "t_reed_ns"]),
+    (b"[ram]\nt_read_ns = -5", ["-5"]),
+    (b"[ram]\nt_read_ns = nan", ["no time"]),
+    (b"[ram]\nt_read_ns = inf", ["inf"]),
+    (b"[handler]\nlookup_ns = true", ["lookup_ns"]),
+    (b'nor = "NOR"', ["NOR-CARDIS"]),
+    (b'nor = "K9F1208Q0B"', ["K9F1208Q0B", "no NOR"]),
+]
+
+GOOD_PART = """name = "MINE"
+maker = "me"
+kind = "nand"
+page_bytes = { value = 512, source = "x" }
+pages_per_block = { value = 4, source = "x" }
+width_bits = { value = 8, source = "x" }
+t_r_ns = { value = 1000, source = "x" }
+
+[sdr]
+t_rc_ns = { value = 50, source = "x" }
+"""
+
+BAD_PARTS: list[tuple[str, str, list[str]]] = [
+    ('kind = "nand"', 'kind = "rom"', ["line 3", "rom"]),
+    ("value = 512", "value = 500", ["page", "500", "power of two"]),
+    ("value = 512", "value = -1", ["line 4"]),
+    ("value = 4,", "value = 0,", ["pages_per_block"]),
+    ("value = 1000", "value = -1", ["t_r_ns", "-1"]),
+    ("value = 1000", "value = nan", ["t_r_ns"]),
+    ("value = 8,", "value = 9,", ["width_bits"]),
+    (', source = "x" }\npages', " }\npages", ["source"]),
+    ("maker", "makr", ["line 2", "makr"]),
+    ("t_r_ns", "# t_r_ns", ["t_r_ns"]),
+    ("name =", "name", ["line 1"]),
+]
+
+
+class TestRefused:
+    """Designs that cannot be, in one line and with exit code 2."""
+
+    @pytest.mark.parametrize(("flags", "words"), BAD_DESIGNS)
+    def test_flags(self, trace: Path, flags: tuple[str, ...], words: list[str]) -> None:
+        """Bad flags."""
+        fails("simulate", trace, *flags, words=words)
+
+    @pytest.mark.parametrize(("text", "words"), BAD_BOARDS)
+    def test_boards(self, trace: Path, tmp_path: Path, text: bytes, words: list[str]) -> None:
+        """Bad board files."""
+        board = tmp_path / "bad.toml"
+        board.write_bytes(text)
+        fails("simulate", trace, "--board", board, words=words)
+
+    @pytest.mark.parametrize(("old", "new", "words"), BAD_PARTS)
+    def test_part_files(
+        self, trace: Path, tmp_path: Path, old: str, new: str, words: list[str]
+    ) -> None:
+        """Bad part files."""
+        assert old in GOOD_PART
+        part = tmp_path / "bad.toml"
+        part.write_text(GOOD_PART.replace(old, new), encoding="ascii")
+        fails("simulate", trace, "--part", part, words=["bad.toml", *words])
+
+    def test_usage(self) -> None:
+        """Commands that are not there, or lack their trace."""
+        fails("simulate", words=["TRACE"])
+        fails("simulat", words=["simulat"])
+        fails("--no-such-option", words=["--no-such-option"])
+        fails("parts", "show", words=["NAME"])

@@ -1,0 +1,1 @@
+"""What takes processes: signals, pipes, terminals, disks, recorders."""

@@ -1,0 +1,79 @@
+"""The harness itself: a command called in the tests' process answers as a process does."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT, fails, flashpager, import_csv, process
+from tests.tools import PACKAGES, LeftOut, append, collected, summary
+
+COMMANDS = (
+    ("--version",),
+    ("--help",),
+    ("explore", "--help"),
+    ("parts", "list"),
+    ("parts", "list", "--json"),
+    ("no-such-command",),
+    ("simulate",),
+    ("parts", "show", "nothing"),
+    (),
+)
+
+
+@pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
+def test_both_ways_give_the_same(arguments: tuple[str, ...]) -> None:
+    """Status and every byte of both streams."""
+    assert flashpager(*arguments, code=None) == process(*arguments, code=None)
+
+
+def test_streams_folder_and_environment(tmp_path: Path) -> None:
+    """What a call is given holds for this call alone, also when a call before it broke off."""
+    kept = sys.stdout, sys.stderr, sys.stdin, sys.argv, Path.cwd(), dict(os.environ)
+    (tmp_path / "good.csv").write_text("offset,length\n0,4\n", encoding="ascii")
+    for _ in range(2):
+        fails("trace", "import", "-", "-o", "a.trace", stdin=b"\1" * 100_000, cwd=tmp_path)
+        flashpager(
+            "trace", "import", "-", "-o", "a.trace", cwd=tmp_path, stdin=tmp_path / "good.csv"
+        )
+        shown = flashpager("trace", "export", tmp_path / "a.trace", "-o", "-", env={"SOME": "word"})
+        assert shown.raw == b"offset,length\n0,4\n"
+    assert (sys.stdout, sys.stderr, sys.stdin, sys.argv, Path.cwd(), dict(os.environ)) == kept
+
+
+def test_a_bug_is_a_failure(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No exception of a command is taken for its answer."""
+    trace = import_csv(tmp_path, "0,4\n")
+    monkeypatch.setattr("json.dump", lambda *_all, **_named: 1 // 0)
+    with pytest.raises(ZeroDivisionError):
+        flashpager("trace", "info", trace, "--json")
+
+
+def test_summary_of_what_was_left_out(tmp_path: Path) -> None:
+    """A line a tool, with the suites it is missing in; a line any other reason."""
+    file = tmp_path / "left-out"
+    assert collected(file) == []
+    append(file, [LeftOut("Python", "qemu-arm, zstd not installed", f"test_{n}") for n in range(3)])
+    append(file, [LeftOut("Rust", "avr-gcc not installed", "one")] * 2)
+    append(file, [LeftOut("C", "avr-gcc not installed", "avr"), LeftOut("Python", "too cold", "x")])
+    assert summary(collected(file)) == [
+        "missing tool  tests left out  how to get it (Debian)",
+        "avr-gcc       1 C, 1 Rust     apt install gcc-avr avr-libc",
+        "qemu-arm      3 Python        apt install qemu-user",
+        "zstd          3 Python        apt install zstd",
+        "",
+        "All of them: apt install avr-libc gcc-avr qemu-user zstd",
+        "",
+        "Left out for another reason:",
+        "  1 Python: too cold",
+    ]
+    assert summary([]) == []
+
+
+def test_the_tools_that_are_wanted_have_a_package() -> None:
+    """Every tool of Debian that CI installs is one that a summary can name."""
+    installed = (ROOT / ".ci" / "run").read_text(encoding="utf-8").split()
+    for package in " ".join(PACKAGES.values()).split():
+        if package not in {"binutils", "g++", "util-linux"}:
+            assert package in installed, package

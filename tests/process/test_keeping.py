@@ -1,0 +1,140 @@
+"""Nothing of the user's is lost, and programs run as they are called."""
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+from tests.conftest import COMMAND, fails, flashpager, import_csv, info_of, need
+from tests.programs import compile_with, stand_ins, x86_loop
+
+_NAME = """
+#include <stdio.h>
+int main(int argc, char **argv) { puts(argv[argc - 1]); return 0; }
+"""
+_REAL_TIME = """
+#include <signal.h>
+int main(void) { raise(SIGRTMIN + 5); return 0; }
+"""
+_EXEC = """
+#include <unistd.h>
+int main(void) { execl("/bin/true", "true", (char *)0); return 1; }
+"""
+
+
+def test_inputs_are_not_overwritten(tmp_path: Path) -> None:
+    """An output that is an input is refused, whatever name it goes by."""
+    trace = import_csv(tmp_path, "0,64\n", "a.trace")
+    csv = tmp_path / "a.csv"
+    csv.write_text("offset,length\n0,64\n", encoding="ascii")
+    link = tmp_path / "link.trace"
+    link.symlink_to(trace)
+    before = trace.read_bytes(), csv.read_bytes()
+    tools = stand_ins(tmp_path, f"qemu-{os.uname().machine}")
+    for arguments in (
+        ("trace", "import", csv, "-o", csv),
+        ("trace", "export", trace, "-o", trace),
+        ("trace", "export", trace, "-o", link),
+        ("report", trace, "-o", trace),
+        ("record", "-o", COMMAND.parent / "python", "--", COMMAND.parent / "python"),
+    ):
+        fails(*arguments, env=tools, words=["would be overwritten"])
+    assert (trace.read_bytes(), csv.read_bytes()) == before
+
+
+def test_export_appends_to_standard_output(tmp_path: Path) -> None:
+    """Standard output is written to, not opened anew."""
+    trace = import_csv(tmp_path, "0,64\n", "a.trace")
+    kept = tmp_path / "all.csv"
+    kept.write_text("before\n", encoding="ascii")
+    with kept.open("ab") as out:
+        subprocess.run(
+            [COMMAND, "trace", "export", trace, "-o", "-"], stdout=out, check=True, timeout=60
+        )
+    assert kept.read_text(encoding="ascii") == "before\noffset,length\n0,64\n"
+
+
+def test_export_into_a_closed_pipe(tmp_path: Path) -> None:
+    """Whoever has seen enough is not complained to."""
+    trace = import_csv(tmp_path, "0,64\n" * 200_000, "a.trace")
+    done = subprocess.run(
+        ["sh", "-c", f"'{COMMAND}' trace export '{trace}' -o - | head -n 1"],
+        capture_output=True,
+        check=True,
+        timeout=60,
+    )
+    assert (done.stdout, done.stderr) == (b"offset,length\n", b"")
+
+
+def test_a_program_sees_the_name_it_was_called_by(tmp_path: Path) -> None:
+    """Links are not resolved: busybox and xzcat look at their own names."""
+    need("qemu-x86_64")
+    program = compile_with("gcc", tmp_path, "real", _NAME)
+    (tmp_path / "alias").symlink_to(program)
+    done = flashpager("record", "-o", tmp_path / "t.trace", "--", tmp_path / "alias")
+    assert done.out.rstrip().endswith("/alias")
+    assert info_of(tmp_path / "t.trace")["instructions"] > 0
+
+
+def test_a_signal_without_a_name(tmp_path: Path) -> None:
+    """Real-time signals have numbers only."""
+    need("qemu-x86_64")
+    program = compile_with("gcc", tmp_path, "rt", _REAL_TIME)
+    flashpager("record", "-o", tmp_path / "t.trace", "--", program)
+    assert "signal" in info_of(tmp_path / "t.trace")["ending"]["failed"]
+
+
+def test_a_program_that_becomes_another(tmp_path: Path) -> None:
+    """What runs behind exec is not recorded, and the trace says that its end was not seen."""
+    need("qemu-x86_64")
+    program = compile_with("gcc", tmp_path, "exec", _EXEC)
+    flashpager("record", "-o", tmp_path / "t.trace", "--", program)
+    assert "exec" in info_of(tmp_path / "t.trace")["ending"]["failed"]
+
+
+def test_an_ignored_interrupt_still_interrupts(tmp_path: Path) -> None:
+    """A shell starts background jobs with SIGINT ignored; the program must not inherit that."""
+    need("qemu-x86_64")
+    endless = '#include <stdio.h>\nint main(void) { puts("on"); fflush(stdout); for (;;) { } }\n'
+    program = compile_with("gcc", tmp_path, "endless", endless)
+    command = list(map(str, (COMMAND, "record", "-o", tmp_path / "t.trace", "--", program)))
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert child.stdout is not None
+    assert child.stdout.readline() == b"on\n"
+    child.send_signal(signal.SIGINT)
+    child.communicate(timeout=60)
+    assert child.returncode == 130
+    assert info_of(tmp_path / "t.trace")["ending"] == "interrupted"
+
+
+def test_lackey_places_no_part_of_valgrind(tmp_path: Path) -> None:
+    """Both recorders lay the same libraries out alike."""
+    need("qemu-x86_64", "valgrind")
+    program = compile_with("gcc", tmp_path, "name", _NAME)
+    placed = {}
+    for recorder in ("qemu", "lackey"):
+        trace = tmp_path / f"{recorder}.trace"
+        arguments = ("--recorder", recorder, "--with-libraries", "-o", trace, "--", program)
+        flashpager("record", *arguments)
+        placed[recorder] = [image["path"] for image in info_of(trace)["images"]]
+    assert placed["qemu"] == placed["lackey"]
+
+
+def test_nothing_asked_is_answered_with_help() -> None:
+    """The help keeps its lines."""
+    done = flashpager(code=2)
+    assert "Commands:\n" in done.err
+    assert "record" in done.err
+
+
+def test_a_finished_recording_leaves_only_the_trace(tmp_path: Path) -> None:
+    """No partial file, no reserve."""
+    need("qemu-x86_64")
+    program, _ = x86_loop(tmp_path)
+    before = set(tmp_path.iterdir())
+    flashpager("record", "-o", tmp_path / "t.trace", "--", program)
+    assert set(tmp_path.iterdir()) - before == {tmp_path / "t.trace"}

@@ -1,0 +1,828 @@
+"""Recordings of real programs, most of them known by construction to the last instruction."""
+
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import time
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from tests.conftest import COMMAND, ROOT, fails, flashpager, info_of, need, runs_of
+from tests.programs import (
+    NOISE,
+    STATIC,
+    Loop,
+    arm_loop,
+    compile_with,
+    firmware_loop,
+    stand_ins,
+    x86_loop,
+)
+
+pytestmark = pytest.mark.skipif(
+    os.uname().machine != "x86_64", reason="the programs are written for x86-64"
+)
+
+FUNCTIONS = """
+#include <stdio.h>
+#include <stdlib.h>
+#define APART __attribute__((noinline, noclone))
+static volatile int total;
+APART void leaf(int n) { total += n; }
+APART void middle(int n) { for (int i = 0; i < n; i++) { leaf(i); total ^= i; } total++; }
+APART void never(void) { total = 0; leaf(1); total--; }
+int main(int argc, char **argv)
+{
+    for (int i = 0; i < 10; i++) { middle(7); total += argc; }
+    if (argc > 100) never();
+    (void)argv;
+    puts("done");
+    return 0;
+}
+"""
+KINDS = {
+    "static": ("-O1", "-static", "-no-pie"),
+    "pie": ("-O1", "-fPIE", "-pie", "-Wl,-z,lazy"),
+}
+
+
+def calls(trace: Path, info: dict[str, Any] | None = None) -> Counter[str]:
+    """How often a run begins at, or passes, the first byte of each function."""
+    symbols = [
+        (symbol["offset"], symbol["name"])
+        for image in (info or info_of(trace))["images"]
+        for symbol in image["symbols"]
+    ]
+    passed: Counter[str] = Counter()
+    runs = pl.scan_parquet(trace).group_by("offset", "length").len().collect()
+    for offset, length, count in runs.iter_rows():
+        for start, name in symbols:
+            if offset <= start < offset + length:
+                passed[name] += count
+    return passed
+
+
+def check_known(trace: Path, known: Loop, ending: object = "complete") -> dict[str, Any]:
+    """Compare a trace with what was executed by construction."""
+    info = info_of(trace)
+    assert info["instructions"] == known.instructions
+    assert info["bytes"] == known.bytes
+    assert info["runs"] == len(known.runs)
+    assert info["outside_instructions"] == info["outside_bytes"] == 0
+    assert info["ending"] == ending
+    assert runs_of(trace) == known.runs
+    return info
+
+
+class TestKnownByConstruction:
+    """Programs without a library: every instruction is accounted for."""
+
+    @pytest.mark.parametrize("recorder", ["qemu", "lackey"])
+    def test_exact(self, tmp_path: Path, recorder: str) -> None:
+        """Instructions, bytes and runs are exact, whoever records."""
+        need("qemu-x86_64" if recorder == "qemu" else "valgrind")
+        program, known = x86_loop(tmp_path)
+        trace = tmp_path / "t.trace"
+        done = flashpager("record", "--recorder", recorder, "-o", trace, "--", program, "a", "-b")
+        assert done.out == ""
+        info = check_known(trace, known)
+        assert info["recorder"] == recorder
+        assert info["recorder_version"]
+        assert info["arguments"] == ["a", "-b"]
+        assert info["architecture"] == "x86_64"
+        assert info["images"][0]["offset"] == 0
+        assert calls(trace, info) == {"_start": 1, "function": 1000}
+
+    def test_a_long_loop(self, tmp_path: Path) -> None:
+        """Nothing is lost where pipe, buffers and row groups change over."""
+        need("qemu-x86_64")
+        program, known = x86_loop(tmp_path, times=1_000_003)
+        trace = tmp_path / "t.trace"
+        flashpager("record", "-o", trace, "--", program)
+        info = info_of(trace)
+        assert info["instructions"] == known.instructions
+        assert info["bytes"] == known.bytes
+        assert info["runs"] == 3 * 1_000_003
+        assert trace.stat().st_size < known.instructions // 16
+
+    @pytest.mark.parametrize(
+        ("ending", "failed"),
+        [
+            ("exit 3", "exit status 3"),
+            ("ud2", "signal SIGILL"),
+            ("null read", "signal SIGSEGV"),
+            ("raise SIGKILL", "signal SIGKILL"),
+        ],
+    )
+    def test_failing(self, tmp_path: Path, ending: str, failed: str) -> None:
+        """A program that fails leaves all it executed, marked."""
+        need("qemu-x86_64")
+        program, known = x86_loop(tmp_path, ending)
+        trace = tmp_path / "t.trace"
+        done = flashpager("record", "-o", trace, "--", program)
+        check_known(trace, known, {"failed": failed})
+        assert failed in done.err
+
+    def test_killed_within_a_full_tail(self, tmp_path: Path) -> None:
+        """SIGKILL loses nothing either when most has gone through the pipe."""
+        need("qemu-x86_64")
+        program, known = x86_loop(tmp_path, "raise SIGKILL", times=300_001)
+        trace = tmp_path / "t.trace"
+        flashpager("record", "-o", trace, "--", program)
+        info = info_of(trace)
+        assert info["instructions"] == known.instructions
+        assert info["runs"] == len(known.runs)
+
+    def test_failing_under_lackey(self, tmp_path: Path) -> None:
+        """The stand-in marks a failure too."""
+        need("valgrind")
+        program, known = x86_loop(tmp_path, "exit 3")
+        trace = tmp_path / "t.trace"
+        flashpager("record", "--recorder", "lackey", "-o", trace, "--", program)
+        check_known(trace, known, {"failed": "exit status 3"})
+
+    @pytest.mark.parametrize("mode", ["arm", "thumb"])
+    def test_arm(self, tmp_path: Path, mode: str) -> None:
+        """Programs of another architecture run in their own QEMU."""
+        need("qemu-arm")
+        program, known = arm_loop(tmp_path, mode)
+        trace = tmp_path / "t.trace"
+        flashpager("record", "-o", trace, "--", program)
+        info = check_known(trace, known)
+        assert info["architecture"] == "arm"
+        assert calls(trace, info) == {"_start": 1, "function": 200}
+
+    def test_firmware(self, tmp_path: Path) -> None:
+        """Bare-metal firmware runs in a whole machine."""
+        need("qemu-system-arm")
+        program, known = firmware_loop(tmp_path)
+        trace = tmp_path / "t.trace"
+        machine = "qemu-system-arm -M lm3s6965evb -nographic -semihosting"
+        flashpager("record", "-o", trace, "--system", machine, program)
+        info = check_known(trace, known)
+        assert info["images"][0]["sections"][0]["address"] == 0x40
+        assert calls(trace, info) == {"_start": 1, "function": 200}
+
+    def test_outside(self, tmp_path: Path) -> None:
+        """What lies in other sections is counted, and cuts the runs."""
+        need("qemu-x86_64")
+        source = """
+        .globl _start
+        .text
+_start: mov $10, %ecx
+1:      call apart
+        dec %ecx
+        jnz 1b
+        mov $60, %eax
+        xor %edi, %edi
+        syscall
+        .section .apart, "ax"
+apart:  nop
+        nop
+        ret
+"""
+        program = compile_with("gcc", tmp_path, "sections", source, *STATIC)
+        text, apart, both = (tmp_path / f"{name}.trace" for name in ("text", "apart", "both"))
+        flashpager("record", "-o", text, "--", program)
+        flashpager("record", "--section", ".apart", "-o", apart, "--", program)
+        flashpager("record", "--section", ".text,.apart", "-o", both, "--", program)
+        counts = [
+            (
+                info["instructions"],
+                info["bytes"],
+                info["outside_instructions"],
+                info["outside_bytes"],
+            )
+            for info in map(info_of, (text, apart, both))
+        ]
+        inner, outer = (30, 30), (1 + 30 + 3, 5 + 90 + 9)
+        assert counts == [(*outer, *inner), (*inner, *outer), (64, 134, 0, 0)]
+        assert runs_of(apart) == [(0, 3)] * 10
+        assert runs_of(text) == [(0, 10), *[(10, 4), (5, 5)] * 9, (10, 13)]
+        assert runs_of(both) == [(0, 10), (23, 3), *[(10, 4), (5, 5), (23, 3)] * 9, (10, 13)]
+        assert [s["name"] for s in info_of(both)["images"][0]["sections"]] == [".text", ".apart"]
+
+
+class TestLibcPrograms:
+    """C programs, static and position-independent."""
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_functions(self, tmp_path: Path, kind: str) -> None:
+        """Every call is seen, and placed where the linker says."""
+        need("qemu-x86_64", "nm")
+        program = compile_with("gcc", tmp_path, kind, FUNCTIONS, *KINDS[kind], "-Wl,--build-id")
+        trace, again = tmp_path / "t.trace", tmp_path / "again.trace"
+        for output in (trace, again):
+            done = flashpager("record", "-o", output, "--", program)
+            assert done.out == "done\n"
+        info = info_of(trace)
+        assert runs_of(trace) == runs_of(again)
+        assert len(info["build_id"]) == 40
+        assert info["build_id"] == info["images"][0]["build_id"]
+        passed = calls(trace, info)
+        assert (passed["main"], passed["middle"], passed["leaf"]) == (1, 10, 70)
+        assert passed["never"] == 0
+        assert (info["outside_instructions"] > 10_000) == (kind == "pie")
+
+        text = next(s for s in info["images"][0]["sections"] if s["name"] == ".text")
+        linked = subprocess.run(["nm", program], capture_output=True, text=True, check=True).stdout
+        symbols = {s["name"]: s["offset"] for s in info["images"][0]["symbols"]}
+        for name in ("main", "middle", "leaf", "never"):
+            line = next(line for line in linked.splitlines() if line.endswith(f" T {name}"))
+            assert symbols[name] == int(line.split()[0], 16) - text["address"]
+
+    def test_both_recorders_agree_on_a_pie(self, tmp_path: Path) -> None:
+        """QEMU and lackey load it elsewhere, yet give the same offsets."""
+        need("qemu-x86_64", "valgrind")
+        program = compile_with("gcc", tmp_path, "pie", FUNCTIONS, *KINDS["pie"])
+        traces = {}
+        for recorder in ("qemu", "lackey"):
+            traces[recorder] = tmp_path / f"{recorder}.trace"
+            flashpager("record", "--recorder", recorder, "-o", traces[recorder], "--", program)
+        assert runs_of(traces["qemu"]) == runs_of(traces["lackey"])
+        passed = calls(traces["lackey"])
+        assert (passed["main"], passed["middle"], passed["leaf"]) == (1, 10, 70)
+
+    def test_plt(self, tmp_path: Path) -> None:
+        """A second section follows the first; calls into it are placed."""
+        need("qemu-x86_64")
+        program = compile_with("gcc", tmp_path, "pie", FUNCTIONS, *KINDS["pie"])
+        trace = tmp_path / "t.trace"
+        flashpager("record", "--section", ".text,.plt", "-o", trace, "--", program)
+        text, plt = info_of(trace)["images"][0]["sections"]
+        assert (text["name"], plt["name"]) == (".text", ".plt")
+        assert text["offset"] == 0
+        assert 0 <= plt["offset"] - text["bytes"] < 64
+        assert any(
+            plt["offset"] <= offset < plt["offset"] + plt["bytes"] for offset, _ in runs_of(trace)
+        )
+
+    @pytest.mark.parametrize("recorder", ["qemu", "lackey"])
+    def test_libraries(self, tmp_path: Path, recorder: str) -> None:
+        """Each library's text follows the program's in flash, and little is left outside."""
+        need("qemu-x86_64" if recorder == "qemu" else "valgrind")
+        program = compile_with("gcc", tmp_path, "pie", FUNCTIONS, *KINDS["pie"])
+        alone, trace = tmp_path / "alone.trace", tmp_path / "t.trace"
+        flashpager("record", "--recorder", recorder, "-o", alone, "--", program)
+        flashpager("record", "--recorder", recorder, "--with-libraries", "-o", trace, "--", program)
+        info = info_of(trace)
+        images = info["images"]
+        assert images[0]["path"].endswith("pie")
+        assert any("libc.so" in image["path"] for image in images[1:])
+        for before, image in pairwise(images):
+            assert image["offset"] >= before["offset"] + before["bytes"]
+        end = images[0]["bytes"]
+        own = Counter(run for run in runs_of(trace) if run[0] < end)
+        assert own.keys() == set(runs_of(alone))
+        assert calls(trace, info)["leaf"] == 70
+        assert info["outside_instructions"] < 0.1 * info["instructions"]
+        assert info["instructions"] > 10 * info_of(alone)["instructions"]
+
+    def test_image(self, tmp_path: Path) -> None:
+        """Another file's code can be placed instead of the program's."""
+        need("qemu-x86_64")
+        library = compile_with(
+            "gcc",
+            tmp_path,
+            "libinner.so",
+            "int inner(int n) { int s = 0; for (int i = 0; i < n; i++) s ^= i * n; return s; }",
+            *("-O1", "-fPIC", "-shared"),
+        )
+        program = compile_with(
+            "gcc",
+            tmp_path,
+            "user",
+            "int inner(int); int main(void) { int s = 0;"
+            " for (int i = 0; i < 25; i++) s += inner(i); return s == 1; }",
+            *("-O1", f"-L{tmp_path}", f"-Wl,-rpath,{tmp_path}", "-linner"),
+        )
+        trace = tmp_path / "t.trace"
+        flashpager("record", "--image", library, "-o", trace, "--", program)
+        info = info_of(trace)
+        assert [Path(image["path"]).name for image in info["images"]] == ["libinner.so"]
+        assert info["program"].endswith("user")
+        assert calls(trace, info)["inner"] == 25
+        assert "main" not in calls(trace, info)
+
+        both = tmp_path / "both.trace"
+        flashpager("record", "--image", f"{library},{program}", "-o", both, "--", program)
+        passed = calls(both)
+        assert (passed["inner"], passed["main"]) == (25, 1)
+
+    @pytest.mark.parametrize("recorder", ["qemu", "lackey"])
+    def test_fork(self, tmp_path: Path, recorder: str) -> None:
+        """A forked child is another run: neither recorded nor waited for."""
+        need("qemu-x86_64" if recorder == "qemu" else "valgrind")
+        source = """
+#include <sys/wait.h>
+#include <unistd.h>
+static volatile int total;
+__attribute__((noinline, noclone)) void of_child(int n) { while (n--) total += n; }
+__attribute__((noinline, noclone)) void of_parent(int n) { while (n--) total -= n; }
+int main(int argc, char **argv)
+{
+    (void)argv;
+    pid_t child = fork();
+    if (child == 0) { of_child(100000); if (argc > 1) sleep(60); _exit(0); }
+    if (argc == 1) waitpid(child, 0, 0);
+    of_parent(3);
+    return 0;
+}
+"""
+        program = compile_with("gcc", tmp_path, "fork", source, *KINDS["pie"])
+        trace = tmp_path / "t.trace"
+        flashpager("record", "--recorder", recorder, "-o", trace, "--", program)
+        info = info_of(trace)
+        assert info["ending"] == "complete"
+        passed = calls(trace, info)
+        assert (passed["main"], passed["of_parent"], passed["of_child"]) == (1, 1, 0)
+
+    def test_children_that_outlive_the_program(self, tmp_path: Path) -> None:
+        """A daemon left behind does not keep the recording from ending."""
+        need("qemu-x86_64")
+        source = """
+#include <unistd.h>
+int main(void)
+{
+    if (fork() == 0) { for (int fd = 0; fd < 3; fd++) close(fd); sleep(20); _exit(0); }
+    return 0;
+}
+"""
+        program = compile_with("gcc", tmp_path, "daemon", source, *KINDS["pie"])
+        start = time.monotonic()
+        flashpager("record", "-o", tmp_path / "t.trace", "--", program)
+        assert time.monotonic() - start < 15
+
+    def test_spawned_programs(self, tmp_path: Path) -> None:
+        """What a shell command executes is not the program's."""
+        need("qemu-x86_64")
+        source = """
+#include <stdlib.h>
+#include <stdio.h>
+int main(void) { int code = system("echo spawned; exit 5"); printf("%d\\n", code >> 8); return 0; }
+"""
+        program = compile_with("gcc", tmp_path, "spawn", source, *KINDS["pie"])
+        trace = tmp_path / "t.trace"
+        done = flashpager("record", "-o", trace, "--", program)
+        assert done.out == "spawned\n5\n"
+        assert info_of(trace)["ending"] == "complete"
+
+    @pytest.mark.parametrize("recorder", ["qemu", "lackey"])
+    def test_threads(self, tmp_path: Path, recorder: str) -> None:
+        """All threads are recorded."""
+        need("qemu-x86_64" if recorder == "qemu" else "valgrind")
+        source = """
+#include <pthread.h>
+#define APART __attribute__((noinline, noclone))
+static volatile int a, b;
+APART void one(int n) { a += n; }
+APART void other(int n) { b -= n; }
+static void *first(void *x) { for (int i = 0; i < 5000; i++) { one(i); a++; } return x; }
+static void *second(void *x) { for (int i = 0; i < 7000; i++) { other(i); b++; } return x; }
+int main(void)
+{
+    pthread_t t, u;
+    pthread_create(&t, 0, first, 0);
+    pthread_create(&u, 0, second, 0);
+    pthread_join(t, 0);
+    pthread_join(u, 0);
+    return 0;
+}
+"""
+        program = compile_with("gcc", tmp_path, "threads", source, *KINDS["pie"], "-pthread")
+        trace = tmp_path / "t.trace"
+        flashpager("record", "--recorder", recorder, "-o", trace, "--", program)
+        info = info_of(trace)
+        assert info["ending"] == "complete"
+        passed = calls(trace, info)
+        assert (passed["main"], passed["one"], passed["other"]) == (1, 5000, 7000)
+
+    def test_input_and_output_pass_through(self, tmp_path: Path) -> None:
+        """The program's own streams are its own; we speak on standard error."""
+        need("qemu-x86_64")
+        source = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+int main(int argc, char **argv)
+{
+    for (int c; (c = getchar()) != EOF;) putchar(c ^ 0x5a);
+    fprintf(stderr, "%d %s %s\\n", argc, argv[1], getenv("OF_USER"));
+    return 0;
+}
+"""
+        program = compile_with("gcc", tmp_path, "through", source, *KINDS["static"])
+        sent = bytes(range(256)) * 40
+        done = flashpager(
+            *("record", "-o", tmp_path / "t.trace", "--", program, "--json  -o"),
+            stdin=sent,
+            env={"OF_USER": "set"},
+        )
+        assert done.raw == bytes(byte ^ 0x5A for byte in sent)
+        said, ours = done.err.splitlines()
+        assert said == "2 --json  -o set"
+        assert ours.startswith(f"{tmp_path}/t.trace: ")
+        assert " instructions in " in ours
+
+    def test_a_program_found_on_the_path(self, tmp_path: Path) -> None:
+        """Programs are found as a shell finds them."""
+        need("qemu-x86_64")
+        trace = tmp_path / "t.trace"
+        done = flashpager("record", "-o", trace, "--", "echo", "hello")
+        assert done.out == "hello\n"
+        assert info_of(trace)["program"] == str(Path(shutil.which("echo") or "").resolve())
+
+    def test_a_relative_output_and_program(self, tmp_path: Path) -> None:
+        """Both are relative to where the user stands."""
+        need("qemu-x86_64")
+        x86_loop(tmp_path)
+        flashpager("record", "-o", "t.trace", "--", "./exit-0", cwd=tmp_path)
+        assert [path.name for path in tmp_path.iterdir() if "trace" in path.name] == ["t.trace"]
+
+    def test_arm_libc_program(self, tmp_path: Path) -> None:
+        """A static ARM program gives the same trace twice."""
+        need("qemu-arm")
+        program = compile_with(
+            "arm-linux-gnueabihf-gcc", tmp_path, "arm", FUNCTIONS, "-O1", "-static"
+        )
+        traces = [tmp_path / "1.trace", tmp_path / "2.trace"]
+        for trace in traces:
+            assert flashpager("record", "-o", trace, "--", program).out == "done\n"
+        assert runs_of(traces[0]) == runs_of(traces[1])
+        passed = calls(traces[0])
+        assert (passed["main"], passed["middle"], passed["leaf"]) == (1, 10, 70)
+
+    def test_example_firmware(self, tmp_path: Path) -> None:
+        """The example card gives the same trace twice."""
+        need("qemu-system-arm", "arm-none-eabi-gcc", "make")
+        firmware = ROOT / "examples" / "firmware"
+        subprocess.run(["make", "-s", "-C", firmware, f"BUILD={tmp_path}"], check=True)
+        machine = "qemu-system-arm -M lm3s6965evb -nographic -semihosting"
+        infos = []
+        for name in ("1.trace", "2.trace"):
+            trace = tmp_path / name
+            flashpager("record", "-o", trace, "--system", machine, tmp_path / "card-firmware.elf")
+            infos.append(info_of(trace))
+        assert infos[0]["ending"] == "complete"
+        assert infos[0]["instructions"] > 100_000
+        assert infos[0] == infos[1]
+
+
+ENDLESS = """
+#include <signal.h>
+#include <unistd.h>
+static volatile int total, stop;
+__attribute__((noinline, noclone)) void turn(int n) { total += n; }
+__attribute__((noinline, noclone)) void on_signal(int n) { stop = n; }
+int main(int argc, char **argv)
+{
+    if (argc > 1) signal(SIGINT, argv[1][0] == 'i' ? SIG_IGN : on_signal);
+    write(1, "ready\\n", 6);
+    while (!stop) turn(3);
+    return 0;
+}
+"""
+
+
+class TestInterrupt:
+    """Ctrl-C while recording."""
+
+    def started(self, tmp_path: Path, *arguments: str) -> subprocess.Popen[bytes]:
+        """Start to record an endless loop, and wait until it runs."""
+        need("qemu-x86_64")
+        program = compile_with("gcc", tmp_path, "endless", ENDLESS, *KINDS["pie"])
+        child = subprocess.Popen(
+            [COMMAND, "record", "-o", tmp_path / "t.trace", "--", program, *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+        assert child.stdout is not None
+        assert child.stdout.readline() == b"ready\n"
+        time.sleep(0.5)
+        return child
+
+    def check(self, tmp_path: Path, child: subprocess.Popen[bytes]) -> dict[str, Any]:
+        """Let the recording end, and look at what it left."""
+        _, err = child.communicate(timeout=60)
+        assert child.returncode == 130, err
+        assert b"Traceback" not in err
+        assert b"interrupted" in err
+        left = {path.name for path in tmp_path.iterdir()}
+        assert left == {"endless", "endless.c", "t.trace"}
+        info = info_of(tmp_path / "t.trace")
+        assert info["ending"] == "interrupted"
+        assert info["instructions"] > 100_000
+        return info
+
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+    def test_signal_to_us(self, tmp_path: Path, number: signal.Signals) -> None:
+        """The program is stopped, the trace is whole and says so."""
+        child = self.started(tmp_path)
+        child.send_signal(number)
+        self.check(tmp_path, child)
+
+    def test_terminal(self, tmp_path: Path) -> None:
+        """A terminal sends Ctrl-C to the program as well as to us."""
+        child = self.started(tmp_path)
+        os.killpg(child.pid, signal.SIGINT)
+        self.check(tmp_path, child)
+
+    def test_a_program_that_handles_it(self, tmp_path: Path) -> None:
+        """What the program does on its way out is recorded."""
+        child = self.started(tmp_path, "handle")
+        child.send_signal(signal.SIGINT)
+        info = self.check(tmp_path, child)
+        assert calls(tmp_path / "t.trace", info)["on_signal"] == 1
+
+    def test_a_program_that_ignores_it(self, tmp_path: Path) -> None:
+        """The second Ctrl-C kills."""
+        child = self.started(tmp_path, "ignore")
+        child.send_signal(signal.SIGINT)
+        time.sleep(0.5)
+        assert child.poll() is None
+        child.send_signal(signal.SIGINT)
+        self.check(tmp_path, child)
+
+    def test_firmware(self, tmp_path: Path) -> None:
+        """A machine that would run for ever is shut down."""
+        need("qemu-system-arm")
+        source = """
+        .syntax unified
+        .thumb
+        .globl _start
+        .section .vectors, "a"
+        .word 0x20010000, _start
+        .text
+        .type _start, %function
+_start: nop
+1:      nop
+        b 1b
+"""
+        firmware = compile_with(
+            "arm-none-eabi-gcc",
+            tmp_path,
+            "endless.elf",
+            source,
+            *("-mcpu=cortex-m3", "-mthumb", "-nostdlib"),
+            *("-Wl,--section-start=.vectors=0", "-Wl,-Ttext=0x40"),
+        )
+        trace = tmp_path / "t.trace"
+        machine = "qemu-system-arm -M lm3s6965evb -nographic -monitor none -serial none"
+        child = subprocess.Popen(
+            [COMMAND, "record", "-o", trace, "--system", machine, firmware],
+            stdin=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
+        # A part of the trace is there as soon as the machine runs.
+        until = time.monotonic() + 60
+        while not [*tmp_path.glob("*partial*")]:
+            assert child.poll() is None
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        time.sleep(2)
+        child.send_signal(signal.SIGINT)
+        _, err = child.communicate(timeout=60)
+        assert child.returncode == 130, err
+        info = info_of(trace)
+        assert info["ending"] == "interrupted"
+        assert info["instructions"] > 1000
+        assert pl.read_parquet(trace).unique(maintain_order=True).rows() == [(0, 6), (2, 4)]
+
+
+def mounted(folder: Path, size: str, output: Path, *arguments: str | Path) -> list[str]:
+    """Give a command that runs flashpager over a small disk and copies what it leaves there.
+
+    The disk is mounted in a namespace of its own, so that nothing stays behind.
+    """
+    script = (
+        'mount -t tmpfs -o size="$1" none "$2" || exit 77; '
+        'out="$3"; d="$2"; shift 3; "$@"; code=$?; '
+        'ls -A "$d" >"$out.left"; cp "$d"/t.trace "$out" 2>/dev/null; exit $code'
+    )
+    namespace = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "-Urm"]
+    command = ["sh", "-c", script, "sh", size, str(folder), str(output), str(COMMAND)]
+    return [*namespace, *command, *map(str, arguments)]
+
+
+class TestFullDisk:
+    """No space is left while recording."""
+
+    def record(
+        self, tmp_path: Path, size: str, recorder: str = "qemu"
+    ) -> tuple[subprocess.CompletedProcess[bytes], Path]:
+        """Record endless noise onto a disk of ``size``."""
+        need("qemu-x86_64" if recorder == "qemu" else "valgrind", "unshare")
+        program = compile_with("gcc", tmp_path, "noise", NOISE, *STATIC)
+        disk = tmp_path / "disk"
+        disk.mkdir()
+        saved = tmp_path / "saved.trace"
+        arguments = ("record", "--recorder", recorder, "-o", disk / "t.trace", "--", program)
+        done = subprocess.run(
+            mounted(disk, size, saved, *arguments),
+            capture_output=True,
+            check=False,
+            timeout=300,
+        )
+        if done.returncode in (1, 77):
+            pytest.skip(f"no disk can be mounted here: {done.stderr.decode()}")
+        return done, saved
+
+    def test_what_was_recorded_is_kept(self, tmp_path: Path) -> None:
+        """The program is stopped; the trace holds all up to there."""
+        done, saved = self.record(tmp_path, "12m")
+        lines = done.stderr.decode().splitlines()
+        assert done.returncode == 2, lines
+        assert len(lines) == 1, lines
+        assert lines[0].startswith("flashpager: ")
+        assert "the disk is full" in lines[0]
+        assert saved.with_name("saved.trace.left").read_text() == "t.trace\n"
+        info = info_of(saved)
+        assert info["ending"] == "disk-full"
+        assert info["instructions"] > 1_000_000
+        assert f"{info['instructions']:,} instructions" in lines[0]
+        flashpager("simulate", saved)
+
+    def test_little_space(self, tmp_path: Path) -> None:
+        """The reserve takes what there is, and the trace is kept."""
+        done, saved = self.record(tmp_path, "4m")
+        lines = done.stderr.decode().splitlines()
+        assert done.returncode == 2, lines
+        assert len(lines) == 1, lines
+        assert "disk is full" in lines[0]
+        assert info_of(saved)["ending"] == "disk-full"
+
+    def test_no_space_from_the_start(self, tmp_path: Path) -> None:
+        """Without room for a reserve nothing can be kept, and nothing is left behind."""
+        done, saved = self.record(tmp_path, "64k")
+        lines = done.stderr.decode().splitlines()
+        assert done.returncode == 2, lines
+        assert len(lines) == 1, lines
+        assert "No space left" in lines[0]
+        assert saved.with_name("saved.trace.left").read_text() == ""
+        assert not saved.exists()
+
+    def test_a_full_device(self, tmp_path: Path) -> None:
+        """A device is written in place, and may refuse."""
+        need("qemu-x86_64")
+        program, _ = x86_loop(tmp_path)
+        fails("record", "-o", "/dev/full", "--", program, words=["/dev/full", "No space left"])
+
+    def test_a_limit_on_file_sizes(self, tmp_path: Path) -> None:
+        """A quota is as good as a full disk."""
+        need("qemu-x86_64")
+        program = compile_with("gcc", tmp_path, "noise", NOISE, *STATIC)
+
+        def limit() -> None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+
+        done = subprocess.run(
+            [COMMAND, "record", "-o", tmp_path / "t.trace", "--", program],
+            capture_output=True,
+            check=False,
+            preexec_fn=limit,
+            timeout=300,
+        )
+        lines = done.stderr.decode().splitlines()
+        assert done.returncode == 2, lines
+        assert len(lines) == 1, lines
+        assert lines[0].startswith("flashpager: ")
+        assert {path.name for path in tmp_path.iterdir()} == {"noise", "noise.S"}
+
+
+class TestRefused:
+    """What cannot be recorded, said in one line."""
+
+    def test_no_program(self, tmp_path: Path) -> None:
+        """Missing, not executable, a folder, a script, no ELF, none given."""
+        trace = tmp_path / "t.trace"
+        plain = tmp_path / "plain"
+        plain.write_bytes(b"no program")
+        script = tmp_path / "script"
+        script.write_text("#!/bin/sh\necho hello\n", encoding="ascii")
+        script.chmod(0o755)
+        executable = tmp_path / "executable"
+        executable.write_bytes(b"no program")
+        executable.chmod(0o755)
+        empty = tmp_path / "empty"
+        empty.touch(0o755)
+        for program, words in (
+            ("/nowhere/program", ["/nowhere/program", "no such program"]),
+            ("no-such-program-anywhere", ["no such program"]),
+            (plain, ["not executable", "chmod"]),
+            (script, ["is a script", "interprets"]),
+            (executable, ["is no ELF file"]),
+            (empty, ["is no ELF file"]),
+            (tmp_path, [str(tmp_path)]),
+        ):
+            fails("record", "-o", trace, "--", program, words=words)
+            assert not trace.exists()
+        fails("record", "-o", trace, words=["PROGRAM"])
+        fails("record", "-o", trace, "--", words=["PROGRAM"])
+
+    def test_damaged_program(self, tmp_path: Path) -> None:
+        """ELF files that are cut off."""
+        program, _ = x86_loop(tmp_path)
+        whole = program.read_bytes()
+        for length in (4, 20, 63, 64, 100, len(whole) // 2, len(whole) - 1):
+            program.write_bytes(whole[:length])
+            fails("record", "-o", tmp_path / "t.trace", "--", program, words=["ELF"])
+
+    def test_no_text(self, tmp_path: Path) -> None:
+        """A program without the section that is to be placed."""
+        need("objcopy", "qemu-x86_64")
+        program, _ = x86_loop(tmp_path)
+        trace = tmp_path / "t.trace"
+        other = tmp_path / "other"
+        subprocess.run(["objcopy", "--rename-section", ".text=.code", program, other], check=True)
+        words = ["has no section .text", ".code", "--section"]
+        fails("record", "-o", trace, "--", other, words=words)
+        flashpager("record", "--section", ".code", "-o", trace, "--", other)
+        fails("record", "--section", ".nothing", "-o", trace, "--", program, words=[".nothing"])
+        stripped = tmp_path / "stripped"
+        subprocess.run(["objcopy", "-R", ".text", program, stripped], check=True)
+        stripped.chmod(0o755)
+        fails("record", "-o", trace, "--", stripped, words=[".text"])
+
+    def test_output(self, tmp_path: Path) -> None:
+        """Outputs that cannot be written."""
+        program, _ = x86_loop(tmp_path)
+        tools = stand_ins(tmp_path, "qemu-x86_64")
+        missing = tmp_path / "missing" / "t.trace"
+        for output, words in (
+            (missing, [str(missing), "No such file"]),
+            (tmp_path, [str(tmp_path)]),
+            ("/proc/t.trace", ["/proc/t.trace"]),
+        ):
+            fails("record", "-o", output, "--", program, env=tools, words=words)
+        fails("record", "--", program, words=["-o"])
+
+    def test_a_failure_keeps_an_older_trace(self, tmp_path: Path) -> None:
+        """A name is given to whole traces only."""
+        trace = tmp_path / "t.trace"
+        trace.write_bytes(b"older")
+        fails("record", "-o", trace, "--", "no-such-program-anywhere")
+        assert trace.read_bytes() == b"older"
+
+    def test_emulators(self, tmp_path: Path) -> None:
+        """Emulators that are not there, and recorders nobody knows."""
+        program, _ = x86_loop(tmp_path)
+        trace = tmp_path / "t.trace"
+        words = ["no such emulator", "qemu-system-nothing"]
+        fails("record", "-o", trace, "--system", "qemu-system-nothing -M x", program, words=words)
+        fails("record", "-o", trace, "--system", "", program, words=["no such emulator"])
+        fails("record", "-o", trace, "--system", 'qemu "', program, words=["--system"])
+        fails("record", "--recorder", "gdb", "-o", trace, "--", program, words=["gdb", "lackey"])
+        words = ["lackey cannot run firmware"]
+        fails("record", "-o", trace, "--recorder", "lackey", "--system", "q", program, words=words)
+        tools = stand_ins(tmp_path, "qemu-x86_64", "qemu-system-arm")
+        image = ("--image", "/nowhere.so")
+        fails("record", *image, "-o", trace, "--", program, env=tools, words=["/nowhere.so"])
+        machine = ("--system", "qemu-system-arm", "/nowhere.elf")
+        words = ["/nowhere.elf", "No such file"]
+        fails("record", "-o", trace, *machine, env=tools, words=words)
+
+    def test_the_emulator_refuses(self, tmp_path: Path) -> None:
+        """A machine that QEMU does not know: its words, then ours, and no trace."""
+        need("qemu-system-arm")
+        program, _ = firmware_loop(tmp_path)
+        trace = tmp_path / "t.trace"
+        machine = "qemu-system-arm -M no-such-machine -nographic"
+        done = flashpager("record", "-o", trace, "--system", machine, program, code=2)
+        assert done.err.splitlines()[-1].startswith("flashpager: ")
+        assert "before its first instruction" in done.err
+        assert not trace.exists()
+
+    def test_nothing_placed_was_executed(self, tmp_path: Path) -> None:
+        """Code that never runs makes no trace."""
+        need("qemu-x86_64")
+        program, _ = x86_loop(tmp_path)
+        library = compile_with(
+            "gcc", tmp_path, "unused.so", "int unused(void) { return 1; }", "-fPIC", "-shared"
+        )
+        trace = tmp_path / "t.trace"
+        words = ["no instruction lies in the placed code", "--image"]
+        fails("record", "--image", library, "-o", trace, "--", program, words=words)
+        assert not trace.exists()
+
+    def test_without_qemu_lackey_stands_in(self, tmp_path: Path) -> None:
+        """The stand-in is announced; without either there is a hint."""
+        need("valgrind")
+        program, known = x86_loop(tmp_path)
+        trace = tmp_path / "t.trace"
+        tools = tmp_path / "tools"
+        tools.mkdir()
+        fails("record", "-o", trace, "--", program, env={"PATH": str(tools)}, words=["qemu-user"])
+        valgrind = tools / "valgrind"
+        valgrind.write_text(f'#!/bin/sh\nexec {shutil.which("valgrind")} "$@"\n', encoding="ascii")
+        valgrind.chmod(0o755)
+        done = flashpager("record", "-o", trace, "--", program, env={"PATH": str(tools)})
+        assert "40 times slower" in done.err
+        assert check_known(trace, known)["recorder"] == "lackey"

@@ -1,0 +1,92 @@
+"""``flashpager reproduce PAPER`` of the shipped examples, run once for all tests.
+
+The replays behind a paper take long, and several documents as well as the papers' tests ask
+for them. The first to ask runs the command, with pictures; everybody else, in any process, is
+handed what it printed. Run as a module this stands in for the command where documents are
+tested, and passes anything else on to it.
+"""
+
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.command import COMMAND
+
+#: Names the folder that all processes of one test session share.
+SHARED = "FLASHPAGER_TESTS_SHARED"
+
+_TIMEOUT_SECONDS = 600
+
+
+@dataclass(frozen=True)
+class Reproduced:
+    """What the command gave."""
+
+    code: int
+    out: str
+    err: str
+    #: The folder of its pictures; not there if it draws none.
+    plots: Path
+
+
+def reproduced(paper: str, shared: Path) -> Reproduced:
+    """Give what the command prints and draws of a paper; ``shared`` is the session's folder."""
+    folder = shared / f"reproduce-{paper}"
+    folder.mkdir(parents=True, exist_ok=True)
+    plots, said = folder / "plots", folder / "said.json"
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not said.exists():
+            done = _run(paper, "--plots", str(plots))
+            if done.returncode == 2 and "--plots" in done.stderr:
+                done = _run(paper)
+            found = {"code": done.returncode, "out": done.stdout, "err": done.stderr}
+            said.write_text(json.dumps(found), encoding="utf-8")
+    return Reproduced(plots=plots, **json.loads(said.read_text(encoding="utf-8")))
+
+
+def stand_in(folder: Path, shared: Path) -> dict[str, str]:
+    """Give an environment whose ``flashpager`` hands out what was reproduced already."""
+    script = folder / "flashpager"
+    root = Path(__file__).resolve().parent.parent
+    script.write_text(
+        "#!/bin/sh\n"
+        f'[ "$1" = reproduce ] || exec \'{COMMAND}\' "$@"\n'
+        f"PYTHONPATH='{root}' exec '{sys.executable}' -m tests.reproduced \"$@\"\n",
+        encoding="utf-8",
+    )
+    script.chmod(0o755)
+    path = os.pathsep.join((str(folder), str(COMMAND.parent), os.environ["PATH"]))
+    return {"PATH": path, SHARED: str(shared)}
+
+
+def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [COMMAND, "reproduce", *arguments],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=_TIMEOUT_SECONDS,
+    )
+
+
+def _main() -> int:
+    _, paper, *flags = sys.argv[1:]
+    if flags and not (len(flags) == 2 and flags[0] == "--plots"):
+        os.execv(COMMAND, [str(COMMAND), *sys.argv[1:]])  # noqa: S606  (a stand-in for it)
+    found = reproduced(paper, Path(os.environ[SHARED]))
+    if flags:
+        shutil.copytree(found.plots, flags[1], dirs_exist_ok=True)
+    sys.stdout.write(found.out)
+    sys.stderr.write(found.err.replace(str(found.plots), flags[-1] if flags else ""))
+    return found.code
+
+
+if __name__ == "__main__":
+    sys.exit(_main())

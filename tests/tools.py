@@ -1,0 +1,123 @@
+"""The tools that some tests want, and a summary of the tests that went without them."""
+
+import os
+import re
+import shutil
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+#: Set, it turns a missing tool into a failure.
+REQUIRE_TOOLS = "FLASHPAGER_REQUIRE_TOOLS"
+#: Names the file to which suites append what they left out, instead of printing it.
+LEFT_OUT = "FLASHPAGER_LEFT_OUT"
+#: The Debian package that holds a tool, a header or a browser.
+PACKAGES = {
+    "arm-linux-gnueabihf-gcc": "gcc-arm-linux-gnueabihf libc6-dev-armhf-cross",
+    "arm-none-eabi-gcc": "gcc-arm-none-eabi libnewlib-arm-none-eabi",
+    "avr-gcc": "gcc-avr avr-libc",
+    "chromium": "chromium",
+    "file": "file",
+    "g++": "g++",
+    "java": "openjdk-17-jdk-headless",
+    "javac": "openjdk-17-jdk-headless",
+    "javap": "openjdk-17-jdk-headless",
+    "lz4.h": "liblz4-dev",
+    "mvn": "maven",
+    "nm": "binutils",
+    "objcopy": "binutils",
+    "qemu-arm": "qemu-user",
+    "qemu-system-arm": "qemu-system-arm",
+    "qemu-x86_64": "qemu-user",
+    "riscv64-unknown-elf-gcc": "gcc-riscv64-unknown-elf",
+    "strip": "binutils",
+    "unshare": "util-linux",
+    "valgrind": "valgrind",
+    "xz": "xz-utils",
+    "zlib.h": "zlib1g-dev",
+    "zstd": "zstd",
+}
+
+_NOT_INSTALLED = re.compile(r"(?P<tools>.+) not installed")
+
+
+def missing(*tools: str) -> list[str]:
+    """Give those of some tools that are not there."""
+    return [tool for tool in tools if shutil.which(tool) is None]
+
+
+def promised() -> bool:
+    """Whether all tools are said to be there."""
+    return bool(os.environ.get(REQUIRE_TOOLS))
+
+
+def not_installed(tools: Iterable[str]) -> str:
+    """Write the reason of a skip, as the summary reads it."""
+    return f"{', '.join(tools)} not installed"
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A test that was left out."""
+
+    #: Its language: C, Rust or Python.
+    suite: str
+    #: One line.
+    reason: str
+    test: str
+
+
+def summary(left_out: Iterable[LeftOut]) -> list[str]:
+    """Give lines about what was left out.
+
+    Grouped by missing tool: how many tests of which suites, and how to get it. A test that
+    wants two missing tools is counted with both. Any other reason stands as it is.
+    """
+    tools: dict[str, Counter[str]] = {}
+    others: dict[str, Counter[str]] = {}
+    for one in left_out:
+        found = _NOT_INSTALLED.fullmatch(one.reason)
+        for name in found["tools"].split(", ") if found else [one.reason]:
+            (tools if found else others).setdefault(name, Counter())[one.suite] += 1
+
+    def counted(suites: Counter[str]) -> str:
+        return ", ".join(f"{count} {suite}" for suite, count in sorted(suites.items()))
+
+    lines = []
+    if tools:
+        rows = [("missing tool", "tests left out", "how to get it (Debian)")]
+        for tool, suites in sorted(tools.items()):
+            package = PACKAGES.get(tool)
+            rows.append((tool, counted(suites), f"apt install {package}" if package else "?"))
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        for row in rows:
+            cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+            lines.append("  ".join(cells).rstrip())
+        # One line to copy.
+        wanted = sorted({word for tool in tools for word in PACKAGES.get(tool, "").split()})
+        lines += ["", f"All of them: apt install {' '.join(wanted)}"]
+    if others:
+        lines += ["", "Left out for another reason:"] if lines else ["Left out:"]
+        lines += [f"  {counted(suites)}: {reason}" for reason, suites in sorted(others.items())]
+    return lines
+
+
+def append(file: Path, left_out: Iterable[LeftOut]) -> None:
+    """Append what a suite left out, for the summary of all suites."""
+    with file.open("a", encoding="utf-8") as out:
+        out.writelines(f"{one.suite}\t{one.reason}\t{one.test}\n" for one in left_out)
+
+
+def collected(file: Path) -> list[LeftOut]:
+    """Give what suites have appended to a file; a test that came by twice counts once."""
+    if not file.exists():
+        return []
+    lines = dict.fromkeys(file.read_text(encoding="utf-8").splitlines())
+    return [LeftOut(*line.split("\t", 2)) for line in lines]
+
+
+def to_append_to() -> Path | None:
+    """Give the file that collects what the suites leave out, if there is to be one."""
+    name = os.environ.get(LEFT_OUT)
+    return Path(name) if name else None
