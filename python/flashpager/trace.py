@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
 from flashpager import _engine
+from flashpager._engine import BlockStatistics, TraceInfo
 
 
 @dataclass(frozen=True)
@@ -23,21 +23,21 @@ class Trace:
     """
 
     path: Path
-    info: dict[str, Any] = field(repr=False)
+    info: TraceInfo = field(repr=False)
 
     @classmethod
     def open(cls, path: str | PathLike[str]) -> "Trace":
         """Open a trace file.
 
         >>> trace = Trace.open("examples/traces/card-firmware.trace")
-        >>> trace.name, trace.info["runs"]
+        >>> trace.name, trace.info.runs
         ('card-firmware', 1140245)
 
         Raises:
             FlashpagerError: if it cannot be read or is no trace.
 
         """
-        return cls(Path(path), _engine.trace_info(str(path)))
+        return cls(Path(path), _engine.trace_info(path))
 
     @property
     def name(self) -> str:
@@ -45,13 +45,13 @@ class Trace:
         return self.path.stem
 
     @cached_property
-    def blocks(self) -> dict[str, Any]:
+    def blocks(self) -> BlockStatistics:
         """Executed basic blocks: number, mean bytes, use of pages. Reads the trace once."""
-        return _engine.block_statistics(str(self.path))
+        return _engine.block_statistics(self.path)
 
-    def described(self) -> dict[str, Any]:
+    def described(self) -> dict[str, object]:
         """Give ``info`` without the images, for the metadata of results."""
-        return {name: value for name, value in self.info.items() if name != "images"}
+        return {name: value for name, value in self.info.as_dict().items() if name != "images"}
 
 
 def check_traces(given: object, taker: str) -> list[Trace]:

@@ -230,7 +230,7 @@ class TestNeeds:
             larger = flashpager_api.Design(
                 cache_bytes=(frames + 1) * page, cache_page_bytes=page, policy=policy
             )
-            assert flashpager_api.simulate(opened, larger)["ram_bytes"] > ram
+            assert flashpager_api.simulate(opened, larger).ram_bytes > ram
         assert found["answer"]["best"]["policy"] != "min"
         assert found["answer"]["best"]["ram_bytes"] <= ram
 

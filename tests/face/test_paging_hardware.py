@@ -56,25 +56,25 @@ class TestSchedules:
         base: dict[str, Any] = {"policy": "clock", "cache_bytes": "1K", "handler": HANDLER}
         one = simulate(trace, Design(**base))
         other = simulate(trace, Design(**base, schedule="parallel"))
-        assert one["counts"] == other["counts"]
-        assert one["time"]["hidden_ns"] == 0
-        hidden = other["time"]["hidden_ns"]
-        assert hidden == pytest.approx(one["time"]["time_ns"] - other["time"]["time_ns"])
+        assert one.counts == other.counts
+        assert one.time.hidden_ns == 0
+        hidden = other.time.hidden_ns
+        assert hidden == pytest.approx(one.time.time_ns - other.time.time_ns)
         # A load of 15 µs is longer than any search here: all of it is hidden where one is loaded.
-        counts = one["counts"]
-        searches_ns = counts["misses"] * 2000 + counts["walk"] * 500
-        assert counts["max_walk"] * 500 + 2000 <= 15000
-        assert counts["loads"] * 2000 <= hidden <= searches_ns
-        assert other["latency"]["worst_fault_ns"] < one["latency"]["worst_fault_ns"]
+        counts = one.counts
+        searches_ns = counts.misses * 2000 + counts.walk * 500
+        assert counts.max_walk * 500 + 2000 <= 15000
+        assert counts.loads * 2000 <= hidden <= searches_ns
+        assert other.latency.worst_fault_ns < one.latency.worst_fault_ns
 
     def test_every_policy_that_searches_gains(self, trace: Trace) -> None:
         """Not only Clock."""
         for policy in ("clock", "sieve", "s3-fifo", "lru-2"):
             times = [
-                simulate(trace, Design(policy=policy, handler=HANDLER, schedule=schedule))["time"]
+                simulate(trace, Design(policy=policy, handler=HANDLER, schedule=schedule)).time
                 for schedule in ("hdd", "sequential", "parallel", "parallel-mmu")
             ]
-            hdd, sequential, parallel, with_mmu = (time["time_ns"] for time in times)
+            hdd, sequential, parallel, with_mmu = (time.time_ns for time in times)
             assert hdd == sequential > parallel > with_mmu, policy
 
     def test_pa_clock_takes_its_budget_from_the_handler(self) -> None:
@@ -237,8 +237,8 @@ class TestHierarchy:
     def test_without(self, trace: Trace) -> None:
         """A small microcontroller has neither."""
         plain = simulate(trace, Design())
-        assert plain["fetch"] is None
-        assert plain["counts"]["words"] == 0
+        assert plain.fetch is None
+        assert plain.counts.words == 0
 
     @pytest.mark.parametrize(
         ("icache", "tlb", "words"),
@@ -266,7 +266,7 @@ class TestHierarchy:
             ("[icache]\nsize_bytes = 8192\n", "lacks line_bytes"),
             ("[icache]\nlines = 3\n", "known are size_bytes"),
             ("[icache]\nsize_bytes = 1.5\n", "size_bytes = 1.5 is not a size"),
-            ("[icache]\nline_bytes = true\n", "line_bytes = True is not a size"),
+            ("[icache]\nline_bytes = true\n", "line_bytes = true is not a size"),
             ('[icache]\nsize_bytes = "8G"\n', "is not below 4 GiB"),
             ("[tlb]\nsets = 1.5\n", "sets = 1.5"),
             ("[tlb]\nsets = -1\n", "sets = -1"),

@@ -15,7 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.conftest import fails, flashpager, import_csv, info_of, need, runs_of
+from flashpager import Trace
+from tests.conftest import ROOT, fails, flashpager, import_csv, info_of, need, runs_of
 from tests.programs import x86_loop
 
 BLOCK, META, END = 3, 1, 4
@@ -199,6 +200,15 @@ class TestImport:
         assert trace.stat().st_size < text.stat().st_size // 10
 
 
+def seen(value: object, like: object) -> object:
+    """Give the attributes of an object, and of those in it, as a dictionary has them."""
+    if isinstance(like, dict):
+        return {key: seen(getattr(value, key), of) for key, of in like.items()}
+    if isinstance(like, list) and isinstance(value, list):
+        return [seen(one, of) for one, of in zip(value, like, strict=True)]
+    return value
+
+
 class TestInfo:
     """What a trace says of itself."""
 
@@ -241,6 +251,16 @@ class TestInfo:
         assert blocks["mean_used_block_bytes"] == 8
         assert blocks["mean_executed_block_bytes"] == 8
         assert blocks["mean_run_bytes"] == pytest.approx(32 / 3)
+
+    @pytest.mark.parametrize("name", ["troff", "java/sensors"])
+    def test_attributes(self, name: str) -> None:
+        """Python sees by attribute all that the command prints."""
+        path = ROOT / "examples" / "traces" / f"{name}.trace"
+        printed, trace = info_of(path), Trace.open(path)
+        assert seen(trace.blocks, printed["blocks"]) == printed.pop("blocks")
+        assert printed.pop("ending") == str(trace.info.ending)
+        known = {key: printed[key] for key in printed.keys() - {"cache_page", "file_bytes"}}
+        assert seen(trace.info, known) == known
 
     def test_for_people(self, tmp_path: Path) -> None:
         """The same, for reading."""

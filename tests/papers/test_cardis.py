@@ -3,12 +3,13 @@
 import random
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from flashpager import _engine
-from flashpager._engine import Design, FlashpagerError, Handler
+from flashpager._engine import Design, FlashpagerError, Handler, TraceInfo
 from flashpager.papers.cardis import claims as cardis
 from flashpager.papers.cardis import java as cardis_java
 from flashpager.papers.cardis import replays as cardis_replays
@@ -43,9 +44,10 @@ def write(folder: Path, name: str, runs: Iterable[tuple[int, int]], architecture
     text = folder / f"{name}.csv"
     lines = (f"{offset},{length}\n" for offset, length in runs)
     text.write_text("offset,length\n" + "".join(lines), encoding="utf-8")
-    info = {"program": name, "architecture": architecture}
-    recording = _engine.Recording(str(folder / f"{name}.trace"), {}, info, live=False)
-    ending, _ = recording.read_file(str(text), "csv", 4, None)
+    origin = _engine.Origin(name, architecture=architecture)
+    trace = folder / f"{name}.trace"
+    recording = _engine.Recording(trace, _engine.Placement(), origin, live=False)
+    ending, _ = recording.read_file(text, "csv", 4, None)
     recording.finish(ending)
 
 
@@ -117,7 +119,7 @@ def simulated(trace: Path, cell: Cell, lookup_ns: float = 0) -> dict[str, Any]:
         register=cell.register,
         handler=Handler(lookup_ns=lookup_ns),
     )
-    return _engine.simulate(str(trace), [design.fields()], None)[0]
+    return _engine.simulate(trace, [design])[0].as_dict()
 
 
 def test_claims(found: dict[str, Any]) -> None:
@@ -315,30 +317,36 @@ def test_with_java_alone(programs: Path, tmp_path: Path) -> None:
     assert "asked of all Java programs, as there is no sensors.trace" in smaller.why
 
 
+def described(
+    symbols: Iterable[tuple[str, int, int]],
+    instructions: int | None,
+    calls: int | None = None,
+    returns: int | None = None,
+) -> TraceInfo:
+    """Describe a trace of 100 bytes of code with these symbols, of which 300 are executed."""
+    named = [SimpleNamespace(name=name, offset=at, bytes=size) for name, at, size in symbols]
+    info = SimpleNamespace(
+        image_bytes=100,
+        bytes=300,
+        instructions=instructions,
+        calls=calls,
+        returns=returns,
+        images=[SimpleNamespace(symbols=named)],
+    )
+    return cast("TraceInfo", info)
+
+
 def test_scale() -> None:
     """Classes, methods, and what an instruction and a call take, by hand."""
     methods = ("a.A.f(int)", "a.A.g()", "a.B$1.f(java.lang.Object)")
-    info = {
-        "image_bytes": 100,
-        "bytes": 300,
-        "instructions": 150,
-        "calls": 9,
-        "returns": 6,
-        "images": [
-            {
-                "symbols": [
-                    {"name": name, "offset": offset, "bytes": size}
-                    for name, offset, size in zip(methods, (0, 20, 60), (20, 40, 40), strict=True)
-                ]
-            }
-        ],
-    }
+    symbols = [*zip(methods, (0, 20, 60), (20, 40, 40), strict=True)]
+    info = described(symbols, instructions=150, calls=9, returns=6)
     scale = Scale.of(info, [(0, 10), (4, 16), (70, 2), (72, 8)])
     assert (scale.classes, scale.methods, scale.used_methods) == (2, 3, 2)
     assert scale.mean_used_method_bytes == 30
     assert (scale.transfers, scale.transfer_instructions, scale.transfer_bytes) == (15, 10, 20)
     assert scale.instruction_bytes == 2
-    unknown = Scale.of({**info, "calls": None, "instructions": None, "images": []}, [(0, 10)])
+    unknown = Scale.of(described([], instructions=None), [(0, 10)])
     assert (unknown.transfers, unknown.transfer_bytes, unknown.instruction_bytes) == (None,) * 3
     assert (unknown.methods, unknown.mean_used_method_bytes) == (None, None)
     assert class_of("Top.main(java.lang.String[])") == "Top"
@@ -352,14 +360,7 @@ def test_scale_of_a_cap_file() -> None:
         ("com.acme.Foo.<init>()", 24, 10),
         ("lib.Tool.run(Method.cap)", 60, 40),
     )
-    image = {
-        "sections": [
-            {"name": "Method.cap", "offset": 0, "bytes": 60},
-            {"name": "bytecode", "offset": 60, "bytes": 40},
-        ],
-        "symbols": [{"name": name, "offset": at, "bytes": size} for name, at, size in symbols],
-    }
-    info = {"image_bytes": 100, "bytes": 50, "instructions": 25, "images": [image]}
+    info = described(symbols, instructions=25)
     scale = Scale.of(info, [(6, 8), (70, 4)])
     assert (scale.classes, scale.methods, scale.used_methods) == (2, 3, 2)
     assert scale.mean_used_method_bytes == 30
@@ -399,8 +400,8 @@ def test_board(programs: Path) -> None:
     """The paper's sensor: 1.9 KB are 30 pages, and the question what fits has an answer."""
     trace = programs / "java" / "sensors.trace"
     design = Design.from_board(MICAZ)
-    found = _engine.simulate(str(trace), [design.fields()], None)[0]
-    assert (found["frames"], design.cache_bytes) == (30, cardis_replays.LEFT_BYTES)
+    (found,) = _engine.simulate(trace, [design])
+    assert (found.frames, design.cache_bytes) == (30, cardis_replays.LEFT_BYTES)
     asked = ("--board", MICAZ, "--ram", "1.9K", "--cache-page", "64", "--register", "sequential")
     best = flashpager("explore", trace, *asked, "--json").json["answer"]["best"]
     # What the policy keeps takes two of the 30 pages.

@@ -64,7 +64,7 @@ def found(run: tuple[Finished, Path]) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def handler() -> swl.Handler:
     """Give the board's handler."""
-    return swl.Handler(Design.from_board(example(swl.BOARD, "")).fields())
+    return swl.Handler(Design.from_board(example(swl.BOARD, "")))
 
 
 def test_claims(found: dict[str, Any]) -> None:
@@ -152,7 +152,8 @@ def test_table_4_by_itself(found: dict[str, Any]) -> None:
 
 def test_verdicts_follow_the_board(handler: swl.Handler) -> None:
     """Another LoadStopover flips verdicts both ways: none is written down."""
-    design = {**handler.design, "handler": {**handler.design["handler"], "load_stopover_ns": 30e3}}
+    measured = handler.design.handler.with_load_stopover(30e3)
+    design = handler.design.replace(handler=measured)
     verdicts = {(claim.where, claim.paper): claim.verdict for claim in swl.Handler(design).claims()}
     assert verdicts["section 3.2", "30 µs"] is Verdict.HOLDS
     assert verdicts["Fig. 7", "13 frames"] is Verdict.FAILS

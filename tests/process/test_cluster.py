@@ -118,7 +118,7 @@ def test_what_a_worker_finds_wrong(cluster: LocalCluster, tmp_path: Path) -> Non
     """It is told as it would be here, with the names of here."""
     good = import_csv(tmp_path, "0,64\n512,64\n" * 1000, "good.trace")
     trace = Trace.open(good)
-    designs, _ = Space(policy="lru").possible_designs()
+    designs = Space(policy="lru").possible_designs().possible
     good.write_bytes(good.read_bytes()[:-40])
     with pytest.raises(FlashpagerError, match=r"good\.trace") as here:
         explore([trace], Space(policy="lru"))

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from flashpager import Trace
+from flashpager._engine import TraceInfo
 from tests.conftest import ROOT, Finished, fails, flashpager, need, runs_of
 
 SOURCES = ROOT / "tests" / "java_programs"
@@ -76,7 +76,7 @@ class Recorded:
     trace: Path
 
     @cached_property
-    def info(self) -> dict[str, Any]:
+    def info(self) -> TraceInfo:
         """What the trace says of itself."""
         return Trace.open(self.trace).info
 
@@ -88,9 +88,9 @@ class Recorded:
     def place(self, method: str) -> tuple[int, int]:
         """Where a method lies, and its bytes."""
         found = [
-            (symbol["offset"], symbol["bytes"])
-            for symbol in self.info["images"][0]["symbols"]
-            if symbol["name"] == method
+            (symbol.offset, symbol.bytes)
+            for symbol in self.info.images[0].symbols
+            if symbol.name == method
         ]
         assert len(found) == 1, method
         return found[0]
@@ -187,13 +187,13 @@ def test_every_bytecode_in_order(
     info = recorded.info
     listed = offsets(classes, "Steps")
     lengths = {}
-    for symbol in info["images"][0]["symbols"]:
-        inside = [*listed[symbol["name"]], symbol["bytes"]]
+    for symbol in info.images[0].symbols:
+        inside = [*listed[symbol.name], symbol.bytes]
         for at, end in pairwise(inside):
-            lengths[symbol["name"], at] = (symbol["offset"] + at, end - at)
+            lengths[symbol.name, at] = (symbol.offset + at, end - at)
     assert recorded.runs == joined(lengths[step] for step in steps)
-    assert info["instructions"] == len(steps)
-    assert (info["thread"], info["ending"]) == ("main", "complete")
+    assert info.instructions == len(steps)
+    assert (info.thread, info.ending.name) == ("main", "complete")
 
 
 def test_all_else_stays_as_it_is(classes: Path, tmp_path: Path) -> None:
@@ -205,7 +205,7 @@ def test_all_else_stays_as_it_is(classes: Path, tmp_path: Path) -> None:
     assert recorded.done.raw == plain.stdout
     assert recorded.done.err.startswith(plain.stderr.decode())
     assert plain.stdout.count(b"after all") == 4
-    assert recorded.info["ending"] == {"failed": f"exit status {plain.returncode}"}
+    assert recorded.info.ending.failure == f"exit status {plain.returncode}"
     # A block counts whole, wherever in it the JVM throws, but only a return returns.
     start, length = recorded.place("Trouble.whole(int[],int)")
     assert recorded.runs.count((start, length - 1)) == 2
@@ -227,7 +227,7 @@ def test_nothing_is_lost_at_the_end(
     """However a program ends, its last call is the last thing in the trace."""
     recorded = record(classes, tmp_path, "Ends", end)
     assert recorded.begun("Ends.step()") == 12_345
-    assert recorded.info["ending"] == {"failed": ending}
+    assert recorded.info.ending.failure == ending
     listed = subprocess.run(
         ["javap", "-c", classes / "Ends.class"], check=True, capture_output=True, text=True
     ).stdout
@@ -242,7 +242,7 @@ def test_threads_apart(classes: Path, tmp_path: Path) -> None:
     assert first.begun("Threads.step()") == 1000
     worker = Recorded(first.done, tmp_path / "app.worker.trace")
     assert worker.begun("Threads.step()") == 70_000
-    assert [first.info["thread"], worker.info["thread"]] == ["main", "worker"]
+    assert [first.info.thread, worker.info.thread] == ["main", "worker"]
     (other,) = set(tmp_path.iterdir()) - {first.trace, worker.trace}
     assert Recorded(first.done, other).begun("Threads.step()") == 50_000
 
@@ -257,14 +257,14 @@ def test_one_stream(classes: Path, tmp_path: Path) -> None:
 def test_more_threads_than_are_told_apart(classes: Path, tmp_path: Path) -> None:
     """Threads beyond 64 at a time are named, and the program runs; those that end make room."""
     recorded = record(classes, tmp_path, "Threads", "70")
-    assert recorded.info["thread"] == "main"
-    left_out = recorded.info["left_out"]
+    assert recorded.info.thread == "main"
+    left_out = recorded.info.left_out
     assert len(left_out) == 71 - 64
     why = "more than 64 threads at a time"
     assert all(re.fullmatch(rf"thread number \d+: {why}", what) for what in left_out)
     assert len(list(tmp_path.iterdir())) == 64 + 70
     later = Recorded(recorded.done, tmp_path / "app.later-69.trace")
-    assert later.info["thread"] == "later 69"
+    assert later.info.thread == "later 69"
     assert later.begun("Threads.step()") == 10
 
 
@@ -272,12 +272,12 @@ def test_classes_by_name(classes: Path, tmp_path: Path) -> None:
     """A class brings those nested in it; the JDK's can be had, but for what the recorder uses."""
     flags = ("--include", "Steps$Base,java.util.ArrayList,java.nio.*", "--keep", "all")
     recorded = record(classes, tmp_path, "Steps", flags=flags)
-    names = [symbol["name"] for symbol in recorded.info["images"][0]["symbols"]]
+    names = [symbol.name for symbol in recorded.info.images[0].symbols]
     owners = {name.partition("(")[0].rpartition(".")[0] for name in names}
     assert {"Steps$Base", "java.util.ArrayList", "java.util.ArrayList$Itr"} <= owners
     assert {owner.partition("$")[0] for owner in owners} == {"Steps", "java.util.ArrayList"}
     assert not owners & {"Steps", "Steps$Inner"}
-    assert recorded.info["left_out"] == ["java.nio.*: the recorder itself uses it"]
+    assert recorded.info.left_out == ["java.nio.*: the recorder itself uses it"]
     assert recorded.begun("Steps$Base.<init>(boolean)") == 3
     # What the recorder itself executes of a JDK class would be hundreds more.
     assert recorded.begun("java.util.ArrayList.isEmpty()") < 100
@@ -287,7 +287,7 @@ def test_a_class_without_room_is_left_out(classes: Path, tmp_path: Path) -> None
     """A method too long to be recorded runs all the same, and its class is named."""
     recorded = record(classes, tmp_path, "Big")
     assert recorded.done.out == f"{BIG_CALLS}\n"
-    assert recorded.info["left_out"] == ["Big: a method has no room for the recorder's calls"]
+    assert recorded.info.left_out == ["Big: a method has no room for the recorder's calls"]
     assert "not recorded: Big" in recorded.done.err
     assert recorded.begun("Big$Small.call()") == 1
 
@@ -296,7 +296,7 @@ def test_corners(classes: Path, tmp_path: Path) -> None:
     """Classes that must be left out run, and no thread falls silent."""
     recorded = record(classes, tmp_path, "Corners", options=("-Xint",))
     assert recorded.done.out == "alone\n"
-    assert recorded.info["left_out"] == [
+    assert recorded.info.left_out == [
         "Corners$Alone: its class loader does not see the recorder",
         "Corners$Bottom: stack or memory ran out as it was loaded",
     ]

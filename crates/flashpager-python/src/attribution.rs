@@ -2,26 +2,103 @@
 
 use std::path::PathBuf;
 
-use flashpager::attribution::{Attribution, By};
-use flashpager::cost::Prices;
+use flashpager::attribution::{self, By};
 use flashpager::simulation;
-use flashpager::spec::DesignSpec;
 use pyo3::prelude::*;
 
 use crate::design::Design;
-use crate::seam::{raise, run, to_python};
+use crate::replay::{Counts, Time};
+use crate::seam::{Seen, raise, run, view};
 
-#[derive(serde::Serialize)]
-struct Attributed {
-    design: DesignSpec,
-    frames: u64,
-    prices: Prices,
-    #[serde(flatten)]
-    attribution: Attribution,
+view! {
+    /// Code, and the faults that executing it caused.
+    Owner = attribution::Owner {
+        /// The symbol as its language writes it, ``file:line``, or the image.
+        name: String,
+        /// The function around a line, the innermost if it was inlined.
+        function: Option<String>,
+        /// The source file of a line.
+        file: Option<String>,
+        /// The number of a line.
+        line: Option<u32>,
+        /// The file that the code comes from; empty if the trace does not tell.
+        image: String,
+        /// Flash offset of its first byte.
+        offset: u32,
+        /// Bytes of code, executed or not.
+        code_bytes: u64,
+        /// Bytes executed, once for each time.
+        bytes_executed: u64,
+        /// True faults.
+        misses: u64,
+        /// Those that loaded a flash page into the register.
+        loads: u64,
+        /// Misses in a flash page that is not held.
+        other_page: u64,
+        /// Misses in the flash page of the buffer that was not used last.
+        other_buffer: u64,
+        /// Misses in the register's page, at its next column or behind.
+        forward: u64,
+        /// Misses in the register's page, before its next column.
+        backward: u64,
+        /// Column changes without a load.
+        column_changes: u64,
+        /// Bytes over the bus, skipped ones included.
+        bytes_fetched: u64,
+        /// Bytes over the bus that were thrown away.
+        bytes_skipped: u64,
+        /// Time of its faults: load, column change, fetch, write and handler.
+        fault_ns: f64,
+    }
 }
 
-/// Replay a trace for one design and sum its faults by `symbol`, `line` or
-/// `image`; `elfs` are files to read symbols and lines from.
+view! {
+    /// Who causes the faults of a design.
+    Attribution = attribution::Attribution {
+        /// Frames of the design's cache.
+        frames: u64,
+        /// Time of all faults.
+        fault_ns: f64,
+        /// All that was executed, longest fault time first.
+        owners: Vec<Owner>,
+        /// What could not be told, and what to do about it.
+        notes: Vec<String>,
+    }
+    methods {
+        /// The design, with what its part gave.
+        #[getter]
+        fn design(&self) -> Design {
+            Design::seen(&self.0.design)
+        }
+
+        /// Bytes of a flash page, the part's own where the design names none.
+        #[getter]
+        fn flash_page_bytes(&self) -> u32 {
+            self.0.design.flash_page_bytes.unwrap_or_default()
+        }
+
+        /// What the whole replay counted.
+        #[getter]
+        fn counts(&self) -> Counts {
+            Counts::seen(&self.0.evaluation.counts)
+        }
+
+        /// What it cost.
+        #[getter]
+        fn time(&self) -> Time {
+            Time::seen(&self.0.evaluation.time)
+        }
+
+        /// Why the design would disappoint.
+        #[getter]
+        fn warnings(&self) -> Vec<String> {
+            self.0.evaluation.warnings.clone()
+        }
+    }
+}
+
+/// Replay a trace for one design and sum its faults, by one of ``attributions()``; ``elfs`` are
+/// files to read symbols and lines from.
 #[pyfunction]
 pub fn attribute(
     py: Python<'_>,
@@ -29,7 +106,7 @@ pub fn attribute(
     design: Py<Design>,
     by: &str,
     elfs: Vec<PathBuf>,
-) -> PyResult<Py<PyAny>> {
+) -> PyResult<Attribution> {
     let by: By = by.parse().map_err(raise)?;
     let attributed = run(
         py,
@@ -37,23 +114,10 @@ pub fn attribute(
         |go_on, _| {
             let trace = simulation::open(&trace)?;
             let design = design.get().checked()?;
-            let attribution = flashpager::attribution::attribute(
-                &trace,
-                trace.info(),
-                &design,
-                by,
-                &elfs,
-                &go_on,
-            )?;
-            Ok(Attributed {
-                design: design.spec(),
-                frames: design.frames(),
-                prices: design.prices(),
-                attribution,
-            })
+            attribution::attribute(&trace, trace.info(), &design, by, &elfs, &go_on)
         },
     )?;
-    to_python(py, &attributed)
+    Ok(Attribution(attributed))
 }
 
 /// What faults are attributed by.

@@ -24,7 +24,7 @@ fn version() -> &'static str {
 #[pymodule]
 mod _engine {
     #[pymodule_export]
-    use super::attribution::{attribute, attributions};
+    use super::attribution::{Attribution, Owner, attribute, attributions};
     #[pymodule_export]
     use super::design::{
         Axis, Board, Design, FaultTimes, Handler, ICache, Jobs, Ram, Scheduled, Span, Tlb, axes,
@@ -42,7 +42,10 @@ mod _engine {
     #[pymodule_export]
     use super::parts::{catalog, examine_part, find_part, part_facts, part_schema, raw_bandwidth};
     #[pymodule_export]
-    use super::record::{Recording, arrange_methods, unknown_methods};
+    use super::record::{
+        Arrangement, Origin, Placement, Recorded, Recording, arrange_methods, default_sections,
+        import_formats, kept_methods, unknown_methods,
+    };
     #[pymodule_export]
     use super::replay::{
         Counts, Fetch, FetchPrices, FlashEnergy, Latency, NorComparison, Power, Prices,
@@ -58,7 +61,10 @@ mod _engine {
         swap_layouts, swap_media, swap_readings, swap_system,
     };
     #[pymodule_export]
-    use super::trace::{block_statistics, elf_identity, export_trace, trace_info};
+    use super::trace::{
+        BlockStatistics, Ending, Image, PageUse, Section, Symbol, TraceInfo, block_statistics,
+        elf_identity, export_formats, export_trace, trace_info,
+    };
     #[pymodule_export]
     use super::version;
 }

@@ -1,75 +1,158 @@
 //! Traces as they are recorded or imported, and methods laid out anew.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use flashpager::placement::arrange::{Arrangement, Keep, arrange_file, unknown};
-use flashpager::placement::{Options, Placer};
-use flashpager::record::import::{Finished, Format, Import, Progress};
+use flashpager::placement::arrange::{self, Keep, arrange_file, unknown};
+use flashpager::placement::{self, Options};
+use flashpager::record::import::{self, Format, Import, Progress};
 use flashpager::record::input::Input;
 use flashpager::record::pipe::RecorderPipe;
-use flashpager::trace::{Ending, TraceFile, TraceInfo};
+use flashpager::trace::{self, TraceFile};
 use flashpager::{Error, Result};
 use pyo3::prelude::*;
-use pythonize::depythonize;
 
-use crate::seam::{FlashpagerError, bad_argument, raise, run, to_python};
+use crate::seam::{FlashpagerError, Seen, raise, run, view};
+use crate::trace::{Ending, TraceInfo};
 
-/// What to place: files with their sections, or a range of addresses.
-#[derive(serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Placement {
-    #[serde(default)]
-    files: Vec<PathBuf>,
-    #[serde(default)]
-    sections: Vec<String>,
-    #[serde(default)]
-    with_libraries: bool,
-    /// Load address of the first file above its linked one; `None` if the
-    /// recorder tells.
-    bias: Option<u64>,
-    range: Option<(u64, u64)>,
-    /// Of methods without files.
-    #[serde(default)]
-    arrangement: ArrangementSpec,
-}
+/// How methods are laid out that a recorder tells.
+#[pyclass(frozen, eq, skip_from_py_object, module = "flashpager._engine")]
+#[derive(Clone, PartialEq)]
+pub struct Arrangement(arrange::Arrangement);
 
-/// As [`Arrangement`].
-#[derive(Default, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ArrangementSpec {
-    #[serde(default)]
-    keep_all: bool,
-    #[serde(default)]
-    order: Vec<String>,
-}
+#[pymethods]
+impl Arrangement {
+    /// Take what ``keep`` says of the methods, one of ``kept_methods()``, in this order:
+    /// methods, or classes for all their methods, that go to flash before all others; ``*``
+    /// stands for any characters, and a method may stand without its parameters.
+    #[new]
+    #[pyo3(signature = (*, keep=None, order=Vec::new()))]
+    fn new(keep: Option<&str>, order: Vec<String>) -> PyResult<Self> {
+        let keep = keep.map_or(Ok(Keep::default()), str::parse).map_err(raise)?;
+        Ok(Self(arrange::Arrangement { keep, order }))
+    }
 
-impl From<ArrangementSpec> for Arrangement {
-    fn from(spec: ArrangementSpec) -> Self {
-        let keep = if spec.keep_all { Keep::All } else { Keep::Used };
-        Self { keep, order: spec.order }
+    /// Which methods are there.
+    #[getter]
+    fn keep(&self) -> &'static str {
+        self.0.keep.name()
+    }
+
+    /// What goes to flash first.
+    #[getter]
+    fn order(&self) -> Vec<String> {
+        self.0.order.clone()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Arrangement(keep={:?}, order={:?})", self.keep(), self.0.order)
     }
 }
 
+/// Which methods an arrangement can keep; the first is the default.
+#[pyfunction]
+pub fn kept_methods() -> Vec<&'static str> {
+    Keep::ALL.iter().map(|(name, _)| *name).collect()
+}
+
+/// What of a program goes to flash. As it is, what the recorder tells; without methods
+/// addresses are flash offsets.
+#[pyclass(frozen, eq, skip_from_py_object, module = "flashpager._engine")]
+#[derive(Clone, PartialEq)]
+pub struct Placement(placement::Placement);
+
+#[pymethods]
 impl Placement {
-    fn placer(self) -> Result<Option<Placer>> {
-        if let Some((start, end)) = self.range {
-            return Placer::for_range(start, end).map(Some);
-        }
-        if self.files.is_empty() && !self.with_libraries {
-            return Ok(None);
-        }
-        let sections =
-            if self.sections.is_empty() { vec![".text".to_owned()] } else { self.sections };
-        let mut placer = Placer::new(Options {
-            sections,
-            files: self.files,
-            with_libraries: self.with_libraries,
-        })?;
-        if let Some(bias) = self.bias {
-            placer.load_program_at(bias);
-            placer.load_as_linked();
-        }
-        Ok(Some(placer))
+    #[new]
+    fn new() -> Self {
+        Self(placement::Placement::default())
+    }
+
+    /// Methods that the recorder tells, laid out so.
+    #[staticmethod]
+    fn of_methods(arrangement: &Arrangement) -> Self {
+        Self(placement::Placement::AsRecorded(arrangement.0.clone()))
+    }
+
+    /// The addresses from ``start`` up to ``end``, without a file.
+    #[staticmethod]
+    fn of_range(start: u64, end: u64) -> Self {
+        Self(placement::Placement::Range { start, end })
+    }
+
+    /// Sections of files, ``default_sections()`` where none is named, and of libraries as the
+    /// program loads them. The first file lies ``bias`` above its linked addresses; without
+    /// one the recorder tells.
+    #[staticmethod]
+    #[pyo3(signature = (files, *, sections=Vec::new(), with_libraries=false, bias=None))]
+    fn of_files(
+        files: Vec<PathBuf>,
+        sections: Vec<String>,
+        with_libraries: bool,
+        bias: Option<u64>,
+    ) -> Self {
+        let options = Options::of(files, sections, with_libraries);
+        Self(placement::Placement::Files { options, bias })
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Placement({:?})", self.0)
+    }
+}
+
+/// The sections of a file that are placed where none is named.
+#[pyfunction]
+pub fn default_sections() -> Vec<String> {
+    Options::default().sections
+}
+
+/// What a trace says of a program is text.
+fn unicode(text: OsString) -> PyResult<String> {
+    text.into_string()
+        .map_err(|text| FlashpagerError::new_err(format!("{text:?} is no UTF-8 text")))
+}
+
+/// What is known of a program before it is recorded.
+#[pyclass(frozen, eq, skip_from_py_object, module = "flashpager._engine")]
+#[derive(Clone, PartialEq)]
+pub struct Origin(trace::TraceInfo);
+
+#[pymethods]
+impl Origin {
+    /// Take the program's path, or the imported file's, and what the trace is to say of it;
+    /// an import is recorded by its format.
+    #[new]
+    #[pyo3(signature = (
+        program, *, arguments=Vec::new(), architecture=String::new(), build_id=String::new(),
+        recorder=String::new(), recorder_version=String::new(),
+    ))]
+    fn new(
+        program: OsString,
+        arguments: Vec<OsString>,
+        architecture: String,
+        build_id: String,
+        recorder: String,
+        recorder_version: String,
+    ) -> PyResult<Self> {
+        Ok(Self(trace::TraceInfo {
+            program: unicode(program)?,
+            arguments: arguments.into_iter().map(unicode).collect::<PyResult<_>>()?,
+            architecture,
+            build_id,
+            recorder,
+            recorder_version,
+            ..trace::TraceInfo::default()
+        }))
+    }
+
+    /// The program's path, or the imported file's.
+    #[getter]
+    fn program(&self) -> &str {
+        &self.0.program
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Origin({:?})", self.0.program)
     }
 }
 
@@ -79,13 +162,12 @@ pub fn arrange_methods(
     py: Python<'_>,
     trace: PathBuf,
     output: PathBuf,
-    arrangement: &Bound<'_, PyAny>,
-) -> PyResult<Py<PyAny>> {
-    let spec: ArrangementSpec = depythonize(arrangement).map_err(bad_argument)?;
-    let arrangement = Arrangement::from(spec);
+    arrangement: &Arrangement,
+) -> PyResult<TraceInfo> {
+    let arrangement = &arrangement.0;
     let info =
-        run(py, |_, ()| Ok(()), |go_on, _| arrange_file(&trace, &output, &arrangement, &go_on))?;
-    to_python(py, &info)
+        run(py, |_, ()| Ok(()), |go_on, _| arrange_file(&trace, &output, arrangement, &go_on))?;
+    Ok(TraceInfo(info))
 }
 
 /// Lines of an order of methods that name nothing placed in `trace`.
@@ -106,11 +188,27 @@ pub fn unknown_methods(
     )
 }
 
-/// A trace's file and its description.
-type Described = (PathBuf, Py<PyAny>);
+/// The formats that can be imported.
+#[pyfunction]
+pub fn import_formats() -> Vec<&'static str> {
+    Format::ALL.iter().map(|(name, _)| *name).collect()
+}
+
+view! {
+    /// A trace that was written.
+    Recorded = import::Finished {
+        /// Its file.
+        path: PathBuf,
+        /// Its description.
+        info: TraceInfo,
+        /// Whether its methods lie as they should. Where the disk had no room for that, or
+        /// somebody stopped it, they lie as the recorder told them.
+        arranged: bool,
+    }
+}
 
 /// An import or recording under way: `read_*` once, then `finish`.
-#[pyclass]
+#[pyclass(module = "flashpager._engine")]
 pub struct Recording {
     import: Option<Import>,
 }
@@ -124,15 +222,6 @@ fn report_progress(
     }
 }
 
-fn ending_name(ending: &Ending) -> String {
-    match ending {
-        Ending::Complete => "complete".into(),
-        Ending::Failed(how) => how.clone(),
-        Ending::Interrupted => "interrupted".into(),
-        Ending::DiskFull => "disk-full".into(),
-    }
-}
-
 impl Recording {
     fn read(
         &mut self,
@@ -141,7 +230,7 @@ impl Recording {
         format: Option<Format>,
         instruction_bytes: u32,
         open: impl FnOnce() -> Result<Input> + Send,
-    ) -> PyResult<(String, String)> {
+    ) -> PyResult<(Ending, &'static str)> {
         let import = self.import.as_mut().ok_or_else(finished)?;
         let (ending, format) = run(py, report_progress(&progress), |go_on, report| {
             let mut input = open()?;
@@ -155,7 +244,7 @@ impl Recording {
             })?;
             Ok((ending, format))
         })?;
-        Ok((ending_name(&ending), format.name().to_owned()))
+        Ok((Ending(ending), format.name()))
     }
 }
 
@@ -165,51 +254,17 @@ fn finished() -> PyErr {
 
 #[pymethods]
 impl Recording {
-    /// Begin the file `output`; `info` holds program, arguments, architecture,
-    /// build_id, recorder and recorder_version as far as known.
+    /// Begin the file `output`. A ``live`` one holds back space on the disk for an orderly end.
     #[new]
-    fn new(
-        output: PathBuf,
-        placement: &Bound<'_, PyAny>,
-        info: &Bound<'_, PyAny>,
-        live: bool,
-    ) -> PyResult<Self> {
-        #[derive(serde::Deserialize)]
-        #[serde(deny_unknown_fields)]
-        struct Known {
-            program: String,
-            #[serde(default)]
-            arguments: Vec<String>,
-            #[serde(default)]
-            architecture: String,
-            #[serde(default)]
-            build_id: String,
-            #[serde(default)]
-            recorder: String,
-            #[serde(default)]
-            recorder_version: String,
-        }
-        let mut placement: Placement = depythonize(placement).map_err(bad_argument)?;
-        let arrangement = std::mem::take(&mut placement.arrangement);
-        let known: Known = depythonize(info).map_err(bad_argument)?;
-        let info = TraceInfo {
-            program: known.program,
-            arguments: known.arguments,
-            architecture: known.architecture,
-            build_id: known.build_id,
-            recorder: known.recorder,
-            recorder_version: known.recorder_version,
-            ..TraceInfo::default()
-        };
-        let mut import = placement
-            .placer()
-            .and_then(|placer| Import::new(placer, &output, info, live))
-            .map_err(raise)?;
-        import.arrange_as(arrangement.into());
-        Ok(Self { import: Some(import) })
+    #[pyo3(signature = (output, placement, origin, *, live))]
+    fn new(output: PathBuf, placement: &Placement, origin: &Origin, live: bool) -> PyResult<Self> {
+        let import = Import::placing(&placement.0, &output, origin.0.clone(), live);
+        import.map(|import| Self { import: Some(import) }).map_err(raise)
     }
 
-    /// Read a file or, for `-`, standard input. Gives (ending, format).
+    /// Read a file or, for `-`, standard input, in one of ``import_formats()``; without one it
+    /// is found out. Gives how it ended, and the format.
+    #[pyo3(signature = (path, format, instruction_bytes, progress))]
     fn read_file(
         &mut self,
         py: Python<'_>,
@@ -217,37 +272,42 @@ impl Recording {
         format: Option<&str>,
         instruction_bytes: u32,
         progress: Option<Py<PyAny>>,
-    ) -> PyResult<(String, String)> {
+    ) -> PyResult<(Ending, &'static str)> {
         let format = format.map(str::parse).transpose().map_err(raise)?;
         self.read(py, progress, format, instruction_bytes, || Input::open(&path))
     }
 
     /// Read a running recorder of our own by the paths of its pipe and its tail.
+    #[pyo3(signature = (pipe, tail, progress))]
     fn read_stream(
         &mut self,
         py: Python<'_>,
         pipe: PathBuf,
         tail: PathBuf,
         progress: Option<Py<PyAny>>,
-    ) -> PyResult<String> {
+    ) -> PyResult<Ending> {
         let read = self.read(py, progress, Some(Format::Stream), 1, || {
             Input::new("recorder stream", RecorderPipe::open(&pipe, &tail)?)
         });
         read.map(|(ending, _)| ending)
     }
 
-    /// Read the lackey text that process `pid` writes into `pipe`.
-    fn read_lackey(
+    /// Read text of one of ``import_formats()`` that a foreign tool writes into `pipe`, and load
+    /// addresses from the mappings of its process `pid`.
+    #[pyo3(signature = (pipe, format, pid, progress))]
+    fn read_pipe(
         &mut self,
         py: Python<'_>,
         pipe: PathBuf,
+        format: &str,
         pid: u32,
         progress: Option<Py<PyAny>>,
-    ) -> PyResult<String> {
+    ) -> PyResult<Ending> {
+        let format: Format = format.parse().map_err(raise)?;
         self.import.as_mut().ok_or_else(finished)?.watch_process(pid);
-        let read = self.read(py, progress, Some(Format::Lackey), 1, || {
+        let read = self.read(py, progress, Some(format), 1, || {
             let file = std::fs::File::open(&pipe).map_err(|e| Error::file(&pipe, e))?;
-            Input::new("lackey text", file)
+            Input::new(&format!("{} text", format.name()), file)
         });
         read.map(|(ending, _)| ending)
     }
@@ -257,20 +317,13 @@ impl Recording {
         self.import.as_ref().is_some_and(Import::disk_full)
     }
 
-    /// Write the rest. `ending` is `complete`, `interrupted`, or how the
-    /// program failed. Gives (path, description) of the trace and, behind it, of
-    /// those of further threads, and whether their methods lie as they should.
-    fn finish(&mut self, py: Python<'_>, ending: &str) -> PyResult<(Vec<Described>, bool)> {
+    /// Write the rest, of what ended so. Gives the trace and, behind it, those of further
+    /// threads.
+    fn finish(&mut self, py: Python<'_>, ending: &Ending) -> PyResult<Vec<Recorded>> {
         let import = self.import.take().ok_or_else(finished)?;
-        let ending = match ending {
-            "complete" => Ending::Complete,
-            "interrupted" => Ending::Interrupted,
-            how => Ending::Failed(how.to_owned()),
-        };
+        let ending = ending.0.clone();
         let traces = run(py, |_, ()| Ok(()), |go_on, _| import.finish(ending, &go_on))?;
-        let arranged = traces.iter().all(|trace| trace.arranged);
-        let described = |trace: Finished| Ok((trace.path, to_python(py, &trace.info)?));
-        Ok((traces.into_iter().map(described).collect::<PyResult<_>>()?, arranged))
+        Ok(Seen::seen(&traces))
     }
 
     /// Leave no file behind.

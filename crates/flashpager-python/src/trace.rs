@@ -4,37 +4,225 @@ use std::io::BufWriter;
 use std::path::PathBuf;
 
 use flashpager::binary::elf::ElfFile;
-use flashpager::trace::TraceFile;
-use flashpager::trace::blocks::BlockStatistics;
 use flashpager::trace::export::{TextFormat, export, export_to_file};
+use flashpager::trace::{self, TraceFile, blocks};
 use pyo3::prelude::*;
 
-use crate::seam::{FlashpagerError, raise, run, to_python};
+use crate::seam::{Seen, raise, run, view};
+
+view! {
+    /// A function, or whatever else owns code.
+    Symbol = trace::Symbol {
+        /// Its name as the linker knows it.
+        name: String,
+        /// Its first byte in the flash image.
+        offset: u32,
+        /// Its length; 0 if the file does not tell.
+        bytes: u32,
+    }
+}
+
+view! {
+    /// A section of an image in flash.
+    Section = trace::Section {
+        /// Its name, as ``.text``.
+        name: String,
+        /// Its address in the file, before any load bias.
+        address: u64,
+        /// Its first byte in the flash image.
+        offset: u32,
+        /// Its length.
+        bytes: u32,
+    }
+}
+
+view! {
+    /// The placed code of one file.
+    Image = trace::Image {
+        /// The file it comes from.
+        path: String,
+        /// Its GNU build id in hexadecimal; empty if it has none.
+        build_id: String,
+        /// Its first byte in the flash image.
+        offset: u32,
+        /// Bytes up to the end of its last section.
+        bytes: u32,
+        /// Its sections in flash.
+        sections: Vec<Section>,
+        /// Its symbols, by offset.
+        symbols: Vec<Symbol>,
+    }
+}
+
+/// How a recording ended: its ``name`` is ``complete``, ``failed``, ``interrupted`` or
+/// ``disk-full``.
+#[pyclass(frozen, eq, hash, skip_from_py_object, module = "flashpager._engine")]
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Ending(pub trace::Ending);
+
+impl Seen<trace::Ending> for Ending {
+    fn seen(ending: &trace::Ending) -> Self {
+        Self(ending.clone())
+    }
+}
+
+#[pymethods]
+impl Ending {
+    /// The program ended by itself with exit status 0, or the file was imported whole.
+    #[staticmethod]
+    fn complete() -> Self {
+        Self(trace::Ending::Complete)
+    }
+
+    /// Somebody stopped the recording.
+    #[staticmethod]
+    fn interrupted() -> Self {
+        Self(trace::Ending::Interrupted)
+    }
+
+    /// The program ended so: with this exit status, or by this signal.
+    #[staticmethod]
+    fn failed(how: String) -> Self {
+        Self(trace::Ending::Failed(how))
+    }
+
+    /// The kind of the end, as the trace file has it.
+    #[getter]
+    fn name(&self) -> &'static str {
+        self.0.name()
+    }
+
+    /// Whether the program ended well, or the file was imported whole.
+    #[getter]
+    fn is_complete(&self) -> bool {
+        self.0 == trace::Ending::Complete
+    }
+
+    /// How the program failed, if it did.
+    #[getter]
+    fn failure(&self) -> Option<&str> {
+        match &self.0 {
+            trace::Ending::Failed(how) => Some(how),
+            _ => None,
+        }
+    }
+
+    fn __str__(&self) -> String {
+        self.0.to_string()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Ending({})", self.0)
+    }
+}
+
+view! {
+    /// What a trace file says of itself.
+    TraceInfo = trace::TraceInfo {
+        /// Version of the file's layout.
+        schema_version: u32,
+        /// The program's path, or the imported file's.
+        program: String,
+        /// Its arguments.
+        arguments: Vec<String>,
+        /// Instruction set, as QEMU spells it; empty if unknown.
+        architecture: String,
+        /// The program's GNU build id in hexadecimal; empty if it has none.
+        build_id: String,
+        /// What recorded the trace: ``qemu``, ``lackey``, or the imported format.
+        recorder: String,
+        /// The recorder's own version; empty if unknown.
+        recorder_version: String,
+        /// How the recording ended.
+        ending: Ending,
+        /// The code in flash, by offset.
+        images: Vec<Image>,
+        /// Bytes of the flash image.
+        image_bytes: u64,
+        /// Runs in the file.
+        runs: u64,
+        /// Instructions placed and executed; None where the format does not tell.
+        instructions: Option<u64>,
+        /// Bytes fetched by them.
+        bytes: u64,
+        /// Instructions executed outside the placed images, not in the runs; None where
+        /// the recorder does not tell.
+        outside_instructions: Option<u64>,
+        /// Bytes fetched by them.
+        outside_bytes: u64,
+        /// Methods entered, where the recorder tells.
+        calls: Option<u64>,
+        /// Methods left by a return, where the recorder tells.
+        returns: Option<u64>,
+        /// The thread whose execution this is; empty where threads are not told apart.
+        thread: String,
+        /// What ran and could not be recorded, each with the reason.
+        left_out: Vec<String>,
+    }
+}
+
+view! {
+    /// Use of the pages of one size in which something was executed.
+    PageUse = blocks::PageUse {
+        /// Size of a page.
+        page_bytes: u32,
+        /// Pages with at least one executed byte.
+        pages: u64,
+        /// Share of their bytes that was executed.
+        used_share: f64,
+    }
+}
+
+view! {
+    /// Executed basic blocks of a trace: executed bytes, cut wherever a run begins or ends
+    /// (CARDIS 2010, section 6.2).
+    BlockStatistics = blocks::BlockStatistics {
+        /// Distinct blocks executed.
+        used_blocks: u64,
+        /// Bytes of code executed at least once.
+        used_bytes: u64,
+        /// Mean size of the distinct blocks.
+        mean_used_block_bytes: f64,
+        /// Mean size weighted by how often each block was executed.
+        mean_executed_block_bytes: f64,
+        /// Mean length of a run: code between two taken jumps.
+        mean_run_bytes: f64,
+        /// The mean used block aligned up to a power of two: by the paper the best cache page.
+        predicted_page_bytes: u32,
+        /// Jumps to the first byte of a symbol; None where less than half of the code has one.
+        seen_calls: Option<u64>,
+        /// Jumps to where a call had left off.
+        seen_returns: Option<u64>,
+        /// How much of a used page is used, by the size of a page.
+        pages: Vec<PageUse>,
+    }
+}
 
 /// A trace file's description.
 #[pyfunction]
-pub fn trace_info(py: Python<'_>, trace: PathBuf) -> PyResult<Py<PyAny>> {
-    to_python(py, TraceFile::open(&trace).map_err(raise)?.info())
+pub fn trace_info(trace: PathBuf) -> PyResult<TraceInfo> {
+    TraceFile::open(&trace).map(|file| TraceInfo::seen(file.info())).map_err(raise)
 }
 
-/// Executed basic blocks of a trace.
+/// Executed basic blocks of a trace. Reads it once.
 #[pyfunction]
-pub fn block_statistics(py: Python<'_>, trace: PathBuf) -> PyResult<Py<PyAny>> {
+pub fn block_statistics(py: Python<'_>, trace: PathBuf) -> PyResult<BlockStatistics> {
     let found = run(
         py,
         |_, ()| Ok(()),
         |go_on, _| {
             let trace = TraceFile::open(&trace)?;
             let symbols = trace.info().images.iter().flat_map(|image| &image.symbols);
-            BlockStatistics::of(&trace, symbols, &go_on)
+            blocks::BlockStatistics::of(&trace, symbols, &go_on)
         },
     )?;
-    to_python(py, &found)
+    Ok(BlockStatistics(found))
 }
 
-/// Write a trace as text: `csv`, or `din` with an instruction every so many
-/// bytes; to standard output without `output`.
+/// Write a trace as text, in one of ``export_formats()``: ``din`` with an instruction every so
+/// many bytes; to standard output without `output`.
 #[pyfunction]
+#[pyo3(signature = (trace, format, instruction_bytes, output))]
 pub fn export_trace(
     py: Python<'_>,
     trace: PathBuf,
@@ -42,15 +230,7 @@ pub fn export_trace(
     instruction_bytes: u32,
     output: Option<PathBuf>,
 ) -> PyResult<()> {
-    let format = match format {
-        "csv" => TextFormat::Csv,
-        "din" => TextFormat::Din { instruction_bytes },
-        other => {
-            return Err(FlashpagerError::new_err(format!(
-                "unknown format '{other}' (known: csv, din)"
-            )));
-        }
-    };
+    let format = TextFormat::named(format, instruction_bytes).map_err(raise)?;
     run(
         py,
         |_, ()| Ok(()),
@@ -65,6 +245,12 @@ pub fn export_trace(
             }
         },
     )
+}
+
+/// The formats that a trace can be written as.
+#[pyfunction]
+pub fn export_formats() -> Vec<&'static str> {
+    TextFormat::NAMES.to_vec()
 }
 
 /// The instruction set and build id of an ELF file.

@@ -273,7 +273,7 @@ impl Design {
                 walk_budget: prices.walk_budget(self.frames().min(u64::from(u32::MAX)) as u32),
                 gain: if sum_ns > 0.0 { hidden_ns / sum_ns } else { 0.0 },
                 meanwhile_ns: jobs.meanwhile_ns(*schedule),
-                longest_hidden_walk: prices.longest_hidden_walk(*schedule, search.downgrades),
+                longest_hidden_walk: prices.longest_hidden_walk(search.downgrades),
             }
         };
         let schedules = Schedule::ALL.iter().map(scheduled).collect();
@@ -334,7 +334,6 @@ impl Design {
     }
 }
 
-/// Check what is transferred first, where only a part of the page is.
 /// Check that `part` can be read as `model`.
 ///
 /// # Errors
@@ -357,6 +356,7 @@ pub fn check_register(part: &Part, model: RegisterModel) -> Result<()> {
     Ok(())
 }
 
+/// Check what is transferred first, where only a part of the page is.
 fn check_critical_block(spec: &DesignSpec, register: &RegisterDesign) -> Result<()> {
     let Some(critical) = spec.critical_block_bytes else { return Ok(()) };
     power_of_two("critical block", critical)?;
@@ -384,17 +384,32 @@ struct Member {
     place: Option<(usize, usize)>,
 }
 
-/// What one pass each has to replay, and the designs it serves: those that share
-/// cache page, policy and what stands in front.
-fn cells_of<D: Borrow<Design>>(designs: &[D]) -> (Vec<Vec<Member>>, Vec<Cell>) {
-    type Key<'a> = (u32, &'a PolicySpec, Option<HierarchyDesign>);
-    let mut indices: BTreeMap<Key<'_>, Vec<usize>> = BTreeMap::new();
-    let designs: Vec<&Design> = designs.iter().map(Borrow::borrow).collect();
+/// What designs of one cell share: cache page, policy, and what stands in front.
+type CellKey<'a> = (u32, &'a PolicySpec, Option<HierarchyDesign>);
+
+/// The places of the designs of each cell, ascending.
+fn grouped<'a>(designs: &[&'a Design]) -> BTreeMap<CellKey<'a>, Vec<usize>> {
+    let mut indices: BTreeMap<CellKey<'_>, Vec<usize>> = BTreeMap::new();
     for (index, design) in designs.iter().enumerate() {
         let CacheDesign { cache_page_bytes, policy, hierarchy, .. } = &design.cache;
         indices.entry((*cache_page_bytes, policy, *hierarchy)).or_default().push(index);
     }
-    let cell = |((cache_page_bytes, policy, hierarchy), indices): (Key<'_>, Vec<usize>)| {
+    indices
+}
+
+/// The designs that [`evaluate_all`] serves by one pass over a trace, as places in
+/// `designs`: in each cell ascending, the cells by their first design.
+pub fn cells<D: Borrow<Design>>(designs: &[D]) -> Vec<Vec<usize>> {
+    let designs: Vec<&Design> = designs.iter().map(Borrow::borrow).collect();
+    let mut cells: Vec<Vec<usize>> = grouped(&designs).into_values().collect();
+    cells.sort_unstable();
+    cells
+}
+
+/// What one pass each has to replay, and the designs it serves.
+fn cells_of<D: Borrow<Design>>(designs: &[D]) -> (Vec<Vec<Member>>, Vec<Cell>) {
+    let designs: Vec<&Design> = designs.iter().map(Borrow::borrow).collect();
+    let cell = |((cache_page_bytes, policy, hierarchy), indices): (CellKey<'_>, Vec<usize>)| {
         let swept = || indices.iter().filter(|index| !designs[**index].is_executed());
         let sizes = swept().map(|index| designs[*index].cache.cache_bytes);
         let sizes: Vec<u64> = sizes.collect::<BTreeSet<u64>>().into_iter().collect();
@@ -413,14 +428,7 @@ fn cells_of<D: Borrow<Design>>(designs: &[D]) -> (Vec<Vec<Member>>, Vec<Cell>) {
         let cell = Cell { cache_page_bytes, policy, hierarchy, cache_bytes: sizes, registers };
         (members, cell)
     };
-    indices.into_iter().map(cell).unzip()
-}
-
-/// Which of `designs` share one pass over a trace, by their places: those with the same
-/// cache page, policy and shape of what stands in front.
-pub fn cells<D: Borrow<Design>>(designs: &[D]) -> Vec<Vec<usize>> {
-    let (members, _) = cells_of(designs);
-    members.iter().map(|cell| cell.iter().map(|member| member.design).collect()).collect()
+    grouped(&designs).into_iter().map(cell).unzip()
 }
 
 /// Most memory that [`evaluate_all`] takes for its passes on `threads` cores, in

@@ -8,8 +8,8 @@ use rustc_hash::FxHashSet;
 
 use super::fetch::{Fetch, place};
 use super::input::{Input, Lines};
-use super::placement::Placer;
 use super::placement::arrange::Arrangement;
+use super::placement::{Placement, Placer};
 use super::recording::Recording;
 use super::stream::{self, StreamReader};
 use super::{csv, din, lackey};
@@ -82,6 +82,18 @@ impl Import {
     /// offsets. `live` recordings hold back space for an orderly end.
     pub fn new(placer: Option<Placer>, output: &Path, info: TraceInfo, live: bool) -> Result<Self> {
         Ok(Self { recording: Recording::new(placer, output, info, live)?, process: None })
+    }
+
+    /// As [`Import::new`], with the code placed that `placement` says.
+    pub fn placing(
+        placement: &Placement,
+        output: &Path,
+        info: TraceInfo,
+        live: bool,
+    ) -> Result<Self> {
+        let mut import = Self::new(placement.placer()?, output, info, live)?;
+        import.arrange_as(placement.arrangement());
+        Ok(import)
     }
 
     /// How the methods of a program without files are laid out in the end.

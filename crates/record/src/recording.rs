@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use flashpager_base::{Error, Result, shown};
 use flashpager_trace::file::Unnamed;
 use flashpager_trace::{Ending, TraceFile, TraceInfo, nothing_placed};
+use serde::Serialize;
 
 use super::placement::Placer;
 use super::placement::arrange::{Arrangement, Files, arrange};
@@ -43,7 +44,7 @@ pub struct Recording {
 }
 
 /// A trace that was written.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finished {
     /// Its file.
     pub path: PathBuf,

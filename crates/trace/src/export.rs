@@ -20,6 +20,23 @@ pub enum TextFormat {
     },
 }
 
+impl TextFormat {
+    /// The formats' names.
+    pub const NAMES: &[&str] = &["csv", "din"];
+
+    /// The format of this name; `instruction_bytes` is what `din` needs to know.
+    pub fn named(name: &str, instruction_bytes: u32) -> Result<Self> {
+        match name {
+            "csv" => Ok(Self::Csv),
+            "din" => Ok(Self::Din { instruction_bytes }),
+            other => {
+                let known = Self::NAMES.join(", ");
+                Err(Error::design(format!("unknown format '{other}' (known: {known})")))
+            }
+        }
+    }
+}
+
 /// Write all runs of `trace` to the file `output`, which appears when whole.
 /// `go_on` is asked once a chunk; when it says false, this ends with
 /// [`Error::Interrupted`].

@@ -167,7 +167,7 @@ impl RunSource for MemorySource<'_> {
 }
 
 /// Whether a recording ran to its end.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ending {
     /// The program ended by itself with exit status 0, or the file was imported whole.
@@ -178,6 +178,27 @@ pub enum Ending {
     Interrupted,
     /// No space was left for the rest.
     DiskFull,
+}
+
+impl Ending {
+    /// The kind's name, as in the trace file.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::Failed(_) => "failed",
+            Self::Interrupted => "interrupted",
+            Self::DiskFull => "disk-full",
+        }
+    }
+}
+
+impl std::fmt::Display for Ending {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Failed(how) => write!(out, "{}: {how}", self.name()),
+            _ => out.write_str(self.name()),
+        }
+    }
 }
 
 /// What a trace file says of itself.

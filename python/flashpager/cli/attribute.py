@@ -1,13 +1,14 @@
 """``flashpager attribute``: which code causes the faults."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
 from rich.table import Table
 
 from flashpager import _engine
+from flashpager._engine import Attribution, TraceInfo
 from flashpager.cli import options
 from flashpager.cli.console import note, out, print_json, print_whole, share
 from flashpager.files import refuse_overwriting
@@ -18,7 +19,6 @@ from flashpager.trace import Trace
 if TYPE_CHECKING:
     import polars as pl
 
-_TITLES = {"symbol": "functions", "line": "lines", "image": "files"}
 #: Longer names are cut off in the table; the written table has them whole.
 _NAME_CHARACTERS = 60
 
@@ -80,50 +80,53 @@ def attribute(
     frame = attribution.to_frame(result, sort)
     if output is not None:
         table.write(frame, output, [opened.described()])
-        note(f"{len(frame)} {_TITLES[by]} written to {output}")
+        note(f"{len(frame)} {attribution.OWNERS[by][1]} written to {output}")
     if plot is not None:
         picture.write(treemap.chart(frame, by=by, setting=_setting(result)), plot)
-        note(f"{plot}: {len(frame)} {_TITLES[by]}")
+        note(f"{plot}: {len(frame)} {attribution.OWNERS[by][1]}")
     if json:
         head = {"version": _engine.version(), "trace": opened.described(), "by": by}
-        print_json({**head, **result, "owners": frame.to_dicts()})
+        print_json({**head, **result.as_dict(), "owners": frame.to_dicts()})
     else:
         _show(info, result, frame, by, limit)
-    for text in (*result["notes"], *(f"warning: {text}" for text in result["warnings"])):
+        _note_rest(frame, attribution.OWNERS[by], limit)
+    for text in (*result.notes, *(f"warning: {text}" for text in result.warnings)):
         note(text)
 
 
-def _setting(result: dict[str, Any]) -> str:
-    design = result["design"]
-    codeword = f", codeword {design['codeword_bytes']}" if design["codeword_bytes"] else ""
+def _setting(result: Attribution) -> str:
+    design = result.design
+    codeword = f", codeword {design.codeword_bytes}" if design.codeword_bytes else ""
     return (
-        f"{design['part']} on {design['bus']}, flash page {format_size(design['flash_page_bytes'])}"
-        f", register {design['register']}{codeword}; cache {format_size(design['cache_bytes'])} in"
-        f" {result['frames']} pages of {format_size(design['cache_page_bytes'])}, "
-        f"{design['policy']}"
+        f"{design.part} on {design.bus}, flash page {format_size(result.flash_page_bytes)}"
+        f", register {design.register}{codeword}; cache {format_size(design.cache_bytes)} in"
+        f" {result.frames} pages of {format_size(design.cache_page_bytes)}, "
+        f"{design.policy}"
     )
 
 
-def _show(
-    info: dict[str, Any], result: dict[str, Any], frame: "pl.DataFrame", by: str, limit: int
-) -> None:
-    counts, time = result["counts"], result["time"]
+def _show(info: TraceInfo, result: Attribution, frame: "pl.DataFrame", by: str, limit: int) -> None:
+    counts, time = result.counts, result.time
     out.print(
-        f"{escape(info['program'])} ({info['architecture'] or 'unknown architecture'}), "
-        f"{si(info['image_bytes'], 'B')} of code in flash, {si(info['bytes'], 'B')} executed"
+        f"{escape(info.program)} ({info.architecture or 'unknown architecture'}), "
+        f"{si(info.image_bytes, 'B')} of code in flash, {si(info.bytes, 'B')} executed"
     )
     out.print(_setting(result))
     out.print(
-        f"{counts['misses']:,} misses, {counts['loads']:,} loads, "
-        f"{si(counts['bytes_fetched'], 'B')} fetched: {duration(result['fault_ns'])} of faults, "
-        f"{share(result['fault_ns'], time['time_ns'])} of {duration(time['time_ns'])}"
+        f"{counts.misses:,} misses, {counts.loads:,} loads, "
+        f"{si(counts.bytes_fetched, 'B')} fetched: {duration(result.fault_ns)} of faults, "
+        f"{share(result.fault_ns, time.time_ns)} of {duration(time.time_ns)}"
     )
     out.print()
     shown = frame if limit == 0 else frame.head(limit)
     print_whole(_table(shown, by))
-    rest = frame.slice(len(shown))
+
+
+def _note_rest(frame: "pl.DataFrame", words: tuple[str, str], limit: int) -> None:
+    """Say how much is in the rows that are not shown; ``words`` call one and several so."""
+    rest = frame.slice(limit) if limit else frame.clear()
     if len(rest):
-        what = _TITLES[by] if len(rest) > 1 else _TITLES[by].removesuffix("s")
+        what = words[len(rest) > 1]
         note(
             f"{len(rest)} more {what}, {100 * rest['share'].sum():.1f} % of the fault time; "
             "--limit 0 shows all, -o keeps them"

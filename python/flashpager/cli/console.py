@@ -5,7 +5,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from rich.console import Console
 from rich.measure import Measurement
@@ -96,9 +95,3 @@ def share(part: float, whole: float) -> str:
 def mebibytes(time: Time) -> str:
     """Write a bandwidth as the papers do; their MB are 2**20 bytes."""
     return f"{time.bandwidth_mib_s:.2f} MB/s"
-
-
-def ending(info: dict[str, Any]) -> str:
-    """Say how the recording of a trace ended."""
-    how = info["ending"]
-    return how if isinstance(how, str) else f"failed: {how['failed']}"

@@ -15,7 +15,6 @@ from flashpager._engine import Design, FlashpagerError
 from flashpager.cli import options
 from flashpager.cli.console import (
     counting,
-    ending,
     natural_width,
     note,
     out,
@@ -196,8 +195,8 @@ def _sort_column(name: str, *, several: bool) -> str:
 def _tell_beforehand(traces: Sequence[Trace], designs: Sequence[Design]) -> None:
     """Say which traces are not whole, and what memory the work may take."""
     for trace in traces:
-        if trace.info["ending"] != "complete":
-            how = ending(trace.info)
+        how = trace.info.ending
+        if not how.is_complete:
             note(f"note: the recording of {trace.name} did not end by itself ({how})")
     needed = max(_engine.memory_bytes(trace.path, designs) for trace in traces)
     if needed > _NOTABLE_MEMORY_BYTES:
@@ -253,7 +252,7 @@ def _weights(traces: Sequence[Trace], text: str | None) -> dict[str, float]:
 def _block_bytes(traces: Sequence[Trace], weights: dict[str, float]) -> float:
     total = sum(weights.values())
     shares = ((weights[trace.name] / total, trace.blocks) for trace in traces)
-    return math.fsum(share * blocks["mean_executed_block_bytes"] for share, blocks in shares)
+    return math.fsum(share * blocks.mean_executed_block_bytes for share, blocks in shares)
 
 
 def _answer_fields(found: "Answer") -> dict[str, Any]:
@@ -296,7 +295,7 @@ def _show_answer(found: "Answer", limit: int, column: str, traces: Sequence[Trac
     out.print(f"why: {found.why}")
     for line in found.bites or (["no constraint costs speed"] if found.needs.conditions() else []):
         out.print(line)
-    code = max(trace.info["image_bytes"] for trace in traces)
+    code = max(trace.info.image_bytes for trace in traces)
     pages = -(-code // best["cache_page_bytes"])
     out.print(
         f"not counted: the way from {pages:,} pages of code to {best['frames']:,} frames"

@@ -1,12 +1,12 @@
 """Laying out the methods of Java programs: options and notes that commands share."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from flashpager import _engine
-from flashpager._engine import FlashpagerError
+from flashpager._engine import Arrangement, FlashpagerError, Recorded, TraceInfo
 from flashpager.cli.console import note
 from flashpager.quantities import si
 
@@ -21,25 +21,27 @@ Order = Annotated[
 Keep = Annotated[
     str,
     typer.Option(
-        "--keep", metavar="WHAT", help="used | all: methods placed, of the classes loaded."
+        "--keep",
+        metavar="WHAT",
+        help=f"{' | '.join(_engine.kept_methods())}: methods placed, of the classes loaded.",
     ),
 ]
+
+#: What is kept where nothing is said.
+KEPT = _engine.kept_methods()[0]
 
 #: Most names in a note.
 _SHOWN = 3
 
 
-def arrangement(order: Path | None, keep: str) -> dict[str, Any]:
-    """Give what flags say, as the engine's ``Arrangement``.
+def arrangement(order: Path | None, keep: str) -> Arrangement:
+    """Give what flags say.
 
     Raises:
         FlashpagerError: if the file cannot be read, or ``keep`` is no word for what to keep.
 
     """
-    if keep not in ("used", "all"):
-        message = f"--keep {keep}: say 'used' or 'all'"
-        raise FlashpagerError(message)
-    return {"keep_all": keep == "all", "order": _read(order) if order else []}
+    return Arrangement(keep=keep, order=_read(order) if order else [])
 
 
 def _read(order: Path) -> list[str]:
@@ -70,10 +72,11 @@ def note_unknown(trace: Path, order: list[str]) -> None:
         )
 
 
-def note_threads(threads: list[tuple[str, dict[str, Any]]]) -> None:
+def note_threads(threads: list[Recorded]) -> None:
     """Say where the traces of further threads are."""
-    for path, info in threads:
-        note(f"{path}: thread {info['thread']}, {si(info['instructions'] or 0)} bytecodes")
+    for thread in threads:
+        bytecodes = si(thread.info.instructions or 0)
+        note(f"{thread.path}: thread {thread.info.thread}, {bytecodes} bytecodes")
 
 
 def note_not_arranged(*, arranged: bool) -> None:
@@ -85,9 +88,9 @@ def note_not_arranged(*, arranged: bool) -> None:
         )
 
 
-def note_left_out(info: dict[str, Any]) -> None:
+def note_left_out(info: TraceInfo) -> None:
     """Say what was executed and not recorded."""
-    left_out = info["left_out"]
+    left_out = info.left_out
     for what in left_out[:_SHOWN]:
         note(f"note: not recorded: {what}")
     if len(left_out) > _SHOWN:

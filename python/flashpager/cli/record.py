@@ -7,12 +7,13 @@ from typing import Annotated
 
 import typer
 
+from flashpager import _engine
 from flashpager._engine import FlashpagerError
 from flashpager.cli import methods
 from flashpager.cli.console import note
 from flashpager.cli.live import watching
 from flashpager.quantities import si, split_list
-from flashpager.recorders import Java, Request
+from flashpager.recorders import RECORDERS, Java, Request
 from flashpager.recorders import record as run_recorder
 
 _EXIT_INTERRUPTED = 130
@@ -28,7 +29,7 @@ def record(
     ],
     section: Annotated[
         str, typer.Option("--section", metavar="NAMES", help="Sections to place, as .text,.plt.")
-    ] = ".text",
+    ] = ",".join(_engine.default_sections()),
     with_libraries: Annotated[
         bool, typer.Option("--with-libraries", help="Each library's text follows in flash.")
     ] = False,
@@ -48,7 +49,9 @@ def record(
     ] = None,
     recorder: Annotated[
         str | None,
-        typer.Option("--recorder", metavar="NAME", help="qemu | lackey; else what is there."),
+        typer.Option(
+            "--recorder", metavar="NAME", help=f"{' | '.join(RECORDERS)}; else what is there."
+        ),
     ] = None,
     java: Annotated[
         bool, typer.Option("--java", help="Record the Java classes of a 'java …' command.")
@@ -62,7 +65,7 @@ def record(
         ),
     ] = "",
     order: methods.Order = None,
-    keep: methods.Keep = "used",
+    keep: methods.Keep = methods.KEPT,
     cap: Annotated[
         str,
         typer.Option("--cap", metavar="FILES", help="Java Card: place these CAP files' methods."),
@@ -88,8 +91,8 @@ def record(
 
     flashpager record --java -o app.trace -- java -jar app.jar
     """
-    if recorder not in (None, "qemu", "lackey"):
-        message = f"--recorder: unknown recorder '{recorder}' (known: qemu, lackey)"
+    if recorder is not None and recorder not in RECORDERS:
+        message = f"--recorder: unknown recorder '{recorder}' (known: {', '.join(RECORDERS)})"
         raise typer.BadParameter(message)
     request = Request(
         command=command,
@@ -101,7 +104,7 @@ def record(
         recorder=recorder,
         java=Java(
             include=split_list(include),
-            **methods.arrangement(order, keep),
+            arrangement=methods.arrangement(order, keep),
             one_stream=one_stream,
             caps=[Path(name) for name in split_list(cap)],
         ),
@@ -113,10 +116,9 @@ def record(
     with watching() as progress:
         result = run_recorder(request, progress, note)
     seconds = time.monotonic() - start
-    info = result.info
-    infos = [info, *(of for _, of in result.threads)]
-    placed = sum(of["instructions"] or 0 for of in infos)
-    total = placed + sum(of["outside_instructions"] or 0 for of in infos)
+    infos = [trace.info for trace in (result.trace, *result.threads)]
+    placed = sum(info.instructions or 0 for info in infos)
+    total = placed + sum(info.outside_instructions or 0 for info in infos)
     what = "bytecodes" if java else "instructions"
     note(
         f"{output}: {si(total)} {what} in {seconds:.1f} s ({si(total / seconds)} a second), "
@@ -124,9 +126,9 @@ def record(
         + f"{output.stat().st_size / 1e6:.2f} MB"
     )
     methods.note_threads(result.threads)
-    methods.note_left_out(info)
-    methods.note_not_arranged(arranged=result.arranged)
-    methods.note_unknown(output, request.java.order if request.java else [])
+    methods.note_left_out(result.trace.info)
+    methods.note_not_arranged(arranged=result.trace.arranged)
+    methods.note_unknown(output, request.java.arrangement.order if request.java else [])
     if result.failure and not result.interrupted:
         note(f"note: the program ended with {result.failure}; the trace says so")
     if result.interrupted:
@@ -139,7 +141,7 @@ def _refuse_mixed(request: Request, *, java: bool) -> None:
     asked = request.java or Java()
     if java:
         given = {
-            "--section": request.sections != [".text"],
+            "--section": request.sections != _engine.default_sections(),
             "--image": bool(request.images),
             "--with-libraries": request.with_libraries,
             "--system": request.system is not None,
@@ -149,8 +151,8 @@ def _refuse_mixed(request: Request, *, java: bool) -> None:
     else:
         given = {
             "--include": bool(asked.include),
-            "--order": bool(asked.order),
-            "--keep": asked.keep_all,
+            "--order": bool(asked.arrangement.order),
+            "--keep": asked.arrangement.keep != methods.KEPT,
             "--cap": bool(asked.caps),
             "--one-stream": asked.one_stream,
         }

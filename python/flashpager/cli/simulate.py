@@ -1,14 +1,12 @@
 """``flashpager simulate``: one design, in full."""
 
-from typing import Any
-
 from rich.markup import escape
 from rich.table import Table
 
 from flashpager import _engine
-from flashpager._engine import Design, Fetch, Handler, Row
+from flashpager._engine import Design, Fetch, Handler, Row, TraceInfo
 from flashpager.cli import options
-from flashpager.cli.console import ending, mebibytes, note, out, print_json, share
+from flashpager.cli.console import mebibytes, note, out, print_json, share
 from flashpager.quantities import duration, format_size, si
 from flashpager.space.file import read_board
 from flashpager.trace import Trace
@@ -41,22 +39,22 @@ def simulate(
         note(f"note: this takes {row.ram_bytes:,} bytes of RAM; the board has {left:,} left")
 
 
-def _show(info: dict[str, Any], row: Row) -> None:
+def _show(info: TraceInfo, row: Row) -> None:
     _show_setup(info, row)
     out.print()
-    _show_time(row, info["instructions"])
+    _show_time(row, info.instructions)
     out.print()
     _show_faults(row)
 
 
-def _show_setup(info: dict[str, Any], row: Row) -> None:
+def _show_setup(info: TraceInfo, row: Row) -> None:
     design, prices = row.design, row.prices
     out.print(
-        f"{escape(info['program'])} ({info['architecture'] or 'unknown architecture'}), "
-        f"{si(info['image_bytes'], 'B')} of code in flash, {si(info['bytes'], 'B')} fetched"
+        f"{escape(info.program)} ({info.architecture or 'unknown architecture'}), "
+        f"{si(info.image_bytes, 'B')} of code in flash, {si(info.bytes, 'B')} fetched"
     )
-    if info["ending"] != "complete":
-        note(f"note: the recording did not end by itself ({ending(info)})")
+    if not info.ending.is_complete:
+        note(f"note: the recording did not end by itself ({info.ending})")
     codeword = f", codeword {design.codeword_bytes}" if design.codeword_bytes else ""
     out.print(
         f"{design.part} on {design.bus}, flash page {format_size(row.flash_page_bytes)}"

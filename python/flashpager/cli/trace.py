@@ -2,15 +2,15 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.markup import escape
 
 from flashpager import _engine
-from flashpager._engine import Design
+from flashpager._engine import Design, Origin, Placement
 from flashpager.cli import methods, options
-from flashpager.cli.console import ending, note, out, print_json
+from flashpager.cli.console import note, out, print_json
 from flashpager.cli.live import watching
 from flashpager.faults.page_choice import calls_text, choose_page, outside_text, page_use_text
 from flashpager.files import refuse_overwriting
@@ -34,7 +34,9 @@ def import_trace(
     format_: Annotated[
         str | None,
         typer.Option(
-            "--format", metavar="NAME", help="lackey | din | csv | stream; else found out."
+            "--format",
+            metavar="NAME",
+            help=f"{' | '.join(_engine.import_formats())}; else found out.",
         ),
     ] = None,
     elf: Annotated[
@@ -48,7 +50,7 @@ def import_trace(
     ] = "0",
     section: Annotated[
         str, typer.Option("--section", metavar="NAMES", help="Sections to place.")
-    ] = ".text",
+    ] = ",".join(_engine.default_sections()),
     range_: Annotated[
         str | None,
         typer.Option(
@@ -64,36 +66,34 @@ def import_trace(
     Without --elf or --range, addresses are taken as flash offsets.
     """
     refuse_overwriting(output, file, *([elf] if elf else []))
-    placement: dict[str, Any] = {}
-    info: dict[str, Any] = {"program": str(file)}
+    placement, origin = Placement(), Origin(str(file))
     if elf is not None and range_ is not None:
         message = "--elf and --range exclude each other"
         raise _engine.FlashpagerError(message)
     if elf is not None:
-        architecture, build_id = _engine.elf_identity(str(elf))
-        info |= {"program": str(elf), "architecture": architecture, "build_id": build_id}
-        placement = {
-            "files": [str(elf)],
-            "sections": split_list(section),
-            "bias": _address(bias, "--bias"),
-        }
+        architecture, build_id = _engine.elf_identity(elf)
+        origin = Origin(str(elf), architecture=architecture, build_id=build_id)
+        placement = Placement.of_files(
+            [elf], sections=split_list(section), bias=_address(bias, "--bias")
+        )
     elif range_ is not None:
         start, dash, end = range_.partition("-")
         if not dash:
             message = f"--range {range_}: write START-END, as 0x8000-0x10000"
             raise _engine.FlashpagerError(message)
-        placement = {"range": (_address(start, "--range"), _address(end, "--range"))}
-    recording = _engine.Recording(str(output), placement, info, live=False)
+        placement = Placement.of_range(_address(start, "--range"), _address(end, "--range"))
+    recording = _engine.Recording(output, placement, origin, live=False)
     with watching() as progress:
-        ended, found = recording.read_file(str(file), format_, instruction_bytes, progress)
-    ((_, info), *threads), arranged = recording.finish(ended)
+        ended, found = recording.read_file(file, format_, instruction_bytes, progress)
+    trace, *threads = recording.finish(ended)
+    info = trace.info
     note(
-        f"{output}: {info['runs']:,} runs, {si(info['bytes'], 'B')} from {found}"
-        + ("" if ended == "complete" else f" ({ended})")
+        f"{output}: {info.runs:,} runs, {si(info.bytes, 'B')} from {found}"
+        + ("" if ended.is_complete else f" ({ended})")
     )
     methods.note_threads(threads)
     methods.note_left_out(info)
-    methods.note_not_arranged(arranged=arranged)
+    methods.note_not_arranged(arranged=trace.arranged)
 
 
 def _address(text: str, option: str) -> int:
@@ -116,37 +116,42 @@ def show_info(
     The cache page that these predict stands beside the best one of the board's
     design, replayed with each page.
     """
-    info = _engine.trace_info(str(trace))
-    blocks = _engine.block_statistics(str(trace))
+    info = _engine.trace_info(trace)
+    blocks = _engine.block_statistics(trace)
     page = choose_page(trace, blocks, Design.from_board(board) if board else Design())
     if json:
         file_bytes = trace.stat().st_size
         print_json(
-            {**info, "blocks": blocks, "cache_page": page.as_dict(), "file_bytes": file_bytes}
+            {
+                **info.as_dict(),
+                "blocks": blocks.as_dict(),
+                "cache_page": page.as_dict(),
+                "file_bytes": file_bytes,
+            }
         )
         return
-    out.print(f"[bold]{escape(' '.join([info['program'], *info['arguments']]))}[/bold]")
+    out.print(f"[bold]{escape(' '.join([info.program, *info.arguments]))}[/bold]")
     rows = [
-        ("architecture", info["architecture"] or "unknown"),
-        ("build id", info["build_id"] or "none"),
-        ("recorded by", f"{info['recorder']} {info['recorder_version']}".strip()),
-        ("ending", ending(info)),
-        *([("thread", escape(info["thread"]))] if info["thread"] else []),
-        ("flash image", f"{info['image_bytes']:,} bytes"),
-        ("runs", f"{info['runs']:,} ({blocks['mean_run_bytes']:.1f} bytes each)"),
-        ("bytes fetched", f"{info['bytes']:,}"),
+        ("architecture", info.architecture or "unknown"),
+        ("build id", info.build_id or "none"),
+        ("recorded by", f"{info.recorder} {info.recorder_version}".strip()),
+        ("ending", str(info.ending)),
+        *([("thread", escape(info.thread))] if info.thread else []),
+        ("flash image", f"{info.image_bytes:,} bytes"),
+        ("runs", f"{info.runs:,} ({blocks.mean_run_bytes:.1f} bytes each)"),
+        ("bytes fetched", f"{info.bytes:,}"),
     ]
-    if info["instructions"] is not None:
-        bits = 8 * trace.stat().st_size / info["instructions"]
+    if info.instructions is not None:
+        bits = 8 * trace.stat().st_size / info.instructions
         rows += [
-            ("instructions", f"{info['instructions']:,} ({bits:.3f} bits each in the file)"),
+            ("instructions", f"{info.instructions:,} ({bits:.3f} bits each in the file)"),
             ("outside", outside_text(info)),
         ]
     sizes = (
-        f"mean {blocks['mean_used_block_bytes']:.1f} bytes, by execution "
-        f"{blocks['mean_executed_block_bytes']:.1f} bytes"
+        f"mean {blocks.mean_used_block_bytes:.1f} bytes, by execution "
+        f"{blocks.mean_executed_block_bytes:.1f} bytes"
     )
-    used = f"{blocks['used_blocks']:,} used, {blocks['used_bytes']:,} bytes"
+    used = f"{blocks.used_blocks:,} used, {blocks.used_bytes:,} bytes"
     rows += [
         ("basic blocks", f"{used}; {sizes}"),
         ("calls, returns", calls_text(info, blocks)),
@@ -156,13 +161,12 @@ def show_info(
     width = max(len(name) for name, _ in rows)
     for name, value in rows:
         out.print(f"{name:<{width}}  {value}")
-    for image in info["images"]:
-        sections = ", ".join(f"{s['name']} {format_size(s['bytes'])}" for s in image["sections"])
+    for image in info.images:
+        sections = ", ".join(f"{s.name} {format_size(s.bytes)}" for s in image.sections)
         out.print(
-            f"image at {image['offset']:#x}: {image['path']} ({sections}; "
-            f"{len(image['symbols'])} symbols)"
+            f"image at {image.offset:#x}: {image.path} ({sections}; {len(image.symbols)} symbols)"
         )
-    for what in info["left_out"]:
+    for what in info.left_out:
         out.print(f"not recorded: {what}", markup=False)
 
 
@@ -174,7 +178,7 @@ def arrange(
         Path, typer.Option("-o", "--output", metavar="TRACE", help="Trace to write.")
     ],
     order: methods.Order = None,
-    keep: methods.Keep = "used",
+    keep: methods.Keep = methods.KEPT,
 ) -> None:
     """Lay the methods of a Java trace out anew, as if it were recorded so.
 
@@ -185,10 +189,10 @@ def arrange(
     """
     refuse_overwriting(output, trace)
     asked = methods.arrangement(order, keep)
-    info = _engine.arrange_methods(str(trace), str(output), asked)
-    placed = len(info["images"][0]["symbols"])
-    note(f"{output}: {placed} methods, {info['image_bytes']:,} bytes")
-    methods.note_unknown(output, asked["order"])
+    info = _engine.arrange_methods(trace, output, asked)
+    placed = len(info.images[0].symbols)
+    note(f"{output}: {placed} methods, {info.image_bytes:,} bytes")
+    methods.note_unknown(output, asked.order)
 
 
 @app.command("export")
@@ -202,8 +206,13 @@ def export(
         ),
     ],
     format_: Annotated[
-        str, typer.Option("--format", metavar="NAME", help="csv (offset,length) | din")
-    ] = "csv",
+        str,
+        typer.Option(
+            "--format",
+            metavar="NAME",
+            help=f"{' | '.join(_engine.export_formats())}; csv has offset,length",
+        ),
+    ] = _engine.export_formats()[0],
     instruction_bytes: Annotated[
         int,
         typer.Option("--instruction-bytes", min=1, max=16, help="Bytes between fetches in din."),
@@ -211,7 +220,7 @@ def export(
 ) -> None:
     """Write a trace as text for other tools."""
     refuse_overwriting(output, trace)
-    target = None if str(output) == "-" else str(output)
+    target = None if str(output) == "-" else output
     if target is None:
         sys.stdout.flush()
-    _engine.export_trace(str(trace), format_, instruction_bytes, target)
+    _engine.export_trace(trace, format_, instruction_bytes, target)

@@ -1,14 +1,20 @@
 """Who causes the faults, as a table: one row an owner of code."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from itertools import accumulate
 from pathlib import PurePath
-from typing import Any
 
 import polars as pl
 
-from flashpager._engine import FlashpagerError
+from flashpager._engine import Attribution, FlashpagerError, Owner
+
+#: What the owners are, by what faults are attributed by: (one, several).
+OWNERS = {
+    "symbol": ("function", "functions"),
+    "line": ("line", "lines"),
+    "image": ("file", "files"),
+}
 
 #: What can be sorted by, greatest first: (name, column).
 SORTS = {"time": "fault_ns", "misses": "misses", "loads": "loads"}
@@ -36,7 +42,7 @@ _SCHEMA = {
 }
 
 
-def to_frame(result: Mapping[str, Any], sort: str = "time") -> pl.DataFrame:
+def to_frame(result: Attribution, sort: str = "time") -> pl.DataFrame:
     """Make a table of what ``_engine.attribute`` gives.
 
     ``share`` and ``cumulative_share`` are of the time of all faults, the latter down to the row.
@@ -47,16 +53,16 @@ def to_frame(result: Mapping[str, Any], sort: str = "time") -> pl.DataFrame:
 
     """
     column = sort_column(sort)
-    owners = result["owners"]
-    shown = _shortest(owner["file"] for owner in owners if owner["file"] is not None)
-    named = [
-        owner | ({"name": f"{shown[owner['file']]}:{owner['line']}"} if owner["file"] else {})
-        for owner in owners
-    ]
-    frame = pl.DataFrame(named, schema=_SCHEMA, orient="row").sort(
-        column, descending=True, maintain_order=True
-    )
-    total = result["fault_ns"]
+    owners = result.owners
+    shown = _shortest(owner.file for owner in owners if owner.file is not None)
+
+    def name(owner: Owner) -> str:
+        return f"{shown[owner.file]}:{owner.line}" if owner.file else owner.name
+
+    columns = {column: [getattr(owner, column) for owner in owners] for column in _SCHEMA}
+    columns["name"] = [name(owner) for owner in owners]
+    frame = pl.DataFrame(columns, schema=_SCHEMA).sort(column, descending=True, maintain_order=True)
+    total = result.fault_ns
     share = [ns / total if total else 0.0 for ns in frame["fault_ns"]]
     return frame.with_columns(
         pl.Series("share", share, pl.Float64),

@@ -3,10 +3,9 @@
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from flashpager import _engine
-from flashpager._engine import Design, Row
+from flashpager._engine import BlockStatistics, Design, Row, TraceInfo
 from flashpager.quantities import format_size
 from flashpager.space.space import cache_pages_to_try
 
@@ -20,25 +19,25 @@ _SMALLEST_PAGE = 8
 _PAGES_TOLD = (32, 64, 128, 512, 2048)
 
 
-def calls_text(info: dict[str, Any], blocks: dict[str, Any]) -> str:
+def calls_text(info: TraceInfo, blocks: BlockStatistics) -> str:
     """Say how many calls and returns a trace has, as far as it is known."""
-    if info["calls"] is not None:
-        return f"{info['calls']:,}, {info['returns']:,}"
-    if blocks["seen_calls"] is None:
+    if info.calls is not None:
+        return f"{info.calls:,}, {info.returns:,}"
+    if blocks.seen_calls is None:
         return "unknown (too few symbols)"
-    return f"{blocks['seen_calls']:,}, {blocks['seen_returns']:,} (jumps to symbols, and back)"
+    return f"{blocks.seen_calls:,}, {blocks.seen_returns:,} (jumps to symbols, and back)"
 
 
-def outside_text(info: dict[str, Any]) -> str:
+def outside_text(info: TraceInfo) -> str:
     """Say what was executed and not placed."""
-    if info["outside_instructions"] is None:
+    if info.outside_instructions is None:
         return "not counted (classes that were not to be recorded)"
-    return f"{info['outside_instructions']:,} instructions, {info['outside_bytes']:,} bytes"
+    return f"{info.outside_instructions:,} instructions, {info.outside_bytes:,} bytes"
 
 
-def page_use_text(blocks: dict[str, Any]) -> str:
+def page_use_text(blocks: BlockStatistics) -> str:
     """Say how much of the pages in which anything is executed is executed."""
-    shares = {use["page_bytes"]: use["used_share"] for use in blocks["pages"]}
+    shares = {use.page_bytes: use.used_share for use in blocks.pages}
     told = [f"{100 * shares[page]:.0f} % (of {page} bytes)" for page in _PAGES_TOLD]
     return f"{', '.join(told)} are executed"
 
@@ -90,28 +89,28 @@ class PageChoice:
         }
 
     @classmethod
-    def of(cls, blocks: dict[str, Any], rows: list[Row]) -> "PageChoice":
+    def of(cls, blocks: BlockStatistics, rows: list[Row]) -> "PageChoice":
         """Compare with replays that differ in nothing but their cache page."""
         bandwidths = {row.design.cache_page_bytes: row.time.bandwidth_mib_s for row in rows}
         return cls(
-            blocks["predicted_page_bytes"],
+            blocks.predicted_page_bytes,
             max(bandwidths, key=bandwidths.__getitem__) if bandwidths else None,
             bandwidths,
             rows[0].design if rows else None,
         )
 
 
-def choose_page(trace: Path, blocks: dict[str, Any], design: Design) -> PageChoice:
+def choose_page(trace: Path, blocks: BlockStatistics, design: Design) -> PageChoice:
     """Replay a trace with every cache page that fits into the design's cache and flash page.
 
     Raises:
         FlashpagerError: for a design that cannot be.
 
     """
-    if not blocks["used_blocks"]:
+    if not blocks.used_blocks:
         return PageChoice.of(blocks, [])
     largest = min(design.cache_bytes, design.flash_page_bytes or math.inf)
-    tried = {_SMALLEST_PAGE, *cache_pages_to_try([design.part]), blocks["predicted_page_bytes"]}
+    tried = {_SMALLEST_PAGE, *cache_pages_to_try([design.part]), blocks.predicted_page_bytes}
     pages = [page for page in sorted(tried) if page <= largest]
     designs = [design.replace(cache_page_bytes=page) for page in pages]
     possible = [one for one in designs if one.refusal() is None]

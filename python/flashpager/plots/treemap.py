@@ -14,6 +14,7 @@ import altair as alt
 import polars as pl
 
 from flashpager._engine import FlashpagerError
+from flashpager.faults.attribution import OWNERS
 from flashpager.plots.style import finish
 from flashpager.quantities import duration, si
 
@@ -294,9 +295,7 @@ def _title(rows: pl.DataFrame, by: str, executed: int) -> str:
     """Say how few it takes for half of the time."""
     shares = rows["fault_ns"] / rows["fault_ns"].sum()
     few = int((shares.cum_sum() < 0.5).sum()) + 1  # noqa: PLR2004
-    one, many = {"symbol": ("function", "functions"), "line": ("line", "lines")}.get(
-        by, ("file", "files")
-    )
+    one, many = OWNERS[by]
     total = duration(float(rows["fault_ns"].sum()))
     if few == 1:
         name = _fitting(str(rows["name"][0]), _WIDTH / 2)

@@ -4,28 +4,26 @@ import signal
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from flashpager import _engine
-from flashpager._engine import FlashpagerError
+from flashpager._engine import Ending, FlashpagerError, Origin, Recorded
 from flashpager.files import refuse_overwriting
 from flashpager.recorders import java, machine_code
+from flashpager.recorders.machine_code import RECORDERS
 from flashpager.recorders.request import Java, Progress, Request, Target
 from flashpager.recorders.signals import forwarded_signals
 
-__all__ = ["Java", "Request", "Result", "record"]
+__all__ = ["RECORDERS", "Java", "Request", "Result", "record"]
 
 
-@dataclass
+@dataclass(frozen=True)
 class Result:
     """How a recording ended."""
 
-    #: The trace's description.
-    info: dict[str, Any]
-    #: The traces of further threads and their descriptions.
-    threads: list[tuple[str, dict[str, Any]]]
-    #: Whether methods lie as they should, which takes room on the disk in the end.
-    arranged: bool
+    #: What was written.
+    trace: Recorded
+    #: The traces of further threads.
+    threads: list[Recorded]
     interrupted: bool
     #: Empty, or how the program failed.
     failure: str
@@ -44,15 +42,15 @@ def record(request: Request, progress: Progress, say: Callable[[str], None]) -> 
         raise FlashpagerError(message)
     target = java.target(request) if request.java else machine_code.target(request, say)
     refuse_overwriting(request.output, Path(target.program), *request.images)
-    info = {
-        "program": target.program,
-        "arguments": target.arguments,
-        "architecture": target.architecture,
-        "build_id": target.build_id,
-        "recorder": target.recorder.name,
-        "recorder_version": target.recorder.version(),
-    }
-    recording = _engine.Recording(str(request.output), target.placement, info, live=True)
+    origin = Origin(
+        target.program,
+        arguments=target.arguments,
+        architecture=target.architecture,
+        build_id=target.build_id,
+        recorder=target.recorder.name,
+        recorder_version=target.recorder.version(),
+    )
+    recording = _engine.Recording(request.output, target.placement, origin, live=True)
     try:
         return _run(target, recording, request, progress)
     finally:
@@ -82,20 +80,26 @@ def _run(
     elif not whole:
         failure = "an end unseen, by exec or by closing the recorder's pipe"
     interrupted = forward.count > 0
-    ending = "interrupted" if interrupted else failure or "complete"
-    ((_, info), *threads), arranged = recording.finish(ending)
-    if info["ending"] == "disk-full":
+    trace, *threads = recording.finish(_ending(failure, interrupted=interrupted))
+    info = trace.info
+    if info.ending.name == "disk-full":
         message = (
             f"{request.output}: the disk is full; the program was stopped, and the trace holds "
-            f"what ran until then ({info['instructions'] or 0:,} instructions)"
-            + ("" if arranged else "; its methods lie as they were loaded")
+            f"what ran until then ({info.instructions or 0:,} instructions)"
+            + ("" if trace.arranged else "; its methods lie as they were loaded")
         )
         raise FlashpagerError(message)
-    if info["runs"] == 0 and not info["outside_instructions"] and not interrupted:
+    if info.runs == 0 and not info.outside_instructions and not interrupted:
         request.output.unlink(missing_ok=True)
-        message = f"{info['program']}: ended ({failure}) before its first instruction"
+        message = f"{info.program}: ended ({failure}) before its first instruction"
         raise FlashpagerError(message)
-    return Result(info, threads, arranged, interrupted, failure)
+    return Result(trace, threads, interrupted, failure)
+
+
+def _ending(failure: str, *, interrupted: bool) -> Ending:
+    if interrupted:
+        return Ending.interrupted()
+    return Ending.failed(failure) if failure else Ending.complete()
 
 
 def _signal_name(number: int) -> str:

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from flashpager import _engine
-from flashpager._engine import FlashpagerError
+from flashpager._engine import FlashpagerError, Placement
 from flashpager.recorders.request import Java, Progress, Request, Target, short
 from flashpager.recorders.streaming import Channel
 
@@ -63,9 +63,8 @@ def target(request: Request) -> Target:
     program, rest = _program(arguments)
     for cap in asked.caps:
         _check_zip(cap, "CAP file")
-    arrangement = {"keep_all": asked.keep_all, "order": asked.order}
     recorder = JavaAgent(launcher, arguments, asked, runtime)
-    return Target(recorder, program, rest, {"arrangement": arrangement}, "jvm")
+    return Target(recorder, program, rest, Placement.of_methods(asked.arrangement), "jvm")
 
 
 def _runtime(name: str, launcher: str) -> str:

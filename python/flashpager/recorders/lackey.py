@@ -6,25 +6,39 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Self
 
 from flashpager import _engine
-from flashpager._engine import FlashpagerError
-from flashpager.recorders.request import Progress
+from flashpager.recorders.request import Obstacle, Progress, Request
 
 
 class Lackey:
     """Valgrind's lackey, which writes a line of text for every access."""
 
     name = "lackey"
+    description = "Valgrind's lackey, some 40 times slower or more"
+    package = "valgrind"
+    runs_firmware = False
+    is_native = True
 
-    def __init__(self, command: list[str]) -> None:
+    def __init__(self, valgrind: str, command: list[str]) -> None:
         """Take the program with its arguments."""
-        valgrind = shutil.which("valgrind")
-        if valgrind is None:
-            message = "valgrind is not installed (Debian: apt install valgrind)"
-            raise FlashpagerError(message)
         self.valgrind = valgrind
         self.command = command
+
+    @classmethod
+    def obstacle(cls, _request: Request, _architecture: str) -> Obstacle | None:
+        """Say why it cannot record the program, if it cannot."""
+        if shutil.which("valgrind") is None:
+            why = "valgrind is not installed"
+            return Obstacle(why, f"{why} (Debian: apt install {cls.package})")
+        return None
+
+    @classmethod
+    def of(cls, request: Request, program: Path, _architecture: str) -> Self:
+        """Take the program as it is to be run."""
+        return cls(shutil.which("valgrind") or "", [str(program), *request.command[1:]])
 
     def version(self) -> str:
         """Give Valgrind's version."""
@@ -62,5 +76,5 @@ class Lackey:
         self, recording: _engine.Recording, child: subprocess.Popen[bytes], progress: Progress
     ) -> bool:
         """Read to the end; lackey does not tell whether the program ended there."""
-        recording.read_lackey(f"/dev/fd/{self.pipe}", child.pid, progress)
+        recording.read_pipe(f"/dev/fd/{self.pipe}", "lackey", child.pid, progress)
         return True

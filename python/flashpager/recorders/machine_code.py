@@ -1,16 +1,23 @@
-"""Programs of machine code: under QEMU with our plugin, or Valgrind's lackey."""
+"""Programs of machine code: under QEMU with our plugin, or Valgrind's lackey.
+
+A new recorder is a module beside this one and a place in ``RECORDERS``.
+"""
 
 import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from flashpager import _engine
-from flashpager._engine import FlashpagerError
+from flashpager._engine import FlashpagerError, Placement
 from flashpager.recorders.lackey import Lackey
-from flashpager.recorders.qemu import QEMU_PLUGIN, Qemu, qemu_user
-from flashpager.recorders.request import Request, Target, short
+from flashpager.recorders.qemu import Qemu
+from flashpager.recorders.request import MachineRecorder, Request, Target, short
+
+#: All of them by name; where none is asked for, the first that can record a program does.
+RECORDERS: dict[str, type[MachineRecorder]] = {
+    recorder.name: recorder for recorder in (Qemu, Lackey)
+}
 
 
 def target(request: Request, say: Callable[[str], None]) -> Target:
@@ -21,19 +28,14 @@ def target(request: Request, say: Callable[[str], None]) -> Target:
 
     """
     run_as, program = _find_program(request)
-    architecture, build_id = _engine.elf_identity(str(program))
-    recorder = (
-        Qemu(request, run_as, architecture)
-        if _use_qemu(request, architecture, say)
-        else Lackey([str(run_as), *request.command[1:]])
+    architecture, build_id = _engine.elf_identity(program)
+    recorder = _recorder(request, architecture, say).of(request, run_as, architecture)
+    placement = Placement.of_files(
+        request.images or [program],
+        sections=request.sections,
+        with_libraries=request.with_libraries,
+        bias=None if request.system is None else 0,
     )
-    placement: dict[str, Any] = {
-        "files": [str(path) for path in request.images or [program]],
-        "sections": request.sections,
-        "with_libraries": request.with_libraries,
-    }
-    if request.system is not None:
-        placement["bias"] = 0
     return Target(recorder, str(program), request.command[1:], placement, architecture, build_id)
 
 
@@ -55,25 +57,35 @@ def _find_program(request: Request) -> tuple[Path, Path]:
     return Path(found).absolute(), short(path)
 
 
-def _use_qemu(request: Request, architecture: str, say: Callable[[str], None]) -> bool:
-    if request.recorder == "lackey":
-        if request.system is not None:
-            message = "lackey cannot run firmware; leave --recorder out"
+def _recorder(
+    request: Request, architecture: str, say: Callable[[str], None]
+) -> type[MachineRecorder]:
+    """Find the recorder that is asked for, or else the first that can."""
+    if request.recorder is not None:
+        asked = RECORDERS[request.recorder]
+        if request.system is not None and not asked.runs_firmware:
+            message = f"{asked.name} cannot run firmware; leave --recorder out"
             raise FlashpagerError(message)
-        return False
-    if request.system is not None or request.recorder == "qemu":
-        if not QEMU_PLUGIN.exists():
-            message = f"the QEMU plugin is not built ({QEMU_PLUGIN}); run 'make'"
-            raise FlashpagerError(message)
-        if request.system is None and qemu_user(architecture) is None:
-            message = f"qemu-{architecture} is not installed (Debian: apt install qemu-user)"
-            raise FlashpagerError(message)
-        return True
-    if QEMU_PLUGIN.exists() and qemu_user(architecture) is not None:
-        return True
-    missing = f"qemu-{architecture} is not installed" if QEMU_PLUGIN.exists() else "no QEMU plugin"
-    if shutil.which("valgrind") is None or architecture != os.uname().machine:
-        message = f"{missing}, and lackey cannot stand in (Debian: apt install qemu-user valgrind)"
-        raise FlashpagerError(message)
-    say(f"note: {missing}: recording with Valgrind's lackey, some 40 times slower or more")
-    return False
+        obstacle = asked.obstacle(request, architecture)
+        if obstacle is not None:
+            raise FlashpagerError(obstacle.remedy)
+        return asked
+    first, *others = [
+        recorder
+        for recorder in RECORDERS.values()
+        if request.system is None or recorder.runs_firmware
+    ]
+    missing = first.obstacle(request, architecture)
+    if missing is None:
+        return first
+    native = architecture == os.uname().machine
+    for other in others:
+        if (native or not other.is_native) and other.obstacle(request, architecture) is None:
+            say(f"note: {missing.why}: recording with {other.description}")
+            return other
+    if not others:
+        raise FlashpagerError(missing.remedy)
+    names = " and ".join(other.name for other in others)
+    packages = " ".join(recorder.package for recorder in (first, *others))
+    message = f"{missing.why}, and {names} cannot stand in (Debian: apt install {packages})"
+    raise FlashpagerError(message)

@@ -6,10 +6,11 @@ import shutil
 import subprocess
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Self
 
 from flashpager import _engine
 from flashpager._engine import FlashpagerError
-from flashpager.recorders.request import Progress, Request
+from flashpager.recorders.request import Obstacle, Progress, Request
 from flashpager.recorders.streaming import Channel
 
 #: Where the build leaves the QEMU plugin.
@@ -26,6 +27,26 @@ class Qemu:
     """QEMU with the plugin, user mode or a whole machine."""
 
     name = "qemu"
+    description = "QEMU"
+    package = "qemu-user"
+    runs_firmware = True
+    is_native = False
+
+    @classmethod
+    def obstacle(cls, request: Request, architecture: str) -> Obstacle | None:
+        """Say why it cannot record the program, if it cannot."""
+        if not QEMU_PLUGIN.exists():
+            remedy = f"the QEMU plugin is not built ({QEMU_PLUGIN}); run 'make'"
+            return Obstacle("no QEMU plugin", remedy)
+        if request.system is None and qemu_user(architecture) is None:
+            why = f"qemu-{architecture} is not installed"
+            return Obstacle(why, f"{why} (Debian: apt install {cls.package})")
+        return None
+
+    @classmethod
+    def of(cls, request: Request, program: Path, architecture: str) -> Self:
+        """Take the program as it is to be run."""
+        return cls(request, program, architecture)
 
     def __init__(self, request: Request, program: Path, architecture: str) -> None:
         """Take the program as it is to be run, of this architecture."""

@@ -5,9 +5,10 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol, Self
 
 from flashpager import _engine
+from flashpager._engine import Arrangement, Placement
 
 #: Told instructions and bytes of trace file so far.
 Progress = Callable[[int, int], None]
@@ -19,10 +20,8 @@ class Java:
 
     #: Classes, as ``com.acme.*``; all that the program brings along if there are none.
     include: list[str] = field(default_factory=list)
-    #: Methods and classes that come first in flash, as the engine's ``Arrangement`` has them.
-    order: list[str] = field(default_factory=list)
-    #: Place every method of the classes that were loaded, not only those executed.
-    keep_all: bool = False
+    #: Which methods lie in flash, and which of them come first.
+    arrangement: Arrangement = field(default_factory=Arrangement)
     #: All threads in one trace, in the order executed.
     one_stream: bool = False
     #: CAP files whose method components are the image.
@@ -35,12 +34,12 @@ class Request:
 
     command: list[str]
     output: Path
-    sections: list[str] = field(default_factory=lambda: [".text"])
+    sections: list[str] = field(default_factory=_engine.default_sections)
     images: list[Path] = field(default_factory=list)
     with_libraries: bool = False
     #: The emulator's command line for bare-metal firmware; the firmware is the command.
     system: str | None = None
-    #: ``qemu``, ``lackey``, or neither to take what is there.
+    #: One of ``machine_code.RECORDERS`` by name, or None to take what is there.
     recorder: str | None = None
     #: Set for a command that starts a Java virtual machine.
     java: Java | None = None
@@ -65,6 +64,43 @@ class Recorder(Protocol):
         """Read to the end; give whether that is the program's own end."""
 
 
+@dataclass(frozen=True)
+class Obstacle:
+    """Why a recorder cannot record a program."""
+
+    #: In a clause.
+    why: str
+    #: With what to do about it.
+    remedy: str
+
+
+class MachineRecorder(Recorder, Protocol):
+    """A recorder of machine code, which ``machine_code.RECORDERS`` lists."""
+
+    name: str
+    #: As a note names it where it stands in for another, with what is worse then.
+    description: str
+    #: The package of Debian that has it.
+    package: str
+    #: Whether it runs firmware in a whole machine, too.
+    runs_firmware: bool
+    #: Whether it stands in only for programs of this machine's own architecture.
+    is_native: bool
+
+    @classmethod
+    def obstacle(cls, request: Request, architecture: str) -> Obstacle | None:
+        """Say why it cannot record the program of this architecture, if it cannot."""
+
+    @classmethod
+    def of(cls, request: Request, program: Path, architecture: str) -> Self:
+        """Take the program as it is to be run.
+
+        Raises:
+            FlashpagerError: if that cannot be.
+
+        """
+
+
 @dataclass
 class Target:
     """A program to be run under a recorder, and what its trace says of it."""
@@ -73,8 +109,8 @@ class Target:
     #: The file that it is, for the trace's description.
     program: str
     arguments: list[str]
-    #: What of it goes to flash, as ``_engine.Recording`` takes it.
-    placement: dict[str, Any]
+    #: What of it goes to flash.
+    placement: Placement
     architecture: str = ""
     build_id: str = ""
 

@@ -45,4 +45,4 @@ class Channel:
         """Read to the end; give whether the recorder said that it is the end."""
         # Opened again by path, so that the engine owns what it reads.
         ending = recording.read_stream(f"/dev/fd/{self.pipe}", f"/dev/fd/{self.shared}", progress)
-        return ending == "complete"
+        return ending.is_complete

@@ -14,7 +14,7 @@ import altair as alt
 import polars as pl
 
 from flashpager import _engine
-from flashpager._engine import Design, FlashpagerError, Row
+from flashpager._engine import BlockStatistics, Design, FlashpagerError, Row, TraceInfo
 from flashpager.faults import attribution
 from flashpager.faults.page_choice import PageChoice
 from flashpager.files import appearing_whole
@@ -35,10 +35,9 @@ class Report:
     """What a page shows: a trace, a design, its neighbours and pictures of them."""
 
     trace: Path
-    #: As ``_engine.trace_info`` gives it.
-    info: dict[str, Any]
-    #: As ``_engine.block_statistics`` gives it.
-    blocks: dict[str, Any]
+    #: What the trace says of itself, and its basic blocks.
+    info: TraceInfo
+    blocks: BlockStatistics
     #: The cache page that the blocks predict and the best one of the design's own neighbours.
     cache_page: PageChoice
     #: The design's own result.
@@ -92,7 +91,7 @@ def build(trace: Path, design: Design, progress: Progress | None = None) -> Repo
     """
     info = _engine.trace_info(str(trace))
     blocks = _engine.block_statistics(str(trace))
-    around_it = around(design, info["image_bytes"])
+    around_it = around(design, info.image_bytes)
     others = [one for designs in around_it.parts.values() for one in designs]
     rows = _engine.simulate(trace, [*around_it.designs, *others], progress)
     own, own_part = rows[0], rows[: len(around_it.designs)]
@@ -157,7 +156,7 @@ def _differs_in_page(row: Row, own: Row) -> bool:
 
 
 def _neighbour_charts(
-    frame: pl.DataFrame, own: Row, around_it: Neighbourhood, blocks: dict[str, Any]
+    frame: pl.DataFrame, own: Row, around_it: Neighbourhood, blocks: BlockStatistics
 ) -> dict[str, alt.LayerChart]:
     """Draw the design among those that differ from it in one thing."""
     design = own.design
@@ -173,7 +172,7 @@ def _neighbour_charts(
     pages = [around_it.reduced, around_it.flash_page]
     charts = {
         "bandwidth-over-cache-page": neighbours.bandwidth_over_page(
-            over_page, policy, cache_page, blocks["mean_executed_block_bytes"]
+            over_page, policy, cache_page, blocks.mean_executed_block_bytes
         ),
         "steps-over-cache-page": neighbours.steps_over_page(own_over_page, cache_page),
         "bandwidth-over-cache-size": neighbours.bandwidth_over_cache(

@@ -53,7 +53,7 @@ def render(report: "Report") -> str:
         version=_engine.version(),
         trace=report.trace.name,
         info=info,
-        program=_shown(Path(info["program"]).name or report.trace.name),
+        program=_shown(Path(info.program).name or report.trace.name),
         headline=_headline(report),
         numbers=_numbers(own),
         notices=_notices(report),
@@ -246,16 +246,16 @@ def _notices(report: "Report") -> list[tuple[str, str]]:
             else f"{duration(-hidden)} are spent waiting for loads ahead and stand in no step"
         )
         notices.append(("Overlap", text))
-    if info["ending"] != "complete":
-        notices.append(("Trace", f"the recording did not end by itself: {_ending(info['ending'])}"))
-    if info["outside_instructions"]:
-        everything = info["outside_instructions"] + (info["instructions"] or 0)
+    if not info.ending.is_complete:
+        notices.append(("Trace", f"the recording did not end by itself: {info.ending}"))
+    if info.outside_instructions:
+        everything = info.outside_instructions + (info.instructions or 0)
         notices.append(
             (
                 "Outside",
                 (
-                    f"{info['outside_instructions']:,} instructions, "
-                    f"{100 * info['outside_instructions'] / everything:.1f} % of all, were "
+                    f"{info.outside_instructions:,} instructions, "
+                    f"{100 * info.outside_instructions / everything:.1f} % of all, were "
                     "fetched outside the flash image (libraries, ROM) and are not replayed"
                 ),
             )
@@ -265,35 +265,35 @@ def _notices(report: "Report") -> list[tuple[str, str]]:
 
 def _about_trace(report: "Report") -> list[tuple[str, str]]:
     info, blocks = report.info, report.blocks
-    instructions = info["instructions"]
+    instructions = info.instructions
     about = [
         ("file", str(report.trace)),
-        ("program", info["program"]),
-        ("arguments", " ".join(info["arguments"]) or "none"),
-        ("architecture", info["architecture"] or "unknown"),
-        ("build id", info["build_id"] or "none"),
-        ("recorder", f"{info['recorder']} {info['recorder_version']}".strip() or "unknown"),
-        ("ending", _ending(info["ending"])),
+        ("program", info.program),
+        ("arguments", " ".join(info.arguments) or "none"),
+        ("architecture", info.architecture or "unknown"),
+        ("build id", info.build_id or "none"),
+        ("recorder", f"{info.recorder} {info.recorder_version}".strip() or "unknown"),
+        ("ending", str(info.ending)),
         ("instructions", "unknown" if instructions is None else f"{instructions:,}"),
-        ("bytes fetched by the CPU", f"{info['bytes']:,} in {info['runs']:,} runs"),
+        ("bytes fetched by the CPU", f"{info.bytes:,} in {info.runs:,} runs"),
         ("outside the image", outside_text(info)),
         (
             "basic blocks",
             (
-                f"{blocks['used_blocks']:,.0f} used, "
-                f"mean {blocks['mean_used_block_bytes']:.1f} bytes, "
-                f"by execution {blocks['mean_executed_block_bytes']:.1f} bytes"
+                f"{blocks.used_blocks:,.0f} used, "
+                f"mean {blocks.mean_used_block_bytes:.1f} bytes, "
+                f"by execution {blocks.mean_executed_block_bytes:.1f} bytes"
             ),
         ),
         ("calls, returns", calls_text(info, blocks)),
         ("of used pages", page_use_text(blocks)),
         ("cache page", report.cache_page.text()),
-        ("flash image", f"{info['image_bytes']:,} bytes"),
+        ("flash image", f"{info.image_bytes:,} bytes"),
     ]
-    for image in info["images"]:
-        sections = ", ".join(f"{s['name']} {s['bytes']:,} bytes" for s in image["sections"])
-        text = f"{image['path']} ({sections})" if sections else image["path"]
-        about.append((f"image at {image['offset']:#x}", text))
+    for image in info.images:
+        sections = ", ".join(f"{s.name} {s.bytes:,} bytes" for s in image.sections)
+        text = f"{image.path} ({sections})" if sections else image.path
+        about.append((f"image at {image.offset:#x}", text))
     return [(name, _shown(value)) for name, value in about]
 
 
@@ -332,10 +332,6 @@ def _as_toml(design: Design) -> str:
         said = {key: value for key, value in table.items() if value is not None}
         lines += ["", f"[{name}]", *(f"{key} = {json.dumps(value)}" for key, value in said.items())]
     return "\n".join(lines)
-
-
-def _ending(ending: str | dict[str, str]) -> str:
-    return ending if isinstance(ending, str) else f"failed: {ending['failed']}"
 
 
 def _shown(text: str) -> str:

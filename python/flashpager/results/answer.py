@@ -219,7 +219,7 @@ def answer(
         needs: what is asked for; nothing by default.
         weights: of traces by name, the share of bytes read that each has; 1 where not given.
         block_bytes: mean size of the basic blocks executed, for the sentence why, as
-            ``trace.blocks["mean_executed_block_bytes"]``.
+            ``trace.blocks.mean_executed_block_bytes``.
 
     Raises:
         FlashpagerError: as :func:`combine` does.

@@ -14,7 +14,9 @@ use flashpager_trace::{Trace, TraceInfo, for_runs};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
+use crate::cost::Prices;
 use crate::design::{Design, Evaluation};
+use crate::spec::DesignSpec;
 use owners::{Owners, Who};
 
 /// Misses are worth a note from one in so many on.
@@ -82,6 +84,12 @@ pub struct Owner {
 /// Who causes the faults of a design.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Attribution {
+    /// The design, with what its part gave.
+    pub design: DesignSpec,
+    /// Frames of its cache.
+    pub frames: u64,
+    /// What it was priced by.
+    pub prices: Prices,
     /// The whole replay, of which the owners are the parts.
     #[serde(flatten)]
     pub evaluation: Evaluation,
@@ -180,6 +188,9 @@ pub fn attribute(
         by_time.then(b.misses.cmp(&a.misses)).then(a.offset.cmp(&b.offset))
     });
     Ok(Attribution {
+        design: design.spec(),
+        frames: design.frames(),
+        prices,
         evaluation: design.evaluate(&counts),
         fault_ns: fault_ns.iter().sum(),
         owners: found,

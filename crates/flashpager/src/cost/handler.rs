@@ -31,6 +31,12 @@ pub struct Handler {
 }
 
 impl Handler {
+    /// What every true fault takes of the host, but for its search: PreProcess,
+    /// GetFreeframe's base, UpdateMMU and PostProcess.
+    pub fn fixed_fault_ns(&self) -> f64 {
+        self.pre_process_ns + self.get_freeframe_ns + self.update_mmu_ns + self.post_process_ns
+    }
+
     /// All its times by name.
     pub fn times(&self) -> [(&'static str, f64); 9] {
         [
@@ -44,11 +50,6 @@ impl Handler {
             ("false_fault_ns", self.false_fault_ns),
             ("load_stopover_ns", self.load_stopover_ns.unwrap_or_default()),
         ]
-    }
-
-    /// What the host does for every true fault, whatever it searches and moves down.
-    pub fn fixed_fault_ns(&self) -> f64 {
-        self.pre_process_ns + self.get_freeframe_ns + self.update_mmu_ns + self.post_process_ns
     }
 }
 
@@ -74,6 +75,11 @@ impl Schedule {
     /// Whether the host works while the flash loads.
     pub fn overlaps(self) -> bool {
         matches!(self, Self::Parallel | Self::ParallelMmu)
+    }
+
+    /// Whether UpdateMMU, too, goes on while the flash loads.
+    pub fn updates_early(self) -> bool {
+        self == Self::ParallelMmu
     }
 }
 
@@ -137,12 +143,12 @@ impl Jobs {
         Self { trans_host_mem_ns: first_ns, trans_rest_ns, ..self }
     }
 
-    /// What the host does while the flash loads, as `schedule` has it; 0 where it waits.
+    /// What the host does while the flash loads, as `schedule` lets it.
     pub fn meanwhile_ns(&self, schedule: Schedule) -> f64 {
-        match schedule {
-            Schedule::Parallel => self.get_freeframe_ns,
-            Schedule::ParallelMmu => self.get_freeframe_ns + self.update_mmu_ns,
-            _ => 0.0,
+        match (schedule.overlaps(), schedule.updates_early()) {
+            (false, _) => 0.0,
+            (true, false) => self.get_freeframe_ns,
+            (true, true) => self.get_freeframe_ns + self.update_mmu_ns,
         }
     }
 
@@ -212,12 +218,11 @@ impl Timeline {
             if one_step { ("LoadPage", Flash) } else { ("LoadStopover", Host) };
         let load = span(load_name, Flash, load_at, jobs.load_stopover_ns);
         let update_early = span("UpdateMMU", Host, get.end_ns, jobs.update_mmu_ns);
-        let host_free =
-            if schedule == Schedule::ParallelMmu { update_early.end_ns } else { get.end_ns };
+        let host_free = if schedule.updates_early() { update_early.end_ns } else { get.end_ns };
         let transfer_at = host_free.max(load.end_ns).max(busy.transfer_ns);
         let transfer = span("TransHostMem", mover, transfer_at, jobs.trans_host_mem_ns);
         let rest = span("rest of TransHostMem", Dma, transfer.end_ns, jobs.trans_rest_ns);
-        let (update, post_at) = if schedule == Schedule::ParallelMmu {
+        let (update, post_at) = if schedule.updates_early() {
             (update_early, transfer.end_ns)
         } else {
             let update = span("UpdateMMU", Host, transfer.end_ns, jobs.update_mmu_ns);

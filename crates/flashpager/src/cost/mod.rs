@@ -167,38 +167,33 @@ impl Prices {
     /// PA-Clock's budget: the longest walk that the schedule hides behind a load, at least 1.
     /// Of `frames` frames no search can need more than one beyond a full turn.
     pub fn walk_budget(&self, frames: u32) -> u32 {
-        let most = frames.saturating_add(1);
-        let steps = self.hidden_steps(self.schedule, 0).unwrap_or(1.0);
-        steps.clamp(1.0, f64::from(most)) as u32
+        self.steps_behind_load(0).clamp(1.0, f64::from(frames.saturating_add(1))) as u32
     }
 
-    /// The longest walk that a load hides whole under `schedule`, where a fault moves
-    /// `downgrades` pages down, too. Infinite if a step takes no time; `None` if the schedule
-    /// hides nothing, or the host has more to do even without a search.
-    pub fn longest_hidden_walk(&self, schedule: Schedule, downgrades: u32) -> Option<f64> {
-        if !schedule.overlaps() {
-            return None;
-        }
-        self.hidden_steps(schedule, downgrades)
+    /// The longest walk that a load hides whole, with all else that the host does then and
+    /// `downgrades` among it: without them PA-Clock's budget, before frames bound it. It is
+    /// infinite where a step takes no time; `None` where the schedule hides nothing, or the
+    /// host has more to do even without a search.
+    pub fn longest_hidden_walk(&self, downgrades: u32) -> Option<f64> {
+        let steps = self.steps_behind_load(downgrades);
+        (self.schedule.overlaps() && steps >= 0.0).then_some(steps)
     }
 
-    /// ⌊(LoadStopover − all else that the host does meanwhile) / step⌋, where that is not below
-    /// 0. Without overlap: what would fit.
-    fn hidden_steps(&self, schedule: Schedule, downgrades: u32) -> Option<f64> {
+    /// Steps of a walk that a load leaves time for; below 0 where it leaves none.
+    fn steps_behind_load(&self, downgrades: u32) -> f64 {
         let Handler { get_freeframe_ns, walk_step_ns, downgrade_ns, update_mmu_ns, .. } =
             self.handler;
-        let update_ns = if schedule == Schedule::ParallelMmu { update_mmu_ns } else { 0.0 };
-        let besides_ns = get_freeframe_ns + f64::from(downgrades) * downgrade_ns + update_ns;
-        let left_ns = self.t_load_ns - besides_ns;
+        let update_ns = if self.schedule.updates_early() { update_mmu_ns } else { 0.0 };
+        let left_ns =
+            self.t_load_ns - get_freeframe_ns - update_ns - f64::from(downgrades) * downgrade_ns;
         if left_ns < 0.0 {
-            return None;
+            return f64::NEG_INFINITY;
+        }
+        if walk_step_ns == 0.0 {
+            return f64::INFINITY;
         }
         // A step that just fits must not fall to rounding.
-        Some(if walk_step_ns == 0.0 {
-            f64::INFINITY
-        } else {
-            (left_ns / walk_step_ns + 1e-9).floor()
-        })
+        (left_ns / walk_step_ns + 1e-9).floor()
     }
 
     /// What the host takes for what it does between faults.

@@ -25,6 +25,28 @@ pub enum Keep {
     All,
 }
 
+impl Keep {
+    /// All choices by name.
+    pub const ALL: &[(&str, Self)] = &[("used", Self::Used), ("all", Self::All)];
+
+    /// The name.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(_, keep)| *keep == self).map_or("", |(name, _)| name)
+    }
+}
+
+impl std::str::FromStr for Keep {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        Self::ALL.iter().find(|(name, _)| *name == text).map(|(_, keep)| *keep).ok_or_else(|| {
+            let names: Vec<String> =
+                Self::ALL.iter().map(|(name, _)| format!("'{name}'")).collect();
+            Error::design(format!("--keep {text}: say {}", names.join(" or ")))
+        })
+    }
+}
+
 /// How methods are laid out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Arrangement {

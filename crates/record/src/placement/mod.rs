@@ -9,6 +9,7 @@ pub mod arrange;
 mod bytecode;
 pub mod methods;
 mod process;
+mod spec;
 
 use std::path::{Path, PathBuf};
 
@@ -16,8 +17,10 @@ use flashpager_base::{Error, Result};
 use flashpager_binary::elf::ElfFile;
 use flashpager_trace::Image;
 
+pub use spec::Placement;
+
 /// What to place.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Sections of each file, in the order in which they go to flash.
     pub sections: Vec<String>,
@@ -27,10 +30,23 @@ pub struct Options {
     pub with_libraries: bool,
 }
 
+impl Default for Options {
+    /// The `.text` of no file yet.
+    fn default() -> Self {
+        Self { sections: vec![".text".into()], files: Vec::new(), with_libraries: false }
+    }
+}
+
 impl Options {
     /// The `.text` of one file.
     pub fn text_of(file: PathBuf) -> Self {
-        Self { sections: vec![".text".into()], files: vec![file], with_libraries: false }
+        Self { files: vec![file], ..Self::default() }
+    }
+
+    /// These sections of files; the default's where none is named.
+    pub fn of(files: Vec<PathBuf>, sections: Vec<String>, with_libraries: bool) -> Self {
+        let sections = if sections.is_empty() { Self::default().sections } else { sections };
+        Self { sections, files, with_libraries }
     }
 }
 

@@ -218,10 +218,10 @@ def _mad(programs: Programs) -> Claim:
         best = " and ".join(
             f"{program.best_page(cache=cache)}" for cache in (CACHE, DRAFT_MAD_CACHE)
         )
-        return f"{program.blocks['mean_used_block_bytes']:.0f} B → {best} B"
+        return f"{program.blocks.mean_used_block_bytes:.0f} B → {best} B"
 
     def holds(program: Program) -> bool:
-        block = program.blocks["mean_used_block_bytes"]
+        block = program.blocks.mean_used_block_bytes
         return all(
             about(program.best_page(cache=cache), block) for cache in (CACHE, DRAFT_MAD_CACHE)
         )
@@ -229,8 +229,8 @@ def _mad(programs: Programs) -> Claim:
     verdict, _ = _judge(mad, holds)
     executed = mad[0].blocks
     why = (
-        f"a block is {executed['mean_executed_block_bytes']:.0f} B in the mean of those executed, "
-        f"and {executed['mean_run_bytes']:.0f} B are executed from one jump to the next. "
+        f"a block is {executed.mean_executed_block_bytes:.0f} B in the mean of those executed, "
+        f"and {executed.mean_run_bytes:.0f} B are executed from one jump to the next. "
     )
     why += (
         "Its hot loops outgrow the cache, where ever smaller pages fetch ever less that is not "

@@ -449,7 +449,7 @@ def _block(programs: Programs) -> Claim:
     def says(program: Program) -> str:
         scale = program.scale
         method_bytes = scale.mean_used_method_bytes
-        words = [f"{program.blocks['mean_used_block_bytes']:.1f} B"]
+        words = [f"{program.blocks.mean_used_block_bytes:.1f} B"]
         words += [f"methods {method_bytes:.0f} B"] if method_bytes else []
         words += [f"{scale.transfer_bytes:.0f} B a call or return"] if scale.transfer_bytes else []
         return ", ".join(words)
@@ -470,7 +470,7 @@ def _block(programs: Programs) -> Claim:
         f"the mean used basic block is about {BLOCK_BYTES} bytes: within a factor of {FACTOR}",
         f"about {BLOCK_BYTES} B",
         says,
-        lambda p: about(p.blocks["mean_used_block_bytes"], BLOCK_BYTES),
+        lambda p: about(p.blocks.mean_used_block_bytes, BLOCK_BYTES),
         why,
     )
 
@@ -494,8 +494,8 @@ def _near_block(programs: Programs) -> Claim:
         f"the best cache page is near the mean used basic block: within a factor of {FACTOR} (LRU, "
         f"2 KB, 512-byte NAND, pages from {PAGES[0]} bytes on)",
         f"{BLOCK_BYTES} B → {BEST_PAGE['lru']} B",
-        lambda p: near_text(p, p.blocks["mean_used_block_bytes"]),
-        lambda p: about(p.best_page(), p.blocks["mean_used_block_bytes"]),
+        lambda p: near_text(p, p.blocks.mean_used_block_bytes),
+        lambda p: about(p.best_page(), p.blocks.mean_used_block_bytes),
         with_native=True,
         of_all=True,
     )

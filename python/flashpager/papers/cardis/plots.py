@@ -199,7 +199,7 @@ def _figure_7(program: Program) -> alt.LayerChart:
     said = " and ".join(f"{page} bytes in {size >> 10} KB" for size, page in best.items())
     title = (
         f"{program.name}: the best cache page is {said}, a used block has "
-        f"{program.blocks['mean_used_block_bytes']:.0f} in the mean"
+        f"{program.blocks.mean_used_block_bytes:.0f} in the mean"
     )
     subtitle = (
         f"Figure 7, and the draft's 8: LRU on a NAND with pages of {CONVENTIONAL[SMALL]} bytes, "
@@ -516,7 +516,7 @@ def _sizes(programs: Programs) -> alt.LayerChart:
     ]
     for program in programs.java:
         method = program.scale.mean_used_method_bytes
-        rows.append((program.name, _BLOCK, program.blocks["mean_used_block_bytes"]))
+        rows.append((program.name, _BLOCK, program.blocks.mean_used_block_bytes))
         rows += [] if method is None else [(program.name, _METHOD, method)]
         rows.append((program.name, _BEST, program.best_page()))
     shapes = {_BLOCK: "square", _METHOD: "circle", _BEST: "diamond"}
@@ -560,7 +560,7 @@ def _size_title(programs: Programs) -> str:
 
     java = programs.java
     return (
-        f"Java: a used block has {span([one.blocks['mean_used_block_bytes'] for one in java])} "
+        f"Java: a used block has {span([one.blocks.mean_used_block_bytes for one in java])} "
         f"bytes in the mean, a used method "
         f"{span([one.scale.mean_used_method_bytes for one in java])}, the best cache page "
         f"{span([one.best_page() for one in java])}"

@@ -9,7 +9,16 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from flashpager import _engine
-from flashpager._engine import Design, FlashpagerError, NorComparison, Ram, Row
+from flashpager._engine import (
+    BlockStatistics,
+    Design,
+    FlashpagerError,
+    NorComparison,
+    Ram,
+    Row,
+    Symbol,
+    TraceInfo,
+)
 
 SMALL, LARGE, NOR = "K9F1208Q0B", "MT29F2G08AAC", "NOR-CARDIS"
 SLOW, FAST = "33MHz-x8", "54MHz-x16"
@@ -117,22 +126,22 @@ class Scale:
     mean_used_method_bytes: float | None
 
     @classmethod
-    def of(cls, info: Mapping[str, Any], runs: Iterable[tuple[int, int]]) -> "Scale":
+    def of(cls, info: TraceInfo, runs: Iterable[tuple[int, int]]) -> "Scale":
         """Measure a trace by its description and its distinct runs."""
         symbols = [
             symbol
-            for image in info["images"]
-            for symbol in image["symbols"] or ()
-            if symbol["bytes"] and not symbol["name"].endswith(_CAP_FILE)
+            for image in info.images
+            for symbol in image.symbols
+            if symbol.bytes and not symbol.name.endswith(_CAP_FILE)
         ]
-        calls, returns = info.get("calls"), info.get("returns")
+        calls, returns = info.calls, info.returns
         used = _touched(symbols, runs)
         return cls(
-            code_bytes=info["image_bytes"],
-            executed_bytes=info["bytes"],
-            instructions=info["instructions"],
+            code_bytes=info.image_bytes,
+            executed_bytes=info.bytes,
+            instructions=info.instructions,
             transfers=None if calls is None or returns is None else calls + returns,
-            classes=len({class_of(symbol["name"]) for symbol in symbols}) or None,
+            classes=len({class_of(symbol.name) for symbol in symbols}) or None,
             methods=len(symbols) or None,
             used_methods=len(used) or None,
             mean_used_method_bytes=sum(used) / len(used) if used else None,
@@ -166,7 +175,7 @@ def class_of(method: str) -> str:
     return method.partition("(")[0].rpartition(".")[0]
 
 
-def _touched(symbols: Sequence[Mapping[str, Any]], runs: Iterable[tuple[int, int]]) -> list[int]:
+def _touched(symbols: Sequence[Symbol], runs: Iterable[tuple[int, int]]) -> list[int]:
     """Give the bytes of each symbol of which something was executed."""
     starts: list[int] = []
     ends: list[int] = []
@@ -178,9 +187,9 @@ def _touched(symbols: Sequence[Mapping[str, Any]], runs: Iterable[tuple[int, int
             ends.append(offset + length)
     found = []
     for symbol in symbols:
-        place = bisect.bisect_right(ends, symbol["offset"])
-        if place < len(starts) and starts[place] < symbol["offset"] + symbol["bytes"]:
-            found.append(symbol["bytes"])
+        place = bisect.bisect_right(ends, symbol.offset)
+        if place < len(starts) and starts[place] < symbol.offset + symbol.bytes:
+            found.append(symbol.bytes)
     return found
 
 
@@ -191,7 +200,7 @@ class Program:
     name: str
     is_java: bool
     scale: Scale
-    blocks: Mapping[str, float]
+    blocks: BlockStatistics
     rows: Mapping[Cell, Row]
 
     def at(self, page: int, **key: Any) -> Row:  # noqa: ANN401  (fields of Cell)
@@ -254,7 +263,12 @@ class Program:
 
     def description(self) -> dict[str, Any]:
         """Give what is known of it."""
-        return {"trace": self.name, "java": self.is_java, **asdict(self.scale), **self.blocks}
+        return {
+            "trace": self.name,
+            "java": self.is_java,
+            **asdict(self.scale),
+            **self.blocks.as_dict(),
+        }
 
     def table(self) -> list[dict[str, Any]]:
         """Give one row a cell."""
@@ -345,7 +359,7 @@ def replay(traces: Path, progress: Callable[[int, int], None]) -> Programs:
     for number, file in enumerate(files):
         progress(number, len(files))
         info = _engine.trace_info(str(file))
-        is_java = _is_java(info["architecture"], file.parent)
+        is_java = _is_java(info.architecture, file.parent)
         taken = any(program.name == file.stem for program in found[is_java])
         name = f"{file.parent.name}/{file.stem}" if taken else file.stem
         asked = cells(tiny=is_java)

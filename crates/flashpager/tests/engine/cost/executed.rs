@@ -270,6 +270,19 @@ fn same_times(counted: &[(f64, u64)], one_by_one: &[f64]) -> bool {
     counted.len() == one_by_one.len() && counted.iter().zip(&one_by_one).all(same)
 }
 
+#[test]
+fn designs_that_share_a_pass_are_one_cell() {
+    use RegisterModel::{DoubleBuffer, DoubleBufferPrefetch};
+    let design = |model, policy| one_nand(model, policy, None);
+    let designs = [
+        design(DoubleBuffer, "lru"),
+        design(DoubleBuffer, "fifo"),
+        design(DoubleBufferPrefetch, "lru"),
+    ];
+    assert_eq!(cells(&designs), [vec![0, 2], vec![1]]);
+    assert_eq!(cells(&[]), Vec::<Vec<usize>>::new());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig {
         cases: 4 * ProptestConfig::default().cases,

@@ -70,6 +70,13 @@ fn the_papers_walk_budget() {
     assert_eq!(Prices { handler, ..swl }.walk_budget(128), 13);
     let with_update = Prices { handler, schedule: Schedule::ParallelMmu, ..swl };
     assert_eq!(with_update.walk_budget(128), 12);
+    assert_eq!(swl.longest_hidden_walk(0), Some(13.0));
+    let moves_down = Prices { handler: Handler { downgrade_ns: 879.0, ..handler }, ..with_update };
+    assert_eq!(moves_down.longest_hidden_walk(2), Some(9.0 + 1.0));
+    assert_eq!(moves_down.longest_hidden_walk(13), None);
+    let one_by_one = Prices { schedule: Schedule::Sequential, ..swl };
+    assert_eq!(one_by_one.longest_hidden_walk(0), None);
+    assert_eq!(handler.fixed_fault_ns(), 7920.0 + 879.0);
     let whole_steps = Handler { get_freeframe_ns: 0.1, walk_step_ns: 0.1, ..Handler::default() };
     let fits = Prices { t_load_ns: 0.4, handler: whole_steps, ..swl };
     assert_eq!(fits.walk_budget(128), 3);

@@ -11,7 +11,7 @@ use flashpager::cost::{
     Execution, Fetch, FetchPrices, Handler, Latency, Prices, Ram, RawBandwidth, ReadDisturb, Time,
     fault_latencies, warnings,
 };
-use flashpager::design::{Design, memory_bytes, simulate};
+use flashpager::design::{Design, cells, memory_bytes, simulate};
 use flashpager::media::bus::Bus;
 use flashpager::media::part::{self, Part};
 use flashpager::pager::Search;

@@ -1,0 +1,78 @@
+//! What of a program goes to flash, as a recording or an import is told.
+
+use super::arrange::Arrangement;
+use super::{Options, Placer};
+use flashpager_base::Result;
+
+/// What of a program goes to flash.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Placement {
+    /// What the recorder tells: methods, which are laid out so. Without methods the addresses
+    /// are flash offsets.
+    AsRecorded(Arrangement),
+    /// The addresses from `start` up to `end`, without a file.
+    Range {
+        /// The first.
+        start: u64,
+        /// Behind the last.
+        end: u64,
+    },
+    /// Sections of files.
+    Files {
+        /// Which.
+        options: Options,
+        /// How far above its linked addresses the first file lies; the others lie as linked.
+        /// `None` where the recorder tells.
+        bias: Option<u64>,
+    },
+}
+
+impl Default for Placement {
+    fn default() -> Self {
+        Self::AsRecorded(Arrangement::default())
+    }
+}
+
+impl Placement {
+    /// What finds code in flash; `None` where addresses are flash offsets.
+    ///
+    /// # Errors
+    /// A range that is empty or over 4 GiB, and what [`Placer::new`] gives.
+    pub fn placer(&self) -> Result<Option<Placer>> {
+        match self {
+            Self::AsRecorded(_) => Ok(None),
+            Self::Range { start, end } => Placer::for_range(*start, *end).map(Some),
+            Self::Files { options, bias } => {
+                let mut placer = Placer::new(options.clone())?;
+                if let Some(bias) = bias {
+                    placer.load_program_at(*bias);
+                    placer.load_as_linked();
+                }
+                Ok(Some(placer))
+            }
+        }
+    }
+
+    /// How methods are laid out that a recorder tells.
+    pub fn arrangement(&self) -> Arrangement {
+        match self {
+            Self::AsRecorded(arrangement) => arrangement.clone(),
+            Self::Range { .. } | Self::Files { .. } => Arrangement::default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_named_is_placed() {
+        assert!(Placement::default().placer().unwrap().is_none());
+        let range = Placement::Range { start: 0x8000, end: 0x9000 };
+        let placed = range.placer().unwrap().unwrap().locate(0x8010).unwrap();
+        assert_eq!((placed.offset, placed.bytes), (0x10, 0xff0));
+        assert!(Placement::Range { start: 2, end: 2 }.placer().is_err());
+        assert_eq!(Options::of(Vec::new(), Vec::new(), false), Options::default());
+    }
+}
