@@ -12,7 +12,7 @@ from flashpager.papers.claim import Claim, Verdict
 from flashpager.papers.mtdcompr import claims as mtdcompr
 from flashpager.papers.mtdcompr import plots
 from flashpager.papers.mtdcompr.shares import Reads, ReadTime
-from tests.conftest import fails, flashpager
+from tests.conftest import fails, process
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +20,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Capture some pages of this program."""
     folder = tmp_path_factory.mktemp("pages")
     pid = str(os.getpid())
-    flashpager("swap", "capture", "--pid", pid, "--limit", "100", "-o", folder / "tests.pages")
+    process("swap", "capture", "--pid", pid, "--limit", "100", "-o", folder / "tests.pages")
     return folder
 
 
