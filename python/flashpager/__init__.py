@@ -5,7 +5,7 @@
 >>> table = flashpager.explore(trace, flashpager.Space(cache_bytes="1K,2K,4K", policy="all"))
 >>> found = flashpager.answer(table, flashpager.Needs(ram_bytes="4K", max_fault_ns="200us"))
 >>> found.best, found.bites, found.why
->>> flashpager.estimate("MT29F8G08", flashpager.Host(bus="120MHz/8-x8"))["verdict"]
+>>> flashpager.estimate("MT29F8G08", flashpager.Host(bus="120MHz/8-x8")).verdict
 """
 
 from typing import TYPE_CHECKING, Any
@@ -14,15 +14,24 @@ from flashpager._engine import (
     Board,
     Design,
     DiskFullError,
+    Dma,
+    Driver,
+    Estimate,
     FlashpagerError,
     Handler,
+    Host,
     ICache,
+    Layer,
+    Memory,
+    Peripheral,
+    Processor,
     Ram,
     Row,
+    Software,
     Tlb,
+    estimate,
     version,
 )
-from flashpager.media.estimation import Driver, Host, estimate
 from flashpager.simulation import simulate
 from flashpager.space.space import Space
 from flashpager.trace import Trace
@@ -36,14 +45,21 @@ __all__ = [
     "Board",
     "Design",
     "DiskFullError",
+    "Dma",
     "Driver",
+    "Estimate",
     "FlashpagerError",
     "Handler",
     "Host",
     "ICache",
+    "Layer",
+    "Memory",
     "Needs",
+    "Peripheral",
+    "Processor",
     "Ram",
     "Row",
+    "Software",
     "Space",
     "Tlb",
     "Trace",

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from flashpager.media import estimation
+from flashpager import Host, estimate
 from tests.conftest import ROOT, fails, flashpager, need
 
 BOARD = ROOT / "examples" / "boards" / "sam9263.toml"
@@ -212,7 +212,8 @@ def test_layers_may_be_called_anything(tmp_path: Path) -> None:
     board.write_text("".join(layers), encoding="ascii")
     found = estimated(*CHIP, "--board", board)
     assert [stage["name"] for stage in found["stages"]] == ["part", *names]
-    assert len(estimation.composed(found)) == 1
+    host, _ = Host.from_board(board)
+    assert len(estimate("MT29F8G08", host).composed) == 1
     done = flashpager("estimate", *CHIP, "--board", board)
     assert "[bold], estimated" in done.out
 
@@ -351,12 +352,11 @@ def test_pictures(tmp_path: Path, suffix: str, flags: tuple[str, ...]) -> None:
 
 def test_blame_is_the_whole() -> None:
     """Who takes the time takes all of it."""
-    host, part = estimation.Host.from_board(BOARD)
-    found = estimation.estimate(part or "", host)
-    assert sum(estimation.blame(found).values()) == pytest.approx(
-        estimation.composed(found)[-1]["ns"]
-    )
-    json.dumps(found, allow_nan=False)
+    host, part = Host.from_board(BOARD)
+    found = estimate(part or "", host)
+    assert sum(ns for _, ns in found.shares) == pytest.approx(found.through_host.ns)
+    assert found.through_host == found.composed[-1]
+    json.dumps(found.as_dict(), allow_nan=False)
 
 
 #: The article's loop, in C of our own.

@@ -1,39 +1,66 @@
 //! The copy loop of a driver's code.
 
-use std::fs::File;
-use std::io::Read;
-use std::path::Path;
+use std::path::PathBuf;
 
-use flashpager::driver::{CopyLoop, copy_loop as engine_copy_loop};
-use flashpager::{Error, Result};
+use flashpager::driver;
 use pyo3::prelude::*;
 
-use crate::seam::{raise, to_python};
+use crate::seam::{raise, seen_by_name, view};
 
-/// Whole firmware images are below this.
-const MAX_OBJECT_BYTES: u64 = 256 << 20;
+seen_by_name!(driver::Direction);
+
+view! {
+    /// An instruction of a loop.
+    ListedInstruction = driver::ListedInstruction {
+        /// Its address in the file.
+        address: u64,
+        /// The instruction, as the disassembler writes it.
+        text: String,
+        /// What it accesses: `port`, `memory`, `literal` or `device`.
+        access: Option<&'static str>,
+    }
+}
+
+view! {
+    /// What one iteration of a copy loop executes.
+    CopyLoop = driver::CopyLoop {
+        /// The function.
+        function: String,
+        /// `arm`, `thumb`, `aarch64`, `riscv32`, `riscv64`, `i386`, `x86_64` or `avr`.
+        architecture: String,
+        /// Which way it moves data: `read` or `write`.
+        direction: &'static str,
+        /// The address of the port, where it is known.
+        port: Option<u64>,
+        /// Address of the loop's first instruction.
+        first_address: u64,
+        /// Address of the loop's last instruction.
+        last_address: u64,
+        /// Bytes through the port, without those that are not kept or hold no data.
+        bytes: u32,
+        /// Instructions, by the longest way.
+        instructions: u32,
+        /// Instructions, by the shortest way with as many port accesses.
+        shortest_instructions: u32,
+        /// Accesses to the data port.
+        port_accesses: u32,
+        /// Accesses to RAM: moving addresses, the stack, variables.
+        memory_accesses: u32,
+        /// Loads of constants from beside the code.
+        literal_accesses: u32,
+        /// Accesses to other addresses that are no memory.
+        other_device_accesses: u32,
+        /// Functions that it calls, whose instructions are not counted.
+        calls: Vec<String>,
+        /// The counted instructions, by address.
+        listing: Vec<ListedInstruction>,
+    }
+}
 
 /// Find and count the loop of `function` that moves data through the data port; `port` is the
 /// port's address, where the code does not tell.
 #[pyfunction]
 #[pyo3(signature = (object, function, port=None))]
-pub fn copy_loop(
-    py: Python<'_>,
-    object: &str,
-    function: &str,
-    port: Option<u64>,
-) -> PyResult<Py<PyAny>> {
-    to_python(py, &counted(object, function, port).map_err(raise)?)
-}
-
-fn counted(object: &str, function: &str, port: Option<u64>) -> Result<CopyLoop> {
-    let path = Path::new(object);
-    let mut bytes = Vec::new();
-    File::open(path)
-        .and_then(|file| file.take(MAX_OBJECT_BYTES + 1).read_to_end(&mut bytes))
-        .map_err(|e| Error::file(path, e))?;
-    if bytes.len() as u64 > MAX_OBJECT_BYTES {
-        return Err(Error::data(object, "is larger than 256 MiB"));
-    }
-    engine_copy_loop(&bytes, object, function, port)
+pub fn copy_loop(object: PathBuf, function: &str, port: Option<u64>) -> PyResult<CopyLoop> {
+    driver::copy_loop_of(&object, function, port).map(CopyLoop).map_err(raise)
 }

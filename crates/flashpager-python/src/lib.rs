@@ -5,6 +5,7 @@ mod attribution;
 mod design;
 mod driver;
 mod estimate;
+mod host;
 mod live;
 mod parts;
 mod record;
@@ -31,16 +32,26 @@ mod _engine {
         cells, overlaps, parse_size, policies, policy_metadata, read_toml, refusals, schedules,
     };
     #[pymodule_export]
-    use super::driver::copy_loop;
+    use super::driver::{CopyLoop, ListedInstruction, copy_loop};
     #[pymodule_export]
-    use super::estimate::{all_operations, check_host, estimate, operations};
+    use super::estimate::{
+        ByteTime, Energy, Estimate, EstimateSpec, Operation, PricedHost, PricedLayer, Remedy,
+        Stage, Step, all_operations, estimate,
+    };
+    #[pymodule_export]
+    use super::host::{
+        Dma, Driver, Host, Layer, Memory, Peripheral, Processor, Software, dividers, host_fields,
+    };
     #[pymodule_export]
     use super::live::{
         CompressorRatios, LiveCounts, LivePoint, LiveRead, LiveReadCounts, LiveStore, PagesInfo,
         PagesProcess, PagesRatio, SwapLive, capture_pages, pages_info, pages_ratios, swap_live,
     };
     #[pymodule_export]
-    use super::parts::{catalog, examine_part, find_part, part_facts, part_schema, raw_bandwidth};
+    use super::parts::{
+        Complaint, Ecc, Examined, Fact, Part, RawBandwidth, SourcedFloat, SourcedInt, catalog,
+        examine_part, find_part, part_kinds, part_schema, raw_bandwidth,
+    };
     #[pymodule_export]
     use super::record::{
         Arrangement, Origin, Placement, Recorded, Recording, arrange_methods, default_sections,

@@ -4,43 +4,237 @@ use std::path::PathBuf;
 
 use flashpager::cost;
 use flashpager::media::bus::Bus;
-use flashpager::media::part::{self, Complaint, Fact, Part};
+use flashpager::media::part::{self, EccPlace, Kind};
 use pyo3::prelude::*;
+use serde::Serialize;
 
-use crate::seam::{raise, to_python, view};
+use crate::seam::{Seen, raise, seen_by_name, to_python, view};
 
-/// All parts of the catalog, as dictionaries.
+seen_by_name!(EccPlace);
+
+impl Seen<Kind> for &'static str {
+    fn seen(value: &Kind) -> Self {
+        value.word()
+    }
+}
+
+impl Seen<Bus> for String {
+    fn seen(value: &Bus) -> Self {
+        value.to_string()
+    }
+}
+
+view! {
+    /// A whole number with where it was read.
+    SourcedInt = part::Sourced<u32> {
+        /// The number, in the unit its name ends with.
+        value: u32,
+        /// The datasheet, paper or table.
+        source: String,
+    }
+    methods {
+        /// Whether nobody checked it.
+        #[getter]
+        fn unverified(&self) -> bool {
+            self.0.is_unverified()
+        }
+    }
+}
+
+view! {
+    /// A number with where it was read.
+    SourcedFloat = part::Sourced<f64> {
+        /// The number, in the unit its name ends with.
+        value: f64,
+        /// The datasheet, paper or table.
+        source: String,
+    }
+    methods {
+        /// Whether nobody checked it.
+        #[getter]
+        fn unverified(&self) -> bool {
+            self.0.is_unverified()
+        }
+    }
+}
+
+view! {
+    /// Error correction of a NAND part.
+    Ecc = part::Ecc {
+        /// Who does it: `host` or `on-die`.
+        place: &'static str,
+        /// Bytes checked together.
+        codeword_bytes: u32,
+        /// Bits corrected in each codeword.
+        correctable_bits: u32,
+        /// Where that was read.
+        source: String,
+    }
+}
+
+view! {
+    /// A number of a part: where it stands in the file, its value and its source.
+    Fact = part::Fact {
+        /// Its path, as `sdr.t_wc_ns`.
+        field: String,
+        /// Where it was read.
+        source: String,
+        /// Whether nobody checked it.
+        unverified: bool,
+    }
+    methods {
+        /// As written: a number, or a table of them.
+        #[getter]
+        fn value(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+            to_python(py, &self.0.value)
+        }
+    }
+}
+
+view! {
+    /// A flash part. What only parts of some media have is found by its path: `number()`, `facts`.
+    Part = part::Part {
+        /// Its name, as on the package.
+        name: String,
+        /// Who makes it.
+        maker: String,
+        /// What kind of memory it is, as `nand`.
+        kind: &'static str,
+        /// What a reader should know before using its numbers.
+        note: Option<String>,
+        /// Bytes of a page without spare.
+        page_bytes: Option<SourcedInt>,
+        /// Spare bytes of a page.
+        spare_bytes: Option<SourcedInt>,
+        /// Pages of an erase block.
+        pages_per_block: Option<SourcedInt>,
+        /// Bytes erased together, of parts without pages.
+        erase_bytes: Option<SourcedInt>,
+        /// Bytes programmed together, of parts without pages.
+        program_bytes: Option<SourcedInt>,
+        /// Data lines.
+        width_bits: SourcedInt,
+        /// Array to register.
+        t_r_ns: Option<SourcedFloat>,
+        /// Program of a page, or of `program_bytes`.
+        t_prog_ns: Option<SourcedFloat>,
+        /// Erase of a block.
+        t_bers_ns: Option<SourcedFloat>,
+        /// Reads of a block before it should be refreshed.
+        reads_before_refresh: Option<SourcedFloat>,
+        /// Programs and erases that a block endures.
+        endurance_cycles: Option<SourcedFloat>,
+        /// Programs of a page between two erases.
+        programs_per_page: Option<SourcedInt>,
+        /// Error correction.
+        ecc: Option<Ecc>,
+    }
+    methods {
+        /// Bytes of a page without spare; 0 for parts without pages.
+        #[getter]
+        fn flash_page_bytes(&self) -> u32 {
+            self.0.flash_page_bytes()
+        }
+
+        /// The table that says how the part is spoken to, as `sdr`; None if its file has none.
+        #[getter]
+        fn table(&self) -> Option<&'static str> {
+            self.0.table()
+        }
+
+        /// Its bus as people write it: `x8`, `SPI x4`.
+        #[getter]
+        fn bus(&self) -> String {
+            self.0.bus()
+        }
+
+        /// How fast words come, as the fields of its table tell it; None if it has no table.
+        #[getter]
+        fn pace(&self) -> Option<Vec<(&'static str, f64)>> {
+            self.0.pace()
+        }
+
+        /// What it can do or cannot, by path, as `spi.continuous_read`.
+        #[getter]
+        fn abilities(&self) -> Vec<(String, bool)> {
+            self.0.abilities()
+        }
+
+        /// Every number, in the order of the file's fields.
+        #[getter]
+        fn facts(&self) -> Vec<Fact> {
+            self.0.facts().into_iter().map(Fact).collect()
+        }
+
+        /// Fields whose source says that nobody checked them.
+        #[getter]
+        fn unverified(&self) -> Vec<String> {
+            self.0.unverified()
+        }
+
+        /// The number at a path, as `sdr.t_wc_ns`.
+        fn number(&self, field: &str) -> PyResult<f64> {
+            self.0.number(field).map_err(raise)
+        }
+
+        /// The operations that it can do; the first is the usual one.
+        fn operations(&self) -> PyResult<Vec<&'static str>> {
+            let medium = self.0.medium().map_err(raise)?;
+            Ok(medium.operations(&self.0).into_iter().map(|what| what.name()).collect())
+        }
+    }
+}
+
+view! {
+    /// Something wrong in a part's file.
+    Complaint = part::Complaint {
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong.
+        what: String,
+    }
+}
+
+/// A part's file, read and checked.
+#[derive(Clone, PartialEq, Serialize)]
+pub struct Reading {
+    part: Option<part::Part>,
+    complaints: Vec<part::Complaint>,
+}
+
+view! {
+    /// A part's file, read and checked.
+    Examined = Reading {
+        /// The part, if it could be read.
+        part: Option<Part>,
+        /// All that is wrong, in the order of the lines.
+        complaints: Vec<Complaint>,
+    }
+}
+
+/// All parts of the catalog, by name.
 #[pyfunction]
-pub fn catalog(py: Python<'_>) -> PyResult<Py<PyAny>> {
-    to_python(py, &part::catalog().map_err(raise)?)
+pub fn catalog() -> PyResult<Vec<Part>> {
+    Ok(part::catalog().map_err(raise)?.iter().map(Part::seen).collect())
 }
 
 /// One part, by name or TOML file.
 #[pyfunction]
-pub fn find_part(py: Python<'_>, name: &str) -> PyResult<Py<PyAny>> {
-    to_python(py, &part::find(name).map_err(raise)?)
+pub fn find_part(name: &str) -> PyResult<Part> {
+    part::find(name).map(Part).map_err(raise)
 }
 
-/// Every number of a part, by name or TOML file: `field`, `value`, `source`, `unverified`.
+/// The kinds of memory, as parts' files name them.
 #[pyfunction]
-pub fn part_facts(py: Python<'_>, name: &str) -> PyResult<Py<PyAny>> {
-    to_python(py, &part::find(name).map_err(raise)?.facts())
+pub fn part_kinds() -> Vec<&'static str> {
+    Kind::ALL.iter().map(|(word, _)| *word).collect()
 }
 
-#[derive(serde::Serialize)]
-struct Examined {
-    part: Option<Part>,
-    facts: Vec<Fact>,
-    complaints: Vec<Complaint>,
-}
-
-/// A part's file, read and checked: `part` (None if it could not be read), its `facts`,
-/// and `complaints` with `line` and `what`.
+/// Read and check a part's file.
 #[pyfunction]
-pub fn examine_part(py: Python<'_>, path: PathBuf) -> PyResult<Py<PyAny>> {
-    let (part, complaints) = Part::examine(&part::read(&path).map_err(raise)?);
-    let facts = part.as_ref().map(Part::facts).unwrap_or_default();
-    to_python(py, &Examined { part, facts, complaints })
+pub fn examine_part(path: PathBuf) -> PyResult<Examined> {
+    let (part, complaints) = part::Part::examine(&part::read(&path).map_err(raise)?);
+    Ok(Examined(Reading { part, complaints }))
 }
 
 /// The JSON Schema of a part's file.

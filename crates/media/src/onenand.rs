@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::bus::Bus;
 use super::operation::{
-    Ask, Medium, Operation, Step, What, cannot, implausible, need, unknown_mode, words,
+    Ask, Medium, Operation, Step, What, cannot, given, implausible, need, unknown_mode, words,
 };
 use super::part::{Kind, Part, Sourced};
 
@@ -160,6 +160,10 @@ impl Medium for OneNand {
 
     fn load_commands_ns(&self, part: &Part, bus: Bus) -> Option<f64> {
         self.operation(part, &Ask::read(Some(0), bus)).ok().map(|read| read.ns() - read.busy_ns())
+    }
+
+    fn pace(&self) -> Vec<(&'static str, f64)> {
+        given(&[("burst_clock_mhz", self.burst_clock_mhz.as_ref())])
     }
 
     fn check(&self, _part: &Part) -> Vec<(String, String)> {

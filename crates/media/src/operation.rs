@@ -84,6 +84,22 @@ pub enum StepKind {
     Hidden,
 }
 
+impl StepKind {
+    /// All kinds by name.
+    pub const ALL: &[(&str, Self)] = &[
+        ("command", Self::Command),
+        ("wait", Self::Wait),
+        ("busy", Self::Busy),
+        ("transfer", Self::Transfer),
+        ("hidden", Self::Hidden),
+    ];
+
+    /// The kind's name.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(_, kind)| *kind == self).map_or("", |(name, _)| name)
+    }
+}
+
 /// A step of an operation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Step {
@@ -160,11 +176,14 @@ impl Operation {
         self.ns_with(0.0)
     }
 
+    /// Time of all steps of one kind.
+    pub fn time_of(&self, kind: StepKind) -> f64 {
+        self.steps.iter().filter(|step| step.kind == kind).fold(0.0, |ns, step| ns + step.ns)
+    }
+
     /// Time of all steps when the host adds `per_byte_ns` to each byte moved.
     pub fn ns_with(&self, per_byte_ns: f64) -> f64 {
-        let of = |kind: StepKind| -> f64 {
-            self.steps.iter().filter(|step| step.kind == kind).map(|step| step.ns).sum()
-        };
+        let of = |kind| self.time_of(kind);
         let transfer = of(StepKind::Transfer) + self.bytes() as f64 * per_byte_ns;
         of(StepKind::Command)
             + of(StepKind::Wait)
@@ -247,6 +266,14 @@ pub trait Medium {
         None
     }
 
+    /// What its bus is called where lines alone do not tell: `SPI`, `SD`.
+    fn bus_name(&self) -> &'static str {
+        ""
+    }
+
+    /// How fast words come, as the table's fields tell it: a cycle, a clock, a timing mode.
+    fn pace(&self) -> Vec<(&'static str, f64)>;
+
     /// What is wrong with its numbers: field within its table, and complaint.
     fn check(&self, part: &Part) -> Vec<(String, String)>;
 }
@@ -265,6 +292,14 @@ pub(crate) fn unknown_mode(mode: &str, modes: &[String]) -> Error {
 
 /// A cache line, which memory in place is read by where nothing else is asked for.
 pub(super) const LINE_BYTES: u64 = 32;
+
+/// Those of `fields` that a part gives.
+pub(super) fn given(fields: &[(&'static str, Option<&Sourced<f64>>)]) -> Vec<(&'static str, f64)> {
+    let value = |(name, number): &(&'static str, Option<&Sourced<f64>>)| {
+        number.map(|number| (*name, number.value))
+    };
+    fields.iter().filter_map(value).collect()
+}
 
 /// The value of a number that an operation cannot do without.
 pub(super) fn need<T: Copy>(

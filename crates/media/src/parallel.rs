@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::bus::Bus;
 use super::operation::{
-    Ask, LINE_BYTES, Medium, Operation, Step, What, cannot, implausible, need, words,
+    Ask, LINE_BYTES, Medium, Operation, Step, What, cannot, given, implausible, need, words,
 };
 use super::part::{Kind, Part, Sourced};
 
@@ -119,6 +119,10 @@ impl Medium for Parallel {
     fn byte_ns(&self, part: &Part, bus: Bus) -> Result<f64> {
         let bytes = self.read_page_bytes.as_ref().map_or(LINE_BYTES, |page| page.value.into());
         Ok(self.operation(part, &Ask::read(Some(bytes), bus))?.ns() / bytes.max(1) as f64)
+    }
+
+    fn pace(&self) -> Vec<(&'static str, f64)> {
+        given(&[("t_acc_ns", Some(&self.t_acc_ns)), ("t_page_acc_ns", self.t_page_acc_ns.as_ref())])
     }
 
     fn check(&self, _part: &Part) -> Vec<(String, String)> {

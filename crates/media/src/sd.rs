@@ -113,6 +113,14 @@ impl Medium for Sd {
         Ok(8.0 * self.clock_ns(Some(bus)) / f64::from(self.lines(part, Some(bus))))
     }
 
+    fn bus_name(&self) -> &'static str {
+        "SD"
+    }
+
+    fn pace(&self) -> Vec<(&'static str, f64)> {
+        vec![("clock_mhz", self.clock_mhz.value)]
+    }
+
     fn check(&self, _part: &Part) -> Vec<(String, String)> {
         let mut wrong = Vec::new();
         if !(self.clock_mhz.value >= 0.01 && self.clock_mhz.value <= 1000.0) {

@@ -397,6 +397,14 @@ impl Medium for Sdr {
         self.operation(part, &Ask::read(Some(0), bus)).ok().map(|read| read.ns() - read.busy_ns())
     }
 
+    fn pace(&self) -> Vec<(&'static str, f64)> {
+        match (&self.t_rc_ns, &self.timing_mode) {
+            (Some(cycle), _) => vec![("t_rc_ns", cycle.value)],
+            (None, Some(mode)) => vec![("timing_mode", f64::from(mode.value))],
+            (None, None) => Vec::new(),
+        }
+    }
+
     fn check(&self, _part: &Part) -> Vec<(String, String)> {
         let mut wrong = Vec::new();
         for (name, time) in self.times() {

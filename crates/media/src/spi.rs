@@ -330,6 +330,14 @@ impl Medium for Spi {
         Some(read.ns() - read.busy_ns())
     }
 
+    fn bus_name(&self) -> &'static str {
+        "SPI"
+    }
+
+    fn pace(&self) -> Vec<(&'static str, f64)> {
+        vec![("clock_mhz", self.clock_mhz.value)]
+    }
+
     fn check(&self, part: &Part) -> Vec<(String, String)> {
         let mut wrong = Vec::new();
         let mut clock = |field: String, clock: &Sourced<f64>| {

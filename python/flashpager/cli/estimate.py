@@ -1,20 +1,30 @@
 """``flashpager estimate``: how fast a flash medium is, and who eats the time."""
 
-import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.markup import escape
 from rich.table import Table
 
 from flashpager import _engine
-from flashpager._engine import FlashpagerError
+from flashpager._engine import (
+    Dma,
+    Driver,
+    Estimate,
+    FlashpagerError,
+    Host,
+    Memory,
+    Peripheral,
+    Processor,
+    Software,
+    Stage,
+)
 from flashpager.cli import options
 from flashpager.cli.console import note, out, print_json, print_whole
 from flashpager.files import refuse_overwriting
-from flashpager.media import estimation
-from flashpager.media.estimation import Driver, Host
+from flashpager.media.sweep import Asked, Point, read_axes, sweep
 from flashpager.quantities import duration, format_size, parse_clock, parse_size, split_list
 
 
@@ -48,7 +58,7 @@ def estimate(
         ),
     ] = None,
     divider: Annotated[
-        str, typer.Option("--divider", metavar="KIND", help="integer | even | power-of-two")
+        str, typer.Option("--divider", metavar="KIND", help=" | ".join(_engine.dividers()))
     ] = "integer",
     memory: Annotated[
         str | None,
@@ -83,7 +93,7 @@ def estimate(
         str | None,
         typer.Option("--cache-page", metavar="SIZE", help="For the energy of a page fault."),
     ] = None,
-    sweep: Annotated[
+    swept: Annotated[
         list[str] | None,
         typer.Option(
             "--sweep",
@@ -104,35 +114,37 @@ def estimate(
     are 10^6 bytes here, as in the article that the method comes from.
     """
     host, named = Host.from_board(board) if board else (Host(), None)
-    host = _overruled(
-        host,
-        bus=bus,
-        peripheral=peripheral,
-        divider=divider,
-        memory=None if memory is None else {**(host.memory or {}), "bus": memory},
-        processor=None
-        if processor is None
-        else {**(host.processor or {}), "clock_mhz": parse_clock(processor)},
-        dma=dma,
+    on_bus, port_clock = _bus(host, bus, peripheral, divider)
+    software, code = _loop(host, driver, function, port, instructions)
+    host = Host(
+        on_bus,
+        peripheral=port_clock,
+        memory=_memory(host, memory),
+        processor=_processor(host, processor),
+        software=software,
+        driver=code,
+        operation_ns=host.operation_ns,
+        dma=host.dma if dma is None else (host.dma or Dma()) if dma else None,
+        layers=host.layers,
     )
-    host = _with_driver(host, driver, function, port, instructions)
     name = part or named
     if name is None:
         message = (
             "of which part? Give --part NAME ('flashpager parts list' has them) or --board FILE"
         )
         raise FlashpagerError(message)
-    operations = [_engine.operations(name)[0][0]] if operation is None else split_list(operation)
-    if not operations:
-        message = f"--operation: name one or several of {', '.join(_engine.operations(name)[0])}"
-        raise FlashpagerError(message)
-    asked: dict[str, Any] = {
-        "mode": mode,
-        "size": None if size is None else parse_size(size),
-        "waits": waits,
-        "cache_page_bytes": None if cache_page is None else parse_size(cache_page),
-    }
-    axes = estimation.read_axes(sweep or [])
+    operations = _operations(name, operation)
+    asked = [
+        Asked(
+            operation=one,
+            mode=mode,
+            size=None if size is None else parse_size(size),
+            waits=waits,
+            cache_page_bytes=None if cache_page is None else parse_size(cache_page),
+        )
+        for one in operations
+    ]
+    axes = read_axes(swept or [])
     if plot is not None:
         from flashpager.plots import picture  # noqa: PLC0415  (Altair starts slowly)
 
@@ -142,13 +154,13 @@ def estimate(
         message = f"{'--plot shows' if plot else '--sweep varies'} one operation"
         raise FlashpagerError(message)
     if axes:
-        _sweep(name, host, axes, {**asked, "operation": operations[0]}, plot, json=json)
+        _sweep(name, host, axes, asked[0], plot, json=json)
         return
-    found = [estimation.estimate(name, host, operation=one, **asked) for one in operations]
+    found = [one.of(name, host) for one in asked]
     if plot is not None:
         _plot(found[0], plot)
     if json:
-        print_json({"version": _engine.version(), "estimates": found})
+        print_json({"version": _engine.version(), "estimates": [one.as_dict() for one in found]})
         return
     for number, one in enumerate(found):
         if number:
@@ -157,77 +169,89 @@ def estimate(
     _show_notes(found)
 
 
-def _plot(found: dict[str, Any], path: Path) -> None:
+def _plot(found: Estimate, path: Path) -> None:
     from flashpager.plots import picture, waterfall  # noqa: PLC0415  (Altair starts slowly)
 
-    names = [said(stage, found) for stage in found["stages"]]
+    names = [said(stage, found) for stage in found.stages]
     picture.write(waterfall.chart(found, names), path)
-    note(f"{path}: {found['name']}, {found['what']}")
+    note(f"{path}: {found.name}, {found.what}")
 
 
 def _sweep(
     name: str,
     host: Host,
     axes: dict[str, list[float]],
-    asked: dict[str, Any],
+    asked: Asked,
     plot: Path | None,
     *,
     json: bool,
 ) -> None:
-    swept, left_out = estimation.sweep(name, host, axes, **asked)
+    points, left_out = sweep(name, host, axes, asked)
     if plot is not None:
         from flashpager.plots import picture, waterfall  # noqa: PLC0415  (Altair starts slowly)
 
-        picture.write(waterfall.sweep_chart(swept, list(axes)), plot)
-        note(f"{plot}: {len(swept)} estimates")
+        picture.write(waterfall.sweep_chart(points, list(axes)), plot)
+        note(f"{plot}: {len(points)} estimates")
     if json:
-        print_json({"version": _engine.version(), "sweep": swept, "left_out": left_out})
+        rows = [{"at": point.at, **point.estimate.as_dict()} for point in points]
+        print_json({"version": _engine.version(), "sweep": rows, "left_out": left_out})
     else:
-        _show_sweep(swept, list(axes))
+        _show_sweep(points, list(axes))
     for reason in left_out:
         note(f"left out: {reason}")
 
 
-def _overruled(
-    host: Host,
-    *,
-    bus: str | None,
-    peripheral: str | None,
-    divider: str,
-    dma: bool | None,
-    **flags: dict[str, Any] | None,
-) -> Host:
-    """Lay flags over a board."""
-    given: dict[str, Any] = {name: value for name, value in flags.items() if value is not None}
+def _operations(part: str, named: str | None) -> Sequence[str]:
+    can = _engine.find_part(part).operations() if not named else []
+    operations = can[:1] if named is None else split_list(named)
+    if not operations:
+        message = f"--operation: name one or several of {', '.join(can)}"
+        raise FlashpagerError(message)
+    return operations
+
+
+def _bus(
+    host: Host, bus: str | None, peripheral: str | None, divider: str
+) -> tuple[str | None, Peripheral | None]:
+    """Lay flags over a board's bus, and over the port that makes its clock."""
     if bus is not None and peripheral is not None:
         message = "--bus or --peripheral, not both; lines go with the clock, as 40MHz-x1"
         raise FlashpagerError(message)
     if bus is not None:
         # A bus of one's own is not divided from the board's clock.
-        given |= {"bus": bus, "peripheral": None}
-    if peripheral is not None:
-        if divider not in _DIVIDERS:
-            message = f"--divider {divider}: known are {', '.join(_DIVIDERS)}"
-            raise FlashpagerError(message)
-        clock, _, lines = peripheral.partition("-x")
-        given["peripheral"] = {"clock_mhz": parse_clock(clock), "divider": divider}
-        # Of this bus the lines alone count.
-        given["bus"] = f"{parse_clock(clock)}MHz-x{lines}" if lines else None
-    if dma is not None:
-        given["dma"] = (host.dma or {}) if dma else None
-    return dataclasses.replace(host, **given)
+        return bus, None
+    if peripheral is None:
+        return host.bus, host.peripheral
+    if divider not in _engine.dividers():
+        message = f"--divider {divider}: known are {', '.join(_engine.dividers())}"
+        raise FlashpagerError(message)
+    text, _, lines = peripheral.partition("-x")
+    clock = parse_clock(text)
+    # Of this bus the lines alone count.
+    return f"{clock}MHz-x{lines}" if lines else None, Peripheral(clock, divider)
 
 
-_DIVIDERS = ("integer", "even", "power-of-two")
+def _memory(host: Host, bus: str | None) -> Memory | None:
+    if bus is None:
+        return host.memory
+    return host.memory.on(bus) if host.memory else Memory(bus)
 
 
-def _with_driver(
+def _processor(host: Host, clock: str | None) -> Processor | None:
+    if clock is None:
+        return host.processor
+    clock_mhz = parse_clock(clock)
+    return host.processor.at(clock_mhz) if host.processor else Processor(clock_mhz)
+
+
+def _loop(
     host: Host,
     driver: Path | None,
     function: str | None,
     port: str | None,
     instructions: float | None,
-) -> Host:
+) -> tuple[Software | None, Driver | None]:
+    """Lay flags over a board's loop, or over the code in which to count it."""
     if (driver is None) != (function is None):
         message = "--driver and --function go together: an object file and a function in it"
         raise FlashpagerError(message)
@@ -235,15 +259,13 @@ def _with_driver(
         message = "--driver counts instructions itself; leave --instructions out"
         raise FlashpagerError(message)
     if driver is not None and function is not None:
-        code = Driver(driver, function, None if port is None else estimation.address(port))
-        return dataclasses.replace(host, software=None, driver=code)
+        return None, Driver(driver, function, port)
     if port is not None:
         message = "--port is of no use without --driver"
         raise FlashpagerError(message)
     if instructions is not None:
-        counts = {"instructions": instructions, "bytes": 1}
-        return dataclasses.replace(host, software=counts, driver=None)
-    return host
+        return Software(instructions, 1), None
+    return host.software, host.driver
 
 
 #: Rates below are no round numbers of MB/s.
@@ -256,37 +278,37 @@ def _megabytes(bytes_per_s: float) -> str:
     return f"{bytes_per_s / 1e6:.2f} MB/s"
 
 
-def _show(found: dict[str, Any]) -> None:
-    moved, data = found["bytes"], found["operation"]["data_bytes"]
-    way = f", {found['operation']['mode']}" if found["operation"]["mode"] else ""
+def _show(found: Estimate) -> None:
+    moved, data = found.bytes, found.operation.data_bytes
+    way = f", {found.operation.mode}" if found.operation.mode else ""
     of = f" of {moved:,} bytes" if moved else ""
     spare = f" ({data:,} of them data)" if moved and data != moved else ""
-    out.print(f"[bold]{escape(found['name'])}[/bold]: {found['what']}{of}{spare}{way}")
-    out.print(escape(f"{found['verdict']}."), style="bold")
+    out.print(f"[bold]{escape(found.name)}[/bold]: {found.what}{of}{spare}{way}")
+    out.print(escape(f"{found.verdict}."), style="bold")
     out.print()
     _show_steps(found)
     out.print()
     _show_stages(found)
-    if found["longest_ns"] is not None:
-        out.print(f"longest seen: {duration(found['longest_ns'])}, the times above being means")
+    if found.longest_ns is not None:
+        out.print(f"longest seen: {duration(found.longest_ns)}, the times above being means")
     _show_byte(found)
     _show_energy(found)
 
 
-def _show_steps(found: dict[str, Any]) -> None:
-    bus = found["bus"]
+def _show_steps(found: Estimate) -> None:
+    bus = found.bus
     table = Table(box=None, pad_edge=False, header_style="dim")
     for title in ("step", "composed of", "time", *([f"on {bus}"] if bus else [])):
         table.add_column(title, justify="right" if title in ("time", f"on {bus}") else "left")
-    stretched = found["on_bus"]["steps"]
-    for step, slow in zip(found["operation"]["steps"], stretched, strict=True):
-        hidden = " (behind the transfer)" if step["kind"] == "hidden" else ""
-        cells = [step["name"] + hidden, step["formula"], exact(step["ns"])]
-        table.add_row(*map(escape, cells), *([exact(slow["ns"])] if bus else []))
+    stretched = found.on_bus.steps
+    for step, slow in zip(found.operation.steps, stretched, strict=True):
+        hidden = " (behind the transfer)" if step.kind == "hidden" else ""
+        cells = [step.name + hidden, step.formula, exact(step.ns)]
+        table.add_row(*map(escape, cells), *([exact(slow.ns)] if bus else []))
     print_whole(table)
-    left_out = found["operation"]["left_out"]
+    left_out = found.operation.left_out
     if left_out:
-        waits = ", ".join(f"{step['formula']} {exact(step['ns'])}" for step in left_out)
+        waits = ", ".join(f"{step.formula} {exact(step.ns)}" for step in left_out)
         out.print(f"not counted, as in the article: {waits} (--waits counts it)", style="dim")
 
 
@@ -301,113 +323,113 @@ def exact(ns: float) -> str:
     return f"{ns:,.10g} ns" if abs(ns) < _READABLE_NS and whole else duration(ns)
 
 
-def _show_stages(found: dict[str, Any]) -> None:
+def _show_stages(found: Estimate) -> None:
     table = Table(box=None, pad_edge=False, header_style="dim")
     for title in ("from the flash to the application", "time", "rate", "of the limit", "costs"):
         table.add_column(title, justify="left" if title.startswith("from") else "right")
-    stages = found["stages"]
-    limit = below = stages[0]["ns"]
+    stages = found.stages
+    limit = below = stages[0].ns
     for stage in stages:
-        rate = _megabytes(stage["bytes_per_s"]) if found["bytes"] else "–"
+        rate = _megabytes(stage.bytes_per_s) if found.bytes else "–"
         table.add_row(
             escape(said(stage, found)),
-            exact(stage["ns"]) if not stage["measured"] else duration(stage["ns"]),
+            exact(stage.ns) if not stage.measured else duration(stage.ns),
             rate,
-            f"{100 * limit / stage['ns']:.1f} %",
-            "" if stage is stages[0] else f"{stage['ns'] / below:.2f}x",
+            f"{100 * limit / stage.ns:.1f} %",
+            "" if stage is stages[0] else f"{stage.ns / below:.2f}x",
         )
-        below = stage["ns"]
+        below = stage.ns
     print_whole(table)
 
 
-def said(stage: dict[str, Any], found: dict[str, Any]) -> str:
+def said(stage: Stage, found: Estimate) -> str:
     """Name a stage as a reader knows it."""
-    host = found["spec"]["host"]
-    match stage["kind"]:
+    host = found.spec.host
+    match stage.kind:
         case "part":
             return "physical limit"
         case "bus":
-            return f"bus {found['bus']}"
-        case "memory":
-            refresh = host["memory"].get("refresh_share")
-            return f"RAM on {host['memory']['bus']}" + (
+            return f"bus {found.bus}"
+        case "memory" if host.memory:
+            refresh = host.memory.refresh_share
+            return f"RAM on {host.memory.bus}" + (
                 f", refreshed {100 * refresh:g} %" if refresh else ""
             )
         case "software":
-            software = host["software"]
-            fixed = f"{duration(host['operation_ns'])} an operation"
+            software = host.software
+            fixed = f"{duration(host.operation_ns)} an operation"
             if software is None:
                 return f"driver: {fixed}"
-            count = f"{software['instructions']:g} instructions"
-            size = software["bytes"]
+            count = f"{software.instructions:g} instructions"
+            size = software.bytes
             each = "a byte" if size == 1 else f"for {size} bytes"
-            dma = ", DMA" if host["dma"] is not None else ""
-            besides = f", and {fixed}" if host["operation_ns"] else ""
+            dma = ", DMA" if host.dma is not None else ""
+            besides = f", and {fixed}" if host.operation_ns else ""
             return f"driver: {count} {each}{besides}{dma}"
         case _:
-            how = "measured" if stage["measured"] else "estimated"
-            return f"{stage['name']}, {how}"
+            how = "measured" if stage.measured else "estimated"
+            return f"{stage.name}, {how}"
 
 
-def _show_byte(found: dict[str, Any]) -> None:
-    byte = found["byte"]
-    each = byte["bus_ns"] + byte["memory_ns"] + byte["software_ns"]
-    if len(estimation.composed(found)) == 1 or not each or not found["bytes"]:
+def _show_byte(found: Estimate) -> None:
+    byte, each = found.byte, found.byte.ns
+    if len(found.composed) == 1 or not each or not found.bytes:
         return
-    parts = [("bus", byte["bus_ns"]), ("RAM", byte["memory_ns"]), ("driver", byte["software_ns"])]
+    parts = [("bus", byte.bus_ns), ("RAM", byte.memory_ns), ("driver", byte.software_ns)]
     sum_of = " + ".join(f"{name} {ns:.4g}" for name, ns in parts if ns)
     line = f"each byte: {sum_of} = {each:.4g} ns, at most {_megabytes(1e9 / each)}"
-    lost = 1 - 1e9 / each / found["stages"][0]["bytes_per_s"]
-    if found["what"] == "read" and lost > 0:
+    lost = 1 - 1e9 / each / found.stages[0].bytes_per_s
+    if found.what == "read" and lost > 0:
         line += f", {100 * lost:.0f} % less than the limit even if {_busy(found)} took no time"
     out.print(line)
 
 
-def _busy(found: dict[str, Any]) -> str:
-    return "the card" if found["kind"] == "card" else "the array"
+def _busy(found: Estimate) -> str:
+    return "the card" if found.kind == "card" else "the array"
 
 
-def _show_energy(found: dict[str, Any]) -> None:
-    energy = found["energy"]
+def _show_energy(found: Estimate) -> None:
+    energy = found.energy
     if energy is None:
         return
-    line = f"energy: {energy['operation_uj']:.3g} µJ (array {energy['array_uj']:.3g}, "
-    line += f"bus {energy['io_uj']:.3g})"
-    if energy["uj_per_kb"] is not None:
-        line += f", {energy['uj_per_kb']:.3g} µJ per KB of 1024 bytes"
-    if energy["fault_uj"] is not None:
-        size = format_size(found["spec"]["cache_page_bytes"])
-        line += f"; a fault of a cache page of {size}: {energy['fault_uj']:.3g} µJ"
+    line = f"energy: {energy.operation_uj:.3g} µJ (array {energy.array_uj:.3g}, "
+    line += f"bus {energy.io_uj:.3g})"
+    if energy.uj_per_kb is not None:
+        line += f", {energy.uj_per_kb:.3g} µJ per KB of 1024 bytes"
+    cache_page = found.spec.cache_page_bytes
+    if energy.fault_uj is not None and cache_page is not None:
+        size = format_size(cache_page)
+        line += f"; a fault of a cache page of {size}: {energy.fault_uj:.3g} µJ"
     out.print(line)
 
 
-def _show_notes(found: list[dict[str, Any]]) -> None:
-    for text in dict.fromkeys(text for one in found for text in one["notes"]):
+def _show_notes(found: Sequence[Estimate]) -> None:
+    for text in dict.fromkeys(text for one in found for text in one.notes):
         note(f"note: {text}")
-    unverified = found[0]["unverified"]
+    unverified = found[0].unverified
     if unverified:
-        note(f"unverified numbers of {found[0]['name']}: {', '.join(unverified)}")
+        note(f"unverified numbers of {found[0].name}: {', '.join(unverified)}")
     for one in found:
-        loop = one["loop"]
-        if loop and loop["calls"]:
-            note(f"note: the loop calls {', '.join(loop['calls'])}, which is not counted")
+        loop = one.loop
+        if loop and loop.calls:
+            note(f"note: the loop calls {', '.join(loop.calls)}, which is not counted")
 
 
-def _show_sweep(swept: list[dict[str, Any]], axes: list[str]) -> None:
+def _show_sweep(points: Sequence[Point], axes: Sequence[str]) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
     titles = {"page": "page", "width": "data lines", "clock": "clock"}
     headings = {"part": "physical limit", "bus": "bus", "memory": "RAM", "software": "driver"}
-    names = [headings.get(stage["kind"], stage["name"]) for stage in swept[0]["stages"]]
+    names = [headings.get(stage.kind, stage.name) for stage in points[0].estimate.stages]
     for axis in axes:
         table.add_column(titles[axis], justify="right")
     table.add_column("time", justify="right")
     for name in names:
         table.add_column(escape(f"{name} MB/s"), justify="right")
-    for row in swept:
+    for point in points:
         table.add_row(
-            *(_at(axis, row["at"][axis]) for axis in axes),
-            duration(estimation.composed(row)[-1]["ns"]),
-            *(f"{stage['bytes_per_s'] / 1e6:.2f}" for stage in row["stages"]),
+            *(_at(axis, point.at[axis]) for axis in axes),
+            duration(point.estimate.through_host.ns),
+            *(f"{stage.bytes_per_s / 1e6:.2f}" for stage in point.estimate.stages),
         )
     print_whole(table)
 

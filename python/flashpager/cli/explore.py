@@ -305,7 +305,7 @@ def _show_answer(found: "Answer", limit: int, column: str, traces: Sequence[Trac
             else ", and a handler of 0 ns (a board has its times)"
         )
     )
-    unverified = [f["field"] for f in _engine.part_facts(best["part"]) if f["unverified"]]
+    unverified = _engine.find_part(best["part"]).unverified
     if unverified:
         note(f"unverified numbers of {best['part']}: {', '.join(unverified)}")
     out.print("\n[bold]RAM against time[/bold]: no other fitting design has less of both")

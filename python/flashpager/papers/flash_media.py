@@ -5,15 +5,24 @@ composes of the same part and board. The article does not name its chip; the cat
 has the times of its tables.
 """
 
-import dataclasses
 import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from flashpager import _engine
-from flashpager.media.estimation import Host, estimate
+from flashpager._engine import (
+    Dma,
+    Estimate,
+    Host,
+    Memory,
+    Part,
+    Peripheral,
+    Processor,
+    Software,
+    Stage,
+    estimate,
+)
 from flashpager.papers.claim import Claim, Verdict, rounds_to
 
 CHIP, MEASURED_CHIP, CARD = "MT29F8G08", "K9F2G08U0C", "SanDisk-2GB"
@@ -27,15 +36,12 @@ _BUS, _RAM = "120MHz/8-x8", "100MHz/5-x32"
 _CPU_MHZ = 200
 #: The loop as the article lists it; the stores go to RAM.
 _LISTING = ("CMP", "BCS", "MOV", "LDRB", "STRB", "ADDS", "B")
-_LOOP = {"instructions": len(_LISTING), "bytes": 1, "memory_accesses": 1}
+_LOOP = Software(len(_LISTING), 1, memory_accesses=1)
 #: The board, as far as the bus, as far as RAM, and whole.
 _ON_BUS = Host(bus=_BUS)
-BOARD = Host(
-    bus=_BUS,
-    memory={"bus": _RAM},
-    processor={"clock_mhz": _CPU_MHZ},
-    software=_LOOP,
-)
+_MEMORY, _PROCESSOR = Memory(_RAM), Processor(_CPU_MHZ)
+BOARD = Host(_BUS, memory=_MEMORY, processor=_PROCESSOR, software=_LOOP)
+_WITH_DMA = Host(_BUS, memory=_MEMORY, processor=_PROCESSOR, software=_LOOP, dma=Dma())
 #: Measured through driver, translation layer and file system, in 1000 bytes a second.
 READ_KB_S, WRITE_KB_S = (5041, 4266, 3373), (4161, 1969, 1689)
 #: Raw and through the file system, reading then writing, in the article's KB a second.
@@ -91,13 +97,24 @@ def _number(
 class _Article:
     parts: Mapping[str, str]
 
-    def ask(self, part: str, host: Host | None = None, **asked: Any) -> dict[str, Any]:  # noqa: ANN401  (fields of estimate())
-        return estimate(self.parts.get(part, part), host, **asked)
+    def ask(
+        self,
+        part: str,
+        host: Host | None = None,
+        *,
+        operation: str = "read",
+        size: int | None = None,
+        waits: bool = False,
+    ) -> Estimate:
+        part = self.parts.get(part, part)
+        return estimate(part, host, operation=operation, size=size, waits=waits)
+
+    def part(self, name: str) -> Part:
+        return _engine.find_part(self.parts.get(name, name))
 
     def time(self, name: str) -> float:
         """Give an AC parameter of the chip in ns."""
-        sdr = _engine.find_part(self.parts.get(CHIP, CHIP))["sdr"]
-        return float(sdr[name]["value"])
+        return self.part(CHIP).number(f"sdr.{name}")
 
     def nand(self) -> list[Claim]:
         """Section 1.1: the limit of the chip."""
@@ -145,7 +162,7 @@ class _Article:
             f"{plain(counted)} ns in all, {plain(whole)} needed",
         )
 
-    def _t_prog(self, at: str, program: Mapping[str, Any], steps: Mapping[str, float]) -> Claim:
+    def _t_prog(self, at: str, program: Estimate, steps: Mapping[str, float]) -> Claim:
         slow = _rate(program, _T_PROG_MAX_NS - steps["program"])
         return _number(
             at,
@@ -157,10 +174,10 @@ class _Article:
             f"{_T_PROG_MAX_NS // 1000} µs, {plain(slow / 1e6)} MB/s are left",
         )
 
-    def _page_read(self, at: str, read: Mapping[str, Any]) -> list[Claim]:
+    def _page_read(self, at: str, read: Estimate) -> list[Claim]:
         waits = self.ask(CHIP, operation="read", waits=True)
-        ns, rate = read["stages"][0]["ns"], read["stages"][0]["bytes_per_s"]
-        data = read["operation"]["data_bytes"]
+        ns, rate = read.stages[0].ns, read.stages[0].bytes_per_s
+        data = read.operation.data_bytes
         return [
             _number(
                 at,
@@ -168,7 +185,7 @@ class _Article:
                 "77,982",
                 "ns",
                 ns,
-                why=f"t_WB is left out, up to 100 ns: with it {plain(waits['stages'][0]['ns'])}",
+                why=f"t_WB is left out, up to 100 ns: with it {plain(waits.stages[0].ns)}",
             ),
             _number(at, "reading a page: rate", "27,083,173", "bytes/s", rate),
             _number(
@@ -177,17 +194,17 @@ class _Article:
                 "27.08",
                 "MB/s",
                 rate / 1e6,
-                why=f"{read['bytes'] - data} of the bytes are spare: of data "
+                why=f"{read.bytes - data} of the bytes are spare: of data "
                 f"{plain(data * 1e3 / ns)} MB/s",
             ),
         ]
 
-    def _page_program(self, at: str, program: Mapping[str, Any]) -> list[Claim]:
+    def _page_program(self, at: str, program: Estimate) -> list[Claim]:
         waits = self.ask(CHIP, operation="program", waits=True)
         left_out = ", ".join(
-            f"{step['formula']} {plain(step['ns'])} ns" for step in program["operation"]["left_out"]
+            f"{step.formula} {plain(step.ns)} ns" for step in program.operation.left_out
         )
-        ns, rate = program["stages"][0]["ns"], program["stages"][0]["bytes_per_s"]
+        ns, rate = program.stages[0].ns, program.stages[0].bytes_per_s
         return [
             _number(
                 at,
@@ -195,7 +212,7 @@ class _Article:
                 "27,3126",
                 "ns",
                 ns,
-                why=f"left out: {left_out}, with them {plain(waits['stages'][0]['ns'])}; the text "
+                why=f"left out: {left_out}, with them {plain(waits.stages[0].ns)}; the text "
                 "lists t_ADL, the sum does not, and has 17 ns for 70h that the text does not list",
             ),
             _number(at, "programming a page: rate", "7,732,695", "bytes/s", rate),
@@ -206,34 +223,34 @@ class _Article:
         """Section 1.2: what the buses leave of it."""
         at = "section 1.2"
         read = self.ask(CHIP, BOARD, operation="read")
-        dma = self.ask(CHIP, Host(bus=_BUS, dma={}), operation="read")
-        byte = read["byte"]
+        dma = self.ask(CHIP, Host(bus=_BUS, dma=Dma()), operation="read")
+        byte = read.byte
         limit, bus = (_stage(read, name) for name in ("part", "bus"))
-        ratio = byte["bus_ns"] / byte["part_ns"]
-        in_mib = limit["bytes_per_s"] / _MIB
-        gain = bus["ns"] / _stage(dma, "bus")["ns"]
+        ratio = byte.bus_ns / byte.part_ns
+        in_mib = limit.bytes_per_s / _MIB
+        gain = bus.ns / _stage(dma, "bus").ns
         return [
-            _number(at, "a bus as fast as the chip", "40", "MHz", 1e3 / byte["part_ns"]),
-            _number(at, "8 cycles of 120 MHz", "67", "ns", byte["bus_ns"]),
+            _number(at, "a bus as fast as the chip", "40", "MHz", 1e3 / byte.part_ns),
+            _number(at, "8 cycles of 120 MHz", "67", "ns", byte.bus_ns),
             _number(
                 at,
                 "the bus slows reading by a factor of",
                 "2.68",
                 "x",
                 ratio,
-                slip=f"67/25; 8 cycles are {plain(byte['bus_ns'])} ns, not 67",
+                slip=f"67/25; 8 cycles are {plain(byte.bus_ns)} ns, not 67",
             ),
             _number(
                 at,
                 "reading over this bus is at most",
                 "9.6",
                 "MB/s",
-                bus["bytes_per_s"] / 1e6,
+                bus.bytes_per_s / 1e6,
                 slip=f"25.8/2.68: {plain(in_mib, 1)} are the "
-                f"{plain(limit['bytes_per_s'] / 1e6)} in MB of 2^20, units mixed (without, "
-                f"{plain(limit['bytes_per_s'] / 1e6 / ratio)}), and the whole page is divided, "
-                f"where t_R does not stretch: a page takes {plain(bus['ns'] / 1e3, 1)} µs, "
-                f"{plain(bus['ns'] / limit['ns'])} times the limit's",
+                f"{plain(limit.bytes_per_s / 1e6)} in MB of 2^20, units mixed (without, "
+                f"{plain(limit.bytes_per_s / 1e6 / ratio)}), and the whole page is divided, "
+                f"where t_R does not stretch: a page takes {plain(bus.ns / 1e3, 1)} µs, "
+                f"{plain(bus.ns / limit.ns)} times the limit's",
             ),
             Claim(
                 at,
@@ -247,7 +264,7 @@ class _Article:
                 "a byte to or from SDRAM",
                 "50",
                 "ns",
-                byte["memory_ns"],
+                byte.memory_ns,
                 why="5 cycles of its read timing; the loop stores, and refresh comes on top",
             ),
             _number(
@@ -255,7 +272,7 @@ class _Article:
                 "SDRAM takes at most",
                 "20",
                 "MB/s",
-                1e3 / byte["memory_ns"],
+                1e3 / byte.memory_ns,
                 why="a byte at a time; 32 lines would take four",
             ),
         ]
@@ -264,9 +281,9 @@ class _Article:
         """Section 1.3: what the driver leaves, and the layers above it."""
         at = "section 1.3"
         read = self.ask(CHIP, BOARD, operation="read")
-        byte, limit, driver = read["byte"], _stage(read, "part"), _stage(read, "software")
-        each = byte["bus_ns"] + byte["memory_ns"] + byte["software_ns"]
-        lost = 1 - driver["bytes_per_s"] / limit["bytes_per_s"]
+        byte, limit, driver = read.byte, _stage(read, "part"), _stage(read, "software")
+        each = byte.ns
+        lost = 1 - driver.bytes_per_s / limit.bytes_per_s
         return [
             _number(
                 at,
@@ -281,7 +298,7 @@ class _Article:
                 "instructions of the loop, their time",
                 "35",
                 "ns",
-                byte["software_ns"],
+                byte.software_ns,
                 why=f"a clock of {_CPU_MHZ} MHz each, branches and loads too",
             ),
             _number(
@@ -289,10 +306,10 @@ class _Article:
                 "software overhead",
                 "40",
                 "%",
-                100 * (byte["software_ns"] / byte["part_ns"] - 1),
-                why=f"{plain(byte['software_ns'])} over {plain(byte['part_ns'])} ns, as if the "
+                100 * (byte.software_ns / byte.part_ns - 1),
+                why=f"{plain(byte.software_ns)} over {plain(byte.part_ns)} ns, as if the "
                 "loop ran beside the cycle; the article goes on to add the two, which is "
-                f"{plain(100 * byte['software_ns'] / byte['part_ns'], 0)} % more",
+                f"{plain(100 * byte.software_ns / byte.part_ns, 0)} % more",
             ),
             _number(at, "a byte through bus, RAM and loop", "152", "ns", each),
             _number(
@@ -302,7 +319,7 @@ class _Article:
                 "MB/s",
                 1e3 / each,
                 slip=f"truncated: 1/152 ns is {plain(1e3 / 152)}, 1/{plain(each)} ns ours; with "
-                f"the array {plain(driver['bytes_per_s'] / 1e6)}",
+                f"the array {plain(driver.bytes_per_s / 1e6)}",
             ),
             _number(
                 at,
@@ -311,29 +328,29 @@ class _Article:
                 "%",
                 100 * lost,
                 slip="a rate of bytes without t_R against one of pages with it (so reckoned, "
-                f"{plain(100 * (1 - 1e9 / each / limit['bytes_per_s']), 1)} %); a page takes "
-                f"{plain(driver['ns'] / 1e3, 1)} µs, {plain(driver['bytes_per_s'] / 1e6)} MB/s",
+                f"{plain(100 * (1 - 1e9 / each / limit.bytes_per_s), 1)} %); a page takes "
+                f"{plain(driver.ns / 1e3, 1)} µs, {plain(driver.bytes_per_s / 1e6)} MB/s",
             ),
             self._dma(at, driver),
             *self._drivers(at, driver),
             *self._layers(at, read),
         ]
 
-    def _dma(self, at: str, driver: Mapping[str, Any]) -> Claim:
-        dma = self.ask(CHIP, dataclasses.replace(BOARD, dma={}), operation="read")
+    def _dma(self, at: str, driver: Stage) -> Claim:
+        dma = self.ask(CHIP, _WITH_DMA, operation="read")
         with_dma = _stage(dma, "software")
         return Claim(
             at,
             "DMA takes away half of the software overhead, or more",
             "50 % (tested)",
-            f"half taken: {plain(with_dma['bytes_per_s'] / 1e6)} MB/s, "
-            f"{plain(driver['ns'] / with_dma['ns'])}x",
+            f"half taken: {plain(with_dma.bytes_per_s / 1e6)} MB/s, "
+            f"{plain(driver.ns / with_dma.ns)}x",
             Verdict.OPEN,
             "a measurement without its numbers, which estimate takes as it is",
         )
 
-    def _drivers(self, at: str, driver: Mapping[str, Any]) -> list[Claim]:
-        t_r = _engine.find_part(self.parts.get(MEASURED_CHIP, MEASURED_CHIP))["t_r_ns"]["value"]
+    def _drivers(self, at: str, driver: Stage) -> list[Claim]:
+        t_r = self.part(MEASURED_CHIP).number("t_r_ns")
         claims = []
         for direction, operation, (measured, *_) in (
             ("reads", "read", READ_KB_S),
@@ -346,7 +363,7 @@ class _Article:
             if operation == "read":
                 why += (
                     f". t_R is up to {plain(t_r / 1e3)} µs on this chip; the chip of section 1.1 "
-                    f"with its spare bytes would give {plain(driver['bytes_per_s'] / _KB, 0)}"
+                    f"with its spare bytes would give {plain(driver.bytes_per_s / _KB, 0)}"
                 )
             claims.append(
                 Claim(
@@ -360,7 +377,7 @@ class _Article:
             )
         return claims
 
-    def _layers(self, at: str, read: Mapping[str, Any]) -> list[Claim]:
+    def _layers(self, at: str, read: Estimate) -> list[Claim]:
         table = f"{at}, table"
         claims = []
         for direction, rates, shares in (
@@ -372,7 +389,7 @@ class _Article:
                 _number(table, f"{direction}, {name} leaves", share, "%", 100 * rate / rates[0])
                 for name, rate, share in layers
             ]
-            each = [read["operation"]["data_bytes"] * 1e3 / rate for rate in rates]
+            each = [read.operation.data_bytes * 1e3 / rate for rate in rates]
             more = [above - below for below, above in itertools.pairwise(each)]
             claims.append(
                 Claim(
@@ -384,7 +401,7 @@ class _Article:
                     "too complex to calculate, says the article: --board takes them as measured",
                 )
             )
-        limit = _stage(read, "part")["bytes_per_s"]
+        limit = _stage(read, "part").bytes_per_s
         top = READ_KB_S[-1] * _KB / limit
         data = READ_KB_S[-1] * _KB / data_rate(read, "part")
         claims += [
@@ -403,9 +420,9 @@ class _Article:
 
     def cards(self) -> list[Claim]:
         """Section 2: SD cards."""
-        clock = _engine.find_part(self.parts.get(CARD, CARD))["sd"]["clock_mhz"]["value"]
+        clock = self.part(CARD).number("sd.clock_mhz")
         framed = self.ask(CARD, Host(bus="24MHz-x4"), operation="read", size=_BLOCK)
-        of_block = f"{plain(_BLOCK * 1e3 / bus_ns(framed))} MB/s"
+        of_block = f"{plain(_BLOCK * 1e3 / framed.on_bus.bus_ns)} MB/s"
         return [
             _number(
                 "section 2",
@@ -435,12 +452,12 @@ class _Article:
 
     def _card_rate(self, part: str, bus: str) -> float:
         """Give what the lines carry, in MB/s."""
-        byte = self.ask(part, Host(bus=bus), operation="read", size=_BLOCK)["byte"]
-        return float(1e3 / byte["bus_ns"])
+        byte = self.ask(part, Host(bus=bus), operation="read", size=_BLOCK).byte
+        return 1e3 / byte.bus_ns
 
     def _divided(self, clock: float) -> list[Claim]:
-        port = {"clock_mhz": 40, "divider": "integer"}
-        bus = self.ask(CARD, Host(peripheral=port), operation="read")["bus"]
+        port = Host(peripheral=Peripheral(40, "integer"))
+        bus = self.ask(CARD, port, operation="read").bus or ""
         divided = float(bus.partition("MHz")[0])
         return [
             _number("section 2.2", "a port of 40 MHz, divided, gives", "20", "MHz", divided),
@@ -511,30 +528,24 @@ class _Article:
         )
 
 
-def _steps(found: Mapping[str, Any]) -> dict[str, float]:
-    return {step["name"]: step["ns"] for step in found["operation"]["steps"]}
+def _steps(found: Estimate) -> dict[str, float]:
+    return {step.name: step.ns for step in found.operation.steps}
 
 
-def _stage(found: Mapping[str, Any], name: str) -> dict[str, Any]:
-    return next(stage for stage in found["stages"] if stage["name"] == name)
+def _stage(found: Estimate, name: str) -> Stage:
+    return next(stage for stage in found.stages if stage.name == name)
 
 
-def _rate(found: Mapping[str, Any], more_ns: float) -> float:
+def _rate(found: Estimate, more_ns: float) -> float:
     """Give the limit if the operation took longer."""
-    return float(found["bytes"] * 1e9 / (found["stages"][0]["ns"] + more_ns))
+    return found.bytes * 1e9 / (found.stages[0].ns + more_ns)
 
 
 def _most(rates: Mapping[str, tuple[int, int]]) -> int:
     return max(through for _, through in rates.values())
 
 
-def data_rate(found: Mapping[str, Any], stage: str | None = None) -> float:
+def data_rate(found: Estimate, stage: str | None = None) -> float:
     """Give bytes of data a second, spare not counted, through a stage or the last one."""
-    through = found["stages"][-1] if stage is None else _stage(found, stage)
-    return float(found["operation"]["data_bytes"] * 1e9 / through["ns"])
-
-
-def bus_ns(found: Mapping[str, Any]) -> float:
-    """Give the time in which the bus is in use, the medium's own work not counted."""
-    used = ("command", "transfer")
-    return float(sum(step["ns"] for step in found["on_bus"]["steps"] if step["kind"] in used))
+    through = found.stages[-1] if stage is None else _stage(found, stage)
+    return found.operation.data_bytes * 1e9 / through.ns

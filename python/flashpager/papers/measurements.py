@@ -9,10 +9,9 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 from flashpager import _engine
-from flashpager.media.estimation import Host, estimate
+from flashpager._engine import Estimate, Host, Part, estimate
 from flashpager.papers.claim import Claim, Verdict
 from flashpager.papers.flash_media import (
     BOARD,
@@ -23,7 +22,6 @@ from flashpager.papers.flash_media import (
     READ_KB_S,
     TOLERANCE,
     WRITE_KB_S,
-    bus_ns,
     data_rate,
     plain,
 )
@@ -130,10 +128,26 @@ def _decimals(value: float) -> int:
 class _Check:
     parts: Mapping[str, str]
 
-    def ask(self, part: str, bus: str | None = None, **asked: Any) -> dict[str, Any]:  # noqa: ANN401  (fields of estimate())
-        return estimate(self.parts.get(part, part), Host(bus=bus), **asked)
+    def ask(
+        self,
+        part: str,
+        bus: str | None = None,
+        *,
+        operation: str,
+        mode: str | None = None,
+        size: int | None = None,
+        page_bytes: int | None = None,
+    ) -> Estimate:
+        return estimate(
+            self.parts.get(part, part),
+            Host(bus),
+            operation=operation,
+            mode=mode,
+            size=size,
+            page_bytes=page_bytes,
+        )
 
-    def part(self, name: str) -> dict[str, Any]:
+    def part(self, name: str) -> Part:
         return _engine.find_part(self.parts.get(name, name))
 
     def raw_nand(self) -> list[Claim]:
@@ -142,7 +156,7 @@ class _Check:
         measured = {"read": 15_633, "cache-read": 18_285}
         page = {kib_s: 2048 * 1e6 / (kib_s * _KIB) for kib_s in measured.values()}
         found = {what: self.ask(_IMX6, bus, operation=what) for what in measured}
-        ns = {what: one["stages"][-1]["ns"] for what, one in found.items()}
+        ns = {what: one.stages[-1].ns for what, one in found.items()}
         left = {what: page[measured[what]] - ns[what] / 1e3 for what in measured}
         claims: list[Claim] = [
             _measurement(
@@ -174,7 +188,7 @@ class _Check:
 
     def board(self) -> list[Claim]:
         """Predict the board of the flash-media article, whose driver is listed."""
-        t_r, t_prog = (self.part(MEASURED_CHIP)[name]["value"] for name in ("t_r_ns", "t_prog_ns"))
+        t_r, t_prog = (self.part(MEASURED_CHIP).number(name) for name in ("t_r_ns", "t_prog_ns"))
         chip = self.parts.get(MEASURED_CHIP, MEASURED_CHIP)
         why = {
             "read": f"the listed loop and t_R at its maximum, {plain(t_r / 1e3)} µs; what the "
@@ -200,14 +214,14 @@ class _Check:
         at, name = "ESP-IDF components 489", "MT29F4G01ABAFD"
         moved = 131_072
         us = {"1-1-1": 41_334, "1-2-2": 27_383, "1-4-4": 20_829}
-        t_r = self.part(name)["t_r_ns"]["value"] / 1e3
+        t_r = self.part(name).number("t_r_ns") / 1e3
         sizes = (2048, 4096)
 
         def predicted(mode: str, page: int) -> float:
             found = self.ask(
                 name, "40MHz-x4", operation="read", mode=mode, size=page, page_bytes=page
             )
-            return float(moved / page * found["stages"][-1]["ns"] / 1e3)
+            return moved / page * found.stages[-1].ns / 1e3
 
         left = {
             page: {mode: (us[mode] - predicted(mode, page)) * page / moved for mode in us}
@@ -296,15 +310,15 @@ class _Check:
         """W25N01GV: its load, and the share of it."""
         name = "W25N01GV"
         found = self.ask(name, operation="read", size=2048)
-        ns, load = found["stages"][-1]["ns"], float(self.part(name)["t_r_ns"]["value"])
-        mhz = self.part(name)["spi"]["clock_mhz"]["value"]
+        ns, load = found.stages[-1].ns, self.part(name).number("t_r_ns")
+        mhz = self.part(name).number("spi.clock_mhz")
         half = mhz * (ns - load) / load
         return [
             Claim(
                 "littlefs 1114, W25N01GV",
                 "of a page read, loading the buffer takes about half",
                 "about 50 %",
-                f"{100 * load / ns:.0f} % at {plain(mhz)} MHz, {found['operation']['mode']}; "
+                f"{100 * load / ns:.0f} % at {plain(mhz)} MHz, {found.operation.mode}; "
                 f"50 % at {half:.0f} MHz",
                 Verdict.OPEN,
                 "the clock is not given",
@@ -328,11 +342,8 @@ class _Check:
             mode: self.ask(name, "8MHz-x4", operation="read", mode=mode)
             for mode in ("1-1-1", "1-1-2", "1-4-4")
         }
-        byte = {mode: one["byte"]["bus_ns"] for mode, one in found.items()}
-        lead = {
-            mode: sum(s["ns"] for s in one["on_bus"]["steps"] if s["kind"] == "command") / 1e3
-            for mode, one in found.items()
-        }
+        byte = {mode: one.byte.bus_ns for mode, one in found.items()}
+        lead = {mode: one.on_bus.command_ns / 1e3 for mode, one in found.items()}
         each, start = 631, 67.7
         nearest = min(byte, key=lambda mode: abs(byte[mode] - each))
         modes = ", ".join(f"{mode} {plain(ns)}" for mode, ns in byte.items())
@@ -370,7 +381,7 @@ class _Check:
             ("command 03h, divider 4", "1-1-1", 31.25, 64),
         ):
             found = self.ask(name, f"{mhz}MHz-x4", operation="read", mode=mode, size=4)
-            ns = found["stages"][-1]["ns"]
+            ns = found.stages[-1].ns
             taken = clocks * 1e3 / mhz
             ours = ns * mhz / 1e3
             why = f"reckoned by its author, not timed: {clocks} clocks at {mhz} MHz; {name}'s "
@@ -399,9 +410,9 @@ class _Check:
         for size, rates in CARDS.items():
             for operation, (raw, _) in zip(("read", "program"), rates, strict=True):
                 found = self.ask(files[size], f"{CARD_MHZ}MHz-x4", operation=operation, size=run)
-                carried = run * 1e6 / bus_ns(found)
+                carried = run * 1e6 / found.on_bus.bus_ns
                 blocks = run / 512
-                left = (run * 1e6 / raw - bus_ns(found)) / blocks / 1e3
+                left = (run * 1e6 / raw - found.on_bus.bus_ns) / blocks / 1e3
                 why = (
                     f"{left:.0f} µs a block are the card's and the driver's"
                     if left > 0
@@ -421,15 +432,16 @@ class _Check:
         # Of writing there are two means, 131 and 145.
         for operation, mean in (("read", 107), ("program", 138)):
             found = self.ask("SD-8GB-2012", "45MHz-x1", operation=operation, size=512)
+            carried_us = found.on_bus.bus_ns / 1e3
             claims.append(
                 _measurement(
                     "SdFat 256, 8 GB card",
                     f"a block over SPI at 45 MHz, mean of {operation}: the bus alone",
                     mean,
-                    bus_ns(found) / 1e3,
+                    carried_us,
                     "µs",
                     cause=Cause.CARD,
-                    why=f"{mean - bus_ns(found) / 1e3:.0f} µs are the card's and the library's",
+                    why=f"{mean - carried_us:.0f} µs are the card's and the library's",
                 )
             )
         return claims

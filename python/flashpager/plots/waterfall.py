@@ -1,13 +1,12 @@
 """From a medium's physical limit to the application: what each thing in the way leaves."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import altair as alt
 import polars as pl
 
-from flashpager._engine import FlashpagerError
-from flashpager.media import estimation
+from flashpager._engine import Estimate, FlashpagerError
+from flashpager.media.sweep import Point
 from flashpager.plots import style
 from flashpager.quantities import duration, format_size
 
@@ -30,27 +29,27 @@ _VISIBLE = 0.002
 _READABLE = 0.06
 
 
-def chart(found: Mapping[str, Any], names: Sequence[str]) -> alt.VConcatChart:
+def chart(found: Estimate, names: Sequence[str]) -> alt.VConcatChart:
     """Draw the stages of an estimate, called ``names``, and below who takes the driver's time.
 
     Raises:
         FlashpagerError: for an operation that moves no bytes.
 
     """
-    if not found["bytes"]:
-        message = f"{found['what']} moves no bytes: there is no rate to draw"
+    if not found.bytes:
+        message = f"{found.what} moves no bytes: there is no rate to draw"
         raise FlashpagerError(message)
-    title = f"{found['name']}, {found['what']}: {found['verdict']}"
-    subtitle = f"{found['bytes']:,} bytes at a time; {_MEGABYTES}"
+    title = f"{found.name}, {found.what}: {found.verdict}"
+    subtitle = f"{found.bytes:,} bytes at a time; {_MEGABYTES}"
     both: alt.VConcatChart = alt.VConcatChart(
         vconcat=[_stages(found, names), _takers(found)], spacing=28
     ).resolve_scale(color="independent")
     return style.styled(both, title, subtitle)
 
 
-def _stages(found: Mapping[str, Any], names: Sequence[str]) -> alt.LayerChart:
-    stages = found["stages"]
-    rates = [stage["bytes_per_s"] / 1e6 for stage in stages]
+def _stages(found: Estimate, names: Sequence[str]) -> alt.LayerChart:
+    stages = found.stages
+    rates = [stage.bytes_per_s / 1e6 for stage in stages]
     before = [rates[0], *rates[:-1]]
     frame = pl.DataFrame(
         {
@@ -58,7 +57,7 @@ def _stages(found: Mapping[str, Any], names: Sequence[str]) -> alt.LayerChart:
             "rate": rates,
             "before": before,
             "end": [max(pair) for pair in zip(rates, before, strict=True)],
-            "kind": ["measured" if stage["measured"] else "composed" for stage in stages],
+            "kind": ["measured" if stage.measured else "composed" for stage in stages],
             "says": [
                 f"{rate:.3g} MB/s" + ("" if rate == last else f", {last / rate:.2f}x slower")
                 for rate, last in zip(rates, before, strict=True)
@@ -98,8 +97,8 @@ def _stages(found: Mapping[str, Any], names: Sequence[str]) -> alt.LayerChart:
     )
 
 
-def _takers(found: Mapping[str, Any]) -> alt.LayerChart:
-    shares = estimation.blame(found)
+def _takers(found: Estimate) -> alt.LayerChart:
+    shares = dict(found.shares)
     whole = sum(shares.values())
     rows, start = [], 0.0
     for key, name, colour in _TAKERS:
@@ -118,7 +117,7 @@ def _takers(found: Mapping[str, Any]) -> alt.LayerChart:
     bars = base.mark_bar(size=_BAR).encode(
         x=alt.X(
             "start:Q",
-            title=f"who takes the {duration(1e3 * start)} of a {found['what']} (µs)",
+            title=f"who takes the {duration(1e3 * start)} of a {found.what} (µs)",
             scale=alt.Scale(domain=[0, start], nice=False),
             axis=alt.Axis(grid=False, tickCount=6),
         ),
@@ -131,33 +130,34 @@ def _takers(found: Mapping[str, Any]) -> alt.LayerChart:
     return alt.LayerChart(layer=[bars, words], width=style.WIDTH - 160, height=_BAR + 12)
 
 
-def sweep_chart(rows: Sequence[Mapping[str, Any]], axes: Sequence[str]) -> alt.LayerChart:
+def sweep_chart(points: Sequence[Point], axes: Sequence[str]) -> alt.LayerChart:
     """Draw how the rate through the driver, and the physical limit, follow what was swept."""
     first, *others = axes
     lines = []
-    for row in rows:
-        through = estimation.composed(row)[-1]
-        at = row["at"]
+    for point in points:
+        one, at = point.estimate, point.at
         series = ", ".join(f"{_said(axis, at[axis])}" for axis in others)
         names = [_LIMIT]
-        stages = [row["stages"][0]]
-        if len(estimation.composed(row)) > 1:
-            names.append("through the driver" if through["kind"] == "software" else "on this host")
+        stages = [one.stages[0]]
+        if len(one.composed) > 1:
+            through = one.through_host
+            names.append("through the driver" if through.kind == "software" else "on this host")
             stages.append(through)
         for name, stage in zip(names, stages, strict=True):
             lines.append(
                 {
                     "at": float(at[first]),
-                    "rate": stage["bytes_per_s"] / 1e6,
+                    "rate": stage.bytes_per_s / 1e6,
                     "line": series,
                     "kind": name,
                 }
             )
     frame = pl.DataFrame(lines).unique(maintain_order=True)
-    best = max(rows, key=lambda row: estimation.composed(row)[-1]["bytes_per_s"])
-    rate = estimation.composed(best)[-1]["bytes_per_s"] / 1e6
-    where = ", ".join(_said(axis, best["at"][axis]) for axis in axes)
-    title = f"{best['name']}, {best['what']}: {rate:.3g} MB/s at {where}, the most of those tried"
+    best = max(points, key=lambda point: point.estimate.through_host.bytes_per_s)
+    rate = best.estimate.through_host.bytes_per_s / 1e6
+    where = ", ".join(_said(axis, best.at[axis]) for axis in axes)
+    what = f"{best.estimate.name}, {best.estimate.what}"
+    title = f"{what}: {rate:.3g} MB/s at {where}, the most of those tried"
     names = list(dict.fromkeys(frame["line"]))
     palette = (style.BLUE, style.VERMILLION, style.GREEN, style.PURPLE, style.ORANGE, style.SKY)
     colours = {name: palette[index % len(palette)] for index, name in enumerate(names)}

@@ -210,7 +210,7 @@ def _part_chart(
         if (row.design.cache_bytes, row.design.policy)
         == (own.design.cache_bytes, own.design.policy)
     ]
-    name = _engine.find_part(own.design.part)["name"]
+    name = _engine.find_part(own.design.part).name
     panels = [name] * len(same)
     for part, designs in around_it.parts.items():
         panels += [part] * len(designs)

@@ -2,12 +2,11 @@
 
 import itertools
 from dataclasses import dataclass, field
-from typing import Any
 
 import polars as pl
 
 from flashpager import _engine
-from flashpager._engine import Design, FlashpagerError
+from flashpager._engine import Design, FlashpagerError, Part
 
 #: The smallest cache page in the charts, unless the design's own is smaller.
 _SMALLEST_PAGE = 8
@@ -50,7 +49,7 @@ def around(design: Design, image_bytes: int) -> Neighbourhood:
 
     """
     part = _engine.find_part(design.part)
-    flash_page = design.flash_page_bytes or part["page_bytes"]["value"]
+    flash_page = design.flash_page_bytes or part.flash_page_bytes
     cache, page = design.cache_bytes, design.cache_page_bytes
     reduced = page if page < flash_page else max(flash_page // _REDUCTION, 1)
     pages = sorted({page, reduced, flash_page, *_powers_of_two(flash_page)})
@@ -75,22 +74,22 @@ def around(design: Design, image_bytes: int) -> Neighbourhood:
     possible = [one for one, reason in zip(designs, reasons, strict=True) if reason is None]
     found = Neighbourhood(possible, caches=caches, reduced=reduced, flash_page=flash_page)
     for other in _engine.catalog():
-        if other["kind"] == "nand" and other["name"] != part["name"]:
+        if other.kind == "nand" and other.name != part.name:
             _try_part(found, design, other)
     return found
 
 
-def _try_part(found: Neighbourhood, design: Design, part: dict[str, Any]) -> None:
-    pages = sorted({design.cache_page_bytes, *_powers_of_two(part["page_bytes"]["value"])})
-    other = design.on_part(part["name"]).replace(flash_page_bytes=None)
+def _try_part(found: Neighbourhood, design: Design, part: Part) -> None:
+    pages = sorted({design.cache_page_bytes, *_powers_of_two(part.flash_page_bytes)})
+    other = design.on_part(part.name).replace(flash_page_bytes=None)
     designs = [other.replace(cache_page_bytes=page) for page in pages]
     reasons = _engine.refusals(designs)
     possible = [one for one, reason in zip(designs, reasons, strict=True) if reason is None]
     if possible:
-        found.parts[part["name"]] = possible
+        found.parts[part.name] = possible
     else:
         own = pages.index(design.cache_page_bytes)
-        found.left_out[part["name"]] = reasons[own] or ""
+        found.left_out[part.name] = reasons[own] or ""
 
 
 def _powers_of_two(flash_page: int) -> list[int]:

@@ -210,7 +210,8 @@ def _notices(report: "Report") -> list[tuple[str, str]]:
     notices = [("Design", text) for text in own.warnings]
     disturb = own.read_disturb
     if disturb.hours_to_refresh:
-        reads = _engine.find_part(own.design.part)["reads_before_refresh"]
+        reads = _engine.find_part(own.design.part).reads_before_refresh
+        after = f", after {reads.value:,.0f} reads ({reads.source})" if reads else ""
         notices.append(
             (
                 "Read disturb",
@@ -218,8 +219,7 @@ def _notices(report: "Report") -> list[tuple[str, str]]:
                     f"the hottest block is loaded "
                     f"{si(disturb.hottest_block_loads_per_hour)} times per hour of "
                     "execution; refresh it every "
-                    f"{duration(disturb.hours_to_refresh * 3.6e12)}, after "
-                    f"{reads['value']:,.0f} reads ({reads['source']})"
+                    f"{duration(disturb.hours_to_refresh * 3.6e12)}{after}"
                 ),
             )
         )

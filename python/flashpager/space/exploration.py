@@ -235,7 +235,7 @@ class Kept:
             "name": cell.trace.name,
             "designs": [design.as_dict() for design in cell.designs],
             # A part may be a file that somebody edits meanwhile.
-            "parts": [_engine.find_part(name) for name in sorted(filter(None, parts))],
+            "parts": [_engine.find_part(name).as_dict() for name in sorted(filter(None, parts))],
         }
         text = json.dumps(about, sort_keys=True)
         return self._folder / f"{hashlib.sha256(text.encode()).hexdigest()[:32]}.parquet"

@@ -214,7 +214,7 @@ def _matching_parts(patterns: Sequence[str]) -> list[str]:
         FlashpagerError: for a pattern without a part.
 
     """
-    parts = [part["name"] for part in _engine.catalog() if part["kind"] == "nand"]
+    parts = [part.name for part in _engine.catalog() if part.kind == "nand"]
     found: dict[str, None] = {}
     for pattern in (("*" if pattern == "all" else pattern) for pattern in patterns):
         if pattern.endswith(".toml") or not any(sign in pattern for sign in "*?["):
@@ -230,15 +230,12 @@ def _matching_parts(patterns: Sequence[str]) -> list[str]:
 
 def cache_pages_to_try(parts: Sequence[str]) -> list[int]:
     """Give the powers of two up to the largest flash page of any of these parts."""
-    pages = [_engine.find_part(part)["page_bytes"] for part in parts]
-    largest = max((page["value"] for page in pages if page), default=_SMALLEST_PAGE)
+    pages = [_engine.find_part(part).flash_page_bytes for part in parts]
+    largest = max(pages, default=0) or _SMALLEST_PAGE
     return [1 << shift for shift in range(_SMALLEST_PAGE.bit_length() - 1, largest.bit_length())]
 
 
 def codewords_to_try(parts: Sequence[str]) -> list[int | None]:
     """Give the codewords that a host has to check on these parts, and none."""
-    eccs = [_engine.find_part(part)["ecc"] for part in parts]
-    return [
-        None,
-        *sorted({ecc["codeword_bytes"] for ecc in eccs if ecc and ecc["place"] == "host"}),
-    ]
+    eccs = [_engine.find_part(part).ecc for part in parts]
+    return [None, *sorted({ecc.codeword_bytes for ecc in eccs if ecc and ecc.place == "host"})]

@@ -51,6 +51,10 @@ mod riscv;
 mod values;
 mod x86;
 
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
 use code::Code;
 use flashpager_base::{Error, Result, shown};
 use graph::{Graph, Loop};
@@ -58,6 +62,9 @@ use instruction::Kind;
 use ports::{Port, Sorted, Spot};
 use serde::Serialize;
 use values::Values;
+
+/// Whole firmware images are below this.
+const MAX_OBJECT_BYTES: u64 = 256 << 20;
 
 /// Which way a loop moves data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -67,6 +74,16 @@ pub enum Direction {
     Read,
     /// From memory to the port.
     Write,
+}
+
+impl Direction {
+    /// The direction's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+        }
+    }
 }
 
 /// An instruction of a loop.
@@ -113,6 +130,22 @@ pub struct CopyLoop {
     pub calls: Vec<String>,
     /// The counted instructions, by address.
     pub listing: Vec<ListedInstruction>,
+}
+
+/// The same as [`copy_loop`], in the file `object`.
+///
+/// # Errors
+/// Those of [`copy_loop`], and a file that cannot be read or is too large.
+pub fn copy_loop_of(object: &Path, function: &str, port: Option<u64>) -> Result<CopyLoop> {
+    let place = object.display().to_string();
+    let mut bytes = Vec::new();
+    File::open(object)
+        .and_then(|file| file.take(MAX_OBJECT_BYTES + 1).read_to_end(&mut bytes))
+        .map_err(|e| Error::file(object, e))?;
+    if bytes.len() as u64 > MAX_OBJECT_BYTES {
+        return Err(Error::data(place, format!("is larger than {} MiB", MAX_OBJECT_BYTES >> 20)));
+    }
+    copy_loop(&bytes, &place, function, port)
 }
 
 /// Find the loop of `function` in the ELF file `object` that moves bytes through

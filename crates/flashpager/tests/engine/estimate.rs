@@ -86,21 +86,15 @@ fn bus(text: &str) -> Bus {
 fn board() -> Host {
     Host {
         bus: Some(bus("120MHz/8-x8")),
-        memory: Some(Memory { bus: bus("100MHz/5-x32"), refresh_share: 0.0 }),
-        processor: Some(Processor { clock_mhz: 200.0, cycles_per_instruction: 1.0 }),
+        memory: Some(Memory::on(bus("100MHz/5-x32"))),
+        processor: Some(Processor { clock_mhz: 200.0, cycles_per_instruction: None }),
         software: Some(loop_of(7.0)),
         ..Host::default()
     }
 }
 
 fn loop_of(instructions: f64) -> Software {
-    Software {
-        instructions,
-        bytes: 1,
-        port_accesses: 1,
-        memory_accesses: 1.0,
-        other_device_accesses: 0.0,
-    }
+    Software::of(instructions, 1)
 }
 
 /// Section 1.1, to the nanosecond and to the byte.
@@ -157,14 +151,14 @@ fn the_articles_board_comes_out() {
 /// Section 2.2: a 40 MHz peripheral makes 20 MHz of the 24 that the card allows.
 #[test]
 fn a_divider_reaches_what_it_can() {
-    let clock = |divider| Peripheral { clock_mhz: 40.0, divider };
+    let clock = |divider| Peripheral { clock_mhz: 40.0, divider: Some(divider) };
     assert_eq!(clock(Divider::Integer).clock_up_to(24.0).unwrap(), 20.0);
     assert_eq!(clock(Divider::Integer).clock_up_to(13.0).unwrap(), 10.0);
     assert_eq!(clock(Divider::Even).clock_up_to(40.0).unwrap(), 20.0);
     assert_eq!(clock(Divider::PowerOfTwo).clock_up_to(13.0).unwrap(), 10.0);
     assert_eq!(clock(Divider::PowerOfTwo).clock_up_to(9.0).unwrap(), 5.0);
     assert_eq!(clock(Divider::Integer).clock_up_to(400.0).unwrap(), 40.0);
-    let exact = Peripheral { clock_mhz: 72.0, divider: Divider::Integer };
+    let exact = Peripheral { clock_mhz: 72.0, divider: None };
     assert_eq!(exact.clock_up_to(24.0).unwrap(), 24.0);
 }
 
@@ -213,11 +207,11 @@ fn what_cannot_be_is_one_line() {
     assert!(refused(hosted(Host { processor: None, ..board() })).contains("processor"));
     let bytes = EstimateSpec { bytes: Some(3000), ..hosted(Host::default()) };
     assert!(refused(bytes).contains("2112"));
-    let odd = Software { bytes: 3, port_accesses: 2, ..loop_of(1.0) };
+    let odd = Software { bytes: 3, port_accesses: Some(2), ..loop_of(1.0) };
     assert!(refused(hosted(Host { software: Some(odd), ..board() })).contains("3 bytes"));
     let page = EstimateSpec { page_bytes: Some(1000), ..hosted(Host::default()) };
     assert!(refused(page).contains("power of two"));
-    let waiting = Memory { bus: bus("100MHz-x8"), refresh_share: 1.0 };
+    let waiting = Memory { bus: bus("100MHz-x8"), refresh_share: Some(1.0) };
     assert!(refused(hosted(Host { memory: Some(waiting), ..board() })).contains("refresh"));
 }
 
@@ -227,7 +221,7 @@ fn what_cannot_be_is_one_line() {
 fn dma_takes_the_loop_out_of_the_way() {
     let folder = tempfile::tempdir().unwrap();
     let wide = part(&folder, &[("width_bits", 16.0)]);
-    let slow = Software { memory_accesses: 6.0, ..loop_of(12.0) };
+    let slow = Software { memory_accesses: Some(6.0), ..loop_of(12.0) };
     let host = Host {
         bus: Some(bus("40MHz-x16")),
         software: Some(slow),
@@ -254,7 +248,7 @@ fn a_bus_too_fast_for_one_mode_does_for_another() {
     let read = |host: Host| estimate(&spec("NP5Q128A", "read", host)).unwrap();
     let fast = read(Host { bus: Some(bus("66MHz-x4")), ..Host::default() });
     assert_eq!(fast.on_bus.mode.as_deref(), Some("1-1-2"));
-    let peripheral = Peripheral { clock_mhz: 66.0, divider: Divider::Integer };
+    let peripheral = Peripheral { clock_mhz: 66.0, divider: None };
     let divided = read(Host { peripheral: Some(peripheral), ..Host::default() });
     assert!(divided.on_bus.ns() <= fast.on_bus.ns());
     let too_fast = spec("NP5Q128A", "read", Host { bus: Some(bus("70MHz-x4")), ..Host::default() });
@@ -341,11 +335,11 @@ fn any_host() -> impl Strategy<Value = Host> {
             bus: Some(Bus { clock_mhz, cycles, width_bits: 8 }),
             memory: memory.map(|(clock_mhz, cycles, refresh_share)| Memory {
                 bus: Bus { clock_mhz, cycles, width_bits: 32 },
-                refresh_share,
+                refresh_share: Some(refresh_share),
             }),
-            processor: Some(Processor { clock_mhz: cpu, cycles_per_instruction: 1.0 }),
+            processor: Some(Processor { clock_mhz: cpu, cycles_per_instruction: None }),
             software: Some(loop_of(instructions)),
-            dma: dma.then_some(Dma { software_share: share }),
+            dma: dma.then_some(Dma { software_share: Some(share) }),
             ..Host::default()
         })
 }
@@ -360,7 +354,7 @@ proptest! {
         let (part, operation) = PARTS[index];
         let found = estimate(&spec(part, operation, host.clone())).unwrap();
         // A loop that packs two bytes into each access to RAM.
-        let packs = Software { bytes: 2, port_accesses: 2, ..host.software.unwrap() };
+        let packs = Software { bytes: 2, port_accesses: Some(2), ..host.software.unwrap() };
         let packing = Host { software: Some(packs), dma: None, ..host };
         for pair in found.stages.windows(2) {
             prop_assert!(pair[1].ns >= pair[0].ns * (1.0 - 1e-12), "{:?}", found.stages);
@@ -369,7 +363,7 @@ proptest! {
         let byte = found.byte.memory_ns + found.byte.software_ns;
         let sum = found.on_bus.ns() + byte * found.bytes as f64;
         prop_assert!((last.ns - sum).abs() < 1e-6 * sum);
-        let dma = Host { dma: Some(Dma { software_share: 1.0 }), ..packing.clone() };
+        let dma = Host { dma: Some(Dma { software_share: Some(1.0) }), ..packing.clone() };
         let moved = |host: Host| estimate(&spec(part, operation, host)).unwrap().stages.last().unwrap().ns;
         prop_assert!(moved(dma) <= moved(packing) * (1.0 + 1e-12));
         for remedy in &found.remedies {

@@ -1,19 +1,46 @@
 //! The host of a flash medium: what lies between its pins and the application.
+//!
+//! What a person may leave out is an `Option`, and a method of the same name gives what it is
+//! then; so a host is written down again as it was given.
 
-use flashpager_base::{Error, Result};
-use serde::{Deserialize, Serialize};
+use flashpager_base::{Error, Result, did_you_mean};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::bus::Bus;
+
+/// A number as a person writes it: whole ones without a point.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn as_written<S: Serializer>(number: &f64, to: S) -> std::result::Result<S::Ok, S::Error> {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    if number.fract() == 0.0 && number.abs() < EXACT {
+        to.serialize_i64(*number as i64)
+    } else {
+        to.serialize_f64(*number)
+    }
+}
+
+/// The same of a number that may be left out.
+#[expect(clippy::ref_option, reason = "serde passes references")]
+fn given_as_written<S: Serializer>(
+    number: &Option<f64>,
+    to: S,
+) -> std::result::Result<S::Ok, S::Error> {
+    match number {
+        Some(number) => as_written(number, to),
+        None => to.serialize_none(),
+    }
+}
 
 /// A clock that a port makes from its own by a divider.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Peripheral {
     /// The clock that is divided.
+    #[serde(serialize_with = "as_written")]
     pub clock_mhz: f64,
-    /// By what it can be divided.
-    #[serde(default)]
-    pub divider: Divider,
+    /// By what it can be divided; whole numbers if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub divider: Option<Divider>,
 }
 
 /// What a divider can do.
@@ -29,16 +56,56 @@ pub enum Divider {
     PowerOfTwo,
 }
 
+impl Divider {
+    /// All dividers by name.
+    pub const ALL: &[(&str, Self)] =
+        &[("integer", Self::Integer), ("even", Self::Even), ("power-of-two", Self::PowerOfTwo)];
+
+    /// The divider's name.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(_, divider)| *divider == self).map_or("", |(name, _)| name)
+    }
+}
+
+impl std::str::FromStr for Divider {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let names = || Self::ALL.iter().map(|(name, _)| *name);
+        let found = Self::ALL.iter().find(|(name, _)| *name == text);
+        found.map(|(_, divider)| *divider).ok_or_else(|| {
+            Error::design(format!(
+                "unknown divider '{text}'{} (known: {})",
+                did_you_mean(text, names()),
+                names().collect::<Vec<_>>().join(", ")
+            ))
+        })
+    }
+}
+
 impl Peripheral {
+    /// By what its clock can be divided.
+    pub fn divider(self) -> Divider {
+        self.divider.unwrap_or_default()
+    }
+
+    /// Check its clock.
+    ///
+    /// # Errors
+    /// A clock that is none.
+    pub fn check(self) -> Result<()> {
+        positive("peripheral.clock_mhz", self.clock_mhz, 10_000.0)
+    }
+
     /// The fastest clock it can make that is no faster than `most_mhz`.
     ///
     /// # Errors
     /// Clocks that are none.
     pub fn clock_up_to(self, most_mhz: f64) -> Result<f64> {
-        positive("peripheral.clock_mhz", self.clock_mhz, 10_000.0)?;
+        self.check()?;
         // 24 MHz from 72: no rounding error may make it 18.
         let least = (self.clock_mhz / most_mhz * (1.0 - 1e-9)).ceil().max(1.0);
-        let divider = match self.divider {
+        let divider = match self.divider() {
             Divider::Integer => least,
             Divider::Even => (least / 2.0).ceil() * 2.0,
             Divider::PowerOfTwo => least.log2().ceil().exp2(),
@@ -53,9 +120,34 @@ impl Peripheral {
 pub struct Memory {
     /// Its bus; the cycles are those of a whole access.
     pub bus: Bus,
+    /// Share of the time in which it is refreshed and serves nobody; none if absent.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "given_as_written")]
+    pub refresh_share: Option<f64>,
+}
+
+impl Memory {
+    /// RAM on `bus` that needs no refresh.
+    pub fn on(bus: Bus) -> Self {
+        Self { bus, refresh_share: None }
+    }
+
     /// Share of the time in which it is refreshed and serves nobody.
-    #[serde(default)]
-    pub refresh_share: f64,
+    pub fn refresh_share(self) -> f64 {
+        self.refresh_share.unwrap_or(0.0)
+    }
+
+    /// Check its numbers.
+    ///
+    /// # Errors
+    /// A share that is none.
+    pub fn check(self) -> Result<()> {
+        let share = self.refresh_share();
+        if (0.0..1.0).contains(&share) {
+            return Ok(());
+        }
+        let what = format!("memory.refresh_share = {share} is no share (0 to below 1)");
+        Err(Error::design(what))
+    }
 }
 
 /// The processor that runs the driver.
@@ -63,14 +155,32 @@ pub struct Memory {
 #[serde(deny_unknown_fields)]
 pub struct Processor {
     /// Its clock.
+    #[serde(serialize_with = "as_written")]
     pub clock_mhz: f64,
     /// Clocks of an instruction, on average; 1 if absent, as in the article.
-    #[serde(default = "one")]
-    pub cycles_per_instruction: f64,
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "given_as_written")]
+    pub cycles_per_instruction: Option<f64>,
 }
 
-fn one() -> f64 {
-    1.0
+impl Processor {
+    /// Clocks of an instruction, on average.
+    pub fn cycles_per_instruction(self) -> f64 {
+        self.cycles_per_instruction.unwrap_or(1.0)
+    }
+
+    /// Time of an instruction, on average.
+    pub fn instruction_ns(self) -> f64 {
+        self.cycles_per_instruction() * 1e3 / self.clock_mhz
+    }
+
+    /// Check its numbers.
+    ///
+    /// # Errors
+    /// The first that cannot be.
+    pub fn check(self) -> Result<()> {
+        positive("processor.clock_mhz", self.clock_mhz, 100_000.0)?;
+        positive("processor.cycles_per_instruction", self.cycles_per_instruction(), 1000.0)
+    }
 }
 
 /// The driver's innermost loop, by what an iteration does.
@@ -78,52 +188,116 @@ fn one() -> f64 {
 #[serde(deny_unknown_fields)]
 pub struct Software {
     /// Instructions executed.
+    #[serde(serialize_with = "as_written")]
     pub instructions: f64,
     /// Bytes moved through the data port.
     pub bytes: u32,
-    /// Accesses to the data port that move them.
-    #[serde(default = "one_access")]
-    pub port_accesses: u32,
-    /// Accesses to RAM.
-    #[serde(default = "one")]
-    pub memory_accesses: f64,
-    /// Accesses to other devices on the same bus, such as pins that strobe.
-    #[serde(default)]
-    pub other_device_accesses: f64,
-}
-
-fn one_access() -> u32 {
-    1
+    /// Accesses to the data port that move them; 1 if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub port_accesses: Option<u32>,
+    /// Accesses to RAM; 1 if absent.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "given_as_written")]
+    pub memory_accesses: Option<f64>,
+    /// Accesses to other devices on the same bus, such as pins that strobe; none if absent.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "given_as_written")]
+    pub other_device_accesses: Option<f64>,
 }
 
 impl Software {
+    /// A loop of so many instructions that moves `bytes` by one access to the port and one to RAM.
+    pub fn of(instructions: f64, bytes: u32) -> Self {
+        Self {
+            instructions,
+            bytes,
+            port_accesses: None,
+            memory_accesses: None,
+            other_device_accesses: None,
+        }
+    }
+
+    /// Accesses to the data port.
+    pub fn port_accesses(&self) -> u32 {
+        self.port_accesses.unwrap_or(1)
+    }
+
+    /// Accesses to RAM.
+    pub fn memory_accesses(&self) -> f64 {
+        self.memory_accesses.unwrap_or(1.0)
+    }
+
+    /// Accesses to other devices on the same bus.
+    pub fn other_device_accesses(&self) -> f64 {
+        self.other_device_accesses.unwrap_or(0.0)
+    }
+
     /// Bytes of one access to the data port.
     pub fn access_bytes(&self) -> u32 {
-        self.bytes / self.port_accesses.max(1)
+        self.bytes / self.port_accesses().max(1)
     }
 
     /// The same loop, written for accesses of `access_bytes`.
     pub fn with_access_bytes(self, access_bytes: u32) -> Self {
-        Self { bytes: access_bytes.saturating_mul(self.port_accesses), ..self }
+        Self { bytes: access_bytes.saturating_mul(self.port_accesses()), ..self }
+    }
+
+    /// Check its numbers.
+    ///
+    /// # Errors
+    /// The first that cannot be.
+    pub fn check(&self) -> Result<()> {
+        for (name, number) in [
+            ("instructions", self.instructions),
+            ("memory_accesses", self.memory_accesses()),
+            ("other_device_accesses", self.other_device_accesses()),
+        ] {
+            if !(0.0..=1e12).contains(&number) {
+                return Err(Error::design(format!(
+                    "driver.{name} = {number} is not between 0 and 1e12"
+                )));
+            }
+        }
+        let accesses = self.port_accesses();
+        if self.bytes == 0
+            || accesses == 0
+            || !self.bytes.is_multiple_of(accesses)
+            || !self.access_bytes().is_power_of_two()
+            || self.access_bytes() > MAX_ACCESS_BYTES
+        {
+            return Err(Error::design(format!(
+                "driver: {} bytes in {accesses} accesses to the data port cannot be: an access \
+                 moves 1, 2, 4, 8 or 16 bytes",
+                self.bytes
+            )));
+        }
+        Ok(())
     }
 }
 
 /// Data moved by DMA instead of by the loop.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Dma {
-    /// Share of the software overhead that remains. A half, as the article measured.
-    #[serde(default = "half")]
-    pub software_share: f64,
+    /// Share of the software overhead that remains; a half if absent, as the article measured.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "given_as_written")]
+    pub software_share: Option<f64>,
 }
 
-fn half() -> f64 {
-    0.5
-}
+impl Dma {
+    /// Share of the software overhead that remains.
+    pub fn software_share(self) -> f64 {
+        self.software_share.unwrap_or(0.5)
+    }
 
-impl Default for Dma {
-    fn default() -> Self {
-        Self { software_share: half() }
+    /// Check its number.
+    ///
+    /// # Errors
+    /// A share that is none.
+    pub fn check(self) -> Result<()> {
+        let share = self.software_share();
+        if (0.0..=1.0).contains(&share) {
+            return Ok(());
+        }
+        Err(Error::design(format!("dma.software_share = {share} is no share (0 to 1)")))
     }
 }
 
@@ -134,8 +308,10 @@ pub struct Layer {
     /// What it is called.
     pub name: String,
     /// What it leaves of the driver's rate, where that is known or estimated.
+    #[serde(serialize_with = "given_as_written")]
     pub share: Option<f64>,
     /// What was measured through it, in bytes a second.
+    #[serde(serialize_with = "given_as_written")]
     pub bytes_per_s: Option<f64>,
 }
 
@@ -168,36 +344,11 @@ impl Host {
     /// # Errors
     /// The first that cannot be.
     pub fn check(&self) -> Result<()> {
-        if let Some(memory) = self.memory
-            && !(0.0..1.0).contains(&memory.refresh_share)
-        {
-            return Err(Error::design(format!(
-                "memory.refresh_share = {} is no share (0 to below 1)",
-                memory.refresh_share
-            )));
-        }
-        if let Some(processor) = self.processor {
-            positive("processor.clock_mhz", processor.clock_mhz, 100_000.0)?;
-            let cycles = processor.cycles_per_instruction;
-            positive("processor.cycles_per_instruction", cycles, 1000.0)?;
-        }
-        if let Some(software) = &self.software {
-            check_software(software)?;
-        }
-        if !(0.0..=1e12).contains(&self.operation_ns) {
-            return Err(Error::design(format!(
-                "driver.operation_ns = {} is not between 0 and 1e12",
-                self.operation_ns
-            )));
-        }
-        if let Some(dma) = self.dma
-            && !(0.0..=1.0).contains(&dma.software_share)
-        {
-            return Err(Error::design(format!(
-                "dma.software_share = {} is no share (0 to 1)",
-                dma.software_share
-            )));
-        }
+        self.memory.map_or(Ok(()), Memory::check)?;
+        self.processor.map_or(Ok(()), Processor::check)?;
+        self.software.map_or(Ok(()), |software| software.check())?;
+        check_operation_ns(self.operation_ns)?;
+        self.dma.map_or(Ok(()), Dma::check)?;
         check_layers(&self.layers)
     }
 }
@@ -205,34 +356,22 @@ impl Host {
 /// The widest access that an instruction makes.
 const MAX_ACCESS_BYTES: u32 = 16;
 
-fn check_software(software: &Software) -> Result<()> {
-    for (name, number) in [
-        ("instructions", software.instructions),
-        ("memory_accesses", software.memory_accesses),
-        ("other_device_accesses", software.other_device_accesses),
-    ] {
-        if !(0.0..=1e12).contains(&number) {
-            return Err(Error::design(format!(
-                "driver.{name} = {number} is not between 0 and 1e12"
-            )));
-        }
+/// Check what a driver takes for an operation outside of its loop.
+///
+/// # Errors
+/// No such time.
+pub fn check_operation_ns(ns: f64) -> Result<()> {
+    if (0.0..=1e12).contains(&ns) {
+        return Ok(());
     }
-    if software.bytes == 0
-        || software.port_accesses == 0
-        || !software.bytes.is_multiple_of(software.port_accesses)
-        || !software.access_bytes().is_power_of_two()
-        || software.access_bytes() > MAX_ACCESS_BYTES
-    {
-        return Err(Error::design(format!(
-            "driver: {} bytes in {} accesses to the data port cannot be: an access moves 1, 2, 4, 8 \
-             or 16 bytes",
-            software.bytes, software.port_accesses
-        )));
-    }
-    Ok(())
+    Err(Error::design(format!("driver.operation_ns = {ns} is not between 0 and 1e12")))
 }
 
-fn check_layers(layers: &[Layer]) -> Result<()> {
+/// Check layers, the lowest first.
+///
+/// # Errors
+/// A layer without a rate or with two, and rates that cannot be.
+pub fn check_layers(layers: &[Layer]) -> Result<()> {
     let mut below = 1.0;
     for layer in layers {
         match (layer.share, layer.bytes_per_s) {

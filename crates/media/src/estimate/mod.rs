@@ -8,16 +8,21 @@
 mod energy;
 mod host;
 mod remedies;
+mod verdict;
 
 use serde::{Deserialize, Serialize};
 
 pub use energy::Energy;
-pub use host::{Divider, Dma, Host, Layer, Memory, Peripheral, Processor, Software};
+pub use host::{
+    Divider, Dma, Host, Layer, Memory, Peripheral, Processor, Software, check_layers,
+    check_operation_ns,
+};
 pub use remedies::{Change, Remedy};
+pub use verdict::Taker;
 
 use crate::bus::Bus;
 use crate::operation::{Ask, Operation, StepKind, What, unknown_mode};
-use crate::part::{self, Part};
+use crate::part::{self, Kind, Part};
 use flashpager_base::sizes::power_of_two;
 use flashpager_base::{Error, Result};
 
@@ -37,15 +42,15 @@ pub struct EstimateSpec {
     pub bytes: Option<u64>,
     /// The way that data comes over the bus, as `1-1-4`.
     pub mode: Option<String>,
-    /// What if the part had pages of this size, and spare in proportion.
-    pub page_bytes: Option<u32>,
-    /// What if part and bus had this many data lines.
-    pub width_bits: Option<u32>,
     /// Count the waits that the article leaves out, t_WB and t_ADL.
     #[serde(default)]
     pub waits: bool,
     /// Bytes of a cache page, for the energy of a page fault.
     pub cache_page_bytes: Option<u32>,
+    /// What if the part had pages of this size, and spare in proportion.
+    pub page_bytes: Option<u32>,
+    /// What if part and bus had this many data lines.
+    pub width_bits: Option<u32>,
     /// The host.
     #[serde(default)]
     pub host: Host,
@@ -65,6 +70,19 @@ pub enum StageKind {
     Software,
     /// A layer above it.
     Layer,
+}
+
+impl StageKind {
+    /// The kind's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Part => "part",
+            Self::Bus => "bus",
+            Self::Memory => "memory",
+            Self::Software => "software",
+            Self::Layer => "layer",
+        }
+    }
 }
 
 /// What is left after one more thing in the way.
@@ -105,6 +123,18 @@ impl ByteTime {
 /// An estimate.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Estimate {
+    /// Who takes most of the time, and what would change that, in words.
+    pub verdict: String,
+    /// The part, as it was asked for.
+    pub part: String,
+    /// Its name.
+    pub name: String,
+    /// What kind of memory it is.
+    pub kind: Kind,
+    /// Which operation.
+    pub what: What,
+    /// What was asked, with the operation that was taken.
+    pub spec: EstimateSpec,
     /// The operation at the part's own speed.
     pub operation: Operation,
     /// Its steps on the host's bus.
@@ -314,10 +344,9 @@ impl Setting {
 
     fn memory_byte_ns(&self) -> f64 {
         let Some(memory) = self.host.memory else { return 0.0 };
-        let by_loop = self
-            .host
-            .software
-            .map_or(f64::INFINITY, |software| software.memory_accesses / f64::from(software.bytes));
+        let by_loop = self.host.software.map_or(f64::INFINITY, |software| {
+            software.memory_accesses() / f64::from(software.bytes)
+        });
         let accesses_a_byte = match self.moving_loop() {
             Some(_) => by_loop,
             // DMA needs no more than a loop that packs.
@@ -325,24 +354,21 @@ impl Setting {
         };
         // A wide access to a narrow RAM takes several.
         let parts = (self.access_bytes() / memory.bus.access_bytes()).ceil().max(1.0);
-        accesses_a_byte * parts * memory.bus.access_ns() / (1.0 - memory.refresh_share)
+        accesses_a_byte * parts * memory.bus.access_ns() / (1.0 - memory.refresh_share())
     }
 
     fn software_byte_ns(&self) -> f64 {
         let Some(software) = self.host.software else { return 0.0 };
-        let instruction_ns = self
-            .host
-            .processor
-            .map_or(0.0, |processor| processor.cycles_per_instruction * 1e3 / processor.clock_mhz);
+        let instruction_ns = self.host.processor.map_or(0.0, Processor::instruction_ns);
         let device_ns =
             self.used_bus().filter(|bus| bus.width_bits >= 8).map_or(0.0, Bus::access_ns);
         let iteration =
-            software.instructions * instruction_ns + software.other_device_accesses * device_ns;
+            software.instructions * instruction_ns + software.other_device_accesses() * device_ns;
         self.dma_share() * iteration / f64::from(software.bytes)
     }
 
     fn dma_share(&self) -> f64 {
-        self.host.dma.map_or(1.0, |dma| dma.software_share)
+        self.host.dma.map_or(1.0, Dma::software_share)
     }
 
     /// Time of the operation through the driver.
@@ -429,23 +455,23 @@ pub fn estimate(spec: &EstimateSpec) -> Result<Estimate> {
         software_ns: setting.software_byte_ns(),
     };
     let rate = |ns: f64| if ns > 0.0 { bytes as f64 * NS_PER_S / ns } else { 0.0 };
-    let composed = |kind: StageKind, name: &str, ns: f64| Stage {
+    let composed = |kind: StageKind, ns: f64| Stage {
         kind,
-        name: name.to_owned(),
+        name: kind.name().to_owned(),
         ns,
         bytes_per_s: rate(ns),
         measured: false,
     };
-    let mut stages = vec![composed(StageKind::Part, "part", operation.ns())];
+    let mut stages = vec![composed(StageKind::Part, operation.ns())];
     if setting.host.bus.is_some() {
-        stages.push(composed(StageKind::Bus, "bus", on_bus.ns()));
+        stages.push(composed(StageKind::Bus, on_bus.ns()));
     }
     if setting.host.memory.is_some() {
-        stages.push(composed(StageKind::Memory, "memory", on_bus.ns_with(byte.memory_ns)));
+        stages.push(composed(StageKind::Memory, on_bus.ns_with(byte.memory_ns)));
     }
     let driver_ns = setting.driver_ns()?;
     if setting.host.software.is_some() || setting.host.operation_ns > 0.0 {
-        stages.push(composed(StageKind::Software, "software", driver_ns));
+        stages.push(composed(StageKind::Software, driver_ns));
     }
     if bytes > 0 {
         // A share is one of the driver's rate: as measured, where it was.
@@ -463,7 +489,13 @@ pub fn estimate(spec: &EstimateSpec) -> Result<Estimate> {
             }
         }));
     }
-    Ok(Estimate {
+    let mut estimate = Estimate {
+        verdict: String::new(),
+        part: spec.part.clone(),
+        name: setting.part.name.clone(),
+        kind: setting.part.kind,
+        what: setting.what,
+        spec: EstimateSpec { operation: Some(setting.what.name().into()), ..spec.clone() },
         energy: Energy::of(&setting.part, &on_bus, fault(&setting, spec)?.as_ref()),
         longest_ns: on_bus.longest_ns().map(|longest| driver_ns + longest - on_bus.ns()),
         remedies: remedies::all(&setting, driver_ns),
@@ -475,7 +507,9 @@ pub fn estimate(spec: &EstimateSpec) -> Result<Estimate> {
         bytes,
         stages,
         byte,
-    })
+    };
+    estimate.verdict = verdict::of(&estimate);
+    Ok(estimate)
 }
 
 /// The read that a page fault makes, if a cache page was named.

@@ -45,6 +45,24 @@ pub enum Change {
     Array,
 }
 
+impl Change {
+    /// The change's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bus => "bus",
+            Self::Wider => "wider",
+            Self::Lines => "lines",
+            Self::Mode => "mode",
+            Self::Dma => "dma",
+            Self::Memory => "memory",
+            Self::Processor => "processor",
+            Self::CacheRead => "cache-read",
+            Self::PartBus => "part-bus",
+            Self::Array => "array",
+        }
+    }
+}
+
 /// All that apply, the best first.
 pub(super) fn all(setting: &Setting, driver_ns: f64) -> Vec<Remedy> {
     let mut remedies = Vec::new();

@@ -1,11 +1,17 @@
 //! Every number of a part, with its source.
 
+use flashpager_base::{Error, Result};
 use serde::Serialize;
 
 use super::Part;
 
 /// What a source says that is nobody's: the number is from memory, or a guess.
 const UNVERIFIED: &str = "unverified";
+
+/// Whether a source says that nobody checked its number.
+pub(super) fn is_unverified(source: &str) -> bool {
+    source.contains(UNVERIFIED)
+}
 
 /// A number of a part: where it stands in the file, its value and its source.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -30,6 +36,27 @@ impl Part {
         facts
     }
 
+    /// The number at the path `field`, as `sdr.t_wc_ns`.
+    ///
+    /// # Errors
+    /// What the part does not have, or what is no number.
+    pub fn number(&self, field: &str) -> Result<f64> {
+        let fact = self.facts().into_iter().find(|fact| fact.field == field);
+        fact.and_then(|fact| fact.value.as_f64())
+            .ok_or_else(|| Error::design(format!("{} has no number {field}", self.name)))
+    }
+
+    /// What it can do or cannot, by path: as `spi.continuous_read`.
+    pub fn abilities(&self) -> Vec<(String, bool)> {
+        let mut abilities = Vec::new();
+        if let Ok(value) = serde_json::to_value(self) {
+            collect_abilities("", &value, &mut abilities);
+        }
+        // Those of a table before those of what lies in it.
+        abilities.sort_by_key(|(path, _)| path.matches('.').count());
+        abilities
+    }
+
     /// Fields whose source says that nobody checked them.
     pub fn unverified(&self) -> Vec<String> {
         let facts = self.facts().into_iter().filter(|fact| fact.unverified);
@@ -37,36 +64,52 @@ impl Part {
     }
 }
 
+/// What lies directly in `value`, by path: the items of a list are named, or numbered from 0.
+fn below<'a>(path: &str, value: &'a serde_json::Value) -> Vec<(String, &'a serde_json::Value)> {
+    use serde_json::Value;
+    let join = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
+    match value {
+        Value::Object(fields) => fields.iter().map(|(key, value)| (join(key), value)).collect(),
+        Value::Array(items) => {
+            let named = |(index, item): (usize, &'a Value)| {
+                let name = item.get("name").and_then(Value::as_str);
+                (join(&name.map_or_else(|| index.to_string(), str::to_owned)), item)
+            };
+            items.iter().enumerate().map(named).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Find every truth value below `value`.
+fn collect_abilities(path: &str, value: &serde_json::Value, found: &mut Vec<(String, bool)>) {
+    for (path, value) in below(path, value) {
+        match value.as_bool() {
+            Some(can) => found.push((path, can)),
+            None => collect_abilities(&path, value, found),
+        }
+    }
+}
+
 /// Find every table with a `source` below `value`.
 fn collect_facts(path: String, value: &serde_json::Value, facts: &mut Vec<Fact>) {
     use serde_json::Value;
-    let below = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
-    match value {
-        Value::Object(fields) => {
-            if let Some(Value::String(source)) = fields.get("source") {
-                let value = match fields.get("value") {
-                    Some(value) => value.clone(),
-                    None => {
-                        let mut rest = fields.clone();
-                        rest.retain(|key, value| key != "source" && !value.is_null());
-                        Value::Object(rest)
-                    }
-                };
-                let unverified = source.contains(UNVERIFIED);
-                facts.push(Fact { field: path, value, source: source.clone(), unverified });
-                return;
+    if let Value::Object(fields) = value
+        && let Some(Value::String(source)) = fields.get("source")
+    {
+        let value = match fields.get("value") {
+            Some(value) => value.clone(),
+            None => {
+                let mut rest = fields.clone();
+                rest.retain(|key, value| key != "source" && !value.is_null());
+                Value::Object(rest)
             }
-            for (key, value) in fields {
-                collect_facts(below(key), value, facts);
-            }
-        }
-        Value::Array(items) => {
-            for (index, item) in items.iter().enumerate() {
-                let name = item.get("name").and_then(Value::as_str);
-                let name = name.map_or_else(|| index.to_string(), str::to_owned);
-                collect_facts(below(&name), item, facts);
-            }
-        }
-        _ => {}
+        };
+        let unverified = is_unverified(source);
+        facts.push(Fact { field: path, value, source: source.clone(), unverified });
+        return;
+    }
+    for (path, value) in below(&path, value) {
+        collect_facts(path, value, facts);
     }
 }

@@ -38,6 +38,13 @@ pub struct Sourced<T> {
     pub source: String,
 }
 
+impl<T> Sourced<T> {
+    /// Whether the source says that nobody checked it.
+    pub fn is_unverified(&self) -> bool {
+        facts::is_unverified(&self.source)
+    }
+}
+
 /// What kind of memory a part is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -57,6 +64,21 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// All kinds, as a part's file names them.
+    pub const ALL: &[(&str, Self)] = &[
+        ("nand", Self::Nand),
+        ("nor", Self::Nor),
+        ("pcm", Self::Pcm),
+        ("mram", Self::Mram),
+        ("fram", Self::Fram),
+        ("card", Self::Card),
+    ];
+
+    /// As a part's file names it.
+    pub fn word(self) -> &'static str {
+        Self::ALL.iter().find(|(_, kind)| *kind == self).map_or("", |(word, _)| word)
+    }
+
     /// Whether bytes are overwritten as they are, at the pace of the bus.
     pub fn is_written_in_place(self) -> bool {
         matches!(self, Self::Mram | Self::Fram)
@@ -83,6 +105,16 @@ pub enum EccPlace {
     Host,
     /// The chip, inside t_R.
     OnDie,
+}
+
+impl EccPlace {
+    /// As a part's file names it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Host => "host",
+            Self::OnDie => "on-die",
+        }
+    }
 }
 
 /// Error correction of a NAND part.
@@ -155,24 +187,23 @@ pub struct Part {
 }
 
 impl Part {
-    /// The tables that say how the part is spoken to: one, if it is in order.
-    fn media(&self) -> Vec<(&'static str, &dyn Medium)> {
-        fn table<'a, M: Medium>(
-            name: &'static str,
-            medium: &'a Option<M>,
-        ) -> Option<(&'static str, &'a dyn Medium)> {
-            medium.as_ref().map(|medium| (name, medium as &dyn Medium))
+    /// The tables that a part's file may have to say how it is spoken to.
+    fn tables(&self) -> [(&'static str, Option<&dyn Medium>); 5] {
+        fn table<M: Medium>(medium: &Option<M>) -> Option<&dyn Medium> {
+            medium.as_ref().map(|medium| medium as &dyn Medium)
         }
         [
-            table("sdr", &self.sdr),
-            table("onenand", &self.onenand),
-            table("spi", &self.spi),
-            table("parallel", &self.parallel),
-            table("sd", &self.sd),
+            ("sdr", table(&self.sdr)),
+            ("onenand", table(&self.onenand)),
+            ("spi", table(&self.spi)),
+            ("parallel", table(&self.parallel)),
+            ("sd", table(&self.sd)),
         ]
-        .into_iter()
-        .flatten()
-        .collect()
+    }
+
+    /// Those of the tables that it has: one, if it is in order.
+    fn media(&self) -> Vec<(&'static str, &dyn Medium)> {
+        self.tables().into_iter().filter_map(|(name, table)| Some((name, table?))).collect()
     }
 
     /// How the part is spoken to.
@@ -181,12 +212,29 @@ impl Part {
     /// A part that has none of the tables.
     pub fn medium(&self) -> Result<&dyn Medium> {
         self.media().first().map(|(_, medium)| *medium).ok_or_else(|| {
+            let tables = self.tables().map(|(name, _)| format!("[{name}]"));
             Error::design(format!(
-                "{} does not say how it is spoken to: its file needs one of the tables [sdr], \
-                 [onenand], [spi], [parallel], [sd]",
-                self.name
+                "{} does not say how it is spoken to: its file needs one of the tables {}",
+                self.name,
+                tables.join(", ")
             ))
         })
+    }
+
+    /// The table that says how the part is spoken to, if it has one.
+    pub fn table(&self) -> Option<&'static str> {
+        self.media().first().map(|(name, _)| *name)
+    }
+
+    /// Its bus as people write it: `x8`, `SPI x4`.
+    pub fn bus(&self) -> String {
+        let name = self.media().first().map_or("", |(_, medium)| medium.bus_name());
+        format!("{name} x{}", self.width_bits.value).trim_start().to_owned()
+    }
+
+    /// How fast words come, as its table's fields tell it; `None` if it has no table.
+    pub fn pace(&self) -> Option<Vec<(&'static str, f64)>> {
+        self.media().first().map(|(_, medium)| medium.pace())
     }
 
     /// What an operation takes of the supply; `None` if the part gives no voltage or current.

@@ -145,12 +145,11 @@ class Paper:
         ]
 
     def _media(self) -> list[Claim]:
-        part = _engine.find_part("NP8P128A")
-        cycles = part["endurance_cycles"]["value"]
+        cycles = _engine.find_part("NP8P128A").number("endurance_cycles")
         nand = {
-            one["name"]: one["endurance_cycles"]["value"]
+            one.name: one.endurance_cycles.value
             for one in _engine.catalog()
-            if one["kind"] in ("nand", "nor") and one["endurance_cycles"]
+            if one.kind in ("nand", "nor") and one.endurance_cycles
         }
         return [
             Claim(

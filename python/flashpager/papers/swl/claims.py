@@ -146,7 +146,7 @@ class Handler:
     def _media(self) -> list[Claim]:
         part = self.design.part
         burst_us = _engine.raw_bandwidth(part, _BURST).page_fetch_ns / 1e3
-        t_r_us = _engine.find_part(part)["t_r_ns"]["value"] / 1e3
+        t_r_us = _engine.find_part(part).number("t_r_ns") / 1e3
         load, transfer = self.job_us("load_stopover"), self.job_us("trans_host_mem")
         page = self.design.cache_page_bytes
         flat = self.budget(load_us=float(_STOPOVER_US))

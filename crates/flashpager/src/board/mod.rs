@@ -1,5 +1,7 @@
 //! Boards: TOML files that say what lies around a flash part.
 
+mod host;
+
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -8,14 +10,13 @@ use serde::de::DeserializeOwned;
 use toml::Value as Toml;
 
 use crate::spec::{AXES, AxisKind, DesignSpec, Value};
+
 use flashpager_base::sizes::parse_size;
 use flashpager_base::{Error, Result};
+pub use host::*;
 
 /// A board takes 2 KB; whatever lies beyond this is none.
 const MAX_FILE_BYTES: u64 = 1 << 20;
-
-/// What a board says of the medium's host; a design's prices do not need it.
-pub const HOST_FIELDS: [&str; 6] = ["peripheral", "memory", "processor", "driver", "dma", "layers"];
 
 const RAM: &[&str] = &["t_read_ns", "t_write_ns"];
 const HANDLER: &[&str] = &[
@@ -59,12 +60,21 @@ impl Board {
     }
 }
 
+/// Fields that tell nothing of prices or hosts.
+const BESIDES: [&str; 2] = ["description", "needs"];
+
+/// What a board may say of a design, and besides.
+fn design_fields() -> impl Iterator<Item = &'static str> {
+    let tables = ["nor", "ram", "handler", "count_commands", "icache", "tlb"];
+    AXES.iter().map(|axis| axis.name).chain(tables).chain(BESIDES)
+}
+
 /// The design that a board's table describes.
 fn design_of(table: &toml::Table, place: &str) -> Result<DesignSpec> {
     let mut design = DesignSpec::default();
     for (name, given) in table {
         match name.as_str() {
-            "description" | "needs" => {}
+            besides if BESIDES.contains(&besides) => {}
             "ram" => design.ram = times(place, name, given, RAM, &[])?,
             "handler" => design.handler = times(place, name, given, HANDLER, &[])?,
             "icache" => design.icache = Some(times(place, name, given, ICACHE, ICACHE)?),
@@ -92,9 +102,7 @@ fn value_of(place: &str, name: &str, given: &Toml) -> Result<Value> {
                 .ok_or_else(|| wrong("is neither true nor false"));
         }
         _ => AXES.iter().find(|axis| axis.name == name).map(|axis| axis.kind).ok_or_else(|| {
-            let axes = AXES.iter().map(|axis| axis.name);
-            let rest = ["nor", "ram", "handler", "count_commands", "icache", "tlb"];
-            let known: Vec<&str> = axes.chain(rest).collect();
+            let known: Vec<&str> = design_fields().collect();
             Error::data(place, format!("unknown field '{name}' (known: {})", known.join(", ")))
         })?,
     };

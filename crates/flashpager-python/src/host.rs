@@ -1,0 +1,305 @@
+//! The host of a flash medium, as Python writes it down.
+
+use std::path::PathBuf;
+
+use flashpager::board::{self, BoardHost, HOST_FIELDS};
+use flashpager::estimate::{self as engine, Divider};
+use pyo3::prelude::*;
+
+use crate::driver::CopyLoop;
+use crate::parts::Part;
+use crate::seam::{raise, view};
+
+view! {
+    /// A port that makes the bus's clock from its own by a divider.
+    Peripheral = engine::Peripheral {
+        /// The clock that is divided.
+        clock_mhz: f64,
+    }
+    methods {
+        #[new]
+        #[pyo3(signature = (clock_mhz, divider=None))]
+        fn new(clock_mhz: f64, divider: Option<&str>) -> PyResult<Self> {
+            let divider = divider.map(str::parse).transpose().map_err(raise)?;
+            let made = engine::Peripheral { clock_mhz, divider };
+            made.check().map(|()| Self(made)).map_err(raise)
+        }
+
+        /// By what it can be divided: `integer` if nothing was said, `even`, `power-of-two`.
+        #[getter]
+        fn divider(&self) -> &'static str {
+            self.0.divider().name()
+        }
+    }
+}
+
+view! {
+    /// The RAM that data ends in, or comes from.
+    Memory = engine::Memory {
+        /// Its bus; the cycles are those of a whole access.
+        bus: String,
+    }
+    methods {
+        #[new]
+        #[pyo3(signature = (bus, refresh_share=None))]
+        fn new(bus: &str, refresh_share: Option<f64>) -> PyResult<Self> {
+            let made = engine::Memory { bus: bus.parse().map_err(raise)?, refresh_share };
+            made.check().map(|()| Self(made)).map_err(raise)
+        }
+
+        /// Share of the time in which it is refreshed and serves nobody; none if nothing was said.
+        #[getter]
+        fn refresh_share(&self) -> f64 {
+            self.0.refresh_share()
+        }
+
+        /// The same RAM on another bus.
+        fn on(&self, bus: &str) -> PyResult<Self> {
+            Self::new(bus, self.0.refresh_share)
+        }
+    }
+}
+
+view! {
+    /// The processor that runs the driver.
+    Processor = engine::Processor {
+        /// Its clock.
+        clock_mhz: f64,
+    }
+    methods {
+        #[new]
+        #[pyo3(signature = (clock_mhz, cycles_per_instruction=None))]
+        fn new(clock_mhz: f64, cycles_per_instruction: Option<f64>) -> PyResult<Self> {
+            let made = engine::Processor { clock_mhz, cycles_per_instruction };
+            made.check().map(|()| Self(made)).map_err(raise)
+        }
+
+        /// Clocks of an instruction, on average; 1 if nothing was said.
+        #[getter]
+        fn cycles_per_instruction(&self) -> f64 {
+            self.0.cycles_per_instruction()
+        }
+
+        /// The same processor at another clock.
+        fn at(&self, clock_mhz: f64) -> PyResult<Self> {
+            Self::new(clock_mhz, self.0.cycles_per_instruction)
+        }
+    }
+}
+
+view! {
+    /// The driver's innermost loop, by what an iteration does.
+    Software = engine::Software {
+        /// Instructions executed.
+        instructions: f64,
+        /// Bytes moved through the data port.
+        bytes: u32,
+    }
+    methods {
+        #[new]
+        #[pyo3(signature = (instructions, bytes, port_accesses=None, memory_accesses=None,
+            other_device_accesses=None))]
+        fn new(
+            instructions: f64,
+            bytes: u32,
+            port_accesses: Option<u32>,
+            memory_accesses: Option<f64>,
+            other_device_accesses: Option<f64>,
+        ) -> PyResult<Self> {
+            let made = engine::Software {
+                instructions,
+                bytes,
+                port_accesses,
+                memory_accesses,
+                other_device_accesses,
+            };
+            made.check().map(|()| Self(made)).map_err(raise)
+        }
+
+        /// Accesses to the data port that move the bytes; 1 if nothing was said.
+        #[getter]
+        fn port_accesses(&self) -> u32 {
+            self.0.port_accesses()
+        }
+
+        /// Accesses to RAM; 1 if nothing was said.
+        #[getter]
+        fn memory_accesses(&self) -> f64 {
+            self.0.memory_accesses()
+        }
+
+        /// Accesses to other devices on the same bus, such as pins that strobe.
+        #[getter]
+        fn other_device_accesses(&self) -> f64 {
+            self.0.other_device_accesses()
+        }
+    }
+}
+
+view! {
+    /// Data moved by DMA instead of by the loop.
+    Dma = engine::Dma {}
+    methods {
+        #[new]
+        #[pyo3(signature = (software_share=None))]
+        fn new(software_share: Option<f64>) -> PyResult<Self> {
+            let made = engine::Dma { software_share };
+            made.check().map(|()| Self(made)).map_err(raise)
+        }
+
+        /// Share of the software overhead that remains; a half if nothing was said.
+        #[getter]
+        fn software_share(&self) -> f64 {
+            self.0.software_share()
+        }
+    }
+}
+
+view! {
+    /// A layer of software above the driver: what was measured through it, in 1000 bytes a second,
+    /// or the share that it leaves of the driver's rate.
+    Layer = board::LayerRates {
+        /// What it is called.
+        name: String,
+        /// Measured, reading.
+        read_kb_s: Option<f64>,
+        /// Measured, writing.
+        write_kb_s: Option<f64>,
+        /// What it leaves, reading.
+        read_share: Option<f64>,
+        /// What it leaves, writing.
+        write_share: Option<f64>,
+    }
+    methods {
+        #[new]
+        #[pyo3(signature = (name, *, read_kb_s=None, write_kb_s=None, read_share=None,
+            write_share=None))]
+        fn new(
+            name: String,
+            read_kb_s: Option<f64>,
+            write_kb_s: Option<f64>,
+            read_share: Option<f64>,
+            write_share: Option<f64>,
+        ) -> Self {
+            Self(board::LayerRates { name, read_kb_s, write_kb_s, read_share, write_share })
+        }
+    }
+}
+
+view! {
+    /// The code of a driver: an object file, and the function whose loop moves the data.
+    Driver = board::Driver {
+        /// The object file.
+        object: PathBuf,
+        /// The function.
+        function: String,
+        /// Address of the data port, where it cannot be told from the code.
+        port: Option<u64>,
+    }
+    methods {
+        #[new]
+        #[pyo3(signature = (object, function, port=None))]
+        fn new(
+            object: PathBuf,
+            function: String,
+            port: Option<&Bound<'_, PyAny>>,
+        ) -> PyResult<Self> {
+            // A number, or text as 0x40000000.
+            let address =
+                |port: &Bound<'_, PyAny>| board::address(port.str()?.to_str()?).map_err(raise);
+            let port = port.map(address).transpose()?;
+            Ok(Self(board::Driver { object, function, port }))
+        }
+    }
+}
+
+view! {
+    /// What lies between a medium's pins and the application; what is absent costs nothing.
+    ///
+    /// >>> Host(bus="120MHz/8-x8", memory=Memory("100MHz/5-x32")).bus
+    /// '120MHz/8-x8'
+    Host = BoardHost {
+        /// Clock, cycles of an access and data lines, as `120MHz/8-x8`; those of the part if None.
+        bus: Option<String>,
+        /// A port that makes the bus's clock; then `bus` gives its lines alone.
+        peripheral: Option<Peripheral>,
+        /// The RAM.
+        memory: Option<Memory>,
+        /// The processor.
+        processor: Option<Processor>,
+        /// The driver's loop.
+        software: Option<Software>,
+        /// Code in which to count the loop instead.
+        driver: Option<Driver>,
+        /// What the driver takes for an operation outside of its loop.
+        operation_ns: f64,
+        /// Whether data is moved by DMA.
+        dma: Option<Dma>,
+        /// What is above the driver, from below.
+        layers: Vec<Layer>,
+    }
+    methods {
+        #[new]
+        #[expect(clippy::too_many_arguments, reason = "the fields of a host, by keyword")]
+        #[pyo3(signature = (bus=None, *, peripheral=None, memory=None, processor=None,
+            software=None, driver=None, operation_ns=0.0, dma=None, layers=Vec::new()))]
+        fn new(
+            bus: Option<&str>,
+            peripheral: Option<PyRef<'_, Peripheral>>,
+            memory: Option<PyRef<'_, Memory>>,
+            processor: Option<PyRef<'_, Processor>>,
+            software: Option<PyRef<'_, Software>>,
+            driver: Option<PyRef<'_, Driver>>,
+            operation_ns: f64,
+            dma: Option<PyRef<'_, Dma>>,
+            layers: Vec<PyRef<'_, Layer>>,
+        ) -> PyResult<Self> {
+            let made = BoardHost {
+                bus: bus.map(str::parse).transpose().map_err(raise)?,
+                peripheral: peripheral.map(|it| it.0),
+                memory: memory.map(|it| it.0),
+                processor: processor.map(|it| it.0),
+                software: software.map(|it| it.0),
+                driver: driver.map(|it| it.0.clone()),
+                operation_ns,
+                dma: dma.map(|it| it.0),
+                layers: layers.iter().map(|it| it.0.clone()).collect(),
+            };
+            made.check().map(|()| Self(made)).map_err(raise)
+        }
+
+        /// The host on the board in a file, and the name of its part.
+        #[staticmethod]
+        fn from_board(path: PathBuf) -> PyResult<(Self, Option<String>)> {
+            BoardHost::read(&path).map(|(host, part)| (Self(host), part)).map_err(raise)
+        }
+
+        /// The loop of the driver's code, if there is code.
+        #[pyo3(name = "loop")]
+        fn copy_loop(&self) -> PyResult<Option<CopyLoop>> {
+            Ok(self.0.copy_loop().map_err(raise)?.map(CopyLoop))
+        }
+
+        /// The same host, its bus clocked otherwise.
+        fn with_clock(&self, part: PyRef<'_, Part>, clock_mhz: f64) -> PyResult<Self> {
+            self.0.with_clock(&part.0, clock_mhz).map(Self).map_err(raise)
+        }
+
+        /// The same host without what was measured through layers, with one part alone.
+        fn without_measurements(&self) -> Self {
+            Self(self.0.without_measurements())
+        }
+    }
+}
+
+/// All dividers of a port's clock by name.
+#[pyfunction]
+pub fn dividers() -> Vec<&'static str> {
+    Divider::ALL.iter().map(|(name, _)| *name).collect()
+}
+
+/// The fields of a board that describe its host.
+#[pyfunction]
+pub fn host_fields() -> Vec<&'static str> {
+    HOST_FIELDS.to_vec()
+}

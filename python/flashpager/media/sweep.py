@@ -1,0 +1,136 @@
+"""Estimates over page sizes, data lines and bus clocks."""
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from flashpager import _engine
+from flashpager._engine import CopyLoop, Estimate, FlashpagerError, Host
+from flashpager.quantities import parse_sizes, split_list
+
+_AXES = ("page", "width", "clock")
+_UNITS = {"page": "bytes", "width": "data lines"}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked of a part; as :func:`flashpager.estimate` takes it."""
+
+    operation: str | None = None
+    mode: str | None = None
+    size: int | None = None
+    waits: bool = False
+    cache_page_bytes: int | None = None
+
+    def of(
+        self,
+        part: str,
+        host: Host,
+        *,
+        page_bytes: int | None = None,
+        width_bits: int | None = None,
+        loop: CopyLoop | None = None,
+    ) -> Estimate:
+        """Estimate it of a part on a host."""
+        return _engine.estimate(
+            part,
+            host,
+            operation=self.operation,
+            size=self.size,
+            mode=self.mode,
+            waits=self.waits,
+            cache_page_bytes=self.cache_page_bytes,
+            page_bytes=page_bytes,
+            width_bits=width_bits,
+            loop=loop,
+        )
+
+
+@dataclass(frozen=True)
+class Point:
+    """An estimate, and the values of the axes that it is at."""
+
+    at: Mapping[str, float]
+    estimate: Estimate
+
+
+def read_axes(texts: Sequence[str]) -> dict[str, list[float]]:
+    """Read what is to be swept: ``page=512,2K``, ``width=8,16``, ``clock=20,40``.
+
+    Raises:
+        FlashpagerError: for axes and values that are none.
+
+    """
+    axes: dict[str, list[float]] = {}
+    for text in texts:
+        name, _, values = text.partition("=")
+        if name not in _AXES or not split_list(values):
+            message = f"--sweep {text}: write page=512,2K, width=8,16 or clock=20,40 (MHz)"
+            raise FlashpagerError(message)
+        if name in axes:
+            message = f"--sweep {text}: {name} is there already; write all its values in one list"
+            raise FlashpagerError(message)
+        if name == "page":
+            axes[name] = [float(size) for size in parse_sizes(values)]
+            continue
+        try:
+            axes[name] = [float(value.removesuffix("MHz")) for value in split_list(values)]
+            if not all(math.isfinite(number) and number > 0 for number in axes[name]):
+                raise ValueError  # noqa: TRY301
+        except ValueError:
+            message = f"--sweep {text}: {values} is no list of numbers above 0"
+            raise FlashpagerError(message) from None
+    return axes
+
+
+def sweep(
+    part: str, host: Host, axes: Mapping[str, Sequence[float]], asked: Asked
+) -> tuple[list[Point], list[str]]:
+    """Estimate all combinations of page sizes, data lines and bus clocks.
+
+    Args:
+        part: as :func:`flashpager.estimate` takes it.
+        host: its bus's clock and data lines are what ``clock`` and ``width`` change.
+        axes: values of ``page`` (bytes), ``width`` (bits) and ``clock`` (MHz).
+        asked: the rest of the question.
+
+    Returns:
+        estimates, each with what it is ``at``; and why combinations were left out.
+
+    Raises:
+        FlashpagerError: if none can be, with the first reason.
+
+    """
+    # What was measured through a layer was measured of one part alone.
+    host = host.without_measurements()
+    loop = host.loop()
+    found, left_out = [], []
+    for values in itertools.product(*axes.values()):
+        at = dict(zip(axes, values, strict=True))
+        try:
+            whole = {axis: _whole(axis, at[axis]) for axis in at if axis != "clock"}
+            clocked = host
+            if "clock" in at:
+                clocked = host.with_clock(_engine.find_part(part), at["clock"])
+            one = asked.of(
+                part,
+                clocked,
+                page_bytes=whole.get("page"),
+                width_bits=whole.get("width"),
+                loop=loop,
+            )
+        except FlashpagerError as error:
+            left_out.append(str(error))
+            continue
+        found.append(Point({**at, **whole}, one))
+    if not found:
+        raise FlashpagerError(left_out[0])
+    return found, list(dict.fromkeys(left_out))
+
+
+def _whole(axis: str, number: float) -> int:
+    if not math.isfinite(number) or number != int(number) or not 0 < number < 1 << 32:
+        message = f"--sweep {axis}: {number:g} is no whole number of {_UNITS[axis]}"
+        raise FlashpagerError(message)
+    return int(number)
