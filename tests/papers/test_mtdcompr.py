@@ -17,7 +17,7 @@ from tests.conftest import fails, process
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Capture some pages of this program."""
+    """Capture some pages of this program, which cannot do that itself."""
     folder = tmp_path_factory.mktemp("pages")
     pid = str(os.getpid())
     process("swap", "capture", "--pid", pid, "--limit", "100", "-o", folder / "tests.pages")

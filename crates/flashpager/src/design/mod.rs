@@ -3,10 +3,7 @@
 //! This is where replay and cost meet: designs that differ only in what they
 //! cost share one replay.
 
-use std::borrow::Borrow;
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+mod passes;
 
 use flashpager_base::sizes::power_of_two;
 use flashpager_base::{Error, Result};
@@ -14,11 +11,8 @@ use flashpager_media::bus::Bus;
 use flashpager_media::part::{self, Kind, Part};
 use flashpager_replay::pager::{PolicySpec, Search};
 use flashpager_replay::register::{RegisterDesign, RegisterModel};
-use flashpager_replay::{
-    CacheDesign, Cell, Counts, Events, FaultClass, HierarchyDesign, replay, replay_cells,
-};
-use flashpager_trace::{Trace, TraceInfo};
-use rayon::prelude::*;
+use flashpager_replay::{CacheDesign, Counts, Events, FaultClass, replay};
+use flashpager_trace::Trace;
 use serde::Serialize;
 
 use crate::cost::handler::{Busy, Jobs, Schedule, Span, Timeline};
@@ -27,6 +21,8 @@ use crate::cost::{
     fault_latencies, fetches_below_codeword, warnings,
 };
 use crate::spec::DesignSpec;
+
+pub use passes::{CellSink, cells, evaluate_all, memory_bytes, simulate};
 
 /// A design, looked up and checked.
 #[derive(Clone, Debug)]
@@ -375,125 +371,4 @@ fn check_critical_block(spec: &DesignSpec, register: &RegisterDesign) -> Result<
         )));
     }
     Ok(())
-}
-
-/// A design's place in the result of its cell's pass.
-struct Member {
-    design: usize,
-    /// Size and register; nothing for a design that is executed by itself.
-    place: Option<(usize, usize)>,
-}
-
-/// What designs of one cell share: cache page, policy, and what stands in front.
-type CellKey<'a> = (u32, &'a PolicySpec, Option<HierarchyDesign>);
-
-/// The places of the designs of each cell, ascending.
-fn grouped<'a>(designs: &[&'a Design]) -> BTreeMap<CellKey<'a>, Vec<usize>> {
-    let mut indices: BTreeMap<CellKey<'_>, Vec<usize>> = BTreeMap::new();
-    for (index, design) in designs.iter().enumerate() {
-        let CacheDesign { cache_page_bytes, policy, hierarchy, .. } = &design.cache;
-        indices.entry((*cache_page_bytes, policy, *hierarchy)).or_default().push(index);
-    }
-    indices
-}
-
-/// The designs that [`evaluate_all`] serves by one pass over a trace, as places in
-/// `designs`: in each cell ascending, the cells by their first design.
-pub fn cells<D: Borrow<Design>>(designs: &[D]) -> Vec<Vec<usize>> {
-    let designs: Vec<&Design> = designs.iter().map(Borrow::borrow).collect();
-    let mut cells: Vec<Vec<usize>> = grouped(&designs).into_values().collect();
-    cells.sort_unstable();
-    cells
-}
-
-/// What one pass each has to replay, and the designs it serves.
-fn cells_of<D: Borrow<Design>>(designs: &[D]) -> (Vec<Vec<Member>>, Vec<Cell>) {
-    let designs: Vec<&Design> = designs.iter().map(Borrow::borrow).collect();
-    let cell = |((cache_page_bytes, policy, hierarchy), indices): (CellKey<'_>, Vec<usize>)| {
-        let swept = || indices.iter().filter(|index| !designs[**index].is_executed());
-        let sizes = swept().map(|index| designs[*index].cache.cache_bytes);
-        let sizes: Vec<u64> = sizes.collect::<BTreeSet<u64>>().into_iter().collect();
-        let registers = swept().map(|index| designs[*index].register);
-        let registers: Vec<RegisterDesign> =
-            registers.collect::<BTreeSet<RegisterDesign>>().into_iter().collect();
-        let member = |design: &usize| {
-            let Design { cache, register, .. } = designs[*design];
-            let size = sizes.partition_point(|size| *size < cache.cache_bytes);
-            let place = (size, registers.partition_point(|other| other < register));
-            let is_executed = designs[*design].is_executed();
-            Member { design: *design, place: (!is_executed).then_some(place) }
-        };
-        let members = indices.iter().map(member).collect();
-        let policy = policy.clone();
-        let cell = Cell { cache_page_bytes, policy, hierarchy, cache_bytes: sizes, registers };
-        (members, cell)
-    };
-    grouped(&designs).into_iter().map(cell).unzip()
-}
-
-/// Most memory that [`evaluate_all`] takes for its passes on `threads` cores, in
-/// bytes, for the trace described by `info`.
-pub fn memory_bytes<D: Borrow<Design>>(info: &TraceInfo, designs: &[D], threads: usize) -> u64 {
-    let (_, cells) = cells_of(designs);
-    let alone = |design: &Design| {
-        let CacheDesign { cache_bytes, cache_page_bytes, ref policy, hierarchy } = design.cache;
-        let (cache_bytes, registers) = (vec![cache_bytes], vec![design.register]);
-        Cell { cache_page_bytes, policy: policy.clone(), hierarchy, cache_bytes, registers }
-    };
-    let executed =
-        designs.iter().map(Borrow::borrow).filter(|design| design.is_executed()).map(alone);
-    let bytes = |cell: Cell| cell.memory_bytes(info.image_bytes, info.runs, info.bytes);
-    let mut largest: Vec<u64> = cells.into_iter().chain(executed).map(bytes).collect();
-    largest.sort_unstable_by(|a, b| b.cmp(a));
-    largest.iter().take(threads.max(1)).fold(0, |sum, bytes| sum.saturating_add(*bytes))
-}
-
-/// Told what a finished cell found, by the index of the design, and how many
-/// cells of how many are finished.
-pub type CellSink<'a> = &'a (dyn Fn(Vec<(usize, Evaluation)>, (usize, usize)) + Sync);
-
-/// Replay `trace` for all `designs` on all cores and price the counts. Designs
-/// that share cache page and policy share one pass over the trace, a cell.
-/// `done` is called from any thread.
-pub fn evaluate_all<D: Borrow<Design> + Sync>(
-    trace: &dyn Trace,
-    designs: &[D],
-    go_on: &(dyn Fn() -> bool + Sync),
-    done: CellSink<'_>,
-) -> Result<()> {
-    let (members, cells) = cells_of(designs);
-    cells.iter().try_for_each(|cell| cell.check(trace.image_bytes()))?;
-    let finished = AtomicUsize::new(0);
-    replay_cells(trace, &cells, go_on, &|index, counts| {
-        let evaluate = |member: &Member| {
-            let design: &Design = designs[member.design].borrow();
-            let evaluation = match member.place {
-                Some((size, register)) => design.evaluate(&counts[size][register]),
-                None => design.execute(trace, &go_on)?,
-            };
-            Ok((member.design, evaluation))
-        };
-        let evaluations = members[index].par_iter().map(evaluate).collect::<Result<_>>()?;
-        let now = finished.fetch_add(1, Ordering::Relaxed) + 1;
-        done(evaluations, (now, cells.len()));
-        Ok(())
-    })
-}
-
-/// What each of `designs` gives, in their order; `done` is told (finished, all)
-/// cells of [`evaluate_all`].
-pub fn simulate<D: Borrow<Design> + Sync>(
-    trace: &dyn Trace,
-    designs: &[D],
-    go_on: &(dyn Fn() -> bool + Sync),
-    done: &(dyn Fn(usize, usize) + Sync),
-) -> Result<Vec<Evaluation>> {
-    let found = Mutex::new(Vec::new());
-    evaluate_all(trace, designs, go_on, &|evaluations, (now, all)| {
-        found.lock().unwrap_or_else(PoisonError::into_inner).extend(evaluations);
-        done(now, all);
-    })?;
-    let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-    found.sort_by_key(|(index, _)| *index);
-    Ok(found.into_iter().map(|(_, evaluation)| evaluation).collect())
 }
