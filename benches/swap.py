@@ -7,9 +7,9 @@ The store's own time on this machine is `cargo bench -p flashpager --bench swap`
 """
 
 from pathlib import Path
-from typing import Any
 
 from flashpager import _engine
+from flashpager._engine import SwapSpec, SwapTime
 
 PAGES = Path(__file__).resolve().parent.parent / "examples" / "pages"
 BROWSER = str(PAGES / "browser.pages")
@@ -17,9 +17,8 @@ BROWSER = str(PAGES / "browser.pages")
 BLOCKS = 256
 
 
-def churn(**spec: object) -> dict[str, Any]:
-    """Fill and overwrite a store."""
-    return _engine.swap_churn({"pages": BROWSER, "medium": "nand:32M", **spec})
+#: Pages of a browser on NAND.
+NAND = SwapSpec(pages=BROWSER, medium="nand:32M")
 
 
 def row(*cells: object) -> None:
@@ -33,21 +32,23 @@ def collection() -> None:
     row("blocks in reserve", "full", "of the medium", "write amplification", "max/mean", "ms")
     row(*["--:"] * 6)
     for reserve, full in ((0, 80), (32, 80), (51, 80), (64, 80), (64, 95), (64, 60)):
-        run = churn(layout="log", compressor="lz4", reserve_blocks=reserve, fill_percent=full)
-        statistics = run["store"]["statistics"]
+        run = _engine.swap_churn(
+            NAND.replace(layout="log", compressor="lz4", reserve_blocks=reserve, fill_percent=full)
+        )
+        statistics = run.store.statistics
         row(
             f"{reserve or 5} of {BLOCKS}",
             f"{full} %",
-            f"{100 * statistics['mem_used_total'] / (BLOCKS << 17):.0f} %",
-            f"{run['write_amplification']:.2f}",
-            f"{run['store']['wear_max_over_mean']:.2f}",
-            f"{run['page_ns'] / 1e6:.2f}",
+            f"{100 * statistics.mem_used_total / (BLOCKS << 17):.0f} %",
+            f"{run.write_amplification:.2f}",
+            f"{run.store.wear_max_over_mean:.2f}",
+            f"{run.page_ns / 1e6:.2f}",
         )
 
 
-def medium_ns(time: dict[str, Any]) -> float:
+def medium_ns(time: SwapTime) -> float:
     """Give the medium's part of a time."""
-    return sum(time["medium"].values())
+    return time.medium.read_ns + time.medium.program_ns + time.medium.erase_ns
 
 
 def rewriting() -> None:
@@ -56,16 +57,16 @@ def rewriting() -> None:
     row("what", "compressor", "log", "rewritten", "times", "medium alone")
     row("---", "---", "--:", "--:", "--:", "--:")
     for compressor in ("deflate", "lz4"):
-        spec = {"medium": "nand:16M", "compressor": compressor}
-        log = churn(layout="log", reserve_blocks=32, turnovers=2.0, **spec)
-        old = churn(layout="rewrite", turnovers=1.0, **spec)
-        medium = [medium_ns(r["overwriting"]["time"]) / r["pages_written"] for r in (old, log)]
+        spec = NAND.replace(medium="nand:16M", compressor=compressor)
+        log = _engine.swap_churn(spec.replace(layout="log", reserve_blocks=32, turnovers=2.0))
+        old = _engine.swap_churn(spec.replace(layout="rewrite", turnovers=1.0))
+        medium = [medium_ns(r.overwriting.time) / r.pages_written for r in (old, log)]
         row(
             "a page overwritten, 80 % full",
             compressor,
-            f"{log['page_ns'] / 1e6:.2f} ms",
-            f"{old['page_ns'] / 1e6:.1f} ms",
-            f"{old['page_ns'] / log['page_ns']:.0f}",
+            f"{log.page_ns / 1e6:.2f} ms",
+            f"{old.page_ns / 1e6:.1f} ms",
+            f"{old.page_ns / log.page_ns:.0f}",
             f"{medium[0] / medium[1]:.0f}",
         )
         # As much memory as fills the medium to some 80 %.
@@ -73,22 +74,17 @@ def rewriting() -> None:
         for keep in (100, 50, 0):
             points = [
                 _engine.swap_bench(
-                    {
-                        **spec,
-                        "pages": BROWSER,
-                        "layout": layout,
-                        "ram_bytes": 8 << 20,
-                        "most_bytes": most << 20,
-                        "keep_copies_percent": keep,
-                    }
-                )["points"][-1]
+                    spec.replace(
+                        layout=layout,
+                        ram_bytes=8 << 20,
+                        most_bytes=most << 20,
+                        keep_copies_percent=keep,
+                    )
+                ).points[-1]
                 for layout in ("log", "rewrite")
             ]
-            shares = [point["share_of_ram"] for point in points]
-            medium = [
-                medium_ns(point["read"]["time"]) / point["read"]["counts"]["pages_in"]
-                for point in points
-            ]
+            shares = [point.share_of_ram for point in points]
+            medium = [medium_ns(point.read.time) / point.read.counts.pages_in for point in points]
             row(
                 f"random reads of {most} MB, 8 MB RAM, copies kept to {keep} %",
                 compressor,
@@ -106,11 +102,12 @@ def ratio() -> None:
     row("---", "---", "--:", "--:", "--:")
     for path in sorted(PAGES.glob("*.pages")):
         for layout, medium in (("fragments", "pcm:4M"), ("log", "nand:4M")):
-            run = churn(pages=str(path), medium=medium, layout=layout, turnovers=1.0)
-            statistics = run["store"]["statistics"]
-            compressed, used, original = (
-                statistics[name] for name in ("compr_data_size", "mem_used_total", "orig_data_size")
+            run = _engine.swap_churn(
+                SwapSpec(pages=str(path), medium=medium, layout=layout, turnovers=1.0)
             )
+            statistics = run.store.statistics
+            compressed, used = statistics.compr_data_size, statistics.mem_used_total
+            original = statistics.orig_data_size
             row(
                 path.stem,
                 layout,

@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from flashpager import FlashpagerError
+from flashpager import FlashpagerError, _engine
 from flashpager.cli import swap as command
 from tests.conftest import REQUIRE_TOOLS, fails, flashpager
 
@@ -339,6 +339,19 @@ def test_what_cannot_be(given: dict[str, Any], words: list[str]) -> None:
     assert "\n" not in said
     for word in words:
         assert word in said
+
+
+def test_a_system_takes_what_it_knows() -> None:
+    """Other names and other sorts of values are refused; what is left out is the engine's."""
+    with pytest.raises(TypeError, match="compresor"):
+        _engine.SwapSpec(compresor="lz4")  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="ram_bytes"):
+        _engine.SwapSpec(ram_bytes="much")  # type: ignore[arg-type]
+    spec = _engine.SwapSpec(compressor="lz4", faults=_engine.MediumFaults(endurance_cycles=9))
+    assert spec.replace(compressor="deflate", faults=_engine.MediumFaults()) == _engine.SwapSpec()
+    assert spec.faults.endurance_cycles == 9
+    filled = _engine.swap_system(spec).spec
+    assert (filled.layout, filled.compressor, filled.medium) == ("fragments", "lz4", spec.medium)
 
 
 def test_what_cannot_be_on_the_command_line(pages: Path) -> None:

@@ -4,7 +4,6 @@ import os
 import random
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,6 +11,7 @@ from flashpager import _engine
 from flashpager.papers.claim import Claim, Verdict
 from flashpager.papers.mtdcompr import claims as mtdcompr
 from flashpager.papers.mtdcompr import plots
+from flashpager.papers.mtdcompr.shares import Reads, ReadTime
 from tests.conftest import fails, process
 
 
@@ -80,7 +80,7 @@ def test_the_log_gains(found: mtdcompr.Found) -> None:
     gain = re.search(r"([\d.]+) times the speed", said)
     assert gain is not None
     ends = {
-        name: [point["share_of_ram"] for point in found.runs[name]["random"]["points"]][-10:]
+        name: [point.share_of_ram for point in found.runs[name]["random"].points][-10:]
         for name in ("log", "rewrite")
     }
     assert float(gain[1]) > 5
@@ -90,36 +90,29 @@ def test_the_log_gains(found: mtdcompr.Found) -> None:
 def test_repeats_are_as_if_run(found: mtdcompr.Found) -> None:
     """Shares of other repeats are those of a run with as many."""
     run = found.runs["ram"]["fixed"]
+    reads = Reads.of(run)
     for repeats in (1, 7, 40):
-        again = _engine.swap_bench({**run["spec"], "reads": repeats}, None)
-        assert mtdcompr.fixed(run, repeats) == pytest.approx(again["mean_share_of_ram"])
+        again = _engine.swap_bench(run.system.spec.replace(reads=repeats))
+        assert reads.mean_share(repeats) == pytest.approx(again.mean_share_of_ram)
     for share in (0.8, 0.9):
-        needed = mtdcompr.repeats_for(run, share)
+        needed = reads.repeats_for(share)
         assert needed is not None
-        assert mtdcompr.fixed(run, needed) == pytest.approx(share)
-    assert mtdcompr.repeats_for(run, 0.1) is None
-    assert mtdcompr.fixed(run, found.repeats) == pytest.approx(0.89)
+        assert reads.mean_share(needed) == pytest.approx(share)
+    assert reads.repeats_for(0.1) is None
+    assert reads.mean_share(found.repeats) == pytest.approx(0.89)
 
 
 def test_programming_is_as_if_priced() -> None:
     """The factor found for the time to program gives the share asked for."""
     dice = random.Random(3)  # noqa: S311
-    points: list[dict[str, Any]] = [
-        {"read": {"time": {"ram_ns": 0, "total_ns": ns + 5e6, "medium": {"program_ns": ns}}}}
-        for ns in (dice.uniform(0, 4e7) for _ in range(50))
-    ]
-    run: dict[str, Any] = {
-        "spec": {"chunk_bytes": 1 << 20, "ram_ns_per_byte": 10.0},
-        "points": points,
-    }
-    factor = mtdcompr.programming_for(run, 0.5, 1)
-    assert factor is not None
+    programming = [dice.uniform(0, 4e7) for _ in range(50)]
     chunk = (1 << 20) * 10.0
-    by_hand = [
-        chunk / (chunk + 5e6 + factor * p["read"]["time"]["medium"]["program_ns"]) for p in points
-    ]
+    reads = Reads(chunk, [ReadTime(ns + 5e6, 0, ns) for ns in programming])
+    factor = reads.programming_for(0.5, 1)
+    assert factor is not None
+    by_hand = [chunk / (chunk + 5e6 + factor * ns) for ns in programming]
     assert sum(by_hand) / len(by_hand) == pytest.approx(0.5, abs=1e-5)
-    assert mtdcompr.programming_for(run, 0.99, 1) is None
+    assert reads.programming_for(0.99, 1) is None
 
 
 def test_pictures(found: mtdcompr.Found) -> None:
@@ -135,9 +128,9 @@ def test_pictures(found: mtdcompr.Found) -> None:
 def test_programs(found: mtdcompr.Found, pages: Path) -> None:
     """The pages are those of the folder's files."""
     (program,) = found.programs
-    info = _engine.pages_info(str(pages / "tests.pages"))
-    assert (program.kind, program.pages) == ("tests", info["pages"])
-    assert program.names == [info["processes"][0]["program"]]
+    info = _engine.pages_info(pages / "tests.pages")
+    assert (program.kind, program.pages) == ("tests", info.pages)
+    assert program.names == [info.processes[0].program]
     said = claim(found, "MTD compression layer", "tests").ours
     assert f"{100 * program.ratio_of_all:.1f} % of 100 pages" in said
 

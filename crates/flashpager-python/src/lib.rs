@@ -43,7 +43,10 @@ mod _engine {
         Dma, Driver, Host, Layer, Memory, Peripheral, Processor, Software, dividers, host_fields,
     };
     #[pymodule_export]
-    use super::live::{capture_pages, pages_info, pages_ratios, swap_live};
+    use super::live::{
+        CompressorRatios, LiveCounts, LivePoint, LiveRead, LiveReadCounts, LiveStore, PagesInfo,
+        PagesProcess, PagesRatio, SwapLive, capture_pages, pages_info, pages_ratios, swap_live,
+    };
     #[pymodule_export]
     use super::parts::{
         Complaint, Ecc, Examined, Fact, Part, RawBandwidth, SourcedFloat, SourcedInt, catalog,
@@ -62,7 +65,12 @@ mod _engine {
     #[pymodule_export]
     use super::seam::{DiskFullError, FlashpagerError};
     #[pymodule_export]
-    use super::swap::{swap_bench, swap_churn, swap_defaults, swap_kinds, swap_system};
+    use super::swap::{
+        MachineCounts, MediumFaults, MediumGeometry, MediumPrices, MediumTime, StoreCounters,
+        StoreReport, StoreStatistics, SwapBench, SwapChurn, SwapPhase, SwapPoint, SwapPrices,
+        SwapSpec, SwapSystem, SwapTime, Wear, swap_bench, swap_churn, swap_compressors,
+        swap_layouts, swap_media, swap_readings, swap_system,
+    };
     #[pymodule_export]
     use super::trace::{
         BlockStatistics, Ending, Image, PageUse, Section, Symbol, TraceInfo, block_statistics,

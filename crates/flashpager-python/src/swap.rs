@@ -1,39 +1,460 @@
 //! Compressed swap.
 
-use flashpager::swap::medium::KINDS;
-use flashpager::swap::store::{Compressor, Layout};
+use std::path::PathBuf;
+
+use flashpager::swap::medium::{self, KINDS};
+use flashpager::swap::price;
+use flashpager::swap::store::{self, Compressor, Layout};
 use flashpager::swap::workload::Reading;
-use flashpager::swap::{SwapSpec, SwapSystem, bench, churn};
+use flashpager::swap::{self, machine};
 use pyo3::prelude::*;
-use pythonize::depythonize;
 
-use crate::seam::{bad_argument, raise, run, to_python};
+use crate::seam::{raise, run, view};
 
-fn spec_of(spec: &Bound<'_, PyAny>) -> PyResult<SwapSpec> {
-    let value: serde_json::Value = depythonize(spec).map_err(bad_argument)?;
-    SwapSpec::from_value(value).map_err(raise)
+/// Makes a class over a structure that Python fills in, by keyword arguments: what is left out is
+/// as the engine has it by default. Each field names the kind that is given and the kind that is
+/// seen.
+macro_rules! given {
+    (
+        $(#[$about:meta])*
+        $name:ident = $engine:ty {
+            $($(#[$field_about:meta])* $field:ident: $given:ty => $kind:ty,)*
+        }
+    ) => {
+        view! {
+            $(#[$about])*
+            $name = $engine {
+                $($(#[$field_about])* $field: $kind,)*
+            }
+            methods {
+                #[new]
+                #[pyo3(signature = (*, $($field=None),*))]
+                #[allow(clippy::too_many_arguments)]
+                fn new($($field: Option<$given>),*) -> Self {
+                    Self(<$engine>::default()).replace($($field),*)
+                }
+
+                /// The same with what is given changed; None leaves a field as it is.
+                #[pyo3(signature = (*, $($field=None),*))]
+                #[allow(clippy::too_many_arguments)]
+                fn replace(&self, $($field: Option<$given>),*) -> Self {
+                    let mut changed = self.0.clone();
+                    $(if let Some(value) = $field {
+                        changed.$field = value.into();
+                    })*
+                    Self(changed)
+                }
+            }
+        }
+    };
 }
 
-fn told(py: Python<'_>, progress: Option<&Py<PyAny>>, (done, all): (u64, u64)) -> PyResult<()> {
+given! {
+    /// What fails on an emulated medium, and when; by default nothing does.
+    MediumFaults = store::Faults {
+        /// Blocks that are bad from the start.
+        factory_bad_blocks: u32 => u32,
+        /// Erasures after which a block may fail; 0: never.
+        endurance_cycles: u32 => u32,
+        /// Of a million programs, those that fail and grow a bad block.
+        program_fail_ppm: u32 => u32,
+        /// Of a million erasures, those that do.
+        erase_fail_ppm: u32 => u32,
+        /// Of a million reads, those whose bits had to be corrected.
+        corrected_ppm: u32 => u32,
+    }
+}
+
+/// Faults as an argument.
+#[derive(FromPyObject)]
+#[pyo3(transparent)]
+struct GivenFaults<'py>(PyRef<'py, MediumFaults>);
+
+impl From<GivenFaults<'_>> for store::Faults {
+    fn from(given: GivenFaults<'_>) -> Self {
+        given.0.0
+    }
+}
+
+given! {
+    /// A swap system, and what runs on it. By default MTDCOMPR's board, with swap on PCM.
+    SwapSpec = swap::SwapSpec {
+        /// Bytes of RAM.
+        ram_bytes: u64 => u64,
+        /// Bytes of it that are neither for the program's pages nor the store's.
+        reserved_bytes: u64 => u64,
+        /// Bytes of a page of memory.
+        page_bytes: u32 => u32,
+        /// The medium, as `pcm:16M`: a kind, a part or its TOML file, and a size.
+        medium: String => String,
+        /// How pages lie on it; what is usual on the medium if absent.
+        layout: String => Option<String>,
+        /// What makes pages smaller.
+        compressor: String => String,
+        /// Who goes out.
+        policy: String => String,
+        /// Percent of the medium's room up to which a page that came back keeps its copy there.
+        keep_copies_percent: u32 => u32,
+        /// Contents of pages: `synthetic(25%)`, or a file of captured pages.
+        pages: String => String,
+        /// Of all that is random.
+        seed: u64 => u64,
+        /// Blocks that a log leaves free; 0: as few as it can.
+        reserve_blocks: u32 => u32,
+        /// The file that holds the medium; memory if absent.
+        file: PathBuf => Option<PathBuf>,
+        /// What fails on the medium.
+        faults: GivenFaults<'_> => MediumFaults,
+        /// What the program reads after each chunk: `random`, `fixed`, `last`.
+        reading: String => String,
+        /// Bytes that it allocates at a time.
+        chunk_bytes: u64 => u64,
+        /// How often `fixed` and `last` read their chunk.
+        reads: u32 => u32,
+        /// How many pages `random` reads after each chunk.
+        random_pages: u32 => u32,
+        /// Bytes that it allocates at most; RAM and five times the medium if absent.
+        most_bytes: u64 => Option<u64>,
+        /// Churn: percent of the store's room that is filled before.
+        fill_percent: u32 => u32,
+        /// Churn: how often the store's room is then overwritten.
+        turnovers: f64 => f64,
+        /// The medium's bus, as `33MHz-x8`; one as fast and wide as the part's if absent.
+        bus: String => Option<String>,
+        /// A byte of RAM that the program reads or writes; of RAM as a medium, too.
+        ram_ns_per_byte: f64 => f64,
+        /// A page fault, without store and medium.
+        fault_ns: f64 => f64,
+        /// Clock of the processor.
+        clock_mhz: f64 => f64,
+        /// Its cycles for an instruction.
+        cycles_per_instruction: f64 => f64,
+        /// Instructions for each byte of a page to be compressed; as counted if absent.
+        compress_instructions_per_byte: f64 => Option<f64>,
+        /// As above, for each byte of a page that was decompressed.
+        decompress_instructions_per_byte: f64 => Option<f64>,
+    }
+}
+
+view! {
+    /// The shape of a medium.
+    MediumGeometry = store::Geometry {
+        /// Bytes of a flash page; 1 where bytes are rewritten in place.
+        program_bytes: u32,
+        /// Bytes of an erase block; of media that rewrite in place, what wear is counted by.
+        block_bytes: u32,
+        /// Blocks.
+        block_count: u32,
+    }
+}
+
+view! {
+    /// What the operations of a medium take.
+    MediumPrices = medium::MediumPrices {
+        /// A read, without its bytes.
+        read_ns: f64,
+        /// A flash page into the data register: commands, address and t_R.
+        load_ns: f64,
+        /// A change of the column within it.
+        column_ns: f64,
+        /// A byte that is read.
+        read_byte_ns: f64,
+        /// A program, without its bytes; of NAND a whole flash page with all its bytes.
+        program_ns: f64,
+        /// A byte that is programmed in place.
+        program_byte_ns: f64,
+        /// Bytes that are programmed together in place; 0 where each goes alone.
+        program_unit_bytes: u32,
+        /// Such a unit, with its bytes.
+        program_unit_ns: f64,
+        /// An erasure.
+        erase_ns: f64,
+    }
+}
+
+view! {
+    /// Time at the medium.
+    MediumTime = medium::MediumTime {
+        /// Reads.
+        read_ns: f64,
+        /// Programs.
+        program_ns: f64,
+        /// Erasures.
+        erase_ns: f64,
+    }
+}
+
+view! {
+    /// What things take.
+    SwapPrices = price::SwapPrices {
+        /// A byte of RAM that the program reads or writes.
+        ram_ns_per_byte: f64,
+        /// A page fault, without store and medium.
+        fault_ns: f64,
+        /// Compressing a page.
+        compress_page_ns: f64,
+        /// Decompressing one.
+        decompress_page_ns: f64,
+        /// The medium's operations.
+        medium: MediumPrices,
+    }
+}
+
+view! {
+    /// Where time goes.
+    SwapTime = price::SwapTime {
+        /// The program reads and writes RAM.
+        ram_ns: f64,
+        /// Page faults.
+        fault_ns: f64,
+        /// Pages on their way out.
+        compress_ns: f64,
+        /// Pages on their way back.
+        decompress_ns: f64,
+        /// The medium.
+        medium: MediumTime,
+        /// All of it.
+        total_ns: f64,
+    }
+}
+
+view! {
+    /// What was asked of the medium, and of the compressor.
+    StoreCounters = store::StoreCounters {
+        /// Reads of the medium.
+        reads: u64,
+        /// Of them loads of another flash page into the data register.
+        loads: u64,
+        /// Of them changes of the column within it.
+        columns: u64,
+        /// Bytes read.
+        read_bytes: u64,
+        /// Programs: of flash pages, or of bytes in place.
+        programs: u64,
+        /// Bytes programmed.
+        program_bytes: u64,
+        /// Erasures.
+        erases: u64,
+        /// Pages given to the compressor.
+        compressed_pages: u64,
+        /// Pages that it gave back.
+        decompressed_pages: u64,
+    }
+}
+
+view! {
+    /// Statistics of a store, named after zram's `mm_stat`.
+    StoreStatistics = store::Statistics {
+        /// Bytes of the pages held, as they were written.
+        orig_data_size: u64,
+        /// Bytes of them after compression.
+        compr_data_size: u64,
+        /// Bytes of the medium that they take, headers and all.
+        mem_used_total: u64,
+        /// Bytes of the medium that they may take.
+        mem_limit: u64,
+        /// The most they ever took.
+        mem_used_max: u64,
+        /// Slots that hold a page.
+        pages: u32,
+        /// Of them filled with one word: no data.
+        same_pages: u32,
+        /// Of them incompressible: stored as they are.
+        huge_pages: u32,
+        /// Of them lost.
+        lost_pages: u32,
+        /// Bad blocks of the medium.
+        bad_blocks: u32,
+        /// Erasures since format or mount.
+        erases: u32,
+        /// Bytes handed to the layout: compressed pages.
+        written_size: u64,
+        /// Bytes that collection moved.
+        moved_size: u64,
+        /// Bytes that the layout programmed.
+        programmed_size: u64,
+        /// What the compressor makes of the pages that are not same-filled; absent without any.
+        compression_ratio: Option<f64>,
+        /// What compressor and store make of them.
+        used_ratio: Option<f64>,
+    }
+}
+
+view! {
+    /// How the erasures of a medium are spread over its good blocks; of media that rewrite in
+    /// place, how often each block's bytes were rewritten.
+    Wear = store::Wear {
+        /// Blocks that are not bad.
+        good_blocks: u32,
+        /// Of the least worn.
+        min: u32,
+        /// On average.
+        mean: f64,
+        /// Of the most worn.
+        max: u32,
+    }
+}
+
+view! {
+    /// What the store did, at the end of a run.
+    StoreReport = machine::StoreReport {
+        /// Statistics.
+        statistics: StoreStatistics,
+        /// What was asked of medium and compressor.
+        counters: StoreCounters,
+        /// How the medium is worn.
+        wear: Wear,
+        /// Most over mean of that; absent where nothing is worn.
+        wear_max_over_mean: Option<f64>,
+        /// Bytes programmed over compressed bytes written; absent where nothing was.
+        write_amplification: Option<f64>,
+    }
+}
+
+view! {
+    /// What happened on a machine.
+    MachineCounts = machine::MachineCounts {
+        /// Bytes that the program read.
+        bytes_read: u64,
+        /// Bytes that it wrote.
+        bytes_written: u64,
+        /// Pages that were in no frame: touched for the first time, or swapped out.
+        faults: u64,
+        /// Pages that the policy had marked invalid.
+        false_faults: u64,
+        /// Of the faults those on pages never touched before.
+        first_touches: u64,
+        /// Pages that came from the store.
+        pages_in: u64,
+        /// Victims that went to the store.
+        pages_out: u64,
+        /// Victims that were clean, with a copy in their slot.
+        pages_dropped: u64,
+        /// Copies given up: their page was written to, or the medium was too full to keep them.
+        copies_freed: u64,
+        /// What was asked of medium and compressor.
+        store: StoreCounters,
+    }
+}
+
+view! {
+    /// Counts of a while, and their time.
+    SwapPhase = machine::Phase {
+        /// What happened.
+        counts: MachineCounts,
+        /// What it took.
+        time: SwapTime,
+    }
+}
+
+view! {
+    /// A point of the chart.
+    SwapPoint = machine::Point {
+        /// Bytes that the program had allocated.
+        allocated_bytes: u64,
+        /// How fast it read, in 2²⁰ bytes a second.
+        mib_s: f64,
+        /// As a share of RAM's speed.
+        share_of_ram: f64,
+        /// Allocating and filling the chunk.
+        fill: SwapPhase,
+        /// The reading that was measured.
+        read: SwapPhase,
+    }
+}
+
+view! {
+    /// What all results say of their system.
+    SwapSystem = machine::SystemReport {
+        /// The spec, nothing absent that was chosen.
+        spec: SwapSpec,
+        /// The medium's part; absent for RAM.
+        part: Option<String>,
+        /// Fields of it that nobody checked.
+        unverified: Vec<String>,
+        /// Bytes of the medium.
+        medium_bytes: u64,
+        /// Its shape.
+        geometry: MediumGeometry,
+        /// Bytes of RAM.
+        ram_bytes: u64,
+        /// Of them not for the program's pages: reserved, the store's, and a medium of RAM.
+        taken_bytes: u64,
+        /// Frames for the program's pages; 0 where none fits, and churn needs none.
+        frames: u32,
+        /// RAM's own speed, in 2²⁰ bytes a second.
+        ram_mib_s: f64,
+        /// Bytes of RAM that the store takes beside its medium.
+        store_memory_bytes: u64,
+        /// Its slots.
+        slot_count: u32,
+        /// What things take.
+        prices: SwapPrices,
+    }
+}
+
+view! {
+    /// What `swap_bench` gives.
+    SwapBench = machine::BenchReport {
+        /// The system.
+        system: SwapSystem,
+        /// The chart.
+        points: Vec<SwapPoint>,
+        /// The mean of the points' speeds as shares of RAM's; absent without points.
+        mean_share_of_ram: Option<f64>,
+        /// Bytes allocated when the medium was full; absent if it never was.
+        out_of_memory_at_bytes: Option<u64>,
+        /// Everything, from the first byte to the last.
+        total: SwapPhase,
+        /// The store in the end.
+        store: StoreReport,
+    }
+}
+
+view! {
+    /// What `swap_churn` gives.
+    SwapChurn = machine::ChurnReport {
+        /// The system.
+        system: SwapSystem,
+        /// Slots that were filled before.
+        filled_slots: u32,
+        /// Share of the store's room that they took.
+        filled_share: f64,
+        /// Pages written over others.
+        pages_written: u64,
+        /// How often their bytes, compressed, would fill the store's room.
+        turnovers: f64,
+        /// Of overwriting alone.
+        overwriting: SwapPhase,
+        /// Time of a page written over another.
+        page_ns: f64,
+        /// Bytes programmed over compressed bytes written, of overwriting alone.
+        write_amplification: f64,
+        /// The store in the end, filling included.
+        store: StoreReport,
+    }
+}
+
+/// Tell Python how far a run is.
+pub fn told(py: Python<'_>, progress: Option<&Py<PyAny>>, (done, all): (u64, u64)) -> PyResult<()> {
     progress.map_or(Ok(()), |progress| progress.call1(py, (done, all)).map(drop))
 }
 
-/// Run MTDCOMPR's benchmark program on a simulated machine; `spec` has the fields of the
-/// engine's `SwapSpec`. `progress(allocated_bytes, most_bytes)` is called now and then.
+/// Run MTDCOMPR's benchmark program on a simulated machine.
+/// `progress(allocated_bytes, most_bytes)` is called now and then.
 #[pyfunction]
 #[pyo3(signature = (spec, progress=None))]
 pub fn swap_bench(
     py: Python<'_>,
-    spec: &Bound<'_, PyAny>,
+    spec: &SwapSpec,
     progress: Option<Py<PyAny>>,
-) -> PyResult<Py<PyAny>> {
-    let spec = spec_of(spec)?;
+) -> PyResult<SwapBench> {
     let report = run(
         py,
         |py, now: (u64, u64)| told(py, progress.as_ref(), now),
-        |go_on, report| bench(spec, go_on, &|done, all| report((done, all))),
+        |go_on, report| swap::bench(spec.0.clone(), go_on, &|done, all| report((done, all))),
     )?;
-    to_python(py, &report)
+    Ok(SwapBench(report))
 }
 
 /// Fill a share of a store and overwrite random slots until it was turned over.
@@ -42,54 +463,49 @@ pub fn swap_bench(
 #[pyo3(signature = (spec, progress=None))]
 pub fn swap_churn(
     py: Python<'_>,
-    spec: &Bound<'_, PyAny>,
+    spec: &SwapSpec,
     progress: Option<Py<PyAny>>,
-) -> PyResult<Py<PyAny>> {
-    let spec = spec_of(spec)?;
+) -> PyResult<SwapChurn> {
     let report = run(
         py,
         |py, now: (u64, u64)| told(py, progress.as_ref(), now),
-        |go_on, report| churn(spec, go_on, &|done, all| report((done, all))),
+        |go_on, report| swap::churn(spec.0.clone(), go_on, &|done, all| report((done, all))),
     )?;
-    to_python(py, &report)
+    Ok(SwapChurn(report))
 }
 
 /// A system looked up and checked, without running anything.
 #[pyfunction]
-pub fn swap_system(py: Python<'_>, spec: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-    let system = SwapSystem::new(spec_of(spec)?).map_err(raise)?;
+pub fn swap_system(spec: &SwapSpec) -> PyResult<SwapSystem> {
+    let system = swap::SwapSystem::new(spec.0.clone()).map_err(raise)?;
     system.frames().map_err(raise)?;
-    to_python(py, &system.report())
+    Ok(SwapSystem(system.report()))
 }
 
-/// The spec that an empty one stands for.
+/// Kinds of media, and the part of the catalog that stands for each (None for RAM).
 #[pyfunction]
-pub fn swap_defaults(py: Python<'_>) -> PyResult<Py<PyAny>> {
-    to_python(py, &SwapSpec::default())
-}
-
-#[derive(serde::Serialize)]
-struct Kinds {
-    /// Kinds of media, and the part that stands for each.
-    media: Vec<(&'static str, Option<&'static str>)>,
-    layouts: Vec<&'static str>,
-    compressors: Vec<&'static str>,
-    readings: Vec<&'static str>,
+pub fn swap_media() -> Vec<(&'static str, Option<&'static str>)> {
+    KINDS.to_vec()
 }
 
 fn names<T>(all: &[(&'static str, T)]) -> Vec<&'static str> {
     all.iter().map(|(name, _)| *name).collect()
 }
 
-/// What a spec can name: `media` with the part of each (None for RAM), `layouts`,
-/// `compressors`, `readings`.
+/// Ways in which pages lie on a medium.
 #[pyfunction]
-pub fn swap_kinds(py: Python<'_>) -> PyResult<Py<PyAny>> {
-    let kinds = Kinds {
-        media: KINDS.to_vec(),
-        layouts: names(&Layout::ALL),
-        compressors: names(&Compressor::ALL),
-        readings: names(&Reading::ALL),
-    };
-    to_python(py, &kinds)
+pub fn swap_layouts() -> Vec<&'static str> {
+    names(&Layout::ALL)
+}
+
+/// What makes pages smaller.
+#[pyfunction]
+pub fn swap_compressors() -> Vec<&'static str> {
+    names(&Compressor::ALL)
+}
+
+/// What the benchmark program reads after each chunk.
+#[pyfunction]
+pub fn swap_readings() -> Vec<&'static str> {
+    names(&Reading::ALL)
 }

@@ -28,8 +28,7 @@ const ENTRIES: u64 = 1 << 16;
 const STOPPING: Duration = Duration::from_secs(1);
 
 /// What is captured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// At most so many pages, sampled evenly over all; `None` for all.
     pub limit: Option<u64>,

@@ -11,6 +11,7 @@ mod counts;
 mod ffi;
 #[cfg(all(feature = "host", target_os = "linux"))]
 pub mod live;
+pub mod live_bench;
 pub mod machine;
 pub mod medium;
 pub mod pages;
@@ -23,5 +24,6 @@ pub mod store;
 mod userfault;
 pub mod workload;
 
+pub use live_bench::{LiveReport, live_bench};
 pub use machine::{BenchReport, ChurnReport, bench, churn};
 pub use spec::{SwapSpec, SwapSystem};

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use flashpager_base::{Error, Result, did_you_mean};
+use flashpager_base::{Error, Result};
 use flashpager_replay::pager::{PolicySpec, Shape};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::medium::SwapMedium;
 use super::pages::Pages;
@@ -16,8 +16,7 @@ use super::workload::{Contents, Reading, Synthetic, Workload};
 const MEDIUM_HOLDS_TIMES: u64 = 5;
 
 /// A swap system, and what runs on it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SwapSpec {
     /// Bytes of RAM.
     pub ram_bytes: u64,
@@ -114,27 +113,6 @@ impl Default for SwapSpec {
             compress_instructions_per_byte: None,
             decompress_instructions_per_byte: None,
         }
-    }
-}
-
-impl SwapSpec {
-    /// Read a spec; what it does not name is as by default.
-    ///
-    /// # Errors
-    /// Names that no spec has, values of another sort.
-    pub fn from_value(value: serde_json::Value) -> Result<Self> {
-        if let serde_json::Value::Object(fields) = &value
-            && let Ok(serde_json::Value::Object(known)) = serde_json::to_value(Self::default())
-            && let Some(name) = fields.keys().find(|name| !known.contains_key(*name))
-        {
-            let names = || known.keys().map(String::as_str);
-            return Err(Error::design(format!(
-                "unknown field '{name}' of a swap system{} (known: {})",
-                did_you_mean(name, names()),
-                names().collect::<Vec<_>>().join(", ")
-            )));
-        }
-        serde_json::from_value(value).map_err(|e| Error::design(format!("swap system: {e}")))
     }
 }
 

@@ -16,6 +16,7 @@ from flashpager.files import example
 from flashpager.papers import flash_media, measurements
 from flashpager.papers.cardis import claims as cardis
 from flashpager.papers.claim import Claim, Verdict, summary
+from flashpager.papers.mtdcompr import board
 from flashpager.papers.mtdcompr import claims as mtdcompr
 from flashpager.papers.swl import claims as swl
 
@@ -175,10 +176,13 @@ def _reproduce_mtdcompr(pages: Path, plots: Path | None, *, json: bool) -> None:
             {
                 "version": _engine.version(),
                 "claims": [asdict(claim) for claim in found.claims],
-                "assumed": [{"what": what, "why": why} for what, why in mtdcompr.ASSUMED],
+                "assumed": [{"what": what, "why": why} for what, why in board.ASSUMED],
                 "programs": [asdict(program) for program in found.programs],
                 "repeats": found.repeats,
-                "runs": found.runs,
+                "runs": {
+                    name: {reading: run.as_dict() for reading, run in runs.items()}
+                    for name, runs in found.runs.items()
+                },
             }
         )
         return
@@ -187,7 +191,7 @@ def _reproduce_mtdcompr(pages: Path, plots: Path | None, *, json: bool) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     table.add_column("the board")
     table.add_column("where it is from")
-    for what, why in mtdcompr.ASSUMED:
+    for what, why in board.ASSUMED:
         table.add_row(escape(what), escape(why))
     out.print(table)
     note(summary(found.claims))

@@ -1,18 +1,18 @@
 """``flashpager swap``: pages that leave RAM go, compressed, to flash, PCM or RAM."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, TypeVar
 
 import typer
 from rich.markup import escape
 from rich.table import Table
 
 from flashpager import _engine
-from flashpager._engine import FlashpagerError
-from flashpager.cli import options
-from flashpager.cli.console import counting, note, out, print_json, print_whole, share
+from flashpager._engine import FlashpagerError, SwapSpec
+from flashpager.cli import options, swap_pages
+from flashpager.cli.console import counting, note, out, print_json, print_whole
 from flashpager.files import refuse_overwriting
 from flashpager.quantities import (
     format_size,
@@ -22,7 +22,7 @@ from flashpager.quantities import (
     parse_size,
     split_list,
 )
-from flashpager.swap import benchmark
+from flashpager.swap import benchmark, words
 
 app = typer.Typer(
     help="Compressed swap: what RAM gains, and what it costs.",
@@ -30,31 +30,44 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
 )
+app.command("capture")(swap_pages.capture)
+app.command("info")(swap_pages.show_info)
+
+Number = TypeVar("Number", int, float)
 
 #: Rows of a table for people; --json has all.
 _ROWS = 12
-#: The largest number that the engine takes as a count or a process.
+#: The largest number that the engine takes as a count.
 _MOST = 2**31 - 1
 #: What a simulated machine has, and a live one is.
 _SIMULATED = ("cpu", "memory", "fault")
+#: What the engine takes where nothing is said.
+_ELSE = SwapSpec()
+_ELSE_MIB_S = 1e9 / _ELSE.ram_ns_per_byte / benchmark.MIB
 
-Ram = Annotated[str | None, typer.Option("--ram", metavar="SIZE", help="RAM; else 32M.")]
+Ram = Annotated[
+    str | None,
+    typer.Option("--ram", metavar="SIZE", help=f"RAM; else {format_size(_ELSE.ram_bytes)}."),
+]
 Medium = Annotated[
     str | None,
     typer.Option(
         "--medium",
         metavar="WHAT:SIZE",
-        help="ram | pcm | mram | fram | nand, a part, or its TOML file; else pcm:16M.",
+        help=" | ".join(kind for kind, _ in _engine.swap_media())
+        + f", a part, or its TOML file; else {_ELSE.medium}.",
     ),
 ]
 Layout = Annotated[
     str,
-    typer.Option("--layout", metavar="NAME", help="auto | " + " | ".join(benchmark.LAYOUTS)),
+    typer.Option("--layout", metavar="NAME", help=" | ".join(["auto", *_engine.swap_layouts()])),
 ]
 Compressor = Annotated[
     str | None,
     typer.Option(
-        "--compressor", metavar="NAME", help=" | ".join(benchmark.COMPRESSORS) + "; else deflate."
+        "--compressor",
+        metavar="NAME",
+        help=" | ".join(_engine.swap_compressors()) + f"; else {_ELSE.compressor}.",
     ),
 ]
 Contents = Annotated[
@@ -62,114 +75,28 @@ Contents = Annotated[
     typer.Option(
         "--pages",
         metavar="PAGES",
-        help="What pages hold: a file that 'swap capture' wrote, or synthetic(25%): that share "
+        help=f"What pages hold: a file that 'swap capture' wrote, or {_ELSE.pages}: that share "
         "is random. Else the latter.",
     ),
 ]
 Cpu = Annotated[
     str | None,
-    typer.Option("--cpu", metavar="CLOCK", help="Of the processor that compresses; else 416MHz."),
+    typer.Option(
+        "--cpu",
+        metavar="CLOCK",
+        help=f"Of the processor that compresses; else {_ELSE.clock_mhz:g}MHz.",
+    ),
 ]
 Seed = Annotated[
     int | None,
     typer.Option(
-        "--seed", metavar="N", min=0, max=2**64 - 1, help="Of all that is random; else 1."
+        "--seed",
+        metavar="N",
+        min=0,
+        max=2**64 - 1,
+        help=f"Of all that is random; else {_ELSE.seed}.",
     ),
 ]
-
-
-@app.command("capture")
-def capture(
-    *,
-    pid: Annotated[
-        int, typer.Option("--pid", metavar="N", min=1, max=_MOST, help="The running program.")
-    ],
-    output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="PAGES", help="File of pages to write.")
-    ],
-    limit: Annotated[
-        int | None,
-        typer.Option(
-            "--limit", metavar="N", min=1, max=_MOST, help="At most so many pages, evenly taken."
-        ),
-    ] = None,
-    all_children: Annotated[
-        bool, typer.Option("--all-children", help="Also the processes that it started, and so on.")
-    ] = False,
-) -> None:
-    """Take the anonymous pages of a running program: what a swap would be given.
-
-    Each process is stopped while its pages are read, as a debugger does it.
-
-    flashpager swap capture --pid $(pidof gimp) --limit 4096 -o gimp.pages
-    """
-    info = _engine.capture_pages(pid, str(output), {"limit": limit, "children": all_children})
-    for process in info["processes"]:
-        note(f"{process['program']}: {_taken(process)}")
-    size = output.stat().st_size
-    note(f"{output}: {info['pages']:,} pages of {info['page_bytes']:,} bytes, in {size:,} bytes")
-
-
-def _taken(process: Mapping[str, Any]) -> str:
-    taken, every = process["pages"], process["anonymous_pages"]
-    said = f"all {every:,}" if taken == every else f"{taken:,} of {every:,}"
-    return f"{said} anonymous pages, {process['zero_pages']:,} full of zeros"
-
-
-@app.command("info")
-def show_info(
-    pages: Annotated[
-        Path, typer.Argument(metavar="PAGES", help="A file of pages.", show_default=False)
-    ],
-    *,
-    json: options.Json = False,
-) -> None:
-    """Describe a file of pages: whose they are, and what compressors and stores make of them."""
-    info = _engine.pages_info(str(pages))
-    found = _engine.pages_ratios(str(pages))
-    if json:
-        print_json({**info, "ratios": found, "file_bytes": pages.stat().st_size})
-        return
-    size = info["page_bytes"]
-    out.print(
-        f"{escape(str(pages))}: {info['pages']:,} pages of {size:,} bytes "
-        f"({format_size(info['pages'] * size)})",
-        style="bold",
-    )
-    best = benchmark.ratio_of(found, "deflate")
-    out.print(
-        f"deflate leaves {_percent(best['compression_ratio'])} of those that are not filled with "
-        f"one word, {_percent(best['compression_ratio_of_all'])} of all"
-    )
-    out.print()
-    _show_programs(info, found)
-
-
-def _percent(ratio: float | None) -> str:
-    return "–" if ratio is None else f"{100 * ratio:.1f} %"
-
-
-def _show_programs(info: Mapping[str, Any], found: Sequence[Mapping[str, Any]]) -> None:
-    """Print a row a program and one for all."""
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column("program")
-    for title in ("pages", "same-filled"):
-        table.add_column(title, justify="right")
-    for ratios in found:
-        table.add_column(f"{ratios['compressor']}", justify="right")
-        table.add_column("stored", justify="right")
-    rows = [(process["program"], number) for number, process in enumerate(info["processes"])]
-    for program, number in [*rows, ("all", None)] if len(rows) > 1 else rows:
-        per = [ratios["all"] if number is None else ratios["processes"][number] for ratios in found]
-        cells = [f"{per[0]['pages']:,}", share(per[0]["same_pages"], per[0]["pages"])]
-        for one in per:
-            cells += [_percent(one["compression_ratio"]), _percent(one["used_ratio"])]
-        table.add_row(escape(program), *cells)
-    print_whole(table)
-    note(
-        "compressed, and with all that a store (fragments) adds, over original; pages filled with "
-        "one word, which take no data, are left out of both"
-    )
 
 
 @app.command("bench")
@@ -191,7 +118,11 @@ def bench(
     pages: Contents = None,
     chunk: Annotated[
         str | None,
-        typer.Option("--chunk", metavar="SIZE", help="Allocated and filled at a time; else 1M."),
+        typer.Option(
+            "--chunk",
+            metavar="SIZE",
+            help=f"Allocated and filled at a time; else {format_size(_ELSE.chunk_bytes)}.",
+        ),
     ] = None,
     up_to: Annotated[
         str | None,
@@ -204,7 +135,7 @@ def bench(
             metavar="N",
             min=1,
             max=_MOST,
-            help="Times fixed and last read their chunk; else 64.",
+            help=f"Times fixed and last read their chunk; else {_ELSE.reads}.",
         ),
     ] = None,
     random_pages: Annotated[
@@ -214,12 +145,16 @@ def bench(
             metavar="N",
             min=1,
             max=_MOST,
-            help="Pages that random reads; else 256.",
+            help=f"Pages that random reads; else {_ELSE.random_pages}.",
         ),
     ] = None,
     reserved: Annotated[
         str | None,
-        typer.Option("--reserved", metavar="SIZE", help="RAM for kernel and others; else 0."),
+        typer.Option(
+            "--reserved",
+            metavar="SIZE",
+            help=f"RAM for kernel and others; else {_ELSE.reserved_bytes}.",
+        ),
     ] = None,
     keep_copies: Annotated[
         int | None,
@@ -228,17 +163,22 @@ def bench(
             metavar="PERCENT",
             min=0,
             max=100,
-            help="How full the store may be to keep copies of pages that came back; else 100.",
+            help="How full the store may be to keep copies of pages that came back; else "
+            f"{_ELSE.keep_copies_percent}.",
         ),
     ] = None,
     cpu: Cpu = None,
     memory: Annotated[
         str | None,
-        typer.Option("--memory", metavar="SPEED", help="RAM's speed; else 95.4MB/s."),
+        typer.Option("--memory", metavar="SPEED", help=f"RAM's speed; else {_ELSE_MIB_S:.3g}MB/s."),
     ] = None,
     fault: Annotated[
         str | None,
-        typer.Option("--fault", metavar="TIME", help="A page fault by itself; else 20us."),
+        typer.Option(
+            "--fault",
+            metavar="TIME",
+            help=f"A page fault by itself; else {_ELSE.fault_ns / 1e3:g}us.",
+        ),
     ] = None,
     bus: options.Bus = None,
     medium_file: Annotated[
@@ -264,15 +204,14 @@ def bench(
     """
     if live:
         _refuse_simulated(cpu=cpu, memory=memory, fault=fault)
-    spec = _specification(
-        ram=ram,
+    spec = SwapSpec(
+        ram_bytes=_parsed("--ram", ram, parse_size),
         medium=medium,
         compressor=compressor,
-        layout=layout,
+        layout=_layout(layout),
         pages=pages,
-        cpu=cpu,
+        clock_mhz=_parsed("--cpu", cpu, parse_clock),
         seed=seed,
-    ) | _given(
         policy=policy,
         bus=bus,
         reads=repeat,
@@ -282,7 +221,7 @@ def bench(
         reserved_bytes=_parsed("--reserved", reserved, parse_size),
         ram_ns_per_byte=_parsed("--memory", memory, _ns_per_byte),
         fault_ns=_parsed("--fault", fault, parse_duration),
-        file=medium_file and str(medium_file),
+        file=medium_file,
         keep_copies_percent=keep_copies,
     )
     readings = _readings(reads)
@@ -301,12 +240,13 @@ def bench(
         picture.write(swap.bench_chart(found), plot)
         note(f"{plot}: {', '.join(readings)}")
     if json:
-        print_json({"version": _engine.version(), "live": live, "runs": found.runs})
+        runs = {reading: run.as_dict() for reading, run in found.runs.items()}
+        print_json({"version": _engine.version(), "live": live, "runs": runs})
         return
     _show_bench(found)
 
 
-def _parsed(option: str, text: str | None, parse: Callable[[str], float]) -> float | None:
+def _parsed(option: str, text: str | None, parse: Callable[[str], Number]) -> Number | None:
     """Read what an option says; a refusal names the option."""
     if text is None:
         return None
@@ -318,7 +258,7 @@ def _parsed(option: str, text: str | None, parse: Callable[[str], float]) -> flo
 
 
 def _ns_per_byte(speed: str) -> float:
-    return 1e9 / (parse_bandwidth(speed) * benchmark.MB)
+    return 1e9 / (parse_bandwidth(speed) * benchmark.MIB)
 
 
 def _refuse_simulated(**given: str | None) -> None:
@@ -329,51 +269,38 @@ def _refuse_simulated(**given: str | None) -> None:
             raise FlashpagerError(message)
 
 
-def _given(**fields: object) -> dict[str, Any]:
-    """Leave out what was not given: the engine has the defaults."""
-    return {name: value for name, value in fields.items() if value is not None}
-
-
-def _specification(
-    *,
-    ram: str | None,
-    medium: str | None,
-    compressor: str | None,
-    layout: str,
-    pages: str | None,
-    cpu: str | None,
-    seed: int | None,
-) -> dict[str, Any]:
-    return _given(
-        ram_bytes=_parsed("--ram", ram, parse_size),
-        medium=medium,
-        compressor=compressor,
-        layout=None if layout == "auto" else layout,
-        pages=pages,
-        clock_mhz=_parsed("--cpu", cpu, parse_clock),
-        seed=seed,
-    )
+def _layout(name: str) -> str | None:
+    return None if name == "auto" else name
 
 
 def _readings(text: str) -> list[str]:
     asked = split_list(text)
-    readings = list(benchmark.READINGS) if "all" in asked else list(dict.fromkeys(asked))
+    known = _engine.swap_readings()
+    readings = known if "all" in asked else list(dict.fromkeys(asked))
     if not readings:
-        message = f"--reads: nothing to read (known: {', '.join(benchmark.READINGS)}, all)"
+        message = f"--reads: nothing to read (known: {', '.join(known)}, all)"
         raise FlashpagerError(message)
     return readings
 
 
 def _show_bench(found: benchmark.Bench) -> None:
-    for line in benchmark.answer(found):
-        out.print(escape(line), style="bold" if line.startswith(tuple("0123456789")) else None)
-    out.print()
+    _show_answer(words.answer(found))
     print_whole(_by_memory(found))
     out.print()
-    for name, value in benchmark.configuration(found.first, live=found.live):
-        out.print(f"[dim]{name:<12}[/dim]  {escape(value)}")
+    _show_configuration(words.configuration(found.first, live=found.live))
     for text in found.notes:
         note(f"note: {text}")
+
+
+def _show_answer(lines: Sequence[str]) -> None:
+    for line in lines:
+        out.print(escape(line), style="bold" if line.startswith(tuple("0123456789")) else None)
+    out.print()
+
+
+def _show_configuration(values: Sequence[tuple[str, str]]) -> None:
+    for name, value in values:
+        out.print(f"[dim]{name:<12}[/dim]  {escape(value)}")
 
 
 def _by_memory(found: benchmark.Bench) -> Table:
@@ -383,38 +310,11 @@ def _by_memory(found: benchmark.Bench) -> Table:
     for reading in found.runs:
         for title in (f"{reading}: MB/s", "of RAM", "swapped in"):
             table.add_column(title, justify="right")
-    charts = {
-        reading: {point["allocated_bytes"]: point for point in run["points"]}
-        for reading, run in found.runs.items()
-    }
-    every = sorted({size for chart in charts.values() for size in chart})
-    for size in _some(every, benchmark.swap_starts(found.first)):
-        cells = []
-        for chart in charts.values():
-            cells += _point(chart.get(size), found.spec["page_bytes"])
-        table.add_row(f"{size / benchmark.MB:.4g} MB", *cells)
+    charts = [{point.allocated_bytes: point for point in run.points} for run in found.runs.values()]
+    for size in benchmark.some_sizes(found, _ROWS):
+        cells = [words.point_cells(chart.get(size), found.spec.page_bytes) for chart in charts]
+        table.add_row(words.megabytes(size), *(cell for three in cells for cell in three))
     return table
-
-
-def _point(point: Mapping[str, Any] | None, page_bytes: int) -> list[str]:
-    if point is None:
-        return ["–"] * 3
-    swapped = point["read"]["counts"]["pages_in"]
-    pages = point["read"]["counts"]["bytes_read"] / page_bytes
-    return [
-        f"{point['mb_per_s']:.3g}",
-        f"{100 * point['share_of_ram']:.3g} %",
-        f"{100 * swapped / pages:.3g} %",
-    ]
-
-
-def _some(sizes: Sequence[int], start: int) -> list[int]:
-    """Choose amounts to show: before RAM is full, and evenly from there on."""
-    before = [size for size in sizes if size <= start][-1:]
-    after = [size for size in sizes if size > start]
-    step = max(1, -(-len(after) // (_ROWS - len(before))))
-    # The last is always among them.
-    return [*before, *reversed(after[::-1][::step])]
 
 
 @app.command("churn")
@@ -426,11 +326,11 @@ def churn(
     fill: Annotated[
         int,
         typer.Option("--fill", metavar="PERCENT", min=1, max=100, help="Of the store's room."),
-    ] = 80,
+    ] = _ELSE.fill_percent,
     turnovers: Annotated[
         float,
         typer.Option("--turnovers", metavar="N", help="Times the store's room is overwritten."),
-    ] = 10.0,
+    ] = _ELSE.turnovers,
     reserve_blocks: Annotated[
         int | None,
         typer.Option(
@@ -447,25 +347,25 @@ def churn(
 
     flashpager swap churn --medium nand:16M --fill 80 --turnovers 10
     """
-    spec = _specification(
-        ram=None,
+    spec = SwapSpec(
         medium=medium,
         compressor=compressor,
-        layout=layout,
+        layout=_layout(layout),
         pages=pages,
-        cpu=cpu,
+        clock_mhz=_parsed("--cpu", cpu, parse_clock),
         seed=seed,
-    ) | _given(fill_percent=fill, turnovers=turnovers, reserve_blocks=reserve_blocks, bus=bus)
+        fill_percent=fill,
+        turnovers=turnovers,
+        reserve_blocks=reserve_blocks,
+        bus=bus,
+    )
     if not math.isfinite(turnovers):
         message = f"--turnovers: {turnovers} is no number of times"
         raise FlashpagerError(message)
     with counting("bytes written") as progress:
         found = _engine.swap_churn(spec, progress)
     if json:
-        print_json({"version": _engine.version(), **found})
+        print_json({"version": _engine.version(), **found.as_dict()})
         return
-    for line in benchmark.churn_answer(found):
-        out.print(escape(line), style="bold" if line.startswith(tuple("0123456789")) else None)
-    out.print()
-    for name, value in benchmark.configuration(found):
-        out.print(f"[dim]{name:<12}[/dim]  {escape(value)}")
+    _show_answer(words.churn_answer(found))
+    _show_configuration(words.configuration(found))

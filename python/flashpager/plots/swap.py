@@ -3,13 +3,13 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import altair as alt
 import polars as pl
 
 from flashpager.plots import style
-from flashpager.swap import benchmark
+from flashpager.swap import benchmark, words
+from flashpager.swap.benchmark import MIB
 
 #: By what the program reads.
 READINGS = {"random": style.VERMILLION, "fixed": style.BLUE, "last": style.GREEN}
@@ -43,15 +43,15 @@ def bench_chart(found: benchmark.Bench) -> alt.LayerChart:
     """Draw a benchmark: a curve for each kind of reads, and the one that a machine without has."""
     first = found.first
     lines = {reading: Line(READINGS[reading], points(run)) for reading, run in found.runs.items()}
-    ram_mib = first["ram_bytes"] / benchmark.MB
-    without = (ram_mib - first["spec"]["reserved_bytes"] / benchmark.MB, found.ram_mib_s)
+    spec, ram_bytes = found.spec, first.system.ram_bytes
+    without = (ram_bytes / MIB - spec.reserved_bytes / MIB, found.ram_mib_s)
     lines[WITHOUT] = Line(style.BLACK, [(0, found.ram_mib_s), without], dashed=True)
-    reserved = " less what is reserved" if first["spec"]["reserved_bytes"] else ""
+    reserved = " less what is reserved" if spec.reserved_bytes else ""
     rules = [(without[0], f"RAM{reserved}, {without[0]:.4g} MB: out of memory without swap")]
-    most = benchmark.megabytes(found.allocated_bytes)
+    most = words.megabytes(found.allocated_bytes)
     if found.out_of_memory:
-        rules.append((found.allocated_bytes / benchmark.MB, f"out of memory at {most}"))
-    title = f"{most} of memory with {benchmark.megabytes(first['ram_bytes'])} of RAM"
+        rules.append((found.allocated_bytes / MIB, f"out of memory at {most}"))
+    title = f"{most} of memory with {words.megabytes(ram_bytes)} of RAM"
     beyond = {reading: benchmark.beyond_ram_speed(run) for reading, run in found.runs.items()}
     said = [
         f"{reading} reads at {100 * share:.3g} %"
@@ -60,15 +60,15 @@ def bench_chart(found: benchmark.Bench) -> alt.LayerChart:
     ]
     if said:
         title += f"; beyond RAM {', '.join(said)} of its speed"
-    machine = "this machine, live" if found.live else f"{found.spec['clock_mhz']:g} MHz"
-    subtitle = f"{benchmark.system(first)}, {machine}; pages {found.spec['pages']}; MB = 2^20 bytes"
+    machine = "this machine, live" if found.live else f"{spec.clock_mhz:g} MHz"
+    subtitle = f"{words.system(first.system)}, {machine}; pages {spec.pages}; MB = 2^20 bytes"
     subtitle += "; title: means; dashed: without swap"
     return chart(lines, rules, title, subtitle)
 
 
-def points(run: Mapping[str, Any]) -> list[tuple[float, float]]:
+def points(run: benchmark.Run) -> list[tuple[float, float]]:
     """Give the curve of a run."""
-    return [(one["allocated_bytes"] / benchmark.MB, one["mb_per_s"]) for one in run["points"]]
+    return [(point.allocated_bytes / MIB, point.mib_s) for point in run.points]
 
 
 def chart(

@@ -45,8 +45,7 @@ use program::program;
 use server::{Failure, Server};
 use shared::Shared;
 
-pub use program::Point;
-pub use shared::Counts;
+pub use super::live_bench::{Counts, Ending, Point};
 
 /// What runs, and in what.
 pub struct Live<'a> {
@@ -61,16 +60,6 @@ pub struct Live<'a> {
     /// Nanoseconds that the medium takes for what it was asked: the pager waits so long.
     /// Without it the medium is as fast as its emulation.
     pub delay: Option<&'a (dyn Fn(StoreCounters) -> f64 + Sync)>,
-}
-
-/// How a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Ending {
-    /// All chunks were allocated.
-    Complete,
-    /// The store was full: out of memory.
-    OutOfMemory,
 }
 
 /// What came of a run.

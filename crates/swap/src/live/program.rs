@@ -3,27 +3,11 @@
 use std::time::{Duration, Instant};
 
 use flashpager_base::{Error, Result};
-use serde::Serialize;
 
-use super::Live;
-use super::shared::{Counts, Shared};
+use super::shared::Shared;
+use super::{Counts, Live, Point};
 use crate::userfault::{Region, page_bytes, thread_faults};
 use crate::workload::Step;
-
-/// A point of the chart: what was measured after a chunk.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Point {
-    /// Bytes allocated until then.
-    pub allocated_bytes: u64,
-    /// Bytes read since the chunk was full.
-    pub read_bytes: u64,
-    /// What that took, in wall time.
-    pub time_ns: u64,
-    /// The two as bandwidth: 2²⁰ bytes a second.
-    pub mib_s: f64,
-    /// What the pager did for it.
-    pub counts: Counts,
-}
 
 /// What the program came to.
 pub(super) struct Program {

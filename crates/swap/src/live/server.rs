@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use flashpager_base::{Error, Result};
 use flashpager_replay::pager::{Outcome, Pager, Shape};
 
-use super::Live;
-use super::shared::{Counts, Shared};
+use super::shared::Shared;
+use super::{Counts, Live};
 use crate::store::{Store, StoreCounters, StoreError};
 use crate::userfault::{Fault, Userfault, page_bytes};
 

@@ -242,26 +242,26 @@ fn churn_turns_a_store_over() {
 
 #[test]
 fn what_cannot_be_is_one_line() {
-    let json = |text: &str| serde_json::from_str(text).unwrap();
+    let with = |change: fn(&mut SwapSpec)| {
+        let mut spec = SwapSpec::default();
+        change(&mut spec);
+        spec
+    };
     for (wrong, line) in [
-        (r#"{"compresor": "lz4"}"#, "did you mean compressor"),
-        (r#"{"ram_bytes": "much"}"#, "invalid type"),
-        (r#"{"compressor": "lz5"}"#, "did you mean lz4?"),
-        (r#"{"medium": "ram:32M"}"#, "no page fits"),
-        (r#"{"policy": "min"}"#, "policy 'min'"),
-        (r#"{"reading": "randon"}"#, "did you mean random?"),
-        (r#"{"layout": "log"}"#, "wants NAND"),
-        (r#"{"chunk_bytes": 5000}"#, "not whole pages"),
-        (r#"{"pages": "synthetic(125%)"}"#, "synthetic(25%)"),
-        (r#"{"pages": "/no/such/file"}"#, "/no/such/file"),
-        (r#"{"clock_mhz": 0}"#, "clock_mhz = 0"),
-        (r#"{"bus": "fast"}"#, "bus 'fast'"),
-        (r#"{"most_bytes": 0}"#, "hold no chunk"),
+        (with(|spec| spec.compressor = "lz5".into()), "did you mean lz4?"),
+        (with(|spec| spec.medium = "ram:32M".into()), "no page fits"),
+        (with(|spec| spec.policy = "min".into()), "policy 'min'"),
+        (with(|spec| spec.reading = "randon".into()), "did you mean random?"),
+        (with(|spec| spec.layout = Some("log".into())), "wants NAND"),
+        (with(|spec| spec.chunk_bytes = 5000), "not whole pages"),
+        (with(|spec| spec.pages = "synthetic(125%)".into()), "synthetic(25%)"),
+        (with(|spec| spec.pages = "/no/such/file".into()), "/no/such/file"),
+        (with(|spec| spec.clock_mhz = 0.0), "clock_mhz = 0"),
+        (with(|spec| spec.bus = Some("fast".into())), "bus 'fast'"),
+        (with(|spec| spec.most_bytes = Some(0)), "hold no chunk"),
     ] {
-        let run =
-            SwapSpec::from_value(json(wrong)).and_then(|spec| bench(spec, &|| true, &|_, _| {}));
-        let error = run.unwrap_err().to_string();
-        assert!(error.contains(line) && !error.contains('\n'), "{wrong}: {error}");
+        let error = bench(wrong, &|| true, &|_, _| {}).unwrap_err().to_string();
+        assert!(error.contains(line) && !error.contains('\n'), "{error}");
     }
     let stopped = bench(SwapSpec::default(), &|| false, &|_, _| {}).unwrap_err();
     assert!(matches!(stopped, Error::Interrupted));

@@ -1,0 +1,290 @@
+//! The benchmark program in memory that is really paged, and what came of it, in the terms of a
+//! simulated run.
+
+use flashpager_base::{Error, Result};
+use serde::Serialize;
+
+use super::machine::SystemReport;
+use super::spec::SwapSpec;
+use super::store::{Statistics, StoreCounters, Wear};
+
+/// What the pager did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// Faults of missing pages.
+    pub faults: u64,
+    /// Of them of pages never written to: filled with zeros.
+    pub zero_fills: u64,
+    /// Of them of pages that the store held.
+    pub swap_ins: u64,
+    /// Faults of the first write to a page that came in by reading.
+    pub write_faults: u64,
+    /// Pages that went to the store.
+    pub swap_outs: u64,
+    /// Pages that went and needed no writing.
+    pub dropped: u64,
+}
+
+impl std::ops::Sub for Counts {
+    type Output = Self;
+
+    fn sub(self, before: Self) -> Self {
+        Self {
+            faults: self.faults - before.faults,
+            zero_fills: self.zero_fills - before.zero_fills,
+            swap_ins: self.swap_ins - before.swap_ins,
+            write_faults: self.write_faults - before.write_faults,
+            swap_outs: self.swap_outs - before.swap_outs,
+            dropped: self.dropped - before.dropped,
+        }
+    }
+}
+
+/// A point of the chart: what was measured after a chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Point {
+    /// Bytes allocated until then.
+    pub allocated_bytes: u64,
+    /// Bytes read since the chunk was full.
+    pub read_bytes: u64,
+    /// What that took, in wall time.
+    pub time_ns: u64,
+    /// The two as bandwidth: 2²⁰ bytes a second.
+    pub mib_s: f64,
+    /// What the pager did for it.
+    pub counts: Counts,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ending {
+    /// All chunks were allocated.
+    Complete,
+    /// The store was full: out of memory.
+    OutOfMemory,
+}
+
+impl Ending {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::OutOfMemory => "out-of-memory",
+        }
+    }
+}
+
+/// What a point of a simulated run counts, as far as a live one can.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct ReadCounts {
+    /// Bytes that the program read.
+    pub bytes_read: u64,
+    /// Pages that came from the store.
+    pub pages_in: u64,
+}
+
+/// The reading that was measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Read {
+    /// What happened.
+    pub counts: ReadCounts,
+}
+
+/// A point of the chart, beside the speed of RAM.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct LivePoint {
+    /// What was measured.
+    #[serde(flatten)]
+    pub measured: Point,
+    /// How fast the program read, in 2²⁰ bytes a second, by the name that simulated runs have.
+    #[serde(rename = "mb_per_s")]
+    pub speed_mib_s: f64,
+    /// As a share of RAM's speed.
+    pub share_of_ram: f64,
+    /// The reading.
+    pub read: Read,
+}
+
+impl LivePoint {
+    fn new(measured: Point, ram_mib_s: f64) -> Self {
+        Self {
+            measured,
+            speed_mib_s: measured.mib_s,
+            share_of_ram: measured.mib_s / ram_mib_s,
+            read: Read {
+                counts: ReadCounts {
+                    bytes_read: measured.read_bytes,
+                    pages_in: measured.counts.swap_ins,
+                },
+            },
+        }
+    }
+}
+
+/// What the store did, at the end of a live run.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct LiveStore {
+    /// Statistics.
+    pub statistics: Statistics,
+    /// What was asked of medium and compressor.
+    pub counters: StoreCounters,
+    /// How the medium is worn.
+    pub wear: Wear,
+    /// Bytes programmed over compressed bytes written; absent where nothing was.
+    pub write_amplification: Option<f64>,
+}
+
+/// What [`live_bench`] gives.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LiveReport {
+    /// The system; RAM's speed is that of this machine under these reads.
+    #[serde(flatten)]
+    pub system: SystemReport,
+    /// How the run ended.
+    pub ending: Ending,
+    /// Bytes that the program had filled by then, and could read back.
+    pub allocated_bytes: u64,
+    /// The chart.
+    pub points: Vec<LivePoint>,
+    /// All that the pager did.
+    pub counts: Counts,
+    /// The most pages that were in RAM at once.
+    pub most_resident_pages: u32,
+    /// Minor faults of the program's thread, as getrusage(2) counts them.
+    pub minor_faults: u64,
+    /// Major ones.
+    pub major_faults: u64,
+    /// Of the store, at the end.
+    pub statistics: Statistics,
+    /// What was asked of its medium.
+    pub counters: StoreCounters,
+    /// How worn the medium is.
+    pub wear: Wear,
+    /// What a reader should know.
+    pub notes: Vec<String>,
+    /// The mean of the points' speeds as shares of RAM's; absent without points.
+    pub mean_share_of_ram: Option<f64>,
+    /// Bytes allocated when the medium was full; absent if it never was.
+    pub out_of_memory_at_bytes: Option<u64>,
+    /// The store in the end.
+    pub store: LiveStore,
+}
+
+/// Run the benchmark program in memory that is paged through the store. The medium takes its
+/// time as it is priced; RAM is as fast as it is. `progress` is told the bytes allocated so far,
+/// and those at most.
+///
+/// # Errors
+/// A system that cannot be, userfaultfd not permitted, a store that lost a page, a wrong byte,
+/// or `go_on` saying no.
+#[cfg(all(feature = "host", target_os = "linux"))]
+pub fn live_bench(
+    spec: SwapSpec,
+    go_on: &(dyn Fn() -> bool + Sync),
+    progress: &(dyn Fn(u64, u64) + Sync),
+) -> Result<LiveReport> {
+    let (mut system, found) = linux::run(spec.clone(), go_on, progress)?;
+    let ram_mib_s = match fastest(found.points.iter().filter(|one| one.counts.swap_ins == 0)) {
+        Some(speed) => speed,
+        None => linux::ram_mib_s(spec, system.ram_bytes, go_on)?,
+    };
+    system.ram_mib_s = ram_mib_s;
+    let points: Vec<LivePoint> =
+        found.points.iter().map(|point| LivePoint::new(*point, ram_mib_s)).collect();
+    let shares = points.iter().map(|point| point.share_of_ram).sum::<f64>();
+    let compressed = found.statistics.written_size as f64;
+    Ok(LiveReport {
+        system,
+        ending: found.ending,
+        allocated_bytes: found.allocated_bytes,
+        mean_share_of_ram: (!points.is_empty()).then(|| shares / points.len() as f64),
+        points,
+        counts: found.counts,
+        most_resident_pages: found.most_resident_pages,
+        minor_faults: found.minor_faults,
+        major_faults: found.major_faults,
+        statistics: found.statistics,
+        counters: found.counters,
+        wear: found.wear,
+        notes: found.notes,
+        out_of_memory_at_bytes: (found.ending == Ending::OutOfMemory)
+            .then_some(found.allocated_bytes),
+        store: LiveStore {
+            statistics: found.statistics,
+            counters: found.counters,
+            wear: found.wear,
+            write_amplification: (compressed > 0.0)
+                .then(|| found.counters.program_bytes as f64 / compressed),
+        },
+    })
+}
+
+/// Not here.
+///
+/// # Errors
+/// Always.
+#[cfg(not(all(feature = "host", target_os = "linux")))]
+pub fn live_bench(
+    _spec: SwapSpec,
+    _go_on: &(dyn Fn() -> bool + Sync),
+    _progress: &(dyn Fn(u64, u64) + Sync),
+) -> Result<LiveReport> {
+    Err(Error::design("a live swap works on Linux alone"))
+}
+
+#[cfg(all(feature = "host", target_os = "linux"))]
+fn fastest<'a>(points: impl Iterator<Item = &'a Point>) -> Option<f64> {
+    points.map(|point| point.mib_s).reduce(f64::max)
+}
+
+#[cfg(all(feature = "host", target_os = "linux"))]
+mod linux {
+    use super::super::live::{self, Live, LiveResult};
+    use super::super::spec::SwapSystem;
+    use super::super::store::Store;
+    use super::{Error, Result, StoreCounters, SwapSpec, SystemReport, fastest};
+
+    pub(super) fn run(
+        spec: SwapSpec,
+        go_on: &(dyn Fn() -> bool + Sync),
+        progress: &(dyn Fn(u64, u64) + Sync),
+    ) -> Result<(SystemReport, LiveResult)> {
+        let system = SwapSystem::new(spec)?;
+        let contents = system.contents()?;
+        let delay = |asked: StoreCounters| {
+            let time = system.prices.medium.time(&asked);
+            time.read_ns + time.program_ns + time.erase_ns
+        };
+        let live = Live {
+            workload: &system.workload,
+            contents: &*contents,
+            ram_pages: system.frames()?,
+            policy: &system.policy,
+            delay: if system.medium.is_ram() { None } else { Some(&delay) },
+        };
+        let most = system.workload.most_bytes;
+        let mut store = Store::format(&system.store)?;
+        let found = live::run(&live, &mut store, go_on, &|bytes| progress(bytes, most))?;
+        Ok((system.report(), found))
+    }
+
+    /// RAM's speed where every point of a run took pages from the medium: a chunk is read again
+    /// in RAM that has room for it.
+    pub(super) fn ram_mib_s(
+        spec: SwapSpec,
+        ram_bytes: u64,
+        go_on: &(dyn Fn() -> bool + Sync),
+    ) -> Result<f64> {
+        let chunk_bytes = spec.chunk_bytes;
+        let roomy = SwapSpec {
+            ram_bytes: ram_bytes + 2 * chunk_bytes,
+            most_bytes: Some(chunk_bytes),
+            file: None,
+            ..spec
+        };
+        let (_, found) = run(roomy, go_on, &|_, _| {})?;
+        fastest(found.points.iter())
+            .ok_or_else(|| Error::design("the medium is full before a chunk is; take a larger one"))
+    }
+}

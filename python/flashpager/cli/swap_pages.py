@@ -1,0 +1,105 @@
+"""``flashpager swap capture`` and ``info``: files of pages of real programs."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from flashpager import _engine
+from flashpager._engine import CompressorRatios, PagesInfo
+from flashpager.cli import options
+from flashpager.cli.console import note, out, print_json, print_whole, share
+from flashpager.quantities import format_size
+from flashpager.swap import benchmark, words
+
+#: The largest number that the engine takes as a count or a process.
+_MOST = 2**31 - 1
+
+
+def capture(
+    *,
+    pid: Annotated[
+        int, typer.Option("--pid", metavar="N", min=1, max=_MOST, help="The running program.")
+    ],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="PAGES", help="File of pages to write.")
+    ],
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            "--limit", metavar="N", min=1, max=_MOST, help="At most so many pages, evenly taken."
+        ),
+    ] = None,
+    all_children: Annotated[
+        bool, typer.Option("--all-children", help="Also the processes that it started, and so on.")
+    ] = False,
+) -> None:
+    """Take the anonymous pages of a running program: what a swap would be given.
+
+    Each process is stopped while its pages are read, as a debugger does it.
+
+    flashpager swap capture --pid $(pidof gimp) --limit 4096 -o gimp.pages
+    """
+    info = _engine.capture_pages(pid, output, limit=limit, children=all_children)
+    for process in info.processes:
+        note(f"{process.program}: {words.taken(process)}")
+    size = output.stat().st_size
+    note(f"{output}: {info.pages:,} pages of {info.page_bytes:,} bytes, in {size:,} bytes")
+
+
+def show_info(
+    pages: Annotated[
+        Path, typer.Argument(metavar="PAGES", help="A file of pages.", show_default=False)
+    ],
+    *,
+    json: options.Json = False,
+) -> None:
+    """Describe a file of pages: whose they are, and what compressors and stores make of them."""
+    info = _engine.pages_info(pages)
+    found = _engine.pages_ratios(pages)
+    if json:
+        ratios = [of.as_dict() for of in found]
+        print_json({**info.as_dict(), "ratios": ratios, "file_bytes": pages.stat().st_size})
+        return
+    size = info.page_bytes
+    out.print(
+        f"{escape(str(pages))}: {info.pages:,} pages of {size:,} bytes "
+        f"({format_size(info.pages * size)})",
+        style="bold",
+    )
+    best = benchmark.ratio_of(found, "deflate")
+    out.print(
+        f"deflate leaves {words.percent(best.compression_ratio)} of those that are not filled with "
+        f"one word, {words.percent(best.compression_ratio_of_all)} of all"
+    )
+    out.print()
+    _show_programs(info, found)
+
+
+def _show_programs(info: PagesInfo, found: Sequence[CompressorRatios]) -> None:
+    """Print a row a program and one for all."""
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("program")
+    for title in ("pages", "same-filled"):
+        table.add_column(title, justify="right")
+    for of in found:
+        table.add_column(of.compressor, justify="right")
+        table.add_column("stored", justify="right")
+    rows = [
+        (process.program, [of.processes[number] for of in found])
+        for number, process in enumerate(info.processes)
+    ]
+    every = ("all", [of.all for of in found])
+    for program, per in [*rows, every] if len(rows) > 1 else rows:
+        cells = [f"{per[0].pages:,}", share(per[0].same_pages, per[0].pages)]
+        for one in per:
+            cells += [words.percent(one.compression_ratio), words.percent(one.used_ratio)]
+        table.add_row(escape(program), *cells)
+    print_whole(table)
+    note(
+        "compressed, and with all that a store (fragments) adds, over original; pages filled with "
+        "one word, which take no data, are left out of both"
+    )

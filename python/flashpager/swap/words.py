@@ -1,0 +1,236 @@
+"""Compressed swap: what runs come to, as a person says it. MB are 2**20 bytes."""
+
+from collections.abc import Mapping, Sequence
+
+from flashpager._engine import LiveStore, PagesProcess, StoreReport, SwapChurn, SwapSystem
+from flashpager.quantities import duration
+from flashpager.swap.benchmark import (
+    MIB,
+    Bench,
+    Point,
+    Run,
+    after_ram,
+    beyond_ram_speed,
+    last_speed,
+    read_times,
+    steps,
+    sum_of_times,
+)
+
+#: Shares of the time below this are not worth a word.
+_NOTABLE = 0.01
+
+
+def eaters(times: Mapping[str, float]) -> str:
+    """Say what takes how much of a time, most first: ``decompression 61 %, RAM 20 %``."""
+    total = sum(times.values())
+    return ", ".join(
+        f"{name} {100 * ns / total:.0f} %" for name, ns in times.items() if ns >= _NOTABLE * total
+    )
+
+
+def answer(found: Bench) -> list[str]:
+    """Say in a few lines what came of it, the most important first."""
+    first, most = found.first, found.allocated_bytes
+    lines = [
+        (
+            f"{megabytes(most)} usable with {megabytes(first.system.ram_bytes)} of RAM: "
+            f"{found.gain():.2f} times   ({system(first.system)})"
+        ),
+        f"out of memory at {megabytes(most)}: the medium is full"
+        if found.out_of_memory
+        else f"not out of memory up to {megabytes(most)}: allocate more with --up-to",
+    ]
+    measured = [run for run in found.runs.values() if run.points]
+    if measured:
+        lines.append(_speeds(found))
+        slowest = min(measured, key=last_speed)
+        times = read_times(after_ram(slowest))
+        if times:
+            reading = slowest.system.spec.reading
+            lines.append(f"of {reading} reads beyond RAM take: {eaters(sum_of_times(times))}")
+    lines.append(f"on the medium: {stored(first.store)}")
+    return lines
+
+
+def _speeds(found: Bench) -> str:
+    told = []
+    for reading, run in found.runs.items():
+        if not run.points:
+            continue
+        beyond = beyond_ram_speed(run)
+        mean = "" if beyond is None else f" (beyond RAM, mean {100 * beyond:.3g})"
+        # Caches make RAM faster for some reads than for others.
+        own = f" of {run.system.ram_mib_s:,.0f} MB/s" if found.live else ""
+        told.append(f"{reading} {100 * last_speed(run):.3g} %{own}{mean}")
+    of = "its speed while all was in RAM" if found.live else f"RAM's {found.ram_mib_s:.4g} MB/s"
+    return f"read at the end, of {of}: {', '.join(told)}"
+
+
+def point_cells(point: Point | None, page_bytes: int) -> list[str]:
+    """Write a point of a chart: MB/s, share of RAM's speed, share of pages swapped in."""
+    if point is None:
+        return ["–"] * 3
+    counts = point.read.counts
+    pages = counts.bytes_read / page_bytes
+    return [
+        f"{point.mib_s:.3g}",
+        f"{100 * point.share_of_ram:.3g} %",
+        f"{100 * counts.pages_in / pages:.3g} %",
+    ]
+
+
+def system(of: SwapSystem) -> str:
+    """Name a system."""
+    spec = of.spec
+    return f"{spec.medium}, {spec.compressor}, {spec.layout}, {spec.policy}"
+
+
+def stored(store: StoreReport | LiveStore) -> str:
+    """Say what a store made of its pages, and what it wrote."""
+    stat = store.statistics
+    parts = [f"{stat.pages:,} pages"]
+    if stat.used_ratio is not None and stat.compression_ratio is not None:
+        parts[0] += (
+            f" in {100 * stat.used_ratio:.1f} % of their size "
+            f"(compressed {100 * stat.compression_ratio:.1f} %)"
+        )
+    for count, title in ((stat.same_pages, "same-filled"), (stat.huge_pages, "incompressible")):
+        if count:
+            parts.append(f"{count:,} {title}")
+    if store.write_amplification is not None:
+        parts.append(f"{store.write_amplification:.2f} bytes programmed a compressed byte")
+    return ", ".join(parts)
+
+
+def configuration(run: Run | SwapChurn, *, live: bool = False) -> list[tuple[str, str]]:
+    """Give what all numbers of a run follow from, by name.
+
+    A live run has the processor and the memory of this machine, and no other's times.
+    """
+    of = run.system
+    of_ram = live and of.part is None
+    if isinstance(run, SwapChurn):
+        machine = [("store", _store_of(of)), ("program", _overwriting(of))]
+    else:
+        machine = [("RAM", _ram(of, live=live)), ("program", _program(of, live=live))]
+    return [
+        ("system", system(of)),
+        *machine,
+        ("processor", "this machine's" if live else _processor(of)),
+        ("medium", "RAM of this machine" if of_ram else _medium(of)),
+    ]
+
+
+def _ram(of: SwapSystem, *, live: bool) -> str:
+    spec = of.spec
+    parts = [
+        (
+            f"{of.ram_bytes:,} bytes: {of.frames:,} frames of {spec.page_bytes:,}, "
+            f"{of.store_memory_bytes:,} bytes for the store"
+        ),
+        *([f"{of.medium_bytes:,} for its medium"] if of.part is None else []),
+        *([f"{spec.reserved_bytes:,} reserved"] if spec.reserved_bytes else []),
+    ]
+    if not live:
+        parts += [f"{spec.ram_ns_per_byte:.4g} ns a byte", f"{duration(spec.fault_ns)} a fault"]
+    return ", ".join(parts)
+
+
+def _program(of: SwapSystem, *, live: bool) -> str:
+    spec = of.spec
+    parts = [
+        f"chunks of {spec.chunk_bytes:,} bytes of {spec.pages}",
+        f"{spec.random_pages} pages of random reads",
+        f"fixed and last read a chunk {spec.reads} times",
+        *([] if live else [f"copies kept up to {spec.keep_copies_percent} % of the store"]),
+        f"seed {spec.seed}",
+    ]
+    return ", ".join(parts)
+
+
+def _store_of(of: SwapSystem) -> str:
+    kept = of.spec.reserve_blocks
+    free = f", {kept} blocks left free" if kept else ""
+    return f"{of.store_memory_bytes:,} bytes of RAM{free}"
+
+
+def _overwriting(of: SwapSystem) -> str:
+    return f"overwrites pages of {of.spec.pages} at random, seed {of.spec.seed}"
+
+
+def _processor(of: SwapSystem) -> str:
+    spec, prices = of.spec, of.prices
+    parts = [
+        f"{spec.clock_mhz:g} MHz",
+        f"{spec.cycles_per_instruction:g} cycles an instruction",
+        (
+            f"{spec.compressor} {spec.compress_instructions_per_byte:.3g} and "
+            f"{spec.decompress_instructions_per_byte:.3g} instructions a byte"
+        ),
+        f"a page out {duration(prices.compress_page_ns)}",
+        f"in {duration(prices.decompress_page_ns)}",
+    ]
+    return ", ".join(parts)
+
+
+def _medium(of: SwapSystem) -> str:
+    prices = of.prices.medium
+    priced = (
+        ("a read", prices.read_ns),
+        ("a load", prices.load_ns),
+        ("a column change", prices.column_ns),
+        ("a byte read", prices.read_byte_ns),
+        ("a program", prices.program_ns),
+        ("a byte programmed", prices.program_byte_ns),
+        (f"{prices.program_unit_bytes} bytes programmed", prices.program_unit_ns),
+        ("an erasure", prices.erase_ns),
+    )
+    told = ", ".join(f"{title} {duration(ns)}" for title, ns in priced if ns)
+    return (f"{of.part}: " if of.part else "") + told + _unverified(of.unverified)
+
+
+def _unverified(fields: Sequence[str]) -> str:
+    return f" (unverified: {', '.join(fields)})" if fields else ""
+
+
+def churn_answer(found: SwapChurn) -> list[str]:
+    """Say in a few lines what overwriting came to."""
+    store = found.store
+    wear = store.wear
+    lines = [
+        (
+            f"{found.write_amplification:.2f} bytes programmed a compressed byte written, "
+            f"{duration(found.page_ns)} a page   ({system(found.system)})"
+        ),
+        (
+            f"{found.filled_slots:,} pages fill {100 * found.filled_share:.0f} % of it; "
+            f"{found.pages_written:,} written over them: {found.turnovers:.1f} turnovers"
+        ),
+        f"of the time take: {eaters(steps(found.overwriting.time))}",
+    ]
+    if store.wear_max_over_mean is not None:
+        what = "erased" if found.system.prices.medium.erase_ns else "rewritten"
+        lines.append(
+            f"blocks {what} {wear.min:,} to {wear.max:,} times, {wear.mean:,.1f} on "
+            f"average: most over mean {store.wear_max_over_mean:.2f}"
+        )
+    lines.append(f"on the medium: {stored(store)}")
+    return lines
+
+
+def taken(process: PagesProcess) -> str:
+    """Say how many pages of a process were captured."""
+    captured, every = process.pages, process.anonymous_pages
+    said = f"all {every:,}" if captured == every else f"{captured:,} of {every:,}"
+    return f"{said} anonymous pages, {process.zero_pages:,} full of zeros"
+
+
+def percent(ratio: float | None) -> str:
+    """Write a ratio, if there is one."""
+    return "–" if ratio is None else f"{100 * ratio:.1f} %"
+
+
+def megabytes(size: float) -> str:
+    """Write a size in MB of 2**20 bytes."""
+    return f"{size / MIB:.4g} MB"
