@@ -61,6 +61,7 @@ lint: build
 	$(BIN)/ruff format --check python tests benches examples
 	$(BIN)/ruff check python tests benches examples
 	$(BIN)/mypy
+	$(BIN)/stubtest flashpager._engine --allowlist tests/stubtest-allowlist.txt
 
 format: build
 	cargo fmt --all

@@ -45,7 +45,7 @@ class SpaceFile:
                 what = "a size or a list of sizes" if axis.is_size else "text or a list of texts"
                 message = f"{path}: {name} must be {what}"
                 raise FlashpagerError(message)
-            axes[name] = values
+            axes[name] = values if isinstance(one_or_more, list) else values[0]
         board = given.get("board")
         if board is not None and not isinstance(board, str):
             message = f"{path}: board = {board!r} is not the name of a board file"

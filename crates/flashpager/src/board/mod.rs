@@ -192,6 +192,8 @@ pub fn read_table(path: &Path) -> Result<toml::Table> {
     text.parse().map_err(|error: toml::de::Error| {
         let line = error.span().map(|span| text[..span.start].matches('\n').count() + 1);
         let place = line.map_or(String::new(), |line| format!(" in line {line}"));
-        wrong(format!("no valid TOML{place}: {}", error.message()))
+        let deep = error.message().contains("recurse");
+        let what = if deep { "nested too deeply" } else { error.message() };
+        wrong(format!("no valid TOML{place}: {what}"))
     })
 }
