@@ -15,7 +15,7 @@ from flashpager._engine import FlashpagerError
 from flashpager.cli.console import complain, err
 
 if TYPE_CHECKING:
-    from typer._click import Command, Context
+    from typer._click import Command, Context, HelpFormatter
 
 _EXIT_INTERRUPTED = 130
 
@@ -55,6 +55,12 @@ class _LateGroup(TyperGroup):
         """Know all names; what they stand for is never read from here."""
         super().__init__(**settings)
         self.commands.update(dict.fromkeys(_COMMANDS))  # type: ignore[arg-type]
+
+    def format_commands(self, ctx: "Context", formatter: "HelpFormatter") -> None:
+        """List all without importing one."""
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.help) for name, entry in _COMMANDS.items()])
 
     def get_command(self, ctx: "Context", cmd_name: str) -> "Command | None":
         """Import a command and make it."""

@@ -5,14 +5,15 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.measure import Measurement
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
 
 from flashpager._engine import Time
 from flashpager.quantities import si
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 #: Where nobody looks, tables take the width they need.
 _WIDTH_FOR_FILES = 240
@@ -47,6 +48,15 @@ def counting(what: str, designs: int | None = None) -> Iterator[Callable[[int, i
 
     With the rate, if ``designs`` tells how many designs all are.
     """
+    # Only here: most commands count nothing.
+    from rich.progress import (  # noqa: PLC0415
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
     columns = [
         TextColumn(what),
         BarColumn(),
@@ -72,12 +82,14 @@ def counting(what: str, designs: int | None = None) -> Iterator[Callable[[int, i
         yield report
 
 
-def natural_width(table: Table) -> int:
+def natural_width(table: "Table") -> int:
     """Give the columns that a table takes if nothing is cut."""
+    from rich.measure import Measurement  # noqa: PLC0415
+
     return Measurement.get(out, out.options.update(max_width=_WIDEST), table).maximum
 
 
-def print_whole(table: Table) -> None:
+def print_whole(table: "Table") -> None:
     """Print a table without cutting anything; a narrow terminal wraps its lines."""
     width = out.width
     out.width = max(natural_width(table), width)

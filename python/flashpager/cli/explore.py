@@ -5,8 +5,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+import polars as pl
 import typer
 from rich.table import Table
 
@@ -30,16 +31,15 @@ from flashpager.quantities import (
     parse_size,
     si,
 )
+from flashpager.results import table
+from flashpager.results.answer import COMBINED_COLUMNS, Answer, Needs, answer
+from flashpager.results.table import DESIGN_COLUMNS
 from flashpager.space import Space
 from flashpager.space.axes import AXES, SHOWN
+from flashpager.space.exploration import explore_designs, forget
+from flashpager.space.file import SpaceFile
 from flashpager.space.space import Values, cache_pages_to_try, codewords_to_try
 from flashpager.trace import Trace
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from flashpager.results.answer import Answer, Needs
-    from flashpager.space.file import SpaceFile
 
 _SHOWN_REASONS = 3
 _MAX_WEIGHT = 1e12
@@ -104,11 +104,6 @@ def explore(
     --sort takes bandwidth, time, ram or any column of the table that -o writes; with several
     traces those that they have together.
     """
-    from flashpager.results import table  # noqa: PLC0415  (Polars starts slowly: only where needed)
-    from flashpager.results.answer import Needs, answer  # noqa: PLC0415
-    from flashpager.space.exploration import explore_designs, forget  # noqa: PLC0415
-    from flashpager.space.file import SpaceFile  # noqa: PLC0415
-
     asked = SpaceFile.read(space) if space else SpaceFile()
     asked = asked.overruled(flags.board, flags.axes)
     needs = _needs(asked.needs, ram, min_bandwidth, max_fault, checked_ecc=checked_ecc)
@@ -166,8 +161,7 @@ def _saying_what_is_kept(keep: Path | None) -> Iterator[None]:
         raise
 
 
-def _show_all(frame: "pl.DataFrame", limit: int, column: str, traces: Sequence[Trace]) -> None:
-    from flashpager.results import table  # noqa: PLC0415
+def _show_all(frame: pl.DataFrame, limit: int, column: str, traces: Sequence[Trace]) -> None:
 
     ordered = table.sort(frame, column)
     head = ordered if limit == 0 else ordered.head(limit)
@@ -178,15 +172,13 @@ def _show_all(frame: "pl.DataFrame", limit: int, column: str, traces: Sequence[T
 
 def _sort_column(name: str, *, several: bool) -> str:
     """Give the column to sort what is shown by; that of several traces has fewer."""
-    from flashpager.results import answer, table  # noqa: PLC0415
-
     column = table.sort_column(name)
     if not several:
         return column
     if column == "time_ns":
         return "ns_per_byte"
-    if column not in answer.COMBINED_COLUMNS:
-        known = ", ".join(answer.COMBINED_COLUMNS)
+    if column not in COMBINED_COLUMNS:
+        known = ", ".join(COMBINED_COLUMNS)
         message = f"--sort: with several traces there is no column '{name}' (known: {known})"
         raise FlashpagerError(message)
     return column
@@ -207,13 +199,13 @@ def _tell_beforehand(traces: Sequence[Trace], designs: Sequence[Design]) -> None
 
 
 def _needs(
-    needs: "Needs",
+    needs: Needs,
     ram: str | None,
     min_bandwidth: str | None,
     max_fault: str | None,
     *,
     checked_ecc: bool,
-) -> "Needs":
+) -> Needs:
     """Lay flags over the needs of a space file."""
     if ram is not None:
         needs = replace(needs, ram_bytes=parse_size(ram))
@@ -224,7 +216,7 @@ def _needs(
     return replace(needs, checked_ecc=needs.checked_ecc or checked_ecc)
 
 
-def _space(asked: "SpaceFile", needs: "Needs", *, has_needs: bool) -> Space:
+def _space(asked: SpaceFile, needs: Needs, *, has_needs: bool) -> Space:
     """Give the space that was asked for; whoever states needs wants the rest found."""
     axes: dict[str, Values] = dict(asked.axes)
     if has_needs:
@@ -255,7 +247,7 @@ def _block_bytes(traces: Sequence[Trace], weights: dict[str, float]) -> float:
     return math.fsum(share * blocks.mean_executed_block_bytes for share, blocks in shares)
 
 
-def _answer_fields(found: "Answer") -> dict[str, Any]:
+def _answer_fields(found: Answer) -> dict[str, Any]:
     return {
         "best": found.best,
         "front": found.front.to_dicts(),
@@ -265,8 +257,7 @@ def _answer_fields(found: "Answer") -> dict[str, Any]:
     }
 
 
-def _show_answer(found: "Answer", limit: int, column: str, traces: Sequence[Trace]) -> None:
-    from flashpager.results import table  # noqa: PLC0415
+def _show_answer(found: Answer, limit: int, column: str, traces: Sequence[Trace]) -> None:
 
     total = f"{len(found.designs):,} designs"
     if found.best is None:
@@ -321,7 +312,7 @@ def _show_answer(found: "Answer", limit: int, column: str, traces: Sequence[Trac
     show(fitting if limit == 0 else fitting.head(limit), _varying(fitting), several=several)
 
 
-def _thinned(front: "pl.DataFrame", limit: int) -> "pl.DataFrame":
+def _thinned(front: pl.DataFrame, limit: int) -> pl.DataFrame:
     """Give as many rows as shall be shown, the first and the last among them."""
     if limit == 0 or len(front) <= limit:
         return front
@@ -331,18 +322,14 @@ def _thinned(front: "pl.DataFrame", limit: int) -> "pl.DataFrame":
     return front[[round(step * row) for row in range(limit)]]
 
 
-def _rows_of(frame: "pl.DataFrame", best: dict[str, Any] | None) -> "pl.DataFrame":
+def _rows_of(frame: pl.DataFrame, best: dict[str, Any] | None) -> pl.DataFrame:
     """Give the rows of one design."""
-    import polars as pl  # noqa: PLC0415
-
-    from flashpager.results.table import DESIGN_COLUMNS  # noqa: PLC0415
-
     if best is None:
         return frame.clear()
     return frame.filter(pl.col(name).eq_missing(pl.lit(best[name])) for name in DESIGN_COLUMNS)
 
 
-def _explain(reasons: Sequence[str], frame: "pl.DataFrame") -> None:
+def _explain(reasons: Sequence[str], frame: pl.DataFrame) -> None:
     for reason in reasons[:_SHOWN_REASONS]:
         note(f"left out: {reason}")
     if len(reasons) > _SHOWN_REASONS:
@@ -356,7 +343,7 @@ def _explain(reasons: Sequence[str], frame: "pl.DataFrame") -> None:
         note(f"warning: {warning}")
 
 
-def _varying(frame: "pl.DataFrame") -> list[str]:
+def _varying(frame: pl.DataFrame) -> list[str]:
     axes = [axis for axis in SHOWN if axis in frame.columns]
     varying = [axis for axis in axes if frame[axis].n_unique() > 1]
     return varying or ["part", "policy", "cache_bytes", "cache_page_bytes"]
@@ -367,7 +354,7 @@ _TITLES = ("RAM B", "MB/s", "of NOR", "misses", "loads", "fetched", "mean fault"
 _DISPENSABLE = ("fetched", "loads", "p99", "mean fault", "misses", "of NOR")
 
 
-def show(frame: "pl.DataFrame", varying: list[str], *, several: bool = False) -> None:
+def show(frame: pl.DataFrame, varying: list[str], *, several: bool = False) -> None:
     """Print rows: what varies, then what an engineer decides by."""
     titles = [*_TITLES, "ECC"]
     if several:
@@ -381,7 +368,7 @@ def show(frame: "pl.DataFrame", varying: list[str], *, several: bool = False) ->
     print_whole(shown)
 
 
-def _table(frame: "pl.DataFrame", varying: list[str], titles: list[str]) -> Table:
+def _table(frame: pl.DataFrame, varying: list[str], titles: list[str]) -> Table:
     shown = Table(box=None, pad_edge=False, header_style="bold")
     for axis in varying:
         side = "right" if axis.endswith("_bytes") else "left"

@@ -280,7 +280,7 @@ fn designs_that_share_a_pass_are_one_cell() {
         design(DoubleBufferPrefetch, "lru"),
     ];
     assert_eq!(cells(&designs), [vec![0, 2], vec![1]]);
-    assert_eq!(cells(&[]), Vec::<Vec<usize>>::new());
+    assert_eq!(cells::<Design>(&[]), Vec::<Vec<usize>>::new());
 }
 
 proptest! {
