@@ -23,7 +23,9 @@ unexport PYTHONPATH PYTHONHOME CONDA_PREFIX
 # One profile, so that the engine and what it needs are compiled once for all: for the binding,
 # its tests and the benches.
 CARGO_FLAGS := --release --locked
-RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates parts -name '*.rs' -o -name '*.toml')
+# The store in C is compiled in.
+RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates parts runtime/medium runtime/compress \
+    runtime/swap runtime/third_party -name '*.rs' -o -name '*.toml' -o -name '*.[ch]')
 DEMO_TRACE := examples/traces/card-firmware.trace
 SOAK_SECONDS := 120
 

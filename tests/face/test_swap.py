@@ -243,7 +243,7 @@ class TestBench:
                     + units * prices["medium"]["program_unit_ns"]
                 )
                 speed = counts["bytes_read"] / 2**20 / (ns * 1e-9)
-                assert point["mb_per_s"] == pytest.approx(speed)
+                assert point["mib_s"] == pytest.approx(speed)
             assert run["points"][0]["share_of_ram"] == pytest.approx(1)
 
     def test_answer(self, tmp_path: Path) -> None:

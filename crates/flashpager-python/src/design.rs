@@ -3,25 +3,17 @@
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use flashpager::cost::handler::{Executor, Schedule};
-use flashpager::pager::{self, PolicySpec, Search};
+use flashpager::pager::Search;
 use flashpager::sizes;
-use flashpager::spec::{self, AXES, AxisKind, DesignSpec, ICacheSpec, TlbSpec, Value};
+use flashpager::spec::{AXES, AxisKind, DesignSpec, ICacheSpec, TlbSpec, Value};
 use flashpager::{Error, board, cost, design};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt, PyList, PyString, PyType};
 use pythonize::depythonize;
 
-use crate::seam::{Seen, bad_argument, raise, seen_by_name, to_python, view};
-
-seen_by_name!(Schedule);
-
-impl Seen<Executor> for &'static str {
-    fn seen(value: &Executor) -> Self {
-        value.name()
-    }
-}
+use crate::faults::FaultTimes;
+use crate::seam::{Seen, bad_argument, raise, to_python, view};
 
 view! {
     /// The RAM that holds the frames, on the processor's bus; times of a byte. By default that
@@ -168,6 +160,11 @@ view! {
 pub struct Size(u64);
 
 impl Size {
+    /// The number.
+    pub fn bytes(&self) -> u64 {
+        self.0
+    }
+
     fn below_4_gib(&self) -> PyResult<u32> {
         let too_large = || raise(Error::design(format!("{} is not below 4 GiB", self.0)));
         u32::try_from(self.0).map_err(|_| too_large())
@@ -520,180 +517,6 @@ impl Board {
 #[pyfunction]
 pub fn read_toml(py: Python<'_>, path: PathBuf) -> PyResult<Py<PyAny>> {
     to_python(py, &board::read_table(&path).map_err(raise)?)
-}
-
-/// A field of a design that a space may vary.
-#[pyclass(frozen, skip_from_py_object, module = "flashpager._engine")]
-pub struct Axis(&'static spec::Axis);
-
-#[pymethods]
-impl Axis {
-    /// The field of a design, and the column of a table.
-    #[getter]
-    fn name(&self) -> &'static str {
-        self.0.name
-    }
-
-    /// As a person calls it; its flag is the same with dashes.
-    #[getter]
-    fn title(&self) -> &'static str {
-        self.0.title
-    }
-
-    /// What stands for a value in a usage line.
-    #[getter]
-    fn metavar(&self) -> &'static str {
-        self.0.metavar
-    }
-
-    /// One line of help.
-    #[getter]
-    fn help(&self) -> String {
-        self.0.help()
-    }
-
-    /// Whether its values are sizes.
-    #[getter]
-    fn is_size(&self) -> bool {
-        self.0.kind != AxisKind::Text
-    }
-
-    /// Whether a value may be None.
-    #[getter]
-    fn may_be_none(&self) -> bool {
-        self.0.kind == AxisKind::SizeOrNone
-    }
-
-    /// The values that `all` stands for; None where it is no more than a name.
-    #[getter]
-    fn all(&self) -> Option<Vec<&'static str>> {
-        self.0.all()
-    }
-
-    /// A value checked by itself, before it is combined with others, and spelled in one way.
-    fn checked<'py>(&self, given: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        let py = given.py();
-        let value = if given.is_none() {
-            Value::Nothing
-        } else if self.is_size() {
-            Value::Size(given.extract::<Size>()?.0)
-        } else {
-            Value::Text(given.extract()?)
-        };
-        Ok(match self.0.checked(value).map_err(raise)? {
-            Value::Text(text) => PyString::new(py, &text).into_any(),
-            _ => given.clone(),
-        })
-    }
-
-    fn __repr__(&self) -> String {
-        format!("Axis({})", self.0.name)
-    }
-}
-
-/// What a space can vary, in the order of its product.
-#[pyfunction]
-pub fn axes() -> Vec<Axis> {
-    AXES.iter().map(Axis).collect()
-}
-
-view! {
-    /// What a fault takes of each job, in ns.
-    Jobs = cost::handler::Jobs {
-        /// Saving registers, finding the page.
-        pre_process_ns: f64,
-        /// Finding a frame, its search included.
-        get_freeframe_ns: f64,
-        /// The flash page into its buffer; 0 where it is in one.
-        load_stopover_ns: f64,
-        /// What is transferred before the program goes on.
-        trans_host_mem_ns: f64,
-        /// The rest of the page, transferred while it does.
-        trans_rest_ns: f64,
-        /// Page table and TLB.
-        update_mmu_ns: f64,
-        /// Restoring registers.
-        post_process_ns: f64,
-    }
-}
-
-view! {
-    /// A job with its place in time, from the fault on.
-    Span = cost::handler::Span {
-        /// The paper's name of the job.
-        job: &'static str,
-        /// Who does it: `host`, `flash` or `dma`.
-        executor: &'static str,
-        /// When it begins.
-        start_ns: f64,
-        /// When it ends.
-        end_ns: f64,
-    }
-}
-
-view! {
-    /// A fault by one schedule.
-    Scheduled = design::Scheduled {
-        /// Which.
-        schedule: &'static str,
-        /// The jobs in time.
-        spans: Vec<Span>,
-        /// From the fault until the program goes on.
-        latency_ns: f64,
-        /// What all jobs one after another would take longer.
-        hidden_ns: f64,
-        /// PA-Clock's budget by this schedule.
-        walk_budget: u32,
-        /// The share of all jobs that is hidden.
-        gain: f64,
-        /// What the host does while the flash loads.
-        meanwhile_ns: f64,
-        /// The longest walk that the load hides whole; infinite if a step takes no time, None if
-        /// nothing is hidden.
-        longest_hidden_walk: Option<f64>,
-    }
-}
-
-view! {
-    /// A fault by every schedule.
-    FaultTimes = design::HandlerTimes {
-        /// Frames looked at.
-        walk in search: u32,
-        /// Pages moved from valid to invalid.
-        downgrades in search: u32,
-        /// What each job takes.
-        jobs: Jobs,
-        /// By each schedule.
-        schedules: Vec<Scheduled>,
-        /// All jobs, one after another.
-        sum_ns: f64,
-    }
-}
-
-/// The schedules by name, in the order of the paper.
-#[pyfunction]
-pub fn schedules() -> Vec<&'static str> {
-    Schedule::ALL.iter().map(|(name, _)| *name).collect()
-}
-
-/// Whether a schedule lets the host work while the flash loads.
-#[pyfunction]
-pub fn overlaps(schedule: &str) -> PyResult<bool> {
-    schedule.parse().map(Schedule::overlaps).map_err(raise)
-}
-
-/// The policies: (name, number of parameters).
-#[pyfunction]
-pub fn policies() -> Vec<(&'static str, usize)> {
-    pager::POLICIES.to_vec()
-}
-
-/// What a policy keeps in RAM: (bytes for each frame, fixed bytes); `None` where
-/// no device can run it.
-#[pyfunction]
-pub fn policy_metadata(policy: &str) -> PyResult<Option<(f64, u32)>> {
-    let policy: PolicySpec = policy.parse().map_err(raise)?;
-    Ok(policy.metadata().map(|metadata| (metadata.bytes_per_frame, metadata.fixed_bytes)))
 }
 
 /// Why each design cannot be; `None` for those that can.

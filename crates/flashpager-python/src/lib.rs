@@ -5,12 +5,14 @@ mod attribution;
 mod design;
 mod driver;
 mod estimate;
+mod faults;
 mod host;
 mod live;
 mod parts;
 mod record;
 mod replay;
 mod seam;
+mod space;
 mod swap;
 mod trace;
 
@@ -28,8 +30,7 @@ mod _engine {
     use super::attribution::{Attribution, Owner, attribute, attributions};
     #[pymodule_export]
     use super::design::{
-        Axis, Board, Design, FaultTimes, Handler, ICache, Jobs, Ram, Scheduled, Span, Tlb, axes,
-        cells, overlaps, parse_size, policies, policy_metadata, read_toml, refusals, schedules,
+        Board, Design, Handler, ICache, Ram, Tlb, cells, parse_size, read_toml, refusals,
     };
     #[pymodule_export]
     use super::driver::{CopyLoop, ListedInstruction, copy_loop};
@@ -38,6 +39,8 @@ mod _engine {
         ByteTime, Energy, Estimate, EstimateSpec, Operation, PricedHost, PricedLayer, Remedy,
         Stage, Step, all_operations, estimate,
     };
+    #[pymodule_export]
+    use super::faults::{FaultTimes, Jobs, Scheduled, Span, overlaps, schedules};
     #[pymodule_export]
     use super::host::{
         Dma, Driver, Host, Layer, Memory, Peripheral, Processor, Software, dividers, host_fields,
@@ -64,6 +67,8 @@ mod _engine {
     };
     #[pymodule_export]
     use super::seam::{DiskFullError, FlashpagerError};
+    #[pymodule_export]
+    use super::space::{Axis, axes, policies, policy_metadata};
     #[pymodule_export]
     use super::swap::{
         MachineCounts, MediumFaults, MediumGeometry, MediumPrices, MediumTime, StoreCounters,

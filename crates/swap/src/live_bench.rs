@@ -98,7 +98,6 @@ pub struct LivePoint {
     #[serde(flatten)]
     pub measured: Point,
     /// How fast the program read, in 2²⁰ bytes a second, by the name that simulated runs have.
-    #[serde(rename = "mb_per_s")]
     pub speed_mib_s: f64,
     /// As a share of RAM's speed.
     pub share_of_ram: f64,

@@ -15,7 +15,6 @@ pub struct Point {
     /// Bytes that the program had allocated.
     pub allocated_bytes: u64,
     /// How fast it read, in 2²⁰ bytes a second.
-    #[serde(rename = "mb_per_s")]
     pub mib_s: f64,
     /// As a share of RAM's speed.
     pub share_of_ram: f64,

@@ -77,7 +77,6 @@ pub struct SystemReport {
     /// Frames for the program's pages; 0 where none fits, and churn needs none.
     pub frames: u32,
     /// RAM's own speed, in 2²⁰ bytes a second.
-    #[serde(rename = "ram_mb_per_s")]
     pub ram_mib_s: f64,
     /// Bytes of RAM that the store takes beside its medium.
     pub store_memory_bytes: u64,
