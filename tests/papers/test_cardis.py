@@ -11,7 +11,7 @@ import pytest
 from flashpager import _engine
 from flashpager._engine import Design, FlashpagerError, Handler, TraceInfo
 from flashpager.papers.cardis import claims as cardis
-from flashpager.papers.cardis import java as cardis_java
+from flashpager.papers.cardis import judging
 from flashpager.papers.cardis import replays as cardis_replays
 from flashpager.papers.cardis.plots import pictures
 from flashpager.papers.cardis.replays import LARGE, SMALL, Cell, Scale, class_of
@@ -188,7 +188,7 @@ def test_distances(programs: Path, found: dict[str, Any]) -> None:
 
 def test_best_pages(found: dict[str, Any]) -> None:
     """The best pages in the claims are those of the rows."""
-    for policy, theirs in cardis_java.BEST_PAGE.items():
+    for policy, theirs in judging.BEST_PAGE.items():
         speeds = {
             page: row(found, "sensors", Cell(page, policy=policy))["bandwidth_mib_s"]
             for page in (32, 64, 128, 256, 512)

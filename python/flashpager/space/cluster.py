@@ -26,7 +26,7 @@ import polars as pl
 
 from flashpager import _engine
 from flashpager._engine import Design, FlashpagerError
-from flashpager.space.exploration import Cell, Found, run_cell
+from flashpager.space.cells import Cell, Found, run_cell
 
 if TYPE_CHECKING:
     from distributed import Client, Future

@@ -1,16 +1,10 @@
-"""Many designs on one trace or several, cell by cell.
-
-A cell is what shares one pass over a trace: a trace, a cache page and a policy, with all cache
-sizes, registers, parts and prices that are asked for. Cells are what is kept when an exploration
-is interrupted, and what a cluster works on.
-"""
+"""Many designs on one trace or several, cell by cell."""
 
 import hashlib
 import json
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
@@ -18,6 +12,8 @@ import polars as pl
 from flashpager import _engine
 from flashpager._engine import Design, FlashpagerError, Row
 from flashpager.results import table
+from flashpager.space.cells import Cell, Found, cells_of
+from flashpager.space.cluster import run_on_cluster
 from flashpager.space.space import Space
 from flashpager.trace import Trace, check_traces
 
@@ -26,19 +22,6 @@ _KEPT_NAME = re.compile(r"\.?[0-9a-f]{32}\.parquet(\.partial)?")
 
 #: Told how many cells of how many are finished.
 Progress = Callable[[int, int], None]
-
-#: Given a cell as it is finished, and its rows.
-Found = Callable[["Cell", pl.DataFrame], None]
-
-
-@dataclass(frozen=True)
-class Cell:
-    """Designs that share one pass over a trace."""
-
-    trace: Trace
-    designs: list[Design]
-    #: Their places in the result.
-    places: list[int]
 
 
 def explore(
@@ -119,9 +102,6 @@ def explore_designs(
     if progress:
         progress(len(pieces), len(cells))
     if cluster is not None and todo:
-        # Only here, so that Dask need not be there for those who do without it.
-        from flashpager.space.cluster import run_on_cluster  # noqa: PLC0415
-
         run_on_cluster(cluster, todo, found)
     elif todo:
         _run_here(todo, found)
@@ -144,19 +124,6 @@ def _refuse_same_names(traces: Sequence[Trace]) -> None:
     if len(set(names)) < len(names):
         message = f"traces must have different names, not {', '.join(names)}"
         raise FlashpagerError(message)
-
-
-def cells_of(trace: Trace, designs: Sequence[Design]) -> list[Cell]:
-    """Group designs that share one pass over a trace."""
-    cells = _engine.cells(designs)
-    return [Cell(trace, [designs[place] for place in places], places) for places in cells]
-
-
-def run_cell(trace: Path, name: str, designs: Sequence[Design]) -> pl.DataFrame:
-    """Replay one cell on this machine."""
-    rows: dict[int, Row] = {}
-    _engine.explore(trace, designs, lambda found, _now, _all: rows.update(found))
-    return table.to_frame([rows[index] for index in range(len(designs))], name)
 
 
 def _run_here(cells: Sequence[Cell], found: Found) -> None:

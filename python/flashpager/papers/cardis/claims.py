@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from flashpager import _engine
-from flashpager.papers.cardis.java import about, claims_of_java
+from flashpager.papers.cardis.java import claims_of_java
+from flashpager.papers.cardis.judging import about
 from flashpager.papers.cardis.replays import (
     CACHE,
     CONVENTIONAL,

@@ -6,16 +6,15 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from flashpager.papers.cardis.java import (
+from flashpager.papers.cardis.java import as_fast, worst_and_best
+from flashpager.papers.cardis.java_requests import shares
+from flashpager.papers.cardis.judging import (
     BEST_PAGE,
     BLOCK_BYTES,
     CODE_BYTES,
     DRAFT_NEXT_BLOCK,
     METHODS,
     NEXT_BLOCK,
-    as_fast,
-    shares,
-    worst_and_best,
 )
 from flashpager.papers.cardis.replays import (
     CACHE,

@@ -15,14 +15,8 @@ from flashpager.faults.handling import scheduled
 from flashpager.files import example
 from flashpager.papers.claim import Claim, Verdict, rounds_to, signed
 from flashpager.papers.flash_media import plain
-from flashpager.papers.swl.replays import (
-    Beyond,
-    Program,
-    beyond,
-    claim_of_traces,
-    claims_of_replays,
-    replay,
-)
+from flashpager.papers.swl.replay_claims import claim_of_traces, claims_of_replays
+from flashpager.papers.swl.replays import Beyond, Program, beyond, replay
 from flashpager.papers.swl.tables import prices, shares, similar
 
 BOARD = "boards/omap5912-onenand.toml"

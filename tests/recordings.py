@@ -1,0 +1,44 @@
+"""What a recording holds, beside what is known of the program."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from tests.conftest import info_of, runs_of
+from tests.programs import Loop
+
+#: Ways to link a program.
+KINDS = {
+    "static": ("-O1", "-static", "-no-pie"),
+    "pie": ("-O1", "-fPIE", "-pie", "-Wl,-z,lazy"),
+}
+
+
+def calls(trace: Path, info: dict[str, Any] | None = None) -> Counter[str]:
+    """How often a run begins at, or passes, the first byte of each function."""
+    symbols = [
+        (symbol["offset"], symbol["name"])
+        for image in (info or info_of(trace))["images"]
+        for symbol in image["symbols"]
+    ]
+    passed: Counter[str] = Counter()
+    runs = pl.scan_parquet(trace).group_by("offset", "length").len().collect()
+    for offset, length, count in runs.iter_rows():
+        for start, name in symbols:
+            if offset <= start < offset + length:
+                passed[name] += count
+    return passed
+
+
+def check_known(trace: Path, known: Loop, ending: object = "complete") -> dict[str, Any]:
+    """Compare a trace with what was executed by construction."""
+    info = info_of(trace)
+    assert info["instructions"] == known.instructions
+    assert info["bytes"] == known.bytes
+    assert info["runs"] == len(known.runs)
+    assert info["outside_instructions"] == info["outside_bytes"] == 0
+    assert info["ending"] == ending
+    assert runs_of(trace) == known.runs
+    return info
