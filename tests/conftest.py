@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-pytest.register_assert_rewrite("tests.command")
+pytest.register_assert_rewrite("tests.command", "tests.recordings")
 
 from tests import tools  # noqa: E402  (its assertions are rewritten first)
 from tests.command import (  # noqa: E402
