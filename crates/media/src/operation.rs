@@ -84,20 +84,13 @@ pub enum StepKind {
     Hidden,
 }
 
-impl StepKind {
-    /// All kinds by name.
-    pub const ALL: &[(&str, Self)] = &[
-        ("command", Self::Command),
-        ("wait", Self::Wait),
-        ("busy", Self::Busy),
-        ("transfer", Self::Transfer),
-        ("hidden", Self::Hidden),
-    ];
-
-    /// The kind's name.
-    pub fn name(self) -> &'static str {
-        Self::ALL.iter().find(|(_, kind)| *kind == self).map_or("", |(name, _)| name)
-    }
+named! {
+    StepKind: "unknown kind of step",
+    "command" => Command,
+    "wait" => Wait,
+    "busy" => Busy,
+    "transfer" => Transfer,
+    "hidden" => Hidden,
 }
 
 /// A step of an operation.

@@ -1,7 +1,7 @@
 //! The benchmark program in memory that is really paged, and what came of it, in the terms of a
 //! simulated run.
 
-use flashpager_base::{Error, Result};
+use flashpager_base::{Error, Result, named};
 use serde::Serialize;
 
 use super::machine::SystemReport;
@@ -65,14 +65,10 @@ pub enum Ending {
     OutOfMemory,
 }
 
-impl Ending {
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Complete => "complete",
-            Self::OutOfMemory => "out-of-memory",
-        }
-    }
+named! {
+    Ending: "unknown ending",
+    "complete" => Complete,
+    "out-of-memory" => OutOfMemory,
 }
 
 /// What a point of a simulated run counts, as far as a live one can.

@@ -56,7 +56,7 @@ use std::io::Read;
 use std::path::Path;
 
 use code::Code;
-use flashpager_base::{Error, Result, shown};
+use flashpager_base::{Error, Result, named, shown};
 use graph::{Graph, Loop};
 use instruction::Kind;
 use ports::{Port, Sorted, Spot};
@@ -76,14 +76,10 @@ pub enum Direction {
     Write,
 }
 
-impl Direction {
-    /// The direction's name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Write => "write",
-        }
-    }
+named! {
+    Direction: "unknown direction",
+    "read" => Read,
+    "write" => Write,
 }
 
 /// An instruction of a loop.

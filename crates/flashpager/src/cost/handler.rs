@@ -103,15 +103,11 @@ pub enum Executor {
     Dma,
 }
 
-impl Executor {
-    /// As it is written.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Host => "host",
-            Self::Flash => "flash",
-            Self::Dma => "dma",
-        }
-    }
+named! {
+    Executor: "unknown executor",
+    "host" => Host,
+    "flash" => Flash,
+    "dma" => Dma,
 }
 
 /// What a fault takes of each job, in nanoseconds.

@@ -3,7 +3,7 @@
 //! What a person may leave out is an `Option`, and a method of the same name gives what it is
 //! then; so a host is written down again as it was given.
 
-use flashpager_base::{Error, Result, did_you_mean};
+use flashpager_base::{Error, Result, named};
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::bus::Bus;
@@ -56,31 +56,11 @@ pub enum Divider {
     PowerOfTwo,
 }
 
-impl Divider {
-    /// All dividers by name.
-    pub const ALL: &[(&str, Self)] =
-        &[("integer", Self::Integer), ("even", Self::Even), ("power-of-two", Self::PowerOfTwo)];
-
-    /// The divider's name.
-    pub fn name(self) -> &'static str {
-        Self::ALL.iter().find(|(_, divider)| *divider == self).map_or("", |(name, _)| name)
-    }
-}
-
-impl std::str::FromStr for Divider {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        let names = || Self::ALL.iter().map(|(name, _)| *name);
-        let found = Self::ALL.iter().find(|(name, _)| *name == text);
-        found.map(|(_, divider)| *divider).ok_or_else(|| {
-            Error::design(format!(
-                "unknown divider '{text}'{} (known: {})",
-                did_you_mean(text, names()),
-                names().collect::<Vec<_>>().join(", ")
-            ))
-        })
-    }
+named! {
+    Divider: "unknown divider",
+    "integer" => Integer,
+    "even" => Even,
+    "power-of-two" => PowerOfTwo,
 }
 
 impl Peripheral {

@@ -24,7 +24,7 @@ use crate::bus::Bus;
 use crate::operation::{Ask, Operation, StepKind, What, unknown_mode};
 use crate::part::{self, Kind, Part};
 use flashpager_base::sizes::power_of_two;
-use flashpager_base::{Error, Result};
+use flashpager_base::{Error, Result, named};
 
 const NS_PER_S: f64 = 1e9;
 /// Largest transfer of one operation where the part sets no limit.
@@ -72,17 +72,13 @@ pub enum StageKind {
     Layer,
 }
 
-impl StageKind {
-    /// The kind's name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Part => "part",
-            Self::Bus => "bus",
-            Self::Memory => "memory",
-            Self::Software => "software",
-            Self::Layer => "layer",
-        }
-    }
+named! {
+    StageKind: "unknown kind of stage",
+    "part" => Part,
+    "bus" => Bus,
+    "memory" => Memory,
+    "software" => Software,
+    "layer" => Layer,
 }
 
 /// What is left after one more thing in the way.

@@ -1,5 +1,6 @@
 //! What would make an operation faster: the same estimate with one thing changed.
 
+use flashpager_base::named;
 use serde::Serialize;
 
 use super::{Dma, Host, Processor, Setting, set_width};
@@ -45,22 +46,18 @@ pub enum Change {
     Array,
 }
 
-impl Change {
-    /// The change's name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Bus => "bus",
-            Self::Wider => "wider",
-            Self::Lines => "lines",
-            Self::Mode => "mode",
-            Self::Dma => "dma",
-            Self::Memory => "memory",
-            Self::Processor => "processor",
-            Self::CacheRead => "cache-read",
-            Self::PartBus => "part-bus",
-            Self::Array => "array",
-        }
-    }
+named! {
+    Change: "unknown remedy",
+    "bus" => Bus,
+    "wider" => Wider,
+    "lines" => Lines,
+    "mode" => Mode,
+    "dma" => Dma,
+    "memory" => Memory,
+    "processor" => Processor,
+    "cache-read" => CacheRead,
+    "part-bus" => PartBus,
+    "array" => Array,
 }
 
 /// All that apply, the best first.

@@ -1,5 +1,6 @@
 //! Who takes the time of an operation, and what would change that: as numbers, and in words.
 
+use flashpager_base::named;
 use serde::Serialize;
 
 use super::{Change, Estimate, Remedy, Stage, StageKind};
@@ -30,18 +31,14 @@ pub enum Taker {
     Software,
 }
 
-impl Taker {
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Array => "array",
-            Self::Commands => "commands",
-            Self::Transfer => "transfer",
-            Self::Bus => "bus",
-            Self::Memory => "memory",
-            Self::Software => "software",
-        }
-    }
+named! {
+    Taker: "unknown taker of time",
+    "array" => Array,
+    "commands" => Commands,
+    "transfer" => Transfer,
+    "bus" => Bus,
+    "memory" => Memory,
+    "software" => Software,
 }
 
 impl Estimate {

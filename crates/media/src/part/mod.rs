@@ -9,7 +9,7 @@ mod supply;
 use std::collections::BTreeMap;
 
 use flashpager_base::sizes::SMALL_PAGE_BYTES;
-use flashpager_base::{Error, Result};
+use flashpager_base::{Error, Result, named};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -107,14 +107,10 @@ pub enum EccPlace {
     OnDie,
 }
 
-impl EccPlace {
-    /// As a part's file names it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Host => "host",
-            Self::OnDie => "on-die",
-        }
-    }
+named! {
+    EccPlace: "unknown place of ECC",
+    "host" => Host,
+    "on-die" => OnDie,
 }
 
 /// Error correction of a NAND part.

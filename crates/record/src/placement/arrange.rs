@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use flashpager_base::{Error, Result};
+use flashpager_base::{Error, Result, named};
 use flashpager_trace::file::Unnamed;
 use flashpager_trace::{
     Image, Run, RunBuilder, Symbol, TraceFile, TraceInfo, TraceWriter, for_runs,
@@ -25,26 +25,10 @@ pub enum Keep {
     All,
 }
 
-impl Keep {
-    /// All choices by name.
-    pub const ALL: &[(&str, Self)] = &[("used", Self::Used), ("all", Self::All)];
-
-    /// The name.
-    pub fn name(self) -> &'static str {
-        Self::ALL.iter().find(|(_, keep)| *keep == self).map_or("", |(name, _)| name)
-    }
-}
-
-impl std::str::FromStr for Keep {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        Self::ALL.iter().find(|(name, _)| *name == text).map(|(_, keep)| *keep).ok_or_else(|| {
-            let names: Vec<String> =
-                Self::ALL.iter().map(|(name, _)| format!("'{name}'")).collect();
-            Error::design(format!("--keep {text}: say {}", names.join(" or ")))
-        })
-    }
+named! {
+    Keep: "unknown choice of methods to keep",
+    "used" => Used,
+    "all" => All,
 }
 
 /// How methods are laid out.
