@@ -1,6 +1,7 @@
 """What all tests share: the command, the tools they want, traces written by hand."""
 
 import os
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,10 @@ __all__ = [
     "refusal",
     "runs_of",
 ]
+
+# A shell lets what it starts in the background ignore Ctrl-C, and so would all that tests start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -79,7 +79,16 @@ def test_what_cannot_be_arranged(tmp_path: Path) -> None:
     empty.write_text("# nothing\n")
     fails("trace", "arrange", SENSORS, "--order", empty, "-o", output, words=["names no method"])
     fails("trace", "arrange", SENSORS, "--order", "nowhere", "-o", output, words=["nowhere"])
-    fails("trace", "arrange", SENSORS, "--keep", "some", "-o", output, words=["methods to keep 'some'", "used, all"])
+    fails(
+        "trace",
+        "arrange",
+        SENSORS,
+        "--keep",
+        "some",
+        "-o",
+        output,
+        words=["methods to keep 'some'", "used, all"],
+    )
     fails("trace", "arrange", SENSORS, "-o", SENSORS, words=["would be overwritten"])
     assert not output.exists()
 

@@ -19,6 +19,14 @@ pub fn power_of_two(what: &str, bytes: u32) -> Result<()> {
 
 const MAX_BYTES: u128 = 1 << 40;
 
+/// The bytes of a page, a codeword or a cache, which have 32 bits as flash offsets have.
+///
+/// # Errors
+/// 4 GiB and more.
+pub fn below_4_gib(name: &str, bytes: u64) -> Result<u32> {
+    u32::try_from(bytes).map_err(|_| Error::design(format!("{name} = {bytes} is not below 4 GiB")))
+}
+
 /// Digits behind the point that are read.
 const MAX_DECIMALS: usize = 6;
 

@@ -5,11 +5,11 @@ use std::sync::{Arc, OnceLock};
 
 use flashpager::pager::Search;
 use flashpager::sizes;
-use flashpager::spec::{AXES, AxisKind, DesignSpec, ICacheSpec, TlbSpec, Value};
+use flashpager::spec::{self, AxisKind, DesignSpec, ICacheSpec, TlbSpec, Value};
 use flashpager::{Error, board, cost, design};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyInt, PyList, PyString, PyType};
+use pyo3::types::{PyBool, PyDict, PyInt, PyString, PyType};
 use pythonize::depythonize;
 
 use crate::faults::FaultTimes;
@@ -130,7 +130,7 @@ view! {
             fetch_ns: f64,
             refill_ns: f64,
         ) -> PyResult<Self> {
-            let (size_bytes, line_bytes) = (size_bytes.below_4_gib()?, line_bytes.below_4_gib()?);
+            let (size_bytes, line_bytes) = (size_bytes.below_4_gib("size_bytes")?, line_bytes.below_4_gib("line_bytes")?);
             Ok(Self(ICacheSpec { size_bytes, line_bytes, ways, fetch_ns, refill_ns }))
         }
     }
@@ -165,9 +165,8 @@ impl Size {
         self.0
     }
 
-    fn below_4_gib(&self) -> PyResult<u32> {
-        let too_large = || raise(Error::design(format!("{} is not below 4 GiB", self.0)));
-        u32::try_from(self.0).map_err(|_| too_large())
+    fn below_4_gib(&self, name: &str) -> PyResult<u32> {
+        sizes::below_4_gib(name, self.0).map_err(raise)
     }
 }
 
@@ -250,16 +249,16 @@ impl Design {
             },
             "nor" if given.is_none() => spec.nor = None,
             "nor" => return self.set_text("nor", given, wrong),
-            _ => match AXES.iter().find(|axis| axis.name == name).map(|axis| axis.kind) {
-                Some(AxisKind::Text) => return self.set_text(name, given, wrong),
-                Some(kind) => {
+            _ => match spec::axis(name).map(|axis| axis.kind) {
+                Ok(AxisKind::Text) => return self.set_text(name, given, wrong),
+                Ok(kind) => {
                     let value = match (kind, given.is_none()) {
                         (AxisKind::SizeOrNone, true) => Value::Nothing,
                         _ => Value::Size(given.extract::<Size>()?.0),
                     };
                     return spec.set(name, value).map_err(raise);
                 }
-                None => {
+                Err(_) => {
                     let message = format!("a design has no field {name}");
                     return Err(PyTypeError::new_err(message));
                 }
@@ -424,7 +423,7 @@ impl Design {
     /// Frames in the cache.
     #[getter]
     fn frames(&self) -> u64 {
-        self.spec.cache_bytes / u64::from(self.spec.cache_page_bytes.max(1))
+        self.spec.frames()
     }
 
     /// Why the design cannot be; None if it can.
@@ -436,10 +435,7 @@ impl Design {
     /// times. A design that cannot be stays as it is.
     fn settled(&self) -> Self {
         match self.checked() {
-            Ok(checked) => {
-                let spec = DesignSpec { policy: checked.spec().policy, ..self.spec.clone() };
-                Self { spec, checked: Ok(checked).into() }
-            }
+            Ok(checked) => Self { spec: checked.settled_spec(), checked: Ok(checked).into() },
             Err(_) => self.clone(),
         }
     }
@@ -517,10 +513,4 @@ impl Board {
 #[pyfunction]
 pub fn read_toml(py: Python<'_>, path: PathBuf) -> PyResult<Py<PyAny>> {
     to_python(py, &board::read_table(&path).map_err(raise)?)
-}
-
-/// Why each design cannot be; `None` for those that can.
-#[pyfunction]
-pub fn refusals<'py>(py: Python<'py>, designs: Vec<Py<Design>>) -> PyResult<Bound<'py, PyList>> {
-    PyList::new(py, designs.iter().map(|design| design.get().refusal()))
 }

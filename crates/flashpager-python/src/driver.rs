@@ -1,11 +1,8 @@
 //! The copy loop of a driver's code.
 
-use std::path::PathBuf;
-
 use flashpager::driver;
-use pyo3::prelude::*;
 
-use crate::seam::{raise, seen_by_name, view};
+use crate::seam::{seen_by_name, view};
 
 seen_by_name!(driver::Direction);
 
@@ -55,12 +52,4 @@ view! {
         /// The counted instructions, by address.
         listing: Vec<ListedInstruction>,
     }
-}
-
-/// Find and count the loop of `function` that moves data through the data port; `port` is the
-/// port's address, where the code does not tell.
-#[pyfunction]
-#[pyo3(signature = (object, function, port=None))]
-pub fn copy_loop(object: PathBuf, function: &str, port: Option<u64>) -> PyResult<CopyLoop> {
-    driver::copy_loop_of(&object, function, port).map(CopyLoop).map_err(raise)
 }

@@ -59,9 +59,18 @@ view! {
         gain: f64,
         /// What the host does while the flash loads.
         meanwhile_ns: f64,
+        /// What of that takes longer than the load.
+        outlasting_ns: f64,
         /// The longest walk that the load hides whole; infinite if a step takes no time, None if
         /// nothing is hidden.
         longest_hidden_walk: Option<f64>,
+    }
+    methods {
+        /// What the host does while the flash loads, in words; empty where it waits.
+        #[getter]
+        fn at_once(&self) -> &'static str {
+            self.0.schedule.at_once()
+        }
     }
 }
 

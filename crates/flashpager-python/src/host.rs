@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use flashpager::board::{self, BoardHost, HOST_FIELDS};
+use flashpager::board::{self, BoardHost};
 use flashpager::estimate::{self as engine, Divider};
 use pyo3::prelude::*;
 
@@ -296,10 +296,4 @@ view! {
 #[pyfunction]
 pub fn dividers() -> Vec<&'static str> {
     Divider::ALL.iter().map(|(name, _)| *name).collect()
-}
-
-/// The fields of a board that describe its host.
-#[pyfunction]
-pub fn host_fields() -> Vec<&'static str> {
-    HOST_FIELDS.to_vec()
 }

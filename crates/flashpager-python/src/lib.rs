@@ -29,11 +29,9 @@ mod _engine {
     #[pymodule_export]
     use super::attribution::{Attribution, Owner, attribute, attributions};
     #[pymodule_export]
-    use super::design::{
-        Board, Design, Handler, ICache, Ram, Tlb, cells, parse_size, read_toml, refusals,
-    };
+    use super::design::{Board, Design, Handler, ICache, Ram, Tlb, cells, parse_size, read_toml};
     #[pymodule_export]
-    use super::driver::{CopyLoop, ListedInstruction, copy_loop};
+    use super::driver::{CopyLoop, ListedInstruction};
     #[pymodule_export]
     use super::estimate::{
         ByteTime, Energy, Estimate, EstimateSpec, Operation, PricedHost, PricedLayer, Remedy,
@@ -43,7 +41,7 @@ mod _engine {
     use super::faults::{FaultTimes, Jobs, Scheduled, Span, overlaps, schedules};
     #[pymodule_export]
     use super::host::{
-        Dma, Driver, Host, Layer, Memory, Peripheral, Processor, Software, dividers, host_fields,
+        Dma, Driver, Host, Layer, Memory, Peripheral, Processor, Software, dividers,
     };
     #[pymodule_export]
     use super::live::{

@@ -256,15 +256,15 @@ pub fn capture_pages(
 /// Not here.
 #[cfg(not(target_os = "linux"))]
 #[pyfunction]
-#[pyo3(signature = (_pid, _path, *, limit=None, children=None, zero_pages=None, stop=None))]
+#[pyo3(signature = (pid, path, *, limit=None, children=None, zero_pages=None, stop=None))]
 pub fn capture_pages(
-    _pid: i32,
-    _path: PathBuf,
+    pid: i32,
+    path: PathBuf,
     limit: Option<u64>,
     children: Option<bool>,
     zero_pages: Option<bool>,
     stop: Option<bool>,
 ) -> PyResult<PagesInfo> {
-    let _ = (limit, children, zero_pages, stop);
+    let _ = (pid, path, limit, children, zero_pages, stop);
     Err(raise(flashpager::Error::design("capture works on Linux alone")))
 }

@@ -3,11 +3,13 @@
 //! What can be asked for is stated here once: the fields with their defaults, and the
 //! [`AXES`] along which an exploration may vary them.
 
+use std::str::FromStr;
+
 use serde::{Deserialize, Serialize};
 
 use crate::cost::handler::{Handler, Schedule};
 use crate::cost::{FetchPrices, Ram};
-use flashpager_base::sizes::power_of_two;
+use flashpager_base::sizes::{below_4_gib, power_of_two};
 use flashpager_base::{Error, Result};
 use flashpager_media::bus::Bus;
 use flashpager_media::part;
@@ -117,9 +119,6 @@ impl Default for DesignSpec {
 const HARDWARE: &str = "hardware";
 const EMULATED: &str = "emulated";
 
-/// Flash offsets have 32 bits, and so have pages and codewords.
-const PAST_PAGES: u64 = 1 << 32;
-
 /// A value of a field, before its field looks at it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
@@ -131,6 +130,29 @@ pub enum Value {
     Size(u64),
     /// Yes or no.
     Flag(bool),
+}
+
+impl Value {
+    fn text(self) -> Result<String> {
+        match self {
+            Self::Text(text) => Ok(text),
+            other => Err(Error::design(format!("{other:?} is not text"))),
+        }
+    }
+
+    fn size(self) -> Result<u64> {
+        match self {
+            Self::Size(bytes) => Ok(bytes),
+            other => Err(Error::design(format!("{other:?} is not a size"))),
+        }
+    }
+
+    fn size_or_none(self, name: &str) -> Result<Option<u32>> {
+        if self == Self::Nothing {
+            return Ok(None);
+        }
+        below_4_gib(name, self.size()?).map(Some)
+    }
 }
 
 /// What a field that can be varied holds.
@@ -157,6 +179,9 @@ pub struct Axis {
     pub metavar: &'static str,
     help: fn() -> String,
     all: Option<fn() -> Vec<&'static str>>,
+    /// Looks a name up and gives it spelled in one way.
+    checked: fn(&str) -> Result<String>,
+    set: fn(&mut DesignSpec, Value) -> Result<()>,
 }
 
 impl Axis {
@@ -176,25 +201,41 @@ impl Axis {
     /// # Errors
     /// Values that no design can have, such as an unknown part.
     pub fn checked(&self, value: Value) -> Result<Value> {
-        match (self.name, &value) {
-            ("part", Value::Text(name)) => part::find(name).map(drop)?,
-            ("bus", Value::Text(text)) => text.parse::<Bus>().map(drop)?,
-            ("register", Value::Text(name)) => name.parse::<RegisterModel>().map(drop)?,
-            ("policy", Value::Text(text)) => {
-                return Ok(Value::Text(text.parse::<PolicySpec>()?.to_string()));
+        match value {
+            Value::Text(text) => (self.checked)(&text).map(Value::Text),
+            // The RAM for frames need be no power of two.
+            Value::Size(bytes) if self.name != "cache_bytes" => {
+                power_of_two(self.title, below_4_gib(self.name, bytes)?)?;
+                Ok(value)
             }
-            ("cache_bytes", _) => {}
-            (_, Value::Size(bytes)) => power_of_two(self.title, below_4_gib(self.name, *bytes)?)?,
-            _ => {}
+            _ => Ok(value),
         }
-        Ok(value)
     }
 }
 
-fn below_4_gib(name: &str, bytes: u64) -> Result<u32> {
-    u32::try_from(bytes).map_err(|_| {
-        Error::design(format!("{name} = {bytes} is not below {} GiB", PAST_PAGES >> 30))
-    })
+/// A name of one of `T`, spelled as it spells itself.
+fn parsed<T: FromStr<Err = Error> + ToString>(text: &str) -> Result<String> {
+    text.parse::<T>().map(|found| found.to_string())
+}
+
+/// A name that is spelled as it is given.
+fn known<T: FromStr<Err = Error>>(text: &str) -> Result<String> {
+    text.parse::<T>().map(|_| text.to_owned())
+}
+
+/// Of an axis that has no names.
+fn no_name(text: &str) -> Result<String> {
+    Err(Error::design(format!("'{text}' is no size")))
+}
+
+fn emulates_bit(reference_bit: &str) -> Result<bool> {
+    match reference_bit {
+        HARDWARE => Ok(false),
+        EMULATED => Ok(true),
+        other => Err(Error::design(format!(
+            "unknown reference bit '{other}' (known: {HARDWARE}, {EMULATED})"
+        ))),
+    }
 }
 
 /// A policy with its parameters, in brackets those that may be left out.
@@ -233,6 +274,8 @@ pub const AXES: &[Axis] = &[
         metavar: "NAME",
         help: || "Flash part, or a part's TOML file.".into(),
         all: None,
+        checked: |name| part::find(name).map(|_| name.to_owned()),
+        set: |design, value| value.text().map(|text| design.part = text),
     },
     Axis {
         name: "bus",
@@ -241,6 +284,8 @@ pub const AXES: &[Axis] = &[
         metavar: "BUS",
         help: || "Clock and data lines, as 33MHz-x8.".into(),
         all: None,
+        checked: known::<Bus>,
+        set: |design, value| value.text().map(|text| design.bus = text),
     },
     Axis {
         name: "cache_bytes",
@@ -249,6 +294,8 @@ pub const AXES: &[Axis] = &[
         metavar: "SIZE",
         help: || "RAM for frames, as 2K.".into(),
         all: None,
+        checked: no_name,
+        set: |design, value| value.size().map(|bytes| design.cache_bytes = bytes),
     },
     Axis {
         name: "cache_page_bytes",
@@ -257,6 +304,11 @@ pub const AXES: &[Axis] = &[
         metavar: "SIZE",
         help: || "Cache page, a power of two.".into(),
         all: None,
+        checked: no_name,
+        set: |design, value| {
+            design.cache_page_bytes = below_4_gib("cache_page_bytes", value.size()?)?;
+            Ok(())
+        },
     },
     Axis {
         name: "flash_page_bytes",
@@ -265,6 +317,11 @@ pub const AXES: &[Axis] = &[
         metavar: "SIZE",
         help: || "Flash page; the part's own by default.".into(),
         all: None,
+        checked: no_name,
+        set: |design, value| {
+            design.flash_page_bytes = value.size_or_none("flash_page_bytes")?;
+            Ok(())
+        },
     },
     Axis {
         name: "register",
@@ -273,6 +330,8 @@ pub const AXES: &[Axis] = &[
         metavar: "MODEL",
         help: || registers().join(" | "),
         all: Some(registers),
+        checked: known::<RegisterModel>,
+        set: |design, value| value.text().map(|text| design.register = text),
     },
     Axis {
         name: "codeword_bytes",
@@ -281,6 +340,11 @@ pub const AXES: &[Axis] = &[
         metavar: "SIZE",
         help: || "With host ECC: bytes fetched and checked whole.".into(),
         all: None,
+        checked: no_name,
+        set: |design, value| {
+            design.codeword_bytes = value.size_or_none("codeword_bytes")?;
+            Ok(())
+        },
     },
     Axis {
         name: "policy",
@@ -289,6 +353,8 @@ pub const AXES: &[Axis] = &[
         metavar: "POLICY",
         help: || pager::POLICIES.iter().map(spelled).collect::<Vec<_>>().join(" | "),
         all: Some(policies_without_parameters),
+        checked: parsed::<PolicySpec>,
+        set: |design, value| value.text().map(|text| design.policy = text),
     },
     Axis {
         name: "schedule",
@@ -297,6 +363,8 @@ pub const AXES: &[Axis] = &[
         metavar: "NAME",
         help: || format!("What of a fault goes on at once: {}.", schedules().join(" | ")),
         all: Some(schedules),
+        checked: known::<Schedule>,
+        set: |design, value| value.text().map(|text| design.schedule = text),
     },
     Axis {
         name: "reference_bit",
@@ -305,6 +373,8 @@ pub const AXES: &[Axis] = &[
         metavar: "HOW",
         help: || format!("{HARDWARE} | {EMULATED} (by the valid bit: false faults)."),
         all: None,
+        checked: |text| emulates_bit(text).map(|_| text.to_owned()),
+        set: |design, value| value.text().map(|text| design.reference_bit = text),
     },
     Axis {
         name: "critical_block_bytes",
@@ -313,6 +383,11 @@ pub const AXES: &[Axis] = &[
         metavar: "SIZE",
         help: || "Transfer this much first and the rest of the page while the program runs.".into(),
         all: None,
+        checked: no_name,
+        set: |design, value| {
+            design.critical_block_bytes = value.size_or_none("critical_block_bytes")?;
+            Ok(())
+        },
     },
 ];
 
@@ -351,13 +426,7 @@ impl DesignSpec {
     }
 
     pub(crate) fn emulates_bit(&self) -> Result<bool> {
-        match self.reference_bit.as_str() {
-            HARDWARE => Ok(false),
-            EMULATED => Ok(true),
-            other => Err(Error::design(format!(
-                "unknown reference bit '{other}' (known: {HARDWARE}, {EMULATED})"
-            ))),
-        }
+        emulates_bit(&self.reference_bit)
     }
 
     /// Set a field by its name.
@@ -365,36 +434,18 @@ impl DesignSpec {
     /// # Errors
     /// An unknown field, a value of another kind, a page that is not below 4 GiB.
     pub fn set(&mut self, name: &str, value: Value) -> Result<()> {
-        use Value::{Flag, Nothing, Size, Text};
         match (name, value) {
-            ("part", Text(text)) => self.part = text,
-            ("bus", Text(text)) => self.bus = text,
-            ("register", Text(text)) => self.register = text,
-            ("policy", Text(text)) => self.policy = text,
-            ("schedule", Text(text)) => self.schedule = text,
-            ("reference_bit", Text(text)) => self.reference_bit = text,
-            ("nor", Text(text)) => self.nor = Some(text),
-            ("nor", Nothing) => self.nor = None,
-            ("count_commands", Flag(flag)) => self.count_commands = flag,
-            ("cache_bytes", Size(bytes)) => self.cache_bytes = bytes,
-            ("cache_page_bytes", Size(bytes)) => self.cache_page_bytes = below_4_gib(name, bytes)?,
-            ("flash_page_bytes", Size(bytes)) => {
-                self.flash_page_bytes = Some(below_4_gib(name, bytes)?);
-            }
-            ("flash_page_bytes", Nothing) => self.flash_page_bytes = None,
-            ("codeword_bytes", Size(bytes)) => {
-                self.codeword_bytes = Some(below_4_gib(name, bytes)?);
-            }
-            ("codeword_bytes", Nothing) => self.codeword_bytes = None,
-            ("critical_block_bytes", Size(bytes)) => {
-                self.critical_block_bytes = Some(below_4_gib(name, bytes)?);
-            }
-            ("critical_block_bytes", Nothing) => self.critical_block_bytes = None,
-            (name, value) => {
-                return Err(Error::design(format!("{name} cannot be {value:?}")));
-            }
+            ("nor", Value::Nothing) => self.nor = None,
+            ("nor", value) => self.nor = Some(value.text()?),
+            ("count_commands", Value::Flag(flag)) => self.count_commands = flag,
+            (name, value) => (axis(name)?.set)(self, value)?,
         }
         Ok(())
+    }
+
+    /// Frames in the cache, before anything is checked.
+    pub fn frames(&self) -> u64 {
+        self.cache_bytes / u64::from(self.cache_page_bytes.max(1))
     }
 
     /// The same on another part, of which nobody measured a load.

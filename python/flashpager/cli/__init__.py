@@ -12,12 +12,10 @@ from typer.exceptions import TyperException
 
 from flashpager import __version__
 from flashpager._engine import FlashpagerError
-from flashpager.cli.console import complain, err
+from flashpager.cli.console import EXIT_INTERRUPTED, complain, err
 
 if TYPE_CHECKING:
     from typer._click import Command, Context, HelpFormatter
-
-_EXIT_INTERRUPTED = 130
 
 
 class _Entry(NamedTuple):
@@ -143,8 +141,8 @@ def main() -> None:
         _give_up_output()
         sys.exit(2)
     except (KeyboardInterrupt, typer.Abort):
-        code = _EXIT_INTERRUPTED
+        code = EXIT_INTERRUPTED
     # Typer may catch Ctrl-C itself and give back its exit code.
-    if code == _EXIT_INTERRUPTED:
+    if code == EXIT_INTERRUPTED:
         complain("interrupted")
     sys.exit(code)

@@ -9,11 +9,11 @@ from rich.table import Table
 
 from flashpager import _engine
 from flashpager._engine import Attribution, TraceInfo
+from flashpager.axes import AXES
 from flashpager.cli import options
 from flashpager.cli.console import note, out, print_json, print_whole, share
 from flashpager.files import refuse_overwriting
 from flashpager.quantities import duration, format_size, si
-from flashpager.space.axes import AXES
 from flashpager.trace import Trace
 
 if TYPE_CHECKING:

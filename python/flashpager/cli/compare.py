@@ -9,11 +9,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from flashpager import _engine
+from flashpager.axes import AXES, SHOWN
 from flashpager.cli import options
 from flashpager.cli.console import err, note, out, print_json, print_whole
 from flashpager.files import refuse_overwriting
 from flashpager.quantities import duration, format_size, si
-from flashpager.space.axes import AXES, SHOWN
 
 if TYPE_CHECKING:
     from flashpager.results.comparison import Comparison, Ratio, Results

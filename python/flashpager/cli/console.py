@@ -15,6 +15,9 @@ from flashpager.quantities import si
 if TYPE_CHECKING:
     from rich.table import Table
 
+#: What a shell expects of a command that Ctrl-C ended.
+EXIT_INTERRUPTED = 130
+
 #: Where nobody looks, tables take the width they need.
 _WIDTH_FOR_FILES = 240
 _WIDEST = 1000

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from flashpager import _engine
 from flashpager._engine import Design, FlashpagerError
+from flashpager.axes import AXES, SHOWN
 from flashpager.cli import options
 from flashpager.cli.console import (
     counting,
@@ -35,7 +36,6 @@ from flashpager.results import table
 from flashpager.results.answer import COMBINED_COLUMNS, Answer, Needs, answer
 from flashpager.results.table import DESIGN_COLUMNS
 from flashpager.space import Space
-from flashpager.space.axes import AXES, SHOWN
 from flashpager.space.exploration import explore_designs, forget
 from flashpager.space.file import SpaceFile
 from flashpager.space.space import Values, cache_pages_to_try, codewords_to_try

@@ -11,8 +11,8 @@ import typer
 from typer.models import OptionInfo
 
 from flashpager._engine import Design, FlashpagerError
+from flashpager.axes import AXES, flag_of
 from flashpager.space import Space
-from flashpager.space.axes import AXES, flag_of
 
 Trace = Annotated[Path, typer.Argument(metavar="TRACE", help="A trace file.", show_default=False)]
 Board = Annotated[

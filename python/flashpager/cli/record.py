@@ -10,13 +10,11 @@ import typer
 from flashpager import _engine
 from flashpager._engine import FlashpagerError
 from flashpager.cli import methods
-from flashpager.cli.console import note
+from flashpager.cli.console import EXIT_INTERRUPTED, note
 from flashpager.cli.live import watching
 from flashpager.quantities import si, split_list
 from flashpager.recorders import RECORDERS, Java, Request
 from flashpager.recorders import record as run_recorder
-
-_EXIT_INTERRUPTED = 130
 
 
 def record(
@@ -133,7 +131,7 @@ def record(
         note(f"note: the program ended with {result.failure}; the trace says so")
     if result.interrupted:
         note("interrupted: the trace holds what ran until then, and says so")
-        sys.exit(_EXIT_INTERRUPTED)
+        sys.exit(EXIT_INTERRUPTED)
 
 
 def _refuse_mixed(request: Request, *, java: bool) -> None:

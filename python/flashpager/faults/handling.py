@@ -9,8 +9,6 @@ from flashpager.quantities import duration, split_list
 
 _MAX_WALK = (1 << 32) - 1
 _MAX_WALKS = 1000
-#: Below this share of a fault nothing is hidden but rounding.
-_ROUNDING = 1e-9
 _MICROSECOND_NS, _MILLISECOND_NS = 1e3, 1e6
 
 
@@ -80,9 +78,6 @@ def longest_hidden_walk(fault: FaultTimes, name: str) -> float | None:
     return longest if longest is None or math.isinf(longest) else int(longest)
 
 
-_AT_ONCE = {"parallel": "searching", "parallel-mmu": "searching and updating the MMU"}
-
-
 def verdict(fault: FaultTimes, names: Sequence[str]) -> str:
     """Say in a sentence what the schedule that hides most saves of a fault."""
     name = next((name for name in reversed(names) if _engine.overlaps(name)), None)
@@ -91,8 +86,8 @@ def verdict(fault: FaultTimes, names: Sequence[str]) -> str:
         if rest_ns:
             return f"a fault takes {brief(fault.sum_ns - rest_ns)}; {brief(rest_ns)} follow it"
         return f"a fault takes {brief(fault.sum_ns)}, one job after another"
-    one, jobs = scheduled(fault, name), fault.jobs
-    doing = f"{_AT_ONCE[name]} while the page loads"
+    one = scheduled(fault, name)
+    doing = f"{one.at_once} while the page loads"
     if rest_ns:
         doing += f", and leaving {brief(rest_ns)} of its transfer for later,"
     if not one.hidden_ns:
@@ -102,9 +97,8 @@ def verdict(fault: FaultTimes, names: Sequence[str]) -> str:
         return f"{doing} saves nothing: {what}"
     said = f"{doing} saves {brief(one.hidden_ns)} of {brief(fault.sum_ns)}"
     said += f" ({100 * one.gain:.1f} %)"
-    outlasting = one.meanwhile_ns - jobs.load_stopover_ns
-    if outlasting > _ROUNDING * fault.sum_ns:
-        said += f"; {brief(outlasting)} of it outlast the load"
+    if one.outlasting_ns:
+        said += f"; {brief(one.outlasting_ns)} of it outlast the load"
     return said
 
 

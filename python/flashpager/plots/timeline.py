@@ -276,12 +276,9 @@ def _capital(text: str) -> str:
 _SAMPLES = 300
 #: More points than these are no longer told apart.
 _MAX_POINTS = 20
-_SCHEDULES = {
-    "hdd": style.ORANGE,
-    "sequential": style.VERMILLION,
-    "parallel": style.BLUE,
-    "parallel-mmu": style.GREEN,
-}
+#: Colours of the schedules, in the engine's order.
+_COLOURS = (style.ORANGE, style.VERMILLION, style.BLUE, style.GREEN)
+_SCHEDULES = dict(zip(_engine.schedules(), itertools.cycle(_COLOURS), strict=False))
 #: What a search with a budget takes that the load hides.
 _BOUNDED = "with pa-clock"
 #: Lines that lie on others.

@@ -68,7 +68,7 @@ def around(design: Design, image_bytes: int) -> Neighbourhood:
         design.replace(cache_bytes=size, cache_page_bytes=page, policy=policy)
         for size, page, policy in dict.fromkeys(wanted)
     ]
-    reasons = _engine.refusals(designs)
+    reasons = [design.refusal() for design in designs]
     if reasons[0] is not None:
         raise FlashpagerError(reasons[0])
     possible = [one for one, reason in zip(designs, reasons, strict=True) if reason is None]
@@ -83,7 +83,7 @@ def _try_part(found: Neighbourhood, design: Design, part: Part) -> None:
     pages = sorted({design.cache_page_bytes, *_powers_of_two(part.flash_page_bytes)})
     other = design.on_part(part.name).replace(flash_page_bytes=None)
     designs = [other.replace(cache_page_bytes=page) for page in pages]
-    reasons = _engine.refusals(designs)
+    reasons = [design.refusal() for design in designs]
     possible = [one for one, reason in zip(designs, reasons, strict=True) if reason is None]
     if possible:
         found.parts[part.name] = possible

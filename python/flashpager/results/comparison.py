@@ -19,13 +19,12 @@ from flashpager.results.table import DESIGN_COLUMNS, HANDLER
 #: What rows are matched by.
 KEYS = ("trace", *DESIGN_COLUMNS)
 
-#: What a replay counts; prices do not move it.
-COUNTS = (
-    *("references", "hits", "misses", "false_faults", "loads", "other_page", "forward", "backward"),
-    *("column_changes", "bytes_read", "bytes_fetched", "bytes_skipped", "bytes_written", "walk"),
-    *("max_walk", "downgrades", "reference_bits_set", "prefetches", "other_buffer", "words"),
-    *("line_refills", "tlb_misses"),
+#: Counts, those first by which a person sees soonest what differs.
+_SEEN_SOONEST = (
+    *("references", "hits", "misses", "false_faults", "loads", "other_page", "forward"),
+    "backward",
 )
+COUNTS = (*_SEEN_SOONEST, *(count for count in table.COUNTS if count not in _SEEN_SOONEST))
 
 #: Where tables differ in one of these alone, every count must be the same.
 _PRICES = (

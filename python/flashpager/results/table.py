@@ -10,8 +10,8 @@ import polars as pl
 
 from flashpager import _engine
 from flashpager._engine import FlashpagerError, Row
+from flashpager.axes import AXES
 from flashpager.files import appearing_whole
-from flashpager.space.axes import AXES
 
 #: The Parquet metadata key under which a table keeps its configuration and version.
 METADATA_KEY = "flashpager"
@@ -40,8 +40,8 @@ DESIGN_COLUMNS = (
     *("t_read_ns", "t_write_ns", *HANDLER, *_FRONT_COLUMNS, "count_commands"),
 )
 
-#: Columns by the part of a result that has them.
-_COUNTS = (
+#: What a replay counts; prices do not move it.
+COUNTS = (
     *("references", "hits", "misses", "false_faults", "reference_bits_set", "loads"),
     *("prefetches", "other_page", "other_buffer", "forward", "backward", "column_changes"),
     *("bytes_read", "bytes_fetched", "bytes_skipped", "bytes_written", "walk", "max_walk"),
@@ -63,7 +63,7 @@ _ENERGY = ("energy_uj", "mean_fault_uj")
 #: The columns of a table, in order.
 COLUMNS = (
     *("trace", *DESIGN_COLUMNS, "frames", "metadata_bytes", "ram_bytes"),
-    *(*_COUNTS, *_TIME, *_LATENCY, "worst_wait_ns", *_FETCH, *_NOR, *_READ_DISTURB, *_ENERGY),
+    *(*COUNTS, *_TIME, *_LATENCY, "worst_wait_ns", *_FETCH, *_NOR, *_READ_DISTURB, *_ENERGY),
     *("ecc_unchecked", "warnings"),
 )
 
@@ -77,7 +77,7 @@ def _type(name: str) -> type[pl.DataType]:
         return pl.String
     if name in _FLAGS:
         return pl.Boolean
-    whole = name in _COUNTS or name in _WHOLE or name.endswith("_bytes")
+    whole = name in COUNTS or name in _WHOLE or name.endswith("_bytes")
     counted = (*("frames", "icache_ways", "tlb_sets", "tlb_ways"),)
     return pl.UInt64 if whole or name in counted else pl.Float64
 
@@ -97,7 +97,7 @@ def flatten(row: Row, trace: str = "") -> dict[str, object]:
         flat |= {f"{table}_{name}": value for name, value in front.items()}
     flat |= _taken(design, ("count_commands",))
     flat |= _taken(row, ("frames", "metadata_bytes", "ram_bytes", "worst_wait_ns"))
-    flat |= _taken(row.counts, _COUNTS) | _taken(row.time, _TIME) | _taken(row.latency, _LATENCY)
+    flat |= _taken(row.counts, COUNTS) | _taken(row.time, _TIME) | _taken(row.latency, _LATENCY)
     flat |= _taken(row.fetch, _FETCH) | _taken(row.nor, _NOR)
     flat |= _taken(row.read_disturb, _READ_DISTURB) | _taken(row.energy, _ENERGY)
     flat |= {"ecc_unchecked": row.ecc_unchecked, "warnings": "; ".join(row.warnings)}

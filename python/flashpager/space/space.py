@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from flashpager import _engine
 from flashpager._engine import Design, FlashpagerError
+from flashpager.axes import AXES, AxisValue
 from flashpager.quantities import parse_size, split_list
-from flashpager.space.axes import AXES, AxisValue
 
 #: What an axis is given: a value, several, or text that names several, as ``1K,2K``.
 Values = AxisValue | Sequence[AxisValue]
@@ -60,7 +60,7 @@ class Space:
         ram_bytes: int | str | None = None,
         **axes: Values,
     ) -> None:
-        """Vary fields of a board, by the names of :data:`flashpager.space.axes.AXES`.
+        """Vary fields of a board, by the names of :data:`flashpager.axes.AXES`.
 
         Raises:
             FlashpagerError: for what is no size, and lists that hold nothing.
@@ -109,8 +109,8 @@ class Space:
             tried = sizes if sizes is not None else self._sizes_in_ram(design)
             designs += [design.replace(cache_bytes=size) for size in tried if size is not None]
             _refuse_too_many(len(designs))
-        designs = [each.settled() if each.policy == "pa-clock" else each for each in designs]
-        checked = list(zip(designs, _engine.refusals(designs), strict=True))
+        designs = [design.settled() for design in designs]
+        checked = [(design, design.refusal()) for design in designs]
         return Checked(
             [design for design, reason in checked if reason is None],
             [(design, reason) for design, reason in checked if reason is not None],

@@ -9,9 +9,9 @@ use std::path::Path;
 use serde::de::DeserializeOwned;
 use toml::Value as Toml;
 
-use crate::spec::{AXES, AxisKind, DesignSpec, Value};
+use crate::spec::{AXES, AxisKind, DesignSpec, Value, axis};
 
-use flashpager_base::sizes::parse_size;
+use flashpager_base::sizes::{below_4_gib, parse_size};
 use flashpager_base::{Error, Result};
 pub use host::*;
 
@@ -101,7 +101,7 @@ fn value_of(place: &str, name: &str, given: &Toml) -> Result<Value> {
                 .map(Value::Flag)
                 .ok_or_else(|| wrong("is neither true nor false"));
         }
-        _ => AXES.iter().find(|axis| axis.name == name).map(|axis| axis.kind).ok_or_else(|| {
+        _ => axis(name).map(|axis| axis.kind).map_err(|_| {
             let known: Vec<&str> = design_fields().collect();
             Error::data(place, format!("unknown field '{name}' (known: {})", known.join(", ")))
         })?,
@@ -155,10 +155,8 @@ fn times<T: DeserializeOwned>(
             ("a time in ns", Toml::Float(_)) => value.clone(),
             ("a size", Toml::Integer(_) | Toml::String(_)) => {
                 let bytes = size(place, &format!("[{name}] {key}"), value)?;
-                if u32::try_from(bytes).is_err() {
-                    return Err(wrong(format!("{key} = {value} is not below 4 GiB")));
-                }
-                Toml::Integer(bytes as i64)
+                let bytes = below_4_gib(key, bytes).map_err(|error| wrong(error.to_string()))?;
+                Toml::Integer(bytes.into())
             }
             ("a number", Toml::Integer(number)) if u32::try_from(*number).is_ok() => value.clone(),
             _ => return Err(refused()),

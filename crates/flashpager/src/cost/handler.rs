@@ -77,6 +77,15 @@ impl Schedule {
         matches!(self, Self::Parallel | Self::ParallelMmu)
     }
 
+    /// What the host does while the flash loads, in words; empty where it waits.
+    pub fn at_once(self) -> &'static str {
+        match (self.overlaps(), self.updates_early()) {
+            (false, _) => "",
+            (true, false) => "searching",
+            (true, true) => "searching and updating the MMU",
+        }
+    }
+
     /// Whether UpdateMMU, too, goes on while the flash loads.
     pub fn updates_early(self) -> bool {
         self == Self::ParallelMmu

@@ -96,6 +96,9 @@ pub struct Scheduled {
     /// What the host does while the flash loads.
     #[serde(skip)]
     pub meanwhile_ns: f64,
+    /// What of that takes longer than the load.
+    #[serde(skip)]
+    pub outlasting_ns: f64,
     /// The longest walk that the load hides whole ([`Prices::longest_hidden_walk`]).
     #[serde(skip)]
     pub longest_hidden_walk: Option<f64>,
@@ -203,6 +206,11 @@ impl Design {
         }
     }
 
+    /// The design as written down, with the policy's parameters filled in alone.
+    pub fn settled_spec(&self) -> DesignSpec {
+        DesignSpec { policy: self.cache.policy.to_string(), ..self.spec.clone() }
+    }
+
     /// Frames in the cache.
     pub fn frames(&self) -> u64 {
         self.cache.frames()
@@ -260,15 +268,17 @@ impl Design {
             let timeline = Timeline::new(*schedule, &jobs, Busy::default());
             let prices = Prices { schedule: *schedule, ..self.prices };
             let hidden_ns = sum_ns - timeline.end_ns;
-            let hidden_ns = if hidden_ns < ROUNDING * sum_ns { 0.0 } else { hidden_ns };
+            let unless_rounding = |ns: f64| if ns > ROUNDING * sum_ns { ns } else { 0.0 };
+            let meanwhile_ns = jobs.meanwhile_ns(*schedule);
             Scheduled {
                 schedule: *schedule,
                 spans: timeline.spans(),
                 latency_ns: timeline.end_ns,
-                hidden_ns,
+                hidden_ns: unless_rounding(hidden_ns),
                 walk_budget: prices.walk_budget(self.frames().min(u64::from(u32::MAX)) as u32),
-                gain: if sum_ns > 0.0 { hidden_ns / sum_ns } else { 0.0 },
-                meanwhile_ns: jobs.meanwhile_ns(*schedule),
+                gain: if sum_ns > 0.0 { unless_rounding(hidden_ns) / sum_ns } else { 0.0 },
+                meanwhile_ns,
+                outlasting_ns: unless_rounding(meanwhile_ns - jobs.load_stopover_ns),
                 longest_hidden_walk: prices.longest_hidden_walk(search.downgrades),
             }
         };

@@ -5,7 +5,7 @@
 //! knows nothing of flash, of registers or of time.
 //!
 //! To add a policy: one file here that implements [`Policy`], one line in the
-//! [`policies!`] list below, a reference in `tests/reference/mod.rs`, a line in
+//! [`policies!`] list below, a reference in `crates/flashpager/tests/engine/reference/`, a line in
 //! both tables of `docs/model.md`.
 //!
 //! A policy says as [`Policy::AllSizes`] how caches of several sizes are run

@@ -48,8 +48,7 @@ fn runs_up_to_the_last_byte_agree() {
         hierarchy: None,
         critical: None,
     };
-    let registers: Vec<RegisterDesign> = MODELS
-        .into_iter()
+    let registers: Vec<RegisterDesign> = models()
         .flat_map(|model| [None, Some(1 << 20)].map(|codeword| design(model, 1 << 20, codeword)))
         .collect();
     for policy in policies(case.frames) {

@@ -22,13 +22,10 @@ use proptest::sample::Index;
 
 use crate::reference::{self, Replayed, Setup, policies};
 
-const MODELS: [RegisterModel; 5] = [
-    RegisterModel::Sequential,
-    RegisterModel::StartColumn,
-    RegisterModel::RandomColumn,
-    RegisterModel::DoubleBuffer,
-    RegisterModel::DoubleBufferPrefetch,
-];
+/// All of them: a new one is compared from its first day.
+fn models() -> impl Iterator<Item = RegisterModel> + Clone {
+    RegisterModel::ALL.into_iter().map(|(_, model)| model)
+}
 
 /// The models of one register.
 const ONE_REGISTER: [RegisterModel; 3] =
@@ -74,7 +71,7 @@ fn registers(cache_page: u32) -> Vec<RegisterDesign> {
             if codeword > flash_page {
                 continue;
             }
-            for model in MODELS {
+            for model in models() {
                 if model == RegisterModel::RandomColumn && flash_page <= 512 {
                     continue;
                 }

@@ -7,7 +7,7 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Prints what tests/test_cap.py wants to know, in lines of words separated by tabs.
+ * Prints what tests/face/test_cap.py wants to know, in lines of words separated by tabs.
  *
  * <p>{@code place CAPS CLASS…} prints where each class file's borders are. {@code each CLASS…
  * CAPS…} places all class files in each of the CAP files, and prints "read" or why it cannot be
