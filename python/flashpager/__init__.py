@@ -37,7 +37,8 @@ from flashpager.space.space import Space
 from flashpager.trace import Trace
 
 if TYPE_CHECKING:
-    from flashpager.results.answer import Answer, Needs, answer
+    from flashpager.results.answer import Answer, answer
+    from flashpager.results.needs import Needs
     from flashpager.space.exploration import explore
 
 __all__ = [
@@ -73,7 +74,7 @@ __version__ = version()
 
 _LATE = {
     "Answer": "flashpager.results.answer",
-    "Needs": "flashpager.results.answer",
+    "Needs": "flashpager.results.needs",
     "answer": "flashpager.results.answer",
     "explore": "flashpager.space.exploration",
 }

@@ -1,6 +1,6 @@
 """A recorded trace, as Python sees it."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
@@ -38,6 +38,10 @@ class Trace:
 
         """
         return cls(Path(path), _engine.trace_info(path))
+
+    def __reduce__(self) -> tuple[Callable[[Path], "Trace"], tuple[Path]]:
+        """Travel to another process as a path: the file is opened there."""
+        return Trace.open, (self.path,)
 
     @property
     def name(self) -> str:

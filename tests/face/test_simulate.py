@@ -1,11 +1,13 @@
 """One design at a time: counts worked out by hand, prices recomputed, bad designs refused."""
 
 import json
+import pickle
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from flashpager import Design, Handler, Trace
 from tests.conftest import ROOT, fails, flashpager, import_csv
 
 SMART_CARD = ROOT / "examples" / "boards" / "smartcard.toml"
@@ -470,3 +472,17 @@ class TestRefused:
         fails("simulat", words=["simulat"])
         fails("--no-such-option", words=["--no-such-option"])
         fails("parts", "show", words=["NAME"])
+
+
+def test_designs_and_traces_travel(trace: Path) -> None:
+    """A design is a key and crosses processes; a trace does by its path."""
+    design = Design(cache_bytes="1K", policy="clock", handler=Handler(lookup_ns=3))
+    again = pickle.loads(pickle.dumps(design))  # noqa: S301  (our own)
+    assert again == design
+    assert {design: "found"}[again] == "found"
+    opened = pickle.loads(pickle.dumps(Trace.open(trace)))  # noqa: S301
+    assert opened.info == Trace.open(trace).info
+    with pytest.raises(TypeError, match=r"no field cash \(known: part"):
+        Design(cash=3)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="cache_bytes must be a size"):
+        design.replace(cache_bytes=1.5)  # type: ignore[arg-type]

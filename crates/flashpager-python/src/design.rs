@@ -13,7 +13,7 @@ use pyo3::types::{PyBool, PyDict, PyInt, PyString, PyType};
 use pythonize::depythonize;
 
 use crate::faults::FaultTimes;
-use crate::seam::{Seen, bad_argument, raise, to_python, view};
+use crate::seam::{Seen, bad_argument, hash, raise, to_python, view};
 
 view! {
     /// The RAM that holds the frames, on the processor's bus; times of a byte. By default that
@@ -218,7 +218,9 @@ impl Design {
     /// Set a field as Python gives it.
     fn set(&mut self, name: &str, given: &Bound<'_, PyAny>) -> PyResult<()> {
         let wrong = |what: &str| {
-            let several = given.try_iter().is_ok() && !given.is_instance_of::<PyString>();
+            let several = spec::axis(name).is_ok()
+                && given.try_iter().is_ok()
+                && !given.is_instance_of::<PyString>();
             let hint = if several { "; several make a Space" } else { "" };
             let message = format!("{name} must be {what}, not {}{hint}", given.repr()?);
             Err(PyTypeError::new_err(message))
@@ -254,12 +256,20 @@ impl Design {
                 Ok(kind) => {
                     let value = match (kind, given.is_none()) {
                         (AxisKind::SizeOrNone, true) => Value::Nothing,
-                        _ => Value::Size(given.extract::<Size>()?.0),
+                        _ => match given.extract::<Size>() {
+                            Ok(size) => Value::Size(size.0),
+                            Err(error) if error.is_instance_of::<PyTypeError>(given.py()) => {
+                                return wrong("a size or text such as 2K");
+                            }
+                            Err(error) => return Err(error),
+                        },
                     };
                     return spec.set(name, value).map_err(raise);
                 }
                 Err(_) => {
-                    let message = format!("a design has no field {name}");
+                    let known: Vec<&str> = board::design_fields().collect();
+                    let known = known.join(", ");
+                    let message = format!("a design has no field {name} (known: {known})");
                     return Err(PyTypeError::new_err(message));
                 }
             },
@@ -453,6 +463,10 @@ impl Design {
         to_python(py, &self.spec)
     }
 
+    fn __hash__(&self) -> u64 {
+        hash(&self.spec)
+    }
+
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
         other.cast::<Self>().is_ok_and(|other| other.get().spec == self.spec)
     }
@@ -461,7 +475,7 @@ impl Design {
         format!("Design({})", serde_json::to_string(&self.spec).unwrap_or_default())
     }
 
-    /// A design of the fields that [`Design::as_dict`] gives; for pickles.
+    /// A design of the fields that `as_dict` gives; for pickles.
     #[classmethod]
     fn from_dict(_class: &Bound<'_, PyType>, fields: &Bound<'_, PyAny>) -> PyResult<Self> {
         depythonize::<DesignSpec>(fields).map(|spec| Self::seen(&spec)).map_err(bad_argument)

@@ -36,6 +36,14 @@ pub fn raise(error: Error) -> PyErr {
     }
 }
 
+/// A hash of what a value shows: equal values have equal ones.
+pub fn hash<T: serde::Serialize>(value: &T) -> u64 {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+    let mut hasher = DefaultHasher::new();
+    serde_json::to_string(value).unwrap_or_default().hash(&mut hasher);
+    hasher.finish()
+}
+
 /// What an argument must not be, as Python's exception.
 pub fn bad_argument(error: pythonize::PythonizeError) -> PyErr {
     FlashpagerError::new_err(error.to_string())
@@ -183,6 +191,10 @@ macro_rules! view {
             /// All of it as plain dictionaries and lists.
             fn as_dict(&self, py: pyo3::Python<'_>) -> pyo3::PyResult<pyo3::Py<pyo3::PyAny>> {
                 $crate::seam::to_python(py, &self.0)
+            }
+
+            fn __hash__(&self) -> u64 {
+                $crate::seam::hash(&self.0)
             }
 
             fn __repr__(&self) -> String {

@@ -101,6 +101,7 @@ pub struct LivePoint {
     pub read: Read,
 }
 
+#[cfg(all(feature = "host", target_os = "linux"))]
 impl LivePoint {
     fn new(measured: Point, ram_mib_s: f64) -> Self {
         Self {

@@ -33,7 +33,8 @@ from flashpager.quantities import (
     si,
 )
 from flashpager.results import table
-from flashpager.results.answer import COMBINED_COLUMNS, Answer, Needs, answer
+from flashpager.results.answer import COMBINED_COLUMNS, Answer, answer
+from flashpager.results.needs import Needs
 from flashpager.results.table import DESIGN_COLUMNS
 from flashpager.space import Space
 from flashpager.space.exploration import explore_designs, forget

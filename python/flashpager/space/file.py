@@ -9,7 +9,7 @@ from flashpager._engine import Board, Design, FlashpagerError
 from flashpager.axes import AXES
 from flashpager.files import read_toml, refuse_unknown
 from flashpager.quantities import parse_bandwidth, parse_duration, parse_size
-from flashpager.results.answer import Needs
+from flashpager.results.needs import Needs
 from flashpager.space.space import Space, Values
 
 _NEEDS = ("ram", "min_bandwidth", "max_fault", "checked_ecc")

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::{design_fields, read_table};
+use super::{BESIDES, design_fields, read_table};
 use flashpager_base::{Error, Result};
 use flashpager_binary::driver::{CopyLoop, Direction, copy_loop_of};
 use flashpager_media::bus::Bus;
@@ -88,7 +88,8 @@ impl BoardHost {
     pub fn read(path: &Path) -> Result<(Self, Option<String>)> {
         let table = read_table(path)?;
         let place = Place(path);
-        let mut known: Vec<&str> = HOST_FIELDS.iter().copied().chain(design_fields()).collect();
+        let mut known: Vec<&str> =
+            HOST_FIELDS.iter().copied().chain(design_fields()).chain(BESIDES).collect();
         known.sort_unstable();
         place.refuse_unknown(&table, &known)?;
         let part = place.text(&table, "part")?.map(str::to_owned);

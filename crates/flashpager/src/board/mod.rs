@@ -63,10 +63,10 @@ impl Board {
 /// Fields that tell nothing of prices or hosts.
 const BESIDES: [&str; 2] = ["description", "needs"];
 
-/// What a board may say of a design, and besides.
-fn design_fields() -> impl Iterator<Item = &'static str> {
-    let tables = ["nor", "ram", "handler", "count_commands", "icache", "tlb"];
-    AXES.iter().map(|axis| axis.name).chain(tables).chain(BESIDES)
+/// The fields of a design.
+pub fn design_fields() -> impl Iterator<Item = &'static str> {
+    let others = ["nor", "ram", "handler", "count_commands", "icache", "tlb"];
+    AXES.iter().map(|axis| axis.name).chain(others)
 }
 
 /// The design that a board's table describes.
