@@ -131,6 +131,7 @@ fn pages_of_other_sizes_are_refused() {
 mod capture {
     use std::io::{BufRead, BufReader, Write};
     use std::process::{Child, Command, Stdio};
+    use std::time::{Duration, Instant};
 
     use flashpager::swap::capture::{Options, capture};
 
@@ -184,7 +185,7 @@ mod capture {
             // Until all of it waits.
             let mut calm = 0;
             while calm < 3 {
-                std::thread::sleep(std::time::Duration::from_millis(2));
+                std::thread::sleep(Duration::from_millis(2));
                 calm = if is_calm(child.id()) { calm + 1 } else { 0 };
             }
             Self { child, address }
@@ -280,14 +281,17 @@ mod capture {
         let mut line = String::new();
         BufReader::new(shell.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
         let options = Options { limit: Some(30), children: true, ..Options::default() };
-        // The children begin as copies of the shell; one that becomes another program while it
-        // is captured has ended as far as its memory goes.
+        // The children begin as copies of the shell, and then as programs that have hardly begun.
+        // One that becomes another program while it is captured has ended as far as its memory goes.
+        let deadline = Instant::now() + Duration::from_secs(30);
+        let has_begun = |info: &PagesInfo| {
+            let children = &info.processes[1..];
+            children.iter().all(|child| child.program == "sleep" && child.pages > 5)
+        };
         let info = loop {
             match capture(shell.id() as i32, &options, &path) {
-                Ok(info) if info.processes[1..].iter().all(|child| child.program == "sleep") => {
-                    break info;
-                }
-                Ok(_) => {}
+                Ok(info) if has_begun(&info) => break info,
+                Ok(info) => assert!(Instant::now() < deadline, "{info:?}"),
                 Err(error) => assert!(error.to_string().ends_with("while it was captured")),
             }
         };
