@@ -15,7 +15,7 @@ LEFT_OUT = "FLASHPAGER_LEFT_OUT"
 #: The Debian package that holds a tool, a header or a browser.
 PACKAGES = {
     "arm-linux-gnueabihf-gcc": "gcc-arm-linux-gnueabihf libc6-dev-armhf-cross",
-    "arm-none-eabi-as": "binutils-arm-none-eabi",
+    "arm-none-eabi-as": "gcc-arm-none-eabi libnewlib-arm-none-eabi",
     "arm-none-eabi-gcc": "gcc-arm-none-eabi libnewlib-arm-none-eabi",
     "avr-gcc": "gcc-avr avr-libc",
     "chromium": "chromium",
