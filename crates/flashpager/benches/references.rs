@@ -24,6 +24,9 @@ use serde_json::json;
 
 const USAGE: &str = "references FILE single|sizes POLICY FRAMES[,FRAMES…|-LAST]";
 
+/// References handed over at once, as in a replay.
+const BLOCK: usize = 1 << 13;
+
 /// What one measurement gives.
 struct Measured {
     /// Misses of each size.
@@ -59,18 +62,6 @@ impl References<'_> {
         }
         (next_uses, start.elapsed().as_secs_f64())
     }
-
-    /// Hand out each reference with its next use.
-    #[inline]
-    fn for_each<P: Policy>(&self, mut take: impl FnMut(Page, Moment)) -> f64 {
-        let (next_uses, seconds) = self.next_uses::<P>();
-        if P::NEEDS_NEXT_USE {
-            self.pages.iter().zip(&next_uses).for_each(|(&page, &next)| take(page, next));
-        } else {
-            self.pages.iter().for_each(|&page| take(page, NEVER));
-        }
-        seconds
-    }
 }
 
 impl Visitor for References<'_> {
@@ -78,9 +69,15 @@ impl Visitor for References<'_> {
 
     fn visit<P: Policy>(self, mut policy: P) -> Measured {
         let mut misses = 0;
-        let next_use_seconds = self.for_each::<P>(|page, next_use| {
+        let (next_uses, next_use_seconds) = self.next_uses::<P>();
+        let mut take = |page, next_use| {
             misses += u64::from(matches!(policy.reference(page, next_use), Outcome::Miss { .. }));
-        });
+        };
+        if P::NEEDS_NEXT_USE {
+            self.pages.iter().zip(&next_uses).for_each(|(&page, &next)| take(page, next));
+        } else {
+            self.pages.iter().for_each(|&page| take(page, NEVER));
+        }
         Measured { misses: vec![misses], next_use_seconds }
     }
 }
@@ -93,8 +90,10 @@ impl SizesVisitor for References<'_> {
         // With inclusion the sizes that miss are the first ones: counting where
         // they end is enough, and the sums come afterwards.
         let mut misses = vec![0; self.frames.len() + 1];
-        let next_use_seconds = self.for_each::<P>(|page, next_use| {
-            caches.reference(page, next_use, |sizes, outcome| {
+        let (next_uses, next_use_seconds) = self.next_uses::<P>();
+        for (block, pages) in self.pages.chunks(BLOCK).enumerate() {
+            let next_uses = next_uses.chunks(BLOCK).nth(block).unwrap_or_default();
+            caches.references(pages, next_uses, |_, sizes, outcome| {
                 if !matches!(outcome, Outcome::Miss { .. }) {
                     return;
                 }
@@ -104,7 +103,7 @@ impl SizesVisitor for References<'_> {
                     misses[sizes].iter_mut().for_each(|count| *count += 1);
                 }
             });
-        });
+        }
         if P::AllSizes::INCLUSION {
             for end in (1..misses.len()).rev() {
                 misses[end - 1] += misses[end];

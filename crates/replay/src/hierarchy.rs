@@ -223,12 +223,8 @@ pub(super) struct Need {
 }
 
 impl Front {
-    pub(super) fn new(page_shift: u32, hierarchy: Option<HierarchyDesign>) -> Self {
-        Self {
-            collapser: Collapser::new(page_shift),
-            page_shift,
-            icache: hierarchy.map(|hierarchy| ICache::new(hierarchy.icache)),
-        }
+    pub(super) fn new(page_shift: u32, icache: Option<ICacheShape>) -> Self {
+        Self { collapser: Collapser::new(page_shift), page_shift, icache: icache.map(ICache::new) }
     }
 
     /// Call `need` with every page that `run` comes to or, behind an instruction cache,

@@ -3,6 +3,7 @@
 //! Nothing here knows a nanosecond. The pager's decisions do not depend on the
 //! register, so one replay serves any number of register designs at once.
 
+mod cell;
 mod hierarchy;
 mod many;
 mod next_uses;
@@ -15,10 +16,11 @@ mod sweep;
 
 use serde::Serialize;
 
+pub use cell::Cell;
 pub use hierarchy::{HierarchyDesign, ICacheShape, TlbShape, WORD_BYTES};
-pub use many::replay_cells;
+pub use many::{passes, replay_cells};
 pub use single::{Events, replay};
-pub use sweep::{Cell, sweep};
+pub use sweep::sweep;
 
 use crate::pager::{Page, PolicySpec, Search};
 use crate::register::{Access, RegisterCase};

@@ -3,15 +3,15 @@
 use flashpager_base::{Error, Result};
 use flashpager_trace::{Trace, for_runs};
 
-use super::hierarchy::{Front, HierarchyDesign};
+use super::hierarchy::{Front, ICacheShape};
 use crate::pager::{Moment, NEVER};
 
-/// For each collapsed reference behind `hierarchy` the moment of the next one to the
+/// For each collapsed reference behind `icache` the moment of the next one to the
 /// same page; empty unless it is `needed`. Takes 4 bytes for each reference.
 pub(super) fn next_uses(
     trace: &dyn Trace,
     shift: u32,
-    hierarchy: Option<HierarchyDesign>,
+    icache: Option<ICacheShape>,
     pages: u32,
     go_on: &dyn Fn() -> bool,
     needed: bool,
@@ -20,7 +20,7 @@ pub(super) fn next_uses(
     if !needed {
         return Ok(moments);
     }
-    let mut front = Front::new(shift, hierarchy);
+    let mut front = Front::new(shift, icache);
     for_runs(trace, go_on, |runs| {
         for &run in runs {
             let more = (run.length as usize >> shift) + 2;

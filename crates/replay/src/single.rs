@@ -111,14 +111,15 @@ impl Replay<'_, '_> {
         let Self { trace, pages, registers, go_on, .. } = self;
         let CacheDesign { cache_page_bytes, hierarchy, .. } = *self.cache;
         let shift = cache_page_bytes.trailing_zeros();
-        let next_uses = next_uses(trace, shift, hierarchy, pages, go_on, P::NEEDS_NEXT_USE)?;
+        let icache = hierarchy.map(|hierarchy| hierarchy.icache);
+        let next_uses = next_uses(trace, shift, icache, pages, go_on, P::NEEDS_NEXT_USE)?;
         let mut requests = Requests::new(cache_page_bytes, pages, 1, false, registers)?;
-        let line_bytes = hierarchy.map(|hierarchy| hierarchy.icache.line_bytes);
+        let line_bytes = icache.map(|icache| icache.line_bytes);
         let mut faults = self
             .events
             .take()
             .map(|events| Faults::new(cache_page_bytes, pages, registers, events, line_bytes));
-        let mut front = Front::new(shift, hierarchy);
+        let mut front = Front::new(shift, icache);
         let mut moment = 0;
         // Sums over all runs before, and over needs up to now.
         let mut sums = Executed::default();

@@ -1,111 +1,21 @@
-//! One pass over a trace for caches that differ only in size.
+//! One pass over a trace for many caches.
+//!
+//! The runs become references once for all cells of a cache page, some thousands at a time;
+//! each cell takes such a block as a whole, so that its tables stay near the processor.
 
-use flashpager_base::sizes::power_of_two;
-use flashpager_base::{Error, Result};
-use flashpager_trace::{Trace, for_runs};
+use flashpager_base::Result;
+use flashpager_trace::{Run, Trace, for_runs};
 
-use super::hierarchy::{Front, HierarchyDesign, TlbShape, Translated};
+use super::cell::Cell;
+use super::hierarchy::{Front, ICacheShape, Translated};
 use super::next_uses::next_uses;
-use super::requests::{Requests, requests_bytes};
-use super::{CacheDesign, Counts, image_pages};
-use crate::pager::{
-    AllSizes, Moment, NEVER, Page, Parameter, Policy, PolicySpec, Shape, SizesVisitor,
-};
+use super::requests::Requests;
+use super::{Counts, image_pages};
+use crate::pager::{AllSizes, Moment, NEVER, Page, Parameter, Policy, Shape, SizesVisitor};
 use crate::register::RegisterDesign;
 
-/// What one pass replays: a cache page and a policy, at several cache sizes, and
-/// the registers behind each.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cell {
-    /// Bytes of a cache page, a power of two.
-    pub cache_page_bytes: u32,
-    /// Who is evicted.
-    pub policy: PolicySpec,
-    /// What stands in front.
-    pub hierarchy: Option<HierarchyDesign>,
-    /// Bytes of RAM for frames, of each cache.
-    pub cache_bytes: Vec<u64>,
-    /// The registers.
-    pub registers: Vec<RegisterDesign>,
-}
-
-/// Most memory for the tables of pages that policies keep.
-const MAX_TABLE_BYTES: usize = 8 << 30;
-/// Of a frame in a policy, with its ghosts.
-const FRAME_BYTES: u64 = 128;
-
-impl Cell {
-    /// Memory that a [`sweep`] of this cell takes at most, in bytes, for a trace with
-    /// an image of `image_bytes` and `runs` runs of `bytes` bytes together. Not in it
-    /// is what tells faults with different searches apart, which only Clock, FIFO with
-    /// second chance and their like have.
-    pub fn memory_bytes(&self, image_bytes: u64, runs: u64, bytes: u64) -> u64 {
-        let page = u64::from(self.cache_page_bytes.max(1));
-        let pages = image_bytes.div_ceil(page);
-        let references = runs.saturating_mul(2).saturating_add(bytes / page);
-        let touched = pages.min(references);
-        let sizes = self.cache_bytes.len();
-        let frames = self.cache_bytes.iter().map(|bytes| (bytes / page).min(touched));
-        let caches = (pages * self.bytes_per_page() as u64)
-            .saturating_add(self.tlb_bytes() * sizes as u64)
-            .saturating_add(frames.sum::<u64>().saturating_mul(FRAME_BYTES));
-        let counts = requests_bytes(self.cache_page_bytes, touched, sizes as u64, &self.registers);
-        // Next uses grow as a vector does, up to twice what they need.
-        let moments = if self.policy.needs_next_use() { references } else { 0 };
-        caches.saturating_add(counts).saturating_add(moments.saturating_mul(8))
-    }
-
-    /// Check that it can be replayed with an image of `image_bytes`.
-    ///
-    /// # Errors
-    /// Designs that cannot be, and images with too many pages.
-    pub fn check(&self, image_bytes: u32) -> Result<()> {
-        power_of_two("cache page", self.cache_page_bytes)?;
-        self.cache_bytes.iter().try_for_each(|bytes| self.cache(*bytes).check())?;
-        self.registers.iter().try_for_each(|register| register.check(self.cache_page_bytes))?;
-        let pages = image_pages(image_bytes, self.cache_page_bytes)? as usize;
-        let sizes = self.cache_bytes.len();
-        if pages * self.bytes_per_page() > MAX_TABLE_BYTES {
-            return Err(Error::design(format!(
-                "{} at {sizes} cache sizes at once takes over {} GiB for the {pages} pages of \
-                 {} bytes of the image: ask for larger cache pages or fewer sizes, or place the \
-                 code lower",
-                self.policy,
-                MAX_TABLE_BYTES >> 30,
-                self.cache_page_bytes,
-            )));
-        }
-        Ok(())
-    }
-
-    /// Bytes that all sizes take for each page of the image: side by side behind TLBs.
-    fn bytes_per_page(&self) -> usize {
-        match self.tlb() {
-            Some(_) => self.cache_bytes.len() * size_of::<Page>(),
-            None => self.policy.bytes_per_page(self.cache_bytes.len()),
-        }
-    }
-
-    fn tlb_bytes(&self) -> u64 {
-        let entries = self.tlb().map_or(0, |tlb| u64::from(tlb.sets) * u64::from(tlb.ways));
-        2 * entries * size_of::<Page>() as u64
-    }
-
-    fn tlb(&self) -> Option<TlbShape> {
-        self.hierarchy.and_then(|hierarchy| hierarchy.tlb)
-    }
-
-    /// The cache of that many bytes.
-    fn cache(&self, cache_bytes: u64) -> CacheDesign {
-        let Self { cache_page_bytes, policy, hierarchy, .. } = self;
-        CacheDesign {
-            cache_bytes,
-            cache_page_bytes: *cache_page_bytes,
-            policy: policy.clone(),
-            hierarchy: *hierarchy,
-        }
-    }
-}
+/// References of a block, about.
+const BLOCK: usize = 1 << 13;
 
 /// Replay `trace` through all caches of `cell` in one pass. Gives the counts of
 /// each cache with each register, in the order of the cell; they equal those of
@@ -117,128 +27,248 @@ impl Cell {
 /// # Errors
 /// Designs that cannot be, and whatever reading the trace gives.
 pub fn sweep(trace: &dyn Trace, cell: &Cell, go_on: &dyn Fn() -> bool) -> Result<Vec<Vec<Counts>>> {
-    let Cell { cache_page_bytes, cache_bytes, .. } = cell;
-    cell.check(trace.image_bytes())?;
-    let pages = image_pages(trace.image_bytes(), *cache_page_bytes)?;
-    let usable = |cache: CacheDesign| {
-        let frames = cache.frames().min(u64::from(u32::MAX)) as u32;
-        cell.policy.frames_that_count(frames, pages)
-    };
-    let frames_of: Vec<u32> = cache_bytes.iter().map(|bytes| usable(cell.cache(*bytes))).collect();
-    let mut frames = frames_of.clone();
-    frames.sort_unstable();
-    frames.dedup();
-    if frames.is_empty() {
-        return Ok(Vec::new());
-    }
-    let replay = Sweep { trace, pages, frames: &frames, cell, go_on };
-    let counts = cell.policy.visit_sizes(replay)?;
-    let size_of = |frame: &u32| frames.partition_point(|smaller| smaller < frame);
-    Ok(frames_of.iter().map(|frame| counts[size_of(frame)].clone()).collect())
+    Ok(sweep_all(trace, &[cell], go_on)?.swap_remove(0))
 }
 
-struct Sweep<'a> {
-    trace: &'a dyn Trace,
+/// Do as [`sweep`] for several cells of one cache page, whose memory adds up.
+pub(super) fn sweep_all(
+    trace: &dyn Trace,
+    cells: &[&Cell],
+    go_on: &dyn Fn() -> bool,
+) -> Result<Vec<Vec<Vec<Counts>>>> {
+    let Some(Cell { cache_page_bytes, .. }) = cells.first() else { return Ok(Vec::new()) };
+    cells.iter().try_for_each(|cell| cell.check(trace.image_bytes()))?;
+    let pages = image_pages(trace.image_bytes(), *cache_page_bytes)?;
+    let shift = cache_page_bytes.trailing_zeros();
+    let mut streams: Vec<Stream> = Vec::new();
+    let with_sizes = |(_, cell): &(usize, &&Cell)| !cell.cache_bytes.is_empty();
+    for (place, cell) in cells.iter().enumerate().filter(with_sizes) {
+        debug_assert_eq!(cell.cache_page_bytes, *cache_page_bytes);
+        let icache = cell.hierarchy.map(|hierarchy| hierarchy.icache);
+        let caches = Caches::new(cell, pages)?;
+        let index = match streams.iter().position(|stream| stream.icache == icache) {
+            Some(index) => index,
+            None => {
+                streams.push(Stream::new(shift, icache));
+                streams.len() - 1
+            }
+        };
+        streams[index].cells.push((place, caches));
+    }
+    for stream in &mut streams {
+        stream.look_ahead(trace, shift, cells, pages, go_on)?;
+    }
+    let mut counts: Vec<Vec<Vec<Counts>>> = cells.iter().map(|_| Vec::new()).collect();
+    if streams.is_empty() {
+        return Ok(counts);
+    }
+    let mut bytes_read = 0;
+    for_runs(trace, go_on, |runs| {
+        bytes_read += runs.iter().map(|run| u64::from(run.length)).sum::<u64>();
+        streams.iter_mut().try_for_each(|stream| stream.take(runs))
+    })?;
+    for stream in streams {
+        stream.finish(bytes_read, |place, found| counts[place] = found)?;
+    }
+    Ok(counts)
+}
+
+/// References behind an instruction cache, or without one, and the cells that take them.
+struct Stream {
+    icache: Option<ICacheShape>,
+    front: Front,
+    /// For each reference of the trace, if a cell asks for it.
+    next_uses: Vec<Moment>,
+    /// The references of this block, and those before it.
+    pages: Vec<Page>,
+    before: usize,
+    cells: Vec<(usize, Caches)>,
+}
+
+impl Stream {
+    fn new(shift: u32, icache: Option<ICacheShape>) -> Self {
+        Self {
+            icache,
+            front: Front::new(shift, icache),
+            next_uses: Vec::new(),
+            pages: Vec::with_capacity(2 * BLOCK),
+            before: 0,
+            cells: Vec::new(),
+        }
+    }
+
+    /// Find the next uses, where a cell asks for them.
+    fn look_ahead(
+        &mut self,
+        trace: &dyn Trace,
+        shift: u32,
+        cells: &[&Cell],
+        pages: u32,
+        go_on: &dyn Fn() -> bool,
+    ) -> Result<()> {
+        if self.cells.iter().any(|(place, _)| cells[*place].policy.needs_next_use()) {
+            self.next_uses = next_uses(trace, shift, self.icache, pages, go_on, true)?;
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, runs: &[Run]) -> Result<()> {
+        let Self { front, pages, .. } = self;
+        for &run in runs {
+            front.needs(run, |need| {
+                if need.is_new {
+                    pages.push(need.page);
+                }
+            });
+        }
+        if self.pages.len() < BLOCK { Ok(()) } else { self.hand_over() }
+    }
+
+    /// Let the cells take the block.
+    fn hand_over(&mut self) -> Result<()> {
+        let Self { next_uses, pages, before, cells, .. } = self;
+        let next_uses = next_uses.get(*before..*before + pages.len()).unwrap_or_default();
+        for (_, Caches { replay, .. }) in cells {
+            replay.take(pages, next_uses)?;
+        }
+        *before += pages.len();
+        pages.clear();
+        Ok(())
+    }
+
+    fn finish(
+        mut self,
+        bytes_read: u64,
+        mut found: impl FnMut(usize, Vec<Vec<Counts>>),
+    ) -> Result<()> {
+        self.hand_over()?;
+        let Self { front, before, cells, .. } = self;
+        for (place, Caches { replay, size_of }) in cells {
+            let mut counts = replay.finish(before as u64, bytes_read);
+            for counts in counts.iter_mut().flatten() {
+                counts.words = front.words();
+                counts.line_refills = front.refills();
+            }
+            found(place, size_of.iter().map(|size| counts[*size].clone()).collect());
+        }
+        Ok(())
+    }
+}
+
+/// The caches of a cell.
+struct Caches {
+    replay: Box<dyn Replay>,
+    /// For each size of the cell its place among the different ones, ascending.
+    size_of: Vec<usize>,
+}
+
+impl Caches {
+    fn new(cell: &Cell, pages: u32) -> Result<Self> {
+        let usable = |cache_bytes: &u64| {
+            let frames = cell.cache(*cache_bytes).frames().min(u64::from(u32::MAX)) as u32;
+            cell.policy.frames_that_count(frames, pages)
+        };
+        let frames_of: Vec<u32> = cell.cache_bytes.iter().map(usable).collect();
+        let mut frames = frames_of.clone();
+        frames.sort_unstable();
+        frames.dedup();
+        let size_of = |frame: &u32| frames.partition_point(|smaller| smaller < frame);
+        let size_of = frames_of.iter().map(size_of).collect();
+        let replay = cell.policy.visit_sizes(Build { cell, pages, frames: &frames })?;
+        Ok(Self { replay, size_of })
+    }
+}
+
+/// Caches at work.
+trait Replay {
+    /// Take a block of references; `next_uses` stand beside them if the policy asks for them.
+    ///
+    /// # Errors
+    /// Counts that grow beyond what memory should hold.
+    fn take(&mut self, pages: &[Page], next_uses: &[Moment]) -> Result<()>;
+
+    /// The counts of each size with each register, after so many references.
+    fn finish(self: Box<Self>, references: u64, bytes_read: u64) -> Vec<Vec<Counts>>;
+}
+
+struct Build<'a> {
+    cell: &'a Cell,
     pages: u32,
     frames: &'a [u32],
-    cell: &'a Cell,
-    go_on: &'a dyn Fn() -> bool,
 }
 
-impl SizesVisitor for Sweep<'_> {
-    type Output = Vec<Vec<Counts>>;
+impl SizesVisitor for Build<'_> {
+    type Output = Box<dyn Replay>;
 
-    fn visit<P: Policy>(self, parameters: &[Parameter]) -> Result<Self::Output> {
-        let Self { pages, frames, .. } = self;
-        let sizes = frames.len();
-        let Some(tlb) = self.cell.tlb() else {
-            let mut caches = P::AllSizes::new(frames, pages, parameters)?;
-            let replayed = self.run::<P>(P::AllSizes::INCLUSION, |page, next_use, requests| {
-                caches.reference(page, next_use, |sizes, outcome| {
-                    requests.add(sizes, page, outcome);
-                });
-            })?;
-            let references = vec![replayed.references; sizes];
-            return Ok(replayed.finish(&references, &self.cell.registers, false));
+    fn visit<P: Policy>(self, parameters: &[Parameter]) -> Result<Box<dyn Replay>> {
+        let Self { cell, pages, frames } = self;
+        let Cell { cache_page_bytes, registers, .. } = cell;
+        let requests =
+            |inclusion| Requests::new(*cache_page_bytes, pages, frames.len(), inclusion, registers);
+        let registers = registers.clone();
+        let Some(tlb) = cell.tlb() else {
+            let caches = P::AllSizes::new(frames, pages, parameters)?;
+            let requests = requests(P::AllSizes::INCLUSION)?;
+            return Ok(Box::new(Plain { caches, requests, registers }));
         };
-        // What a TLB lets through depends on the cache behind it.
         let cache = |frames: &u32| {
             let policy = P::new(Shape { frames: *frames, pages }, parameters)?;
             Ok(Translated::new(policy, tlb))
         };
-        let mut caches = frames.iter().map(cache).collect::<Result<Vec<Translated<P>>>>()?;
-        let replayed = self.run::<P>(false, |page, next_use, requests| {
+        let caches = frames.iter().map(cache).collect::<Result<Vec<Translated<P>>>>()?;
+        Ok(Box::new(BehindTlbs { caches, requests: requests(false)?, registers }))
+    }
+}
+
+/// Caches that all see the same references.
+struct Plain<A> {
+    caches: A,
+    requests: Requests,
+    registers: Vec<RegisterDesign>,
+}
+
+impl<A: AllSizes> Replay for Plain<A> {
+    fn take(&mut self, pages: &[Page], next_uses: &[Moment]) -> Result<()> {
+        let Self { caches, requests, .. } = self;
+        caches.references(pages, next_uses, |page, sizes, outcome| {
+            requests.add(sizes, page, outcome);
+        });
+        requests.check_memory()
+    }
+
+    fn finish(self: Box<Self>, references: u64, bytes_read: u64) -> Vec<Vec<Counts>> {
+        let references = vec![references; self.requests.sizes()];
+        self.requests.finish(&references, bytes_read, &self.registers)
+    }
+}
+
+/// Caches each behind a TLB: what that lets through depends on the cache.
+struct BehindTlbs<P> {
+    caches: Vec<Translated<P>>,
+    requests: Requests,
+    registers: Vec<RegisterDesign>,
+}
+
+impl<P: Policy> Replay for BehindTlbs<P> {
+    fn take(&mut self, pages: &[Page], next_uses: &[Moment]) -> Result<()> {
+        let Self { caches, requests, .. } = self;
+        for (index, &page) in pages.iter().enumerate() {
+            let next_use = if P::NEEDS_NEXT_USE { next_uses[index] } else { NEVER };
             for (size, cache) in caches.iter_mut().enumerate() {
                 if let Some(outcome) = cache.reference(page, next_use) {
                     requests.add(size..size + 1, page, outcome);
                 }
             }
-        })?;
-        let references: Vec<u64> = caches.iter().map(Translated::misses).collect();
-        Ok(replayed.finish(&references, &self.cell.registers, true))
+        }
+        requests.check_memory()
     }
-}
 
-/// A pass that has come to its end.
-struct Replayed {
-    requests: Requests,
-    references: u64,
-    bytes_read: u64,
-    words: u64,
-    line_refills: u64,
-}
-
-impl Replayed {
-    /// The counts, of caches that had so many references each.
-    fn finish(
-        self,
-        references: &[u64],
-        registers: &[RegisterDesign],
-        has_tlb: bool,
-    ) -> Vec<Vec<Counts>> {
-        let mut all = self.requests.finish(references, self.bytes_read, registers);
+    fn finish(self: Box<Self>, _: u64, bytes_read: u64) -> Vec<Vec<Counts>> {
+        let references: Vec<u64> = self.caches.iter().map(Translated::misses).collect();
+        let mut all = self.requests.finish(&references, bytes_read, &self.registers);
         for (counts, references) in all.iter_mut().zip(references) {
-            for counts in counts {
-                counts.words = self.words;
-                counts.line_refills = self.line_refills;
-                counts.tlb_misses = if has_tlb { *references } else { 0 };
-            }
+            counts.iter_mut().for_each(|counts| counts.tlb_misses = references);
         }
         all
-    }
-}
-
-impl Sweep<'_> {
-    /// Hand every reference to `take`, which knows the caches.
-    fn run<P: Policy>(
-        &self,
-        inclusion: bool,
-        mut take: impl FnMut(Page, Moment, &mut Requests),
-    ) -> Result<Replayed> {
-        let Self { trace, pages, frames, go_on, .. } = *self;
-        let Cell { cache_page_bytes, hierarchy, registers, .. } = self.cell;
-        let shift = cache_page_bytes.trailing_zeros();
-        let next_uses = next_uses(trace, shift, *hierarchy, pages, go_on, P::NEEDS_NEXT_USE)?;
-        let mut requests =
-            Requests::new(*cache_page_bytes, pages, frames.len(), inclusion, registers)?;
-        let mut front = Front::new(shift, *hierarchy);
-        let (mut moment, mut bytes_read) = (0, 0);
-        for_runs(trace, go_on, |runs| {
-            for &run in runs {
-                front.needs(run, |need| {
-                    if !need.is_new {
-                        return;
-                    }
-                    let next_use = if P::NEEDS_NEXT_USE { next_uses[moment] } else { NEVER };
-                    moment += 1;
-                    take(need.page, next_use, &mut requests);
-                });
-                bytes_read += u64::from(run.length);
-            }
-            requests.check_memory()
-        })?;
-        let references = moment as u64;
-        let (words, line_refills) = (front.words(), front.refills());
-        Ok(Replayed { requests, references, bytes_read, words, line_refills })
     }
 }

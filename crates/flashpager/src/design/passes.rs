@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use flashpager_base::Result;
 use flashpager_replay::pager::PolicySpec;
 use flashpager_replay::register::RegisterDesign;
-use flashpager_replay::{CacheDesign, Cell, HierarchyDesign, replay_cells};
+use flashpager_replay::{CacheDesign, Cell, HierarchyDesign, passes, replay_cells};
 use flashpager_trace::{Trace, TraceInfo};
 use rayon::prelude::*;
 
@@ -77,10 +77,14 @@ pub fn memory_bytes<D: Borrow<Design>>(info: &TraceInfo, designs: &[D], threads:
         let (cache_bytes, registers) = (vec![cache_bytes], vec![design.register]);
         Cell { cache_page_bytes, policy: policy.clone(), hierarchy, cache_bytes, registers }
     };
+    let bytes = |cell: &Cell| cell.memory_bytes(info.image_bytes, info.runs, info.bytes);
+    let together = |pass: Vec<usize>| {
+        pass.into_iter().map(|cell| bytes(&cells[cell])).fold(0, u64::saturating_add)
+    };
     let executed =
         designs.iter().map(Borrow::borrow).filter(|design| design.is_executed()).map(alone);
-    let bytes = |cell: Cell| cell.memory_bytes(info.image_bytes, info.runs, info.bytes);
-    let mut largest: Vec<u64> = cells.into_iter().chain(executed).map(bytes).collect();
+    let passes = passes(&cells, threads).into_iter().map(together);
+    let mut largest: Vec<u64> = passes.chain(executed.map(|cell| bytes(&cell))).collect();
     largest.sort_unstable_by(|a, b| b.cmp(a));
     largest.iter().take(threads.max(1)).fold(0, |sum, bytes| sum.saturating_add(*bytes))
 }

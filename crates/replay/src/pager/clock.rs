@@ -119,37 +119,43 @@ impl AllSizes for ClockSizes {
         Ok(Self::with_budget(frames, pages, NO_BUDGET))
     }
 
-    #[inline]
-    fn reference(&mut self, page: Page, _: Moment, mut tell: impl FnMut(Range<usize>, Outcome)) {
-        for ClockGroup { first_size, all, pages, rings } in &mut self.groups {
-            let bits = &mut pages[page as usize];
-            let mut missing = *all & !bits[CACHED];
-            let mut clear = bits[CACHED] & !bits[REFERENCED];
-            *bits = [*all; 2];
-            while clear != 0 {
-                let size = *first_size + clear.trailing_zeros() as usize;
-                clear &= clear - 1;
-                tell(size..size + 1, Outcome::BitSet);
-            }
-            while missing != 0 {
-                let size = missing.trailing_zeros() as usize;
-                missing &= missing - 1;
-                let ring = &mut rings[size];
-                let mut walk = 0;
-                while let Some(under_hand) = ring.under_hand() {
-                    walk += 1;
-                    let victim = &mut pages[*under_hand as usize];
-                    if victim[REFERENCED] >> size & 1 == 0 || walk == self.budget {
-                        victim[CACHED] &= !(1 << size);
-                        victim[REFERENCED] &= !(1 << size);
-                        break;
-                    }
-                    victim[REFERENCED] &= !(1 << size);
-                    ring.step();
+    fn references(
+        &mut self,
+        references: &[Page],
+        _: &[Moment],
+        mut tell: impl FnMut(Page, Range<usize>, Outcome),
+    ) {
+        for &page in references {
+            for ClockGroup { first_size, all, pages, rings } in &mut self.groups {
+                let bits = &mut pages[page as usize];
+                let mut missing = *all & !bits[CACHED];
+                let mut clear = bits[CACHED] & !bits[REFERENCED];
+                *bits = [*all; 2];
+                while clear != 0 {
+                    let size = *first_size + clear.trailing_zeros() as usize;
+                    clear &= clear - 1;
+                    tell(page, size..size + 1, Outcome::BitSet);
                 }
-                ring.fill(page);
-                let size = *first_size + size;
-                tell(size..size + 1, Outcome::miss(walk, None));
+                while missing != 0 {
+                    let size = missing.trailing_zeros() as usize;
+                    missing &= missing - 1;
+                    let ring = &mut rings[size];
+                    let mut walk = 0;
+                    while let Some(under_hand) = ring.under_hand() {
+                        walk += 1;
+                        let victim = &mut pages[*under_hand as usize];
+                        if victim[REFERENCED] >> size & 1 == 0 || walk == self.budget {
+                            victim[CACHED] &= !(1 << size);
+                            victim[REFERENCED] &= !(1 << size);
+                            break;
+                        }
+                        victim[REFERENCED] &= !(1 << size);
+                        ring.step();
+                    }
+                    ring.fill(page);
+                    let size = *first_size + size;
+                    tell(page, size..size + 1, Outcome::miss(walk, None));
+                }
             }
         }
     }

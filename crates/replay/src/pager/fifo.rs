@@ -76,20 +76,26 @@ impl AllSizes for FifoSizes {
         Ok(Self { groups: frames.chunks(MASK_SIZES).enumerate().map(group).collect() })
     }
 
-    #[inline]
-    fn reference(&mut self, page: Page, _: Moment, mut tell: impl FnMut(Range<usize>, Outcome)) {
-        for group in &mut self.groups {
-            let cached = &mut group.cached_in[page as usize];
-            let mut missing = group.all & !*cached;
-            *cached = group.all;
-            while missing != 0 {
-                let size = missing.trailing_zeros() as usize;
-                missing &= missing - 1;
-                if let Some(victim) = group.rings[size].fill(page).1 {
-                    group.cached_in[victim as usize] &= !(1 << size);
+    fn references(
+        &mut self,
+        pages: &[Page],
+        _: &[Moment],
+        mut tell: impl FnMut(Page, Range<usize>, Outcome),
+    ) {
+        for &page in pages {
+            for group in &mut self.groups {
+                let cached = &mut group.cached_in[page as usize];
+                let mut missing = group.all & !*cached;
+                *cached = group.all;
+                while missing != 0 {
+                    let size = missing.trailing_zeros() as usize;
+                    missing &= missing - 1;
+                    if let Some(victim) = group.rings[size].fill(page).1 {
+                        group.cached_in[victim as usize] &= !(1 << size);
+                    }
+                    let size = group.first_size + size;
+                    tell(page, size..size + 1, Outcome::miss(0, None));
                 }
-                let size = group.first_size + size;
-                tell(size..size + 1, Outcome::miss(0, None));
             }
         }
     }

@@ -3,49 +3,64 @@
 use flashpager_base::Result;
 
 use super::stack::LruStack;
-use super::table::{Frame, PageTable};
 use super::{INDEX_BYTES, Metadata, Moment, Outcome, Page, Parameter, Policy, Shape};
 
-/// LRU as a ring of frames in order of use, linked both ways.
-pub struct Lru {
-    table: PageTable,
-    frames: Vec<Node>,
-    capacity: usize,
-    /// The most recently used frame; the one before it is the least recent.
-    newest: Frame,
-}
+/// References to note for each frame before those that are out of date are dropped.
+const NOTES_PER_FRAME: usize = 4;
+/// At least.
+const MIN_NOTES: usize = 1 << 10;
 
-#[derive(Clone, Copy)]
-struct Node {
-    page: Page,
-    /// The next older frame; the newest one follows the oldest.
-    older: Frame,
-    newer: Frame,
+/// LRU as a list of references, oldest first, of which only the last to each cached page
+/// counts: a hit is noted at the end and looks for nothing. The victim is the first that counts.
+pub struct Lru {
+    /// By page, the place of its last reference + 1; 0 for a page that is not cached.
+    last: Vec<u32>,
+    /// Pages referenced, in order.
+    notes: Vec<Page>,
+    /// Places of `notes` in use; before the first of them all are out of date.
+    begin: usize,
+    end: usize,
+    cached: usize,
+    capacity: usize,
 }
 
 impl Lru {
-    /// Put the unlinked `frame` in front of all others.
+    /// Whether the note at `place` is the last of its page.
     #[inline]
-    fn link_newest(&mut self, frame: Frame) {
-        let head = self.newest;
-        let oldest = self.frames[head as usize].newer;
-        self.frames[frame as usize].older = head;
-        self.frames[frame as usize].newer = oldest;
-        self.frames[head as usize].newer = frame;
-        self.frames[oldest as usize].older = frame;
-        self.newest = frame;
+    fn counts(&self, place: usize) -> bool {
+        self.last[self.notes[place] as usize] == place as u32 + 1
+    }
+
+    /// Drop the notes that are out of date.
+    #[inline(never)]
+    fn close_up(&mut self) {
+        let mut kept = 0;
+        for place in self.begin..self.end {
+            let page = self.notes[place];
+            let counts = self.counts(place);
+            self.notes[kept] = page;
+            kept += usize::from(counts);
+            if counts {
+                self.last[page as usize] = kept as u32;
+            }
+        }
+        (self.begin, self.end) = (0, kept);
     }
 
     #[inline]
-    fn unlink(&mut self, frame: Frame) {
-        let Node { older, newer, .. } = self.frames[frame as usize];
-        self.frames[newer as usize].older = older;
-        self.frames[older as usize].newer = newer;
+    fn evict(&mut self) -> Page {
+        while !self.counts(self.begin) {
+            self.begin += 1;
+        }
+        let victim = self.notes[self.begin];
+        self.begin += 1;
+        self.last[victim as usize] = 0;
+        victim
     }
 }
 
 impl Policy for Lru {
-    /// Two links a frame and the newest one.
+    /// Two links a frame and the newest one: how a device does it.
     const METADATA: Option<Metadata> =
         Some(Metadata { bytes_per_frame: 2.0 * INDEX_BYTES as f64, fixed_bytes: INDEX_BYTES });
 
@@ -54,45 +69,35 @@ impl Policy for Lru {
     fn new(shape: Shape, _: &[Parameter]) -> Result<Self> {
         let capacity = shape.usable_frames() as usize;
         Ok(Self {
-            table: PageTable::new(shape),
-            frames: Vec::with_capacity(capacity),
+            last: vec![0; shape.pages as usize],
+            notes: vec![0; (NOTES_PER_FRAME * capacity).max(MIN_NOTES)],
+            begin: 0,
+            end: 0,
+            cached: 0,
             capacity,
-            newest: 0,
         })
     }
 
     #[inline]
     fn reference(&mut self, page: Page, _: Moment) -> Outcome {
-        if let Some(frame) = self.table.frame_of(page) {
-            if frame != self.newest {
-                self.unlink(frame);
-                self.link_newest(frame);
-            }
+        if self.end == self.notes.len() {
+            self.close_up();
+        }
+        self.notes[self.end] = page;
+        self.end += 1;
+        let before = std::mem::replace(&mut self.last[page as usize], self.end as u32);
+        if before > 0 {
             return Outcome::Hit;
         }
-        let mut victim = None;
-        let count = self.frames.len() as Frame;
-        if self.frames.len() < self.capacity {
-            self.frames.push(Node { page, older: count, newer: count });
-            self.table.insert(page, count);
-            if count > 0 {
-                self.link_newest(count);
-            }
-        } else {
-            // In a ring the oldest stands just before the newest: turning the
-            // ring by one makes it the newest.
-            let oldest = self.frames[self.newest as usize].newer;
-            let evicted = std::mem::replace(&mut self.frames[oldest as usize].page, page);
-            self.table.remove(evicted);
-            victim = Some(evicted);
-            self.table.insert(page, oldest);
-            self.newest = oldest;
+        if self.cached < self.capacity {
+            self.cached += 1;
+            return Outcome::miss(0, None);
         }
-        Outcome::miss(0, victim)
+        Outcome::miss(0, Some(self.evict()))
     }
 
     #[inline]
     fn would_hit(&self, page: Page) -> bool {
-        self.table.frame_of(page).is_some()
+        self.last[page as usize] > 0
     }
 }

@@ -33,19 +33,54 @@ impl Min {
         *farthest = next_use.max(*farthest);
     }
 
-    /// The frame whose page is used farthest in the future, to be given to another.
-    fn evict(&mut self) -> Frame {
+    /// The frame whose page is used farthest in the future, to be given to another, and when
+    /// that is.
+    #[inline(always)]
+    fn evict(&mut self) -> (Frame, Moment) {
         let block = place_of_max(&self.farthest);
         let start = block << self.block_shift;
         let end = (start + (1 << self.block_shift)).min(self.capacity);
         let in_block = &mut self.next_uses[start..end];
         let place = place_of_max(in_block);
-        in_block[place] = 0;
+        let next_use = std::mem::take(&mut in_block[place]);
         self.farthest[block] = in_block.iter().copied().max().unwrap_or(0);
-        (start + place) as Frame
+        ((start + place) as Frame, next_use)
+    }
+
+    /// Take one collapsed reference.
+    #[inline(always)]
+    pub(super) fn take(&mut self, page: Page, next_use: Moment) -> Taken {
+        if let Some(frame) = self.table.frame_of(page) {
+            self.set(frame, next_use);
+            return Taken::Hit;
+        }
+        let (frame, taken) = if self.pages.len() < self.capacity {
+            self.pages.push(page);
+            self.next_uses.push(0);
+            (self.pages.len() as Frame - 1, Taken::Free)
+        } else {
+            let (frame, next_use) = self.evict();
+            let page = std::mem::replace(&mut self.pages[frame as usize], page);
+            self.table.remove(page);
+            (frame, Taken::Evicted { page, next_use })
+        };
+        self.table.insert(page, frame);
+        self.set(frame, next_use);
+        taken
     }
 }
 
+/// What became of a reference.
+pub(super) enum Taken {
+    /// The page was in a frame.
+    Hit,
+    /// It has got a free one.
+    Free,
+    /// It has got the frame of a page that would be used next at that moment.
+    Evicted { page: Page, next_use: Moment },
+}
+
+#[inline(always)]
 fn place_of_max(moments: &[Moment]) -> usize {
     let max = moments.iter().copied().max();
     moments.iter().position(|moment| Some(*moment) == max).unwrap_or(0)
@@ -73,23 +108,11 @@ impl Policy for Min {
 
     #[inline]
     fn reference(&mut self, page: Page, next_use: Moment) -> Outcome {
-        if let Some(frame) = self.table.frame_of(page) {
-            self.set(frame, next_use);
-            return Outcome::Hit;
+        match self.take(page, next_use) {
+            Taken::Hit => Outcome::Hit,
+            Taken::Free => Outcome::miss(0, None),
+            Taken::Evicted { page, .. } => Outcome::miss(0, Some(page)),
         }
-        let (frame, victim) = if self.pages.len() < self.capacity {
-            self.pages.push(page);
-            self.next_uses.push(0);
-            (self.pages.len() as Frame - 1, None)
-        } else {
-            let frame = self.evict();
-            let victim = std::mem::replace(&mut self.pages[frame as usize], page);
-            self.table.remove(victim);
-            (frame, Some(victim))
-        };
-        self.table.insert(page, frame);
-        self.set(frame, next_use);
-        Outcome::miss(0, victim)
     }
 
     #[inline]

@@ -63,8 +63,12 @@ impl AllSizes for PaClockSizes {
         Ok(Self(ClockSizes::with_budget(frames, pages, budget_of(parameters)?)))
     }
 
-    #[inline]
-    fn reference(&mut self, page: Page, next_use: Moment, tell: impl FnMut(Range<usize>, Outcome)) {
-        self.0.reference(page, next_use, tell);
+    fn references(
+        &mut self,
+        pages: &[Page],
+        next_uses: &[Moment],
+        tell: impl FnMut(Page, Range<usize>, Outcome),
+    ) {
+        self.0.references(pages, next_uses, tell);
     }
 }

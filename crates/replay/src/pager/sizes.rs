@@ -5,7 +5,7 @@ use std::ops::Range;
 use flashpager_base::Result;
 
 use super::table::Frame;
-use super::{Moment, Outcome, Page, Parameter, Policy, Shape};
+use super::{Moment, NEVER, Outcome, Page, Parameter, Policy, Shape};
 
 /// Caches of one policy that differ only in size, all empty at first.
 pub trait AllSizes: Sized {
@@ -23,11 +23,17 @@ pub trait AllSizes: Sized {
     /// Parameters that do not fit one of the sizes.
     fn new(frames: &[u32], pages: u32, parameters: &[Parameter]) -> Result<Self>;
 
-    /// Take one collapsed reference, as [`Policy::reference`] does. `tell` is
-    /// called with the indices of sizes and what became of it there, unless that is
-    /// a hit; each size at most once, with inclusion all at once and from size 0 on. A
-    /// miss need not tell its victim.
-    fn reference(&mut self, page: Page, next_use: Moment, tell: impl FnMut(Range<usize>, Outcome));
+    /// Take collapsed references, as [`Policy::reference`] does one by one: `next_uses` stand
+    /// beside `pages` for a policy that asks for them. `tell` is called in order with a page,
+    /// the indices of sizes and what became of it there, unless that is
+    /// a hit; for each reference with each size at most once, with inclusion all at once and
+    /// from size 0 on. A miss need not tell its victim.
+    fn references(
+        &mut self,
+        pages: &[Page],
+        next_uses: &[Moment],
+        tell: impl FnMut(Page, Range<usize>, Outcome),
+    );
 }
 
 /// Sizes that have a bit each in a mask.
@@ -46,17 +52,19 @@ impl<P: Policy> AllSizes for SideBySide<P> {
         frames.iter().map(build).collect::<Result<_>>().map(Self)
     }
 
-    #[inline]
-    fn reference(
+    fn references(
         &mut self,
-        page: Page,
-        next_use: Moment,
-        mut tell: impl FnMut(Range<usize>, Outcome),
+        pages: &[Page],
+        next_uses: &[Moment],
+        mut tell: impl FnMut(Page, Range<usize>, Outcome),
     ) {
-        for (size, policy) in self.0.iter_mut().enumerate() {
-            match policy.reference(page, next_use) {
-                Outcome::Hit => {}
-                outcome => tell(size..size + 1, outcome),
+        for (index, &page) in pages.iter().enumerate() {
+            let next_use = if P::NEEDS_NEXT_USE { next_uses[index] } else { NEVER };
+            for (size, policy) in self.0.iter_mut().enumerate() {
+                match policy.reference(page, next_use) {
+                    Outcome::Hit => {}
+                    outcome => tell(page, size..size + 1, outcome),
+                }
             }
         }
     }

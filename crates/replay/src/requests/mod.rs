@@ -92,6 +92,11 @@ impl Requests {
         Ok(Self { block_bytes, pagers, last, views, followed })
     }
 
+    /// How many sizes there are.
+    pub(super) fn sizes(&self) -> usize {
+        self.pagers.len()
+    }
+
     /// What became of a reference to `block` in `sizes`, if it was no hit.
     #[inline]
     pub(super) fn add(&mut self, sizes: Range<usize>, block: Page, outcome: Outcome) {

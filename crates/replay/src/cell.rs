@@ -1,0 +1,104 @@
+//! Caches that differ only in size, which are replayed at once.
+
+use flashpager_base::sizes::power_of_two;
+use flashpager_base::{Error, Result};
+
+use super::hierarchy::{HierarchyDesign, TlbShape};
+use super::requests::requests_bytes;
+use super::{CacheDesign, image_pages};
+use crate::pager::{Page, PolicySpec};
+use crate::register::RegisterDesign;
+
+/// What is replayed at once: a cache page and a policy, at several cache sizes, and
+/// the registers behind each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cell {
+    /// Bytes of a cache page, a power of two.
+    pub cache_page_bytes: u32,
+    /// Who is evicted.
+    pub policy: PolicySpec,
+    /// What stands in front.
+    pub hierarchy: Option<HierarchyDesign>,
+    /// Bytes of RAM for frames, of each cache.
+    pub cache_bytes: Vec<u64>,
+    /// The registers.
+    pub registers: Vec<RegisterDesign>,
+}
+
+/// Most memory for the tables of pages that policies keep.
+const MAX_TABLE_BYTES: usize = 8 << 30;
+/// Of a frame in a policy, with its ghosts.
+const FRAME_BYTES: u64 = 128;
+
+impl Cell {
+    /// Memory that a [`sweep`](super::sweep) of this cell takes at most, in bytes, for a trace with
+    /// an image of `image_bytes` and `runs` runs of `bytes` bytes together. Not in it
+    /// is what tells faults with different searches apart, which only Clock, FIFO with
+    /// second chance and their like have.
+    pub fn memory_bytes(&self, image_bytes: u64, runs: u64, bytes: u64) -> u64 {
+        let page = u64::from(self.cache_page_bytes.max(1));
+        let pages = image_bytes.div_ceil(page);
+        let references = runs.saturating_mul(2).saturating_add(bytes / page);
+        let touched = pages.min(references);
+        let sizes = self.cache_bytes.len();
+        let frames = self.cache_bytes.iter().map(|bytes| (bytes / page).min(touched));
+        let caches = (pages * self.bytes_per_page() as u64)
+            .saturating_add(self.tlb_bytes() * sizes as u64)
+            .saturating_add(frames.sum::<u64>().saturating_mul(FRAME_BYTES));
+        let counts = requests_bytes(self.cache_page_bytes, touched, sizes as u64, &self.registers);
+        // Next uses grow as a vector does, up to twice what they need.
+        let moments = if self.policy.needs_next_use() { references } else { 0 };
+        caches.saturating_add(counts).saturating_add(moments.saturating_mul(8))
+    }
+
+    /// Check that it can be replayed with an image of `image_bytes`.
+    ///
+    /// # Errors
+    /// Designs that cannot be, and images with too many pages.
+    pub fn check(&self, image_bytes: u32) -> Result<()> {
+        power_of_two("cache page", self.cache_page_bytes)?;
+        self.cache_bytes.iter().try_for_each(|bytes| self.cache(*bytes).check())?;
+        self.registers.iter().try_for_each(|register| register.check(self.cache_page_bytes))?;
+        let pages = image_pages(image_bytes, self.cache_page_bytes)? as usize;
+        let sizes = self.cache_bytes.len();
+        if pages * self.bytes_per_page() > MAX_TABLE_BYTES {
+            return Err(Error::design(format!(
+                "{} at {sizes} cache sizes at once takes over {} GiB for the {pages} pages of \
+                 {} bytes of the image: ask for larger cache pages or fewer sizes, or place the \
+                 code lower",
+                self.policy,
+                MAX_TABLE_BYTES >> 30,
+                self.cache_page_bytes,
+            )));
+        }
+        Ok(())
+    }
+
+    /// Bytes that all sizes take for each page of the image: side by side behind TLBs.
+    fn bytes_per_page(&self) -> usize {
+        match self.tlb() {
+            Some(_) => self.cache_bytes.len() * size_of::<Page>(),
+            None => self.policy.bytes_per_page(self.cache_bytes.len()),
+        }
+    }
+
+    fn tlb_bytes(&self) -> u64 {
+        let entries = self.tlb().map_or(0, |tlb| u64::from(tlb.sets) * u64::from(tlb.ways));
+        2 * entries * size_of::<Page>() as u64
+    }
+
+    pub(super) fn tlb(&self) -> Option<TlbShape> {
+        self.hierarchy.and_then(|hierarchy| hierarchy.tlb)
+    }
+
+    /// The cache of that many bytes.
+    pub(super) fn cache(&self, cache_bytes: u64) -> CacheDesign {
+        let Self { cache_page_bytes, policy, hierarchy, .. } = self;
+        CacheDesign {
+            cache_bytes,
+            cache_page_bytes: *cache_page_bytes,
+            policy: policy.clone(),
+            hierarchy: *hierarchy,
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! The next uses of pages, through which the page used last of all falls.
+
+use pulp::NullaryFnOnce;
+
+use super::NOT_FOUND;
+#[cfg(target_arch = "x86_64")]
+use super::rows::{Avx2Of32, Avx512Of32};
+use super::rows::{FallingRow, Plain32, Processor};
+use crate::pager::{Moment, NEVER};
+
+/// The most lanes of a row.
+const MOST_LANES: usize = 16;
+
+/// Next uses in the order of MIN's stack. A place that is free holds [`NEVER`], as does a page
+/// that will not be used again: no cache is ever asked for it.
+pub struct NextUses {
+    processor: Processor,
+    entries: Vec<Moment>,
+    /// Most entries, in whole rows.
+    room: usize,
+}
+
+impl NextUses {
+    /// For depths below `deepest`.
+    pub fn new(deepest: usize, processor: Processor) -> Self {
+        let room = deepest.max(1).next_multiple_of(MOST_LANES);
+        Self { processor, entries: vec![NEVER; MOST_LANES], room }
+    }
+
+    /// For each of `wanted`, which is now, take the page used then out, and let the one
+    /// used at the moment beside it in `falling` fall to the place that becomes free. Writes
+    /// the depths of those taken out; [`NOT_FOUND`] for one that is too deep, or not here.
+    pub fn sink(&mut self, wanted: &[Moment], falling: &[Moment], depths: &mut Vec<u32>) {
+        depths.clear();
+        depths.resize(wanted.len(), NOT_FOUND);
+        let Self { processor, entries, room } = self;
+        macro_rules! sink {
+            ($row:expr) => {
+                Sink { row: $row, entries, room: *room, wanted, falling, depths }
+            };
+        }
+        match processor {
+            #[cfg(target_arch = "x86_64")]
+            Processor::Avx512(simd) => simd.vectorize(sink!(Avx512Of32(*simd))),
+            #[cfg(target_arch = "x86_64")]
+            Processor::Avx2(simd) => simd.vectorize(sink!(Avx2Of32(*simd))),
+            Processor::Any => sink!(Plain32).call(),
+        }
+    }
+}
+
+/// A block of what [`NextUses::sink`] does, with the first row in a register.
+struct Sink<'a, R> {
+    row: R,
+    entries: &'a mut Vec<Moment>,
+    room: usize,
+    wanted: &'a [Moment],
+    falling: &'a [Moment],
+    depths: &'a mut [u32],
+}
+
+impl<R: FallingRow> NullaryFnOnce for Sink<'_, R> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let Self { row, entries, room, wanted, falling, depths } = self;
+        let mut head = row.load(entries);
+        for ((&wanted, &falling), depth) in wanted.iter().zip(falling).zip(depths) {
+            let wanted = row.splat(wanted);
+            let (here, mut falling, bits) = row.sink(head, row.splat(falling), wanted);
+            head = here;
+            if bits != 0 {
+                *depth = bits.trailing_zeros();
+                continue;
+            }
+            let mut found = false;
+            for (index, entries) in entries.chunks_exact_mut(R::LANES).enumerate().skip(1) {
+                let (here, out, bits) = row.sink(row.load(entries), falling, wanted);
+                row.store(here, entries);
+                falling = out;
+                if bits != 0 {
+                    *depth = (index * R::LANES) as u32 + bits.trailing_zeros();
+                    found = true;
+                    break;
+                }
+            }
+            let last = row.entry(falling);
+            if !found && last != NEVER && entries.len() < room {
+                entries.push(last);
+                entries.resize(entries.len().next_multiple_of(MOST_LANES), NEVER);
+            }
+        }
+        row.store(head, entries);
+    }
+}

@@ -1,0 +1,282 @@
+//! LRU and MIN at all sizes in one pass.
+//!
+//! Both have the inclusion property (Mattson et al. 1970): the pages of all
+//! caches at once are a stack, of which a cache of n frames holds the first n. A
+//! reference hits in the caches larger than its page's depth in the stack.
+//!
+//! The top of the stack is the smallest cache, as it would be alone: what hits there hits
+//! everywhere, and goes no deeper. What it evicts comes to the rest of the stack.
+
+mod falling;
+mod order;
+mod rows;
+
+use std::ops::Range;
+
+use falling::NextUses;
+use flashpager_base::Result;
+use order::UseOrder;
+use pulp::NullaryFnOnce;
+use rows::Processor;
+
+use super::lru::Lru;
+use super::min::{Min, Taken};
+use super::{AllSizes, Moment, NEVER, Outcome, Page, Parameter, Policy, Shape};
+
+/// The depth of what is not in the stack.
+const NOT_FOUND: u32 = u32::MAX;
+/// With fewer frames than this in the smallest cache, the top is the page used last alone: to
+/// look for a page in a cache would cost more than it saves.
+const SMALLEST_CACHE: u32 = 12;
+
+/// How many of the sizes miss, by depth.
+struct MissesByDepth {
+    /// At each depth the number of sizes no larger; deeper than the last: all.
+    by_depth: Vec<u32>,
+    sizes: usize,
+}
+
+impl MissesByDepth {
+    fn new(frames: &[u32]) -> Self {
+        let deepest = frames.last().map_or(0, |frames| *frames as usize);
+        let mut by_depth = Vec::with_capacity(deepest);
+        for (size, frames) in frames.iter().enumerate() {
+            by_depth.resize(*frames as usize, size as u32);
+        }
+        Self { by_depth, sizes: frames.len() }
+    }
+
+    #[inline]
+    fn at(&self, depth: usize) -> usize {
+        self.by_depth.get(depth).map_or(self.sizes, |misses| *misses as usize)
+    }
+}
+
+/// What a reference does at the top of the stack.
+enum Top {
+    Hit,
+    /// The page has come in, and nothing has gone.
+    Free,
+    /// The page has come in, and this went down; how it is known below.
+    Evicted(u32),
+}
+
+/// Frames of the top, and of what lies below it in the largest of `frames`. A top of one frame
+/// has the page used last, which is no cache.
+fn top_and_rest(frames: &[u32]) -> (u32, usize) {
+    let smallest = frames.first().copied().unwrap_or(1);
+    let top = if smallest < SMALLEST_CACHE { 1 } else { smallest };
+    (top, frames.last().map_or(0, |frames| frames.saturating_sub(top) as usize))
+}
+
+/// The references of a block that go below the top, side by side.
+#[derive(Default)]
+struct Below {
+    pages: Vec<Page>,
+    /// How they are known below.
+    wanted: Vec<u32>,
+    /// What the top evicts for them.
+    evicted: Vec<u32>,
+    /// How many entries lie between them and the top.
+    depths: Vec<u32>,
+}
+
+impl Below {
+    fn clear(&mut self) {
+        self.pages.clear();
+        self.wanted.clear();
+        self.evicted.clear();
+    }
+
+    fn push(&mut self, page: Page, wanted: u32, evicted: u32) {
+        self.pages.push(page);
+        self.wanted.push(wanted);
+        self.evicted.push(evicted);
+    }
+}
+
+/// A stack: its top, the sizes, and what becomes of a block of references.
+struct Stack {
+    processor: Processor,
+    misses: MissesByDepth,
+    top_frames: u32,
+    below: Below,
+}
+
+impl Stack {
+    fn new(frames: &[u32]) -> Self {
+        Self {
+            processor: Processor::here(),
+            misses: MissesByDepth::new(frames),
+            top_frames: top_and_rest(frames).0,
+            below: Below::default(),
+        }
+    }
+
+    /// Take references to `pages`. `top` says what the top does with each of them, and
+    /// how it is known below; `rest` writes the depths of those that go below.
+    fn references(
+        &mut self,
+        pages: &[Page],
+        top: impl FnMut(usize, Page) -> (Top, u32),
+        rest: impl FnOnce(&mut Below),
+        mut tell: impl FnMut(Page, Range<usize>, Outcome),
+    ) {
+        let Self { processor, misses, top_frames, below } = self;
+        let mut tell = |page, depth| {
+            let misses = misses.at(depth);
+            if misses > 0 {
+                tell(page, 0..misses, Outcome::miss(0, None));
+            }
+        };
+        below.clear();
+        // Before the top is full nothing goes below, so that what is told stays in order.
+        let free = |page| tell(page, usize::MAX);
+        processor.run(Descend { pages, top, below, free });
+        rest(below);
+        for (&page, &depth) in below.pages.iter().zip(&below.depths) {
+            let is_here = depth != NOT_FOUND;
+            tell(page, if is_here { *top_frames as usize + depth as usize } else { usize::MAX });
+        }
+    }
+}
+
+/// A block of references at the top of a stack.
+struct Descend<'a, T, F> {
+    pages: &'a [Page],
+    top: T,
+    below: &'a mut Below,
+    /// Told of pages that found room at the top.
+    free: F,
+}
+
+impl<T: FnMut(usize, Page) -> (Top, u32), F: FnMut(Page)> NullaryFnOnce for Descend<'_, T, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(mut self) {
+        for (index, &page) in self.pages.iter().enumerate() {
+            match (self.top)(index, page) {
+                (Top::Hit, _) => {}
+                (Top::Evicted(evicted), wanted) => self.below.push(page, wanted, evicted),
+                (Top::Free, _) => (self.free)(page),
+            }
+        }
+    }
+}
+
+/// LRU: the stack is the order of last use.
+pub struct LruStack {
+    stack: Stack,
+    /// At the top the page used last, or a cache.
+    last: Option<Page>,
+    cache: Option<Lru>,
+    rest: UseOrder,
+}
+
+impl AllSizes for LruStack {
+    const INCLUSION: bool = true;
+
+    fn bytes_per_page(_: usize) -> usize {
+        2 * size_of::<u32>()
+    }
+
+    fn new(frames: &[u32], pages: u32, parameters: &[Parameter]) -> Result<Self> {
+        let (top, rest) = top_and_rest(frames);
+        let cache = (top > 1).then(|| Lru::new(Shape { frames: top, pages }, parameters));
+        let stack = Stack::new(frames);
+        let rest = UseOrder::new(rest, pages, stack.processor);
+        Ok(Self { stack, last: None, cache: cache.transpose()?, rest })
+    }
+
+    fn references(
+        &mut self,
+        pages: &[Page],
+        _: &[Moment],
+        tell: impl FnMut(Page, Range<usize>, Outcome),
+    ) {
+        let Self { stack, last, cache, rest } = self;
+        let rest = |below: &mut Below| {
+            rest.exchange(&below.wanted, &below.evicted, &mut below.depths);
+        };
+        match cache {
+            Some(cache) => {
+                let top = |_, page| match cache.reference(page, NEVER) {
+                    Outcome::Miss { victim: Some(victim), .. } => (Top::Evicted(victim), page),
+                    Outcome::Miss { victim: None, .. } => (Top::Free, page),
+                    _ => (Top::Hit, page),
+                };
+                stack.references(pages, top, rest, tell);
+            }
+            None => {
+                let top = |_, page| (last.replace(page).map_or(Top::Free, Top::Evicted), page);
+                stack.references(pages, top, rest, tell);
+            }
+        }
+    }
+}
+
+/// MIN: a page's place in the stack is found by its next use, which is now. On
+/// the way down to the place that becomes free, of two pages the one used sooner
+/// stays and the other goes on.
+///
+/// Which of several pages that are never used again is evicted first is of no
+/// consequence: none of them is ever missed.
+pub struct MinStack {
+    stack: Stack,
+    now: Moment,
+    /// At the top the next use of the page used last, or a cache.
+    last: Option<Moment>,
+    cache: Option<Min>,
+    rest: NextUses,
+}
+
+impl AllSizes for MinStack {
+    const INCLUSION: bool = true;
+
+    fn bytes_per_page(_: usize) -> usize {
+        size_of::<u32>()
+    }
+
+    fn new(frames: &[u32], pages: u32, parameters: &[Parameter]) -> Result<Self> {
+        let (top, rest) = top_and_rest(frames);
+        let cache = (top > 1).then(|| Min::new(Shape { frames: top, pages }, parameters));
+        let stack = Stack::new(frames);
+        let rest = NextUses::new(rest, stack.processor);
+        Ok(Self { stack, now: 0, last: None, cache: cache.transpose()?, rest })
+    }
+
+    fn references(
+        &mut self,
+        pages: &[Page],
+        next_uses: &[Moment],
+        tell: impl FnMut(Page, Range<usize>, Outcome),
+    ) {
+        let Self { stack, now, last, cache, rest } = self;
+        let start = *now;
+        *now += pages.len() as Moment;
+        let rest = |below: &mut Below| {
+            rest.sink(&below.wanted, &below.evicted, &mut below.depths);
+        };
+        match cache {
+            Some(cache) => {
+                let top = |index: usize, page| {
+                    let top = match cache.take(page, next_uses[index]) {
+                        Taken::Hit => Top::Hit,
+                        Taken::Free => Top::Free,
+                        Taken::Evicted { next_use, .. } => Top::Evicted(next_use),
+                    };
+                    (top, start + index as Moment)
+                };
+                stack.references(pages, top, rest, tell);
+            }
+            None => {
+                let top = |index: usize, _| {
+                    let before = last.replace(next_uses[index]);
+                    (before.map_or(Top::Free, Top::Evicted), start + index as Moment)
+                };
+                stack.references(pages, top, rest, tell);
+            }
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! Pages in order of their last use, searched and moved a row at a time.
+
+use pulp::NullaryFnOnce;
+
+use super::NOT_FOUND;
+#[cfg(target_arch = "x86_64")]
+use super::rows::{Avx2Of16, Avx2Of32, Avx512Of16, Avx512Of32};
+use super::rows::{OrderRow, Plain16, Plain32, Processor};
+use crate::pager::Page;
+
+/// Entries kept in order; pages below are found by counting.
+const NEAR: usize = 1024;
+/// The most lanes of a row: what lies near is a multiple of it.
+const MOST_LANES: usize = 32;
+
+/// Pages in order of use, of which the one used last comes first.
+pub struct UseOrder {
+    processor: Processor,
+    near: Near,
+    far: Far,
+}
+
+enum Near {
+    /// Page numbers below 2¹⁶ − 1.
+    Short(Entries<u16>),
+    Long(Entries<u32>),
+}
+
+/// The pages used last, in order. Behind them, up to a whole row, stands what is no page.
+struct Entries<T> {
+    entries: Vec<T>,
+    length: usize,
+}
+
+/// A page as an entry.
+trait Entry: Copy + Default {
+    /// What is no page.
+    const NONE: Self;
+    fn of(page: Page) -> Self;
+    fn page(self) -> Page;
+}
+
+impl Entry for u16 {
+    const NONE: Self = Self::MAX;
+
+    #[inline(always)]
+    fn of(page: Page) -> Self {
+        page as Self
+    }
+
+    #[inline(always)]
+    fn page(self) -> Page {
+        self.into()
+    }
+}
+
+impl Entry for u32 {
+    const NONE: Self = Self::MAX;
+
+    #[inline(always)]
+    fn of(page: Page) -> Self {
+        page
+    }
+
+    #[inline(always)]
+    fn page(self) -> Page {
+        self
+    }
+}
+
+impl UseOrder {
+    /// For depths below `deepest` and pages below `pages`.
+    pub fn new(deepest: usize, pages: u32, processor: Processor) -> Self {
+        let room = deepest.clamp(1, NEAR).next_multiple_of(2 * MOST_LANES);
+        let near = if pages <= u32::from(u16::NONE) {
+            Near::Short(Entries { entries: vec![u16::NONE; room], length: 0 })
+        } else {
+            Near::Long(Entries { entries: vec![u32::NONE; room], length: 0 })
+        };
+        Self { processor, near, far: Far::new(pages, deepest > room) }
+    }
+
+    /// For each of `wanted` take it out, and let the one beside it of `inserted` come first.
+    /// Writes how many pages were used after each of `wanted`; [`NOT_FOUND`] for one that is
+    /// too deep, or not here.
+    pub fn exchange(&mut self, wanted: &[Page], inserted: &[Page], depths: &mut Vec<u32>) {
+        depths.clear();
+        depths.resize(wanted.len(), NOT_FOUND);
+        let Self { processor, near, far } = self;
+        macro_rules! exchange {
+            ($near:expr, $row:expr, $head:literal) => {
+                Exchange::<_, $head> { row: $row, near: $near, far, wanted, inserted, depths }
+            };
+        }
+        match (processor, near) {
+            #[cfg(target_arch = "x86_64")]
+            (Processor::Avx512(simd), Near::Short(near)) => {
+                simd.vectorize(exchange!(near, Avx512Of16(*simd), 2));
+            }
+            #[cfg(target_arch = "x86_64")]
+            (Processor::Avx512(simd), Near::Long(near)) => {
+                simd.vectorize(exchange!(near, Avx512Of32(*simd), 4));
+            }
+            #[cfg(target_arch = "x86_64")]
+            (Processor::Avx2(simd), Near::Short(near)) => {
+                simd.vectorize(exchange!(near, Avx2Of16(*simd), 4));
+            }
+            #[cfg(target_arch = "x86_64")]
+            (Processor::Avx2(simd), Near::Long(near)) => {
+                simd.vectorize(exchange!(near, Avx2Of32(*simd), 4));
+            }
+            (Processor::Any, Near::Short(near)) => exchange!(near, Plain16, 2).call(),
+            (Processor::Any, Near::Long(near)) => exchange!(near, Plain32, 2).call(),
+        }
+    }
+}
+
+/// A block of exchanges, with the first `HEAD` rows in registers.
+struct Exchange<'a, R: OrderRow<Entry: Entry>, const HEAD: usize> {
+    row: R,
+    near: &'a mut Entries<R::Entry>,
+    far: &'a mut Far,
+    wanted: &'a [Page],
+    inserted: &'a [Page],
+    depths: &'a mut [u32],
+}
+
+impl<R: OrderRow<Entry: Entry>, const HEAD: usize> NullaryFnOnce for Exchange<'_, R, HEAD> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let Self { row, near, far, wanted, inserted, depths } = self;
+        let mut head = [row.splat(R::Entry::NONE); HEAD];
+        for (head, entries) in head.iter_mut().zip(near.entries.chunks_exact(R::LANES)) {
+            *head = row.load(entries);
+        }
+        for ((&wanted, &inserted), depth) in wanted.iter().zip(inserted).zip(depths) {
+            let key = row.splat(R::Entry::of(wanted));
+            let mut above = row.splat(R::Entry::of(inserted));
+            let mut moved = head;
+            let mut bits = 0;
+            for (index, moved) in moved.iter_mut().enumerate() {
+                let here = *moved;
+                bits |= row.matches(here, key) << (index * R::LANES);
+                *moved = row.moved_on(above, here);
+                above = here;
+            }
+            if bits == 0 {
+                head = moved;
+                *depth = exchange_below::<R, HEAD>(row, near, far, above, wanted);
+                continue;
+            }
+            let passed = bits ^ (bits - 1);
+            for (index, (head, moved)) in head.iter_mut().zip(moved).enumerate() {
+                *head = row.choose(passed >> (index * R::LANES), moved, *head);
+            }
+            *depth = bits.trailing_zeros();
+        }
+        for (head, entries) in head.into_iter().zip(near.entries.chunks_exact_mut(R::LANES)) {
+            row.store(head, entries);
+        }
+    }
+}
+
+/// Go on below the first `HEAD` rows, the last of which was `above`. Gives the depth.
+#[inline(always)]
+fn exchange_below<R: OrderRow<Entry: Entry>, const HEAD: usize>(
+    row: R,
+    near: &mut Entries<R::Entry>,
+    far: &mut Far,
+    mut above: R::Vector,
+    wanted: Page,
+) -> u32 {
+    let key = row.splat(R::Entry::of(wanted));
+    let rows = near.entries.chunks_exact_mut(R::LANES).enumerate();
+    for (index, entries) in rows.take(near.length / R::LANES + 1).skip(HEAD) {
+        let here = row.load(entries);
+        let bits = row.matches(here, key);
+        let moved = row.moved_on(above, here);
+        if bits != 0 {
+            row.store(row.choose(bits ^ (bits - 1), moved, here), entries);
+            return (index * R::LANES) as u32 + bits.trailing_zeros();
+        }
+        row.store(moved, entries);
+        above = here;
+    }
+    let rank = far.take(wanted);
+    let depth = rank.map_or(NOT_FOUND, |rank| (near.length + rank) as u32);
+    // The last of all rows fell out.
+    if near.length < near.entries.len() {
+        near.length += 1;
+    } else {
+        let mut last = [R::Entry::NONE; MOST_LANES];
+        row.store(above, &mut last);
+        far.put(last[R::LANES - 1].page());
+    }
+    depth
+}
+
+/// Pages that are not among the nearest, in the order in which they left those:
+/// a bit for each moment at which one came that has not been taken since.
+struct Far {
+    /// By page: 0 for one that is not here, or the moment it came + 1.
+    place: Vec<u32>,
+    /// Whether ranks are wanted; else pages that leave are forgotten.
+    ranks: bool,
+    /// By moment.
+    pages: Vec<Page>,
+    is_here: Vec<u64>,
+    /// Bits set in each block of words.
+    in_block: Vec<u32>,
+    count: usize,
+}
+
+impl Far {
+    const WORDS_OF_BLOCK: usize = 64;
+    /// Moments to let pass before it is worth closing up.
+    const SPARE: usize = 1 << 15;
+
+    fn new(pages: u32, ranks: bool) -> Self {
+        Self {
+            place: vec![0; if ranks { pages as usize } else { 0 }],
+            ranks,
+            pages: Vec::new(),
+            is_here: Vec::new(),
+            in_block: Vec::new(),
+            count: 0,
+        }
+    }
+
+    /// Take `page` out. Gives how many pages came later.
+    fn take(&mut self, page: Page) -> Option<usize> {
+        let place = std::mem::take(self.place.get_mut(page as usize)?);
+        let moment = place.checked_sub(1)? as usize;
+        let word = moment / 64;
+        let bit = 1u64 << (moment % 64);
+        let block = word / Self::WORDS_OF_BLOCK;
+        let end = ((block + 1) * Self::WORDS_OF_BLOCK).min(self.is_here.len());
+        let ones =
+            |words: &[u64]| words.iter().map(|word| word.count_ones() as usize).sum::<usize>();
+        let rank = (self.is_here[word] & !(bit | (bit - 1))).count_ones() as usize
+            + ones(&self.is_here[word + 1..end])
+            + self.in_block[block + 1..].iter().map(|count| *count as usize).sum::<usize>();
+        self.is_here[word] &= !bit;
+        self.in_block[block] -= 1;
+        self.count -= 1;
+        Some(rank)
+    }
+
+    /// `page` has left the nearest.
+    fn put(&mut self, page: Page) {
+        if !self.ranks {
+            return;
+        }
+        if self.pages.len() > 2 * self.count + Self::SPARE {
+            self.close_up();
+        }
+        let moment = self.pages.len();
+        self.pages.push(page);
+        if moment / 64 == self.is_here.len() {
+            self.is_here.push(0);
+        }
+        let block = moment / 64 / Self::WORDS_OF_BLOCK;
+        if block == self.in_block.len() {
+            self.in_block.push(0);
+        }
+        self.is_here[moment / 64] |= 1 << (moment % 64);
+        self.in_block[block] += 1;
+        self.count += 1;
+        self.place[page as usize] = moment as u32 + 1;
+    }
+
+    /// Forget the moments whose pages came back.
+    fn close_up(&mut self) {
+        let pages = std::mem::take(&mut self.pages);
+        let is_here = std::mem::take(&mut self.is_here);
+        self.in_block.clear();
+        self.count = 0;
+        for (moment, page) in pages.into_iter().enumerate() {
+            if is_here[moment / 64] >> (moment % 64) & 1 == 1 {
+                self.put(page);
+            }
+        }
+    }
+}
