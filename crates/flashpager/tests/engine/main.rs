@@ -7,6 +7,7 @@ mod driver;
 mod estimate;
 mod golden;
 mod metadata;
+mod model_policies;
 mod pager;
 mod parts;
 mod readers;

@@ -46,7 +46,7 @@ pub fn clock(frames: usize, _: &[u64]) -> Cache {
             }
             Outcome::Miss { walk, downgrades: 0 }
         };
-        Step { outcome, cached: pages_of(&ring), usable: with_bit(&ring) }
+        Step { outcome, cached: pages_of(&ring), usable: with_bit(&ring), kept: Vec::new() }
     })
 }
 
@@ -77,7 +77,7 @@ pub fn pa_clock(frames: usize, parameters: &[u64]) -> Cache {
             }
             panic!("a budget of {budget}")
         };
-        Step { outcome, cached: pages_of(&ring), usable: with_bit(&ring) }
+        Step { outcome, cached: pages_of(&ring), usable: with_bit(&ring), kept: Vec::new() }
     })
 }
 
@@ -107,6 +107,6 @@ pub fn sieve(frames: usize, _: &[u64]) -> Cache {
             cached.push((page, false));
             Outcome::Miss { walk, downgrades: 0 }
         };
-        Step { outcome, cached: pages_of(&cached), usable: with_bit(&cached) }
+        Step { outcome, cached: pages_of(&cached), usable: with_bit(&cached), kept: Vec::new() }
     })
 }

@@ -46,7 +46,11 @@ pub fn s3_fifo(frames: usize, _: &[u64]) -> Cache {
             Outcome::Miss { walk, downgrades: 0 }
         };
         let cached = small.iter().chain(&main).map(|(page, _)| *page).collect();
-        Step::all_usable(outcome, cached)
+        let counted = |queue: &[(Page, u32)]| {
+            written(queue.iter().map(|(page, counter)| format!("{page}({counter})")))
+        };
+        let kept = [counted(&small), counted(&main), written(&ghosts)];
+        Step::all_usable(outcome, cached).keeping(kept)
     })
 }
 
@@ -110,7 +114,9 @@ pub fn arc(frames: usize, _: &[u64]) -> Cache {
             assert!(all.b1.len() + all.b2.len() <= frames);
             if hit { Outcome::Hit } else { MISS }
         };
-        Step::all_usable(outcome, [&all.t1[..], &all.t2[..]].concat())
+        let [t1, t2, b1, b2] = [&all.t1, &all.t2, &all.b1, &all.b2].map(written);
+        let step = Step::all_usable(outcome, [&all.t1[..], &all.t2[..]].concat());
+        step.keeping([t1, t2, b1, b2, all.p.to_string()])
     })
 }
 

@@ -41,7 +41,13 @@ pub fn lirs(frames: usize, _: &[u64]) -> Cache {
             }
             if hit { Outcome::Hit } else { MISS }
         };
-        Step::all_usable(outcome, [&lir[..], &resident[..]].concat())
+        let kind = |page: &Page| match (lir.contains(page), resident.contains(page)) {
+            (true, _) => format!("{page}(LIR)"),
+            (false, true) => format!("{page}(HIR)"),
+            (false, false) => page.to_string(),
+        };
+        let kept = [written(stack.iter().map(kind)), written(&resident)];
+        Step::all_usable(outcome, [&lir[..], &resident[..]].concat()).keeping(kept)
     })
 }
 
@@ -80,6 +86,19 @@ pub fn lru_2(frames: usize, _: &[u64]) -> Cache {
             cached.push((page, times));
             Outcome::Miss { walk, downgrades: 0 }
         };
-        Step::all_usable(outcome, cached.iter().map(|(page, _)| *page).collect())
+        let numbers = |(page, times): &(Page, Vec<usize>)| {
+            let last_but_one = if times.len() < 2 { 0 } else { times[times.len() - 2] };
+            (last_but_one, times[times.len() - 1], *page)
+        };
+        let mut numbered: Vec<_> = cached.iter().map(numbers).collect();
+        numbered.sort_unstable();
+        let kept = [
+            written(
+                numbered.iter().map(|(before, last, page)| format!("{page}({before}, {last})")),
+            ),
+            written(evicted.iter().map(|(page, last)| format!("{page}({last})"))),
+        ];
+        let pages = cached.iter().map(|(page, _)| *page).collect();
+        Step::all_usable(outcome, pages).keeping(kept)
     })
 }

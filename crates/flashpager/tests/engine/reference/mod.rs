@@ -1,4 +1,4 @@
-//! The model of docs/model.md, slow and obvious: bytes and words are executed one by
+//! The model of docs/model.md and docs/model-policies.md, slow and obvious: bytes and words are executed one by
 //! one, caches are searched from end to end, and what is no longer valid is thrown out
 //! at once.
 //!
@@ -55,13 +55,26 @@ pub struct Step {
     pub cached: Vec<Page>,
     /// Those that a reference would hit now, and set no bit.
     pub usable: Vec<Page>,
+    /// What is kept now, in the columns of the examples of docs/model-policies.md; empty where
+    /// there is none.
+    pub kept: Vec<String>,
 }
 
 impl Step {
     /// Where every page in a frame may be hit.
     fn all_usable(outcome: Outcome, cached: Vec<Page>) -> Self {
-        Self { outcome, usable: cached.clone(), cached }
+        Self { outcome, usable: cached.clone(), cached, kept: Vec::new() }
     }
+
+    fn keeping<const N: usize>(self, kept: [String; N]) -> Self {
+        Self { kept: kept.to_vec(), ..self }
+    }
+}
+
+/// A list as the examples write it.
+fn written<T: std::fmt::Display>(list: impl IntoIterator<Item = T>) -> String {
+    let items: Vec<String> = list.into_iter().map(|item| item.to_string()).collect();
+    if items.is_empty() { "–".into() } else { items.join(" ") }
 }
 
 /// A cache at work. It is told the page, and all that are needed after it.

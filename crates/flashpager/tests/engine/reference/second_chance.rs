@@ -48,6 +48,11 @@ fn two_lists(frames: usize, most_valid: usize, at_once: bool) -> Cache {
         // No frame is lost, and no page is in two.
         assert_eq!(valid.len() + invalid.len(), frames.min(seen.len()));
         assert!(valid.iter().all(|page| !invalid.contains(page)));
-        Step { outcome, cached: [&valid[..], &invalid[..]].concat(), usable: valid.clone() }
+        Step {
+            outcome,
+            cached: [&valid[..], &invalid[..]].concat(),
+            usable: valid.clone(),
+            kept: Vec::new(),
+        }
     })
 }
