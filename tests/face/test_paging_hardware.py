@@ -17,7 +17,7 @@ from flashpager import (
     explore,
     simulate,
 )
-from tests.conftest import flashpager
+from tests.conftest import flashpager, import_csv
 
 ROOT = Path(__file__).parents[2]
 BOARD = ROOT / "examples" / "boards" / "omap5912-onenand.toml"
@@ -233,6 +233,35 @@ class TestHierarchy:
         assert fetch["worst_fetch_ns"] == latencies[-1][0]
         # Thumb code: a word holds one or two instructions, a run may begin in the middle of one.
         assert counts["bytes_read"] / 4 <= counts["words"] <= row["trace"]["instructions"]
+
+    def test_example_of_the_model(self, tmp_path: Path) -> None:
+        """The table of docs/model.md, run by run."""
+        text = (ROOT / "docs" / "model.md").read_text(encoding="utf-8")
+        table = text.partition("| run | `words` |")[2].partition("\n\n")[0]
+        rows = [line.strip("| ").split(" | ") for line in table.splitlines()[2:]]
+        assert rows
+        csv = ""
+        for run, *said in rows:
+            csv += f"{run}\n"
+            trace = Trace.open(import_csv(tmp_path, csv, f"{len(csv)}.trace"))
+            clock, sieve = (
+                simulate(
+                    trace,
+                    Design(
+                        policy=policy,
+                        cache_bytes=96,
+                        cache_page_bytes=32,
+                        icache=ICache(64, 16, 1, 1, 1),
+                        tlb=Tlb(1, 2, 1, 1),
+                    ),
+                ).counts
+                for policy in ("clock", "sieve")
+            )
+            assert [int(count) for count in said] == [
+                *(clock.words, clock.line_refills),
+                *(clock.references, clock.misses, clock.reference_bits_set),
+                *(sieve.references, sieve.misses),
+            ]
 
     def test_without(self, trace: Trace) -> None:
         """A small microcontroller has neither."""

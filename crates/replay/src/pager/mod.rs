@@ -6,7 +6,7 @@
 //!
 //! To add a policy: one file here that implements [`Policy`], one line in the
 //! [`policies!`] list below, a reference in `crates/flashpager/tests/engine/reference/`, a line in
-//! both tables of `docs/model.md`.
+//! both tables of `docs/model.md`, its steps in `docs/model-policies.md`.
 //!
 //! A policy says as [`Policy::AllSizes`] how caches of several sizes are run
 //! together; where it knows no better way, side by side.
