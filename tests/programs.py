@@ -83,7 +83,6 @@ ENDINGS: dict[str, tuple[str, tuple[int, ...]]] = {
     "exit 0": ("mov $60, %eax; xor %edi, %edi; syscall", (5, 2, 2)),
     "exit 3": ("mov $60, %eax; mov $3, %edi; syscall", (5, 5, 2)),
     "ud2": ("ud2", (2,)),
-    # Faults end no block: had it instructions behind the fault, they would count too.
     "null read": ("xor %eax, %eax; jmp *(%rax)", (2, 2)),
     "raise SIGKILL": (
         "mov $39, %eax; syscall; mov %eax, %edi; mov $9, %esi; mov $62, %eax; syscall",

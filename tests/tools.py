@@ -14,6 +14,7 @@ REQUIRE_TOOLS = "FLASHPAGER_REQUIRE_TOOLS"
 LEFT_OUT = "FLASHPAGER_LEFT_OUT"
 #: The Debian package that holds a tool, a header or a browser.
 PACKAGES = {
+    "arm-linux-gnueabi-gcc": "gcc-arm-linux-gnueabi libc6-dev-armel-cross",
     "arm-linux-gnueabihf-gcc": "gcc-arm-linux-gnueabihf libc6-dev-armhf-cross",
     "arm-none-eabi-as": "gcc-arm-none-eabi libnewlib-arm-none-eabi",
     "arm-none-eabi-gcc": "gcc-arm-none-eabi libnewlib-arm-none-eabi",

@@ -6,7 +6,7 @@
  *   qemu-x86_64 -plugin recorder.so,pipe=FD,tail=FD program ...
  *
  *   pipe=FD   write end of the pipe to which the stream goes
- *   tail=FD   a shared-memory file of at least TAIL_BYTES: the recorder
+ *   tail=FD   a shared-memory file of TAIL_BYTES and one slot: the recorder
  *             collects the stream there before it writes it to the pipe, so
  *             that the reader finds the last, unwritten piece even when the
  *             program is killed
@@ -15,14 +15,18 @@
  * then 32-bit little-endian words. A word below 2^31 is the number of an
  * executed block; any other word heads a record (kind, payload bytes).
  *
- * A block counts as executed whole when it is entered: the instructions behind
- * one that faults inside a block are counted too. System calls and branches
- * end a block, so only hardware-style exceptions (SIGSEGV, data aborts) can
- * make that difference.
+ * Every instruction counts when it begins, in a counter of its processor. When
+ * the next block begins, that counter tells how far the block before it came: a
+ * fault, a store into the block itself or an access to a device may have cut it
+ * short, and QEMU before 8.0 tells of an instruction at a page's end that it
+ * then leaves to the next block. What was executed of such a block is described
+ * as a block of its own. So a block is told when it has ended; until then it
+ * stands in shared memory, for a reader whose program is killed.
  */
 #define _GNU_SOURCE
 #include "qemu_plugin_api.h"
 
+#include <assert.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -37,6 +41,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 #define TAIL_BYTES (256u * 1024u)
+#define SLOT_BYTES (32u * 1024u)
 #define RECORD_FLAG UINT32_C(0x80000000)
 #define PATH_BYTES 4096
 
@@ -54,8 +59,66 @@ struct tail {
     unsigned char data[];
 };
 
+/* What a processor executes and the stream does not yet tell. `told_at` is the
+ * place in the stream where its number goes, as soon as that is known: a stream
+ * that reaches further tells it already. */
+struct running {
+    _Atomic uint64_t told_at;
+    _Atomic uint64_t address;
+    _Atomic uint64_t begun;
+    uint64_t unused;
+};
+
+#define MAX_RUNNING 1023
+
+/* The slot behind the tail (docs/formats.md). */
+struct running_slot {
+    uint32_t kind;
+    uint32_t unused[7];
+    struct running processors[MAX_RUNNING];
+};
+#define SLOT_RUNNING UINT32_MAX
+static_assert(sizeof(struct running_slot) == SLOT_BYTES, "a slot's size");
+
+/* How the instructions of a block are counted: each adds its bytes to the low
+ * half and one to the high half; where it matters, an access adds one to the top. */
+#define ONE_INSTRUCTION (UINT64_C(1) << 32)
+#define ONE_ACCESS (UINT64_C(1) << 48)
+#define EXECUTED_MASK (ONE_ACCESS - 1)
+#define NEVER UINT64_MAX
+
+/* A part of a block, from its beginning, that was executed alone. */
+struct piece {
+    struct piece *next;
+    uint64_t begun;
+    uint32_t number;
+};
+
+struct block {
+    uint64_t address;
+    /* What is counted when all of it is executed, and what the common case
+     * compares with: the same, or NEVER if there is more to look at. */
+    uint64_t whole;
+    uint64_t usual;
+    struct piece *pieces;
+    uint32_t number;
+    bool alone;       /* one instruction, which may be one that QEMU begins again */
+    bool may_return;  /* its last instruction may lead to itself */
+    bool repeats;     /* that is a repeated instruction, whose accesses are counted */
+    bool maybe_short; /* its last instruction may be two bytes shorter than told */
+};
+
 static struct tail *tail;
 static size_t tail_capacity;
+static struct running *running;
+static struct {
+    struct block *block;
+    bool repetition; /* it is the last instruction of the block before */
+} current[MAX_RUNNING];
+static struct qemu_plugin_scoreboard *counters; /* from version 2 on */
+static bool several_processors;
+static enum { OTHER, ARM, AARCH64, RISCV, X86 } target;
+static int api_version;
 static int pipe_fd = -1;
 static bool recording;
 static bool system_emulation;
@@ -227,28 +290,270 @@ static void put_guest_file(const struct mapped_file *file, uint64_t guest_base)
     put_record(RECORD_MAP, payload, sizeof fields + length);
 }
 
-static void on_block_executed(unsigned int vcpu, void *number)
+/* Describe a block; its number is the next one. */
+static uint32_t put_block(uint64_t address, uint64_t executed)
 {
-    (void)vcpu;
+    uint32_t payload[4] = { (uint32_t)address, (uint32_t)(address >> 32), (uint32_t)executed,
+                            (uint32_t)(executed >> 32) };
+    put_record(RECORD_BLOCK, payload, sizeof payload);
+    return block_count++;
+}
+
+/* Whether `next` is the last instruction executed of a block. */
+static bool is_last_of(const struct block *block, uint64_t executed, const struct block *next)
+{
+    return next->alone && executed >= ONE_INSTRUCTION && next->address >= block->address &&
+           next->address + (uint32_t)next->whole == block->address + (uint32_t)executed;
+}
+
+/* QEMU begins an instruction again, alone in a block, if it stores into its own
+ * block or cannot be done while other processors run. */
+static bool begun_again(const struct block *block, uint64_t begun, const struct block *next)
+{
+    uint64_t executed = begun & EXECUTED_MASK;
+    if (!is_last_of(block, executed, next)) {
+        return false;
+    }
+    if (executed != block->whole) {
+        return true;
+    }
+    return next != block && !block->may_return && (!block->repeats || begun < ONE_ACCESS);
+}
+
+/* Which number tells what was executed of a block; NEVER for nothing at all. */
+static uint64_t number_of(unsigned int vcpu, uint64_t begun, const struct block *next)
+{
+    struct block *block = current[vcpu].block;
+    uint64_t executed = begun & EXECUTED_MASK;
+    bool repetition = current[vcpu].repetition;
+    current[vcpu].repetition = next != NULL && next->repeats && is_last_of(block, executed, next);
+    if (repetition && begun < ONE_ACCESS && next != NULL &&
+        next->address == block->address + (uint32_t)executed) {
+        /* QEMU comes once more to find that nothing is left to repeat. */
+        return NEVER;
+    }
+    if (next != NULL && begun_again(block, begun, next)) {
+        executed -= ONE_INSTRUCTION + (uint32_t)next->whole;
+        if (executed == 0) {
+            return NEVER;
+        }
+    } else if (block->maybe_short && executed == block->whole && next != NULL &&
+               next->address == block->address + (uint32_t)executed - 2) {
+        /* It goes on inside what was told of its last instruction. */
+        block->maybe_short = false;
+        block->usual = block->whole;
+        block->number = put_block(block->address, executed - 2);
+        return block->number;
+    }
+    if (executed == block->whole) {
+        return block->number;
+    }
+    for (const struct piece *piece = block->pieces; piece != NULL; piece = piece->next) {
+        if (piece->begun == executed) {
+            return piece->number;
+        }
+    }
+    uint32_t number = put_block(block->address, executed);
+    struct piece *piece = malloc(sizeof *piece);
+    if (piece != NULL) {
+        *piece = (struct piece){ block->pieces, executed, number };
+        block->pieces = piece;
+    }
+    return number;
+}
+
+/* The counter to which a processor's instructions add. */
+static _Atomic uint64_t *counter_of(unsigned int vcpu)
+{
+    return counters == NULL ? &running[vcpu].begun : qemu_plugin_scoreboard_find(counters, vcpu);
+}
+
+/* A processor's block has ended, and `next` begins, if any. */
+static inline void change_block(unsigned int vcpu, struct block *next)
+{
+    struct running *now = &running[vcpu];
+    struct block *block = current[vcpu].block;
+    _Atomic uint64_t *counter = counter_of(vcpu);
+    if (block != NULL) {
+        uint64_t begun = atomic_load_explicit(counter, memory_order_relaxed);
+        uint64_t number = block->number;
+        if (begun != block->usual || (next != NULL && next->alone)) {
+            number = number_of(vcpu, begun, next);
+        }
+        if (number != NEVER) {
+            uint64_t place = atomic_load_explicit(&tail->base, memory_order_relaxed) +
+                             atomic_load_explicit(&tail->used, memory_order_relaxed);
+            atomic_store_explicit(&now->told_at, place, memory_order_release);
+            put_word((uint32_t)number);
+        }
+    }
+    current[vcpu].block = next;
+    atomic_store_explicit(counter, 0, memory_order_release);
+    if (next != NULL) {
+        atomic_store_explicit(&now->address, next->address, memory_order_release);
+        if (counters != NULL) {
+            /* QEMU counts where no reader looks. */
+            atomic_store_explicit(&now->begun, next->whole, memory_order_release);
+        }
+    }
+    atomic_store_explicit(&now->told_at, NEVER, memory_order_release);
+}
+
+static void on_block_executed(unsigned int vcpu, void *block)
+{
     if (!recording) {
         return;
     }
     acquire();
-    put_word((uint32_t)(uintptr_t)number);
+    if (recording && vcpu < MAX_RUNNING) {
+        change_block(vcpu, block);
+    }
     release();
+}
+
+/* Where the processors' own counters cannot be added to in line. */
+static void on_instruction(unsigned int vcpu, void *amount)
+{
+    if (recording && vcpu < MAX_RUNNING) {
+        atomic_store_explicit(&running[vcpu].begun,
+                              atomic_load_explicit(&running[vcpu].begun, memory_order_relaxed) +
+                                  (uint64_t)(uintptr_t)amount,
+                              memory_order_release);
+    }
+}
+
+/* QEMU 7.2 tells of loads, too, when only stores are asked for. */
+static void on_access(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t address,
+                      void *wants_store)
+{
+    (void)address;
+    if (recording && vcpu < MAX_RUNNING && qemu_plugin_mem_is_store(info) == (wants_store != NULL)) {
+        atomic_fetch_add_explicit(counter_of(vcpu), ONE_ACCESS, memory_order_release);
+    }
+}
+
+static void count(struct qemu_plugin_insn *instruction, size_t bytes)
+{
+    uint64_t amount = ONE_INSTRUCTION + bytes;
+    if (counters != NULL) {
+        qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(
+            instruction, QEMU_PLUGIN_INLINE_ADD_U64, (qemu_plugin_u64){ counters, 0 }, amount);
+    } else if (!several_processors && qemu_plugin_register_vcpu_insn_exec_inline != NULL) {
+        qemu_plugin_register_vcpu_insn_exec_inline(instruction, QEMU_PLUGIN_INLINE_ADD_U64,
+                                                   &running[0].begun, amount);
+    } else {
+        qemu_plugin_register_vcpu_insn_exec_cb(instruction, on_instruction,
+                                               QEMU_PLUGIN_CB_NO_REGS, (void *)(uintptr_t)amount);
+    }
+}
+
+/* The first bytes of an instruction; gives how many. */
+static size_t first_bytes(const struct qemu_plugin_insn *instruction, unsigned char *bytes,
+                          size_t most)
+{
+    size_t length = qemu_plugin_insn_size(instruction);
+    if (length > most) {
+        length = most;
+    }
+    void (*data)(void) = qemu_plugin_insn_data;
+    if (api_version >= 3) {
+        return ((qemu_plugin_insn_copy_t)data)(instruction, bytes, length);
+    }
+    memcpy(bytes, ((qemu_plugin_insn_look_t)data)(instruction), length);
+    return length;
+}
+
+/* What is to be known of a block's last instruction. */
+static size_t examine_last(struct block *block, struct qemu_plugin_insn *last, bool is_thumb)
+{
+    unsigned char code[16] = { 0 };
+    size_t told = qemu_plugin_insn_size(last);
+    size_t known = first_bytes(last, code, sizeof code);
+    switch (target) {
+    case ARM: {
+        /* At a page's end, QEMU before 9.1 has looked at two bytes of the next
+         * instruction of Thumb and tells them with the last. */
+        bool wide = code[1] >> 3 >= 0x1d;
+        block->may_return = true;
+        if (told > 4 || (told == 4 && wide)) {
+            return 4;
+        }
+        if (told == 4 && is_thumb) {
+            return 2;
+        }
+        block->maybe_short = told == 4 && (qemu_plugin_insn_vaddr(last) + told) % 1024 == 0;
+        return told;
+    }
+    case RISCV:
+        /* The same. */
+        block->may_return = true;
+        return told > 2 && (code[0] & 3) != 3 ? 2 : told > 4 ? 4 : told;
+    case AARCH64:
+        block->may_return = (code[3] >> 2 & 7) == 5;
+        return told;
+    case X86: {
+        size_t at = 0;
+        bool repeated = false;
+        while (at < known && (strchr("\x66\x67\x2e\x36\x3e\x26\x64\x65\xf0\xf2\xf3", code[at]) ||
+                              code[at] >> 4 == 4) && code[at] != 0) {
+            repeated |= code[at] >> 1 == 0xf2 >> 1;
+            at++;
+        }
+        unsigned char first = at < known ? code[at] : 0;
+        unsigned char second = at + 1 < known ? code[at + 1] : 0;
+        unsigned char kind = first & 0xfe;
+        bool string = first >> 2 == 0x6c >> 2 || (first >= 0xa4 && first <= 0xaf && kind != 0xa8);
+        bool stores = kind == 0x6c || kind == 0xa4 || kind == 0xaa;
+        block->repeats = repeated && string;
+        block->may_return =
+            (block->repeats && !stores) || first >> 4 == 7 ||
+            first >> 2 == 0xe0 >> 2 || first >> 2 == 0xe8 >> 2 || kind == 0xc2 || kind == 0xca || (first >= 0xcc && first <= 0xcf) ||
+            first == 0xff || (first == 0x0f && second >> 4 == 8);
+        return told;
+    }
+    default:
+        block->may_return = true;
+        return told;
+    }
 }
 
 static void on_block_translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 {
     (void)id;
     size_t instructions = qemu_plugin_tb_n_insns(tb);
-    if (!recording || instructions == 0) {
+    if (!recording || instructions == 0 || block_count >= RECORD_FLAG / 2) {
         return;
     }
-    const struct qemu_plugin_insn *first = qemu_plugin_tb_get_insn(tb, 0);
-    const struct qemu_plugin_insn *last = qemu_plugin_tb_get_insn(tb, instructions - 1);
-    uint64_t address = qemu_plugin_tb_vaddr(tb);
-    uint64_t end = qemu_plugin_insn_vaddr(last) + qemu_plugin_insn_size(last);
+    struct block *block = calloc(1, sizeof *block);
+    if (block == NULL) {
+        fprintf(stderr, "flashpager recorder: out of memory\n");
+        _exit(1);
+    }
+    struct qemu_plugin_insn *last = qemu_plugin_tb_get_insn(tb, instructions - 1);
+    uint64_t address = block->address = qemu_plugin_tb_vaddr(tb);
+    uint64_t at = address;
+    bool is_thumb = address % 4 == 2;
+    for (size_t i = 1; i < instructions; i++) {
+        uint64_t next = qemu_plugin_insn_vaddr(qemu_plugin_tb_get_insn(tb, i));
+        count(qemu_plugin_tb_get_insn(tb, i - 1), next - at);
+        is_thumb |= next % 4 == 2;
+        at = next;
+    }
+    size_t last_bytes = qemu_plugin_insn_size(last);
+    if (last_bytes == 0) {
+        /* A page of the kernel's, which QEMU stands in for: no code at all. */
+        instructions--;
+    } else {
+        last_bytes = examine_last(block, last, is_thumb);
+        count(last, last_bytes);
+    }
+    block->whole = instructions * ONE_INSTRUCTION + (at + last_bytes - address);
+    block->usual = block->repeats || block->maybe_short ? NEVER : block->whole;
+    block->alone = instructions == 1;
+    if (block->repeats) {
+        qemu_plugin_register_vcpu_mem_cb(last, on_access, QEMU_PLUGIN_CB_NO_REGS,
+                                         QEMU_PLUGIN_MEM_RW, block->may_return ? NULL : block);
+    }
 
     acquire();
     if (!system_emulation) {
@@ -258,7 +563,8 @@ static void on_block_translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
             put_meta("start_code", text);
             described = true;
         }
-        if (!contains(&guest_known, address)) {
+        if (instructions > 0 && !contains(&guest_known, address)) {
+            const struct qemu_plugin_insn *first = qemu_plugin_tb_get_insn(tb, 0);
             uint64_t host = (uint64_t)(uintptr_t)qemu_plugin_insn_haddr(first);
             for_each_mapped_file(put_guest_file, host - address);
             if (!contains(&guest_known, address)) {
@@ -267,15 +573,18 @@ static void on_block_translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
             }
         }
     }
-    if (block_count < RECORD_FLAG - 1) {
-        uint32_t payload[4] = { (uint32_t)address, (uint32_t)(address >> 32),
-                                (uint32_t)(end - address), (uint32_t)instructions };
-        put_record(RECORD_BLOCK, payload, sizeof payload);
-        qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block_executed, QEMU_PLUGIN_CB_NO_REGS,
-                                             (void *)(uintptr_t)block_count);
-        block_count++;
-    }
+    block->number = put_block(address, block->whole);
+    qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block_executed, QEMU_PLUGIN_CB_NO_REGS, block);
     release();
+}
+
+/* QEMU translates anew when a second processor appears. */
+static void on_processor(qemu_plugin_id_t id, unsigned int vcpu)
+{
+    (void)id;
+    if (vcpu > 0) {
+        several_processors = true;
+    }
 }
 
 static void on_emulator_exit(qemu_plugin_id_t id, void *unused)
@@ -284,6 +593,11 @@ static void on_emulator_exit(qemu_plugin_id_t id, void *unused)
     (void)unused;
     if (recording) {
         acquire();
+        for (unsigned int vcpu = 0; vcpu < MAX_RUNNING; vcpu++) {
+            if (current[vcpu].block != NULL) {
+                change_block(vcpu, NULL);
+            }
+        }
         put_record(RECORD_END, NULL, 0);
         flush();
         recording = false;
@@ -296,6 +610,9 @@ static void on_emulator_exit(qemu_plugin_id_t id, void *unused)
 static void on_forked_child(void)
 {
     recording = false;
+    /* What is translated goes on counting, but not the parent's instructions. */
+    mmap(tail, TAIL_BYTES + SLOT_BYTES, PROT_READ | PROT_WRITE,
+         MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
     if (pipe_fd >= 0) {
         close(pipe_fd);
         pipe_fd = -1;
@@ -311,6 +628,21 @@ static int take_fd(const char *text)
     }
     close(atoi(text));
     return fd;
+}
+
+static int target_named(const char *name)
+{
+    static const struct {
+        const char *begins;
+        int target;
+    } known[] = { { "aarch64", AARCH64 }, { "arm", ARM },      { "riscv", RISCV },
+                  { "i386", X86 },        { "x86_64", X86 } };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (strncmp(name, known[i].begins, strlen(known[i].begins)) == 0) {
+            return known[i].target;
+        }
+    }
+    return OTHER;
 }
 
 EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, char **argv)
@@ -330,7 +662,7 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int
         fprintf(stderr, "flashpager recorder: needs pipe=FD and tail=FD, both open\n");
         return 1;
     }
-    void *shared = mmap(NULL, TAIL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, tail_fd, 0);
+    void *shared = mmap(NULL, TAIL_BYTES + SLOT_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, tail_fd, 0);
     close(tail_fd);
     if (shared == MAP_FAILED) {
         fprintf(stderr, "flashpager recorder: cannot map the tail: %s\n", strerror(errno));
@@ -338,7 +670,15 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int
     }
     tail = shared;
     tail_capacity = TAIL_BYTES - sizeof *tail;
+    struct running_slot *slot = (void *)((unsigned char *)shared + TAIL_BYTES);
+    slot->kind = SLOT_RUNNING;
+    running = slot->processors;
     system_emulation = info->system_emulation;
+    api_version = info->version.cur;
+    target = target_named(info->target_name);
+    if (qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu != NULL) {
+        counters = qemu_plugin_scoreboard_new(sizeof(uint64_t));
+    }
     recording = true;
     for_each_mapped_file(keep_own_file, 0);
     pthread_atfork(NULL, NULL, on_forked_child);
@@ -350,6 +690,7 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int
     put_meta("target", info->target_name);
     put_meta("mode", info->system_emulation ? "system" : "user");
 
+    qemu_plugin_register_vcpu_init_cb(id, on_processor);
     qemu_plugin_register_vcpu_tb_trans_cb(id, on_block_translated);
     qemu_plugin_register_atexit_cb(id, on_emulator_exit, NULL);
     return 0;

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use flashpager_base::{Error, Result};
 
-use super::stream::{RECORD_FLAG, THREAD};
+use super::stream::{PIECE, RECORD_FLAG, THREAD};
 
 /// Bytes before the data in the recorder's shared tail: base and used.
 const TAIL_HEAD_BYTES: u64 = 16;
@@ -17,6 +17,10 @@ const SLOT_BYTES: usize = 32 << 10;
 /// Thread number, name bytes, blocks before, and the name in what is left.
 const SLOT_HEAD_BYTES: usize = 64;
 const SLOT_NAME_AT: usize = 16;
+/// In place of the thread number: a slot of what processors execute, in pieces of these bytes.
+const SLOT_RUNNING: u32 = u32::MAX;
+const RUNNING_AT: usize = 32;
+const RUNNING_BYTES: usize = 32;
 /// Larger tails are none.
 const MAX_SLOTS: usize = 1 << 10;
 
@@ -51,6 +55,9 @@ impl RecorderPipe {
         let mut slot = vec![0; SLOT_BYTES];
         for _ in 0..MAX_SLOTS {
             match self.tail.read_exact(&mut slot) {
+                Ok(()) if slot.starts_with(&SLOT_RUNNING.to_le_bytes()) => {
+                    take_running(&slot, base.saturating_add(used), &mut bytes);
+                }
                 Ok(()) => take_slot(&slot, &mut bytes),
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => break,
                 Err(error) => return Err(error),
@@ -81,6 +88,23 @@ fn take_slot(slot: &[u8], stream: &mut Vec<u8>) {
         .map(|four| u32::from_le_bytes([four[0], four[1], four[2], four[3]]));
     for number in numbers.take_while(|number| *number != 0) {
         stream.extend((number - 1).to_le_bytes());
+    }
+}
+
+/// Append what processors have begun to execute, unless the stream, which ends at `end`, tells
+/// it already.
+fn take_running(slot: &[u8], end: u64, stream: &mut Vec<u8>) {
+    for running in slot[RUNNING_AT..].chunks_exact(RUNNING_BYTES) {
+        let number = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| running[at + i]));
+        let (told_at, address, begun) = (number(0), number(8), number(16));
+        // The upper bits count stores.
+        let (bytes, instructions) = (begun as u32, (begun >> 32) as u32 & 0xffff);
+        if end <= told_at && instructions > 0 {
+            stream.extend((RECORD_FLAG | PIECE << 24 | 16).to_le_bytes());
+            stream.extend(address.to_le_bytes());
+            stream.extend(bytes.to_le_bytes());
+            stream.extend(instructions.to_le_bytes());
+        }
     }
 }
 

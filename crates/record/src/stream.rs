@@ -12,6 +12,7 @@ use flashpager_trace::{Ending, MAX_RUN_BYTES, Run};
 use super::fetch::{Fetch, place};
 use super::input::{Input, parse_number};
 use super::recording::{Progress, Recording};
+use super::sink::Sink;
 
 const MAGIC: &[u8; 8] = b"FPSTRM01";
 pub const RECORD_FLAG: u32 = 1 << 31;
@@ -27,6 +28,7 @@ const BLOCK: u32 = 3;
 const END: u32 = 4;
 const METHOD: u32 = 5;
 pub const THREAD: u32 = 6;
+pub const PIECE: u32 = 7;
 
 /// What a block does, besides its instructions.
 const ENTERS: u32 = 1;
@@ -38,12 +40,33 @@ pub fn recognises(start: &[u8]) -> bool {
 }
 
 struct Block {
-    /// Where it lies in flash; `None` outside.
-    run: Option<Run>,
+    place: Place,
     bytes: u32,
     instructions: u32,
     enters: bool,
     returns: bool,
+}
+
+/// What executing a block fetches.
+enum Place {
+    Flash(Run),
+    Outside,
+    /// Nothing: it tells of a call or a return alone.
+    Nowhere,
+}
+
+impl Block {
+    #[inline]
+    fn execute(&self, sink: &mut Sink) -> Result<()> {
+        sink.blocks += 1;
+        sink.calls += u64::from(self.enters);
+        sink.returns += u64::from(self.returns);
+        match self.place {
+            Place::Flash(run) => sink.placed(run, self.instructions),
+            Place::Outside => sink.outside(self.bytes, self.instructions),
+            Place::Nowhere => Ok(()),
+        }
+    }
 }
 
 pub struct StreamReader {
@@ -53,6 +76,8 @@ pub struct StreamReader {
     position: u64,
     /// Block numbers to pass over: the thread at hand has had them already.
     known: u64,
+    /// What was just executed without a number.
+    piece: Option<Block>,
     /// Why the recorder does not record.
     refused: Option<String>,
     ended: bool,
@@ -67,6 +92,7 @@ impl StreamReader {
             blocks: Vec::new(),
             position: 0,
             known: 0,
+            piece: None,
             refused: None,
             ended: false,
             cut: false,
@@ -128,15 +154,7 @@ impl StreamReader {
                     self.known -= 1;
                     continue;
                 }
-                let sink = recording.sink();
-                sink.blocks += 1;
-                sink.calls += u64::from(block.enters);
-                sink.returns += u64::from(block.returns);
-                match block.run {
-                    Some(run) => sink.placed(run, block.instructions)?,
-                    None if block.bytes == 0 => {}
-                    None => sink.outside(block.bytes, block.instructions)?,
-                }
+                block.execute(recording.sink())?;
                 continue;
             }
             let length = (word & 0x00ff_ffff) as usize;
@@ -150,6 +168,9 @@ impl StreamReader {
             let payload = &bytes[at + 4..at + 4 + length];
             self.record((word & !RECORD_FLAG) >> 24, payload, recording)
                 .map_err(|what| self.error(at, what))?;
+            if let Some(piece) = self.piece.take() {
+                piece.execute(recording.sink())?;
+            }
             if let Some(what) = self.refused.take() {
                 return Err(Error::design(what));
             }
@@ -218,29 +239,16 @@ impl StreamReader {
             }
             BLOCK => {
                 let (address, sizes) = (number(0)?, number(8)?);
-                let (bytes, instructions) = (sizes as u32, (sizes >> 32) as u32);
-                let does = word(16).unwrap_or(0);
-                let knows = payload.len() > 16;
-                let empty = bytes == 0 && instructions == 0 && knows;
-                let whole = bytes <= MAX_RUN_BYTES && (1..=bytes).contains(&instructions);
-                if !empty && !whole {
-                    return Err(format!("a block of {instructions} instructions in {bytes} bytes"));
-                }
+                let block = block(recording, address, sizes, word(16))?;
                 if self.blocks.len() == MAX_BLOCKS {
                     self.cut = true;
                     return Ok(());
                 }
-                if knows {
-                    recording.info.calls = Some(0);
-                    recording.info.returns = Some(0);
-                }
-                let fetch = Fetch { address, bytes, instructions };
-                let run = match bytes {
-                    0 => None,
-                    _ => place(recording.placer.as_ref(), fetch)?,
-                };
-                let (enters, returns) = (does & ENTERS != 0, does & RETURNS != 0);
-                self.blocks.push(Block { run, bytes, instructions, enters, returns });
+                self.blocks.push(block);
+            }
+            PIECE => {
+                let (address, sizes) = (number(0)?, number(8)?);
+                self.piece = Some(block(recording, address, sizes, None)?);
             }
             METHOD => {
                 let (address, bytes) = (number(0)?, word(8).ok_or_else(too_short)?);
@@ -270,4 +278,34 @@ impl StreamReader {
         }
         Ok(())
     }
+}
+
+/// A block as it is described, with its `sizes` in bytes and, above them, in instructions;
+/// `does` where the recorder knows it.
+fn block(
+    recording: &mut Recording,
+    address: u64,
+    sizes: u64,
+    does: Option<u32>,
+) -> std::result::Result<Block, String> {
+    let (bytes, instructions) = (sizes as u32, (sizes >> 32) as u32);
+    let empty = bytes == 0 && instructions == 0;
+    if !empty && !(bytes <= MAX_RUN_BYTES && (1..=bytes).contains(&instructions)) {
+        return Err(format!("a block of {instructions} instructions in {bytes} bytes"));
+    }
+    if does.is_some() {
+        recording.info.calls = Some(0);
+        recording.info.returns = Some(0);
+    }
+    let place = if empty {
+        if does.is_some() { Place::Nowhere } else { Place::Outside }
+    } else {
+        match place(recording.placer.as_ref(), Fetch { address, bytes, instructions })? {
+            Some(run) => Place::Flash(run),
+            None => Place::Outside,
+        }
+    };
+    let does = does.unwrap_or(0);
+    let (enters, returns) = (does & ENTERS != 0, does & RETURNS != 0);
+    Ok(Block { place, bytes, instructions, enters, returns })
 }

@@ -50,7 +50,7 @@ class Qemu:
 
     def __init__(self, request: Request, program: Path, architecture: str) -> None:
         """Take the program as it is to be run, of this architecture."""
-        self.channel = Channel()
+        self.channel = Channel(slots=1)
         if request.system is None:
             self.emulator = [qemu_user(architecture) or ""]
             self.tail = [str(program), *request.command[1:]]

@@ -1,5 +1,7 @@
 //! The recorders' stream.
 
+use flashpager::record::pipe::RecorderPipe;
+
 use super::*;
 
 fn record(kind: u32, payload: &[u8]) -> Vec<u8> {
@@ -14,6 +16,10 @@ fn block(address: u64, bytes: u32, instructions: u32) -> Vec<u8> {
     payload.extend(bytes.to_le_bytes());
     payload.extend(instructions.to_le_bytes());
     record(3, &payload)
+}
+
+fn piece(address: u64, bytes: u32, instructions: u32) -> Vec<u8> {
+    record(7, &block(address, bytes, instructions)[4..])
 }
 
 fn stream(pieces: &[Vec<u8>]) -> Vec<u8> {
@@ -47,6 +53,67 @@ fn a_stream_becomes_runs() {
 }
 
 #[test]
+fn code_of_no_bytes_lies_outside() {
+    let kernel = block(0xffff_0fe0, 0, 0);
+    let data = stream(&[block(0x100, 16, 4), kernel, block(0x110, 6, 2), words(&[0, 2, 0, 1, 2])]);
+    let (info, runs) = import_stream(&data).unwrap();
+    assert_eq!(runs, [run(0x100, 22), run(0x100, 16), run(0x110, 6)]);
+    assert_eq!((info.instructions, info.outside_instructions), (Some(12), Some(0)));
+}
+
+#[test]
+fn a_piece_is_executed_once_and_has_no_number() {
+    let data = stream(&[
+        block(0x100, 16, 4),
+        words(&[0]),
+        piece(0x110, 8, 3),
+        piece(0x200, 8, 2),
+        block(0x300, 4, 1),
+        words(&[1]),
+    ]);
+    let (info, runs) = import_stream(&data).unwrap();
+    assert_eq!(runs, [run(0x100, 24), run(0x200, 8), run(0x300, 4)]);
+    assert_eq!(info.instructions, Some(4 + 3 + 2 + 1));
+}
+
+/// What a killed program's processors had begun, as `(told_at, address, begun)`.
+fn read_killed(written: &[u8], unwritten: &[u8], running: &[[u64; 3]]) -> Vec<Run> {
+    let mut tail = (written.len() as u64).to_le_bytes().to_vec();
+    tail.extend((unwritten.len() as u64).to_le_bytes());
+    tail.extend(unwritten);
+    tail.resize(256 << 10, 0);
+    tail.extend([0xff; 4]);
+    tail.resize(tail.len() + 28, 0);
+    for processor in running {
+        tail.extend(processor.iter().flat_map(|number| number.to_le_bytes()));
+        tail.extend([0; 8]);
+    }
+    tail.resize((256 + 32) << 10, 0);
+    let folder = TempDir::new().unwrap();
+    let (pipe, shared) = (folder.path().join("pipe"), folder.path().join("tail"));
+    std::fs::write(&pipe, written).unwrap();
+    std::fs::write(&shared, tail).unwrap();
+    let live = RecorderPipe::open(&pipe, &shared).unwrap();
+    import_from(live, Some(Format::Stream), None).unwrap().1
+}
+
+#[test]
+fn what_a_killed_program_had_begun_is_told_once() {
+    let (head, rest) = (stream(&[block(0x100, 16, 4), words(&[0])]), words(&[0]));
+    let all = (head.len() + rest.len()) as u64;
+    let two = 5 | 2 << 32;
+    let told = [run(0x100, 16), run(0x100, 16)];
+    let with = |address, bytes| [&told[..], &[run(address, bytes)]].concat();
+    // It runs on; its place is known and not yet filled; the stream tells it already.
+    assert_eq!(read_killed(&head, &rest, &[[u64::MAX, 0x200, two]]), with(0x200, 5));
+    assert_eq!(read_killed(&head, &rest, &[[all, 0x200, two]]), with(0x200, 5));
+    assert_eq!(read_killed(&head, &rest, &[[all - 4, 0x200, two]]), told);
+    // Accesses are counted above, and a processor may have begun nothing.
+    let several = [[u64::MAX, 0x300, 7 << 48], [u64::MAX, 0x200, two | 9 << 48]];
+    assert_eq!(read_killed(&head, &rest, &several), with(0x200, 5));
+}
+
+#[test]
 fn a_stream_cut_off_anywhere_was_interrupted_there() {
     let executed = [0, 1, 0, 1, 1, 0];
     let head = stream(&[record(1, b"recorder=qemu"), block(0x100, 16, 4), block(0x200, 6, 2)]);
@@ -72,7 +139,10 @@ fn a_damaged_stream_is_named_by_the_byte() {
     assert_says(bad(record(2, b"x")), &["byte 32", "too short"]);
     assert_says(bad(record(3, b"x")), &["byte 32", "too short"]);
     assert_says(bad(record(1, b"x")), &["byte 32", "META"]);
-    assert_says(bad(block(0, 0, 0)), &["byte 32", "0 instructions in 0 bytes"]);
+    assert_says(bad(block(0, 4, 0)), &["byte 32", "0 instructions in 4 bytes"]);
+    assert_says(bad(block(0, 0, 1)), &["byte 32", "1 instructions in 0 bytes"]);
+    assert_says(bad(piece(0, 4, 5)), &["byte 32", "5 instructions"]);
+    assert_says(bad(record(7, b"x")), &["byte 32", "too short"]);
     assert_says(bad(block(0, 4, 5)), &["byte 32", "5 instructions"]);
     assert_says(bad(block(0, MAX_RUN_BYTES + 1, 1)), &["byte 32", "16777217 bytes"]);
     assert_says(bad(block(u64::MAX, 4, 1)), &["byte 32", "4 GiB"]);

@@ -1,0 +1,499 @@
+"""What is executed is recorded to the byte, where emulators translate more than that."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import flashpager, info_of, need, runs_of
+from tests.programs import STATIC, Runs, compile_with
+from tests.recordings import calls
+
+pytestmark = pytest.mark.skipif(
+    os.uname().machine != "x86_64", reason="the programs are written for x86-64"
+)
+
+TIMES = 200
+EXIT = "mov $60, %eax; xor %edi, %edi; syscall"
+EXIT_BYTES = 9
+
+#: Code at the beginning of a page, so that offsets in flash are offsets in pages.
+PAGE_ALIGNED = "-Wl,-Ttext=0x20000"
+#: Code that may be written, and where it lies.
+WRITABLE = '.section .code, "awx", @progbits'
+WRITABLE_ALIGNED = "-Wl,--section-start=.code=0x20000"
+
+
+def recorded(folder: Path, program: Path, *options: str, ending: object = "complete") -> Runs:
+    """Record a program; give its runs, which hold all that the description counts."""
+    trace = folder / "t.trace"
+    flashpager("record", *options, "-o", trace, "--", program)
+    info, runs = info_of(trace), runs_of(trace)
+    assert info["ending"] == ending
+    assert info["bytes"] == sum(length for _, length in runs)
+    return runs
+
+
+class TestPages:
+    """Instructions that lie on two pages."""
+
+    @pytest.mark.parametrize("recorder", ["qemu", "lackey"])
+    @pytest.mark.parametrize("before", [0, 1, 2, 3])
+    def test_x86(self, tmp_path: Path, recorder: str, before: int) -> None:
+        """They count once, in the middle of straight code or at its beginning."""
+        need("qemu-x86_64" if recorder == "qemu" else "valgrind")
+        source = f"""
+        .globl _start
+        .text
+_start: mov ${TIMES}, %ecx
+        jmp 1f
+        .org {4092 - before}
+1:      .rept {before}
+        nop
+        .endr
+        movabs $0x1122334455667788, %rax
+        nop
+        dec %ecx
+        jnz 1b
+        {EXIT}
+"""
+        program = compile_with("gcc", tmp_path, "pages", source, *STATIC, PAGE_ALIGNED)
+        start, length = 4092 - before, before + 15
+        assert recorded(tmp_path, program, "--recorder", recorder) == [
+            (0, 10),
+            *[(start, length)] * (TIMES - 1),
+            (start, length + EXIT_BYTES),
+        ]
+
+    def test_x86_at_the_end_of_a_page(self, tmp_path: Path) -> None:
+        """An instruction that ends with its page is whole."""
+        need("qemu-x86_64")
+        source = f"""
+        .globl _start
+        .text
+_start: mov ${TIMES}, %ecx
+        jmp 1f
+        .org 4085
+1:      nop
+        movabs $0x1122334455667788, %rax
+        nop
+        dec %ecx
+        jnz 1b
+        {EXIT}
+"""
+        program = compile_with("gcc", tmp_path, "pages", source, *STATIC, PAGE_ALIGNED)
+        runs = [(4085, 16)] * (TIMES - 1)
+        assert recorded(tmp_path, program) == [(0, 10), *runs, (4085, 16 + EXIT_BYTES)]
+
+    @pytest.mark.parametrize(
+        "before", ["", "nop", "nop; nop", "nop.w", "nop; nop.w", "nop.w; nop", "nop.w; nop.w; nop"]
+    )
+    def test_thumb(self, tmp_path: Path, before: str) -> None:
+        """What QEMU looks at beyond the page is not executed yet."""
+        need("qemu-arm")
+        length = sum(4 if ".w" in one else 2 for one in before.split("; ")) if before else 0
+        source = f"""
+        .syntax unified
+        .thumb
+        .globl _start
+        .type _start, %function
+        .text
+_start: movs r4, #{TIMES}
+        b.w 1f
+        .org {4094 - length}, 0
+1:      {before}
+        movw r1, #0x1234
+        subs r4, r4, #1
+        bne 1b
+        movs r0, #0
+        movs r7, #1
+        svc 0
+"""
+        compiler = "arm-linux-gnueabihf-gcc"
+        program = compile_with(compiler, tmp_path, "thumb", source, *STATIC, PAGE_ALIGNED)
+        start, length = 4094 - length, length + 8
+        assert recorded(tmp_path, program) == [
+            (0, 6),
+            *[(start, length)] * (TIMES - 1),
+            (start, length + 6),
+        ]
+
+    def test_arm(self, tmp_path: Path) -> None:
+        """Instructions of four bytes end with their page."""
+        need("qemu-arm")
+        source = f"""
+        .arm
+        .globl _start
+        .text
+_start: mov r4, #{TIMES}
+        b 1f
+        .org 4092, 0
+1:      bl 2f
+2:      subs r4, r4, #1
+        bne 1b
+        mov r0, #0
+        mov r7, #1
+        svc 0
+"""
+        compiler = "arm-linux-gnueabihf-gcc"
+        program = compile_with(compiler, tmp_path, "arm", source, *STATIC, PAGE_ALIGNED)
+        runs = [(4092, 12)] * (TIMES - 1)
+        assert recorded(tmp_path, program) == [(0, 8), *runs, (4092, 24)]
+
+    @pytest.mark.parametrize("before", ["nop", "nop.w", "nop; nop.w", "nop.w; nop"])
+    def test_firmware(self, tmp_path: Path, before: str) -> None:
+        """Pages of a Cortex-M are of 1 KiB to QEMU."""
+        need("qemu-system-arm")
+        length = sum(4 if ".w" in one else 2 for one in before.split("; "))
+        source = f"""
+        .syntax unified
+        .thumb
+        .globl _start
+        .section .vectors, "a"
+        .word 0x20010000, _start
+        .text
+        .type _start, %function
+_start: movs r4, #{TIMES}
+        b.w 1f
+        .org {1022 - length}, 0
+1:      {before}
+        movw r1, #0x1234
+        subs r4, r4, #1
+        bne 1b
+        movs r0, #0x18
+        movw r1, #0x0026
+        movt r1, #2
+        bkpt 0xab
+"""
+        program = firmware(tmp_path, source)
+        start, length = 1022 - length, length + 8
+        machine = "qemu-system-arm -M lm3s6965evb -nographic -semihosting"
+        assert recorded(tmp_path, program, "--system", machine) == [
+            (0, 6),
+            *[(start, length)] * (TIMES - 1),
+            (start, length + 12),
+        ]
+
+
+def firmware(folder: Path, source: str) -> Path:
+    """Make Cortex-M3 firmware with its code at 1 KiB."""
+    return compile_with(
+        "arm-none-eabi-gcc",
+        folder,
+        "firmware.elf",
+        source,
+        *("-mcpu=cortex-m3", "-mthumb", "-nostdlib"),
+        *("-Wl,--section-start=.vectors=0", "-Wl,-Ttext=0x400"),
+    )
+
+
+#: The handler leaves the instruction out that faulted: four bytes.
+X86_HANDLER = """
+handler:
+        addq $4, 168(%rdx)
+        ret
+restorer:
+        mov $15, %eax
+        syscall
+        .data
+action: .quad handler, 0x04000004, restorer, 0
+"""
+X86_HANDLER_BYTES = 8 + 1 + 5 + 2
+#: Let SIGSEGV come to the handler.
+X86_HANDLE = """
+        mov $13, %eax
+        mov $11, %edi
+        lea action(%rip), %rsi
+        xor %edx, %edx
+        mov $8, %r10d
+        syscall
+"""
+X86_HANDLE_BYTES = 5 + 5 + 7 + 2 + 6 + 2
+
+
+class TestCutShort:
+    """Straight code that is left, or begun again, in its middle."""
+
+    @pytest.mark.parametrize("at", [0, 1, 2])
+    def test_a_fault(self, tmp_path: Path, at: int) -> None:
+        """What stands behind an instruction that faults is not executed."""
+        need("qemu-x86_64")
+        source = f"""
+        .globl _start
+        .text
+_start: {X86_HANDLE}
+        mov ${TIMES}, %ebx
+        xor %r12d, %r12d
+1:      .rept {at}
+        nop
+        .endr
+        mov (%r12), %eax
+        nop
+        nop
+        dec %ebx
+        jnz 1b
+        {EXIT}
+        {X86_HANDLER}
+"""
+        program = compile_with("gcc", tmp_path, "fault", source, *STATIC, PAGE_ALIGNED)
+        loop = X86_HANDLE_BYTES + 5 + 3
+        behind = loop + at + 4
+        handler = (behind + 6 + EXIT_BYTES, X86_HANDLER_BYTES)
+        turn = [(behind, 6), (loop, at + 4), handler]
+        assert recorded(tmp_path, program) == [
+            (0, behind),
+            handler,
+            *turn * (TIMES - 1),
+            (behind, 6 + EXIT_BYTES),
+        ]
+
+    def test_the_last_fault(self, tmp_path: Path) -> None:
+        """A program that a fault ends has begun no more than the instruction that faults."""
+        need("qemu-x86_64")
+        source = ".globl _start\n.text\n_start: nop; xor %eax, %eax; mov (%rax), %eax; nop; nop"
+        program = compile_with("gcc", tmp_path, "fault", source, *STATIC, PAGE_ALIGNED)
+        runs = recorded(tmp_path, program, ending={"failed": "signal SIGSEGV"})
+        assert runs == [(0, 1 + 2 + 2)]
+
+    def test_faults_of_several_threads(self, tmp_path: Path) -> None:
+        """Each thread's code is counted by itself."""
+        need("qemu-x86_64")
+        source = f"""
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <signal.h>
+#include <ucontext.h>
+static void on_fault(int number, siginfo_t *info, void *context)
+{{
+    (void)number;
+    (void)info;
+    ((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP] += 2;
+}}
+__asm__(".globl before, behind, after\\n.type before, @function\\n.type behind, @function\\n"
+        ".type after, @function\\n"
+        "before: xor %eax, %eax\\n mov (%rax), %eax\\n.size before, .-before\\n"
+        "behind: nop\\n ud2\\n.size behind, .-behind\\n"
+        "after: ret\\n.size after, .-after\\n");
+void before(void);
+static void *work(void *x)
+{{
+    for (int i = 0; i < {TIMES}; i++) before();
+    return x;
+}}
+int main(void)
+{{
+    struct sigaction action = {{ .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO }};
+    pthread_t threads[4];
+    sigaction(SIGSEGV, &action, 0);
+    sigaction(SIGILL, &action, 0);
+    for (int i = 0; i < 4; i++) pthread_create(&threads[i], 0, work, 0);
+    for (int i = 0; i < 4; i++) pthread_join(threads[i], 0);
+    return 0;
+}}
+"""
+        program = compile_with("gcc", tmp_path, "threads", source, "-O1", "-pthread")
+        trace = tmp_path / "t.trace"
+        flashpager("record", "-o", trace, "--", program)
+        passed = calls(trace)
+        assert [passed[name] for name in ("before", "behind", "after")] == [4 * TIMES] * 3
+        assert passed["on_fault"] == 8 * TIMES
+
+    @pytest.mark.parametrize("before", [0, 1])
+    def test_code_that_changes_itself(self, tmp_path: Path, before: int) -> None:
+        """A store into the block that executes it is begun twice by QEMU, and done once."""
+        need("qemu-x86_64")
+        source = f"""
+        .globl _start
+        {WRITABLE}
+_start: mov ${TIMES}, %ecx
+1:      .rept {before}
+        nop
+        .endr
+        movb %cl, 2f+1(%rip)
+        nop
+2:      mov $0, %al
+        dec %ecx
+        jnz 1b
+        {EXIT}
+"""
+        program = compile_with("gcc", tmp_path, "changes", source, *STATIC, WRITABLE_ALIGNED)
+        length = before + 6 + 1 + 2 + 4
+        assert recorded(tmp_path, program, "--section", ".code") == [
+            (0, 5 + length),
+            *[(5, length)] * (TIMES - 2),
+            (5, length + EXIT_BYTES),
+        ]
+
+    @pytest.mark.parametrize("recorder", ["qemu", "lackey"])
+    @pytest.mark.parametrize("instruction", ["rep stosb", "rep movsb", "repne scasb"])
+    def test_a_repeated_instruction(self, tmp_path: Path, recorder: str, instruction: str) -> None:
+        """It counts once a repetition, even where it stores into its own page."""
+        need("qemu-x86_64" if recorder == "qemu" else "valgrind")
+        source = f"""
+        .globl _start
+        {WRITABLE}
+_start: mov $0x55, %al
+        mov $60, %ebx
+1:      lea 2f(%rip), %rdi
+        lea 3f(%rip), %rsi
+        mov ${TIMES}, %ecx
+        nop
+        {instruction}
+        {instruction}
+        dec %ebx
+        jnz 1b
+        {EXIT}
+2:      .skip {TIMES}
+3:      .fill {TIMES}, 1, 0x55
+"""
+        program = compile_with("gcc", tmp_path, "repeated", source, *STATIC, WRITABLE_ALIGNED)
+        # The second one has nothing left to repeat, and is fetched.
+        again, behind = [(27, 2)] * (TIMES - 2), (27, 2 + 2 + 4)
+        turns = [(7, 22), *again, behind] * 60
+        runs = recorded(tmp_path, program, "--recorder", recorder, "--section", ".code")
+        assert runs == [(0, 29), *turns[1:-1], (27, 8 + EXIT_BYTES)]
+
+    def test_a_fault_in_firmware(self, tmp_path: Path) -> None:
+        """A processor's exception cuts a block, too."""
+        need("qemu-system-arm")
+        source = f"""
+        .syntax unified
+        .thumb
+        .globl _start
+        .section .vectors, "a"
+        .word 0x20010000, _start, 0, handler
+        .text
+        .type _start, %function
+        .type handler, %function
+_start: movs r4, #{TIMES}
+        mov.w r5, #1
+1:      nop
+        ldmia r5!, {{r0, r1}}
+        nop
+        nop
+        subs r4, r4, #1
+        bne 1b
+        movs r0, #0x18
+        movw r1, #0x0026
+        movt r1, #2
+        bkpt 0xab
+handler:
+        ldr r0, [sp, #24]
+        adds r0, #2
+        str r0, [sp, #24]
+        bx lr
+"""
+        program = firmware(tmp_path, source)
+        machine = "qemu-system-arm -M lm3s6965evb -nographic -semihosting"
+        turn = [(10, 8), (6, 4), (30, 8)]
+        assert recorded(tmp_path, program, "--system", machine) == [
+            (0, 10),
+            (30, 8),
+            *turn * (TIMES - 1),
+            (10, 20),
+        ]
+
+
+class TestKernelPages:
+    """Code that the kernel puts into every program, which QEMU stands in for."""
+
+    @pytest.mark.parametrize("mode", ["arm", "thumb"])
+    def test_arm_helpers(self, tmp_path: Path, mode: str) -> None:
+        """They lie outside, and cut the runs."""
+        need("qemu-arm")
+        source = f"""
+        .syntax unified
+        .{mode}
+        .globl _start
+        .type _start, %function
+        .text
+_start: movs r4, #{TIMES}
+        ldr r5, =0xffff0fe0
+1:      blx r5
+        subs r4, r4, #1
+        bne 1b
+        movs r0, #0
+        movs r7, #1
+        svc 0
+"""
+        compiler = "arm-linux-gnueabihf-gcc"
+        program = compile_with(compiler, tmp_path, mode, source, *STATIC, PAGE_ALIGNED)
+        one = 4 if mode == "arm" else 2
+        turn = [(3 * one, 2 * one), (2 * one, one)]
+        assert recorded(tmp_path, program) == [
+            (0, 3 * one),
+            *turn * (TIMES - 1),
+            (3 * one, 5 * one),
+        ]
+
+    def test_x86_vsyscall(self, tmp_path: Path) -> None:
+        """The old way to ask for the time."""
+        need("qemu-x86_64")
+        source = f"""
+        .globl _start
+        .text
+_start: mov ${TIMES}, %ebx
+        mov $0xffffffffff600400, %rbp
+1:      xor %edi, %edi
+        call *%rbp
+        dec %ebx
+        jnz 1b
+        {EXIT}
+"""
+        program = compile_with("gcc", tmp_path, "time", source, *STATIC, PAGE_ALIGNED)
+        turn = [(16, 4), (12, 4)]
+        assert recorded(tmp_path, program) == [
+            (0, 16),
+            *turn * (TIMES - 1),
+            (16, 4 + EXIT_BYTES),
+        ]
+
+    @pytest.mark.parametrize("mode", ["-marm", "-mthumb"])
+    @pytest.mark.parametrize("linked", ["static", "dynamic"])
+    def test_armel(self, tmp_path: Path, mode: str, linked: str) -> None:
+        """Programs for processors before ARMv6 call the kernel's helpers at every start."""
+        need("qemu-arm", "arm-linux-gnueabi-gcc")
+        source = """
+#include <stdio.h>
+#define APART __attribute__((noinline, noclone))
+static volatile int total;
+APART void leaf(int n) { total += n; }
+int main(void)
+{
+    for (int i = 0; i < 70; i++) { leaf(i); total ^= i; }
+    printf("%s %d\\n", "done", __sync_fetch_and_add(&total, 1));
+    return 0;
+}
+"""
+        flags = ("-O1", mode, *(["-static"] if linked == "static" else []))
+        program = compile_with("arm-linux-gnueabi-gcc", tmp_path, "armel", source, *flags)
+        trace = tmp_path / "t.trace"
+        libraries = {"QEMU_LD_PREFIX": "/usr/arm-linux-gnueabi"}
+        done = flashpager("record", "-o", trace, "--", program, env=libraries)
+        assert done.out.startswith("done ")
+        info = info_of(trace)
+        assert (info["ending"], info["architecture"]) == ("complete", "arm")
+        passed = calls(trace, info)
+        assert (passed["main"], passed["leaf"]) == (1, 70)
+
+
+def test_lackey_does_not_speculate(tmp_path: Path) -> None:
+    """Valgrind would execute the second half of ``a && b`` before it looks at the first."""
+    need("valgrind")
+    source = f"""
+        .globl _start
+        .text
+_start: mov ${TIMES}, %ecx
+        xor %esi, %esi
+1:      cmp $3, %esi
+        jne 2f
+        cmp $4, %ecx
+        jne 2f
+        nop
+2:      dec %ecx
+        jnz 1b
+        {EXIT}
+"""
+    program = compile_with("gcc", tmp_path, "and", source, *STATIC, PAGE_ALIGNED)
+    runs = recorded(tmp_path, program, "--recorder", "lackey")
+    assert runs == [(0, 12), *[(18, 4), (7, 5)] * (TIMES - 1), (18, 4 + EXIT_BYTES)]
