@@ -16,23 +16,56 @@ pub fn recognises(start: &[u8]) -> bool {
     [&b"I  "[..], b" L ", b" S ", b" M ", b"=="].iter().any(|head| start.starts_with(head))
 }
 
+/// An instruction that is read and may yet turn out to be none.
+struct Held {
+    line: u64,
+    fetch: Fetch,
+    /// Whether it accessed data.
+    accessed: bool,
+    /// Whether it follows itself, and accessed data before.
+    repeated: bool,
+}
+
+impl Held {
+    /// Valgrind comes back to a repeated instruction (`rep movsb`) to find that nothing is left
+    /// to repeat, and goes on behind it: a processor does not.
+    fn is_end_of_repetition(&self, next: &Fetch) -> bool {
+        let behind = self.fetch.address.checked_add(self.fetch.bytes.into());
+        self.repeated && !self.accessed && behind == Some(next.address)
+    }
+}
+
 /// Hand every instruction of `lines`, with its line number, to `sink`.
 pub fn read(lines: &mut Lines, sink: &mut dyn FnMut(u64, Fetch) -> Result<()>) -> Result<()> {
+    let mut held: Option<Held> = None;
     while let Some(line) = lines.next_line()? {
         match line {
             [b'I', b' ', b' ', access @ ..] => {
                 let mut fields = access.splitn(2, |byte| *byte == b',');
                 let address = fields.next().and_then(parse_hex);
                 let bytes = fields.next().and_then(parse_decimal);
-                match (address, bytes) {
+                let fetch = match (address, bytes) {
                     (Some(address), Some(bytes @ 1..=MAX_INSTRUCTION_BYTES)) => {
-                        let fetch = Fetch { address, bytes: bytes as u32, instructions: 1 };
-                        sink(lines.number(), fetch)?;
+                        Fetch { address, bytes: bytes as u32, instructions: 1 }
                     }
                     _ => return Err(lines.error_showing("not an 'I  address,size' line")),
+                };
+                let line = lines.number();
+                let repeated =
+                    held.as_ref().is_some_and(|before| before.accessed && before.fetch == fetch);
+                let next = Held { line, fetch, accessed: false, repeated };
+                if let Some(before) = held.replace(next)
+                    && !before.is_end_of_repetition(&fetch)
+                {
+                    sink(before.line, before.fetch)?;
                 }
             }
-            [b' ', b'L' | b'S' | b'M', b' ', ..] | [b'=', b'=', ..] | [b'-', b'-', ..] | [] => {}
+            [b' ', b'L' | b'S' | b'M', b' ', ..] => {
+                if let Some(held) = &mut held {
+                    held.accessed = true;
+                }
+            }
+            [b'=', b'=', ..] | [b'-', b'-', ..] | [] => {}
             _ => {
                 return Err(lines.error_showing(
                     "not lackey text (write it with --log-file, apart from what the program prints)",
@@ -40,5 +73,5 @@ pub fn read(lines: &mut Lines, sink: &mut dyn FnMut(u64, Fetch) -> Result<()>) -
             }
         }
     }
-    Ok(())
+    held.map_or(Ok(()), |last| sink(last.line, last.fetch))
 }

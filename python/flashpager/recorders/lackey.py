@@ -57,6 +57,8 @@ class Lackey:
         options = [
             "--tool=lackey",
             "--trace-mem=yes",
+            # Else it executes the second half of `a && b` before it looks at the first.
+            "--vex-guest-chase=no",
             f"--log-fd={writer}",
             "--child-silent-after-fork=yes",
         ]

@@ -13,6 +13,19 @@ fn lackey_text_becomes_runs() {
 }
 
 #[test]
+fn lackey_comes_back_to_a_repeated_instruction_once_too_often() {
+    let turn = "I  1000,2\n L 10,1\n S 20,1\n";
+    let runs = |text: &str| import(format!("I  ffe,2\n{text}")).unwrap().1;
+    let (first, again) = (run(0xffe, 4), run(0x1000, 2));
+    assert_eq!(runs(&format!("{turn}{turn}I  1000,2\nI  1002,4")), [first, run(0x1000, 6)]);
+    // What repeats nothing at all is executed, and so is what only jumps to itself.
+    assert_eq!(runs("I  1000,2\nI  1002,4"), [run(0xffe, 8)]);
+    assert_eq!(runs("I  1000,2\nI  1000,2\nI  1002,4"), [first, run(0x1000, 6)]);
+    // A fault is no end.
+    assert_eq!(runs(&format!("{turn}I  1000,2\nI  3000,4")), [first, again, run(0x3000, 4)]);
+}
+
+#[test]
 fn a_bad_lackey_line_is_named() {
     for bad in ["I  1000", "I  ,4", "I  xyz,4", "I  1000,0", "I  1000,65", "I  1000,-1", "hello"] {
         let outcome = import(format!("I  1000,4\n L 10,4\n{bad}\nI  1004,4\n"));
