@@ -1,11 +1,14 @@
 """What is executed is recorded to the byte, where emulators translate more than that."""
 
 import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import flashpager, info_of, need, runs_of
+from tests.conftest import COMMAND, flashpager, info_of, need, runs_of
 from tests.programs import STATIC, Runs, compile_with
 from tests.recordings import calls
 
@@ -497,3 +500,65 @@ _start: mov ${TIMES}, %ecx
     program = compile_with("gcc", tmp_path, "and", source, *STATIC, PAGE_ALIGNED)
     runs = recorded(tmp_path, program, "--recorder", "lackey")
     assert runs == [(0, 12), *[(18, 4), (7, 5)] * (TIMES - 1), (18, 4 + EXIT_BYTES)]
+
+
+#: Of us and of the interpreter in a shell that knows no UTF-8, of a user, and of another one.
+SHELLS: list[dict[str, str]] = [
+    {},
+    {"LC_CTYPE": "C", "_RJEM_MALLOC_CONF": "narenas:3", "PYTHONUNBUFFERED": "1"},
+    {"LC_CTYPE": "C.UTF-8", "LANG": "C", "OF_USER": "a=b\nc"},
+]
+
+
+class TestEnvironment:
+    """A program sees the environment that the user's shell gave to flashpager."""
+
+    @pytest.mark.parametrize("recorder", ["qemu", "lackey"])
+    @pytest.mark.parametrize("shell", SHELLS)
+    @pytest.mark.parametrize("started", ["the command", "Python"])
+    def test_native(
+        self, tmp_path: Path, recorder: str, shell: dict[str, str], started: str
+    ) -> None:
+        """It holds nothing of ours, and misses nothing."""
+        need("qemu-x86_64" if recorder == "qemu" else "valgrind", "env")
+        arguments = ["record", "--recorder", recorder, "-o", str(tmp_path / "t.trace"), "--"]
+        arguments += [shutil.which("env") or "", "-0"]
+        code = f"""
+import os, sys
+import polars
+from flashpager.cli import main
+sys.argv = ["flashpager", *{arguments!r}]
+main()
+"""
+        command: list[str | Path] = (
+            [COMMAND, *arguments] if started == "the command" else [sys.executable, "-c", code]
+        )
+        environment = {"PATH": os.environ["PATH"], **shell}
+        done = subprocess.run(command, env=environment, capture_output=True, check=True)
+        seen = dict(entry.split("=", 1) for entry in done.stdout.decode().split("\0") if entry)
+        if recorder == "lackey":
+            # How Valgrind itself comes into a program.
+            assert "vgpreload" in seen.pop("LD_PRELOAD")
+        assert seen == environment
+
+    def test_java(self, tmp_path: Path) -> None:
+        """A virtual machine and its programs see the same."""
+        need("java", "javac", "mvn")
+        source = tmp_path / "Sees.java"
+        source.write_text(
+            "public class Sees { public static void main(String[] a) {"
+            ' System.getenv().forEach((k, v) -> System.out.print(k + "=" + v + "\\0")); } }'
+        )
+        subprocess.run(["javac", "-d", tmp_path, source], check=True)
+        environment = {"PATH": os.environ["PATH"], "OF_USER": "set"}
+        done = subprocess.run(
+            [
+                *(COMMAND, "record", "--java", "-o", tmp_path / "t.trace", "--"),
+                *("java", "-cp", tmp_path, "Sees"),
+            ],
+            env=environment,
+            capture_output=True,
+            check=True,
+        )
+        seen = dict(entry.split("=", 1) for entry in done.stdout.decode().split("\0") if entry)
+        assert seen == environment

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Self
 
 from flashpager import _engine
+from flashpager.recorders import environment
 from flashpager.recorders.request import Obstacle, Progress, Request
 
 
@@ -38,7 +39,9 @@ class Lackey:
     @classmethod
     def of(cls, request: Request, program: Path, _architecture: str) -> Self:
         """Take the program as it is to be run."""
-        return cls(shutil.which("valgrind") or "", [str(program), *request.command[1:]])
+        # Debian's valgrind is a script that changes the environment.
+        valgrind = shutil.which("valgrind.bin") or shutil.which("valgrind") or ""
+        return cls(valgrind, [str(program), *request.command[1:]])
 
     def version(self) -> str:
         """Give Valgrind's version."""
@@ -64,7 +67,9 @@ class Lackey:
         ]
         try:
             with subprocess.Popen(
-                [self.valgrind, *options, *self.command], pass_fds=(writer,)
+                [self.valgrind, *options, *self.command],
+                pass_fds=(writer,),
+                env=environment.of_the_user(),
             ) as child:
                 os.close(writer)
                 writer = -1

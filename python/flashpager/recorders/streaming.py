@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from flashpager import _engine
+from flashpager.recorders import environment
 from flashpager.recorders.request import Progress
 
 #: Bytes in which a recorder collects the stream (TAIL_BYTES in recorder.c), and in which
@@ -31,7 +32,9 @@ class Channel:
         os.ftruncate(self.shared, self._tail_bytes)
         try:
             with subprocess.Popen(
-                command(writer, self.shared), pass_fds=(writer, self.shared)
+                command(writer, self.shared),
+                pass_fds=(writer, self.shared),
+                env=environment.of_the_user(),
             ) as child:
                 os.close(writer)
                 writer = -1

@@ -1,0 +1,32 @@
+"""What the program that is recorded finds in its environment."""
+
+import os
+from pathlib import Path
+
+#: Set by a library of ours when it is imported (Polars, for its allocator), and by the
+#: interpreter in a locale without UTF-8, to one of these values.
+_ALLOCATOR = "_RJEM_MALLOC_CONF"
+_LOCALE = "LC_CTYPE"
+_COERCED = ("C.UTF-8", "C.utf8", "UTF-8")
+
+
+def of_the_user() -> dict[str, str]:
+    """Give our environment as our user gave it: without what we ourselves set in it."""
+    environment = dict(os.environ)
+    given = _given()
+    ours = [_ALLOCATOR, *([_LOCALE] if environment.get(_LOCALE) in _COERCED else [])]
+    for name in ours:
+        environment.pop(name, None)
+        if name in given:
+            environment[name] = given[name]
+    return environment
+
+
+def _given() -> dict[str, str]:
+    """Give the environment with which this process was started."""
+    try:
+        started_with = os.fsdecode(Path("/proc/self/environ").read_bytes())
+    except OSError:
+        return dict(os.environ)
+    entries = (entry.partition("=") for entry in started_with.split("\0"))
+    return {name: value for name, equals, value in entries if equals}
