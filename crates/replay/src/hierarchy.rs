@@ -246,6 +246,23 @@ impl Front {
         });
     }
 
+    /// Write the pages of those of `runs` that are new to the front of `pages`, which grows as it
+    /// must, behind the first `filled`. Gives how many are filled then.
+    pub(super) fn append(&mut self, runs: &[Run], pages: &mut Vec<Page>, filled: usize) -> usize {
+        if self.icache.is_none() {
+            return self.collapser.append(runs, pages, filled);
+        }
+        pages.truncate(filled);
+        for &run in runs {
+            self.needs(run, |need| {
+                if need.is_new {
+                    pages.push(need.page);
+                }
+            });
+        }
+        pages.len()
+    }
+
     /// Words fetched, runs under way included; 0 without an instruction cache.
     pub(super) fn words(&self) -> u64 {
         self.icache.as_ref().map_or(0, |icache| icache.words)

@@ -21,24 +21,23 @@ pub(super) fn next_uses(
         return Ok(moments);
     }
     let mut front = Front::new(shift, icache);
+    let mut filled = 0;
     for_runs(trace, go_on, |runs| {
-        for &run in runs {
-            let more = (run.length as usize >> shift) + 2;
-            if moments.len() + more >= NEVER as usize || moments.try_reserve(more).is_err() {
+        let more = runs.iter().map(|run| (run.length as usize >> shift) + 2).sum::<usize>();
+        let room = filled + more;
+        if room > moments.len() {
+            if room >= NEVER as usize || moments.try_reserve(room - moments.len()).is_err() {
                 return Err(Error::design(format!(
-                    "min: {} page references and more do not fit into memory, at 4 bytes each; \
-                     take larger cache pages",
-                    moments.len()
+                    "min: {filled} page references and more do not fit into memory, at 4 bytes \
+                     each; take larger cache pages",
                 )));
             }
-            front.needs(run, |need| {
-                if need.is_new {
-                    moments.push(need.page);
-                }
-            });
+            moments.resize(moments.capacity().min(2 * room), 0);
         }
+        filled = front.append(runs, &mut moments, filled);
         Ok(())
     })?;
+    moments.truncate(filled);
     // From the end backwards, each page gives way to its next use.
     let mut next_use_of = vec![0; pages as usize];
     for (moment, entry) in moments.iter_mut().enumerate().rev() {

@@ -28,6 +28,33 @@ impl Collapser {
         self.previous = last;
     }
 
+    /// Write the references of `runs` to the front of `pages`, which grows as it must, behind
+    /// the first `filled`. Gives how many are filled then.
+    ///
+    /// Whether a run begins where the last one ended cannot be foretold, so that nothing
+    /// branches on it.
+    pub(super) fn append(&mut self, runs: &[Run], pages: &mut Vec<Page>, filled: usize) -> usize {
+        let Self { shift, mut previous } = *self;
+        let mut filled = filled;
+        for run in runs {
+            let first = run.offset >> shift;
+            let last = (run.end() - 1) >> shift;
+            let most = filled + (last - first) as usize + 1;
+            if most > pages.len() {
+                pages.resize(most.next_power_of_two(), 0);
+            }
+            pages[filled] = first;
+            filled += usize::from(first != previous);
+            for page in first + 1..=last {
+                pages[filled] = page;
+                filled += 1;
+            }
+            previous = last;
+        }
+        self.previous = previous;
+        filled
+    }
+
     /// Whether `page` is another than the one before.
     #[inline]
     pub(super) fn is_new(&mut self, page: Page) -> bool {

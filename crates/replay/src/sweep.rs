@@ -79,8 +79,10 @@ struct Stream {
     front: Front,
     /// For each reference of the trace, if a cell asks for it.
     next_uses: Vec<Moment>,
-    /// The references of this block, and those before it.
+    /// Of this block the first `filled`.
     pages: Vec<Page>,
+    filled: usize,
+    /// References of the blocks before.
     before: usize,
     cells: Vec<(usize, Caches)>,
 }
@@ -91,7 +93,8 @@ impl Stream {
             icache,
             front: Front::new(shift, icache),
             next_uses: Vec::new(),
-            pages: Vec::with_capacity(2 * BLOCK),
+            pages: vec![0; 2 * BLOCK],
+            filled: 0,
             before: 0,
             cells: Vec::new(),
         }
@@ -113,26 +116,20 @@ impl Stream {
     }
 
     fn take(&mut self, runs: &[Run]) -> Result<()> {
-        let Self { front, pages, .. } = self;
-        for &run in runs {
-            front.needs(run, |need| {
-                if need.is_new {
-                    pages.push(need.page);
-                }
-            });
-        }
-        if self.pages.len() < BLOCK { Ok(()) } else { self.hand_over() }
+        self.filled = self.front.append(runs, &mut self.pages, self.filled);
+        if self.filled < BLOCK { Ok(()) } else { self.hand_over() }
     }
 
     /// Let the cells take the block.
     fn hand_over(&mut self) -> Result<()> {
-        let Self { next_uses, pages, before, cells, .. } = self;
-        let next_uses = next_uses.get(*before..*before + pages.len()).unwrap_or_default();
-        for (_, Caches { replay, .. }) in cells {
+        let pages = &self.pages[..self.filled];
+        let here = self.before..self.before + pages.len();
+        let next_uses = self.next_uses.get(here).unwrap_or_default();
+        for (_, Caches { replay, .. }) in &mut self.cells {
             replay.take(pages, next_uses)?;
         }
-        *before += pages.len();
-        pages.clear();
+        self.before += pages.len();
+        self.filled = 0;
         Ok(())
     }
 

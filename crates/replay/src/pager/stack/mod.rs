@@ -10,6 +10,8 @@
 mod falling;
 mod order;
 mod rows;
+#[cfg(test)]
+mod tests;
 
 use std::ops::Range;
 
