@@ -401,12 +401,16 @@ static inline void change_block(unsigned int vcpu, struct block *next)
 
 static void on_block_executed(unsigned int vcpu, void *block)
 {
+    static bool too_many;
     if (!recording) {
         return;
     }
     acquire();
     if (recording && vcpu < MAX_RUNNING) {
         change_block(vcpu, block);
+    } else if (recording && !too_many) {
+        put_meta("left_out", "threads: more than 1023 at once");
+        too_many = true;
     }
     release();
 }

@@ -396,6 +396,66 @@ handler:
             (10, 20),
         ]
 
+    def test_a_device_in_firmware(self, tmp_path: Path) -> None:
+        """QEMU from 8.2 on leaves a block to access a device."""
+        need("qemu-system-arm")
+        source = f"""
+        .syntax unified
+        .thumb
+        .globl _start
+        .section .vectors, "a"
+        .word 0x20010000, _start
+        .text
+        .type _start, %function
+_start: movs r4, #{TIMES}
+        ldr r5, =0x4000c000
+1:      nop
+        ldr r1, [r5, #0x18]
+        nop
+        ldr r1, [r5, #0x18]
+        nop
+        subs r4, r4, #1
+        bne 1b
+        movs r0, #0x18
+        ldr r1, =0x20026
+        bkpt 0xab
+"""
+        machine = "qemu-system-arm -M lm3s6965evb -nographic -semihosting"
+        assert recorded(tmp_path, firmware(tmp_path, source), "--system", machine) == [
+            (0, 18),
+            *[(4, 14)] * (TIMES - 2),
+            (4, 14 + 6),
+        ]
+
+
+def test_more_threads_than_are_told_apart(tmp_path: Path) -> None:
+    """What is not recorded is said."""
+    need("qemu-x86_64")
+    source = """
+#include <pthread.h>
+static pthread_barrier_t all;
+static void *wait(void *x) { pthread_barrier_wait(&all); return x; }
+int main(void)
+{
+    enum { COUNT = 1100 };
+    static pthread_t threads[COUNT];
+    pthread_attr_t small;
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, 32768);
+    pthread_barrier_init(&all, 0, COUNT + 1);
+    for (int i = 0; i < COUNT; i++)
+        if (pthread_create(&threads[i], &small, wait, 0)) return 1;
+    pthread_barrier_wait(&all);
+    for (int i = 0; i < COUNT; i++) pthread_join(threads[i], 0);
+    return 0;
+}
+"""
+    program = compile_with("gcc", tmp_path, "threads", source, "-O1", "-pthread")
+    trace = tmp_path / "t.trace"
+    done = flashpager("record", "-o", trace, "--", program)
+    assert "not recorded: threads: more than 1023 at once" in done.err
+    assert info_of(trace)["left_out"] == ["threads: more than 1023 at once"]
+
 
 class TestKernelPages:
     """Code that the kernel puts into every program, which QEMU stands in for."""
