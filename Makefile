@@ -14,6 +14,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 PLUGIN := python/flashpager/_recorders/flashpager-qemu.so
+STEPPER := python/flashpager/_recorders/flashpager-step
 AGENT := python/flashpager/_recorders/flashpager-java.jar
 CORES := $(shell nproc 2>/dev/null || echo 2)
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
@@ -32,7 +33,7 @@ SOAK_SECONDS := 120
 .PHONY: build demo test test-c test-rust test-python lint format bench clean
 .PHONY: soak soak-c soak-rust soak-fuzz
 
-build: $(BIN)/.built $(PLUGIN) $(AGENT)
+build: $(BIN)/.built $(PLUGIN) $(STEPPER) $(AGENT)
 
 demo: build
 	$(BIN)/flashpager explore $(DEMO_TRACE) --part 'K9F*,TC58B*,W25N*' \
@@ -99,7 +100,7 @@ soak-fuzz:
 	done
 
 clean:
-	rm -rf $(VENV) build runtime/build target report.html plots $(PLUGIN) $(AGENT:.jar=*.jar) recorders/java/target examples/java/*/target
+	rm -rf $(VENV) build runtime/build target report.html plots $(PLUGIN) $(STEPPER) $(AGENT:.jar=*.jar) recorders/java/target examples/java/*/target
 
 $(BIN)/python:
 	@command -v cargo >/dev/null || { echo "make: cargo not found; install Rust (rustup)" >&2; exit 2; }
@@ -118,6 +119,9 @@ $(BIN)/.built: $(RUST_SOURCES) pyproject.toml | $(BIN)/maturin
 
 $(PLUGIN): recorders/qemu/recorder.c recorders/qemu/qemu_plugin_api.h
 	$(MAKE) --no-print-directory -C recorders/qemu OUTPUT=$(CURDIR)/$@
+
+$(STEPPER): $(wildcard recorders/step/*.[ch])
+	$(MAKE) --no-print-directory -C recorders/step OUTPUT=$(CURDIR)/$@
 
 # A machine without a JDK or Maven, or that cannot reach what Maven fetches, goes without the
 # Java recorder, unless all tools are promised.

@@ -9,6 +9,8 @@ import polars as pl
 from tests.conftest import info_of, runs_of
 from tests.programs import Loop
 
+#: The recorders of x86-64 programs, and what each needs.
+TOOLS = {"qemu": ["qemu-x86_64"], "lackey": ["valgrind"], "step": []}
 #: Ways to link a program.
 KINDS = {
     "static": ("-O1", "-static", "-no-pie"),

@@ -19,7 +19,7 @@ from tests.programs import (
     stand_ins,
     x86_loop,
 )
-from tests.recordings import KINDS, calls, check_known
+from tests.recordings import KINDS, TOOLS, calls, check_known
 
 pytestmark = pytest.mark.skipif(
     os.uname().machine != "x86_64", reason="the programs are written for x86-64"
@@ -47,10 +47,10 @@ int main(int argc, char **argv)
 class TestKnownByConstruction:
     """Programs without a library: every instruction is accounted for."""
 
-    @pytest.mark.parametrize("recorder", ["qemu", "lackey"])
+    @pytest.mark.parametrize("recorder", TOOLS)
     def test_exact(self, tmp_path: Path, recorder: str) -> None:
         """Instructions, bytes and runs are exact, whoever records."""
-        need("qemu-x86_64" if recorder == "qemu" else "valgrind")
+        need(*TOOLS[recorder])
         program, known = x86_loop(tmp_path)
         trace = tmp_path / "t.trace"
         done = flashpager("record", "--recorder", recorder, "-o", trace, "--", program, "a", "-b")
@@ -227,10 +227,10 @@ class TestLibcPrograms:
             plt["offset"] <= offset < plt["offset"] + plt["bytes"] for offset, _ in runs_of(trace)
         )
 
-    @pytest.mark.parametrize("recorder", ["qemu", "lackey"])
+    @pytest.mark.parametrize("recorder", TOOLS)
     def test_libraries(self, tmp_path: Path, recorder: str) -> None:
         """Each library's text follows the program's in flash, and little is left outside."""
-        need("qemu-x86_64" if recorder == "qemu" else "valgrind")
+        need(*TOOLS[recorder])
         program = compile_with("gcc", tmp_path, "pie", FUNCTIONS, *KINDS["pie"])
         alone, trace = tmp_path / "alone.trace", tmp_path / "t.trace"
         flashpager("record", "--recorder", recorder, "-o", alone, "--", program)
@@ -279,10 +279,10 @@ class TestLibcPrograms:
         passed = calls(both)
         assert (passed["inner"], passed["main"]) == (25, 1)
 
-    @pytest.mark.parametrize("recorder", ["qemu", "lackey"])
+    @pytest.mark.parametrize("recorder", TOOLS)
     def test_fork(self, tmp_path: Path, recorder: str) -> None:
         """A forked child is another run: neither recorded nor waited for."""
-        need("qemu-x86_64" if recorder == "qemu" else "valgrind")
+        need(*TOOLS[recorder])
         source = """
 #include <sys/wait.h>
 #include <unistd.h>
@@ -337,10 +337,10 @@ int main(void) { int code = system("echo spawned; exit 5"); printf("%d\\n", code
         assert done.out == "spawned\n5\n"
         assert info_of(trace)["ending"] == "complete"
 
-    @pytest.mark.parametrize("recorder", ["qemu", "lackey"])
+    @pytest.mark.parametrize("recorder", TOOLS)
     def test_threads(self, tmp_path: Path, recorder: str) -> None:
         """All threads are recorded."""
-        need("qemu-x86_64" if recorder == "qemu" else "valgrind")
+        need(*TOOLS[recorder])
         source = """
 #include <pthread.h>
 #define APART __attribute__((noinline, noclone))

@@ -1,4 +1,4 @@
-"""Programs of machine code: under QEMU with our plugin, or Valgrind's lackey.
+"""Programs of machine code: under QEMU with our plugin, Valgrind's lackey, or our own stepper.
 
 A new recorder is a module beside this one and a place in ``RECORDERS``.
 """
@@ -13,10 +13,11 @@ from flashpager._engine import FlashpagerError, Placement
 from flashpager.recorders.lackey import Lackey
 from flashpager.recorders.qemu import Qemu
 from flashpager.recorders.request import MachineRecorder, Request, Target, short
+from flashpager.recorders.step import Stepper
 
 #: All of them by name; where none is asked for, the first that can record a program does.
 RECORDERS: dict[str, type[MachineRecorder]] = {
-    recorder.name: recorder for recorder in (Qemu, Lackey)
+    recorder.name: recorder for recorder in (Qemu, Lackey, Stepper)
 }
 
 

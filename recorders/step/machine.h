@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0
+ *
+ * What the stepper must know of a processor: how long an instruction is, and
+ * which ones a single step does not simply execute.
+ */
+#ifndef FLASHPAGER_STEP_MACHINE_H
+#define FLASHPAGER_STEP_MACHINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/user.h>
+
+#ifdef __aarch64__
+typedef struct user_regs_struct registers;
+#define MAX_INSTRUCTION_BYTES 4
+#else
+typedef struct user_regs_struct registers;
+#define MAX_INSTRUCTION_BYTES 15
+#endif
+
+/* As the kernel names this processor. */
+extern const char machine_name[];
+
+enum kind {
+    ORDINARY,
+    BRANCH,      /* what follows it need not be what lies behind it */
+    SYSTEM_CALL, /* enters the kernel */
+    REPEATED,    /* a step is one iteration of it */
+    PUSHES_FLAGS,
+    TRAPS,  /* raises SIGTRAP by itself */
+    SHADOWS, /* the next instruction is executed in the same step */
+    LOADS_EXCLUSIVE,
+    STORES_EXCLUSIVE,
+};
+
+struct instruction {
+    uint64_t address;
+    uint32_t bytes; /* 0: none can be fetched there */
+    enum kind kind;
+    unsigned char code[MAX_INSTRUCTION_BYTES];
+};
+
+/* What an exclusive store must find. */
+struct monitor {
+    uint64_t address;
+    uint32_t bytes; /* 0: nothing is watched */
+    unsigned char value[16];
+};
+
+/* Find the length and the kind of the instruction in the first `available` bytes of its code. */
+void decode(struct instruction *instruction, size_t available);
+
+bool read_registers(pid_t thread, registers *into);
+bool write_registers(pid_t thread, const registers *from);
+
+uint64_t program_counter(const registers *);
+
+/* Of a thread that is at the entry of a system call. */
+uint64_t system_call_number(const registers *);
+uint64_t system_call_argument(const registers *, int index);
+/* Of a thread that is at its exit. */
+int64_t system_call_result(const registers *);
+
+/* Whether the program itself wants a SIGTRAP behind each instruction. */
+bool steps_itself(const registers *);
+
+/* How often the instruction was fetched in a step. */
+uint64_t fetches(const struct instruction *, const registers *before, const registers *after);
+
+/* Where the flags lie that the instruction has just pushed, and hide that they were stepped. */
+void hide_step(pid_t thread, const registers *after, int memory);
+
+/* What an exclusive load has begun to watch. */
+struct monitor watched(pid_t thread, const struct instruction *, const registers *before,
+                       const registers *after);
+
+/* Execute an exclusive store while nothing else of the program runs; false if the processor has to
+ * do that, as it then faults. */
+bool store_exclusive(pid_t thread, const struct instruction *, registers *,
+                     const struct monitor *);
+
+#endif

@@ -1,0 +1,834 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0
+ *
+ * flashpager's own recorder: runs a program one instruction at a time.
+ *
+ *   flashpager-step PIPE TAIL PROGRAM [ARGUMENTS]...
+ *
+ *   PIPE   write end of the pipe to which the recorder stream goes
+ *   TAIL   the shared-memory file in which it is collected
+ *          (docs/formats.md, "Recorder stream")
+ *
+ * The process that is started becomes the program, so that its parent, its
+ * exit code, its signals and its terminal are its own. A grandchild of it
+ * traces it, in a session of its own. Threads of the program are stepped,
+ * too; processes that it forks are not traced and run free.
+ *
+ * What counts: an instruction that was fetched and begun, once for each time,
+ * whether it completed or ended in a signal. One whose own bytes could not be
+ * fetched does not. A `rep` counts as QEMU and Valgrind see it (x86_64.c).
+ *
+ * A thread's instructions are collected into blocks, up to a branch or system
+ * call; blocks are told in the order in which their last instruction
+ * completed.
+ *
+ * What a program could see of being stepped, and does not:
+ *   the trap flag, in flags that it pushes and in signal frames;
+ *   a SIGTRAP that it blocks or ignores: the kernel would undo either when a
+ *   step ends, so it is not told of them meanwhile.
+ */
+#define _GNU_SOURCE
+#include "machine.h"
+#include "stream.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/personality.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PAGE UINT64_C(4096)
+#define PATH_BYTES 4096
+#define BLOCK_INSTRUCTIONS 512
+#define CALL_STOP (SIGTRAP | 0x80)
+#define TRAP_BIT (UINT64_C(1) << (SIGTRAP - 1))
+/* The kernel's own results for a call that it may do again. */
+#define ERESTARTSYS 512
+#define ERESTART_RESTARTBLOCK 516
+
+struct thread {
+    pid_t id;
+    bool is_stopped;
+    bool is_stepping;   /* goes on, or went, until the next instruction has been executed */
+    bool is_in_call;    /* between a system call's entry and its exit */
+    bool restarts;      /* the system call is done again unless a handler runs */
+    bool blocks_trap;   /* the program blocks SIGTRAP, and the kernel does not know */
+    bool holds_trap;    /* a SIGTRAP from outside waits until it is not blocked */
+    siginfo_t held;
+    registers before;
+    struct instruction now, call;
+    uint64_t call_number;
+    struct monitor monitor;
+    /* The block at hand. */
+    uint64_t start, next;
+    uint32_t instructions;
+};
+
+static struct thread **threads;
+static size_t thread_count;
+static pid_t program;
+static int memory = -1;
+static bool has_begun;
+static bool ignores_trap;
+
+/* Executable regions of the program's memory. */
+struct region {
+    uint64_t start, end, offset;
+    bool is_executable;
+    bool is_constant; /* only system calls change what is in it */
+};
+static struct region *regions;
+static size_t region_count;
+static bool regions_are_stale = true;
+
+/* Pages of code that cannot have changed since the last system call. */
+static struct page {
+    uint64_t address;
+    uint64_t age;
+    unsigned char bytes[4096];
+} pages[256];
+static uint64_t age = 1;
+
+struct told {
+    uint64_t start, end, offset;
+    char *path;
+};
+static struct told *told;
+static size_t told_count;
+
+_Noreturn static void refuse(const char *why)
+{
+    put_meta("refused", why);
+    stream_flush();
+    _exit(2);
+}
+
+static void *grown(void *items, size_t count, size_t size)
+{
+    /* Powers of two only. */
+    if ((count & (count - 1)) != 0) {
+        return items;
+    }
+    void *more = realloc(items, (count ? 2 * count : 1) * size);
+    if (more == NULL) {
+        refuse("the stepper is out of memory");
+    }
+    return more;
+}
+
+/* ------------------------------------------------------------------ memory */
+
+static void tell_map(const struct region *region, const char *path)
+{
+    for (size_t i = 0; i < told_count; i++) {
+        if (told[i].start == region->start && told[i].end == region->end &&
+            told[i].offset == region->offset && strcmp(told[i].path, path) == 0) {
+            return;
+        }
+    }
+    told = grown(told, told_count, sizeof *told);
+    char *copy = strdup(path);
+    if (copy == NULL) {
+        refuse("the stepper is out of memory");
+    }
+    told[told_count++] = (struct told){ region->start, region->end, region->offset, copy };
+    put_map(region->start, region->end, region->offset, path);
+}
+
+static void read_regions(void)
+{
+    char line[PATH_BYTES + 128];
+    snprintf(line, sizeof line, "/proc/%d/maps", (int)program);
+    FILE *maps = fopen(line, "re");
+    region_count = 0;
+    if (maps == NULL) {
+        return;
+    }
+    while (fgets(line, sizeof line, maps) != NULL) {
+        unsigned long long start, end, offset, inode;
+        char access[5];
+        int path_at = 0;
+        line[strcspn(line, "\n")] = '\0';
+        if (sscanf(line, "%llx-%llx %4s %llx %*s %llu %n", &start, &end, access, &offset, &inode,
+                   &path_at) < 5) {
+            continue;
+        }
+        struct region region = { start, end, offset, access[2] == 'x',
+                                 access[1] != 'w' && access[3] == 'p' };
+        regions = grown(regions, region_count, sizeof *regions);
+        regions[region_count++] = region;
+        if (region.is_executable && inode != 0 && path_at != 0) {
+            tell_map(&region, line + path_at);
+        }
+    }
+    fclose(maps);
+    regions_are_stale = false;
+}
+
+static const struct region *find_region(uint64_t address)
+{
+    for (size_t i = 0; i < region_count; i++) {
+        if (address >= regions[i].start && address < regions[i].end) {
+            return &regions[i];
+        }
+    }
+    return NULL;
+}
+
+static const struct region *region_of(uint64_t address)
+{
+    if (regions_are_stale) {
+        read_regions();
+    }
+    const struct region *region = find_region(address);
+    if (region == NULL) {
+        read_regions(); /* mapped by a process that shares the memory */
+        region = find_region(address);
+    }
+    return region;
+}
+
+/* Read up to `bytes` from one page of code. */
+static size_t read_page(uint64_t address, unsigned char *into, size_t bytes)
+{
+    uint64_t start = address & ~(PAGE - 1);
+    struct page *page = &pages[start / PAGE % (sizeof pages / sizeof *pages)];
+    if (page->address != start || page->age != age || regions_are_stale) {
+        const struct region *region = region_of(address);
+        if (region == NULL) {
+            return 0;
+        }
+        if (!region->is_constant) {
+            ssize_t got = pread(memory, into, bytes, (off_t)address);
+            return got > 0 ? (size_t)got : 0;
+        }
+        page->age = 0;
+        if (pread(memory, page->bytes, PAGE, (off_t)start) != (ssize_t)PAGE) {
+            return 0;
+        }
+        page->address = start;
+        page->age = age;
+    }
+    memcpy(into, page->bytes + address % PAGE, bytes);
+    return bytes;
+}
+
+static struct instruction instruction_at(uint64_t address)
+{
+    struct instruction it = { .address = address };
+    size_t here = PAGE - address % PAGE, all = sizeof it.code;
+    size_t got = read_page(address, it.code, here < all ? here : all);
+    if (got == here && here < all) {
+        /* The rest is wanted only if the instruction reaches there. */
+        decode(&it, got);
+        if (it.bytes == 0) {
+            got += read_page(address + here, it.code + here, all - here);
+        }
+    }
+    decode(&it, got);
+    return it;
+}
+
+/* ------------------------------------------------------------------ blocks */
+
+static void tell(struct thread *thread)
+{
+    if (thread->instructions > 0) {
+        put_block(thread->start, (uint32_t)(thread->next - thread->start), thread->instructions);
+        thread->instructions = 0;
+    }
+}
+
+static void fetched(struct thread *thread, const struct instruction *it)
+{
+    if (it->bytes == 0) {
+        return;
+    }
+    if (thread->instructions == BLOCK_INSTRUCTIONS || it->address != thread->next) {
+        tell(thread);
+    }
+    if (thread->instructions == 0) {
+        thread->start = it->address;
+    }
+    thread->next = it->address + it->bytes;
+    thread->instructions++;
+    if (it->kind != ORDINARY) {
+        tell(thread);
+    }
+}
+
+/* The instruction at hand has been executed. */
+static void completed(struct thread *thread, const registers *after)
+{
+    struct instruction *it = &thread->now;
+    uint64_t behind = program_counter(after);
+    if (it->kind == SHADOWS && behind != it->address + it->bytes) {
+        fetched(thread, it);
+        *it = instruction_at(it->address + it->bytes);
+    }
+    if (it->kind == ORDINARY && behind > it->address &&
+        behind - it->address <= MAX_INSTRUCTION_BYTES) {
+        it->bytes = (uint32_t)(behind - it->address); /* the processor knows best */
+    }
+    for (uint64_t i = fetches(it, &thread->before, after); i > 0; i--) {
+        fetched(thread, it);
+    }
+    if (it->kind == PUSHES_FLAGS && !steps_itself(&thread->before)) {
+        hide_step(thread->id, after, memory);
+    } else if (it->kind == LOADS_EXCLUSIVE) {
+        thread->monitor = watched(thread->id, it, &thread->before, after);
+    }
+}
+
+/* ----------------------------------------------------------------- threads */
+
+static struct thread *find_thread(pid_t id)
+{
+    for (size_t i = 0; i < thread_count; i++) {
+        if (threads[i]->id == id) {
+            return threads[i];
+        }
+    }
+    return NULL;
+}
+
+static struct thread *add_thread(pid_t id)
+{
+    struct thread *thread = calloc(1, sizeof *thread);
+    if (thread == NULL) {
+        refuse("the stepper is out of memory");
+    }
+    thread->id = id;
+    threads = grown(threads, thread_count, sizeof *threads);
+    threads[thread_count++] = thread;
+    return thread;
+}
+
+static void drop_thread(struct thread *thread)
+{
+    tell(thread);
+    for (size_t i = 0; i < thread_count; i++) {
+        if (threads[i] == thread) {
+            threads[i] = threads[--thread_count];
+            break;
+        }
+    }
+    free(thread);
+}
+
+/* A line of hexadecimal signals in /proc/ID/status. */
+static uint64_t signals(pid_t id, const char *name)
+{
+    char line[256];
+    unsigned long long set = 0;
+    snprintf(line, sizeof line, "/proc/%d/status", (int)id);
+    FILE *status = fopen(line, "re");
+    while (status != NULL && fgets(line, sizeof line, status) != NULL) {
+        if (strncmp(line, name, strlen(name)) == 0) {
+            sscanf(line + strlen(name), ": %llx", &set);
+            break;
+        }
+    }
+    if (status != NULL) {
+        fclose(status);
+    }
+    return set;
+}
+
+static bool is_caught(pid_t id, int number)
+{
+    return signals(id, "SigCgt") >> (number - 1) & 1;
+}
+
+/* Take SIGTRAP out of the signals that a thread blocks: a step would unblock it, and drop its
+ * handler. */
+static void unblock_trap(struct thread *thread)
+{
+    uint64_t mask = 0;
+    if (ptrace(PTRACE_GETSIGMASK, thread->id, (void *)sizeof mask, &mask) == 0) {
+        thread->blocks_trap = (mask & TRAP_BIT) != 0;
+        mask &= ~TRAP_BIT;
+        if (thread->blocks_trap) {
+            ptrace(PTRACE_SETSIGMASK, thread->id, (void *)sizeof mask, &mask);
+        }
+    }
+}
+
+/* Block it again for the kernel, which is going to look. */
+static void block_trap(struct thread *thread)
+{
+    uint64_t mask = 0;
+    if (thread->blocks_trap &&
+        ptrace(PTRACE_GETSIGMASK, thread->id, (void *)sizeof mask, &mask) == 0) {
+        mask |= TRAP_BIT;
+        ptrace(PTRACE_SETSIGMASK, thread->id, (void *)sizeof mask, &mask);
+        if (thread->holds_trap) {
+            syscall(SYS_tgkill, program, thread->id, SIGTRAP);
+        }
+    }
+    thread->blocks_trap = false;
+}
+
+/* Look at what a stopped thread is going to execute. */
+static void look_ahead(struct thread *thread)
+{
+    if (!read_registers(thread->id, &thread->before)) {
+        return; /* killed meanwhile */
+    }
+#ifdef __x86_64__
+    if (thread->before.cs != 0x33) {
+        kill(program, SIGKILL);
+        refuse("the program executes 32-bit code, which the stepper does not know; "
+               "QEMU does (Debian: apt install qemu-user)");
+    }
+#endif
+    thread->now = instruction_at(program_counter(&thread->before));
+}
+
+/* Let a thread go on, with a signal or none. */
+static void resume(struct thread *thread, int number)
+{
+    if (!stream_is_read()) {
+        ptrace(PTRACE_DETACH, thread->id, NULL, (void *)(intptr_t)number);
+        return;
+    }
+    bool calls = thread->is_in_call || thread->restarts || thread->now.kind == SYSTEM_CALL;
+    bool is_handled = number != 0 && is_caught(thread->id, number);
+    if (is_handled || (calls && !thread->is_in_call && !thread->restarts) ||
+        thread->now.kind == TRAPS) {
+        block_trap(thread);
+    }
+    /* Where a handler runs the kernel stops at its first instruction if it is to step. */
+    bool steps = !calls || is_handled;
+    thread->is_stepping = steps;
+    thread->is_stopped = false;
+    ptrace(steps ? PTRACE_SINGLESTEP : PTRACE_SYSCALL, thread->id, NULL, (void *)(intptr_t)number);
+}
+
+/* ------------------------------------------------------------------- stops */
+
+static bool changes_mappings(uint64_t call)
+{
+    switch (call) {
+    case SYS_mmap: case SYS_munmap: case SYS_mremap: case SYS_mprotect: case SYS_pkey_mprotect:
+    case SYS_brk: case SYS_shmat: case SYS_shmdt: case SYS_remap_file_pages: case SYS_execve:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* What the kernel does to an ignored SIGTRAP when a step ends must not be seen. */
+static void mend_ignored_trap(struct thread *thread)
+{
+    uint64_t old = system_call_argument(&thread->before, 2);
+    if (thread->call_number != SYS_rt_sigaction ||
+        system_call_argument(&thread->before, 0) != SIGTRAP) {
+        return;
+    }
+    registers after;
+    if (!read_registers(thread->id, &after) || system_call_result(&after) != 0) {
+        return;
+    }
+    if (ignores_trap && old != 0) {
+        uint64_t handler = (uint64_t)(uintptr_t)SIG_IGN;
+        (void)!pwrite(memory, &handler, sizeof handler, (off_t)old);
+    }
+    if (system_call_argument(&thread->before, 1) != 0) {
+        ignores_trap = (signals(thread->id, "SigIgn") & TRAP_BIT) != 0;
+    }
+}
+
+static void on_call(struct thread *thread)
+{
+    if (!thread->is_in_call) {
+        if (!thread->restarts) {
+            thread->call = thread->now;
+            /* Its arguments, until the exit. */
+            thread->call_number = 0;
+        }
+        registers entry;
+        if (read_registers(thread->id, &entry)) {
+            thread->call_number = system_call_number(&entry);
+            thread->before = entry;
+        }
+        thread->restarts = false;
+        thread->is_in_call = true;
+        fetched(thread, &thread->call);
+        stream_flush();
+        return;
+    }
+    thread->is_in_call = false;
+    age++;
+    regions_are_stale = regions_are_stale || changes_mappings(thread->call_number);
+    mend_ignored_trap(thread);
+    registers after;
+    if (!read_registers(thread->id, &after)) {
+        return;
+    }
+    int64_t result = system_call_result(&after);
+    bool is_return = thread->call_number == SYS_rt_sigreturn;
+    thread->restarts = !is_return && result <= -ERESTARTSYS && result >= -ERESTART_RESTARTBLOCK;
+    if (thread->restarts) {
+        return;
+    }
+    if (is_return || result != -EINTR) { /* else the mask may be one for the call alone */
+        unblock_trap(thread);
+    }
+    look_ahead(thread);
+}
+
+/* Whether a fault was that the instruction itself could not be fetched. */
+static bool is_fetch(const struct instruction *it, int number, const siginfo_t *info)
+{
+    uint64_t at = (uint64_t)(uintptr_t)info->si_addr;
+    if ((number != SIGSEGV && number != SIGBUS) || info->si_code == SI_KERNEL ||
+        at < it->address || at - it->address >= it->bytes) {
+        return false;
+    }
+    const struct region *region = region_of(at);
+    return region == NULL || !region->is_executable;
+}
+
+/* Take a stop that tells of SIGTRAP; give what of it is for the program. */
+static int on_trap(struct thread *thread, const siginfo_t *info, const registers *after)
+{
+    bool moved = program_counter(after) != program_counter(&thread->before);
+    bool is_own = thread->now.kind == TRAPS;
+    switch (info->si_code) {
+    case SIGTRAP: /* at the first instruction of a handler */
+        thread->restarts = false;
+        unblock_trap(thread);
+        return 0;
+    case TRAP_TRACE: {
+        bool is_for_program = steps_itself(&thread->before) || is_own;
+        completed(thread, after);
+        return is_for_program ? SIGTRAP : 0;
+    }
+    case TRAP_BRKPT:
+        if (is_own) {
+            fetched(thread, &thread->now);
+            return SIGTRAP;
+        }
+        /* Behind a system call that was stepped, or at the beginning of a thread. */
+        if (moved && thread->now.kind == SYSTEM_CALL) {
+            completed(thread, after);
+            age++;
+            regions_are_stale = true;
+        }
+        return 0;
+    case SI_KERNEL:
+        if (is_own) {
+            fetched(thread, &thread->now);
+            return SIGTRAP;
+        }
+        break;
+    default:
+        break;
+    }
+    /* Sent by somebody. */
+    if (moved && thread->is_stepping && !thread->restarts) {
+        completed(thread, after);
+    }
+    if (thread->blocks_trap) {
+        if (!thread->holds_trap) {
+            thread->held = *info;
+        }
+        thread->holds_trap = true;
+        return 0;
+    }
+    if (thread->holds_trap) {
+        thread->holds_trap = false;
+        ptrace(PTRACE_SETSIGINFO, thread->id, NULL, &thread->held);
+    }
+    return ignores_trap ? 0 : SIGTRAP;
+}
+
+/* A signal is about to be delivered; give it, or 0 where it is none of the program's. */
+static int on_signal(struct thread *thread, int number)
+{
+    siginfo_t info;
+    registers after;
+    if (ptrace(PTRACE_GETSIGINFO, thread->id, NULL, &info) != 0 ||
+        !read_registers(thread->id, &after)) {
+        return number; /* killed meanwhile */
+    }
+    if (number == SIGTRAP) {
+        number = on_trap(thread, &info, &after);
+    } else if (thread->is_stepping && !thread->restarts) {
+        bool is_fault = (number == SIGSEGV || number == SIGBUS || number == SIGILL ||
+                         number == SIGFPE) && info.si_code > 0;
+        if (is_fault && !is_fetch(&thread->now, number, &info)) {
+            fetched(thread, &thread->now);
+            tell(thread);
+        }
+    }
+    if (!thread->restarts) {
+        look_ahead(thread);
+    }
+    return number;
+}
+
+static bool is_of_program(pid_t id)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task/%d", (int)program, (int)id);
+    return access(path, F_OK) == 0;
+}
+
+/* The program becomes another one, which is not recorded. */
+_Noreturn static void end_by_exec(pid_t id)
+{
+    while (thread_count > 0) {
+        drop_thread(threads[0]);
+    }
+    stream_flush();
+    ptrace(PTRACE_DETACH, id, NULL, NULL);
+    _exit(0);
+}
+
+static void begin(pid_t id)
+{
+    has_begun = true;
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/mem", (int)id);
+    memory = open(path, O_RDWR | O_CLOEXEC);
+    if (memory < 0) {
+        kill(id, SIGKILL);
+        refuse("the program's memory cannot be read: is its file readable?");
+    }
+    struct thread *thread = add_thread(id);
+    thread->is_in_call = true;
+    thread->call_number = SYS_execve;
+    ignores_trap = (signals(id, "SigIgn") & TRAP_BIT) != 0;
+}
+
+/* What has happened to threads and is not yet handled. */
+struct stop {
+    pid_t id;
+    int status;
+};
+static struct stop *stops;
+static size_t stop_count, stops_taken;
+
+static bool wait_for_stop(int options)
+{
+    struct stop stop;
+    do {
+        stop.id = waitpid(-1, &stop.status, __WALL | options);
+    } while (stop.id < 0 && errno == EINTR);
+    if (stop.id <= 0) {
+        return false;
+    }
+    stops = grown(stops, stop_count, sizeof *stops);
+    stops[stop_count++] = stop;
+    struct thread *thread = find_thread(stop.id);
+    if (thread != NULL) {
+        thread->is_stopped = true;
+    }
+    return true;
+}
+
+static bool somebody_steps(void)
+{
+    for (size_t i = 0; i < thread_count; i++) {
+        if (threads[i]->is_stepping && !threads[i]->is_stopped) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Do exclusive stores while no other thread executes anything. */
+static void store_alone(struct thread *thread)
+{
+    while (somebody_steps() && wait_for_stop(0)) {
+    }
+    while (thread->now.kind == STORES_EXCLUSIVE &&
+           store_exclusive(thread->id, &thread->now, &thread->before, &thread->monitor)) {
+        thread->monitor.bytes = 0;
+        fetched(thread, &thread->now);
+        look_ahead(thread);
+    }
+}
+
+/* Take a stop of a thread, and let it go on. */
+static void on_stop(pid_t id, int status)
+{
+    int number = WSTOPSIG(status), event = status >> 16, deliver = 0;
+    if (event == PTRACE_EVENT_EXEC) {
+        if (has_begun) {
+            end_by_exec(id);
+        }
+        begin(id);
+    } else if (!has_begun) {
+        /* Still the process that is going to be the program. */
+        ptrace(event == PTRACE_EVENT_STOP && number != SIGTRAP ? PTRACE_LISTEN : PTRACE_CONT, id,
+               NULL, (void *)(intptr_t)(event == 0 ? number : 0));
+        return;
+    }
+    struct thread *thread = find_thread(id);
+    if (thread == NULL) {
+        if (!is_of_program(id)) {
+            ptrace(PTRACE_DETACH, id, NULL, NULL);
+            return;
+        }
+        thread = add_thread(id);
+        unblock_trap(thread);
+        look_ahead(thread);
+    }
+    if (event == PTRACE_EVENT_STOP) {
+        if (number != SIGTRAP) { /* stopped as job control does it, until SIGCONT */
+            thread->is_stepping = false;
+            ptrace(PTRACE_LISTEN, id, NULL, NULL);
+            return;
+        }
+    } else if (event == PTRACE_EVENT_EXIT) {
+        registers after;
+        if (thread->is_stepping && read_registers(id, &after) &&
+            program_counter(&after) != program_counter(&thread->before)) {
+            completed(thread, &after);
+        }
+        tell(thread);
+        ptrace(PTRACE_CONT, id, NULL, NULL);
+        return;
+    } else if (event == PTRACE_EVENT_CLONE) {
+        thread->is_in_call = true;
+    } else if (number == CALL_STOP) {
+        on_call(thread);
+    } else if (event == 0) {
+        deliver = on_signal(thread, number);
+    }
+    if (deliver == 0 && thread->now.kind == STORES_EXCLUSIVE) {
+        store_alone(thread);
+    }
+    resume(thread, deliver);
+}
+
+static void follow(void)
+{
+    for (;;) {
+        if (stops_taken == stop_count) {
+            stops_taken = stop_count = 0;
+            if (!wait_for_stop(0)) {
+                return; /* nobody is left */
+            }
+            /* Take all that have stopped before one goes on: each has its turn. */
+            while (thread_count > 1 && wait_for_stop(WNOHANG)) {
+            }
+        }
+        struct stop stop = stops[stops_taken++];
+        struct thread *thread = find_thread(stop.id);
+        if (WIFSTOPPED(stop.status)) {
+            on_stop(stop.id, stop.status);
+        } else if (thread != NULL) {
+            drop_thread(thread);
+        }
+    }
+}
+
+_Noreturn static void trace(pid_t id, int up, int down)
+{
+    program = id;
+    pid_t self = getpid();
+    char byte;
+    (void)!write(up, &self, sizeof self);
+    if (read(down, &byte, 1) != 1) {
+        _exit(2);
+    }
+    long options = PTRACE_O_TRACEEXEC | PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXIT |
+                   PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL;
+    if (ptrace(PTRACE_SEIZE, id, NULL, (void *)options) != 0) {
+        char why[256];
+        snprintf(why, sizeof why,
+                 "a program cannot be stepped here: ptrace says '%s' (kernel.yama.ptrace_scope, a "
+                 "container's seccomp profile or a debugger may forbid it); QEMU needs no ptrace "
+                 "(Debian: apt install qemu-user)", strerror(errno));
+        refuse(why);
+    }
+    put_meta("recorder", "step");
+    put_meta("target", machine_name);
+    put_meta("mode", "user");
+    (void)!write(up, "", 1);
+    close(up);
+    follow();
+    int error = 0;
+    if (!has_begun && read(down, &error, sizeof error) == (ssize_t)sizeof error) {
+        char why[256];
+        snprintf(why, sizeof why, "the program cannot be run: %s", strerror(error));
+        refuse(why);
+    }
+    put_end();
+    stream_flush();
+    _exit(0);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 4) {
+        fprintf(stderr, "usage: flashpager-step PIPE TAIL PROGRAM [ARGUMENTS]...\n");
+        return 2;
+    }
+    int pipe_fd = atoi(argv[1]), tail_fd = atoi(argv[2]);
+    int up[2], down[2];
+    if (pipe2(up, O_CLOEXEC) != 0 || pipe2(down, O_CLOEXEC) != 0) {
+        perror("flashpager-step: pipe");
+        return 2;
+    }
+    pid_t id = getpid();
+    pid_t between = fork();
+    if (between == 0) {
+        pid_t tracer = fork();
+        if (tracer != 0) {
+            _exit(tracer < 0);
+        }
+        /* In a session of its own: a terminal's signals are for the program. */
+        setsid();
+        signal(SIGPIPE, SIG_IGN);
+        close(up[0]);
+        close(down[1]);
+        for (int fd = 0; fd < 3; fd++) {
+            close(fd);
+        }
+        open("/dev/null", O_RDWR);
+        (void)!dup(0);
+        (void)!dup(0);
+        if (chdir("/") != 0 || !stream_open(pipe_fd, tail_fd)) {
+            _exit(2);
+        }
+        trace(id, up[1], down[0]);
+    }
+    close(up[1]);
+    close(down[0]);
+    close(pipe_fd);
+    close(tail_fd);
+    int status = 1;
+    pid_t tracer;
+    char byte;
+    if (between < 0 || waitpid(between, &status, 0) != between || status != 0 ||
+        read(up[0], &tracer, sizeof tracer) != (ssize_t)sizeof tracer) {
+        fprintf(stderr, "flashpager-step: no process can be started\n");
+        return 2;
+    }
+    prctl(PR_SET_PTRACER, (unsigned long)tracer, 0, 0, 0); /* Yama asks for it */
+    (void)!write(down[1], "", 1);
+    if (read(up[0], &byte, 1) != 1) {
+        return 2; /* the tracer has told why */
+    }
+    /* Where things lie must not differ from run to run. */
+    int before = personality(0xffffffff);
+    if (before != -1) {
+        personality((unsigned long)before | ADDR_NO_RANDOMIZE);
+    }
+    execv(argv[3], argv + 3);
+    int error = errno;
+    (void)!write(down[1], &error, sizeof error);
+    return 127;
+}
