@@ -7,11 +7,15 @@
 #include "machine.h"
 
 #include <elf.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
+#include <ucontext.h>
+#include <unistd.h>
 
 #define ZERO_OR_SP 31u
+#define SOFTWARE_STEP (UINT64_C(1) << 21) /* SS in PSTATE */
 
 const char machine_name[] = "aarch64";
 
@@ -92,11 +96,23 @@ uint64_t fetches(const struct instruction *instruction, const registers *before,
     return 1;
 }
 
-void hide_step(pid_t thread, const registers *after, int memory)
+void hide_step_in_flags(const registers *after, int memory)
 {
-    (void)thread;
+    /* No instruction reads the bit. */
     (void)after;
     (void)memory;
+}
+
+void hide_step_in_frame(const registers *entry, int memory)
+{
+    /* At the stack pointer the kernel lays a siginfo, and the context behind it. */
+    off_t at = (off_t)(entry->sp + sizeof(siginfo_t) + offsetof(ucontext_t, uc_mcontext.pstate));
+    uint64_t state;
+    if (pread(memory, &state, sizeof state, at) == (ssize_t)sizeof state &&
+        (state & SOFTWARE_STEP) != 0) {
+        state &= ~SOFTWARE_STEP;
+        (void)!pwrite(memory, &state, sizeof state, at);
+    }
 }
 
 /* The fields of an exclusive load or store. */

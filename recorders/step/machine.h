@@ -29,6 +29,7 @@ enum kind {
     SYSTEM_CALL, /* enters the kernel */
     REPEATED,    /* a step is one iteration of it */
     PUSHES_FLAGS,
+    POPS_FLAGS,
     TRAPS,  /* raises SIGTRAP by itself */
     SHADOWS, /* the next instruction is executed in the same step */
     LOADS_EXCLUSIVE,
@@ -69,8 +70,10 @@ bool steps_itself(const registers *);
 /* How often the instruction was fetched in a step. */
 uint64_t fetches(const struct instruction *, const registers *before, const registers *after);
 
-/* Where the flags lie that the instruction has just pushed, and hide that they were stepped. */
-void hide_step(pid_t thread, const registers *after, int memory);
+/* Hide in the program's memory that it is stepped: in the flags that it has just pushed, or in the
+ * frame of the signal handler that it has just entered. */
+void hide_step_in_flags(const registers *after, int memory);
+void hide_step_in_frame(const registers *entry, int memory);
 
 /* What an exclusive load has begun to watch. */
 struct monitor watched(pid_t thread, const struct instruction *, const registers *before,

@@ -60,6 +60,7 @@ struct thread {
     bool is_in_call;    /* between a system call's entry and its exit */
     bool restarts;      /* the system call is done again unless a handler runs */
     bool blocks_trap;   /* the program blocks SIGTRAP, and the kernel does not know */
+    bool popped_flags;  /* by which the kernel has lost count of whose trap flag it is */
     bool holds_trap;    /* a SIGTRAP from outside waits until it is not blocked */
     siginfo_t held;
     registers before;
@@ -281,7 +282,9 @@ static void completed(struct thread *thread, const registers *after)
         fetched(thread, it);
     }
     if (it->kind == PUSHES_FLAGS && !steps_itself(&thread->before)) {
-        hide_step(thread->id, after, memory);
+        hide_step_in_flags(after, memory);
+    } else if (it->kind == POPS_FLAGS) {
+        thread->popped_flags = true;
     } else if (it->kind == LOADS_EXCLUSIVE) {
         thread->monitor = watched(thread->id, it, &thread->before, after);
     }
@@ -405,6 +408,16 @@ static void resume(struct thread *thread, int number)
         thread->now.kind == TRAPS) {
         block_trap(thread);
     }
+    if (thread->popped_flags) {
+        /* Stepped on from here it would take its own trap flag for the program's. Going on without
+         * stepping, and stopping at once, it clears what is its own. */
+        thread->popped_flags = false;
+        thread->is_stepping = false;
+        thread->is_stopped = false;
+        ptrace(PTRACE_INTERRUPT, thread->id, NULL, NULL);
+        ptrace(PTRACE_SYSCALL, thread->id, NULL, (void *)(intptr_t)number);
+        return;
+    }
     /* Where a handler runs the kernel stops at its first instruction if it is to step. */
     bool steps = !calls || is_handled;
     thread->is_stepping = steps;
@@ -506,6 +519,7 @@ static int on_trap(struct thread *thread, const siginfo_t *info, const registers
     case SIGTRAP: /* at the first instruction of a handler */
         thread->restarts = false;
         unblock_trap(thread);
+        hide_step_in_frame(after, memory);
         return 0;
     case TRAP_TRACE: {
         bool is_for_program = steps_itself(&thread->before) || is_own;
@@ -689,6 +703,12 @@ static void on_stop(pid_t id, int status)
             thread->is_stepping = false;
             ptrace(PTRACE_LISTEN, id, NULL, NULL);
             return;
+        }
+        if (!thread->is_in_call && !thread->restarts) {
+            if (!thread->blocks_trap) {
+                unblock_trap(thread); /* a handler may be about to run */
+            }
+            look_ahead(thread);
         }
     } else if (event == PTRACE_EVENT_EXIT) {
         registers after;

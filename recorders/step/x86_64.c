@@ -120,6 +120,8 @@ static enum kind take_plain(struct code *code, unsigned int opcode, const struct
         return prefix->repeat ? REPEATED : ORDINARY;
     case 0x9c:
         return PUSHES_FLAGS;
+    case 0x9d: case 0xcf: /* popf, iret */
+        return POPS_FLAGS;
     case 0xc2: case 0xca:
         code->at += 2;
         return BRANCH;
@@ -132,7 +134,7 @@ static enum kind take_plain(struct code *code, unsigned int opcode, const struct
         unsigned int vector = take(code);
         return vector == 0x80 ? SYSTEM_CALL : vector == 3 ? TRAPS : BRANCH;
     }
-    case 0xc3: case 0xcb: case 0xcf:
+    case 0xc3: case 0xcb:
         return BRANCH;
     case 0xe0: case 0xe1: case 0xe2: case 0xe3: case 0xeb:
         code->at += 1;
@@ -327,15 +329,21 @@ uint64_t fetches(const struct instruction *instruction, const registers *before,
     return iterations + (is_over && by_count);
 }
 
-void hide_step(pid_t thread, const registers *after, int memory)
+void hide_step_in_flags(const registers *after, int memory)
 {
-    (void)thread;
     unsigned char high;
     off_t at = (off_t)(after->rsp + 1);
     if (pread(memory, &high, 1, at) == 1 && (high & TRAP_FLAG >> 8) != 0) {
         high &= (unsigned char)~(TRAP_FLAG >> 8);
         (void)!pwrite(memory, &high, 1, at);
     }
+}
+
+void hide_step_in_frame(const registers *entry, int memory)
+{
+    /* The kernel does it itself. */
+    (void)entry;
+    (void)memory;
 }
 
 struct monitor watched(pid_t thread, const struct instruction *instruction,
