@@ -15,7 +15,8 @@
  *
  * What counts: an instruction that was fetched and begun, once for each time,
  * whether it completed or ended in a signal. One whose own bytes could not be
- * fetched does not. A `rep` counts as QEMU and Valgrind see it (x86_64.c).
+ * fetched does not. A `rep` counts once for each iteration, or once if there is
+ * none.
  *
  * A thread's instructions are collected into blocks, up to a branch or system
  * call; blocks are told in the order in which their last instruction
@@ -46,6 +47,7 @@
 
 #define PAGE UINT64_C(4096)
 #define PATH_BYTES 4096
+#define VSYSCALL UINT64_C(0xffffffffff600000) /* a page of the kernel's */
 #define BLOCK_INSTRUCTIONS 512
 #define CALL_STOP (SIGTRAP | 0x80)
 #define TRAP_BIT (UINT64_C(1) << (SIGTRAP - 1))
@@ -65,6 +67,7 @@ struct thread {
     siginfo_t held;
     registers before;
     struct instruction now, call;
+    uint64_t returns_to; /* from what the kernel does in the place of code */
     uint64_t call_number;
     struct monitor monitor;
     /* The block at hand. */
@@ -270,9 +273,17 @@ static void completed(struct thread *thread, const registers *after)
 {
     struct instruction *it = &thread->now;
     uint64_t behind = program_counter(after);
-    if (it->kind == SHADOWS && behind != it->address + it->bytes) {
-        fetched(thread, it);
-        *it = instruction_at(it->address + it->bytes);
+    if (it->kind == SHADOWS) {
+        uint64_t next = it->bytes > 0 ? it->address + it->bytes : thread->returns_to;
+        if (it->bytes == 0) {
+            tell(thread);
+            put_unseen(it->address);
+        } else if (behind != next) {
+            fetched(thread, it);
+        }
+        if (behind != next) {
+            *it = instruction_at(next);
+        }
     }
     if (it->kind == ORDINARY && behind > it->address &&
         behind - it->address <= MAX_INSTRUCTION_BYTES) {
@@ -393,6 +404,15 @@ static void look_ahead(struct thread *thread)
     }
 #endif
     thread->now = instruction_at(program_counter(&thread->before));
+#ifdef __x86_64__
+    if ((thread->now.address & ~(PAGE - 1)) == VSYSCALL &&
+        pread(memory, &thread->returns_to, sizeof thread->returns_to,
+              (off_t)thread->before.rsp) == (ssize_t)sizeof thread->returns_to) {
+        /* The kernel does the call and returns; the step ends behind the next instruction. */
+        thread->now.bytes = 0;
+        thread->now.kind = SHADOWS;
+    }
+#endif
 }
 
 /* Let a thread go on, with a signal or none. */

@@ -41,6 +41,8 @@ static struct block *blocks;
 static size_t block_places; /* a power of two */
 static size_t blocks_known;
 static uint32_t block_count;
+/* The block without instructions described last. */
+static struct block unseen = { .number = UINT32_MAX };
 
 bool stream_is_read(void)
 {
@@ -143,6 +145,21 @@ static void grow(void)
     free(old);
 }
 
+static uint32_t describe(uint64_t address, uint32_t bytes, uint32_t instructions)
+{
+    uint32_t payload[4] = { (uint32_t)address, (uint32_t)(address >> 32), bytes, instructions };
+    put_record(RECORD_BLOCK, payload, sizeof payload);
+    return block_count++;
+}
+
+void put_unseen(uint64_t address)
+{
+    if (unseen.number == UINT32_MAX || unseen.address != address) {
+        unseen = (struct block){ .address = address, .number = describe(address, 0, 0) };
+    }
+    put_word(unseen.number);
+}
+
 void put_block(uint64_t address, uint32_t bytes, uint32_t instructions)
 {
     struct block *block = place_of(address, bytes, instructions);
@@ -151,9 +168,8 @@ void put_block(uint64_t address, uint32_t bytes, uint32_t instructions)
             grow();
             block = place_of(address, bytes, instructions);
         }
-        *block = (struct block){ address, bytes, instructions, block_count++ };
-        uint32_t payload[4] = { (uint32_t)address, (uint32_t)(address >> 32), bytes, instructions };
-        put_record(RECORD_BLOCK, payload, sizeof payload);
+        uint32_t number = describe(address, bytes, instructions);
+        *block = (struct block){ address, bytes, instructions, number };
     }
     put_word(block->number);
     if (atomic_load_explicit(&tail->used, memory_order_relaxed) >= 4 * WORDS_UNFLUSHED) {

@@ -23,6 +23,9 @@ void put_map(uint64_t start, uint64_t end, uint64_t offset, const char *path);
 /* These bytes have been executed; the block is described when it is new. */
 void put_block(uint64_t address, uint32_t bytes, uint32_t instructions);
 
+/* Something has been executed there that cannot be looked at. */
+void put_unseen(uint64_t address);
+
 /* The program ended in order. */
 void put_end(void);
 

@@ -11,8 +11,7 @@
 #include <sys/ptrace.h>
 #include <unistd.h>
 
-#define CARRY_ON_FLAG UINT64_C(0x40)  /* ZF */
-#define TRAP_FLAG UINT64_C(0x100)     /* TF */
+#define TRAP_FLAG UINT64_C(0x100) /* TF */
 
 const char machine_name[] = "x86_64";
 
@@ -297,36 +296,17 @@ bool steps_itself(const registers *regs)
     return (regs->eflags & TRAP_FLAG) != 0;
 }
 
-/* The processor stops behind each iteration and goes on at once behind the last one. QEMU and
- * Valgrind come by once more to see that none is left; so it is counted here. */
+/* Each iteration of a repeated instruction fetches it; the processor stops behind each of them. */
 uint64_t fetches(const struct instruction *instruction, const registers *before,
                  const registers *after)
 {
     if (instruction->kind != REPEATED) {
         return 1;
     }
-    uint64_t mask = UINT64_MAX;
-    unsigned int repeat = 0;
-    size_t at = 0;
-    for (; at + 1 < instruction->bytes; at++) {
-        unsigned int byte = instruction->code[at];
-        if (byte == 0x67) {
-            mask = UINT32_MAX;
-        } else if (byte == 0xf2 || byte == 0xf3) {
-            repeat = byte;
-        }
-    }
-    unsigned int opcode = instruction->code[at];
-    uint64_t left_before = before->rcx & mask, left = after->rcx & mask;
-    if (left_before == 0) {
-        return 1;
-    }
-    uint64_t iterations = left_before - left;
-    bool is_over = after->rip != before->rip;
-    bool compares = opcode == 0xa6 || opcode == 0xa7 || opcode == 0xae || opcode == 0xaf;
-    bool equal = (after->eflags & CARRY_ON_FLAG) != 0;
-    bool by_count = left == 0 && (!compares || equal == (repeat == 0xf3));
-    return iterations + (is_over && by_count);
+    bool is_narrow = memchr(instruction->code, 0x67, instruction->bytes - 1) != NULL;
+    uint64_t mask = is_narrow ? UINT32_MAX : UINT64_MAX;
+    uint64_t iterations = (before->rcx & mask) - (after->rcx & mask);
+    return iterations > 0 ? iterations : 1;
 }
 
 void hide_step_in_flags(const registers *after, int memory)
