@@ -18,6 +18,11 @@ KINDS = {
 }
 
 
+def kind_for(recorder: str) -> tuple[str, ...]:
+    """Give a way to link that is over in seconds: the stepper is slow to load libraries."""
+    return KINDS["static" if recorder == "step" else "pie"]
+
+
 def calls(trace: Path, info: dict[str, Any] | None = None) -> Counter[str]:
     """How often a run begins at, or passes, the first byte of each function."""
     symbols = [

@@ -29,6 +29,7 @@ PACKAGES = {
     "mvn": "maven",
     "nm": "binutils",
     "objcopy": "binutils",
+    "objdump": "binutils",
     "qemu-arm": "qemu-user",
     "qemu-system-arm": "qemu-system-arm",
     "qemu-x86_64": "qemu-user",

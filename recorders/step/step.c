@@ -788,9 +788,8 @@ _Noreturn static void trace(pid_t id, int up, int down)
     if (ptrace(PTRACE_SEIZE, id, NULL, (void *)options) != 0) {
         char why[256];
         snprintf(why, sizeof why,
-                 "a program cannot be stepped here: ptrace says '%s' (kernel.yama.ptrace_scope, a "
-                 "container's seccomp profile or a debugger may forbid it); QEMU needs no ptrace "
-                 "(Debian: apt install qemu-user)", strerror(errno));
+                 "ptrace is refused (%s): by Yama, a container's seccomp profile or a debugger; "
+                 "record with QEMU (Debian: apt install qemu-user)", strerror(errno));
         refuse(why);
     }
     put_meta("recorder", "step");

@@ -19,7 +19,7 @@ from tests.programs import (
     stand_ins,
     x86_loop,
 )
-from tests.recordings import KINDS, TOOLS, calls, check_known
+from tests.recordings import KINDS, TOOLS, calls, check_known, kind_for
 
 pytestmark = pytest.mark.skipif(
     os.uname().machine != "x86_64", reason="the programs are written for x86-64"
@@ -299,7 +299,7 @@ int main(int argc, char **argv)
     return 0;
 }
 """
-        program = compile_with("gcc", tmp_path, "fork", source, *KINDS["pie"])
+        program = compile_with("gcc", tmp_path, "fork", source, *kind_for(recorder))
         trace = tmp_path / "t.trace"
         flashpager("record", "--recorder", recorder, "-o", trace, "--", program)
         info = info_of(trace)
@@ -341,14 +341,15 @@ int main(void) { int code = system("echo spawned; exit 5"); printf("%d\\n", code
     def test_threads(self, tmp_path: Path, recorder: str) -> None:
         """All threads are recorded."""
         need(*TOOLS[recorder])
+        times = 50 if recorder == "step" else 5000
         source = """
 #include <pthread.h>
 #define APART __attribute__((noinline, noclone))
 static volatile int a, b;
 APART void one(int n) { a += n; }
 APART void other(int n) { b -= n; }
-static void *first(void *x) { for (int i = 0; i < 5000; i++) { one(i); a++; } return x; }
-static void *second(void *x) { for (int i = 0; i < 7000; i++) { other(i); b++; } return x; }
+static void *first(void *x) { for (int i = 0; i < TIMES; i++) { one(i); a++; } return x; }
+static void *second(void *x) { for (int i = 0; i < 2 * TIMES; i++) { other(i); b++; } return x; }
 int main(void)
 {
     pthread_t t, u;
@@ -359,13 +360,14 @@ int main(void)
     return 0;
 }
 """
-        program = compile_with("gcc", tmp_path, "threads", source, *KINDS["pie"], "-pthread")
+        flags = (*kind_for(recorder), "-pthread", f"-DTIMES={times}")
+        program = compile_with("gcc", tmp_path, "threads", source, *flags)
         trace = tmp_path / "t.trace"
         flashpager("record", "--recorder", recorder, "-o", trace, "--", program)
         info = info_of(trace)
         assert info["ending"] == "complete"
         passed = calls(trace, info)
-        assert (passed["main"], passed["one"], passed["other"]) == (1, 5000, 7000)
+        assert (passed["main"], passed["one"], passed["other"]) == (1, times, 2 * times)
 
     def test_input_and_output_pass_through(self, tmp_path: Path) -> None:
         """The program's own streams are its own; we speak on standard error."""
@@ -554,16 +556,37 @@ class TestRefused:
         assert not trace.exists()
 
     def test_without_qemu_lackey_stands_in(self, tmp_path: Path) -> None:
-        """The stand-in is announced; without either there is a hint."""
+        """The stand-in is announced, and what to install."""
         need("valgrind")
         program, known = x86_loop(tmp_path)
         trace = tmp_path / "t.trace"
         tools = tmp_path / "tools"
         tools.mkdir()
-        fails("record", "-o", trace, "--", program, env={"PATH": str(tools)}, words=["qemu-user"])
         valgrind = tools / "valgrind"
         valgrind.write_text(f'#!/bin/sh\nexec {shutil.which("valgrind")} "$@"\n', encoding="ascii")
         valgrind.chmod(0o755)
         done = flashpager("record", "-o", trace, "--", program, env={"PATH": str(tools)})
         assert "40 times slower" in done.err
         assert check_known(trace, known)["recorder"] == "lackey"
+
+    def test_without_both_the_stepper_stands_in(self, tmp_path: Path) -> None:
+        """It needs nothing, and is announced; what is foreign to it needs QEMU."""
+        program, known = x86_loop(tmp_path)
+        trace = tmp_path / "t.trace"
+        nothing = {"PATH": str(tmp_path)}
+        done = flashpager("record", "-o", trace, "--", program, env=nothing)
+        note = done.err.splitlines()[0]
+        assert "qemu-x86_64 is not installed" in note
+        assert "the built-in stepper" in note
+        assert "apt install qemu-user" in note
+        assert check_known(trace, known)["recorder"] == "step"
+
+        foreign = bytearray(program.read_bytes())
+        foreign[18] = 0xB7  # AArch64's number
+        program.write_bytes(foreign)
+        other = tmp_path / "other.trace"
+        words = ["qemu-aarch64 is not installed", "apt install qemu-user"]
+        fails("record", "-o", other, "--", program, env=nothing, words=words)
+        words = ["stepper", "aarch64", "qemu-user"]
+        fails("record", "--recorder", "step", "-o", other, "--", program, words=words)
+        assert not other.exists()

@@ -76,8 +76,10 @@ def record(
     """Run a program and write the trace of what it executes.
 
     QEMU runs programs of any architecture it knows, by their ELF header; set
-    QEMU_LD_PREFIX to the libraries of a foreign one. A program that fails is
-    recorded all the same, and the trace says how it ended.
+    QEMU_LD_PREFIX to the libraries of a foreign one. Without QEMU, Valgrind's
+    lackey records programs of this machine's own architecture; without both the
+    built-in stepper does, thousands of times slower than QEMU. A program that
+    fails is recorded all the same, and the trace says how it ended.
 
     With --java the bytecode of its classes is placed, method behind method.
     Each thread has its own trace: TRACE for the first, beside it the others.

@@ -87,6 +87,6 @@ def _recorder(
     if not others:
         raise FlashpagerError(missing.remedy)
     names = " and ".join(other.name for other in others)
-    packages = " ".join(recorder.package for recorder in (first, *others))
+    packages = " ".join(recorder.package for recorder in (first, *others) if recorder.package)
     message = f"{missing.why}, and {names} cannot stand in (Debian: apt install {packages})"
     raise FlashpagerError(message)

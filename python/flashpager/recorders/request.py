@@ -80,7 +80,7 @@ class MachineRecorder(Recorder, Protocol):
     name: str
     #: As a note names it where it stands in for another, with what is worse then.
     description: str
-    #: The package of Debian that has it.
+    #: The package of Debian that has it; empty if it comes with us.
     package: str
     #: Whether it runs firmware in a whole machine, too.
     runs_firmware: bool

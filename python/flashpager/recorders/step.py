@@ -18,7 +18,7 @@ class Stepper:
     """The program itself, stopped by the kernel behind each instruction."""
 
     name = "step"
-    description = "the built-in stepper, some 2000 times slower"
+    description = "the built-in stepper, thousands of times slower (Debian: apt install qemu-user)"
     package = ""
     runs_firmware = False
     is_native = True

@@ -1,0 +1,417 @@
+"""The built-in stepper: what a program sees of it, and what it records."""
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from flashpager.recorders.step import STEPPER
+from tests.conftest import COMMAND, ROOT, fails, flashpager, info_of, need, runs_of
+from tests.programs import STATIC, compile_with, x86_loop
+from tests.recordings import KINDS, calls, check_known
+
+pytestmark = pytest.mark.skipif(
+    os.uname().machine != "x86_64", reason="the programs are written for x86-64"
+)
+
+STEP = ("record", "--recorder", "step", "-o")
+EXIT = "mov $60, %eax; xor %edi, %edi; syscall"
+EXIT_BYTES = 9
+
+#: Tells what it sees of its signals, flags, children and threads.
+CURIOUS = r"""
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <ucontext.h>
+#include <unistd.h>
+#define TF 0x100
+static volatile int traps, shown, code, faults, alarms, others;
+static sigjmp_buf back;
+static void look(void *c) { shown += (((ucontext_t *)c)->uc_mcontext.gregs[REG_EFL] & TF) != 0; }
+static void on_trap(int n, siginfo_t *i, void *c) { (void)n; traps++; code = i->si_code; look(c); }
+static void on_fault(int n) { (void)n; faults++; siglongjmp(back, 1); }
+static void on_alarm(int n) { (void)n; alarms++; }
+static void on_usr1(int n, siginfo_t *i, void *c) { (void)n; (void)i; look(c); raise(SIGUSR2); }
+static void on_usr2(int n) { (void)n; others++; }
+static void *count(void *x)
+{
+    for (int i = 0; i < 100; i++) __sync_fetch_and_add((int *)x, 1);
+    return x;
+}
+static void tell(const char *what, int a, int b)
+{
+    char line[100];
+    if (write(1, line, snprintf(line, sizeof line, "%s: %d %d\n", what, a, b)) < 0) _exit(9);
+}
+int main(void)
+{
+    unsigned long flags;
+    __asm__ volatile("sub $128, %%rsp\n pushf\n pop %0\n push %0\n popf\n nop\n add $128, %%rsp"
+                     : "=r"(flags)::"memory", "cc");
+    tell("pushed", (flags & TF) != 0, 0);
+    __asm__ volatile("mov $39, %%eax\n syscall\n mov %%r11, %0"
+                     : "=r"(flags)::"rax", "rcx", "r11", "memory");
+    tell("of a call", (flags & TF) != 0, 0);
+    struct sigaction on = { .sa_sigaction = on_trap, .sa_flags = SA_SIGINFO }, was;
+    sigaction(SIGTRAP, &on, 0);
+    __asm__ volatile("int3");
+    tell("int3", traps, code);
+    __asm__ volatile(".byte 0xcd, 3");
+    tell("int 3", traps, code);
+    __asm__ volatile(".byte 0xf1");
+    tell("int1", traps, code);
+    raise(SIGTRAP);
+    tell("raised", traps, code);
+    tell("in frames", shown, 0);
+    __asm__ volatile("sub $128, %%rsp\n pushf\n orl $0x100, (%%rsp)\n popf\n nop\n nop\n nop\n"
+                     "pushf\n andl $~0x100, (%%rsp)\n popf\n add $128, %%rsp" ::: "memory", "cc");
+    tell("its own steps", traps, shown);
+
+    sigset_t set, old;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTRAP);
+    sigprocmask(SIG_BLOCK, &set, 0);
+    raise(SIGTRAP);
+    sigpending(&old);
+    tell("blocked", traps, sigismember(&old, SIGTRAP));
+    sigprocmask(SIG_BLOCK, 0, &old);
+    sigaction(SIGTRAP, 0, &was);
+    tell("still", sigismember(&old, SIGTRAP), was.sa_sigaction == on_trap);
+    sigprocmask(SIG_UNBLOCK, &set, 0);
+    tell("unblocked", traps, code);
+    signal(SIGTRAP, SIG_IGN);
+    raise(SIGTRAP);
+    sigaction(SIGTRAP, 0, &was);
+    tell("ignored", traps, was.sa_handler == SIG_IGN);
+    signal(SIGTRAP, SIG_DFL);
+
+    signal(SIGSEGV, on_fault);
+    for (int i = 0; i < 5; i++) if (!sigsetjmp(back, 1)) *(volatile int *)8 = 1;
+    if (!sigsetjmp(back, 1)) ((void (*)(void))16)();
+    tell("faults", faults, 0);
+    on.sa_sigaction = on_usr1;
+    sigaction(SIGUSR1, &on, 0);
+    signal(SIGUSR2, on_usr2);
+    shown = 0;
+    raise(SIGUSR1);
+    tell("nested", others, shown);
+
+    int ends[2], got;
+    char byte;
+    struct itimerval soon = { { 0, 0 }, { 0, 200000 } };
+    struct sigaction alarm = { .sa_handler = on_alarm };
+    sigaction(SIGALRM, &alarm, 0);
+    if (pipe(ends)) return 9;
+    setitimer(ITIMER_REAL, &soon, 0);
+    got = read(ends[0], &byte, 1);
+    tell("interrupted", got, errno == EINTR);
+    alarm.sa_flags = SA_RESTART;
+    sigaction(SIGALRM, &alarm, 0);
+    setitimer(ITIMER_REAL, &soon, 0);
+    if (fork() == 0) { usleep(600000); _exit(write(ends[1], "x", 1) != 1); }
+    got = read(ends[0], &byte, 1);
+    tell("restarted", got, alarms);
+    wait(0);
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR2);
+    sigprocmask(SIG_BLOCK, &set, &old);
+    raise(SIGUSR2);
+    sigsuspend(&old);
+    tell("suspended", others, 0);
+
+    pid_t child;
+    char *arguments[] = { "sh", "-c", "exit 3", 0 };
+    int status;
+    if (posix_spawn(&child, "/bin/sh", 0, 0, arguments, 0)) return 9;
+    waitpid(child, &status, 0);
+    tell("spawned", WEXITSTATUS(status), 0);
+    if (fork() == 0) kill(getpid(), SIGKILL);
+    wait(&status);
+    tell("killed", WTERMSIG(status), wait(0));
+    int n = 0;
+    pthread_t threads[3];
+    for (int i = 0; i < 3; i++) pthread_create(&threads[i], 0, count, &n);
+    for (int i = 0; i < 3; i++) pthread_join(threads[i], 0);
+    tell("threads", n, 0);
+    unsigned char *made = mmap(0, 4096, 7, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    memcpy(made, "\xb8\1\0\0\0\xc3", 6);
+    int first = ((int (*)(void))made)();
+    made[1] = 2;
+    tell("made", first, ((int (*)(void))made)());
+    return 7;
+}
+"""
+
+#: Runs a command to which the kernel refuses ptrace, as containers do.
+WITHOUT_PTRACE = """
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+    struct sock_filter rules[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ptrace, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog all = { 4, rules };
+    if (argc < 2 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &all) != 0) return 77;
+    execv(argv[1], argv + 1);
+    return 77;
+}
+"""
+
+#: Compares the lengths of instructions with those that lines of hexadecimal bytes have.
+LENGTHS = r"""
+#include "machine.h"
+#include <stdio.h>
+#include <string.h>
+int main(void)
+{
+    char line[256];
+    unsigned long lines = 0, wrong = 0;
+    for (; fgets(line, sizeof line, stdin) != NULL; lines++) {
+        struct instruction it = { 0 };
+        unsigned int byte;
+        size_t bytes = 0;
+        int used;
+        for (char *p = line; bytes < 15 && sscanf(p, "%2x%n", &byte, &used) == 1; p += used) {
+            it.code[bytes++] = (unsigned char)byte;
+        }
+        decode(&it, 15);
+        wrong += it.bytes != bytes;
+    }
+    printf("%lu %lu\n", lines, wrong);
+    return 0;
+}
+"""
+
+
+class TestUnseen:
+    """A program runs as it does alone."""
+
+    def test_what_it_sees(self, tmp_path: Path) -> None:
+        """Signals, flags, children, threads and code that changes."""
+        program = compile_with("gcc", tmp_path, "curious", CURIOUS, *KINDS["static"], "-pthread")
+        alone = subprocess.run([program], capture_output=True, text=True, check=False)
+        assert alone.returncode == 7
+        trace = tmp_path / "t.trace"
+        done = flashpager(*STEP, trace, "--", program)
+        assert done.out.splitlines() == alone.stdout.splitlines()
+        info = info_of(trace)
+        assert info["ending"] == {"failed": "exit status 7"}
+        passed = calls(trace, info)
+        assert (passed["on_fault"], passed["on_usr1"], passed["on_usr2"]) == (6, 1, 2)
+        assert passed["count"] == 3
+
+    def test_job_control(self, tmp_path: Path) -> None:
+        """It stops for its parent, and goes on."""
+        source = f"""
+        .globl _start
+        .text
+_start: mov $39, %eax
+        syscall
+        mov %eax, %edi
+        mov $19, %esi
+        mov $62, %eax
+        syscall
+        {EXIT}
+"""
+        program = compile_with("gcc", tmp_path, "stops", source, *STATIC)
+        reader, writer = os.pipe()
+        tail = os.memfd_create("tail")
+        os.ftruncate(tail, 256 * 1024)
+        command = [str(STEPPER), str(writer), str(tail), str(program)]
+        with subprocess.Popen(command, pass_fds=(writer, tail)) as child:
+            os.close(writer)
+            _, status = os.waitpid(child.pid, os.WUNTRACED)
+            assert os.WIFSTOPPED(status)
+            assert os.WSTOPSIG(status) == signal.SIGSTOP
+            time.sleep(0.1)
+            assert child.poll() is None
+            child.send_signal(signal.SIGCONT)
+            with os.fdopen(reader, "rb") as stream:
+                told = stream.read()
+            assert child.wait() == 0
+        os.close(tail)
+        saved = tmp_path / "t.stream"
+        saved.write_bytes(told)
+        trace = tmp_path / "t.trace"
+        flashpager("trace", "import", "--format", "stream", "--elf", program, "-o", trace, saved)
+        assert runs_of(trace) == [(0, 5 + 2 + 2 + 5 + 5 + 2 + EXIT_BYTES)]
+
+    def test_becoming_another_program(self, tmp_path: Path) -> None:
+        """What it executes then is not its own; the trace says that its end was not seen."""
+        source = """
+#include <unistd.h>
+int main(void) { execl("/bin/sh", "sh", "-c", "echo $0 $PPID", "other", (char *)0); return 1; }
+"""
+        program = compile_with("gcc", tmp_path, "becomes", source, *KINDS["static"])
+        trace = tmp_path / "t.trace"
+        done = flashpager(*STEP, trace, "--", program)
+        assert done.out.startswith("other ")
+        assert "an end unseen" in str(info_of(trace)["ending"])
+
+
+class TestExact:
+    """Programs whose executed instructions are known by construction."""
+
+    @pytest.mark.parametrize(
+        ("ending", "failed"),
+        [
+            ("exit 3", "exit status 3"),
+            ("ud2", "signal SIGILL"),
+            ("null read", "signal SIGSEGV"),
+            ("raise SIGKILL", "signal SIGKILL"),
+        ],
+    )
+    def test_failing(self, tmp_path: Path, ending: str, failed: str) -> None:
+        """A program that fails leaves all it executed, marked."""
+        program, known = x86_loop(tmp_path, ending, times=20)
+        trace = tmp_path / "t.trace"
+        flashpager(*STEP, trace, "--", program)
+        check_known(trace, known, {"failed": failed})
+
+    @pytest.mark.parametrize(
+        ("code", "fetched"),
+        [
+            ("rep stosb", 100),
+            ("xor %ecx, %ecx; rep stosb", 1),
+            ("rep movsq", 100),
+            ("movb $1, 9(%rdi); inc %eax; repne scasb", 10),
+            ("inc %eax; repne scasb", 100),
+            ("repe cmpsb", 100),
+            ("addr32 rep stosw", 100),
+        ],
+    )
+    def test_repeated(self, tmp_path: Path, code: str, fetched: int) -> None:
+        """Each iteration of a string instruction fetches it, or the one that finds none."""
+        source = f"""
+        .globl _start
+        .text
+_start: lea buffer(%rip), %rdi
+        mov %rdi, %rsi
+        xor %eax, %eax
+        mov $100, %ecx
+        {code}
+end:    {EXIT}
+        .bss
+buffer: .space 4096
+"""
+        program = compile_with("gcc", tmp_path, "repeats", source, *STATIC)
+        trace = tmp_path / "t.trace"
+        flashpager(*STEP, trace, "--", program)
+        before = 4 + code.count(";")
+        assert info_of(trace)["instructions"] == before + fetched + 3
+
+    def test_code_that_changes_itself(self, tmp_path: Path) -> None:
+        """An instruction is as long as its bytes are when it is executed."""
+        source = f"""
+        .globl _start
+        .section .code, "awx", @progbits
+_start: mov $3, %ecx
+1:      .byte 0x90, 0x90
+        movw $0x9066, 1b(%rip)
+        dec %ecx
+        jnz 1b
+        {EXIT}
+"""
+        program = compile_with("gcc", tmp_path, "changes", source, *STATIC)
+        trace = tmp_path / "t.trace"
+        flashpager(*STEP, trace, "--section", ".code", "--", program)
+        info = info_of(trace)
+        # Two instructions become one, of the same bytes.
+        assert info["instructions"] == 1 + 2 + 1 + 1 + 3 * 3 + 3
+        assert info["bytes"] == 5 + 3 * (2 + 9 + 2 + 2) + EXIT_BYTES
+
+    def test_lengths(self, tmp_path: Path) -> None:
+        """Each instruction of C's library is as long as a disassembler says."""
+        need("objdump")
+        source = ROOT / "recorders" / "step"
+        program = compile_with(
+            "gcc", tmp_path, "lengths", LENGTHS, "-O1", f"-I{source}", str(source / "x86_64.c")
+        )
+        library = next(
+            line.split()[-1]
+            for line in Path("/proc/self/maps").read_text(encoding="utf-8").splitlines()
+            if line.endswith("libc.so.6")
+        )
+        listing = subprocess.run(
+            ["objdump", "-d", "-w", "--section=.text", library],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        rows = [line.split("\t") for line in listing.splitlines()]
+        codes = [row[1].replace(" ", "") for row in rows if len(row) == 3 and "(bad)" not in row[2]]
+        done = subprocess.run(
+            [program], input="\n".join(codes) + "\n", capture_output=True, text=True, check=True
+        )
+        lines, wrong = map(int, done.stdout.split())
+        assert lines == len(codes) > 100_000
+        assert wrong == 0
+
+
+class TestStopped:
+    """A recording that does not go to its end."""
+
+    def test_interrupt(self, tmp_path: Path) -> None:
+        """The program gets the signal; what ran until then is there."""
+        source = ".globl _start\n.text\n_start: nop\n1: nop\n jmp 1b"
+        program = compile_with("gcc", tmp_path, "endless", source, *STATIC)
+        trace = tmp_path / "t.trace"
+        with subprocess.Popen(
+            [COMMAND, *STEP, trace, "--", program], stderr=subprocess.PIPE
+        ) as child:
+            time.sleep(1.5)
+            child.send_signal(signal.SIGINT)
+            _, err = child.communicate(timeout=60)
+        assert child.returncode == 130, err
+        assert info_of(trace)["ending"] == "interrupted"
+        assert set(runs_of(trace)) == {(0, 4), (1, 3)}
+
+    def test_no_ptrace(self, tmp_path: Path) -> None:
+        """Where the kernel refuses it, one line says so."""
+        program, _ = x86_loop(tmp_path)
+        without = compile_with("gcc", tmp_path, "without", WITHOUT_PTRACE, "-O1")
+        trace = tmp_path / "t.trace"
+        done = subprocess.run(
+            [without, COMMAND, *STEP, trace, "--", program],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode == 77:
+            pytest.skip("no filter of system calls can be set here")
+        assert done.returncode == 2
+        lines = done.stderr.splitlines()
+        assert len(lines) == 1, lines
+        assert "ptrace" in lines[0]
+        assert "qemu-user" in lines[0]
+        assert not trace.exists()
+
+    def test_a_program_that_cannot_be_run(self, tmp_path: Path) -> None:
+        """The kernel's reason is told."""
+        program, _ = x86_loop(tmp_path)
+        patched = bytearray(program.read_bytes())
+        patched[16] = 1  # not executable
+        program.write_bytes(patched)
+        fails(*STEP, tmp_path / "t.trace", "--", program, words=["cannot be run"])
