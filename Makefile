@@ -14,7 +14,8 @@
 VENV := .venv
 BIN := $(VENV)/bin
 PLUGIN := python/flashpager/_recorders/flashpager-qemu.so
-STEPPER := python/flashpager/_recorders/flashpager-step
+# For the processors that it knows.
+STEPPER := $(if $(filter Linux-x86_64 Linux-aarch64,$(shell uname -sm | tr ' ' -)),python/flashpager/_recorders/flashpager-step)
 AGENT := python/flashpager/_recorders/flashpager-java.jar
 CORES := $(shell nproc 2>/dev/null || echo 2)
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
@@ -31,7 +32,7 @@ DEMO_TRACE := examples/traces/card-firmware.trace
 SOAK_SECONDS := 120
 
 .PHONY: build demo test test-c test-rust test-python lint format bench clean
-.PHONY: soak soak-c soak-rust soak-fuzz
+.PHONY: soak soak-c soak-rust soak-step soak-fuzz
 
 build: $(BIN)/.built $(PLUGIN) $(STEPPER) $(AGENT)
 
@@ -78,13 +79,17 @@ bench: build
 	$(BIN)/python benches/swap.py
 	cargo bench -p flashpager --bench replay --bench explore --bench swap --locked
 
-soak: soak-c soak-rust soak-fuzz
+soak: soak-c soak-rust soak-step soak-fuzz
 
 soak-c:
 	$(MAKE) --no-print-directory -C runtime -j$(CORES) soak
 
 soak-rust:
 	PROPTEST_CASES=4096 cargo test --workspace $(CARGO_FLAGS)
+
+# On a kernel of the other architecture; CONTRIBUTING.md says how to get one.
+soak-step: build
+	$(BIN)/python -m pytest -rs tests/process/test_step_aarch64.py
 
 # The sanitizer on a stable compiler; fuzz/README.md says what to do with a finding.
 soak-fuzz:
@@ -120,7 +125,7 @@ $(BIN)/.built: $(RUST_SOURCES) pyproject.toml | $(BIN)/maturin
 $(PLUGIN): recorders/qemu/recorder.c recorders/qemu/qemu_plugin_api.h
 	$(MAKE) --no-print-directory -C recorders/qemu OUTPUT=$(CURDIR)/$@
 
-$(STEPPER): $(wildcard recorders/step/*.[ch])
+python/flashpager/_recorders/flashpager-step: $(wildcard recorders/step/*.[ch])
 	$(MAKE) --no-print-directory -C recorders/step OUTPUT=$(CURDIR)/$@
 
 # A machine without a JDK or Maven, or that cannot reach what Maven fetches, goes without the

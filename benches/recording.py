@@ -1,9 +1,10 @@
-"""How fast programs are recorded, with QEMU and with lackey, in one run.
+"""How fast programs are recorded, with QEMU, with lackey and by stepping, in one run.
 
     .venv/bin/python benches/recording.py
 
-Both recorders run `bzip2` over the same text, with its library placed, the whole `flashpager
-record` timed from outside: start of the emulator, translation and writing of the trace included.
+All run `bzip2` over the same text, the stepper over a few words of it, with its library placed, the
+whole `flashpager record` timed from outside: start of the emulator, translation and writing of the
+trace included.
 """
 
 import json
@@ -16,7 +17,7 @@ import time
 from pathlib import Path
 
 FLASHPAGER = Path(sys.executable).with_name("flashpager")
-_SHORT_WORDS, _LONG_WORDS = 4_000, 400_000
+_TINY_WORDS, _SHORT_WORDS, _LONG_WORDS = 20, 4_000, 400_000
 
 
 def _text(words: int) -> str:
@@ -60,6 +61,7 @@ def main() -> None:
             ("qemu", "long", _LONG_WORDS),
             ("qemu", "short", _SHORT_WORDS),
             ("lackey", "short", _SHORT_WORDS),
+            ("step", "tiny", _TINY_WORDS),
         ):
             seconds, info = _record(recorder, _text(words), Path(name))
             total = info["instructions"] + info["outside_instructions"]
@@ -72,6 +74,8 @@ def main() -> None:
     for size in ("short", "long"):
         ratio = rates["qemu", size] / rates["lackey", "short"]
         print(f"QEMU on the {size} input records at {ratio:.0f} times lackey's rate")
+    ratio = rates["lackey", "short"] / rates["step", "tiny"]
+    print(f"lackey records at {ratio:.0f} times the stepper's rate")
 
 
 if __name__ == "__main__":

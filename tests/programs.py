@@ -207,3 +207,162 @@ sled:
         ret
         .endr
 """
+
+#: Tells what it sees of its signals, flags, children and threads.
+CURIOUS = r"""
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <ucontext.h>
+#include <unistd.h>
+#ifdef __x86_64__
+#define STEPPED(c) ((c)->uc_mcontext.gregs[REG_EFL] & 0x100)
+#else
+#define STEPPED(c) ((c)->uc_mcontext.pstate & 1 << 21)
+#endif
+static volatile int traps, shown, code, faults, alarms, others;
+static sigjmp_buf back;
+static void look(void *c) { shown += STEPPED((ucontext_t *)c) != 0; }
+static void on_trap(int n, siginfo_t *i, void *c)
+{
+    (void)n;
+    traps++;
+    code = i->si_code;
+    look(c);
+#ifdef __aarch64__
+    if (code == TRAP_BRKPT) ((ucontext_t *)c)->uc_mcontext.pc += 4;
+#endif
+}
+static void on_fault(int n) { (void)n; faults++; siglongjmp(back, 1); }
+static void on_alarm(int n) { (void)n; alarms++; }
+static void on_usr1(int n, siginfo_t *i, void *c) { (void)n; (void)i; look(c); raise(SIGUSR2); }
+static void on_usr2(int n) { (void)n; others++; }
+static void *count(void *x)
+{
+    for (int i = 0; i < 100; i++) __sync_fetch_and_add((int *)x, 1);
+    return x;
+}
+static void tell(const char *what, int a, int b)
+{
+    char line[100];
+    if (write(1, line, snprintf(line, sizeof line, "%s: %d %d\n", what, a, b)) < 0) _exit(9);
+}
+int main(int argc, char **argv)
+{
+    struct sigaction on = { .sa_sigaction = on_trap, .sa_flags = SA_SIGINFO }, was;
+    if (argc > 1) return 3;
+#ifdef __x86_64__
+    unsigned long flags;
+    __asm__ volatile("sub $128, %%rsp\n pushf\n pop %0\n push %0\n popf\n nop\n add $128, %%rsp"
+                     : "=r"(flags)::"memory", "cc");
+    tell("pushed", (flags & 0x100) != 0, 0);
+    __asm__ volatile("mov $39, %%eax\n syscall\n mov %%r11, %0"
+                     : "=r"(flags)::"rax", "rcx", "r11", "memory");
+    tell("of a call", (flags & 0x100) != 0, 0);
+    sigaction(SIGTRAP, &on, 0);
+    __asm__ volatile("int3");
+    tell("int3", traps, code);
+    __asm__ volatile(".byte 0xcd, 3");
+    tell("int 3", traps, code);
+    __asm__ volatile(".byte 0xf1");
+    tell("int1", traps, code);
+    raise(SIGTRAP);
+    tell("raised", traps, code);
+    tell("in frames", shown, 0);
+    __asm__ volatile("sub $128, %%rsp\n pushf\n orl $0x100, (%%rsp)\n popf\n nop\n nop\n nop\n"
+                     "pushf\n andl $~0x100, (%%rsp)\n popf\n add $128, %%rsp" ::: "memory", "cc");
+    tell("its own steps", traps, shown);
+#else
+    sigaction(SIGTRAP, &on, 0);
+    __asm__ volatile("brk #0" ::: "memory");
+    tell("brk", traps, code);
+    raise(SIGTRAP);
+    tell("raised", traps, code);
+    tell("in frames", shown, 0);
+#endif
+
+    sigset_t set, old;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTRAP);
+    sigprocmask(SIG_BLOCK, &set, 0);
+    raise(SIGTRAP);
+    sigpending(&old);
+    tell("blocked", traps, sigismember(&old, SIGTRAP));
+    sigprocmask(SIG_BLOCK, 0, &old);
+    sigaction(SIGTRAP, 0, &was);
+    tell("still", sigismember(&old, SIGTRAP), was.sa_sigaction == on_trap);
+    sigprocmask(SIG_UNBLOCK, &set, 0);
+    tell("unblocked", traps, code);
+    signal(SIGTRAP, SIG_IGN);
+    raise(SIGTRAP);
+    sigaction(SIGTRAP, 0, &was);
+    tell("ignored", traps, was.sa_handler == SIG_IGN);
+    signal(SIGTRAP, SIG_DFL);
+
+    signal(SIGSEGV, on_fault);
+    for (int i = 0; i < 5; i++) if (!sigsetjmp(back, 1)) *(volatile int *)8 = 1;
+    if (!sigsetjmp(back, 1)) ((void (*)(void))16)();
+    tell("faults", faults, 0);
+    on.sa_sigaction = on_usr1;
+    sigaction(SIGUSR1, &on, 0);
+    signal(SIGUSR2, on_usr2);
+    shown = 0;
+    raise(SIGUSR1);
+    tell("nested", others, shown);
+
+    int ends[2], got;
+    char byte;
+    struct itimerval soon = { { 0, 0 }, { 0, 200000 } };
+    struct sigaction alarm = { .sa_handler = on_alarm };
+    sigaction(SIGALRM, &alarm, 0);
+    if (pipe(ends)) return 9;
+    setitimer(ITIMER_REAL, &soon, 0);
+    got = read(ends[0], &byte, 1);
+    tell("interrupted", got, errno == EINTR);
+    alarm.sa_flags = SA_RESTART;
+    sigaction(SIGALRM, &alarm, 0);
+    setitimer(ITIMER_REAL, &soon, 0);
+    if (fork() == 0) { usleep(600000); _exit(write(ends[1], "x", 1) != 1); }
+    got = read(ends[0], &byte, 1);
+    tell("restarted", got, alarms);
+    wait(0);
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR2);
+    sigprocmask(SIG_BLOCK, &set, &old);
+    raise(SIGUSR2);
+    sigsuspend(&old);
+    tell("suspended", others, 0);
+
+    pid_t child;
+    char *arguments[] = { argv[0], "child", 0 };
+    int status;
+    if (posix_spawn(&child, "/proc/self/exe", 0, 0, arguments, 0)) return 9;
+    waitpid(child, &status, 0);
+    tell("spawned", WEXITSTATUS(status), 0);
+    if (fork() == 0) kill(getpid(), SIGKILL);
+    wait(&status);
+    tell("killed", WTERMSIG(status), wait(0));
+    int n = 0;
+    pthread_t threads[3];
+    for (int i = 0; i < 3; i++) pthread_create(&threads[i], 0, count, &n);
+    for (int i = 0; i < 3; i++) pthread_join(threads[i], 0);
+    tell("threads", n, 0);
+#ifdef __x86_64__
+    unsigned char *made = mmap(0, 4096, 7, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    memcpy(made, "\xb8\1\0\0\0\xc3", 6);
+    int first = ((int (*)(void))made)();
+    made[1] = 2;
+    tell("made", first, ((int (*)(void))made)());
+#endif
+    return 7;
+}
+"""

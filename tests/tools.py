@@ -14,6 +14,7 @@ REQUIRE_TOOLS = "FLASHPAGER_REQUIRE_TOOLS"
 LEFT_OUT = "FLASHPAGER_LEFT_OUT"
 #: The Debian package that holds a tool, a header or a browser.
 PACKAGES = {
+    "aarch64-linux-gnu-gcc": "gcc-aarch64-linux-gnu libc6-dev-arm64-cross",
     "arm-linux-gnueabi-gcc": "gcc-arm-linux-gnueabi libc6-dev-armel-cross",
     "arm-linux-gnueabihf-gcc": "gcc-arm-linux-gnueabihf libc6-dev-armhf-cross",
     "arm-none-eabi-as": "gcc-arm-none-eabi libnewlib-arm-none-eabi",
@@ -31,6 +32,7 @@ PACKAGES = {
     "objcopy": "binutils",
     "objdump": "binutils",
     "qemu-arm": "qemu-user",
+    "qemu-system-aarch64": "qemu-system-arm",
     "qemu-system-arm": "qemu-system-arm",
     "qemu-x86_64": "qemu-user",
     "riscv64-unknown-elf-gcc": "gcc-riscv64-unknown-elf",
