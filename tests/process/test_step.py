@@ -156,6 +156,23 @@ class TestExact:
         flashpager(*STEP, trace, "--", program)
         check_known(trace, known, {"failed": failed})
 
+    def test_libraries(self, tmp_path: Path) -> None:
+        """A program that may lie anywhere, and the libraries that it loads."""
+        source = """
+#include <unistd.h>
+__attribute__((noinline, noclone)) static int twice(int n) { return 2 * n; }
+int main(int argc, char **argv) { (void)argv; return twice(argc) - 2 + (getppid() == 1); }
+"""
+        program = compile_with("gcc", tmp_path, "pie", source, *KINDS["pie"])
+        trace = tmp_path / "t.trace"
+        flashpager(*STEP, trace, "--with-libraries", "--", program)
+        info = info_of(trace)
+        assert info["images"][0]["path"].endswith("pie")
+        assert any("libc.so" in image["path"] for image in info["images"][1:])
+        passed = calls(trace, info)
+        assert (passed["main"], passed["twice"], passed["getppid"]) == (1, 1, 1)
+        assert info["outside_instructions"] < 0.1 * info["instructions"]
+
     @pytest.mark.parametrize(
         ("code", "fetched"),
         [
