@@ -10,7 +10,7 @@ import pytest
 
 from tests.conftest import COMMAND, flashpager, info_of, need, runs_of
 from tests.programs import STATIC, Runs, compile_with
-from tests.recordings import calls
+from tests.recordings import TOOLS, calls
 
 pytestmark = pytest.mark.skipif(
     os.uname().machine != "x86_64", reason="the programs are written for x86-64"
@@ -40,11 +40,11 @@ def recorded(folder: Path, program: Path, *options: str, ending: object = "compl
 class TestPages:
     """Instructions that lie on two pages."""
 
-    @pytest.mark.parametrize("recorder", ["qemu", "lackey"])
+    @pytest.mark.parametrize("recorder", TOOLS)
     @pytest.mark.parametrize("before", [0, 1, 2, 3])
     def test_x86(self, tmp_path: Path, recorder: str, before: int) -> None:
         """They count once, in the middle of straight code or at its beginning."""
-        need("qemu-x86_64" if recorder == "qemu" else "valgrind")
+        need(*TOOLS[recorder])
         source = f"""
         .globl _start
         .text
@@ -327,11 +327,11 @@ _start: mov ${TIMES}, %ecx
             (5, length + EXIT_BYTES),
         ]
 
-    @pytest.mark.parametrize("recorder", ["qemu", "lackey"])
+    @pytest.mark.parametrize("recorder", TOOLS)
     @pytest.mark.parametrize("instruction", ["rep stosb", "rep movsb", "repne scasb"])
     def test_a_repeated_instruction(self, tmp_path: Path, recorder: str, instruction: str) -> None:
         """It counts once a repetition, even where it stores into its own page."""
-        need("qemu-x86_64" if recorder == "qemu" else "valgrind")
+        need(*TOOLS[recorder])
         source = f"""
         .globl _start
         {WRITABLE}
