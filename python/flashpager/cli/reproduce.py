@@ -30,7 +30,12 @@ _OF_PARTS: dict[str, Callable[[], list[Claim]]] = {
 _SUMMARIES = {"measurements": measurements.summary}
 _OF_PAGES = "mtdcompr"
 _PAPERS = (*_OF_TRACES, *_OF_PARTS, _OF_PAGES)
-_STYLES = {Verdict.HOLDS: "green", Verdict.FAILS: "yellow", Verdict.OPEN: "dim"}
+_STYLES = {
+    Verdict.HOLDS: "green",
+    Verdict.AGREES: "green",
+    Verdict.FAILS: "yellow",
+    Verdict.DIFFERS: "yellow",
+}
 #: What the two figures are, where they are not a paper's and ours.
 _FIGURES = {"measurements": ("measured", "predicted")}
 
@@ -63,7 +68,12 @@ def reproduce(
     ] = None,
     json: options.Json = False,
 ) -> None:
-    """Print each claim of a paper with our figure beside it and a verdict.
+    """Print each claim of a paper with our figure beside it, its kind and a verdict.
+
+    measured: on programs, pages or a simulated machine. recomputed: from what the paper itself
+    gives. derived: by us from its own numbers, agrees or differs. predicted: by estimate, of what
+    others measured. built in: ours was taken from it. beyond: the paper does not say. Without a
+    threshold in the paper there is no verdict.
 
     cardis: demand paging from NAND, replayed. flash-media: the arithmetic of "Estimating Flash
     Media Performance". measurements: what others measured, against what estimate predicts. swl:
@@ -95,11 +105,10 @@ def reproduce(
             raise _engine.FlashpagerError(message)
     claims = _OF_PARTS[paper]()
     if json:
-        print_json({"version": _engine.version(), "claims": [asdict(claim) for claim in claims]})
+        print_json({"version": _engine.version(), "claims": [claim.as_dict() for claim in claims]})
         return
     _show(claims, *_FIGURES.get(paper, ("paper", "ours")))
-    for line in _SUMMARIES.get(paper, summary)(claims).splitlines():
-        note(line)
+    _sum_up(claims, _SUMMARIES.get(paper, summary))
 
 
 def _reproduce_cardis(traces: Path, plots: Path | None, *, json: bool) -> None:
@@ -119,7 +128,7 @@ def _reproduce_cardis(traces: Path, plots: Path | None, *, json: bool) -> None:
         print_json(
             {
                 "version": _engine.version(),
-                "claims": [asdict(claim) for claim in found.claims],
+                "claims": [claim.as_dict() for claim in found.claims],
                 "programs": [program.description() for program in every],
                 "replays": [row for program in every for row in program.table()],
                 "distances": [row for program in every for row in program.spectrum()],
@@ -127,7 +136,7 @@ def _reproduce_cardis(traces: Path, plots: Path | None, *, json: bool) -> None:
         )
         return
     _show(found.claims, "paper", "ours")
-    note(summary(found.claims))
+    _sum_up(found.claims)
 
 
 def _reproduce_swl(traces: Path, plots: Path | None, *, json: bool) -> None:
@@ -147,7 +156,7 @@ def _reproduce_swl(traces: Path, plots: Path | None, *, json: bool) -> None:
         print_json(
             {
                 "version": _engine.version(),
-                "claims": [asdict(claim) for claim in found.claims],
+                "claims": [claim.as_dict() for claim in found.claims],
                 "replays": replays,
                 "beyond": [asdict(row) for row in found.beyond],
             }
@@ -156,7 +165,7 @@ def _reproduce_swl(traces: Path, plots: Path | None, *, json: bool) -> None:
     _show(found.claims, "paper", "ours")
     out.print()
     _show_beyond(found.beyond)
-    note(summary(found.claims))
+    _sum_up(found.claims)
 
 
 def _reproduce_mtdcompr(pages: Path, plots: Path | None, *, json: bool) -> None:
@@ -175,7 +184,7 @@ def _reproduce_mtdcompr(pages: Path, plots: Path | None, *, json: bool) -> None:
         print_json(
             {
                 "version": _engine.version(),
-                "claims": [asdict(claim) for claim in found.claims],
+                "claims": [claim.as_dict() for claim in found.claims],
                 "assumed": [{"what": what, "why": why} for what, why in board.ASSUMED],
                 "programs": [asdict(program) for program in found.programs],
                 "repeats": found.repeats,
@@ -194,7 +203,13 @@ def _reproduce_mtdcompr(pages: Path, plots: Path | None, *, json: bool) -> None:
     for what, why in board.ASSUMED:
         table.add_row(escape(what), escape(why))
     out.print(table)
-    note(summary(found.claims))
+    _sum_up(found.claims)
+
+
+def _sum_up(claims: list[Claim], counted: Callable[[list[Claim]], str] = summary) -> None:
+    """Say what became of them."""
+    for line in counted(claims).splitlines():
+        note(line)
 
 
 def _show_beyond(rows: list[swl.Beyond]) -> None:
@@ -247,12 +262,13 @@ def _table(claims: list[Claim], theirs: str, ours: str, *, with_why: bool) -> Ta
     table.add_column("claim", min_width=24, max_width=44)
     table.add_column(theirs, max_width=24)
     table.add_column(ours, max_width=52)
+    table.add_column("kind", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
     if with_why:
         table.add_column("why", max_width=60)
     numbers = {id(claim): number for number, claim in _numbered(claims).items()}
     for claim in claims:
-        style = _STYLES[claim.verdict]
+        style = _STYLES.get(claim.verdict, "dim")
         verdict = f"[{style}]{claim.verdict}[/{style}]"
         if not with_why and claim.why:
             verdict += f" [dim]{numbers[id(claim)]}[/dim]"
@@ -261,6 +277,7 @@ def _table(claims: list[Claim], theirs: str, ours: str, *, with_why: bool) -> Ta
             escape(claim.claim),
             escape("\n".join(claim.paper.split("; "))),
             escape("\n".join(claim.ours.split("; "))),
+            claim.kind,
             verdict,
         ]
         table.add_row(*cells, *([escape(claim.why)] if with_why else []))

@@ -1,4 +1,4 @@
-"""What the CARDIS paper says of requests, blocks and registers, asked of Java programs."""
+"""What the CARDIS paper says of requests, blocks and registers, asked of other programs."""
 
 import math
 
@@ -9,11 +9,9 @@ from flashpager.papers.cardis.judging import (
     CODE_BYTES,
     DRAFT_LOADS,
     DRAFT_NEXT_BLOCK,
-    FACTOR,
     METHODS,
     NEXT_BLOCK,
     TRANSFERS,
-    about,
     judged,
 )
 from flashpager.papers.cardis.replays import (
@@ -30,7 +28,7 @@ from flashpager.papers.cardis.replays import (
     Program,
     Programs,
 )
-from flashpager.papers.claim import Claim, signed
+from flashpager.papers.claim import Claim, Kind, about, at_least, equal, one, signed, words
 
 #: What a lookup may cost; the third is three cycles of the bus.
 LOOKUPS_NS = (0, 20, 100, 1000)
@@ -40,21 +38,20 @@ def claims_of_requests(programs: Programs) -> list[Claim]:
     """Sections 5.3 to 6.3, and what the paper leaves out."""
     return [
         _loads(programs),
+        _lookups(programs),
         _block(programs),
+        _blocks_of_the_paper(),
+        _aligned(programs),
         _near_block(programs),
         _near_method(programs),
         _next_block(programs),
         _same_block(programs),
-        _wasted(programs),
         _registers(programs),
-        _lookups(programs),
         _left(programs),
     ]
 
 
 def _loads(programs: Programs) -> Claim:
-    most = float(DRAFT_LOADS) / 100
-
     def says(program: Program) -> str:
         of_small, of_large = (100 * program.loads(PAPER_PAGE, part=one) for one in CONVENTIONAL)
         return (
@@ -65,34 +62,28 @@ def _loads(programs: Programs) -> Claim:
     return judged(
         programs,
         "Fig. 6a of the draft",
-        f"with cache pages of 32 bytes at most the draft's share of the faults, {DRAFT_LOADS} %, "
-        "have to load the register (LRU, 2 KB, 512-byte NAND)",
+        f"with cache pages of {DRAFT_PAGE} bytes so many of the faults have to load the register "
+        "(LRU, 2 KB, 512-byte NAND)",
         f"down to {DRAFT_LOADS} %",
         says,
-        lambda p: p.loads(DRAFT_PAGE) <= most,
-        "one-sided: any smaller share will do",
+        equal(DRAFT_LOADS),
+        lambda p: (100 * p.loads(DRAFT_PAGE),),
+        with_native=True,
     )
 
 
 def _block(programs: Programs) -> Claim:
-    method = CODE_BYTES / METHODS
-    most = CODE_BYTES // BLOCK_BYTES
-    between = BYTECODES / TRANSFERS
-
     def says(program: Program) -> str:
         scale = program.scale
         method_bytes = scale.mean_used_method_bytes
-        words = [f"{program.blocks.mean_used_block_bytes:.1f} B"]
-        words += [f"methods {method_bytes:.0f} B"] if method_bytes else []
-        words += [f"{scale.transfer_bytes:.0f} B a call or return"] if scale.transfer_bytes else []
-        return ", ".join(words)
+        said = [f"{program.blocks.mean_used_block_bytes:.1f} B"]
+        said += [f"methods {method_bytes:.0f} B"] if method_bytes else []
+        said += [f"{scale.transfer_bytes:.0f} B a call or return"] if scale.transfer_bytes else []
+        return ", ".join(said)
 
-    why = (
-        f"by its own numbers the paper's {BLOCK_BYTES} B are the mean method, not the mean block: "
-        f"{METHODS} methods in {CODE_BYTES:,} bytes have {method:.1f} each, while of blocks of "
-        f"{BLOCK_BYTES} there would be {most} at most, fewer than methods. And {BYTECODES:,} "
-        f"bytecodes with {TRANSFERS:,} calls and returns are {between:.1f} between two"
-    )
+    between = BYTECODES / TRANSFERS
+    why = f"{BYTECODES:,} bytecodes with {TRANSFERS:,} calls and returns are {between:.1f} between "
+    why += "two"
     sizes = [each.scale.instruction_bytes for each in programs.asked]
     if sizes and None not in sizes:
         size = sum(filter(None, sizes)) / len(sizes)
@@ -100,11 +91,48 @@ def _block(programs: Programs) -> Claim:
     return judged(
         programs.only_java,
         "section 6.2",
-        f"the mean used basic block is about {BLOCK_BYTES} bytes: within a factor of {FACTOR}",
+        "the mean used basic block of the sample",
         f"about {BLOCK_BYTES} B",
         says,
-        lambda p: about(p.blocks.mean_used_block_bytes, BLOCK_BYTES),
+        about(str(BLOCK_BYTES)),
+        lambda p: (p.blocks.mean_used_block_bytes,),
         why,
+    )
+
+
+def _blocks_of_the_paper() -> Claim:
+    """Hold the paper's mean block against its own count of methods."""
+    most = CODE_BYTES // BLOCK_BYTES
+    return Claim(
+        "sections 5.2 and 6.2",
+        f"code of {CODE_BYTES:,} bytes in blocks of {BLOCK_BYTES} has at least a block a method",
+        f"{METHODS} methods",
+        f"at most {most} blocks",
+        Kind.DERIVED,
+        at_least(str(METHODS), "section 5.2"),
+        one(most),
+        f"the mean method has {CODE_BYTES / METHODS:.1f} bytes",
+    )
+
+
+def _aligned(programs: Programs) -> Claim:
+    """Ask for the rule by which section 6.2 comes from its block to its page."""
+
+    def says(program: Program) -> str:
+        return f"{program.blocks.mean_used_block_bytes:.0f} B → {program.best_page()} B"
+
+    return judged(
+        programs,
+        "section 6.2",
+        "the best cache page under LRU is the mean used block aligned up to a cache page (2 KB, "
+        f"512-byte NAND, pages from {PAGES[0]} bytes on)",
+        f"{BLOCK_BYTES} B → {BEST_PAGE['lru']} B",
+        says,
+        equal("1"),
+        lambda p: (p.best_page() / p.blocks.predicted_page_bytes,),
+        "judged is the best page by the aligned one. The conclusion has it of code as such",
+        with_native=True,
+        of_all=True,
     )
 
 
@@ -123,12 +151,13 @@ def near_text(program: Program, size: float) -> str:
 def _near_block(programs: Programs) -> Claim:
     return judged(
         programs,
-        "sections 6.2 and 7",
-        f"the best cache page is near the mean used basic block: within a factor of {FACTOR} (LRU, "
-        f"2 KB, 512-byte NAND, pages from {PAGES[0]} bytes on)",
+        "section 7",
+        "the best cache page is close to the mean used basic block",
         f"{BLOCK_BYTES} B → {BEST_PAGE['lru']} B",
         lambda p: near_text(p, p.blocks.mean_used_block_bytes),
-        lambda p: about(p.best_page(), p.blocks.mean_used_block_bytes),
+        words(),
+        lambda p: (p.best_page() / p.blocks.mean_used_block_bytes,),
+        "how close is close, the paper does not say. In brackets the page nearest to the block",
         with_native=True,
         of_all=True,
     )
@@ -139,61 +168,20 @@ def _near_method(programs: Programs) -> Claim:
         size = program.scale.mean_used_method_bytes
         return "?" if size is None else near_text(program, size)
 
-    def holds(program: Program) -> bool | None:
+    def ratio(program: Program) -> tuple[float, ...] | None:
         size = program.scale.mean_used_method_bytes
-        return None if size is None else about(program.best_page(), size)
+        return None if size is None else (program.best_page() / size,)
 
     return judged(
         programs.only_java,
         "section 6.2, of methods",
-        f"the best cache page is near the mean used method: within a factor of {FACTOR}",
+        "the best cache page beside the mean used method, which is what the paper's numbers are of",
         f"{CODE_BYTES / METHODS:.0f} B → {BEST_PAGE['lru']} B",
         says,
-        holds,
-        "what the paper's numbers say, if not its words",
+        words(),
+        ratio,
+        kind=Kind.BEYOND,
         of_all=True,
-    )
-
-
-def _next_block(programs: Programs) -> Claim:
-    def says(program: Program) -> str:
-        by_lru, by_min = (
-            100 * program.next_block(PAPER_PAGE, part=LARGE, policy=one) for one in BEST_PAGE
-        )
-        counts = program.at(PAPER_PAGE, part=LARGE).counts
-        of_all = 100 * program.distances(PAPER_PAGE, part=LARGE).get(1, 0) / counts.misses
-        return f"{by_lru:.1f} % (MIN {by_min:.1f} %, of all faults {of_all:.1f} %)"
-
-    return judged(
-        programs,
-        "section 6.3, Fig. 8",
-        "of two requests in one NAND page, only few ask for the ideal next block: no more than the "
-        f"draft's {DRAFT_NEXT_BLOCK} % (2 KB in pages of 64 bytes, 2048-byte NAND, LRU)",
-        f"{NEXT_BLOCK} % ({DRAFT_NEXT_BLOCK} % in the draft)",
-        says,
-        lambda p: p.next_block(PAPER_PAGE, part=LARGE) <= float(DRAFT_NEXT_BLOCK) / 100,
-        with_native=True,
-    )
-
-
-def _same_block(programs: Programs) -> Claim:
-    def both(program: Program) -> list[dict[int, int]]:
-        return [program.distances(PAPER_PAGE, part=LARGE, policy=one) for one in BEST_PAGE]
-
-    def says(program: Program) -> str:
-        zero, requests = sum(each.get(0, 0) for each in both(program)), both(program)
-        return f"{zero} of {sum(sum(each.values()) for each in requests):,}"
-
-    return judged(
-        programs,
-        "section 6.3, Fig. 8",
-        "a distance of 0: the block just replaced is needed again by the next fault",
-        "described",
-        says,
-        lambda p: any(0 in each for each in both(p)),
-        "it cannot occur: a distance is of two blocks that were asked for, and what was asked for "
-        "last stays until the next fault has evicted something",
-        with_witnesses=False,
     )
 
 
@@ -207,27 +195,58 @@ def shares(program: Program) -> tuple[float, float, float]:
     return back / total, following / total, beyond / total
 
 
-def _wasted(programs: Programs) -> Claim:
+def _next_block(programs: Programs) -> Claim:
     def says(program: Program) -> str:
-        back, _, beyond = shares(program)
-        both = f"{100 * (back + beyond):.0f} %"
+        by_lru, by_min = (
+            100 * program.next_block(PAPER_PAGE, part=LARGE, policy=one) for one in BEST_PAGE
+        )
         counts = program.at(PAPER_PAGE, part=LARGE).counts
-        skipped = counts.bytes_skipped / counts.bytes_fetched
+        of_all = 100 * program.distances(PAPER_PAGE, part=LARGE).get(1, 0) / counts.misses
+        back, _, beyond = (100 * share for share in shares(program))
+        skipped = 100 * counts.bytes_skipped / counts.bytes_fetched
         return (
-            f"{both}: {100 * back:.0f} % back, {100 * beyond:.0f} % beyond the next "
-            f"({100 * skipped:.0f} % of the bytes fetched are skipped)"
+            f"{by_lru:.1f} % ({back:.0f} % back, {beyond:.0f} % beyond; MIN {by_min:.1f} %; of all "
+            f"faults {of_all:.1f} %; {skipped:.0f} % of the bytes fetched are skipped)"
         )
 
     return judged(
         programs,
         "section 6.3, Fig. 8",
-        "most of them, more than half, go back, and load the page again, or beyond the next block, "
-        "and fetch in vain",
-        f"{100 - float(NEXT_BLOCK):.1f} %",
+        "of two requests in one NAND page, so many ask for the ideal next block, the only one "
+        "without useless fetches (2 KB in pages of 64 bytes, 2048-byte NAND, LRU)",
+        f"only {NEXT_BLOCK} % ({DRAFT_NEXT_BLOCK} % in the draft)",
         says,
-        lambda p: sum(shares(p)[::2]) > 1 / 2,
-        "one-sided: more than half will do, however far from the paper's share; how far the next "
-        "block's own share is from the paper's is a claim by itself",
+        equal(NEXT_BLOCK),
+        lambda p: (100 * p.next_block(PAPER_PAGE, part=LARGE),),
+        with_native=True,
+    )
+
+
+def _same_block(programs: Programs) -> Claim:
+    def both(program: Program) -> list[dict[int, int]]:
+        return [program.distances(PAPER_PAGE, part=LARGE, policy=one) for one in BEST_PAGE]
+
+    def zeros(program: Program) -> int:
+        return sum(each.get(0, 0) for each in both(program))
+
+    def says(program: Program) -> str:
+        return f"{zeros(program)} of {sum(sum(each.values()) for each in both(program)):,}"
+
+    none = not any(map(zeros, programs.java))
+    return judged(
+        programs,
+        "section 6.3, Fig. 8",
+        "a distance of 0: the block just replaced is needed again by the next fault",
+        "described",
+        says,
+        words(),
+        lambda p: (float(zeros(p)),),
+        "in a cache that is fully associative it cannot occur: a distance is of two blocks that "
+        "were asked for, and what was asked for last stays until the next fault has evicted "
+        "something"
+        if none
+        else "",
+        with_witnesses=False,
     )
 
 
@@ -248,8 +267,10 @@ def _registers(programs: Programs) -> Claim:
         "column is changed without a load, as the part can",
         "not said",
         says,
-        None,
+        words(),
+        lambda p: tuple(p.bandwidth(PAPER_PAGE, part=LARGE, register=each) for each in registers),
         " → ".join(registers),
+        kind=Kind.BEYOND,
     )
 
 
@@ -260,27 +281,28 @@ def best_with_lookups(program: Program, lookup_ns: float) -> int:
 
 
 def _lookups(programs: Programs) -> Claim:
-    some = LOOKUPS_NS[2]
+    def best(program: Program) -> list[int]:
+        return [best_with_lookups(program, ns) for ns in LOOKUPS_NS]
 
     def says(program: Program) -> str:
-        best = [best_with_lookups(program, ns) for ns in LOOKUPS_NS]
+        pages = best(program)
         speeds = [
             f"{program.with_lookups(ns, page):.1f}"
-            for ns, page in zip(LOOKUPS_NS, best, strict=True)
+            for ns, page in zip(LOOKUPS_NS, pages, strict=True)
         ]
-        return f"{' / '.join(map(str, best))} B, {' / '.join(speeds)} MB/s"
+        return f"{' / '.join(map(str, pages))} B, {' / '.join(speeds)} MB/s"
 
     return judged(
         programs.only_java,
-        "sections 5.1 and 6.1",
-        "lookups, which are free, keep pages from being as small as an instruction: of "
-        f"{TINY_PAGES[0]} bytes and more none below {PAGES[0]} is the best if a lookup costs "
-        f"{some} ns",
+        "section 6.1",
+        "lookups, which are free here, keep pages from being as small as an instruction",
         "not a page of one byte",
         says,
-        lambda p: best_with_lookups(p, some) >= PAGES[0],
-        f"the best page and its bandwidth if a lookup costs {' / '.join(map(str, LOOKUPS_NS))} ns "
-        "at every change from one cache page to another (LRU, 2 KB, 512-byte NAND)",
+        words(),
+        lambda p: tuple(map(float, best(p))),
+        "what a lookup costs, the paper does not say: the best page and its bandwidth if one costs "
+        f"{' / '.join(map(str, LOOKUPS_NS))} ns at every change from one cache page to another "
+        f"(LRU, 2 KB, 512-byte NAND, pages from {TINY_PAGES[0]} bytes on)",
     )
 
 
@@ -302,5 +324,9 @@ def _left(programs: Programs) -> Claim:
         f"{CACHE // PAPER_PAGE}, on both NANDs",
         "not said",
         says,
-        None,
+        words(),
+        lambda p: tuple(
+            p.bandwidth(PAPER_PAGE, part=part, cache=LEFT_BYTES) for part in CONVENTIONAL
+        ),
+        kind=Kind.BEYOND,
     )

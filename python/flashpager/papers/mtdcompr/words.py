@@ -1,18 +1,12 @@
 """Why MTDCOMPR's figures and ours differ, in words."""
 
 from flashpager._engine import SwapBench
-from flashpager.papers.claim import Verdict
 from flashpager.papers.mtdcompr.board import FIXED, RANDOM
 from flashpager.papers.mtdcompr.shares import Reads, end_of, swapped
 from flashpager.swap import benchmark
 
 #: The fastest processor of such a board.
 _FASTER_MHZ = 520
-
-
-def verdict(holds: bool) -> Verdict:  # noqa: FBT001  (one word says it)
-    """Judge what can be judged."""
-    return Verdict.HOLDS if holds else Verdict.FAILS
 
 
 def percent(share: float, decimals: int = 1) -> str:

@@ -1,31 +1,35 @@
 """What the SWL paper says of its simulations, held against ours on other programs."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from flashpager._engine import Fetch
-from flashpager.papers.claim import Claim, Verdict, signed
+from flashpager.papers.claim import (
+    Claim,
+    Figure,
+    Kind,
+    Rule,
+    at_most,
+    falling,
+    not_rising,
+    signed,
+    words,
+)
 from flashpager.papers.swl.replays import (
     CLOCK,
+    FIFO,
     GAINS,
     ICACHE_HITS,
     OTHER_LISTS,
-    P99,
     PA_CLOCK,
     PAGE_WALK_NS,
     SHARE,
-    SIZE_KB,
     SIZES,
     Program,
     fifo_sc,
     pa_fifo_sc,
-    percentile,
 )
 from flashpager.papers.swl.tables import SIZES_KB, TABLE_3, TABLE_4, largest_spread
 from flashpager.quantities import format_size
-
-#: A hit ratio from which on the instruction cache leaves nothing to be gained.
-_NEARLY_ALL = 0.999
-_HARDLY = 5.0
 
 
 def claims_of_replays(
@@ -33,14 +37,15 @@ def claims_of_replays(
 ) -> list[Claim]:
     """Section 4.2 and the conclusion; `false_faults_us` are the prices of the two FIFO policies."""
     return [
-        *_hits(programs),
-        *map(_table_4, programs),
-        _worst_of_clock(programs),
-        _average_of_clock(programs),
+        _hits(programs),
+        _fifo(programs),
+        _miss_ratios(programs),
+        _pa_clock(programs),
         *map(_figure, programs),
         _more_where_less_hits(programs),
         _more_than_cheaper(programs, false_faults_us),
-        *_worst_of_fifo_sc(programs),
+        _true_faults(programs),
+        _fetch_time(programs),
         _valid_list(programs),
         _seen(programs),
         _page_walk(programs),
@@ -61,123 +66,132 @@ def _span(values: Sequence[float]) -> str:
     return f"{low} to {high} %"
 
 
-def _judge(
-    programs: Sequence[Program], holds: Callable[[Program], bool], why: str
-) -> tuple[Verdict, str]:
-    failing = [program.name for program in programs if not holds(program)]
-    if not failing:
-        return Verdict.HOLDS, why
-    return Verdict.FAILS, f"{why}; not for {', '.join(failing)}"
+def _figures(
+    programs: Sequence[Program], values: Callable[[Program], Iterable[float]]
+) -> tuple[Figure, ...]:
+    return tuple(Figure(program.name, tuple(values(program))) for program in programs)
+
+
+def _claim(
+    programs: Sequence[Program],
+    where: str,
+    claim: str,
+    paper: str,
+    says: Callable[[Program], str],
+    rule: Rule,
+    values: Callable[[Program], Iterable[float]],
+    note: str = "",
+    kind: Kind = Kind.MEASURED,
+) -> Claim:
+    """Ask all programs."""
+    found = _figures(programs, values)
+    return Claim(where, claim, paper, _each(programs, says), kind, rule, found, note)
 
 
 def claim_of_traces(programs: Sequence[Program]) -> Claim:
     """Say what stands in for what."""
-    return Claim(
+    return _claim(
+        programs,
         "Table 3",
-        "SPEC 2000 traces of crafty, eon and bzip2",
+        "SPEC 2000 traces of crafty, eon and bzip2: what stands in for them",
         "; ".join(
             f"{name}: {row[1] / 1e6:.1f} million instructions" for name, row in TABLE_3.items()
         ),
-        "; ".join(
-            f"{program.name}: {program.words / 1e6:.1f} million words fetched"
-            for program in programs
-        ),
-        Verdict.OPEN,
+        lambda p: f"{p.words / 1e6:.1f} million words fetched",
+        words(),
+        lambda p: (p.words,),
         "they cannot be had: programs of the same kinds, with their libraries, stand in",
     )
 
 
-def _hits(programs: Sequence[Program]) -> list[Claim]:
-    return [
-        Claim(
-            "section 4.2.2",
-            f"{program.stands_for}: hit ratio of the instruction cache",
-            ICACHE_HITS[program.stands_for],
-            f"{program.icache_hits:.6f}",
-            Verdict.OPEN,
-            "of another program",
-        )
-        for program in programs
-    ]
-
-
-def _table_4(program: Program) -> Claim:
-    most = largest_spread()
-    theirs = TABLE_4[program.stands_for]
-
-    def ratios(size: int) -> str:
-        rows = [program.at(policy, size) for policy in (CLOCK, PA_CLOCK)]
-        fetches = [program.fetch(policy, size) for policy in (CLOCK, PA_CLOCK)]
-        words = " / ".join(f"{fetch.page_miss_ratio:.6f}" for fetch in fetches)
-        tlb = " / ".join(f"{row.counts.misses / max(row.counts.tlb_misses, 1):.4f}" for row in rows)
-        return f"{words}, {signed(100 * program.more_misses(size))} ({tlb})"
-
-    worst = max(SIZES, key=program.more_misses)
-    before, after = (program.at(policy, worst).counts.misses for policy in (CLOCK, PA_CLOCK))
-    return Claim(
-        "Table 4",
-        f"{program.stands_for}: PA-Clock faults no more often than Clock, but for the table's own "
-        f"{100 * most:.1f} %",
-        "; ".join(
-            f"{size}K: {clock:.6f} / {pa_clock:.6f}" for size, (clock, pa_clock) in theirs.items()
-        ),
-        _sizes(ratios),
-        Verdict.HOLDS
-        if all(program.more_misses(size) <= most for size in SIZES)
-        else Verdict.FAILS,
-        f"{program.name}; Clock / PA-Clock, faults a word fetched (in brackets: a TLB miss); at "
-        f"{format_size(worst)} they are {before:,} and {after:,}",
+def _hits(programs: Sequence[Program]) -> Claim:
+    return _claim(
+        programs,
+        "section 4.2.2",
+        f"hit ratio of the instruction cache: {', '.join(p.stands_for for p in programs)}",
+        "; ".join(ICACHE_HITS[program.stands_for] for program in programs),
+        lambda p: f"{p.icache_hits:.6f}",
+        words(),
+        lambda p: (p.icache_hits,),
+        "of other programs",
     )
 
 
-def _worst_of_clock(programs: Sequence[Program]) -> Claim:
+def _fifo(programs: Sequence[Program]) -> Claim:
+    def misses(program: Program, policy: str) -> list[int]:
+        return [program.at(policy, size).counts.misses for size in SIZES]
+
+    def says(program: Program) -> str:
+        counts = (misses(program, policy) for policy in (FIFO, CLOCK))
+        return ", ".join(f"{old:,} → {new:,}" for old, new in zip(*counts, strict=True))
+
+    return _claim(
+        programs,
+        "section 3.2",
+        "Clock performs better than FIFO",
+        "better",
+        says,
+        falling(),
+        lambda p: (sum(misses(p, policy)) for policy in (FIFO, CLOCK)),
+        f"faults of FIFO → of Clock at {', '.join(map(format_size, SIZES))}, of which the sum is "
+        "judged",
+    )
+
+
+def _miss_ratios(programs: Sequence[Program]) -> Claim:
+    def ratios(program: Program, size: int) -> str:
+        pair = (program.fetch(policy, size).page_miss_ratio for policy in (CLOCK, PA_CLOCK))
+        changed = signed(100 * program.more_misses(size))
+        return f"{' / '.join(f'{ratio:.6f}' for ratio in pair)} ({changed}) at {format_size(size)}"
+
+    def theirs(program: Program) -> str:
+        table = TABLE_4[program.stands_for]
+        return ", ".join(f"{old:.6f} / {new:.6f}" for old, new in table.values())
+
+    return _claim(
+        programs,
+        "section 4.2.2, Table 4",
+        "the page miss ratios of Clock and PA-Clock are similar, at all sizes and for all traces",
+        "; ".join(f"{program.stands_for}: {theirs(program)}" for program in programs),
+        lambda p: ", ".join(ratios(p, size) for size in SIZES),
+        words(),
+        lambda p: (100 * p.more_misses(size) for size in SIZES),
+        f"how near is similar, the paper does not say; in its own table up to "
+        f"{100 * largest_spread():.1f} % more. Clock / PA-Clock, faults a word fetched",
+    )
+
+
+def _pa_clock(programs: Sequence[Program]) -> Claim:
+    """Ask for a sentence of the conclusion: a better worst fault, the mean fetch not hurt."""
+
     def longest(program: Program) -> int:
         return max(int(program.at(CLOCK, size).counts.max_walk) for size in SIZES)
 
-    def worst(program: Program, policy: str) -> float:
-        return max(program.worst_fault_us(policy, size) for size in SIZES)
+    def worst(program: Program) -> list[float]:
+        return [
+            max(program.worst_fault_us(policy, size) for size in SIZES)
+            for policy in (CLOCK, PA_CLOCK)
+        ]
 
-    verdict, why = _judge(
-        programs,
-        lambda p: all(
-            p.worst_fault_us(PA_CLOCK, size) <= p.worst_fault_us(CLOCK, size) for size in SIZES
-        ),
-        "the worst of all sizes: Clock may look at all frames, and at the first one twice",
-    )
-    return Claim(
-        "section 5",
-        "PA-Clock improves the worst latency of page faults significantly",
-        "117.31 → 77.5 µs",
-        _each(
-            programs,
-            lambda p: (
-                f"{worst(p, CLOCK):.1f} → {worst(p, PA_CLOCK):.1f} µs (a walk of {longest(p)})"
-            ),
-        ),
-        verdict,
-        why,
-    )
-
-
-def _average_of_clock(programs: Sequence[Program]) -> Claim:
     def slower(program: Program) -> list[float]:
         return [
             100 * (program.mean_ns(PA_CLOCK, size) / program.mean_ns(CLOCK, size) - 1)
             for size in SIZES
         ]
 
-    verdict, why = _judge(
+    return _claim(
         programs,
-        lambda p: max(slower(p)) <= 100 * largest_spread(),
-        f"average fetch time, changed by at most the {100 * largest_spread():.1f} % of table 4",
-    )
-    return Claim(
         "section 5",
-        "PA-Clock does not hurt the average performance",
-        "without hurting",
-        _each(programs, lambda p: f"{signed(min(slower(p)))} to {signed(max(slower(p)))}"),
-        verdict,
-        why,
+        "PA-Clock improves the worst latency of page faults significantly, without hurting the "
+        "average performance",
+        "117.31 → 77.5 µs",
+        lambda p: (
+            f"{' → '.join(f'{us:.1f}' for us in worst(p))} µs (a walk of {longest(p)}), mean fetch "
+            f"{signed(min(slower(p)))} to {signed(max(slower(p)))}"
+        ),
+        falling(),
+        worst,
+        "the worst fault of all sizes is judged; what would hurt, the paper does not say",
     )
 
 
@@ -188,56 +202,51 @@ def _figure(program: Program) -> Claim:
         before, after = (program.mean_ns(policy, size) for policy in (fifo_sc(), pa_fifo_sc()))
         return f"{before:.2f} → {after:.2f} ns, {signed(-program.gain(size))}"
 
-    false_faults = {size: program.at(fifo_sc(), size).counts.false_faults for size in SIZES}
-    without = [format_size(size) for size, count in false_faults.items() if not count]
-    why = f"{program.name}, with a valid list of half of the frames, which is ours to choose"
+    counts = {size: program.at(fifo_sc(), size).counts.false_faults for size in SIZES}
+    without = [format_size(size) for size, count in counts.items() if not count]
+    note = f"{program.name}, with a valid list of half of the frames, which is ours to choose"
     if without:
-        why += f"; none is to be gained at {', '.join(without)}, where the list holds all its pages"
+        note += f"; at {', '.join(without)} the list holds all its pages: no false fault"
     return Claim(
         f"Fig. {number}",
         f"{program.stands_for}: PA-FIFO-SC fetches an instruction faster than FIFO-SC on average, "
         "at every size",
         f"−{least} to −{most} %",
         _sizes(change),
-        Verdict.HOLDS
-        if all(program.gain(size) > 0 for size, count in false_faults.items() if count)
-        else Verdict.FAILS,
-        why,
+        Kind.MEASURED,
+        falling(),
+        tuple(
+            Figure(
+                format_size(size),
+                tuple(program.mean_ns(policy, size) for policy in (fifo_sc(), pa_fifo_sc())),
+            )
+            for size in SIZES
+        ),
+        note,
     )
 
 
 def _more_where_less_hits(programs: Sequence[Program]) -> Claim:
-    def ranks(value: Callable[[Program], float]) -> list[str]:
-        return [program.name for program in sorted(programs, key=value)]
-
     def mean(program: Program) -> float:
         return sum(program.gains()) / len(SIZES)
 
-    ordered = ranks(lambda p: p.icache_hits) == ranks(lambda p: -mean(p))
-    hardly = [program for program in programs if program.icache_hits >= _NEARLY_ALL]
-    little = all(mean(program) < _HARDLY for program in hardly)
-    why = "mean of the four sizes"
-    if not hardly:
-        why += f"; none of ours hits over {_NEARLY_ALL} of its words, as the paper's bzip2 does"
+    ordered = sorted(programs, key=lambda program: program.icache_hits)
     return Claim(
         "section 4.2.2",
-        "the less the instruction cache hits, the more is gained; hardly anything where it hits "
-        f"{_NEARLY_ALL}",
+        "the less the instruction cache hits, the more is gained",
         "0.944, 0.959: up to 34.1 %; 0.999: 2 %",
-        _each(programs, lambda p: f"{p.icache_hits:.4f}, {mean(p):.1f} %"),
-        Verdict.HOLDS if ordered and little else Verdict.FAILS,
-        why
-        if ordered
-        else f"{why}. The hit ratio says nothing of how many pages the misses are in: what counts "
-        "is false faults a word",
+        _each(ordered, lambda p: f"{p.icache_hits:.4f}, {mean(p):.1f} %"),
+        Kind.MEASURED,
+        falling(),
+        (Figure("the programs", tuple(mean(program) for program in ordered)),),
+        "mean gain of the four sizes, by rising hit ratio",
     )
 
 
 def _more_than_cheaper(programs: Sequence[Program], prices_us: Mapping[str, float]) -> Claim:
-    """Tell what is gained by false faults that are shorter from what is by fewer."""
+    """Hold the paper's gains against what shorter false faults can gain at most."""
     before_us, after_us = prices_us["FIFO-SC"], prices_us["PA-FIFO-SC"]
     cheaper = 100 * (1 - after_us / before_us)
-    claimed = [most for _, _, most in GAINS.values() if float(most) > cheaper]
 
     def fewer(program: Program) -> float:
         counts = [
@@ -249,9 +258,9 @@ def _more_than_cheaper(programs: Sequence[Program], prices_us: Mapping[str, floa
         return 100 * (before - after) * before_us / saved_us if saved_us else 0.0
 
     return Claim(
-        "section 4.2.2",
-        f"the gain comes of false faults that are {cheaper:.1f} % shorter",
-        f"up to {' and '.join(claimed)} %",
+        "sections 4.2.2 and 5",
+        "the gain comes of false faults that are shorter: so it is no larger than that they are",
+        "; ".join(f"{trace}: up to {most} %" for trace, (_, _, most) in GAINS.items()),
         _each(
             programs,
             lambda p: (
@@ -260,67 +269,72 @@ def _more_than_cheaper(programs: Sequence[Program], prices_us: Mapping[str, floa
                 f"{fewer(p):.0f} % of what they save"
             ),
         ),
-        Verdict.FAILS if claimed else Verdict.HOLDS,
-        f"if all time were false faults, that would gain {cheaper:.1f} % of it and no more. The "
-        "valid list grows until the next true fault, and there are fewer false faults while it is "
-        "long, of which the paper says nothing",
+        Kind.DERIVED,
+        at_most(f"{cheaper:.1f}", "Fig. 9"),
+        tuple(Figure(trace, (float(most),)) for trace, (_, _, most) in GAINS.items()),
+        f"the paper's gains are judged: if all time were false faults, shorter ones would gain "
+        f"{cheaper:.1f} % of it and no more. The valid list grows until the next true fault, and "
+        "there are fewer false faults while it is long, of which the paper says nothing",
     )
 
 
-def _worst_of_fifo_sc(programs: Sequence[Program]) -> Iterator[Claim]:
-    def worst(program: Program, policy: str) -> list[float]:
-        return [program.worst_fault_us(policy, size) for size in SIZES]
+def _worst(program: Program, policy: str) -> float:
+    return max(program.worst_fault_us(policy, size) for size in SIZES)
 
-    def shortest(program: Program) -> str:
-        pairs = (worst(program, policy) for policy in (fifo_sc(), pa_fifo_sc()))
-        return " → ".join(f"{max(values):.1f}" for values in pairs) + " µs"
 
-    def grows_not(program: Program) -> bool:
-        pairs = zip(worst(program, fifo_sc()), worst(program, pa_fifo_sc()), strict=True)
-        return all(after <= before for before, after in pairs)
-
-    why = (
-        "a true fault moves down all that false faults have left since the last one, and "
-        "LoadStopover hides only the first few: the worst of all sizes"
-    )
-    verdict, said = _judge(programs, grows_not, why)
-    yield Claim(
+def _true_faults(programs: Sequence[Program]) -> Claim:
+    policies = (fifo_sc(), pa_fifo_sc())
+    return _claim(
+        programs,
         "section 3.2",
         "PA-FIFO-SC does not make a true fault longer: what it delays is completely hidden",
         "completely hidden",
-        _each(programs, shortest),
-        verdict,
-        said if verdict is Verdict.FAILS else "",
+        lambda p: " → ".join(f"{_worst(p, policy):.1f}" for policy in policies) + " µs",
+        not_rising(),
+        lambda p: (_worst(p, policy) for policy in policies),
+        "the worst of all sizes. A true fault moves down all that false faults have left since "
+        "the last one",
     )
-    for names, policies in (
-        ("PA-Clock", (CLOCK, PA_CLOCK)),
-        ("PA-FIFO-SC", (fifo_sc(), pa_fifo_sc())),
-    ):
-        yield _worst_fetch(programs, names, policies)
 
 
-def _worst_fetch(programs: Sequence[Program], name: str, policies: tuple[str, str]) -> Claim:
-    def fetches(program: Program, size: int) -> list[Fetch]:
-        return [program.fetch(policy, size) for policy in policies]
+def _fetch_time(programs: Sequence[Program]) -> Claim:
+    """Ask for the abstract's sentence, of both policies: average and worst."""
+    pairs = {"PA-Clock": (CLOCK, PA_CLOCK), "PA-FIFO-SC": (fifo_sc(), pa_fifo_sc())}
 
-    def shorter(program: Program) -> bool:
-        pairs = (fetches(program, size) for size in SIZES)
-        return all(after.worst_fetch_ns <= before.worst_fetch_ns for before, after in pairs)
+    def fetches(program: Program, policy: str) -> list[Fetch]:
+        return [program.fetch(policy, size) for size in SIZES]
 
-    def text(program: Program) -> str:
-        at_middle = fetches(program, SIZE_KB << 10)
-        worst = " → ".join(f"{fetch.worst_fetch_ns / 1e3:.1f}" for fetch in at_middle)
-        p99 = " → ".join(f"{percentile(fetch.fetch_latencies, P99):.0f}" for fetch in at_middle)
-        return f"{worst} µs (p99 {p99} ns)"
+    def worst_us(program: Program, policy: str) -> float:
+        return max(fetch.worst_fetch_ns for fetch in fetches(program, policy)) / 1e3
 
-    verdict, why = _judge(programs, shorter, f"shown at {SIZE_KB} KB, asked of all four sizes")
+    def mean_ns(program: Program, policy: str) -> float:
+        return sum(fetch.mean_fetch_ns for fetch in fetches(program, policy)) / len(SIZES)
+
+    def says(program: Program) -> str:
+        said = []
+        for name, policies in pairs.items():
+            worst = " → ".join(f"{worst_us(program, policy):.1f}" for policy in policies)
+            mean = " → ".join(f"{mean_ns(program, policy):.2f}" for policy in policies)
+            said.append(f"{name} {mean} ns, worst {worst} µs")
+        return ", ".join(said)
+
     return Claim(
         "abstract",
-        f"{name} improves the worst instruction fetch time, too",
-        "both average and worst",
-        _each(programs, text),
-        verdict,
-        why,
+        "the modified policies improve both the average and the worst instruction fetch time",
+        "both",
+        _each(programs, says),
+        Kind.MEASURED,
+        falling(),
+        tuple(
+            Figure(
+                f"{name}'s {what} on {program.name}",
+                tuple(value(program, policy) for policy in policies),
+            )
+            for name, policies in pairs.items()
+            for what, value in (("average", mean_ns), ("worst", worst_us))
+            for program in programs
+        ),
+        "the mean of the four sizes, and the worst of them",
     )
 
 
@@ -339,7 +353,9 @@ def _valid_list(programs: Sequence[Program]) -> Claim:
         "the gain of PA-FIFO-SC by the length of the valid list",
         "not said",
         _each(programs, gains),
-        Verdict.OPEN,
+        Kind.BEYOND,
+        words(),
+        _figures(programs, lambda p: p.gains()),
         f"figure 12 gains {least} to {most} % at all sizes, and bzip2 has {pages} pages, if table "
         f"3's instructions are right: then the list was shorter than {100 * pages / frames:.0f} % "
         f"of {frames} frames, or it had held them all, and hardly a share of the frames",
@@ -367,7 +383,9 @@ def _seen(programs: Sequence[Program]) -> Claim:
             programs,
             lambda p: f"{_span(p.gains())} → {_span(p.gains(variant='every fetch'))}",
         ),
-        Verdict.OPEN,
+        Kind.BEYOND,
+        words(),
+        _figures(programs, lambda p: p.gains(variant="every fetch")),
         f"without the TLB alone all faults are {tlb}: it forgets what becomes invalid. Lines in "
         "the instruction cache outlive their page",
     )
@@ -382,6 +400,8 @@ def _page_walk(programs: Sequence[Program]) -> Claim:
             programs,
             lambda p: f"{_span(p.gains())} → {_span(p.gains(variant='page walk'))}",
         ),
-        Verdict.OPEN,
+        Kind.BEYOND,
+        words(),
+        _figures(programs, lambda p: p.gains(variant="page walk")),
         "table 2 has 5 ns for asking the TLB and nothing for the page table: ours is 0",
     )

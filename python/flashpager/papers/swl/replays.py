@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 #: What is replayed for which of the paper's traces.
 STANDS_FOR = {"chess": "crafty", "raytracer": "eon", "bzip2": "bzip2"}
-CLOCK, PA_CLOCK = "clock", "pa-clock"
+CLOCK, PA_CLOCK, FIFO = "clock", "pa-clock", "fifo"
 #: The paper does not say how long the valid list is: shares of the frames, and half of the frames
 #: of the smallest page cache at all sizes.
 SHARE, OTHER_LISTS = "50%", ("25%", "75%", "32")
@@ -200,7 +200,7 @@ def _designs(board: Design) -> dict[Key, Design]:
         **{name: {"schedule": name, "reference_bit": "hardware"} for name in SCHEDULES},
     }
     middle = SIZE_KB << 10
-    keys: list[Key] = [(policy, size, "") for policy in (CLOCK, PA_CLOCK) for size in SIZES]
+    keys: list[Key] = [(policy, size, "") for policy in (CLOCK, PA_CLOCK, FIFO) for size in SIZES]
     for size in SIZES:
         keys += [
             (policy(valid), size, variant)
