@@ -6,7 +6,7 @@ from flashpager.papers.claim import Kind, Verdict
 
 CLAIM = {
     *("where", "claim", "paper", "ours", "kind", "direction", "threshold", "threshold_at"),
-    *("figures", "witnesses", "verdict", "note", "why"),
+    *("figures", "witnesses", "verdict", "why"),
 }
 _ORDERS = {"rising", "falling", "not rising"}
 _ONE_SIDED = {"at most", "at least", "below", "above"}

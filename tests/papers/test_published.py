@@ -1,9 +1,12 @@
 """Each paper is reproduced from the shipped examples, with its pictures."""
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from flashpager.papers.claim import Kind, Verdict
+from tests.conftest import ROOT, flashpager
 from tests.reproduced import reproduced
 
 #: The papers, and whether pictures belong to them.
@@ -22,5 +25,44 @@ def test_it_runs(paper: str, shared: Path) -> None:
     found = reproduced(paper, shared)
     assert found.code == 0, found.err
     assert "Traceback" not in found.err
-    assert "holds" in found.out
+    assert {"holds", "agrees"} & {*found.out.split()}
     assert bool([*found.plots.glob("*")]) is PAPERS[paper]
+
+
+def counts_of_the_page() -> dict[str, dict[tuple[str, str], int]]:
+    """Give the counts of docs/claims.md by paper, then by kind and verdict."""
+    text = (ROOT / "docs" / "claims.md").read_text(encoding="utf-8")
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in text.splitlines()
+        if line.startswith("|")
+    ]
+    (header,) = [row for row in rows if row[:3] == ["paper", "command", "kind"]]
+    found: dict[str, dict[tuple[str, str], int]] = {}
+    paper = ""
+    for row in rows:
+        if len(row) == len(header) and row[2] in {*Kind}:
+            paper = row[1].strip("`").removeprefix("reproduce ") or paper
+            cells = zip(header[3:], row[3:], strict=True)
+            counted = {(row[2], verdict): int(count) for verdict, count in cells if count}
+            found.setdefault(paper, {}).update(counted)
+    return found
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_the_page_counts_as_the_command(paper: str, shared: Path) -> None:
+    """docs/claims.md has the counts of the shipped programs, kind by kind."""
+    if paper == "measurements":
+        claims = flashpager("reproduce", paper, "--json").json["claims"]
+        counted = dict(Counter((claim["kind"], claim["verdict"]) for claim in claims))
+    else:
+        counted = {
+            (kind, verdict): int(number)
+            for line in reproduced(paper, shared).err.splitlines()
+            for kind, _, counts in [line.partition(": ")]
+            if kind in {*Kind}
+            for number, _, verdict in [count.partition(" ") for count in counts.split(", ")]
+        }
+    assert counted
+    assert {verdict for _, verdict in counted} <= {*Verdict}
+    assert counts_of_the_page()[paper] == counted

@@ -258,9 +258,10 @@ class Claim:
         return ". ".join(filter(None, [*parts, self.note]))
 
     def as_dict(self) -> dict[str, Any]:
-        """Give all of it, with the verdict, for JSON."""
+        """Give all of it for JSON, with the verdict; the note is in its why."""
         fields = asdict(self)
         rule = fields.pop("rule")
+        del fields["note"]
         return {
             **fields,
             "figures": list(fields["figures"]),

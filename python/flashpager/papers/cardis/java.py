@@ -39,6 +39,7 @@ from flashpager.papers.claim import (
     above,
     equal,
     falling,
+    not_rising,
     rising,
     signed,
     words,
@@ -51,6 +52,7 @@ def claims_of_java(programs: Programs) -> list[Claim]:
     """Sections 4.1 to 7, and what the paper leaves out."""
     return [
         _scale(programs),
+        _one_page(programs),
         _near_worst(programs),
         _closer(programs),
         _steps(programs),
@@ -105,6 +107,26 @@ def worst_and_best(part: str) -> tuple[float, float]:
     """Give table 1's Min and Max of a part."""
     raw = _engine.raw_bandwidth(part, SLOW)
     return raw.min_mib_s, raw.max_mib_s
+
+
+def _one_page(programs: Programs) -> Claim:
+    whole = CONVENTIONAL[LARGE]
+
+    def misses(program: Program) -> list[int]:
+        return [int(program.at(whole, part=LARGE, policy=one).counts.misses) for one in BEST_PAGE]
+
+    return judged(
+        programs,
+        "section 4.1",
+        "2048-byte NAND, 2 KB: in the one page of conventional paging a replacement policy is "
+        "useless: LRU misses no more than MIN",
+        "useless",
+        lambda p: " and ".join(f"{count:,}" for count in misses(p)),
+        not_rising(),
+        lambda p: tuple(map(float, reversed(misses(p)))),
+        "misses of LRU and of MIN",
+        with_native=True,
+    )
 
 
 def _near_worst(programs: Programs) -> Claim:

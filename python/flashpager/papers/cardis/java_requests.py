@@ -128,7 +128,7 @@ def _aligned(programs: Programs) -> Claim:
         f"512-byte NAND, pages from {PAGES[0]} bytes on)",
         f"{BLOCK_BYTES} B → {BEST_PAGE['lru']} B",
         says,
-        equal("1"),
+        equal("1.0"),
         lambda p: (p.best_page() / p.blocks.predicted_page_bytes,),
         "judged is the best page by the aligned one. The conclusion has it of code as such",
         with_native=True,

@@ -340,7 +340,7 @@ class Paper:
                 Kind.MEASURED,
                 rule,
                 one(100 * end),
-                f"at the end: {slowest}"
+                f"how quickly is not judged. At the end: {slowest}"
                 + (f". {faster_ram(end, runs['random'])}" if in_ram else ""),
             ),
         ]
