@@ -379,7 +379,7 @@ def test_scale() -> None:
     scale = Scale.of(info, [(0, 10), (4, 16), (70, 2), (72, 8)])
     assert (scale.classes, scale.methods, scale.used_methods) == (2, 3, 2)
     assert scale.mean_used_method_bytes == 30
-    assert (scale.transfers, scale.transfer_instructions, scale.transfer_bytes) == (15, 10, 20)
+    assert (scale.transfers, scale.transfer_bytes) == (15, 20)
     assert scale.instruction_bytes == 2
     unknown = Scale.of(described([], instructions=None), [(0, 10)])
     assert (unknown.transfers, unknown.transfer_bytes, unknown.instruction_bytes) == (None,) * 3

@@ -68,20 +68,18 @@ def claims_of_java(programs: Programs) -> list[Claim]:
 
 
 def _scale(programs: Programs) -> Claim:
-    between = BYTECODES / TRANSFERS
-
-    def found(program: Program) -> list[float | None]:
+    def found(program: Program) -> list[int | None]:
         scale = program.scale
         return [
             *(scale.classes, scale.methods, scale.code_bytes),
-            *(scale.instructions, scale.transfers, scale.transfer_instructions),
+            *(scale.instructions, scale.transfers),
         ]
 
     return judged(
         programs,
         "section 5.2",
         "the applications (JITS): what stands in for them",
-        "; ".join(_of_scale([CLASSES, METHODS, CODE_BYTES, BYTECODES, TRANSFERS, between])),
+        "; ".join(_of_scale([CLASSES, METHODS, CODE_BYTES, BYTECODES, TRANSFERS])),
         lambda p: ", ".join(_of_scale(found(p))),
         words(),
         lambda p: tuple(each or 0.0 for each in found(p)),
@@ -91,16 +89,11 @@ def _scale(programs: Programs) -> Claim:
     )
 
 
-def _of_scale(figures: Sequence[float | None]) -> list[str]:
+def _of_scale(figures: Sequence[int | None]) -> list[str]:
     """Give section 5.2's numbers their words."""
-    units = ("classes", "methods", "B", "bytecodes", "calls and returns", "bytecodes between two")
-    return [f"{_number(each)} {unit}" for each, unit in zip(figures, units, strict=True)]
-
-
-def _number(figure: float | None) -> str:
-    if figure is None:
-        return "?"
-    return f"{figure:,.1f}" if isinstance(figure, float) else f"{figure:,}"
+    units = ("classes", "methods", "B", "bytecodes", "calls and returns")
+    numbers = ("?" if figure is None else f"{figure:,}" for figure in figures)
+    return [f"{number} {unit}" for number, unit in zip(numbers, units, strict=True)]
 
 
 def worst_and_best(part: str) -> tuple[float, float]:

@@ -153,13 +153,6 @@ class Scale:
         return self.executed_bytes / self.instructions if self.instructions else None
 
     @property
-    def transfer_instructions(self) -> float | None:
-        """Give the instructions from one call or return to the next."""
-        if not self.instructions or not self.transfers:
-            return None
-        return self.instructions / self.transfers
-
-    @property
     def transfer_bytes(self) -> float | None:
         """Give the bytes executed from one call or return to the next."""
         return self.executed_bytes / self.transfers if self.transfers else None

@@ -28,7 +28,7 @@ from flashpager.papers.swl.replays import (
     fifo_sc,
     pa_fifo_sc,
 )
-from flashpager.papers.swl.tables import SIZES_KB, TABLE_3, TABLE_4, largest_spread
+from flashpager.papers.swl.tables import SHORTER, SIZES_KB, TABLE_3, TABLE_4, largest_spread
 from flashpager.quantities import format_size
 
 
@@ -270,7 +270,7 @@ def _more_than_cheaper(programs: Sequence[Program], prices_us: Mapping[str, floa
             ),
         ),
         Kind.DERIVED,
-        at_most(f"{cheaper:.1f}", "Fig. 9"),
+        at_most(SHORTER, "Fig. 9"),
         tuple(Figure(trace, (float(most),)) for trace, (_, _, most) in GAINS.items()),
         f"the paper's gains are judged: if all time were false faults, shorter ones would gain "
         f"{cheaper:.1f} % of it and no more. The valid list grows until the next true fault, and "
