@@ -253,7 +253,7 @@ def test_verdicts_follow_the_program(tmp_path: Path) -> None:
     write(tmp_path / "jumps" / "java", "sensors", blocks(5000, 14))
     looped, jumped = (reproduce(tmp_path / name) for name in ("loop", "jumps"))
     for words in (
-        "bring paging closer to NOR",
+        "comes closer to NOR",
         "outperform conventional paging and make",
         "with smaller cache pages write decreases",
         "reduce the cache dramatically",
@@ -276,7 +276,7 @@ def test_rules_are_asked_of_all(tmp_path: Path) -> None:
     rule = only(claims, "is the mean used block aligned up")
     assert rule.verdict is Verdict.FAILS
     assert "it holds for sensors, troff, not for loop. asked of all programs" in rule.why
-    of_sensors = only(claims, "bring paging closer to NOR")
+    of_sensors = only(claims, "comes closer to NOR")
     assert of_sensors.verdict is Verdict.HOLDS
     assert "others: it holds for troff, not for loop" in of_sensors.why
     assert "asked of" not in of_sensors.why
@@ -346,7 +346,7 @@ def test_with_java_alone(programs: Path, tmp_path: Path) -> None:
         *("Fig. 4", "section 6.2", "section 6.2, Fig. 7")
     }
     assert {claim.verdict for claim in of_native} == {Verdict.OPEN}
-    smaller = only(claims, "cache pages smaller than")
+    smaller = only(claims, "comes closer to NOR")
     assert smaller.ours.startswith("purse ")
     assert smaller.verdict is Verdict.HOLDS
     assert "asked of all Java programs, as there is no sensors.trace" in smaller.why

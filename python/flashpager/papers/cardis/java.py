@@ -147,23 +147,23 @@ def _near_worst(programs: Programs) -> Claim:
 
 
 def _closer(programs: Programs) -> Claim:
+    halved = [page for page in reversed(PAGES) if page >= BEST_PAGE["lru"]]
+
     def says(program: Program) -> str:
+        shares = " → ".join(f"{100 * program.ratio(page):.0f}" for page in halved)
         best = program.best_page()
-        pages = (CONVENTIONAL[SMALL], best)
-        before, after = (
-            f"{program.bandwidth(page):.1f} MB/s ({100 * program.ratio(page):.0f} % of NOR)"
-            for page in pages
-        )
-        return f"{before} → {after} at {best} B"
+        return f"{shares} % of NOR (the best {100 * program.ratio(best):.0f} % at {best} B)"
 
     return judged(
         programs,
         "abstract, Fig. 5a",
-        "at 2 KB, cache pages smaller than the NAND's 512 bytes bring paging closer to NOR (LRU)",
+        f"at 2 KB, paging comes closer to NOR each time that cache pages are halved, from "
+        f"{halved[0]} bytes to the paper's best of {halved[-1]} (LRU)",
         "closer to NOR",
         says,
         rising(),
-        lambda p: (p.ratio(CONVENTIONAL[SMALL]), p.ratio(p.best_page())),
+        lambda p: tuple(p.ratio(page) for page in halved),
+        " → ".join(map(str, halved)) + " bytes",
         with_native=True,
     )
 
@@ -173,25 +173,22 @@ def _steps(programs: Programs) -> Claim:
 
     def left(program: Program, step: str) -> float:
         before = program.time_ns(step, whole)
-        return program.time_ns(step, program.best_page()) / before if before else 0.0
+        return program.time_ns(step, PAPER_PAGE) / before if before else 0.0
 
     def lefts(program: Program) -> list[float]:
         return [left(program, step) for step in _STEPS]
 
-    def says(program: Program) -> str:
-        text = " / ".join(f"{100 * each:.0f} %" for each in lefts(program))
-        return f"to {text} at {program.best_page()} B"
-
     return judged(
         programs,
         "Fig. 5b",
-        "with smaller cache pages write decreases, and then fetch and load (from 512 B on): write "
-        "the most, and all of them",
+        f"with smaller cache pages write decreases, and then fetch and load (from {whole} bytes to "
+        f"{PAPER_PAGE}): all of them, and write the most",
         "all three, write first",
-        says,
+        lambda p: " / ".join(f"{100 * each:.0f} %" for each in lefts(p)),
         falling(),
         lambda p: (1.0, max(lefts(p)[1:]), lefts(p)[0]),
-        "time left of write / fetch / load at the best page",
+        "time left of write / fetch / load",
+        with_native=True,
     )
 
 
