@@ -1,5 +1,6 @@
 """``flashpager estimate``, driven as a user would."""
 
+import itertools
 import json
 import shutil
 import subprocess
@@ -107,6 +108,104 @@ def test_shares_are_of_the_measured_driver(tmp_path: Path) -> None:
     assert rates[-2:] == pytest.approx([4_000_000, 3_200_000])
 
 
+class TestRange:
+    """What nobody said of a host makes a range, and what is said narrows it."""
+
+    def test_a_range_where_the_host_is_unknown(self) -> None:
+        """Both ends, what is unknown, and what to say, that first which narrows most."""
+        found = estimated("--part", "W25N01GV")
+        span = found["range"]
+        assert span["low_ns"] < span["likely_ns"] < span["high_ns"]
+        assert span["low_bytes_per_s"] == pytest.approx(found["bytes"] * 1e9 / span["high_ns"])
+        unknown = [one["what"] for one in span["assumed"]]
+        assert set(unknown) == {"clock", "lines", "operation", "mover", "array"}
+        narrows = [one["narrows"] for one in span["assumed"]]
+        assert narrows == sorted(narrows, reverse=True)
+        shown = flashpager("estimate", "--part", "W25N01GV").out.splitlines()
+        assert " to " in shown[1]
+        assert ", likely " in shown[1]
+        assert shown[2].startswith("As far as the host is known, ")
+        assert any(line.startswith("not known") and line.endswith("narrows") for line in shown)
+
+    def test_one_number_where_all_is_known(self) -> None:
+        """A bus, a loop or a system that needs none, the rest of the driver, and the array."""
+        flags = ("--bus", "40MHz-x8", "--system", "linux", "--operation-time", "60us")
+        known = estimated(*CHIP, *flags, "--array-share", "1")
+        span = known["range"]
+        assert span["assumed"] == []
+        assert span["low_ns"] == span["high_ns"] == known["stages"][-1]["ns"]
+        shown = flashpager("estimate", *CHIP, *flags, "--array-share", "1").out
+        assert ", likely" not in shown
+        assert "not known" not in shown
+
+    def test_each_fact_narrows(self) -> None:
+        """From nothing to everything: every range lies in the one before and is narrower."""
+        facts = [
+            ("--system", "linux"),
+            ("--bus", "52MHz-x4"),
+            ("--like", "linux-mediatek-spi"),
+            ("--array-share", "0.83"),
+            ("--operation-time", "44us"),
+        ]
+        flags: tuple[str, ...] = ("--part", "W25N01GV")
+        spans = [estimated(*flags)["range"]]
+        for fact in facts:
+            flags += fact
+            spans.append(estimated(*flags)["range"])
+        for wide, narrow in itertools.pairwise(spans):
+            assert wide["low_ns"] <= narrow["low_ns"]
+            assert narrow["high_ns"] <= wide["high_ns"]
+            before, after = (one["high_ns"] / one["low_ns"] for one in (wide, narrow))
+            assert after < before
+        assert spans[-1]["assumed"] == []
+
+    def test_what_is_asked_and_what_runs(self, tmp_path: Path) -> None:
+        """50 MHz asked of 208 by even divisors are 34.7; from a board and from flags."""
+        said = "50 MHz asked, 34.6667 MHz run"
+        port = ("--peripheral", "208MHz-x4", "--controller", "mediatek-spi", "--asked", "50MHz")
+        assert said in flashpager("estimate", "--part", "W25N01GV", *port).err
+        board = tmp_path / "board.toml"
+        board.write_text(
+            '[peripheral]\nclock_mhz = 208\ncontroller = "mediatek-spi"\nasked_mhz = 50\n',
+            encoding="ascii",
+        )
+        flags = ("--part", "W25N01GV", "--board", board)
+        assert said in flashpager("estimate", *flags).err
+        assert "34.6667" not in flashpager("estimate", *flags, "--asked", "52MHz").err
+        fast = estimated(*flags, "--asked", "52MHz")
+        assert fast["bus"] == "52MHz-x4"
+
+    def test_copied_by_instructions(self) -> None:
+        """A copy by a loop is priced by its instructions; of an unknown loop there is a range."""
+        flags = (*CHIP, "--bus", "40MHz-x8", "--processor", "100MHz", "--system", "firmware")
+        loose = estimated(*flags, "--no-dma")["range"]
+        tight = estimated(*flags, "--instructions", "40")["range"]
+        (mover,) = [one for one in loose["assumed"] if one["what"] == "mover"]
+        assert mover["span"]["best"] < 400 < mover["span"]["worst"]
+        assert loose["low_ns"] < tight["low_ns"]
+        assert tight["high_ns"] < loose["high_ns"]
+        assert all(one["what"] != "mover" for one in tight["assumed"])
+
+    def test_boards_that_are_shipped(self) -> None:
+        """What their descriptions say."""
+        folder = ROOT / "examples" / "boards"
+        router = estimated("--board", folder / "mt7986-spinand.toml")
+        assert router["bus"] == "52MHz-x4"
+        asked = ("--board", folder / "mt7986-spinand.toml", "--asked", "50MHz")
+        assert "34.6667 MHz run" in flashpager("estimate", *asked).err
+        stm32 = flashpager("estimate", "--board", folder / "stm32h743-spinand.toml")
+        assert "104 MHz asked, 96 MHz run" in stm32.err
+
+    def test_python(self) -> None:
+        """The range as a typed value."""
+        found = estimate("W25Q128JV", Host(system="in-place", bus="62.5MHz-x4"), operation="read")
+        assert found.range.assumed == []
+        assert found.range.width == 1
+        free = estimate("W25Q128JV").range
+        assert free.width == pytest.approx(free.high_ns / free.low_ns)
+        assert {one.what for one in free.assumed} >= {"clock", "lines", "operation"}
+
+
 class TestBoards:
     """What a board may say."""
 
@@ -188,6 +287,16 @@ class TestBoards:
             ("[dma]\nsoftware_share = 2\n", ["[dma]", "2"]),
             ("[driver]\ninstructions = nan\nbytes = 1\n", ["[driver]", "instructions"]),
             ("[driver]\noperation_ns = -1\n", ["[driver]", "operation_ns = -1"]),
+            ('[driver]\nsystem = "dos"\n', ["bad.toml", "unknown system 'dos'"]),
+            ('[driver]\nlike = "x"\n', ["bad.toml", "no measured host 'x'"]),
+            ("[driver]\ncopied = 1\n", ["bad.toml", "copied = 1 is neither true nor false"]),
+            ("[driver]\ncopied = true\n[dma]\n", ["bad.toml", "not both"]),
+            ("array_share = -1\n", ["bad.toml", "array_share = -1"]),
+            ('[peripheral]\nclock_mhz = 9\ncontroller = "x"\n', ["[peripheral]", "x"]),
+            (
+                '[peripheral]\nclock_mhz = 9\ncontroller = "stm32-spi"\ndivider = "even"\n',
+                ["[peripheral]", "stm32-spi divides by power-of-two numbers"],
+            ),
             ("[driver]\ninstructions = 7\nbytes = 3\n", ["[driver]", "3 bytes"]),
             ('[driver]\nobject = "x.o"\nfunction = "f"\nport = -1\n', ["'-1'", "address"]),
             ('[driver]\nobject = "x.o"\nfunction = "f"\nport = 1.5\n', ["'1.5'", "address"]),
@@ -272,6 +381,20 @@ class TestRefused:
             ((*CHIP, "--operation="), ["--operation", "erase"]),
             ((*CHIP, "--bus", "20MHz-x8", "--peripheral", "40MHz"), ["not both"]),
             ((*CHIP, "--peripheral", "40MHz", "--divider", "odd"), ["--divider odd", "even"]),
+            ((*CHIP, "--divider", "even"), ["--divider", "--peripheral"]),
+            ((*CHIP, "--asked", "50MHz"), ["--asked", "--peripheral"]),
+            ((*CHIP, "--peripheral", "40MHz", "--controller", "mtk"), ["unknown controller 'mtk'"]),
+            ((*CHIP, "--peripheral", "1MHz", "--asked", "0"), ["'0' is no clock"]),
+            (
+                (*CHIP, "--peripheral", "900MHz", "--controller", "cadence-qspi", "--asked", "1"),
+                ["cadence-qspi divides by 32 at most"],
+            ),
+            ((*CHIP, "--system", "windows"), ["unknown system 'windows'", "linux"]),
+            ((*CHIP, "--system", "in-place"), ["MT29F8G08 cannot be fetched from in place"]),
+            ((*CHIP, "--like", "linux-rzn1"), ["linux-rzn1", "did you mean linux-rzn1-qspi"]),
+            ((*CHIP, "--like", "linux-rzn1-qspi"), ["memory read in place", "MT29F8G08"]),
+            ((*CHIP, "--operation-time", "60"), ["'60' is no time"]),
+            ((*CHIP, "--array-share", "0"), ["array_share = 0"]),
             ((*CHIP, "--sweep", "page=1000"), ["power of two"]),
             ((*CHIP, "--sweep", "width=9"), ["9 data lines"]),
             ((*CHIP, "--sweep", "width=8", "--operation", "read,erase"), ["one operation"]),

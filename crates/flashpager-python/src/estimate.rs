@@ -1,7 +1,7 @@
 //! How fast a medium is on a host, and who eats the time.
 
 use flashpager::board::{self, BoardEstimate, BoardHost};
-use flashpager::estimate::{self as engine, Change, StageKind, Taker};
+use flashpager::estimate::{self as engine, Change, StageKind, Taker, Unknown};
 use flashpager::media::operation::{self, StepKind, What};
 use pyo3::prelude::*;
 
@@ -9,7 +9,7 @@ use crate::driver::CopyLoop;
 use crate::host::{Dma, Host, Memory, Peripheral, Processor, Software};
 use crate::seam::{FlashpagerError, Seen, raise, seen_by_name, view};
 
-seen_by_name!(Change, StageKind, StepKind, Taker, What);
+seen_by_name!(Change, StageKind, StepKind, Taker, Unknown, What);
 
 view! {
     /// A layer in the direction of an operation.
@@ -36,10 +36,18 @@ view! {
         processor: Option<Processor>,
         /// The driver's loop.
         software: Option<Software>,
-        /// What the driver takes for an operation outside of its loop.
-        operation_ns: f64,
+        /// What the driver takes for an operation outside of its loop; None if nobody knows.
+        operation_ns: Option<f64>,
         /// Whether data is moved by DMA.
         dma: Option<Dma>,
+        /// Whether the processor moves it, by a loop of which no more is known.
+        copied: bool,
+        /// What drives the medium.
+        system: Option<&'static str>,
+        /// A measured host that this one is like.
+        like: Option<String>,
+        /// What the chip takes of its datasheet's array time.
+        array_share: Option<f64>,
         /// What is above the driver, from below.
         layers: Vec<PricedLayer>,
     }
@@ -66,6 +74,8 @@ view! {
         width_bits: Option<u32>,
         /// The host.
         host: PricedHost,
+        /// A source of measured hosts that was left out of what is assumed.
+        without: Option<String>,
     }
 }
 
@@ -145,6 +155,63 @@ view! {
 }
 
 view! {
+    /// What an unknown may be.
+    Extent = engine::Extent {
+        /// Where the operation is fastest.
+        best: f64,
+        /// The median of what was measured.
+        likely: f64,
+        /// Where it is slowest.
+        worst: f64,
+    }
+}
+
+view! {
+    /// What was taken for something that nobody said.
+    Assumed = engine::Assumed {
+        /// What: `clock`, `lines`, `operation`, `mover` or `array`.
+        what: &'static str,
+        /// Its unit.
+        unit: &'static str,
+        /// What it may be.
+        span: Extent,
+        /// Where that is from.
+        source: String,
+        /// What to say, so that it is known.
+        say: String,
+        /// The ratio of the range's ends now over that if it were known to be as likely.
+        narrows: f64,
+    }
+}
+
+view! {
+    /// What an operation takes through the driver, with what is not known of the host.
+    Range = engine::Range {
+        /// If all that is unknown is at its best.
+        low_ns: f64,
+        /// If it is as likely.
+        likely_ns: f64,
+        /// If it is at its worst.
+        high_ns: f64,
+        /// Bytes a second at the worst.
+        low_bytes_per_s: f64,
+        /// Bytes a second, likely.
+        likely_bytes_per_s: f64,
+        /// Bytes a second at the best.
+        high_bytes_per_s: f64,
+        /// What is unknown, that first which would narrow the range most.
+        assumed: Vec<Assumed>,
+    }
+    methods {
+        /// The ratio of its ends; 1 where all is known.
+        #[getter]
+        fn width(&self) -> f64 {
+            self.0.width()
+        }
+    }
+}
+
+view! {
     /// What a byte takes in the driver's loop, without the array and the commands.
     ByteTime = engine::ByteTime {
         /// On the part's own cycles.
@@ -216,8 +283,10 @@ view! {
         on_bus: Operation,
         /// Bytes over the bus.
         bytes: u64,
-        /// From the physical limit to the application.
+        /// From the physical limit to the application, as far as it is known.
         stages: Vec<Stage>,
+        /// What the operation takes with what is not known of the host.
+        range: Range,
         /// Time of the operation through the driver when the medium is as slow as it was ever
         /// seen; None where its times do not vary.
         longest_ns: Option<f64>,
@@ -280,13 +349,14 @@ view! {
 ///     page_bytes: what if the part's pages were so large.
 ///     width_bits: what if part, bus and driver moved so many bits at once.
 ///     loop: the driver's loop, where it was already counted by `Host.loop`.
+///     without: a source of `measured_hosts` to leave out of what is assumed of the host.
 ///
 /// Raises:
 ///     FlashpagerError: for what cannot be, with the reason.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "what can be asked, by keyword")]
 #[pyo3(signature = (part, host=None, *, operation=None, size=None, mode=None, waits=false,
-    cache_page_bytes=None, page_bytes=None, width_bits=None, r#loop=None))]
+    cache_page_bytes=None, page_bytes=None, width_bits=None, r#loop=None, without=None))]
 pub fn estimate(
     part: String,
     host: Option<PyRef<'_, Host>>,
@@ -298,6 +368,7 @@ pub fn estimate(
     page_bytes: Option<u32>,
     width_bits: Option<u32>,
     r#loop: Option<PyRef<'_, CopyLoop>>,
+    without: Option<String>,
 ) -> PyResult<Estimate> {
     let narrow = |bytes: u64| {
         u32::try_from(bytes).map_err(|_| {
@@ -314,6 +385,7 @@ pub fn estimate(
         page_bytes,
         width_bits,
         host: engine::Host::default(),
+        without,
     };
     let host = host.map_or_else(BoardHost::default, |host| host.0.clone());
     let counted = r#loop.map(|counted| counted.0.clone());

@@ -3,29 +3,41 @@
 use std::path::PathBuf;
 
 use flashpager::board::{self, BoardHost};
-use flashpager::estimate::{self as engine, Divider};
+use flashpager::estimate::{self as engine, Controller, Divider, System};
 use pyo3::prelude::*;
 
 use crate::driver::CopyLoop;
 use crate::parts::Part;
-use crate::seam::{raise, view};
+use crate::seam::{Seen, raise, seen_by_name, view};
+
+seen_by_name!(Controller, Divider, System);
 
 view! {
     /// A port that makes the bus's clock from its own by a divider.
     Peripheral = engine::Peripheral {
         /// The clock that is divided.
         clock_mhz: f64,
+        /// The controller that divides it, as `controllers` lists them.
+        controller: Option<&'static str>,
+        /// The clock that the driver asks for; the fastest that the part allows if None.
+        asked_mhz: Option<f64>,
     }
     methods {
         #[new]
-        #[pyo3(signature = (clock_mhz, divider=None))]
-        fn new(clock_mhz: f64, divider: Option<&str>) -> PyResult<Self> {
+        #[pyo3(signature = (clock_mhz, divider=None, *, controller=None, asked_mhz=None))]
+        fn new(
+            clock_mhz: f64,
+            divider: Option<&str>,
+            controller: Option<&str>,
+            asked_mhz: Option<f64>,
+        ) -> PyResult<Self> {
             let divider = divider.map(str::parse).transpose().map_err(raise)?;
-            let made = engine::Peripheral { clock_mhz, divider };
+            let controller = controller.map(str::parse).transpose().map_err(raise)?;
+            let made = engine::Peripheral { clock_mhz, divider, controller, asked_mhz };
             made.check().map(|()| Self(made)).map_err(raise)
         }
 
-        /// By what it can be divided: `integer` if nothing was said, `even`, `power-of-two`.
+        /// By what it can be divided: as its controller can, `integer` if nothing was said.
         #[getter]
         fn divider(&self) -> &'static str {
             self.0.divider().name()
@@ -231,10 +243,18 @@ view! {
         software: Option<Software>,
         /// Code in which to count the loop instead.
         driver: Option<Driver>,
-        /// What the driver takes for an operation outside of its loop.
-        operation_ns: f64,
+        /// What the driver takes for an operation outside of its loop; None if nobody knows.
+        operation_ns: Option<f64>,
         /// Whether data is moved by DMA.
         dma: Option<Dma>,
+        /// Whether the processor moves it, by a loop of which no more is known.
+        copied: bool,
+        /// What drives the medium: `linux`, `firmware` or `in-place`.
+        system: Option<&'static str>,
+        /// A measured host, as `measured_hosts` lists them, that this one is like.
+        like: Option<String>,
+        /// What the chip takes of its datasheet's array time, if that was measured.
+        array_share: Option<f64>,
         /// What is above the driver, from below.
         layers: Vec<Layer>,
     }
@@ -242,7 +262,8 @@ view! {
         #[new]
         #[expect(clippy::too_many_arguments, reason = "the fields of a host, by keyword")]
         #[pyo3(signature = (bus=None, *, peripheral=None, memory=None, processor=None,
-            software=None, driver=None, operation_ns=0.0, dma=None, layers=Vec::new()))]
+            software=None, driver=None, operation_ns=None, dma=None, copied=false, system=None,
+            like=None, array_share=None, layers=Vec::new()))]
         fn new(
             bus: Option<&str>,
             peripheral: Option<PyRef<'_, Peripheral>>,
@@ -250,8 +271,12 @@ view! {
             processor: Option<PyRef<'_, Processor>>,
             software: Option<PyRef<'_, Software>>,
             driver: Option<PyRef<'_, Driver>>,
-            operation_ns: f64,
+            operation_ns: Option<f64>,
             dma: Option<PyRef<'_, Dma>>,
+            copied: bool,
+            system: Option<&str>,
+            like: Option<String>,
+            array_share: Option<f64>,
             layers: Vec<PyRef<'_, Layer>>,
         ) -> PyResult<Self> {
             let made = BoardHost {
@@ -263,6 +288,10 @@ view! {
                 driver: driver.map(|it| it.0.clone()),
                 operation_ns,
                 dma: dma.map(|it| it.0),
+                copied,
+                system: system.map(str::parse).transpose().map_err(raise)?,
+                like,
+                array_share,
                 layers: layers.iter().map(|it| it.0.clone()).collect(),
             };
             made.check().map(|()| Self(made)).map_err(raise)
@@ -296,4 +325,67 @@ view! {
 #[pyfunction]
 pub fn dividers() -> Vec<&'static str> {
     Divider::ALL.iter().map(|(name, _)| *name).collect()
+}
+
+view! {
+    /// What a controller's divider can do.
+    Divides = engine::Divides {
+        /// By what kind of numbers.
+        divider: &'static str,
+        /// The least of them.
+        least: f64,
+        /// The largest.
+        most: f64,
+        /// Where that was read.
+        source: &'static str,
+    }
+}
+
+/// All controllers whose divider is known, by name.
+#[pyfunction]
+pub fn controllers() -> Vec<(&'static str, Divides)> {
+    Controller::ALL.iter().map(|(name, it)| (*name, Divides(it.divides()))).collect()
+}
+
+view! {
+    /// A host that somebody measured: what it takes besides part and bus.
+    MeasuredHost = engine::MeasuredHost {
+        /// What `like` calls it.
+        name: &'static str,
+        /// Who measured it.
+        source: &'static str,
+        /// What drives the medium there.
+        system: &'static str,
+        /// Whether pages come through a data register; else memory is read in place.
+        pages: bool,
+        /// The processor's clock, where a mover is reckoned in it.
+        processor_mhz: Option<f64>,
+        /// The bus's clock over the fastest that the part allows.
+        clock_share: Option<f64>,
+    }
+    methods {
+        /// What an operation takes besides part, bus and mover, in µs, each measurement by itself.
+        #[getter]
+        fn operation_us(&self) -> Vec<f64> {
+            self.0.operation_us.to_vec()
+        }
+
+        /// Who moves the bytes, `dma` or `processor`, and the processor's clocks for one.
+        #[getter]
+        fn mover(&self) -> Option<(&'static str, Vec<f64>)> {
+            self.0.mover.map(|(mover, clocks)| (mover.name(), clocks.to_vec()))
+        }
+    }
+}
+
+/// All hosts that were measured.
+#[pyfunction]
+pub fn measured_hosts() -> Vec<MeasuredHost> {
+    engine::hosts().iter().map(MeasuredHost::seen).collect()
+}
+
+/// All systems that drive a medium, by name.
+#[pyfunction]
+pub fn systems() -> Vec<&'static str> {
+    System::ALL.iter().map(|(name, _)| *name).collect()
 }

@@ -34,14 +34,15 @@ mod _engine {
     use super::driver::{CopyLoop, ListedInstruction};
     #[pymodule_export]
     use super::estimate::{
-        ByteTime, Energy, Estimate, EstimateSpec, Operation, PricedHost, PricedLayer, Remedy,
-        Stage, Step, all_operations, estimate,
+        Assumed, ByteTime, Energy, Estimate, EstimateSpec, Extent, Operation, PricedHost,
+        PricedLayer, Range, Remedy, Stage, Step, all_operations, estimate,
     };
     #[pymodule_export]
     use super::faults::{FaultTimes, Jobs, Scheduled, Span, overlaps, schedules};
     #[pymodule_export]
     use super::host::{
-        Dma, Driver, Host, Layer, Memory, Peripheral, Processor, Software, dividers,
+        Divides, Dma, Driver, Host, Layer, MeasuredHost, Memory, Peripheral, Processor, Software,
+        controllers, dividers, measured_hosts, systems,
     };
     #[pymodule_export]
     use super::live::{

@@ -25,7 +25,14 @@ from flashpager.cli import options
 from flashpager.cli.console import note, out, print_json, print_whole
 from flashpager.files import refuse_overwriting
 from flashpager.media.sweep import Asked, Point, read_axes, sweep
-from flashpager.quantities import duration, format_size, parse_clock, parse_size, split_list
+from flashpager.quantities import (
+    duration,
+    format_size,
+    parse_clock,
+    parse_duration,
+    parse_size,
+    split_list,
+)
 
 
 def estimate(
@@ -58,8 +65,20 @@ def estimate(
         ),
     ] = None,
     divider: Annotated[
-        str, typer.Option("--divider", metavar="KIND", help=" | ".join(_engine.dividers()))
-    ] = "integer",
+        str | None, typer.Option("--divider", metavar="KIND", help=" | ".join(_engine.dividers()))
+    ] = None,
+    controller: Annotated[
+        str | None,
+        typer.Option(
+            "--controller",
+            metavar="NAME",
+            help="What divides it: " + ", ".join(name for name, _ in _engine.controllers()),
+        ),
+    ] = None,
+    asked: Annotated[
+        str | None,
+        typer.Option("--asked", metavar="CLOCK", help="The clock that the driver asks for."),
+    ] = None,
     memory: Annotated[
         str | None,
         typer.Option("--memory", metavar="BUS", help="RAM that holds the data: 100MHz/5-x32."),
@@ -84,7 +103,38 @@ def estimate(
         typer.Option("--instructions", metavar="N", help="By hand: instructions of an access."),
     ] = None,
     dma: Annotated[
-        bool | None, typer.Option("--dma/--no-dma", help="DMA moves the data: half the software.")
+        bool | None,
+        typer.Option(
+            "--dma/--no-dma", help="DMA moves the data: half the software. Or the processor does."
+        ),
+    ] = None,
+    system: Annotated[
+        str | None,
+        typer.Option("--system", metavar="SYSTEM", help=" | ".join(_engine.systems())),
+    ] = None,
+    like: Annotated[
+        str | None,
+        typer.Option(
+            "--like",
+            metavar="HOST",
+            help="A measured host: " + ", ".join(host.name for host in _engine.measured_hosts()),
+        ),
+    ] = None,
+    operation_time: Annotated[
+        str | None,
+        typer.Option(
+            "--operation-time",
+            metavar="TIME",
+            help="What the driver takes for an operation besides, as 60us.",
+        ),
+    ] = None,
+    array_share: Annotated[
+        float | None,
+        typer.Option(
+            "--array-share",
+            metavar="X",
+            help="What the chip takes of its datasheet's t_R, t_PROG or t_BERS.",
+        ),
     ] = None,
     waits: Annotated[
         bool, typer.Option("--waits", help="Count t_WB and t_ADL, which the article leaves out.")
@@ -110,11 +160,12 @@ def estimate(
     """Estimate what a flash medium gives: its physical limit, and what is left of it.
 
     An operation is composed of the part's cycles. The host's bus stretches them; RAM and the
-    driver's instructions are added to each byte; layers above take what was measured. Megabytes
-    are 10^6 bytes here, as in the article that the method comes from.
+    driver's instructions are added to each byte; layers above take what was measured. What nobody
+    says of the host is taken from hosts that were measured, and gives a range. Megabytes are 10^6
+    bytes here, as in the article that the method comes from.
     """
     host, named = Host.from_board(board) if board else (Host(), None)
-    on_bus, port_clock = _bus(host, bus, peripheral, divider)
+    on_bus, port_clock = _bus(host, bus, peripheral, divider, controller, asked)
     software, code = _loop(host, driver, function, port, instructions)
     host = Host(
         on_bus,
@@ -123,8 +174,12 @@ def estimate(
         processor=_processor(host, processor),
         software=software,
         driver=code,
-        operation_ns=host.operation_ns,
+        operation_ns=(host.operation_ns if operation_time is None else _time(operation_time)),
         dma=host.dma if dma is None else (host.dma or Dma()) if dma else None,
+        copied=host.copied if dma is None else not dma,
+        system=system or host.system,
+        like=like or host.like,
+        array_share=host.array_share if array_share is None else array_share,
         layers=host.layers,
     )
     name = part or named
@@ -134,7 +189,7 @@ def estimate(
         )
         raise FlashpagerError(message)
     operations = _operations(name, operation)
-    asked = [
+    questions = [
         Asked(
             operation=one,
             mode=mode,
@@ -154,9 +209,9 @@ def estimate(
         message = f"{'--plot shows' if plot else '--sweep varies'} one operation"
         raise FlashpagerError(message)
     if axes:
-        _sweep(name, host, axes, asked[0], plot, json=json)
+        _sweep(name, host, axes, questions[0], plot, json=json)
         return
-    found = [one.of(name, host) for one in asked]
+    found = [one.of(name, host) for one in questions]
     if plot is not None:
         _plot(found[0], plot)
     if json:
@@ -211,7 +266,12 @@ def _operations(part: str, named: str | None) -> Sequence[str]:
 
 
 def _bus(
-    host: Host, bus: str | None, peripheral: str | None, divider: str
+    host: Host,
+    bus: str | None,
+    peripheral: str | None,
+    divider: str | None,
+    controller: str | None,
+    asked: str | None,
 ) -> tuple[str | None, Peripheral | None]:
     """Lay flags over a board's bus, and over the port that makes its clock."""
     if bus is not None and peripheral is not None:
@@ -220,15 +280,34 @@ def _bus(
     if bus is not None:
         # A bus of one's own is not divided from the board's clock.
         return bus, None
-    if peripheral is None:
-        return host.bus, host.peripheral
-    if divider not in _engine.dividers():
+    own = host.peripheral
+    given = {"--divider": divider, "--controller": controller, "--asked": asked}
+    flag = next((flag for flag, value in given.items() if value is not None), None)
+    if flag is not None and peripheral is None and own is None:
+        message = f"{flag} of which clock? Give --peripheral CLOCK, or [peripheral] of a board"
+        raise FlashpagerError(message)
+    if divider is not None and divider not in _engine.dividers():
         message = f"--divider {divider}: known are {', '.join(_engine.dividers())}"
         raise FlashpagerError(message)
-    text, _, lines = peripheral.partition("-x")
-    clock = parse_clock(text)
+    if peripheral is None and (own is None or flag is None):
+        return host.bus, own
+    text, _, lines = (peripheral or "").partition("-x")
+    clock = own.clock_mhz if own is not None and not text else parse_clock(text)
+    port = Peripheral(
+        clock,
+        divider,
+        controller=controller or (own.controller if own and not (text or divider) else None),
+        asked_mhz=(own.asked_mhz if own and not text else None)
+        if asked is None
+        else parse_clock(asked),
+    )
     # Of this bus the lines alone count.
-    return f"{clock}MHz-x{lines}" if lines else None, Peripheral(clock, divider)
+    return f"{clock}MHz-x{lines}" if lines else host.bus if not text else None, port
+
+
+def _time(text: str) -> float:
+    """Read a time, which may be none at all."""
+    return 0.0 if text.strip() in ("0", "0ns") else parse_duration(text)
 
 
 def _memory(host: Host, bus: str | None) -> Memory | None:
@@ -284,15 +363,75 @@ def _show(found: Estimate) -> None:
     of = f" of {moved:,} bytes" if moved else ""
     spare = f" ({data:,} of them data)" if moved and data != moved else ""
     out.print(f"[bold]{escape(found.name)}[/bold]: {found.what}{of}{spare}{way}")
-    out.print(escape(f"{found.verdict}."), style="bold")
+    out.print(escape(f"{expected(found)}."), style="bold")
+    out.print(escape(f"As far as the host is known, {found.verdict}."))
     out.print()
     _show_steps(found)
     out.print()
     _show_stages(found)
+    _show_unknowns(found)
     if found.longest_ns is not None:
         out.print(f"longest seen: {duration(found.longest_ns)}, the times above being means")
     _show_byte(found)
     _show_energy(found)
+
+
+def expected(found: Estimate) -> str:
+    """Say what the operation takes: a number where all is known of the host, else a range."""
+    span = found.range
+    times = (span.low_ns, span.likely_ns, span.high_ns)
+    if not span.assumed:
+        rate = f", {_megabytes(span.likely_bytes_per_s)}" if found.bytes else ""
+        return f"{duration(span.likely_ns)}{rate}"
+    low, likely, high = map(duration, times)
+    took = f"{low} to {high}, likely {likely}"
+    if not found.bytes:
+        return took
+    rates = (span.low_bytes_per_s, span.high_bytes_per_s, span.likely_bytes_per_s)
+    slow, fast, often = map(_megabytes, rates)
+    return f"{slow} to {fast}, likely {often} ({took})"
+
+
+def _show_unknowns(found: Estimate) -> None:
+    unknowns = found.range.assumed
+    if not unknowns:
+        return
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    titles = ("not known", "at best", "likely", "at worst", "from", "say", "narrows")
+    for title in titles:
+        right = title in ("at best", "likely", "at worst", "narrows")
+        table.add_column(title, justify="right" if right else "left")
+    for one in unknowns:
+        span = one.span
+        ends = (_quantity(value, one.unit) for value in (span.best, span.likely, span.worst))
+        cells = [_UNKNOWNS[one.what], *ends, one.source, one.say, f"{one.narrows:.2f}x"]
+        table.add_row(*map(escape, cells))
+    out.print()
+    print_whole(table)
+
+
+#: What an unknown is called.
+_UNKNOWNS = {
+    "clock": "the bus's clock",
+    "lines": "its data lines",
+    "operation": "driver, controller, ECC",
+    "mover": "what moves the bytes",
+    "array": "the chip's array",
+}
+
+
+def _quantity(value: float, unit: str) -> str:
+    match unit:
+        case "ns":
+            return duration(value)
+        case "ns a byte":
+            return f"{value:.3g} ns/B"
+        case "MHz":
+            return f"{value:.3g} MHz"
+        case "lines":
+            return f"{value:.0f}"
+        case _:
+            return f"{100 * value:.0f} %"
 
 
 def _show_steps(found: Estimate) -> None:
@@ -357,7 +496,7 @@ def said(stage: Stage, found: Estimate) -> str:
             )
         case "software":
             software = host.software
-            fixed = f"{duration(host.operation_ns)} an operation"
+            fixed = f"{duration(host.operation_ns or 0.0)} an operation"
             if software is None:
                 return f"driver: {fixed}"
             count = f"{software.instructions:g} instructions"
@@ -425,11 +564,17 @@ def _show_sweep(points: Sequence[Point], axes: Sequence[str]) -> None:
     table.add_column("time", justify="right")
     for name in names:
         table.add_column(escape(f"{name} MB/s"), justify="right")
+    ranged = any(point.estimate.range.assumed for point in points)
+    if ranged:
+        table.add_column("range MB/s", justify="right")
     for point in points:
+        span = point.estimate.range
+        ends = (span.low_bytes_per_s / 1e6, span.high_bytes_per_s / 1e6)
         table.add_row(
             *(_at(axis, point.at[axis]) for axis in axes),
             duration(point.estimate.through_host.ns),
             *(f"{stage.bytes_per_s / 1e6:.2f}" for stage in point.estimate.stages),
+            *([f"{ends[0]:.2f} to {ends[1]:.2f}"] if ranged else []),
         )
     print_whole(table)
 

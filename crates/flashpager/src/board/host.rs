@@ -11,20 +11,23 @@ use flashpager_base::{Error, Result};
 use flashpager_binary::driver::{CopyLoop, Direction, copy_loop_of};
 use flashpager_media::bus::Bus;
 use flashpager_media::estimate::{
-    Dma, Estimate, EstimateSpec, Host, Layer, Memory, Peripheral, Processor, Software,
-    check_layers, check_operation_ns, estimate,
+    Dma, Estimate, EstimateSpec, Host, Layer, Memory, Peripheral, Processor, Software, System,
+    check_array_share, check_layers, check_operation_ns, estimate,
 };
 use flashpager_media::operation::What;
 use flashpager_media::part::{self, Part};
 
 /// Tables of a board that describe its host; a design's prices do not need them.
-pub const HOST_FIELDS: &[&str] = &["peripheral", "memory", "processor", "driver", "dma", "layers"];
+pub const HOST_FIELDS: &[&str] =
+    &["peripheral", "memory", "processor", "driver", "dma", "layers", "array_share"];
 
 /// What a loop does, in `[driver]`.
 const LOOP_FIELDS: &[&str] =
     &["instructions", "bytes", "port_accesses", "memory_accesses", "other_device_accesses"];
-/// What else may stand in `[driver]`: the time around the loop, and the code to count it in.
-const DRIVER_FIELDS: &[&str] = &["operation_ns", "object", "function", "port"];
+/// What else may stand in `[driver]`: the time around the loop, the code to count it in, and what
+/// is known of a driver that nobody counted.
+const DRIVER_FIELDS: &[&str] =
+    &["operation_ns", "object", "function", "port", "system", "like", "copied"];
 const LAYER_FIELDS: &[&str] = &["name", "read_kb_s", "write_kb_s", "read_share", "write_share"];
 
 const BYTES_PER_KB: f64 = 1000.0;
@@ -71,10 +74,18 @@ pub struct BoardHost {
     pub software: Option<Software>,
     /// Code in which to count the loop instead.
     pub driver: Option<Driver>,
-    /// What the driver takes for an operation outside of its loop.
-    pub operation_ns: f64,
+    /// What the driver takes for an operation outside of its loop, if that is known.
+    pub operation_ns: Option<f64>,
     /// Whether data is moved by DMA.
     pub dma: Option<Dma>,
+    /// Whether the processor moves it, by a loop of which no more is known.
+    pub copied: bool,
+    /// What drives the medium.
+    pub system: Option<System>,
+    /// A measured host, by name, that this one is like.
+    pub like: Option<String>,
+    /// What the chip takes of its datasheet's array time, if that was measured.
+    pub array_share: Option<f64>,
     /// What is above the driver, from below.
     pub layers: Vec<LayerRates>,
 }
@@ -111,12 +122,18 @@ impl BoardHost {
             processor: place.checked(table, "processor", |it: &Processor| it.check())?,
             dma: place.checked(table, "dma", |it: &Dma| it.check())?,
             layers: place.layers(table)?,
+            array_share: place.number(table, "array_share")?,
             ..Self::default()
         };
+        check_array_share(host.array_share).map_err(|error| place.wrong(error.to_string()))?;
         if let Some(driver) = place.table(table, "driver")? {
             place.driver(driver, &mut host)?;
         }
         host.check_layers().map_err(|error| place.wrong(format!("[layers]: {error}")))?;
+        let is_counted = host.driver.is_some();
+        if !is_counted {
+            host.check().map_err(|error| place.wrong(error.to_string()))?;
+        }
         Ok(host)
     }
 
@@ -169,9 +186,20 @@ impl BoardHost {
             None => self.software,
             Some(counted) => Some(software(counted, direction)?),
         };
-        let Self { bus, peripheral, memory, processor, operation_ns, dma, .. } = *self;
-        let layers = self.layers(direction);
-        Ok(Host { bus, peripheral, memory, processor, software, operation_ns, dma, layers })
+        Ok(Host {
+            bus: self.bus,
+            peripheral: self.peripheral,
+            memory: self.memory,
+            processor: self.processor,
+            software,
+            operation_ns: self.operation_ns,
+            dma: self.dma,
+            copied: self.copied,
+            system: self.system,
+            like: self.like.clone(),
+            array_share: self.array_share,
+            layers: self.layers(direction),
+        })
     }
 
     /// The same host, its bus clocked otherwise.
@@ -311,6 +339,13 @@ impl Place<'_> {
         given.get(name).map(text).transpose()
     }
 
+    fn number(&self, given: &toml::Table, name: &str) -> Result<Option<f64>> {
+        let read = |value: &toml::Value| {
+            number(value).ok_or_else(|| self.wrong(format!("{name} = {value} is no number")))
+        };
+        given.get(name).map(read).transpose()
+    }
+
     fn table<'t>(&self, given: &'t toml::Table, name: &str) -> Result<Option<&'t toml::Table>> {
         let table = |value: &'t toml::Value| {
             value.as_table().ok_or_else(|| self.wrong(format!("[{name}] must be a table")))
@@ -340,7 +375,7 @@ impl Place<'_> {
         let known = [LOOP_FIELDS, DRIVER_FIELDS].concat();
         Place(Path::new(&format!("{}: [driver]", self.0.display())))
             .refuse_unknown(given, &known)?;
-        let in_driver = |error| self.wrong(format!("[driver]: {error}"));
+        let in_driver = |error: Error| self.wrong(format!("[driver]: {error}"));
         let counts: toml::Table = given
             .iter()
             .filter(|(name, _)| LOOP_FIELDS.contains(&name.as_str()))
@@ -372,11 +407,17 @@ impl Place<'_> {
             software.check().map_err(in_driver)?;
             host.software = Some(software);
         }
-        if let Some(ns) = given.get("operation_ns") {
-            host.operation_ns = number(ns)
-                .ok_or_else(|| self.wrong(format!("[driver]: operation_ns = {ns} is no number")))?;
-            check_operation_ns(host.operation_ns).map_err(in_driver)?;
-        }
+        host.operation_ns = self.number(given, "operation_ns")?;
+        host.operation_ns.map_or(Ok(()), check_operation_ns).map_err(in_driver)?;
+        let text = |name: &str| self.text(given, name);
+        host.system = text("system")?.map(str::parse).transpose().map_err(in_driver)?;
+        host.like = text("like")?.map(str::to_owned);
+        host.copied = match given.get("copied") {
+            None => false,
+            Some(copied) => copied.as_bool().ok_or_else(|| {
+                self.wrong(format!("[driver]: copied = {copied} is neither true nor false"))
+            })?,
+        };
         Ok(())
     }
 

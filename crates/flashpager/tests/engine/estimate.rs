@@ -4,7 +4,8 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use flashpager::estimate::{
-    Divider, Dma, EstimateSpec, Host, Layer, Memory, Peripheral, Processor, Software, estimate,
+    Controller, Divider, Dma, Estimate, EstimateSpec, Host, Layer, Memory, Peripheral, Processor,
+    Range, Software, System, Unknown, estimate, hosts,
 };
 use flashpager::media::bus::Bus;
 use flashpager::media::operation::StepKind;
@@ -75,6 +76,7 @@ fn spec(part: &str, operation: &str, host: Host) -> EstimateSpec {
         waits: false,
         cache_page_bytes: None,
         host,
+        without: None,
     }
 }
 
@@ -151,14 +153,14 @@ fn the_articles_board_comes_out() {
 /// Section 2.2: a 40 MHz peripheral makes 20 MHz of the 24 that the card allows.
 #[test]
 fn a_divider_reaches_what_it_can() {
-    let clock = |divider| Peripheral { clock_mhz: 40.0, divider: Some(divider) };
+    let clock = |divider| Peripheral { divider: Some(divider), ..Peripheral::of(40.0) };
     assert_eq!(clock(Divider::Integer).clock_up_to(24.0).unwrap(), 20.0);
     assert_eq!(clock(Divider::Integer).clock_up_to(13.0).unwrap(), 10.0);
     assert_eq!(clock(Divider::Even).clock_up_to(40.0).unwrap(), 20.0);
     assert_eq!(clock(Divider::PowerOfTwo).clock_up_to(13.0).unwrap(), 10.0);
     assert_eq!(clock(Divider::PowerOfTwo).clock_up_to(9.0).unwrap(), 5.0);
     assert_eq!(clock(Divider::Integer).clock_up_to(400.0).unwrap(), 40.0);
-    let exact = Peripheral { clock_mhz: 72.0, divider: None };
+    let exact = Peripheral::of(72.0);
     assert_eq!(exact.clock_up_to(24.0).unwrap(), 24.0);
 }
 
@@ -237,7 +239,7 @@ fn dma_takes_the_loop_out_of_the_way() {
 fn a_driver_can_be_a_measured_time() {
     let folder = tempfile::tempdir().unwrap();
     let part = part(&folder, &[]);
-    let host = Host { operation_ns: 110_000.0, ..Host::default() };
+    let host = Host { operation_ns: Some(110_000.0), ..Host::default() };
     let found = estimate(&spec(&part, "read", host)).unwrap();
     assert_eq!(found.stages[1].ns, 77_982.0 + 110_000.0);
 }
@@ -248,7 +250,7 @@ fn a_bus_too_fast_for_one_mode_does_for_another() {
     let read = |host: Host| estimate(&spec("NP5Q128A", "read", host)).unwrap();
     let fast = read(Host { bus: Some(bus("66MHz-x4")), ..Host::default() });
     assert_eq!(fast.on_bus.mode.as_deref(), Some("1-1-2"));
-    let peripheral = Peripheral { clock_mhz: 66.0, divider: None };
+    let peripheral = Peripheral::of(66.0);
     let divided = read(Host { peripheral: Some(peripheral), ..Host::default() });
     assert!(divided.on_bus.ns() <= fast.on_bus.ns());
     let too_fast = spec("NP5Q128A", "read", Host { bus: Some(bus("70MHz-x4")), ..Host::default() });
@@ -401,5 +403,266 @@ proptest! {
             let bytes = stage.bytes_per_s * stage.ns / 1e9;
             prop_assert!((bytes - found.bytes as f64).abs() < 1e-6 * bytes);
         }
+    }
+}
+
+/// What the issue of dividers is about: 208 MHz make no 50 by even divisors.
+#[test]
+fn a_controller_runs_what_its_divider_can() {
+    let port = |controller, clock_mhz: f64, asked_mhz| Peripheral {
+        controller: Some(controller),
+        asked_mhz: Some(asked_mhz),
+        ..Peripheral::of(clock_mhz)
+    };
+    for (controller, clock_mhz, asked, runs) in [
+        (Controller::MediatekSpi, 208.0, 50.0, 208.0 / 6.0),
+        (Controller::MediatekSpi, 208.0, 52.0, 52.0),
+        (Controller::Mt7621Spi, 220.0, 50.0, 44.0),
+        (Controller::Ath79Spi, 225.0, 25.0, 22.5),
+        (Controller::Stm32Spi, 84.0, 84.0, 42.0),
+        (Controller::Stm32Spi, 100.0, 30.0, 25.0),
+        (Controller::Stm32Qspi, 216.0, 100.0, 72.0),
+        (Controller::Rp2040Ssi, 125.0, 100.0, 62.5),
+    ] {
+        let found = port(controller, clock_mhz, asked).clock_up_to(1e3).unwrap();
+        assert!((found - runs).abs() < 1e-9, "{controller} {asked}: {found}");
+    }
+    let slow = port(Controller::CadenceQspi, 400.0, 1.0).clock_up_to(1e3).unwrap_err().to_string();
+    assert!(slow.contains("32 at most") && slow.contains("cadence"), "{slow}");
+    let odd = Peripheral {
+        divider: Some(Divider::Integer),
+        ..port(Controller::MediatekSpi, 208.0, 50.0)
+    };
+    assert!(odd.check().unwrap_err().to_string().contains("even"));
+    let host = Host {
+        bus: Some(bus("208MHz-x4")),
+        peripheral: Some(port(Controller::MediatekSpi, 208.0, 50.0)),
+        ..Host::default()
+    };
+    let found = estimate(&spec("W25N01GV", "read", host)).unwrap();
+    let says = found.notes.iter().find(|note| note.contains("asked")).unwrap();
+    assert!(
+        says.contains("50 MHz asked, 34.6667 MHz run") && says.contains("spi-mt65xx"),
+        "{says}"
+    );
+}
+
+fn range_of(part: &str, operation: &str, host: Host) -> Range {
+    estimate(&spec(part, operation, host)).unwrap().range
+}
+
+/// Of every part and operation: a range, unless all is known, and then one number.
+#[test]
+fn a_range_is_there_until_all_is_known() {
+    let known = Host {
+        operation_ns: Some(0.0),
+        system: Some(System::Linux),
+        array_share: Some(1.0),
+        ..Host::default()
+    };
+    for part in flashpager::media::part::catalog().unwrap() {
+        let Ok(medium) = part.medium() else { continue };
+        for what in medium.operations(part) {
+            let asked = |host: Host| estimate(&spec(&part.name, what.name(), host));
+            let Ok(free) = asked(Host::default()) else { continue };
+            let Range { low_ns, likely_ns, high_ns, .. } = free.range;
+            let named = format!("{} {what}", part.name);
+            assert!(low_ns > 0.0 && low_ns <= likely_ns && likely_ns <= high_ns, "{named}");
+            assert!(!free.range.assumed.is_empty() && free.range.width() > 1.0, "{named}");
+            let mut narrows = free.range.assumed.iter().map(|one| one.narrows);
+            assert!(narrows.clone().is_sorted_by(|a, b| a >= b), "{named}");
+            assert!(narrows.all(|by| by >= 1.0 - 1e-9), "{named}: {:?}", free.range.assumed);
+            // Any bus of all the part's lines that is slow enough for every mode.
+            let lines = part.width_bits.value;
+            let with_bus = Host {
+                bus: Some(Bus { clock_mhz: 5.0, cycles: 1, width_bits: lines }),
+                ..known.clone()
+            };
+            let found = asked(with_bus).unwrap();
+            let Range { low_ns, likely_ns, high_ns, assumed, .. } = &found.range;
+            assert!(assumed.is_empty(), "{named}: {assumed:?}");
+            assert_eq!((low_ns, high_ns), (likely_ns, likely_ns));
+            let last = found.stages.last().unwrap().ns;
+            assert!((last - likely_ns).abs() <= 1e-9 * last, "{named}: {last} {likely_ns}");
+        }
+    }
+}
+
+/// A driver that was measured is no longer estimated.
+#[test]
+fn a_measured_layer_ends_the_range() {
+    let layer = Layer { name: "driver".into(), share: None, bytes_per_s: Some(5.041e6) };
+    let found = range_of("MT29F8G08", "read", Host { layers: vec![layer], ..board() });
+    assert!(found.assumed.is_empty());
+    assert!((found.likely_bytes_per_s - 5.041e6).abs() < 1.0);
+}
+
+#[test]
+fn a_host_is_like_one_that_was_measured() {
+    let refused =
+        |part: &str, host: Host| estimate(&spec(part, "read", host)).unwrap_err().to_string();
+    let like = |name: &str| Host { like: Some(name.into()), ..Host::default() };
+    let near = refused("W25N01GV", like("linux-mediatek"));
+    assert!(near.contains("did you mean linux-mediatek-spi"), "{near}");
+    assert!(refused("W25Q128JV", like("linux-pl353-zynq")).contains("measured on pages"));
+    let mapped = Host { system: Some(System::InPlace), ..Host::default() };
+    assert!(refused("W25N01GV", mapped.clone()).contains("in place"));
+    let found = range_of("W25Q128JV", "read", mapped);
+    assert!(
+        found.assumed.iter().all(|one| !matches!(one.what, Unknown::Operation | Unknown::Mover))
+    );
+    let contradicts = Host { system: Some(System::Firmware), ..like("linux-mediatek-spi") };
+    assert!(refused("W25N01GV", contradicts).contains("linux-mediatek-spi is linux, not firmware"));
+    let copied = Host { copied: true, system: Some(System::Linux), ..Host::default() };
+    assert!(refused("W25N01GV", copied).contains("copies under linux"));
+    let both = Host { copied: true, dma: Some(Dma::default()), ..Host::default() };
+    assert!(refused("W25N01GV", both).contains("not both"));
+}
+
+/// What may be said of a host, so that its range narrows.
+#[derive(Clone, Debug)]
+enum Said {
+    Clock(f64),
+    System(System),
+    Operation(f64),
+    Dma,
+    Copied,
+    Processor(f64),
+    Array(f64),
+    Like(usize),
+}
+
+impl Said {
+    /// The host with that said; `None` where it was said, or contradicts what was.
+    fn on(&self, host: &Host, found: &Estimate) -> Option<Host> {
+        let part = flashpager::media::part::find(&found.part).unwrap();
+        let assumed = |what: Unknown| found.range.assumed.iter().find(|one| one.what == what);
+        let mut said = host.clone();
+        match *self {
+            Self::Clock(at) => {
+                let span = assumed(Unknown::Clock)?.span;
+                // Between the ends, over as many lines as are likely.
+                let clock_mhz = span.worst + at * (span.best - span.worst) * (1.0 - 1e-9);
+                let width_bits = part.width_bits.value;
+                said.bus = Some(Bus { clock_mhz, cycles: 1, width_bits });
+            }
+            Self::System(system) => {
+                said.system = (host.system.is_none() && host.like.is_none()).then_some(system);
+                said.system?;
+                if host.copied && system != System::Firmware {
+                    return None;
+                }
+                if system == System::InPlace && part.kind == flashpager::media::part::Kind::Nand {
+                    return None;
+                }
+            }
+            Self::Operation(at) => {
+                let span = assumed(Unknown::Operation)?.span;
+                said.operation_ns = Some(span.best + at * (span.worst - span.best));
+            }
+            Self::Dma => {
+                assumed(Unknown::Mover)?;
+                (!host.copied && host.dma.is_none() && host.like.is_none()).then_some(())?;
+                said.dma = Some(Dma::default());
+            }
+            Self::Copied => {
+                assumed(Unknown::Mover)?;
+                (!host.copied && host.dma.is_none() && host.like.is_none()).then_some(())?;
+                said.copied = true;
+            }
+            Self::Processor(at) => {
+                assumed(Unknown::Mover)?;
+                host.processor.is_none().then_some(())?;
+                let clock_mhz = 48.0 + at * (550.0 - 48.0);
+                said.processor = Some(Processor { clock_mhz, cycles_per_instruction: None });
+            }
+            Self::Array(at) => {
+                let span = assumed(Unknown::Array)?.span;
+                said.array_share = Some(span.best + at * (span.worst - span.best));
+            }
+            Self::Like(index) => {
+                let like = &hosts()[index % hosts().len()];
+                let is_nand = part.kind == flashpager::media::part::Kind::Nand;
+                let free = host.system.is_none() && host.like.is_none();
+                (free
+                    && like.mover.is_none()
+                    && like.pages == is_nand
+                    && host.dma.is_none()
+                    && !host.copied
+                    && host.operation_ns.is_none())
+                .then_some(())?;
+                said.like = Some(like.name.into());
+            }
+        }
+        Some(said)
+    }
+}
+
+fn any_said() -> impl Strategy<Value = Said> {
+    let at = || 0.0..1.0f64;
+    prop_oneof![
+        at().prop_map(Said::Clock),
+        prop::sample::select(vec![System::Linux, System::Firmware, System::InPlace])
+            .prop_map(Said::System),
+        at().prop_map(Said::Operation),
+        Just(Said::Dma),
+        Just(Said::Copied),
+        at().prop_map(Said::Processor),
+        at().prop_map(Said::Array),
+        (0..100usize).prop_map(Said::Like),
+    ]
+}
+
+const RANGED: &[(&str, &str)] = &[
+    ("W25N01GV", "read"),
+    ("W25N01GV", "program"),
+    ("MT29F8G08", "read"),
+    ("MT29F8G08", "erase"),
+    ("W25Q128JV", "read"),
+    ("MB85RS256TY", "read"),
+];
+
+proptest! {
+    /// Whatever is said of a host, in whatever order: the range gets no wider, and lies in the one
+    /// before.
+    #[test]
+    fn what_is_said_narrows_the_range(
+        said in prop::collection::vec(any_said(), 1..8), index in 0..RANGED.len(),
+        bytes in prop::option::of(1..2048u64)
+    ) {
+        let (part, operation) = RANGED[index];
+        let asked = |host: Host| {
+            let bytes = bytes.filter(|_| operation != "erase");
+            estimate(&EstimateSpec { bytes, ..spec(part, operation, host) }).unwrap()
+        };
+        let mut host = Host::default();
+        let mut found = asked(host.clone());
+        for fact in said {
+            let Some(narrower) = fact.on(&host, &found) else { continue };
+            let now = asked(narrower.clone());
+            let (was, is) = (&found.range, &now.range);
+            prop_assert!(is.low_ns <= is.likely_ns && is.likely_ns <= is.high_ns, "{is:?}");
+            prop_assert!(
+                is.low_ns >= was.low_ns * (1.0 - 1e-9) && is.high_ns <= was.high_ns * (1.0 + 1e-9),
+                "{fact:?} of {part} {operation}: {was:?} became {is:?}"
+            );
+            (host, found) = (narrower, now);
+        }
+    }
+
+    /// More of what an operation takes besides never makes it faster, nor a slower array.
+    #[test]
+    fn more_in_the_way_is_never_faster(
+        index in 0..RANGED.len(), ns in 0.0..1e6f64, more in 0.0..1e6f64, share in 0.1..2.0f64
+    ) {
+        let (part, operation) = RANGED[index];
+        let with = |ns: f64, share: f64| {
+            let (operation_ns, array_share) = (Some(ns), Some(share));
+            range_of(part, operation, Host { operation_ns, array_share, ..Host::default() })
+        };
+        let (less, slower) = (with(ns, share), with(ns + more, 1.5 * share));
+        prop_assert!(slower.low_ns >= less.low_ns);
+        prop_assert!(slower.likely_ns >= less.likely_ns);
+        prop_assert!(slower.high_ns >= less.high_ns);
     }
 }

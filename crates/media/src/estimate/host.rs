@@ -3,14 +3,19 @@
 //! What a person may leave out is an `Option`, and a method of the same name gives what it is
 //! then; so a host is written down again as it was given.
 
-use flashpager_base::{Error, Result, named};
+use flashpager_base::{Error, Result};
 use serde::{Deserialize, Serialize, Serializer};
 
+use super::controller::Peripheral;
+use super::hosts::{self, System};
 use crate::bus::Bus;
 
 /// A number as a person writes it: whole ones without a point.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-fn as_written<S: Serializer>(number: &f64, to: S) -> std::result::Result<S::Ok, S::Error> {
+pub(super) fn as_written<S: Serializer>(
+    number: &f64,
+    to: S,
+) -> std::result::Result<S::Ok, S::Error> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     if number.fract() == 0.0 && number.abs() < EXACT {
         to.serialize_i64(*number as i64)
@@ -21,76 +26,13 @@ fn as_written<S: Serializer>(number: &f64, to: S) -> std::result::Result<S::Ok, 
 
 /// The same of a number that may be left out.
 #[expect(clippy::ref_option, reason = "serde passes references")]
-fn given_as_written<S: Serializer>(
+pub(super) fn given_as_written<S: Serializer>(
     number: &Option<f64>,
     to: S,
 ) -> std::result::Result<S::Ok, S::Error> {
     match number {
         Some(number) => as_written(number, to),
         None => to.serialize_none(),
-    }
-}
-
-/// A clock that a port makes from its own by a divider.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Peripheral {
-    /// The clock that is divided.
-    #[serde(serialize_with = "as_written")]
-    pub clock_mhz: f64,
-    /// By what it can be divided; whole numbers if absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub divider: Option<Divider>,
-}
-
-/// What a divider can do.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Divider {
-    /// 1, 2, 3, …
-    #[default]
-    Integer,
-    /// 2, 4, 6, …
-    Even,
-    /// 1, 2, 4, 8, …
-    PowerOfTwo,
-}
-
-named! {
-    Divider: "unknown divider",
-    "integer" => Integer,
-    "even" => Even,
-    "power-of-two" => PowerOfTwo,
-}
-
-impl Peripheral {
-    /// By what its clock can be divided.
-    pub fn divider(self) -> Divider {
-        self.divider.unwrap_or_default()
-    }
-
-    /// Check its clock.
-    ///
-    /// # Errors
-    /// A clock that is none.
-    pub fn check(self) -> Result<()> {
-        positive("peripheral.clock_mhz", self.clock_mhz, 10_000.0)
-    }
-
-    /// The fastest clock it can make that is no faster than `most_mhz`.
-    ///
-    /// # Errors
-    /// Clocks that are none.
-    pub fn clock_up_to(self, most_mhz: f64) -> Result<f64> {
-        self.check()?;
-        // 24 MHz from 72: no rounding error may make it 18.
-        let least = (self.clock_mhz / most_mhz * (1.0 - 1e-9)).ceil().max(1.0);
-        let divider = match self.divider() {
-            Divider::Integer => least,
-            Divider::Even => (least / 2.0).ceil() * 2.0,
-            Divider::PowerOfTwo => least.log2().ceil().exp2(),
-        };
-        Ok(self.clock_mhz / divider)
     }
 }
 
@@ -310,10 +252,21 @@ pub struct Host {
     /// The driver's loop.
     pub software: Option<Software>,
     /// What the driver takes for an operation outside of its loop: set-up, waiting by a
-    /// timer, checking.
-    pub operation_ns: f64,
+    /// timer, checking. Nobody knows if absent: the stages are reckoned without it, and the range
+    /// takes it from hosts that were measured.
+    #[serde(serialize_with = "given_as_written")]
+    pub operation_ns: Option<f64>,
     /// Whether data is moved by DMA.
     pub dma: Option<Dma>,
+    /// Whether the processor moves it, by a loop of which no more is known.
+    pub copied: bool,
+    /// What drives the medium.
+    pub system: Option<System>,
+    /// A measured host, by name, that this one is like.
+    pub like: Option<String>,
+    /// What the chip takes of its datasheet's array time, if that was measured.
+    #[serde(serialize_with = "given_as_written")]
+    pub array_share: Option<f64>,
     /// What is above the driver, from below.
     pub layers: Vec<Layer>,
 }
@@ -327,8 +280,15 @@ impl Host {
         self.memory.map_or(Ok(()), Memory::check)?;
         self.processor.map_or(Ok(()), Processor::check)?;
         self.software.map_or(Ok(()), |software| software.check())?;
-        check_operation_ns(self.operation_ns)?;
+        self.operation_ns.map_or(Ok(()), check_operation_ns)?;
         self.dma.map_or(Ok(()), Dma::check)?;
+        check_array_share(self.array_share)?;
+        if let Some(name) = &self.like {
+            hosts::find(name)?;
+        }
+        if self.copied && self.dma.is_some() {
+            return Err(Error::design("the processor or DMA moves the data, not both"));
+        }
         check_layers(&self.layers)
     }
 }
@@ -345,6 +305,17 @@ pub fn check_operation_ns(ns: f64) -> Result<()> {
         return Ok(());
     }
     Err(Error::design(format!("driver.operation_ns = {ns} is not between 0 and 1e12")))
+}
+
+/// Check what a chip takes of its datasheet's array time.
+///
+/// # Errors
+/// No such share.
+pub fn check_array_share(share: Option<f64>) -> Result<()> {
+    match share {
+        Some(share) => positive("array_share", share, 100.0),
+        None => Ok(()),
+    }
 }
 
 /// Check layers, the lowest first.
@@ -377,7 +348,7 @@ pub fn check_layers(layers: &[Layer]) -> Result<()> {
     Ok(())
 }
 
-fn positive(name: &str, number: f64, most: f64) -> Result<()> {
+pub(super) fn positive(name: &str, number: f64, most: f64) -> Result<()> {
     if number > 0.0 && number <= most {
         return Ok(());
     }

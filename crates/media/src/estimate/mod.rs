@@ -5,18 +5,24 @@
 //! Systems" (2010): cycles of the part are stretched to those of the host's bus;
 //! access to RAM and the driver's instructions are added to each byte.
 
+mod controller;
 mod energy;
 mod host;
+mod hosts;
+mod range;
 mod remedies;
 mod verdict;
 
 use serde::{Deserialize, Serialize};
 
+pub use controller::{Controller, Divider, Divides, Peripheral};
 pub use energy::Energy;
 pub use host::{
-    Divider, Dma, Host, Layer, Memory, Peripheral, Processor, Software, check_layers,
+    Dma, Host, Layer, Memory, Processor, Software, check_array_share, check_layers,
     check_operation_ns,
 };
+pub use hosts::{Extent, MeasuredHost, Mover, System, hosts};
+pub use range::{Assumed, Range, Unknown};
 pub use remedies::{Change, Remedy};
 pub use verdict::Taker;
 
@@ -54,6 +60,10 @@ pub struct EstimateSpec {
     /// The host.
     #[serde(default)]
     pub host: Host,
+    /// A source of measured hosts to leave out of what is assumed, as if it had not been
+    /// published.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub without: Option<String>,
 }
 
 /// What stands in the way.
@@ -137,8 +147,10 @@ pub struct Estimate {
     pub on_bus: Operation,
     /// Bytes over the bus.
     pub bytes: u64,
-    /// From the physical limit to the application.
+    /// From the physical limit to the application, as far as it is known.
     pub stages: Vec<Stage>,
+    /// What the operation takes with what is not known of the host.
+    pub range: Range,
     /// Time of the operation through the driver when the medium is as slow as it was ever
     /// seen; absent where its times do not vary.
     pub longest_ns: Option<f64>,
@@ -201,6 +213,7 @@ impl Setting {
                 "the driver's instructions have no price without a processor: give its clock",
             ));
         }
+        check_likeness(&part, &host)?;
         let setting = Self {
             part,
             what,
@@ -374,7 +387,7 @@ impl Setting {
 
     fn through_driver(&self, on_bus: &Operation) -> f64 {
         let per_byte = self.memory_byte_ns() + self.software_byte_ns();
-        on_bus.ns_with(per_byte) + self.host.operation_ns
+        on_bus.ns_with(per_byte) + self.host.operation_ns.unwrap_or(0.0)
     }
 
     /// Time of one more byte over a bus, in the mode in which `as_in` was composed.
@@ -392,6 +405,48 @@ impl Setting {
         let (more_ns, more) = moved(1 << 21)?;
         Ok((more_ns - less_ns) / (more - less).max(1) as f64)
     }
+}
+
+/// A host that fetches in place has no pages to load, and a driver of pages has.
+fn check_likeness(part: &Part, host: &Host) -> Result<()> {
+    let pages = part.kind == Kind::Nand;
+    let how = if pages { "loads pages" } else { "is read in place or a card" };
+    let like = host.like.as_deref().map(hosts::find).transpose()?;
+    if let (Some(like), Some(system)) = (like, host.system)
+        && like.system != system
+    {
+        return Err(Error::design(format!(
+            "{} is {}, not {system}: give one of the two",
+            like.name, like.system
+        )));
+    }
+    if let Some(like) = like
+        && !like.operation_us.is_empty()
+        && like.pages != pages
+    {
+        let other = if like.pages { "pages" } else { "memory read in place" };
+        return Err(Error::design(format!(
+            "{} was measured on {other}, and {} {how}: like which other host?",
+            like.name, part.name
+        )));
+    }
+    let system = host.system.or(like.map(|like| like.system));
+    if host.copied
+        && let Some(system @ (System::Linux | System::InPlace)) = system
+    {
+        let why = match system {
+            System::Linux => "what a processor copies under linux is in its driver's time",
+            _ => "nothing is copied where a controller fetches in place",
+        };
+        return Err(Error::design(format!("{why}: leave out that the processor moves the data")));
+    }
+    if host.system == Some(System::InPlace) && (pages || part.kind == Kind::Card) {
+        return Err(Error::design(format!(
+            "{} cannot be fetched from in place: a driver is linux or firmware",
+            part.name
+        )));
+    }
+    Ok(())
 }
 
 /// A number with four digits behind the point at most.
@@ -466,7 +521,7 @@ pub fn estimate(spec: &EstimateSpec) -> Result<Estimate> {
         stages.push(composed(StageKind::Memory, on_bus.ns_with(byte.memory_ns)));
     }
     let driver_ns = setting.driver_ns()?;
-    if setting.host.software.is_some() || setting.host.operation_ns > 0.0 {
+    if setting.host.software.is_some() || setting.host.operation_ns.is_some_and(|ns| ns > 0.0) {
         stages.push(composed(StageKind::Software, driver_ns));
     }
     if bytes > 0 {
@@ -499,6 +554,7 @@ pub fn estimate(spec: &EstimateSpec) -> Result<Estimate> {
         bus: setting.host.bus,
         unverified: setting.part.unverified(),
         operation,
+        range: range::of(&setting, spec)?,
         on_bus,
         bytes,
         stages,
@@ -523,25 +579,34 @@ fn fault(setting: &Setting, spec: &EstimateSpec) -> Result<Option<Operation>> {
     Ok(Some(setting.part.medium()?.operation(&setting.part, &ask)?))
 }
 
+/// What a divider makes of the clock that is asked of it.
+fn divided(setting: &Setting) -> Option<String> {
+    let (peripheral, bus) = (setting.host.peripheral?, setting.host.bus?);
+    let medium = setting.part.medium().ok()?;
+    let shortest = medium.shortest_access_ns(&setting.part, &setting.ask(Some(bus))).ok()?;
+    let asked = peripheral.wanted_mhz(1e3 / shortest);
+    let by = peripheral.controller.map_or_else(String::new, |controller| {
+        let source = controller.divides().source;
+        format!(" ({controller}: {source})")
+    });
+    let slower = bus.access_ns() * asked / 1e3;
+    (slower > 1.0 + 1e-9).then(|| {
+        format!(
+            "{} MHz asked, {} MHz run: the peripheral's clock of {} MHz, divided, gives {} by {} divisors{by}, {:.0} % less",
+            short(asked),
+            short(bus.clock_mhz),
+            short(peripheral.clock_mhz),
+            short(bus.clock_mhz),
+            peripheral.divider(),
+            100.0 * (1.0 - 1.0 / slower)
+        )
+    })
+}
+
 fn notes(setting: &Setting, spec: &EstimateSpec) -> Vec<String> {
     let mut notes = Vec::new();
     notes.extend(setting.part.note.clone());
-    if let (Some(peripheral), Some(bus)) = (setting.host.peripheral, setting.host.bus) {
-        let ask = setting.ask(Some(bus));
-        let part = setting.part.medium().and_then(|m| m.shortest_access_ns(&setting.part, &ask));
-        if let Ok(shortest) = part
-            && bus.access_ns() > shortest * (1.0 + 1e-9)
-        {
-            notes.push(format!(
-                "the peripheral's clock of {} MHz, divided, gives {} MHz of the {} that the \
-                 part allows: {:.0} % less",
-                peripheral.clock_mhz,
-                short(bus.clock_mhz),
-                short(1e3 / shortest),
-                100.0 * (1.0 - bus.clock_mhz * shortest / 1e3)
-            ));
-        }
-    }
+    notes.extend(divided(setting));
     if let (Some(bus), Some(used)) = (setting.host.bus, setting.used_bus())
         && bus.width_bits != used.width_bits
     {
