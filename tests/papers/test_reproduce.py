@@ -139,10 +139,11 @@ def test_flash_media_verdicts_follow_the_part(tmp_path: Path) -> None:
 def test_measurements() -> None:
     """Each prediction is judged by its distance, and each miss has a cause."""
     claims = claims_of("measurements")
-    judged = [claim for claim in claims if "measured" in claim]
+    measured = [claim for claim in claims if "measured" in claim]
+    judged = [claim for claim in measured if "low" not in claim]
     assert len(judged) > 20
     sound(claims)
-    for claim in judged:
+    for claim in measured:
         assert {"predicted", "unit", "cause"} <= set(claim)
         near = abs(claim["predicted"] / claim["measured"] - 1) <= 0.15
         assert claim["verdict"] == ("agrees" if near else "differs")

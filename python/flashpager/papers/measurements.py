@@ -1,8 +1,11 @@
-"""The estimate held against what others measured: no number here was fitted to a measurement.
+"""The estimate held against what others measured.
 
 A prediction is composed of a part's cycles and of the bus that the source states, and of a driver
-where the source lists its code. What the source does not say is not in it: of most measurements
-the software is unknown, and is what the prediction falls short of.
+where the source lists its code; to it nothing was fitted. What the source does not say is not in
+it: of most measurements the software is unknown, and is what the prediction falls short of.
+
+Behind these come whole hosts, :mod:`flashpager.papers.calibration`: what is unknown of one is taken
+from the others, its own source left out.
 """
 
 from collections import defaultdict
@@ -11,7 +14,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from flashpager import _engine
-from flashpager._engine import Estimate, Host, Part, estimate
+from flashpager._engine import Estimate, Host, Part, Peripheral, estimate
+from flashpager.papers import calibration
 from flashpager.papers.claim import Claim, Kind, Verdict, one, within, words
 from flashpager.papers.flash_media import (
     BOARD,
@@ -39,6 +43,7 @@ class Cause(StrEnum):
     CLOCK = "a clock that is not the one stated"
     MAXIMUM = "a datasheet's maximum where a chip is faster"
     PART = "a number of the part that is not checked"
+    HOST = "a host unlike those that were measured"
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,14 @@ class Measurement(Claim):
     unit: str = ""
     #: Empty where the prediction is near enough.
     cause: str = ""
+
+
+@dataclass(frozen=True)
+class LeftOut(Measurement):
+    """A measurement of a whole host, and what all other sources let one expect."""
+
+    low: float = 0.0
+    high: float = 0.0
 
 
 def reproduce(parts: Mapping[str, str] | None = None) -> list[Claim]:
@@ -69,12 +82,34 @@ def reproduce(parts: Mapping[str, str] | None = None) -> list[Claim]:
         *check.serial_nor(),
         *check.in_place(),
         *check.cards(),
+        *check.dividers(),
+        *_left_out(),
     ]
+
+
+def _left_out() -> list[Claim]:
+    """Predict each measurement of a host as if its source had not been published."""
+    claims: list[Claim] = []
+    for one in calibration.left_out():
+        seen = one.observation
+        low, high = seen.kb_s(one.high_us), seen.kb_s(one.low_us)
+        plainly = _measurement(
+            seen.source,
+            f"{seen.what}, left out",
+            round(seen.kb_s(seen.measured_us)),
+            seen.kb_s(one.likely_us),
+            "KB/s",
+            cause=Cause.HOST,
+            why=f"{'inside' if one.is_inside else 'outside'} {plain(low, 0)} to {plain(high, 0)}",
+        )
+        claims.append(LeftOut(**vars(plainly), low=low, high=high))
+    return claims
 
 
 def summary(claims: Sequence[Claim]) -> str:
     """Say how many predictions are near, and what the others lack."""
-    judged = [claim for claim in claims if claim.verdict is not Verdict.OPEN]
+    composed = [claim for claim in claims if not isinstance(claim, LeftOut)]
+    judged = [claim for claim in composed if claim.verdict is not Verdict.OPEN]
     near = [claim for claim in judged if claim.verdict is Verdict.AGREES]
     lines = [
         f"{len(near)} of {len(judged)} predictions are within {TOLERANCE} % of the measurement",
@@ -88,6 +123,10 @@ def summary(claims: Sequence[Claim]) -> str:
         span = dict.fromkeys(f"{end:+.0f}" for end in (min(off), max(off)))
         miss = "misses" if len(missed) == 1 else "miss"
         lines.append(f"{len(missed)} {miss} for {cause} ({' to '.join(span)} %)")
+    lines.append(calibration.summary(calibration.left_out()))
+    nothing = [calibration.unsaid(seen) for seen in calibration.observations()]
+    said = calibration.summary(nothing).splitlines()[0]
+    lines.append(f"with nothing said of the host: {said}")
     return "\n".join(lines)
 
 
@@ -403,6 +442,45 @@ class _Check:
                     why=why,
                 )
             )
+        return claims
+
+    def dividers(self) -> list[Claim]:
+        """Clocks that a port was asked for, and what its divider made of them."""
+        claims: list[Claim] = []
+
+        def runs(clock: float, controller: str, asked: float) -> float:
+            port = Peripheral(clock, controller=controller, asked_mhz=asked)
+            found = estimate("W25Q128JV", Host(peripheral=port))
+            return float((found.bus or "").partition("MHz")[0])
+
+        for at, clock, controller, asked, ran in (
+            ("OpenWrt 18752", 208, "mediatek-spi", 50, 35.0),
+            ("OpenWrt 11111", 220, "mt7621-spi", 50, 44.0),
+            ("OpenWrt 3251", 225, "ath79-spi", 25, 22.5),
+        ):
+            claims.append(
+                _measurement(
+                    at,
+                    f"{controller}, {asked} MHz asked of {clock}",
+                    ran,
+                    runs(clock, controller, asked),
+                    "MHz",
+                    cause=Cause.CLOCK,
+                    why="as its author says, rounded" if ran == round(ran) else "",
+                )
+            )
+        slow, fast = (runs(225, "ath79-spi", asked) for asked in (25, 30))
+        claims.append(
+            _measurement(
+                "OpenWrt 3251",
+                "asking for 30 MHz instead of 25 reads faster by",
+                round(3.58 / 2.95, 2),
+                fast / slow,
+                "x",
+                cause=Cause.SOFTWARE,
+                why="a ratio of two measurements",
+            )
+        )
         return claims
 
     def cards(self) -> list[Claim]:
