@@ -111,6 +111,15 @@ class TestKnownByConstruction:
         flashpager("record", "--recorder", "lackey", "-o", trace, "--", program)
         check_known(trace, known, {"failed": "exit status 3"})
 
+    def test_short_under_lackey(self, tmp_path: Path) -> None:
+        """A program that ends at once is placed all the same."""
+        need("valgrind")
+        program, known = x86_loop(tmp_path, times=1)
+        for turn in range(4):
+            trace = tmp_path / f"{turn}.trace"
+            flashpager("record", "--recorder", "lackey", "-o", trace, "--", program)
+            check_known(trace, known)
+
     @pytest.mark.parametrize("mode", ["arm", "thumb"])
     def test_arm(self, tmp_path: Path, mode: str) -> None:
         """Programs of another architecture run in their own QEMU."""

@@ -304,7 +304,7 @@ impl Recording {
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Ending> {
         let format: Format = format.parse().map_err(raise)?;
-        self.import.as_mut().ok_or_else(finished)?.watch_process(pid);
+        self.import.as_mut().ok_or_else(finished)?.watch_process(pid).map_err(raise)?;
         let read = self.read(py, progress, Some(format), 1, || {
             let file = std::fs::File::open(&pipe).map_err(|e| Error::file(&pipe, e))?;
             Input::new(&format!("{} text", format.name()), file)

@@ -101,9 +101,14 @@ impl Import {
         self.recording.methods.arrangement = arrangement;
     }
 
-    /// Learn load addresses from the mappings of the running process `pid`.
-    pub fn watch_process(&mut self, pid: u32) {
+    /// Learn load addresses from the mappings of the running process `pid`: those of now, and
+    /// later ones when code executes that lies in none of them.
+    pub fn watch_process(&mut self, pid: u32) -> Result<()> {
         self.process = Some(pid);
+        match &mut self.recording.placer {
+            Some(placer) => placer.load_mappings_of(pid),
+            None => Ok(()),
+        }
     }
 
     /// Read `input` to its end, or until `watch` says false.

@@ -4,6 +4,7 @@ import fcntl
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -12,6 +13,9 @@ from typing import Self
 from flashpager import _engine
 from flashpager.recorders import environment
 from flashpager.recorders.request import Obstacle, Progress, Request
+
+#: Valgrind takes some tenths of a second to map a program.
+_MAPPED_WITHIN_SECONDS = 10
 
 
 class Lackey:
@@ -54,9 +58,14 @@ class Lackey:
     def started(self) -> Iterator[subprocess.Popen[bytes]]:
         """Start the program; give its process."""
         self.pipe, writer = os.pipe()
-        # A small pipe keeps the program from ending before its mappings are read.
+        # A full pipe keeps the program from running before its mappings are read: what Valgrind
+        # says first waits behind empty lines, as soon as it has mapped the program.
+        os.set_blocking(writer, False)
         with suppress(OSError):
             fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+            while True:
+                os.write(writer, b"\n" * 4096)
+        os.set_blocking(writer, True)
         options = [
             "--tool=lackey",
             "--trace-mem=yes",
@@ -83,5 +92,16 @@ class Lackey:
         self, recording: _engine.Recording, child: subprocess.Popen[bytes], progress: Progress
     ) -> bool:
         """Read to the end; lackey does not tell whether the program ended there."""
+        self._await_mappings(child)
         recording.read_pipe(f"/dev/fd/{self.pipe}", "lackey", child.pid, progress)
         return True
+
+    def _await_mappings(self, child: subprocess.Popen[bytes]) -> None:
+        """Wait until the program is mapped, or cannot be run, which Valgrind says at its end."""
+        program = os.path.realpath(self.command[0])
+        deadline = time.monotonic() + _MAPPED_WITHIN_SECONDS
+        while child.poll() is None and time.monotonic() < deadline:
+            with suppress(OSError):
+                if program in Path(f"/proc/{child.pid}/maps").read_text(errors="replace"):
+                    return
+            time.sleep(0.005)
