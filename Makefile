@@ -6,7 +6,8 @@
 #   make lint       rustfmt, clippy, ruff, mypy
 #   make format     lets them mend what they can
 #   make bench      recording and replay rates (docs/performance.md)
-#   make soak       what takes long: more cases, more seeds, fuzzing; SOAK_SECONDS a fuzz target
+#   make soak       what takes long: more cases, more seeds, fuzzing; SOAK_SECONDS a fuzz target,
+#                   SOAK_PROGRAMS an architecture
 #   make clean
 #
 # test-c, test-rust and test-python are the parts of `make test`.
@@ -30,9 +31,10 @@ RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates parts runtime/medium r
     runtime/swap runtime/third_party -name '*.rs' -o -name '*.toml' -o -name '*.[ch]')
 DEMO_TRACE := examples/traces/card-firmware.trace
 SOAK_SECONDS := 120
+SOAK_PROGRAMS := 300
 
 .PHONY: build demo test test-c test-rust test-python lint format bench clean
-.PHONY: soak soak-c soak-rust soak-step soak-fuzz
+.PHONY: soak soak-c soak-rust soak-python soak-step soak-fuzz
 
 build: $(BIN)/.built $(PLUGIN) $(STEPPER) $(AGENT)
 
@@ -79,13 +81,18 @@ bench: build
 	$(BIN)/python benches/swap.py
 	cargo bench -p flashpager --bench replay --bench explore --bench swap --locked
 
-soak: soak-c soak-rust soak-step soak-fuzz
+soak: soak-c soak-rust soak-python soak-step soak-fuzz
 
 soak-c:
 	$(MAKE) --no-print-directory -C runtime -j$(CORES) soak
 
 soak-rust:
 	PROPTEST_CASES=4096 cargo test --workspace $(CARGO_FLAGS)
+
+# Programs drawn by seed, recorded; a failure says which seed repeats it.
+soak-python: build
+	FLASHPAGER_TEST_ROUNDS=$(SOAK_PROGRAMS) $(BIN)/python -m pytest -n $(CORES) \
+	    tests/process/test_generated.py
 
 # On a kernel of the other architecture; CONTRIBUTING.md says how to get one.
 soak-step: build

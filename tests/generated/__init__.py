@@ -1,0 +1,1 @@
+"""Programs drawn by seed whose executed instructions are known by construction."""

@@ -1,0 +1,140 @@
+"""Who else tells what a program executes, and how two of them are compared."""
+
+import re
+import subprocess
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import polars as pl
+
+from tests.conftest import flashpager, info_of
+from tests.generated.program import Generated, Step, Vocabulary
+
+#: 32-bit ARM's page of the kernel, whose helpers QEMU stands in for.
+_HELPERS = range(0xFFFF0000, 0x100000000)
+#: What an executed block's line in QEMU's log says: its address.
+_EXECUTED = re.compile(rb"^Trace \d+: \S+ \[[0-9a-f]+/([0-9a-f]+)/", re.MULTILINE)
+
+
+def runs_of(steps: Iterable[Step]) -> list[tuple[int, int]]:
+    """Join steps that follow one another in the text; those outside are left out."""
+    runs: list[tuple[int, int]] = []
+    for step in steps:
+        if step.offset is None:
+            continue
+        if runs and sum(runs[-1]) == step.offset:
+            runs[-1] = (runs[-1][0], runs[-1][1] + step.length)
+        else:
+            runs.append((step.offset, step.length))
+    return runs
+
+
+def single_stepped(made: Generated, command: Sequence[str | Path]) -> list[int]:
+    """Give the addresses that QEMU executes when each block has a single instruction.
+
+    The log has a line for each block that is entered, and with one instruction a block is
+    exactly this instruction: it cannot be cut, nor translated anew while it runs. A debugger's
+    steps (gdbstub) tell the same of QEMU 7.2, but for instructions that fault, which a debugger
+    is not stopped behind.
+    """
+    log = made.program.with_suffix(".log")
+    emulator, *rest = command
+    subprocess.run(
+        [emulator, "-singlestep", "-d", "exec,nochain", "-D", log, *rest], check=True, timeout=120
+    )
+    return executed_addresses(log)
+
+
+def executed_addresses(log: Path) -> list[int]:
+    """Read such a log."""
+    addresses = [int(found, 16) for found in _EXECUTED.findall(log.read_bytes())]
+    return [address for address in addresses if address not in _HELPERS]
+
+
+def compare_addresses(made: Generated, addresses: Sequence[int]) -> str:
+    """Give the first difference between steps and the addresses of another's, or nothing."""
+    expected = [step.offset for step in made.steps]
+    inside = {*made.lengths}
+    got = [address - made.base if address in inside else None for address in addresses]
+    return _first_difference(made, expected, got)
+
+
+def _first_difference(
+    made: Generated, expected: Sequence[int | None], got: Sequence[int | None]
+) -> str:
+    if expected == got:
+        return ""
+    at = next(
+        (i for i, (one, other) in enumerate(zip(expected, got, strict=False)) if one != other),
+        min(len(expected), len(got)),
+    )
+    lines = [f"{len(expected)} instructions expected, {len(got)} recorded; the first difference:"]
+    for name, side in (("expected", expected), ("recorded", got)):
+        lines.append(f"  {name}:")
+        for i in range(max(0, at - 3), min(len(side), at + 4)):
+            offset = side[i]
+            address = None if offset is None else made.base + offset
+            text = "outside" if address is None else made.texts.get(address, "?")
+            where = "" if address is None else f"{address:#x}"
+            lines.append(f"  {'>' if i == at else ' '} {i:6} {where:>12} {text}")
+    return "\n".join(lines)
+
+
+def differences(words: Vocabulary, made: Generated, recorder: str) -> str:
+    """Record the program, and give what the trace has wrong, or nothing."""
+    trace = made.program.with_suffix(f".{recorder}.trace")
+    how = ["--system", words.machine] if words.machine else []
+    command: list[str | Path] = [
+        "record",
+        "--recorder",
+        recorder,
+        *how,
+        "-o",
+        trace,
+        "--",
+        made.program,
+    ]
+    done = flashpager(*command, code=None)
+    found = compare_trace(made, trace) if done.code == 0 else f"{done.err}\n"
+    return f"{made.program.name}, drawn with {', '.join(made.features)}:\n{found}" if found else ""
+
+
+def compare_trace(made: Generated, trace: Path) -> str:
+    """Give what a trace has that the program does not execute, or nothing."""
+    info = info_of(trace)
+    expected = runs_of(made.steps)
+    frame = pl.read_parquet(trace)
+    got = runs_of(
+        Step(offset, length) for offset, length in frame.select("offset", "length").rows()
+    )
+    wrong = []
+    if expected != got:
+        at = next(
+            (i for i, (one, other) in enumerate(zip(expected, got, strict=False)) if one != other),
+            min(len(expected), len(got)),
+        )
+        wrong.append(f"{len(expected)} runs expected, {len(got)} recorded; run {at} is the first")
+        for name, side in (("expected", expected), ("recorded", got)):
+            for offset, length in side[max(0, at - 1) : at + 2]:
+                wrong.append(f"  {name}: ({offset:#x}, {length})")
+                wrong += [
+                    f"      {address:#x} {made.texts[address]}"
+                    for address in range(made.base + offset, made.base + offset + length)
+                    if address in made.texts
+                ][:12]
+    inside = [step for step in made.steps if step.offset is not None]
+    outside = [step for step in made.steps if step.offset is None]
+    counts = {
+        "instructions": len(inside),
+        "bytes": sum(step.length for step in inside),
+        "outside_instructions": len(outside),
+        "outside_bytes": sum(step.length for step in outside),
+    }
+    wrong += [
+        f"{name}: {count} expected, {info[name]} recorded"
+        for name, count in counts.items()
+        if info[name] != count
+    ]
+    if info["ending"] != "complete":
+        wrong.append(f"the program ended: {info['ending']}")
+    return "\n".join(wrong)
