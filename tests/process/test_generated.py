@@ -106,6 +106,15 @@ class TestNative:
             NOT_FOR_LACKEY,
         )
 
+    def test_step(self, tmp_path: Path) -> None:
+        """The processor itself, one instruction after the other."""
+        words = X86()
+        assert not _failures(
+            words,
+            tmp_path,
+            lambda made: oracles.differences(words, made, "step"),
+        )
+
 
 class TestThreads:
     """Threads, a library loaded late, jumps out of handlers: as often as stepping says."""
@@ -116,3 +125,9 @@ class TestThreads:
         need(*TARGETS[name].tools)
         for seed in SEEDS[: max(1, ROUNDS // 8)]:
             assert not differences(TARGETS[name], seed, tmp_path, "qemu")
+
+    def test_step(self, tmp_path: Path) -> None:
+        """So does the processor."""
+        need(*TARGETS["x86-64"].tools)
+        for seed in SEEDS[: max(1, ROUNDS // 8)]:
+            assert not differences(TARGETS["x86-64"], seed, tmp_path, "step")
