@@ -290,7 +290,7 @@ fn block(
 ) -> std::result::Result<Block, String> {
     let (bytes, instructions) = (sizes as u32, (sizes >> 32) as u32);
     let empty = bytes == 0 && instructions == 0;
-    if !empty && !(bytes <= MAX_RUN_BYTES && (1..=bytes).contains(&instructions)) {
+    if !(empty || bytes <= MAX_RUN_BYTES && (1..=bytes).contains(&instructions)) {
         return Err(format!("a block of {instructions} instructions in {bytes} bytes"));
     }
     if does.is_some() {
