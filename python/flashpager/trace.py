@@ -50,12 +50,16 @@ class Trace:
 
     @cached_property
     def blocks(self) -> BlockStatistics:
-        """Executed basic blocks: number, mean bytes, use of pages. Reads the trace once."""
+        """Executed basic blocks: number, mean bytes, use of pages.
+
+        Reads the trace once where its file does not hold them.
+        """
         return _engine.block_statistics(self.path)
 
     def described(self) -> dict[str, object]:
-        """Give ``info`` without the images, for the metadata of results."""
-        return {name: value for name, value in self.info.as_dict().items() if name != "images"}
+        """Give ``info`` without images and blocks, for the metadata of results."""
+        told = self.info.as_dict().items()
+        return {name: value for name, value in told if name not in ("images", "blocks")}
 
 
 def check_traces(given: object, taker: str) -> list[Trace]:

@@ -25,7 +25,7 @@ def class_of(method: str) -> str:
 
 def test_what_a_trace_says() -> None:
     """Blocks, calls and the page that they predict, for programs and for people."""
-    told = info_of(SENSORS)
+    told = flashpager("trace", "info", SENSORS, "--best-page", "--json").json
     assert (told["calls"], told["returns"]) == (89_675, 89_675)
     assert told["outside_instructions"] is None
     page = told["cache_page"]
@@ -35,7 +35,7 @@ def test_what_a_trace_says() -> None:
     assert all(0 < use["used_share"] <= 1 for use in uses)
     whole = uses[-1]
     assert whole["pages"] == -(-told["image_bytes"] // whole["page_bytes"])
-    out = flashpager("trace", "info", SENSORS).out
+    out = flashpager("trace", "info", SENSORS, "--best-page").out
     for words in ("89,675, 89,675", "not counted", "16 bytes predicted", "16 found"):
         assert words in out
 

@@ -53,7 +53,7 @@ def test_a_worker_is_killed_midway(cluster: LocalCluster) -> None:
     killed: list[int] = []
     lost: list[Any] = []
 
-    def kill(finished: int, _all: int) -> None:
+    def kill(finished: float, _all: int) -> None:
         # None is finished at first.
         if finished == 0 or killed:
             return

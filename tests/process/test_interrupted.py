@@ -109,7 +109,7 @@ class TestInterrupted:
         )
         opened = flashpager_api.Trace.open(trace)
 
-        def stop(finished: int, _all: int) -> None:
+        def stop(finished: float, _all: int) -> None:
             if finished:
                 raise KeyboardInterrupt
 

@@ -7,7 +7,7 @@ use flashpager::simulation;
 use pyo3::prelude::*;
 
 use crate::design::Design;
-use crate::replay::{Counts, Time};
+use crate::replay::{Counts, SamplePlan, Time};
 use crate::seam::{Seen, raise, run, view};
 
 view! {
@@ -49,6 +49,8 @@ view! {
         bytes_skipped: u64,
         /// Time of its faults: load, column change, fetch, write and handler.
         fault_ns: f64,
+        /// How far that may be off, as a share of it; None where the whole trace was replayed.
+        fault_error: Option<f64>,
     }
 }
 
@@ -97,23 +99,28 @@ view! {
     }
 }
 
-/// Replay a trace for one design and sum its faults, by one of ``attributions()``; ``elfs`` are
-/// files to read symbols and lines from.
+/// Replay a trace, or a sample of it, for one design and sum its faults, by one of
+/// ``attributions()``; ``elfs`` are files to read symbols and lines from.
 #[pyfunction]
+#[pyo3(signature = (trace, design, by, elfs, sample=None))]
 pub fn attribute(
     py: Python<'_>,
     trace: PathBuf,
     design: Py<Design>,
     by: &str,
     elfs: Vec<PathBuf>,
+    sample: Option<&SamplePlan>,
 ) -> PyResult<Attribution> {
     let by: By = by.parse().map_err(raise)?;
     let attributed = run(
         py,
         |_, ()| Ok(()),
         |go_on, _| {
-            let trace = simulation::open(&trace)?;
             let design = design.get().checked()?;
+            if let Some(plan) = sample {
+                return flashpager::sample::attribute(&trace, &design, by, &elfs, plan.0, go_on);
+            }
+            let trace = simulation::open(&trace)?;
             attribution::attribute(&trace, trace.info(), &design, by, &elfs, &go_on)
         },
     )?;

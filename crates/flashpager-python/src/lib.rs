@@ -62,7 +62,7 @@ mod _engine {
     #[pymodule_export]
     use super::replay::{
         Counts, Fetch, FetchPrices, FlashEnergy, Latency, NorComparison, Power, Prices,
-        ReadDisturb, Row, Time, explore, memory_bytes, simulate,
+        ReadDisturb, Row, SampleErrors, SamplePlan, Time, explore, memory_bytes, simulate,
     };
     #[pymodule_export]
     use super::seam::{DiskFullError, FlashpagerError};
@@ -78,7 +78,7 @@ mod _engine {
     #[pymodule_export]
     use super::trace::{
         BlockStatistics, Ending, Image, PageUse, Section, Symbol, TraceInfo, block_statistics,
-        elf_identity, export_formats, export_trace, trace_info,
+        check_trace, elf_identity, export_formats, export_trace, recorded_blocks, trace_info,
     };
     #[pymodule_export]
     use super::version;

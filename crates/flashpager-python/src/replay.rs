@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use flashpager::media::part;
-use flashpager::{cost, replay, simulation};
+use flashpager::{cost, replay, sample, simulation};
 use pyo3::prelude::*;
 
 use crate::design::{Design, Handler, Ram, checked};
@@ -215,6 +215,25 @@ view! {
 }
 
 view! {
+    /// How far figures of a sample may be from those of the whole trace: half of a 95 %
+    /// interval, as a share of the figure.
+    SampleErrors = sample::Errors {
+        /// Of the time, and of bandwidths and ratios to NOR.
+        time: f64,
+        /// Of misses.
+        misses: f64,
+        /// Of loads.
+        loads: f64,
+        /// Of bytes fetched.
+        bytes_fetched: f64,
+        /// Of the mean fault.
+        mean_fault: f64,
+        /// Of the fault that 99 of 100 do not exceed.
+        p99_fault: f64,
+    }
+}
+
+view! {
     /// What a design gives for a trace, with all that the numbers are made of.
     Row = simulation::Row {
         /// The design, with flash page and the policy's parameters filled in.
@@ -253,6 +272,8 @@ view! {
         ecc_unchecked in evaluation: bool,
         /// Why the design would disappoint.
         warnings in evaluation: Vec<String>,
+        /// How far the figures may be off; None where the whole trace was replayed.
+        errors: Option<SampleErrors>,
     }
     methods {
         /// Bytes of a flash page, the part's own where the design names none.
@@ -263,33 +284,85 @@ view! {
     }
 }
 
-/// Replay a trace for all designs, in parallel, and price them.
+/// Replay a trace, or a sample of it, for all designs, in parallel, and price them.
 ///
-/// `progress(finished, all)` is called with the number of passes.
+/// `progress(finished, all)` is called with the number of passes; one under way counts in part.
 #[pyfunction]
-#[pyo3(signature = (trace, designs, progress=None))]
+#[pyo3(signature = (trace, designs, progress=None, *, sample=None))]
 pub fn simulate(
     py: Python<'_>,
     trace: PathBuf,
     designs: Vec<Py<Design>>,
     progress: Option<Py<PyAny>>,
+    sample: Option<&SamplePlan>,
 ) -> PyResult<Vec<Row>> {
     let rows = run(
         py,
-        |py, (finished, all): (usize, usize)| match &progress {
+        |py, (finished, all): (f64, usize)| match &progress {
             Some(progress) => progress.call1(py, (finished, all)).map(drop),
             None => Ok(()),
         },
         |go_on, report| {
             let told = |finished, all| report((finished, all));
-            simulation::simulate(&trace, &checked(&designs)?, go_on, &told)
+            let designs = checked(&designs)?;
+            match sample {
+                None => simulation::simulate(&trace, &designs, go_on, &told),
+                Some(plan) => sample::simulate(&trace, &designs, plan.0, go_on, &told),
+            }
         },
     )?;
     Ok(rows.into_iter().map(Row).collect())
 }
 
+/// What is sampled of a long trace: 16 times ``windows`` windows of ``window_runs`` runs.
+#[pyclass(frozen, eq, hash, skip_from_py_object, module = "flashpager._engine")]
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct SamplePlan(pub sample::Plan);
+
+#[pymethods]
+impl SamplePlan {
+    #[new]
+    #[pyo3(signature = (*, windows=None, window_runs=None))]
+    fn new(windows: Option<u64>, window_runs: Option<u64>) -> Self {
+        let usual = sample::Plan::default();
+        Self(sample::Plan {
+            windows: windows.unwrap_or(usual.windows),
+            window_runs: window_runs.unwrap_or(usual.window_runs),
+        })
+    }
+
+    /// What a trace of so many runs needs to be reported on within a minute; None for the whole.
+    #[staticmethod]
+    fn for_runs(runs: u64) -> Option<Self> {
+        (runs > sample::MAX_EXACT_RUNS).then(|| Self(sample::Plan::default()))
+    }
+
+    /// Runs in a window.
+    #[getter]
+    fn window_runs(&self) -> u64 {
+        self.0.window_runs
+    }
+
+    /// Windows in all.
+    #[getter]
+    fn all_windows(&self) -> u64 {
+        sample::REPLICATES as u64 * self.0.windows
+    }
+
+    /// Runs in all windows.
+    #[getter]
+    fn runs(&self) -> u64 {
+        self.0.runs()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("SamplePlan(windows={}, window_runs={})", self.0.windows, self.0.window_runs)
+    }
+}
+
 /// As [`simulate`], but for spaces: `found` is called with [(index, row)] of the
-/// designs of each finished pass, the number of finished passes, and of all.
+/// designs of each finished pass, the number of finished passes, and of all; without rows
+/// ten times a second, when passes under way count in part.
 /// Rows come without distance histogram and fault latencies.
 #[pyfunction]
 pub fn explore(
@@ -312,12 +385,14 @@ pub fn explore(
     };
     let outcome = run(
         py,
-        |py, ()| hand_over(py),
+        |py, (finished, all): (f64, usize)| {
+            hand_over(py)?;
+            found.call1(py, (Vec::<(usize, Row)>::new(), finished, all)).map(drop)
+        },
         |go_on, report| {
-            simulation::explore(&trace, &checked(&designs)?, go_on, &|rows, passes| {
-                let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
-                waiting.push_back((rows, passes));
-                report(());
+            let told = |finished, all| report((finished, all));
+            simulation::explore(&trace, &checked(&designs)?, go_on, &told, &|rows, passes| {
+                waiting.lock().unwrap_or_else(PoisonError::into_inner).push_back((rows, passes));
             })
         },
     );

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use flashpager::binary::elf::ElfFile;
 use flashpager::trace::export::{TextFormat, export, export_to_file};
-use flashpager::trace::{self, TraceFile, blocks};
+use flashpager::trace::{self, BlockCounts, TraceFile, Watched, blocks, check};
 use pyo3::prelude::*;
 
 use crate::seam::{Seen, raise, run, view};
@@ -204,19 +204,61 @@ pub fn trace_info(trace: PathBuf) -> PyResult<TraceInfo> {
     TraceFile::open(&trace).map(|file| TraceInfo::seen(file.info())).map_err(raise)
 }
 
-/// Executed basic blocks of a trace. Reads it once.
+/// Executed basic blocks of a trace, as its file tells them; ``None`` where it does not.
 #[pyfunction]
-pub fn block_statistics(py: Python<'_>, trace: PathBuf) -> PyResult<BlockStatistics> {
-    let found = run(
-        py,
-        |_, ()| Ok(()),
-        |go_on, _| {
-            let trace = TraceFile::open(&trace)?;
-            let symbols = trace.info().images.iter().flat_map(|image| &image.symbols);
-            blocks::BlockStatistics::of(&trace, symbols, &go_on)
-        },
-    )?;
+pub fn recorded_blocks(trace: PathBuf) -> PyResult<Option<BlockStatistics>> {
+    TraceFile::open(&trace).map(|file| file.blocks().map(BlockStatistics)).map_err(raise)
+}
+
+/// Executed basic blocks of a trace: as its file tells them, or else counted by reading it
+/// once. `progress(read, all)` is called with runs.
+#[pyfunction]
+#[pyo3(signature = (trace, progress=None))]
+pub fn block_statistics(
+    py: Python<'_>,
+    trace: PathBuf,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<BlockStatistics> {
+    if let Some(found) = recorded_blocks(trace.clone())? {
+        return Ok(found);
+    }
+    let found = run(py, report_runs(&progress), |go_on, report| {
+        let file = TraceFile::open(&trace)?;
+        let trace::TraceInfo { runs, bytes, .. } = *file.info();
+        let tell = |read| report((read, runs));
+        let watched = Watched::new(&file, &tell);
+        let counts = BlockCounts::of(&watched, file.info().symbols(), &go_on)?;
+        Ok(blocks::BlockStatistics::new(&counts, runs, bytes))
+    })?;
     Ok(BlockStatistics(found))
+}
+
+/// Read a trace whole, with its checksums, and compare what its description says of its blocks;
+/// write it anew with what that lacks, where an ``output`` is named. Gives the description.
+/// `progress(read, all)` is called with runs.
+#[pyfunction]
+#[pyo3(signature = (trace, output=None, progress=None))]
+pub fn check_trace(
+    py: Python<'_>,
+    trace: PathBuf,
+    output: Option<PathBuf>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<TraceInfo> {
+    let checked = run(py, report_runs(&progress), |go_on, report| {
+        let file = TraceFile::open(&trace)?;
+        let runs = file.info().runs;
+        check::check(&file, output.as_deref(), &go_on, &|read| report((read, runs)))
+    })?;
+    Ok(TraceInfo(checked))
+}
+
+fn report_runs(
+    progress: &Option<Py<PyAny>>,
+) -> impl FnMut(Python<'_>, (u64, u64)) -> PyResult<()> + '_ {
+    move |py, (read, all)| match progress {
+        Some(progress) => progress.call1(py, (read, all)).map(drop),
+        None => Ok(()),
+    }
 }
 
 /// Write a trace as text, in one of ``export_formats()``: ``din`` with an instruction every so

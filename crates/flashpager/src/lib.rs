@@ -24,6 +24,7 @@
 //!   [`board`]: the files that hold one
 //! * [`design`]: the same looked up and checked
 //! * [`simulation`]: a trace file through designs, row by row
+//! * [`sample`]: a long trace by windows of it, with the error of what they tell
 //! * [`attribution`]: which code of the program causes the faults of a design
 //!
 //! A replay knows no nanosecond and a price knows no policy: neither crate sees the
@@ -34,6 +35,7 @@ pub mod attribution;
 pub mod board;
 pub mod cost;
 pub mod design;
+pub mod sample;
 pub mod simulation;
 pub mod spec;
 

@@ -2,14 +2,16 @@
 
 use std::borrow::Borrow;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use serde::Serialize;
 
 use crate::cost::Prices;
 use crate::design::{self, Design, Evaluation};
+use crate::sample::Errors;
 use crate::spec::DesignSpec;
 use flashpager_base::{Error, Result};
-use flashpager_trace::{MemoryTrace, Trace, TraceFile};
+use flashpager_trace::{MemoryTrace, Trace, TraceFile, Watched};
 
 /// Decoded once and kept: 8 bytes each. Longer traces are decoded by every pass.
 const MAX_RUNS_IN_MEMORY: u64 = 1 << 25;
@@ -34,6 +36,9 @@ pub struct Row {
     /// Counts, and what they cost.
     #[serde(flatten)]
     pub evaluation: Evaluation,
+    /// How far they may be off; nothing where the whole trace was replayed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub errors: Option<Errors>,
 }
 
 impl Row {
@@ -48,12 +53,14 @@ impl Row {
             unverified: design.unverified().to_vec(),
             is_executed: design.is_executed(),
             evaluation,
+            errors: None,
         }
     }
 
     /// The same without distances and latencies, which a table has no column for.
     pub fn slim(design: &Design, mut evaluation: Evaluation) -> Self {
         evaluation.counts.distance_histogram = Vec::new();
+        evaluation.counts.loads_by_flash_page = Vec::new();
         evaluation.fault_latencies = Vec::new();
         if let Some(fetch) = &mut evaluation.fetch {
             fetch.fetch_latencies = Vec::new();
@@ -76,17 +83,55 @@ pub fn open(path: &Path) -> Result<TraceFile> {
 }
 
 /// A trace that `designs` share: held in memory if it is used more than once and that is
-/// not too much.
-fn open_for(path: &Path, designs: usize) -> Result<Box<dyn Trace>> {
+/// not too much. With its number of runs.
+fn open_for(path: &Path, designs: usize) -> Result<(Box<dyn Trace>, u64)> {
     let file = open(path)?;
-    if designs > 1 && file.info().runs <= MAX_RUNS_IN_MEMORY {
-        return Ok(Box::new(MemoryTrace::load(&file)?));
+    let runs = file.info().runs;
+    if designs > 1 && runs <= MAX_RUNS_IN_MEMORY {
+        return Ok((Box::new(MemoryTrace::load(&file)?), runs));
     }
-    Ok(Box::new(file))
+    Ok((Box::new(file), runs))
 }
 
-/// Replay the trace `path` through `designs` on all cores, one row each in their order;
-/// `done` is told (finished, all) passes.
+/// Told how many passes of how many are finished. Of those under way counts what has been read.
+pub type Told<'a> = &'a (dyn Fn(f64, usize) + Sync);
+
+/// A pass under way is never told to be finished.
+const MOST_UNDER_WAY: f64 = 0.95;
+
+/// How far passes over a trace have come.
+struct Passes<'a> {
+    runs: u64,
+    all: usize,
+    finished: AtomicUsize,
+    /// Runs read, now and when the last pass was finished.
+    read: AtomicU64,
+    read_before: AtomicU64,
+    told: Told<'a>,
+}
+
+impl<'a> Passes<'a> {
+    fn new<D: Borrow<Design>>(designs: &[D], runs: u64, told: Told<'a>) -> Self {
+        let all = design::cells(designs).len();
+        let (read, read_before) = (AtomicU64::new(0), AtomicU64::new(0));
+        Self { runs, all, finished: AtomicUsize::new(0), read, read_before, told }
+    }
+
+    fn read(&self, read: u64) {
+        self.read.store(read, Ordering::Relaxed);
+        let since = read.saturating_sub(self.read_before.load(Ordering::Relaxed));
+        let share = (since as f64 / self.runs as f64).min(MOST_UNDER_WAY);
+        (self.told)(self.finished.load(Ordering::Relaxed) as f64 + share, self.all);
+    }
+
+    fn finished(&self, now: usize) {
+        self.read_before.store(self.read.load(Ordering::Relaxed), Ordering::Relaxed);
+        self.finished.store(now, Ordering::Relaxed);
+        (self.told)(now as f64, self.all);
+    }
+}
+
+/// Replay the trace `path` through `designs` on all cores, one row each in their order.
 ///
 /// # Errors
 /// A trace that cannot be replayed; [`Error::Interrupted`] where `go_on` says no.
@@ -94,10 +139,13 @@ pub fn simulate<D: Borrow<Design> + Sync>(
     path: &Path,
     designs: &[D],
     go_on: &(dyn Fn() -> bool + Sync),
-    done: &(dyn Fn(usize, usize) + Sync),
+    told: Told<'_>,
 ) -> Result<Vec<Row>> {
-    let trace = open_for(path, designs.len())?;
-    let evaluations = design::simulate(&*trace, designs, go_on, done)?;
+    let (trace, runs) = open_for(path, designs.len())?;
+    let passes = Passes::new(designs, runs, told);
+    let read = |read| passes.read(read);
+    let watched = Watched::new(&*trace, &read);
+    let evaluations = design::simulate(&watched, designs, go_on, &|now, _| passes.finished(now))?;
     let rows = designs.iter().zip(evaluations);
     Ok(rows.map(|(design, evaluation)| Row::new(design.borrow(), evaluation)).collect())
 }
@@ -115,14 +163,19 @@ pub fn explore<D: Borrow<Design> + Sync>(
     path: &Path,
     designs: &[D],
     go_on: &(dyn Fn() -> bool + Sync),
+    told: Told<'_>,
     found: RowSink<'_>,
 ) -> Result<()> {
-    let trace = open_for(path, designs.len())?;
-    design::evaluate_all(&*trace, designs, go_on, &|evaluations, passes| {
+    let (trace, runs) = open_for(path, designs.len())?;
+    let passes = Passes::new(designs, runs, told);
+    let read = |read| passes.read(read);
+    let watched = Watched::new(&*trace, &read);
+    design::evaluate_all(&watched, designs, go_on, &|evaluations, (now, all)| {
         let row = |(place, evaluation): (usize, Evaluation)| {
             (place, Row::slim(designs[place].borrow(), evaluation))
         };
-        found(evaluations.into_iter().map(row).collect(), passes);
+        found(evaluations.into_iter().map(row).collect(), (now, all));
+        passes.finished(now);
     })
 }
 

@@ -159,6 +159,7 @@ impl Import {
                         && foreign_pages.insert(fetch.address >> 12)
                     {
                         placer.load_mappings_of(process)?;
+                        recording.know_placed();
                     }
                     let run = place(recording.placer.as_ref(), fetch)
                         .map_err(|what| Error::data(format!("{name}, line {line}"), what))?;

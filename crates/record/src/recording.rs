@@ -41,6 +41,8 @@ pub struct Recording {
     current: usize,
     /// The number that a recorder gives the thread of each sink.
     threads: Vec<u32>,
+    /// Images and methods whose symbols the sinks know.
+    known: (usize, usize),
 }
 
 /// A trace that was written.
@@ -58,14 +60,29 @@ pub struct Finished {
 impl Recording {
     /// Write to the file `output`; `live` holds back space for an orderly end.
     pub fn new(placer: Option<Placer>, output: &Path, info: TraceInfo, live: bool) -> Result<Self> {
-        Ok(Self {
+        let mut recording = Self {
             placer,
             methods: Methods::default(),
             info,
             sinks: vec![Sink::create(output, live)?],
             current: 0,
             threads: Vec::new(),
-        })
+            known: (0, 0),
+        };
+        recording.know_placed();
+        Ok(recording)
+    }
+
+    /// Tell the sinks what has been placed since, before anything of it is executed.
+    pub fn know_placed(&mut self) {
+        let (images, methods) = &mut self.known;
+        let placed = self.placer.as_ref().map_or(&[][..], Placer::images);
+        for image in &placed[*images..] {
+            self.sinks[0].know(&image.symbols);
+        }
+        *images = placed.len();
+        self.sinks[0].know(&self.methods.symbols()[*methods..]);
+        *methods = self.methods.symbols().len();
     }
 
     /// The sink of the thread that executes now.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use flashpager_base::Result;
 use flashpager_trace::file::Unnamed;
-use flashpager_trace::{Ending, Run, RunBuilder, TraceInfo, TraceWriter};
+use flashpager_trace::{Ending, Run, RunBuilder, Symbol, TraceInfo, TraceWriter};
 
 /// What one thread executes, on its way to a file.
 pub struct Sink {
@@ -47,6 +47,11 @@ impl Sink {
             outside_instructions: 0,
             outside_bytes: 0,
         }
+    }
+
+    /// Symbols of what may be executed from now on, in all threads.
+    pub fn know<'a>(&self, symbols: impl IntoIterator<Item = &'a Symbol>) {
+        self.writer.know(symbols);
     }
 
     /// A piece of placed code was executed.

@@ -236,6 +236,7 @@ impl StreamReader {
                         .file_mapped(Path::new(path.as_ref()), offset, start, end)
                         .map_err(shown)?;
                 }
+                recording.know_placed();
             }
             BLOCK => {
                 let (address, sizes) = (number(0)?, number(8)?);
@@ -257,6 +258,7 @@ impl StreamReader {
                     return Err("methods, in a program that is placed by its files".into());
                 }
                 recording.methods.add(address, bytes, &String::from_utf8_lossy(name))?;
+                recording.know_placed();
             }
             THREAD => {
                 let thread = word(0).ok_or_else(too_short)?;

@@ -66,11 +66,12 @@ impl CacheDesign {
 }
 
 impl Counts {
-    /// The sums and the distances, without what only prices need.
+    /// The sums, the distances and the loads of flash pages, without the classes of faults,
+    /// which only prices need.
     pub fn summary(&self) -> Self {
         Self {
             fault_classes: Vec::new(),
-            loads_by_flash_page: Vec::new(),
+            loads_by_flash_page: self.loads_by_flash_page.clone(),
             distance_histogram: self.distance_histogram.clone(),
             ..*self
         }

@@ -6,12 +6,22 @@
 //! branch that was never taken, and never jumped behind, cuts nothing: it is
 //! no border for this execution.
 
+use std::ops::Range;
+use std::sync::{Arc, PoisonError, RwLock};
+
 use flashpager_base::Result;
 use rustc_hash::{FxHashMap, FxHashSet};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::{Run, Trace, for_runs};
+use super::{Run, Trace, TraceInfo, for_runs};
 use crate::image::Symbol;
+
+/// Version of the rules by which [`BlockCounts`] are counted: a trace that was counted by
+/// others is counted again.
+pub const RULES: u32 = 1;
+
+/// Distinct runs that a writer remembers, of 24 bytes each; no program has so many.
+pub(crate) const MAX_WRITTEN_RUNS: usize = 1 << 22;
 
 /// Page sizes for which it is told how much of a used page is used.
 const PAGE_BYTES: [u32; 11] = [4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096];
@@ -56,6 +66,54 @@ pub struct PageUse {
     pub used_share: f64,
 }
 
+/// What [`BlockStatistics`] are made of: what a trace file holds of its blocks.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct BlockCounts {
+    /// [`RULES`].
+    pub rules: u32,
+    /// Distinct blocks executed.
+    pub used_blocks: u64,
+    /// Bytes of code executed at least once.
+    pub used_bytes: u64,
+    /// Blocks executed, once for each time.
+    pub executed_blocks: u64,
+    /// Pages in which something was executed, of 4, 8, 16 … 4096 bytes.
+    pub used_pages: Vec<u64>,
+    /// Jumps to the first byte of a symbol; `None` where less than half of the code has one.
+    pub seen_calls: Option<u64>,
+    /// Jumps to where a call had left off.
+    pub seen_returns: Option<u64>,
+}
+
+impl BlockCounts {
+    /// Whether a trace with this description can have them. That they are its own is known
+    /// when they have been counted again.
+    pub(crate) fn are_possible(&self, info: &TraceInfo) -> bool {
+        let Self { used_blocks, used_bytes, executed_blocks, ref used_pages, .. } = *self;
+        let sizes = PAGE_BYTES.map(u64::from);
+        let pages_fit = used_pages.len() == sizes.len()
+            && used_pages
+                .windows(2)
+                .all(|pair| pair[1] <= pair[0] && pair[0] <= pair[1].saturating_mul(2))
+            && used_pages.iter().zip(sizes).all(|(pages, size)| {
+                *pages <= info.image_bytes.div_ceil(size)
+                    && pages.saturating_mul(size) >= used_bytes
+            });
+        let jumps = match (self.seen_calls, self.seen_returns) {
+            (Some(calls), Some(returns)) => returns <= calls && calls <= info.runs,
+            (None, None) => true,
+            _ => false,
+        };
+        pages_fit
+            && jumps
+            && (used_blocks > 0) == (info.runs > 0)
+            && used_blocks <= used_bytes
+            && used_bytes <= info.image_bytes.min(info.bytes)
+            && (info.runs..=info.bytes).contains(&executed_blocks)
+    }
+}
+
 struct Seen {
     executions: u64,
     /// Whether a symbol begins where the run begins.
@@ -63,127 +121,222 @@ struct Seen {
 }
 
 /// Calls and returns, as far as runs show them.
-#[derive(Default)]
 struct Calls {
     /// Where open calls go on.
     open: Vec<u32>,
+    /// Of these, how many end in the same bits: most jumps go to none of them.
+    by_bits: Box<[u32; 1 << OPEN_BITS]>,
     calls: u64,
     returns: u64,
 }
 
+impl Default for Calls {
+    fn default() -> Self {
+        Self { open: Vec::new(), by_bits: Box::new([0; _]), calls: 0, returns: 0 }
+    }
+}
+
+/// Bits by which open calls are told apart at first sight.
+const OPEN_BITS: u32 = 10;
+
+/// The last bits of an offset, the first of which are mostly the same.
+fn bits(offset: u32) -> usize {
+    (offset.wrapping_mul(0x9e37_79b1) >> (32 - OPEN_BITS)) as usize
+}
+
 impl Calls {
     /// Execution jumped from before `from` to `to`.
+    #[inline]
     fn jump(&mut self, from: u32, to: u32, enters: bool) {
-        let nearest = self.open.iter().rev().take(MAX_UNWOUND).position(|back| *back == to);
-        if let Some(depth) = nearest {
-            self.returns += 1;
-            self.open.truncate(self.open.len() - 1 - depth);
-        } else if enters {
+        if self.by_bits[bits(to)] > 0 {
+            let nearest = self.open.iter().rev().take(MAX_UNWOUND).position(|back| *back == to);
+            if let Some(depth) = nearest {
+                self.returns += 1;
+                self.forget(self.open.len() - 1 - depth..self.open.len());
+                return;
+            }
+        }
+        if enters {
             self.calls += 1;
             if self.open.len() == MAX_DEPTH {
-                self.open.drain(..MAX_DEPTH / 2);
+                self.forget(0..MAX_DEPTH / 2);
             }
+            self.by_bits[bits(from)] += 1;
             self.open.push(from);
+        }
+    }
+
+    fn forget(&mut self, which: Range<usize>) {
+        for back in self.open.drain(which) {
+            self.by_bits[bits(back)] -= 1;
         }
     }
 }
 
-impl BlockStatistics {
-    /// Read `trace` once, whose functions are `symbols`. Memory grows with the number of
-    /// distinct runs. `go_on` is asked once a chunk; when it says false, this ends with
-    /// [`Error::Interrupted`](crate::Error::Interrupted).
-    pub fn of<'a>(
-        trace: &dyn Trace,
+/// Where symbols begin, for all counters of one recording.
+#[derive(Clone, Default)]
+pub(crate) struct Entries(Arc<RwLock<FxHashSet<u32>>>);
+
+impl Entries {
+    /// Of `symbols`, too.
+    pub(crate) fn add<'a>(&self, symbols: impl IntoIterator<Item = &'a Symbol>) {
+        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        known.extend(symbols.into_iter().map(|symbol| symbol.offset));
+    }
+
+    fn has(&self, offset: u32) -> bool {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).contains(&offset)
+    }
+}
+
+/// Counts blocks while runs pass by. Memory grows with the number of distinct runs.
+#[derive(Default)]
+pub(crate) struct BlockCounter {
+    entries: Entries,
+    seen: FxHashMap<Run, Seen>,
+    calls: Calls,
+    before: Option<u32>,
+}
+
+impl BlockCounter {
+    pub(crate) fn new(entries: Entries) -> Self {
+        Self { entries, ..Self::default() }
+    }
+
+    /// Distinct runs so far.
+    pub(crate) fn distinct_runs(&self) -> usize {
+        self.seen.len()
+    }
+
+    #[inline]
+    pub(crate) fn add(&mut self, run: Run) {
+        let Self { entries, seen, calls, before } = self;
+        let seen = seen
+            .entry(run)
+            .or_insert_with(|| Seen { executions: 0, enters: entries.has(run.offset) });
+        seen.executions += 1;
+        if let Some(from) = before.replace(run.end()) {
+            calls.jump(from, run.offset, seen.enters);
+        }
+    }
+
+    /// What was counted, of an image of `image_bytes` with `symbols`; `None` where some were
+    /// told too late for what had been executed.
+    pub(crate) fn finish<'a>(
+        self,
+        image_bytes: u64,
         symbols: impl IntoIterator<Item = &'a Symbol>,
-        go_on: &dyn Fn() -> bool,
-    ) -> Result<Self> {
+    ) -> Option<BlockCounts> {
         let (mut entries, mut named) = (FxHashSet::default(), 0u64);
         for symbol in symbols {
             entries.insert(symbol.offset);
             named += u64::from(symbol.bytes);
         }
-        let mut runs_seen: FxHashMap<Run, Seen> = FxHashMap::default();
-        let mut calls = Calls::default();
-        let mut before = None;
-        for_runs(trace, go_on, |runs| {
-            for &run in runs {
-                let seen = runs_seen.entry(run).or_insert_with(|| Seen {
-                    executions: 0,
-                    enters: entries.contains(&run.offset),
-                });
-                seen.executions += 1;
-                if let Some(from) = before.replace(run.end()) {
-                    calls.jump(from, run.offset, seen.enters);
-                }
-            }
-            Ok(())
-        })?;
-        let mut found = Self::from_runs(&runs_seen);
+        let in_time = |(run, seen): (&Run, &Seen)| entries.contains(&run.offset) == seen.enters;
+        if !self.seen.iter().all(in_time) {
+            return None;
+        }
+        let mut counts = counted(&self.seen);
         // Of a stripped program few functions have names left.
-        if named * 2 >= u64::from(trace.image_bytes()) && named > 0 {
-            found.seen_calls = Some(calls.calls);
-            found.seen_returns = Some(calls.returns);
+        if named * 2 >= image_bytes && named > 0 {
+            counts.seen_calls = Some(self.calls.calls);
+            counts.seen_returns = Some(self.calls.returns);
         }
-        Ok(found)
-    }
-
-    fn from_runs(seen: &FxHashMap<Run, Seen>) -> Self {
-        let mut borders: Vec<u32> = seen.keys().flat_map(|run| [run.offset, run.end()]).collect();
-        borders.sort_unstable();
-        borders.dedup();
-        // Borders inside a run cut it: those behind its first byte, before its end.
-        let rank = |offset: u32| borders.partition_point(|border| *border < offset) as u64;
-        // How many more runs cover the piece behind a border than the one before it.
-        let mut covering = vec![0i64; borders.len()];
-        let (mut runs, mut bytes, mut executed) = (0u64, 0u64, 0u64);
-        for (run, Seen { executions, .. }) in seen {
-            let (first, last) = (rank(run.offset), rank(run.end()));
-            covering[first as usize] += 1;
-            covering[last as usize] -= 1;
-            runs += executions;
-            bytes += executions * u64::from(run.length);
-            executed += executions * (last - first);
-        }
-        let mut cover = 0;
-        let blocks: Vec<Run> = borders
-            .windows(2)
-            .zip(&covering)
-            .filter(|(_, change)| {
-                cover += **change;
-                cover > 0
-            })
-            .map(|(pair, _)| Run { offset: pair[0], length: pair[1] - pair[0] })
-            .collect();
-        let used_bytes: u64 = blocks.iter().map(|block| u64::from(block.length)).sum();
-        let mean = |sum: u64, count: u64| if count == 0 { 0.0 } else { sum as f64 / count as f64 };
-        let mean_used = mean(used_bytes, blocks.len() as u64);
-        Self {
-            used_blocks: blocks.len() as u64,
-            used_bytes,
-            mean_used_block_bytes: mean_used,
-            mean_executed_block_bytes: mean(bytes, executed),
-            mean_run_bytes: mean(bytes, runs),
-            predicted_page_bytes: (mean_used.ceil() as u32).next_power_of_two(),
-            seen_calls: None,
-            seen_returns: None,
-            pages: PAGE_BYTES.map(|page| PageUse::of(&blocks, used_bytes, page)).to_vec(),
-        }
+        Some(counts)
     }
 }
 
-impl PageUse {
-    /// Of `blocks` by offset, none over another, of `used_bytes` together.
-    fn of(blocks: &[Run], used_bytes: u64, page_bytes: u32) -> Self {
-        let (mut pages, mut free) = (0, 0);
-        for block in blocks {
-            let first = (block.offset / page_bytes).max(free);
-            let behind = (block.end() - 1) / page_bytes + 1;
-            pages += u64::from(behind.saturating_sub(first));
-            free = free.max(behind);
+fn counted(seen: &FxHashMap<Run, Seen>) -> BlockCounts {
+    let mut borders: Vec<u32> = seen.keys().flat_map(|run| [run.offset, run.end()]).collect();
+    borders.sort_unstable();
+    borders.dedup();
+    // Borders inside a run cut it: those behind its first byte, before its end.
+    let rank = |offset: u32| borders.partition_point(|border| *border < offset) as u64;
+    // How many more runs cover the piece behind a border than the one before it.
+    let mut covering = vec![0i64; borders.len()];
+    let mut executed_blocks = 0;
+    for (run, Seen { executions, .. }) in seen {
+        let (first, last) = (rank(run.offset), rank(run.end()));
+        covering[first as usize] += 1;
+        covering[last as usize] -= 1;
+        executed_blocks += executions * (last - first);
+    }
+    let mut cover = 0;
+    let blocks: Vec<Run> = borders
+        .windows(2)
+        .zip(&covering)
+        .filter(|(_, change)| {
+            cover += **change;
+            cover > 0
+        })
+        .map(|(pair, _)| Run { offset: pair[0], length: pair[1] - pair[0] })
+        .collect();
+    BlockCounts {
+        rules: RULES,
+        used_blocks: blocks.len() as u64,
+        used_bytes: blocks.iter().map(|block| u64::from(block.length)).sum(),
+        executed_blocks,
+        used_pages: PAGE_BYTES.map(|page| used_pages(&blocks, page)).to_vec(),
+        seen_calls: None,
+        seen_returns: None,
+    }
+}
+
+/// Pages of `page_bytes` with something of `blocks`, which stand by offset, none over another.
+fn used_pages(blocks: &[Run], page_bytes: u32) -> u64 {
+    let (mut pages, mut free) = (0, 0);
+    for block in blocks {
+        let first = (block.offset / page_bytes).max(free);
+        let behind = (block.end() - 1) / page_bytes + 1;
+        pages += u64::from(behind.saturating_sub(first));
+        free = free.max(behind);
+    }
+    pages
+}
+
+impl BlockCounts {
+    /// Read `trace` once, whose functions are `symbols`. Memory grows with the number of
+    /// distinct runs. `go_on` is asked every few runs; when it says false, this ends with
+    /// [`Error::Interrupted`](crate::Error::Interrupted).
+    pub fn of<'a>(
+        trace: &dyn Trace,
+        symbols: impl IntoIterator<Item = &'a Symbol> + Clone,
+        go_on: &dyn Fn() -> bool,
+    ) -> Result<Self> {
+        let entries = Entries::default();
+        entries.add(symbols.clone());
+        let mut counter = BlockCounter::new(entries);
+        for_runs(trace, go_on, |runs| {
+            runs.iter().for_each(|run| counter.add(*run));
+            Ok(())
+        })?;
+        // All symbols were known before the first run.
+        Ok(counter.finish(trace.image_bytes().into(), symbols).unwrap_or_default())
+    }
+}
+
+impl BlockStatistics {
+    /// Of a trace of `runs` runs and `bytes` bytes.
+    pub fn new(counts: &BlockCounts, runs: u64, bytes: u64) -> Self {
+        let mean = |sum: u64, count: u64| if count == 0 { 0.0 } else { sum as f64 / count as f64 };
+        let BlockCounts { used_blocks, used_bytes, .. } = *counts;
+        let mean_used = mean(used_bytes, used_blocks);
+        let page = |(page_bytes, pages): (u32, &u64)| PageUse {
+            page_bytes,
+            pages: *pages,
+            used_share: mean(used_bytes, pages * u64::from(page_bytes)),
+        };
+        Self {
+            used_blocks,
+            used_bytes,
+            mean_used_block_bytes: mean_used,
+            mean_executed_block_bytes: mean(bytes, counts.executed_blocks),
+            mean_run_bytes: mean(bytes, runs),
+            predicted_page_bytes: (mean_used.ceil() as u32).next_power_of_two(),
+            seen_calls: counts.seen_calls,
+            seen_returns: counts.seen_returns,
+            pages: PAGE_BYTES.into_iter().zip(&counts.used_pages).map(page).collect(),
         }
-        let held = pages * u64::from(page_bytes);
-        let used_share = if held == 0 { 0.0 } else { used_bytes as f64 / held as f64 };
-        Self { page_bytes, pages, used_share }
     }
 }
 
@@ -191,6 +344,17 @@ impl PageUse {
 mod tests {
     use super::*;
     use crate::MemoryTrace;
+
+    fn statistics(trace: &MemoryTrace, symbols: &[Symbol]) -> BlockStatistics {
+        let runs = trace.in_memory().unwrap();
+        let bytes = runs.iter().map(|run| u64::from(run.length)).sum();
+        let counts = BlockCounts::of(trace, symbols, &|| true).unwrap();
+        let image_bytes = trace.image_bytes().into();
+        let info =
+            TraceInfo { runs: runs.len() as u64, bytes, image_bytes, ..TraceInfo::default() };
+        assert!(counts.are_possible(&info), "{counts:?}");
+        BlockStatistics::new(&counts, info.runs, bytes)
+    }
 
     #[test]
     fn a_jump_into_the_middle_splits_a_block() {
@@ -200,7 +364,7 @@ mod tests {
             Run { offset: 8, length: 8 },
             Run { offset: 8, length: 8 },
         ]);
-        let found = BlockStatistics::of(&trace, [], &|| true).unwrap();
+        let found = statistics(&trace, &[]);
         assert_eq!(found.used_blocks, 2);
         assert_eq!(found.used_bytes, 16);
         assert_eq!(found.mean_used_block_bytes, 8.0);
@@ -225,7 +389,7 @@ mod tests {
             run(16, 4),
         ]);
         let symbols = [symbol(0, 100), symbol(100, 8), symbol(200, 16)];
-        let found = BlockStatistics::of(&trace, &symbols, &|| true).unwrap();
+        let found = statistics(&trace, &symbols);
         assert_eq!((found.seen_calls, found.seen_returns), (Some(4), Some(3)));
         assert_eq!(found.used_bytes, 20 + 4 + 4);
         let pages: Vec<_> = found.pages.iter().map(|used| (used.page_bytes, used.pages)).collect();

@@ -17,11 +17,12 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 
+use super::blocks::{BlockCounter, BlockStatistics, Entries, MAX_WRITTEN_RUNS, RULES};
 use super::columns::footer::{Footer, Kind, Physical};
 use super::columns::pages::ColumnReader;
 use super::columns::{crc32, parquet_error};
 use super::output::{Output, Space};
-use super::{CHUNK_RUNS, Run, RunSource, Trace, TraceInfo};
+use super::{CHUNK_RUNS, Run, RunSource, Symbol, Trace, TraceInfo};
 
 /// Version of the file's layout, in [`TraceInfo::schema_version`].
 pub const SCHEMA_VERSION: u32 = 1;
@@ -61,6 +62,9 @@ pub struct TraceWriter {
     bytes: u64,
     end: u32,
     checksum: RunChecksum,
+    /// Nothing where the distinct runs became too many.
+    blocks: Option<BlockCounter>,
+    entries: Entries,
     group_runs: usize,
     is_file: bool,
     space: Space,
@@ -107,7 +111,7 @@ impl TraceWriter {
     /// When the file, or the reserve beside it, cannot be written.
     pub fn create(path: &Path, live: bool) -> Result<Self> {
         let space = Space::default();
-        let writer = Self::create_in(path, space, GROUP_RUNS)?;
+        let writer = Self::create_in(path, space, Entries::default(), GROUP_RUNS)?;
         if live && writer.is_file {
             writer.space.hold(path)?;
         }
@@ -119,10 +123,10 @@ impl TraceWriter {
     /// # Errors
     /// When the file cannot be written.
     pub fn create_beside(&self, path: &Path) -> Result<Self> {
-        Self::create_in(path, self.space.clone(), THREAD_GROUP_RUNS)
+        Self::create_in(path, self.space.clone(), self.entries.clone(), THREAD_GROUP_RUNS)
     }
 
-    fn create_in(path: &Path, space: Space, group_runs: usize) -> Result<Self> {
+    fn create_in(path: &Path, space: Space, entries: Entries, group_runs: usize) -> Result<Self> {
         let output = Output::create(path, space.clone())?;
         let is_file = output.contents().is_some();
         let place = path.display().to_string();
@@ -148,10 +152,18 @@ impl TraceWriter {
             bytes: 0,
             end: 0,
             checksum: RunChecksum::default(),
+            blocks: Some(BlockCounter::new(entries.clone())),
+            entries,
             group_runs,
             is_file,
             space,
         })
+    }
+
+    /// Learn of symbols before what they name is executed: jumps to them are calls, of all
+    /// threads. Those that come too late are counted when somebody asks.
+    pub fn know<'a>(&self, symbols: impl IntoIterator<Item = &'a Symbol>) {
+        self.entries.add(symbols);
     }
 
     /// Add a run.
@@ -198,14 +210,19 @@ impl TraceWriter {
             self.offsets.chunks(CHUNK_RUNS).zip(self.lengths.chunks(CHUNK_RUNS))
         {
             let runs = offsets.iter().zip(lengths);
-            self.checksum.add(runs.map(|(offset, length)| (*offset as u32, *length as u32)));
+            let runs = runs.map(|(offset, length)| (*offset as u32, *length as u32));
+            self.checksum.add(runs.clone());
+            if let Some(blocks) = &mut self.blocks {
+                runs.for_each(|(offset, length)| blocks.add(Run { offset, length }));
+                self.blocks.take_if(|blocks| blocks.distinct_runs() > MAX_WRITTEN_RUNS);
+            }
         }
         self.offsets.clear();
         self.lengths.clear();
         Ok(())
     }
 
-    /// Write the rest and `info`, whose counts of runs and bytes are filled in
+    /// Write the rest and `info`, whose counts of runs, bytes and blocks are filled in
     /// here, and give the file its name.
     pub fn finish(self, info: TraceInfo) -> Result<TraceInfo> {
         self.close(info)?.name()
@@ -216,12 +233,15 @@ impl TraceWriter {
     /// # Errors
     /// When the file cannot be written.
     pub fn close(mut self, mut info: TraceInfo) -> Result<Unnamed> {
+        self.know(info.symbols());
         if !self.offsets.is_empty() {
             self.write_group()?;
         }
         info.runs = self.runs;
         info.bytes = self.bytes;
         info.image_bytes = info.image_bytes.max(u64::from(self.end));
+        info.blocks =
+            self.blocks.take().and_then(|blocks| blocks.finish(info.image_bytes, info.symbols()));
         let json = serde_json::to_string(&info)
             .map_err(|e| Error::data(self.place.clone(), e.to_string()))?;
         let checksums = format!("{:08x} {:08x}", crc32(json.as_bytes()), self.checksum.crc.sum());
@@ -246,12 +266,15 @@ impl TraceFile {
     pub fn open(path: &Path) -> Result<Self> {
         let place = path.display().to_string();
         let (_, footer) = open_footer(path)?;
-        let info: TraceInfo = footer.description(path, &KIND, METADATA_KEY, SCHEMA_VERSION)?;
+        let mut info: TraceInfo = footer.description(path, &KIND, METADATA_KEY, SCHEMA_VERSION)?;
         let json = footer.value(METADATA_KEY).unwrap_or_default();
         if checksums(&footer).is_some_and(|(sum, _)| sum != crc32(json.as_bytes())) {
             return Err(Error::data(&place, "its description is damaged: make or copy it again"));
         }
-        if footer.rows != info.runs || info.image_bytes > u64::from(u32::MAX) {
+        // Counted by rules of another version: counted again when somebody asks.
+        info.blocks.take_if(|blocks| blocks.rules != RULES);
+        let impossible = info.blocks.as_ref().is_some_and(|blocks| !blocks.are_possible(&info));
+        if footer.rows != info.runs || info.image_bytes > u64::from(u32::MAX) || impossible {
             return Err(Error::data(&place, "its description does not fit its contents"));
         }
         Ok(Self { path: path.to_owned(), info })
@@ -265,6 +288,17 @@ impl TraceFile {
     /// The file's path.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The file once more, at a position of its own, and its footer.
+    pub(crate) fn reopen(&self) -> Result<(File, Footer)> {
+        open_footer(&self.path)
+    }
+
+    /// Its basic blocks, if it holds their counts.
+    pub fn blocks(&self) -> Option<BlockStatistics> {
+        let TraceInfo { runs, bytes, ref blocks, .. } = self.info;
+        blocks.as_ref().map(|blocks| BlockStatistics::new(blocks, runs, bytes))
     }
 }
 
@@ -305,10 +339,6 @@ struct FileSource {
 }
 
 impl FileSource {
-    fn damaged(&self, what: impl std::fmt::Display) -> Error {
-        Error::data(&self.place, format!("is damaged ({what}): make or copy it again"))
-    }
-
     /// Open the next row group; false if there is none.
     fn open_group(&mut self) -> io::Result<bool> {
         let Some(group) = self.footer.groups.get(self.group) else { return Ok(false) };
@@ -345,40 +375,62 @@ impl FileSource {
 impl RunSource for FileSource {
     fn read(&mut self, runs: &mut Vec<Run>) -> Result<()> {
         runs.clear();
-        self.read_columns().map_err(|e| match e.kind() {
-            io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => {
-                self.damaged(format_args!("in row group {}", self.group))
-            }
-            _ => Error::io(&self.place, e),
-        })?;
+        self.read_columns().map_err(|e| unreadable(&self.place, self.group, e))?;
         self.checksum.add(self.offsets.iter().copied().zip(self.lengths.iter().copied()));
         if self.offsets.is_empty()
             && checksums(&self.footer).is_some_and(|(_, sum)| sum != self.checksum.crc.sum())
         {
-            return Err(self.damaged("its runs do not match their checksum"));
+            return Err(damaged(&self.place, "its runs do not match their checksum"));
         }
-        let limit = u64::from(self.image_bytes);
-        let mut sane = true;
-        runs.extend(self.offsets.iter().zip(&self.lengths).map(|(&offset, &length)| {
-            let run = Run { offset, length };
-            sane &= run.length.wrapping_sub(1) < super::MAX_RUN_BYTES
-                && u64::from(run.offset) + u64::from(run.length) <= limit;
-            run
-        }));
-        if sane {
-            return Ok(());
-        }
-        let wrong =
-            runs.iter().find_map(|run| match Run::checked(run.offset.into(), run.length.into()) {
-                Err(what) => Some(what),
-                Ok(run) if run.end() > self.image_bytes => {
-                    Some(format!("a run at offset {:#x} reaches beyond the image", run.offset))
-                }
-                Ok(_) => None,
-            });
-        runs.clear();
-        Err(self.damaged(wrong.unwrap_or_default()))
+        append_checked(&self.offsets, &self.lengths, self.image_bytes, runs)
+            .map_err(|what| damaged(&self.place, what))
     }
+}
+
+pub(crate) fn damaged(place: &str, what: impl std::fmt::Display) -> Error {
+    Error::data(place, format!("is damaged ({what}): make or copy it again"))
+}
+
+/// What reading row group number `group`, counted from 1, gave.
+pub(crate) fn unreadable(place: &str, group: usize, error: io::Error) -> Error {
+    match error.kind() {
+        io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => {
+            damaged(place, format_args!("in row group {group}"))
+        }
+        _ => Error::io(place, error),
+    }
+}
+
+/// Append the runs of these columns. The error says which cannot be.
+pub(crate) fn append_checked(
+    offsets: &[u32],
+    lengths: &[u32],
+    image_bytes: u32,
+    runs: &mut Vec<Run>,
+) -> std::result::Result<(), String> {
+    let limit = u64::from(image_bytes);
+    let before = runs.len();
+    let mut sane = true;
+    runs.extend(offsets.iter().zip(lengths).map(|(&offset, &length)| {
+        let run = Run { offset, length };
+        sane &= run.length.wrapping_sub(1) < super::MAX_RUN_BYTES
+            && u64::from(run.offset) + u64::from(run.length) <= limit;
+        run
+    }));
+    if sane {
+        return Ok(());
+    }
+    let wrong = runs[before..].iter().find_map(|run| {
+        match Run::checked(run.offset.into(), run.length.into()) {
+            Err(what) => Some(what),
+            Ok(run) if run.end() > image_bytes => {
+                Some(format!("a run at offset {:#x} reaches beyond the image", run.offset))
+            }
+            Ok(_) => None,
+        }
+    });
+    runs.truncate(before);
+    Err(wrong.unwrap_or_default())
 }
 
 fn open_footer(path: &Path) -> Result<(File, Footer)> {

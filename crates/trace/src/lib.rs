@@ -4,17 +4,23 @@
 //! does not grow with the length of a trace.
 
 pub mod blocks;
+pub mod check;
 pub mod columns;
 pub mod export;
 pub mod file;
 mod image;
 pub mod output;
+mod watched;
+mod windows;
 
 use flashpager_base::{Error, Result};
 use serde::{Deserialize, Serialize};
 
+pub use blocks::BlockCounts;
 pub use file::{TraceFile, TraceWriter};
 pub use image::{Image, Section, Symbol};
+pub use watched::Watched;
+pub use windows::Windows;
 
 /// Runs handed over at a time.
 pub const CHUNK_RUNS: usize = 16 * 1024;
@@ -120,6 +126,11 @@ impl MemoryTrace {
     /// The image is as long as the runs need.
     pub fn new(runs: Vec<Run>) -> Self {
         let image_bytes = runs.iter().map(|run| run.end()).max().unwrap_or(0);
+        Self { runs, image_bytes }
+    }
+
+    /// Of an image of so many bytes, in which all runs lie.
+    pub fn with_image(runs: Vec<Run>, image_bytes: u32) -> Self {
         Self { runs, image_bytes }
     }
 
@@ -247,6 +258,16 @@ pub struct TraceInfo {
     /// What ran and could not be recorded, each with the reason.
     #[serde(default)]
     pub left_out: Vec<String>,
+    /// Its basic blocks, if they were counted while it was written.
+    #[serde(default)]
+    pub blocks: Option<BlockCounts>,
+}
+
+impl TraceInfo {
+    /// All symbols of all images.
+    pub fn symbols(&self) -> impl Iterator<Item = &Symbol> + Clone {
+        self.images.iter().flat_map(|image| &image.symbols)
+    }
 }
 
 impl Default for TraceInfo {
@@ -271,6 +292,7 @@ impl Default for TraceInfo {
             returns: None,
             thread: String::new(),
             left_out: Vec::new(),
+            blocks: None,
         }
     }
 }

@@ -46,11 +46,14 @@ def print_json(value: object) -> None:
 
 
 @contextmanager
-def counting(what: str, designs: int | None = None) -> Iterator[Callable[[int, int], None]]:
+def counting(what: str, designs: int | None = None) -> Iterator[Callable[[float, int], None]]:
     """Show a bar with the time left while (finished, all) are reported; nothing where nobody looks.
 
     With the rate, if ``designs`` tells how many designs all are.
     """
+    if not err.is_terminal:
+        yield lambda _finished, _total: None
+        return
     # Only here: most commands count nothing.
     from rich.progress import (  # noqa: PLC0415
         BarColumn,
@@ -66,14 +69,12 @@ def counting(what: str, designs: int | None = None) -> Iterator[Callable[[int, i
         MofNCompleteColumn(),
         TextColumn("{task.fields[rate]}"),
     ]
-    with Progress(
-        *columns, TimeRemainingColumn(), console=err, transient=True, disable=not err.is_terminal
-    ) as progress:
+    with Progress(*columns, TimeRemainingColumn(), console=err, transient=True) as progress:
         task = progress.add_task(what, total=None, rate="")
         start = time.monotonic()
-        done_before: int | None = None
+        done_before: float | None = None
 
-        def report(finished: int, total: int) -> None:
+        def report(finished: float, total: int) -> None:
             # What an interrupted call had finished was not done now.
             nonlocal done_before
             done_before = finished if done_before is None else done_before

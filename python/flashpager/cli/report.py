@@ -5,8 +5,10 @@ from typing import Annotated
 
 import typer
 
+from flashpager import _engine
 from flashpager.cli import options
 from flashpager.cli.console import counting, note
+from flashpager.cli.long import Exact, blocks_of, sample_of
 from flashpager.files import refuse_overwriting
 
 
@@ -22,15 +24,22 @@ def report(
         Path | None,
         typer.Option("--plots", metavar="DIR", help="Also write the charts there as PNG."),
     ] = None,
+    exact: Exact = False,
 ) -> None:
-    """Write one HTML page about a design and its neighbours: charts, table, configuration."""
+    """Write one HTML page about a design and its neighbours: charts, table, configuration.
+
+    Of a trace of more than 134 million runs, windows are replayed, and the page
+    says how far its figures may be off.
+    """
     design = flags.one_design("report takes one design and looks at its neighbours itself")
     refuse_overwriting(output, trace)
     # Altair takes its time to load; other commands do without it.
     from flashpager.report import build  # noqa: PLC0415
 
+    info, blocks = _engine.trace_info(trace), blocks_of(trace)
+    sample = sample_of(trace, info, exact=exact)
     with counting("replays") as progress:
-        built = build(trace, design, progress)
+        built = build(trace, design, progress, blocks=blocks, sample=sample)
     built.write_html(output)
     pictures = built.write_pictures(plots) if plots is not None else []
     note(f"{output}: {len(built.frame)} designs, {len(built.charts)} charts")

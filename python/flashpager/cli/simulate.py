@@ -6,7 +6,7 @@ from rich.table import Table
 from flashpager import _engine
 from flashpager._engine import Design, Fetch, Handler, Row, TraceInfo
 from flashpager.cli import options
-from flashpager.cli.console import mebibytes, note, out, print_json, share
+from flashpager.cli.console import counting, mebibytes, note, out, print_json, share
 from flashpager.quantities import duration, format_size, si
 from flashpager.space.file import read_board
 from flashpager.trace import Trace
@@ -25,7 +25,8 @@ def simulate(
     """Replay a trace through one design: counts, time, bandwidth, fault latency."""
     design = flags.one_design("simulate takes one design; 'flashpager explore' takes lists")
     opened = Trace.open(trace)
-    row = _engine.simulate(trace, [design])[0]
+    with counting("replays") as progress:
+        row = _engine.simulate(trace, [design], progress)[0]
     if json:
         print_json({"version": _engine.version(), "trace": opened.described(), **row.as_dict()})
         return

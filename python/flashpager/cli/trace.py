@@ -10,9 +10,16 @@ from rich.markup import escape
 from flashpager import _engine
 from flashpager._engine import Design, Origin, Placement
 from flashpager.cli import methods, options
-from flashpager.cli.console import note, out, print_json
+from flashpager.cli.console import counting, note, out, print_json
 from flashpager.cli.live import watching
-from flashpager.faults.page_choice import calls_text, choose_page, outside_text, page_use_text
+from flashpager.cli.long import Exact, blocks_of, sample_of
+from flashpager.faults.page_choice import (
+    PageChoice,
+    calls_text,
+    choose_page,
+    outside_text,
+    page_use_text,
+)
 from flashpager.files import refuse_overwriting
 from flashpager.quantities import format_size, si, split_list
 
@@ -112,16 +119,37 @@ def _address(text: str, option: str) -> int:
 
 @app.command("info")
 def show_info(
-    trace: options.Trace, *, board: options.Board = None, json: options.Json = False
+    trace: options.Trace,
+    *,
+    best_page: Annotated[
+        bool,
+        typer.Option("--best-page", help="Also replay each cache page, and tell the best one."),
+    ] = False,
+    board: Annotated[
+        Path | None,
+        typer.Option(
+            "--board", metavar="FILE", help="The design of --best-page, which this implies."
+        ),
+    ] = None,
+    exact: Exact = False,
+    json: options.Json = False,
 ) -> None:
     """Describe a trace: what ran, what is placed, its basic blocks.
 
-    The cache page that these predict stands beside the best one of the board's
-    design, replayed with each page.
+    The cache page that these predict is told at once. With --best-page the best
+    one stands beside it: the board's design is replayed with each page.
     """
     info = _engine.trace_info(trace)
-    blocks = _engine.block_statistics(trace)
-    page = choose_page(trace, blocks, Design.from_board(board) if board else Design())
+    blocks = blocks_of(trace)
+    page = PageChoice.of(blocks, [])
+    if board is not None or best_page:
+        design = Design.from_board(board) if board else Design()
+        sample = sample_of(trace, info, exact=exact)
+        with counting("replays") as progress:
+            page = choose_page(trace, blocks, design, sample=sample, progress=progress)
+    elif exact:
+        message = "--exact is of replays: trace info has some with --best-page"
+        raise _engine.FlashpagerError(message)
     if json:
         file_bytes = trace.stat().st_size
         print_json(
@@ -171,6 +199,33 @@ def show_info(
         )
     for what in info.left_out:
         out.print(f"not recorded: {what}", markup=False)
+
+
+@app.command("check")
+def check(
+    trace: options.Trace,
+    *,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="TRACE",
+            help="Write it anew, with the same runs and all that a description can hold.",
+        ),
+    ] = None,
+) -> None:
+    """Read a trace whole: its checksums, and whether its description says what its runs are."""
+    if output is not None:
+        refuse_overwriting(output, trace)
+    with counting("runs read") as progress:
+        info = _engine.check_trace(trace, output, progress)
+    done = f"{trace}: {info.runs:,} runs of {si(info.bytes, 'B')} are as they were written"
+    if output is not None:
+        done += f"; {output} holds them and their basic blocks"
+    elif _engine.recorded_blocks(trace) is None:
+        done += "; their basic blocks are not in it, -o writes a trace that has them"
+    note(done)
 
 
 @app.command("arrange")

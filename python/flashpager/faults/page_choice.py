@@ -1,11 +1,12 @@
 """What the size of executed basic blocks says of the best cache page, and what replays say."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from flashpager import _engine
-from flashpager._engine import BlockStatistics, Design, Row, TraceInfo
+from flashpager._engine import BlockStatistics, Design, Row, SamplePlan, TraceInfo
 from flashpager.quantities import format_size
 from flashpager.space.space import cache_pages_to_try
 
@@ -57,6 +58,8 @@ class PageChoice:
     bandwidths: dict[int, float]
     #: What was replayed, but for the page.
     design: Design | None
+    #: How far the bandwidths may be off, by cache page; None where the whole trace was replayed.
+    errors: dict[int, float] | None = None
 
     @property
     def lost(self) -> float | None:
@@ -77,7 +80,12 @@ class PageChoice:
         )
         lost = self.lost or 0.0
         slower = f"; the former is {100 * lost:.1f} % slower" if lost >= _NOTABLE_LOSS else ""
-        return f"{predicted}, {found}{slower}"
+        return f"{predicted}, {found}{slower}{self._sampled()}"
+
+    def _sampled(self) -> str:
+        if self.errors is None:
+            return ""
+        return f" (sampled: bandwidths ± {100 * max(self.errors.values()):.2g} %)"
 
     def as_dict(self) -> dict[str, object]:
         """Give it for ``--json``."""
@@ -86,22 +94,39 @@ class PageChoice:
             "best_bytes": self.best_bytes,
             "bandwidths": self.bandwidths,
             "design": self.design.as_dict() if self.design else {},
+            "errors": self.errors,
         }
 
     @classmethod
     def of(cls, blocks: BlockStatistics, rows: list[Row]) -> "PageChoice":
         """Compare with replays that differ in nothing but their cache page."""
         bandwidths = {row.design.cache_page_bytes: row.time.bandwidth_mib_s for row in rows}
+        errors = {row.design.cache_page_bytes: row.errors.time for row in rows if row.errors}
         return cls(
             blocks.predicted_page_bytes,
             max(bandwidths, key=bandwidths.__getitem__) if bandwidths else None,
             bandwidths,
             rows[0].design if rows else None,
+            errors or None,
         )
 
 
-def choose_page(trace: Path, blocks: BlockStatistics, design: Design) -> PageChoice:
+def choose_page(
+    trace: Path,
+    blocks: BlockStatistics,
+    design: Design,
+    *,
+    sample: SamplePlan | None = None,
+    progress: Callable[[float, int], None] | None = None,
+) -> PageChoice:
     """Replay a trace with every cache page that fits into the design's cache and flash page.
+
+    Args:
+        trace: a trace file.
+        blocks: its blocks.
+        design: what is replayed, but for the page.
+        sample: what of the trace is replayed; None for the whole.
+        progress: told how many replays of how many are finished.
 
     Raises:
         FlashpagerError: for a design that cannot be.
@@ -115,4 +140,5 @@ def choose_page(trace: Path, blocks: BlockStatistics, design: Design) -> PageCho
     designs = [design.replace(cache_page_bytes=page) for page in pages]
     possible = [one for one in designs if one.refusal() is None]
     # The design itself says why, where none can be.
-    return PageChoice.of(blocks, _engine.simulate(trace, possible or [design]))
+    rows = _engine.simulate(trace, possible or [design], progress, sample=sample)
+    return PageChoice.of(blocks, rows)

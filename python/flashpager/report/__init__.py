@@ -14,7 +14,14 @@ import altair as alt
 import polars as pl
 
 from flashpager import _engine
-from flashpager._engine import BlockStatistics, Design, FlashpagerError, Row, TraceInfo
+from flashpager._engine import (
+    BlockStatistics,
+    Design,
+    FlashpagerError,
+    Row,
+    SamplePlan,
+    TraceInfo,
+)
 from flashpager.faults import attribution
 from flashpager.faults.page_choice import PageChoice
 from flashpager.files import appearing_whole
@@ -27,7 +34,7 @@ from flashpager.results import table
 #: Policies that stand beside the design's own in a chart over cache pages.
 _COMPARED = ("lru", "min")
 
-Progress = Callable[[int, int], None]
+Progress = Callable[[float, int], None]
 
 
 @dataclass
@@ -51,6 +58,8 @@ class Report:
     chosen: dict[str, alt.LayerChart]
     #: What the page shows of each selectable design, by ``id``.
     choices: dict[int, dict[str, Any]]
+    #: What of the trace was replayed; None for the whole.
+    sample: SamplePlan | None = None
     #: The sections below, in order; one more needs its charts in ``charts``, with words as
     #: :func:`style.styled` gives them.
     sections: list[page.Section] = field(default_factory=list)
@@ -80,20 +89,29 @@ class Report:
         return paths
 
 
-def build(trace: Path, design: Design, progress: Progress | None = None) -> Report:
+def build(
+    trace: Path,
+    design: Design,
+    progress: Progress | None = None,
+    *,
+    blocks: BlockStatistics | None = None,
+    sample: SamplePlan | None = None,
+) -> Report:
     """Replay a trace through a design and the neighbours that the charts show, in one go.
 
     Args:
         trace: a trace file.
         design: one design that can be, as ``Space.designs`` gives it.
         progress: told how many replays of how many are finished.
+        blocks: the trace's, if they are known already.
+        sample: what of a long trace is replayed; None for the whole.
 
     """
-    info = _engine.trace_info(str(trace))
-    blocks = _engine.block_statistics(str(trace))
+    info = _engine.trace_info(trace)
+    blocks = blocks or _engine.block_statistics(trace)
     around_it = around(design, info.image_bytes)
     others = [one for designs in around_it.parts.values() for one in designs]
-    rows = _engine.simulate(trace, [*around_it.designs, *others], progress)
+    rows = _engine.simulate(trace, [*around_it.designs, *others], progress, sample=sample)
     own, own_part = rows[0], rows[: len(around_it.designs)]
 
     frame = with_front(table.to_frame(own_part).with_row_index("id").cast({"id": pl.Int64}))
@@ -101,6 +119,7 @@ def build(trace: Path, design: Design, progress: Progress | None = None) -> Repo
     doubled = pl.col("cache_bytes").is_in(around_it.caches)
     frame = frame.with_columns(
         pl.Series("label", [choice.label(row.design) for row in own_part]),
+        pl.Series("error", [row.errors and row.errors.time for row in own_part], pl.Float64),
         selectable=pl.col("on_front") | (mine & doubled),
     )
     choices = {
@@ -120,10 +139,11 @@ def build(trace: Path, design: Design, progress: Progress | None = None) -> Repo
             "bandwidth-heat-map": space.bandwidth_heat_map(frame.filter(mine & doubled), own=0),
             **_neighbour_charts(frame.filter(doubled), own, around_it, blocks),
             "bandwidth-by-part": _part_chart(own, own_part, rows[len(own_part) :], around_it),
-            **_function_chart(trace, own),
+            **_function_chart(trace, own, sample),
         },
         _chosen_charts(own, choices),
         choices,
+        sample,
         [
             page.Section(
                 "Cache page and cache size",
@@ -140,14 +160,18 @@ def build(trace: Path, design: Design, progress: Progress | None = None) -> Repo
     )
 
 
-def _function_chart(trace: Path, own: Row) -> dict[str, alt.LayerChart]:
+def _function_chart(trace: Path, own: Row, sample: SamplePlan | None) -> dict[str, alt.LayerChart]:
     """Draw which functions the faults of a design belong to, if a fault's time is its own."""
     if own.is_executed:
         return {}
     design = own.design
-    owners = attribution.to_frame(_engine.attribute(str(trace), design, "symbol", []))
+    found = _engine.attribute(trace, design, "symbol", [], sample)
+    owners = attribution.to_frame(found)
     cache = f"{format_size(design.cache_bytes)} in pages of {design.cache_page_bytes} bytes"
     setting = f"{design.part}, {cache}, {design.policy}"
+    if sample is not None and found.owners:
+        first = found.owners[0]
+        setting += f"; sampled: {first.name} ± {100 * (first.fault_error or 0):.2g} %"
     return {"faults-by-function": treemap.chart(owners, setting=setting)}
 
 

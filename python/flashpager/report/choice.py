@@ -105,6 +105,8 @@ def _numbers(row: Row) -> list[tuple[str, str]]:
     ]
     if row.nor:
         numbers.append(("of NOR", f"{100 * row.nor.nor_ratio:.1f} %"))
+    if row.errors:
+        numbers.append(("error of its time", f"± {100 * row.errors.time:.2g} %"))
     return [
         *numbers,
         ("run time", duration(row.time.time_ns)),

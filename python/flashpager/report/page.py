@@ -49,6 +49,9 @@ def render(report: "Report") -> str:
     )
     environment.filters |= {"size": format_size, "si": si, "duration": duration}
     figures = {name: _figure(name, chart) for name, chart in report.charts.items()}
+    if report.sample is not None:
+        for figure in figures.values():
+            figure["caption"] += _sampled(report)
     return environment.get_template("page.html").render(
         version=_engine.version(),
         trace=report.trace.name,
@@ -72,6 +75,7 @@ def render(report: "Report") -> str:
         rows=[row | {"own": row["id"] == 0} for row in _listed(report).iter_rows(named=True)],
         replayed=len(report.frame),
         has_nor=own.nor is not None,
+        is_sampled=report.sample is not None,
         about_trace=_about_trace(report),
         about_prices=_about_prices(own),
         board=_as_toml(own.design),
@@ -152,9 +156,25 @@ _CAPTIONS = {
 }
 
 
+def _sampled(report: "Report") -> str:
+    """Say of a chart how far what it shows may be off."""
+    most = report.frame["error"].max()
+    return f" Sampled: the times behind this are known to ± {_percent(most)} or better."
+
+
+def _percent(share: object) -> str:
+    return f"{100 * share:.2g} %" if isinstance(share, float) else "0 %"
+
+
+def _within(error: float | None) -> str:
+    """Say how far a figure may be off, if it may."""
+    return "" if error is None else f" ± {_percent(error)}"
+
+
 def _headline(report: "Report") -> str:
     own, design, nor = report.own, report.own.design, report.own.nor
-    said = f"{_mebibytes(own.time)} from {design.part}"
+    errors = own.errors
+    said = f"{_mebibytes(own.time)}{_within(errors and errors.time)} from {design.part}"
     if nor:
         said += (
             f", {100 * nor.nor_ratio:.0f} % of the {nor.nor_bandwidth_mib_s:.3g} MB/s of"
@@ -170,6 +190,10 @@ def _headline(report: "Report") -> str:
     )
     best = same.sort("bandwidth_mib_s", descending=True).row(0, named=True)
     ratio = best["bandwidth_mib_s"] / own.time.bandwidth_mib_s
+    if errors is not None and ratio < 1 + errors.time + best["error"]:
+        return (
+            f"{said} No other cache page explored here is faster by more than the sample's error."
+        )
     if ratio < style.NOTABLE:
         return f"{said} No other cache page explored here is notably faster."
     return f"{said} Pages of {best['cache_page_bytes']:,} bytes would be {style.faster(ratio)}."
@@ -177,23 +201,39 @@ def _headline(report: "Report") -> str:
 
 def _numbers(own: Row) -> list[tuple[str, str, str]]:
     """Give the key numbers: what, how much, and how it comes about."""
-    counts, time, latency = own.counts, own.time, own.latency
-    numbers = [("read bandwidth", _mebibytes(time), "MB/s: 2²⁰ bytes a second")]
+    counts, time, latency, errors = own.counts, own.time, own.latency, own.errors
+    of_time = _within(errors and errors.time)
+    numbers = [("read bandwidth", _mebibytes(time) + of_time, "MB/s: 2²⁰ bytes a second")]
     if own.nor:
         nor = own.nor
-        ratio = f"{100 * nor.nor_ratio:.1f} %"
+        ratio = f"{100 * nor.nor_ratio:.1f} %{of_time}"
         numbers.append(("of NOR", ratio, f"NOR: {nor.nor_bandwidth_mib_s:.2f} MB/s"))
     hits = 100 * counts.hits / counts.references if counts.references else 0
     fetched = counts.bytes_fetched / counts.misses if counts.misses else 0
     numbers += [
-        ("run time", duration(time.time_ns), f"{si(counts.bytes_read, 'B')} read"),
-        ("page faults", f"{counts.misses:,}", f"{hits:.2f} % of page references hit"),
-        ("loads", f"{counts.loads:,}", "flash pages into the data register"),
-        ("fetched", si(counts.bytes_fetched, "B"), f"{fetched:,.0f} bytes a fault"),
+        ("run time", duration(time.time_ns) + of_time, f"{si(counts.bytes_read, 'B')} read"),
         (
-            "worst fault",
+            "page faults",
+            f"{counts.misses:,}{_within(errors and errors.misses)}",
+            f"{hits:.2f} % of page references hit",
+        ),
+        (
+            "loads",
+            f"{counts.loads:,}{_within(errors and errors.loads)}",
+            "flash pages into the data register",
+        ),
+        (
+            "fetched",
+            si(counts.bytes_fetched, "B") + _within(errors and errors.bytes_fetched),
+            f"{fetched:,.0f} bytes a fault",
+        ),
+        (
+            "worst fault" if errors is None else "worst fault of the sample",
             duration(latency.worst_fault_ns),
-            f"mean {duration(latency.mean_fault_ns)}, p99 {duration(latency.p99_fault_ns)}",
+            (
+                f"mean {duration(latency.mean_fault_ns)}{_within(errors and errors.mean_fault)}, "
+                f"p99 {duration(latency.p99_fault_ns)}{_within(errors and errors.p99_fault)}"
+            ),
         ),
         (
             "hottest block",
@@ -208,6 +248,16 @@ def _notices(report: "Report") -> list[tuple[str, str]]:
     """Give what stands between these numbers and a product: kind and text."""
     own, info = report.own, report.info
     notices = [("Design", text) for text in own.warnings]
+    if report.sample is not None:
+        sample = report.sample
+        text = (
+            f"{sample.all_windows:,} windows of {sample.window_runs:,} runs, "
+            f"{100 * sample.runs / info.runs:.2g} % of the trace, were replayed. What comes of"
+            " replays is estimated: what is behind ± is half of a 95 % interval. Worst faults are"
+            " the worst of the sample. What the trace says of itself (instructions, bytes, runs,"
+            " blocks, calls, use of pages) is exact. report --exact replays the whole"
+        )
+        notices.append(("Sample", text))
     disturb = own.read_disturb
     if disturb.hours_to_refresh:
         reads = _engine.find_part(own.design.part).reads_before_refresh

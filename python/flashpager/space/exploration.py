@@ -20,8 +20,8 @@ from flashpager.trace import Trace, check_traces
 #: Names of kept cells, whole or not.
 _KEPT_NAME = re.compile(r"\.?[0-9a-f]{32}\.parquet(\.partial)?")
 
-#: Told how many cells of how many are finished.
-Progress = Callable[[int, int], None]
+#: Told how many cells of how many are finished; those under way count in part.
+Progress = Callable[[float, int], None]
 
 
 def explore(
@@ -39,7 +39,7 @@ def explore(
     Args:
         traces: what is executed; several have different names.
         space: the designs. Those that cannot be are left out (:meth:`Space.designs` tells why).
-        progress: told how many cells of how many are finished.
+        progress: told how many cells of how many are finished; those under way count in part.
         keep: a folder for finished cells. What lies in it from an interrupted call is not
             computed again; it is removed at the end.
         cluster: ``local``, or the address of a Dask scheduler, as ``tcp://host:8786``; without it
@@ -99,12 +99,15 @@ def explore_designs(
         if progress:
             progress(len(pieces), len(cells))
 
-    if progress:
-        progress(len(pieces), len(cells))
+    def under_way(share: float) -> None:
+        if progress:
+            progress(len(pieces) + share, len(cells))
+
+    under_way(0)
     if cluster is not None and todo:
         run_on_cluster(cluster, todo, found)
     elif todo:
-        _run_here(todo, found)
+        _run_here(todo, found, under_way)
     order = [place for cell in cells for place in cell.places]
     # Cells of one trace stand together; within it the space's order is restored.
     whole = pl.concat([pieces[id(cell)] for cell in cells])
@@ -126,7 +129,7 @@ def _refuse_same_names(traces: Sequence[Trace]) -> None:
         raise FlashpagerError(message)
 
 
-def _run_here(cells: Sequence[Cell], found: Found) -> None:
+def _run_here(cells: Sequence[Cell], found: Found, under_way: Callable[[float], None]) -> None:
     by_trace: dict[int, list[Cell]] = {}
     for cell in cells:
         by_trace.setdefault(id(cell.trace), []).append(cell)
@@ -137,12 +140,15 @@ def _run_here(cells: Sequence[Cell], found: Found) -> None:
 
         def take(
             rows: list[tuple[int, Row]],
-            _finished: int,
+            finished: float,
             _all: int,
             cell_of: list[Cell] = cell_of,
             name: str = trace.name,
         ) -> None:
             # Those of one pass, which is a cell.
+            if not rows:
+                under_way(finished % 1)
+                return
             cell = cell_of[rows[0][0]]
             found(cell, table.to_frame([row for _, row in sorted(rows, key=_index)], name))
 

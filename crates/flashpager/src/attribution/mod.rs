@@ -79,6 +79,9 @@ pub struct Owner {
     pub bytes_skipped: u64,
     /// Time of its faults: load, column change, fetch, write and handler.
     pub fault_ns: f64,
+    /// How far that may be off, as a share of it; nothing where the whole trace was replayed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fault_error: Option<f64>,
 }
 
 /// Who causes the faults of a design.
@@ -176,24 +179,20 @@ pub fn attribute(
         let misses: Vec<u64> = tallies.iter().map(|tally| tally.sums.misses).collect();
         notes.extend(nameless(&owners, &misses));
     }
-    let mut found: Vec<Owner> = tallies
+    let found: Vec<Owner> = tallies
         .iter()
         .zip(&fault_ns)
         .enumerate()
         .filter(|(_, (tally, _))| tally.bytes_executed > 0)
         .map(|(owner, (tally, fault_ns))| described(owners.who(owner), tally, *fault_ns))
         .collect();
-    found.sort_by(|a, b| {
-        let by_time = b.fault_ns.total_cmp(&a.fault_ns);
-        by_time.then(b.misses.cmp(&a.misses)).then(a.offset.cmp(&b.offset))
-    });
     Ok(Attribution {
         design: design.spec(),
         frames: design.frames(),
         prices,
         evaluation: design.evaluate(&counts),
         fault_ns: fault_ns.iter().sum(),
-        owners: found,
+        owners: sorted(found),
         notes,
     })
 }
@@ -234,5 +233,85 @@ fn described(who: Who, tally: &Tally, fault_ns: f64) -> Owner {
         bytes_fetched: tally.sums.bytes_fetched,
         bytes_skipped: tally.sums.bytes_skipped,
         fault_ns,
+        fault_error: None,
+    }
+}
+
+/// What parts of a trace tell of a whole that is `factor` times as much and that `evaluation` is
+/// of: each with something before it, which is told again by itself and taken off. `error` is that
+/// of a time by its values in the parts.
+pub(crate) fn merged(
+    mut parts: Vec<(Attribution, Attribution)>,
+    evaluation: Evaluation,
+    factor: f64,
+    error: impl Fn(&[f64]) -> f64,
+) -> Attribution {
+    let count = parts.len();
+    let mut owners: FxHashMap<(u32, String, Option<u32>), (Owner, Vec<f64>)> = FxHashMap::default();
+    let key = |owner: &Owner| (owner.offset, owner.name.clone(), owner.line);
+    for (number, (with, before)) in parts.iter_mut().enumerate() {
+        for owner in with.owners.drain(..) {
+            let fault_ns = owner.fault_ns;
+            let (_, times) = owners
+                .entry(key(&owner))
+                .and_modify(|(sum, _)| sum.combine(&owner, u64::saturating_add))
+                .or_insert_with(|| (owner, vec![0.0; count]));
+            times[number] = fault_ns;
+        }
+        for owner in before.owners.drain(..) {
+            if let Some((sum, times)) = owners.get_mut(&key(&owner)) {
+                sum.combine(&owner, u64::saturating_sub);
+                times[number] -= owner.fault_ns;
+            }
+        }
+    }
+    let whole = |(owner, times): (Owner, Vec<f64>)| {
+        let fault_ns = (factor * times.iter().sum::<f64>()).max(0.0);
+        Owner { fault_ns, fault_error: Some(error(&times)), ..owner.scaled(factor) }
+    };
+    let owners = sorted(owners.into_values().map(whole).collect());
+    let (first, _) = parts.swap_remove(0);
+    let fault_ns = owners.iter().map(|owner| owner.fault_ns).sum();
+    Attribution { evaluation, fault_ns, owners, ..first }
+}
+
+/// The longest fault time first.
+fn sorted(mut owners: Vec<Owner>) -> Vec<Owner> {
+    owners.sort_by(|a, b| {
+        let by_time = b.fault_ns.total_cmp(&a.fault_ns);
+        by_time.then(b.misses.cmp(&a.misses)).then(a.offset.cmp(&b.offset))
+    });
+    owners
+}
+
+impl Owner {
+    /// All that is summed.
+    fn counts(&mut self) -> [&mut u64; 10] {
+        [
+            &mut self.bytes_executed,
+            &mut self.misses,
+            &mut self.loads,
+            &mut self.other_page,
+            &mut self.other_buffer,
+            &mut self.forward,
+            &mut self.backward,
+            &mut self.column_changes,
+            &mut self.bytes_fetched,
+            &mut self.bytes_skipped,
+        ]
+    }
+
+    fn combine(&mut self, other: &Self, how: fn(u64, u64) -> u64) {
+        let mut other = other.clone();
+        for (sum, count) in self.counts().into_iter().zip(other.counts()) {
+            *sum = how(*sum, *count);
+        }
+    }
+
+    fn scaled(mut self, factor: f64) -> Self {
+        for count in self.counts() {
+            *count = (*count as f64 * factor).round() as u64;
+        }
+        self
     }
 }

@@ -294,7 +294,7 @@ impl Design {
         self.evaluation(&counts, time, latencies, &[])
     }
 
-    fn evaluation(
+    pub(crate) fn evaluation(
         &self,
         counts: &Counts,
         time: Time,

@@ -13,4 +13,5 @@ mod parts;
 mod readers;
 mod reference;
 mod replay_reference;
+mod sample;
 mod swap_pages;

@@ -306,6 +306,7 @@ pub fn arrange(
     for file in files {
         moved.place = file.known_as.display().to_string();
         let mut writer = TraceWriter::create(file.output, false)?;
+        writer.know(&new.symbols);
         rewrite(file.trace, &mut moved, &mut writer, go_on)?;
         let mut info = file.trace.info().clone();
         info.images = vec![new.clone()];

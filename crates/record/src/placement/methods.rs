@@ -41,6 +41,11 @@ impl Methods {
         Ok(())
     }
 
+    /// The methods so far.
+    pub fn symbols(&self) -> &[Symbol] {
+        &self.symbols
+    }
+
     /// Put the methods into `info` as one image; gives how that is still to be arranged.
     pub fn describe(mut self, info: &mut TraceInfo) -> Option<Arrangement> {
         if self.symbols.is_empty() {

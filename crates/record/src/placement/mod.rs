@@ -210,6 +210,11 @@ impl Placer {
         self.end
     }
 
+    /// The images so far.
+    pub fn images(&self) -> &[Image] {
+        &self.images
+    }
+
     /// The images, for the trace's description.
     pub fn into_images(self) -> Vec<Image> {
         self.images

@@ -156,6 +156,26 @@ impl ColumnReader {
         Ok(())
     }
 
+    /// Pass over the next `count` values.
+    pub fn skip(&mut self, mut count: usize) -> io::Result<()> {
+        while count > 0 {
+            if self.left == 0 {
+                self.open_page()?;
+                continue;
+            }
+            let now = self.left.min(count);
+            match &mut self.encoding {
+                Encoding::Plain(at) => *at += 4 * now,
+                Encoding::Dictionary(indices) => {
+                    indices.skip(&self.page, now).ok_or_else(damaged)?;
+                }
+            }
+            self.left -= now;
+            count -= now;
+        }
+        Ok(())
+    }
+
     /// Whether all values of all pages have been read.
     pub fn is_at_end(&self) -> bool {
         self.left == 0 && self.pages.at == self.pages.end
@@ -237,6 +257,23 @@ impl Indices {
                         *bit += self.width;
                     }
                 }
+            }
+            self.left -= now;
+            count -= now;
+        }
+        Some(())
+    }
+
+    /// Pass over the next `count` indices of the padded `page`.
+    fn skip(&mut self, page: &[u8], mut count: usize) -> Option<()> {
+        while count > 0 {
+            if self.left == 0 {
+                self.open_run(&page[..page.len() - PADDING])?;
+                continue;
+            }
+            let now = count.min(self.left);
+            if let IndexRun::Packed(bit) = &mut self.run {
+                *bit += now * self.width;
             }
             self.left -= now;
             count -= now;

@@ -1,0 +1,51 @@
+//! A trace file held against what it says of itself.
+
+use std::path::Path;
+
+use flashpager_base::{Error, Result};
+
+use crate::blocks::{BlockCounter, Entries};
+use crate::watched::Watched;
+use crate::{TraceFile, TraceInfo, TraceWriter, for_runs};
+
+/// Read `file` whole, which checks its runs, and compare what its description says of them.
+/// With an `output`, write it anew instead, with the same runs and a description that has all
+/// that can be counted. Gives the description, as it is then. `read` is told runs.
+///
+/// # Errors
+/// A damaged file; without an `output`, a description that says something else than the runs;
+/// what reading and writing give, and [`Error::Interrupted`].
+pub fn check(
+    file: &TraceFile,
+    output: Option<&Path>,
+    go_on: &dyn Fn() -> bool,
+    read: &(dyn Fn(u64) + Sync),
+) -> Result<TraceInfo> {
+    let (watched, info) = (Watched::new(file, read), file.info());
+    if let Some(output) = output {
+        let mut writer = TraceWriter::create(output, false)?;
+        writer.know(info.symbols());
+        for_runs(&watched, go_on, |runs| runs.iter().try_for_each(|run| writer.push(*run)))?;
+        return writer.finish(info.clone());
+    }
+    let entries = Entries::default();
+    entries.add(info.symbols());
+    let mut counter = BlockCounter::new(entries);
+    let mut bytes = 0;
+    for_runs(&watched, go_on, |runs| {
+        for &run in runs {
+            bytes += u64::from(run.length);
+            counter.add(run);
+        }
+        Ok(())
+    })?;
+    let counted = counter.finish(info.image_bytes, info.symbols());
+    if bytes != info.bytes || (info.blocks.is_some() && info.blocks != counted) {
+        return Err(Error::data(
+            file.path().display().to_string(),
+            "its description does not say what its runs are: write it anew with 'flashpager trace \
+             check -o'",
+        ));
+    }
+    Ok(info.clone())
+}

@@ -1,0 +1,50 @@
+//! A trace that tells how far it has been read: a pass over a long one takes a minute.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use flashpager_base::Result;
+
+use super::{Run, RunSource, Trace};
+
+/// A trace, and whoever wants to know how many runs all its readers have read.
+pub struct Watched<'a> {
+    trace: &'a dyn Trace,
+    read: AtomicU64,
+    tell: &'a (dyn Fn(u64) + Sync),
+}
+
+impl<'a> Watched<'a> {
+    /// Tell `tell` once a chunk. Runs that are in memory already are not counted.
+    pub fn new(trace: &'a dyn Trace, tell: &'a (dyn Fn(u64) + Sync)) -> Self {
+        Self { trace, read: AtomicU64::new(0), tell }
+    }
+}
+
+impl Trace for Watched<'_> {
+    fn image_bytes(&self) -> u32 {
+        self.trace.image_bytes()
+    }
+
+    fn in_memory(&self) -> Option<&[Run]> {
+        self.trace.in_memory()
+    }
+
+    fn runs(&self) -> Result<Box<dyn RunSource + '_>> {
+        Ok(Box::new(WatchedSource { source: self.trace.runs()?, watched: self }))
+    }
+}
+
+struct WatchedSource<'a> {
+    source: Box<dyn RunSource + 'a>,
+    watched: &'a Watched<'a>,
+}
+
+impl RunSource for WatchedSource<'_> {
+    fn read(&mut self, runs: &mut Vec<Run>) -> Result<()> {
+        self.source.read(runs)?;
+        let count = runs.len() as u64;
+        let read = self.watched.read.fetch_add(count, Ordering::Relaxed) + count;
+        (self.watched.tell)(read);
+        Ok(())
+    }
+}

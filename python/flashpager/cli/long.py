@@ -1,0 +1,39 @@
+"""What takes its time with long traces: reading them whole, and replaying them many times."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from flashpager import _engine
+from flashpager._engine import BlockStatistics, SamplePlan, TraceInfo
+from flashpager.cli.console import counting, note
+
+Exact = Annotated[
+    bool, typer.Option("--exact", help="Replay the whole of a long trace, not windows of it.")
+]
+
+
+def blocks_of(trace: Path) -> BlockStatistics:
+    """Give the blocks of a trace; count them where its file does not hold them, and say so."""
+    found = _engine.recorded_blocks(trace)
+    if found is not None:
+        return found
+    with counting("runs read") as progress:
+        found = _engine.block_statistics(trace, progress)
+    note(
+        f"note: {trace} does not hold its basic blocks: all its runs were read for them; "
+        "'flashpager trace check -o' writes a trace that does"
+    )
+    return found
+
+
+def sample_of(trace: Path, info: TraceInfo, *, exact: bool) -> SamplePlan | None:
+    """Give what of a trace is replayed many times, and say so where it is not the whole."""
+    plan = None if exact else SamplePlan.for_runs(info.runs)
+    if plan is not None:
+        note(
+            f"note: {trace} is long: {plan.all_windows:,} windows of {plan.window_runs:,} runs, "
+            f"{100 * plan.runs / info.runs:.2g} % of it, are replayed; --exact replays the whole"
+        )
+    return plan

@@ -1,0 +1,166 @@
+"""What long traces are spared: reading them whole to describe them, replaying them to report."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from flashpager import Design, _engine
+from flashpager._engine import SamplePlan
+from flashpager.report import build
+from tests.conftest import ROOT, fails, flashpager, import_csv, info_of, runs_of
+
+TROFF = ROOT / "examples" / "traces" / "troff.trace"
+#: Traces of more runs are sampled.
+MOST = 1 << 27
+#: Some 9 % of troff.
+PLAN = SamplePlan(windows=8, window_runs=2048)
+
+
+def anew(tmp_path: Path, trace: Path = TROFF) -> Path:
+    """Write a trace anew, with all that a description can hold."""
+    written = tmp_path / "anew.trace"
+    flashpager("trace", "check", trace, "-o", written)
+    return written
+
+
+class TestInfo:
+    """``trace info`` says at once what the file holds."""
+
+    def test_a_trace_holds_what_is_told_of_it(self, tmp_path: Path) -> None:
+        """Nothing but its end has to be read: all runs may be damaged."""
+        trace = import_csv(
+            tmp_path, "".join(f"{at * 7 % 4096},{3 + at % 5}\n" for at in range(999))
+        )
+        told = info_of(trace)
+        assert _engine.recorded_blocks(trace) == _engine.block_statistics(trace)
+        data = bytearray(trace.read_bytes())
+        data[4:200] = bytes(196)
+        trace.write_bytes(data)
+        assert info_of(trace) == told
+        fails("trace", "check", trace, words=[str(trace), "damaged"])
+
+    def test_an_older_trace_is_read_and_that_is_said(self, tmp_path: Path) -> None:
+        """Written anew, the same trace holds its blocks, and nothing else changes."""
+        old = tmp_path / "old.trace"
+        old.write_bytes(without_blocks(anew(tmp_path)))
+        read = flashpager("trace", "info", old, "--json")
+        assert "all its runs were read" in read.err
+        written = flashpager("trace", "info", anew(tmp_path, TROFF), "--json")
+        assert written.err == ""
+        (before, after) = (read.json, written.json)
+        more = after.pop("file_bytes") - TROFF.stat().st_size
+        before.pop("file_bytes")
+        assert before == after
+        assert more < 1000
+
+    def test_the_best_page_is_asked_for(self) -> None:
+        """Replays are made for --best-page, and for a board, alone."""
+        told = info_of(TROFF)["cache_page"]
+        assert (told["best_bytes"], told["bandwidths"]) == (None, {})
+        board = ROOT / "examples" / "boards" / "smartcard.toml"
+        asked = flashpager("trace", "info", TROFF, "--best-page", "--json").json["cache_page"]
+        assert asked["best_bytes"] in (8, 16, 32, 64, 128, 256, 512)
+        assert asked["errors"] is None
+        with_board = flashpager("trace", "info", TROFF, "--board", board, "--json").json
+        assert with_board["cache_page"]["best_bytes"] == asked["best_bytes"]
+        fails("trace", "info", TROFF, "--exact", words=["--best-page"])
+
+
+def without_blocks(trace: Path) -> bytes:
+    """Give a trace as it was written before it held its blocks, and without checksums."""
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    table = pq.read_table(trace)
+    info = json.loads(table.schema.metadata[b"flashpager"])
+    del info["blocks"]
+    old = trace.with_suffix(".old")
+    metadata = {b"flashpager": json.dumps(info).encode()}
+    pq.write_table(table.replace_schema_metadata(metadata), old, compression="zstd")
+    return old.read_bytes()
+
+
+class TestCheck:
+    """``trace check`` reads all and compares."""
+
+    def test_good_traces(self, tmp_path: Path) -> None:
+        """Those kept here, and the same written anew."""
+        assert "are as they were written" in flashpager("trace", "check", TROFF).err
+        written = anew(tmp_path)
+        assert "as they were written" in flashpager("trace", "check", written).err
+        assert runs_of(written) == runs_of(TROFF)
+
+    def test_it_never_overwrites_what_it_reads(self, tmp_path: Path) -> None:
+        """The output is another file."""
+        trace = import_csv(tmp_path, "0,4\n")
+        fails("trace", "check", trace, "-o", trace, words=["would be overwritten"])
+        fails("trace", "check", tmp_path / "none.trace", words=["none.trace"])
+
+
+class TestSample:
+    """Windows of a long trace instead of the whole."""
+
+    def test_only_long_traces_are_sampled(self) -> None:
+        """The limit is where a report would take longer than a minute."""
+        assert SamplePlan.for_runs(MOST) is None
+        plan = SamplePlan.for_runs(MOST + 1)
+        assert plan is not None
+        assert (plan.all_windows, plan.window_runs) == (1024, 1 << 14)
+        assert plan.runs == 1 << 24
+
+    def test_rows_say_how_far_they_may_be_off(self) -> None:
+        """Bytes are known exactly; the whole has no error; every run is the same."""
+        designs = [Design(cache_bytes=size) for size in (1024, 4096)]
+        exact = _engine.simulate(TROFF, designs)
+        sampled = _engine.simulate(TROFF, designs, sample=PLAN)
+        assert sampled == _engine.simulate(TROFF, designs, sample=PLAN)
+        for one, whole in zip(sampled, exact, strict=True):
+            assert whole.errors is None
+            assert "errors" not in whole.as_dict()
+            assert one.errors is not None
+            assert one.counts.bytes_read == whole.counts.bytes_read
+            counts = one.counts
+            assert counts.references == counts.hits + counts.misses + counts.false_faults
+            assert 0 < one.errors.time < 0.5
+            assert one.time.time_ns == pytest.approx(whole.time.time_ns, rel=0.5)
+
+    def test_too_short_a_trace(self, tmp_path: Path) -> None:
+        """A sample has fewer runs than the trace, and at least one."""
+        trace = import_csv(tmp_path, "0,4\n" * 100)
+        for plan in (SamplePlan(windows=1, window_runs=7), SamplePlan(windows=0), SamplePlan()):
+            with pytest.raises(_engine.FlashpagerError, match=r"has 100 runs: no sample"):
+                _engine.simulate(trace, [Design()], sample=plan)
+
+    def test_the_report_says_what_is_sampled(self) -> None:
+        """Each figure with its error, and what is exact."""
+        page = build(TROFF, Design(), sample=PLAN).html()
+        assert "128 windows of 2,048 runs" in page
+        assert "half of a 95 % interval" in page
+        numbers = re.findall(r"<dt>(.*?)</dt>\s*<dd>(.*?)<small>", page, re.DOTALL)
+        figures = dict(numbers)
+        for name in ("read bandwidth", "of NOR", "run time", "page faults", "loads", "fetched"):
+            assert "±" in figures[name], name
+        assert "worst fault of the sample" in figures
+        assert "<th>±</th>" in page
+        assert page.count("Sampled: the times behind this") == len(build_charts(page))
+        whole = build(TROFF, Design()).html()
+        assert "±" not in whole.split('<script type="module">')[0]
+
+    def test_functions_of_a_sample(self) -> None:
+        """Owners of faults add up to the trace's bytes, each with its error."""
+        whole = _engine.attribute(TROFF, Design(), "symbol", [])
+        sampled = _engine.attribute(TROFF, Design(), "symbol", [], PLAN)
+        executed = sum(owner.bytes_executed for owner in whole.owners)
+        estimated = sum(owner.bytes_executed for owner in sampled.owners)
+        assert estimated == pytest.approx(executed, rel=1e-6)
+        assert all(owner.fault_error is None for owner in whole.owners)
+        by_name = {owner.name: owner for owner in whole.owners}
+        first = sampled.owners[0]
+        assert first.fault_error is not None
+        assert by_name[first.name].fault_ns == pytest.approx(first.fault_ns, rel=0.5)
+
+
+def build_charts(page: str) -> list[str]:
+    """Give the charts of a page that show replays, but those of the chosen design."""
+    return [name for name in re.findall(r'<figure id="([\w-]+)"', page) if "chosen" not in name]
