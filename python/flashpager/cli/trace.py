@@ -139,6 +139,9 @@ def show_info(
     The cache page that these predict is told at once. With --best-page the best
     one stands beside it: the board's design is replayed with each page.
     """
+    if exact and not best_page and board is None:
+        message = "--exact is of replays: trace info has some with --best-page"
+        raise _engine.FlashpagerError(message)
     info = _engine.trace_info(trace)
     blocks = blocks_of(trace)
     page = PageChoice.of(blocks, [])
@@ -147,9 +150,6 @@ def show_info(
         sample = sample_of(trace, info, exact=exact)
         with counting("replays") as progress:
             page = choose_page(trace, blocks, design, sample=sample, progress=progress)
-    elif exact:
-        message = "--exact is of replays: trace info has some with --best-page"
-        raise _engine.FlashpagerError(message)
     if json:
         file_bytes = trace.stat().st_size
         print_json(
