@@ -247,7 +247,7 @@ pub(crate) fn merged(
     error: impl Fn(&[f64]) -> f64,
 ) -> Attribution {
     let count = parts.len();
-    let mut owners: FxHashMap<(u32, String, Option<u32>), (Owner, Vec<f64>)> = FxHashMap::default();
+    let mut owners = FxHashMap::<_, (Owner, Vec<f64>)>::default();
     let key = |owner: &Owner| (owner.offset, owner.name.clone(), owner.line);
     for (number, (with, before)) in parts.iter_mut().enumerate() {
         for owner in with.owners.drain(..) {
