@@ -16,7 +16,7 @@ use flashpager::replay::register::{RegisterDesign, RegisterModel};
 use flashpager::replay::{
     CacheDesign, Cell, HierarchyDesign, ICacheShape, TlbShape, replay, sweep,
 };
-use flashpager::trace::blocks::BlockStatistics;
+use flashpager::trace::BlockCounts;
 use flashpager::trace::{Trace, TraceFile};
 
 fn trace_path() -> PathBuf {
@@ -47,7 +47,7 @@ fn rates(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("instructions");
     group.throughput(Throughput::Elements(instructions)).sample_size(10);
     group.bench_function("open and decode", |b| b.iter(|| black_box(decode(&path))));
-    group.bench_function("basic blocks", |b| b.iter(|| BlockStatistics::of(&trace, [], &|| true)));
+    group.bench_function("basic blocks", |b| b.iter(|| BlockCounts::of(&trace, [], &|| true)));
     let register = RegisterDesign {
         model: RegisterModel::Sequential,
         flash_page_bytes: 512,

@@ -90,17 +90,17 @@ def reproduce(parts: Mapping[str, str] | None = None) -> list[Claim]:
 def _left_out() -> list[Claim]:
     """Predict each measurement of a host as if its source had not been published."""
     claims: list[Claim] = []
-    for one in calibration.left_out():
-        seen = one.observation
-        low, high = seen.kb_s(one.high_us), seen.kb_s(one.low_us)
+    for found in calibration.left_out():
+        seen = found.observation
+        low, high = seen.kb_s(found.high_us), seen.kb_s(found.low_us)
         plainly = _measurement(
             seen.source,
             f"{seen.what}, left out",
             round(seen.kb_s(seen.measured_us)),
-            seen.kb_s(one.likely_us),
+            seen.kb_s(found.likely_us),
             "KB/s",
             cause=Cause.HOST,
-            why=f"{'inside' if one.is_inside else 'outside'} {plain(low, 0)} to {plain(high, 0)}",
+            why=f"{'inside' if found.is_inside else 'outside'} {plain(low, 0)} to {plain(high, 0)}",
         )
         claims.append(LeftOut(**vars(plainly), low=low, high=high))
     return claims
