@@ -6,9 +6,9 @@ use super::stack::LruStack;
 use super::{INDEX_BYTES, Metadata, Moment, Outcome, Page, Parameter, Policy, Shape};
 
 /// References to note for each frame before those that are out of date are dropped.
-const NOTES_PER_FRAME: usize = 4;
-/// At least.
-const MIN_NOTES: usize = 1 << 10;
+const NOTES_PER_FRAME: usize = 8;
+/// At least; these are still near the processor.
+const MIN_NOTES: usize = 1 << 12;
 
 /// LRU as a list of references, oldest first, of which only the last to each cached page
 /// counts: a hit is noted at the end and looks for nothing. The victim is the first that counts.
@@ -37,12 +37,12 @@ impl Lru {
         let mut kept = 0;
         for place in self.begin..self.end {
             let page = self.notes[place];
-            let counts = self.counts(place);
+            let last = &mut self.last[page as usize];
+            let counts = *last == place as u32 + 1;
             self.notes[kept] = page;
             kept += usize::from(counts);
-            if counts {
-                self.last[page as usize] = kept as u32;
-            }
+            // Which ones count cannot be foretold: nothing branches on it.
+            *last = if counts { kept as u32 } else { *last };
         }
         (self.begin, self.end) = (0, kept);
     }

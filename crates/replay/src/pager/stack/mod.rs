@@ -52,6 +52,15 @@ impl MissesByDepth {
     fn at(&self, depth: usize) -> usize {
         self.by_depth.get(depth).map_or(self.sizes, |misses| *misses as usize)
     }
+
+    /// Tell which sizes miss a page at `depth`, if any does.
+    #[inline]
+    fn tell(&self, page: Page, depth: usize, tell: &mut impl FnMut(Page, Range<usize>, Outcome)) {
+        let misses = self.at(depth);
+        if misses > 0 {
+            tell(page, 0..misses, Outcome::miss(0, None));
+        }
+    }
 }
 
 /// What a reference does at the top of the stack.
@@ -115,9 +124,9 @@ impl Stack {
         }
     }
 
-    /// Take references to `pages`. `top` says what the top does with each of them, and
-    /// how it is known below; `rest` writes the depths of those that go below.
-    fn references(
+    /// Take references to `pages`, with a cache at the top: `top` says what it does with each of
+    /// them, and how it is known below; `rest` writes the depths of those that go below.
+    fn through_cache(
         &mut self,
         pages: &[Page],
         top: impl FnMut(usize, Page) -> (Top, u32),
@@ -125,22 +134,46 @@ impl Stack {
         mut tell: impl FnMut(Page, Range<usize>, Outcome),
     ) {
         let Self { processor, misses, top_frames, below } = self;
-        let mut tell = |page, depth| {
-            let misses = misses.at(depth);
-            if misses > 0 {
-                tell(page, 0..misses, Outcome::miss(0, None));
-            }
-        };
         below.clear();
         // Before the top is full nothing goes below, so that what is told stays in order.
-        let free = |page| tell(page, usize::MAX);
+        let free = |page| misses.tell(page, usize::MAX, &mut tell);
         processor.run(Descend { pages, top, below, free });
         rest(below);
         for (&page, &depth) in below.pages.iter().zip(&below.depths) {
-            let is_here = depth != NOT_FOUND;
-            tell(page, if is_here { *top_frames as usize + depth as usize } else { usize::MAX });
+            misses.tell(page, below_top(*top_frames, depth), &mut tell);
         }
     }
+
+    /// Take references to `pages`, with nothing at the top but the page used last: all go
+    /// below, and each evicts the one before, which is known there as in `known`. `last` is that
+    /// before the first. `rest` writes the depths.
+    fn behind_last(
+        &mut self,
+        pages: &[Page],
+        known: &[u32],
+        last: &mut Option<u32>,
+        rest: impl FnOnce(Range<usize>, &mut Below),
+        mut tell: impl FnMut(Page, Range<usize>, Outcome),
+    ) {
+        let Self { misses, top_frames, below, .. } = self;
+        let [before @ .., newest] = known else { return };
+        below.clear();
+        below.evicted.extend(last.replace(*newest));
+        below.evicted.extend_from_slice(before);
+        // The first reference of all finds the top free.
+        let first = pages.len() - below.evicted.len();
+        pages[..first].iter().for_each(|page| misses.tell(*page, usize::MAX, &mut tell));
+        rest(first..pages.len(), below);
+        for (&page, &depth) in pages[first..].iter().zip(&below.depths) {
+            misses.tell(page, below_top(*top_frames, depth), &mut tell);
+        }
+    }
+}
+
+/// The depth in the stack of what lies at `depth` below the top.
+#[inline]
+fn below_top(top_frames: u32, depth: u32) -> usize {
+    if depth == NOT_FOUND { usize::MAX } else { top_frames as usize + depth as usize }
 }
 
 /// A block of references at the top of a stack.
@@ -198,23 +231,21 @@ impl AllSizes for LruStack {
         tell: impl FnMut(Page, Range<usize>, Outcome),
     ) {
         let Self { stack, last, cache, rest } = self;
+        let Some(cache) = cache else {
+            let rest = |here: Range<usize>, below: &mut Below| {
+                rest.exchange(&pages[here], &below.evicted, &mut below.depths);
+            };
+            return stack.behind_last(pages, pages, last, rest, tell);
+        };
+        let top = |_, page| match cache.reference(page, NEVER) {
+            Outcome::Miss { victim: Some(victim), .. } => (Top::Evicted(victim), page),
+            Outcome::Miss { victim: None, .. } => (Top::Free, page),
+            _ => (Top::Hit, page),
+        };
         let rest = |below: &mut Below| {
             rest.exchange(&below.wanted, &below.evicted, &mut below.depths);
         };
-        match cache {
-            Some(cache) => {
-                let top = |_, page| match cache.reference(page, NEVER) {
-                    Outcome::Miss { victim: Some(victim), .. } => (Top::Evicted(victim), page),
-                    Outcome::Miss { victim: None, .. } => (Top::Free, page),
-                    _ => (Top::Hit, page),
-                };
-                stack.references(pages, top, rest, tell);
-            }
-            None => {
-                let top = |_, page| (last.replace(page).map_or(Top::Free, Top::Evicted), page);
-                stack.references(pages, top, rest, tell);
-            }
-        }
+        stack.through_cache(pages, top, rest, tell);
     }
 }
 
@@ -257,28 +288,25 @@ impl AllSizes for MinStack {
         let Self { stack, now, last, cache, rest } = self;
         let start = *now;
         *now += pages.len() as Moment;
+        let Some(cache) = cache else {
+            let rest = |here: Range<usize>, below: &mut Below| {
+                let moment = |index: usize| start + index as Moment;
+                below.wanted.extend(moment(here.start)..moment(here.end));
+                rest.sink(&below.wanted, &below.evicted, &mut below.depths);
+            };
+            return stack.behind_last(pages, next_uses, last, rest, tell);
+        };
+        let top = |index: usize, page| {
+            let top = match cache.take(page, next_uses[index]) {
+                Taken::Hit => Top::Hit,
+                Taken::Free => Top::Free,
+                Taken::Evicted { next_use, .. } => Top::Evicted(next_use),
+            };
+            (top, start + index as Moment)
+        };
         let rest = |below: &mut Below| {
             rest.sink(&below.wanted, &below.evicted, &mut below.depths);
         };
-        match cache {
-            Some(cache) => {
-                let top = |index: usize, page| {
-                    let top = match cache.take(page, next_uses[index]) {
-                        Taken::Hit => Top::Hit,
-                        Taken::Free => Top::Free,
-                        Taken::Evicted { next_use, .. } => Top::Evicted(next_use),
-                    };
-                    (top, start + index as Moment)
-                };
-                stack.references(pages, top, rest, tell);
-            }
-            None => {
-                let top = |index: usize, _| {
-                    let before = last.replace(next_uses[index]);
-                    (before.map_or(Top::Free, Top::Evicted), start + index as Moment)
-                };
-                stack.references(pages, top, rest, tell);
-            }
-        }
+        stack.through_cache(pages, top, rest, tell);
     }
 }
