@@ -2,7 +2,7 @@
 
 use std::borrow::Borrow;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::Serialize;
 
@@ -93,41 +93,43 @@ fn open_for(path: &Path, designs: usize) -> Result<(Box<dyn Trace>, u64)> {
     Ok((Box::new(file), runs))
 }
 
-/// Told how many passes of how many are finished. Of those under way counts what has been read.
+/// Told how many cells of how many are finished. Of those under way counts what has been read.
 pub type Told<'a> = &'a (dyn Fn(f64, usize) + Sync);
 
-/// A pass under way is never told to be finished.
-const MOST_UNDER_WAY: f64 = 0.95;
+/// While passes are under way, this much of a cell is not told to be finished.
+const UNFINISHED: f64 = 0.05;
 
 /// How far passes over a trace have come.
-struct Passes<'a> {
-    runs: u64,
-    all: usize,
-    finished: AtomicUsize,
-    /// Runs read, now and when the last pass was finished.
-    read: AtomicU64,
-    read_before: AtomicU64,
+struct Progress<'a> {
+    /// To be read by all passes.
+    runs: f64,
+    cells: usize,
+    /// The most cells told, as bits: of what is at least 0 they are ordered as it is.
+    most: AtomicU64,
     told: Told<'a>,
 }
 
-impl<'a> Passes<'a> {
+impl<'a> Progress<'a> {
     fn new<D: Borrow<Design>>(designs: &[D], runs: u64, told: Told<'a>) -> Self {
-        let all = design::cells(designs).len();
-        let (read, read_before) = (AtomicU64::new(0), AtomicU64::new(0));
-        Self { runs, all, finished: AtomicUsize::new(0), read, read_before, told }
+        let readings = design::readings(designs, rayon::current_num_threads());
+        let (runs, cells) = ((runs * readings as u64) as f64, design::cells(designs).len());
+        Self { runs, cells, most: AtomicU64::new(0), told }
     }
 
+    /// So many runs have been read.
     fn read(&self, read: u64) {
-        self.read.store(read, Ordering::Relaxed);
-        let since = read.saturating_sub(self.read_before.load(Ordering::Relaxed));
-        let share = (since as f64 / self.runs as f64).min(MOST_UNDER_WAY);
-        (self.told)(self.finished.load(Ordering::Relaxed) as f64 + share, self.all);
+        let share = (read as f64 / self.runs).min(1.0);
+        self.tell((share * self.cells as f64 - UNFINISHED).max(0.0));
     }
 
+    /// So many cells are finished.
     fn finished(&self, now: usize) {
-        self.read_before.store(self.read.load(Ordering::Relaxed), Ordering::Relaxed);
-        self.finished.store(now, Ordering::Relaxed);
-        (self.told)(now as f64, self.all);
+        self.tell(now as f64);
+    }
+
+    fn tell(&self, now: f64) {
+        let before = f64::from_bits(self.most.fetch_max(now.to_bits(), Ordering::Relaxed));
+        (self.told)(now.max(before), self.cells);
     }
 }
 
@@ -142,10 +144,10 @@ pub fn simulate<D: Borrow<Design> + Sync>(
     told: Told<'_>,
 ) -> Result<Vec<Row>> {
     let (trace, runs) = open_for(path, designs.len())?;
-    let passes = Passes::new(designs, runs, told);
-    let read = |read| passes.read(read);
+    let progress = Progress::new(designs, runs, told);
+    let read = |read| progress.read(read);
     let watched = Watched::new(&*trace, &read);
-    let evaluations = design::simulate(&watched, designs, go_on, &|now, _| passes.finished(now))?;
+    let evaluations = design::simulate(&watched, designs, go_on, &|now, _| progress.finished(now))?;
     let rows = designs.iter().zip(evaluations);
     Ok(rows.map(|(design, evaluation)| Row::new(design.borrow(), evaluation)).collect())
 }
@@ -167,15 +169,15 @@ pub fn explore<D: Borrow<Design> + Sync>(
     found: RowSink<'_>,
 ) -> Result<()> {
     let (trace, runs) = open_for(path, designs.len())?;
-    let passes = Passes::new(designs, runs, told);
-    let read = |read| passes.read(read);
+    let progress = Progress::new(designs, runs, told);
+    let read = |read| progress.read(read);
     let watched = Watched::new(&*trace, &read);
     design::evaluate_all(&watched, designs, go_on, &|evaluations, (now, all)| {
         let row = |(place, evaluation): (usize, Evaluation)| {
             (place, Row::slim(designs[place].borrow(), evaluation))
         };
         found(evaluations.into_iter().map(row).collect(), (now, all));
-        passes.finished(now);
+        progress.finished(now);
     })
 }
 
@@ -190,4 +192,50 @@ pub fn memory_bytes<D: Borrow<Design>>(path: &Path, designs: &[D]) -> Result<u64
     // A vector may have twice the room it needs.
     let kept = if runs <= MAX_RUNS_IN_MEMORY { 2 * 8 * runs } else { 0 };
     Ok(kept + design::memory_bytes(file.info(), designs, threads))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use flashpager_trace::{Run, RunSource};
+
+    use super::*;
+
+    /// A trace that is read from a file, for all that its readers can see.
+    struct Streamed(MemoryTrace);
+
+    impl Trace for Streamed {
+        fn image_bytes(&self) -> u32 {
+            self.0.image_bytes()
+        }
+
+        fn runs(&self) -> Result<Box<dyn RunSource + '_>> {
+            self.0.runs()
+        }
+    }
+
+    #[test]
+    fn progress_goes_on_evenly_to_the_end() {
+        let run = |at: u32| Run { offset: at.wrapping_mul(2_654_435_761) % 60_000, length: 40 };
+        let trace = Streamed(MemoryTrace::new((0..400_000).map(run).collect()));
+        let design = |policy: &str| {
+            let spec = DesignSpec { policy: policy.into(), ..DesignSpec::default() };
+            Design::new(spec).expect("a design that can be")
+        };
+        let designs = ["lru", "min", "fifo", "clock", "sieve"].map(design);
+        let seen = Mutex::new(Vec::new());
+        let told = |now: f64, all: usize| seen.lock().expect("nobody panics").push((now, all));
+        let progress = Progress::new(&designs, 400_000, &told);
+        let read = |read| progress.read(read);
+        let watched = Watched::new(&trace, &read);
+        design::simulate(&watched, &designs, &|| true, &|now, _| progress.finished(now))
+            .expect("it replays");
+        let seen = seen.into_inner().expect("nobody panics");
+        assert!(seen.iter().all(|(_, all)| *all == 5));
+        assert_eq!(seen.iter().map(|(now, _)| *now).fold(0.0, f64::max), 5.0);
+        let steps = seen.windows(2).map(|two| two[1].0 - two[0].0);
+        let largest = steps.fold(0.0, f64::max);
+        assert!(largest < 2.0, "{largest} of 5 cells at once");
+    }
 }

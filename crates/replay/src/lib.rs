@@ -18,7 +18,7 @@ use serde::Serialize;
 
 pub use cell::Cell;
 pub use hierarchy::{HierarchyDesign, ICacheShape, TlbShape, WORD_BYTES};
-pub use many::{passes, replay_cells};
+pub use many::{passes, readings, replay_cells};
 pub use single::{Events, replay};
 pub use sweep::sweep;
 

@@ -6,7 +6,7 @@ use flashpager_base::Result;
 use flashpager_trace::Trace;
 use rayon::prelude::*;
 
-use super::sweep::sweep_all;
+use super::sweep::{self, sweep_all};
 use super::{Cell, Counts};
 
 /// Which of `cells` share a pass over the trace on `threads` cores, as places in `cells`: those
@@ -24,6 +24,14 @@ pub fn passes(cells: &[Cell], threads: usize) -> Vec<Vec<usize>> {
         places.chunks(most.max(1)).map(<[usize]>::to_vec).collect::<Vec<_>>()
     };
     of_page.into_values().flat_map(pass).collect()
+}
+
+/// How often [`replay_cells`] reads the trace on `threads` cores.
+pub fn readings(cells: &[Cell], threads: usize) -> usize {
+    let of_pass = |places: Vec<usize>| {
+        sweep::readings(&places.into_iter().map(|place| &cells[place]).collect::<Vec<_>>())
+    };
+    passes(cells, threads).into_iter().map(of_pass).sum()
 }
 
 /// Replay every cell on all cores. `done` is told each cell's index and counts as

@@ -7,29 +7,31 @@ use super::hierarchy::{Front, ICacheShape};
 use crate::pager::{Moment, NEVER};
 
 /// For each collapsed reference behind `icache` the moment of the next one to the
-/// same page; empty unless it is `needed`. Takes 4 bytes for each reference.
+/// same page. Takes 4 bytes for each reference.
 pub(super) fn next_uses(
     trace: &dyn Trace,
     shift: u32,
     icache: Option<ICacheShape>,
     pages: u32,
     go_on: &dyn Fn() -> bool,
-    needed: bool,
 ) -> Result<Vec<Moment>> {
     let mut moments: Vec<Moment> = Vec::new();
-    if !needed {
-        return Ok(moments);
-    }
     let mut front = Front::new(shift, icache);
     let mut filled = 0;
     for_runs(trace, go_on, |runs| {
         let more = runs.iter().map(|run| (run.length as usize >> shift) + 2).sum::<usize>();
         let room = filled + more;
         if room > moments.len() {
-            if room >= NEVER as usize || moments.try_reserve(room - moments.len()).is_err() {
+            if room >= NEVER as usize {
+                return Err(Error::design(format!(
+                    "min: {filled} page references and more, of which {NEVER} can be told apart; \
+                     take larger cache pages"
+                )));
+            }
+            if moments.try_reserve(room - moments.len()).is_err() {
                 return Err(Error::design(format!(
                     "min: {filled} page references and more do not fit into memory, at 4 bytes \
-                     each; take larger cache pages",
+                     each; take larger cache pages"
                 )));
             }
             moments.resize(moments.capacity().min(2 * room), 0);

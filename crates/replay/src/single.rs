@@ -80,7 +80,11 @@ impl Replay<'_, '_> {
         let Self { trace, pages, registers, go_on, .. } = self;
         let page_bytes = self.cache.cache_page_bytes;
         let shift = page_bytes.trailing_zeros();
-        let next_uses = next_uses(trace, shift, None, pages, go_on, P::NEEDS_NEXT_USE)?;
+        let next_uses = if P::NEEDS_NEXT_USE {
+            next_uses(trace, shift, None, pages, go_on)?
+        } else {
+            Vec::new()
+        };
         let mut requests = Requests::new(page_bytes, pages, 1, false, registers)?;
         let mut collapser = Collapser::new(shift);
         let (mut moment, mut bytes) = (0, 0);
@@ -112,7 +116,11 @@ impl Replay<'_, '_> {
         let CacheDesign { cache_page_bytes, hierarchy, .. } = *self.cache;
         let shift = cache_page_bytes.trailing_zeros();
         let icache = hierarchy.map(|hierarchy| hierarchy.icache);
-        let next_uses = next_uses(trace, shift, icache, pages, go_on, P::NEEDS_NEXT_USE)?;
+        let next_uses = if P::NEEDS_NEXT_USE {
+            next_uses(trace, shift, icache, pages, go_on)?
+        } else {
+            Vec::new()
+        };
         let mut requests = Requests::new(cache_page_bytes, pages, 1, false, registers)?;
         let line_bytes = icache.map(|icache| icache.line_bytes);
         let mut faults = self

@@ -3,6 +3,8 @@
 //! The runs become references once for all cells of a cache page, some thousands at a time;
 //! each cell takes such a block as a whole, so that its tables stay near the processor.
 
+use std::collections::BTreeSet;
+
 use flashpager_base::Result;
 use flashpager_trace::{Run, Trace, for_runs};
 
@@ -16,6 +18,8 @@ use crate::register::RegisterDesign;
 
 /// References of a block, about.
 const BLOCK: usize = 1 << 13;
+/// So that a piece of a run is less than 2³² bytes.
+const MAX_PIECE_SHIFT: u32 = 16;
 
 /// Replay `trace` through all caches of `cell` in one pass. Gives the counts of
 /// each cache with each register, in the order of the cell; they equal those of
@@ -56,7 +60,7 @@ pub(super) fn sweep_all(
         streams[index].cells.push((place, caches));
     }
     for stream in &mut streams {
-        stream.look_ahead(trace, shift, cells, pages, go_on)?;
+        stream.look_ahead(trace, cells, pages, go_on)?;
     }
     let mut counts: Vec<Vec<Vec<Counts>>> = cells.iter().map(|_| Vec::new()).collect();
     if streams.is_empty() {
@@ -73,9 +77,21 @@ pub(super) fn sweep_all(
     Ok(counts)
 }
 
+/// How often [`sweep_all`] reads the trace for `cells`: once, and once more for each stream of
+/// references of which the future must be known.
+pub(super) fn readings(cells: &[&Cell]) -> usize {
+    let with_sizes = || cells.iter().filter(|cell| !cell.cache_bytes.is_empty());
+    let future = with_sizes().filter(|cell| cell.policy.needs_next_use());
+    let icache = |cell: &&Cell| cell.hierarchy.map(|hierarchy| hierarchy.icache);
+    let streams: BTreeSet<_> = future.map(icache).collect();
+    usize::from(with_sizes().next().is_some()) + streams.len()
+}
+
 /// References behind an instruction cache, or without one, and the cells that take them.
 struct Stream {
     icache: Option<ICacheShape>,
+    /// Of a cache page.
+    shift: u32,
     front: Front,
     /// For each reference of the trace, if a cell asks for it.
     next_uses: Vec<Moment>,
@@ -91,6 +107,7 @@ impl Stream {
     fn new(shift: u32, icache: Option<ICacheShape>) -> Self {
         Self {
             icache,
+            shift,
             front: Front::new(shift, icache),
             next_uses: Vec::new(),
             pages: vec![0; 2 * BLOCK],
@@ -104,18 +121,38 @@ impl Stream {
     fn look_ahead(
         &mut self,
         trace: &dyn Trace,
-        shift: u32,
         cells: &[&Cell],
         pages: u32,
         go_on: &dyn Fn() -> bool,
     ) -> Result<()> {
         if self.cells.iter().any(|(place, _)| cells[*place].policy.needs_next_use()) {
-            self.next_uses = next_uses(trace, shift, self.icache, pages, go_on, true)?;
+            self.next_uses = next_uses(trace, self.shift, self.icache, pages, go_on)?;
         }
         Ok(())
     }
 
+    /// Take some runs. However long they are, a block grows to `2 * BLOCK` references at most.
     fn take(&mut self, runs: &[Run]) -> Result<()> {
+        let most = |bytes: u64, runs: usize| (bytes >> self.shift) as usize + 2 * runs;
+        let bytes = runs.iter().map(|run| u64::from(run.length)).sum();
+        if most(bytes, runs.len()) <= BLOCK {
+            return self.append(runs);
+        }
+        for &run in runs {
+            // Cut between pages it gives the same references, and between words the same words.
+            let piece = (BLOCK as u32 - 2) << self.shift.min(MAX_PIECE_SHIFT);
+            let mut offset = run.offset;
+            while offset < run.end() {
+                let end = (offset / piece + 1).saturating_mul(piece).min(run.end());
+                self.append(&[Run { offset, length: end - offset }])?;
+                offset = end;
+            }
+        }
+        Ok(())
+    }
+
+    /// Append what has at most `BLOCK` references.
+    fn append(&mut self, runs: &[Run]) -> Result<()> {
         self.filled = self.front.append(runs, &mut self.pages, self.filled);
         if self.filled < BLOCK { Ok(()) } else { self.hand_over() }
     }

@@ -22,7 +22,7 @@ use crate::cost::{
 };
 use crate::spec::DesignSpec;
 
-pub use passes::{CellSink, cells, evaluate_all, memory_bytes, simulate};
+pub use passes::{CellSink, cells, evaluate_all, memory_bytes, readings, simulate};
 
 /// A design, looked up and checked.
 #[derive(Clone, Debug)]

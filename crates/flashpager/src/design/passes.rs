@@ -89,6 +89,14 @@ pub fn memory_bytes<D: Borrow<Design>>(info: &TraceInfo, designs: &[D], threads:
     largest.iter().take(threads.max(1)).fold(0, |sum, bytes| sum.saturating_add(*bytes))
 }
 
+/// How often [`evaluate_all`] reads the trace on `threads` cores.
+pub fn readings<D: Borrow<Design>>(designs: &[D], threads: usize) -> usize {
+    let (_, cells) = cells_of(designs);
+    let executed = designs.iter().map(Borrow::borrow).filter(|design| design.is_executed());
+    let of_executed = |design: &Design| 1 + usize::from(design.cache.policy.needs_next_use());
+    flashpager_replay::readings(&cells, threads) + executed.map(of_executed).sum::<usize>()
+}
+
 /// Told what a finished cell found, by the index of the design, and how many
 /// cells of how many are finished.
 pub type CellSink<'a> = &'a (dyn Fn(Vec<(usize, Evaluation)>, (usize, usize)) + Sync);
