@@ -12,6 +12,7 @@ __all__ = [
     "parse_duration",
     "parse_size",
     "parse_sizes",
+    "percent",
     "si",
     "split_list",
 ]
@@ -25,6 +26,20 @@ def format_size(size: int) -> str:
         if size and size % _UNITS[unit] == 0:
             return f"{size // _UNITS[unit]}{unit}"
     return str(size)
+
+
+#: A share from here on is written without decimals.
+_WHOLE_PERCENT = 0.1
+
+
+def percent(share: float) -> str:
+    """Write a share as ``2.3 %``, with two digits or without decimals.
+
+    >>> percent(0.0234), percent(2.594)
+    ('2.3 %', '259 %')
+
+    """
+    return f"{100 * share:.0f} %" if share >= _WHOLE_PERCENT else f"{100 * share:.2g} %"
 
 
 def split_list(text: str) -> list[str]:

@@ -526,7 +526,7 @@ class TestBadInput:
     ) -> None:
         """Files that Parquet readers take, yet no program ran like that."""
         good = pl.read_parquet_metadata(import_csv(tmp_path, "0,64\n"))["flashpager"]
-        about = {**json.loads(good), "runs": len(runs), **changes}
+        about = {**json.loads(good), "blocks": None, "runs": len(runs), **changes}
         forged = tmp_path / "forged.trace"
         fields = [pa.field(name, pa.uint32(), nullable=False) for name in COLUMNS]
         columns = [[run[0] for run in runs], [run[1] for run in runs]]

@@ -14,17 +14,25 @@ Exact = Annotated[
 ]
 
 
-def blocks_of(trace: Path) -> BlockStatistics:
-    """Give the blocks of a trace; count them where its file does not hold them, and say so."""
+#: A trace of as many runs is read within a second or two: nothing is said of it.
+_SHORT_RUNS = 1 << 25
+
+
+def blocks_of(trace: Path, info: TraceInfo) -> BlockStatistics:
+    """Give the blocks of a trace; count them where its file does not hold them.
+
+    Where that takes its time, say so.
+    """
     found = _engine.recorded_blocks(trace)
     if found is not None:
         return found
     with counting("runs read") as progress:
         found = _engine.block_statistics(trace, progress)
-    note(
-        f"note: {trace} does not hold its basic blocks: all its runs were read for them; "
-        "'flashpager trace check -o' writes a trace that does"
-    )
+    if info.runs > _SHORT_RUNS:
+        note(
+            f"note: {trace} does not hold its basic blocks: all its runs were read for them; "
+            "'flashpager trace check -o' writes a trace that does"
+        )
     return found
 
 

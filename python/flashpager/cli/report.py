@@ -36,7 +36,8 @@ def report(
     # Altair takes its time to load; other commands do without it.
     from flashpager.report import build  # noqa: PLC0415
 
-    info, blocks = _engine.trace_info(trace), blocks_of(trace)
+    info = _engine.trace_info(trace)
+    blocks = blocks_of(trace, info)
     sample = sample_of(trace, info, exact=exact)
     with counting("replays") as progress:
         built = build(trace, design, progress, blocks=blocks, sample=sample)

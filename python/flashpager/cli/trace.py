@@ -143,7 +143,7 @@ def show_info(
         message = "--exact is of replays: trace info has some with --best-page"
         raise _engine.FlashpagerError(message)
     info = _engine.trace_info(trace)
-    blocks = blocks_of(trace)
+    blocks = blocks_of(trace, info)
     page = PageChoice.of(blocks, [])
     if board is not None or best_page:
         design = Design.from_board(board) if board else Design()

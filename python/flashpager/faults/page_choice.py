@@ -7,7 +7,7 @@ from pathlib import Path
 
 from flashpager import _engine
 from flashpager._engine import BlockStatistics, Design, Row, SamplePlan, TraceInfo
-from flashpager.quantities import format_size
+from flashpager.quantities import format_size, percent
 from flashpager.space.space import cache_pages_to_try
 
 #: A share of the bandwidth worth a word.
@@ -85,7 +85,7 @@ class PageChoice:
     def _sampled(self) -> str:
         if self.errors is None:
             return ""
-        return f" (sampled: bandwidths ± {100 * max(self.errors.values()):.2g} %)"
+        return f" (sampled: bandwidths ± {percent(max(self.errors.values()))})"
 
     def as_dict(self) -> dict[str, object]:
         """Give it for ``--json``."""

@@ -16,7 +16,7 @@ from flashpager import _engine
 from flashpager._engine import Design, Row, Time
 from flashpager.faults.page_choice import calls_text, outside_text, page_use_text
 from flashpager.plots import style
-from flashpager.quantities import duration, format_size, si
+from flashpager.quantities import duration, format_size, percent, si
 
 if TYPE_CHECKING:
     from flashpager.report import Report
@@ -47,7 +47,7 @@ def render(report: "Report") -> str:
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, loader=jinja2.FileSystemLoader(_HERE)
     )
-    environment.filters |= {"size": format_size, "si": si, "duration": duration}
+    environment.filters |= {"size": format_size, "si": si, "duration": duration, "percent": percent}
     figures = {name: _figure(name, chart) for name, chart in report.charts.items()}
     if report.sample is not None:
         for figure in figures.values():
@@ -163,7 +163,7 @@ def _sampled(report: "Report") -> str:
 
 
 def _percent(share: object) -> str:
-    return f"{100 * share:.2g} %" if isinstance(share, float) else "0 %"
+    return percent(share) if isinstance(share, float) else "0 %"
 
 
 def _within(error: float | None) -> str:
