@@ -487,7 +487,7 @@ impl Design {
     }
 }
 
-/// Which of the designs share one pass over a trace, by their places.
+/// Which of the designs are replayed together as a cell, by their places.
 #[pyfunction]
 pub fn cells(designs: Vec<Py<Design>>) -> PyResult<Vec<Vec<usize>>> {
     Ok(design::cells(&checked(&designs).map_err(raise)?))

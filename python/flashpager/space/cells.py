@@ -1,4 +1,4 @@
-"""Cells: designs that share one pass over a trace.
+"""Cells: designs that are replayed together.
 
 A cell is what is kept when an exploration is interrupted, and what a cluster works on.
 """
@@ -20,7 +20,7 @@ Found = Callable[["Cell", pl.DataFrame], None]
 
 @dataclass(frozen=True)
 class Cell:
-    """Designs that share one pass over a trace."""
+    """Designs that are replayed together: of one trace, cache page and policy."""
 
     trace: Trace
     designs: list[Design]
@@ -29,7 +29,7 @@ class Cell:
 
 
 def cells_of(trace: Trace, designs: Sequence[Design]) -> list[Cell]:
-    """Group designs that share one pass over a trace."""
+    """Group designs that are replayed together."""
     cells = _engine.cells(designs)
     return [Cell(trace, [designs[place] for place in places], places) for places in cells]
 

@@ -145,7 +145,7 @@ def _run_here(cells: Sequence[Cell], found: Found, under_way: Callable[[float], 
             cell_of: list[Cell] = cell_of,
             name: str = trace.name,
         ) -> None:
-            # Those of one pass, which is a cell.
+            # Those of one cell.
             if not rows:
                 under_way(finished % 1)
                 return

@@ -1,4 +1,5 @@
-//! Many designs over one trace: those that share cache page and policy share one pass.
+//! Many designs over one trace: those that share cache page and policy are a cell, and the cells
+//! of a cache page share passes.
 
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,7 +15,7 @@ use rayon::prelude::*;
 
 use super::{Design, Evaluation};
 
-/// A design's place in the result of its cell's pass.
+/// A design's place in the result of its cell.
 struct Member {
     design: usize,
     /// Size and register; nothing for a design that is executed by itself.
@@ -34,7 +35,7 @@ fn grouped<'a>(designs: &[&'a Design]) -> BTreeMap<CellKey<'a>, Vec<usize>> {
     indices
 }
 
-/// The designs that [`evaluate_all`] serves by one pass over a trace, as places in
+/// The designs of each cell, which [`evaluate_all`] replays together, as places in
 /// `designs`: in each cell ascending, the cells by their first design.
 pub fn cells<D: Borrow<Design>>(designs: &[D]) -> Vec<Vec<usize>> {
     let designs: Vec<&Design> = designs.iter().map(Borrow::borrow).collect();
@@ -43,7 +44,7 @@ pub fn cells<D: Borrow<Design>>(designs: &[D]) -> Vec<Vec<usize>> {
     cells
 }
 
-/// What one pass each has to replay, and the designs it serves.
+/// The cells, and the designs that each serves.
 fn cells_of<D: Borrow<Design>>(designs: &[D]) -> (Vec<Vec<Member>>, Vec<Cell>) {
     let designs: Vec<&Design> = designs.iter().map(Borrow::borrow).collect();
     let cell = |((cache_page_bytes, policy, hierarchy), indices): (CellKey<'_>, Vec<usize>)| {
@@ -102,7 +103,7 @@ pub fn readings<D: Borrow<Design>>(designs: &[D], threads: usize) -> usize {
 pub type CellSink<'a> = &'a (dyn Fn(Vec<(usize, Evaluation)>, (usize, usize)) + Sync);
 
 /// Replay `trace` for all `designs` on all cores and price the counts. Designs
-/// that share cache page and policy share one pass over the trace, a cell.
+/// that share cache page and policy are a cell.
 /// `done` is called from any thread.
 pub fn evaluate_all<D: Borrow<Design> + Sync>(
     trace: &dyn Trace,
