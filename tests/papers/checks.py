@@ -8,7 +8,7 @@ CLAIM = {
     *("where", "claim", "paper", "ours", "kind", "direction", "threshold", "threshold_at"),
     *("figures", "witnesses", "verdict", "why"),
 }
-_ORDERS = {"rising", "falling", "not rising"}
+_ORDERS = {"rising", "falling", "not rising", "the same"}
 _ONE_SIDED = {"at most", "at least", "below", "above"}
 #: Which verdicts a kind can have, beside that it cannot be checked.
 _VERDICTS = {

@@ -195,6 +195,22 @@ def test_best_pages(found: dict[str, Any]) -> None:
     assert claim["ours"].startswith(f"sensors LRU {best['lru']} B (")
     assert f", MIN {best['min']} B (" in claim["ours"]
     assert (claim["verdict"] == "holds") is (best == judging.BEST_PAGE)
+    (goes_on,) = [c for c in found["claims"] if "MIN goes on to gain" in c["claim"]]
+    pages = (*cardis_replays.TINY_PAGES, *cardis_replays.PAGES)
+    finest = [
+        float(
+            max(
+                pages,
+                key=lambda page: row(found, "sensors", Cell(page, policy=policy))[
+                    "bandwidth_mib_s"
+                ],
+            )
+        )
+        for policy in judging.BEST_PAGE
+    ]
+    assert goes_on["figures"] == [{"of": "sensors", "values": finest}]
+    assert (goes_on["verdict"] == "holds") is (finest[0] > finest[1])
+    assert f"from 8 B on sensors {best['lru']} → {best['min']} B" in goes_on["why"]
     (differs,) = [c for c in found["claims"] if "is not unique" in c["claim"]]
     assert f"sensors {best['lru']} / {best['min']} / " in differs["ours"]
 

@@ -78,6 +78,8 @@ def admitted(rule: Rule, values: tuple[float, ...]) -> bool:
         return all(one > two for one, two in pairwise(exact))
     if rule.direction is Direction.NOT_RISING:
         return all(one >= two for one, two in pairwise(exact))
+    if rule.direction is Direction.SAME:
+        return len({*exact}) == 1
     return all(
         _one(rule.direction, printed.replace(",", ""), value)
         for printed, value in zip(rule.printed, exact, strict=True)

@@ -58,6 +58,7 @@ class Direction(StrEnum):
     RISING = "rising"
     FALLING = "falling"
     NOT_RISING = "not rising"
+    SAME = "the same"
     #: Words without a figure.
     WORDS = "described"
 
@@ -68,6 +69,7 @@ _ORDERS: dict[Direction, Callable[[float, float], bool]] = {
     Direction.RISING: lambda before, after: before < after,
     Direction.FALLING: lambda before, after: before > after,
     Direction.NOT_RISING: lambda before, after: before >= after,
+    Direction.SAME: lambda before, after: before == after,
 }
 
 
@@ -107,6 +109,8 @@ class Rule:
             return f"within {' and '.join(self.printed)} %"
         if self.direction is Direction.WORDS:
             return "no threshold is given"
+        if self.direction is Direction.SAME:
+            return "an equality"
         return "an order" if self.direction in _ORDERS else ""
 
 
@@ -175,6 +179,11 @@ def falling() -> Rule:
 def not_rising() -> Rule:
     """Ask for values of which none is greater than the one before."""
     return Rule(Direction.NOT_RISING)
+
+
+def same() -> Rule:
+    """Ask for values that are equal to one another."""
+    return Rule(Direction.SAME)
 
 
 def words() -> Rule:

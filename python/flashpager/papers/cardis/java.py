@@ -28,6 +28,7 @@ from flashpager.papers.cardis.replays import (
     PAPER_PAGE,
     SLOW,
     SMALL,
+    TINY_PAGES,
     Program,
     Programs,
     caches,
@@ -36,11 +37,10 @@ from flashpager.papers.claim import (
     Claim,
     Figure,
     Kind,
-    above,
     equal,
     falling,
-    not_rising,
     rising,
+    same,
     signed,
     words,
 )
@@ -115,9 +115,10 @@ def _one_page(programs: Programs) -> Claim:
         "useless: LRU misses no more than MIN",
         "useless",
         lambda p: " and ".join(f"{count:,}" for count in misses(p)),
-        not_rising(),
-        lambda p: tuple(map(float, reversed(misses(p)))),
-        "misses of LRU and of MIN",
+        same(),
+        lambda p: tuple(map(float, misses(p))),
+        "misses of LRU and of MIN. A cache of one page has nothing to choose",
+        kind=Kind.BUILT_IN,
         with_native=True,
     )
 
@@ -152,7 +153,7 @@ def _closer(programs: Programs) -> Claim:
     def says(program: Program) -> str:
         shares = " → ".join(f"{100 * program.ratio(page):.0f}" for page in halved)
         best = program.best_page()
-        return f"{shares} % of NOR (the best {100 * program.ratio(best):.0f} % at {best} B)"
+        return f"{shares} % of NOR (from {PAGES[0]} B on the best is {100 * program.ratio(best):.0f} % at {best} B)"
 
     return judged(
         programs,
@@ -264,41 +265,58 @@ def _less_ram(programs: Programs) -> Claim:
 
 def _differs(programs: Programs) -> Claim:
     """Tell how many best pages there are, between programs and within one."""
+    every = programs.every
 
-    def within(program: Program) -> list[int]:
+    def within(program: Program, smallest: int) -> list[int]:
         return [
-            program.best_page(),
-            program.best_page(policy="min"),
-            program.best_page(LARGE),
+            program.best_page(smallest=smallest),
+            program.best_page(smallest=smallest, policy="min"),
+            program.best_page(LARGE, smallest),
         ]
 
-    def best(them: Sequence[Program]) -> str:
-        return " / ".join(f"{program.best_page()}" for program in them)
+    def best(them: Sequence[Program], smallest: int) -> str:
+        return " / ".join(f"{program.best_page(smallest=smallest)}" for program in them)
 
-    every = programs.every
-    distinct = {program.name: len(set(within(program))) for program in every}
-    within_one = max(distinct.values(), default=0)
-    several = [name for name, count in distinct.items() if count > 1]
-    groups = (("Java", programs.java), ("native", programs.native))
-    ours = [f"{kind}: {best(them)} B" for kind, them in groups if them]
+    def several(smallest: int) -> list[str]:
+        return [program.name for program in every if len(set(within(program, smallest))) > 1]
+
+    def counts(smallest: int) -> tuple[Figure, ...]:
+        """Count the best pages, beside the one that a unique one would be."""
+        between = len({program.best_page(smallest=smallest) for program in every})
+        most = max((len(set(within(program, smallest))) for program in every), default=0)
+        pages = f"pages from {smallest} B on"
+        return (
+            Figure(f"between programs, {pages}", (1, between)),
+            Figure(f"within a program, {pages}", (1, most)),
+        )
+
+    smallest, tiny = PAGES[0], TINY_PAGES[0]
+    groups = [
+        (kind, them)
+        for kind, them in (("Java", programs.java), ("native", programs.native))
+        if them
+    ]
+    ours = [f"{kind}: {best(them, smallest)} B" for kind, them in groups]
     ours.append(
         "within one: "
-        + ", ".join(f"{program.name} {' / '.join(map(str, within(program)))}" for program in every)
+        + ", ".join(
+            f"{program.name} {' / '.join(map(str, within(program, smallest)))}" for program in every
+        )
     )
-    between = len({program.best_page() for program in every})
+    finer = "; ".join(f"{kind}: {best(them, tiny)} B" for kind, them in groups)
     return Claim(
         "section 6",
         "the best cache page is not unique: it differs between programs, and within one",
-        "more than one",
+        "not unique",
         "; ".join(ours),
         Kind.MEASURED,
-        above("1"),
-        (Figure("between programs", (between,)), Figure("within a program", (within_one,)))
-        if len(every) > 1
-        else (),
-        f"best pages at 2 KB: {' / '.join(program.name for program in every)}, LRU on 512-byte "
-        "NAND. Within one: so / under MIN / on 2048-byte NAND; more than one for "
-        f"{len(several)} of {len(every)}",
+        rising(),
+        (*counts(smallest), *counts(tiny)) if len(every) > 1 else (),
+        f"best pages at 2 KB, of {smallest} B and more: "
+        f"{' / '.join(program.name for program in every)}, LRU on 512-byte NAND. Within one: so / "
+        f"under MIN / on 2048-byte NAND; more than one for {len(several(smallest))} of "
+        f"{len(every)}. From {tiny} B on: {finer}; within one for {len(several(tiny))}. Judged is "
+        "that there is more than one",
     )
 
 
@@ -311,7 +329,9 @@ def _best_pages(programs: Programs) -> Claim:
         )
 
     def named(program: Program) -> str:
-        return " and ".join(f"{program.best_named(policy=policy)}" for policy in BEST_PAGE)
+        return " and ".join(
+            f"{program.best_page(smallest=NAMED_PAGES[0], policy=policy)}" for policy in BEST_PAGE
+        )
 
     asked = ", ".join(f"{program.name} {named(program)}" for program in programs.asked)
     return judged(
@@ -334,7 +354,8 @@ def _best_page_by_nand(programs: Programs) -> Claim:
     return judged(
         programs,
         "section 6 of the draft",
-        "the best cache page on the NAND of 512 bytes and on that of 2048 (LRU, 2 KB)",
+        "the best cache page on the NAND of 512 bytes and on that of 2048 (LRU, 2 KB), of "
+        f"{PAGES[0]} bytes and more",
         " and ".join(f"{page} B" for page in DRAFT_BEST_PAGE.values()),
         lambda p: " and ".join(f"{p.best_page(part)} B" for part in DRAFT_BEST_PAGE),
         equal(*map(str, DRAFT_BEST_PAGE.values())),
@@ -344,18 +365,32 @@ def _best_page_by_nand(programs: Programs) -> Claim:
 
 
 def _min_goes_smaller(programs: Programs) -> Claim:
-    def gain(program: Program) -> str:
-        best = program.best_page(policy="min")
-        at_lru = program.bandwidth(program.best_page(), policy="min")
-        return signed(100 * (program.bandwidth(best, policy="min") / at_lru - 1))
+    tiny, smallest, named = TINY_PAGES[0], PAGES[0], NAMED_PAGES[0]
+
+    def best(program: Program, smallest: int) -> list[int]:
+        return [program.best_page(smallest=smallest, policy=policy) for policy in BEST_PAGE]
+
+    def says(program: Program) -> str:
+        under_lru, under_min = best(program, tiny)
+        at_lru = program.bandwidth(under_lru, policy="min")
+        gain = signed(100 * (program.bandwidth(under_min, policy="min") / at_lru - 1))
+        return f"{under_lru} → {under_min} B ({gain})"
+
+    def others(smallest: int) -> str:
+        pages = ", ".join(
+            f"{program.name} {' → '.join(map(str, best(program, smallest)))} B"
+            for program in programs.asked
+        )
+        return f"from {smallest} B on {pages}"
 
     return judged(
         programs,
         "section 6.2",
         "MIN goes on to gain from smaller pages where LRU has its best one",
         "{lru} → {min} B".format(**BEST_PAGE),
-        lambda p: f"{p.best_page()} → {p.best_page(policy='min')} B ({gain(p)})",
+        says,
         falling(),
-        lambda p: (float(p.best_page()), float(p.best_page(policy="min"))),
-        f"the best page under LRU → under MIN, of {PAGES[0]} bytes and more",
+        lambda p: tuple(map(float, best(p, tiny))),
+        f"the best page under LRU → under MIN, of {tiny} bytes and more, as the paper does not say "
+        f"where smaller and smaller pages end; {others(smallest)}; {others(named)}",
     )

@@ -12,6 +12,7 @@ from flashpager.papers.cardis.judging import (
     METHODS,
     NEXT_BLOCK,
     TRANSFERS,
+    figures,
     judged,
 )
 from flashpager.papers.cardis.replays import (
@@ -28,7 +29,18 @@ from flashpager.papers.cardis.replays import (
     Program,
     Programs,
 )
-from flashpager.papers.claim import Claim, Kind, about, at_least, equal, one, signed, words
+from flashpager.papers.claim import (
+    Claim,
+    Kind,
+    about,
+    at_least,
+    equal,
+    one,
+    same,
+    signed,
+    tally,
+    words,
+)
 
 #: What a lookup may cost; the third is three cycles of the bus.
 LOOKUPS_NS = (0, 20, 100, 1000)
@@ -121,6 +133,11 @@ def _aligned(programs: Programs) -> Claim:
     def says(program: Program) -> str:
         return f"{program.blocks.mean_used_block_bytes:.0f} B → {program.best_page()} B"
 
+    rule = same()
+    finer = figures(
+        programs.every,
+        lambda p: (p.best_page(smallest=TINY_PAGES[0]), p.blocks.predicted_page_bytes),
+    )
     return judged(
         programs,
         "section 6.2",
@@ -128,9 +145,10 @@ def _aligned(programs: Programs) -> Claim:
         f"512-byte NAND, pages from {PAGES[0]} bytes on)",
         f"{BLOCK_BYTES} B → {BEST_PAGE['lru']} B",
         says,
-        equal("1.0"),
-        lambda p: (p.best_page() / p.blocks.predicted_page_bytes,),
-        "judged is the best page by the aligned one. The conclusion has it of code as such",
+        rule,
+        lambda p: (p.best_page(), p.blocks.predicted_page_bytes),
+        "judged are the best page and the aligned block. The conclusion has it of code as such. "
+        f"Of pages from {TINY_PAGES[0]} bytes on {tally(rule, finer)}",
         with_native=True,
         of_all=True,
     )
@@ -152,7 +170,7 @@ def _near_block(programs: Programs) -> Claim:
     return judged(
         programs,
         "section 7",
-        "the best cache page is close to the mean used basic block",
+        f"the best cache page, of {PAGES[0]} bytes and more, is close to the mean used basic block",
         f"{BLOCK_BYTES} B → {BEST_PAGE['lru']} B",
         lambda p: near_text(p, p.blocks.mean_used_block_bytes),
         words(),
@@ -175,7 +193,7 @@ def _near_method(programs: Programs) -> Claim:
     return judged(
         programs.only_java,
         "section 6.2, of methods",
-        "the best cache page beside the mean used method",
+        f"the best cache page, of {PAGES[0]} bytes and more, beside the mean used method",
         "not said",
         says,
         words(),

@@ -169,7 +169,9 @@ def _figure_4(program: Program) -> alt.FacetChart:
 def _figure_5a(program: Program) -> alt.LayerChart:
     best = {policy: program.best_page(policy=policy) for policy in _POLICIES}
     whole = CONVENTIONAL[SMALL]
-    named = {policy: program.best_named(policy=policy) for policy in _POLICIES}
+    named = {
+        policy: program.best_page(smallest=NAMED_PAGES[0], policy=policy) for policy in _POLICIES
+    }
     said = " and ".join(f"{page}-byte pages under {_POLICIES[one]}" for one, page in named.items())
     as_theirs = (
         "as in the paper"
@@ -178,7 +180,7 @@ def _figure_5a(program: Program) -> alt.LayerChart:
     )
     title = f"{program.name}: from {NAMED_PAGES[0]} bytes on {said} are best, {as_theirs}"
     if best != named:
-        title += f"; of all, {' and '.join(map(str, best.values()))}"
+        title += f"; from {PAGES[0]} on, {' and '.join(map(str, best.values()))}"
     before, after = (100 * program.ratio(page) for page in (whole, best["lru"]))
     subtitle = (
         f"Figure 5a: {format_size(CACHE)} of cache on a NAND with pages of {whole} bytes, 33 MHz, "
@@ -561,6 +563,6 @@ def _size_title(programs: Programs) -> str:
     return (
         f"Java: a used block has {span([one.blocks.mean_used_block_bytes for one in java])} "
         f"bytes in the mean, a used method "
-        f"{span([one.scale.mean_used_method_bytes for one in java])}, the best cache page "
-        f"{span([one.best_page() for one in java])}"
+        f"{span([one.scale.mean_used_method_bytes for one in java])}, the best cache page from "
+        f"{PAGES[0]} bytes on {span([one.best_page() for one in java])}"
     )

@@ -30,7 +30,8 @@ RAM_NS = {SLOW: 40.0, FAST: 9.0}
 #: smallest that it names.
 PAGES = (8, 16, 32, 64, 128, 256, 512)
 NAMED_PAGES = tuple(page for page in PAGES if page >= 32)  # noqa: PLR2004
-#: Pages of an instruction or two, which section 6.1 rules out, of Java programs.
+#: Pages of an instruction or two, which section 6.1 rules out: best pages are without them, but
+#: where it is said.
 TINY_PAGES = (2, 4)
 PAGES_OF = {SMALL: PAGES, LARGE: (*PAGES, 1024, 2048)}
 CACHE = 2048
@@ -84,8 +85,8 @@ def caches(page: int) -> list[int]:
     return [size for size in CACHES if size % page == 0]
 
 
-def cells(*, tiny: bool) -> list[Cell]:
-    """Give what all figures and claims ask for, with tiny pages or without."""
+def cells() -> list[Cell]:
+    """Give what all figures and claims ask for."""
     found: list[Cell] = []
     for policy in POLICIES:
         for part, pages in PAGES_OF.items():
@@ -106,7 +107,12 @@ def cells(*, tiny: bool) -> list[Cell]:
         for register in OTHER_REGISTERS
     ]
     found += [Cell(PAPER_PAGE, part, cache=LEFT_BYTES) for part in CONVENTIONAL]
-    found += [Cell(page) for page in TINY_PAGES if tiny]
+    found += [
+        Cell(page, part, policy=policy)
+        for page in TINY_PAGES
+        for part in PAGES_OF
+        for policy in POLICIES
+    ]
     return list(dict.fromkeys(found))
 
 
@@ -257,13 +263,9 @@ class Program:
         """Give what a step took, as ``load``."""
         return float(getattr(self.at(page, **key).time, f"{step}_ns"))
 
-    def best_page(self, part: str = SMALL, **key: Any) -> int:  # noqa: ANN401  (fields of Cell)
-        """Give the cache page with the highest bandwidth, of 8 bytes or more."""
-        return max(PAGES_OF[part], key=lambda page: self.bandwidth(page, part=part, **key))
-
-    def best_named(self, part: str = SMALL, **key: Any) -> int:  # noqa: ANN401  (fields of Cell)
-        """Give the best of the pages that are no smaller than those that the paper names."""
-        pages = [page for page in PAGES_OF[part] if page >= NAMED_PAGES[0]]
+    def best_page(self, part: str = SMALL, smallest: int = PAGES[0], **key: Any) -> int:  # noqa: ANN401
+        """Give the cache page with the highest bandwidth, of those from the smallest on."""
+        pages = [page for page in (*TINY_PAGES, *PAGES_OF[part]) if page >= smallest]
         return max(pages, key=lambda page: self.bandwidth(page, part=part, **key))
 
     def loss(self, page: int, **key: Any) -> float:  # noqa: ANN401  (fields of Cell)
@@ -392,7 +394,7 @@ def replay(traces: Path, progress: Callable[[int, int], None]) -> Programs:
         is_java = _is_java(info.architecture, file.parent)
         taken = any(program.name == file.stem for program in found[is_java])
         name = f"{file.parent.name}/{file.stem}" if taken else file.stem
-        asked = cells(tiny=is_java)
+        asked = cells()
         rows = _engine.simulate(file, [design(cell) for cell in asked])
         counted = pl.scan_parquet(file).group_by("offset", "length").len()
         runs = counted.collect(engine="streaming").rows()
