@@ -32,6 +32,8 @@ CASES = 3000
 #: What is counted as the paper's own, and what beside it.
 COUNTED = (Kind.MEASURED, Kind.RECOMPUTED)
 ASIDE = (Kind.DERIVED, Kind.PREDICTED)
+#: What is asked of values among themselves.
+ORDERED = (Direction.RISING, Direction.FALLING, Direction.NOT_RISING, Direction.SAME)
 
 
 def drawn(dice: random.Random) -> str:
@@ -51,7 +53,7 @@ def near(dice: random.Random, printed: str) -> float:
 def rule_and_figures(dice: random.Random) -> tuple[Rule, tuple[Figure, ...]]:
     """Draw a rule, and figures that it can be asked of."""
     direction = dice.choice([*Direction])
-    ordered = direction in (Direction.RISING, Direction.FALLING, Direction.NOT_RISING)
+    ordered = direction in ORDERED
     printed: tuple[str, ...] = ()
     if not ordered and direction is not Direction.WORDS:
         printed = tuple(drawn(dice) for _ in range(dice.randrange(1, 4)))

@@ -153,7 +153,8 @@ def _closer(programs: Programs) -> Claim:
     def says(program: Program) -> str:
         shares = " → ".join(f"{100 * program.ratio(page):.0f}" for page in halved)
         best = program.best_page()
-        return f"{shares} % of NOR (from {PAGES[0]} B on the best is {100 * program.ratio(best):.0f} % at {best} B)"
+        most = f"{100 * program.ratio(best):.0f} % at {best} B"
+        return f"{shares} % of NOR (from {PAGES[0]} B on the best is {most})"
 
     return judged(
         programs,
