@@ -170,7 +170,13 @@ def test_measurements() -> None:
         assert (claim["threshold"], claim["threshold_at"]) == (["15"], "docs/estimate.md")
         assert bool(claim["cause"]) is not near
         assert claim["why"] or near
+    reckoned = [claim for claim in claims if "measured" not in claim]
+    kinds = {claim["claim"]: claim["kind"] for claim in reckoned}
+    assert kinds["ath79-spi, 25 MHz asked of 225"] == "built in"
+    assert kinds["mt7621-spi, 50 MHz asked of 220"] == "recomputed"
+    assert not [claim for claim in measured if "Klipper" in claim["where"]]
     shown = flashpager("reproduce", "measurements")
+    assert "15 % was aimed at" in shown.err
     near = sum(claim["verdict"] == "agrees" for claim in judged)
     assert f"{near} of {len(judged)} predictions are within 15 %" in shown.err
     header = shown.out.splitlines()[0].split()

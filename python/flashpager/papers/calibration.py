@@ -437,8 +437,15 @@ def unsaid(one: Observation) -> LeftOut:
     return LeftOut(one, span.low_ns / 1e3, span.likely_ns / 1e3, span.high_ns / 1e3)
 
 
-def summary(predicted: Sequence[LeftOut]) -> str:
-    """Say how near the predictions are, how many lie in their range, and how wide that is."""
+def summary(predicted: Sequence[LeftOut], aim: str = "") -> str:
+    """Say how near the predictions are, how many lie in their range, and how wide that is.
+
+    Args:
+        predicted: predictions, and what was measured.
+        aim: the median error that was aimed at, in percent.
+
+    """
+    aimed = f" ({aim} % was aimed at)" if aim else ""
     inside = sum(one.is_inside for one in predicted)
     widths = [one.width for one in predicted]
     sources = len({one.observation.source for one in predicted})
@@ -448,7 +455,7 @@ def summary(predicted: Sequence[LeftOut]) -> str:
     )
     return (
         f"{len(predicted)} measurements of {sources} sources, each predicted without its own: "
-        f"median error {_error(predicted)}, "
+        f"median error {_error(predicted)}{aimed}, "
         f"{inside} of {len(predicted)} inside the range, "
         f"which is {statistics.median(widths):.1f}x wide in the median\n"
         f"median error of {kinds}"

@@ -16,7 +16,7 @@ from enum import StrEnum
 from flashpager import _engine
 from flashpager._engine import Estimate, Host, Part, Peripheral, estimate
 from flashpager.papers import calibration
-from flashpager.papers.claim import Claim, Kind, Verdict, one, within, words
+from flashpager.papers.claim import Claim, Kind, Verdict, equal, one, within, words
 from flashpager.papers.flash_media import (
     BOARD,
     CARD_MHZ,
@@ -108,22 +108,25 @@ def _left_out() -> list[Claim]:
 
 def summary(claims: Sequence[Claim]) -> str:
     """Say how many predictions are near, and what the others lack."""
-    composed = [claim for claim in claims if not isinstance(claim, LeftOut)]
-    judged = [claim for claim in composed if claim.verdict is not Verdict.OPEN]
+    judged = [
+        claim
+        for claim in claims
+        if isinstance(claim, Measurement) and not isinstance(claim, LeftOut)
+    ]
     near = [claim for claim in judged if claim.verdict is Verdict.AGREES]
     lines = [
         f"{len(near)} of {len(judged)} predictions are within {TOLERANCE} % of the measurement",
     ]
     causes: dict[str, list[Measurement]] = defaultdict(list)
     for claim in judged:
-        if isinstance(claim, Measurement) and claim.cause:
+        if claim.cause:
             causes[claim.cause].append(claim)
     for cause, missed in sorted(causes.items(), key=lambda each: -len(each[1])):
         off = [100 * (claim.predicted / claim.measured - 1) for claim in missed]
         span = dict.fromkeys(f"{end:+.0f}" for end in (min(off), max(off)))
         miss = "misses" if len(missed) == 1 else "miss"
         lines.append(f"{len(missed)} {miss} for {cause} ({' to '.join(span)} %)")
-    lines.append(calibration.summary(calibration.left_out()))
+    lines.append(calibration.summary(calibration.left_out(), TOLERANCE))
     nothing = [calibration.unsaid(seen) for seen in calibration.observations()]
     said = calibration.summary(nothing).splitlines()[0]
     lines.append(f"with nothing said of the host: {said}")
@@ -432,14 +435,15 @@ class _Check:
             if mode == "1-1-1":
                 why += ", as it is the fast read, 0Bh, with dummies"
             claims.append(
-                _measurement(
+                Claim(
                     at,
                     f"a word fetched in place, {what}",
-                    taken,
-                    ns,
-                    "ns",
-                    cause=Cause.PART,
-                    why=why,
+                    f"{plain(taken, 0)} ns",
+                    f"{plain(ns, 0)} ns ({100 * (ns / taken - 1):+.0f} %)",
+                    Kind.RECOMPUTED,
+                    words(),
+                    one(ns / taken),
+                    why,
                 )
             )
         return claims
@@ -453,20 +457,24 @@ class _Check:
             found = estimate("W25Q128JV", Host(peripheral=port))
             return float((found.bus or "").partition("MHz")[0])
 
-        for at, clock, controller, asked, ran in (
-            ("OpenWrt 18752", 208, "mediatek-spi", 50, 35.0),
-            ("OpenWrt 11111", 220, "mt7621-spi", 50, 44.0),
-            ("OpenWrt 3251", 225, "ath79-spi", 25, 22.5),
+        for at, clock, controller, asked, ran, kind in (
+            ("OpenWrt 18752", 208, "mediatek-spi", 50, "35", Kind.RECOMPUTED),
+            ("OpenWrt 11111", 220, "mt7621-spi", 50, "44", Kind.RECOMPUTED),
+            ("OpenWrt 3251", 225, "ath79-spi", 25, "22.5", Kind.BUILT_IN),
         ):
+            found = runs(clock, controller, asked)
             claims.append(
-                _measurement(
+                Claim(
                     at,
                     f"{controller}, {asked} MHz asked of {clock}",
-                    ran,
-                    runs(clock, controller, asked),
-                    "MHz",
-                    cause=Cause.CLOCK,
-                    why="as its author says, rounded" if ran == round(ran) else "",
+                    f"{ran} MHz",
+                    f"{plain(found)} MHz",
+                    kind,
+                    equal(ran),
+                    one(found),
+                    "the rule of this divider was taken from there"
+                    if kind is Kind.BUILT_IN
+                    else "divided by its author, not measured",
                 )
             )
         slow, fast = (runs(225, "ath79-spi", asked) for asked in (25, 30))
@@ -478,7 +486,7 @@ class _Check:
                 fast / slow,
                 "x",
                 cause=Cause.SOFTWARE,
-                why="a ratio of two measurements",
+                why="a ratio of two measurements; the rule of the divider was taken from there",
             )
         )
         return claims
