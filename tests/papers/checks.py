@@ -14,6 +14,7 @@ _ONE_SIDED = {"at most", "at least", "below", "above"}
 _VERDICTS = {
     Kind.MEASURED: {Verdict.HOLDS, Verdict.FAILS, Verdict.NONE},
     Kind.RECOMPUTED: {Verdict.HOLDS, Verdict.FAILS, Verdict.NONE},
+    Kind.LOOKED_UP: {Verdict.HOLDS, Verdict.FAILS, Verdict.NONE},
     Kind.DERIVED: {Verdict.AGREES, Verdict.DIFFERS, Verdict.NONE},
     Kind.PREDICTED: {Verdict.AGREES, Verdict.DIFFERS, Verdict.NONE},
     Kind.BUILT_IN: {Verdict.BUILT_IN},

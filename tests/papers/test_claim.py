@@ -30,7 +30,7 @@ from tests.papers.checks import sound
 
 CASES = 3000
 #: What is counted as the paper's own, and what beside it.
-COUNTED = (Kind.MEASURED, Kind.RECOMPUTED)
+COUNTED = (Kind.MEASURED, Kind.RECOMPUTED, Kind.LOOKED_UP)
 ASIDE = (Kind.DERIVED, Kind.PREDICTED)
 #: What is asked of values among themselves.
 ORDERED = (Direction.RISING, Direction.FALLING, Direction.NOT_RISING, Direction.SAME)

@@ -2,7 +2,9 @@
 
 A claim says how its figures are come by (:class:`Kind`) and which figures it admits
 (:class:`Rule`). The verdict follows from these and from the figures, by :func:`judge` and nowhere
-else. A threshold is the source's own or there is none: then there is no verdict.
+else. A threshold is the source's own or there is none: then there is no verdict. The one exception
+is :data:`flashpager.papers.measurements.TOLERANCE`, a bound of ours on predictions. How far *about*
+reaches is a rule of this house, too: :func:`about_range`.
 """
 
 from collections import Counter
@@ -34,6 +36,8 @@ class Kind(StrEnum):
     MEASURED = "measured"
     #: From what the source itself gives: its tables, parts, boards and formulas.
     RECOMPUTED = "recomputed"
+    #: From datasheets and standards, on what the source says of parts of a kind.
+    LOOKED_UP = "looked up"
     #: By us from the source's own numbers, held against one another: it does not say so itself.
     DERIVED = "derived"
     #: By an estimate of ours, for what somebody else measured.

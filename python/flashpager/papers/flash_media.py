@@ -496,6 +496,7 @@ class _Article:
                 [("24", "MHz"), ("50", "MHz")],
                 [clock, self.part(HIGH_SPEED).number("sd.clock_mhz")],
                 slip=f"{plain(clock)} in the SD specification",
+                kind=Kind.LOOKED_UP,
             ),
             *(
                 _number("section 2.1", f"{mhz} MHz, {lines} bit", printed, "MB/s", rate, why=why)

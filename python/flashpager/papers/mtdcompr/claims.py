@@ -161,7 +161,7 @@ class Paper:
                 "an erase block of generic NOR or NAND takes so many cycles",
                 "about 10^5",
                 f"{min(nand.values()):,.0f} to {max(nand.values()):,.0f} ({len(nand)} parts)",
-                Kind.RECOMPUTED,
+                Kind.LOOKED_UP,
                 about(f"{FLASH_CYCLES:.0f}"),
                 tuple(Figure(name, (value,)) for name, value in nand.items()),
                 "those parts of the catalog that say it"
@@ -172,7 +172,7 @@ class Paper:
                 "PCM takes up to so many rewrites",
                 "10^8",
                 f"{cycles:,.0f} or more",
-                Kind.RECOMPUTED,
+                Kind.LOOKED_UP,
                 equal(f"{PCM_CYCLES:.0f}"),
                 (),
                 f"NP8P128A's datasheet says more than {cycles:,.0f}, and not how many more",

@@ -31,6 +31,9 @@ from flashpager.papers.swl.replays import (
 from flashpager.papers.swl.tables import SHORTER, SIZES_KB, TABLE_3, TABLE_4, largest_spread
 from flashpager.quantities import format_size
 
+#: The trace that section 4.2.2 holds the other two against.
+_HITS_MOST = "bzip2"
+
 
 def claims_of_replays(
     programs: Sequence[Program], false_faults_us: Mapping[str, float]
@@ -231,15 +234,18 @@ def _more_where_less_hits(programs: Sequence[Program]) -> Claim:
         return sum(program.gains()) / len(SIZES)
 
     ordered = sorted(programs, key=lambda program: program.icache_hits)
+    bzip2 = [mean(program) for program in programs if program.stands_for == _HITS_MOST]
+    others = [mean(program) for program in programs if program.stands_for != _HITS_MOST]
     return Claim(
         "section 4.2.2",
-        "the less the instruction cache hits, the more is gained",
+        "more is gained on crafty and on eon, where the instruction cache hits less, than on bzip2",
         "0.944, 0.959: up to 34.1 %; 0.999: 2 %",
         _each(ordered, lambda p: f"{p.icache_hits:.4f}, {mean(p):.1f} %"),
         Kind.MEASURED,
         falling(),
-        (Figure("the programs", tuple(mean(program) for program in ordered)),),
-        "mean gain of the four sizes, by rising hit ratio",
+        (Figure(f"the lesser, then {_HITS_MOST}", (min(others), *bzip2)),),
+        f"mean gain of the four sizes, by rising hit ratio. Judged is the lesser of the two beside "
+        f"{_HITS_MOST}",
     )
 
 
