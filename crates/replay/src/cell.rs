@@ -30,6 +30,9 @@ const MAX_TABLE_BYTES: usize = 8 << 30;
 /// Of a frame in a policy, with its ghosts.
 const FRAME_BYTES: u64 = 128;
 
+/// Of a page in the lower end of a stack, while that is closed up.
+const STACKED_BYTES: u64 = 24;
+
 impl Cell {
     /// Memory that a [`sweep`](super::sweep) of this cell takes at most, in bytes, for a trace with
     /// an image of `image_bytes` and `runs` runs of `bytes` bytes together. Not in it
@@ -46,9 +49,12 @@ impl Cell {
             .saturating_add(self.tlb_bytes() * sizes as u64)
             .saturating_add(frames.sum::<u64>().saturating_mul(FRAME_BYTES));
         let counts = requests_bytes(self.cache_page_bytes, touched, sizes as u64, &self.registers);
-        // Next uses grow as a vector does, up to twice what they need.
-        let moments = if self.policy.needs_next_use() { references } else { 0 };
-        caches.saturating_add(counts).saturating_add(moments.saturating_mul(8))
+        // Next uses grow as a vector does, up to twice what they need; they are found by page.
+        let moments = if self.policy.needs_next_use() { references + pages / 2 } else { 0 };
+        // The lower end of a stack knows of each page when it came.
+        let below = touched.saturating_mul(STACKED_BYTES);
+        let moments = moments.saturating_mul(8);
+        [counts, moments, below].into_iter().fold(caches, u64::saturating_add)
     }
 
     /// Check that it can be replayed with an image of `image_bytes`.

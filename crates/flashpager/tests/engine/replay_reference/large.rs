@@ -221,3 +221,32 @@ fn sweeps_over_large_programs_equal_single_replays() {
         }
     }
 }
+
+/// Runs that are longer than a block of references, behind an instruction cache, too.
+#[test]
+fn sweeps_over_long_runs_equal_single_replays() {
+    let run = |at: u32| Run { offset: at % 5 * 40_004, length: 1 + at % 4 * 30_001 };
+    let trace = MemoryTrace::new((0..12).map(run).collect());
+    for (hierarchy, cache_page_bytes) in [(None, 4), (None, 64), (Some(small_front(None)), 16)] {
+        for policy in ["lru", "min", "clock"] {
+            let cell = Cell {
+                cache_page_bytes,
+                policy: policy.parse().unwrap(),
+                hierarchy,
+                cache_bytes: vec![1024, 4096],
+                registers: vec![design(RegisterModel::Sequential, 512, None)],
+            };
+            let swept = sweep(&trace, &cell, &|| true).unwrap();
+            for (cache_bytes, swept) in cell.cache_bytes.iter().zip(swept) {
+                let cache = CacheDesign {
+                    cache_bytes: *cache_bytes,
+                    cache_page_bytes,
+                    policy: cell.policy.clone(),
+                    hierarchy,
+                };
+                let (alone, _) = replay(&trace, &cache, &cell.registers, &|| true, None).unwrap();
+                assert_eq!(swept, alone, "{policy}, {cache_bytes}, {cache_page_bytes}");
+            }
+        }
+    }
+}
