@@ -11,7 +11,8 @@ from flashpager import _engine
 from flashpager.papers.claim import Claim, Verdict
 from flashpager.papers.mtdcompr import claims as mtdcompr
 from flashpager.papers.mtdcompr import plots
-from flashpager.papers.mtdcompr.shares import Reads, ReadTime
+from flashpager.papers.mtdcompr.shares import Reads, ReadTime, drops_after
+from flashpager.swap.benchmark import swap_starts
 from tests.conftest import fails, process
 from tests.papers.checks import sound
 
@@ -82,6 +83,20 @@ def test_the_log_gains(found: mtdcompr.Found) -> None:
     }
     assert float(gain[1]) > 5
     assert min(ends["log"]) > max(ends["rewrite"])
+
+
+def test_drops_after_the_last_point_above(found: mtdcompr.Found) -> None:
+    """Behind that many bytes all points are at the share or below; at it one is above."""
+    run = found.runs["pcm"]["random"]
+    start = swap_starts(run)
+    for share in (0.5, 0.1, 0.05):
+        dropped = start + drops_after(run, share)
+        assert all(one.share_of_ram <= share for one in run.points if one.allocated_bytes > dropped)
+        assert [
+            one for one in run.points if one.allocated_bytes == dropped and one.share_of_ram > share
+        ]
+    assert drops_after(run, 1.0) == 0
+    assert claim(found, "NAND and PCM", "drop quickly").verdict is Verdict.NONE
 
 
 def test_repeats_are_as_if_run(found: mtdcompr.Found) -> None:

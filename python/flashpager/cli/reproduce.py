@@ -71,9 +71,9 @@ def reproduce(
     """Print each claim of a paper with our figure beside it, its kind and a verdict.
 
     measured: on programs, pages or a simulated machine. recomputed: from what the paper itself
-    gives. derived: by us from its own numbers, agrees or differs. predicted: by estimate, of what
-    others measured. built in: ours was taken from it. beyond: the paper does not say. Without a
-    threshold in the paper there is no verdict.
+    gives. looked up: from datasheets and standards. derived: by us from its own numbers, agrees or
+    differs. predicted: by estimate, of what others measured. built in: ours was taken from it.
+    beyond: the paper does not say. Without a threshold in the paper there is no verdict.
 
     cardis: demand paging from NAND, replayed. flash-media: the arithmetic of "Estimating Flash
     Media Performance". measurements: what others measured, against what estimate predicts. swl:

@@ -6,7 +6,7 @@ is assumed (``board``); two numbers are derived from the paper's own figures, an
 these figures are say so.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,6 +44,7 @@ from flashpager.papers.mtdcompr.shares import (
     FIFTHS,
     Reads,
     drawn,
+    drops_after,
     fifths,
     mean,
     random_at_end,
@@ -102,6 +103,8 @@ class Paper:
             *self._speeds("pcm", "PCM"),
             *self._memory(),
             *self._speeds("ram", "RAM"),
+            self._quickly(),
+            *self._impact(),
             self._repeats(),
             *_unchecked(self.runs),
         ]
@@ -340,7 +343,7 @@ class Paper:
                 Kind.MEASURED,
                 rule,
                 one(100 * end),
-                f"how quickly is not judged. At the end: {slowest}"
+                f"at the end: {slowest}"
                 + (f". {faster_ram(end, runs['random'])}" if in_ram else ""),
             ),
         ]
@@ -388,6 +391,56 @@ class Paper:
             ),
         ]
 
+    def _quickly(self) -> Claim:
+        """Tell after how much memory random reads are below the paper's levels."""
+        levels = {
+            name: [
+                drops_after(self.systems[name]["random"], RANDOM[level]) / MIB
+                for level in ("pcm", "rewrite")
+            ]
+            for name in ("rewrite", "pcm")
+        }
+        return Claim(
+            "NAND and PCM",
+            "random reads drop quickly on NAND and slowly on PCM",
+            "quickly; slowly",
+            "; ".join(f"{NAMES[name]}: {_after(each)}" for name, each in levels.items()),
+            Kind.MEASURED,
+            words(),
+            tuple(Figure(NAMES[name], tuple(each)) for name, each in levels.items()),
+            f"memory beyond RAM until no point is above {percent(RANDOM['pcm'])} and "
+            f"{percent(RANDOM['rewrite'])} of RAM's speed, the paper's levels; at most the whole "
+            f"chart, at whose end PCM has {percent(random_at_end(self.systems['pcm']['random']))}. "
+            "Whether quickly is soon or steep, it does not say",
+        )
+
+    def _impact(self) -> list[Claim]:
+        shares = {
+            NAMES[name]: (self._fixed(name), random_at_end(self.systems[name]["random"]))
+            for name in ("ram", "pcm", "rewrite")
+        }
+        said = "; ".join(
+            f"{name}: fixed {percent(fixed)}, random {percent(last)}"
+            for name, (fixed, last) in shares.items()
+        )
+        figures = tuple(Figure(name, each) for name, each in shares.items())
+        return [
+            Claim(
+                at,
+                claim,
+                word,
+                said,
+                Kind.MEASURED,
+                words(),
+                figures,
+                f"how much is {word}, the paper does not say. Shares of RAM's speed",
+            )
+            for at, claim, word in (
+                ("Media types", "swap in RAM has minor performance impact", "minor"),
+                ("Conclusion", "more memory with moderate performance impact", "moderate"),
+            )
+        ]
+
     def _beyond(self) -> str:
         needed = [
             Reads.beyond_ram(self.systems[name]["fixed"]).repeats_for(share)
@@ -416,6 +469,11 @@ class Paper:
             f"{times('ram')} on RAM, more than {times('pcm')} on PCM, more than "
             f"{times('rewrite')} on NAND",
         )
+
+
+def _after(sizes: Sequence[float]) -> str:
+    """Say after how many megabytes."""
+    return " and ".join(f"{size:.1f}" for size in sizes) + " MB"
 
 
 def _unchecked(runs: Runs) -> list[Claim]:

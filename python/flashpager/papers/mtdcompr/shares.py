@@ -118,6 +118,13 @@ def random_at_end(run: SwapBench) -> float:
     return mean([point.share_of_ram for point in end_of(run)])
 
 
+def drops_after(run: SwapBench, share: float) -> float:
+    """Give the bytes beyond RAM after which no point is above a share of RAM's speed."""
+    start = benchmark.swap_starts(run)
+    above = [point.allocated_bytes for point in run.points if point.share_of_ram > share]
+    return float(max([start, *above]) - start)
+
+
 def without_swap(run: SwapBench) -> float:
     """Give the bytes that the program gets without swap."""
     spec = run.system.spec
