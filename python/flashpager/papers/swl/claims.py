@@ -24,6 +24,7 @@ from flashpager.papers.claim import (
     not_rising,
     one,
     rising,
+    same,
     signed,
     words,
 )
@@ -224,7 +225,7 @@ class Handler:
                 "equations",
                 f"up to {plain(most)} ns off, walks 0 to {MOST_WALK}",
                 Kind.BUILT_IN,
-                equal("0"),
+                words(),
                 one(most),
                 "our schedules are these equations",
             ),
@@ -401,8 +402,8 @@ class Handler:
                 f"{min(bounded):.2f} to {max(bounded):.2f} µs; "
                 f"{budget} frames in {get:.2f} of {load:.2f} µs",
                 Kind.BUILT_IN,
-                equal("0"),
-                one(max(bounded) - min(bounded)),
+                same(),
+                one(min(bounded), max(bounded)),
                 "its budget is reckoned so. Of faults that load; one whose page is in a buffer "
                 "hides nothing, but is shorter",
             ),
