@@ -419,6 +419,7 @@ static void look_ahead(struct thread *thread)
 static void resume(struct thread *thread, int number)
 {
     if (!stream_is_read()) {
+        block_trap(thread);
         ptrace(PTRACE_DETACH, thread->id, NULL, (void *)(intptr_t)number);
         return;
     }
@@ -822,7 +823,9 @@ int main(int argc, char **argv)
         return 2;
     }
     pid_t id = getpid();
-    pid_t between = fork();
+    /* Without a signal to us when it ends: the program would find that pending, and where SIGCHLD is
+     * ignored nobody could wait for it. */
+    pid_t between = (pid_t)syscall(SYS_clone, 0, NULL, NULL, NULL, NULL);
     if (between == 0) {
         pid_t tracer = fork();
         if (tracer != 0) {
@@ -851,7 +854,7 @@ int main(int argc, char **argv)
     int status = 1;
     pid_t tracer;
     char byte;
-    if (between < 0 || waitpid(between, &status, 0) != between || status != 0 ||
+    if (between < 0 || waitpid(between, &status, __WALL) != between || status != 0 ||
         read(up[0], &tracer, sizeof tracer) != (ssize_t)sizeof tracer) {
         fprintf(stderr, "flashpager-step: no process can be started\n");
         return 2;

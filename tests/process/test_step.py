@@ -124,6 +124,74 @@ _start: mov $39, %eax
         flashpager("trace", "import", "--format", "stream", "--elf", program, "-o", trace, saved)
         assert runs_of(trace) == [(0, 5 + 2 + 2 + 5 + 5 + 2 + EXIT_BYTES)]
 
+    @pytest.mark.parametrize("how", ["ignore", "block"])
+    def test_the_end_of_children(self, tmp_path: Path, how: str) -> None:
+        """A program whose parent ignores or blocks SIGCHLD runs, and finds none pending."""
+        need("env")
+        source = """
+#include <signal.h>
+#include <stdio.h>
+int main(void)
+{
+    struct sigaction was;
+    sigset_t pending, blocked;
+    sigaction(SIGCHLD, 0, &was);
+    sigpending(&pending);
+    sigprocmask(SIG_BLOCK, 0, &blocked);
+    printf("%d %d %d\\n", was.sa_handler == SIG_IGN, sigismember(&pending, SIGCHLD),
+           sigismember(&blocked, SIGCHLD));
+    return 0;
+}
+"""
+        program = compile_with("gcc", tmp_path, "asks", source, *KINDS["static"])
+        done = subprocess.run(
+            ["env", f"--{how}-signal=CHLD", COMMAND, *STEP, tmp_path / "t.trace", "--", program],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout == ("1 0 0\n" if how == "ignore" else "0 0 1\n")
+
+    def test_nobody_reads(self, tmp_path: Path) -> None:
+        """A program that is not recorded any more goes on with the signals that it blocks."""
+        source = """
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+int main(void)
+{
+    sigset_t trap, pending, blocked;
+    sigemptyset(&trap);
+    sigaddset(&trap, SIGTRAP);
+    sigprocmask(SIG_BLOCK, &trap, 0);
+    raise(SIGTRAP);
+    if (write(1, ".", 1) != 1) return 1;
+    for (volatile int i = 0; i < 200000; i++) { }
+    sigprocmask(SIG_BLOCK, 0, &blocked);
+    sigpending(&pending);
+    printf("%d %d\\n", sigismember(&blocked, SIGTRAP), sigismember(&pending, SIGTRAP));
+    return 0;
+}
+"""
+        program = compile_with("gcc", tmp_path, "goes_on", source, *KINDS["static"])
+        reader, writer = os.pipe()
+        tail = os.memfd_create("tail")
+        os.ftruncate(tail, 256 * 1024)
+        with subprocess.Popen(
+            [STEPPER, str(writer), str(tail), program],
+            pass_fds=(writer, tail),
+            stdout=subprocess.PIPE,
+        ) as child:
+            os.close(writer)
+            assert child.stdout is not None
+            assert child.stdout.read(1) == b"."
+            os.close(reader)
+            said, _ = child.communicate(timeout=60)
+        os.close(tail)
+        assert (said, child.returncode) == (b"1 1\n", 0)
+
     def test_becoming_another_program(self, tmp_path: Path) -> None:
         """What it executes then is not its own; the trace says that its end was not seen."""
         source = """
