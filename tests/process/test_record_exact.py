@@ -444,7 +444,7 @@ int main(void)
     pthread_attr_setstacksize(&small, 32768);
     pthread_barrier_init(&all, 0, COUNT + 1);
     for (int i = 0; i < COUNT; i++)
-        if (pthread_create(&threads[i], &small, wait, 0)) return 1;
+        if (pthread_create(&threads[i], &small, wait, 0)) return 77;
     pthread_barrier_wait(&all);
     for (int i = 0; i < COUNT; i++) pthread_join(threads[i], 0);
     return 0;
@@ -452,7 +452,9 @@ int main(void)
 """
     program = compile_with("gcc", tmp_path, "threads", source, "-O1", "-pthread")
     trace = tmp_path / "t.trace"
-    done = flashpager("record", "-o", trace, "--", program)
+    done = flashpager("record", "-o", trace, "--", program, code=None)
+    if info_of(trace)["ending"] == {"failed": "exit status 77"}:
+        pytest.skip("so many threads cannot be made here")
     assert "not recorded: threads: more than 1023 at once" in done.err
     assert info_of(trace)["left_out"] == ["threads: more than 1023 at once"]
 

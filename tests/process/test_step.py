@@ -345,16 +345,15 @@ ready:  .byte 0x2e
         ) as child:
             assert child.stdout is not None
             assert child.stdout.read(1) == b"."
-            time.sleep(0.5)
             child.send_signal(signal.SIGINT)
             _, err = child.communicate(timeout=60)
         assert child.returncode == 130, err
         assert info_of(trace)["ending"] == "interrupted"
+        # The signal may come within a turn, and before the first.
         first, *turns = runs_of(trace)
-        assert first == (0, 27)
-        assert set(turns[:-1]) == {(24, 3)}
-        # The signal may come within a turn.
-        assert turns[-1] in {(24, 3), (24, 1)}
+        assert first in {(0, 24), (0, 25), (0, 27)}
+        assert set(turns[:-1]) <= {(24, 3)}
+        assert set(turns[-1:]) <= {(24, 3), (24, 1)}
 
     def test_no_ptrace(self, tmp_path: Path) -> None:
         """Where the kernel refuses it, one line says so."""
