@@ -3,6 +3,7 @@
 import re
 import subprocess
 from collections.abc import Iterable, Sequence
+from functools import cache
 from pathlib import Path
 
 import polars as pl
@@ -29,6 +30,18 @@ def runs_of(steps: Iterable[Step]) -> list[tuple[int, int]]:
     return runs
 
 
+@cache
+def one_by_one(emulator: str | Path) -> list[str | Path]:
+    """Give the command of an emulator that makes each instruction a block of its own."""
+    option = "one-insn-per-tb"
+    said = subprocess.run([emulator, "-help"], capture_output=True, text=True, check=True).stdout
+    if f"-{option}" in said:
+        return [emulator, f"-{option}"]
+    if f"{option}=" in said:  # of a whole machine, from QEMU 8.1 on
+        return [emulator, "-accel", f"tcg,{option}=on"]
+    return [emulator, "-singlestep"]
+
+
 def single_stepped(made: Generated, command: Sequence[str | Path]) -> list[int]:
     """Give the addresses that QEMU executes when each block has a single instruction.
 
@@ -40,7 +53,7 @@ def single_stepped(made: Generated, command: Sequence[str | Path]) -> list[int]:
     log = made.program.with_suffix(".log")
     emulator, *rest = command
     subprocess.run(
-        [emulator, "-singlestep", "-d", "exec,nochain", "-D", log, *rest], check=True, timeout=120
+        [*one_by_one(emulator), "-d", "exec,nochain", "-D", log, *rest], check=True, timeout=120
     )
     return executed_addresses(log)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import polars as pl
 
 from tests.conftest import flashpager, info_of
-from tests.generated.oracles import executed_addresses
+from tests.generated.oracles import executed_addresses, one_by_one
 from tests.generated.program import run_tool
 
 _LIBRARY = """
@@ -150,7 +150,8 @@ def differences(target: Target, seed: int, folder: Path, recorder: str) -> str:
         env=environment,
     )
     log = folder / f"{seed}.log"
-    command = [target.emulator, "-singlestep", "-d", "exec,nochain", "-D", log, program, library]
+    emulator = one_by_one(target.emulator)
+    command = [*emulator, "-d", "exec,nochain", "-D", log, program, library]
     done = subprocess.run(
         [str(word) for word in command],
         env={**os.environ, **environment},
