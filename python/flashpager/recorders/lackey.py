@@ -63,6 +63,7 @@ class Lackey:
         os.set_blocking(writer, False)
         with suppress(OSError):
             fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+        with suppress(BlockingIOError):
             while True:
                 os.write(writer, b"\n" * 4096)
         os.set_blocking(writer, True)
