@@ -431,7 +431,8 @@ static void on_access(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t ad
                       void *wants_store)
 {
     (void)address;
-    if (recording && vcpu < MAX_RUNNING && qemu_plugin_mem_is_store(info) == (wants_store != NULL)) {
+    if (recording && vcpu < MAX_RUNNING &&
+        qemu_plugin_mem_is_store(info) == (wants_store != NULL)) {
         atomic_fetch_add_explicit(counter_of(vcpu), ONE_ACCESS, memory_order_release);
     }
 }
@@ -496,6 +497,8 @@ static size_t examine_last(struct block *block, struct qemu_plugin_insn *last, b
         block->may_return = (code[3] >> 2 & 7) == 5;
         return told;
     case X86: {
+        /* Prefixes; 0x40 to 0x4f are such on x86-64 only. On i386 they are inc and dec, which
+         * are one byte long, so that nothing is left to look at. */
         size_t at = 0;
         bool repeated = false;
         while (at < known && (strchr("\x66\x67\x2e\x36\x3e\x26\x64\x65\xf0\xf2\xf3", code[at]) ||
@@ -510,9 +513,10 @@ static size_t examine_last(struct block *block, struct qemu_plugin_insn *last, b
         bool stores = kind == 0x6c || kind == 0xa4 || kind == 0xaa;
         block->repeats = repeated && string;
         block->may_return =
-            (block->repeats && !stores) || first >> 4 == 7 ||
-            first >> 2 == 0xe0 >> 2 || first >> 2 == 0xe8 >> 2 || kind == 0xc2 || kind == 0xca || (first >= 0xcc && first <= 0xcf) ||
-            first == 0xff || (first == 0x0f && second >> 4 == 8);
+            (block->repeats && !stores) || first >> 4 == 7 || first >> 2 == 0xe0 >> 2 ||
+            first >> 2 == 0xe8 >> 2 || kind == 0xc2 || kind == 0xca ||
+            (first >= 0xcc && first <= 0xcf) || (first == 0x0f && second >> 4 == 8) ||
+            (first == 0xff && (second >> 3 & 7) >= 2 && (second >> 3 & 7) <= 5); /* call, jmp */
         return told;
     }
     default:
@@ -666,7 +670,8 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int
         fprintf(stderr, "flashpager recorder: needs pipe=FD and tail=FD, both open\n");
         return 1;
     }
-    void *shared = mmap(NULL, TAIL_BYTES + SLOT_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, tail_fd, 0);
+    void *shared =
+        mmap(NULL, TAIL_BYTES + SLOT_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, tail_fd, 0);
     close(tail_fd);
     if (shared == MAP_FAILED) {
         fprintf(stderr, "flashpager recorder: cannot map the tail: %s\n", strerror(errno));

@@ -188,7 +188,8 @@ bool store_exclusive(pid_t thread, const struct instruction *instruction, regist
 {
     struct exclusive store = fields(instruction, regs);
     unsigned char found[16], value[16];
-    if (store.address % store.bytes != 0 || !read_memory(thread, store.address, found, store.bytes)) {
+    if (store.address % store.bytes != 0 ||
+        !read_memory(thread, store.address, found, store.bytes)) {
         return false;
     }
     bool holds = monitor->bytes == store.bytes && monitor->address == store.address &&

@@ -823,8 +823,8 @@ int main(int argc, char **argv)
         return 2;
     }
     pid_t id = getpid();
-    /* Without a signal to us when it ends: the program would find that pending, and where SIGCHLD is
-     * ignored nobody could wait for it. */
+    /* Without a signal to us when it ends: the program would find that pending, and where SIGCHLD
+     * is ignored nobody could wait for it. */
     pid_t between = (pid_t)syscall(SYS_clone, 0, NULL, NULL, NULL, NULL);
     if (between == 0) {
         pid_t tracer = fork();
