@@ -81,10 +81,8 @@ struct running_slot {
 static_assert(sizeof(struct running_slot) == SLOT_BYTES, "a slot's size");
 
 /* How the instructions of a block are counted: each adds its bytes to the low
- * half and one to the high half; where it matters, an access adds one to the top. */
+ * half and one to the high half. */
 #define ONE_INSTRUCTION (UINT64_C(1) << 32)
-#define ONE_ACCESS (UINT64_C(1) << 48)
-#define EXECUTED_MASK (ONE_ACCESS - 1)
 #define NEVER UINT64_MAX
 
 /* A part of a block, from its beginning, that was executed alone. */
@@ -102,6 +100,9 @@ struct block {
     uint64_t usual;
     struct piece *pieces;
     uint32_t number;
+    uint32_t again;      /* its last instruction, once more; 0 if that is not described */
+    uint32_t last_bytes; /* what is told of that */
+    uint32_t accesses;   /* of one iteration of it, if it repeats */
     bool alone;       /* one instruction, which may be one that QEMU begins again */
     bool may_return;  /* its last instruction may lead to itself */
     bool repeats;     /* that is a repeated instruction, whose accesses are counted */
@@ -113,7 +114,8 @@ static size_t tail_capacity;
 static struct running *running;
 static struct {
     struct block *block;
-    bool repetition; /* it is the last instruction of the block before */
+    uint64_t accesses; /* of its repeated instruction */
+    bool repetition;   /* it is the last instruction of the block before */
 } current[MAX_RUNNING];
 static struct qemu_plugin_scoreboard *counters; /* from version 2 on */
 static bool several_processors;
@@ -308,31 +310,31 @@ static bool is_last_of(const struct block *block, uint64_t executed, const struc
 
 /* QEMU begins an instruction again, alone in a block, if it stores into its own
  * block or cannot be done while other processors run. */
-static bool begun_again(const struct block *block, uint64_t begun, const struct block *next)
+static bool begun_again(const struct block *block, uint64_t executed, uint64_t accesses,
+                        const struct block *next)
 {
-    uint64_t executed = begun & EXECUTED_MASK;
     if (!is_last_of(block, executed, next)) {
         return false;
     }
     if (executed != block->whole) {
         return true;
     }
-    return next != block && !block->may_return && (!block->repeats || begun < ONE_ACCESS);
+    return next != block && !block->may_return && (!block->repeats || accesses == 0);
 }
 
 /* Which number tells what was executed of a block; NEVER for nothing at all. */
-static uint64_t number_of(unsigned int vcpu, uint64_t begun, const struct block *next)
+static uint64_t number_of(unsigned int vcpu, uint64_t executed, const struct block *next)
 {
     struct block *block = current[vcpu].block;
-    uint64_t executed = begun & EXECUTED_MASK;
+    uint64_t accesses = current[vcpu].accesses;
     bool repetition = current[vcpu].repetition;
     current[vcpu].repetition = next != NULL && next->repeats && is_last_of(block, executed, next);
-    if (repetition && begun < ONE_ACCESS && next != NULL &&
+    if (repetition && accesses == 0 && next != NULL &&
         next->address == block->address + (uint32_t)executed) {
         /* QEMU comes once more to find that nothing is left to repeat. */
         return NEVER;
     }
-    if (next != NULL && begun_again(block, begun, next)) {
+    if (next != NULL && begun_again(block, executed, accesses, next)) {
         executed -= ONE_INSTRUCTION + (uint32_t)next->whole;
         if (executed == 0) {
             return NEVER;
@@ -362,6 +364,18 @@ static uint64_t number_of(unsigned int vcpu, uint64_t begun, const struct block 
     return number;
 }
 
+/* QEMU from 10.0 on repeats an instruction within its block, which its accesses tell. */
+static void put_repetitions(struct block *block, uint64_t accesses)
+{
+    for (uint64_t i = accesses / block->accesses; i > 1; i--) {
+        if (block->again == 0) {
+            uint64_t address = block->address + (uint32_t)block->whole - block->last_bytes;
+            block->again = put_block(address, ONE_INSTRUCTION + block->last_bytes);
+        }
+        put_word(block->again);
+    }
+}
+
 /* The counter to which a processor's instructions add. */
 static _Atomic uint64_t *counter_of(unsigned int vcpu)
 {
@@ -386,8 +400,12 @@ static inline void change_block(unsigned int vcpu, struct block *next)
             atomic_store_explicit(&now->told_at, place, memory_order_release);
             put_word((uint32_t)number);
         }
+        if (block->repeats) {
+            put_repetitions(block, current[vcpu].accesses);
+        }
     }
     current[vcpu].block = next;
+    current[vcpu].accesses = 0;
     atomic_store_explicit(counter, 0, memory_order_release);
     if (next != NULL) {
         atomic_store_explicit(&now->address, next->address, memory_order_release);
@@ -433,7 +451,7 @@ static void on_access(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t ad
     (void)address;
     if (recording && vcpu < MAX_RUNNING &&
         qemu_plugin_mem_is_store(info) == (wants_store != NULL)) {
-        atomic_fetch_add_explicit(counter_of(vcpu), ONE_ACCESS, memory_order_release);
+        current[vcpu].accesses++;
     }
 }
 
@@ -512,6 +530,8 @@ static size_t examine_last(struct block *block, struct qemu_plugin_insn *last, b
         bool string = first >> 2 == 0x6c >> 2 || (first >= 0xa4 && first <= 0xaf && kind != 0xa8);
         bool stores = kind == 0x6c || kind == 0xa4 || kind == 0xaa;
         block->repeats = repeated && string;
+        /* cmps compares two; ins writes once before, to see whether it may. */
+        block->accesses = kind == 0xa6 || kind == 0x6c ? 2 : 1;
         block->may_return =
             (block->repeats && !stores) || first >> 4 == 7 || first >> 2 == 0xe0 >> 2 ||
             first >> 2 == 0xe8 >> 2 || kind == 0xc2 || kind == 0xca ||
@@ -553,6 +573,7 @@ static void on_block_translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
         instructions--;
     } else {
         last_bytes = examine_last(block, last, is_thumb);
+        block->last_bytes = (uint32_t)last_bytes;
         count(last, last_bytes);
     }
     block->whole = instructions * ONE_INSTRUCTION + (at + last_bytes - address);
