@@ -616,6 +616,17 @@ static void on_processor(qemu_plugin_id_t id, unsigned int vcpu)
     }
 }
 
+/* A thread has ended, and with it its last block. */
+static void on_processor_exit(qemu_plugin_id_t id, unsigned int vcpu)
+{
+    (void)id;
+    acquire();
+    if (recording && vcpu < MAX_RUNNING && current[vcpu].block != NULL) {
+        change_block(vcpu, NULL);
+    }
+    release();
+}
+
 static void on_emulator_exit(qemu_plugin_id_t id, void *unused)
 {
     (void)id;
@@ -721,6 +732,7 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int
     put_meta("mode", info->system_emulation ? "system" : "user");
 
     qemu_plugin_register_vcpu_init_cb(id, on_processor);
+    qemu_plugin_register_vcpu_exit_cb(id, on_processor_exit);
     qemu_plugin_register_vcpu_tb_trans_cb(id, on_block_translated);
     qemu_plugin_register_atexit_cb(id, on_emulator_exit, NULL);
     return 0;

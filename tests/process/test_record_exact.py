@@ -459,6 +459,32 @@ int main(void)
     assert info_of(trace)["left_out"] == ["threads: more than 1023 at once"]
 
 
+def test_a_thread_ends_before_the_program(tmp_path: Path) -> None:
+    """The last that a thread executes stands where it was executed, not at the trace's end."""
+    need("qemu-x86_64")
+    source = """
+#include <pthread.h>
+#include <unistd.h>
+static void *nothing(void *x) { return x; }
+int main(int argc, char **argv)
+{
+    pthread_t thread;
+    (void)argv;
+    if (argc > 1 && pthread_create(&thread, 0, nothing, 0)) return 1;
+    if (argc > 1) pthread_join(thread, 0);
+    usleep(100000);
+    return 0;
+}
+"""
+    program = compile_with("gcc", tmp_path, "thread", source, "-O1", "-static", "-pthread")
+    last = []
+    for arguments in ([], ["thread"]):
+        trace = tmp_path / f"{len(arguments)}.trace"
+        flashpager("record", "--recorder", "qemu", "-o", trace, "--", program, *arguments)
+        last.append(runs_of(trace)[-1])
+    assert last[0] == last[1]
+
+
 class TestKernelPages:
     """Code that the kernel puts into every program, which QEMU stands in for."""
 
