@@ -91,6 +91,11 @@ def si(value: float, unit: str = "") -> str:
     return f"{value:.3g} {unit}".strip()
 
 
+def within(error: float | None) -> str:
+    """Say how far a sampled figure may be off, as a share of it; None where nobody knows."""
+    return "± unknown" if error is None else f"± {percent(error)}"
+
+
 def duration(ns: float) -> str:
     """Write a time with the unit that fits: 15.2 µs."""
     for factor, unit in ((3.6e12, "h"), (1e9, "s"), (1e6, "ms"), (1e3, "µs")):

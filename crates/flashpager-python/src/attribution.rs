@@ -49,7 +49,8 @@ view! {
         bytes_skipped: u64,
         /// Time of its faults: load, column change, fetch, write and handler.
         fault_ns: f64,
-        /// How far that may be off, as a share of it; None where the whole trace was replayed.
+        /// How far that may be off, as a share of it; None where the whole trace was replayed,
+        /// or where windows cannot tell.
         fault_error: Option<f64>,
     }
 }

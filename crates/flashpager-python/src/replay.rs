@@ -215,21 +215,21 @@ view! {
 }
 
 view! {
-    /// How far figures of a sample may be from those of the whole trace: half of a 95 %
-    /// interval, as a share of the figure.
+    /// How far figures of a sample may be from those of the whole trace, as a
+    /// share of the figure; None where the sample cannot tell.
     SampleErrors = sample::Errors {
         /// Of the time, and of bandwidths and ratios to NOR.
-        time: f64,
+        time: Option<f64>,
         /// Of misses.
-        misses: f64,
+        misses: Option<f64>,
         /// Of loads.
-        loads: f64,
+        loads: Option<f64>,
         /// Of bytes fetched.
-        bytes_fetched: f64,
+        bytes_fetched: Option<f64>,
         /// Of the mean fault.
-        mean_fault: f64,
+        mean_fault: Option<f64>,
         /// Of the fault that 99 of 100 do not exceed.
-        p99_fault: f64,
+        p99_fault: Option<f64>,
     }
 }
 

@@ -11,7 +11,11 @@
 //! seen where windows are cut into halves and joined anew: the same runs, and twice the joints. So
 //! what one joint more costs is taken off what is found. Before the first window stands a warm-up,
 //! replayed by itself, too, and taken off: no replicate begins with an empty cache, and nothing is
-//! executed in it for the first time. In the whole trace that happens once: so often it is added.
+//! executed in it for the first time. In the whole trace that happens once: so often it is added,
+//! for as many pages as the description of the trace says that the whole uses.
+//!
+//! A cache that holds half of what a replicate executes, but not all of the trace, keeps through a
+//! window what windows from elsewhere left there: of what is found the error is unknown.
 //!
 //! All of this is done with counts and times of whole replays, which add up.
 
@@ -21,7 +25,7 @@ use std::path::{Path, PathBuf};
 
 use flashpager_base::{Error, Result};
 use flashpager_replay::Counts;
-use flashpager_trace::{MemoryTrace, Run, Trace, TraceFile, Windows};
+use flashpager_trace::{BlockCounts, MemoryTrace, Run, Trace, TraceFile, Windows};
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 use serde::Serialize;
@@ -111,23 +115,26 @@ impl Random {
     }
 }
 
-/// How far figures of a sample may be from those of the whole trace: half of a 95 % interval,
-/// as a share of the figure.
+/// How far figures of a sample may be from those of the whole trace, as a share of the figure;
+/// `None` where the sample cannot tell: the figure may be a multiple of what was found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Errors {
     /// Of the time, and of bandwidths and ratios to NOR.
-    pub time: f64,
+    pub time: Option<f64>,
     /// Of misses.
-    pub misses: f64,
+    pub misses: Option<f64>,
     /// Of loads.
-    pub loads: f64,
+    pub loads: Option<f64>,
     /// Of bytes fetched.
-    pub bytes_fetched: f64,
+    pub bytes_fetched: Option<f64>,
     /// Of the mean fault.
-    pub mean_fault: f64,
+    pub mean_fault: Option<f64>,
     /// Of the fault that 99 of 100 do not exceed.
-    pub p99_fault: f64,
+    pub p99_fault: Option<f64>,
 }
+
+/// Asked every few runs whether to go on.
+type GoOn<'a> = &'a (dyn Fn() -> bool + Sync);
 
 /// Replay a sample of the trace `path` as [`simulation::simulate`] does the whole. Counts and
 /// times are those of the whole trace as the sample tells them; longest walks and worst faults
@@ -139,14 +146,14 @@ pub fn simulate<D: Borrow<Design> + Sync>(
     path: &Path,
     designs: &[D],
     plan: Plan,
-    go_on: &(dyn Fn() -> bool + Sync),
+    go_on: GoOn<'_>,
     told: Told<'_>,
 ) -> Result<Vec<Row>> {
     let file = open(path, plan)?;
     let info = file.info();
     let windows = Windows::of(&file)?;
     let length = plan.window_runs as usize;
-    let (mut replicates, mut bytes) = (Vec::new(), Vec::new());
+    let (mut replicates, mut bytes, mut used) = (Vec::new(), Vec::new(), Vec::new());
     for starts in plan.starts(info.runs) {
         let replayed = 3 * replicates.len();
         let replay = |number: usize, runs: Vec<Run>| {
@@ -159,6 +166,7 @@ pub fn simulate<D: Borrow<Design> + Sync>(
         let runs = windows.join(starts, length)?;
         bytes.push(bytes_of(&runs));
         let before = warm_up(&runs, length);
+        used.push(Used::of(&before, &runs, length, go_on)?);
         let halves = in_halves(&runs, length);
         let mut joined = replay(0, [&before[..], &runs].concat())?.into_iter();
         let mut in_halves = replay(1, [&before[..], &halves].concat())?.into_iter();
@@ -173,9 +181,10 @@ pub fn simulate<D: Borrow<Design> + Sync>(
         replicates.push(std::iter::from_fn(replays).collect::<Vec<_>>());
     }
     let sampled = Sampled { total_bytes: info.bytes, bytes };
+    let first_touches = |design: &Design| FirstTouches::of(design, &file, &used);
     let row = |(place, design): (usize, &D)| {
         let replays: Vec<&Replays> = replicates.iter().map(|replays| &replays[place]).collect();
-        sampled.row(design.borrow(), &replays)
+        sampled.row(design.borrow(), &replays, &first_touches(design.borrow()))
     };
     Ok(designs.iter().enumerate().map(row).collect())
 }
@@ -258,7 +267,9 @@ pub fn attribute(
         .flat_map(|(with, before)| [(1.0, &with.evaluation), (-1.0, &before.evaluation)])
         .collect();
     let whole = pooled(design, &evaluations, sampled.factor());
-    Ok(attribution::merged(parts, whole, sampled.factor(), |times| sampled.spread(times)))
+    // Of an owner whose faults no window has, or that has less than joints cost, nothing is known.
+    let error = |times: &[f64]| (times.iter().sum::<f64>() > 0.0).then(|| sampled.spread(times));
+    Ok(attribution::merged(parts, whole, sampled.factor(), error))
 }
 
 fn bytes_of(runs: &[Run]) -> u64 {
@@ -285,6 +296,87 @@ fn in_halves(runs: &[Run], window_runs: usize) -> Vec<Run> {
     first.chain(second).copied().collect()
 }
 
+/// Pages that are executed, of each size that a description holds.
+struct Used {
+    /// In a replicate.
+    replicate: BlockCounts,
+    /// In each of its windows.
+    windows: Vec<BlockCounts>,
+}
+
+impl Used {
+    fn of(before: &[Run], runs: &[Run], window_runs: usize, go_on: GoOn<'_>) -> Result<Self> {
+        let of = |runs: &[Run]| BlockCounts::of(&MemoryTrace::new(runs.to_vec()), [], go_on);
+        let windows = runs.par_chunks(window_runs).map(of).collect::<Result<_>>()?;
+        Ok(Self { replicate: of(before)?, windows })
+    }
+}
+
+/// Pages of a design that are executed for the first time.
+struct FirstTouches {
+    /// In the whole trace: those that are known of, and the most there can be.
+    whole: f64,
+    most_of_whole: f64,
+    /// In a replicate: the mean, and the most.
+    mean: f64,
+    most: f64,
+    /// In all windows, each by itself.
+    of_windows: f64,
+}
+
+impl FirstTouches {
+    fn of(design: &Design, file: &TraceFile, used: &[Used]) -> Self {
+        let page_bytes = design.spec().cache_page_bytes;
+        let pages = |counts: &BlockCounts| counts.pages_of(page_bytes).unwrap_or(0) as f64;
+        let replicates = || used.iter().map(|used| pages(&used.replicate));
+        let most = replicates().fold(0.0, f64::max);
+        let whole = file.info().blocks.as_ref().map(pages).filter(|pages| *pages > 0.0);
+        Self {
+            whole: whole.unwrap_or(most),
+            most_of_whole: whole
+                .unwrap_or_else(|| file.info().image_bytes.div_ceil(page_bytes.into()) as f64),
+            mean: replicates().sum::<f64>() / used.len() as f64,
+            most,
+            of_windows: used.iter().flat_map(|used| &used.windows).map(pages).sum(),
+        }
+    }
+
+    /// How many times those of a replicate the whole has.
+    fn times(&self) -> f64 {
+        if self.mean > 0.0 { self.whole / self.mean } else { 1.0 }
+    }
+
+    /// How many times those that are known of the whole can have.
+    fn most_times(&self) -> f64 {
+        if self.whole > 0.0 { self.most_of_whole / self.whole } else { 1.0 }
+    }
+
+    /// Whether windows see what the cache of `design` has no room for: it holds all of the trace,
+    /// or less than half of a replicate.
+    fn are_seen(&self, design: &Design) -> bool {
+        let frames = design.frames() as f64;
+        self.most_of_whole <= frames || self.most > 2.0 * frames
+    }
+
+    /// Whether each costs the same, and nothing else costs anything.
+    fn cost_the_same(&self, replays: &[&Replays], figure: fn(&Evaluation) -> f64) -> bool {
+        let misses = |part: &Evaluation| part.counts.misses as f64;
+        let each = |part: &Evaluation| figure(part) / misses(part);
+        self.most_of_whole == self.whole
+            && replays.iter().all(|replays| misses(&replays.joined) == misses(&replays.before))
+            && replays.iter().all(|part| each(&part.before) == each(&replays[0].before))
+    }
+
+    /// What it costs if each window fetches all its pages again, and none is seen to.
+    fn refetched_ns(&self, replays: &[&Replays]) -> f64 {
+        let sum = |of: fn(&Evaluation) -> f64| {
+            replays.iter().map(|replays| of(&replays.before)).sum::<f64>()
+        };
+        let faults_ns = sum(|part| part.time.time_ns - part.time.read_ns);
+        self.of_windows * faults_ns / sum(|part| part.counts.misses as f64)
+    }
+}
+
 struct Sampled {
     total_bytes: u64,
     /// Of each replicate.
@@ -297,7 +389,7 @@ impl Sampled {
         self.total_bytes as f64 / self.bytes.iter().sum::<u64>() as f64
     }
 
-    fn row(&self, design: &Design, replays: &[&Replays]) -> Row {
+    fn row(&self, design: &Design, replays: &[&Replays], first: &FirstTouches) -> Row {
         let pool = |of: fn(&Replays) -> Weighted<'_>| -> Weighted<'_> {
             replays.iter().flat_map(|replays| of(replays)).collect()
         };
@@ -308,27 +400,37 @@ impl Sampled {
         let count = replays.len() as f64;
         let read = |part: &Evaluation| part.counts.bytes_read as f64;
         let start_bytes = replays.iter().map(|replays| read(&replays.before)).sum::<f64>() / count;
-        let factor = factor * (1.0 - start_bytes / self.total_bytes as f64);
-        let start = replays.iter().map(|replays| (1.0 / (count * factor), &replays.before));
+        // Windows weigh at least half.
+        let times = first.times().min(0.5 * self.total_bytes as f64 / start_bytes);
+        let factor = factor * (1.0 - times * start_bytes / self.total_bytes as f64);
+        let start = replays.iter().map(|replays| (times / (count * factor), &replays.before));
         let all: Weighted<'_> = pool(Replays::without_joints).into_iter().chain(start).collect();
         let found = pooled(design, &all, factor);
         let of_each: Vec<Evaluation> =
             replays.iter().map(|replays| pooled(design, &replays.without_joints(), 1.0)).collect();
-        let error = |figure: fn(&Evaluation) -> f64, is_sum: bool| {
+        let relative = |figure: fn(&Evaluation) -> f64, is_sum: bool| {
             let of = |(part, bytes): (&Evaluation, &u64)| {
                 figure(part) / if is_sum { *bytes as f64 } else { 1.0 }
             };
             let values: Vec<f64> = of_each.iter().zip(&self.bytes).map(of).collect();
-            let whole = figure(&found);
-            if whole == 0.0 {
-                return 0.0;
-            }
-            let joints = (figure(&with_joints) - figure(&without_start)).abs() / whole;
-            let start = (whole - figure(&without_start)).abs() / whole;
-            self.spread(&values) + JOINTS_IN_DOUBT * joints + start
+            let (whole, steady) = (figure(&found), figure(&without_start));
+            let joints = (figure(&with_joints) - steady).abs();
+            let start = if is_sum && first.cost_the_same(replays, figure) {
+                0.0
+            } else {
+                (whole - steady).abs() * first.most_times()
+            };
+            (self.spread(&values) * steady.abs() + JOINTS_IN_DOUBT * joints + start) / whole
         };
+        let known = |error: f64| (error < 1.0).then_some(error);
+        let error = |figure: fn(&Evaluation) -> f64, is_sum: bool| {
+            if first.are_seen(design) { known(relative(figure, is_sum)) } else { None }
+        };
+        let unseen =
+            if first.are_seen(design) { 0.0 } else { first.refetched_ns(replays) * factor };
+        let time = relative(|part| part.time.time_ns, true) + unseen / found.time.time_ns;
         let errors = Errors {
-            time: error(|part| part.time.time_ns, true).max(LEAST_ERROR_OF_TIME),
+            time: known(time.max(LEAST_ERROR_OF_TIME)),
             misses: error(|part| part.counts.misses as f64, true),
             loads: error(|part| part.counts.loads as f64, true),
             bytes_fetched: error(|part| part.counts.bytes_fetched as f64, true),
@@ -348,7 +450,7 @@ impl Sampled {
         let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
         // What was sampled is known.
         let unknown = 1.0 - 1.0 / self.factor();
-        STUDENT * (unknown * squares / (count - 1.0) / count).sqrt() / mean
+        STUDENT * (unknown * squares / (count - 1.0) / count).sqrt() / mean.abs()
     }
 }
 

@@ -87,6 +87,12 @@ pub struct BlockCounts {
 }
 
 impl BlockCounts {
+    /// Pages of `page_bytes` in which something was executed, where they were counted.
+    pub fn pages_of(&self, page_bytes: u32) -> Option<u64> {
+        let place = PAGE_BYTES.iter().position(|page| *page == page_bytes)?;
+        self.used_pages.get(place).copied()
+    }
+
     /// Whether a trace with this description can have them. That they are its own is known
     /// when they have been counted again.
     pub(crate) fn are_possible(&self, info: &TraceInfo) -> bool {

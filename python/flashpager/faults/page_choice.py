@@ -7,7 +7,7 @@ from pathlib import Path
 
 from flashpager import _engine
 from flashpager._engine import BlockStatistics, Design, Row, SamplePlan, TraceInfo
-from flashpager.quantities import format_size, percent
+from flashpager.quantities import format_size, within
 from flashpager.space.space import cache_pages_to_try
 
 #: A share of the bandwidth worth a word.
@@ -58,8 +58,9 @@ class PageChoice:
     bandwidths: dict[int, float]
     #: What was replayed, but for the page.
     design: Design | None
-    #: How far the bandwidths may be off, by cache page; None where the whole trace was replayed.
-    errors: dict[int, float] | None = None
+    #: How far the bandwidths may be off, by cache page; None where the whole trace was replayed,
+    #: and of a page of which the sample cannot tell.
+    errors: dict[int, float | None] | None = None
 
     @property
     def lost(self) -> float | None:
@@ -85,7 +86,9 @@ class PageChoice:
     def _sampled(self) -> str:
         if self.errors is None:
             return ""
-        return f" (sampled: bandwidths ± {percent(max(self.errors.values()))})"
+        known = [error for error in self.errors.values() if error is not None]
+        worst = max(known) if len(known) == len(self.errors) else None
+        return f" (sampled: bandwidths {within(worst)})"
 
     def as_dict(self) -> dict[str, object]:
         """Give it for ``--json``."""

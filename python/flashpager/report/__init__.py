@@ -26,7 +26,7 @@ from flashpager.faults import attribution
 from flashpager.faults.page_choice import PageChoice
 from flashpager.files import appearing_whole
 from flashpager.plots import chosen, neighbours, space, style, treemap
-from flashpager.quantities import duration, format_size, percent
+from flashpager.quantities import duration, format_size, within
 from flashpager.report import choice, page
 from flashpager.report.neighbourhood import Neighbourhood, around, with_front
 from flashpager.results import table
@@ -171,7 +171,7 @@ def _function_chart(trace: Path, own: Row, sample: SamplePlan | None) -> dict[st
     setting = f"{design.part}, {cache}, {design.policy}"
     if sample is not None and found.owners:
         first = found.owners[0]
-        setting += f"; sampled: {first.name} ± {percent(first.fault_error or 0)}"
+        setting += f"; sampled: {first.name} {within(first.fault_error)}"
     return {"faults-by-function": treemap.chart(owners, setting=setting)}
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from flashpager._engine import Design, Row
 from flashpager.plots import style
-from flashpager.quantities import duration, percent, si
+from flashpager.quantities import duration, si, within
 
 #: Points of a distribution that a chart can show.
 _MOST_POINTS = 200
@@ -106,7 +106,7 @@ def _numbers(row: Row) -> list[tuple[str, str]]:
     if row.nor:
         numbers.append(("of NOR", f"{100 * row.nor.nor_ratio:.1f} %"))
     if row.errors:
-        numbers.append(("error of its time", f"± {percent(row.errors.time)}"))
+        numbers.append(("error of its time", within(row.errors.time)))
     return [
         *numbers,
         ("run time", duration(row.time.time_ns)),

@@ -13,10 +13,10 @@ import vl_convert
 from markupsafe import Markup
 
 from flashpager import _engine
-from flashpager._engine import Design, Row, Time
+from flashpager._engine import Design, Row, SampleErrors, Time
 from flashpager.faults.page_choice import calls_text, outside_text, page_use_text
 from flashpager.plots import style
-from flashpager.quantities import duration, format_size, percent, si
+from flashpager.quantities import duration, format_size, percent, si, within
 
 if TYPE_CHECKING:
     from flashpager.report import Report
@@ -158,23 +158,26 @@ _CAPTIONS = {
 
 def _sampled(report: "Report") -> str:
     """Say of a chart how far what it shows may be off."""
-    most = report.frame["error"].max()
-    return f" Sampled: the times behind this are known to ± {_percent(most)} or better."
+    error = report.frame["error"]
+    said = f" Sampled: the times behind this are known to ± {_percent(error.max())} or better"
+    if error.null_count():
+        said += f", but for {error.null_count()} of {len(error)} designs, which nothing is known of"
+    return f"{said}."
 
 
 def _percent(share: object) -> str:
     return percent(share) if isinstance(share, float) else "0 %"
 
 
-def _within(error: float | None) -> str:
+def _within(errors: SampleErrors | None, error: float | None) -> str:
     """Say how far a figure may be off, if it may."""
-    return "" if error is None else f" ± {_percent(error)}"
+    return "" if errors is None else f" {within(error)}"
 
 
 def _headline(report: "Report") -> str:
     own, design, nor = report.own, report.own.design, report.own.nor
     errors = own.errors
-    said = f"{_mebibytes(own.time)}{_within(errors and errors.time)} from {design.part}"
+    said = f"{_mebibytes(own.time)}{_within(errors, errors and errors.time)} from {design.part}"
     if nor:
         said += (
             f", {100 * nor.nor_ratio:.0f} % of the {nor.nor_bandwidth_mib_s:.3g} MB/s of"
@@ -190,10 +193,14 @@ def _headline(report: "Report") -> str:
     )
     best = same.sort("bandwidth_mib_s", descending=True).row(0, named=True)
     ratio = best["bandwidth_mib_s"] / own.time.bandwidth_mib_s
-    if errors is not None and ratio < 1 + errors.time + best["error"]:
-        return (
-            f"{said} No other cache page explored here is faster by more than the sample's error."
-        )
+    if errors is not None:
+        if errors.time is None or best["error"] is None:
+            return f"{said} The sample does not tell whether another cache page is faster."
+        if ratio < 1 + errors.time + best["error"]:
+            return (
+                f"{said} No other cache page explored here is faster by more than the sample's"
+                " error."
+            )
     if ratio < style.NOTABLE:
         return f"{said} No other cache page explored here is notably faster."
     return f"{said} Pages of {best['cache_page_bytes']:,} bytes would be {style.faster(ratio)}."
@@ -202,7 +209,7 @@ def _headline(report: "Report") -> str:
 def _numbers(own: Row) -> list[tuple[str, str, str]]:
     """Give the key numbers: what, how much, and how it comes about."""
     counts, time, latency, errors = own.counts, own.time, own.latency, own.errors
-    of_time = _within(errors and errors.time)
+    of_time = _within(errors, errors and errors.time)
     numbers = [("read bandwidth", _mebibytes(time) + of_time, "MB/s: 2²⁰ bytes a second")]
     if own.nor:
         nor = own.nor
@@ -214,25 +221,27 @@ def _numbers(own: Row) -> list[tuple[str, str, str]]:
         ("run time", duration(time.time_ns) + of_time, f"{si(counts.bytes_read, 'B')} read"),
         (
             "page faults",
-            f"{counts.misses:,}{_within(errors and errors.misses)}",
+            f"{counts.misses:,}{_within(errors, errors and errors.misses)}",
             f"{hits:.2f} % of page references hit",
         ),
         (
             "loads",
-            f"{counts.loads:,}{_within(errors and errors.loads)}",
+            f"{counts.loads:,}{_within(errors, errors and errors.loads)}",
             "flash pages into the data register",
         ),
         (
             "fetched",
-            si(counts.bytes_fetched, "B") + _within(errors and errors.bytes_fetched),
+            si(counts.bytes_fetched, "B") + _within(errors, errors and errors.bytes_fetched),
             f"{fetched:,.0f} bytes a fault",
         ),
         (
             "worst fault" if errors is None else "worst fault of the sample",
             duration(latency.worst_fault_ns),
             (
-                f"mean {duration(latency.mean_fault_ns)}{_within(errors and errors.mean_fault)}, "
-                f"p99 {duration(latency.p99_fault_ns)}{_within(errors and errors.p99_fault)}"
+                f"mean {duration(latency.mean_fault_ns)}"
+                f"{_within(errors, errors and errors.mean_fault)}, "
+                f"p99 {duration(latency.p99_fault_ns)}"
+                f"{_within(errors, errors and errors.p99_fault)}"
             ),
         ),
         (
@@ -253,7 +262,8 @@ def _notices(report: "Report") -> list[tuple[str, str]]:
         text = (
             f"{sample.all_windows:,} windows of {sample.window_runs:,} runs, "
             f"{100 * sample.runs / info.runs:.2g} % of the trace, were replayed. What comes of"
-            " replays is estimated: what is behind ± is half of a 95 % interval. Worst faults are"
+            " replays is estimated; ± says how far it may be off, and is unknown where"
+            " the sample cannot tell (docs/record.md: how often it held). Worst faults are"
             " the worst of the sample. What the trace says of itself (instructions, bytes, runs,"
             " blocks, calls, use of pages) is exact. report --exact replays the whole"
         )

@@ -79,7 +79,8 @@ pub struct Owner {
     pub bytes_skipped: u64,
     /// Time of its faults: load, column change, fetch, write and handler.
     pub fault_ns: f64,
-    /// How far that may be off, as a share of it; nothing where the whole trace was replayed.
+    /// How far that may be off, as a share of it; nothing where the whole trace was replayed, or
+    /// where windows cannot tell.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fault_error: Option<f64>,
 }
@@ -244,7 +245,7 @@ pub(crate) fn merged(
     mut parts: Vec<(Attribution, Attribution)>,
     evaluation: Evaluation,
     factor: f64,
-    error: impl Fn(&[f64]) -> f64,
+    error: impl Fn(&[f64]) -> Option<f64>,
 ) -> Attribution {
     let count = parts.len();
     let mut owners = FxHashMap::<_, (Owner, Vec<f64>)>::default();
@@ -267,7 +268,7 @@ pub(crate) fn merged(
     }
     let whole = |(owner, times): (Owner, Vec<f64>)| {
         let fault_ns = (factor * times.iter().sum::<f64>()).max(0.0);
-        Owner { fault_ns, fault_error: Some(error(&times)), ..owner.scaled(factor) }
+        Owner { fault_ns, fault_error: error(&times), ..owner.scaled(factor) }
     };
     let owners = sorted(owners.into_values().map(whole).collect());
     let (first, _) = parts.swap_remove(0);

@@ -221,7 +221,7 @@ fn phases(seed: u64, runs: usize) -> Vec<Run> {
 }
 
 fn designs() -> Vec<Design> {
-    let caches = [1024, 2048, 4096, 16384];
+    let caches = [1024, 2048, 4096, 16384, 65536, 262_144];
     let policies = ["lru", "fifo-sc(50%)", "min"];
     let design = |(cache_bytes, policy): (u64, &str)| {
         Design::new(DesignSpec { cache_bytes, policy: policy.into(), ..DesignSpec::default() })
@@ -233,8 +233,8 @@ fn designs() -> Vec<Design> {
         .collect()
 }
 
-/// Figures of a row, by name, with how far they may be off.
-fn figures(row: &Row) -> [(&'static str, f64, f64); 5] {
+/// Figures of a row, by name, with how far they may be off, where that is known.
+fn figures(row: &Row) -> [(&'static str, f64, Option<f64>); 5] {
     let (counts, errors) = (&row.evaluation.counts, row.errors.unwrap_or_default());
     [
         ("time", row.evaluation.time.time_ns, errors.time),
@@ -245,36 +245,44 @@ fn figures(row: &Row) -> [(&'static str, f64, f64); 5] {
     ]
 }
 
-/// What is stated as a 95 % interval holds what the whole trace gives, in nearly as many of the
-/// cases; and it is no wider than it must be to be of use.
+/// What is stated holds what the whole trace gives, in nine of ten of the cases in which anything
+/// is stated, of each figure; and it is no wider than it must be to be of use. Of misses
+/// it is where the cache holds the whole program, which its description says: exactly.
 #[test]
 fn what_is_exact_lies_within_the_stated_error() -> Result<()> {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("a.trace");
     let plan = Plan { windows: 8, window_runs: 4096 };
     let designs = designs();
-    let (mut cases, mut held, mut widths) = (0, [0; 5], Vec::new());
+    let (mut cases, mut held, mut widths) = ([0; 5], [0; 5], Vec::new());
     for seed in 1..=12 {
         write(&path, &phases(seed, 1_500_000), TraceInfo::default());
         let exact = simulation::simulate(&path, &designs, &|| true, &|_, _| ())?;
         let sampled = sample::simulate(&path, &designs, plan, &|| true, &|_, _| ())?;
         for (one, whole) in sampled.iter().zip(&exact) {
             assert_eq!(one.evaluation.counts.bytes_read, whole.evaluation.counts.bytes_read);
-            cases += 1;
-            let pairs = figures(one).into_iter().zip(figures(whole));
-            for (held, ((_, found, error), (_, truth, _))) in held.iter_mut().zip(pairs) {
-                *held += i32::from((found - truth).abs() <= error * found);
+            let pairs = figures(one).into_iter().zip(figures(whole)).enumerate();
+            for (place, ((_, found, error), (_, truth, _))) in pairs {
+                let Some(error) = error else { continue };
+                cases[place] += 1;
+                held[place] += i32::from((found - truth).abs() <= error * found);
             }
-            widths.push(one.errors.unwrap_or_default().time);
+            let errors = one.errors.expect("a sample");
+            if one.design.cache_bytes >= 65536 {
+                assert_eq!(one.evaluation.counts.misses, whole.evaluation.counts.misses);
+                assert_eq!(errors.misses, Some(0.0));
+            }
+            widths.extend(errors.time);
         }
     }
-    for ((name, ..), held) in
+    for (name, (held, cases)) in
         figures(&sample::simulate(&path, &designs, plan, &|| true, &|_, _| ())?[0])
             .into_iter()
-            .zip(held)
+            .zip(held.into_iter().zip(cases))
+            .map(|((name, ..), counted)| (name, counted))
     {
         println!("{name}: {held} of {cases} hold");
-        assert!(held * 100 >= cases * 90, "{name}: {held} of {cases} hold");
+        assert!(cases > 0 && held * 100 >= cases * 90, "{name}: {held} of {cases} hold");
     }
     widths.sort_by(f64::total_cmp);
     println!("± {} in the middle", widths[widths.len() / 2]);
@@ -295,7 +303,8 @@ fn a_large_sample_is_nearly_the_whole() -> Result<()> {
     for (one, whole) in sampled.iter().zip(&exact) {
         for ((name, found, error), (_, truth, _)) in figures(one).into_iter().zip(figures(whole)) {
             let off = (found - truth).abs();
-            assert!(off <= error * found, "{name}: {found} ± {error}, {truth}");
+            let within = error.is_none_or(|error| off <= error * found);
+            assert!(within, "{name}: {found} ± {error:?}, {truth}");
             assert!(name != "time" || off < 0.05 * truth, "{name}: {found}, {truth}");
         }
     }
