@@ -263,7 +263,9 @@ def _notices(report: "Report") -> list[tuple[str, str]]:
             f"{sample.all_windows:,} windows of {sample.window_runs:,} runs, "
             f"{100 * sample.runs / info.runs:.2g} % of the trace, were replayed. What comes of"
             " replays is estimated; ± says how far it may be off, and is unknown where"
-            " the sample cannot tell (docs/record.md: how often it held). Worst faults are"
+            " the sample cannot tell (docs/record.md: how often it held). A phase that falls"
+            " between windows, shorter than a thousandth of the trace, is in no figure and no ±."
+            " What is faster or best is so in the sample. Worst faults are"
             " the worst of the sample. What the trace says of itself (instructions, bytes, runs,"
             " blocks, calls, use of pages) is exact. report --exact replays the whole"
         )
