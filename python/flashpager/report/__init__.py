@@ -127,6 +127,7 @@ def build(
         for number in frame.filter("selectable")["id"].to_list()
     }
     order = ("cache_bytes", "policy", "cache_page_bytes")
+    functions = _function_chart(trace, own, sample)
     return Report(
         trace,
         info,
@@ -139,7 +140,7 @@ def build(
             "bandwidth-heat-map": space.bandwidth_heat_map(frame.filter(mine & doubled), own=0),
             **_neighbour_charts(frame.filter(doubled), own, around_it, blocks),
             "bandwidth-by-part": _part_chart(own, own_part, rows[len(own_part) :], around_it),
-            **_function_chart(trace, own, sample),
+            **functions,
         },
         _chosen_charts(own, choices),
         choices,
@@ -155,7 +156,7 @@ def build(
                 ],
             ),
             page.Section("Other parts", ["bandwidth-by-part"]),
-            *([] if own.is_executed else [page.Section("Functions", ["faults-by-function"])]),
+            *([page.Section("Functions", [*functions])] if functions else []),
         ],
     )
 
@@ -169,6 +170,9 @@ def _function_chart(trace: Path, own: Row, sample: SamplePlan | None) -> dict[st
     owners = attribution.to_frame(found)
     cache = f"{format_size(design.cache_bytes)} in pages of {design.cache_page_bytes} bytes"
     setting = f"{design.part}, {cache}, {design.policy}"
+    if sample is not None and found.fault_ns <= 0:
+        # All that a window executes stays in the cache.
+        return {}
     if sample is not None and found.owners:
         first = found.owners[0]
         setting += f"; sampled: {first.name} {within(first.fault_error)}"
