@@ -193,7 +193,7 @@ fn a_damaged_window_is_an_error() {
     data[pages].iter_mut().step_by(512).for_each(|byte| *byte ^= 0x55);
     std::fs::write(&path, data).unwrap();
     let file = TraceFile::open(&path).unwrap();
-    let error = Windows::of(&file).unwrap().join([50_000], 1000).err().expect("damaged");
+    let error = Windows::of(&file).unwrap().join([50_000], 1000).expect_err("damaged");
     assert!(error.to_string().contains("a.trace: is damaged (in row group 1)"), "{error}");
 }
 
