@@ -362,6 +362,11 @@ view! {
         processor_mhz: Option<f64>,
         /// The bus's clock over the fastest that the part allows.
         clock_share: Option<f64>,
+        /// Whether the medium there is serial.
+        serial: bool,
+        /// ns of a byte at the host's own pace, where an operation's time was measured with it; 0
+        /// where that time contains what moves the bytes.
+        byte_ns: Option<f64>,
     }
     methods {
         /// What an operation takes besides part, bus and mover, in µs, each measurement by itself.

@@ -103,11 +103,9 @@ def estimate(
         typer.Option("--instructions", metavar="N", help="By hand: instructions of an access."),
     ] = None,
     dma: Annotated[
-        bool | None,
-        typer.Option(
-            "--dma/--no-dma", help="DMA moves the data: half the software. Or the processor does."
-        ),
-    ] = None,
+        bool, typer.Option("--dma", help="DMA moves the data: half the software.")
+    ] = False,
+    no_dma: Annotated[bool, typer.Option("--no-dma", help="The processor moves the data.")] = False,
     system: Annotated[
         str | None,
         typer.Option("--system", metavar="SYSTEM", help=" | ".join(_engine.systems())),
@@ -164,6 +162,9 @@ def estimate(
     says of the host is taken from hosts that were measured, and gives a range. Megabytes are 10^6
     bytes here, as in the article that the method comes from.
     """
+    if dma and no_dma:
+        message = "--dma or --no-dma, not both: DMA moves the data, or the processor does"
+        raise FlashpagerError(message)
     host, named = Host.from_board(board) if board else (Host(), None)
     on_bus, port_clock = _bus(host, bus, peripheral, divider, controller, asked)
     software, code = _loop(host, driver, function, port, instructions)
@@ -175,8 +176,8 @@ def estimate(
         software=software,
         driver=code,
         operation_ns=(host.operation_ns if operation_time is None else _time(operation_time)),
-        dma=host.dma if dma is None else (host.dma or Dma()) if dma else None,
-        copied=host.copied if dma is None else not dma,
+        dma=(host.dma or Dma()) if dma else None if no_dma else host.dma,
+        copied=no_dma or (host.copied and not dma),
         system=system or host.system,
         like=like or host.like,
         array_share=host.array_share if array_share is None else array_share,
@@ -277,12 +278,15 @@ def _bus(
     if bus is not None and peripheral is not None:
         message = "--bus or --peripheral, not both; lines go with the clock, as 40MHz-x1"
         raise FlashpagerError(message)
-    if bus is not None:
-        # A bus of one's own is not divided from the board's clock.
-        return bus, None
     own = host.peripheral
     given = {"--divider": divider, "--controller": controller, "--asked": asked}
     flag = next((flag for flag, value in given.items() if value is not None), None)
+    if bus is not None and flag is not None:
+        message = f"--bus or {flag}, not both: a bus of one's own is not divided; give --peripheral"
+        raise FlashpagerError(message)
+    if bus is not None:
+        # A bus of one's own is not divided from the board's clock.
+        return bus, None
     if flag is not None and peripheral is None and own is None:
         message = f"{flag} of which clock? Give --peripheral CLOCK, or [peripheral] of a board"
         raise FlashpagerError(message)
@@ -364,7 +368,8 @@ def _show(found: Estimate) -> None:
     spare = f" ({data:,} of them data)" if moved and data != moved else ""
     out.print(f"[bold]{escape(found.name)}[/bold]: {found.what}{of}{spare}{way}")
     out.print(escape(f"{expected(found)}."), style="bold")
-    out.print(escape(f"As far as the host is known, {found.verdict}."))
+    where = "As is likely" if found.range.assumed else "As the host is"
+    out.print(escape(f"{where}, {found.verdict}."))
     out.print()
     _show_steps(found)
     out.print()
@@ -435,7 +440,7 @@ def _quantity(value: float, unit: str) -> str:
 
 
 def _show_steps(found: Estimate) -> None:
-    bus = found.bus
+    bus = _rounded(found.bus)
     table = Table(box=None, pad_edge=False, header_style="dim")
     for title in ("step", "composed of", "time", *([f"on {bus}"] if bus else [])):
         table.add_column(title, justify="right" if title in ("time", f"on {bus}") else "left")
@@ -449,6 +454,12 @@ def _show_steps(found: Estimate) -> None:
     if left_out:
         waits = ", ".join(f"{step.formula} {exact(step.ns)}" for step in left_out)
         out.print(f"not counted, as in the article: {waits} (--waits counts it)", style="dim")
+
+
+def _rounded(bus: str | None) -> str:
+    """Write a bus with at most six digits of its clock, which a divider may have made."""
+    clock, mhz, lines = (bus or "").partition("MHz")
+    return f"{float(clock):.6g}{mhz}{lines}" if mhz else clock
 
 
 #: Times below this are read in nanoseconds if they are whole.
@@ -488,7 +499,7 @@ def said(stage: Stage, found: Estimate) -> str:
         case "part":
             return "physical limit"
         case "bus":
-            return f"bus {found.bus}"
+            return f"bus {_rounded(found.bus)}"
         case "memory" if host.memory:
             refresh = host.memory.refresh_share
             return f"RAM on {host.memory.bus}" + (

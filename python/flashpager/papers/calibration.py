@@ -17,6 +17,7 @@ from flashpager._engine import (
     Peripheral,
     Processor,
     estimate,
+    measured_hosts,
 )
 from flashpager.papers.flash_media import BOARD, MEASURED_CHIP, PARTS
 
@@ -422,18 +423,24 @@ def _clock(host: Host) -> float:
     return host.processor.clock_mhz / 1e3 if host.processor else 0.0
 
 
+def _fitted(one: Observation) -> str | None:
+    """Name its source, if anything is fitted to that."""
+    sources = {host.source for host in measured_hosts()}
+    return one.source if one.source in sources else None
+
+
 def left_out(seen: Sequence[Observation] | None = None) -> list[LeftOut]:
     """Predict each measurement from all other sources."""
     found = []
     for one in observations() if seen is None else seen:
-        span = one.on(one.host, without=one.source).range
+        span = one.on(one.host, without=_fitted(one)).range
         found.append(LeftOut(one, span.low_ns / 1e3, span.likely_ns / 1e3, span.high_ns / 1e3))
     return found
 
 
 def unsaid(one: Observation) -> LeftOut:
     """Predict a measurement of a host of which nothing at all is said."""
-    span = one.on(Host(), without=one.source).range
+    span = one.on(Host(), without=_fitted(one)).range
     return LeftOut(one, span.low_ns / 1e3, span.likely_ns / 1e3, span.high_ns / 1e3)
 
 

@@ -73,6 +73,24 @@ pub struct MeasuredHost {
     pub processor_mhz: Option<f64>,
     /// The bus's clock over the fastest that the part allows, the mean of the measurements.
     pub clock_share: Option<f64>,
+    /// Whether the medium there is serial.
+    pub serial: bool,
+    /// ns of a byte at the host's own pace, where that was measured as a part of an operation:
+    /// the slower of it and the bus counts; 0 where the operation's time contains what moves the
+    /// bytes. A host that is like this one takes it, and nothing is fitted to it.
+    pub byte_ns: Option<f64>,
+}
+
+impl MeasuredHost {
+    /// The same of serial memory.
+    const fn serial(self) -> Self {
+        Self { serial: true, ..self }
+    }
+
+    /// The same with a pace of its own for each byte.
+    const fn with_byte_ns(self, ns: f64) -> Self {
+        Self { byte_ns: Some(ns), ..self }
+    }
 }
 
 const fn driven(
@@ -93,6 +111,8 @@ const fn driven(
         mover: None,
         processor_mhz,
         clock_share,
+        serial: !pages,
+        byte_ns: None,
     }
 }
 
@@ -113,6 +133,8 @@ const fn moved(
         mover: Some((mover, clocks)),
         processor_mhz: Some(processor_mhz),
         clock_share,
+        serial: true,
+        byte_ns: None,
     }
 }
 
@@ -132,7 +154,8 @@ pub const HOSTS: &[MeasuredHost] = &[
         &[69.6, 66.3, 21.1, 17.5],
         Some(2000.0),
         Some(0.28),
-    ),
+    )
+    .serial(),
     driven(
         "linux-cadence-qspi",
         "Linux MTD, W35N02JW",
@@ -141,7 +164,8 @@ pub const HOSTS: &[MeasuredHost] = &[
         &[57.0, 45.5],
         Some(1400.0),
         Some(0.15),
-    ),
+    )
+    .serial(),
     driven(
         "linux-gpmi-imx6",
         "Linux 003fe4b9545b",
@@ -205,7 +229,9 @@ pub const HOSTS: &[MeasuredHost] = &[
         &[374.8, 348.8, 348.9],
         None,
         Some(0.3),
-    ),
+    )
+    .serial()
+    .with_byte_ns(0.0),
     driven(
         "smx-sam9263",
         "Hu 2010, K9F2G08U",
@@ -215,7 +241,8 @@ pub const HOSTS: &[MeasuredHost] = &[
         Some(200.0),
         Some(0.375),
     ),
-    driven("linux-rzn1-qspi", "Linux SPI, RZ/N1", System::Linux, false, &[43.8], None, None),
+    driven("linux-rzn1-qspi", "Linux SPI, RZ/N1", System::Linux, false, &[43.8], None, None)
+        .with_byte_ns(65.6),
     driven(
         "nrf52-mx25r",
         "a published fit, MX25R6435F",
@@ -224,7 +251,8 @@ pub const HOSTS: &[MeasuredHost] = &[
         &[65.2],
         None,
         None,
-    ),
+    )
+    .with_byte_ns(631.0),
     moved("stm32f7-qspi-dma", MBED_DMA, Mover::Dma, &[7.08], 216.0, Some(1.0)),
     moved("stm32f4-qspi-dma", MBED_DMA, Mover::Dma, &[7.06], 180.0, Some(0.83)),
     moved("stm32l4-qspi-dma", MBED_DMA, Mover::Dma, &[8.09], 80.0, Some(0.37)),
@@ -256,14 +284,50 @@ pub fn find(name: &str) -> Result<&'static MeasuredHost> {
 }
 
 /// What a chip takes of the time that a datasheet states as the most for a page load: 50 µs of 60
-/// were measured of a W25N01GV; half is what the quickest in `HOSTS` leaves room for.
-pub const READ_SHARE: Extent = Extent { best: 0.5, likely: 0.83, worst: 1.0 };
+/// were measured of a W25N01GV.
+const READ_SHARE: Extent = Extent { best: 0.83, likely: 0.83, worst: 1.0 };
+/// At its best a half: so much the quickest reads of `HOSTS` need, and they have one source.
+const QUICKEST_READ: (&str, f64) = (OPENWRT, 0.5);
+
+/// The share of a page load, as all sources but `without` let one expect.
+pub fn read_share(without: Option<&str>) -> Extent {
+    let (source, best) = QUICKEST_READ;
+    if without == Some(source) { READ_SHARE } else { Extent { best, ..READ_SHARE } }
+}
+
 /// Of a typical t_PROG, to the longest: 220 and 500 µs in the flash-media article.
 pub const PROGRAM_SHARE: Extent = Extent { best: 0.5, likely: 1.0, worst: 500.0 / 220.0 };
 /// Of a typical t_BERS, to the longest: 0.5 and 3 ms there.
 pub const ERASE_SHARE: Extent = Extent { best: 0.5, likely: 1.0, worst: 6.0 };
-/// The slowest and the fastest processor among `HOSTS`, and the one between.
-pub const PROCESSOR_MHZ: Extent = Extent { best: 550.0, likely: 160.0, worst: 48.0 };
+/// Processors of microcontrollers as they are sold, in MHz: the fastest and the slowest.
+pub const FASTEST_MHZ: f64 = 1000.0;
+/// A slower one lies outside of what is expected.
+pub const SLOWEST_MHZ: f64 = 4.0;
+
+/// Clocks of a microcontroller: as they are sold, and likely the median of those measured.
+pub fn processor_mhz(without: Option<&str>) -> Extent {
+    let moved = HOSTS.iter().filter(|it| it.mover.is_some() && Some(it.source) != without);
+    let mut clocks: Vec<f64> = moved.filter_map(|it| it.processor_mhz).collect();
+    clocks.sort_by(f64::total_cmp);
+    let likely = median(&clocks).unwrap_or(FASTEST_MHZ);
+    Extent { best: FASTEST_MHZ, likely, worst: SLOWEST_MHZ }
+}
+
+/// Whether somebody of `HOSTS` is of that source.
+///
+/// # Errors
+/// Nobody is.
+pub fn check_source(source: &str) -> Result<()> {
+    if HOSTS.iter().any(|host| host.source == source) {
+        return Ok(());
+    }
+    let mut known: Vec<&str> = HOSTS.iter().map(|host| host.source).collect();
+    known.dedup();
+    Err(Error::design(format!(
+        "no measured host is of the source '{source}' (known: {})",
+        known.join("; ")
+    )))
+}
 
 /// Something of a host that is fitted to those that were measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -335,14 +399,7 @@ impl Fitted {
             return (Extent { best: 0.0, likely: 0.0, worst: 0.0 }, 0);
         };
         let groups: &[Fitted] = if self == Self::Clock { &[Fitted::Clock] } else { &POOLED };
-        let (mut squares, mut degrees) = (0.0, 0);
-        for group in groups {
-            let logs: Vec<f64> = group.values(without).iter().map(|value| value.ln()).collect();
-            if let Some(centre) = mean(&logs) {
-                squares += logs.iter().map(|log| (log - centre).powi(2)).sum::<f64>();
-                degrees += logs.len() - 1;
-            }
-        }
+        let (squares, degrees) = scatter(groups.iter().map(|group| group.values(without)));
         let between = squares / degrees.max(1) as f64;
         let own = if self == Self::Clock { 0.0 } else { variance_within(without) };
         let reach = student(degrees) * (between * (1.0 + 1.0 / count as f64) + own).sqrt();
@@ -422,16 +479,20 @@ pub fn expected_of_linux(
 
 /// How the logarithms of several measurements of one host scatter, pooled over all hosts.
 fn variance_within(without: Option<&str>) -> f64 {
-    let (mut squares, mut degrees) = (0.0, 0);
-    for host in HOSTS.iter().filter(|host| Some(host.source) != without) {
-        let values = host.mover.map_or(host.operation_us, |(_, clocks)| clocks);
-        let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
-        if let Some(centre) = mean(&logs) {
-            squares += logs.iter().map(|log| (log - centre).powi(2)).sum::<f64>();
-            degrees += logs.len() - 1;
-        }
-    }
+    let rows = HOSTS.iter().filter(|host| Some(host.source) != without);
+    let values = |host: &MeasuredHost| host.mover.map_or(host.operation_us, |(_, it)| it).to_vec();
+    let (squares, degrees) = scatter(rows.map(values));
     squares / degrees.max(1) as f64
+}
+
+/// Squares of how far logarithms are from the mean of their group, in all, and how many are free.
+fn scatter(groups: impl Iterator<Item = Vec<f64>>) -> (f64, usize) {
+    groups.fold((0.0, 0), |(squares, degrees), values| {
+        let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
+        let Some(centre) = mean(&logs) else { return (squares, degrees) };
+        let own: f64 = logs.iter().map(|log| (log - centre).powi(2)).sum();
+        (squares + own, degrees + logs.len() - 1)
+    })
 }
 
 fn median(sorted: &[f64]) -> Option<f64> {
@@ -473,7 +534,25 @@ mod tests {
         }
     }
 
-    /// Three hosts by hand: logarithms 0, 1, 2 have a mean of 1 and a spread of 1.
+    /// By hand: logarithms 0, 1, 2 are 1, 0 and 1 from their mean, 3 and 5 each 1.
+    #[test]
+    fn scatter_is_pooled_over_groups() {
+        let of = |logs: &[f64]| logs.iter().map(|log| log.exp()).collect::<Vec<f64>>();
+        let groups = [of(&[0.0, 1.0, 2.0]), of(&[3.0, 5.0]), of(&[7.0]), vec![]];
+        let (squares, degrees) = scatter(groups.into_iter());
+        assert!((squares - 4.0).abs() < 1e-12 && degrees == 3, "{squares} {degrees}");
+        assert_eq!(student(3), 3.182);
+    }
+
+    /// What rests on one source is not known without it.
+    #[test]
+    fn what_a_source_showed_goes_with_it() {
+        assert_eq!(read_share(None).best, 0.5);
+        assert_eq!(read_share(Some(OPENWRT)).best, 0.83);
+        assert_ne!(processor_mhz(None).likely, processor_mhz(Some(MBED_DMA)).likely);
+        assert!(check_source(OPENWRT).is_ok() && check_source("nobody").is_err());
+    }
+
     #[test]
     fn the_median_of_an_even_number_is_between() {
         assert_eq!(median(&[1.0, 4.0]), Some(2.0));

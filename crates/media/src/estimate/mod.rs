@@ -129,7 +129,7 @@ impl ByteTime {
 /// An estimate.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Estimate {
-    /// Who takes most of the time, and what would change that, in words.
+    /// Who takes most of the likely time, and what would change that, in words.
     pub verdict: String,
     /// The part, as it was asked for.
     pub part: String,
@@ -183,6 +183,7 @@ impl Setting {
     fn new(spec: &EstimateSpec) -> Result<Self> {
         let mut part = part::find(&spec.part)?;
         spec.host.check()?;
+        spec.without.as_deref().map_or(Ok(()), hosts::check_source)?;
         let mut host = spec.host.clone();
         if let Some(bytes) = spec.page_bytes {
             set_page(&mut part, bytes)?;
@@ -283,6 +284,16 @@ impl Setting {
         let lines = self.host.bus.map_or(self.part.width_bits.value, |bus| bus.width_bits);
         let divided = |mut way: Self| -> Result<Self> {
             let shortest = way.part.medium()?.shortest_access_ns(&way.part, &way.ask(None))?;
+            if let Some(controller) = peripheral.controller
+                && way.part.spi.is_none()
+                && way.part.sd.is_none()
+            {
+                return Err(Error::design(format!(
+                    "{controller} clocks serial memory, and {} is parallel: give a bus, or a \
+                     divider",
+                    way.part.name
+                )));
+            }
             if shortest <= 0.0 {
                 return Err(Error::design(format!(
                     "{} is on an address bus, which no peripheral clocks: give a bus",
@@ -420,8 +431,11 @@ fn check_likeness(part: &Part, host: &Host) -> Result<()> {
             like.name, like.system
         )));
     }
+    if let Some(like) = like {
+        check_same_medium(part, like)?;
+        check_same_mover(host, like)?;
+    }
     if let Some(like) = like
-        && !like.operation_us.is_empty()
         && like.pages != pages
     {
         let other = if like.pages { "pages" } else { "memory read in place" };
@@ -445,6 +459,49 @@ fn check_likeness(part: &Part, host: &Host) -> Result<()> {
             "{} cannot be fetched from in place: a driver is linux or firmware",
             part.name
         )));
+    }
+    Ok(())
+}
+
+/// A measured host tells of its own kind of medium.
+fn check_same_medium(part: &Part, like: &MeasuredHost) -> Result<()> {
+    if part.kind == Kind::Card {
+        return Err(Error::design(format!(
+            "{} is a card, and no measured host has one: leave out that it is like {}",
+            part.name, like.name
+        )));
+    }
+    let serial = part.spi.is_some();
+    if like.pages == (part.kind == Kind::Nand) && like.serial != serial {
+        let bus = |serial: bool| if serial { "serial" } else { "parallel" };
+        return Err(Error::design(format!(
+            "{} was measured on {} memory, and {} is {}: like which other host?",
+            like.name,
+            bus(like.serial),
+            part.name,
+            bus(serial)
+        )));
+    }
+    Ok(())
+}
+
+/// What is said of the driver cannot be another than that of the host it is like.
+fn check_same_mover(host: &Host, like: &MeasuredHost) -> Result<()> {
+    let contradicts = |what: &str| {
+        Err(Error::design(format!("{what}: leave that out, or say a host that it is like")))
+    };
+    if host.operation_ns.is_some() {
+        return contradicts(&format!(
+            "{} gives the time of an operation, and so does the driver's operation_ns",
+            like.name
+        ));
+    }
+    let by_dma = matches!(like.mover, Some((Mover::Dma, _)));
+    if host.copied && (by_dma || like.byte_ns.is_some()) {
+        return contradicts(&format!("the processor does not copy in {}", like.name));
+    }
+    if host.dma.is_some() && matches!(like.mover, Some((Mover::Processor, _))) {
+        return contradicts(&format!("{} has no DMA", like.name));
     }
     Ok(())
 }
@@ -540,6 +597,7 @@ pub fn estimate(spec: &EstimateSpec) -> Result<Estimate> {
             }
         }));
     }
+    let likely = range::Settled::likely(&setting, spec)?;
     let mut estimate = Estimate {
         verdict: String::new(),
         part: spec.part.clone(),
@@ -549,7 +607,7 @@ pub fn estimate(spec: &EstimateSpec) -> Result<Estimate> {
         spec: EstimateSpec { operation: Some(setting.what.name().into()), ..spec.clone() },
         energy: Energy::of(&setting.part, &on_bus, fault(&setting, spec)?.as_ref()),
         longest_ns: on_bus.longest_ns().map(|longest| driver_ns + longest - on_bus.ns()),
-        remedies: remedies::all(&setting, driver_ns),
+        remedies: remedies::all(&likely, spec)?,
         notes: notes(&setting, spec),
         bus: setting.host.bus,
         unverified: setting.part.unverified(),
@@ -560,7 +618,7 @@ pub fn estimate(spec: &EstimateSpec) -> Result<Estimate> {
         stages,
         byte,
     };
-    estimate.verdict = verdict::of(&estimate);
+    estimate.verdict = verdict::of(&estimate, &likely)?;
     Ok(estimate)
 }
 
@@ -590,9 +648,19 @@ fn divided(setting: &Setting) -> Option<String> {
         format!(" ({controller}: {source})")
     });
     let slower = bus.access_ns() * asked / 1e3;
+    if let Some(more) = peripheral.asked_mhz.filter(|mhz| *mhz > asked * (1.0 + 1e-9)) {
+        return Some(format!(
+            "{} MHz asked, {} MHz run: {} allows {} MHz here",
+            short(more),
+            short(bus.clock_mhz),
+            setting.part.name,
+            short(asked)
+        ));
+    }
+    let who = if peripheral.asked_mhz.is_some() { "asked" } else { "allowed by the part" };
     (slower > 1.0 + 1e-9).then(|| {
         format!(
-            "{} MHz asked, {} MHz run: the peripheral's clock of {} MHz, divided, gives {} by {} divisors{by}, {:.0} % less",
+            "{} MHz {who}, {} MHz run: the peripheral's clock of {} MHz, divided, gives {} by {} divisors{by}, {:.0} % less",
             short(asked),
             short(bus.clock_mhz),
             short(peripheral.clock_mhz),

@@ -4,13 +4,13 @@ use flashpager_base::{Result, named};
 use serde::Serialize;
 
 use super::hosts::{
-    self, ERASE_SHARE, Extent, Fitted, MeasuredHost, Mover, PROCESSOR_MHZ, PROGRAM_SHARE,
-    READ_SHARE, System,
+    self, ERASE_SHARE, Extent, FASTEST_MHZ, Fitted, MeasuredHost, Mover, PROGRAM_SHARE,
+    SLOWEST_MHZ, System,
 };
-use super::{EstimateSpec, NS_PER_S, Setting, short};
+use super::{Dma, EstimateSpec, Host, NS_PER_S, Setting, Taker, short};
 use crate::bus::Bus;
-use crate::operation::{StepKind, What};
-use crate::part::Kind;
+use crate::operation::{Operation, StepKind, What};
+use crate::part::{Kind, Part};
 
 /// Something that nobody said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -123,6 +123,131 @@ enum Moves {
     Slower(f64, f64),
 }
 
+/// A setting of which all is said that can be, with what moves its bytes.
+#[derive(Clone, Debug)]
+pub(super) struct Settled {
+    pub setting: Setting,
+    moves: Moves,
+}
+
+impl Settled {
+    /// The likely point of a setting.
+    pub fn likely(setting: &Setting, spec: &EstimateSpec) -> Result<Self> {
+        Open::of(setting, spec)?.settled(|_| End::Likely)
+    }
+
+    /// Time of the operation.
+    pub fn ns(&self) -> Result<f64> {
+        self.ns_scaled(&[], 1.0)
+    }
+
+    /// The same with steps of some kinds at a share of their time.
+    pub fn ns_scaled(&self, kinds: &[StepKind], share: f64) -> Result<f64> {
+        let setting = &self.setting;
+        let operation = self.composed(setting.used_bus())?.scaled(kinds, share);
+        let bytes = operation.bytes() as f64;
+        let transfer = operation.time_of(StepKind::Transfer);
+        let moved = match self.moves {
+            Moves::Free => transfer,
+            Moves::Dma(ns) => transfer.max(bytes * ns),
+            Moves::Processor(ns) => transfer + bytes * ns,
+            Moves::Slower(dma, processor) => (bytes * dma).max(transfer + bytes * processor),
+        };
+        let per_byte = setting.memory_byte_ns() + setting.software_byte_ns();
+        let of = |kind| operation.time_of(kind);
+        Ok(of(StepKind::Command)
+            + of(StepKind::Wait)
+            + of(StepKind::Busy)
+            + (moved + bytes * per_byte).max(of(StepKind::Hidden))
+            + setting.host.operation_ns.unwrap_or(0.0))
+    }
+
+    /// The operation on a bus, its array at the share that is taken.
+    fn composed(&self, bus: Option<Bus>) -> Result<Operation> {
+        let share = self.setting.host.array_share.unwrap_or(1.0);
+        Ok(self.setting.compose(bus)?.scaled(&[StepKind::Busy, StepKind::Hidden], share))
+    }
+
+    /// Who takes how many ns of it.
+    pub fn shares(&self) -> Result<Vec<(Taker, f64)>> {
+        let (setting, alone) = (&self.setting, self.composed(None)?);
+        let on_bus = self.composed(setting.used_bus())?;
+        let upto = [
+            (Taker::Bus, on_bus.ns()),
+            (Taker::Memory, on_bus.ns_with(setting.memory_byte_ns())),
+            (Taker::Software, self.ns()?),
+        ];
+        Ok(super::verdict::shares(&alone, upto))
+    }
+
+    /// Whether the processor moves the bytes, by a loop that is known or by one that is not.
+    pub fn is_copied(&self) -> bool {
+        self.setting.moving_loop().is_some() || matches!(self.moves, Moves::Processor(_))
+    }
+
+    /// The same with DMA, as it likely is.
+    pub fn with_dma(&self, spec: &EstimateSpec) -> Result<Self> {
+        let mut setting = self.setting.clone();
+        let like = setting.host.like.take().map(|name| hosts::find(&name)).transpose()?;
+        let system = setting.host.system.or(like.map(|like| like.system));
+        let host = Host { dma: Some(Dma::default()), copied: false, ..setting.host };
+        let setting = Setting { host, ..setting };
+        let mover = mover(&setting, system, None, spec.without.as_deref());
+        Ok(Self { moves: moves(mover.as_ref(), End::Likely), setting })
+    }
+
+    /// The same with something of the setting changed that leaves the mover as it is.
+    pub fn with(&self, change: impl FnOnce(&mut Setting)) -> Self {
+        let mut changed = self.clone();
+        change(&mut changed.setting);
+        changed
+    }
+}
+
+/// What moves the bytes, at an end.
+fn moves(mover: Option<&Movers>, end: End) -> Moves {
+    match mover {
+        Some((Some(dma), None, _)) => Moves::Dma(dma.at(end)),
+        Some((None, Some(processor), _)) => Moves::Processor(processor.at(end)),
+        Some((Some(dma), Some(processor), _)) => match end {
+            End::Best => Moves::Dma(dma.best),
+            End::Likely => Moves::Dma(dma.likely),
+            End::Worst => Moves::Slower(dma.worst, processor.worst),
+        },
+        None | Some((None, None, _)) => Moves::Free,
+    }
+}
+
+/// What a source says of an array time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Basis {
+    /// As it mostly is; the longest is longer.
+    Typical,
+    /// The most, or what was measured: no longer.
+    Most,
+}
+
+impl Basis {
+    /// Of a time by the word in its source.
+    fn of(source: &str) -> Self {
+        let says = |word| source.contains(word);
+        if says("maximum") || says("measure") { Self::Most } else { Self::Typical }
+    }
+}
+
+/// What the array may take of the time that a part states.
+fn array_share(part: &Part, what: What, without: Option<&str>) -> Extent {
+    let (field, typical) = match what {
+        What::Program | What::MultiPlaneProgram => (&part.t_prog_ns, PROGRAM_SHARE),
+        What::Erase => (&part.t_bers_ns, ERASE_SHARE),
+        _ => return hosts::read_share(without),
+    };
+    match field.as_ref().map_or(Basis::Typical, |field| Basis::of(&field.source)) {
+        Basis::Typical => typical,
+        Basis::Most => Extent { worst: 1.0, ..typical },
+    }
+}
+
 /// What is not known in a setting.
 struct Open<'a> {
     setting: &'a Setting,
@@ -130,7 +255,7 @@ struct Open<'a> {
     lines: Option<Extent>,
     operation: Option<(Extent, String)>,
     /// ns of a byte by DMA, and by the processor; of a mover that is known the one alone.
-    mover: Option<(Option<Extent>, Option<Extent>, String)>,
+    mover: Option<Movers>,
     array: Option<Extent>,
 }
 
@@ -185,11 +310,7 @@ impl<'a> Open<'a> {
             .steps
             .iter()
             .any(|step| matches!(step.kind, StepKind::Busy | StepKind::Hidden) && step.ns > 0.0);
-        let share = match setting.what {
-            What::Program | What::MultiPlaneProgram => PROGRAM_SHARE,
-            What::Erase => ERASE_SHARE,
-            _ => READ_SHARE,
-        };
+        let share = array_share(&setting.part, setting.what, without);
         Ok(Self {
             clock: (!has_bus && is_clocked).then(|| Fitted::Clock.expected(without)),
             lines: (lines && one && own > 1.0).then_some(Extent {
@@ -213,12 +334,14 @@ impl<'a> Open<'a> {
         }
         let mut ends = [0.0; 3];
         for (ns, end) in ends.iter_mut().zip([End::Best, End::Likely, End::Worst]) {
-            *ns = self.ns(|what| if known == Some(what) { End::Likely } else { end })?;
+            let at = |what| if known == Some(what) { End::Likely } else { end };
+            *ns = self.settled(at)?.ns()?;
         }
         Ok(ends)
     }
 
-    fn ns(&self, end: impl Fn(Unknown) -> End) -> Result<f64> {
+    /// The setting with what is unknown at the ends that `end` gives.
+    fn settled(&self, end: impl Fn(Unknown) -> End) -> Result<Settled> {
         let mut setting = self.setting.clone();
         if self.clock.is_some() || self.lines.is_some() {
             let own = f64::from(setting.part.width_bits.value);
@@ -226,44 +349,13 @@ impl<'a> Open<'a> {
             let share = self.clock.as_ref().map_or(1.0, |(span, _)| span.at(end(Unknown::Clock)));
             setting = clocked(&setting, lines as u32, share)?;
         }
-        let operation = setting.compose(setting.used_bus())?;
-        let share = self
-            .array
-            .map_or(setting.host.array_share.unwrap_or(1.0), |span| span.at(end(Unknown::Array)));
-        let operation = operation.scaled(&[StepKind::Busy, StepKind::Hidden], share);
-        let bytes = operation.bytes() as f64;
-        let transfer = operation.time_of(StepKind::Transfer);
-        let moved = match self.moves(end(Unknown::Mover)) {
-            Moves::Free => transfer,
-            Moves::Dma(ns) => transfer.max(bytes * ns),
-            Moves::Processor(ns) => transfer + bytes * ns,
-            Moves::Slower(dma, processor) => (bytes * dma).max(transfer + bytes * processor),
-        };
-        let per_byte = setting.memory_byte_ns() + setting.software_byte_ns();
-        let besides = match &self.operation {
-            Some((span, _)) => span.at(end(Unknown::Operation)),
-            None => setting.host.operation_ns.unwrap_or(0.0),
-        };
-        let of = |kind| operation.time_of(kind);
-        Ok(of(StepKind::Command)
-            + of(StepKind::Wait)
-            + of(StepKind::Busy)
-            + (moved + bytes * per_byte).max(of(StepKind::Hidden))
-            + besides)
-    }
-
-    fn moves(&self, end: End) -> Moves {
-        match &self.mover {
-            None => Moves::Free,
-            Some((Some(dma), None, _)) => Moves::Dma(dma.at(end)),
-            Some((None, Some(processor), _)) => Moves::Processor(processor.at(end)),
-            Some((Some(dma), Some(processor), _)) => match end {
-                End::Best => Moves::Dma(dma.best),
-                End::Likely => Moves::Dma(dma.likely),
-                End::Worst => Moves::Slower(dma.worst, processor.worst),
-            },
-            Some((None, None, _)) => Moves::Free,
+        if let Some(span) = self.array {
+            setting.host.array_share = Some(span.at(end(Unknown::Array)));
         }
+        if let Some((span, _)) = &self.operation {
+            setting.host.operation_ns = Some(span.at(end(Unknown::Operation)));
+        }
+        Ok(Settled { moves: moves(self.mover.as_ref(), end(Unknown::Mover)), setting })
     }
 
     fn assumed(&self) -> Vec<Assumed> {
@@ -285,7 +377,7 @@ impl<'a> Open<'a> {
         if let Some((span, source)) = &self.operation {
             let host = &self.setting.host;
             let say = match host.system {
-                _ if host.like.is_some() => "--operation-time as measured",
+                _ if host.like.is_some() => "--operation-time as measured instead of --like",
                 Some(System::Linux) if host.processor.is_none() => {
                     "--operation-time as measured, --like a measured host, or --processor"
                 }
@@ -302,13 +394,24 @@ impl<'a> Open<'a> {
                 (Some(one), None) | (None, Some(one)) => *one,
                 (None, None) => Extent::same(0.0),
             };
-            let say = "--dma or --no-dma, --processor, and --instructions or --driver";
-            add(Unknown::Mover, "ns a byte", span, source.clone(), say);
+            let host = &self.setting.host;
+            let mut say = Vec::new();
+            if dma.is_some() && processor.is_some() {
+                say.push("--dma or --no-dma");
+            }
+            if host.processor.is_none() {
+                say.push("--processor");
+            }
+            say.push("--instructions or --driver");
+            add(Unknown::Mover, "ns a byte", span, source.clone(), &say.join(", "));
         }
         if let Some(span) = self.array {
             let source = match self.setting.what {
-                What::Program | What::MultiPlaneProgram | What::Erase => {
+                What::Program | What::MultiPlaneProgram | What::Erase if span.worst > 1.0 => {
                     "typical and longest times of the flash-media article's chip"
+                }
+                What::Program | What::MultiPlaneProgram | What::Erase => {
+                    "the part states the most, or what was measured"
                 }
                 _ => "50 of 60 µs measured of a W25N01GV; the datasheet's is the most",
             };
@@ -353,6 +456,10 @@ fn operation(
     let pages = setting.part.kind == Kind::Nand;
     let fitted = Fitted::Operation { pages };
     let ns = Extent::same(1e3);
+    if like.is_some_and(|like| like.mover.is_some()) {
+        // What a byte took there has all of it.
+        return None;
+    }
     if let Some(own) = like.and_then(|like| Some((fitted.on(like)?, like))) {
         let (span, like) = own;
         return Some((span.scaled(ns), format!("{}: {}", like.name, like.source)));
@@ -369,7 +476,7 @@ fn operation(
     let (mut span, count) = fitted.expected(without);
     if !pages && system.is_none() {
         // Where a controller fetches by itself there is no driver.
-        (span.best, span.likely) = (0.0, 0.0);
+        span.best = 0.0;
     }
     let what = if pages { "page drivers" } else { "drivers of memory read in place" };
     Some((span.scaled(ns), format!("{count} measured {what}, 95 % of a further one")))
@@ -385,20 +492,33 @@ fn mover(
     without: Option<&str>,
 ) -> Option<Movers> {
     let host = &setting.host;
+    if let Some(like) = like
+        && let Some(ns) = like.byte_ns
+    {
+        let source = format!("{}: {}", like.name, like.source);
+        return (ns > 0.0).then(|| (Some(Extent::same(ns)), None, source));
+    }
     // A loop that is known is priced by its instructions; application processors have DMA or a
     // processor that keeps up, and what it costs them is in their operation.
     if host.software.is_some() || matches!(system, Some(System::Linux | System::InPlace)) {
         return None;
     }
-    let period_ns = match host.processor {
-        Some(processor) => {
+    let own_mhz = like.filter(|like| like.mover.is_some()).and_then(|like| like.processor_mhz);
+    let period_ns = match (host.processor, own_mhz) {
+        (Some(processor), _) => {
             Extent::same(processor.cycles_per_instruction() * 1e3 / processor.clock_mhz)
         }
-        None => Extent {
-            best: 1e3 / PROCESSOR_MHZ.best,
-            likely: 1e3 / PROCESSOR_MHZ.likely,
-            worst: 1e3 / PROCESSOR_MHZ.worst,
-        },
+        (None, Some(mhz)) => Extent::same(1e3 / mhz),
+        (None, None) => {
+            let mhz = hosts::processor_mhz(without);
+            Extent { best: 1e3 / mhz.best, likely: 1e3 / mhz.likely, worst: 1e3 / mhz.worst }
+        }
+    };
+    let by_processors = match host.processor {
+        Some(_) => String::new(),
+        None => format!(
+            " with processors of {SLOWEST_MHZ} to {FASTEST_MHZ} MHz; slower ones lie outside"
+        ),
     };
     if let Some((own, _)) = like.and_then(|like| like.mover)
         && let Some(like) = like
@@ -418,16 +538,15 @@ fn mover(
     let ((dma, by_dma), (processor, by_processor)) = (by(Mover::Dma), by(Mover::Processor));
     // At its best it keeps up with any bus.
     let dma = Extent { best: 0.0, ..dma };
-    let of =
-        |count: usize, who: &str| format!("{count} measured hosts, {who}, 95 % of a further one");
+    let of = |count: usize, who: &str| {
+        format!("{count} measured hosts, {who}, 95 % of a further one{by_processors}")
+    };
     Some(if host.dma.is_some() {
         (Some(dma), None, of(by_dma, "DMA"))
     } else if host.copied {
         (None, Some(processor), of(by_processor, "the processor copying"))
     } else {
-        let is_page = setting.part.kind == Kind::Nand;
-        let likely = if is_page || system.is_some() { dma.likely } else { 0.0 };
         let source = of(by_dma + by_processor, "by DMA or the processor");
-        (Some(Extent { likely, ..dma }), Some(processor), source)
+        (Some(dma), Some(processor), source)
     })
 }

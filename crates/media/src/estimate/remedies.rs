@@ -1,9 +1,10 @@
 //! What would make an operation faster: the same estimate with one thing changed.
 
-use flashpager_base::named;
+use flashpager_base::{Result, named};
 use serde::Serialize;
 
-use super::{Dma, Host, Processor, Setting, set_width};
+use super::range::Settled;
+use super::{EstimateSpec, Host, Processor, Setting, set_width};
 use crate::bus::Bus;
 use crate::operation::{StepKind, What};
 
@@ -16,7 +17,7 @@ pub struct Remedy {
     pub to: Option<f64>,
     /// The mode, if that is changed.
     pub mode: Option<String>,
-    /// Time of the operation now over that with the change; 1 if nothing is gained.
+    /// Likely time of the operation now over that with the change; 1 if nothing is gained.
     pub speedup: f64,
 }
 
@@ -60,58 +61,54 @@ named! {
     "array" => Array,
 }
 
-/// All that apply, the best first.
-pub(super) fn all(setting: &Setting, driver_ns: f64) -> Vec<Remedy> {
+/// All that apply at the likely point, the best first.
+pub(super) fn all(likely: &Settled, spec: &EstimateSpec) -> Result<Vec<Remedy>> {
+    let now_ns = likely.ns()?;
+    let setting = &likely.setting;
     let mut remedies = Vec::new();
     let mut add = |change: Change, to: Option<f64>, ns: Option<f64>| {
         if let Some(ns) = ns.filter(|ns| *ns > 0.0) {
-            remedies.push(Remedy { change, to, mode: None, speedup: driver_ns / ns });
+            remedies.push(Remedy { change, to, mode: None, speedup: now_ns / ns });
         }
     };
-    let with_host = |change: &dyn Fn(&mut Host)| {
-        let mut changed = setting.clone();
-        change(&mut changed.host);
-        changed.driver_ns().ok()
-    };
+    let with = |change: &dyn Fn(&mut Setting)| likely.with(change).ns().ok();
     let Host { bus, processor, software, .. } = setting.host;
     if let Some(bus) = bus {
         let own = own_bus(setting, bus);
-        add(Change::Bus, None, with_host(&|host| host.bus = own.or(host.bus)));
+        add(Change::Bus, None, with(&|changed| changed.host.bus = own.or(changed.host.bus)));
     }
     let width = setting.part.width_bits.value;
     let on_bus = bus.map_or(width, |bus| bus.width_bits).min(width);
     if width == 8 && on_bus == 8 && setting.part.sdr.is_some() {
-        let mut changed = setting.clone();
-        let wider = set_width(&mut changed.part, &mut changed.host, 16);
-        add(Change::Wider, Some(16.0), wider.and_then(|()| changed.driver_ns()).ok());
+        let mut changed = likely.clone();
+        let wider = set_width(&mut changed.setting.part, &mut changed.setting.host, 16);
+        add(Change::Wider, Some(16.0), wider.and_then(|()| changed.ns()).ok());
     }
     if let Some(bus) = bus.filter(|bus| bus.width_bits < width) {
-        let mut changed = Setting { mode: None, ..setting.clone() };
-        changed.host.bus = Some(Bus { width_bits: width, ..bus });
-        if let Some(software) = changed.host.software.as_mut().filter(|_| width >= 8) {
-            *software = software.with_access_bytes(width / 8);
-        }
-        add(Change::Lines, Some(f64::from(width)), changed.driver_ns().ok());
+        let all_lines = |changed: &mut Setting| {
+            changed.mode = None;
+            changed.host.bus = Some(Bus { width_bits: width, ..bus });
+            if let Some(software) = changed.host.software.as_mut().filter(|_| width >= 8) {
+                *software = software.with_access_bytes(width / 8);
+            }
+        };
+        add(Change::Lines, Some(f64::from(width)), with(&all_lines));
     }
-    if setting.host.dma.is_none() {
-        add(Change::Dma, None, with_host(&|host| host.dma = Some(Dma::default())));
+    if likely.is_copied() {
+        add(Change::Dma, None, likely.with_dma(spec).and_then(|changed| changed.ns()).ok());
     }
     if setting.host.memory.is_some() {
-        add(Change::Memory, None, with_host(&|host| host.memory = None));
+        add(Change::Memory, None, with(&|changed| changed.host.memory = None));
     }
     if let Some(processor) = processor.filter(|_| software.is_some()) {
         let twice = Processor { clock_mhz: 2.0 * processor.clock_mhz, ..processor };
-        let ns = with_host(&|host| host.processor = Some(twice));
+        let ns = with(&|changed| changed.host.processor = Some(twice));
         add(Change::Processor, Some(twice.clock_mhz), ns);
     }
     if setting.what == What::Read {
-        let changed = Setting { what: What::CacheRead, ..setting.clone() };
-        add(Change::CacheRead, None, changed.driver_ns().ok());
+        add(Change::CacheRead, None, with(&|changed| changed.what = What::CacheRead));
     }
-    let halved = |kinds: &[StepKind]| {
-        let operation = setting.compose(setting.used_bus()).ok()?;
-        Some(setting.through_driver(&operation.scaled(kinds, 0.5)))
-    };
+    let halved = |kinds: &[StepKind]| likely.ns_scaled(kinds, 0.5).ok();
     add(Change::Array, None, halved(&[StepKind::Busy, StepKind::Hidden]));
     if !is_stretched(setting) {
         add(Change::PartBus, None, halved(&[StepKind::Command, StepKind::Transfer]));
@@ -120,14 +117,14 @@ pub(super) fn all(setting: &Setting, driver_ns: f64) -> Vec<Remedy> {
         let asked = Setting { mode: None, ..setting.clone() };
         if let Ok(Some(best)) = asked.ways().and_then(|ways| {
             Setting::fastest(ways.into_iter().map(|way| way.check_bus().map(|()| way)).collect())
-        }) && let Ok(ns) = best.driver_ns()
-        {
-            let speedup = driver_ns / ns;
-            remedies.push(Remedy { change: Change::Mode, to: None, mode: best.mode, speedup });
+        }) {
+            let mode = best.mode.clone();
+            let ns = likely.with(|changed| *changed = best).ns()?;
+            remedies.push(Remedy { change: Change::Mode, to: None, mode, speedup: now_ns / ns });
         }
     }
     remedies.sort_by(|a, b| b.speedup.total_cmp(&a.speedup));
-    remedies
+    Ok(remedies)
 }
 
 /// Faster than any part.

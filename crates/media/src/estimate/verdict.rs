@@ -1,11 +1,12 @@
 //! Who takes the time of an operation, and what would change that: as numbers, and in words.
 
-use flashpager_base::named;
+use flashpager_base::{Result, named};
 use serde::Serialize;
 
-use super::{Change, Estimate, Remedy, Stage, StageKind};
+use super::range::Settled;
+use super::{Change, Estimate, NS_PER_S, Remedy, Stage, StageKind};
 use crate::bus::Bus;
-use crate::operation::StepKind;
+use crate::operation::{Operation, StepKind};
 use crate::part::Kind;
 
 /// A remedy below this helps nobody.
@@ -54,60 +55,81 @@ impl Estimate {
         self.composed().last()
     }
 
-    /// The time of the operation through the host by who takes it, in ns.
+    /// The time of the operation through the host, as far as it is known, by who takes it, in ns.
     pub fn shares(&self) -> Vec<(Taker, f64)> {
-        let of = |kind| self.operation.time_of(kind);
-        let (transfer, hidden) = (of(StepKind::Transfer), of(StepKind::Hidden));
-        // Of array and transfer at the same time the longer one is waited for.
-        let hides = transfer >= hidden;
-        let array = of(StepKind::Busy) + if hides { 0.0 } else { hidden };
-        let mut shares = vec![
-            (Taker::Array, array),
-            (Taker::Commands, of(StepKind::Command) + of(StepKind::Wait)),
-            (Taker::Transfer, if hides { transfer } else { 0.0 }),
-        ];
-        let mut below = None;
-        for stage in self.composed() {
-            let taker = match stage.kind {
-                StageKind::Bus => Some(Taker::Bus),
-                StageKind::Memory => Some(Taker::Memory),
-                StageKind::Software => Some(Taker::Software),
-                StageKind::Part | StageKind::Layer => None,
-            };
-            if let (Some(taker), Some(below)) = (taker, below) {
-                shares.push((taker, stage.ns - below));
-            }
-            below = Some(stage.ns);
-        }
-        shares
+        let taker = |stage: &Stage| match stage.kind {
+            StageKind::Bus => Some(Taker::Bus),
+            StageKind::Memory => Some(Taker::Memory),
+            StageKind::Software => Some(Taker::Software),
+            StageKind::Part | StageKind::Layer => None,
+        };
+        let upto = self.composed().iter().filter_map(|stage| Some((taker(stage)?, stage.ns)));
+        shares(&self.operation, upto)
     }
 }
 
-/// Who takes most of the time of an operation, and what would change that.
-pub(super) fn of(found: &Estimate) -> String {
-    let Some(through) = found.through_host() else { return String::new() };
-    let mut words = vec![says_who(found, through)];
+/// The time of an operation by who takes it: of the part alone, and then of each that comes
+/// behind, `upto` which the time is given.
+pub(super) fn shares(
+    alone: &Operation,
+    upto: impl IntoIterator<Item = (Taker, f64)>,
+) -> Vec<(Taker, f64)> {
+    let of = |kind| alone.time_of(kind);
+    let (transfer, hidden) = (of(StepKind::Transfer), of(StepKind::Hidden));
+    // Of array and transfer at the same time the longer one is waited for.
+    let hides = transfer >= hidden;
+    let array = of(StepKind::Busy) + if hides { 0.0 } else { hidden };
+    let mut shares = vec![
+        (Taker::Array, array),
+        (Taker::Commands, of(StepKind::Command) + of(StepKind::Wait)),
+        (Taker::Transfer, if hides { transfer } else { 0.0 }),
+    ];
+    let mut below = alone.ns();
+    for (taker, ns) in upto {
+        shares.push((taker, ns - below));
+        below = ns;
+    }
+    shares
+}
+
+/// Who takes most of the time of an operation at its likely point, and what would change that.
+pub(super) fn of(found: &Estimate, likely: &Settled) -> Result<String> {
+    let mut words = vec![says_who(found, likely)?];
     let dma = found.remedies.iter().find(|remedy| remedy.change == Change::Dma);
     let is_useless = found.bytes > 0 && dma.is_some_and(|dma| dma.speedup < NOTABLE);
     if is_useless {
         words.push("DMA would not help".into());
     }
     words.extend(says_what_helps(&found.remedies, is_useless));
+    let through = found.bytes as f64 * NS_PER_S / likely.ns()?;
     if let Some(top) = found.stages.last().filter(|stage| stage.kind == StageKind::Layer) {
-        let left = top.bytes_per_s / through.bytes_per_s;
+        let shared = likely.setting.host.layers.last().and_then(|layer| layer.share);
+        let measured =
+            likely.setting.host.layers.first().is_some_and(|it| it.bytes_per_s.is_some());
+        let left = match shared {
+            Some(share) if !measured => share,
+            _ => top.bytes_per_s / through,
+        };
         words.push(if left > 1.0 {
             format!("what was measured above is {left:.1}x what this driver could do")
         } else {
             format!("the layers above leave {:.0} % of what the driver could do", 100.0 * left)
         });
     }
-    words.join("; ")
+    Ok(words.join("; "))
 }
 
-fn says_who(found: &Estimate, through: &Stage) -> String {
-    let mut shares = found.shares();
-    let byte = found.byte;
-    let is_slower = byte.bus_ns >= NOTABLE * byte.part_ns;
+fn says_who(found: &Estimate, likely: &Settled) -> Result<String> {
+    let (setting, through_ns) = (&likely.setting, likely.ns()?);
+    let mut shares = likely.shares()?;
+    let (part_ns, bus_ns) = if found.bytes == 0 {
+        (0.0, 0.0)
+    } else {
+        let alone = setting.compose(None)?;
+        let on_bus = setting.compose(setting.used_bus())?;
+        (setting.byte_ns(None, &alone)?, setting.byte_ns(setting.used_bus(), &on_bus)?)
+    };
+    let is_slower = bus_ns >= NOTABLE * part_ns;
     let transfer = shares.iter().position(|(taker, _)| *taker == Taker::Transfer);
     let bus = shares.iter().position(|(taker, ns)| *taker == Taker::Bus && *ns != 0.0);
     if let (Some(bus), Some(transfer), true) = (bus, transfer, is_slower) {
@@ -122,17 +144,17 @@ fn says_who(found: &Estimate, through: &Stage) -> String {
         }
     }
     let (taker, ns) = most;
-    let who = name(taker, found);
-    let mut says = format!("{who} takes {:.0} % of the time", 100.0 * ns / through.ns);
+    let who = name(taker, found, setting.host.bus);
+    let mut says = format!("{who} takes {:.0} % of the time", 100.0 * ns / through_ns);
     if taker == Taker::Bus {
-        let ratio = byte.bus_ns / byte.part_ns;
+        let ratio = bus_ns / part_ns;
         says += &format!(", {ratio:.1}x what the part needs for a byte");
     }
-    says
+    Ok(says)
 }
 
-fn name(taker: Taker, found: &Estimate) -> String {
-    match (taker, found.bus, found.spec.host.memory) {
+fn name(taker: Taker, found: &Estimate, bus: Option<Bus>) -> String {
+    match (taker, bus, found.spec.host.memory) {
         (Taker::Array, ..) if found.kind == Kind::Card => "the card itself".into(),
         (Taker::Array, ..) => "the array".into(),
         (Taker::Commands, ..) => "commanding the part".into(),
