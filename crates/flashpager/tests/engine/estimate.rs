@@ -4,8 +4,8 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use flashpager::estimate::{
-    Controller, Divider, Dma, Estimate, EstimateSpec, Host, Layer, Memory, Peripheral, Processor,
-    Range, Software, System, Unknown, estimate, hosts,
+    Change, Controller, Divider, Dma, Estimate, EstimateSpec, Host, Layer, Memory, Peripheral,
+    Processor, Range, Software, System, Unknown, estimate, hosts,
 };
 use flashpager::media::bus::Bus;
 use flashpager::media::operation::StepKind;
@@ -517,6 +517,52 @@ fn a_host_is_like_one_that_was_measured() {
     assert!(refused("W25N01GV", copied).contains("copies under linux"));
     let both = Host { copied: true, dma: Some(Dma::default()), ..Host::default() };
     assert!(refused("W25N01GV", both).contains("not both"));
+    let copied = |name| Host { copied: true, ..like(name) };
+    let by_dma = |name| Host { dma: Some(Dma::default()), ..like(name) };
+    assert!(refused("W25Q128JV", copied("stm32f7-qspi-dma")).contains("does not copy in stm32f7"));
+    assert!(refused("W25N01GV", copied("esp-idf-spi-nand")).contains("does not copy in esp-idf"));
+    assert!(refused("W25Q128JV", by_dma("samd51-qspi")).contains("samd51-qspi has no DMA"));
+    let timed = Host { operation_ns: Some(1.0), ..like("linux-mediatek-spi") };
+    assert!(refused("W25N01GV", timed).contains("gives the time of an operation"));
+    assert!(refused("W25N01GV", like("linux-gpmi-imx6")).contains("measured on parallel memory"));
+    assert!(refused("MT29F8G08", like("linux-mediatek-spi")).contains("on serial memory"));
+    assert!(refused("W25N01GV", like("stm32f7-qspi-dma")).contains("read in place"));
+    assert!(refused("SD-8GB-2012", like("linux-rzn1-qspi")).contains("is a card"));
+    let port = Peripheral { controller: Some(Controller::Stm32Spi), ..Peripheral::of(100.0) };
+    let clocked = Host { peripheral: Some(port), ..Host::default() };
+    assert!(refused("MT29F8G08", clocked).contains("is parallel"));
+}
+
+/// What is asked above what the part allows is said, and nothing where nobody asked.
+#[test]
+fn what_a_clock_became_is_said() {
+    let notes = |asked_mhz: Option<f64>, clock_mhz: f64| {
+        let peripheral = Some(Peripheral { asked_mhz, ..Peripheral::of(clock_mhz) });
+        let host = Host { bus: Some(bus("104MHz-x4")), peripheral, ..Host::default() };
+        estimate(&spec("W25N01GV", "read", host)).unwrap().notes.join("\n")
+    };
+    let more = notes(Some(500.0), 208.0);
+    assert!(more.contains("500 MHz asked, 104 MHz run: W25N01GV allows 104 MHz"), "{more}");
+    let unasked = notes(None, 150.0);
+    assert!(!unasked.contains("asked") && unasked.contains("75 MHz run"), "{unasked}");
+}
+
+/// A time that is the most or was measured is not taken longer; a typical one is.
+#[test]
+fn only_typical_array_times_get_longer() {
+    for (part, operation, worst) in [
+        ("W25N01GV", "program", 1.0),
+        ("W25N01GV", "erase", 1.0),
+        ("W25N02KV", "erase", 1.0),
+        ("W25N512GW", "program", 1.0),
+        ("MX25R6435F", "erase", 1.0),
+        ("MT29F8G08", "erase", 6.0),
+        ("MT29F8G08", "program", 500.0 / 220.0),
+    ] {
+        let found = range_of(part, operation, Host::default());
+        let array = found.assumed.iter().find(|one| one.what == Unknown::Array).unwrap();
+        assert_eq!(array.span.worst, worst, "{part} {operation}");
+    }
 }
 
 /// What may be said of a host, so that its range narrows.
@@ -557,6 +603,7 @@ impl Said {
                 }
             }
             Self::Operation(at) => {
+                host.like.is_none().then_some(())?;
                 let span = assumed(Unknown::Operation)?.span;
                 said.operation_ns = Some(span.best + at * (span.worst - span.best));
             }
@@ -573,7 +620,7 @@ impl Said {
             Self::Processor(at) => {
                 assumed(Unknown::Mover)?;
                 host.processor.is_none().then_some(())?;
-                let clock_mhz = 48.0 + at * (550.0 - 48.0);
+                let clock_mhz = 4.0 + at * (1000.0 - 4.0);
                 said.processor = Some(Processor { clock_mhz, cycles_per_instruction: None });
             }
             Self::Array(at) => {
@@ -587,6 +634,9 @@ impl Said {
                 (free
                     && like.mover.is_none()
                     && like.pages == is_nand
+                    && like.serial == part.spi.is_some()
+                    // A pace of its own is not reckoned in clocks of a processor.
+                    && (host.processor.is_none() || like.byte_ns.is_none_or(|ns| ns == 0.0))
                     && host.dma.is_none()
                     && !host.copied
                     && host.operation_ns.is_none())
@@ -647,6 +697,41 @@ proptest! {
                 "{fact:?} of {part} {operation}: {was:?} became {is:?}"
             );
             (host, found) = (narrower, now);
+        }
+    }
+
+    /// What is said to help does so by as much at the likely point, where that can be said: an
+    /// array by its share, and DMA in the place of copying.
+    #[test]
+    fn the_sentences_are_true_of_the_numbers(
+        said in prop::collection::vec(any_said(), 0..6), index in 0..RANGED.len()
+    ) {
+        let (part, operation) = RANGED[index];
+        let asked = |host: Host| estimate(&spec(part, operation, host)).unwrap();
+        let mut host = Host::default();
+        let mut found = asked(host.clone());
+        for fact in said {
+            let Some(narrower) = fact.on(&host, &found) else { continue };
+            (host, found) = (narrower.clone(), asked(narrower));
+        }
+        let now = found.range.likely_ns;
+        let gain = |change: Change| found.remedies.iter().find(|it| it.change == change);
+        let near = |one: f64, other: f64| (one - other).abs() <= 1e-9 * one;
+        let share = found.range.assumed.iter().find(|one| one.what == Unknown::Array);
+        let share = share.map_or(host.array_share, |one| Some(one.span.likely)).unwrap_or(1.0);
+        let with = |share| Host { array_share: Some(share), ..host.clone() };
+        prop_assert!(near(asked(with(share)).range.likely_ns, now));
+        let faster = asked(with(share / 2.0)).range.likely_ns;
+        prop_assert!(near(now / faster, gain(Change::Array).unwrap().speedup));
+        let moved = host.copied && found.bytes > 0;
+        prop_assert_eq!(moved, gain(Change::Dma).is_some());
+        if let Some(dma) = gain(Change::Dma) {
+            let by_dma = Host { copied: false, dma: Some(Dma::default()), ..host.clone() };
+            let faster = asked(by_dma).range.likely_ns;
+            prop_assert!(near(now / faster, dma.speedup));
+            prop_assert_eq!(found.verdict.contains("DMA would not help"), dma.speedup < 1.05);
+        } else {
+            prop_assert!(!found.verdict.contains("DMA"), "{}", found.verdict);
         }
     }
 
