@@ -1,9 +1,11 @@
 """The built-in stepper: what a program sees of it, and what it records."""
 
 import os
+import select
 import signal
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -186,7 +188,12 @@ int main(void)
         ) as child:
             os.close(writer)
             assert child.stdout is not None
-            assert child.stdout.read(1) == b"."
+            # Until the program says that it has come so far, somebody reads.
+            os.set_blocking(reader, False)
+            while not select.select([child.stdout], [], [], 0.01)[0]:
+                with suppress(BlockingIOError):
+                    os.read(reader, 1 << 20)
+            assert os.read(child.stdout.fileno(), 1) == b"."
             os.close(reader)
             said, _ = child.communicate(timeout=60)
         os.close(tail)
