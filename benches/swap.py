@@ -37,7 +37,7 @@ def collection() -> None:
         )
         statistics = run.store.statistics
         row(
-            f"{reserve or 5} of {BLOCKS}",
+            f"{run.system.reserve_blocks} of {BLOCKS}",
             f"{full} %",
             f"{100 * statistics.mem_used_total / (BLOCKS << 17):.0f} %",
             f"{run.write_amplification:.2f}",

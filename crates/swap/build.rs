@@ -26,9 +26,9 @@ fn main() {
     }
     println!("cargo::rerun-if-changed=src/shim.c");
     build.file("src/shim.c").include(runtime);
-    for variable in ["DEP_Z_INCLUDE", "DEP_LZ4_INCLUDE"] {
+    for variable in ["DEP_Z_INCLUDE", "DEP_LZ4_INCLUDE", "DEP_ZSTD_INCLUDE"] {
         let paths = std::env::var(variable).unwrap_or_default();
-        build.includes(paths.split(',').filter(|path| !path.is_empty()));
+        build.includes(paths.split([',', ';']).filter(|path| !path.is_empty()));
     }
     build.compile("flashpager_swap");
     // Behind what needs it.

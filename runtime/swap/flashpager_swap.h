@@ -49,6 +49,7 @@ enum fp_swap_error {
     FP_SWAP_IO = -4,       /* the medium failed */
     FP_SWAP_NO_STORE = -5, /* mount found no store of this shape; format makes one */
     FP_SWAP_INVALID = -6,  /* a slot or a config that cannot be */
+    FP_SWAP_OTHER = -7,    /* mount found a store of another version or shape */
 };
 
 struct fp_swap_layout;
@@ -68,6 +69,11 @@ struct fp_swap_config {
     /* NULL: pages are stored as they are. */
     const struct fp_compressor *compressor;
 
+    /* page_bytes of memory in which each page that was compressed is decompressed and compared
+     * with what it was; where it differs, it is stored as it is. NULL: not checked, and a
+     * compressor's mistake is found when the page is read: FP_SWAP_CORRUPT. */
+    void *verify;
+
     /* CRC-32 (IEEE 802.3, as zlib's crc32: starts from 0, goes on from `crc`). NULL:
      * a small table; a faster one, or a device's unit, gives the same media. */
     uint32_t (*crc)(uint32_t crc, const void *data, size_t size);
@@ -75,7 +81,7 @@ struct fp_swap_config {
     uint32_t page_bytes; /* of a page of memory: a multiple of 4, at most 32768 */
     uint32_t slot_count; /* slots are numbered from 0 */
 
-    /* Log: erase blocks never filled with live data, at least FP_SWAP_LOG_RESERVE;
+    /* Log: erase blocks never filled with live data, at least fp_swap_log_reserve();
      * 0 is that many. More of them make collection cheaper. */
     uint32_t reserve_blocks;
 
@@ -89,8 +95,12 @@ struct fp_swap_config {
     size_t memory_bytes;
 };
 
-/* Erase blocks that a log keeps for itself. */
-#define FP_SWAP_LOG_RESERVE 5u
+/* Heads of a log: the most, and of a log of so many blocks. */
+#define FP_SWAP_LOG_HEADS 3u
+#define FP_SWAP_LOG_HEADS_OF(blocks) ((blocks) < 64u ? 2u : FP_SWAP_LOG_HEADS)
+
+/* Blocks that a log names for the next one of its meta stream. */
+#define FP_SWAP_LOG_RESERVED 3
 
 /* Bytes of memory for each slot, erase block and chunk. */
 #define FP_SWAP_SLOT_BYTES 6u
@@ -99,11 +109,13 @@ struct fp_swap_config {
 
 #define FP_SWAP_WORDS_(bytes) (((size_t)(bytes) + 3u) / 4u)
 
-/* Memory of a log: its slots, its blocks, two flash pages and one page of memory. */
+/* Memory of a log: its slots, its blocks, a flash page a head and two more, and one page of
+ * memory. */
 #define FP_SWAP_LOG_WORDS(slots, blocks, page_bytes, program_bytes)                              \
     (FP_SWAP_WORDS_((size_t)(slots) * FP_SWAP_SLOT_BYTES) +                                      \
      FP_SWAP_WORDS_((size_t)(blocks) * FP_SWAP_BLOCK_BYTES) +                                    \
-     2u * FP_SWAP_WORDS_(program_bytes) + FP_SWAP_WORDS_(page_bytes))
+     (FP_SWAP_LOG_HEADS_OF(blocks) + 2u) * FP_SWAP_WORDS_(program_bytes) +                       \
+     FP_SWAP_WORDS_(page_bytes))
 
 /* Memory of fragments: their slots, their chunks and one page of memory. */
 #define FP_SWAP_FRAGMENT_WORDS(slots, chunks, page_bytes)                                        \
@@ -160,6 +172,18 @@ bool fp_swap_holds(const struct fp_swap *store, uint32_t slot);
 /* Put all that was written onto the medium, where the power may go. */
 int fp_swap_sync(struct fp_swap *store);
 
+/* Do a little of what later calls would have to: collect, level wear. 1 where there is more
+ * to do, 0 where there is nothing, an error. A log only. */
+int fp_swap_idle(struct fp_swap *store);
+
+/* Erase blocks that a log of this config keeps free of live data at least; 0 where it
+ * cannot be. */
+uint32_t fp_swap_log_reserve(const struct fp_swap_config *config);
+
+/* The most reads, programs and erases of the medium that one call of fp_swap_write() on a log
+ * of this config takes, as long as nothing fails. */
+uint32_t fp_swap_log_write_bound(const struct fp_swap_config *config);
+
 /* All zero where nothing is mounted. */
 void fp_swap_stat(const struct fp_swap *store, struct fp_swap_stat *stat);
 
@@ -212,36 +236,58 @@ struct fp_swap_fragments_state {
     bool from_end;
 };
 
+/* A place where the log appends: a stream of records through the blocks it takes. */
+struct fp_swap_log_head {
+    uint8_t *page;   /* [program_bytes]: the flash page being filled */
+    uint32_t fill;   /* bytes in it */
+    uint32_t begun;  /* offset in the block of the first record with bytes in it */
+    uint32_t record; /* the same of the last record; 0 if it began in the block before */
+    uint32_t where;  /* of the last record */
+    uint16_t block;  /* that is being filled */
+    uint16_t before; /* the block that its first record began in */
+    uint16_t pages;  /* of the block, programmed */
+};
+
 struct fp_swap_log_state {
     struct fp_swap_block *blocks;
-    uint8_t *head;       /* [program_bytes]: the flash page being filled */
-    uint8_t *cache;      /* [program_bytes]: a flash page read, or one that failed */
-    uint32_t cached;     /* which page that is, if it is whole */
-    uint32_t block;      /* that is being filled */
-    uint32_t page;       /* of it, the next to be programmed */
-    uint32_t next;       /* block to be opened, announced in this one's header */
-    uint32_t sequence;   /* of this block */
-    uint32_t epoch;      /* of format */
-    uint32_t fill;       /* bytes of payload in head */
-    uint16_t count;      /* records that begin in head */
-    uint16_t names;      /* slots of those that began in the page before */
-    uint16_t carried;    /* bytes in head of a record that began before it */
-    uint16_t skipped;    /* pages passed over before head's */
-    uint16_t last_pages; /* of the block before this one */
-    uint32_t last_block; /* which that is */
-    uint32_t last_sequence;
-    uint32_t unfinished; /* slot of a record that a power cut left unfinished */
-    uint32_t carrier;    /* slot of that record */
-    uint32_t carrier_at; /* where it began */
-    uint32_t found_page; /* what find() found, for fetch() */
-    uint32_t found_offset;
-    uint32_t found_base;
-    uint32_t found_end;
-    uint64_t live;       /* bytes of all live records */
-    uint32_t free;       /* blocks */
-    uint32_t urgent;     /* blocks that must be collected */
-    bool lost_unwritten; /* a mount called slots lost that the medium does not */
-    bool rescuing;
+    struct fp_swap_log_head heads[FP_SWAP_LOG_HEADS];
+    uint8_t *journal;       /* [program_bytes]: entries since the last commit */
+    uint8_t *page;          /* [program_bytes]: scratch */
+    uint32_t cached;        /* the victim's flash page that stands in it; FP_SWAP_NOWHERE */
+    uint32_t entries;       /* in `journal` */
+    uint32_t unsaved;       /* blocks whose item has changed since */
+    uint32_t generation;    /* the highest of a meta block that was ever seen */
+    uint32_t emitted;       /* items in chunks so far */
+    uint32_t next_item;     /* where the next chunk begins */
+    uint32_t link_generation;
+    uint16_t link_block;    /* the meta block before this one */
+    uint16_t link_pairs;    /* how many of its pairs count */
+    uint16_t meta;          /* block that the meta stream goes on in */
+    uint16_t meta_pairs;    /* complete ones in it */
+    uint16_t confirmed;     /* the pair that confirmed it */
+    uint16_t reserved[FP_SWAP_LOG_RESERVED]; /* of which the next one will be */
+    uint16_t meta_blocks;   /* in use, all in all */
+    uint16_t zone_end;      /* meta blocks are before this one */
+    uint16_t free;          /* blocks that may be taken */
+    uint16_t zone_free;     /* of them in the zone */
+    uint16_t zone_freed;    /* of the next in the zone */
+    uint16_t freed;         /* that may be taken after the next commit */
+    uint16_t urgent;        /* blocks that must be collected */
+    uint16_t victim;        /* block being collected */
+    uint32_t cursor;        /* how far */
+    uint32_t pace_live;     /* of the victim, when it was chosen */
+    uint32_t pace_dead;
+    uint32_t clock;         /* records written */
+    uint32_t life;          /* of blocks of the first head: average, in records */
+    uint64_t live;          /* bytes of all live records */
+    bool opened;            /* a meta block, since the last look at its wear */
+    bool urged;             /* the last victim was one that had to be moved */
+    bool levelling;         /* what lies still is being moved, to a worn block */
+    bool mounting;          /* what is free may not be, for another mount */
+    bool swapping;          /* the last free block is exchanged for one with less in it */
+    bool lent;              /* heads have taken what was reserved */
+    bool rescuing;          /* a page that could not be programmed is being written elsewhere */
+    bool failed;            /* the medium did: nothing is believed until a mount */
 };
 
 /* A store. Its fields are the library's own. */

@@ -166,31 +166,48 @@ static void note_space(struct fp_swap *store)
     }
 }
 
+/* Compress a page into the stage: the bytes it takes there, or 0 where it is to be stored as it
+ * is. */
+static uint16_t compress(struct fp_swap *store, const uint8_t *page)
+{
+    const struct fp_compressor *compressor = store->config->compressor;
+    uint32_t page_bytes = store->config->page_bytes;
+    uint8_t *verify = store->config->verify;
+    uint32_t size;
+
+    if (!compressor) {
+        return 0;
+    }
+    size = compressor->compress(compressor->context, page, page_bytes, store->stage,
+                                page_bytes - 1u);
+    if (size >= page_bytes ||
+        (verify && size > 0 &&
+         (compressor->decompress(compressor->context, store->stage, size, verify, page_bytes) !=
+              0 ||
+          memcmp(verify, page, page_bytes) != 0))) {
+        return 0;
+    }
+    return (uint16_t)size;
+}
+
 int fp_swap_write(struct fp_swap *store, uint32_t slot, const void *page)
 {
-    const struct fp_compressor *compressor;
     const uint8_t *data = page;
     struct fp_swap_record record;
     uint32_t page_bytes;
-    uint32_t size = 0;
     int error;
 
     if (!is_slot(store, slot) || !page) {
         return FP_SWAP_INVALID;
     }
-    compressor = store->config->compressor;
     page_bytes = store->config->page_bytes;
     record.word = fp_swap_get32(data);
     if (memcmp(data, data + 4, page_bytes - 4u) == 0) {
         record.size = FP_SWAP_SIZE_SAME;
     } else {
-        if (compressor) {
-            size = compressor->compress(compressor->context, data, page_bytes, store->stage,
-                                        page_bytes - 1u);
-        }
-        if (size > 0 && size < page_bytes) {
+        record.size = compress(store, data);
+        if (record.size > 0) {
             data = store->stage;
-            record.size = (uint16_t)size;
         } else {
             record.size = (uint16_t)page_bytes;
         }
@@ -264,6 +281,14 @@ bool fp_swap_holds(const struct fp_swap *store, uint32_t slot)
 int fp_swap_sync(struct fp_swap *store)
 {
     return store && store->config ? store->config->layout->sync(store) : FP_SWAP_INVALID;
+}
+
+int fp_swap_idle(struct fp_swap *store)
+{
+    if (!store || !store->config) {
+        return FP_SWAP_INVALID;
+    }
+    return store->config->layout->idle ? store->config->layout->idle(store) : 0;
 }
 
 static uint16_t permille(uint64_t part, uint64_t whole)

@@ -37,6 +37,8 @@ struct fp_swap_layout {
                  uint8_t *data);
     int (*drop)(struct fp_swap *store, uint32_t slot);
     int (*sync)(struct fp_swap *store);
+    /* fp_swap_idle(); NULL where there is never anything to do. */
+    int (*idle)(struct fp_swap *store);
     /* mem_used_total and mem_limit. */
     void (*space)(const struct fp_swap *store, uint64_t *used, uint64_t *limit);
     uint32_t (*erase_count)(const struct fp_swap *store, uint32_t block);

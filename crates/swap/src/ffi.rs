@@ -5,6 +5,7 @@ use std::ffi::{c_char, c_int, c_void};
 // Linked for the compressors.
 use libz_sys as _;
 use lz4_sys as _;
+use zstd_sys as _;
 
 type Read = unsafe extern "C" fn(*mut c_void, u32, u32, *mut c_void, u32) -> c_int;
 type Program = unsafe extern "C" fn(*mut c_void, u32, u32, *const c_void, u32) -> c_int;
@@ -43,6 +44,7 @@ pub struct Config {
     pub medium: *const Medium,
     pub layout: *const Layout,
     pub compressor: *const Compressor,
+    pub verify: *mut c_void,
     pub crc: Option<unsafe extern "C" fn(u32, *const c_void, usize) -> u32>,
     pub page_bytes: u32,
     pub slot_count: u32,
@@ -123,6 +125,7 @@ pub const FULL: c_int = -2;
 pub const CORRUPT: c_int = -3;
 pub const IO: c_int = -4;
 pub const NO_STORE: c_int = -5;
+pub const OTHER: c_int = -7;
 
 unsafe extern "C" {
     pub static fp_swap_fragments: Layout;
@@ -135,6 +138,7 @@ unsafe extern "C" {
     pub fn fp_swap_free(store: *mut Swap, slot: u32) -> c_int;
     pub fn fp_swap_holds(store: *const Swap, slot: u32) -> bool;
     pub fn fp_swap_sync(store: *mut Swap) -> c_int;
+    pub fn fp_swap_idle(store: *mut Swap) -> c_int;
     pub fn fp_swap_stat(store: *const Swap, stat: *mut Stat);
     pub fn fp_swap_check(store: *mut Swap) -> *const c_char;
 
@@ -162,6 +166,13 @@ unsafe extern "C" {
         page_bytes: u32,
         program_bytes: u32,
     ) -> usize;
+    pub fn fp_shim_log_reserve(
+        program_bytes: u32,
+        block_bytes: u32,
+        block_count: u32,
+        page_bytes: u32,
+        slots: u32,
+    ) -> u32;
     pub fn fp_shim_fragment_words(slots: usize, chunks: usize, page_bytes: u32) -> usize;
     pub fn fp_shim_compressor_bytes(compressor: c_int, page_bytes: u32) -> usize;
     pub fn fp_shim_compressor(

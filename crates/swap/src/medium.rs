@@ -32,6 +32,8 @@ pub struct SwapMedium {
     pub part: Option<Part>,
     /// Its shape.
     pub geometry: Geometry,
+    /// Whether nobody said how large it is.
+    pub size_is_assumed: bool,
 }
 
 impl std::str::FromStr for SwapMedium {
@@ -52,7 +54,12 @@ impl std::str::FromStr for SwapMedium {
             None => Some(known_part(name)?),
         };
         let geometry = geometry(text, part.as_ref(), bytes)?;
-        Ok(Self { name: text.to_owned(), part, geometry })
+        // With its size, so that whoever reads the name knows what was taken.
+        let name = match size {
+            Some(_) => text.to_owned(),
+            None => format!("{text}:{}M", DEFAULT_BYTES >> 20),
+        };
+        Ok(Self { name, part, geometry, size_is_assumed: size.is_none() })
     }
 }
 
@@ -131,7 +138,7 @@ impl SwapMedium {
     /// `ram_ns_per_byte`.
     ///
     /// # Errors
-    /// Numbers that the part does not give.
+    /// Numbers that the part does not give, and a bus that it cannot take.
     pub fn prices(&self, bus: Option<Bus>, ram_ns_per_byte: f64) -> Result<MediumPrices> {
         let Some(part) = &self.part else {
             return Ok(MediumPrices {
@@ -140,6 +147,7 @@ impl SwapMedium {
                 ..MediumPrices::default()
             });
         };
+        bus.map_or(Ok(()), |bus| part.check_bus(bus))?;
         let medium = part.medium()?;
         let ns = |what, bytes| {
             let ask = Ask { what, bytes, mode: None, bus, waits: false };
@@ -189,9 +197,14 @@ impl SwapMedium {
         Ok(prices)
     }
 
-    /// Fields of the part that nobody checked.
-    pub fn unverified(&self) -> Vec<String> {
-        self.part.as_ref().map(Part::unverified).unwrap_or_default()
+    /// Fields that nobody checked and on which prices or life depend.
+    pub fn unverified(&self, bus: Option<Bus>) -> Vec<String> {
+        let Some(part) = &self.part else { return Vec::new() };
+        part.unverified_in(|part| {
+            let medium = Self { part: Some(part.clone()), ..self.clone() };
+            let endurance = part.endurance_cycles.as_ref().map(|cycles| cycles.value);
+            (medium.prices(bus, 0.0).ok(), endurance)
+        })
     }
 }
 
@@ -270,6 +283,8 @@ mod tests {
         assert!(ram.is_ram() && ram.layout() == Layout::Fragments);
         assert_eq!(ram.geometry.bytes(), 12 << 20);
         assert_eq!(medium("pcm").geometry.bytes(), DEFAULT_BYTES);
+        assert_eq!((medium("pcm").name.as_str(), medium("pcm").size_is_assumed), ("pcm:16M", true));
+        assert!(!medium("pcm:16M").size_is_assumed);
         assert_eq!(medium("NP8P128A:65536").geometry.block_count, 16);
         let nand = medium("nand:64MiB");
         assert_eq!(nand.layout(), Layout::Log);

@@ -25,6 +25,7 @@ impl CompressorSpeed {
             Compressor::None => (0.0, 0.0),
             Compressor::Deflate => (70.1, 11.7),
             Compressor::Lz4 => (9.5, 0.5),
+            Compressor::Zstd => (13.9, 0.99),
             Compressor::Heatshrink => (75.2, 57.1),
         };
         Self {

@@ -104,6 +104,7 @@ fn of_compressor(
     let mut store = Store::format(&StoreSpec {
         layout: Layout::Fragments,
         compressor,
+        verify: false,
         page_bytes,
         slot_count: info.pages as u32,
         geometry: Geometry {

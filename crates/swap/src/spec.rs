@@ -30,6 +30,9 @@ pub struct SwapSpec {
     pub layout: Option<String>,
     /// What makes pages smaller.
     pub compressor: String,
+    /// Whether each page that was compressed is decompressed and compared; one that differs is
+    /// stored as it is.
+    pub verify: bool,
     /// Who goes out.
     pub policy: String,
     /// Percent of the medium's room up to which a page that came back keeps its copy there;
@@ -91,6 +94,7 @@ impl Default for SwapSpec {
             medium: "pcm:16M".into(),
             layout: None,
             compressor: Compressor::Deflate.name().into(),
+            verify: false,
             policy: "lru".into(),
             keep_copies_percent: 100,
             pages: "synthetic(25%)".into(),
@@ -132,6 +136,8 @@ pub struct SwapSystem {
     pub prices: SwapPrices,
     /// Fields of the medium's part that nobody checked.
     pub unverified: Vec<String>,
+    /// What nobody said and is no part of [`SwapSpec::default`], each with the reason.
+    pub assumed: Vec<String>,
 }
 
 impl SwapSystem {
@@ -181,6 +187,22 @@ impl SwapSystem {
             }
         }
         let bus = spec.bus.as_deref().map(str::parse).transpose()?;
+        if let Some(bus) = &spec.bus
+            && medium.is_ram()
+        {
+            return Err(Error::design(format!(
+                "medium '{}' is RAM and has no bus: leave {bus} out, or take a part",
+                medium.name
+            )));
+        }
+        if spec.reserve_blocks > 0 && layout != Layout::Log {
+            return Err(Error::design(format!(
+                "the layout {} leaves no blocks free: leave {} reserve blocks out, or take log, on \
+                 NAND",
+                layout.name(),
+                spec.reserve_blocks
+            )));
+        }
         let mut speed = CompressorSpeed::of(compressor);
         if let Some(instructions) = spec.compress_instructions_per_byte {
             speed.compress_instructions_per_byte = instructions;
@@ -200,6 +222,7 @@ impl SwapSystem {
         let store = StoreSpec {
             layout,
             compressor,
+            verify: spec.verify,
             page_bytes: spec.page_bytes,
             slot_count: workload.pages(),
             geometry: medium.geometry,
@@ -208,15 +231,24 @@ impl SwapSystem {
             faults: spec.faults,
             seed: spec.seed,
         };
-        let unverified = medium.unverified();
+        let unverified = medium.unverified(bus);
         // A budget comes from the times of a fault handler, which a swap system has not.
         policy = policy.with_budget(u32::MAX);
+        let assumed = match medium.size_is_assumed {
+            true => vec![format!(
+                "{} as the medium, as no size was given (the chip may be larger); write NAME:SIZE for \
+                 another one",
+                medium.name
+            )],
+            false => Vec::new(),
+        };
+        spec.medium.clone_from(&medium.name);
         spec.layout = Some(layout.name().into());
         spec.most_bytes = Some(most_bytes);
         spec.compress_instructions_per_byte = Some(speed.compress_instructions_per_byte);
         spec.decompress_instructions_per_byte = Some(speed.decompress_instructions_per_byte);
         spec.policy = policy.to_string();
-        Ok(Self { spec, medium, policy, workload, store, prices, unverified })
+        Ok(Self { spec, medium, policy, workload, store, prices, unverified, assumed })
     }
 
     /// Bytes of RAM that are not for the program's pages: what is reserved, what the store

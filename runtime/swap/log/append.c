@@ -1,199 +1,301 @@
-/* Writing: records go into the page being filled, and full pages onto the medium. */
+/* Writing: records go to a head, and full pages onto the medium. */
 #include "log_internal.h"
 
 #include <string.h>
 
-void fp_log_begin_page(struct fp_swap *store)
+static uint32_t tell(const struct fp_swap *store, const struct fp_swap_log_head *head)
 {
-    struct fp_swap_log_state *log = &store->of.log;
-    uint32_t base = log->page == 0 ? HEADER_BYTES : 0;
-    uint32_t names = NAME_BYTES * log->names;
-
-    memmove(log->head + base, log->head + program_bytes(store) - names, names);
-    log->fill = base + names;
-    log->count = 0;
-    log->carried = 0;
-    log->carrier = NOWHERE;
+    return head->pages * program_bytes(store) + head->fill;
 }
 
-void fp_log_keep_names(struct fp_swap *store)
-{
-    struct fp_swap_log_state *log = &store->of.log;
-    struct directory directory = fp_log_head_directory(store);
-    uint32_t index;
-
-    for (index = 0; index < log->count; index++) {
-        struct entry entry = fp_log_get_entry(store, &directory, index);
-
-        fp_swap_put32(log->head + program_bytes(store) - NAME_BYTES * (index + 1u), entry.slot);
-    }
-    log->names = log->count;
-    log->skipped = 0;
-}
-
-int fp_log_program_head(struct fp_swap *store)
+static int program_page(struct fp_swap *store, struct fp_swap_log_head *head)
 {
     const struct fp_medium *medium = store->config->medium;
-    struct fp_swap_log_state *log = &store->of.log;
-    struct directory directory = fp_log_head_directory(store);
-    uint32_t end = payload_end(store, &directory);
 
-    memset(log->head + log->fill, 0xff, end - log->fill);
-    fp_log_encode_trailer(store);
-    if (medium->program(medium->context, log->block, log->page * program_bytes(store), log->head,
-                        program_bytes(store)) < 0) {
+    if (medium->program(medium->context, head->block, head->pages * program_bytes(store),
+                        head->page, program_bytes(store)) < 0) {
         return PROGRAM_FAILED;
     }
     store->stat.programmed_size += program_bytes(store);
-    fp_log_keep_names(store);
-    log->page++;
-    if (log->page < pages_per_block(store)) {
-        fp_log_begin_page(store);
+    head->pages++;
+    head->fill = 0;
+    if (head->pages == pages_per_block(store)) {
+        fp_log_set_state(store, head->block, BLOCK_CLOSED);
     }
     return FP_SWAP_OK;
 }
 
-static bool is_head_dirty(const struct fp_swap *store)
-{
-    const struct fp_swap_log_state *log = &store->of.log;
-
-    return log->block != NOWHERE && log->page < pages_per_block(store) &&
-           (log->count > 0 || log->carried > 0);
-}
-
-int fp_log_sync(struct fp_swap *store)
-{
-    int error = FP_SWAP_OK;
-
-    while (!error && is_head_dirty(store)) {
-        error = fp_log_program_head(store);
-        if (error == PROGRAM_FAILED) {
-            error = fp_log_rescue_head(store);
-        }
-    }
-    return error;
-}
-
-/* Write a record to the head, from its beginning. PROGRAM_FAILED: a program failed, and head
- * is still there. */
-static int try_append(struct fp_swap *store, uint32_t slot, const struct entry *entry,
-                      struct source source, uint32_t *where)
+/* Go on in a fresh block. `carried`: bytes of a record of `slot` at `where` that go on in it. */
+static int open_block(struct fp_swap *store, uint32_t age, uint32_t carried, uint32_t slot,
+                      uint32_t where)
 {
     struct fp_swap_log_state *log = &store->of.log;
-    uint32_t left = entry->stored;
-    bool carried = false;
-    struct directory directory;
-    int error;
+    struct fp_swap_log_head *head = &log->heads[age];
+    uint16_t before = head->block;
+    struct fp_swap_block *b;
+    uint16_t block;
+    int error = fp_log_take_block(store, age, &block);
 
-    for (;;) {
-        if (log->block == NOWHERE || log->page == pages_per_block(store)) {
-            error = fp_log_open_block(store);
-            if (error) {
-                return error;
-            }
-        }
-        directory = fp_log_head_directory(store);
-        directory.count++;
-        if (log->page + 1u == pages_per_block(store) ||
-            directory.count > entries_per_page(store) ||
-            log->fill > payload_end(store, &directory)) {
-            error = fp_log_program_head(store);
-        } else if (log->page + fp_log_pages_spanned(store, &directory, log->fill, left) <=
-                   pages_per_block(store)) {
-            break;
-        } else if (is_head_dirty(store) || log->names > 0) {
-            error = fp_log_program_head(store);
-        } else {
-            error = fp_log_open_block(store);
-        }
-        if (error) {
-            return error;
-        }
+    if (error) {
+        return error;
     }
-    fp_log_encode_entry(log->head + payload_end(store, &directory), slot, entry);
-    *where = where_of(store, head_page(store), log->count);
-    log->count++;
-    while (left > 0) {
-        uint32_t room;
-        uint32_t n;
+    b = &log->blocks[block];
+    fp_log_set_state(store, block, BLOCK_OPEN);
+    b->state_age = (uint8_t)(BLOCK_OPEN | age << 4);
+    b->flags &= FLAG_UNSAVED;
+    b->live = 0;
+    b->stamp = log->clock;
+    b->next = NO_BLOCK;
+    head->before = NO_BLOCK;
+    if (carried > 0) {
+        head->before = before;
+        log->blocks[before].next = block;
+        fp_log_mark_unsaved(store, before);
+    }
+    head->block = block;
+    head->pages = 0;
+    fp_swap_put32(head->page, carried > 0 ? slot : NOWHERE);
+    fp_swap_put32(head->page + 4, carried > 0 ? where : 0);
+    fp_swap_put32(head->page + 8, carried);
+    head->fill = PREAMBLE_BYTES;
+    head->begun = carried > 0 ? 0 : PREAMBLE_BYTES;
+    head->record = head->begun;
+    return FP_SWAP_OK;
+}
 
-        directory = fp_log_head_directory(store);
-        room = payload_end(store, &directory) - log->fill;
-        if (room == 0) {
-            error = fp_log_program_head(store);
-            if (error) {
-                return error;
-            }
-            log->carrier = slot;
-            log->carrier_at = *where;
-            carried = true;
+/* Let what is said of the bytes from `from` to `to` of a block be true of those at `at` of the
+ * head's block: or be lost, if that is NO_BLOCK. */
+static void move_journal(struct fp_swap *store, uint32_t block, uint32_t from, uint32_t to,
+                         const struct fp_swap_log_head *head, uint32_t at)
+{
+    struct fp_swap_log_state *log = &store->of.log;
+    uint32_t i;
+
+    for (i = 0; i < log->entries; i++) {
+        uint8_t *bytes = log->journal + ENTRY_BYTES * i;
+        struct entry entry = fp_log_parse_entry(bytes);
+        struct entry moved = entry;
+        uint32_t slot = entry.key & KEY_SLOT;
+        uint32_t offset = offset_of(store, entry.value);
+
+        if (!has_record(entry.extra)) {
             continue;
         }
-        n = left < room ? left : room;
-        (void)fp_log_read_source(store, &source, log->head + log->fill, n);
-        log->fill += n;
-        log->carried = (uint16_t)(log->carried + (carried ? n : 0u));
-        left -= n;
+        if (head->block == NO_BLOCK) {
+            if (block_of(store, entry.value) != block
+                    ? log->blocks[block_of(store, entry.value)].next != block ||
+                          bytes_in_first(store, entry.value, entry.extra) ==
+                              record_bytes(entry.extra) || from > 0
+                    : offset < from || offset >= to) {
+                continue;
+            }
+            moved.value = NOWHERE;
+            moved.extra = FP_SWAP_SIZE_LOST;
+        } else if (block_of(store, entry.value) == block && offset >= from && offset < to) {
+            moved.value = where_of(store, head->block, offset - from + at);
+        } else {
+            continue;
+        }
+        if (store->where[slot] == entry.value && store->size[slot] == entry.extra) {
+            fp_log_set_record(store, slot, moved.value, moved.extra);
+        }
+        fp_log_encode_entry(bytes, &moved);
+    }
+}
+
+/* Copy bytes of a block, of which the last are in log->page, to the head. */
+static int copy_bytes(struct fp_swap *store, struct fp_swap_log_head *head,
+                      const struct fp_swap_log_head *from)
+{
+    uint32_t programmed = from->pages * program_bytes(store);
+    uint32_t offset = from->begun;
+    uint32_t end = tell(store, from);
+
+    while (offset < end) {
+        uint32_t room = program_bytes(store) - head->fill;
+        uint32_t n = (offset < programmed ? programmed : end) - offset;
+        uint8_t *to = head->page + head->fill;
+
+        n = n < room ? n : room;
+        if (offset >= programmed) {
+            memcpy(to, store->of.log.page + (offset - programmed), n);
+        } else if (fp_log_read_medium(store, from->block, offset, to, n)) {
+            memset(to, 0, n); /* The record's CRC will say so. */
+        }
+        offset += n;
+        head->fill += n;
+        if (head->fill == program_bytes(store) && program_page(store, head)) {
+            return PROGRAM_FAILED;
+        }
     }
     return FP_SWAP_OK;
 }
 
-int fp_log_append(struct fp_swap *store, uint32_t slot, const struct entry *entry,
-                  const struct source *source, uint32_t *where)
+/* The page of a head could not be programmed: all that began in it, or goes on in it, is written
+ * to another block. None of it has been committed. */
+static int rescue_page(struct fp_swap *store, uint32_t age)
 {
-    int error;
-
-    while ((error = try_append(store, slot, entry, *source, where)) == PROGRAM_FAILED &&
-           !store->of.log.rescuing) {
-        error = fp_log_rescue_head(store);
-        if (error) {
-            break;
-        }
-    }
-    return error;
-}
-
-int fp_log_move_record(struct fp_swap *store, uint32_t where, const struct directory *directory,
-                       uint32_t offset, const struct entry *entry)
-{
-    struct entry copy = *entry;
-    struct source source;
-    uint32_t to;
-    int error;
-
-    if (store->size[copy.slot] == FP_SWAP_SIZE_LOST || copy.size != store->size[copy.slot] ||
-        page_of(store, where) % pages_per_block(store) +
-                fp_log_pages_spanned(store, directory, offset, copy.stored) >
-            pages_per_block(store)) {
-        copy.size = FP_SWAP_SIZE_LOST;
-        copy.stored = 0;
-    }
-    source.data = NULL;
-    source.page = page_of(store, where);
-    source.offset = offset;
-    source.end = payload_end(store, directory);
-    source.base = NAME_BYTES * directory->count;
-    error = fp_log_append(store, copy.slot, &copy, &source, &to);
-    if (!error) {
-        fp_log_set_record(store, copy.slot, to, copy.size);
-        store->stat.moved_size += copy.stored;
-    }
-    return error;
-}
-
-int fp_log_append_lost(struct fp_swap *store, uint32_t slot)
-{
-    struct source nothing = {NULL, 0, 0, 0, 0};
-    struct entry entry = {0, 0, FP_SWAP_SIZE_LOST, 0};
+    struct fp_swap_log_state *log = &store->of.log;
+    struct fp_swap_log_head *head = &log->heads[age];
+    struct fp_swap_log_head old = *head;
+    bool carried = old.begun == 0 && old.before != NO_BLOCK;
+    uint32_t at = old.begun == 0 ? 0 : PREAMBLE_BYTES;
+    uint32_t slot;
     uint32_t where;
     int error;
 
-    if (store->size[slot] == FP_SWAP_SIZE_NONE) {
-        entry.size = FP_SWAP_SIZE_NONE;
+    log->cached = NOWHERE;
+    log->rescuing = true;
+    memcpy(log->page, head->page, old.fill);
+    do {
+        fp_log_set_state(store, head->block, BLOCK_CLOSED);
+        fp_log_mark_urgent(store, head->block, FLAG_RETIRED);
+        head->block = NO_BLOCK;
+        error = open_block(store, age, 0, 0, 0);
+        if (!error) {
+            head->fill = at;
+            error = copy_bytes(store, head, &old);
+        }
+    } while (error == PROGRAM_FAILED);
+    log->rescuing = false;
+    if (error) {
+        head->block = NO_BLOCK;
+        head->fill = 0;
+        move_journal(store, old.block, old.begun, NOWHERE, head, 0);
+        return error;
     }
-    error = fp_log_append(store, slot, &entry, &nothing, &where);
-    if (!error) {
-        fp_log_set_record(store, slot, where, entry.size);
+    if (carried && log->blocks[old.before].next == old.block) {
+        uint8_t preamble[PREAMBLE_BYTES];
+
+        if (old.pages == 0) {
+            memcpy(preamble, log->page, PREAMBLE_BYTES);
+        } else if (fp_log_read_medium(store, old.block, 0, preamble, PREAMBLE_BYTES)) {
+            memset(preamble, 0xff, PREAMBLE_BYTES);
+        }
+        slot = fp_swap_get32(preamble);
+        where = fp_swap_get32(preamble + 4);
+        if (slot < store->config->slot_count && has_record(store->size[slot]) &&
+            store->where[slot] == where) {
+            uint32_t bytes =
+                record_bytes(store->size[slot]) - bytes_in_first(store, where, store->size[slot]);
+
+            log->blocks[old.block].live -= bytes;
+            log->blocks[head->block].live += bytes;
+        }
+        log->blocks[old.before].next = head->block;
+        fp_log_mark_unsaved(store, old.before);
+        head->before = old.before;
+    }
+    head->begun = at;
+    if (old.record >= old.begun && old.record > 0) {
+        head->record = old.record - old.begun + at;
+        head->where = where_of(store, head->block, head->record);
+    } else {
+        head->record = 0;
+    }
+    move_journal(store, old.block, old.begun, NOWHERE, head, at);
+    return FP_SWAP_OK;
+}
+
+int fp_log_flush(struct fp_swap *store, uint32_t age)
+{
+    struct fp_swap_log_head *head = &store->of.log.heads[age];
+    int error = FP_SWAP_OK;
+
+    while (!error && head->block != NO_BLOCK && head->fill > 0) {
+        memset(head->page + head->fill, 0xff, program_bytes(store) - head->fill);
+        if (program_page(store, head)) {
+            error = rescue_page(store, age);
+        }
     }
     return error;
+}
+
+int fp_log_append(struct fp_swap *store, uint32_t age, uint32_t slot, struct source *source,
+                  const uint8_t *header, uint32_t size, uint32_t *where)
+{
+    struct fp_swap_log_head *head = &store->of.log.heads[age];
+    uint32_t at = 0;
+    int error = FP_SWAP_OK;
+
+    if (head->block != NO_BLOCK && head->pages < pages_per_block(store) &&
+        block_bytes(store) - tell(store, head) < RECORD_HEADER) {
+        error = fp_log_flush(store, age);
+    }
+    if (!error && (head->block == NO_BLOCK || head->pages == pages_per_block(store))) {
+        error = open_block(store, age, 0, 0, 0);
+    }
+    if (error) {
+        return error;
+    }
+    head->record = tell(store, head);
+    head->begun = head->fill == 0 ? head->record : head->begun;
+    head->where = where_of(store, head->block, head->record);
+    while (at < size) {
+        uint32_t n;
+        uint8_t *to;
+
+        if (head->pages == pages_per_block(store)) {
+            error = open_block(store, age, size - at, slot, head->where);
+            if (error) {
+                return error;
+            }
+        }
+        n = program_bytes(store) - head->fill;
+        n = n < size - at ? n : size - at;
+        to = head->page + head->fill;
+        if (at < RECORD_HEADER && header) {
+            n = n < RECORD_HEADER - at ? n : RECORD_HEADER - at;
+            memcpy(to, header + at, n);
+        } else if (source->data) {
+            /* Up to the multiple of four. */
+            uint32_t left = source->at < n ? source->at : n;
+
+            memcpy(to, source->data, left);
+            memset(to + left, 0xff, n - left);
+            source->data += left;
+            source->at -= left;
+        } else if (fp_log_read_record(store, source->where, at, to, n)) {
+            memset(to, 0, n);
+            source->unreadable = true;
+        }
+        head->fill += n;
+        at += n;
+        if (head->fill == program_bytes(store)) {
+            if (program_page(store, head)) {
+                error = rescue_page(store, age);
+                if (error) {
+                    return error;
+                }
+            }
+            if (head->fill == 0 && at < size) {
+                head->begun = head->record;
+            }
+        }
+    }
+    *where = head->where;
+    return FP_SWAP_OK;
+}
+
+uint32_t fp_log_pending_in(const struct fp_swap *store, uint32_t where, uint16_t size)
+{
+    const struct fp_swap_log_state *log = &store->of.log;
+    uint32_t block = block_of(store, where);
+    uint32_t first = bytes_in_first(store, where, size);
+    uint32_t age;
+
+    for (age = 0; age < head_count(store); age++) {
+        const struct fp_swap_log_head *head = &log->heads[age];
+        uint32_t programmed = head->pages * program_bytes(store);
+
+        if (head->fill == 0 || head->block == NO_BLOCK) {
+            continue;
+        }
+        if ((head->block == block && offset_of(store, where) + first > programmed) ||
+            (first < record_bytes(size) && log->blocks[block].next == head->block &&
+             PREAMBLE_BYTES + record_bytes(size) - first > programmed)) {
+            return age;
+        }
+    }
+    return FP_SWAP_LOG_HEADS;
 }

@@ -4,81 +4,98 @@
 /* Whether a slot's record stands where memory says. */
 static const char *check_slot(struct fp_swap *store, uint32_t slot)
 {
-    struct fp_swap_log_state *log = &store->of.log;
+    const struct fp_swap_log_state *log = &store->of.log;
     uint32_t where = store->where[slot];
-    uint32_t page = page_of(store, where);
-    uint32_t index = where % entries_per_page(store);
-    const struct fp_swap_block *block;
-    struct directory directory;
-    struct entry entry;
+    uint8_t bytes[RECORD_HEADER];
+    struct record_header header;
+    uint32_t state;
 
-    if (where == NOWHERE) {
-        return store->size[slot] == FP_SWAP_SIZE_NONE || store->size[slot] == FP_SWAP_SIZE_LOST
-                   ? NULL
-                   : "a page is nowhere";
+    if (store->size[slot] >= SIZE_UNKNOWN && store->size[slot] != FP_SWAP_SIZE_SAME &&
+        store->size[slot] != FP_SWAP_SIZE_LOST) {
+        return "a slot was not met by the mount";
     }
-    if (page / pages_per_block(store) >= store->config->medium->block_count) {
-        return "a page is outside the medium";
-    }
-    block = &log->blocks[page / pages_per_block(store)];
-    if (block->state != BLOCK_CLOSED && block->state != BLOCK_HEAD) {
-        return "a page is in a block that is free or bad";
-    }
-    if (page == head_page(store)) {
-        directory = fp_log_head_directory(store);
-    } else if (fp_log_load_current_page(store, page, &directory)) {
-        return NULL; /* unreadable: reading says so */
-    }
-    if (store->size[slot] == FP_SWAP_SIZE_LOST) {
+    if (!has_record(store->size[slot])) {
         return NULL;
     }
-    if (index >= directory.count) {
-        return "a record is missing";
+    if (block_of(store, where) >= block_count(store)) {
+        return "a page is outside the medium";
     }
-    entry = fp_log_get_entry(store, &directory, index);
-    return entry.slot == slot && entry.size == store->size[slot] ? NULL : "a record is another's";
+    state = state_of(&log->blocks[block_of(store, where)]);
+    if (state != BLOCK_CLOSED && state != BLOCK_OPEN) {
+        return "a page is in a block that is free, bad or of the meta stream";
+    }
+    if (fp_log_read_record(store, where, 0, bytes, RECORD_HEADER)) {
+        return NULL; /* unreadable: reading says so */
+    }
+    if (!fp_log_parse_record(bytes, &header)) {
+        return NULL;
+    }
+    return header.slot == slot && header.size == store->size[slot] ? NULL
+                                                                   : "a record is another's";
+}
+
+/* Bytes of a slot's record in a block. */
+static uint32_t bytes_in(const struct fp_swap *store, uint32_t slot, uint32_t block)
+{
+    uint32_t where = store->where[slot];
+    uint16_t size = store->size[slot];
+    uint32_t first;
+    uint32_t bytes = 0;
+
+    if (!has_record(size) || block_of(store, where) >= block_count(store)) {
+        return 0;
+    }
+    first = bytes_in_first(store, where, size);
+    if (block_of(store, where) == block) {
+        bytes += first;
+    }
+    if (first < record_bytes(size) &&
+        store->of.log.blocks[block_of(store, where)].next == block) {
+        bytes += record_bytes(size) - first;
+    }
+    return bytes;
 }
 
 const char *fp_log_check(struct fp_swap *store)
 {
-    struct fp_swap_log_state *log = &store->of.log;
-    uint32_t count = store->config->medium->block_count;
-    uint32_t free_blocks = 0;
-    uint32_t bad = 0;
+    const struct fp_swap_log_state *log = &store->of.log;
+    uint32_t counts[BLOCK_BAD + 1u] = {0};
+    uint32_t zone_free = 0;
     uint32_t urgent = 0;
+    uint32_t unsaved = 0;
     uint64_t live = 0;
     uint32_t block;
     uint32_t slot;
 
-    for (block = 0; block < count; block++) {
+    for (block = 0; block < block_count(store); block++) {
         const struct fp_swap_block *b = &log->blocks[block];
+        uint32_t state = state_of(b);
         uint32_t in_block = 0;
 
+        counts[state]++;
+        zone_free += state == BLOCK_FREE && is_in_zone(store, block);
+        urgent += (b->flags & FLAG_URGENT) != 0;
+        unsaved += (b->flags & FLAG_UNSAVED) != 0;
         for (slot = 0; slot < store->config->slot_count; slot++) {
-            if (store->where[slot] != NOWHERE && block_of(store, store->where[slot]) == block) {
-                in_block += record_bytes(store->size[slot]);
-            }
-        }
-        if (in_block != b->live) {
-            return "a block's live bytes are not those of its records";
+            in_block += bytes_in(store, slot, block);
         }
         live += in_block;
-        free_blocks += b->state == BLOCK_FREE;
-        bad += b->state == BLOCK_BAD;
-        urgent += (b->flags & FLAG_URGENT) != 0;
-        if (b->live > 0 && (b->state == BLOCK_FREE || b->state == BLOCK_BAD)) {
+        if (state == BLOCK_META ? in_block != 0
+                                : (state == BLOCK_OPEN || state == BLOCK_CLOSED || in_block > 0) &&
+                                      in_block != b->live) {
+            return "a block's live bytes are not those of its records";
+        }
+        if (in_block > 0 && state != BLOCK_OPEN && state != BLOCK_CLOSED) {
             return "a free or bad block holds live records";
         }
-        if ((b->state == BLOCK_HEAD) != (block == log->block)) {
-            return "the head is not in its block";
+        if (state == BLOCK_META && !is_in_zone(store, block)) {
+            return "a block of the meta stream is outside the zone";
         }
     }
-    if (live != log->live || free_blocks != log->free || bad != store->stat.bad_blocks ||
-        urgent != log->urgent) {
+    if (live != log->live || counts[BLOCK_FREE] != log->free || counts[BLOCK_FREED] != log->freed ||
+        counts[BLOCK_META] != log->meta_blocks || counts[BLOCK_BAD] != store->stat.bad_blocks ||
+        zone_free != log->zone_free || urgent != log->urgent || unsaved != log->unsaved) {
         return "blocks or live bytes are miscounted";
-    }
-    if (log->next != NOWHERE && log->blocks[log->next].state != BLOCK_FREE) {
-        return "the next block is not free";
     }
     for (slot = 0; slot < store->config->slot_count; slot++) {
         const char *wrong = check_slot(store, slot);

@@ -1,192 +1,114 @@
-/* Garbage collection and wear levelling: live records move to the head, their blocks
- * become free. */
+/* Garbage collection and wear levelling: live records move to the heads, their blocks become
+ * free. Each write pays a part of it. */
 #include "log_internal.h"
 
-/* Blocks more that are freed at a time where the reserve allows: what is moved then
- * fills blocks of its own, apart from what is written, and lies still longer. */
-#define BATCH 4u
+#include <string.h>
 
-/* Whether no other block can hold an older record than this one does. */
-static bool is_oldest(const struct fp_swap *store, uint32_t block)
+uint64_t fp_log_slack(const struct fp_swap_config *config)
 {
-    const struct fp_swap_block *blocks = store->of.log.blocks;
-    uint32_t i;
-
-    for (i = 0; i < store->config->medium->block_count; i++) {
-        if (blocks[i].sequence != 0 && blocks[i].sequence < blocks[block].sequence) {
-            return false;
-        }
-    }
-    return true;
+    return (uint64_t)config->medium->block_bytes * 17u / 8u;
 }
 
-/* Lose what is left in a block whose directories cannot be read. */
-static int lose_unreadable(struct fp_swap *store, uint32_t block)
-{
-    uint32_t slot;
-    int error = FP_SWAP_OK;
-
-    for (slot = 0;
-         slot < store->config->slot_count && !error && store->of.log.blocks[block].live > 0;
-         slot++) {
-        uint32_t where = store->where[slot];
-
-        if (where != NOWHERE && block_of(store, where) == block) {
-            error = fp_log_append_lost(store, slot);
-        }
-    }
-    return error;
-}
-
-/* Move a page's live records to the head. */
-static int collect_page(struct fp_swap *store, uint32_t page, bool oldest)
-{
-    struct fp_swap_log_state *log = &store->of.log;
-    struct directory directory;
-    uint32_t index;
-    uint32_t offset = 0;
-
-    for (index = 0;; index++) {
-        struct entry entry;
-        int error;
-
-        /* A rescue may have used the cache. */
-        if ((index == 0 || log->cached != page) &&
-            fp_log_load_current_page(store, page, &directory)) {
-            return FP_SWAP_OK;
-        }
-        if (index == directory.count) {
-            return FP_SWAP_OK;
-        }
-        if (index == 0) {
-            offset = payload_begin(&directory) + directory.carried;
-        }
-        entry = fp_log_get_entry(store, &directory, index);
-        error = FP_SWAP_OK;
-        if (entry.slot < store->config->slot_count &&
-            store->where[entry.slot] == where_of(store, page, index)) {
-            if (oldest && store->size[entry.slot] == FP_SWAP_SIZE_NONE) {
-                fp_log_set_record(store, entry.slot, NOWHERE, FP_SWAP_SIZE_NONE);
-            } else {
-                error = fp_log_move_record(store, where_of(store, page, index), &directory,
-                                           offset, &entry);
-            }
-        }
-        if (error) {
-            return error;
-        }
-        offset += entry.stored;
-    }
-}
-
-static int collect_block(struct fp_swap *store, uint32_t block);
-
-/* Empty and erase the blocks with FLAG_NEEDS_NEXT that the block with this sequence may be
- * next to: what does not count in them could be taken up when that one is there no more. */
-static int erase_blocks_that_need(struct fp_swap *store, uint32_t sequence)
-{
-    const struct fp_medium *medium = store->config->medium;
-    struct fp_swap_log_state *log = &store->of.log;
-    uint32_t block;
-
-    for (block = 0; block < medium->block_count; block++) {
-        struct fp_swap_block *b = &log->blocks[block];
-        int error = FP_SWAP_OK;
-
-        if (!(b->flags & FLAG_NEEDS_NEXT) || b->sequence >= sequence) {
-            continue;
-        }
-        if (b->state == BLOCK_CLOSED) {
-            error = collect_block(store, block);
-        }
-        if (!error) {
-            error = fp_log_sync(store);
-        }
-        if (error) {
-            return error;
-        }
-        if (!(b->flags & FLAG_NEEDS_NEXT)) {
-            continue; /* opened or marked bad meanwhile */
-        }
-        store->stat.erases++;
-        b->erases++;
-        b->flags = 0;
-        b->sequence = 0;
-        if (medium->erase(medium->context, block) < 0) {
-            log->free--;
-            error = fp_log_make_bad(store, block);
-            if (error) {
-                return error;
-            }
-        }
-    }
-    return FP_SWAP_OK;
-}
-
-/* Make a closed block free. */
-static int collect_block(struct fp_swap *store, uint32_t block)
-{
-    struct fp_swap_log_state *log = &store->of.log;
-    struct fp_swap_block *b = &log->blocks[block];
-    bool oldest = is_oldest(store, block);
-    uint32_t page;
-    int error;
-
-    for (page = 0; page < b->pages && b->live > 0; page++) {
-        error = collect_page(store, block * pages_per_block(store) + page, oldest);
-        if (error) {
-            return error;
-        }
-    }
-    error = lose_unreadable(store, block);
-    if (error) {
-        return error;
-    }
-    if (b->flags & FLAG_RETIRED) {
-        /* What is bad is not looked at by a mount. */
-        error = fp_log_sync(store);
-        if (!error) {
-            error = erase_blocks_that_need(store, b->sequence);
-        }
-        return error ? error : fp_log_make_bad(store, block);
-    }
-    if (b->flags & FLAG_URGENT) {
-        log->urgent--;
-    }
-    b->state = BLOCK_FREE;
-    b->flags = (uint8_t)((b->flags & FLAG_NEEDS_NEXT) | FLAG_RECENT);
-    log->free++;
-    return FP_SWAP_OK;
-}
-
-/* The block to collect: where most is gained for the least moved, longest left alone
- * (cost-benefit of Rosenblum and Ousterhout, 1992), less worn ones first. `greedy`:
- * where most is gained. */
-static uint32_t choose_victim(const struct fp_swap *store, bool greedy, uint32_t mean_erases)
+/* Free blocks that heads may take. */
+static uint32_t usable_blocks(const struct fp_swap *store)
 {
     const struct fp_swap_log_state *log = &store->of.log;
+
+    uint32_t kept = fp_log_zone_kept(store);
+    uint32_t reserved = 0;
+    uint32_t i;
+
+    for (i = 0; i < FP_SWAP_LOG_RESERVED; i++) {
+        uint32_t block = log->reserved[i];
+
+        reserved += block != NO_BLOCK && state_of(&log->blocks[block]) == BLOCK_FREE;
+    }
+    kept = kept > reserved ? kept : reserved;
+    return log->free - (log->zone_free < kept ? log->zone_free : kept);
+}
+
+/* Bytes free in the block of a head. */
+static uint32_t head_room(const struct fp_swap *store, uint32_t age)
+{
+    const struct fp_swap_log_head *head = &store->of.log.heads[age];
+
+    return head->block == NO_BLOCK
+               ? 0
+               : block_bytes(store) - head->pages * program_bytes(store) - head->fill;
+}
+
+/* Bytes that heads can take before more is collected. */
+static uint64_t free_bytes(const struct fp_swap *store)
+{
+    const struct fp_swap_log_state *log = &store->of.log;
+    uint64_t bytes = (uint64_t)(usable_blocks(store) + log->freed) * block_bytes(store);
+    uint32_t age;
+
+    for (age = 0; age < head_count(store); age++) {
+        bytes += head_room(store, age);
+    }
+    return bytes;
+}
+
+/* Bytes that stay free while a victim is collected: so many that heads need not wait, more where
+ * there is plenty. */
+static uint64_t slack(const struct fp_swap *store)
+{
+    const struct fp_swap_log_state *log = &store->of.log;
+    uint64_t dead = (uint64_t)block_count(store) * block_bytes(store) - log->live;
+    uint64_t least = fp_log_slack(store->config);
+
+    return dead / 16u > least ? dead / 16u : least;
+}
+
+/* Heads by the age of what they take: below the usual life of a block of the first head, below 4
+ * such lives, and more (SepBIT, FAST 2022, infers how long a page will live from how long the one
+ * lived that it replaces). */
+static uint32_t head_of_age(const struct fp_swap *store, uint32_t age)
+{
+    uint32_t life = store->of.log.life;
+    uint32_t head = 0;
+
+    while (head + 1u < head_count(store) && age >= life) {
+        life = life < 0x3fffffffu ? life * 4u : 0xffffffffu;
+        head++;
+    }
+    return head;
+}
+
+uint32_t fp_log_age_of_write(const struct fp_swap *store, uint32_t slot)
+{
+    const struct fp_swap_log_state *log = &store->of.log;
+
+    if (!has_record(store->size[slot])) {
+        return head_count(store) - 1u;
+    }
+    return head_of_age(store, log->clock - log->blocks[block_of(store, store->where[slot])].stamp);
+}
+
+/* The block to collect: where most is gained for the least moved, and where what is left has
+ * lain longest. `greedy`: where most is gained. */
+static uint32_t choose_victim(const struct fp_swap *store, uint32_t end, bool greedy)
+{
+    const struct fp_swap_log_state *log = &store->of.log;
+    uint32_t least = store->config->page_bytes + RECORD_HEADER;
     uint32_t best = NOWHERE;
     uint64_t best_score = 0;
     uint32_t block;
 
-    for (block = 0; block < store->config->medium->block_count; block++) {
+    for (block = 0; block < end; block++) {
         const struct fp_swap_block *b = &log->blocks[block];
-        uint32_t dead = block_capacity(store) > b->live ? block_capacity(store) - b->live : 0;
+        uint64_t dead = block_bytes(store) - b->live;
         uint64_t score = dead;
 
-        if (b->state != BLOCK_CLOSED) {
+        if (state_of(b) != BLOCK_CLOSED || dead <= PREAMBLE_BYTES) {
             continue;
         }
         if (!greedy) {
-            /* In blocks; a turn of the medium more, so that what is merely young is not
-             * kept from its turn. */
-            uint32_t age = log->sequence - b->sequence + store->config->medium->block_count;
-            uint32_t young = b->erases < mean_erases ? mean_erases - b->erases : 0;
-
-            score = score * 256u / (block_capacity(store) + b->live) * age;
-            score += score * (young < 16u ? young : 16u) / 4u;
+            /* As dead * sqrt(age). */
+            score = dead < least ? 0 : (dead * dead >> 4) * ((log->clock - b->stamp) / 4u + 1u);
         }
-        if (score > best_score) {
+        if (best == NOWHERE || score > best_score) {
             best_score = score;
             best = block;
         }
@@ -194,77 +116,538 @@ static uint32_t choose_victim(const struct fp_swap *store, bool greedy, uint32_t
     return best;
 }
 
-static uint32_t mean_erases(const struct fp_swap *store)
+/* A block that has to be collected though little is gained: its bits had to be corrected, a
+ * program in it failed, or it lies still while others wear out. */
+static uint32_t choose_urgent(const struct fp_swap *store)
 {
     const struct fp_swap_log_state *log = &store->of.log;
-    uint32_t count = store->config->medium->block_count;
-    uint64_t sum = 0;
-    uint32_t block;
-
-    for (block = 0; block < count; block++) {
-        sum += log->blocks[block].erases;
-    }
-    return (uint32_t)(sum / count);
-}
-
-/* A closed block in any of the given states of urgency, or one that lies still while
- * others wear out: that is moved, so that its block takes part. */
-static uint32_t choose_urgent_victim(const struct fp_swap *store, uint32_t mean)
-{
-    const struct fp_swap_log_state *log = &store->of.log;
-    uint32_t urgent = NOWHERE;
+    uint32_t mean = fp_log_mean_erases(store);
+    uint32_t lives = (uint32_t)(log->live / (store->config->page_bytes + RECORD_HEADER));
     uint32_t best = NOWHERE;
+    uint32_t most = 0;
     uint32_t block;
 
-    for (block = 0; block < store->config->medium->block_count; block++) {
+    for (block = 0; block < block_count(store); block++) {
         const struct fp_swap_block *b = &log->blocks[block];
 
-        if (b->state != BLOCK_CLOSED) {
+        if (state_of(b) == BLOCK_FREE && b->erases > most) {
+            most = b->erases;
+        }
+        if (state_of(b) != BLOCK_CLOSED) {
             continue;
         }
-        if ((b->flags & FLAG_URGENT) &&
-            (urgent == NOWHERE || b->sequence < log->blocks[urgent].sequence)) {
-            urgent = block;
+        if (b->flags & FLAG_URGENT) {
+            return block;
         }
-        if (b->erases + 1u + mean / 16u < mean &&
+        if (log->clock - b->stamp >= lives &&
             (best == NOWHERE || b->erases < log->blocks[best].erases)) {
             best = block;
         }
     }
-    return urgent != NOWHERE ? urgent : best;
+    /* What it holds goes to the most worn free block: see fp_log_take_block(). */
+    if (best != NOWHERE && (most < mean + mean / 16u + 1u || log->blocks[best].erases + 4u > most ||
+                            log->blocks[best].erases > mean - mean / 16u)) {
+        best = NOWHERE;
+    }
+    return best;
 }
 
-int fp_log_make_room(struct fp_swap *store)
+/* A block for the meta stream in place of one that it has worn; NOWHERE. */
+static uint32_t choose_exchange(struct fp_swap *store)
 {
     struct fp_swap_log_state *log = &store->of.log;
-    uint32_t goal = FREE_BLOCKS;
-    uint32_t tries = 0;
-    uint32_t mean;
+    uint32_t mean = fp_log_mean_erases(store);
+    uint32_t least = NOWHERE;
+    uint32_t best = NOWHERE;
     uint32_t block;
+
+    if (!log->opened) {
+        return NOWHERE;
+    }
+    log->opened = false;
+    for (block = 0; block < log->zone_end; block++) {
+        const struct fp_swap_block *b = &log->blocks[block];
+
+        if (state_of(b) == BLOCK_FREE && b->erases < least) {
+            least = b->erases;
+        }
+        if (state_of(b) == BLOCK_CLOSED &&
+            (best == NOWHERE || b->erases < log->blocks[best].erases)) {
+            best = block;
+        }
+    }
+    return best != NOWHERE && least != NOWHERE && least > mean + 1u &&
+                   log->blocks[best].erases < mean
+               ? best
+               : NOWHERE;
+}
+
+static uint32_t choose(struct fp_swap *store)
+{
+    const struct fp_swap_log_state *log = &store->of.log;
+    uint64_t space = free_bytes(store);
+    uint32_t block = NOWHERE;
+
+    if (log->zone_free + log->zone_freed < fp_log_zone_kept(store)) {
+        block = choose_victim(store, log->zone_end, false);
+    }
+    if (block == NOWHERE) {
+        block = choose_exchange(store);
+    }
+    if (block == NOWHERE && space <= slack(store) + block_bytes(store)) {
+        block = choose_victim(store, block_count(store),
+                              space + block_bytes(store) / 2u < slack(store));
+    }
+    return block;
+}
+
+static void begin(struct fp_swap *store, uint32_t block)
+{
+    struct fp_swap_log_state *log = &store->of.log;
+    const struct fp_swap_block *b = &log->blocks[block];
+
+    log->victim = (uint16_t)block;
+    log->cursor = 0;
+    log->cached = NOWHERE;
+    if (age_of(b) == 0) {
+        uint32_t life = log->clock - b->stamp;
+
+        log->life = log->life == NOWHERE
+                        ? life
+                        : (uint32_t)(((uint64_t)log->life * 15u + life) / 16u);
+    }
+}
+
+/* Whether a head can take so many bytes. */
+static bool has_room(const struct fp_swap *store, uint32_t age, uint32_t bytes)
+{
+    return usable_blocks(store) > 0 || head_room(store, age) >= bytes;
+}
+
+/* Entries that wait for a commit at most: half a page of them, or all that a pair takes where one
+ * commit is to have all of a block. Four are left for blocks. */
+static uint32_t journal_limit(const struct fp_swap *store)
+{
+    return store->of.log.swapping ? (meta_room(store) - ITEM_BYTES) / ENTRY_BYTES - 4u
+                                  : journal_capacity(store);
+}
+
+int fp_log_prepare(struct fp_swap *store, uint32_t bytes, uint32_t *age)
+{
+    struct fp_swap_log_state *log = &store->of.log;
+    uint32_t all;
+    uint32_t head;
+    int error = FP_SWAP_OK;
+
+    for (all = 0; all < 2u && !error; all++) {
+        if (log->entries >= journal_limit(store) ||
+            (log->freed > 0 && (!has_room(store, *age, bytes) || (log->zone_free == 0 && !all)))) {
+            error = fp_log_commit(store, all > 0);
+        }
+        /* Rather in the wrong head than a commit that fills up pages. */
+        for (head = 0; head < head_count(store) && !has_room(store, *age, bytes); head++) {
+            if (has_room(store, head, bytes)) {
+                *age = head;
+            }
+        }
+    }
+    if (!error && bytes > 0 && !has_room(store, *age, bytes) && !log->lent) {
+        /* Heads may take what is reserved once the medium says so. */
+        log->lent = true;
+        error = fp_log_commit(store, true);
+    }
+    return error;
+}
+
+/* Move a slot's record, or lose it. */
+static int move_record(struct fp_swap *store, uint32_t slot)
+{
+    struct fp_swap_log_state *log = &store->of.log;
+    uint32_t where = store->where[slot];
+    uint16_t size = store->size[slot];
+    const struct fp_swap_block *b = &log->blocks[block_of(store, where)];
+    uint32_t head = head_of_age(store, log->clock - b->stamp);
+    struct source source = {NULL, 0, 0, false};
+    uint32_t to;
     int error;
 
-    if (log->free >= FREE_BLOCKS && log->urgent == 0) {
+    head = head > age_of(b) ? head : age_of(b);
+    head = head < head_count(store) ? head : head_count(store) - 1u;
+    error = fp_log_prepare(store, record_bytes(size), &head);
+    if (error) {
+        return error;
+    }
+    /* A rescue may have moved it: then it is not in the victim any more. */
+    if (store->where[slot] != where || store->size[slot] != size) {
         return FP_SWAP_OK;
     }
-    mean = mean_erases(store);
-    if (log->free < FREE_BLOCKS) {
-        uint32_t spare = reserve_blocks(store) - FP_SWAP_LOG_RESERVE;
-
-        goal += spare < BATCH ? spare : BATCH;
+    source.where = where;
+    error = fp_log_append(store, head, slot, &source, NULL, record_bytes(size), &to);
+    if (error) {
+        return error;
     }
-    while (log->free < goal) {
-        block = choose_victim(store, tries > FREE_BLOCKS, mean);
-        if (block == NOWHERE || tries++ > 2u * store->config->medium->block_count) {
-            if (log->free < FREE_BLOCKS) {
-                return FP_SWAP_FULL;
+    store->stat.moved_size += size;
+    if (source.unreadable) {
+        if (!fp_log_is_alive(store)) {
+            return FP_SWAP_IO;
+        }
+        to = NOWHERE;
+        size = FP_SWAP_SIZE_LOST;
+    }
+    fp_log_set_record(store, slot, to, size);
+    fp_log_note(store, slot | KEY_MOVED, to, size);
+    return FP_SWAP_OK;
+}
+
+/* Whether bytes of a slot's record lie in a block. */
+static bool lies_in(const struct fp_swap *store, uint32_t slot, uint32_t block)
+{
+    uint32_t where = store->where[slot];
+    uint16_t size = store->size[slot];
+
+    return has_record(size) && (block_of(store, where) == block ||
+                                (bytes_in_first(store, where, size) < record_bytes(size) &&
+                                 store->of.log.blocks[block_of(store, where)].next == block));
+}
+
+/* A slot with live bytes in the victim; for where its own bytes do not say so. */
+static uint32_t find_live(const struct fp_swap *store)
+{
+    uint32_t slot = 0;
+
+    while (slot < store->config->slot_count && !lies_in(store, slot, store->of.log.victim)) {
+        slot++;
+    }
+    return slot;
+}
+
+/* Read bytes of the victim, a flash page at a time: log->page keeps the last one. */
+static int read_victim(struct fp_swap *store, uint32_t offset, uint8_t *data, uint32_t size)
+{
+    struct fp_swap_log_state *log = &store->of.log;
+
+    while (size > 0) {
+        uint32_t index = offset / program_bytes(store);
+        uint32_t page = log->victim * pages_per_block(store) + index;
+        uint32_t at = offset % program_bytes(store);
+        uint32_t n = program_bytes(store) - at < size ? program_bytes(store) - at : size;
+
+        if (log->cached != page) {
+            log->cached = NOWHERE;
+            if (fp_log_read_medium(store, log->victim, index * program_bytes(store), log->page,
+                                   program_bytes(store))) {
+                return FP_SWAP_IO;
             }
+            log->cached = page;
+        }
+        memcpy(data, log->page + at, n);
+        data += n;
+        offset += n;
+        size -= n;
+    }
+    return FP_SWAP_OK;
+}
+
+/* The next live record of the victim, by what the block itself says: a slot, or NOWHERE at its
+ * end. The cursor stands behind it then. */
+static uint32_t next_live(struct fp_swap *store)
+{
+    struct fp_swap_log_state *log = &store->of.log;
+    uint32_t block = log->victim;
+    uint8_t bytes[RECORD_HEADER];
+    struct record_header header;
+
+    if (log->cursor == 0) {
+        uint32_t slot;
+
+        if (read_victim(store, 0, bytes, PREAMBLE_BYTES)) {
+            return NOWHERE;
+        }
+        slot = fp_swap_get32(bytes);
+        log->cursor = PREAMBLE_BYTES + fp_swap_get32(bytes + 8);
+        if (slot < store->config->slot_count && lies_in(store, slot, block) &&
+            store->where[slot] == fp_swap_get32(bytes + 4)) {
+            return slot;
+        }
+    }
+    while (log->blocks[block].live > 0 && log->cursor <= block_bytes(store) - RECORD_HEADER) {
+        uint32_t where = where_of(store, block, log->cursor);
+
+        if (read_victim(store, log->cursor, bytes, RECORD_HEADER)) {
+            return NOWHERE;
+        }
+        if (fp_swap_get32(bytes) == NOWHERE) {
+            log->cursor += program_bytes(store) - log->cursor % program_bytes(store);
+            continue;
+        }
+        if (!fp_log_parse_record(bytes, &header)) {
+            return NOWHERE;
+        }
+        log->cursor += record_bytes(header.size);
+        if (header.slot < store->config->slot_count && store->where[header.slot] == where &&
+            has_record(store->size[header.slot])) {
+            return header.slot;
+        }
+    }
+    return NOWHERE;
+}
+
+/* Move one record of the victim, or let the block be free. */
+static int step(struct fp_swap *store)
+{
+    struct fp_swap_log_state *log = &store->of.log;
+    uint32_t slot = NOWHERE;
+
+    if (log->blocks[log->victim].live > 0) {
+        if (log->cursor != NOWHERE) {
+            slot = next_live(store);
+        }
+        if (slot == NOWHERE && log->blocks[log->victim].live > 0) {
+            if (!fp_log_is_alive(store)) {
+                return FP_SWAP_IO;
+            }
+            /* A wrong byte on the way. */
+            log->cursor = NOWHERE;
+            slot = find_live(store);
+        }
+    }
+    if (slot < store->config->slot_count) {
+        return move_record(store, slot);
+    }
+    log->blocks[log->victim].stamp = log->entries;
+    fp_log_set_state(store, log->victim, BLOCK_FREED);
+    log->victim = NO_BLOCK;
+    return FP_SWAP_OK;
+}
+
+/* How many bytes of the victim to move now, for `bytes` that are to be written. */
+static uint64_t pace(const struct fp_swap *store, uint32_t bytes)
+{
+    const struct fp_swap_log_state *log = &store->of.log;
+    uint64_t live = log->blocks[log->victim].live;
+    uint64_t kept = slack(store) + live + bytes;
+    uint64_t space = free_bytes(store);
+    uint64_t share;
+
+    if (space <= kept || log->zone_free == 0) {
+        /* Its first record and its last lie in other blocks in part, and are moved whole. */
+        return live + 2u * (uint64_t)record_bytes((uint16_t)store->config->page_bytes);
+    }
+    share = live * bytes / (space - kept);
+    return share > bytes ? share : bytes;
+}
+
+/* Victims collected in a row to have a free block again, and blocks looked at for each. */
+#define REGAIN_TRIES 8u
+#define REGAIN_LOOKS 16u
+
+/* Pairs that a commit may write. */
+#define REGAIN_PAIRS 4u
+
+/* Of the blocks before `end` one with most dead bytes whose records fit into `room` bytes, and are
+ * `records` or fewer; NOWHERE. */
+static uint32_t choose_fitting(const struct fp_swap *store, uint32_t end, uint32_t room,
+                               uint32_t records)
+{
+    const struct fp_swap_log_state *log = &store->of.log;
+    uint32_t looks;
+    uint32_t least = 0; /* live bytes of the last that did not fit, and its number */
+    uint32_t after = NOWHERE;
+
+    for (looks = 0; looks < REGAIN_LOOKS; looks++) {
+        uint32_t best = NOWHERE;
+        uint32_t bytes = 0;
+        uint32_t count = 0;
+        uint32_t i;
+
+        for (i = 0; i < end; i++) {
+            const struct fp_swap_block *b = &log->blocks[i];
+
+            if (state_of(b) == BLOCK_CLOSED && b->live <= room &&
+                (after == NOWHERE || b->live > least || (b->live == least && i > after)) &&
+                (best == NOWHERE || b->live < log->blocks[best].live)) {
+                best = i;
+            }
+        }
+        if (best == NOWHERE) {
             break;
         }
-        error = collect_block(store, block);
+        /* Records that lie in two blocks are moved whole. */
+        for (i = 0; i < store->config->slot_count; i++) {
+            if (lies_in(store, i, best)) {
+                bytes += record_bytes(store->size[i]);
+                count++;
+            }
+        }
+        if (bytes <= room && count <= records) {
+            return best;
+        }
+        least = log->blocks[best].live;
+        after = best;
+    }
+    return NOWHERE;
+}
+
+/* Have a block that heads may take. After a cut there may be none: what was open is closed, and
+ * whatever is free in it is lost until it is collected. What fits into a head is moved there. Where
+ * nothing does, a block of the zone is moved to a free one of those that the next mount needs:
+ * before that is committed the one is free, and after it the other. */
+static int regain_block(struct fp_swap *store)
+{
+    struct fp_swap_log_state *log = &store->of.log;
+    uint32_t tries;
+    int error = FP_SWAP_OK;
+
+    for (tries = 0; tries < REGAIN_TRIES && usable_blocks(store) == 0; tries++) {
+        uint32_t most = 0;
+        uint32_t head;
+        uint32_t block;
+
+        /* One commit is to have all that is moved. */
+        if (log->entries > 0 || log->freed > 0) {
+            error = fp_log_commit(store, true);
+            if (error || usable_blocks(store) > 0) {
+                break;
+            }
+        }
+        for (head = 0; head < head_count(store); head++) {
+            uint32_t room = head_room(store, head);
+
+            most = room > most ? room : most;
+        }
+        block = choose_fitting(store, block_count(store), most, NOWHERE);
+        if (block == NOWHERE && log->zone_free > 0) {
+            log->swapping = true;
+            /* The commit, too, is to take none of these blocks. */
+            if (pairs_per_block(store) - log->meta_pairs < REGAIN_PAIRS) {
+                error = fp_log_write_pair(store, 0, PLACE_OPEN);
+            }
+            block = choose_fitting(store, log->zone_end, block_bytes(store) - PREAMBLE_BYTES,
+                                   journal_limit(store));
+        }
+        if (block == NOWHERE || error) {
+            break;
+        }
+        begin(store, block);
+        while (!error && log->victim != NO_BLOCK) {
+            error = step(store);
+        }
+        log->swapping = false;
+        if (!error) {
+            error = fp_log_commit(store, true);
+        }
         if (error) {
-            return error;
+            break;
         }
     }
-    block = choose_urgent_victim(store, mean);
-    return block == NOWHERE ? FP_SWAP_OK : collect_block(store, block);
+    log->swapping = false;
+    return error == FP_SWAP_FULL ? FP_SWAP_OK : error;
+}
+
+int fp_log_collect(struct fp_swap *store, uint32_t bytes)
+{
+    struct fp_swap_log_state *log = &store->of.log;
+    uint32_t tries = 0;
+    int error = FP_SWAP_OK;
+
+    if (usable_blocks(store) == 0 && log->freed == 0 &&
+        free_bytes(store) < block_bytes(store)) {
+        error = regain_block(store);
+    }
+    while (!error && tries < block_count(store)) {
+        uint64_t quota;
+
+        if (log->victim == NO_BLOCK) {
+            /* By turns, and not where room is short, so that what has to be moved anyway does not
+             * use up all of it. */
+            bool short_of_room = free_bytes(store) < block_bytes(store) * 3u / 2u;
+            uint32_t block = log->urged || short_of_room ? NOWHERE : choose_urgent(store);
+
+            log->urged = block != NOWHERE;
+            log->levelling = log->urged && !(log->blocks[block].flags & FLAG_URGENT);
+            if (block == NOWHERE) {
+                block = choose(store);
+            }
+            if (block == NOWHERE) {
+                break;
+            }
+            begin(store, block);
+        }
+        quota = pace(store, bytes) + store->stat.moved_size;
+        do {
+            error = step(store);
+            /* What is empty is free at once: its space may be needed. */
+        } while (!error && log->victim != NO_BLOCK &&
+                 (store->stat.moved_size < quota || log->blocks[log->victim].live == 0));
+        /* More only where there would be no room otherwise. */
+        if (log->victim != NO_BLOCK || free_bytes(store) > fp_log_slack(store->config) ||
+            (++tries >= FP_LOG_VICTIMS && free_bytes(store) > 2u * block_bytes(store))) {
+            break;
+        }
+    }
+    if (error == FP_SWAP_FULL) {
+        /* It fits into no head; something else may. */
+        log->victim = NO_BLOCK;
+        error = regain_block(store);
+    }
+    return error;
+}
+
+int fp_log_restock_zone(struct fp_swap *store)
+{
+    struct fp_swap_log_state *log = &store->of.log;
+    uint32_t tries = fp_log_zone_kept(store);
+    int error = FP_SWAP_OK;
+
+    while (!error && log->zone_free < fp_log_zone_kept(store) && tries-- > 0) {
+        uint32_t block = choose_victim(store, log->zone_end, true);
+
+        if (block == NOWHERE) {
+            break;
+        }
+        begin(store, block);
+        while (!error && log->victim != NO_BLOCK) {
+            error = step(store);
+        }
+        if (!error) {
+            error = fp_log_commit(store, true);
+        }
+    }
+    return error == FP_SWAP_FULL ? FP_SWAP_OK : error;
+}
+
+int fp_log_idle(struct fp_swap *store)
+{
+    struct fp_swap_log_state *log = &store->of.log;
+    uint32_t moves = 4;
+    uint32_t head = 0;
+    int error;
+
+    if (log->failed) {
+        return FP_SWAP_IO;
+    }
+    error = fp_log_prepare(store, 0, &head);
+    if (log->victim == NO_BLOCK && !error) {
+        uint32_t block = choose(store);
+
+        if (block == NOWHERE) {
+            block = choose_urgent(store);
+        }
+        /* As long as a block can be had for little. */
+        if (block == NOWHERE &&
+            free_bytes(store) <= slack(store) + 4u * block_bytes(store)) {
+            block = choose_victim(store, block_count(store), false);
+            if (block != NOWHERE && log->blocks[block].live > block_bytes(store) / 2u) {
+                block = NOWHERE;
+            }
+        }
+        if (block == NOWHERE) {
+            return 0;
+        }
+        begin(store, block);
+    }
+    while (!error && moves-- > 0 && log->victim != NO_BLOCK) {
+        error = step(store);
+    }
+    return error == FP_SWAP_FULL ? 0 : error ? error : 1;
 }

@@ -1,147 +1,171 @@
 /* The log as a layout of the store: what the front (swap.c) calls. */
 #include "log_internal.h"
 
+#include <string.h>
+
 typedef char
     block_bytes_are_as_stated[sizeof(struct fp_swap_block) == FP_SWAP_BLOCK_BYTES ? 1 : -1];
 
-/* Bytes of a block that records surely get: the last one may not fit, none begins in the
- * last page, and in each page a few bytes may be too few for an entry. */
-static uint32_t assured_capacity(const struct fp_swap *store)
-{
-    uint32_t record = store->config->page_bytes + RECORD_OVERHEAD;
+/* Pages of a block, at least: a meta block has three pairs or more. */
+#define LEAST_PAGES 6u
+#define LEAST_PROGRAM_BYTES 256u
 
-    return block_capacity(store) -
-           (record > program_bytes(store) ? record : program_bytes(store)) -
-           (ENTRY_BYTES - 1u) * pages_per_block(store);
+static bool is_geometry(const struct fp_swap_config *config)
+{
+    const struct fp_medium *medium = config->medium;
+
+    return medium->erase && medium->is_bad && medium->mark_bad &&
+           medium->program_bytes >= LEAST_PROGRAM_BYTES && medium->program_bytes <= 32768u &&
+           medium->program_bytes % 4u == 0 && medium->block_bytes <= 0x7fffffffu &&
+           medium->block_bytes / medium->program_bytes >= LEAST_PAGES &&
+           medium->block_bytes / medium->program_bytes <= 0xfffeu &&
+           medium->block_count < NO_BLOCK && config->slot_count < KEY_SLOT - NO_BLOCK &&
+           (uint64_t)medium->block_count * (medium->block_bytes / 4u) < NOWHERE &&
+           config->page_bytes + RECORD_HEADER + PREAMBLE_BYTES <= medium->block_bytes;
+}
+
+/* Of a config whose geometry can be. */
+static uint32_t least_reserve(const struct fp_swap_config *config)
+{
+    struct fp_swap store;
+    uint64_t slack = fp_log_slack(config);
+    uint32_t blocks = config->medium->block_count;
+    /* Beside what the meta stream, the heads and a victim take, something must be dead in each
+     * victim. After cuts there may be room for half a record in each block. */
+    uint32_t dead = blocks / 32u;
+    uint32_t halves = (uint32_t)((uint64_t)blocks * (RECORD_HEADER + config->page_bytes) / 2u /
+                                 config->medium->block_bytes);
+
+    store.config = config;
+    return fp_log_meta_limit(&store) + 1u +
+           (uint32_t)((slack + config->medium->block_bytes - 1u) / config->medium->block_bytes) +
+           4u + (blocks < 64u) + (dead > halves ? dead : halves);
+}
+
+uint32_t fp_swap_log_reserve(const struct fp_swap_config *config)
+{
+    return config && config->medium && config->medium->program_bytes > 0 && is_geometry(config)
+               ? least_reserve(config)
+               : 0;
+}
+
+uint32_t fp_swap_log_write_bound(const struct fp_swap_config *config)
+{
+    struct fp_swap store;
+    uint32_t largest;
+    uint32_t smallest;
+    uint32_t pages;
+    uint32_t moves;
+    uint32_t commits;
+
+    if (fp_swap_log_reserve(config) == 0) {
+        return 0;
+    }
+    store.config = config;
+    pages = pages_per_block(&store);
+    largest = RECORD_HEADER + config->page_bytes;
+    smallest = config->compressor ? RECORD_HEADER + 4u : largest;
+    /* All of the victims is live, and records go on into them and out of them. */
+    moves = FP_LOG_VICTIMS * (block_bytes(&store) / smallest + 2u);
+    commits = 2u * moves / journal_capacity(&store) + 2u * FP_LOG_VICTIMS + 4u;
+    /* Pages of the victims are read to find records, once more after each commit; a record is
+     * read in a piece for each page it comes from or goes to. */
+    return FP_LOG_VICTIMS * pages + commits + moves +
+           moves * (2u * (largest / program_bytes(&store) + 2u)) +
+           /* Programs: what is moved, the record, pages filled up, pairs. */
+           (FP_LOG_VICTIMS + 1u) * (pages + 2u) + largest / program_bytes(&store) + 2u +
+           commits * (head_count(&store) + 6u) +
+           /* Erases. */
+           FP_LOG_VICTIMS + 2u + commits;
+}
+
+static uint32_t reserve_blocks(const struct fp_swap *store)
+{
+    return store->config->reserve_blocks ? store->config->reserve_blocks
+                                         : least_reserve(store->config);
 }
 
 /* Bytes that all live records may have. */
 static uint64_t live_limit(const struct fp_swap *store)
 {
-    uint32_t good = store->config->medium->block_count - store->stat.bad_blocks;
+    uint32_t good = block_count(store) - store->stat.bad_blocks;
 
-    return good > reserve_blocks(store)
-               ? (uint64_t)(good - reserve_blocks(store)) * assured_capacity(store)
-               : 0;
+    return good > reserve_blocks(store) ? (uint64_t)(good - reserve_blocks(store)) *
+                                              (block_bytes(store) - PREAMBLE_BYTES)
+                                        : 0;
 }
 
-/* A record that a power cut left unfinished at the end of the log does not count, as long
- * as the next block says so. Supersede it by what the slot holds, as the first thing
- * written there, so that it never does. */
-static int supersede_unfinished(struct fp_swap *store)
+/* Append a slot's record, after what it has to pay. */
+static int append_record(struct fp_swap *store, uint32_t slot,
+                         const struct fp_swap_record *record, const uint8_t *data,
+                         uint32_t *where)
 {
-    struct fp_swap_log_state *log = &store->of.log;
-    uint32_t slot = log->unfinished;
-    int error;
+    uint32_t bytes = has_record(record->size) ? record_bytes(record->size) : 0;
+    struct record_header header = {slot, record->crc, record->size};
+    struct source source = {data, 0, record->size, false};
+    uint8_t encoded[RECORD_HEADER];
+    uint32_t head;
+    int error = fp_log_collect(store, bytes);
 
-    if (slot >= store->config->slot_count) {
-        return FP_SWAP_OK;
-    }
-    error = store->where[slot] == NOWHERE
-                ? fp_log_append_lost(store, slot)
-                : fp_log_rewrite_record(store, slot, store->where[slot]);
-    if (!error) {
-        log->unfinished = NOWHERE;
-    }
-    return error;
-}
-
-/* A mount could not say what some slots held, and what tells the next one so may be gone by
- * then: write that they are lost, as far as there is room. */
-static int append_lost_slots(struct fp_swap *store)
-{
-    struct fp_swap_log_state *log = &store->of.log;
-    uint32_t slot;
-
-    for (slot = 0; log->lost_unwritten && slot < store->config->slot_count; slot++) {
-        int error = FP_SWAP_OK;
-
-        if (store->size[slot] != FP_SWAP_SIZE_LOST) {
-            continue;
-        }
-        if (store->where[slot] == NOWHERE && log->live + RECORD_OVERHEAD > live_limit(store)) {
-            break;
-        }
-        error = fp_log_make_room(store);
-        if (!error) {
-            error = fp_log_append_lost(store, slot);
-        }
-        if (error) {
-            return error;
-        }
-    }
-    log->lost_unwritten = false;
-    return FP_SWAP_OK;
-}
-
-/* Append a record with a slot's new content and let it count. */
-static int append_entry(struct fp_swap *store, const struct entry *entry, const uint8_t *data)
-{
-    struct source source = {NULL, 0, 0, 0, 0};
-    uint32_t where;
-    int error;
-
-    error = supersede_unfinished(store);
-    if (!error) {
-        error = append_lost_slots(store);
-    }
-    if (!error) {
-        error = fp_log_make_room(store);
-    }
     if (error) {
         return error;
     }
-    source.data = data;
-    error = fp_log_append(store, entry->slot, entry, &source, &where);
-    if (!error) {
-        fp_log_set_record(store, entry->slot, where, entry->size);
+    head = fp_log_age_of_write(store, slot);
+    error = fp_log_prepare(store, bytes, &head);
+    if (error || bytes == 0) {
+        return error;
     }
+    fp_log_encode_record(encoded, &header);
+    error = fp_log_append(store, head, slot, &source, encoded, bytes, where);
+    store->stat.written_size += error ? 0 : record->size;
     return error;
 }
 
 static int put_record(struct fp_swap *store, uint32_t slot, const struct fp_swap_record *record,
                       const uint8_t *data)
 {
-    uint32_t old = store->where[slot] == NOWHERE ? 0 : record_bytes(store->size[slot]);
-    uint8_t word[4];
-    struct entry entry;
+    struct fp_swap_log_state *log = &store->of.log;
+    uint32_t old = has_record(store->size[slot]) ? record_bytes(store->size[slot]) : 0;
+    uint32_t bytes = has_record(record->size) ? record_bytes(record->size) : 0;
+    uint32_t where = record->word;
+    uint32_t bad_blocks;
     int error;
 
-    /* What takes no more than before is never refused: a mount finds tombstones again that
-     * were given up, so there may be more than the limit. */
-    if (record_bytes(record->size) > old &&
-        store->of.log.live - old + record_bytes(record->size) > live_limit(store)) {
+    if (log->failed) {
+        return FP_SWAP_IO;
+    }
+    if (bytes > old && log->live - old + bytes > live_limit(store)) {
         return FP_SWAP_FULL;
     }
-    entry.slot = slot;
-    entry.crc = record->crc;
-    entry.size = record->size;
-    entry.stored = payload_bytes(record->size);
-    if (record->size == FP_SWAP_SIZE_SAME) {
-        fp_swap_put32(word, record->word);
-        data = word;
-    }
-    error = append_entry(store, &entry, data);
+    /* A block that goes bad may be the last one that was free: then more is collected. */
+    do {
+        bad_blocks = store->stat.bad_blocks;
+        error = append_record(store, slot, record, data, &where);
+    } while (error == FP_SWAP_FULL && store->stat.bad_blocks > bad_blocks);
     if (!error) {
-        store->stat.written_size += entry.stored;
+        log->clock++;
+        fp_log_set_record(store, slot, where, record->size);
+        fp_log_note(store, slot, where, record->size);
     }
     return error;
 }
 
 static int drop_slot(struct fp_swap *store, uint32_t slot)
 {
-    struct entry entry = {slot, 0, FP_SWAP_SIZE_NONE, 0};
+    uint32_t head = 0;
+    int error = store->of.log.failed ? FP_SWAP_IO : fp_log_prepare(store, 0, &head);
 
-    return append_entry(store, &entry, NULL);
+    if (!error) {
+        fp_log_set_record(store, slot, NOWHERE, FP_SWAP_SIZE_NONE);
+        fp_log_note(store, slot, NOWHERE, FP_SWAP_SIZE_NONE);
+    }
+    return error;
 }
 
 static void count_space(const struct fp_swap *store, uint64_t *used, uint64_t *limit)
 {
-    /* Pages' trailers and blocks' headers in proportion. */
-    uint32_t block_bytes = store->config->medium->block_bytes;
-
-    *used = store->of.log.live * block_bytes / block_capacity(store);
-    *limit = live_limit(store) * block_bytes / block_capacity(store);
+    *used = store->of.log.live;
+    *limit = live_limit(store);
 }
 
 static uint32_t erase_count(const struct fp_swap *store, uint32_t block)
@@ -152,77 +176,36 @@ static uint32_t erase_count(const struct fp_swap *store, uint32_t block)
 static uint64_t memory_words(const struct fp_swap_config *config)
 {
     const struct fp_medium *medium = config->medium;
-    uint64_t pages = medium->block_bytes / medium->program_bytes;
-    uint64_t entries;
+    uint32_t least;
 
-    if (!medium->erase || !medium->is_bad || !medium->mark_bad || medium->program_bytes < 128u ||
-        medium->program_bytes > 32768u || pages < 2u || pages > 0xfffeu ||
-        (config->reserve_blocks && config->reserve_blocks < FP_SWAP_LOG_RESERVE) ||
-        medium->block_count <=
-            (config->reserve_blocks ? config->reserve_blocks : FP_SWAP_LOG_RESERVE)) {
+    if (!is_geometry(config)) {
         return 0;
     }
-    entries = (medium->program_bytes - TRAILER_BYTES) / ENTRY_BYTES;
-    /* A block must have room for a page of memory behind the longest list of names. */
-    if (pages * entries * medium->block_count >= NOWHERE || medium->block_bytes > 0x7fffffffu ||
-        pages * (medium->program_bytes - TRAILER_BYTES - ENTRY_BYTES) <
-            (uint64_t)config->page_bytes + HEADER_BYTES + RECORD_OVERHEAD +
-                NAME_BYTES * entries) {
+    least = least_reserve(config);
+    if ((config->reserve_blocks && config->reserve_blocks < least) ||
+        medium->block_count <= (config->reserve_blocks ? config->reserve_blocks : least)) {
         return 0;
     }
     return (uint64_t)medium->block_count * (FP_SWAP_BLOCK_BYTES / 4u) +
-           2u * (((uint64_t)medium->program_bytes + 3u) / 4u);
+           (FP_SWAP_LOG_HEADS_OF(medium->block_count) + 2u) *
+               (((uint64_t)medium->program_bytes + 3u) / 4u);
 }
 
-/* A mount finds what is there; a format begins a new epoch in a fresh block. */
 static int start_log(struct fp_swap *store, uint32_t *memory, bool keep)
 {
-    const struct fp_medium *medium = store->config->medium;
     struct fp_swap_log_state *log = &store->of.log;
-    uint32_t page_words = (medium->program_bytes + 3u) / 4u;
-    struct block_header newest;
-    uint32_t newest_block;
-    uint32_t block;
-    int error;
+    uint32_t page_words = (program_bytes(store) + 3u) / 4u;
+    uint32_t age;
 
     log->blocks = (struct fp_swap_block *)memory;
-    memory += (size_t)medium->block_count * (FP_SWAP_BLOCK_BYTES / 4u);
-    log->head = (uint8_t *)memory;
-    log->cache = (uint8_t *)(memory + (size_t)page_words);
-    log->cached = NOWHERE;
-    log->block = NOWHERE;
-    log->next = NOWHERE;
-    log->carrier = NOWHERE;
-    log->last_block = NOWHERE;
-    log->unfinished = NOWHERE;
-    newest_block = fp_log_survey(store, &newest);
-    log->epoch = newest.epoch;
-    log->sequence = newest.sequence;
-    if (keep) {
-        if (newest_block == NOWHERE) {
-            return FP_SWAP_NO_STORE;
-        }
-        fp_log_recover(store, &newest, newest_block);
-        return FP_SWAP_OK;
+    memory += (size_t)block_count(store) * (FP_SWAP_BLOCK_BYTES / 4u);
+    for (age = 0; age < head_count(store); age++) {
+        log->heads[age].page = (uint8_t *)memory;
+        memory += page_words;
     }
-    log->epoch++;
-    for (block = 0; block < medium->block_count; block++) {
-        struct fp_swap_block *b = &log->blocks[block];
-
-        /* None of the blocks is anything's successor. */
-        log->sequence = b->sequence > log->sequence ? b->sequence : log->sequence;
-        b->sequence = 0;
-        b->pages = 0;
-        log->free += b->state == BLOCK_FREE;
-    }
-    if (newest.next < medium->block_count && log->blocks[newest.next].state == BLOCK_FREE) {
-        log->next = newest.next;
-    }
-    error = fp_log_open_block(store);
-    while (!error && (error = fp_log_program_head(store)) == PROGRAM_FAILED) {
-        error = fp_log_rescue_head(store);
-    }
-    return error;
+    log->journal = (uint8_t *)memory;
+    log->page = (uint8_t *)(memory + page_words);
+    return keep ? fp_log_mount(store) : fp_log_format(store);
 }
 
 const struct fp_swap_layout fp_swap_log = {
@@ -233,6 +216,7 @@ const struct fp_swap_layout fp_swap_log = {
     .fetch = fp_log_fetch,
     .drop = drop_slot,
     .sync = fp_log_sync,
+    .idle = fp_log_idle,
     .space = count_space,
     .erase_count = erase_count,
     .check = fp_log_check,

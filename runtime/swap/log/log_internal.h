@@ -1,25 +1,22 @@
 /*
- * The log: for NAND.
+ * The log: for NAND. README.md, "The log on the medium", says what is written where, and why no
+ * order of power cuts breaks it.
  *
- *     format.c   the bytes of headers, pages and entries on the medium
- *     read.c     reading pages, headers and records
- *     blocks.c   which block is opened next, which are bad, what is live in each
- *     append.c   writing records to the head, and the head to the medium
- *     rescue.c   the head could not be programmed: all in it goes into another block
+ *     format.c   the bytes of the meta stream, and nothing else
+ *     blocks.c   which blocks are free, bad, live; taking one
+ *     read.c     reading, and finding records
+ *     append.c   records go to a head, full pages to the medium; a page that could not be programmed
+ *     meta.c     the meta stream: entries, commits, opening its blocks
  *     collect.c  garbage collection and wear levelling
- *     survey.c   mount and format: what the headers of all blocks say
- *     mount.c    mount: which records count, and where to go on
+ *     mount.c    mount and format
  *     check.c    fp_swap_check()
  *     log.c      the calls of the front
  *
- * Words: the *head* is the flash page in memory that is being filled. A *record* is what the
- * log says of a slot: its *entry* and, for a page of memory, its payload. `where` is a
- * record's place: its flash page and its index in it. The *directory* of a flash page is all
- * but the payload: its names, entries and trailer. *Names* are the slots of the records
- * that begin in the page before.
- *
- * All is written by one head. When a block is opened, all that was written before is
- * on the medium, so that what was collected may be erased.
+ * Words. A *record* is a header and a compressed page. A *head* is a stream of records through the
+ * data blocks it takes. An *item* is what the store knows of a slot or of a block; its *key* is the
+ * slot, or the number of slots plus the block. An *entry* is an item's new value. A *pair* is two
+ * neighbouring flash pages of a meta block with the same content: entries, and a *chunk* of items
+ * in a row. A *commit* writes a pair.
  */
 #ifndef FLASHPAGER_SWAP_LOG_INTERNAL_H
 #define FLASHPAGER_SWAP_LOG_INTERNAL_H
@@ -27,255 +24,238 @@
 #include "../swap_internal.h"
 
 #define NOWHERE FP_SWAP_NOWHERE
+#define NO_BLOCK ((uint16_t)0xffffu)
 
-/* Bytes on the medium: format.c says what is in them. */
-#define TRAILER_BYTES ((uint32_t)20)
-#define ENTRY_BYTES ((uint32_t)12)
-#define NAME_BYTES ((uint32_t)4)
-#define HEADER_BYTES ((uint32_t)44)
+/* Bytes on the medium: README.md says what is in them. */
+#define RECORD_HEADER ((uint32_t)12)
+#define PREAMBLE_BYTES ((uint32_t)12) /* of a data block */
+#define META_HEADER ((uint32_t)40) /* of which 6 bytes name blocks */
+#define ENTRY_BYTES ((uint32_t)10)
+#define ITEM_BYTES ((uint32_t)6)
 
-/* Of a record, beside its payload. */
-#define RECORD_OVERHEAD (ENTRY_BYTES + NAME_BYTES)
+/* A slot's size in memory while a mount has not met it. */
+#define SIZE_UNKNOWN 0xfffdu
 
-/* Free blocks that are kept at hand: a collection may open two before it frees one,
- * and each block names its successor. */
-#define FREE_BLOCKS 4u
+/* Reads of the same bytes before they count as unreadable. */
+#define READ_TRIES 5u
 
 /* What a program that failed gives inside the log; never to callers. */
 #define PROGRAM_FAILED 1
 
 /* States of a block. */
-enum { BLOCK_FREE, BLOCK_CLOSED, BLOCK_HEAD, BLOCK_BAD };
+enum {
+    BLOCK_FREE,
+    BLOCK_FREED, /* nothing in it is live; the last commit says otherwise */
+    BLOCK_OPEN,  /* a head fills it */
+    BLOCK_CLOSED,
+    BLOCK_META, /* of the meta stream, not older than a cycle */
+    BLOCK_BAD,
+};
 
 /* Flags of a block. */
 enum {
-    FLAG_URGENT = 1,      /* its bits had to be corrected, or a program failed: collect it soon */
-    FLAG_RETIRED = 2,     /* a program failed: it becomes bad when it has been collected */
-    FLAG_RECENT = 4,      /* freed since the head's block was opened */
-    FLAG_COUNTED = 8,     /* in mount: closed, and no header says how many pages are in use */
-    FLAG_NEEDS_NEXT = 16, /* only the header of the next block says what counts in it */
+    FLAG_URGENT = 1,  /* collect it soon: its bits had to be corrected, or a program failed */
+    FLAG_RETIRED = 2, /* a program failed: it becomes bad when nothing in it is live */
+    FLAG_UNSAVED = 4, /* its item has changed since the last commit */
+    FLAG_UNKNOWN = 8, /* in mount: its item has not been met */
+    FLAG_SHOWS = 16,  /* in mount: it begins with a valid meta page; `stamp` is its generation */
+    FLAG_DONE = 32,   /* in mount: it was looked at */
+    FLAG_KEPT = 64,   /* in mount: another mount may find something live in it */
+    FLAG_UNREADABLE = 128, /* in mount: its first pair could not be read */
 };
 
 struct fp_swap_block {
-    uint32_t sequence; /* 0: holds nothing of this store */
     uint32_t erases;
-    uint32_t live;  /* bytes of live records, RECORD_OVERHEAD each included */
-    uint16_t pages; /* in use, of a closed block */
-    uint8_t state;
+    uint32_t live;  /* bytes of live records; of a meta block: `emitted` after its last pair */
+    uint32_t stamp; /* `clock` when it was opened; of a meta block: its generation */
+    uint16_t next;  /* the block in which its last record goes on; NO_BLOCK */
+    uint8_t state_age; /* state, and 16 times the head that fills it */
     uint8_t flags;
 };
 
-/* A block's header. */
-struct block_header {
-    uint32_t epoch;
-    uint32_t sequence;
-    uint32_t erases;
-    uint32_t next; /* the block that will be erased next; NOWHERE */
-    uint32_t next_erases;
-    uint32_t last_block; /* the one before */
-    uint32_t last_sequence;
-    uint16_t last_pages; /* of it, in use */
+/* The header of a meta page. */
+struct meta_header {
+    uint32_t generation;
+    uint32_t link_generation;
+    uint32_t first;      /* key of the chunk's first item */
+    uint16_t items;      /* of the chunk */
+    uint16_t entries;
+    uint16_t link_block; /* the meta block before; NO_BLOCK: a format */
+    uint16_t link_pairs; /* how many of its pairs count */
+    uint16_t confirmed;  /* the block counts once this pair of it is there */
+    uint16_t reserved[FP_SWAP_LOG_RESERVED]; /* where the next meta block will be */
 };
 
-/* The directory of a flash page. */
-struct directory {
-    const uint8_t *page; /* the whole page, in memory */
-    uint32_t base;       /* where the names begin */
-    uint16_t count;      /* entries */
-    uint16_t names;
-    uint16_t carried; /* bytes of a record that began in a page before */
-    uint16_t skipped; /* pages before this one that were passed over */
-};
-
-/* An entry: a record without its payload. */
 struct entry {
-    uint32_t slot;
-    uint32_t crc;
-    uint16_t size;   /* or a code of swap_internal.h */
-    uint16_t stored; /* bytes of payload */
+    uint32_t key;
+    uint32_t value;
+    uint16_t extra;
 };
 
-/* Where the bytes of a record are: in memory, or on the medium from an offset in a
- * page; `end` is where that page's payload ends and `base` where the next one's
- * begins. */
+/* With a key in the journal: the entry of a record that was moved, which a caller did not
+ * ask for; one that the next commit leaves out, for the one after it or for good. */
+#define KEY_MOVED 0x80000000u
+#define KEY_HELD 0x40000000u
+#define KEY_DROPPED 0x20000000u
+#define KEY_SLOT 0x1fffffffu
+
+/* Where the bytes of a record come from: memory, or a record on the medium. */
 struct source {
     const uint8_t *data;
-    uint32_t page;
-    uint32_t offset;
-    uint32_t end;
-    uint32_t base;
+    uint32_t where;
+    uint32_t at; /* byte of it */
+    bool unreadable; /* some bytes were */
 };
 
-/* Geometry. Flash pages are numbered through the whole medium. */
+/* Geometry. */
 
 static inline uint32_t program_bytes(const struct fp_swap *store)
 {
     return store->config->medium->program_bytes;
 }
 
+static inline uint32_t block_bytes(const struct fp_swap *store)
+{
+    return store->config->medium->block_bytes;
+}
+
+static inline uint32_t block_count(const struct fp_swap *store)
+{
+    return store->config->medium->block_count;
+}
+
 static inline uint32_t pages_per_block(const struct fp_swap *store)
 {
-    return store->config->medium->block_bytes / store->config->medium->program_bytes;
+    return block_bytes(store) / program_bytes(store);
 }
 
-static inline uint32_t entries_per_page(const struct fp_swap *store)
+static inline uint32_t pairs_per_block(const struct fp_swap *store)
 {
-    return (program_bytes(store) - TRAILER_BYTES) / ENTRY_BYTES;
+    return pages_per_block(store) / 2u;
 }
 
-static inline uint32_t page_of(const struct fp_swap *store, uint32_t where)
+static inline uint32_t head_count(const struct fp_swap *store)
 {
-    return where / entries_per_page(store);
+    return FP_SWAP_LOG_HEADS_OF(block_count(store));
+}
+
+static inline uint32_t item_count(const struct fp_swap *store)
+{
+    return store->config->slot_count + block_count(store);
+}
+
+/* Bytes of a meta page behind its header. */
+static inline uint32_t meta_room(const struct fp_swap *store)
+{
+    return program_bytes(store) - META_HEADER;
+}
+
+/* Entries of slots that are kept before they are committed: half a page of them. */
+static inline uint32_t journal_capacity(const struct fp_swap *store)
+{
+    return meta_room(store) / 2u / ENTRY_BYTES;
+}
+
+/* A record's place: `where` counts units of four bytes through the medium. */
+
+static inline uint32_t where_of(const struct fp_swap *store, uint32_t block, uint32_t offset)
+{
+    return block * (block_bytes(store) / 4u) + offset / 4u;
 }
 
 static inline uint32_t block_of(const struct fp_swap *store, uint32_t where)
 {
-    return page_of(store, where) / pages_per_block(store);
+    return where / (block_bytes(store) / 4u);
 }
 
-static inline uint32_t where_of(const struct fp_swap *store, uint32_t page, uint32_t index)
+static inline uint32_t offset_of(const struct fp_swap *store, uint32_t where)
 {
-    return page * entries_per_page(store) + index;
+    return where % (block_bytes(store) / 4u) * 4u;
 }
 
-/* The page that head will be programmed into; NOWHERE if its block is full. */
-static inline uint32_t head_page(const struct fp_swap *store)
+/* Whether a slot of this size has a record. What is filled with one word has it in place of
+ * `where`. */
+static inline bool has_record(uint16_t size)
 {
-    const struct fp_swap_log_state *log = &store->of.log;
-
-    return log->block == NOWHERE || log->page == pages_per_block(store)
-               ? NOWHERE
-               : log->block * pages_per_block(store) + log->page;
-}
-
-/* Blocks that are never filled with live data. */
-static inline uint32_t reserve_blocks(const struct fp_swap *store)
-{
-    return store->config->reserve_blocks ? store->config->reserve_blocks : FP_SWAP_LOG_RESERVE;
-}
-
-/* Records. */
-
-/* Bytes of a block that records can have: payload, entries and names. */
-static inline uint32_t block_capacity(const struct fp_swap *store)
-{
-    return pages_per_block(store) * (program_bytes(store) - TRAILER_BYTES) - HEADER_BYTES;
-}
-
-/* Bytes of payload of a record. */
-static inline uint16_t payload_bytes(uint16_t size)
-{
-    return size == FP_SWAP_SIZE_SAME ? 4u : size == FP_SWAP_SIZE_LOST ? 0u : size;
+    return size != FP_SWAP_SIZE_NONE && size < SIZE_UNKNOWN;
 }
 
 /* Bytes of the medium that a record takes. */
 static inline uint32_t record_bytes(uint16_t size)
 {
-    return RECORD_OVERHEAD + payload_bytes(size);
+    return RECORD_HEADER + (((uint32_t)size + 3u) & ~(uint32_t)3u);
 }
 
-/* Pages. */
-
-/* Where a page's payload ends. */
-static inline uint32_t payload_end(const struct fp_swap *store, const struct directory *directory)
+/* Bytes of a record in the block it begins in. */
+static inline uint32_t bytes_in_first(const struct fp_swap *store, uint32_t where, uint16_t size)
 {
-    return program_bytes(store) - TRAILER_BYTES - ENTRY_BYTES * directory->count;
+    uint32_t room = block_bytes(store) - offset_of(store, where);
+
+    return record_bytes(size) < room ? record_bytes(size) : room;
 }
 
-/* Where it begins; bytes carried from the page before come first. */
-static inline uint32_t payload_begin(const struct directory *directory)
+/* Blocks. */
+
+static inline uint32_t state_of(const struct fp_swap_block *block)
 {
-    return directory->base + NAME_BYTES * directory->names;
+    return block->state_age & 15u;
 }
 
-static inline uint32_t page_sequence(const struct fp_swap *store,
-                                     const struct directory *directory)
+static inline uint32_t age_of(const struct fp_swap_block *block)
 {
-    return fp_swap_get32(directory->page + program_bytes(store) - TRAILER_BYTES + 4);
+    return block->state_age >> 4;
 }
 
-static inline uint16_t page_epoch(const struct fp_swap *store, const struct directory *directory)
+static inline bool is_in_zone(const struct fp_swap *store, uint32_t block)
 {
-    return fp_swap_get16(directory->page + program_bytes(store) - TRAILER_BYTES + 14);
+    return block < store->of.log.zone_end;
 }
 
 /* format.c */
 
+/* What the store knows of an item. */
+struct entry fp_log_get_item(const struct fp_swap *store, uint32_t key);
+
+/* Let the store know an item; live bytes are not counted. */
+void fp_log_set_item(struct fp_swap *store, const struct entry *entry);
+
+void fp_log_encode_entry(uint8_t *at, const struct entry *entry);
 struct entry fp_log_parse_entry(const uint8_t *at);
-void fp_log_encode_entry(uint8_t *at, uint32_t slot, const struct entry *entry);
+void fp_log_encode_item(uint8_t *at, const struct entry *entry);
+struct entry fp_log_parse_item(const uint8_t *at, uint32_t key);
 
-/* The index-th entry of a page. */
-struct entry fp_log_get_entry(const struct fp_swap *store, const struct directory *directory,
-                              uint32_t index);
+/* Write the header of a meta page, whose other bytes are there, for a place on the medium. */
+void fp_log_seal_page(const struct fp_swap *store, uint8_t *page, const struct meta_header *header,
+                      uint32_t block, uint32_t index);
 
-/* Where the index-th record of a page begins. */
-uint32_t fp_log_record_offset(const struct fp_swap *store, const struct directory *directory,
-                              uint32_t index);
+/* What bytes read from a place are. */
+enum page_kind {
+    PAGE_BLANK,
+    PAGE_NOT_META, /* a data page, or none */
+    PAGE_BROKEN,   /* of a meta block, and wrong */
+    PAGE_OTHER,    /* of a store of another version or shape */
+    PAGE_META,
+    PAGE_UNREADABLE,
+};
+enum page_kind fp_log_parse_page(const struct fp_swap *store, const uint8_t *page, uint32_t block,
+                                 uint32_t index, struct meta_header *header);
 
-/* Pages from `page` on, itself included, that a record with `stored` bytes at
- * `offset` of it takes. */
-uint32_t fp_log_pages_spanned(const struct fp_swap *store, const struct directory *directory,
-                              uint32_t offset, uint32_t stored);
+uint8_t *fp_log_page_entries(uint8_t *page);
+uint8_t *fp_log_page_items(uint8_t *page, const struct meta_header *header);
 
-/* The directory of the head. */
-struct directory fp_log_head_directory(const struct fp_swap *store);
-
-/* The directory of a page in memory, as its trailer says. */
-struct directory fp_log_page_directory(const struct fp_swap *store, const uint8_t *image,
-                                       uint32_t page);
-
-/* The same of a trailer alone; `image` is the page it is of, or NULL. */
-struct directory fp_log_parse_trailer(const struct fp_swap *store, const uint8_t *image,
-                                      const uint8_t *trailer, uint32_t page);
-
-/* Write the trailer of the head, which is full. */
-void fp_log_encode_trailer(struct fp_swap *store);
-
-/* Whether a page in memory has a directory that can be followed. */
-bool fp_log_is_directory(const struct fp_swap *store, const struct directory *directory,
-                         uint32_t page);
-
-/* The CRC over all that stands before a page's entries. It is looked at only where a
- * power cut may have torn the page: of other wrong bytes each record's CRC says whose they
- * are. */
-uint32_t fp_log_content_crc(const struct fp_swap *store, const struct directory *directory);
-
-void fp_log_encode_header(const struct fp_swap *store, uint8_t *at,
-                          const struct block_header *header);
-
-/* False where the bytes are no header of a store of this shape. */
-bool fp_log_parse_header(const struct fp_swap *store, const uint8_t *at,
-                         struct block_header *header);
-
-/* read.c */
-
-/* Read bytes of a page, wherever it is now: on the medium, in the cache or in the head. */
-int fp_log_read(struct fp_swap *store, uint32_t page, uint32_t offset, uint8_t *data,
-                uint32_t size);
-
-/* Have a whole page in the cache. FP_SWAP_CORRUPT if it has no directory. */
-int fp_log_load_page(struct fp_swap *store, uint32_t page, struct directory *directory);
-
-/* The same, and FP_SWAP_CORRUPT if the page is not of what its block holds now. */
-int fp_log_load_current_page(struct fp_swap *store, uint32_t page, struct directory *directory);
-
-/* False where a block has no header that can be read. */
-bool fp_log_read_header(struct fp_swap *store, uint32_t block, struct block_header *header);
-
-/* Whether a page reads as erased. */
-bool fp_log_is_blank(struct fp_swap *store, uint32_t page);
-
-/* Take the next bytes of a source. What cannot be read becomes zeros: whoever does not
- * look at the error leaves it to the record's CRC. */
-int fp_log_read_source(struct fp_swap *store, struct source *source, uint8_t *data,
-                       uint32_t size);
-
-/* find and fetch of the layout. */
-int fp_log_find(struct fp_swap *store, uint32_t slot, struct fp_swap_record *record);
-int fp_log_fetch(struct fp_swap *store, uint32_t slot, const struct fp_swap_record *record,
-                 uint8_t *data);
+/* The header of a record. `check` tells one from other bytes. */
+struct record_header {
+    uint32_t slot; /* NOWHERE: nothing up to the end of the flash page */
+    uint32_t crc;
+    uint16_t size;
+};
+void fp_log_encode_record(uint8_t *at, const struct record_header *header);
+bool fp_log_parse_record(const uint8_t *at, struct record_header *header);
 
 /* blocks.c */
+
+void fp_log_set_state(struct fp_swap *store, uint32_t block, uint32_t state);
+void fp_log_mark_unsaved(struct fp_swap *store, uint32_t block);
 
 /* Let a slot's record be the one at `where`, and count the live bytes of the blocks. */
 void fp_log_set_record(struct fp_swap *store, uint32_t slot, uint32_t where, uint16_t size);
@@ -286,77 +266,131 @@ void fp_log_mark_urgent(struct fp_swap *store, uint32_t block, uint8_t flags);
 /* Take a block out of use. */
 int fp_log_make_bad(struct fp_swap *store, uint32_t block);
 
-/* Go on in a fresh block. What head held has been programmed, or is being rescued. */
-int fp_log_open_block(struct fp_swap *store);
+/* Find out again which blocks are in the zone. */
+void fp_log_find_zone(struct fp_swap *store);
+
+/* Free blocks of the zone that heads leave to the meta stream. */
+uint32_t fp_log_zone_kept(const struct fp_swap *store);
+
+/* Whether a block is one that the next meta block will be in. Heads do not take it: what is in
+ * it then, no mount needs, whichever block of the stream it finds the newest. */
+static inline bool is_reserved(const struct fp_swap *store, uint32_t block)
+{
+    uint32_t i;
+
+    for (i = 0; i < FP_SWAP_LOG_RESERVED; i++) {
+        if (store->of.log.reserved[i] == block) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Take a free block and erase it: for a head, or for the meta stream. FP_SWAP_FULL where there
+ * is none. */
+int fp_log_take_block(struct fp_swap *store, uint32_t age, uint16_t *block);
+int fp_log_take_meta_block(struct fp_swap *store, uint16_t *block);
+
+/* Erase a block; where that fails it becomes bad, and PROGRAM_FAILED is returned. */
+int fp_log_erase(struct fp_swap *store, uint32_t block);
+
+uint32_t fp_log_mean_erases(const struct fp_swap *store);
+
+/* read.c */
+
+/* Read from the medium, again where it fails. */
+int fp_log_read_medium(struct fp_swap *store, uint32_t block, uint32_t offset, void *data,
+                       uint32_t size);
+
+/* Whether the medium can be read at all: what cannot be read is lost otherwise. */
+bool fp_log_is_alive(struct fp_swap *store);
+
+/* Read bytes of a data block, wherever they are now. */
+int fp_log_read(struct fp_swap *store, uint32_t block, uint32_t offset, uint8_t *data,
+                uint32_t size);
+
+/* Read bytes of a record from its `at`-th. */
+int fp_log_read_record(struct fp_swap *store, uint32_t where, uint32_t at, uint8_t *data,
+                       uint32_t size);
+
+/* find and fetch of the layout. */
+int fp_log_find(struct fp_swap *store, uint32_t slot, struct fp_swap_record *record);
+int fp_log_fetch(struct fp_swap *store, uint32_t slot, const struct fp_swap_record *record,
+                 uint8_t *data);
 
 /* append.c */
 
-/* Begin a page in head; the names of the page before stand at its end. */
-void fp_log_begin_page(struct fp_swap *store);
+/* Append `size` bytes, a record, to a head; `where` is where it stands then. */
+int fp_log_append(struct fp_swap *store, uint32_t age, uint32_t slot, struct source *source,
+                  const uint8_t *header, uint32_t size, uint32_t *where);
 
-/* Put the names of the records that begin in head at its end. */
-void fp_log_keep_names(struct fp_swap *store);
+/* Program what is in a head, filled up. */
+int fp_log_flush(struct fp_swap *store, uint32_t age);
 
-/* Program head. PROGRAM_FAILED: it is still there. */
-int fp_log_program_head(struct fp_swap *store);
+/* Whether some of a record's bytes are in a head; its age, or FP_SWAP_LOG_HEADS. */
+uint32_t fp_log_pending_in(const struct fp_swap *store, uint32_t where, uint16_t size);
 
-/* Program what is in head, if anything is. */
+/* meta.c */
+
+/* Note an item's new value; there must be room. */
+void fp_log_note(struct fp_swap *store, uint32_t key, uint32_t value, uint16_t extra);
+
+/* Write the journal. `all`: all of it, and what is in the heads before; else what is on the
+ * medium already, and what callers did in their order. */
+int fp_log_commit(struct fp_swap *store, bool all);
+
+/* Where a pair goes. */
+enum place {
+    PLACE_NEXT,  /* behind the last, while there is room */
+    PLACE_OPEN,  /* to a block of its own */
+    PLACE_WHOLE, /* the same, with all items behind it, or as many as it takes */
+};
+
+/* The same for a journal of which all is on the medium, with so many entries. */
+int fp_log_write_pair(struct fp_swap *store, uint32_t entries, enum place place);
+
+/* Write pairs until as many meta blocks are in use as there should be, or `most` of them. */
+int fp_log_compact_meta(struct fp_swap *store, uint32_t most);
+
+/* Meta blocks that may be in use. */
+uint32_t fp_log_meta_limit(const struct fp_swap *store);
+
+/* Meta blocks that a whole cycle takes, opened with PLACE_WHOLE. With so many free blocks in the
+ * zone the stream goes on whatever comes: behind them all older ones are free. */
+uint32_t fp_log_whole_blocks(const struct fp_swap *store);
+
+/* A sync. */
 int fp_log_sync(struct fp_swap *store);
-
-/* Write a record to the log, whatever fails; `where` is where it stands then. */
-int fp_log_append(struct fp_swap *store, uint32_t slot, const struct entry *entry,
-                  const struct source *source, uint32_t *where);
-
-/* Write to the head a record that stands elsewhere, and let it count. */
-int fp_log_move_record(struct fp_swap *store, uint32_t where, const struct directory *directory,
-                       uint32_t offset, const struct entry *entry);
-
-/* Let the log say that a slot's page is lost; or free, if that is what was lost. */
-int fp_log_append_lost(struct fp_swap *store, uint32_t slot);
-
-/* rescue.c */
-
-/* Write to the head once more a record that stands at `where`, if the slot's is that
- * one. */
-int fp_log_rewrite_record(struct fp_swap *store, uint32_t slot, uint32_t where);
-
-/* The head's page could not be programmed: its block takes no more, what is in head
- * goes into another one. The page stays in the cache meanwhile, as if it had been
- * programmed and could be read. */
-int fp_log_rescue_head(struct fp_swap *store);
 
 /* collect.c */
 
-/* Have enough free blocks for a record. */
-int fp_log_make_room(struct fp_swap *store);
+/* Bytes that are kept free beside that, at least: heads do not fill their blocks at the same
+ * time. */
+uint64_t fp_log_slack(const struct fp_swap_config *config);
 
-/* survey.c */
+/* Victims that a write pays for at most, while there is room for what it writes. */
+#define FP_LOG_VICTIMS 2u
 
-/* Read all headers: which blocks hold what, and how worn they are. Gives the newest
- * header and its block, NOWHERE if there is none. A block's `pages` is the low half
- * of its epoch for now. */
-uint32_t fp_log_survey(struct fp_swap *store, struct block_header *newest);
+/* Collect as much as a record of so many bytes has to pay. */
+int fp_log_collect(struct fp_swap *store, uint32_t bytes);
 
-/* Pages in use of a block, where no header says so: up to the last that can be read. */
-uint16_t fp_log_count_pages(struct fp_swap *store, uint32_t block);
+/* Have an entry of the journal free, and room for a record in the head `age`: or in another one,
+ * which is set then. */
+int fp_log_prepare(struct fp_swap *store, uint32_t bytes, uint32_t *age);
 
-/* A block of which nothing can be read: if the one that follows it says that it had one
- * page, that is lost. Of more, the second would be there. */
-void fp_log_find_lost_page(struct fp_swap *store, uint32_t block);
+/* The head for a page that is written to a slot. */
+uint32_t fp_log_age_of_write(const struct fp_swap *store, uint32_t slot);
 
-/* Take up what a block's header says of the one before: how many of its pages are in use,
- * and that all between them failed, whatever can be read there. */
-void fp_log_apply_header(struct fp_swap *store, const struct block_header *header);
+int fp_log_idle(struct fp_swap *store);
 
-/* The block that was opened after a given one; NOWHERE. Between them there may be some
- * whose first page could not be programmed. */
-uint32_t fp_log_find_next_opened(struct fp_swap *store, uint32_t block);
+/* Have as many free blocks in the zone as the meta stream may need, for a mount after which there
+ * may be no time. */
+int fp_log_restock_zone(struct fp_swap *store);
 
 /* mount.c */
 
-/* Find the records that the medium holds, after fp_log_survey(). */
-void fp_log_recover(struct fp_swap *store, const struct block_header *newest,
-                    uint32_t newest_block);
+int fp_log_mount(struct fp_swap *store);
+int fp_log_format(struct fp_swap *store);
 
 /* check.c */
 

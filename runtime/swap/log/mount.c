@@ -1,462 +1,659 @@
-/* Finding the records that the medium holds, whatever a power cut did to the end of the
- * log. */
+/* Finding what the medium holds, and making an empty store. README.md, "The log on the medium",
+ * says what a reader may conclude from what it reads, and why. */
 #include "log_internal.h"
 
 #include <string.h>
 
-/* Pages in a row that cannot be read, while a block is scanned. */
-struct gap {
-    uint32_t first;    /* NOWHERE: none */
-    uint64_t doubtful; /* records before this order may be outdated by unknown ones */
+/* Read a meta page into log->page. */
+static enum page_kind read_page(struct fp_swap *store, uint32_t block, uint32_t index,
+                                struct meta_header *header)
+{
+    uint8_t *page = store->of.log.page;
+
+    if (fp_log_read_medium(store, block, index * program_bytes(store), page,
+                           program_bytes(store))) {
+        return PAGE_UNREADABLE;
+    }
+    return fp_log_parse_page(store, page, block, index, header);
+}
+
+/* Whether a page in memory begins as the first one of a data block does. */
+static bool is_data(const struct fp_swap *store, const uint8_t *page)
+{
+    uint32_t slot = fp_swap_get32(page);
+    uint32_t where = fp_swap_get32(page + 4);
+    uint32_t bytes = fp_swap_get32(page + 8);
+
+    return slot == NOWHERE ? where == 0 && bytes == 0
+                           : slot < store->config->slot_count && bytes > 0 &&
+                                 bytes <= record_bytes((uint16_t)store->config->page_bytes);
+}
+
+/* Read a pair: one of its copies, or what can be said of the first. */
+static enum page_kind read_pair(struct fp_swap *store, uint32_t block, uint32_t pair,
+                                struct meta_header *header)
+{
+    enum page_kind kind = read_page(store, block, 2u * pair, header);
+
+    /* The second copy is programmed after the first. */
+    if (kind == PAGE_BROKEN || kind == PAGE_UNREADABLE ||
+        (kind == PAGE_NOT_META && (pair > 0 || !is_data(store, store->of.log.page)))) {
+        struct meta_header other;
+        enum page_kind second = read_page(store, block, 2u * pair + 1u, &other);
+
+        if (second == PAGE_META) {
+            *header = other;
+            return second;
+        }
+        if (kind == PAGE_UNREADABLE && second != PAGE_UNREADABLE) {
+            return PAGE_BROKEN;
+        }
+    }
+    return kind;
+}
+
+/* What the first pages of the zone's blocks say. */
+struct survey {
+    bool unreadable; /* of some block, none could be read */
+    bool other;      /* there is a store of another version or shape */
 };
 
-/* A record's place in the order of all records. */
-static uint64_t record_order(const struct fp_swap *store, uint32_t where)
-{
-    return (uint64_t)store->of.log.blocks[block_of(store, where)].sequence << 32 | where;
-}
-
-/* Let a record count, unless the slot has a newer one. */
-static void take_up_if_newer(struct fp_swap *store, uint32_t slot, uint32_t where, uint16_t size)
-{
-    if (slot < store->config->slot_count &&
-        (store->where[slot] == NOWHERE ||
-         record_order(store, store->where[slot]) < record_order(store, where))) {
-        fp_log_set_record(store, slot, where, size);
-    }
-}
-
-/* Whether a page in the gap held records, and was not merely passed over; `page` and its
- * directory come after the gap. */
-static bool lost_a_page(const struct gap *gap, uint32_t page, const struct directory *directory)
-{
-    return gap->first != NOWHERE && page > gap->first + directory->skipped;
-}
-
-/* What `page` held is not known: older records of any slot may be outdated. */
-static void doubt_older(const struct fp_swap *store, struct gap *gap, uint32_t page)
-{
-    uint64_t order = record_order(store, where_of(store, page, entries_per_page(store) - 1u));
-
-    gap->doubtful = order > gap->doubtful ? order : gap->doubtful;
-}
-
-/* The page after a gap names what was in the last page of it. Of those before that
- * one, nothing is known. */
-static void close_gap(struct fp_swap *store, struct gap *gap, uint32_t page,
-                      const struct directory *directory)
-{
-    uint32_t index;
-
-    if (lost_a_page(gap, page, directory)) {
-        uint32_t lost = page - 1u - directory->skipped;
-
-        for (index = 0; index < directory->names; index++) {
-            take_up_if_newer(
-                store, fp_swap_get32(directory->page + directory->base + NAME_BYTES * index),
-                where_of(store, lost, index), FP_SWAP_SIZE_LOST);
-        }
-        if (lost > gap->first) {
-            doubt_older(store, gap, lost - 1u);
-        }
-    }
-    gap->first = NOWHERE;
-}
-
-/* Whether the pages after a page passed over it: a power cut had torn it, though its
- * directory can be read. */
-static bool was_skipped(struct fp_swap *store, uint32_t page, uint32_t end)
-{
-    uint32_t other;
-
-    for (other = page + 1u; other < end; other++) {
-        uint8_t trailer[TRAILER_BYTES];
-        struct directory directory;
-
-        if (fp_log_read(store, other, program_bytes(store) - TRAILER_BYTES, trailer,
-                        TRAILER_BYTES)) {
-            continue;
-        }
-        if (fp_log_parse_trailer(store, NULL, trailer, other).skipped == 0 &&
-            fp_swap_get32(trailer + 4) ==
-                store->of.log.blocks[page / pages_per_block(store)].sequence) {
-            return false;
-        }
-        if (!fp_log_load_current_page(store, other, &directory)) {
-            return directory.skipped >= other - page;
-        }
-    }
-    return false;
-}
-
-/* Take up the records of a block. The last one may end in a record that the power cut
- * hit. */
-static void scan_block(struct fp_swap *store, uint32_t block, bool last, struct gap *gap)
+static void survey_zone(struct fp_swap *store, struct survey *survey)
 {
     struct fp_swap_log_state *log = &store->of.log;
-    uint32_t first = block * pages_per_block(store);
-    uint32_t end = first + log->blocks[block].pages;
-    struct entry open = {0, 0, 0, 0}; /* a record that goes on in later pages */
-    uint32_t open_at = 0;
-    uint32_t open_end = 0; /* the page after its last; 0: none */
-    bool counted = (log->blocks[block].flags & FLAG_COUNTED) != 0;
-    struct directory directory;
-    uint32_t page;
-
-    gap->first = NOWHERE;
-    for (page = first; page < end; page++) {
-        uint32_t offset;
-        uint32_t index;
-
-        if (was_skipped(store, page, end) || fp_log_load_current_page(store, page, &directory)) {
-            gap->first = gap->first == NOWHERE ? page : gap->first;
-            continue;
-        }
-        if (open_end > 0) {
-            if (directory.skipped > 0 && !lost_a_page(gap, page, &directory)) {
-                open_end = 0;
-            } else if (page + 1u >= open_end) {
-                take_up_if_newer(store, open.slot, open_at, open.size);
-                open_end = 0;
-            }
-        }
-        close_gap(store, gap, page, &directory);
-        offset = payload_begin(&directory) + directory.carried;
-        for (index = 0; index < directory.count; index++) {
-            struct entry entry = fp_log_get_entry(store, &directory, index);
-            uint32_t entry_end =
-                page + fp_log_pages_spanned(store, &directory, offset, entry.stored);
-
-            offset += entry.stored;
-            if (entry_end == page + 1u) {
-                take_up_if_newer(store, entry.slot, where_of(store, page, index), entry.size);
-            } else if (entry_end <= (counted ? first + pages_per_block(store) : end)) {
-                open = entry;
-                open_at = where_of(store, page, index);
-                open_end = entry_end;
-            } else if (last) {
-                log->unfinished = entry.slot;
-            }
-        }
-    }
-    if (counted && open_end > 0) {
-        /* Its last page is there no more. Had it never been, the record would be the
-         * unfinished one that the log ends in, or superseded. */
-        if (open.slot != log->unfinished) {
-            take_up_if_newer(store, open.slot, open_at, open.size);
-        }
-        open_end = 0;
-    }
-    if (gap->first == NOWHERE) {
-        return;
-    }
-    if (end < first + pages_per_block(store)) {
-        /* A program failed, or a power cut: the next block names what was here. */
-        uint32_t after = fp_log_find_next_opened(store, block);
-
-        if (after == NOWHERE ||
-            fp_log_load_current_page(store, after * pages_per_block(store), &directory)) {
-            doubt_older(store, gap, end - 1u);
-            return;
-        }
-        if (open_end > 0 && lost_a_page(gap, end, &directory)) {
-            take_up_if_newer(store, open.slot, open_at, open.size);
-        }
-        close_gap(store, gap, end, &directory);
-        return;
-    }
-    if (open_end > 0) {
-        take_up_if_newer(store, open.slot, open_at, open.size);
-    }
-    if (end - gap->first > 1u) {
-        doubt_older(store, gap, end - 2u);
-    }
-}
-
-/* Whether the last page of a block is torn although its directory can be read. */
-static bool ends_torn(struct fp_swap *store, uint32_t block)
-{
-    uint32_t page = block * pages_per_block(store) + store->of.log.blocks[block].pages - 1u;
-    struct directory directory;
-
-    return !fp_log_load_current_page(store, page, &directory) &&
-           fp_log_content_crc(store, &directory) !=
-               fp_swap_get32(directory.page + program_bytes(store) - TRAILER_BYTES + 16);
-}
-
-/* The newest block that holds anything; NOWHERE. */
-static uint32_t find_last_block(const struct fp_swap *store)
-{
-    const struct fp_swap_block *blocks = store->of.log.blocks;
-    uint32_t last = NOWHERE;
+    const struct fp_medium *medium = store->config->medium;
+    bool shows = false;
     uint32_t block;
 
-    for (block = 0; block < store->config->medium->block_count; block++) {
-        if (blocks[block].sequence != 0 && blocks[block].pages > 0 &&
-            (last == NOWHERE || blocks[block].sequence > blocks[last].sequence)) {
-            last = block;
-        }
+    survey->unreadable = false;
+    survey->other = false;
+    for (block = 0; block < block_count(store); block++) {
+        struct fp_swap_block *b = &log->blocks[block];
+
+        memset(b, 0, sizeof(*b));
+        b->next = NO_BLOCK;
+        b->flags = FLAG_UNKNOWN;
     }
-    return last;
-}
+    /* The zone grows by what is bad in it. */
+    for (block = 0; fp_log_find_zone(store), block < log->zone_end; block++) {
+        struct fp_swap_block *b = &log->blocks[block];
+        struct meta_header header;
 
-/* The slot of the record of which a block holds the beginning and nothing else; NOWHERE if
- * it holds something else. */
-static uint32_t unfinished_slot(struct fp_swap *store, uint32_t block)
-{
-    uint32_t first = block * pages_per_block(store);
-    uint32_t pages = store->of.log.blocks[block].pages;
-    struct directory directory;
-    uint32_t page;
-
-    for (page = 0; page < pages; page++) {
-        if (fp_log_load_current_page(store, first + page, &directory)) {
-            return NOWHERE;
+        if (medium->is_bad(medium->context, block)) {
+            b->state_age = BLOCK_BAD;
+            continue;
         }
-        if (directory.count > 0) {
-            struct entry entry = fp_log_get_entry(store, &directory, 0);
-
-            uint32_t end = page + fp_log_pages_spanned(store, &directory,
-                                                       fp_log_record_offset(store, &directory, 0),
-                                                       entry.stored);
-
-            return end > pages ? entry.slot : NOWHERE;
-        }
-    }
-    return NOWHERE;
-}
-
-/* Leave out what a power cut hit at the end of the log: a torn page, and a block that then
- * holds no record. What that one says of the block before must be said again by the next
- * one, as it is free; its sequence stays, as it can be read until it is erased. Gives the
- * last block. */
-static uint32_t drop_torn_end(struct fp_swap *store)
-{
-    uint32_t last = find_last_block(store);
-    bool is_whole = false;
-
-    while (last != NOWHERE) {
-        struct fp_swap_block *b = &store->of.log.blocks[last];
-
-        if (!is_whole && ends_torn(store, last)) {
-            b->pages--;
-            is_whole = b->pages > 0;
-        }
-        if (b->pages > 0) {
-            uint32_t slot = unfinished_slot(store, last);
-
-            if (slot == NOWHERE) {
-                break;
+        switch (read_pair(store, block, 0, &header)) {
+        case PAGE_META:
+            b->flags |= FLAG_SHOWS;
+            b->stamp = header.generation;
+            if (!shows || (int32_t)(header.generation - log->generation) > 0) {
+                log->generation = header.generation;
             }
-            store->of.log.unfinished = slot;
+            shows = true;
+            break;
+        case PAGE_OTHER:
+            survey->other = true;
+            break;
+        case PAGE_UNREADABLE:
+            survey->unreadable = true;
+            b->flags |= FLAG_UNREADABLE;
+            break;
+        default:
+            break;
         }
-        b->pages = 0;
-        last = find_last_block(store);
     }
-    return last;
 }
 
-/* Go on after the last page that can be read. Pages after that one may have been hit by
- * power cuts, one by each, even if they look blank: so it goes on in another block.
- * `same`: there is none to spare, go on in the block itself if pages are left, after
- * the one that the last cut may have hit. */
-static void resume_after(struct fp_swap *store, uint32_t block, bool same)
+/* The block of highest generation that counts, and how many of its pairs are valid; NO_BLOCK. */
+static uint16_t find_newest(struct fp_swap *store, uint16_t *pairs, uint32_t *unreadable)
 {
     struct fp_swap_log_state *log = &store->of.log;
-    struct fp_swap_block *b = &log->blocks[block];
-    uint32_t first = block * pages_per_block(store);
-    uint32_t page = pages_per_block(store);
-    struct directory directory;
 
-    while (page > b->pages && fp_log_is_blank(store, first + page - 1u)) {
-        page--;
+    for (;;) {
+        uint32_t best = NOWHERE;
+        struct meta_header header;
+        uint32_t block;
+        uint32_t pair;
+        uint32_t end;
+        uint32_t confirmed = pairs_per_block(store);
+
+        for (block = 0; block < log->zone_end; block++) {
+            const struct fp_swap_block *b = &log->blocks[block];
+
+            if ((b->flags & (FLAG_SHOWS | FLAG_DONE)) == FLAG_SHOWS &&
+                (best == NOWHERE || (int32_t)(b->stamp - log->blocks[best].stamp) > 0)) {
+                best = block;
+            }
+        }
+        if (best == NOWHERE) {
+            return NO_BLOCK;
+        }
+        log->blocks[best].flags |= FLAG_DONE;
+        end = 0;
+        for (pair = 1; pair < pairs_per_block(store); pair++) {
+            enum page_kind kind = read_pair(store, best, pair, &header);
+
+            if (kind == PAGE_META && header.generation == log->blocks[best].stamp) {
+                end = pair + 1u;
+                confirmed = header.confirmed;
+            } else if (kind == PAGE_UNREADABLE && *unreadable == NOWHERE) {
+                *unreadable = best * pairs_per_block(store) + pair;
+            } else if (kind == PAGE_BLANK) {
+                break;
+            }
+            /* Behind what cannot be read there may be more. */
+        }
+        if (end > confirmed) {
+            log->confirmed = (uint16_t)confirmed;
+            *pairs = (uint16_t)end;
+            return (uint16_t)best;
+        }
     }
-    page = page > b->pages ? page : b->pages + 1u;
-    if (!fp_log_load_current_page(store, first + b->pages - 1u, &directory)) {
-        memcpy(log->head, log->cache, program_bytes(store));
-        log->count = directory.count;
-        fp_log_keep_names(store);
-        log->count = 0;
-    }
-    log->cached = NOWHERE;
-    if (!same || page + 1u >= pages_per_block(store)) {
-        log->last_pages = b->pages;
-        log->last_block = block;
-        log->last_sequence = b->sequence;
-        return;
-    }
-    log->skipped = (uint16_t)(page - b->pages);
-    log->free -= b->state == BLOCK_FREE;
-    b->state = BLOCK_HEAD;
-    b->flags &= (uint8_t)~FLAG_NEEDS_NEXT;
-    log->block = block;
-    log->page = page;
-    fp_log_begin_page(store);
 }
 
-/* Whether only the block opened after a block says what its last page held, or that what
- * can be read behind that does not count. */
-static bool needs_next_block(struct fp_swap *store, uint32_t block)
-{
-    uint32_t first = block * pages_per_block(store);
-    uint32_t pages = store->of.log.blocks[block].pages;
-    struct directory directory;
-    uint32_t page;
+/* Keys of entries that another mount may not find: in the pages of the heads, which are empty. */
+struct doubt {
+    uint8_t *keys;
+    uint32_t count;
+    uint32_t capacity;
+};
 
-    if (pages == pages_per_block(store)) {
+static void doubt(struct doubt *doubt, uint32_t key)
+{
+    if (doubt->count < doubt->capacity) {
+        fp_swap_put32(doubt->keys + 4u * doubt->count++, key);
+    }
+}
+
+/* What was said of an item before what is in doubt: its record must stay where it is. */
+static void keep_older(struct fp_swap *store, struct doubt *doubt, const struct entry *entry)
+{
+    struct fp_swap_block *blocks = store->of.log.blocks;
+    uint32_t i = 0;
+
+    while (i < doubt->count && fp_swap_get32(doubt->keys + 4u * i) != entry->key) {
+        i++;
+    }
+    if (i == doubt->count) {
+        return;
+    }
+    doubt->count--;
+    fp_swap_put32(doubt->keys + 4u * i, fp_swap_get32(doubt->keys + 4u * doubt->count));
+    if (has_record(entry->extra) && block_of(store, entry->value) < block_count(store)) {
+        blocks[block_of(store, entry->value)].flags |= FLAG_KEPT;
+    }
+}
+
+/* Let an item be what the newest word on it says. */
+static uint32_t take_item(struct fp_swap *store, struct doubt *doubt, const struct entry *entry)
+{
+    uint32_t slots = store->config->slot_count;
+    const struct fp_swap_block *blocks = store->of.log.blocks;
+
+    if (entry->key < slots) {
+        keep_older(store, doubt, entry);
+    }
+    if (entry->key < slots ? store->size[entry->key] != SIZE_UNKNOWN
+                           : entry->key >= item_count(store) ||
+                                 !(blocks[entry->key - slots].flags & FLAG_UNKNOWN)) {
+        return 0;
+    }
+    fp_log_set_item(store, entry);
+    return 1;
+}
+
+/* Take up the items that are not known yet: from where nothing is known they are lost, before a
+ * format there were none. */
+static void settle_unknown(struct fp_swap *store, bool lost)
+{
+    struct fp_swap_log_state *log = &store->of.log;
+    uint32_t i;
+
+    for (i = 0; i < store->config->slot_count; i++) {
+        if (store->size[i] == SIZE_UNKNOWN) {
+            store->where[i] = NOWHERE;
+            store->size[i] = lost ? FP_SWAP_SIZE_LOST : FP_SWAP_SIZE_NONE;
+        }
+    }
+    for (i = 0; i < block_count(store); i++) {
+        log->blocks[i].flags &= (uint8_t)~FLAG_UNKNOWN;
+    }
+    /* A record may go on in the next block. */
+    for (i = 0; i < block_count(store); i++) {
+        if ((log->blocks[i].flags & FLAG_KEPT) && log->blocks[i].next < block_count(store)) {
+            log->blocks[log->blocks[i].next].flags |= FLAG_UNKNOWN;
+        }
+    }
+    for (i = 0; i < block_count(store); i++) {
+        if (log->blocks[i].flags & FLAG_UNKNOWN) {
+            log->blocks[i].flags = (uint8_t)((log->blocks[i].flags & ~FLAG_UNKNOWN) | FLAG_KEPT);
+        }
+    }
+}
+
+/* Whether a block that counts counts for ever: its confirmation was complete, as the second copy of
+ * it, or something behind it, was begun. */
+static bool is_solid(struct fp_swap *store, uint32_t block, uint32_t generation)
+{
+    struct meta_header header;
+    uint32_t index;
+    uint32_t pair;
+
+    if (read_pair(store, block, 0, &header) != PAGE_META) {
         return false;
     }
-    if (pages > 0 && (fp_log_load_current_page(store, first + pages - 1u, &directory) ||
-                      directory.count > 0)) {
-        return true;
-    }
-    for (page = pages; page < pages_per_block(store); page++) {
-        if (!fp_log_load_current_page(store, first + page, &directory)) {
+    pair = header.confirmed;
+    for (index = 2u * pair + 1u; index <= 2u * pair + 3u && index < pages_per_block(store);
+         index++) {
+        if (read_page(store, block, index, &header) == PAGE_META &&
+            header.generation == generation) {
             return true;
         }
     }
     return false;
 }
 
-/* Leave out blocks of another epoch, and the next one, which may be half erased. Pages in
- * use are not known yet: 0xffff. */
-static void leave_out_old_blocks(struct fp_swap *store, const struct block_header *newest)
+/* Read the stream back from the last pair, until all items are known: and as far as another mount
+ * would have to, if this block counts no more by then. */
+static int read_stream(struct fp_swap *store, uint16_t block, uint16_t pairs, bool *for_ever,
+                       bool *broken)
+{
+    struct fp_swap_log_state *log = &store->of.log;
+    uint32_t unknown = item_count(store);
+    uint32_t covered = 0; /* items in chunks after this block */
+    uint32_t behind = 0;  /* of them, in those that count for ever */
+    uint32_t blocks = 0;
+    uint16_t last = block;
+    uint16_t last_pairs = pairs;
+    struct doubt doubtful = {log->heads[0].page, 0, head_count(store) * program_bytes(store) / 4u};
+    bool lost = false;
+
+    /* The last pair is written again, with what stands in it now. */
+    log->meta = block;
+    log->meta_pairs = (uint16_t)(pairs - 1u);
+    log->emitted = 2u * item_count(store);
+    while (block != NO_BLOCK && blocks++ < log->zone_end) {
+        struct fp_swap_block *b = &log->blocks[block];
+        struct meta_header header;
+        uint32_t pair = pairs;
+        bool solid = behind > 0 || is_solid(store, block, b->stamp);
+
+        *for_ever = block == last ? solid : *for_ever;
+        b->state_age = BLOCK_META;
+        b->live = log->emitted - covered;
+        header.link_block = NO_BLOCK;
+        header.link_pairs = 0;
+        header.link_generation = 0;
+        while (pair-- > 0) {
+            enum page_kind kind = read_pair(store, block, pair, &header);
+            uint32_t i;
+
+            if (kind == PAGE_UNREADABLE) {
+                if (!fp_log_is_alive(store)) {
+                    return FP_SWAP_IO;
+                }
+                kind = read_pair(store, block, pair, &header);
+            }
+            if (kind != PAGE_META || header.generation != b->stamp) {
+                /* What it said, nobody knows: nor whether anything older still holds. */
+                if (block == last && pair + 1u == last_pairs) {
+                    return FP_SWAP_IO;
+                }
+                lost = true;
+                break;
+            }
+            if (block == last && pair + 1u == last_pairs) {
+                log->entries = header.entries;
+                memcpy(log->journal, fp_log_page_entries(log->page),
+                       ENTRY_BYTES * (size_t)header.entries);
+                log->next_item = header.first % item_count(store);
+                memcpy(log->reserved, header.reserved, sizeof(log->reserved));
+            } else {
+                covered += header.items;
+                behind += solid ? header.items : 0;
+            }
+            for (i = 0; i < header.items; i++) {
+                struct entry item = fp_log_parse_item(
+                    fp_log_page_items(log->page, &header) + ITEM_BYTES * i, header.first + i);
+
+                unknown -= take_item(store, &doubtful, &item);
+            }
+            for (i = header.entries; i-- > 0;) {
+                struct entry entry =
+                    fp_log_parse_entry(fp_log_page_entries(log->page) + ENTRY_BYTES * i);
+
+                unknown -= take_item(store, &doubtful, &entry);
+            }
+            for (i = 0; i < header.entries && (!solid || (block == last && pair + 1u == last_pairs));
+                 i++) {
+                doubt(&doubtful, fp_log_parse_entry(fp_log_page_entries(log->page) +
+                                                    ENTRY_BYTES * i)
+                                     .key);
+            }
+        }
+        if ((unknown == 0 && behind >= item_count(store)) || lost) {
+            break;
+        }
+        block = header.link_block;
+        pairs = header.link_pairs;
+        if (block != NO_BLOCK && (!(log->blocks[block].flags & FLAG_SHOWS) ||
+                                  log->blocks[block].stamp != header.link_generation)) {
+            if (block >= log->zone_end || state_of(&log->blocks[block]) == BLOCK_BAD ||
+                read_pair(store, block, 0, &header) == PAGE_META) {
+                lost = true;
+                break;
+            }
+            log->blocks[block].stamp = header.link_generation;
+        }
+    }
+    *broken = lost && unknown > 0;
+    settle_unknown(store, lost);
+    return FP_SWAP_OK;
+}
+
+/* What the blocks are, by what the items say. */
+static void find_states(struct fp_swap *store)
+{
+    struct fp_swap_log_state *log = &store->of.log;
+    uint32_t i;
+
+    log->free = 0;
+    log->freed = 0;
+    log->meta_blocks = 0;
+    log->urgent = 0;
+    log->unsaved = 0;
+    log->live = 0;
+    store->stat.bad_blocks = 0;
+    for (i = 0; i < block_count(store); i++) {
+        struct fp_swap_block *b = &log->blocks[i];
+
+        log->meta_blocks = (uint16_t)(log->meta_blocks + (state_of(b) == BLOCK_META));
+        store->stat.bad_blocks += state_of(b) == BLOCK_BAD;
+        b->flags &= FLAG_RETIRED | FLAG_SHOWS | FLAG_DONE | FLAG_KEPT | FLAG_UNREADABLE;
+        if (state_of(b) != BLOCK_META) {
+            b->live = 0;
+            b->stamp = b->flags & FLAG_SHOWS ? b->stamp : 0;
+        }
+    }
+    for (i = 0; i < store->config->slot_count; i++) {
+        uint32_t where = store->where[i];
+        uint16_t size = store->size[i];
+        uint32_t block = has_record(size) ? block_of(store, where) : 0;
+        uint32_t next = block;
+
+        store->size[i] = FP_SWAP_SIZE_NONE;
+        if (has_record(size)) {
+            if (size <= store->config->page_bytes && block < block_count(store) &&
+                bytes_in_first(store, where, size) < record_bytes(size)) {
+                next = log->blocks[block].next;
+            }
+            if (size > store->config->page_bytes || block >= block_count(store) ||
+                next >= block_count(store) || state_of(&log->blocks[block]) == BLOCK_META ||
+                state_of(&log->blocks[next]) == BLOCK_META) {
+                where = NOWHERE;
+                size = FP_SWAP_SIZE_LOST;
+            }
+        }
+        fp_log_set_record(store, i, where, size);
+    }
+    for (i = 0; i < block_count(store); i++) {
+        struct fp_swap_block *b = &log->blocks[i];
+
+        if (state_of(b) == BLOCK_FREE && b->live > 0) {
+            b->state_age = BLOCK_CLOSED;
+            b->stamp = 0;
+            b->flags &= FLAG_RETIRED | FLAG_DONE;
+            if (b->flags & FLAG_RETIRED) {
+                fp_log_mark_urgent(store, i, 0);
+            }
+        }
+        /* What is kept is free once the mount's decision is written. */
+        if (state_of(b) == BLOCK_FREE && (b->flags & FLAG_KEPT)) {
+            b->state_age = BLOCK_FREED;
+            b->stamp = 0;
+            log->freed++;
+        }
+        b->flags &= (uint8_t)~FLAG_KEPT;
+        log->free = (uint16_t)(log->free + (state_of(b) == BLOCK_FREE));
+    }
+    fp_log_find_zone(store);
+}
+
+/* Erase each free block of the zone in which an interrupted attempt may have left something that
+ * reads as a meta page another time. */
+static int erase_suspects(struct fp_swap *store)
 {
     struct fp_swap_log_state *log = &store->of.log;
     uint32_t block;
+    int error = FP_SWAP_OK;
 
-    for (block = 0; block < store->config->medium->block_count; block++) {
+    for (block = 0; block < log->zone_end && !error; block++) {
         struct fp_swap_block *b = &log->blocks[block];
+        struct meta_header header;
+        enum page_kind first;
 
-        if (b->state == BLOCK_BAD) {
+        if (state_of(b) != BLOCK_FREE) {
             continue;
         }
-        if (b->pages != (uint16_t)log->epoch ||
-            (block == newest->next && b->sequence < newest->sequence)) {
-            b->sequence = 0;
+        b->flags &= (uint8_t)~FLAG_SHOWS;
+        /* The zone may have grown since it was looked at. */
+        if (store->config->medium->is_bad(store->config->medium->context, block)) {
+            error = fp_log_make_bad(store, block);
+            continue;
         }
-        b->pages = 0xffffu;
-        log->sequence = b->sequence > log->sequence ? b->sequence : log->sequence;
+        first = read_page(store, block, 0, &header);
+        if (first == PAGE_META && (int32_t)(header.generation - log->generation) < 0) {
+            continue;
+        }
+        if (first == PAGE_BLANK && read_page(store, block, 1, &header) == PAGE_BLANK) {
+            continue;
+        }
+        error = fp_log_erase(store, block);
+        error = error == PROGRAM_FAILED ? FP_SWAP_OK : error;
     }
+    return error;
 }
 
-/* Find blocks that hold something of which nothing can be read. */
-static void find_unreadable_blocks(struct fp_swap *store, const struct block_header *newest)
-{
-    uint32_t block;
-
-    for (block = 0; block < store->config->medium->block_count; block++) {
-        struct fp_swap_block *b = &store->of.log.blocks[block];
-        struct block_header header;
-
-        if (b->state != BLOCK_BAD && b->sequence == 0 && block != newest->next &&
-            !fp_log_read_header(store, block, &header) &&
-            !fp_log_is_blank(store, block * pages_per_block(store))) {
-            fp_log_find_lost_page(store, block);
-            /* What can be read in it may look like a part of the log later. */
-            b->flags |= b->sequence == 0 ? FLAG_NEEDS_NEXT : 0u;
-        }
-    }
-}
-
-/* Find how many pages of each block are in use: as the header of the next block says, or
- * as can be read. */
-static void count_all_pages(struct fp_swap *store)
-{
-    struct fp_swap_block *blocks = store->of.log.blocks;
-    uint32_t count = store->config->medium->block_count;
-    uint32_t block;
-
-    for (block = 0; block < count; block++) {
-        struct block_header header;
-
-        if (blocks[block].sequence != 0 && fp_log_read_header(store, block, &header)) {
-            fp_log_apply_header(store, &header);
-        }
-    }
-    for (block = 0; block < count; block++) {
-        if (blocks[block].sequence != 0 && blocks[block].pages == 0xffffu) {
-            blocks[block].pages = fp_log_count_pages(store, block);
-            blocks[block].flags |= FLAG_COUNTED;
-        }
-    }
-}
-
-/* Take up the records of all blocks, the last one's first. Gives the order before which
- * records may be outdated. */
-static uint64_t scan_all_blocks(struct fp_swap *store, uint32_t last)
-{
-    struct fp_swap_block *blocks = store->of.log.blocks;
-    struct gap gap = {NOWHERE, 0};
-    uint32_t block;
-
-    if (last != NOWHERE) {
-        blocks[last].flags &= (uint8_t)~FLAG_COUNTED;
-        scan_block(store, last, true, &gap);
-    }
-    for (block = 0; block < store->config->medium->block_count; block++) {
-        if (blocks[block].sequence != 0 && blocks[block].pages > 0 && block != last) {
-            scan_block(store, block, false, &gap);
-        }
-        blocks[block].flags &= (uint8_t)~FLAG_COUNTED;
-    }
-    return gap.doubtful;
-}
-
-/* Call lost what may be outdated, and empty slots, which may hold what cannot be read. */
-static void lose_doubtful(struct fp_swap *store, uint64_t doubtful)
-{
-    uint32_t slot;
-
-    store->of.log.lost_unwritten = doubtful > 0;
-    for (slot = 0; slot < store->config->slot_count && doubtful > 0; slot++) {
-        uint32_t where = store->where[slot];
-
-        if (where == NOWHERE || record_order(store, where) < doubtful) {
-            fp_log_set_record(store, slot, where, FP_SWAP_SIZE_LOST);
-        }
-    }
-}
-
-/* Set the states of blocks, and which one is opened next. */
-static void settle_blocks(struct fp_swap *store, const struct block_header *newest, uint32_t last)
+/* The log of a store in which nothing has been looked at yet. */
+static void clear(struct fp_swap *store)
 {
     struct fp_swap_log_state *log = &store->of.log;
-    uint32_t count = store->config->medium->block_count;
+    uint32_t i;
+
+    for (i = 0; i < FP_SWAP_LOG_HEADS; i++) {
+        log->heads[i].block = NO_BLOCK;
+        log->heads[i].before = NO_BLOCK;
+    }
+    log->meta = NO_BLOCK;
+    log->link_block = NO_BLOCK;
+    memset(log->reserved, 0xff, sizeof(log->reserved));
+    log->victim = NO_BLOCK;
+    log->life = NOWHERE;
+    /* What a mount finds is as old as a turnover. */
+    log->clock = store->config->slot_count;
+}
+
+/* Know nothing of any item. */
+static void forget(struct fp_swap *store)
+{
+    struct fp_swap_log_state *log = &store->of.log;
+    uint32_t i;
+
+    for (i = 0; i < store->config->slot_count; i++) {
+        store->size[i] = SIZE_UNKNOWN;
+    }
+    for (i = 0; i < block_count(store); i++) {
+        struct fp_swap_block *b = &log->blocks[i];
+
+        b->flags = (uint8_t)((b->flags & ~FLAG_KEPT) | FLAG_UNKNOWN);
+        b->state_age = i < log->zone_end && state_of(b) == BLOCK_BAD ? BLOCK_BAD : BLOCK_FREE;
+    }
+    memset(&store->stat, 0, sizeof(store->stat));
+}
+
+/* Whether what could not be read can be read now: then nothing may be concluded from it. */
+static bool is_readable_now(struct fp_swap *store, uint32_t unreadable)
+{
+    const struct fp_swap_log_state *log = &store->of.log;
+    struct meta_header header;
     uint32_t block;
 
-    for (block = 0; block < count; block++) {
-        struct fp_swap_block *b = &log->blocks[block];
-
-        if (b->state != BLOCK_BAD) {
-            b->state = b->live > 0 ? BLOCK_CLOSED : BLOCK_FREE;
-            log->free += b->state == BLOCK_FREE;
+    for (block = 0; block < log->zone_end; block++) {
+        if ((log->blocks[block].flags & FLAG_UNREADABLE) &&
+            read_pair(store, block, 0, &header) != PAGE_UNREADABLE) {
+            return true;
         }
     }
-    if (newest->next < count && newest->next != last &&
-        log->blocks[newest->next].state == BLOCK_FREE) {
-        log->next = newest->next;
-    }
-    for (block = 0; block < count; block++) {
-        if (log->blocks[block].sequence != 0 && needs_next_block(store, block)) {
-            log->blocks[block].flags |= FLAG_NEEDS_NEXT;
-            fp_log_mark_urgent(store, block, 0);
+    return unreadable != NOWHERE &&
+           read_pair(store, unreadable / pairs_per_block(store),
+                     unreadable % pairs_per_block(store), &header) != PAGE_UNREADABLE;
+}
+
+/* Looks at a medium before an error that came and went is taken for what is on it. */
+#define FIND_TRIES 4u
+
+/* Find what the medium holds. */
+static int find_store(struct fp_swap *store)
+{
+    const struct fp_swap_log_state *log = &store->of.log;
+    struct survey survey;
+    uint32_t tries = FIND_TRIES;
+    uint32_t unreadable = NOWHERE;
+    uint16_t newest;
+    uint16_t pairs = 0;
+    bool for_ever = false;
+    bool broken = false;
+    int error;
+
+    clear(store);
+    survey_zone(store, &survey);
+    for (;;) {
+        forget(store);
+        newest = find_newest(store, &pairs, &unreadable);
+        if (is_readable_now(store, unreadable)) {
+            if (--tries == 0) {
+                return FP_SWAP_IO;
+            }
+            survey_zone(store, &survey);
+            unreadable = NOWHERE;
+            continue;
+        }
+        if (newest == NO_BLOCK) {
+            return survey.unreadable || unreadable != NOWHERE ? FP_SWAP_IO
+                   : survey.other                             ? FP_SWAP_OTHER
+                                                              : FP_SWAP_NO_STORE;
+        }
+        error = read_stream(store, newest, pairs, &for_ever, &broken);
+        if (error) {
+            return error;
+        }
+        /* The medium can be read now. */
+        if (is_readable_now(store, unreadable)) {
+            if (--tries == 0) {
+                return FP_SWAP_IO;
+            }
+            survey_zone(store, &survey);
+            unreadable = NOWHERE;
+            continue;
+        }
+        find_states(store);
+        /* Nobody has relied yet on a block that may count or not. It is left out where another
+         * mount, which did so, has erased what it stands on; and where there is no block left, as
+         * each such one keeps what is before it. */
+        if (for_ever || (log->zone_free > 0 && !broken)) {
+            uint32_t i;
+
+            for (i = 0; i < log->zone_end && log->zone_free == 0; i++) {
+                /* Better one that this mount does not need than none. */
+                if (state_of(&log->blocks[i]) == BLOCK_FREED) {
+                    fp_log_set_state(store, i, BLOCK_FREE);
+                }
+            }
+            return FP_SWAP_OK;
         }
     }
 }
 
-void fp_log_recover(struct fp_swap *store, const struct block_header *newest,
-                    uint32_t newest_block)
+int fp_log_mount(struct fp_swap *store)
 {
-    uint32_t last;
+    struct fp_swap_log_state *log = &store->of.log;
+    int error = find_store(store);
 
-    leave_out_old_blocks(store, newest);
-    find_unreadable_blocks(store, newest);
-    count_all_pages(store);
-    last = drop_torn_end(store);
-    lose_doubtful(store, scan_all_blocks(store, last));
-    settle_blocks(store, newest, last);
-    if (last != NOWHERE) {
-        resume_after(store, last, last == newest_block && store->of.log.free < 2u);
+    if (error) {
+        return error;
     }
+    log->mounting = true;
+    error = fp_log_write_pair(store, log->entries, PLACE_OPEN);
+    log->mounting = false;
+    if (!error) {
+        error = erase_suspects(store);
+    }
+    /* From here on this is the only mount that there was: what is free is free, and some of it is
+     * named before heads may take it. */
+    if (!error && log->reserved[1] == NO_BLOCK) {
+        error = fp_log_write_pair(store, 0, PLACE_NEXT);
+    }
+    return error ? error : fp_log_restock_zone(store);
+}
+
+int fp_log_format(struct fp_swap *store)
+{
+    const struct fp_medium *medium = store->config->medium;
+    struct fp_swap_log_state *log = &store->of.log;
+    uint32_t newest = NOWHERE;
+    uint32_t block;
+    int error = find_store(store);
+
+    /* Of what was there, the erasures are kept where they could be found. */
+    if (error) {
+        settle_unknown(store, false);
+    }
+    log->entries = 0;
+    for (block = 0; block < store->config->slot_count; block++) {
+        store->where[block] = NOWHERE;
+        store->size[block] = FP_SWAP_SIZE_NONE;
+    }
+    for (block = 0; block < block_count(store); block++) {
+        struct fp_swap_block *b = &log->blocks[block];
+        bool bad = medium->is_bad(medium->context, block);
+
+        if ((b->flags & FLAG_SHOWS) &&
+            (newest == NOWHERE || (int32_t)(b->stamp - log->blocks[newest].stamp) > 0)) {
+            newest = block;
+        }
+        b->state_age = bad ? BLOCK_BAD : BLOCK_FREE;
+        b->next = NO_BLOCK;
+    }
+    memset(&store->stat, 0, sizeof(store->stat));
+    find_states(store);
+    log->meta = NO_BLOCK;
+    log->meta_pairs = 0;
+    memset(log->reserved, 0xff, sizeof(log->reserved));
+    /* What is newest goes last: until then it is a store, and then there is none. */
+    for (block = 0; block < log->zone_end; block++) {
+        if (block != newest && state_of(&log->blocks[block]) == BLOCK_FREE) {
+            error = fp_log_erase(store, block);
+            if (error && error != PROGRAM_FAILED) {
+                return error;
+            }
+        }
+    }
+    if (newest != NOWHERE) {
+        error = fp_log_erase(store, newest);
+        if (error && error != PROGRAM_FAILED) {
+            return error;
+        }
+    }
+    for (block = 0; block < block_count(store); block++) {
+        log->blocks[block].flags &= FLAG_RETIRED;
+    }
+    log->unsaved = 0;
+    log->next_item = 0;
+    log->emitted = 0;
+    error = fp_log_write_pair(store, 0, PLACE_WHOLE);
+    while (!error && log->emitted < item_count(store)) {
+        error = fp_log_write_pair(store, 0, PLACE_NEXT);
+    }
+    return error;
 }

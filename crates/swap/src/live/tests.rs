@@ -25,6 +25,7 @@ fn store(layout: Layout, blocks: u32) -> Store {
     Store::format(&StoreSpec {
         layout,
         compressor: Compressor::Lz4,
+        verify: false,
         page_bytes: page_bytes() as u32,
         slot_count: PAGES,
         geometry: Geometry { program_bytes, block_bytes: 16 * 2048, block_count: blocks },
@@ -208,7 +209,7 @@ fn a_full_store_ends_the_run_and_lets_everybody_go() {
     for (_, layout) in Layout::ALL {
         for (_, reading) in Reading::ALL {
             let (workload, policy) = (workload(reading), "lru".parse().unwrap());
-            let mut store = store(layout, if layout == Layout::Log { 10 } else { 6 });
+            let mut store = store(layout, if layout == Layout::Log { 14 } else { 6 });
             let told = AtomicU32::new(0);
             let progress = |_| {
                 told.fetch_add(1, Ordering::Relaxed);
@@ -239,6 +240,7 @@ fn a_caller_stops_a_run_and_a_lost_page_ends_it() {
     let mut small = Store::format(&StoreSpec {
         layout: Layout::Fragments,
         compressor: Compressor::None,
+        verify: false,
         page_bytes: page_bytes() as u32,
         // Fewer than the program has pages: its last are no slots.
         slot_count: 100,

@@ -66,6 +66,8 @@ pub struct SystemReport {
     pub part: Option<String>,
     /// Fields of it that nobody checked.
     pub unverified: Vec<String>,
+    /// What nobody said, each with the reason.
+    pub assumed: Vec<String>,
     /// Bytes of the medium.
     pub medium_bytes: u64,
     /// Its shape.
@@ -82,6 +84,8 @@ pub struct SystemReport {
     pub store_memory_bytes: u64,
     /// Its slots.
     pub slot_count: u32,
+    /// Blocks that a log leaves free; 0 for other layouts.
+    pub reserve_blocks: u32,
     /// What things take.
     pub prices: SwapPrices,
 }
@@ -93,6 +97,7 @@ impl SwapSystem {
             spec: self.spec.clone(),
             part: self.medium.part.as_ref().map(|part| part.name.clone()),
             unverified: self.unverified.clone(),
+            assumed: self.assumed.clone(),
             medium_bytes: self.medium.geometry.bytes(),
             geometry: self.medium.geometry,
             ram_bytes: self.spec.ram_bytes,
@@ -101,6 +106,7 @@ impl SwapSystem {
             ram_mib_s: 1e9 / self.prices.ram_ns_per_byte / MIB,
             store_memory_bytes: self.store.memory_bytes(),
             slot_count: self.store.slot_count,
+            reserve_blocks: self.store.reserve_blocks.max(self.store.least_reserve_blocks()),
             prices: self.prices,
         }
     }

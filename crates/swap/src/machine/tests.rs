@@ -202,7 +202,7 @@ fn a_log_beats_rewriting_of_blocks_by_far() {
         let report = ran(SwapSpec {
             ram_bytes: 2 << 20,
             chunk_bytes: 16 * PAGE,
-            most_bytes: Some(12 << 20),
+            most_bytes: Some(10 << 20),
             random_pages: 64,
             // Pages that were read go out again, so that writes are all over.
             keep_copies_percent: 0,

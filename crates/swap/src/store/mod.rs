@@ -9,7 +9,7 @@ mod spec;
 mod statistics;
 
 use std::ffi::{CStr, c_void};
-use std::ptr::null;
+use std::ptr::{null, null_mut};
 
 use flashpager_base::{Error, Result};
 
@@ -44,6 +44,7 @@ pub struct Store {
     geometry: Geometry,
     _config: Heap<ffi::Config>,
     _memory: Heap<[u32]>,
+    _verify: Option<Heap<[u64]>>,
     compressor: Option<Tapped>,
     rewriter: Option<Rewriter>,
     emulated: Emulated,
@@ -77,6 +78,8 @@ impl Store {
             Layout::Fragments | Layout::Log => None,
         };
         let compressor = Tapped::new(spec.compressor, spec.page_bytes)?;
+        let verify =
+            spec.verify.then(|| Heap::<[u64]>::zeroed(spec.page_bytes.div_ceil(8) as usize));
         let words = spec.words();
         let memory = Heap::<[u32]>::zeroed(words);
         let layout = match spec.layout {
@@ -87,6 +90,7 @@ impl Store {
             medium: rewriter.as_ref().map_or_else(|| emulated.medium(), Rewriter::medium),
             layout,
             compressor: compressor.as_ref().map_or(null(), |tapped| tapped.shown()),
+            verify: verify.as_ref().map_or(null_mut(), |page| page.as_ptr().cast::<c_void>()),
             crc: Some(crc32),
             page_bytes: spec.page_bytes,
             slot_count: spec.slot_count,
@@ -104,6 +108,7 @@ impl Store {
             geometry: spec.geometry,
             _config: config,
             _memory: memory,
+            _verify: verify,
             compressor,
             rewriter,
             emulated,
@@ -120,7 +125,17 @@ impl Store {
                 spec.layout.name(),
                 spec.slot_count
             ))),
-            Err(other) => Err(other.into()),
+            Err(other) => Err(match (&spec.file, other) {
+                (Some(file), StoreError::Other) => Error::data(
+                    file.display().to_string(),
+                    "holds a swap store of another version, or of other pages, slots or blocks; \
+                     name another file, or remove it",
+                ),
+                (Some(file), StoreError::NoStore | StoreError::Io) => {
+                    Error::data(file.display().to_string(), other.to_string())
+                }
+                _ => other.into(),
+            }),
         }
     }
 
@@ -187,6 +202,19 @@ impl Store {
         match &self.rewriter {
             Some(rewriter) => rewriter.flush(),
             None => Ok(()),
+        }
+    }
+
+    /// Do a little of what later calls would have to; whether there is more to do.
+    ///
+    /// # Errors
+    /// A medium that failed or is full.
+    pub fn idle(&mut self) -> std::result::Result<bool, StoreError> {
+        // SAFETY: the store is started.
+        match unsafe { ffi::fp_swap_idle(self.swap()) } {
+            0 => Ok(false),
+            1 => Ok(true),
+            code => result(code).map(|()| false),
         }
     }
 
@@ -288,6 +316,7 @@ mod tests {
         StoreSpec {
             layout,
             compressor,
+            verify: false,
             page_bytes: 4096,
             slot_count: 128,
             geometry,
@@ -356,6 +385,29 @@ mod tests {
         }
     }
 
+    /// What a compressor made of a page is looked at as soon as it is there.
+    #[test]
+    fn a_store_that_verifies_keeps_the_same_in_a_page_more_of_memory() {
+        for (_, layout) in Layout::ALL {
+            let plain = spec(layout, Compressor::Zstd);
+            let checked = StoreSpec { verify: true, ..plain.clone() };
+            let [plain, checked] = [plain, checked].map(|spec| {
+                let mut store = Store::format(&spec).unwrap();
+                for slot in 0..100 {
+                    store.write(slot, &page(slot.into())).unwrap();
+                }
+                store
+            });
+            assert_eq!(checked.statistics(), plain.statistics());
+            assert_eq!(checked.memory_bytes(), plain.memory_bytes() + 4096);
+            // Random pages do not shrink, and are stored as they are.
+            let huge = u64::from(checked.statistics().huge_pages);
+            let counters = checked.counters();
+            assert_eq!(counters.decompressed_pages, counters.compressed_pages - huge);
+            assert_eq!(plain.counters().decompressed_pages, 0);
+        }
+    }
+
     #[test]
     fn a_full_medium_is_a_result_and_a_wrong_slot_an_error() {
         for (_, layout) in Layout::ALL {
@@ -403,9 +455,29 @@ mod tests {
             assert!(out == page(slot.into()));
         }
         drop(store);
+        let other = StoreSpec { slot_count: 127, ..kept.clone() };
+        let error = Store::mount(&other).err().unwrap().to_string();
+        assert!(error.contains("nand: holds a swap store of another version"), "{error}");
         let other = StoreSpec { geometry: Geometry { block_count: 31, ..NAND }, ..kept };
         let error = Store::format(&other).err().unwrap().to_string();
         assert!(error.contains("no medium of this shape"), "{error}");
+    }
+
+    #[test]
+    fn idle_time_ends_and_loses_nothing() {
+        let mut store = Store::format(&spec(Layout::Log, Compressor::None)).unwrap();
+        for step in 0..2000_u64 {
+            store.write((step % 128) as u32, &page(step)).unwrap();
+        }
+        assert!((0..100_000).any(|_| !store.idle().unwrap()));
+        store.check().unwrap();
+        let mut out = [0; 4096];
+        for slot in 0..128_u64 {
+            store.read(slot as u32, &mut out).unwrap();
+            assert!(out == page(2000 - 128 + (slot + 128 - 2000 % 128) % 128));
+        }
+        let mut fragments = Store::format(&spec(Layout::Fragments, Compressor::None)).unwrap();
+        assert!(!fragments.idle().unwrap());
     }
 
     #[test]
@@ -417,6 +489,16 @@ mod tests {
             (StoreSpec { geometry: IN_PLACE, ..log.clone() }, "wants NAND"),
             (StoreSpec { page_bytes: 4095, ..log.clone() }, "multiple of 4"),
             (StoreSpec { slot_count: 0, ..log.clone() }, "no 0 slots"),
+            (StoreSpec { reserve_blocks: 2, ..log.clone() }, "leave 13 or more free"),
+            (StoreSpec { reserve_blocks: 32, ..log.clone() }, "leaves 32 of them free"),
+            (
+                StoreSpec { geometry: Geometry { program_bytes: 128, ..NAND }, ..log.clone() },
+                "256 bytes or more",
+            ),
+            (
+                StoreSpec { geometry: Geometry { program_bytes: 16384, ..NAND }, ..log.clone() },
+                "6 or more",
+            ),
             (
                 StoreSpec { geometry: Geometry { block_count: 2, ..NAND }, ..log.clone() },
                 "too small",

@@ -45,6 +45,8 @@ pub enum Compressor {
     Deflate,
     /// LZ4's fast one.
     Lz4,
+    /// Zstandard of level 1.
+    Zstd,
     /// For small MCUs.
     Heatshrink,
 }
@@ -56,7 +58,8 @@ impl Compressor {
             Self::None => None,
             Self::Deflate => Some(0),
             Self::Lz4 => Some(1),
-            Self::Heatshrink => Some(2),
+            Self::Zstd => Some(2),
+            Self::Heatshrink => Some(3),
         }
     }
 
@@ -73,6 +76,7 @@ named! {
     "none" => None,
     "deflate" => Deflate,
     "lz4" => Lz4,
+    "zstd" => Zstd,
     "heatshrink" => Heatshrink,
 }
 
@@ -117,6 +121,8 @@ pub struct StoreSpec {
     pub layout: Layout,
     /// What makes them smaller.
     pub compressor: Compressor,
+    /// Whether each page that was compressed is decompressed and compared.
+    pub verify: bool,
     /// Bytes of a page of memory: a multiple of 4, at most 32768.
     pub page_bytes: u32,
     /// Slots, numbered from 0.
@@ -148,7 +154,30 @@ impl StoreSpec {
             }
             _ => 0,
         };
-        4 * self.words() as u64 + rewriter + self.compressor.memory_bytes(self.page_bytes) as u64
+        let verify = if self.verify { u64::from(self.page_bytes) } else { 0 };
+        4 * self.words() as u64
+            + rewriter
+            + verify
+            + self.compressor.memory_bytes(self.page_bytes) as u64
+    }
+
+    /// Blocks that a log on this medium leaves free at least; 0 where there can be none, and for
+    /// other layouts.
+    pub fn least_reserve_blocks(&self) -> u32 {
+        if self.layout != Layout::Log {
+            return 0;
+        }
+        let Geometry { program_bytes, block_bytes, block_count } = self.geometry;
+        // SAFETY: a function of numbers, that are checked by it.
+        unsafe {
+            ffi::fp_shim_log_reserve(
+                program_bytes,
+                block_bytes,
+                block_count,
+                self.page_bytes,
+                self.slot_count,
+            )
+        }
     }
 
     /// Words of memory for the store.
@@ -215,6 +244,36 @@ impl StoreSpec {
             return Err(Error::design(format!(
                 "factory_bad_blocks = {}: of {block_count} blocks some must be good",
                 self.faults.factory_bad_blocks
+            )));
+        }
+        if self.layout == Layout::Log { self.check_log() } else { Ok(()) }
+    }
+
+    /// Check that a log has blocks enough, and such as it can use.
+    fn check_log(&self) -> Result<()> {
+        let Geometry { program_bytes, block_bytes, block_count } = self.geometry;
+        let least = self.least_reserve_blocks();
+        if least == 0 {
+            return Err(Error::design(format!(
+                "a log cannot lie on {block_count} blocks of {block_bytes} bytes, programmed \
+                 {program_bytes} together: it wants flash pages of 256 bytes or more, 6 or more of \
+                 them a block, blocks larger than a page of {} bytes, and at most 65534 of them",
+                self.page_bytes
+            )));
+        }
+        if self.reserve_blocks > 0 && self.reserve_blocks < least {
+            return Err(Error::design(format!(
+                "{} reserve blocks are too few for a log of {} slots on {block_count} blocks: leave \
+                 {least} or more free",
+                self.reserve_blocks, self.slot_count
+            )));
+        }
+        let kept = self.reserve_blocks.max(least);
+        if kept >= block_count {
+            return Err(Error::design(format!(
+                "a medium of {block_count} blocks of {block_bytes} bytes is too small for a log of \
+                 {} slots, which leaves {kept} of them free; take a larger one, or fewer slots",
+                self.slot_count
             )));
         }
         Ok(())

@@ -23,8 +23,11 @@ pub enum StoreError {
     #[error("the medium failed")]
     Io,
     /// Nothing to mount.
-    #[error("the medium holds no store of this shape; format it")]
+    #[error("the medium holds no store; format it")]
     NoStore,
+    /// A store, but not one that can be mounted.
+    #[error("the medium holds a store of another version or shape; format it, or take another one")]
+    Other,
     /// A slot, or a size, that cannot be.
     #[error("no such slot, or a page of another size")]
     Invalid,
@@ -45,6 +48,7 @@ pub(super) fn result(code: c_int) -> std::result::Result<(), StoreError> {
         ffi::CORRUPT => Err(StoreError::Corrupt),
         ffi::IO => Err(StoreError::Io),
         ffi::NO_STORE => Err(StoreError::NoStore),
+        ffi::OTHER => Err(StoreError::Other),
         _ => Err(StoreError::Invalid),
     }
 }

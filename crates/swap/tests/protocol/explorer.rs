@@ -1,0 +1,324 @@
+//! Every run of the store, breadth first over power cuts.
+
+use std::collections::{HashSet, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use crate::medium::{Block, Medium, NONE, Oracle, PAIRS, Page, Pair, Powers};
+use crate::store::{Protocol, Stop, Store};
+
+/// How far to look.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    /// Cuts, and mounts of a store left without one.
+    pub cuts: usize,
+    pub failures: u8,
+    /// A flaky page may change between two reads of one mount.
+    pub restless: bool,
+    /// A flaky page may read as blank.
+    pub blank: bool,
+    /// Syncs between two cuts.
+    pub syncs: u8,
+    pub states: usize,
+}
+
+/// The world between two steps.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct State {
+    blocks: Vec<Block>,
+    /// The running store; none when the power is off.
+    store: Option<Store>,
+    /// The version mount must give, and the one it may give instead.
+    served: u8,
+    pending: u8,
+    failures: u8,
+    syncs: u8,
+}
+
+#[derive(Clone)]
+enum Step {
+    Start,
+    Leave,
+    /// A sync or a mount: the script, and whether it could be cut.
+    Run(Vec<u8>, bool),
+}
+
+/// What was found.
+pub struct Found {
+    pub states: usize,
+    pub runs: usize,
+    /// States first reached after so many cuts.
+    pub layers: Vec<usize>,
+    pub complete: bool,
+    pub counterexample: Option<String>,
+    /// Cuts in the counterexample.
+    pub depth: usize,
+}
+
+impl State {
+    fn pairs(&mut self) -> impl Iterator<Item = &mut Pair> {
+        let pages = self.blocks.iter_mut().flat_map(|block| block.pages.iter_mut());
+        let pages = pages.filter_map(|page| match page {
+            Page::Complete(pair) | Page::Flaky(pair) => Some(pair),
+            _ => None,
+        });
+        pages.chain(self.store.as_mut().map(|store| &mut store.last))
+    }
+
+    /// Gives generations and versions their least numbers. Only order and distance of generations
+    /// count, and of versions only which are the same.
+    fn canonical(&mut self) {
+        let mut least = u8::MAX;
+        let mut versions = vec![self.served];
+        for pair in self.pairs() {
+            least = least.min(pair.generation);
+            least = pair.link.map_or(least, |link| least.min(link.generation));
+            versions.extend([pair.version, pair.before]);
+        }
+        versions.push(self.pending);
+        for block in &mut self.blocks {
+            if let Page::Data(version) = block.pages[0] {
+                versions.push(version);
+            }
+        }
+        versions.retain(|&version| version != NONE);
+        versions.sort_unstable();
+        versions.dedup();
+        let rank = |version: &mut u8| {
+            if let Ok(at) = versions.binary_search(version) {
+                *version = at as u8;
+            }
+        };
+        rank(&mut self.served);
+        rank(&mut self.pending);
+        if let Some(store) = &mut self.store {
+            store.top = store.top.saturating_sub(least - 1);
+        }
+        for pair in self.pairs() {
+            pair.generation -= least - 1;
+            if let Some(link) = &mut pair.link {
+                link.generation -= least - 1;
+            }
+            rank(&mut pair.version);
+            rank(&mut pair.before);
+        }
+        for block in &mut self.blocks {
+            if let Page::Data(version) = &mut block.pages[0] {
+                rank(version);
+            }
+        }
+    }
+
+    fn fresh(&self) -> u8 {
+        let mut copy = self.clone();
+        let mut top =
+            if self.pending == NONE { self.served } else { self.served.max(self.pending) };
+        for pair in copy.pairs() {
+            top = top.max(pair.version);
+        }
+        for block in &self.blocks {
+            if let Page::Data(version) = block.pages[0] {
+                top = top.max(version);
+            }
+        }
+        top + 1
+    }
+}
+
+pub struct Explorer {
+    pub protocol: Protocol,
+    pub bounds: Bounds,
+}
+
+enum End {
+    Next(State),
+    /// The store is full for good.
+    Full,
+    Broken(String),
+}
+
+impl Explorer {
+    fn start(&self) -> State {
+        let blank = Block { bad: false, pages: [Page::Blank; 2 * PAIRS] };
+        let mut blocks = vec![blank; self.protocol.blocks];
+        let mut oracle = Oracle::default();
+        let powers = Powers { cut: false, fail: false, restless: false, blank: false };
+        let mut medium = Medium::new(&mut blocks, &mut oracle, powers, None);
+        let store = self.protocol.format(&mut medium).expect("nothing fails here");
+        State { blocks, store: Some(store), served: 0, pending: NONE, failures: 0, syncs: 0 }
+    }
+
+    /// One step of `state` under a script. The oracle's answers are noted for the next script.
+    fn run(
+        &self,
+        state: &State,
+        script: Vec<u8>,
+        cut: bool,
+        mut log: Option<&mut Vec<String>>,
+    ) -> (Oracle, End) {
+        let mut next = state.clone();
+        let mut oracle = Oracle::follow(script);
+        let powers = Powers {
+            cut,
+            fail: state.failures < self.bounds.failures,
+            restless: self.bounds.restless,
+            blank: self.bounds.blank,
+        };
+        if let Some(log) = &mut log {
+            log.push(match &state.store {
+                Some(_) => format!("  sync of v{}", state.fresh()),
+                None if state.pending == NONE => format!("  mount, v{} expected", state.served),
+                None => format!("  mount, v{} or v{} expected", state.served, state.pending),
+            });
+        }
+        let version = state.fresh();
+        let mut store = next.store.take();
+        let mut medium = Medium::new(&mut next.blocks, &mut oracle, powers, log);
+        let result = match &mut store {
+            Some(store) => self.protocol.sync(&mut medium, store, version).map(|()| store.clone()),
+            None => self.protocol.mount(&mut medium),
+        };
+        next.failures += medium.failures;
+        let syncing = store.is_some();
+        let end = match result {
+            Ok(now) => {
+                medium.say(|| format!("    returns v{}", now.last.version));
+                let found = now.last.version;
+                let allowed = if syncing {
+                    found == version
+                } else {
+                    found == state.served || (found == state.pending && found != NONE)
+                };
+                let data = next.blocks[now.last.data as usize].pages[0];
+                if !allowed {
+                    End::Broken(format!("v{found} is served"))
+                } else if data != Page::Data(found) {
+                    End::Broken(format!("data of v{found} is gone from block {}", now.last.data))
+                } else {
+                    next.served = found;
+                    next.pending = NONE;
+                    next.syncs = if syncing { state.syncs + 1 } else { 0 };
+                    next.store = Some(now);
+                    End::Next(next)
+                }
+            }
+            Err(Stop::Cut) => {
+                if syncing {
+                    next.pending = version;
+                }
+                next.syncs = 0;
+                End::Next(next)
+            }
+            Err(Stop::Full) if next.failures > 0 || syncing => End::Full,
+            Err(Stop::Full) => End::Broken("mount is stuck: no block to go on in".into()),
+            Err(Stop::Broken(why)) => End::Broken(why),
+        };
+        (oracle, end)
+    }
+
+    pub fn explore(&self) -> Found {
+        let mut found = Found {
+            states: 0,
+            runs: 0,
+            layers: Vec::new(),
+            complete: true,
+            counterexample: None,
+            depth: 0,
+        };
+        let mut seen: HashSet<u128> = HashSet::new();
+        let mut history: Vec<(u32, Step)> = vec![(0, Step::Start)];
+        let mut layer = VecDeque::from([(0_u32, self.start())]);
+        for cuts in 0..=self.bounds.cuts {
+            let mut after = VecDeque::new();
+            let before = found.states;
+            while let Some((at, state)) = layer.pop_front() {
+                if found.states > self.bounds.states {
+                    found.complete = false;
+                    return found;
+                }
+                found.states += 1;
+                let mut add = |next: State, step: Step, queue: &mut VecDeque<_>| {
+                    let mut next = next;
+                    next.canonical();
+                    if seen.insert(fingerprint(&next)) {
+                        history.push((at, step));
+                        queue.push_back((history.len() as u32 - 1, next));
+                    }
+                };
+                if state.store.is_some() {
+                    if cuts < self.bounds.cuts {
+                        let off = State { store: None, syncs: 0, ..state.clone() };
+                        add(off, Step::Leave, &mut after);
+                    }
+                    if state.syncs == self.bounds.syncs {
+                        continue;
+                    }
+                }
+                let mut script = Some(Vec::new());
+                while let Some(now) = script {
+                    found.runs += 1;
+                    let (oracle, end) = self.run(&state, now, cuts < self.bounds.cuts, None);
+                    let step = || Step::Run(oracle.script.clone(), cuts < self.bounds.cuts);
+                    match end {
+                        End::Next(next) if next.store.is_none() => add(next, step(), &mut after),
+                        End::Next(next) => add(next, step(), &mut layer),
+                        End::Full => {}
+                        End::Broken(why) => {
+                            let last = (at, step());
+                            found.counterexample = Some(self.trace(&history, last, &why));
+                            found.depth = cuts;
+                            found.layers.push(found.states - before);
+                            return found;
+                        }
+                    }
+                    script = oracle.next();
+                }
+            }
+            found.layers.push(found.states - before);
+            layer = after;
+        }
+        found
+    }
+
+    /// The steps to a broken state, in words.
+    fn trace(&self, history: &[(u32, Step)], last: (u32, Step), why: &str) -> String {
+        let mut steps = vec![last.1];
+        let mut at = last.0;
+        while at != 0 {
+            let (before, step) = &history[at as usize];
+            steps.push(step.clone());
+            at = *before;
+        }
+        let mut state = self.start();
+        let mut log = vec![
+            format!("{:?}, {:?}", self.protocol, self.bounds),
+            "  format: v0 in block 0".into(),
+        ];
+        for step in steps.into_iter().rev() {
+            let (script, cut) = match step {
+                Step::Start => continue,
+                Step::Leave => {
+                    log.push("  the power goes while the store does nothing".into());
+                    state.store = None;
+                    state.syncs = 0;
+                    state.canonical();
+                    continue;
+                }
+                Step::Run(script, cut) => (script, cut),
+            };
+            if let (_, End::Next(next)) = self.run(&state, script, cut, Some(&mut log)) {
+                state = next;
+                state.canonical();
+            }
+        }
+        log.push(format!("  BROKEN: {why}"));
+        log.join("\n")
+    }
+}
+
+fn fingerprint(state: &State) -> u128 {
+    let mut one = DefaultHasher::new();
+    state.hash(&mut one);
+    let mut two = DefaultHasher::new();
+    (0x5bd1_e995_u32, state).hash(&mut two);
+    u128::from(one.finish()) << 64 | u128::from(two.finish())
+}

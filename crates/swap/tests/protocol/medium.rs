@@ -1,0 +1,334 @@
+//! The medium, as far as the protocol sees it: blocks of pages, torn by an adversary.
+//!
+//! Every operation asks an [`Oracle`] what happens to it. The explorer tries every answer.
+
+/// Most pairs in a meta block.
+pub const PAIRS: usize = 3;
+/// Successors a meta block names.
+pub const SUCCESSORS: usize = 3;
+/// No block, or no version.
+pub const NONE: u8 = u8::MAX;
+
+/// The block before, its generation, and how many of its pairs count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Link {
+    pub block: u8,
+    pub generation: u8,
+    pub count: u8,
+}
+
+/// The successors of a meta block; the first `kept` come from those of the block before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Successors {
+    pub blocks: [u8; SUCCESSORS],
+    pub len: u8,
+    pub kept: u8,
+}
+
+impl Successors {
+    pub fn new(list: &[u8], kept: usize) -> Self {
+        let mut blocks = [NONE; SUCCESSORS];
+        blocks[..list.len()].copy_from_slice(list);
+        Self { blocks, len: list.len() as u8, kept: kept as u8 }
+    }
+
+    pub fn all(&self) -> &[u8] {
+        &self.blocks[..self.len as usize]
+    }
+
+    pub fn kept(&self) -> &[u8] {
+        &self.blocks[..self.kept as usize]
+    }
+}
+
+/// What a pair says. Both copies say the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Pair {
+    pub generation: u8,
+    pub link: Option<Link>,
+    pub successors: Successors,
+    /// The state is the one after this call.
+    pub version: u8,
+    /// The version of the pair before: what a reader must find there. No field of the format.
+    pub before: u8,
+    /// Which half of the items the chunk holds (a cycle is two pairs).
+    pub chunk: u8,
+    /// The data block the state points to.
+    pub data: u8,
+    /// The block known to be complete in whose successors this one is.
+    pub base: u8,
+}
+
+/// A page. A flaky page may be read as its content or as nothing, each time anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Page {
+    Blank,
+    /// Neither blank nor ever valid.
+    Junk,
+    Complete(Pair),
+    Flaky(Pair),
+    /// Data of a version, complete.
+    Data(u8),
+}
+
+/// An erase block.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Block {
+    pub bad: bool,
+    pub pages: [Page; 2 * PAIRS],
+}
+
+/// Answers questions from a script, and notes how many answers there were to each.
+#[derive(Default)]
+pub struct Oracle {
+    pub script: Vec<u8>,
+    pub arity: Vec<u8>,
+    position: usize,
+}
+
+impl Oracle {
+    pub fn follow(script: Vec<u8>) -> Self {
+        Self { script, arity: Vec::new(), position: 0 }
+    }
+
+    fn ask(&mut self, arity: u8) -> u8 {
+        if arity < 2 {
+            return 0;
+        }
+        if self.position == self.script.len() {
+            self.script.push(0);
+        }
+        let answer = self.script[self.position];
+        self.position += 1;
+        self.arity.push(arity);
+        answer
+    }
+
+    /// The next script in order, or none when all were tried.
+    pub fn next(mut self) -> Option<Vec<u8>> {
+        self.script.truncate(self.arity.len());
+        while let Some(last) = self.script.pop() {
+            if last + 1 < self.arity[self.script.len()] {
+                self.script.push(last + 1);
+                return Some(self.script);
+            }
+        }
+        None
+    }
+}
+
+/// The power is gone.
+#[derive(Debug)]
+pub struct Cut;
+
+/// How an operation ended that was not cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Done,
+    Failed,
+}
+
+/// What happens to one operation.
+enum Fate {
+    Done,
+    CutBefore,
+    CutWithin,
+    Failed,
+}
+
+/// What the adversary may do.
+#[derive(Clone, Copy, Debug)]
+pub struct Powers {
+    pub cut: bool,
+    pub fail: bool,
+    /// A flaky page may give another answer to each read, not only to each mount.
+    pub restless: bool,
+    /// A flaky page may read as blank.
+    pub blank: bool,
+}
+
+/// The medium while the power is on.
+pub struct Medium<'a> {
+    pub blocks: &'a mut Vec<Block>,
+    pub oracle: &'a mut Oracle,
+    pub powers: Powers,
+    pub failures: u8,
+    /// Steps in words, when wanted.
+    pub log: Option<&'a mut Vec<String>>,
+    decided: Vec<(u8, usize, bool)>,
+}
+
+impl<'a> Medium<'a> {
+    pub fn new(
+        blocks: &'a mut Vec<Block>,
+        oracle: &'a mut Oracle,
+        powers: Powers,
+        log: Option<&'a mut Vec<String>>,
+    ) -> Self {
+        Self { blocks, oracle, powers, failures: 0, log, decided: Vec::new() }
+    }
+
+    pub fn say(&mut self, text: impl FnOnce() -> String) {
+        if let Some(log) = &mut self.log {
+            log.push(text());
+        }
+    }
+
+    pub fn bad(&self, block: u8) -> bool {
+        self.blocks[block as usize].bad
+    }
+
+    /// A choice the protocol leaves open.
+    pub fn either(&mut self) -> bool {
+        self.oracle.ask(2) == 1
+    }
+
+    /// The content of a page, if this read finds it valid.
+    pub fn read(&mut self, block: u8, page: usize) -> Option<Pair> {
+        match self.blocks[block as usize].pages[page] {
+            Page::Complete(pair) => Some(pair),
+            Page::Flaky(pair) => {
+                let known = self.decided.iter().find(|d| d.0 == block && d.1 == page).map(|d| d.2);
+                let valid = match known {
+                    Some(valid) if !self.powers.restless => valid,
+                    _ => {
+                        let valid = self.oracle.ask(2) == 0;
+                        let word = if valid { "VALID" } else { "invalid" };
+                        self.say(|| {
+                            format!("    read {block}.{page}: flaky, reads {word} ({pair})")
+                        });
+                        valid
+                    }
+                };
+                if known.is_none() {
+                    self.decided.push((block, page, valid));
+                }
+                valid.then_some(pair)
+            }
+            _ => None,
+        }
+    }
+
+    /// The content of a page, or whether it reads blank.
+    pub fn look(&mut self, block: u8, page: usize) -> Result<Pair, bool> {
+        let flaky = matches!(self.blocks[block as usize].pages[page], Page::Flaky(_));
+        let blank = self.blocks[block as usize].pages[page] == Page::Blank;
+        match self.read(block, page) {
+            Some(pair) => Ok(pair),
+            None if flaky && self.powers.blank => {
+                let blank = self.either();
+                if blank {
+                    self.say(|| format!("    read {block}.{page}: reads BLANK"));
+                }
+                Err(blank)
+            }
+            None => Err(blank),
+        }
+    }
+
+    fn fate(&mut self, what: impl FnOnce() -> String) -> Result<Fate, Cut> {
+        let fail = self.powers.fail && self.failures == 0;
+        let cuts = if self.powers.cut { 2 } else { 0 };
+        let answer = self.oracle.ask(1 + cuts + u8::from(fail));
+        let fate = match (answer, cuts) {
+            (0, _) => Fate::Done,
+            (1, 2) => Fate::CutBefore,
+            (2, 2) => Fate::CutWithin,
+            _ => Fate::Failed,
+        };
+        self.say(|| {
+            let end = match fate {
+                Fate::Done => "",
+                Fate::CutBefore => ": CUT before it",
+                Fate::CutWithin => ": CUT within it",
+                Fate::Failed => ": FAILS",
+            };
+            format!("    {}{end}", what())
+        });
+        if matches!(fate, Fate::Failed) {
+            self.failures += 1;
+        }
+        if matches!(fate, Fate::CutBefore) { Err(Cut) } else { Ok(fate) }
+    }
+
+    /// Programs a page with the copy of a pair, or with data.
+    pub fn program(&mut self, block: u8, page: usize, content: Page) -> Result<Outcome, Cut> {
+        assert_eq!(
+            self.blocks[block as usize].pages[page],
+            Page::Blank,
+            "programs page {block}.{page}, which is not erased"
+        );
+        let fate = self.fate(|| match content {
+            Page::Complete(pair) => format!("program {block}.{page}: {pair}"),
+            _ => format!("program {block}.{page}: data"),
+        })?;
+        let torn = match content {
+            Page::Complete(pair) => Page::Flaky(pair),
+            _ => Page::Junk,
+        };
+        let at = &mut self.blocks[block as usize].pages[page];
+        match fate {
+            Fate::CutWithin => {
+                *at = torn;
+                Err(Cut)
+            }
+            Fate::Failed => {
+                *at = torn;
+                Ok(Outcome::Failed)
+            }
+            _ => {
+                *at = content;
+                Ok(Outcome::Done)
+            }
+        }
+    }
+
+    /// Erases a block. A mixture of old and blank pages, each flaky, is the same to a reader as all
+    /// the old pages, each flaky: any of them may be read as nothing.
+    pub fn erase(&mut self, block: u8) -> Result<Outcome, Cut> {
+        let pages = &self.blocks[block as usize].pages;
+        let blank = pages.iter().all(|page| *page == Page::Blank);
+        let cut = self.powers.cut;
+        // A cut leaves nothing on a blank block that another cut does not.
+        self.powers.cut = cut && !blank;
+        let fate = self.fate(|| format!("erase {block}"));
+        self.powers.cut = cut;
+        let fate = fate?;
+        for page in &mut self.blocks[block as usize].pages {
+            *page = match (&fate, *page) {
+                (Fate::Done, _) => Page::Blank,
+                (_, Page::Complete(pair) | Page::Flaky(pair)) => Page::Flaky(pair),
+                (_, Page::Blank | Page::Junk | Page::Data(_)) => Page::Junk,
+            };
+        }
+        match fate {
+            Fate::CutWithin => Err(Cut),
+            Fate::Failed => Ok(Outcome::Failed),
+            _ => Ok(Outcome::Done),
+        }
+    }
+
+    /// Marks a block bad, for good. The mark is taken to be atomic.
+    pub fn mark(&mut self, block: u8) -> Result<(), Cut> {
+        if self.powers.cut && self.oracle.ask(2) == 1 {
+            self.say(|| format!("    mark {block} bad: CUT before it"));
+            return Err(Cut);
+        }
+        self.say(|| format!("    mark {block} bad"));
+        self.blocks[block as usize].bad = true;
+        Ok(())
+    }
+}
+
+impl std::fmt::Display for Pair {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "gen {} v{} ", self.generation, self.version)?;
+        match self.link {
+            Some(link) => write!(f, "link {} gen {} x{}", link.block, link.generation, link.count)?,
+            None => write!(f, "link none")?,
+        }
+        let successors = &self.successors;
+        write!(f, " S {:?} kept {} data {}", successors.all(), successors.kept, self.data)?;
+        write!(f, " base {}", self.base)
+    }
+}

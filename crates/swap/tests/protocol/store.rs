@@ -1,0 +1,458 @@
+//! The store's steps as a sequence of operations on the medium: a sync and a mount.
+
+use crate::medium::{Cut, Link, Medium, NONE, Outcome, Page, Pair, SUCCESSORS, Successors};
+
+/// What is done where mount finds only the first pair of the newest block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rules {
+    /// As first written: go on in a successor that is kept, kept ones counted from the block itself.
+    Written,
+    /// The same, but a block stays kept only as long as it was in the successors of every block
+    /// since the one known to be complete.
+    Nested,
+    /// Copy B valid says that copy A is complete, so the block is. Otherwise go on among the kept
+    /// ones, and the block itself takes the place of the one taken.
+    Witness,
+    /// The same, but of the kept ones one that reads invalid is taken first, else the youngest; the
+    /// other valid ones stay; no new ones come in; and the base is not free.
+    Steady,
+    /// A second pair confirms the first; see `confirm`.
+    Confirm,
+}
+
+/// A deliberate error, or none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mutation {
+    None,
+    /// Mount erases only the successor it takes.
+    EraseOne,
+    /// Mount goes on in a successor that is not kept though the first pair may be flaky.
+    TakeNew,
+    /// Mount serves the last pair without writing it again.
+    Trust,
+    /// Data the last complete commit points to is erased for the next one.
+    FreeDataEarly,
+    /// Copy A alone is taken for a commit.
+    OneCopy,
+    /// A block gets the generation of the one before.
+    SameGeneration,
+    /// The link mount writes counts the last pair, which may be flaky.
+    CountFlaky,
+    /// A block names new successors only.
+    Unnested,
+    /// Meta blocks are free as soon as a pair not yet complete no longer needs them.
+    FreeMetaEarly,
+    /// Mount programs first and erases the other successors afterwards.
+    EraseLater,
+    /// Copy B is programmed first.
+    CopyBFirst,
+    /// A full block is marked bad before its rescue is complete.
+    MarkEarly,
+    /// A pair that failed is tried again in the next pair of its block.
+    GoOnAfterFailure,
+    /// Copy B is programmed though copy A failed.
+    CopyBAfterFailure,
+    /// A block's first pair alone is relied upon.
+    NoConfirmation,
+    /// Mount's generation is one above the block that counts, not above all that show.
+    OverCountingOnly,
+    /// Mount takes blocks that show with higher generations as any other.
+    TakeHigher,
+    /// Blocks neither valid nor blank are left as they are.
+    KeepSuspicious,
+}
+
+/// What a running store knows.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Store {
+    pub block: u8,
+    /// Complete pairs of the block.
+    pub pairs: u8,
+    pub last: Pair,
+    /// Block of the pair before the last one.
+    pub before: u8,
+    /// The highest generation seen.
+    pub top: u8,
+}
+
+/// Why a step ended early.
+#[derive(Debug)]
+pub enum Stop {
+    Cut,
+    /// No good block is left where one is needed.
+    Full,
+    /// The protocol broke.
+    Broken(String),
+}
+
+impl From<Cut> for Stop {
+    fn from(_: Cut) -> Self {
+        Self::Cut
+    }
+}
+
+/// Sizes, rules and the deliberate error.
+#[derive(Clone, Copy, Debug)]
+pub struct Protocol {
+    /// Pairs in a meta block, blocks of the zone, and all blocks.
+    pub pairs: usize,
+    pub zone: usize,
+    pub blocks: usize,
+    /// Confirmed blocks: the block mount came from is not free at the next mount.
+    pub keep_base: bool,
+    pub rules: Rules,
+    pub mutation: Mutation,
+}
+
+impl Protocol {
+    pub fn is(&self, mutation: Mutation) -> bool {
+        self.mutation == mutation
+    }
+
+    pub fn zone(&self, medium: &Medium) -> Vec<u8> {
+        (0..self.blocks as u8).filter(|&block| !medium.bad(block)).take(self.zone).collect()
+    }
+
+    /// The successors of `block`, which is taken from those of the block before it: the others, then new ones.
+    /// `used` are the blocks that may not be new ones.
+    fn successors(&self, medium: &Medium, block: u8, old: &[u8], used: &[u8]) -> Successors {
+        let mut list: Vec<u8> =
+            old.iter().copied().filter(|&old| old != block && !medium.bad(old)).collect();
+        if self.is(Mutation::Unnested) {
+            list.clear();
+        }
+        let kept = list.len();
+        let zone = self.zone(medium);
+        let start = zone.iter().position(|&at| at > block).unwrap_or(0);
+        for at in (0..zone.len()).map(|step| zone[(start + step) % zone.len()]) {
+            let taken = at == block || used.contains(&at) || old.contains(&at);
+            if list.len() < SUCCESSORS && !taken && !list.contains(&at) {
+                list.push(at);
+            }
+        }
+        Successors::new(&list, kept)
+    }
+
+    /// Programs both copies of a pair.
+    pub fn program(
+        &self,
+        medium: &mut Medium,
+        block: u8,
+        index: usize,
+        pair: Pair,
+    ) -> Result<Outcome, Stop> {
+        let content = Page::Complete(pair);
+        let (first, second) = if self.is(Mutation::CopyBFirst) { (1, 0) } else { (0, 1) };
+        let outcome = medium.program(block, 2 * index + first, content)?;
+        if outcome == Outcome::Failed && !self.is(Mutation::CopyBAfterFailure) {
+            return Ok(Outcome::Failed);
+        }
+        if self.is(Mutation::OneCopy) && outcome == Outcome::Done {
+            return Ok(outcome);
+        }
+        Ok(medium.program(block, 2 * index + second, content)?)
+    }
+
+    /// Erases a block and programs its first pair. A block that fails is marked bad.
+    fn begin(
+        &self,
+        medium: &mut Medium,
+        block: u8,
+        pair: Pair,
+        erased: bool,
+    ) -> Result<Outcome, Stop> {
+        let mut outcome = Outcome::Done;
+        if !erased {
+            outcome = medium.erase(block)?;
+        }
+        if outcome == Outcome::Done {
+            outcome = self.program(medium, block, 0, pair)?;
+        }
+        if outcome == Outcome::Failed {
+            medium.mark(block)?;
+        }
+        Ok(outcome)
+    }
+
+    /// The medium after `format`: one complete pair, all else blank.
+    pub fn format(&self, medium: &mut Medium) -> Result<Store, Stop> {
+        if self.rules == Rules::Confirm {
+            return self.format_confirmed(medium);
+        }
+        let data = self.blocks as u8 - 1;
+        let mut successors = self.successors(medium, 0, &[], &[]);
+        successors.kept = successors.len;
+        let pair = Pair {
+            generation: 1,
+            link: None,
+            successors,
+            version: 0,
+            before: NONE,
+            chunk: 0,
+            data,
+            base: NONE,
+        };
+        medium.program(data, 0, Page::Data(0))?;
+        self.program(medium, 0, 0, pair)?;
+        Ok(Store { block: 0, pairs: 1, last: pair, before: NONE, top: 0 })
+    }
+
+    /// A call and a sync: data, then a pair, in this block or the next one.
+    pub fn sync(&self, medium: &mut Medium, store: &mut Store, version: u8) -> Result<(), Stop> {
+        let zone = self.zone(medium);
+        let data = loop {
+            let early = self.is(Mutation::FreeDataEarly);
+            let free = (0..self.blocks as u8).rev().find(|&block| {
+                !zone.contains(&block) && !medium.bad(block) && (early || block != store.last.data)
+            });
+            let block = free.ok_or(Stop::Full)?;
+            let mut outcome = medium.erase(block)?;
+            if outcome == Outcome::Done {
+                outcome = medium.program(block, 0, Page::Data(version))?;
+            }
+            if outcome == Outcome::Done {
+                break block;
+            }
+            medium.mark(block)?;
+        };
+        let last = store.last;
+        let mut pair = Pair { version, before: last.version, chunk: 1 - last.chunk, data, ..last };
+        let mut failed = None;
+        let mut next = store.pairs as usize;
+        while next < self.pairs {
+            if self.program(medium, store.block, next, pair)? == Outcome::Done {
+                store.before = store.block;
+                store.last = pair;
+                store.pairs = next as u8 + 1;
+                return Ok(());
+            }
+            failed = Some(store.block);
+            next += 1;
+            if !self.is(Mutation::GoOnAfterFailure) {
+                break;
+            }
+        }
+        if let (Some(block), true) = (failed, self.is(Mutation::MarkEarly)) {
+            medium.mark(block)?;
+        }
+        if self.rules == Rules::Confirm {
+            return self.open_next(medium, store, pair, failed);
+        }
+        // The next block. The cycle is counted from the last complete pair.
+        let generation = last.generation + u8::from(!self.is(Mutation::SameGeneration));
+        let link = Link { block: store.block, generation: last.generation, count: store.pairs };
+        let mut used = vec![store.block, store.before, last.data, data];
+        if self.is(Mutation::FreeMetaEarly) {
+            used.remove(1);
+        }
+        for &block in last.successors.all() {
+            if medium.bad(block) {
+                continue;
+            }
+            let old = last.successors;
+            let successors = self.successors(medium, block, old.all(), &used);
+            pair = Pair { generation, link: Some(link), successors, base: store.block, ..pair };
+            if self.begin(medium, block, pair, false)? == Outcome::Done {
+                if let Some(failed) = failed.filter(|&failed| !medium.bad(failed)) {
+                    medium.mark(failed)?;
+                }
+                *store = Store { block, pairs: 1, last: pair, before: store.block, top: 0 };
+                return Ok(());
+            }
+        }
+        Err(Stop::Full)
+    }
+
+    /// A pair, by copy A or copy B.
+    pub fn pair(&self, medium: &mut Medium, block: u8, index: usize) -> Option<Pair> {
+        medium.read(block, 2 * index).or_else(|| medium.read(block, 2 * index + 1))
+    }
+
+    /// The pair before pair `index` of `block`, which is `pair`, and its place.
+    pub fn previous(
+        &self,
+        medium: &mut Medium,
+        block: u8,
+        index: usize,
+        pair: &Pair,
+    ) -> Option<(u8, usize, Pair)> {
+        let (at, index, generation) = match (index, pair.link) {
+            (0, None) => return None,
+            (0, Some(link)) => (link.block, link.count as usize - 1, link.generation),
+            _ => (block, index - 1, pair.generation),
+        };
+        let found = self.pair(medium, at, index)?;
+        (found.generation == generation).then_some((at, index, found))
+    }
+
+    /// Mount: the newest block, its last pair, and that pair again in one of its successors.
+    pub fn mount(&self, medium: &mut Medium) -> Result<Store, Stop> {
+        if self.rules == Rules::Confirm {
+            return self.mount_confirmed(medium);
+        }
+        let zone = self.zone(medium);
+        let mut newest: Option<(u8, Pair)> = None;
+        for &block in &zone {
+            if let Some(pair) = self.pair(medium, block, 0)
+                && newest.is_none_or(|(_, other)| pair.generation > other.generation)
+            {
+                newest = Some((block, pair));
+            }
+        }
+        let (n, first) = newest.ok_or_else(|| Stop::Broken("no store".into()))?;
+        let (mut k, mut pair) = (0, first);
+        while k + 1 < self.pairs
+            && let Some(next) = self.pair(medium, n, k + 1)
+            && next.generation == first.generation
+        {
+            (k, pair) = (k + 1, next);
+        }
+        medium.say(|| format!("    newest block {n}, last pair {k}: v{}", pair.version));
+
+        // The state: this pair and, for the other chunk, the one before it.
+        let previous = self.previous(medium, n, k, &pair);
+        if k > 0 || pair.link.is_some() {
+            let found = previous.map(|(_, _, previous)| (previous.version, previous.chunk));
+            if found != Some((pair.before, 1 - pair.chunk)) {
+                return Err(Stop::Broken(format!(
+                    "v{} needs v{} before it, found {found:?}",
+                    pair.version, pair.before
+                )));
+            }
+        }
+
+        // The pair that is complete for sure, and the one before it: blocks of theirs are not free.
+        let mut used = vec![n, pair.data];
+        if let Some((block, index, previous)) = previous {
+            used.extend([block, previous.data]);
+            if !self.is(Mutation::FreeMetaEarly)
+                && let Some((block, ..)) = self.previous(medium, block, index, &previous)
+            {
+                used.push(block);
+            }
+        }
+
+        let alone = k == 0;
+        let witness =
+            matches!(self.rules, Rules::Witness | Rules::Steady) && medium.read(n, 1).is_some();
+        let doubtful = alone && !witness;
+        let steady = doubtful && self.rules == Rules::Steady;
+        if self.rules == Rules::Steady {
+            used.push(first.base);
+        }
+        let base = if doubtful { first.base } else { n };
+        let old = first.successors;
+        let link = if alone {
+            first.link
+        } else {
+            let count = k as u8 + u8::from(self.is(Mutation::CountFlaky));
+            Some(Link { block: n, generation: first.generation, count })
+        };
+        if self.is(Mutation::Trust) {
+            let before = previous.map_or(NONE, |(block, ..)| block);
+            // What follows the last pair may be torn, so the block counts as full.
+            let mut store = Store { block: n, pairs: k as u8 + 1, last: pair, before, top: 0 };
+            let blank = medium.blocks[n as usize].pages[2 * k + 2..2 * self.pairs]
+                .iter()
+                .all(|p| *p == Page::Blank);
+            if !blank {
+                store.pairs = self.pairs as u8;
+            }
+            return Ok(store);
+        }
+
+        let late = self.is(Mutation::EraseLater) || self.is(Mutation::EraseOne);
+        // Kept blocks by age, those that read invalid first.
+        let mut kept: Vec<(u8, u8)> = Vec::new();
+        for &block in old.kept() {
+            if steady && !medium.bad(block) {
+                let pair = self.pair(medium, block, 0);
+                // A younger one read as nothing before, so it is torn.
+                let pair = pair.filter(|pair| pair.generation < first.generation);
+                let age = pair.map_or(0, |pair| u8::MAX - pair.generation);
+                kept.push((age, block));
+            }
+        }
+        kept.sort_by_key(|kept| kept.0);
+        let stays = |block: u8| kept.iter().any(|kept| kept.0 > 0 && kept.1 == block);
+        if !late {
+            for &block in old.all() {
+                if stays(block) {
+                    continue;
+                }
+                if !medium.bad(block) && medium.erase(block)? == Outcome::Failed {
+                    medium.mark(block)?;
+                }
+            }
+        }
+        let mut candidates = if doubtful { old.kept() } else { old.all() }.to_vec();
+        // Any of them will do: the first or the last, so that both are tried.
+        if !doubtful && medium.either() {
+            candidates.reverse();
+        }
+        if self.is(Mutation::TakeNew) && doubtful {
+            candidates = old.all().iter().rev().copied().collect();
+        }
+        if steady && !self.is(Mutation::TakeNew) {
+            candidates = kept.iter().map(|kept| kept.1).collect();
+        }
+        let generation = first.generation + u8::from(!self.is(Mutation::SameGeneration));
+        for m in candidates {
+            if medium.bad(m) {
+                continue;
+            }
+            let mut successors = self.successors(medium, m, old.all(), &used);
+            if doubtful {
+                successors = self.doubtful(medium, successors, n, m, &old);
+            }
+            let again = Pair { generation, link, successors, base, ..pair };
+            let erased = !late && !stays(m);
+            if self.begin(medium, m, again, erased)? == Outcome::Done {
+                if self.is(Mutation::EraseLater) {
+                    for &block in old.all() {
+                        if block != m
+                            && !medium.bad(block)
+                            && medium.erase(block)? == Outcome::Failed
+                        {
+                            medium.mark(block)?;
+                        }
+                    }
+                }
+                let before = if alone { link.map_or(NONE, |link| link.block) } else { n };
+                return Ok(Store { block: m, pairs: 1, last: again, before, top: 0 });
+            }
+        }
+        Err(Stop::Full)
+    }
+
+    /// The successors of `m` where `n`, the block it is written from, may be flaky.
+    fn doubtful(
+        &self,
+        medium: &Medium,
+        mut successors: Successors,
+        n: u8,
+        m: u8,
+        old: &Successors,
+    ) -> Successors {
+        let still = old.kept().iter().filter(|&&block| block != m && !medium.bad(block));
+        match self.rules {
+            Rules::Written | Rules::Confirm => successors,
+            Rules::Nested => {
+                successors.kept = still.count() as u8;
+                successors
+            }
+            Rules::Witness | Rules::Steady => {
+                let mut list: Vec<u8> = still.copied().collect();
+                list.push(n);
+                let kept = list.len();
+                let rest = if self.rules == Rules::Steady { old } else { &successors };
+                for &block in rest.all().iter().filter(|&&block| block != m && !medium.bad(block)) {
+                    if list.len() < SUCCESSORS && !list.contains(&block) {
+                        list.push(block);
+                    }
+                }
+                Successors::new(&list, kept)
+            }
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! Many stores, one a seed, and what came of them.
+
+pub mod kinds;
+mod medium;
+mod model;
+mod pages;
+mod plan;
+mod random;
+mod run;
+mod store;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::Mutex;
+use std::time::Instant;
+
+pub use kinds::{Kinds, NAMES};
+use run::{Counts, Violation, Worst, run};
+
+/// Cuts of one store, if nothing else is said.
+pub const ROUNDS: u32 = 400;
+
+pub struct Options {
+    /// The first store's; the next ones count on.
+    pub seed: u64,
+    /// End after so many cuts,
+    pub cuts: u64,
+    /// or stores.
+    pub stores: u64,
+    /// `None`: drawn for each store.
+    pub kinds: Option<Kinds>,
+    /// Cuts and unmounts of a store.
+    pub rounds: u32,
+    pub threads: u32,
+    /// Go on after a violation.
+    pub go_on: bool,
+    /// Lines of the trace shown.
+    pub lines: usize,
+    /// Say each million cuts.
+    pub talk: bool,
+}
+
+/// Of one class of violations.
+struct Class {
+    count: u64,
+    /// The one with the fewest calls.
+    shortest: Violation,
+}
+
+#[derive(Default)]
+struct Progress {
+    next: u64,
+    counts: Counts,
+    classes: BTreeMap<String, Class>,
+    said: u64,
+}
+
+/// What came of it: a summary, and what is wrong.
+pub struct Report {
+    pub summary: String,
+    pub violations: Option<String>,
+}
+
+/// Run stores until there have been so many cuts.
+pub fn torture(options: &Options) -> Report {
+    let start = Instant::now();
+    let progress = Mutex::new(Progress::default());
+    std::thread::scope(|scope| {
+        for _ in 0..options.threads {
+            scope.spawn(|| work(options, &progress, start));
+        }
+    });
+    let progress = progress.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let seconds = start.elapsed().as_secs_f64();
+    let violations = (!progress.classes.is_empty()).then(|| {
+        progress
+            .classes
+            .values()
+            .map(|class| describe(options, class))
+            .collect::<Vec<_>>()
+            .join("\n")
+    });
+    Report { summary: summary(&progress.counts, seconds), violations }
+}
+
+fn work(options: &Options, progress: &Mutex<Progress>, start: Instant) {
+    loop {
+        let seed = {
+            let Ok(mut progress) = progress.lock() else { return };
+            let enough = progress.next >= options.stores
+                || progress.counts.cuts >= options.cuts
+                || (!progress.classes.is_empty() && !options.go_on);
+            if enough {
+                return;
+            }
+            progress.next += 1;
+            options.seed + progress.next - 1
+        };
+        let (counts, violation) = run(seed, options.kinds, options.rounds, false);
+        let Ok(mut progress) = progress.lock() else { return };
+        progress.counts.join(&counts);
+        if let Some(violation) = violation {
+            let calls = violation.calls;
+            match progress.classes.get_mut(&violation.class) {
+                Some(class) => {
+                    class.count += 1;
+                    if calls < class.shortest.calls {
+                        class.shortest = violation;
+                    }
+                }
+                None => {
+                    let class = violation.class.clone();
+                    if options.talk {
+                        println!("seed {seed}: {class}: {}", violation.message);
+                    }
+                    progress.classes.insert(class, Class { count: 1, shortest: violation });
+                }
+            }
+        }
+        let millions = progress.counts.cuts / 1_000_000;
+        if options.talk && millions > progress.said {
+            progress.said = millions;
+            let counts = &progress.counts;
+            let seconds = start.elapsed().as_secs_f64();
+            println!(
+                "{millions} million cuts, {} stores, {} mounts, {:.0} cuts a second, \
+                 {} violations",
+                counts.stores,
+                counts.mounts,
+                counts.cuts as f64 / seconds,
+                progress.classes.values().map(|class| class.count).sum::<u64>()
+            );
+        }
+    }
+}
+
+fn describe(options: &Options, class: &Class) -> String {
+    let violation = &class.shortest;
+    let mut out = String::new();
+    let kinds = options.kinds.map_or(String::new(), |kinds| format!(" --kinds {}", kinds.list()));
+    let rounds = if options.rounds == ROUNDS {
+        String::new()
+    } else {
+        format!(" --rounds {}", options.rounds)
+    };
+    // Writing to a string does not fail.
+    let _ = write!(
+        out,
+        "VIOLATION, {}, in {} stores. The shortest, after {} cuts and {} calls:\n  {}\n  {}\n  \
+         cargo run --release -p flashpager-swap --example torture -- --seed {} --stores 1{kinds}{rounds}\n",
+        violation.class,
+        class.count,
+        violation.cuts,
+        violation.calls,
+        violation.message,
+        violation.plan,
+        violation.seed
+    );
+    if options.lines > 0 {
+        let (_, again) = run(violation.seed, options.kinds, options.rounds, true);
+        match again {
+            Some(again) => {
+                let from = again.trace.len().saturating_sub(options.lines);
+                for line in &again.trace[from..] {
+                    let _ = writeln!(out, "    | {line}");
+                }
+            }
+            None => out.push_str("    (it did not come again)\n"),
+        }
+    }
+    out
+}
+
+fn worst(name: &str, worst: &Worst) -> String {
+    let of = worst.operations;
+    format!(
+        "{name}: {} operations ({} pages read, {} programs, {} erases, {} marks; seed {})\n",
+        worst.all, of.reads, of.programs, of.erases, of.marks, worst.seed
+    )
+}
+
+fn summary(counts: &Counts, seconds: f64) -> String {
+    let Counts { happened, .. } = counts;
+    let mut out = format!(
+        "{} cuts, {} mounts, {} of them served in whole, {} calls, {} stores ({} refused, {} worn \
+         out), {:.0} s, {:.0} cuts a second\n",
+        counts.cuts,
+        counts.mounts,
+        counts.served,
+        counts.calls,
+        counts.stores,
+        counts.refused,
+        counts.worn,
+        seconds,
+        counts.cuts as f64 / seconds
+    );
+    let _ = writeln!(
+        out,
+        "happened: {} torn programs, {} torn erasures, {} unstable pages and {} reads of them, {} \
+         program failures, {} erase failures, {} corrected reads, {} transient errors, {} reads in \
+         the dark, {} pages lost; {} writes were FULL, {} mounts IO",
+        happened.torn_programs,
+        happened.torn_erases,
+        happened.flaky_pages,
+        happened.flaky_reads,
+        happened.program_failures,
+        happened.erase_failures,
+        happened.corrected,
+        happened.transient,
+        happened.dark_reads,
+        happened.unreadable,
+        counts.full,
+        counts.unreadable_mounts
+    );
+    out += &worst("worst write", &counts.worst_write);
+    out += &worst("worst write, failures included", &counts.worst_write_failing);
+    out += &worst("worst mount after an unmount", &counts.worst_mount);
+    out += &worst("worst mount after a cut", &counts.worst_mount_cut);
+    out
+}

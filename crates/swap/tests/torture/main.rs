@@ -1,0 +1,48 @@
+//! The log is tortured: `runtime/README.md`, "Tortured".
+
+#[path = "harness.rs"]
+mod harness;
+
+use harness::kinds::{
+    BAD_BLOCKS, BLACKOUT, CORRECTED, CUT, ERASE, ERASE_FAILURE, Kinds, PROGRAM_FAILURE, TORN,
+    TRANSIENT, UNSTABLE,
+};
+use harness::{NAMES, Options, ROUNDS, torture};
+
+/// Of each combination; about half a minute on two cores in all. `make soak` has the rest, and
+/// draws the kinds of each store: `runtime/README.md` says what fails there.
+const CUTS: u64 = 500_000;
+
+fn held(kinds: &[Kinds]) {
+    let threads = std::thread::available_parallelism().map_or(2, |cores| cores.get() as u32);
+    let cuts = [CUT, TORN, ERASE, UNSTABLE];
+    let kinds = cuts.iter().chain(kinds).fold(Kinds(0), |all, &kind| all.with(kind));
+    let report = torture(&Options {
+        seed: 1,
+        cuts: CUTS,
+        stores: u64::MAX,
+        kinds: Some(kinds),
+        rounds: ROUNDS,
+        threads,
+        go_on: false,
+        lines: 40,
+        talk: false,
+    });
+    println!("kinds {} of {}\n{}", kinds.list(), NAMES.join(","), report.summary);
+    assert!(report.violations.is_none(), "{}", report.violations.unwrap_or_default());
+}
+
+#[test]
+fn nothing_is_lost_by_cuts() {
+    held(&[]);
+}
+
+#[test]
+fn nothing_is_lost_by_failures_and_cuts() {
+    held(&[PROGRAM_FAILURE, ERASE_FAILURE, BAD_BLOCKS, CORRECTED, TRANSIENT]);
+}
+
+#[test]
+fn nothing_is_lost_by_reads_that_fail_and_cuts() {
+    held(&[CORRECTED, TRANSIENT, BLACKOUT]);
+}

@@ -1,0 +1,352 @@
+//! The states that a store may be in.
+//!
+//! Calls are counted from the last state that is sure: that of a format, or one that was served
+//! in whole after a mount. Moment 0 is that state, moment `n` the state after the n-th call. The
+//! model keeps what each slot held at each moment, and which moments a mount may still give: not
+//! those before the last sync, and not those that contradict what was read after a mount.
+
+use std::collections::HashSet;
+
+/// No page.
+pub const EMPTY: u32 = u32::MAX;
+
+/// A page that reads as corrupt, and rightly so: it was in a page that cannot be read. Which one
+/// it was is open.
+pub const LOST: u32 = u32::MAX - 1;
+
+/// What a slot gave.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Seen {
+    Page(u32),
+    Empty,
+    Corrupt,
+    /// Bytes that are no page that was ever written.
+    Wrong,
+}
+
+#[derive(Clone, Copy)]
+struct Entry {
+    /// From which moment on.
+    from: u32,
+    page: u32,
+    /// The call gave an error that leaves it open whether it was done.
+    open: bool,
+}
+
+#[derive(Clone)]
+struct Slot {
+    /// What it held at moment 0.
+    base: u32,
+    entries: Vec<Entry>,
+}
+
+pub struct Model {
+    slots: Vec<Slot>,
+    /// Slots that have entries.
+    changed: Vec<u32>,
+    /// The moment now.
+    now: u32,
+    /// Moments a mount may give: from here on,
+    earliest: u32,
+    /// and, if it is not empty, of these alone: a mount has been read in part since.
+    possible: Vec<bool>,
+    /// Pages that were in flash pages that cannot be read, with their slots.
+    doomed: HashSet<(u32, u32)>,
+}
+
+impl Model {
+    pub fn new(slots: u32) -> Self {
+        Self {
+            slots: vec![Slot { base: EMPTY, entries: Vec::new() }; slots as usize],
+            changed: Vec::new(),
+            now: 0,
+            earliest: 0,
+            possible: Vec::new(),
+            doomed: HashSet::new(),
+        }
+    }
+
+    /// Calls since the state that is sure.
+    pub fn now(&self) -> u32 {
+        self.now
+    }
+
+    /// A call begins that lets `slot` hold `page`.
+    pub fn begin(&mut self, slot: u32, page: u32) {
+        debug_assert!(self.possible.is_empty());
+        self.now += 1;
+        let at = &mut self.slots[slot as usize];
+        if at.entries.is_empty() {
+            self.changed.push(slot);
+        }
+        at.entries.push(Entry { from: self.now, page, open: false });
+    }
+
+    /// That call changed nothing.
+    pub fn undo(&mut self, slot: u32) {
+        self.slots[slot as usize].entries.pop();
+        if self.slots[slot as usize].entries.is_empty() {
+            self.changed.pop();
+        }
+    }
+
+    /// That call may have changed something.
+    pub fn leave_open(&mut self, slot: u32) {
+        if let Some(entry) = self.slots[slot as usize].entries.last_mut() {
+            entry.open = true;
+        }
+    }
+
+    /// All that was done is safe.
+    pub fn synced(&mut self) {
+        self.earliest = self.now;
+    }
+
+    /// What a slot may hold now; the newest first.
+    pub fn current(&self, slot: u32) -> impl Iterator<Item = u32> + '_ {
+        let slot = &self.slots[slot as usize];
+        let sure = slot.entries.iter().rposition(|entry| !entry.open);
+        let open = slot.entries[sure.map_or(0, |at| at + 1)..].iter().rev();
+        let last = sure.map_or(slot.base, |at| slot.entries[at].page);
+        open.map(|entry| entry.page).chain(std::iter::once(last))
+    }
+
+    /// The newest page that a slot may hold.
+    pub fn newest(&self, slot: u32) -> u32 {
+        self.current(slot).next().unwrap_or(EMPTY)
+    }
+
+    fn fits(&self, slot: u32, page: u32, seen: Seen) -> bool {
+        match seen {
+            // One that was lost may be found in another place.
+            Seen::Page(number) => {
+                page == number || (page == LOST && self.doomed.contains(&(slot, number)))
+            }
+            Seen::Empty => page == EMPTY,
+            Seen::Corrupt => page == LOST || self.doomed.contains(&(slot, page)),
+            Seen::Wrong => false,
+        }
+    }
+
+    /// What a running store gave for a slot: is it the newest?
+    pub fn read(&mut self, slot: u32, seen: Seen) -> bool {
+        let Some(page) = self.current(slot).find(|page| self.fits(slot, *page, seen)) else {
+            return false;
+        };
+        // An open call is now known to have been done, or not.
+        let entries = &mut self.slots[slot as usize].entries;
+        while let Some(entry) = entries.last_mut()
+            && entry.open
+        {
+            if entry.page == page {
+                entry.open = false;
+                break;
+            }
+            // It stays in the list as a call that changed nothing.
+            let from = entry.from;
+            entries.pop();
+            if entries.is_empty() {
+                self.changed.retain(|changed| *changed != slot);
+            }
+            debug_assert!(from <= self.now);
+        }
+        true
+    }
+
+    /// A flash page cannot be read any more: it may cost all slots whose page, as it was at some
+    /// moment, `was_in` it.
+    pub fn doom(&mut self, mut was_in: impl FnMut(u32, u32) -> bool) {
+        for (number, slot) in self.slots.iter().enumerate() {
+            let number = number as u32;
+            let all = slot.entries.iter().map(|entry| entry.page).chain([slot.base]);
+            for page in all.filter(|page| *page != EMPTY && *page != LOST) {
+                if was_in(number, page) {
+                    self.doomed.insert((number, page));
+                }
+            }
+        }
+    }
+
+    /// What slots gave after a mount; `None` for those that were not read. If all were, the
+    /// state is sure from now on. The error says what does not fit.
+    pub fn mounted(&mut self, seen: &[Option<Seen>]) -> Result<(), String> {
+        let moments = self.now as usize + 1;
+        let mut fitting = vec![true; moments];
+        fitting[..self.earliest as usize].fill(false);
+        if !self.possible.is_empty() {
+            for (fits, possible) in fitting.iter_mut().zip(&self.possible) {
+                *fits &= possible;
+            }
+        }
+        let mut fits_slot = vec![false; moments];
+        for (number, (slot, seen)) in self.slots.iter().zip(seen).enumerate() {
+            let Some(seen) = *seen else { continue };
+            let number = number as u32;
+            if slot.entries.is_empty() {
+                if !self.fits(number, slot.base, seen) {
+                    return Err(format!(
+                        "slot {number} gives {}, but held {} all the time",
+                        name(seen),
+                        page_name(slot.base)
+                    ));
+                }
+                continue;
+            }
+            fits_slot.fill(false);
+            let all = [Entry { from: 0, page: slot.base, open: false }];
+            let all: Vec<Entry> = all.iter().chain(&slot.entries).copied().collect();
+            for (at, entry) in all.iter().enumerate() {
+                if self.fits(number, entry.page, seen) {
+                    let end = end_of(&all[at + 1..], moments);
+                    fits_slot[entry.from as usize..end].fill(true);
+                }
+            }
+            for (fits, this) in fitting.iter_mut().zip(&fits_slot) {
+                *fits &= this;
+            }
+            if !fitting.contains(&true) {
+                let history: Vec<String> = all
+                    .iter()
+                    .map(|entry| {
+                        let open = if entry.open { "?" } else { "" };
+                        format!("{}: {}{open}", entry.from, page_name(entry.page))
+                    })
+                    .collect();
+                return Err(format!(
+                    "no moment from {} to {} fits: slot {number} gives {}, and held {}",
+                    self.earliest,
+                    self.now,
+                    name(seen),
+                    history.join(", ")
+                ));
+            }
+        }
+        if seen.contains(&None) {
+            self.possible = fitting;
+            return Ok(());
+        }
+        for (number, seen) in seen.iter().enumerate() {
+            let base = match *seen {
+                Some(Seen::Page(page)) => page,
+                Some(Seen::Corrupt) => self.lost(number as u32, &fitting),
+                _ => EMPTY,
+            };
+            self.slots[number].base = base;
+        }
+        for slot in std::mem::take(&mut self.changed) {
+            self.slots[slot as usize].entries.clear();
+        }
+        self.now = 0;
+        self.earliest = 0;
+        self.possible.clear();
+        if self.doomed.len() > 4096 {
+            let slots = &self.slots;
+            self.doomed.retain(|(slot, page)| [LOST, *page].contains(&slots[*slot as usize].base));
+        }
+        Ok(())
+    }
+
+    /// The page that reads as corrupt, as far as the moments tell.
+    fn lost(&self, number: u32, fitting: &[bool]) -> u32 {
+        let slot = &self.slots[number as usize];
+        let mut found = None;
+        let mut entries = vec![Entry { from: 0, page: slot.base, open: false }];
+        entries.extend(&slot.entries);
+        for (at, entry) in entries.iter().enumerate() {
+            let end = end_of(&entries[at + 1..], fitting.len());
+            if !fitting[entry.from as usize..end].contains(&true)
+                || !self.fits(number, entry.page, Seen::Corrupt)
+            {
+                continue;
+            }
+            if found.is_some_and(|page| page != entry.page) {
+                return LOST;
+            }
+            found = Some(entry.page);
+        }
+        found.unwrap_or(LOST)
+    }
+}
+
+/// The moment from which on an entry does not count, by those `later` than it.
+fn end_of(later: &[Entry], moments: usize) -> usize {
+    later.iter().find(|later| !later.open).map_or(moments, |later| later.from as usize)
+}
+
+fn page_name(page: u32) -> String {
+    match page {
+        EMPTY => "nothing".into(),
+        LOST => "a lost page".into(),
+        number => format!("page {number}"),
+    }
+}
+
+pub fn name(seen: Seen) -> String {
+    match seen {
+        Seen::Page(number) => page_name(number),
+        Seen::Empty => page_name(EMPTY),
+        Seen::Corrupt => "CORRUPT".into(),
+        Seen::Wrong => "WRONG BYTES as right".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(number: u32) -> Option<Seen> {
+        Some(Seen::Page(number))
+    }
+
+    #[test]
+    fn all_slots_are_as_at_one_moment() {
+        let mut model = Model::new(2);
+        model.begin(0, 10);
+        model.begin(1, 11);
+        model.begin(0, 12);
+        assert!(model.mounted(&[page(12), Some(Seen::Empty)]).is_err());
+        assert!(model.mounted(&[page(10), page(11)]).is_ok());
+        // From now on that is what counts.
+        assert!(model.mounted(&[page(12), page(11)]).is_err());
+        assert!(model.mounted(&[page(10), Some(Seen::Corrupt)]).is_err());
+    }
+
+    #[test]
+    fn a_sync_and_what_was_served_stay() {
+        let mut model = Model::new(2);
+        model.begin(0, 10);
+        model.begin(1, 11);
+        model.synced();
+        model.begin(0, 12);
+        assert!(model.mounted(&[page(10), Some(Seen::Empty)]).is_err());
+        assert!(model.mounted(&[page(12), None]).is_ok());
+        assert!(model.mounted(&[page(10), page(11)]).is_err());
+        assert!(model.mounted(&[page(12), page(11)]).is_ok());
+    }
+
+    #[test]
+    fn a_call_that_failed_is_open() {
+        let mut model = Model::new(1);
+        model.begin(0, 10);
+        model.begin(0, 11);
+        model.leave_open(0);
+        assert!(model.read(0, Seen::Page(10)));
+        assert!(!model.read(0, Seen::Page(11)));
+        model.begin(0, 12);
+        model.leave_open(0);
+        assert!(model.read(0, Seen::Page(12)));
+        assert!(!model.read(0, Seen::Page(10)));
+    }
+
+    #[test]
+    fn only_what_was_in_a_lost_page_is_corrupt() {
+        let mut model = Model::new(2);
+        model.begin(0, 10);
+        model.begin(1, 11);
+        model.doom(|_, page| page == 11);
+        assert!(!model.read(0, Seen::Corrupt));
+        assert!(model.read(1, Seen::Corrupt));
+        assert!(model.mounted(&[page(10), Some(Seen::Corrupt)]).is_ok());
+        assert!(model.mounted(&[page(10), Some(Seen::Empty)]).is_err());
+    }
+}

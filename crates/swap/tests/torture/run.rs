@@ -1,0 +1,670 @@
+//! One store: it is used, hit, and mounted again, and held against the model.
+
+use std::collections::HashSet;
+
+use super::kinds::{
+    BAD_BLOCKS, BLACKOUT, CUT, ERASE, Kinds, TORN, TRANSIENT, UNREADABLE, UNSTABLE,
+};
+use super::medium::{Happened, Medium, Operations};
+use super::model::{EMPTY, LOST, Model, Seen, name};
+use super::pages;
+use super::plan::{Choice, Plan};
+use super::random::Random;
+use super::store::{Answer, Store};
+
+/// Mounts in a row that may fail since what a cut hit cannot be read.
+const MOUNTS: u32 = 20;
+
+/// Kinds that leave a write nothing to retry, and no block to move.
+const NOTHING_FAILS: u32 = CUT.0 | TORN.0 | ERASE.0 | UNSTABLE.0 | BAD_BLOCKS.0;
+
+/// Calls up to a cut, at most, where none of them changes the medium.
+const CALLS: u32 = 400;
+
+/// What the store may not do.
+pub struct Violation {
+    pub seed: u64,
+    /// What it is like, without its numbers.
+    pub class: String,
+    pub message: String,
+    pub plan: String,
+    /// Calls and cuts of this store up to it.
+    pub calls: u64,
+    pub cuts: u64,
+    /// All that was done, if it was wanted.
+    pub trace: Vec<String>,
+}
+
+/// The dearest calls.
+#[derive(Clone, Copy, Default)]
+pub struct Worst {
+    pub all: u64,
+    pub operations: Operations,
+    pub seed: u64,
+}
+
+impl Worst {
+    fn take(&mut self, operations: Operations, seed: u64) {
+        let all = operations.reads + operations.changes();
+        if all > self.all {
+            *self = Self { all, operations, seed };
+        }
+    }
+
+    fn join(&mut self, other: &Self) {
+        if other.all > self.all {
+            *self = *other;
+        }
+    }
+}
+
+#[derive(Clone, Default)]
+pub struct Counts {
+    pub stores: u64,
+    /// Stores that `format` refused: the medium is too small.
+    pub refused: u64,
+    /// Stores whose medium wore out as far as was planned.
+    pub worn: u64,
+    pub cuts: u64,
+    pub calls: u64,
+    pub full: u64,
+    pub mounts: u64,
+    /// Mounts after which all slots were read.
+    pub served: u64,
+    /// Mounts that gave FP_SWAP_IO, and might.
+    pub unreadable_mounts: u64,
+    /// Where nothing failed.
+    pub worst_write: Worst,
+    /// In all.
+    pub worst_write_failing: Worst,
+    /// After an unmount, and after a cut.
+    pub worst_mount: Worst,
+    pub worst_mount_cut: Worst,
+    pub happened: Happened,
+}
+
+impl Counts {
+    pub fn join(&mut self, other: &Self) {
+        self.stores += other.stores;
+        self.refused += other.refused;
+        self.worn += other.worn;
+        self.cuts += other.cuts;
+        self.calls += other.calls;
+        self.full += other.full;
+        self.mounts += other.mounts;
+        self.served += other.served;
+        self.unreadable_mounts += other.unreadable_mounts;
+        self.worst_write.join(&other.worst_write);
+        self.worst_write_failing.join(&other.worst_write_failing);
+        self.worst_mount.join(&other.worst_mount);
+        self.worst_mount_cut.join(&other.worst_mount_cut);
+        let (all, more) = (&mut self.happened, &other.happened);
+        all.torn_programs += more.torn_programs;
+        all.torn_erases += more.torn_erases;
+        all.flaky_pages += more.flaky_pages;
+        all.flaky_reads += more.flaky_reads;
+        all.program_failures += more.program_failures;
+        all.erase_failures += more.erase_failures;
+        all.corrected += more.corrected;
+        all.transient += more.transient;
+        all.dark_reads += more.dark_reads;
+        all.unreadable += more.unreadable;
+    }
+}
+
+/// A class and a message.
+struct Bad(&'static str, String);
+
+struct Run {
+    seed: u64,
+    plan: Plan,
+    store: Store,
+    model: Model,
+    random: Random,
+    counts: Counts,
+    /// Of the next page written.
+    number: u32,
+    /// Of the next slot, where they come one after another.
+    slot: u32,
+    page: Vec<u8>,
+    expected: Vec<u8>,
+    scratch: Vec<u8>,
+    seen: Vec<Option<Seen>>,
+    /// The store takes as many bytes as it should.
+    filled: bool,
+    dark_calls: u32,
+    /// Operations of the medium that a write may take.
+    bound: u64,
+}
+
+/// Use and hit the store of a seed.
+pub fn run(
+    seed: u64,
+    kinds: Option<Kinds>,
+    rounds: u32,
+    traced: bool,
+) -> (Counts, Option<Violation>) {
+    let plan = Plan::draw(seed, kinds, rounds);
+    let medium =
+        Medium::new(plan.geometry, plan.kinds, plan.rates, &plan.factory_bad, seed, traced);
+    let page_bytes = plan.shape.page_bytes as usize;
+    let mut run = Run {
+        seed,
+        store: Store::new(plan.shape, medium),
+        model: Model::new(plan.shape.slots),
+        random: Random::new(seed ^ 0x0072_756e),
+        counts: Counts { stores: 1, ..Counts::default() },
+        number: 1,
+        slot: 0,
+        page: vec![0; page_bytes],
+        expected: vec![0; page_bytes],
+        scratch: Vec::new(),
+        seen: vec![None; plan.shape.slots as usize],
+        filled: false,
+        dark_calls: 0,
+        bound: 0,
+        plan,
+    };
+    run.bound = run.store.write_bound();
+    let result = run.all();
+    run.counts.happened = run.store.medium().happened;
+    let violation = result.err().map(|Bad(class, message)| Violation {
+        seed,
+        class: class.into(),
+        message,
+        plan: run.plan.describe(),
+        calls: run.counts.calls,
+        cuts: run.counts.cuts,
+        trace: run.store.medium().trace.take().unwrap_or_default(),
+    });
+    (run.counts, violation)
+}
+
+impl Run {
+    fn medium(&mut self) -> &mut Medium {
+        self.store.medium()
+    }
+
+    fn note(&mut self, line: impl FnOnce() -> String) {
+        self.store.medium().note(line);
+    }
+
+    fn all(&mut self) -> Result<(), Bad> {
+        if !self.format()? {
+            self.counts.refused = 1;
+            return Ok(());
+        }
+        if self.plan.second {
+            for _ in 0..self.random.below(60) {
+                self.write()?;
+            }
+            self.sync()?;
+            self.format()?;
+        }
+        for _ in 0..self.plan.rounds {
+            self.work()?;
+            self.recover()?;
+            if self.plan.rates.failures > 0 && self.medium().is_worn() {
+                self.counts.worn = 1;
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn format(&mut self) -> Result<bool, Bad> {
+        self.note(|| "format".into());
+        let answer = self.store.format();
+        self.lawful()?;
+        self.model = Model::new(self.plan.shape.slots);
+        match answer {
+            Answer::Ok => Ok(true),
+            Answer::Invalid => Ok(false),
+            other => Err(Bad("format fails", format!("format gives {other:?}"))),
+        }
+    }
+
+    /// Calls, up to a cut or an unmount.
+    fn work(&mut self) -> Result<(), Bad> {
+        let cuts = self.plan.kinds.has(CUT) && !self.random.one_in(12);
+        if cuts {
+            // Every other one soon after the last.
+            let pace = if self.random.one_in(2) { self.plan.pace } else { 3 };
+            let after = 1 + u64::from(self.random.below(pace));
+            self.medium().cut_after(after);
+        }
+        let calls = if cuts { CALLS } else { self.random.between(1, CALLS / 4) };
+        for _ in 0..calls {
+            self.call()?;
+            if !self.medium().on {
+                self.counts.cuts += 1;
+                return Ok(());
+            }
+        }
+        if self.plan.kinds.has(CUT) && self.random.one_in(2) {
+            self.medium().cut();
+            self.counts.cuts += 1;
+            return Ok(());
+        }
+        self.medium().do_not_cut();
+        self.note(|| "unmount".into());
+        self.sync()
+    }
+
+    fn call(&mut self) -> Result<(), Bad> {
+        if self.medium().dark {
+            self.dark_calls -= 1;
+            if self.dark_calls == 0 {
+                if self.plan.kinds.has(CUT) && self.random.one_in(2) {
+                    // It is still dark at the next mount.
+                    self.medium().cut();
+                    return Ok(());
+                }
+                self.medium().darken(false);
+                self.note(|| "light".into());
+            }
+        } else if self.plan.kinds.has(BLACKOUT) && self.random.one_in(300) {
+            self.dark_calls = self.random.between(2, 12);
+            self.medium().darken(true);
+            self.note(|| "dark".into());
+        }
+        if self.plan.kinds.has(UNREADABLE) && self.random.one_in(2000) {
+            self.lose_a_page();
+        }
+        let Plan { frees, reads, syncs, idles, .. } = self.plan;
+        let drawn = self.random.below(100);
+        if drawn < reads {
+            let slot = self.choose();
+            self.read(slot)
+        } else if drawn < reads + syncs {
+            self.sync()
+        } else if drawn < reads + syncs + frees {
+            self.free()
+        } else if drawn < reads + syncs + frees + idles {
+            self.idle()
+        } else {
+            self.write()
+        }
+    }
+
+    fn choose(&mut self) -> u32 {
+        let slots = self.plan.shape.slots;
+        match self.plan.choice {
+            Choice::Uniform => self.random.below(slots),
+            Choice::Hot if self.random.one_in(10) => self.random.below(slots),
+            Choice::Hot => self.random.below(slots.div_ceil(10)),
+            Choice::Sequential => {
+                self.slot = (self.slot + 1) % slots;
+                self.slot
+            }
+        }
+    }
+
+    /// A call must have kept the medium's rules.
+    fn lawful(&mut self) -> Result<(), Bad> {
+        match self.medium().breach.take() {
+            Some(breach) => {
+                let class = if breach.starts_with("program after") {
+                    "a block is programmed after its program failed"
+                } else {
+                    "a rule of the medium is broken"
+                };
+                Err(Bad(class, breach))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn write(&mut self) -> Result<(), Bad> {
+        if self.counts.calls.is_multiple_of(16) {
+            let stat = self.store.stat();
+            let Plan { geometry, rates, fill, .. } = &self.plan;
+            let block = u64::from(geometry.block_pages) * u64::from(geometry.page_bytes);
+            let limit = stat.mem_limit.saturating_sub(u64::from(rates.failures) * block);
+            self.filled = stat.mem_used_total * 100 >= limit * u64::from(*fill);
+        }
+        let mut slot = self.choose();
+        if self.filled && self.model.newest(slot) == EMPTY {
+            // Full enough: one that holds a page, or one goes first.
+            for _ in 0..4 {
+                slot = self.choose();
+                if self.model.newest(slot) != EMPTY {
+                    break;
+                }
+            }
+            if self.model.newest(slot) == EMPTY {
+                return self.free();
+            }
+        } else if self.filled && self.random.one_in(8) {
+            return self.free();
+        }
+        let kind = self.random.pick(&self.plan.pages);
+        let number = self.number << 2 | kind;
+        self.number += 1;
+        pages::make(number, &mut self.page);
+        let old = self.model.newest(slot);
+        self.model.begin(slot, number);
+        let now = self.model.now();
+        self.note(|| format!("{now}: write slot {slot} page {number}"));
+        let before = self.medium().operations;
+        let answer = self.store.write(slot, &self.page);
+        self.counts.calls += 1;
+        self.lawful()?;
+        if !self.medium().on {
+            return Ok(());
+        }
+        let operations = self.medium().operations.since(before);
+        self.counts.worst_write_failing.take(operations, self.seed);
+        if self.plan.kinds.0 & !NOTHING_FAILS == 0 {
+            self.counts.worst_write.take(operations, self.seed);
+            let taken = operations.reads + operations.changes();
+            if taken > self.bound {
+                return Err(Bad(
+                    "a write takes more operations than it may",
+                    format!("{taken} of {}: {operations:?}", self.bound),
+                ));
+            }
+        }
+        match answer {
+            Answer::Ok => Ok(()),
+            Answer::Full => {
+                self.note(|| "    FULL".into());
+                self.counts.full += 1;
+                self.model.undo(slot);
+                self.full(number, old)
+            }
+            Answer::Io if self.medium().dark => {
+                self.note(|| "    IO".into());
+                self.model.leave_open(slot);
+                Ok(())
+            }
+            other => Err(Bad("a write fails", format!("write of slot {slot} gives {other:?}"))),
+        }
+    }
+
+    /// FULL is allowed only where the store says that there is no room.
+    fn full(&mut self, new: u32, old: u32) -> Result<(), Bad> {
+        let compressed = self.plan.shape.compressed;
+        let new_bytes = pages::stored_bytes(new, &self.page, compressed, &mut self.scratch);
+        let stat = self.store.stat();
+        if stat.mem_used_total + new_bytes as u64 + 64 <= stat.mem_limit {
+            return Err(Bad(
+                "FULL while there is room",
+                format!(
+                    "{} bytes used of {}, and {new_bytes} do not fit",
+                    stat.mem_used_total, stat.mem_limit
+                ),
+            ));
+        }
+        // In a block of a few records cuts leave more unused than the reserve is for.
+        let block = self.plan.geometry.block_pages * self.plan.geometry.page_bytes;
+        let records = block / (self.plan.shape.page_bytes + 12);
+        if records >= 8 && old != EMPTY && old != LOST && self.medium().grown == 0 {
+            pages::make(old, &mut self.expected);
+            let old_bytes = pages::stored_bytes(old, &self.expected, compressed, &mut self.scratch);
+            if new_bytes <= old_bytes {
+                return Err(Bad(
+                    "FULL for a page in place of one as large",
+                    format!("{new_bytes} bytes in place of {old_bytes}"),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn free(&mut self) -> Result<(), Bad> {
+        let slot = self.choose();
+        self.model.begin(slot, EMPTY);
+        let now = self.model.now();
+        self.note(|| format!("{now}: free slot {slot}"));
+        let answer = self.store.free(slot);
+        self.counts.calls += 1;
+        self.lawful()?;
+        if !self.medium().on {
+            return Ok(());
+        }
+        match answer {
+            Answer::Ok => Ok(()),
+            Answer::Io if self.medium().dark => {
+                self.model.leave_open(slot);
+                Ok(())
+            }
+            other => Err(Bad("a free fails", format!("free of slot {slot} gives {other:?}"))),
+        }
+    }
+
+    fn sync(&mut self) -> Result<(), Bad> {
+        self.note(|| "sync".into());
+        let answer = self.store.sync();
+        self.counts.calls += 1;
+        self.lawful()?;
+        if !self.medium().on {
+            return Ok(());
+        }
+        match answer {
+            Answer::Ok => {
+                self.model.synced();
+                Ok(())
+            }
+            Answer::Io if self.medium().dark => Ok(()),
+            other => Err(Bad("a sync fails", format!("sync gives {other:?}"))),
+        }
+    }
+
+    fn idle(&mut self) -> Result<(), Bad> {
+        for _ in 0..self.random.between(1, 8) {
+            self.note(|| "idle".into());
+            let answer = self.store.idle();
+            self.counts.calls += 1;
+            self.lawful()?;
+            if !self.medium().on {
+                return Ok(());
+            }
+            match answer {
+                Ok(true) => {}
+                Ok(false) => return Ok(()),
+                Err(Answer::Io) if self.medium().dark => return Ok(()),
+                Err(other) => {
+                    return Err(Bad("fp_swap_idle fails", format!("idle gives {other:?}")));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What a slot gives; `None` where it cannot be read for now.
+    fn look(&mut self, slot: u32) -> Result<Option<Seen>, Bad> {
+        let answer = self.store.read(slot, &mut self.page);
+        self.counts.calls += 1;
+        self.lawful()?;
+        if !self.medium().on {
+            return Ok(None);
+        }
+        Ok(Some(match answer {
+            Answer::Ok => {
+                let number = pages::number(&self.page);
+                pages::make(number, &mut self.expected);
+                if self.page == self.expected { Seen::Page(number) } else { Seen::Wrong }
+            }
+            Answer::Empty => Seen::Empty,
+            Answer::Corrupt => Seen::Corrupt,
+            Answer::Io if self.medium().dark => return Ok(None),
+            // A page that cannot be read, where one is.
+            Answer::Io if self.plan.kinds.has(UNREADABLE) => Seen::Corrupt,
+            other => {
+                return Err(Bad("a read fails", format!("read of slot {slot} gives {other:?}")));
+            }
+        }))
+    }
+
+    fn read(&mut self, slot: u32) -> Result<(), Bad> {
+        self.note(|| format!("read slot {slot}"));
+        let Some(seen) = self.look(slot)? else { return Ok(()) };
+        if self.model.read(slot, seen) {
+            return Ok(());
+        }
+        let expected: Vec<u32> = self.model.current(slot).collect();
+        Err(Bad(
+            match seen {
+                Seen::Corrupt => "a page is lost in use",
+                Seen::Wrong => "wrong bytes as right",
+                _ => "another page than was written last",
+            },
+            format!("slot {slot} gives {}, not of {expected:?}", name(seen)),
+        ))
+    }
+
+    /// Let a page of the medium be unreadable for good.
+    fn lose_a_page(&mut self) {
+        let Some(lost) = self.medium().lose_a_page() else { return };
+        let words: HashSet<[u8; 4]> =
+            lost.windows(4).map(|four| [four[0], four[1], four[2], four[3]]).collect();
+        let Self { model, plan, expected, scratch, .. } = self;
+        // A record is in it if four bytes of it are, or its slot's number; or the few bytes that
+        // are left of it begin the page, or those that have room end it.
+        model.doom(|slot, page| {
+            if words.contains(&slot.to_le_bytes()) {
+                return true;
+            }
+            pages::make(page, expected);
+            pages::stored_bytes(page, expected, plan.shape.compressed, scratch);
+            scratch.windows(4).any(|four| words.contains(four))
+                || (1..4).any(|few| {
+                    lost.starts_with(&scratch[scratch.len().saturating_sub(few)..])
+                        || lost.ends_with(&scratch[..few.min(scratch.len())])
+                })
+        });
+    }
+
+    /// Mount until the store is served.
+    fn recover(&mut self) -> Result<(), Bad> {
+        let mut failed = 0;
+        let mut was_cut = !self.medium().on;
+        loop {
+            self.medium().power_on();
+            if self.medium().dark {
+                let answer = self.store.mount();
+                self.counts.mounts += 1;
+                self.note(|| format!("mount in the dark: {answer:?}"));
+                self.lawful()?;
+                if answer != Answer::Io {
+                    return Err(Bad(
+                        "a mount of an unreadable medium is not IO",
+                        format!("a mount while nothing can be read gives {answer:?}"),
+                    ));
+                }
+                if self.random.one_in(2) {
+                    self.medium().darken(false);
+                }
+                continue;
+            }
+            if self.plan.kinds.has(UNREADABLE) && self.random.one_in(100) {
+                self.lose_a_page();
+            }
+            if self.plan.kinds.has(CUT) && self.random.below(100) < self.plan.chain {
+                let pace = self.plan.chain_pace;
+                let after = 1 + u64::from(self.random.below(pace));
+                self.medium().cut_after(after);
+            }
+            self.note(|| "mount".into());
+            let before = self.medium().operations;
+            let answer = self.store.mount();
+            self.counts.mounts += 1;
+            self.lawful()?;
+            if !self.medium().on {
+                self.counts.cuts += 1;
+                was_cut = true;
+                continue;
+            }
+            self.medium().do_not_cut();
+            let operations = self.medium().operations.since(before);
+            match answer {
+                Answer::Ok => {}
+                Answer::Io if failed < MOUNTS && self.medium().has_flaky_pages() => {
+                    failed += 1;
+                    self.counts.unreadable_mounts += 1;
+                    self.medium().cut();
+                    continue;
+                }
+                Answer::Io => {
+                    return Err(Bad("a mount gives IO", "a mount gives IO".into()));
+                }
+                Answer::NoStore => {
+                    return Err(Bad("a mount gives NO_STORE", "a mount gives NO_STORE".into()));
+                }
+                other => {
+                    return Err(Bad("a mount fails", format!("a mount gives {other:?}")));
+                }
+            }
+            let worst = if was_cut {
+                &mut self.counts.worst_mount_cut
+            } else {
+                &mut self.counts.worst_mount
+            };
+            worst.take(operations, self.seed);
+            if self.serve()? {
+                return Ok(());
+            }
+            self.medium().cut();
+            self.counts.cuts += 1;
+            was_cut = true;
+        }
+    }
+
+    /// Read slots after a mount: mostly all. False: not all, and the power goes.
+    fn serve(&mut self) -> Result<bool, Bad> {
+        let slots = self.plan.shape.slots;
+        let part = self.plan.kinds.has(CUT) && self.random.one_in(6);
+        self.seen.fill(None);
+        let one_in = self.random.pick(&[2, 4, 16]);
+        for slot in 0..slots {
+            if part && (slot == 0 || !self.random.one_in(one_in)) {
+                continue;
+            }
+            let seen = self.look(slot)?;
+            self.seen[slot as usize] = seen;
+        }
+        if self.store.medium().trace.is_some() {
+            let seen: Vec<String> = self
+                .seen
+                .iter()
+                .enumerate()
+                .filter_map(|(slot, seen)| seen.map(|seen| format!("{slot}: {}", name(seen))))
+                .collect();
+            self.note(|| format!("  served {}", seen.join(", ")));
+        }
+        for slot in 0..slots {
+            let Some(seen) = self.seen[slot as usize] else { continue };
+            if self.store.holds(slot) == (seen == Seen::Empty) {
+                return Err(Bad(
+                    "holds is wrong",
+                    format!("slot {slot} gives {}, and holds says otherwise", name(seen)),
+                ));
+            }
+        }
+        self.model.mounted(&self.seen).map_err(|message| {
+            let class = if message.contains("WRONG") {
+                "wrong bytes as right"
+            } else if message.contains("gives CORRUPT") {
+                "a page is lost in a mount"
+            } else if message.contains("all the time") {
+                "a mount brings back what was undone"
+            } else {
+                "a mount gives no state that there was"
+            };
+            Bad(class, message)
+        })?;
+        if part {
+            return Ok(false);
+        }
+        self.counts.served += 1;
+        let checkable = !self.plan.kinds.has(UNREADABLE) && !self.plan.kinds.has(TRANSIENT);
+        if checkable && self.random.one_in(64) {
+            if let Some(wrong) = self.store.check() {
+                return Err(Bad("fp_swap_check", wrong));
+            }
+            self.lawful()?;
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,39 @@
+/* Zstandard of level 1; needs libzstd. Include it by its folder: <zstd.h> is Zstandard's own. */
+#ifndef FLASHPAGER_ZSTD_H
+#define FLASHPAGER_ZSTD_H
+
+#include "flashpager_compressor.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Bytes of RAM, aligned to 8: 96 KB to decompress, and to compress hash tables and buffers of a
+ * page's size. 178 KB for pages of 4096 bytes, 154 KB for 2048; zstd 1.5 takes 170 and 146 of
+ * them. */
+#define FP_ZSTD_BYTES(page_bytes)                                                                \
+    (((page_bytes) <= 1024u    ? 1024u                                                           \
+      : (page_bytes) <= 2048u  ? 2048u                                                           \
+      : (page_bytes) <= 4096u  ? 4096u                                                           \
+      : (page_bytes) <= 8192u  ? 8192u                                                           \
+                               : 16384u) *                                                       \
+         FP_ZSTD_PER_BYTE_ +                                                                     \
+     FP_ZSTD_STATES_)
+
+#define FP_ZSTD_PER_BYTE_ 12u
+#define FP_ZSTD_STATES_ 129024u
+
+struct fp_zstd {
+    struct fp_compressor compressor; /* for the config */
+    struct ZSTD_CCtx_s *out;
+    struct ZSTD_DCtx_s *in;
+};
+
+/* 0, or FP_COMPRESSOR_INVALID where zstd finds the memory too small or it is not aligned. */
+int fp_zstd_init(struct fp_zstd *zstd, uint32_t page_bytes, void *memory, size_t memory_bytes);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,595 @@
+/* The meta stream: entries wait in the journal, a commit writes them, and chunks of all items
+ * follow one another so that no more than a cycle of them need be read. */
+#include "log_internal.h"
+
+#include <string.h>
+
+/* What callers did after something that is not on the medium yet: so many entries wait for it,
+ * then it is programmed. */
+#define MOST_WAITING 8u
+
+static struct entry journal_entry(const struct fp_swap *store, uint32_t index)
+{
+    return fp_log_parse_entry(store->of.log.journal + ENTRY_BYTES * index);
+}
+
+static void set_marks(struct fp_swap *store, uint32_t index, uint32_t marks)
+{
+    uint8_t *at = store->of.log.journal + ENTRY_BYTES * index;
+
+    fp_swap_put32(at, (fp_swap_get32(at) & ~(KEY_HELD | KEY_DROPPED)) | marks);
+}
+
+void fp_log_note(struct fp_swap *store, uint32_t key, uint32_t value, uint16_t extra)
+{
+    struct fp_swap_log_state *log = &store->of.log;
+    struct entry entry;
+
+    entry.key = key;
+    entry.value = value;
+    entry.extra = extra;
+    fp_log_encode_entry(log->journal + ENTRY_BYTES * log->entries, &entry);
+    log->entries++;
+}
+
+/* The head that an entry waits for, or FP_SWAP_LOG_HEADS. */
+static uint32_t waits_for(const struct fp_swap *store, const struct entry *entry)
+{
+    return has_record(entry->extra) ? fp_log_pending_in(store, entry->value, entry->extra)
+                                    : FP_SWAP_LOG_HEADS;
+}
+
+/* Program the heads that too many entries wait for. */
+static int flush_waited_for(struct fp_swap *store)
+{
+    struct fp_swap_log_state *log = &store->of.log;
+    uint32_t head = FP_SWAP_LOG_HEADS;
+    uint32_t waiting = 0;
+    uint32_t i;
+
+    for (i = 0; i < log->entries; i++) {
+        struct entry entry = journal_entry(store, i);
+
+        if (entry.key & KEY_MOVED) {
+            continue;
+        }
+        if (head == FP_SWAP_LOG_HEADS) {
+            head = waits_for(store, &entry);
+        } else if (++waiting > MOST_WAITING) {
+            int error = fp_log_flush(store, head);
+
+            if (error) {
+                return error;
+            }
+            head = FP_SWAP_LOG_HEADS;
+            waiting = 0;
+            i = NOWHERE; /* once more from the first */
+        }
+    }
+    return FP_SWAP_OK;
+}
+
+/* Whether there is an entry of a slot among those from `from` to `to`, held or not. */
+static bool has_entry(const struct fp_swap *store, uint32_t slot, uint32_t from, uint32_t to,
+                      bool held)
+{
+    uint32_t i;
+
+    for (i = from; i < to; i++) {
+        uint32_t key = journal_entry(store, i).key;
+
+        if ((key & KEY_SLOT) == slot && !(key & KEY_DROPPED) && !(key & KEY_HELD) == !held) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Mark what the next pair leaves out, and count what it has. What callers did is in their order;
+ * where a record was moved to may wait. */
+static uint32_t mark_journal(struct fp_swap *store, uint32_t *held)
+{
+    struct fp_swap_log_state *log = &store->of.log;
+    bool waiting = false;
+    uint32_t i;
+
+    *held = 0;
+    for (i = 0; i < log->entries; i++) {
+        struct entry entry = journal_entry(store, i);
+        bool pending = waits_for(store, &entry) != FP_SWAP_LOG_HEADS;
+        bool moved = (entry.key & KEY_MOVED) != 0;
+
+        waiting = waiting || (pending && !moved);
+        if (moved ? pending || (*held > 0 && has_entry(store, entry.key & KEY_SLOT, 0, i, true))
+                  : waiting) {
+            set_marks(store, i, KEY_HELD);
+            ++*held;
+        } else {
+            set_marks(store, i, 0);
+        }
+    }
+    /* What is newer in this pair than a move that waits is not to be undone by it. */
+    for (i = 0; i < log->entries && *held > 0; i++) {
+        uint32_t key = journal_entry(store, i).key;
+
+        if ((key & KEY_HELD) && (key & KEY_MOVED) &&
+            has_entry(store, key & KEY_SLOT, i + 1u, log->entries, false)) {
+            set_marks(store, i, KEY_DROPPED);
+            --*held;
+        }
+    }
+    return log->entries - *held;
+}
+
+/* Items that the chunk of a page with so many bytes free has: none of a slot whose entry is
+ * held. */
+static uint32_t chunk_items(const struct fp_swap *store, uint32_t first, uint32_t room)
+{
+    const struct fp_swap_log_state *log = &store->of.log;
+    uint32_t items = room / ITEM_BYTES;
+    uint32_t i;
+
+    items = items < item_count(store) - first ? items : item_count(store) - first;
+    for (i = 0; i < log->entries; i++) {
+        uint32_t key = journal_entry(store, i).key;
+        uint32_t slot = key & KEY_SLOT;
+
+        if ((key & KEY_HELD) && slot >= first && slot - first < items) {
+            items = slot - first;
+        }
+    }
+    return items;
+}
+
+/* What a page is to hold. */
+enum content {
+    CONTENT_ALL,    /* entries and a chunk */
+    CONTENT_BLOCKS, /* entries of blocks alone */
+    CONTENT_CHUNK,
+};
+
+/* Put entries and a chunk from `first` on into log->page; the header is filled in but for the
+ * links. Gives how many entries are of blocks. */
+static uint32_t encode_content(struct fp_swap *store, enum content content, uint32_t first,
+                               struct meta_header *header)
+{
+    struct fp_swap_log_state *log = &store->of.log;
+    uint8_t *at = fp_log_page_entries(log->page);
+    uint32_t most = (meta_room(store) - ITEM_BYTES) / ENTRY_BYTES;
+    uint32_t count = 0;
+    uint32_t blocks = 0;
+    uint32_t i;
+
+    log->cached = NOWHERE;
+    memset(log->page, 0xff, program_bytes(store));
+    for (i = 0; i < log->entries && content == CONTENT_ALL; i++) {
+        struct entry entry = journal_entry(store, i);
+
+        if (!(entry.key & (KEY_HELD | KEY_DROPPED))) {
+            entry.key &= KEY_SLOT;
+            fp_log_encode_entry(at, &entry);
+            at += ENTRY_BYTES;
+            count++;
+        }
+    }
+    for (i = 0; i < block_count(store) && blocks < log->unsaved && count < most &&
+                content != CONTENT_CHUNK;
+         i++) {
+        if (log->blocks[i].flags & FLAG_UNSAVED) {
+            struct entry entry = fp_log_get_item(store, store->config->slot_count + i);
+
+            fp_log_encode_entry(at, &entry);
+            at += ENTRY_BYTES;
+            count++;
+            blocks++;
+        }
+    }
+    header->first = first;
+    header->entries = (uint16_t)count;
+    header->items = 0;
+    if (content != CONTENT_BLOCKS) {
+        header->items =
+            (uint16_t)chunk_items(store, first, meta_room(store) - ENTRY_BYTES * count);
+    }
+    for (i = 0; i < header->items; i++) {
+        struct entry entry = fp_log_get_item(store, first + i);
+
+        fp_log_encode_item(at + ITEM_BYTES * i, &entry);
+    }
+    return blocks;
+}
+
+/* Program both copies of log->page. */
+static int program_pair(struct fp_swap *store, uint32_t block, uint32_t pair,
+                        const struct meta_header *header)
+{
+    const struct fp_medium *medium = store->config->medium;
+    struct fp_swap_log_state *log = &store->of.log;
+    uint32_t copy;
+
+    for (copy = 0; copy < 2u; copy++) {
+        uint32_t index = 2u * pair + copy;
+
+        fp_log_seal_page(store, log->page, header, block, index);
+        if (medium->program(medium->context, block, index * program_bytes(store), log->page,
+                            program_bytes(store)) < 0) {
+            return PROGRAM_FAILED;
+        }
+        store->stat.programmed_size += program_bytes(store);
+    }
+    return FP_SWAP_OK;
+}
+
+/* The first blocks whose items wait are saved. */
+static void clear_unsaved(struct fp_swap *store, uint32_t count)
+{
+    struct fp_swap_log_state *log = &store->of.log;
+    uint32_t i;
+
+    for (i = 0; i < block_count(store) && count > 0; i++) {
+        if (log->blocks[i].flags & FLAG_UNSAVED) {
+            log->blocks[i].flags &= (uint8_t)~FLAG_UNSAVED;
+            log->unsaved--;
+            count--;
+        }
+    }
+}
+
+/* A block of which the medium says now that nothing in it is needed. */
+static int release(struct fp_swap *store, uint32_t block)
+{
+    if (store->of.log.blocks[block].flags & FLAG_RETIRED) {
+        return fp_log_make_bad(store, block);
+    }
+    fp_log_set_state(store, block, BLOCK_FREE);
+    return FP_SWAP_OK;
+}
+
+/* Meta blocks older than a cycle are free. */
+static int release_meta_blocks(struct fp_swap *store)
+{
+    struct fp_swap_log_state *log = &store->of.log;
+    int error = FP_SWAP_OK;
+    uint32_t i;
+
+    for (i = 0; i < log->zone_end && !error; i++) {
+        if (state_of(&log->blocks[i]) == BLOCK_META && i != log->meta &&
+            log->emitted - log->blocks[i].live >= item_count(store)) {
+            error = release(store, i);
+        }
+    }
+    return error;
+}
+
+/* The journal's entries that were written are no longer in it; what nothing waits for any more
+ * is free. */
+static int settle_journal(struct fp_swap *store)
+{
+    struct fp_swap_log_state *log = &store->of.log;
+    uint32_t held = 0;
+    uint32_t i;
+    int error = FP_SWAP_OK;
+
+    for (i = 0; i < block_count(store) && log->freed > 0 && !error; i++) {
+        struct fp_swap_block *b = &log->blocks[i];
+        uint32_t before = 0;
+        uint32_t entry;
+
+        if (state_of(b) != BLOCK_FREED) {
+            continue;
+        }
+        for (entry = 0; entry < b->stamp && entry < log->entries; entry++) {
+            before += (journal_entry(store, entry).key & KEY_HELD) != 0;
+        }
+        b->stamp = before;
+        if (before == 0) {
+            error = release(store, i);
+        }
+    }
+    for (i = 0; i < log->entries; i++) {
+        if (journal_entry(store, i).key & KEY_HELD) {
+            memmove(log->journal + ENTRY_BYTES * held, log->journal + ENTRY_BYTES * i,
+                    ENTRY_BYTES);
+            set_marks(store, held, 0);
+            held++;
+        }
+    }
+    log->entries = held;
+    return error;
+}
+
+/* Pairs of chunks alone behind a first pair with so many items: the last one confirms the block. */
+static uint16_t pairs_behind(const struct fp_swap *store, enum place place, uint32_t items)
+{
+    uint32_t per_pair = meta_room(store) / ITEM_BYTES;
+    uint32_t pairs = 1;
+
+    if (place == PLACE_WHOLE && items < item_count(store)) {
+        /* One chunk ends where the items do. */
+        pairs = (item_count(store) - items + per_pair - 1u) / per_pair + 1u;
+    }
+    return (uint16_t)(pairs < pairs_per_block(store) ? pairs : pairs_per_block(store) - 1u);
+}
+
+/* Blocks to name, as long as heads have room. */
+static uint32_t wanted_reserve(const struct fp_swap *store)
+{
+    uint32_t kept = fp_log_zone_kept(store);
+
+    if (store->of.log.lent) {
+        return 1;
+    }
+    /* On a small medium much happens between two mounts. */
+    return block_count(store) < 128u ? FP_SWAP_LOG_RESERVED : kept < 2u ? kept : 2u;
+}
+
+/* Name the blocks of which the next meta block after `block` will be one: those that were named
+ * before, as far as they are free, and others, but for a mount. */
+static void reserve(struct fp_swap *store, uint32_t block)
+{
+    struct fp_swap_log_state *log = &store->of.log;
+    uint32_t wanted = wanted_reserve(store);
+    uint32_t count = 0;
+    uint32_t i;
+
+    for (i = 0; i < FP_SWAP_LOG_RESERVED; i++) {
+        uint16_t named = log->reserved[i];
+
+        log->reserved[i] = NO_BLOCK;
+        if (named != NO_BLOCK && named != block && state_of(&log->blocks[named]) == BLOCK_FREE &&
+            count < wanted) {
+            log->reserved[count++] = named;
+        }
+    }
+    while (count < wanted && !log->mounting) {
+        uint32_t best = NOWHERE;
+
+        for (i = 0; i < log->zone_end; i++) {
+            if (state_of(&log->blocks[i]) == BLOCK_FREE && i != block && !is_reserved(store, i) &&
+                (best == NOWHERE || log->blocks[i].erases < log->blocks[best].erases)) {
+                best = i;
+            }
+        }
+        if (best == NOWHERE) {
+            return;
+        }
+        log->reserved[count++] = (uint16_t)best;
+    }
+}
+
+/* Whether a meta block that is opened now is to have all items behind its first pair: the next
+ * mount needs a block of the zone, too, whenever it is. */
+static bool is_short_of_zone(const struct fp_swap *store)
+{
+    const struct fp_swap_log_state *log = &store->of.log;
+
+    uint32_t whole = fp_log_whole_blocks(store);
+
+    return log->zone_free <= whole ||
+           log->meta_blocks + whole > fp_log_meta_limit(store) + (whole > 1u);
+}
+
+/* Whether the next pair goes to a meta block of its own. */
+static bool is_meta_full(const struct fp_swap *store)
+{
+    const struct fp_swap_log_state *log = &store->of.log;
+
+    return log->meta == NO_BLOCK || log->meta_pairs == pairs_per_block(store) ||
+           (log->blocks[log->meta].flags & FLAG_RETIRED);
+}
+
+/* Open a meta block with what is to be written. PROGRAM_FAILED where it could not be. */
+static int open_meta_block(struct fp_swap *store, enum content content, enum place place,
+                           uint32_t *items, uint32_t *blocks)
+{
+    struct fp_swap_log_state *log = &store->of.log;
+    struct meta_header header;
+    struct fp_swap_block *b;
+    uint32_t pair;
+    uint16_t block;
+    int error = fp_log_take_meta_block(store, &block);
+
+    if (error) {
+        return error;
+    }
+    /* This one is free still. */
+    if (is_short_of_zone(store)) {
+        place = PLACE_WHOLE;
+    }
+    log->lent = false;
+    reserve(store, block);
+    memcpy(header.reserved, log->reserved, sizeof(header.reserved));
+    header.generation = ++log->generation;
+    header.link_block = log->meta;
+    header.link_pairs = log->meta_pairs;
+    header.link_generation = log->meta == NO_BLOCK ? 0 : log->blocks[log->meta].stamp;
+    *blocks = encode_content(store, content, log->next_item, &header);
+    *items = header.items;
+    header.confirmed = pairs_behind(store, place, *items);
+    error = program_pair(store, block, 0, &header);
+    for (pair = 1; pair <= header.confirmed && !error; pair++) {
+        (void)encode_content(store, CONTENT_CHUNK, (log->next_item + *items) % item_count(store),
+                             &header);
+        /* What the journal has is not on the medium yet. */
+        header.items = content == CONTENT_BLOCKS ? 0 : header.items;
+        *items += header.items;
+        error = program_pair(store, block, pair, &header);
+    }
+    if (error) {
+        /* Nothing in it counts. */
+        error = fp_log_make_bad(store, block);
+        return error ? error : PROGRAM_FAILED;
+    }
+    if (log->meta != NO_BLOCK) {
+        log->blocks[log->meta].live = log->emitted;
+    }
+    log->link_block = header.link_block;
+    log->link_pairs = header.link_pairs;
+    log->link_generation = header.link_generation;
+    log->confirmed = header.confirmed;
+    fp_log_set_state(store, block, BLOCK_META);
+    b = &log->blocks[block];
+    b->flags &= FLAG_UNSAVED;
+    b->stamp = header.generation;
+    b->next = NO_BLOCK;
+    b->live = 0;
+    log->meta = block;
+    log->meta_pairs = (uint16_t)(header.confirmed + 1u);
+    log->opened = true;
+    return FP_SWAP_OK;
+}
+
+/* Write a pair behind the last one. PROGRAM_FAILED where it could not be. */
+static int append_pair(struct fp_swap *store, enum content content, uint32_t *items,
+                       uint32_t *blocks)
+{
+    struct fp_swap_log_state *log = &store->of.log;
+    struct meta_header header;
+
+    header.generation = log->blocks[log->meta].stamp;
+    header.link_block = log->link_block;
+    header.link_pairs = log->link_pairs;
+    header.link_generation = log->link_generation;
+    header.confirmed = log->confirmed;
+    reserve(store, NOWHERE);
+    memcpy(header.reserved, log->reserved, sizeof(header.reserved));
+    *blocks = encode_content(store, content, log->next_item, &header);
+    *items = header.items;
+    if (program_pair(store, log->meta, log->meta_pairs, &header)) {
+        log->blocks[log->meta].flags |= FLAG_RETIRED;
+        fp_log_mark_unsaved(store, log->meta);
+        return PROGRAM_FAILED;
+    }
+    log->meta_pairs++;
+    return FP_SWAP_OK;
+}
+
+static int write_pair(struct fp_swap *store, enum content content, enum place place)
+{
+    struct fp_swap_log_state *log = &store->of.log;
+    uint32_t items = 0;
+    uint32_t blocks = 0;
+    int error;
+
+    do {
+        if (place == PLACE_NEXT && is_meta_full(store)) {
+            place = PLACE_OPEN;
+        }
+        if (place == PLACE_NEXT) {
+            /* If it fails the block is retired, and the next attempt opens another. */
+            error = append_pair(store, content, &items, &blocks);
+        } else {
+            error = open_meta_block(store, content, place, &items, &blocks);
+        }
+    } while (error == PROGRAM_FAILED);
+    if (error) {
+        return error;
+    }
+    clear_unsaved(store, blocks);
+    log->emitted += items;
+    log->next_item = (log->next_item + items) % item_count(store);
+    return release_meta_blocks(store);
+}
+
+int fp_log_write_pair(struct fp_swap *store, uint32_t entries, enum place place)
+{
+    int error = FP_SWAP_OK;
+
+    /* Those of blocks that do not fit go first: they say nothing of slots. What a mount writes
+     * again stands in the first pair of its block. */
+    while (!error && place == PLACE_NEXT && store->of.log.unsaved > 4u &&
+           entries + store->of.log.unsaved + 4u > (meta_room(store) - ITEM_BYTES) / ENTRY_BYTES) {
+        error = write_pair(store, CONTENT_BLOCKS, PLACE_NEXT);
+    }
+    if (!error) {
+        error = write_pair(store, CONTENT_ALL, place);
+    }
+    return error ? error : settle_journal(store);
+}
+
+uint32_t fp_log_meta_limit(const struct fp_swap *store)
+{
+    uint32_t per_block = (pairs_per_block(store) - 1u) * (meta_room(store) / 2u);
+
+    return (item_count(store) * ITEM_BYTES + per_block - 1u) / per_block + 2u;
+}
+
+uint32_t fp_log_whole_blocks(const struct fp_swap *store)
+{
+    /* The first pair may have no items, and a mount does not count the last one. */
+    uint32_t per_block = (pairs_per_block(store) - 2u) * (meta_room(store) / ITEM_BYTES);
+
+    return (item_count(store) + per_block - 1u) / per_block;
+}
+
+/* Mark what the next pair has, and count it. `all`: all of the journal, for which the heads are
+ * programmed before; else they are only where something would stand still, as the cycle does at a
+ * slot whose entry waits. */
+static int mark_entries(struct fp_swap *store, bool all, uint32_t *entries)
+{
+    struct fp_swap_log_state *log = &store->of.log;
+    uint32_t chunk = meta_room(store) / 4u / ITEM_BYTES;
+    uint32_t held;
+    uint32_t age;
+    int error = FP_SWAP_OK;
+
+    if (!all) {
+        error = flush_waited_for(store);
+        if (error) {
+            return error;
+        }
+        *entries = mark_journal(store, &held);
+        /* Neither the journal nor the cycle may. */
+        chunk = chunk < item_count(store) - log->next_item ? chunk
+                                                           : item_count(store) - log->next_item;
+        all = held > journal_capacity(store) / 2u ||
+              chunk_items(store, log->next_item, chunk * ITEM_BYTES) < chunk ||
+              (is_meta_full(store) && is_short_of_zone(store));
+    }
+    if (all) {
+        for (age = 0; age < head_count(store) && !error; age++) {
+            error = fp_log_flush(store, age);
+        }
+        *entries = mark_journal(store, &held);
+    }
+    return error;
+}
+
+int fp_log_compact_meta(struct fp_swap *store, uint32_t most)
+{
+    int error = FP_SWAP_OK;
+    uint32_t entries;
+
+    while (!error && most-- > 0 && store->of.log.meta_blocks > fp_log_meta_limit(store)) {
+        error = mark_entries(store, false, &entries);
+        if (!error) {
+            error = fp_log_write_pair(store, entries, PLACE_NEXT);
+        }
+    }
+    return error;
+}
+
+int fp_log_commit(struct fp_swap *store, bool all)
+{
+    uint32_t entries;
+    int error;
+
+    if (store->of.log.failed) {
+        return FP_SWAP_IO;
+    }
+    error = mark_entries(store, all, &entries);
+    if (!error) {
+        error = fp_log_write_pair(store, entries, PLACE_NEXT);
+    }
+    return error ? error : fp_log_compact_meta(store, 2);
+}
+
+int fp_log_sync(struct fp_swap *store)
+{
+    const struct fp_swap_log_state *log = &store->of.log;
+
+    if (log->failed) {
+        return FP_SWAP_IO;
+    }
+    return log->entries > 0 ? fp_log_commit(store, true) : FP_SWAP_OK;
+}

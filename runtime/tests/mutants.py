@@ -1,0 +1,420 @@
+"""Deliberate errors in the log, each built and tortured: a test of the torture.
+
+    .venv/bin/python runtime/tests/mutants.py [--cuts N] [--seed N] [--torture FILE] [NAME ...]
+
+Each mutant replaces one piece of text of swap/log/, which must be there once. The torture
+(crates/swap/examples/torture.rs) is built once and linked to a shared library, so that a mutant
+costs a C file. First the log as it is runs with the same seeds: what is found there does not
+count, and is an error in the end. A mutant is caught where the torture finds a violation of
+another sort, or the log does not end or crashes.
+"""
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+_RUNTIME = Path(__file__).resolve().parents[1]
+_ROOT = _RUNTIME.parent
+_BUILD = _ROOT / "build" / "mutants"
+#: Stores tortured at once, and seconds that they may take.
+_STORES = 40
+_PATIENCE = 120
+_FLAGS = ("-O2", "-std=c11", "-fPIC", "-w")
+
+
+#: What was found, by its sort.
+Violations = dict[str, str]
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One wrong piece of text."""
+
+    name: str
+    file: str
+    right: str
+    wrong: str
+    #: Kinds of the torture that bring it out soonest; else all.
+    kinds: str = ""
+
+
+#: What the torture does not find, and why: runtime/README.md says more.
+_BOTH_COPIES = "wants both copies of a pair unreadable"
+_SECOND_DEFENCE = "what did not show has no second pair"
+_TWO_CUT_MOUNTS = "wants two mounts in a row cut in an erase and in an opening"
+_VALID_THEN_NOT = "wants a page that reads valid, then invalid, and an erasure in between"
+_MISSED = {
+    "stops-at-unreadable": _BOTH_COPIES,
+    "older-behind-unreadable": _BOTH_COPIES,
+    "failed-is-not-retired": "a failed block may be used again after an erasure",
+    "suspects-stay": _SECOND_DEFENCE,
+    "suspects-by-copy-a": _SECOND_DEFENCE,
+    "broken-stay": _SECOND_DEFENCE,
+    "takes-what-shows": _TWO_CUT_MOUNTS,
+    "generation-of-what-counts": _TWO_CUT_MOUNTS,
+    "kept-is-free": _VALID_THEN_NOT,
+    "last-pair-no-doubt": _VALID_THEN_NOT,
+    "second-block-not-kept": _VALID_THEN_NOT,
+    "all-is-solid": _VALID_THEN_NOT,
+    "cycle-of-weak-blocks": _VALID_THEN_NOT,
+    "none-kept-for-mount": "a mount finds another block that is free",
+    "copy-b-not-read": "wants a worn page of the stream",
+}
+
+_MUTANTS = (
+    # The two copies of a pair.
+    Mutant(
+        "copy-b-after-failure",
+        "meta.c",
+        "program_bytes(store)) < 0) {\n            return PROGRAM_FAILED;",
+        "program_bytes(store)) < 0 && copy > 0) {\n            return PROGRAM_FAILED;",
+    ),
+    Mutant("one-copy", "meta.c", "copy < 2u; copy++", "copy < 1u; copy++"),
+    Mutant(
+        "copy-b-not-read",
+        "mount.c",
+        "if (kind == PAGE_BROKEN || kind == PAGE_UNREADABLE ||\n",
+        "if (kind == PAGE_UNREADABLE && pair > 0xffffffu &&\n",
+    ),
+    Mutant(
+        "unconfirmed-counts",
+        "mount.c",
+        "        end = 0;\n",
+        "        end = 1;\n        confirmed = 0;\n",
+    ),
+    Mutant(
+        "last-pair-trusted",
+        "mount.c",
+        "log->meta_pairs = (uint16_t)(pairs - 1u);",
+        "log->meta_pairs = pairs;",
+    ),
+    Mutant("last-pair-forgotten", "mount.c", "log->entries = header.entries;", "log->entries = 0;"),
+    Mutant(
+        "generation-of-what-counts",
+        "mount.c",
+        "    log->meta = block;\n",
+        "    log->meta = block;\n    log->generation = log->blocks[block].stamp;\n",
+    ),
+    Mutant(
+        "older-entry-wins",
+        "mount.c",
+        "for (i = header.entries; i-- > 0;) {",
+        "for (i = 0; i < header.entries; i++) {",
+    ),
+    Mutant("stops-at-unreadable", "mount.c", "} else if (kind == PAGE_BLANK) {", "} else {"),
+    # What may stay, and what is taken.
+    Mutant("suspects-stay", "mount.c", "error = erase_suspects(store);", "error = FP_SWAP_OK;"),
+    Mutant(
+        "suspects-by-copy-a",
+        "mount.c",
+        "if (first == PAGE_BLANK && read_page(store, block, 1, &header) == PAGE_BLANK) {",
+        "if (first == PAGE_BLANK) {",
+    ),
+    Mutant(
+        "broken-stay",
+        "mount.c",
+        "if (first == PAGE_META && (int32_t)(header.generation - log->generation) < 0) {",
+        "if (first != PAGE_BLANK) {",
+    ),
+    Mutant(
+        "takes-what-shows",
+        "blocks.c",
+        "((!(b->flags & FLAG_SHOWS) && (other->flags & FLAG_SHOWS)) ||",
+        "(((b->flags & FLAG_SHOWS) && !(other->flags & FLAG_SHOWS)) ||",
+    ),
+    Mutant(
+        "kept-is-free",
+        "mount.c",
+        "if (state_of(b) == BLOCK_FREE && (b->flags & FLAG_KEPT)) {",
+        "if (state_of(b) == BLOCK_META && (b->flags & FLAG_KEPT) && !b->flags) {",
+    ),
+    Mutant(
+        "all-is-solid",
+        "mount.c",
+        "bool solid = behind > 0 || is_solid(store, block, b->stamp);",
+        "bool solid = true;",
+    ),
+    Mutant(
+        "cycle-of-weak-blocks",
+        "mount.c",
+        "if ((unknown == 0 && behind >= item_count(store)) || lost) {",
+        "if (unknown == 0 || lost) {",
+    ),
+    Mutant(
+        "last-pair-no-doubt",
+        "mount.c",
+        "(!solid || (block == last && pair + 1u == last_pairs));",
+        "!solid;",
+    ),
+    Mutant(
+        "second-block-not-kept",
+        "mount.c",
+        "if ((log->blocks[i].flags & FLAG_KEPT) && log->blocks[i].next < block_count(store)) {",
+        "if (!log->blocks) {",
+    ),
+    Mutant(
+        "no-way-out",
+        "mount.c",
+        "if (for_ever || (log->zone_free > 0 && !broken)) {",
+        "if (newest != NO_BLOCK) {",
+    ),
+    Mutant("cycle-freed-at-mount", "mount.c", "b->live = log->emitted - covered;", "b->live = 0;"),
+    Mutant(
+        "cycle-freed-early",
+        "meta.c",
+        "log->emitted - log->blocks[i].live >= item_count(store)) {",
+        "log->emitted - log->blocks[i].live >= item_count(store) / 2u) {",
+    ),
+    Mutant(
+        "victim-freed-early",
+        "collect.c",
+        "fp_log_set_state(store, log->victim, BLOCK_FREED);",
+        "fp_log_set_state(store, log->victim, BLOCK_FREE);",
+    ),
+    Mutant(
+        "none-kept-for-mount",
+        "blocks.c",
+        "uint32_t least = fp_log_whole_blocks(store);",
+        "uint32_t least = 0;",
+    ),
+    # Errors.
+    Mutant(
+        "older-behind-unreadable",
+        "mount.c",
+        "                lost = true;\n                break;\n            }\n"
+        "            if (block == last && pair + 1u == last_pairs) {\n                log->entries",
+        "                continue;\n            }\n"
+        "            if (block == last && pair + 1u == last_pairs) {\n                log->entries",
+    ),
+    Mutant(
+        "unreadable-is-no-store",
+        "mount.c",
+        "return survey.unreadable || unreadable != NOWHERE ? FP_SWAP_IO",
+        "return survey.unreadable || unreadable != NOWHERE ? FP_SWAP_NO_STORE",
+    ),
+    Mutant("one-try", "read.c", "tries < READ_TRIES", "tries < 1u"),
+    Mutant(
+        "blackout-loses",
+        "collect.c",
+        "        if (!fp_log_is_alive(store)) {\n            return FP_SWAP_IO;\n        }\n"
+        "        to = NOWHERE;",
+        "        to = NOWHERE;",
+    ),
+    Mutant(
+        "erase-failure-ignored",
+        "blocks.c",
+        "if (medium->erase(medium->context, block) >= 0) {",
+        "if (medium->erase(medium->context, block) >= -1000) {",
+    ),
+    Mutant(
+        "bad-not-marked", "blocks.c", "medium->mark_bad(medium->context, block) < 0) {", "false) {"
+    ),
+    Mutant(
+        "failed-is-not-retired",
+        "append.c",
+        "fp_log_mark_urgent(store, head->block, FLAG_RETIRED);",
+        "fp_log_mark_urgent(store, head->block, 0);",
+    ),
+    Mutant(
+        "rescued-stay-behind",
+        "append.c",
+        "    move_journal(store, old.block, old.begun, NOWHERE, head, at);\n    return FP_SWAP_OK;",
+        "    return FP_SWAP_OK;",
+    ),
+    Mutant(
+        "rescue-without-carried",
+        "append.c",
+        "uint32_t at = old.begun == 0 ? 0 : PREAMBLE_BYTES;",
+        "uint32_t at = PREAMBLE_BYTES;",
+    ),
+    # What a commit says.
+    Mutant(
+        "sync-without-heads",
+        "meta.c",
+        "log->entries > 0 ? fp_log_commit(store, true) : FP_SWAP_OK;",
+        "log->entries > 0 ? fp_log_commit(store, false) : FP_SWAP_OK;",
+    ),
+    Mutant(
+        "callers-out-of-order",
+        "meta.c",
+        "waiting = waiting || (pending && !moved);",
+        "waiting = pending && !moved;",
+    ),
+    Mutant(
+        "chunk-before-its-entry",
+        "meta.c",
+        "if ((key & KEY_HELD) && slot >= first && slot - first < items) {",
+        "if ((key & KEY_HELD) && slot >= first && slot < first) {",
+    ),
+    Mutant(
+        "held-move-undoes",
+        "meta.c",
+        "            has_entry(store, key & KEY_SLOT, i + 1u, log->entries, false)) {",
+        "            has_entry(store, key & KEY_SLOT, i + 1u, i, false)) {",
+    ),
+    Mutant(
+        "freed-before-its-entries",
+        "meta.c",
+        "before += (journal_entry(store, entry).key & KEY_HELD) != 0;",
+        "before += 0;",
+    ),
+    Mutant(
+        "moved-before-its-entry",
+        "meta.c",
+        "if (moved ? pending ||",
+        "if (moved ? false && pending ||",
+    ),
+)
+
+
+def _run(*command: object, **options: object) -> None:
+    subprocess.run([str(word) for word in command], check=True, **options)  # type: ignore[call-overload]
+
+
+def _objects(runtime: Path, to: Path) -> dict[Path, Path]:
+    """Compile the store; gives its objects, by source."""
+    to.mkdir(parents=True, exist_ok=True)
+    objects = {}
+    for source in sorted((runtime / "swap").rglob("*.c")):
+        objects[source] = to / f"{source.parent.name}-{source.stem}.o"
+        _run("cc", *_FLAGS, "-I", runtime, "-c", source, "-o", objects[source])
+    return objects
+
+
+def _link(objects: list[Path], to: Path) -> None:
+    to.parent.mkdir(parents=True, exist_ok=True)
+    _run("cc", "-shared", "-Wl,-soname,libmutant.so", *objects, "-o", to)
+
+
+def _torture(library: Path) -> Path:
+    """Build the torture, in which `library` stands before the store that is compiled in."""
+    linker = _BUILD / "linker"
+    linker.write_text(f'#!/bin/sh\nexec cc -Wl,--no-as-needed "{library}" -Wl,--as-needed "$@"\n')
+    linker.chmod(0o755)
+    done = subprocess.run(
+        [
+            "cargo",
+            "rustc",
+            "--release",
+            "--locked",
+            "-p",
+            "flashpager-swap",
+            "--example",
+            "torture",
+            "--message-format=json",
+            "--",
+            "-C",
+            f"linker={linker}",
+        ],
+        cwd=_ROOT,
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    messages = [json.loads(line) for line in done.stdout.splitlines()]
+    built = next(message["executable"] for message in messages if message.get("executable"))
+    program = _BUILD / "torture"
+    shutil.copy(built, program)
+    return program
+
+
+def _tortured(
+    program: Path, library: Path, seed: int, cuts: int, kinds: str, known: Violations
+) -> tuple[Violations, int]:
+    """Violations of sorts that are not known, and cuts up to the first stores that have one."""
+    found: Violations = {}
+    done = 0
+    while done < cuts and not found:
+        command = [program, "--seed", seed, "--stores", _STORES, "--lines", 0, "--go-on"]
+        command += ["--kinds", kinds] if kinds else []
+        try:
+            run = subprocess.run(
+                [str(word) for word in command],
+                env={**os.environ, "LD_LIBRARY_PATH": str(library.parent)},
+                check=False,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=_PATIENCE,
+            )
+        except subprocess.TimeoutExpired:
+            return {"no end": f"in {_PATIENCE} s"}, done
+        if run.returncode < 0 or run.returncode > 1:
+            words = run.stderr.split("\n")
+            return {f"exit {run.returncode}": " ".join(words)[:100].strip()}, done
+        lost = re.search(r"^(\d+) cuts", run.stdout, re.MULTILINE)
+        done += int(lost.group(1)) if lost else 0
+        seed += _STORES
+        sorts = re.findall(r"^VIOLATION, (.*), in \d+ stores.*\n *(.*)$", run.stdout, re.MULTILINE)
+        found = {sort: text for sort, text in sorts if sort not in known}
+    return found, done
+
+
+def _mutate(mutant: Mutant, runtime: Path) -> tuple[Path, str]:
+    source = runtime / "swap" / "log" / mutant.file
+    text = source.read_text()
+    if text.count(mutant.right) != 1:
+        sys.exit(
+            f"mutants: {mutant.name}: its text is {text.count(mutant.right)} times in"
+            f" swap/log/{mutant.file}"
+        )
+    source.write_text(text.replace(mutant.right, mutant.wrong))
+    return source, text
+
+
+def main() -> int:
+    """Torture all, and say which were caught."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--cuts", type=int, default=1_000_000, help="of each, at most")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--kinds", default="", help="of the torture, for all")
+    parser.add_argument("--torture", type=Path, help="one that was linked to libmutant.so before")
+    parser.add_argument("names", nargs="*")
+    given = parser.parse_args()
+    mutants = [mutant for mutant in _MUTANTS if not given.names or mutant.name in given.names]
+    missed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        runtime = Path(folder) / "runtime"
+        for name in ("swap", "medium", "compress"):
+            shutil.copytree(_RUNTIME / name, runtime / name)
+        _BUILD.mkdir(parents=True, exist_ok=True)
+        objects = _objects(runtime, Path(folder) / "objects")
+        library = Path(folder) / "library" / "libmutant.so"
+        _link(list(objects.values()), library)
+        program = given.torture or _torture(library)
+        known, done = _tortured(program, library, given.seed, given.cuts, given.kinds, {})
+        known_all = dict(known)
+        while known:
+            print(f"the log as it is: {', '.join(known)}: not counted", flush=True)
+            known, done = _tortured(
+                program, library, given.seed, given.cuts, given.kinds, known_all
+            )
+            known_all |= known
+        print(f"the log as it is: {done} cuts", flush=True)
+        for mutant in mutants:
+            source, text = _mutate(mutant, runtime)
+            wrong = Path(folder) / "mutant.o"
+            _run("cc", *_FLAGS, "-I", runtime, "-c", source, "-o", wrong)
+            source.write_text(text)
+            _link([wrong if of == source else good for of, good in objects.items()], library)
+            found, done = _tortured(
+                program, library, given.seed, given.cuts, given.kinds or mutant.kinds, known_all
+            )
+            why = _MISSED.get(mutant.name, "")
+            missed += not found and not why
+            what = "caught" if found else "missed" if why else "NOT CAUGHT"
+            said = ", ".join(found) or why or "-"
+            print(f"{what:10} {mutant.name:26} {done:9} cuts  {said}", flush=True)
+    print(f"{len(mutants)} mutants, {missed} that should have been caught were not")
+    return 1 if missed or known_all else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
