@@ -1,8 +1,9 @@
 //! What all crates of the engine share: one error type, text from strangers made fit
-//! to show, enums that people choose from by name, and sizes of pages.
+//! to show, enums that people choose from by name, sizes of pages, and seeded random numbers.
 
 pub mod error;
 mod named;
+pub mod random;
 pub mod sizes;
 mod text;
 

@@ -1,5 +1,6 @@
 //! The ELF files behind the images of a trace.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use flashpager_base::{Error, Result, shown};
@@ -8,6 +9,7 @@ use flashpager_trace::{Image, Symbol};
 use super::lines::Lines;
 use super::names::file_name;
 use crate::elf::{ElfFile, read_bytes};
+use crate::samples::{SampleProfile, profile};
 
 struct Binary {
     path: PathBuf,
@@ -82,8 +84,34 @@ impl Binaries {
     /// # Errors
     /// When that file is gone, is another by now, or has no lines.
     pub fn lines(&self, image: usize, about: &Image) -> Result<Lines> {
+        self.read(image, about, |bytes| Lines::of(bytes, &about.sections))
+    }
+
+    /// What was executed of `image` by line, from the same file; `times` as in [`profile()`].
+    ///
+    /// # Errors
+    /// As those of [`Binaries::lines`].
+    pub fn profile(
+        &self,
+        image: usize,
+        about: &Image,
+        times: &dyn Fn(Range<u32>) -> u64,
+    ) -> Result<SampleProfile> {
+        self.read(image, about, |bytes| profile(bytes, &about.sections, times))
+    }
+
+    /// Read the contents of the file of `image`.
+    fn read<T>(
+        &self,
+        image: usize,
+        about: &Image,
+        read: impl FnOnce(&[u8]) -> std::result::Result<T, String>,
+    ) -> Result<T> {
+        let of = |binary: &Binary| {
+            read(&binary.bytes).map_err(|what| Error::data(binary.path.display().to_string(), what))
+        };
         if let Some(binary) = &self.named[image] {
-            return lines_of(binary, about);
+            return of(binary);
         }
         let advice = "name the recorded file, or one with the same build id, with --elf";
         let place = shown(&about.path);
@@ -98,13 +126,8 @@ impl Binaries {
                 format!("is not the file that was recorded ({how}); record again, or {advice}");
             return Err(Error::data(&place, what));
         }
-        lines_of(&binary, about)
+        of(&binary)
     }
-}
-
-fn lines_of(binary: &Binary, image: &Image) -> Result<Lines> {
-    let place = binary.path.display().to_string();
-    Lines::of(&binary.bytes, &image.sections).map_err(|what| Error::data(place, what))
 }
 
 fn belongs_to_none(binary: &Binary, images: &[Image]) -> Error {

@@ -4,8 +4,10 @@ use std::path::Path;
 
 use flashpager_base::{Error, Result, shown};
 use flashpager_trace::{Image, Section, Symbol};
-use object::elf::PF_X;
-use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, SegmentFlags, SymbolKind};
+use object::elf::{PF_X, STT_NOTYPE};
+use object::{
+    Object, ObjectSection, ObjectSegment, ObjectSymbol, SegmentFlags, SymbolFlags, SymbolKind,
+};
 
 /// Larger files are no programs.
 const MAX_FILE_BYTES: u64 = 1 << 30;
@@ -92,6 +94,7 @@ impl ElfFile {
             .collect();
         let thumb = file.architecture() == object::Architecture::Arm;
         let mut symbols = functions(file.symbols(), thumb, &mut names)?;
+        symbols.extend(labels(&file, thumb, &symbols, &mut names)?);
         if symbols.is_empty() {
             symbols = functions(file.dynamic_symbols(), thumb, &mut names)?;
         }
@@ -221,8 +224,16 @@ impl ElfFile {
         })
     }
 
-    /// Its functions in `sections`, by flash offset.
+    /// Its functions in `sections`, by flash offset: of several names for one address the
+    /// longest-reaching.
     pub fn symbols_in(&self, sections: &[Section]) -> Vec<Symbol> {
+        let mut symbols = self.names_in(sections);
+        symbols.dedup_by_key(|symbol| symbol.offset);
+        symbols
+    }
+
+    /// Its functions in `sections` under all of their names, by flash offset.
+    pub fn names_in(&self, sections: &[Section]) -> Vec<Symbol> {
         let mut symbols: Vec<Symbol> = self
             .symbols
             .iter()
@@ -239,7 +250,6 @@ impl ElfFile {
                 })
             })
             .collect();
-        // Of several names for one address the longest-reaching stays.
         symbols.sort_by(|a, b| {
             (a.offset, std::cmp::Reverse(a.bytes), &a.name).cmp(&(
                 b.offset,
@@ -247,7 +257,6 @@ impl ElfFile {
                 &b.name,
             ))
         });
-        symbols.dedup_by_key(|symbol| symbol.offset);
         symbols
     }
 }
@@ -291,6 +300,47 @@ fn functions<'data>(
         }
     }
     Ok(functions)
+}
+
+/// Labels of code that have no type, as assemblers write them where none is asked for: functions
+/// unless they lie in one, or have a dot or dollar in their name, as local ones have.
+fn labels(
+    file: &object::File<'_>,
+    thumb: bool,
+    functions: &[ElfSymbol],
+    names: &mut usize,
+) -> std::result::Result<Vec<ElfSymbol>, String> {
+    let mut begun: Vec<(u64, u64)> = functions.iter().map(|one| (one.address, one.bytes)).collect();
+    begun.sort_unstable();
+    let is_in_function = |address: u64| {
+        let before = &begun[..begun.partition_point(|(begin, _)| *begin <= address)];
+        // Without a size one reaches as far as the next.
+        before.last().is_some_and(|(begin, bytes)| *bytes == 0 || address - begin < *bytes)
+    };
+    let is_code = |symbol: &object::Symbol<'_, '_>| {
+        let section = symbol.section_index().and_then(|index| file.section_by_index(index).ok());
+        section.is_some_and(|section| {
+            section.kind() == object::SectionKind::Text
+                && symbol
+                    .address()
+                    .checked_sub(section.address())
+                    .is_some_and(|ahead| ahead < section.size())
+        })
+    };
+    let mut labels = Vec::new();
+    for symbol in file.symbols() {
+        let is_typeless = matches!(symbol.flags(),
+            SymbolFlags::Elf { st_info, .. } if st_info.st_type() == STT_NOTYPE);
+        let name = symbol.name().unwrap_or_default();
+        if !is_typeless || name.is_empty() || name.contains(['.', '$']) || !is_code(&symbol) {
+            continue;
+        }
+        let address = if thumb { symbol.address() & !1 } else { symbol.address() };
+        if !is_in_function(address) {
+            labels.push(ElfSymbol { name: counted(name, names)?, address, bytes: 0 });
+        }
+    }
+    Ok(labels)
 }
 
 /// The instruction set and byte order, as in the names of QEMU's commands.

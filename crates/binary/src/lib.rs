@@ -5,4 +5,6 @@ pub mod binaries;
 pub mod driver;
 pub mod elf;
 pub mod lines;
+pub mod link;
 pub mod names;
+pub mod samples;

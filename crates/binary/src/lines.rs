@@ -42,11 +42,7 @@ impl Lines {
     /// # Errors
     /// When it is damaged or has no lines for them.
     pub fn of(bytes: &[u8], sections: &[Section]) -> Result<Self, String> {
-        let file = object::File::parse(bytes).map_err(|e| damaged(&e))?;
-        let endian =
-            if file.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big };
-        let mut left = MAX_UNPACKED_BYTES;
-        let dwarf = DwarfSections::load(|id| unpacked(&file, id, &mut left))?;
+        let (dwarf, endian) = dwarf_of(bytes)?;
         let context = Context::from_dwarf(dwarf.borrow(|data| EndianSlice::new(data, endian)))
             .map_err(|e| damaged(&e))?;
         let mut lines = Self::default();
@@ -88,11 +84,30 @@ impl Lines {
     }
 }
 
+/// The sections of debug information of a file, unpacked.
+type Unpacked<'data> = DwarfSections<Cow<'data, [u8]>>;
+
+/// The debug information of an ELF file, and its byte order.
+pub(crate) fn dwarf_of(bytes: &[u8]) -> Result<(Unpacked<'_>, RunTimeEndian), String> {
+    let file = object::File::parse(bytes).map_err(|e| damaged(&e))?;
+    let endian = if file.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big };
+    let mut left = MAX_UNPACKED_BYTES;
+    Ok((DwarfSections::load(|id| unpacked(&file, id, &mut left))?, endian))
+}
+
 /// The innermost function at `address`.
 fn function_at(context: &Context<EndianSlice<'_, RunTimeEndian>>, address: u64) -> Option<String> {
+    Some(demangled(&linked_name_at(context, address)?))
+}
+
+/// The same, as the linker knows it.
+pub(crate) fn linked_name_at(
+    context: &Context<EndianSlice<'_, RunTimeEndian>>,
+    address: u64,
+) -> Option<String> {
     let mut frames = context.find_frames(address).skip_all_loads().ok()?;
     let function = frames.next().ok()??.function?;
-    Some(demangled(&function.raw_name().ok()?))
+    Some(function.raw_name().ok()?.into_owned())
 }
 
 /// The bytes of a section; none if it is not there.
@@ -122,6 +137,6 @@ fn unpacked<'data>(
     }
 }
 
-fn damaged(what: &dyn std::fmt::Display) -> String {
+pub(crate) fn damaged(what: &dyn std::fmt::Display) -> String {
     format!("its debug information is damaged ({})", shown(what))
 }

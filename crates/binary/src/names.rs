@@ -25,6 +25,15 @@ pub fn demangled(name: &str) -> String {
     rust(name).or_else(|| cpp(name)).unwrap_or_else(|| bounded(name))
 }
 
+/// Whether a person who says `said` may mean the function `name`: as the linker knows it or as it
+/// was written, with its parameters or without.
+pub fn is_called(name: &str, said: &str) -> bool {
+    let is_written = |written: &str| {
+        written.strip_prefix(said).is_some_and(|rest| rest.is_empty() || rest.starts_with('('))
+    };
+    name == said || !said.is_empty() && is_written(&demangled(name))
+}
+
 /// `name`, cut off if endless.
 pub fn bounded(name: &str) -> String {
     let end = (0..=MAX_BYTES.min(name.len())).rev().find(|end| name.is_char_boundary(*end));
@@ -76,6 +85,18 @@ mod tests {
         ] {
             assert_eq!(demangled(mangled), name);
         }
+    }
+
+    #[test]
+    fn functions_are_called_by_any_of_their_names() {
+        let send = "_ZN5radio4sendEPKhj";
+        for said in [send, "radio::send", "radio::send(unsigned char const*, unsigned int)"] {
+            assert!(is_called(send, said), "{said}");
+        }
+        for said in ["", "send", "radio", "radio::sen", "radio::send()", "radio::send("] {
+            assert!(!is_called(send, said), "{said}");
+        }
+        assert!(is_called("main", "main") && !is_called("main", "mai"));
     }
 
     #[test]

@@ -6,7 +6,6 @@
 //! branch that was never taken, and never jumped behind, cuts nothing: it is
 //! no border for this execution.
 
-use std::ops::Range;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use flashpager_base::Result;
@@ -14,6 +13,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 
 use super::{Run, Trace, TraceInfo, for_runs};
+use crate::calls::OpenCalls;
 use crate::image::Symbol;
 
 /// Version of the rules by which [`BlockCounts`] are counted: a trace that was counted by
@@ -25,12 +25,6 @@ pub(crate) const MAX_WRITTEN_RUNS: usize = 1 << 22;
 
 /// Page sizes for which it is told how much of a used page is used.
 const PAGE_BYTES: [u32; 11] = [4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096];
-
-/// Calls remembered that have not returned; of deeper ones the oldest are forgotten.
-const MAX_DEPTH: usize = 1 << 16;
-
-/// Calls that may be left at once without returning, as by an exception.
-const MAX_UNWOUND: usize = 64;
 
 /// Executed basic blocks of a trace.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -127,54 +121,22 @@ struct Seen {
 }
 
 /// Calls and returns, as far as runs show them.
+#[derive(Default)]
 struct Calls {
-    /// Where open calls go on.
-    open: Vec<u32>,
-    /// Of these, how many end in the same bits: most jumps go to none of them.
-    by_bits: Box<[u32; 1 << OPEN_BITS]>,
+    open: OpenCalls<()>,
     calls: u64,
     returns: u64,
-}
-
-impl Default for Calls {
-    fn default() -> Self {
-        Self { open: Vec::new(), by_bits: Box::new([0; _]), calls: 0, returns: 0 }
-    }
-}
-
-/// Bits by which open calls are told apart at first sight.
-const OPEN_BITS: u32 = 10;
-
-/// The last bits of an offset, the first of which are mostly the same.
-fn bits(offset: u32) -> usize {
-    (offset.wrapping_mul(0x9e37_79b1) >> (32 - OPEN_BITS)) as usize
 }
 
 impl Calls {
     /// Execution jumped from before `from` to `to`.
     #[inline]
     fn jump(&mut self, from: u32, to: u32, enters: bool) {
-        if self.by_bits[bits(to)] > 0 {
-            let nearest = self.open.iter().rev().take(MAX_UNWOUND).position(|back| *back == to);
-            if let Some(depth) = nearest {
-                self.returns += 1;
-                self.forget(self.open.len() - 1 - depth..self.open.len());
-                return;
-            }
-        }
-        if enters {
+        if self.open.returned(to, |_, ()| {}) {
+            self.returns += 1;
+        } else if enters {
             self.calls += 1;
-            if self.open.len() == MAX_DEPTH {
-                self.forget(0..MAX_DEPTH / 2);
-            }
-            self.by_bits[bits(from)] += 1;
-            self.open.push(from);
-        }
-    }
-
-    fn forget(&mut self, which: Range<usize>) {
-        for back in self.open.drain(which) {
-            self.by_bits[bits(back)] -= 1;
+            self.open.called(from, ());
         }
     }
 }

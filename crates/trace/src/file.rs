@@ -22,7 +22,7 @@ use super::columns::footer::{Footer, Kind, Physical};
 use super::columns::pages::ColumnReader;
 use super::columns::{crc32, parquet_error};
 use super::output::{Output, Space};
-use super::{CHUNK_RUNS, Run, RunSource, Symbol, Trace, TraceInfo};
+use super::{CHUNK_RUNS, Run, RunSource, Symbol, Trace, TraceInfo, WarmUp};
 
 /// Version of the file's layout, in [`TraceInfo::schema_version`].
 pub const SCHEMA_VERSION: u32 = 1;
@@ -124,6 +124,14 @@ impl TraceWriter {
     /// When the file cannot be written.
     pub fn create_beside(&self, path: &Path) -> Result<Self> {
         Self::create_in(path, self.space.clone(), self.entries.clone(), THREAD_GROUP_RUNS)
+    }
+
+    /// Start the file of another program, with symbols of its own; it ends with `self`, too.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn create_apart(&self, path: &Path) -> Result<Self> {
+        Self::create_in(path, self.space.clone(), Entries::default(), THREAD_GROUP_RUNS)
     }
 
     fn create_in(path: &Path, space: Space, entries: Entries, group_runs: usize) -> Result<Self> {
@@ -271,6 +279,8 @@ impl TraceFile {
         if checksums(&footer).is_some_and(|(sum, _)| sum != crc32(json.as_bytes())) {
             return Err(Error::data(&place, "its description is damaged: make or copy it again"));
         }
+        // Who replays it says what is not counted.
+        info.warm_up = WarmUp::default();
         // Counted by rules of another version: counted again when somebody asks.
         info.blocks.take_if(|blocks| blocks.rules != RULES);
         let impossible = info.blocks.as_ref().is_some_and(|blocks| !blocks.are_possible(&info));
@@ -278,6 +288,19 @@ impl TraceFile {
             return Err(Error::data(&place, "its description does not fit its contents"));
         }
         Ok(Self { path: path.to_owned(), info })
+    }
+
+    /// The same trace with a warm-up, which must leave something to count.
+    ///
+    /// # Errors
+    /// One that does not.
+    pub fn with_warm_up(mut self, warm_up: WarmUp) -> Result<Self> {
+        if !warm_up.is_none() && warm_up.runs >= self.info.runs {
+            let what = format!("has {} runs: nothing is left to count", self.info.runs);
+            return Err(Error::data(self.path.display().to_string(), what));
+        }
+        self.info.warm_up = warm_up;
+        Ok(self)
     }
 
     /// The description.
@@ -305,6 +328,10 @@ impl TraceFile {
 impl Trace for TraceFile {
     fn image_bytes(&self) -> u32 {
         self.info.image_bytes as u32
+    }
+
+    fn warm_up(&self) -> WarmUp {
+        self.info.warm_up
     }
 
     fn runs(&self) -> Result<Box<dyn RunSource + '_>> {

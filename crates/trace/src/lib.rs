@@ -4,12 +4,15 @@
 //! does not grow with the length of a trace.
 
 pub mod blocks;
+pub mod calls;
 pub mod check;
 pub mod columns;
 pub mod export;
 pub mod file;
 mod image;
+mod moves;
 pub mod output;
+mod warm_up;
 mod watched;
 mod windows;
 
@@ -19,6 +22,8 @@ use serde::{Deserialize, Serialize};
 pub use blocks::BlockCounts;
 pub use file::{TraceFile, TraceWriter};
 pub use image::{Image, Section, Symbol};
+pub use moves::{Move, Moves, NotPlaced};
+pub use warm_up::{FirstRuns, WarmUp};
 pub use watched::Watched;
 pub use windows::Windows;
 
@@ -79,6 +84,10 @@ pub trait Trace: Sync {
     fn in_memory(&self) -> Option<&[Run]> {
         None
     }
+    /// Its first runs that fill a cache and are not counted.
+    fn warm_up(&self) -> WarmUp {
+        WarmUp::default()
+    }
 }
 
 /// Runs between two questions whether to go on: with many sizes each takes a while.
@@ -120,18 +129,19 @@ pub fn for_runs(
 pub struct MemoryTrace {
     runs: Vec<Run>,
     image_bytes: u32,
+    warm_up: WarmUp,
 }
 
 impl MemoryTrace {
     /// The image is as long as the runs need.
     pub fn new(runs: Vec<Run>) -> Self {
         let image_bytes = runs.iter().map(|run| run.end()).max().unwrap_or(0);
-        Self { runs, image_bytes }
+        Self::with_image(runs, image_bytes)
     }
 
     /// Of an image of so many bytes, in which all runs lie.
     pub fn with_image(runs: Vec<Run>, image_bytes: u32) -> Self {
-        Self { runs, image_bytes }
+        Self { runs, image_bytes, warm_up: WarmUp::default() }
     }
 
     /// All runs of `trace`, held in memory.
@@ -142,7 +152,8 @@ impl MemoryTrace {
         loop {
             source.read(&mut chunk)?;
             if chunk.is_empty() {
-                return Ok(Self { runs, image_bytes: trace.image_bytes() });
+                let (image_bytes, warm_up) = (trace.image_bytes(), trace.warm_up());
+                return Ok(Self { runs, image_bytes, warm_up });
             }
             runs.extend_from_slice(&chunk);
         }
@@ -156,6 +167,10 @@ impl Trace for MemoryTrace {
 
     fn in_memory(&self) -> Option<&[Run]> {
         Some(&self.runs)
+    }
+
+    fn warm_up(&self) -> WarmUp {
+        self.warm_up
     }
 
     fn runs(&self) -> Result<Box<dyn RunSource + '_>> {
@@ -212,6 +227,15 @@ impl std::fmt::Display for Ending {
     }
 }
 
+/// A file whose code was executed and is not placed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutsideFile {
+    /// Its path.
+    pub path: String,
+    /// Instructions executed of it.
+    pub instructions: u64,
+}
+
 /// What a trace file says of itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TraceInfo {
@@ -255,15 +279,42 @@ pub struct TraceInfo {
     /// The thread whose execution this is, where threads are told apart.
     #[serde(default)]
     pub thread: String,
+    /// The further process whose execution this is, where processes are told apart; empty for
+    /// the first.
+    #[serde(default)]
+    pub process: String,
     /// What ran and could not be recorded, each with the reason.
     #[serde(default)]
     pub left_out: Vec<String>,
+    /// The part of the execution that was recorded, in words; empty where it is all.
+    #[serde(default)]
+    pub region: String,
+    /// Instructions executed before this part, or between its parts.
+    #[serde(default)]
+    pub beside_instructions: u64,
+    /// Files whose code was executed and is not placed, most instructions first; empty where
+    /// the recorder does not tell.
+    #[serde(default)]
+    pub outside_files: Vec<OutsideFile>,
+    /// Executed blocks that are counted whole and may have been cut short; absent where the
+    /// recorder does not tell.
+    #[serde(default)]
+    pub in_doubt: Option<u64>,
+    /// Its first runs that fill a cache and are not counted: as it is replayed, not of the file.
+    #[serde(default, skip_serializing_if = "WarmUp::is_none")]
+    pub warm_up: WarmUp,
     /// Its basic blocks, if they were counted while it was written.
     #[serde(default)]
     pub blocks: Option<BlockCounts>,
 }
 
 impl TraceInfo {
+    /// The share of its bytes that is counted.
+    pub fn counted_share(&self) -> f64 {
+        let counted = self.bytes.saturating_sub(self.warm_up.bytes);
+        if self.warm_up.is_none() { 1.0 } else { counted as f64 / self.bytes.max(1) as f64 }
+    }
+
     /// All symbols of all images.
     pub fn symbols(&self) -> impl Iterator<Item = &Symbol> + Clone {
         self.images.iter().flat_map(|image| &image.symbols)
@@ -291,7 +342,13 @@ impl Default for TraceInfo {
             calls: None,
             returns: None,
             thread: String::new(),
+            process: String::new(),
             left_out: Vec::new(),
+            region: String::new(),
+            beside_instructions: 0,
+            outside_files: Vec::new(),
+            in_doubt: None,
+            warm_up: WarmUp::default(),
             blocks: None,
         }
     }

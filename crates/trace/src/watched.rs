@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use flashpager_base::Result;
 
-use super::{Run, RunSource, Trace};
+use super::{Run, RunSource, Trace, WarmUp};
 
 /// A trace, and whoever wants to know how many runs all its readers have read.
 pub struct Watched<'a> {
@@ -27,6 +27,10 @@ impl Trace for Watched<'_> {
 
     fn in_memory(&self) -> Option<&[Run]> {
         self.trace.in_memory()
+    }
+
+    fn warm_up(&self) -> WarmUp {
+        self.trace.warm_up()
     }
 
     fn runs(&self) -> Result<Box<dyn RunSource + '_>> {

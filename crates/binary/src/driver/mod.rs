@@ -58,7 +58,7 @@ use std::path::Path;
 use code::Code;
 use flashpager_base::{Error, Result, named, shown};
 use graph::{Graph, Loop};
-use instruction::Kind;
+use instruction::{Flow, Kind};
 use ports::{Port, Sorted, Spot};
 use serde::Serialize;
 use values::Values;
@@ -133,15 +133,37 @@ pub struct CopyLoop {
 /// # Errors
 /// Those of [`copy_loop`], and a file that cannot be read or is too large.
 pub fn copy_loop_of(object: &Path, function: &str, port: Option<u64>) -> Result<CopyLoop> {
-    let place = object.display().to_string();
+    copy_loop(&read(object)?, &object.display().to_string(), function, port)
+}
+
+fn read(object: &Path) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(object)
         .and_then(|file| file.take(MAX_OBJECT_BYTES + 1).read_to_end(&mut bytes))
         .map_err(|e| Error::file(object, e))?;
     if bytes.len() as u64 > MAX_OBJECT_BYTES {
-        return Err(Error::data(place, format!("is larger than {} MiB", MAX_OBJECT_BYTES >> 20)));
+        let what = format!("is larger than {} MiB", MAX_OBJECT_BYTES >> 20);
+        return Err(Error::data(object.display().to_string(), what));
     }
-    copy_loop(&bytes, &place, function, port)
+    Ok(bytes)
+}
+
+/// Where the jumps end that `function`, at `address` of the file `object`, makes to its own first
+/// byte without calling itself.
+///
+/// # Errors
+/// Those of [`copy_loop_of`], and another function of the same name.
+pub fn loops_to_start(object: &Path, function: &str, address: u64) -> Result<Vec<u64>> {
+    let place = object.display().to_string();
+    let code = Code::of(&read(object)?, &place, function)?;
+    if code.entry != address {
+        let what = format!("has several functions {}", shown(function));
+        return Err(Error::data(place, what));
+    }
+    let leads_back =
+        |flow| matches!(flow, Flow::Jump(Some(to)) | Flow::Branch(to) if to == address);
+    let jumps = code.instructions.iter().filter(|made| leads_back(made.flow));
+    Ok(jumps.map(|made| made.end()).collect())
 }
 
 /// Find the loop of `function` in the ELF file `object` that moves bytes through

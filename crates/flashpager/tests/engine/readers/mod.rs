@@ -17,6 +17,7 @@ use flashpager::{Error, Result};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
+mod link;
 mod methods;
 mod parts;
 mod programs;

@@ -76,8 +76,29 @@ fn a_piece_is_executed_once_and_has_no_number() {
     assert_eq!(info.instructions, Some(4 + 3 + 2 + 1));
 }
 
+#[test]
+fn blocks_in_doubt_are_counted_where_the_recorder_tells_of_them() {
+    let told = [block(0x100, 16, 4), words(&[0, 0])].concat();
+    let info = |head: &[&[u8]]| {
+        let records = head.iter().map(|text| record(1, text)).chain([told.clone()]);
+        import_stream(&stream(&records.collect::<Vec<_>>())).unwrap().0
+    };
+    assert_eq!(info(&[]).in_doubt, None);
+    assert_eq!(info(&[b"in_doubt=0"]).in_doubt, Some(0));
+    assert_eq!(info(&[b"in_doubt=0", b"in_doubt=1", b"in_doubt=2"]).in_doubt, Some(3));
+    let wrong = import_stream(&stream(&[record(1, b"in_doubt=many")]));
+    assert_says(wrong, &["byte 8", "in_doubt 'many' is no number"]);
+}
+
 /// What a killed program's processors had begun, as `(told_at, address, begun)`.
 fn read_killed(written: &[u8], unwritten: &[u8], running: &[[u64; 3]]) -> Vec<Run> {
+    let running: Vec<[u64; 4]> =
+        running.iter().map(|&[at, address, begun]| [at, address, begun, 0]).collect();
+    killed(written, unwritten, &running).1
+}
+
+/// The same, and what of it is in doubt.
+fn killed(written: &[u8], unwritten: &[u8], running: &[[u64; 4]]) -> (TraceInfo, Vec<Run>) {
     let mut tail = (written.len() as u64).to_le_bytes().to_vec();
     tail.extend((unwritten.len() as u64).to_le_bytes());
     tail.extend(unwritten);
@@ -86,7 +107,6 @@ fn read_killed(written: &[u8], unwritten: &[u8], running: &[[u64; 3]]) -> Vec<Ru
     tail.resize(tail.len() + 28, 0);
     for processor in running {
         tail.extend(processor.iter().flat_map(|number| number.to_le_bytes()));
-        tail.extend([0; 8]);
     }
     tail.resize((256 + 32) << 10, 0);
     let folder = TempDir::new().unwrap();
@@ -94,7 +114,18 @@ fn read_killed(written: &[u8], unwritten: &[u8], running: &[[u64; 3]]) -> Vec<Ru
     std::fs::write(&pipe, written).unwrap();
     std::fs::write(&shared, tail).unwrap();
     let live = RecorderPipe::open(&pipe, &shared).unwrap();
-    import_from(live, Some(Format::Stream), None).unwrap().1
+    import_from(live, Some(Format::Stream), None).unwrap()
+}
+
+#[test]
+fn what_a_killed_program_may_not_have_executed_is_in_doubt() {
+    let head = stream(&[record(1, b"in_doubt=0"), block(0x100, 16, 4), words(&[0])]);
+    let two = 5 | 2 << 32;
+    let in_doubt = |entry| killed(&head, &[], &[entry]).0.in_doubt;
+    assert_eq!(in_doubt([u64::MAX, 0x200, two, 1 << 32]), Some(1));
+    // It is known how far it came; it is told already.
+    assert_eq!(in_doubt([u64::MAX, 0x200, two, 3]), Some(0));
+    assert_eq!(in_doubt([0, 0x200, two, 1 << 32]), Some(0));
 }
 
 #[test]
@@ -111,6 +142,90 @@ fn what_a_killed_program_had_begun_is_told_once() {
     // Accesses are counted above, and a processor may have begun nothing.
     let several = [[u64::MAX, 0x300, 7 << 48], [u64::MAX, 0x200, two | 9 << 48]];
     assert_eq!(read_killed(&head, &rest, &several), with(0x200, 5));
+}
+
+#[test]
+fn threads_are_told_apart_once_there_are_several() {
+    let name = |number: u32, name: &[u8], before: u64| {
+        let head = [number.to_le_bytes(), (name.len() as u32).to_le_bytes()].concat();
+        record(6, &[&head[..], &before.to_le_bytes(), name].concat())
+    };
+    let switch = |number: u32| record(8, &number.to_le_bytes());
+    let data = stream(&[
+        block(0x100, 16, 4),
+        block(0x200, 6, 2),
+        words(&[0, 0]),
+        name(0, b"main", 2),
+        name(7, b"other", 0),
+        words(&[1]),
+        switch(0),
+        words(&[0]),
+        switch(7),
+        words(&[1]),
+    ]);
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("t.trace");
+    let input = Input::new("in.txt", Cursor::new(data)).unwrap();
+    let mut import = Import::new(None, &path, TraceInfo::default(), false).unwrap();
+    import.read(input, Format::Stream, 1, &mut |_| true).unwrap();
+    let traces = import.finish(Ending::Complete, &|| true).unwrap();
+    let told: Vec<_> = traces
+        .iter()
+        .map(|trace| (trace.info.thread.as_str(), read_trace(&trace.path).unwrap().1))
+        .collect();
+    let (ours, theirs) = (run(0x100, 16), run(0x200, 6));
+    assert_eq!(told, [("main", vec![ours; 3]), ("other", vec![theirs; 2])]);
+    let unknown = import_stream(&stream(&[block(0, 4, 1), switch(3)]));
+    assert_says(unknown, &["byte 28", "thread 3 was never named"]);
+}
+
+#[test]
+fn processes_have_threads_and_blocks_of_their_own() {
+    let program = std::env::current_exe().unwrap();
+    let text = |name: &str, program: &str, arguments: &str| {
+        [name, program, arguments].join("\0").into_bytes()
+    };
+    let process = |number: u32, text: &[u8]| record(9, &[&number.to_le_bytes()[..], text].concat());
+    let ours = text("process-2-it", program.to_str().unwrap(), "it\0first\0\0");
+    let gone = text("process-3-gone", "/nowhere/gone", "");
+    let data = stream(&[
+        block(0x100, 16, 4),
+        words(&[0]),
+        process(1, &ours),
+        block(0x200, 6, 2),
+        words(&[0, 0]),
+        process(2, &gone),
+        block(0x300, 4, 1),
+        words(&[0]),
+        process(0, b""),
+        words(&[0]),
+        process(1, b""),
+        words(&[0]),
+        record(1, b"ending=exit status 3"),
+        record(4, b""),
+    ]);
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("t.trace");
+    let input = Input::new("in.txt", Cursor::new(data)).unwrap();
+    let mut import = Import::new(None, &path, TraceInfo::default(), false).unwrap();
+    assert_eq!(import.read(input, Format::Stream, 1, &mut |_| true).unwrap(), Ending::Complete);
+    let [first, second] = &import.finish(Ending::Complete, &|| true).unwrap()[..] else {
+        panic!("not two traces");
+    };
+    assert_eq!(read_trace(&first.path).unwrap().1, [run(0x100, 16); 2]);
+    assert_eq!(first.info.left_out.len(), 1);
+    assert!(first.info.left_out[0].starts_with("process-3-gone: /nowhere/gone: No such file"));
+    assert_eq!(read_trace(&second.path).unwrap().1, [run(0x200, 6); 3]);
+    assert_eq!(second.path, folder.path().join("t.process-2-it.trace"));
+    assert_eq!(second.info.process, "process-2-it");
+    assert_eq!(second.info.arguments, ["first", ""]);
+    assert_eq!(second.info.ending, Ending::Failed("exit status 3".into()));
+    let bad = |piece| import_stream(&stream(&[block(0, 4, 1), piece]));
+    assert_says(bad(process(1, b"")), &["byte 28", "process 1 was never named"]);
+    let early = bad(process(2, &ours));
+    assert_says(early, &["byte 28", "process 2 is named where 1 is the next one"]);
+    assert_says(bad(process(1, b"it")), &["byte 28", "a process without a program"]);
+    assert_says(bad(record(9, b"it")), &["byte 28", "a record is too short"]);
 }
 
 #[test]
@@ -135,12 +250,12 @@ fn a_damaged_stream_is_named_by_the_byte() {
     assert_says(bad(words(&[1])), &["in.txt, byte 32", "block 1 was never described"]);
     assert_says(bad(words(&[0x7fff_ffff])), &["byte 32", "never described"]);
     assert_says(bad(words(&[0x83ff_ffff])), &["byte 32", "too long"]);
-    assert_says(bad(record(9, b"x")), &["byte 32", "unknown kind 9"]);
+    assert_says(bad(record(10, b"x")), &["byte 32", "unknown kind 10"]);
     assert_says(bad(record(2, b"x")), &["byte 32", "too short"]);
     assert_says(bad(record(3, b"x")), &["byte 32", "too short"]);
     assert_says(bad(record(1, b"x")), &["byte 32", "META"]);
     assert_says(bad(block(0, 4, 0)), &["byte 32", "0 instructions in 4 bytes"]);
-    assert_says(bad(block(0, 0, 1)), &["byte 32", "1 instructions in 0 bytes"]);
+    assert_says(bad(block(0, 0, 1)), &["byte 32", "1 instruction in 0 bytes"]);
     assert_says(bad(piece(0, 4, 5)), &["byte 32", "5 instructions"]);
     assert_says(bad(record(7, b"x")), &["byte 32", "too short"]);
     assert_says(bad(block(0, 4, 5)), &["byte 32", "5 instructions"]);

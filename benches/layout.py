@@ -1,0 +1,81 @@
+"""What an order of the program gains, beside published orders, in one run.
+
+    .venv/bin/python benches/layout.py [--seconds 60] [TRACE...]
+
+For each trace: a cache of 2 KB (of the sensors 4 KB, too), LRU, K9F1208Q0B read by start-column,
+the smart card's bus, RAM and NOR, and no time of a fault handler. Orders are made from the first
+70 % of the runs and judged by the last 30 %. Share of NOR's bandwidth on these, the best of cache
+pages of 16, 32, 64 and 128 bytes in each column by itself (of 8, too, for the recorded order).
+"""
+
+import argparse
+import time
+from pathlib import Path
+
+import flashpager
+from flashpager import Design, Layout, Row, Trace
+from flashpager.layouts import PAGES
+
+ROOT = Path(__file__).resolve().parent.parent
+_TRACES = (
+    *("java/sensors", "java/purse", "java/oath", "java/pki", "card-firmware"),
+    *("troff", "phalanx", "madplay", "bzip2"),
+)
+_HELD_OUT = 0.3
+
+
+def _design(cache_bytes: str) -> Design:
+    board = Design.from_board("smartcard")
+    return board.replace(part="K9F1208Q0B", register="start-column", cache_bytes=cache_bytes)
+
+
+def _share(rows: list[Row]) -> float:
+    return 100 * (rows[0].nor.nor_ratio if rows[0].nor else 0.0)
+
+
+def _row(path: Path, cache_bytes: str, seconds: float) -> str:
+    started = time.perf_counter()
+    found: Layout = flashpager.layout(
+        Trace.open(path),
+        _design(cache_bytes),
+        seconds=seconds,
+        held_out_share=_HELD_OUT,
+        pages=PAGES,
+    )
+    before = max(_share(page.before.held_out) for page in found.pages)
+    published = max(found.pages, key=lambda page: _share(page.baseline.held_out))
+    base = _share(published.baseline.held_out)
+    best = found.best
+    reached = _share(best.found.held_out)
+    coverage = 100 * found.coverage.executed_share
+    return (
+        f"| {path.stem} | {cache_bytes} | {found.coverage.movable} | {coverage:.0f} | {before:.1f} "
+        f"| {base:.1f} ({published.baseline.what}, {published.cache_page_bytes}) "
+        f"| **{reached:.1f}** ({best.cache_page_bytes}) | {reached / base:.2f} "
+        f"| {found.evaluations:,} | {time.perf_counter() - started:.0f} |"
+    )
+
+
+def main() -> None:
+    """Print a row a trace."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("traces", nargs="*", type=Path)
+    parser.add_argument("--seconds", type=float, default=60.0)
+    asked = parser.parse_args()
+    traces = asked.traces or [ROOT / "examples" / "traces" / f"{name}.trace" for name in _TRACES]
+    print(
+        "| trace | cache | units | executed in them, % | before | best published (order, page) "
+        "| found (page) | times | orders tried | s |"
+    )
+    print("|---|---|--:|--:|--:|--:|--:|--:|--:|--:|")
+    for path in traces:
+        sizes = ("2K", "4K") if path.stem == "sensors" else ("2K",)
+        for size in sizes:
+            try:
+                print(_row(path, size, asked.seconds), flush=True)
+            except flashpager.FlashpagerError as error:
+                print(f"| {path.stem} | {size} | {error} ||||||||", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,52 @@
+//! Numbers that look random and are the same for the same seed, on every machine.
+
+/// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
+#[derive(Clone, Debug)]
+pub struct Random(u64);
+
+impl Random {
+    /// From a seed.
+    pub fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// 64 bits.
+    pub fn next_u64(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// At least 0 and below 1.
+    pub fn share(&mut self) -> f64 {
+        (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// Below `end`, which is at least 1.
+    pub fn below(&mut self, end: usize) -> usize {
+        ((u128::from(self.next_u64()) * end as u128) >> 64) as usize
+    }
+
+    /// A place of `sums`, ascending sums of weights, by its weight.
+    pub fn weighted(&mut self, sums: &[f64]) -> usize {
+        let all = sums.last().copied().unwrap_or(0.0);
+        let drawn = self.share() * all;
+        sums.partition_point(|sum| *sum <= drawn).min(sums.len().saturating_sub(1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The first numbers of the reference implementation in C, of the seed 1234567.
+    #[test]
+    fn as_the_reference() {
+        let mut random = Random::new(1_234_567);
+        let first = [(); 3].map(|()| random.next_u64());
+        let reference =
+            [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423];
+        assert_eq!(first, reference);
+    }
+}

@@ -1,0 +1,351 @@
+//! Whether a program was linked in an order.
+
+use flashpager_base::{Error, Result, named};
+use object::{Object, ObjectSymbol, SymbolKind};
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde::Serialize;
+
+use super::order::Line;
+use super::{InputSection, LinkMap};
+
+/// What does not obey.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fault {
+    /// The order names it, and the program does not have it.
+    Missing,
+    /// It does not lie where the order puts it among the others.
+    Elsewhere,
+    /// It lies between others, and the order does not name it.
+    Between,
+}
+
+named! {
+    Fault: "unknown fault",
+    "missing" => Missing,
+    "elsewhere" => Elsewhere,
+    "between" => Between,
+}
+
+/// A unit that does not lie as the order says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Disobeyed {
+    /// It, as the order or the map calls it.
+    pub name: String,
+    /// How.
+    pub fault: Fault,
+    /// Where it lies, linked.
+    pub address: Option<u64>,
+    /// What it lies behind.
+    pub behind: String,
+    /// What the order puts it behind.
+    pub wanted_behind: String,
+}
+
+/// What a check found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Checked {
+    /// Lines of the order.
+    pub lines: usize,
+    /// Those of which it is not known where they lie: no symbol has their name.
+    pub unseen: usize,
+    /// What does not obey, as the order has it, then by address.
+    pub disobeyed: Vec<Disobeyed>,
+}
+
+/// A place in the program.
+struct Placed {
+    address: u64,
+    name: String,
+}
+
+/// Hold a program, the contents of its ELF file, against the lines of an order. The `map` of its
+/// link tells more than its symbols: sections that have none, and what lies between.
+///
+/// # Errors
+/// What is no ELF file, a map of another program, an order without lines, and one of which
+/// nothing can be seen.
+pub fn check(elf: &[u8], place: &str, order: &[Line], map: Option<&LinkMap>) -> Result<Checked> {
+    if order.is_empty() {
+        return Err(Error::design("the order has no line: there is nothing to check"));
+    }
+    let file = object::File::parse(elf)
+        .ok()
+        .filter(|_| elf.starts_with(b"\x7fELF"))
+        .ok_or_else(|| Error::data(place, "is no ELF file"))?;
+    let seen = match map {
+        Some(map) => by_map(&file, place, order, map)?,
+        None => by_symbols(&file, place, order)?,
+    };
+    Ok(seen.judged(order))
+}
+
+/// Where what the order names lies.
+struct Seen {
+    /// Of each line; nothing if it is missing or unseen.
+    placed: Vec<Vec<Placed>>,
+    /// Lines of which nothing can be known.
+    unseen: FxHashSet<usize>,
+    /// What else lies there.
+    others: Vec<Placed>,
+}
+
+impl Seen {
+    fn judged(mut self, order: &[Line]) -> Checked {
+        self.others.sort_by_key(|one| one.address);
+        for places in &mut self.placed {
+            places.sort_by_key(|one| one.address);
+        }
+        // Each with its line, by line.
+        let numbered = self.placed.iter().enumerate();
+        let sequence: Vec<(usize, &Placed)> = numbered
+            .flat_map(|(number, places)| places.iter().map(move |one| (number, one)))
+            .collect();
+        let obeys = longest_ascent(sequence.iter().map(|(_, one)| one.address));
+        let mut by_address: Vec<(u64, &str)> = sequence
+            .iter()
+            .map(|(_, one)| *one)
+            .chain(&self.others)
+            .map(|one| (one.address, one.name.as_str()))
+            .collect();
+        by_address.sort_unstable();
+        let before = |address: u64| {
+            let number = by_address.partition_point(|(other, _)| *other < address);
+            number.checked_sub(1).map_or(String::new(), |number| by_address[number].1.to_owned())
+        };
+        let mut disobeyed = Vec::new();
+        for (number, line) in order.iter().enumerate() {
+            if self.placed[number].is_empty() && !self.unseen.contains(&number) {
+                let (name, fault) = (line.to_string(), Fault::Missing);
+                let (behind, wanted_behind) = (String::new(), String::new());
+                disobeyed.push(Disobeyed { name, fault, address: None, behind, wanted_behind });
+            }
+        }
+        for (at, (_, one)) in sequence.iter().enumerate().filter(|(at, _)| !obeys.contains(at)) {
+            let wanted = at.checked_sub(1).map_or("", |at| sequence[at].1.name.as_str());
+            disobeyed.push(Disobeyed {
+                name: one.name.clone(),
+                fault: Fault::Elsewhere,
+                address: Some(one.address),
+                behind: before(one.address),
+                wanted_behind: wanted.to_owned(),
+            });
+        }
+        let obeying = || sequence.iter().enumerate().filter(|(at, _)| obeys.contains(at));
+        let first = obeying().map(|(_, (_, one))| one.address).min();
+        let last = obeying().map(|(_, (_, one))| one.address).max();
+        for one in &self.others {
+            if Some(one.address) > first && Some(one.address) < last {
+                disobeyed.push(Disobeyed {
+                    name: one.name.clone(),
+                    fault: Fault::Between,
+                    address: Some(one.address),
+                    behind: before(one.address),
+                    wanted_behind: String::new(),
+                });
+            }
+        }
+        Checked { lines: order.len(), unseen: self.unseen.len(), disobeyed }
+    }
+}
+
+/// Positions of a longest strictly ascending part of `values`.
+fn longest_ascent(values: impl Iterator<Item = u64>) -> FxHashSet<usize> {
+    let values: Vec<u64> = values.collect();
+    // The end of the ascent of each length that ends lowest, and what is before each value.
+    let mut ends: Vec<usize> = Vec::new();
+    let mut before = vec![None; values.len()];
+    for (at, value) in values.iter().enumerate() {
+        let length = ends.partition_point(|end| values[*end] < *value);
+        before[at] = length.checked_sub(1).map(|shorter| ends[shorter]);
+        if length == ends.len() {
+            ends.push(at);
+        } else {
+            ends[length] = at;
+        }
+    }
+    let mut ascent = FxHashSet::default();
+    let mut next = ends.last().copied();
+    while let Some(at) = next {
+        ascent.insert(at);
+        next = before[at];
+    }
+    ascent
+}
+
+fn by_map(file: &object::File<'_>, place: &str, order: &[Line], map: &LinkMap) -> Result<Seen> {
+    use object::ObjectSection;
+    let sections: FxHashSet<(String, u64, u64)> = file
+        .sections()
+        .filter_map(|one| Some((one.name().ok()?.to_owned(), one.address(), one.size())))
+        .collect();
+    let is_there = |name: &str| {
+        let mut outputs = map.outputs.iter().filter(|output| output.name == name);
+        outputs.any(|one| sections.contains(&(one.name.clone(), one.address, one.bytes)))
+    };
+    let mut placed: Vec<Vec<Placed>> = order.iter().map(|_| Vec::new()).collect();
+    let inputs: Vec<&InputSection> = map.inputs.iter().filter(|input| input.bytes > 0).collect();
+    // Patterns are tried where they can match.
+    let mut by_name: FxHashMap<&str, Vec<usize>> = FxHashMap::default();
+    let mut patterns = Vec::new();
+    for (number, line) in order.iter().enumerate() {
+        match line {
+            Line::Section { name, .. } if name.contains(['*', '?', '[']) => patterns.push(number),
+            Line::Section { name, .. } => by_name.entry(name.as_str()).or_default().push(number),
+            Line::Symbol(_) => {}
+        }
+    }
+    let symbols = symbols_of(file);
+    let mut unnamed: Vec<&InputSection> = Vec::new();
+    let mut outputs: FxHashSet<&str> = FxHashSet::default();
+    let named: FxHashMap<&str, usize> = order
+        .iter()
+        .enumerate()
+        .filter_map(|(number, line)| match line {
+            Line::Symbol(name) => Some((name.as_str(), number)),
+            Line::Section { .. } => None,
+        })
+        .collect();
+    let mut starting: FxHashMap<u64, Vec<&str>> = FxHashMap::default();
+    if !named.is_empty() {
+        for symbol in &symbols {
+            starting.entry(symbol.address).or_default().push(&symbol.name);
+        }
+    }
+    for input in inputs {
+        let exact = by_name.get(input.name.as_str()).map_or(&[][..], Vec::as_slice);
+        let by_section =
+            exact.iter().chain(&patterns).copied().find(|number| order[*number].means(input));
+        let by_symbol = || {
+            let names = starting.get(&input.address).filter(|_| input.is_movable())?;
+            names.iter().find_map(|name| named.get(name).copied())
+        };
+        match by_section.or_else(by_symbol) {
+            Some(number) => {
+                if outputs.insert(&input.output) && !is_there(&input.output) {
+                    let what = format!("is not the program of {}", map.path().display());
+                    return Err(Error::data(place, format!("{what}: {} differs", input.output)));
+                }
+                let name = order[number].to_string();
+                placed[number].push(Placed { address: input.address, name });
+            }
+            None => unnamed.push(input),
+        }
+    }
+    let is_beside = |input: &&InputSection| outputs.contains(input.output.as_str());
+    let others = unnamed.into_iter().filter(is_beside).map(|input| Placed {
+        address: input.address,
+        name: format!("{}({})", input.origin(), input.name),
+    });
+    Ok(Seen { placed, unseen: FxHashSet::default(), others: others.collect() })
+}
+
+/// A function of the program.
+struct Function {
+    name: String,
+    address: u64,
+    /// The source file that a local one is of.
+    source: Option<String>,
+}
+
+fn symbols_of(file: &object::File<'_>) -> Vec<Function> {
+    let thumb = file.architecture() == object::Architecture::Arm;
+    let mut source = None;
+    let mut functions = Vec::new();
+    for symbol in file.symbols() {
+        let Ok(name) = symbol.name() else { continue };
+        match symbol.kind() {
+            SymbolKind::File => source = Some(name.to_owned()),
+            SymbolKind::Text if !name.is_empty() => functions.push(Function {
+                name: name.to_owned(),
+                // Bit 0 of an ARM function's address says Thumb.
+                address: if thumb { symbol.address() & !1 } else { symbol.address() },
+                source: source.clone().filter(|_| symbol.is_local()),
+            }),
+            _ => {}
+        }
+    }
+    functions
+}
+
+fn by_symbols(file: &object::File<'_>, place: &str, order: &[Line]) -> Result<Seen> {
+    let functions = symbols_of(file);
+    if functions.is_empty() {
+        return Err(Error::data(place, "has no symbols: name the map of its link with --map"));
+    }
+    let mut by_name: FxHashMap<&str, Vec<&Function>> = FxHashMap::default();
+    for function in &functions {
+        by_name.entry(&function.name).or_default().push(function);
+    }
+    let mut unseen = FxHashSet::default();
+    let mut placed = Vec::new();
+    for (number, line) in order.iter().enumerate() {
+        let found: Vec<&Function> = match line {
+            Line::Symbol(name) => by_name.get(name.as_str()).cloned().unwrap_or_default(),
+            Line::Section { file, member, name } => {
+                let object = if member.is_empty() { file } else { member };
+                let Some(name) = name.strip_prefix(".text.") else {
+                    unseen.insert(number);
+                    placed.push(Vec::new());
+                    continue;
+                };
+                let short = name.split_once('.').map(|(_, rest)| rest);
+                [Some(name), short]
+                    .into_iter()
+                    .flatten()
+                    .find_map(|name| by_name.get(name))
+                    .map(|found| of_object(found, object))
+                    .unwrap_or_default()
+            }
+        };
+        let mut addresses: Vec<u64> = found.iter().map(|one| one.address).collect();
+        addresses.sort_unstable();
+        addresses.dedup();
+        if addresses.len() > 1 && matches!(line, Line::Section { .. }) {
+            // Two of one name: which is meant is not known.
+            unseen.insert(number);
+            addresses.clear();
+        }
+        let name = line.to_string();
+        placed.push(
+            addresses.into_iter().map(|address| Placed { address, name: name.clone() }).collect(),
+        );
+    }
+    if unseen.len() == order.len() {
+        let what = "no line of the order is a function's: name the map of the link with --map";
+        return Err(Error::data(place, what));
+    }
+    Ok(Seen { placed, unseen, others: Vec::new() })
+}
+
+/// Those of `functions` that can be of `object`: of several, those whose source has its name.
+fn of_object<'a>(functions: &[&'a Function], object: &str) -> Vec<&'a Function> {
+    if functions.len() < 2 {
+        return functions.to_vec();
+    }
+    let stem = |path: &str| {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        name.split('.').next().unwrap_or(name).trim_start_matches('*').replace(['[', ']'], "")
+    };
+    let wanted = stem(object);
+    let is_of = |one: &&&Function| one.source.as_deref().is_some_and(|it| stem(it) == wanted);
+    functions.iter().filter(is_of).copied().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fewest_are_said_to_lie_elsewhere() {
+        let kept = |values: &[u64]| {
+            let mut kept: Vec<usize> = longest_ascent(values.iter().copied()).into_iter().collect();
+            kept.sort_unstable();
+            kept
+        };
+        assert_eq!(kept(&[1, 9, 2, 3, 4]), [0, 2, 3, 4]);
+        assert_eq!(kept(&[5, 1, 2, 3]), [1, 2, 3]);
+        assert_eq!(kept(&[]), [0usize; 0]);
+        assert_eq!(kept(&[3, 2, 1]).len(), 1);
+    }
+}

@@ -1,0 +1,168 @@
+//! The map of GNU ld (`-Wl,-Map=FILE`), as `ld/ldlang.c` of binutils prints it.
+
+use super::{InputSection, LinkMap, Linker, OutputSection, split_origin};
+
+const HEADER: &str = "Linker script and memory map";
+
+/// A name that was too long for its column: its numbers stand in the next line.
+enum Pending<'a> {
+    Nothing,
+    Output(&'a str),
+    Input(&'a str),
+}
+
+pub(super) fn parse(text: &str) -> Option<LinkMap> {
+    let mut lines = text.lines().skip_while(|line| line.trim_end() != HEADER);
+    lines.next()?;
+    let mut outputs: Vec<OutputSection> = Vec::new();
+    let mut inputs: Vec<InputSection> = Vec::new();
+    let mut statement = String::new();
+    let mut pending = Pending::Nothing;
+    for line in lines {
+        if line.starts_with("Cross Reference Table") {
+            break;
+        }
+        let indent = line.len() - line.trim_start_matches(' ').len();
+        let (name, numbers) = match (indent, std::mem::replace(&mut pending, Pending::Nothing)) {
+            (2.., Pending::Output(name)) => (Pending::Output(name), line),
+            (2.., Pending::Input(name)) => (Pending::Input(name), line),
+            (2.., Pending::Nothing) => {
+                let before = line.trim().strip_suffix("(size before relaxing)");
+                if let (Some(bytes), Some(last)) = (before.and_then(hexadecimal), inputs.last_mut())
+                {
+                    last.bytes_before = Some(bytes);
+                }
+                continue;
+            }
+            (indent, _) => {
+                let line = line.trim();
+                let (name, numbers) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+                if name.is_empty() || name == "*fill*" {
+                    continue;
+                }
+                let name = if indent == 0 { Pending::Output(name) } else { Pending::Input(name) };
+                if numbers.is_empty() && !line.ends_with(')') {
+                    pending = name;
+                    continue;
+                }
+                if indent == 1 && placed(numbers).is_none() {
+                    line.clone_into(&mut statement);
+                    continue;
+                }
+                (name, numbers)
+            }
+        };
+        let Some((address, bytes, rest)) = placed(numbers) else { continue };
+        match name {
+            Pending::Output(name) => {
+                outputs.push(OutputSection { name: name.to_owned(), address, bytes });
+                statement.clear();
+            }
+            Pending::Input(name) => {
+                let Some(output) = outputs.last() else { continue };
+                let (file, member) = split_origin(rest);
+                inputs.push(InputSection {
+                    file,
+                    member,
+                    name: name.to_owned(),
+                    output: output.name.clone(),
+                    address,
+                    bytes,
+                    bytes_before: None,
+                    align: 0,
+                    statement: statement.clone(),
+                });
+            }
+            Pending::Nothing => {}
+        }
+    }
+    let path = std::path::PathBuf::new();
+    Some(LinkMap { path, linker: Linker::GnuLd, outputs, inputs })
+}
+
+/// An address, a length and what follows.
+fn placed(text: &str) -> Option<(u64, u64, &str)> {
+    let text = text.trim();
+    let (address, rest) = text.split_once(char::is_whitespace)?;
+    let rest = rest.trim_start();
+    let (bytes, rest) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+    Some((hexadecimal(address)?, hexadecimal(bytes)?, rest.trim()))
+}
+
+fn hexadecimal(text: &str) -> Option<u64> {
+    u64::from_str_radix(text.trim().strip_prefix("0x")?, 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MAP: &str = "\
+Discarded input sections
+
+ .text.journal_commit
+                0x00000000       0x10 files.o
+
+Memory Configuration
+
+FLASH            0x00000000         0x00040000         xr
+
+Linker script and memory map
+
+LOAD startup.o
+
+.text           0x00000000     0x2588
+ *(.vectors)
+ .vectors       0x00000000       0x40 startup.o
+ *(.text .text.*)
+ .text.reset    0x00000040       0x48 startup.o
+                0x00000040                reset
+ *fill*         0x00000088        0x2 00
+ .text.console_text
+                0x0000008a        0x8 a folder/lib with space.a(semi hosting.o)
+                                 0x1a (size before relaxing)
+                0x0000008a                console_text
+
+.a_long_name_of_a_section
+                0x00002588      0x5dc
+ .rodata        0x00002588        0x4 main.o
+OUTPUT(card.elf elf32-littlearm)
+";
+
+    #[test]
+    fn names_of_any_length_and_statements() {
+        let map = parse(MAP).unwrap();
+        let outputs: Vec<_> =
+            map.outputs.iter().map(|one| (one.name.as_str(), one.address, one.bytes)).collect();
+        assert_eq!(outputs, [(".text", 0, 0x2588), (".a_long_name_of_a_section", 0x2588, 0x5dc)]);
+        let inputs: Vec<_> = map
+            .inputs
+            .iter()
+            .map(|one| (one.name.as_str(), one.address, one.bytes, one.statement.as_str()))
+            .collect();
+        let all = "*(.text .text.*)";
+        assert_eq!(
+            inputs,
+            [
+                (".vectors", 0, 0x40, "*(.vectors)"),
+                (".text.reset", 0x40, 0x48, all),
+                (".text.console_text", 0x8a, 8, all),
+                (".rodata", 0x2588, 4, ""),
+            ]
+        );
+        let archived = &map.inputs[2];
+        assert_eq!(
+            (archived.file.as_str(), archived.member.as_str()),
+            ("a folder/lib with space.a", "semi hosting.o")
+        );
+        assert_eq!(archived.bytes_before, Some(0x1a));
+        assert_eq!(map.inputs[3].output, ".a_long_name_of_a_section");
+        assert!(!map.inputs[0].is_movable() && map.inputs[1].is_movable());
+    }
+
+    #[test]
+    fn any_other_text_is_no_map() {
+        assert!(parse("").is_none() && parse("\u{7f}ELF").is_none());
+        assert!(parse(HEADER).is_some_and(|map| map.inputs.is_empty()));
+    }
+}

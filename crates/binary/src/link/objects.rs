@@ -1,0 +1,112 @@
+//! The objects that a map names: what their sections are aligned to.
+
+use std::path::{Path, PathBuf};
+
+use flashpager_base::shown;
+use object::read::archive::ArchiveFile;
+use object::{Object, ObjectSection};
+use rustc_hash::FxHashMap;
+
+use super::InputSection;
+use crate::elf::read_bytes;
+
+/// How many folders above the map's a relative name is tried.
+const FOLDERS_ABOVE: usize = 3;
+
+/// Sections of one object: name, bytes, alignment.
+type Sections = Vec<(String, u64, u64)>;
+
+/// Give each of `inputs` its alignment. Says what is wrong, beginning with a verb.
+pub(super) fn align(inputs: &mut [InputSection], beside: &Path) -> Result<(), String> {
+    let mut by_file: FxHashMap<String, Vec<usize>> = FxHashMap::default();
+    for (number, input) in inputs.iter().enumerate() {
+        by_file.entry(input.file.clone()).or_default().push(number);
+    }
+    let mut files: Vec<_> = by_file.into_iter().collect();
+    files.sort();
+    for (file, numbers) in files {
+        let (path, bytes) = find(&file, beside)?;
+        let mut known: FxHashMap<String, Sections> = FxHashMap::default();
+        for number in numbers {
+            let input = &mut inputs[number];
+            let sections = match known.entry(input.member.clone()) {
+                std::collections::hash_map::Entry::Occupied(there) => there.into_mut(),
+                std::collections::hash_map::Entry::Vacant(free) => {
+                    free.insert(sections_of(&path, &bytes, &input.member)?)
+                }
+            };
+            let wanted = input.bytes_before.unwrap_or(input.bytes);
+            // Sections of one name come as often as they were linked.
+            let found = sections
+                .iter()
+                .position(|(name, bytes, _)| *name == input.name && *bytes == wanted);
+            let Some(found) = found else {
+                return Err(format!(
+                    "says that {} has a section {} of {wanted} bytes, and it has none: it was \
+                     compiled again since; link again",
+                    shown(input.origin()),
+                    shown(&input.name)
+                ));
+            };
+            input.align = sections.remove(found).2;
+        }
+    }
+    Ok(())
+}
+
+/// Where `file` is, and its bytes.
+fn find(file: &str, beside: &Path) -> Result<(PathBuf, Vec<u8>), String> {
+    let mut tried = vec![PathBuf::from(file)];
+    if Path::new(file).is_relative() {
+        let above = std::path::absolute(beside).unwrap_or_else(|_| beside.to_owned());
+        tried.extend(above.ancestors().take(FOLDERS_ABOVE).map(|folder| folder.join(file)));
+        // Copied together, they lie beside the map.
+        tried.extend(Path::new(file).file_name().map(|name| above.join(name)));
+    }
+    let there = tried.iter().find(|path| path.is_file());
+    let Some(path) = there else {
+        return Err(format!(
+            "names {}, which is gone: keep the objects (compile with -c, link apart), beside \
+             the map or where the linker ran",
+            shown(file)
+        ));
+    };
+    let bytes = read_bytes(path).map_err(|error| format!("names an object: {error}"))?;
+    Ok((path.clone(), bytes))
+}
+
+fn sections_of(path: &Path, bytes: &[u8], member: &str) -> Result<Sections, String> {
+    let place = shown(path.display());
+    let damaged = |error: object::read::Error| {
+        format!("names {place}, which is no object of this linker ({error})")
+    };
+    if member.is_empty() {
+        return parsed(bytes).map_err(damaged);
+    }
+    let archive = ArchiveFile::parse(bytes).map_err(damaged)?;
+    let mut sections = Vec::new();
+    for one in archive.members() {
+        let one = one.map_err(damaged)?;
+        if one.name() != member.as_bytes() {
+            continue;
+        }
+        if archive.is_thin() {
+            let beside = path.parent().unwrap_or(Path::new("")).join(member);
+            let bytes = read_bytes(&beside).map_err(|error| format!("names {place}: {error}"))?;
+            sections.extend(parsed(&bytes).map_err(damaged)?);
+        } else {
+            sections.extend(parsed(one.data(bytes).map_err(damaged)?).map_err(damaged)?);
+        }
+    }
+    Ok(sections)
+}
+
+fn parsed(bytes: &[u8]) -> Result<Sections, object::read::Error> {
+    let file = object::File::parse(bytes)?;
+    let sections = file.sections();
+    Ok(sections
+        .filter_map(|section| {
+            Some((section.name().ok()?.to_owned(), section.size(), section.align().max(1)))
+        })
+        .collect())
+}

@@ -1,0 +1,459 @@
+//! Orders as linkers take them, and as people and commands write them.
+
+use std::fmt::Write;
+
+use flashpager_base::{Error, Result, shown};
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde::Serialize;
+
+use super::{InputSection, LinkMap, split_origin};
+
+/// Archive and object.
+type Origin = (String, String);
+
+/// How the input files of a link are told apart.
+struct Origins {
+    /// Each plain file and each archive, reversed, in order; members of archives beside the
+    /// plain files, as linkers compare them.
+    plain: Vec<String>,
+    archives: Vec<String>,
+    members: FxHashSet<String>,
+}
+
+impl Origins {
+    fn of(map: &LinkMap) -> Self {
+        let (mut plain, mut archives) = (FxHashSet::default(), FxHashSet::default());
+        let mut members = FxHashSet::default();
+        for input in &map.inputs {
+            if input.member.is_empty() {
+                plain.insert(input.file.clone());
+            } else {
+                plain.insert(input.member.clone());
+                members.insert(input.member.clone());
+                archives.insert(input.file.clone());
+            }
+        }
+        let sorted = |names: FxHashSet<String>| {
+            let mut names: Vec<String> = names.iter().map(|name| reversed(name)).collect();
+            names.sort_unstable();
+            names
+        };
+        Self { plain: sorted(plain), archives: sorted(archives), members }
+    }
+
+    /// Whether no other of `names` than `name` ends so.
+    fn is_unique(names: &[String], end: &str) -> bool {
+        let end = reversed(end);
+        let first = names.partition_point(|name| *name < end);
+        !names.get(first + 1).is_some_and(|name| name.starts_with(&end))
+    }
+
+    /// The shortest end of `name`, from a slash on, with what must stand before it in a pattern:
+    /// nothing else matches that.
+    fn shortest<'a>(names: &[String], name: &'a str) -> (&'static str, &'a str) {
+        let mut ends = vec![0];
+        ends.extend(name.match_indices('/').map(|(at, _)| at + 1));
+        for start in ends.iter().rev() {
+            let end = &name[*start..];
+            if !end.is_empty() && Self::is_unique(names, end) {
+                return ("*", end);
+            }
+            if *start > 0 && !end.is_empty() && Self::is_unique(names, &name[start - 1..]) {
+                return ("*/", end);
+            }
+        }
+        ("", name)
+    }
+
+    /// The shortest end of `name`, from a slash on, that is the end of no other path; a pattern of
+    /// all of it if there is none.
+    fn called(names: &[String], name: &str) -> String {
+        let is_other = |end: &str| names.binary_search(&reversed(end)).is_ok();
+        let slashes: Vec<usize> = name.match_indices('/').map(|(at, _)| at).collect();
+        for slash in slashes.iter().rev() {
+            let end = &name[slash + 1..];
+            if !end.is_empty() && Self::is_unique(names, &name[*slash..]) && !is_other(end) {
+                return end.to_owned();
+            }
+        }
+        let longer = reversed(&format!("/{name}"));
+        let first = names.partition_point(|other| *other < longer);
+        if names.get(first).is_some_and(|other| other.starts_with(&longer)) {
+            return exactly(name);
+        }
+        name.to_owned()
+    }
+
+    /// How a person calls an object.
+    fn name(&self, (file, member): &Origin) -> String {
+        if member.is_empty() {
+            Self::called(&self.plain, file)
+        } else {
+            format!("{}:{member}", Self::called(&self.archives, file))
+        }
+    }
+
+    /// What matches it alone in a linker script.
+    fn pattern(&self, (file, member): &Origin) -> String {
+        let names = if member.is_empty() { &self.plain } else { &self.archives };
+        let (before, end) = Self::shortest(names, file);
+        let mut pattern = before.to_owned() + &quoted(end);
+        if before.is_empty() {
+            pattern = exactly(end);
+        }
+        if member.is_empty() && self.members.contains(file) {
+            // With a colon a line of GNU ld takes nothing in an archive.
+            pattern.insert(0, ':');
+        }
+        if !member.is_empty() {
+            pattern = format!("{pattern}:{}", quoted(member));
+        }
+        pattern
+    }
+}
+
+/// A pattern for `name` alone: a name without a wildcard would be a file to load.
+fn exactly(name: &str) -> String {
+    match name.chars().next().filter(char::is_ascii_alphanumeric) {
+        Some(first) => format!("[{first}]{}", quoted(&name[first.len_utf8()..])),
+        None => {
+            let rest = name.char_indices().nth(1).map_or("", |(at, _)| &name[at..]);
+            format!("?{}", quoted(rest))
+        }
+    }
+}
+
+fn reversed(name: &str) -> String {
+    name.chars().rev().collect()
+}
+
+/// `name` with `?` where linker scripts take a character for something else.
+fn quoted(name: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_.$-+~/".contains(c);
+    name.chars().map(|c| if is_plain(c) { c } else { '?' }).collect()
+}
+
+/// Names for input sections of `map`, as `card.o(.text.main)` and `libc.a:memcpy.o(.text)`: the
+/// shortest that tell them apart.
+///
+/// # Errors
+/// Two of one name in one object: no linker tells them apart.
+pub fn names(map: &LinkMap, inputs: &[InputSection]) -> Result<Vec<String>> {
+    let origins = Origins::of(map);
+    let mut known: FxHashMap<Origin, String> = FxHashMap::default();
+    let mut seen = FxHashSet::default();
+    let mut names = Vec::new();
+    for input in inputs {
+        let origin = (input.file.clone(), input.member.clone());
+        let file = known.entry(origin).or_insert_with_key(|origin| origins.name(origin));
+        let name = format!("{file}({})", input.name);
+        if !seen.insert(format!("{file}({})", quoted(&input.name))) && input.is_movable() {
+            return Err(Error::data(
+                map.path().display().to_string(),
+                format!(
+                    "has two sections {}, which no linker script can tell apart: compile with \
+                     -ffunction-sections, or give them names of their own",
+                    shown(&name)
+                ),
+            ));
+        }
+        names.push(name);
+    }
+    Ok(names)
+}
+
+/// The lines that lay out `ordered`, input sections of `map`, for a linker script of GNU ld (or
+/// lld): to be included in the output section where the first of them lay. With `end` what
+/// follows lies there, as an offset in that section.
+pub fn fragment(map: &LinkMap, ordered: &[&InputSection], end: Option<u64>) -> String {
+    let origins = Origins::of(map);
+    let mut known: FxHashMap<Origin, String> = FxHashMap::default();
+    let first = ordered.iter().min_by_key(|input| input.address);
+    let output = first.map_or(".text", |input| input.output.as_str());
+    let before = first.map_or("", |input| input.statement.as_str());
+    let before = if before.is_empty() { "as *(.text .text.*)" } else { before };
+    let mut text = format!(
+        "/* {} input sections in order. To be included in the linker script, in {},\n   before what \
+         takes the first of them, {}. */\n",
+        ordered.len(),
+        comment(output),
+        comment(before),
+    );
+    for input in ordered {
+        let origin = (input.file.clone(), input.member.clone());
+        let file = known.entry(origin).or_insert_with_key(|origin| origins.pattern(origin));
+        let _ = writeln!(text, "{file}({})", quoted(&input.name));
+    }
+    if let Some(end) = end {
+        let _ = writeln!(text, ". = {end:#x};");
+    }
+    text
+}
+
+/// Text that ends no comment.
+fn comment(text: &str) -> String {
+    shown(text).replace("*/", "* /").replace("/*", "/ *")
+}
+
+/// An order for a linker.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct OrderText {
+    /// The contents of its file.
+    pub text: String,
+    /// Symbols that several functions have, where the linker lays all of them together.
+    pub ambiguous: Vec<String>,
+    /// How many units no symbol stands for, where the linker knows symbols: they follow all
+    /// others.
+    pub nameless: usize,
+}
+
+/// Name `ordered` by their symbols, for `--symbol-ordering-file` of lld: `symbols` has those that begin at each address, and `of_name`
+/// how many functions have a name.
+pub fn symbol_order(
+    ordered: &[&InputSection],
+    symbols: &FxHashMap<u64, Vec<&str>>,
+    of_name: &FxHashMap<&str, usize>,
+) -> OrderText {
+    let mut order = OrderText::default();
+    let times = |name: &str| of_name.get(name).copied().unwrap_or(0);
+    for input in ordered {
+        let names = symbols.get(&input.address).map_or(&[][..], Vec::as_slice);
+        let Some(name) = names.iter().min_by_key(|name| times(name)) else {
+            order.nameless += 1;
+            continue;
+        };
+        if times(name) > 1 {
+            if order.ambiguous.iter().any(|known| known == name) {
+                continue;
+            }
+            order.ambiguous.push((*name).to_owned());
+        }
+        let _ = writeln!(order.text, "{name}");
+    }
+    order
+}
+
+/// A line of an order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Line {
+    /// Sections of an object: patterns of its file, of the object in it if that is an archive,
+    /// and of the section.
+    Section {
+        /// The file, or the end of its path.
+        file: String,
+        /// The object in an archive; empty if it is none.
+        member: String,
+        /// The section.
+        name: String,
+    },
+    /// A symbol.
+    Symbol(String),
+}
+
+impl Line {
+    /// Whether it means `input`.
+    pub fn means(&self, input: &InputSection) -> bool {
+        let Self::Section { file, member, name } = self else { return false };
+        matches(name, &input.name)
+            && matches(member, &input.member)
+            && (matches(file, &input.file)
+                || input.file.strip_suffix(file.as_str()).is_some_and(|rest| rest.ends_with('/')))
+    }
+}
+
+impl std::fmt::Display for Line {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Section { file, member, name } if member.is_empty() => {
+                write!(out, "{file}({name})")
+            }
+            Self::Section { file, member, name } => write!(out, "{file}:{member}({name})"),
+            Self::Symbol(name) => out.write_str(name),
+        }
+    }
+}
+
+/// The lines of an order: of names, of a fragment for a linker script, or of symbols. `#` begins
+/// a comment, and `/*` one up to `*/`.
+pub fn lines(text: &str) -> Vec<Line> {
+    let mut bare = String::new();
+    let mut rest = text;
+    while let Some((before, behind)) = comment_begins(rest) {
+        bare.push_str(before);
+        rest = behind.split_once("*/").map_or("", |(_, rest)| rest);
+    }
+    bare.push_str(rest);
+    bare.lines()
+        .map(|line| line.split_once('#').map_or(line, |(line, _)| line).trim())
+        .filter(|line| !line.is_empty() && !line.ends_with(';'))
+        .map(line_of)
+        .collect()
+}
+
+/// What stands before and behind a `/*`; in `lib/*(…)` it begins none.
+fn comment_begins(text: &str) -> Option<(&str, &str)> {
+    text.match_indices("/*").find_map(|(at, _)| {
+        let (before, behind) = (&text[..at], &text[at + 2..]);
+        let is_pattern = before.ends_with(|c: char| !c.is_whitespace());
+        (!is_pattern).then_some((before, behind))
+    })
+}
+
+fn line_of(line: &str) -> Line {
+    let (origin, name) = split_origin(line);
+    if !name.starts_with('.') {
+        return Line::Symbol(line.to_owned());
+    }
+    match origin.rsplit_once(':') {
+        Some(("", file)) => Line::Section { file: file.to_owned(), member: String::new(), name },
+        Some((file, member)) => {
+            Line::Section { file: file.to_owned(), member: member.to_owned(), name }
+        }
+        None => Line::Section { file: origin, member: String::new(), name },
+    }
+}
+
+/// Whether `text` is `pattern`, in which `*` and `?` stand for any characters and `[c]` for `c`.
+pub(super) fn matches(pattern: &str, text: &str) -> bool {
+    let (pattern, text): (Vec<char>, Vec<char>) =
+        (pattern.chars().collect(), text.chars().collect());
+    let (mut p, mut t) = (0, 0);
+    // Where the last star is, and how far it has reached.
+    let mut star: Option<(usize, usize)> = None;
+    while t < text.len() {
+        let step = match pattern.get(p) {
+            Some('*') => {
+                star = Some((p, t));
+                p += 1;
+                continue;
+            }
+            Some('?') => Some(1),
+            Some('[') if pattern.get(p + 2) == Some(&']') => {
+                (pattern[p + 1] == text[t]).then_some(3)
+            }
+            Some(c) if *c == text[t] => Some(1),
+            _ => None,
+        };
+        match (step, star) {
+            (Some(step), _) => {
+                p += step;
+                t += 1;
+            }
+            (None, Some((at, reached))) => {
+                star = Some((at, reached + 1));
+                p = at + 1;
+                t = reached + 1;
+            }
+            (None, None) => return false,
+        }
+    }
+    pattern[p..].iter().all(|c| *c == '*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Linker;
+    use super::*;
+
+    fn input(file: &str, member: &str, name: &str, address: u64) -> InputSection {
+        InputSection {
+            file: file.into(),
+            member: member.into(),
+            name: name.into(),
+            output: ".text".into(),
+            address,
+            bytes: 4,
+            bytes_before: None,
+            align: 4,
+            statement: "*(.text .text.*)".into(),
+        }
+    }
+
+    fn map() -> LinkMap {
+        let inputs = vec![
+            input("build/card.o", "", ".text.f", 0),
+            input("build/smartcard.o", "", ".text.f", 4),
+            input("radio.o", "", ".text.f", 8),
+            input("tests/radio.o", "", ".text.f", 12),
+            input("x/libc.a", "memcpy.o", ".text", 16),
+            input("y/libc.a", "memcpy.o", ".text", 20),
+            input("y/libc.a", "dio.o", ".text.a b", 24),
+        ];
+        LinkMap { path: "m".into(), linker: Linker::GnuLd, outputs: Vec::new(), inputs }
+    }
+
+    #[test]
+    fn each_line_matches_its_section_alone() {
+        let map = map();
+        let all: Vec<&InputSection> = map.inputs.iter().collect();
+        let text = fragment(&map, &all, Some(0x40));
+        let lines = lines(&text);
+        assert_eq!(lines.len(), all.len(), "{text}");
+        for (number, line) in lines.iter().enumerate() {
+            // As ld does it: with the pattern alone, never an end of a path.
+            let Line::Section { file, member, name } = line else { panic!("{line}") };
+            let means = |input: &&&InputSection| {
+                let plain = if input.member.is_empty() { &input.file } else { &input.member };
+                matches(name, &input.name)
+                    && if member.is_empty() {
+                        matches(file, plain)
+                    } else {
+                        matches(file, &input.file) && matches(member, &input.member)
+                    }
+            };
+            let meant: Vec<_> = all.iter().filter(means).collect();
+            assert_eq!(meant, [&all[number]], "{line}");
+            assert!(
+                format!("{file}{member}").contains(['*', '?', '[']),
+                "{line} names a file to load"
+            );
+        }
+        assert!(text.contains("*/card.o(.text.f)\n") && text.contains("[r]adio.o(.text.f)\n"));
+        assert!(text.contains("*y/libc.a:dio.o(.text.a?b)\n. = 0x40;\n"), "{text}");
+    }
+
+    #[test]
+    fn names_are_short_and_lead_back() {
+        let map = map();
+        let names = names(&map, &map.inputs).unwrap();
+        assert_eq!(names[0], "card.o(.text.f)");
+        assert_eq!(names[4], "x/libc.a:memcpy.o(.text)");
+        for (name, input) in names.iter().zip(&map.inputs) {
+            let line = lines(name).pop().unwrap();
+            let meant: Vec<_> = map.inputs.iter().filter(|input| line.means(input)).collect();
+            assert_eq!(meant, [input], "{line}");
+        }
+        assert_eq!(
+            (names[2].as_str(), names[3].as_str()),
+            ("[r]adio.o(.text.f)", "tests/radio.o(.text.f)")
+        );
+        let twice = vec![map.inputs[0].clone(), map.inputs[0].clone()];
+        let error = super::names(&map, &twice).unwrap_err().to_string();
+        assert!(error.contains("two sections card.o(.text.f)"), "{error}");
+    }
+
+    #[test]
+    fn comments_and_assignments_are_no_lines() {
+        let text = "/* two\nlines */ a.o(.text.f) # it\n# nothing\n\n. = 0x10;\nmain\nlib/*(.text)";
+        let lines: Vec<String> = lines(text).iter().map(Line::to_string).collect();
+        assert_eq!(lines, ["a.o(.text.f)", "main", "lib/*(.text)"]);
+    }
+
+    #[test]
+    fn patterns_match_as_those_of_a_shell() {
+        for (pattern, text) in [
+            ("*card.o", "a/card.o"),
+            ("[c]ard.o", "card.o"),
+            ("a*b*c", "aXbYbZc"),
+            ("*", ""),
+            ("?", "é"),
+        ] {
+            assert!(matches(pattern, text), "{pattern} {text}");
+        }
+        for (pattern, text) in
+            [("[c]ard.o", "xard.o"), ("a*b", "abc"), ("?", ""), ("[c", "c"), ("a", "ab")]
+        {
+            assert!(!matches(pattern, text), "{pattern} {text}");
+        }
+    }
+}

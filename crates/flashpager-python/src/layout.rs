@@ -1,0 +1,161 @@
+//! Orders of a program's units, and the search for a good one.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use flashpager::layout::{self, Limit, Progress, Request};
+use pyo3::prelude::*;
+
+use crate::design::Design;
+use crate::replay::Row;
+use crate::seam::{run, view};
+
+view! {
+    /// An order, and what designs give with it.
+    LayoutOutcome = layout::Outcome {
+        /// Which: ``before``, the name of a published algorithm, or ``found``.
+        what: String,
+        /// The cache page, of the first design.
+        cache_page_bytes: u32,
+        /// Time over that before with the design's own page, the mean of all designs.
+        time_ratio: f64,
+        /// The same of what was held out; None where nothing was.
+        held_out_ratio: Option<f64>,
+        /// By design, then by trace.
+        rows: Vec<Row>,
+        /// The same of what was held out.
+        held_out: Vec<Row>,
+    }
+}
+
+view! {
+    /// A unit of a program, and its places.
+    PlacedUnit = layout::Placed {
+        /// Its name.
+        name: String,
+        /// Its length.
+        bytes: u32,
+        /// Its offset in the recorded image.
+        before: u32,
+        /// Its offset laid out anew.
+        after: u32,
+        /// Whether it stays where it is.
+        fixed: bool,
+        /// Bytes executed of it, once for each time.
+        executed_bytes: f64,
+    }
+}
+
+view! {
+    /// What was found for a cache page.
+    PageLayout = layout::PageLayout {
+        /// The cache page, of the first design.
+        cache_page_bytes: u32,
+        /// The recorded order.
+        before: LayoutOutcome,
+        /// The best of the published orders, the recorded one among them.
+        baseline: LayoutOutcome,
+        /// The best of all.
+        found: LayoutOutcome,
+        /// The names of movable units, as they are laid out.
+        order: Vec<String>,
+        /// Bytes of the image laid out so.
+        image_bytes: u32,
+        /// Bytes between units.
+        gap_bytes: u32,
+        /// All units.
+        units: Vec<PlacedUnit>,
+        /// By each published order, its time over that before.
+        portfolio: Vec<(&'static str, f64)>,
+    }
+}
+
+view! {
+    /// How units were found.
+    LayoutCoverage = layout::Coverage {
+        /// Units that can move.
+        movable: usize,
+        /// Bytes fetched out of them, as a share of all.
+        executed_share: f64,
+        /// What was taken to be so, and what could not be told.
+        notes: Vec<String>,
+    }
+}
+
+view! {
+    /// A program laid out.
+    Layout = layout::Layout {
+        /// For each cache page, as asked for.
+        pages: Vec<PageLayout>,
+        /// How units were found.
+        coverage: LayoutCoverage,
+        /// Bytes of the units that lie in RAM, beside the cache.
+        resident_bytes: u64,
+        /// Candidates evaluated.
+        evaluations: u64,
+        /// Pieces of code that the search replays for a look at all, for each cache page.
+        replayed_pieces: Vec<u64>,
+        /// Pieces of code executed.
+        executed_pieces: u64,
+    }
+    methods {
+        /// What was found for the best cache page.
+        #[getter]
+        fn best(&self) -> PageLayout {
+            PageLayout(self.0.pages[self.0.best].clone())
+        }
+    }
+}
+
+/// Lay a program out. ``traces`` and ``designs`` come with how much each counts.
+///
+/// ``progress(cache_page_bytes, time_ratio)`` is called ten times a second and gives the share of
+/// the time that is used up; with ``evaluations`` that alone ends the search, and what is found is
+/// the same each time.
+#[pyfunction]
+#[pyo3(signature = (
+    traces, designs, progress, *, map=None, held_out=vec![], held_out_share=0.0, pages=vec![],
+    resident=vec![], seed=1,
+    evaluations=None
+))]
+#[expect(clippy::too_many_arguments, reason = "as Python names them")]
+pub fn lay_out(
+    py: Python<'_>,
+    traces: Vec<(PathBuf, f64)>,
+    designs: Vec<(Py<Design>, f64)>,
+    progress: Py<PyAny>,
+    map: Option<PathBuf>,
+    held_out: Vec<PathBuf>,
+    held_out_share: f64,
+    pages: Vec<u32>,
+    resident: Vec<String>,
+    seed: u64,
+    evaluations: Option<u64>,
+) -> PyResult<Layout> {
+    let used = AtomicU64::new(0f64.to_bits());
+    let found = run(
+        py,
+        |py, now: Progress| {
+            let share = progress.call1(py, (now.cache_page_bytes, now.time_ratio))?;
+            used.store(share.extract::<f64>(py)?.to_bits(), Ordering::Relaxed);
+            Ok(())
+        },
+        |go_on, report| {
+            let designs = designs
+                .iter()
+                .map(|(design, weight)| Ok((design.get().checked()?.as_ref().clone(), *weight)))
+                .collect::<flashpager::Result<Vec<_>>>()?;
+            let request =
+                Request { traces, map, held_out, held_out_share, designs, pages, resident, seed };
+            let share = || {
+                if go_on() { f64::from_bits(used.load(Ordering::Relaxed)) } else { 1.0 }
+            };
+            let limit = match evaluations {
+                Some(all) => Limit::Evaluations(all),
+                None => Limit::Share(&share),
+            };
+            layout::layout(&request, &limit, go_on, report)
+        },
+    )?;
+    Ok(Layout(found))
+}

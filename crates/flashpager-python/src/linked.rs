@@ -1,0 +1,203 @@
+//! Linked programs: their input sections, orders for linkers, and whether a link obeyed.
+
+use std::path::PathBuf;
+
+use flashpager::binary::elf::read_bytes;
+use flashpager::binary::link::{self, LinkMap, lines};
+use flashpager::linked;
+use flashpager::samples;
+use flashpager::trace::TraceFile;
+use pyo3::prelude::*;
+
+use crate::seam::{raise, run, seen_by_name, view};
+use crate::trace::TraceInfo;
+
+seen_by_name!(link::Fault);
+
+view! {
+    /// A unit that does not lie as an order says.
+    Disobeyed = link::Disobeyed {
+        /// It, as the order or the map calls it.
+        name: String,
+        /// ``missing``, ``elsewhere``, or ``between``: the order does not name it.
+        fault: &'static str,
+        /// Where it lies, linked.
+        address: Option<u64>,
+        /// What it lies behind.
+        behind: String,
+        /// What the order puts it behind.
+        wanted_behind: String,
+    }
+}
+
+view! {
+    /// Whether a program was linked in an order.
+    CheckedLink = link::Checked {
+        /// Lines of the order.
+        lines: usize,
+        /// Those of which it is not known where they lie.
+        unseen: usize,
+        /// What does not obey.
+        disobeyed: Vec<Disobeyed>,
+    }
+}
+
+/// Hold the ELF file of a program against the text of an order; the map of its link tells more
+/// than its symbols.
+#[pyfunction]
+#[pyo3(signature = (elf, order, map=None))]
+pub fn check_link(
+    py: Python<'_>,
+    elf: PathBuf,
+    order: &str,
+    map: Option<PathBuf>,
+) -> PyResult<CheckedLink> {
+    let lines = lines(order);
+    let checked = run(
+        py,
+        |_, ()| Ok(()),
+        |_, _| {
+            let map = map.as_deref().map(LinkMap::read).transpose()?;
+            let bytes = read_bytes(&elf)?;
+            link::check(&bytes, &elf.display().to_string(), &lines, map.as_ref())
+        },
+    )?;
+    Ok(CheckedLink(checked))
+}
+
+view! {
+    /// An order for a linker.
+    OrderText = link::OrderText {
+        /// The contents of its file.
+        text: String,
+        /// Symbols that several functions have, where the linker lays all of them together.
+        ambiguous: Vec<String>,
+        /// How many units no symbol stands for, where the linker knows symbols: they follow all
+        /// others.
+        nameless: usize,
+    }
+}
+
+view! {
+    /// What was executed of a program by line, as LLVM's compilers read it.
+    SampleProfile = flashpager::binary::samples::SampleProfile {
+        /// The contents of its file.
+        text: String,
+        /// Functions in it.
+        functions: usize,
+        /// Functions without a sample, or without lines.
+        left_out: usize,
+    }
+}
+
+/// Profile the program of a trace by the lines of its file, or of ``elf``.
+#[pyfunction]
+#[pyo3(signature = (trace, elf=None))]
+pub fn sample_profile(
+    py: Python<'_>,
+    trace: PathBuf,
+    elf: Option<PathBuf>,
+) -> PyResult<SampleProfile> {
+    let made = run(py, |_, ()| Ok(()), |go_on, _| samples::sample_profile(&trace, elf, &go_on))?;
+    Ok(SampleProfile(made))
+}
+
+/// The formats of an order; the first is the default.
+#[pyfunction]
+pub fn order_formats() -> Vec<&'static str> {
+    linked::Format::ALL.iter().map(|(name, _)| *name).collect()
+}
+
+/// The input sections of a program in flash, by the map of its link.
+#[pyclass(frozen, skip_from_py_object, module = "flashpager._engine")]
+pub struct Linked {
+    linked: linked::Linked,
+    trace: PathBuf,
+}
+
+/// An order of input sections.
+#[pyclass(frozen, skip_from_py_object, module = "flashpager._engine")]
+pub struct LinkOrder(linked::Named);
+
+#[pymethods]
+impl LinkOrder {
+    /// Units that it named; the others follow as they lay.
+    #[getter]
+    fn units(&self) -> usize {
+        self.0.units
+    }
+
+    /// Lines that name none.
+    #[getter]
+    fn unknown(&self) -> Vec<String> {
+        self.0.unknown.clone()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("LinkOrder(units={}, unknown={:?})", self.0.units, self.0.unknown)
+    }
+}
+
+#[pymethods]
+impl Linked {
+    /// Take a trace and the map of the link of what was recorded.
+    #[new]
+    fn new(py: Python<'_>, trace: PathBuf, map: PathBuf) -> PyResult<Self> {
+        let linked = run(
+            py,
+            |_, ()| Ok(()),
+            |_, _| linked::Linked::of(TraceFile::open(&trace)?.info(), &map),
+        )?;
+        Ok(Self { linked, trace })
+    }
+
+    /// Input sections that move, by name, as they lie.
+    #[getter]
+    fn movable(&self) -> Vec<String> {
+        let units = self.linked.units();
+        let numbers = units.movable().iter();
+        numbers.map(|number| units.all()[*number as usize].name.clone()).collect()
+    }
+
+    /// Those that stay.
+    #[getter]
+    fn fixed(&self) -> Vec<String> {
+        let units = self.linked.units().all().iter().filter(|unit| unit.fixed);
+        units.map(|unit| unit.name.clone()).collect()
+    }
+
+    /// Whether the linker made code shorter, so that lengths depend on the order.
+    #[getter]
+    fn is_relaxed(&self) -> bool {
+        self.linked.is_relaxed()
+    }
+
+    /// The order of the lines of a file: names of units, a fragment of a linker script, or
+    /// symbols.
+    fn order(&self, text: &str) -> PyResult<LinkOrder> {
+        self.linked.order(&lines(text)).map(LinkOrder).map_err(raise)
+    }
+
+    /// ``order`` in a format of ``order_formats()``.
+    fn text(&self, order: &LinkOrder, format: &str) -> PyResult<OrderText> {
+        let format = format.parse().map_err(raise)?;
+        self.linked.text(&order.0.order, format).map(OrderText).map_err(raise)
+    }
+
+    /// Write the trace that the same execution has in ``order``. Gives its description.
+    fn arrange(&self, py: Python<'_>, output: PathBuf, order: &LinkOrder) -> PyResult<TraceInfo> {
+        let info = run(
+            py,
+            |_, ()| Ok(()),
+            |go_on, _| {
+                let trace = TraceFile::open(&self.trace)?;
+                self.linked.arrange_file(&trace, &output, &order.0.order, &go_on)
+            },
+        )?;
+        Ok(TraceInfo(info))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Linked({:?}, {:?})", self.trace, self.linked.map().path())
+    }
+}

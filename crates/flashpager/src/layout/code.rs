@@ -1,0 +1,196 @@
+//! The units of a recorded image, from what the trace says of it.
+
+use std::collections::BTreeMap;
+
+use flashpager_base::{Error, Result};
+use flashpager_layout::{Unit, Units};
+use flashpager_trace::{Image, Run, Symbol, Trace, TraceInfo, for_runs};
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+
+/// The largest alignment that a symbol's place tells of; more is chance.
+const MAX_ALIGN: u32 = 16;
+/// So many of the symbols that lie behind padding must keep an alignment for it to be the usual.
+const USUAL: f64 = 0.9;
+
+/// How units were found.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Coverage {
+    /// Units that can move.
+    pub movable: usize,
+    /// Bytes fetched out of them, as a share of all.
+    pub executed_share: f64,
+    /// What was taken to be so, and what could not be told.
+    pub notes: Vec<String>,
+}
+
+/// Which bytes of an image were executed.
+pub struct Executed(Vec<bool>);
+
+impl Executed {
+    /// None of `image_bytes` yet.
+    pub fn new(image_bytes: u32) -> Self {
+        Self(vec![false; image_bytes as usize])
+    }
+
+    /// What `trace` executes, too.
+    ///
+    /// # Errors
+    /// What reading gives.
+    pub fn add(&mut self, trace: &dyn Trace, go_on: &dyn Fn() -> bool) -> Result<()> {
+        let mut known: rustc_hash::FxHashSet<Run> = rustc_hash::FxHashSet::default();
+        for_runs(trace, go_on, |runs| {
+            for run in runs {
+                if known.insert(*run) {
+                    self.0[run.offset as usize..run.end() as usize].fill(true);
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Stretches of executed bytes in `from..to`.
+    fn stretches(&self, from: u32, to: u32) -> Vec<(u32, u32)> {
+        let mut found = Vec::new();
+        let mut start = None;
+        for at in from..to {
+            match (self.0[at as usize], start) {
+                (true, None) => start = Some(at),
+                (false, Some(begin)) => {
+                    found.push((begin, at));
+                    start = None;
+                }
+                _ => {}
+            }
+        }
+        found.extend(start.map(|begin| (begin, to)));
+        found
+    }
+}
+
+/// Check that there is something to move, before memory is taken for an image of any length.
+///
+/// # Errors
+/// Images without symbols.
+pub(super) fn check_named(info: &TraceInfo) -> Result<()> {
+    if info.symbols().any(|symbol| symbol.bytes > 0) {
+        return Ok(());
+    }
+    Err(Error::design(
+        "the trace names no functions or methods, so there is nothing to move: record a program \
+         with symbols",
+    ))
+}
+
+/// The units of the image that `info` describes: its symbols. What is executed and belongs to
+/// none stays where it is.
+///
+/// # Errors
+/// Those of [`Units::new`].
+pub fn units(info: &TraceInfo, executed: &Executed) -> Result<(Units, Vec<String>)> {
+    let mut notes = Vec::new();
+    let mut units = Vec::new();
+    let mut names: FxHashMap<String, u32> = FxHashMap::default();
+    let image_bytes = info.image_bytes as u32;
+    for image in &info.images {
+        for symbol in symbols(image) {
+            let name = unique(&mut names, &symbol);
+            let Symbol { offset, bytes, .. } = symbol;
+            units.push(Unit { name, offset, bytes, align: 1, fixed: false });
+        }
+    }
+    units.sort_by_key(|unit| unit.offset);
+    let is_bytecode = info.architecture == "jvm";
+    if !is_bytecode {
+        let usual = align(&mut units);
+        notes.push(format!("alignment of {usual} taken from where functions lie"));
+    }
+    let mut stays = Vec::new();
+    let mut free = 0;
+    let ends = units.iter().map(|unit| (unit.offset, unit.end()));
+    for (offset, end) in ends.chain([(image_bytes, image_bytes)]) {
+        stays.extend(executed.stretches(free.min(offset), offset));
+        free = end;
+    }
+    for (offset, end) in stays {
+        let name = unique(&mut names, &Symbol { name: format!("@{offset:#x}"), offset, bytes: 0 });
+        units.push(Unit { name, offset, bytes: end - offset, align: 1, fixed: true });
+    }
+    Ok((Units::new(units, image_bytes)?, notes))
+}
+
+/// The symbols of an image that have a length, by offset: of those over each other the ones that
+/// begin first, and of these the longest, which name the others' bytes too.
+fn symbols(image: &Image) -> Vec<Symbol> {
+    let mut largest: BTreeMap<u32, &Symbol> = BTreeMap::new();
+    for symbol in image.symbols.iter().filter(|symbol| symbol.bytes > 0) {
+        let known = largest.entry(symbol.offset).or_insert(symbol);
+        if symbol.bytes > known.bytes {
+            *known = symbol;
+        }
+    }
+    let mut found: Vec<Symbol> = Vec::new();
+    for symbol in largest.into_values() {
+        let end = symbol.offset + symbol.bytes;
+        match found.last_mut() {
+            Some(last) if symbol.offset < last.offset + last.bytes => {
+                last.bytes = last.bytes.max(end - last.offset);
+            }
+            _ => found.push(symbol.clone()),
+        }
+    }
+    found
+}
+
+/// The symbol's name, with its offset if another has it.
+fn unique(names: &mut FxHashMap<String, u32>, symbol: &Symbol) -> String {
+    let mut name = symbol.name.clone();
+    if names.contains_key(&name) {
+        name = format!("{name}@{:#x}", symbol.offset);
+    }
+    names.insert(name.clone(), symbol.offset);
+    name
+}
+
+/// Give units the alignment that their places tell. Gives the usual one.
+fn align(units: &mut [Unit]) -> u32 {
+    let of = |offset: u32| (1 << offset.trailing_zeros().min(MAX_ALIGN.trailing_zeros())) as u32;
+    let behind_padding: Vec<u32> = units
+        .windows(2)
+        .filter(|two| two[0].end() < two[1].offset)
+        .map(|two| two[1].offset)
+        .collect();
+    let keeps = |align: &u32| {
+        let kept = behind_padding.iter().filter(|offset| of(**offset) >= *align).count();
+        kept as f64 >= USUAL * behind_padding.len() as f64
+    };
+    let usual = [16, 8, 4, 2].into_iter().find(keeps).unwrap_or(1);
+    let usual = if behind_padding.is_empty() { 1 } else { usual };
+    let mut end = 0;
+    for unit in units {
+        // Padding of so many bytes has a reason.
+        let padding = unit.offset.saturating_sub(end);
+        let needed =
+            if end > 0 && padding < MAX_ALIGN { (padding + 1).next_power_of_two() } else { 1 };
+        unit.align = usual.max(needed).min(of(unit.offset));
+        end = unit.end();
+    }
+    usual
+}
+
+/// How much of what `traces` execute lies in units that can move.
+pub fn executed_share<'a>(
+    units: &Units,
+    sequences: impl IntoIterator<Item = &'a flashpager_layout::Sequence>,
+) -> f64 {
+    let (mut movable, mut all) = (0, 0);
+    for sequence in sequences {
+        all += sequence.bytes;
+        for piece in sequence.iter() {
+            if !units.all()[piece.unit as usize].fixed {
+                movable += u64::from(piece.bytes);
+            }
+        }
+    }
+    if all == 0 { 0.0 } else { movable as f64 / all as f64 }
+}

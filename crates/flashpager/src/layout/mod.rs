@@ -1,0 +1,592 @@
+//! Layout: an order of the units of a program with which designs run it faster.
+//!
+//! The time of an exact replay is the objective. Published orders begin, a search goes on from
+//! the best of them, and in the end the whole trace decides between all: what is given is never
+//! worse than what was there.
+
+mod code;
+
+use std::path::{Path, PathBuf};
+
+use flashpager_base::{Error, Result};
+pub use flashpager_layout::{
+    Baseline, Budget, Cooling, Evaluations, Order, Placement, Profile, Sequence, Unit, Units, place,
+};
+use flashpager_layout::{Found, Search, Task};
+use flashpager_replay::{Counts, replay};
+use flashpager_trace::{MemoryTrace, Run, Trace, TraceFile, TraceInfo, WarmUp};
+use rayon::prelude::*;
+use serde::Serialize;
+
+pub use code::{Coverage, Executed, executed_share, units};
+
+use crate::design::Design;
+use crate::linked::Linked;
+use crate::simulation::{self, Row};
+
+/// What is to be laid out, and for what.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Recorded executions of one image, and how much each counts.
+    pub traces: Vec<(PathBuf, f64)>,
+    /// The map of the link of what was recorded; without one, functions are what moves.
+    pub map: Option<PathBuf>,
+    /// Executions that are not looked at before the end.
+    pub held_out: Vec<PathBuf>,
+    /// The share of each trace, its end, that is not looked at before the end.
+    pub held_out_share: f64,
+    /// What runs it, and how much each counts: their times are taken as shares of those before.
+    pub designs: Vec<(Design, f64)>,
+    /// Cache pages to choose from; without any, each design keeps its own.
+    pub pages: Vec<u32>,
+    /// Names of units that lie in RAM.
+    pub resident: Vec<String>,
+    /// What the search's random numbers begin with.
+    pub seed: u64,
+}
+
+/// When the search stops.
+pub enum Limit<'a> {
+    /// After so many evaluations in all, the same each time.
+    Evaluations(u64),
+    /// When this, the share that is used up, is 1.
+    Share(&'a (dyn Fn() -> f64 + Sync)),
+}
+
+/// How far a search has come.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Progress {
+    /// The cache page that is searched; 0 where each design keeps its own.
+    pub cache_page_bytes: u32,
+    /// The share of the time before that the best so far takes.
+    pub time_ratio: f64,
+}
+
+/// An order, for a cache page, and what it does.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Outcome {
+    /// Which: `before`, the name of a baseline, or `found`.
+    pub what: String,
+    /// The cache page, of the first design.
+    pub cache_page_bytes: u32,
+    /// Time over that before with the design's own page, the mean of all designs.
+    pub time_ratio: f64,
+    /// The same of what was held out, if anything was.
+    pub held_out_ratio: Option<f64>,
+    /// By design, then by trace.
+    pub rows: Vec<Row>,
+    /// The same of what was held out.
+    pub held_out: Vec<Row>,
+}
+
+/// What was found for a cache page.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PageLayout {
+    /// The cache page, of the first design.
+    pub cache_page_bytes: u32,
+    /// The recorded order.
+    pub before: Outcome,
+    /// The best of the published orders; the recorded one among them.
+    pub baseline: Outcome,
+    /// What is best of all.
+    pub found: Outcome,
+    /// The names of movable units, as they are laid out.
+    pub order: Vec<String>,
+    /// Bytes of the image laid out so, and of gaps in it.
+    pub image_bytes: u32,
+    /// Bytes between units.
+    pub gap_bytes: u32,
+    /// Where each unit lay, where it lies now, and what it is.
+    pub units: Vec<Placed>,
+    /// By each published order, by the search's own measure: its time over that before.
+    pub portfolio: Vec<(&'static str, f64)>,
+}
+
+/// A unit and its places.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Placed {
+    /// Its name.
+    pub name: String,
+    /// Its length.
+    pub bytes: u32,
+    /// Its offset in the recorded image.
+    pub before: u32,
+    /// Its offset laid out anew.
+    pub after: u32,
+    /// Whether it stays.
+    pub fixed: bool,
+    /// Bytes executed of it.
+    pub executed_bytes: f64,
+}
+
+/// What [`layout`] gives.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Layout {
+    /// For each cache page, as asked for.
+    pub pages: Vec<PageLayout>,
+    /// The place of the best of them.
+    pub best: usize,
+    /// How units were found.
+    pub coverage: Coverage,
+    /// Bytes of the units that lie in RAM, beside the cache.
+    pub resident_bytes: u64,
+    /// Candidates evaluated.
+    pub evaluations: u64,
+    /// Pieces that the search replays of those that were executed, for each cache page.
+    pub replayed_pieces: Vec<u64>,
+    /// Pieces executed.
+    pub executed_pieces: u64,
+}
+
+/// A trace in memory, with what is said of it.
+struct Opened {
+    info: TraceInfo,
+    training: MemoryTrace,
+    held_out: Option<MemoryTrace>,
+    weight: f64,
+}
+
+fn open(path: &Path, weight: f64, held_out_share: f64) -> Result<Opened> {
+    let file = simulation::open(path, WarmUp::default())?;
+    let all = MemoryTrace::load(&file)?;
+    let info = TraceFile::info(&file).clone();
+    let runs: &[Run] = all.in_memory().unwrap_or_default();
+    let kept = ((1.0 - held_out_share) * runs.len() as f64).round() as usize;
+    if kept == 0 || (held_out_share > 0.0 && kept == runs.len()) {
+        return Err(Error::design(format!(
+            "{}: of {} runs a held-out share of {held_out_share} leaves nothing on one side",
+            path.display(),
+            runs.len()
+        )));
+    }
+    let part = |runs: &[Run]| MemoryTrace::with_image(runs.to_vec(), all.image_bytes());
+    let (training, held_out) = if held_out_share > 0.0 {
+        (part(&runs[..kept]), Some(part(&runs[kept..])))
+    } else {
+        (all, None)
+    };
+    Ok(Opened { info, training, held_out, weight })
+}
+
+/// Whether two recorded images are one.
+fn check_same_image(first: &TraceInfo, other: &TraceInfo, path: &Path) -> Result<()> {
+    let image = |info: &TraceInfo| {
+        let of = |image: &flashpager_trace::Image| {
+            (image.build_id.clone(), image.sections.clone(), image.symbols.clone())
+        };
+        info.images.iter().map(of).collect::<Vec<_>>()
+    };
+    if image(first) == image(other) {
+        return Ok(());
+    }
+    Err(Error::data(
+        path.display().to_string(),
+        "was recorded in another image than the first trace: lay out one program at a time",
+    ))
+}
+
+/// A cache page under way.
+struct Page<'a> {
+    cache_page_bytes: u32,
+    designs: Vec<(Design, f64)>,
+    search: Search<'a>,
+    best: Order,
+    cost: f64,
+    portfolio: Vec<(&'static str, f64)>,
+    baseline: Order,
+    baseline_name: &'static str,
+}
+
+/// Designs with another cache page.
+fn with_page(designs: &[(Design, f64)], page: Option<u32>) -> Result<Vec<(Design, f64)>> {
+    let of = |(design, weight): &(Design, f64)| {
+        let Some(cache_page_bytes) = page else { return Ok((design.clone(), *weight)) };
+        let spec = crate::spec::DesignSpec { cache_page_bytes, ..design.written().clone() };
+        Ok((Design::new(spec)?, *weight))
+    };
+    designs.iter().map(of).collect()
+}
+
+/// Times before by design, the weighted sum over traces.
+fn times(rows: &[Row], designs: usize, weights: &[f64]) -> Vec<f64> {
+    let traces = weights.len();
+    let of = |design: usize| {
+        let rows = &rows[design * traces..(design + 1) * traces];
+        rows.iter().zip(weights).map(|(row, weight)| weight * row.evaluation.time.time_ns).sum()
+    };
+    (0..designs).map(of).collect()
+}
+
+/// The mean of times over those before.
+fn ratio(now: &[f64], before: &[f64], designs: &[(Design, f64)]) -> f64 {
+    let weights: f64 = designs.iter().map(|(_, weight)| weight).sum();
+    let shares = now.iter().zip(before).zip(designs);
+    shares.map(|((now, before), (_, weight))| weight * now / before).sum::<f64>() / weights
+}
+
+/// A trace in a new image, what is said of it, and the bytes that it fetches out of RAM.
+type Moved<'t> = (&'t TraceInfo, MemoryTrace, u64);
+
+/// What all designs give for all traces, exactly. What is resident is read like a frame.
+fn rows(designs: &[(Design, f64)], traces: &[Moved<'_>]) -> Result<Vec<Row>> {
+    let pairs: Vec<(&Design, &Moved<'_>)> = designs
+        .iter()
+        .flat_map(|(design, _)| traces.iter().map(move |trace| (design, trace)))
+        .collect();
+    let row = |(design, (info, trace, resident)): &(&Design, &Moved<'_>)| {
+        let design = design.executing(info)?;
+        let registers = [design.register()];
+        let (mut counts, _) = replay(trace, design.cache(), &registers, &|| true, None)?;
+        counts[0].bytes_read += resident;
+        Ok(Row::slim(&design, design.evaluate(&counts[0])))
+    };
+    pairs.par_iter().map(row).collect()
+}
+
+/// An order's placement of traces.
+fn placed<'t>(
+    units: &Units,
+    order: &Order,
+    traces: impl Iterator<Item = (&'t TraceInfo, &'t MemoryTrace)>,
+) -> Result<Vec<Moved<'t>>> {
+    let placement = place(units, order)?;
+    let bytes = |trace: &MemoryTrace| -> u64 {
+        let runs = trace.in_memory().unwrap_or_default();
+        runs.iter().map(|run| u64::from(run.length)).sum()
+    };
+    let moved = |(info, trace): (&'t TraceInfo, &'t MemoryTrace)| {
+        let moved = placement.remap(units, trace, &|| true)?;
+        let resident = bytes(trace) - bytes(&moved);
+        Ok((info, moved, resident))
+    };
+    traces.map(moved).collect()
+}
+
+/// Lay a program out. `go_on` is asked before the search, which [`Limit`] ends.
+///
+/// # Errors
+/// Traces of several images, without units that can move or that cannot be read; designs whose
+/// time is no sum.
+pub fn layout(
+    request: &Request,
+    limit: &Limit<'_>,
+    go_on: &(dyn Fn() -> bool + Sync),
+    told: &(dyn Fn(Progress) + Sync),
+) -> Result<Layout> {
+    let Request { designs, seed, .. } = request;
+    check(request)?;
+    let share = request.held_out_share;
+    let opened = request.traces.iter().map(|(path, weight)| open(path, *weight, share));
+    let opened = opened.collect::<Result<Vec<_>>>()?;
+    let first = &opened[0].info;
+    let given = request.held_out.iter().map(|path| open(path, 1.0, 0.0));
+    let given = given.collect::<Result<Vec<_>>>()?;
+    let paths = request.traces.iter().map(|(path, _)| path).chain(&request.held_out);
+    for (other, path) in opened.iter().chain(&given).zip(paths) {
+        check_same_image(first, &other.info, path)?;
+    }
+    code::check_named(first)?;
+    let mut executed = Executed::new(first.image_bytes as u32);
+    let all = opened.iter().chain(&given);
+    for trace in all.flat_map(|one| [Some(&one.training), one.held_out.as_ref()]).flatten() {
+        executed.add(trace, go_on)?;
+    }
+    let (recorded_units, notes) = match &request.map {
+        Some(map) => (Linked::of(first, map)?.units().clone(), Vec::new()),
+        None => units(first, &executed)?,
+    };
+    let units = if request.resident.is_empty() {
+        recorded_units.clone()
+    } else if request.map.is_some() {
+        return Err(Error::design(
+            "what lies in RAM is not told to a linker by an order: put it into another section in \
+             the linker script, link and record that, and leave --resident or --map out",
+        ));
+    } else {
+        recorded_units.with_resident(request.resident.iter().map(String::as_str))?
+    };
+    let sequences = opened.iter().map(|one| Sequence::of(&units, &one.training, go_on));
+    let sequences = sequences.collect::<Result<Vec<_>>>()?;
+    let weights: Vec<f64> = opened.iter().map(|one| one.weight).collect();
+    let profile = Profile::of(&units, sequences.iter().zip(weights.iter().copied()));
+    let coverage = Coverage {
+        movable: units.movable().len(),
+        executed_share: executed_share(&units, &sequences),
+        notes,
+    };
+
+    // What all is measured against: each design with its own page, and the recorded order.
+    let training = || opened.iter().map(|one| (&one.info, &one.training));
+    let held_out = || {
+        let split = opened.iter().filter_map(|one| Some((&one.info, one.held_out.as_ref()?)));
+        split.chain(given.iter().map(|one| (&one.info, &one.training)))
+    };
+    let has_held_out = held_out().next().is_some();
+    let held_out_weights = if share > 0.0 {
+        weights.iter().copied().chain(given.iter().map(|_| 1.0)).collect()
+    } else {
+        vec![1.0; given.len()]
+    };
+    let recorded_order = Order::original(&recorded_units);
+    let original = Order::original(&units);
+    let count = designs.len();
+    let recorded = placed(&recorded_units, &recorded_order, training())?;
+    let before = times(&rows(designs, &recorded)?, count, &weights);
+    let held_out_before = if has_held_out {
+        let recorded = placed(&recorded_units, &recorded_order, held_out())?;
+        times(&rows(designs, &recorded)?, count, &held_out_weights)
+    } else {
+        Vec::new()
+    };
+
+    let pages: Vec<Option<u32>> = if request.pages.is_empty() {
+        vec![None]
+    } else {
+        request.pages.iter().copied().map(Some).collect()
+    };
+    let of_pages =
+        pages.iter().map(|page| with_page(designs, *page)).collect::<Result<Vec<_>>>()?;
+    let all_weights: f64 = designs.iter().map(|(_, weight)| weight).sum();
+    type Priced = Box<dyn Fn(&Counts) -> f64 + Sync>;
+    let mut costs: Vec<Vec<(Design, f64, usize, Priced)>> = Vec::new();
+    for designs in &of_pages {
+        let mut of_page: Vec<(Design, f64, usize, Priced)> = Vec::new();
+        for (number, (design, weight)) in designs.iter().enumerate() {
+            for (trace, one) in opened.iter().enumerate() {
+                let design = design.executing(&one.info)?.into_owned();
+                let weight = weight * one.weight / before[number] / all_weights;
+                let priced = design.clone();
+                let cost = move |counts: &Counts| priced.time_of(counts).time_ns;
+                of_page.push((design, weight, trace, Box::new(cost)));
+            }
+        }
+        costs.push(of_page);
+    }
+    let tasks: Vec<Vec<Task<'_>>> = costs
+        .iter()
+        .map(|of_page| {
+            of_page
+                .iter()
+                .map(|(design, weight, trace, cost)| Task {
+                    sequence: &sequences[*trace],
+                    cache: design.cache().clone(),
+                    register: design.register(),
+                    weight: *weight,
+                    cost: cost.as_ref(),
+                    needs_classes: design.prices().schedule.overlaps(),
+                })
+                .collect()
+        })
+        .collect();
+    let all_sequences: Vec<&Sequence> = sequences.iter().collect();
+    let begin = |(number, designs): (usize, &Vec<(Design, f64)>)| -> Result<Page<'_>> {
+        let search = Search::new(&units, &profile, &tasks[number])?;
+        let largest = designs.iter().map(|(design, _)| design.cache().cache_bytes).max();
+        let cluster_bytes = largest.unwrap_or(0).min(u64::from(u32::MAX)) as u32;
+        let mut portfolio = Vec::new();
+        let mut best: Option<(f64, Order, &'static str)> = None;
+        for (name, baseline) in Baseline::ALL {
+            let order = baseline.order(&units, &profile, &all_sequences, cluster_bytes)?;
+            let cost = search.cost(&order)?;
+            portfolio.push((name, cost));
+            if best.as_ref().is_none_or(|(least, _, _)| cost < *least) {
+                best = Some((cost, order, name));
+            }
+        }
+        let Some((cost, best, baseline_name)) = best else { return Err(Error::Interrupted) };
+        Ok(Page {
+            cache_page_bytes: designs[0].0.cache().cache_page_bytes,
+            designs: designs.clone(),
+            search,
+            baseline: best.clone(),
+            best,
+            cost,
+            portfolio,
+            baseline_name,
+        })
+    };
+    let mut under_way =
+        of_pages.par_iter().enumerate().map(begin).collect::<Result<Vec<Page<'_>>>>()?;
+    let evaluations = anneal(&mut under_way, *seed, limit, told)?;
+
+    // The whole traces decide.
+    let replayed_pieces = under_way.iter().map(|page| page.search.pieces() as u64).collect();
+    let judge = |page: &Page<'_>| -> Result<PageLayout> {
+        let outcome = |what: &str, units: &Units, order: &Order| -> Result<Outcome> {
+            let moved = placed(units, order, training())?;
+            let rows_found = rows(&page.designs, &moved)?;
+            let time_ratio = ratio(&times(&rows_found, count, &weights), &before, &page.designs);
+            let (mut held_out_ratio, mut held_out_rows) = (None, Vec::new());
+            if has_held_out {
+                let moved = placed(units, order, held_out())?;
+                held_out_rows = rows(&page.designs, &moved)?;
+                let now = times(&held_out_rows, count, &held_out_weights);
+                held_out_ratio = Some(ratio(&now, &held_out_before, &page.designs));
+            }
+            Ok(Outcome {
+                what: what.to_owned(),
+                cache_page_bytes: page.cache_page_bytes,
+                time_ratio,
+                held_out_ratio,
+                rows: rows_found,
+                held_out: held_out_rows,
+            })
+        };
+        let before = outcome("before", &recorded_units, &recorded_order)?;
+        let mut baseline = outcome(page.baseline_name, &units, &page.baseline)?;
+        let mut found = outcome("found", &units, &page.best)?;
+        let mut order = &page.best;
+        if before.time_ratio < baseline.time_ratio {
+            baseline = Outcome { what: Baseline::Original.name().to_owned(), ..before.clone() };
+        }
+        if baseline.time_ratio < found.time_ratio {
+            found = Outcome { what: "found".to_owned(), ..baseline.clone() };
+            order =
+                if baseline.what == Baseline::Original.name() { &original } else { &page.baseline };
+        }
+        let placement = place(&units, order)?;
+        let placed = units.all().iter().zip(&placement.offsets).enumerate();
+        let placed = placed.map(|(number, (unit, after))| Placed {
+            name: unit.name.clone(),
+            bytes: unit.bytes,
+            before: unit.offset,
+            after: *after,
+            fixed: unit.fixed,
+            executed_bytes: profile.bytes[number],
+        });
+        Ok(PageLayout {
+            cache_page_bytes: page.cache_page_bytes,
+            before,
+            baseline,
+            found,
+            order: order.names(&units).map(str::to_owned).collect(),
+            image_bytes: placement.image_bytes,
+            gap_bytes: placement.gap_bytes,
+            units: placed.collect(),
+            portfolio: page.portfolio.clone(),
+        })
+    };
+    let pages = under_way.iter().map(judge).collect::<Result<Vec<_>>>()?;
+    let best = (0..pages.len())
+        .min_by(|a, b| pages[*a].found.time_ratio.total_cmp(&pages[*b].found.time_ratio));
+    Ok(Layout {
+        best: best.unwrap_or(0),
+        pages,
+        coverage,
+        resident_bytes: units.resident_bytes(),
+        evaluations,
+        replayed_pieces,
+        executed_pieces: sequences.iter().map(|sequence| sequence.executed.len() as u64).sum(),
+    })
+}
+
+fn check(request: &Request) -> Result<()> {
+    if request.traces.is_empty() || request.designs.is_empty() {
+        return Err(Error::design("a layout needs a trace and a design"));
+    }
+    if !(0.0..1.0).contains(&request.held_out_share) {
+        return Err(Error::design("the share that is held out is at least 0 and below 1"));
+    }
+    let weights = request.traces.iter().map(|(_, weight)| weight);
+    let mut weights = weights.chain(request.designs.iter().map(|(_, weight)| weight));
+    if weights.any(|weight| !(*weight > 0.0 && weight.is_finite())) {
+        return Err(Error::design("a weight is above 0"));
+    }
+    for (design, _) in &request.designs {
+        if design.is_executed() {
+            return Err(Error::design(
+                "with a critical block or a load ahead, times are no sums, which the search takes \
+                 them to be; lay out for the design without them",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Of the budget, what the pages are tried with, and what then the better half is.
+const FIRST_TRIES: f64 = 0.35;
+const SECOND_TRIES: f64 = 0.25;
+/// Tries end warmer, as the search goes on.
+const TRIES: Cooling = Cooling { hot: 4e-3, cold: 3e-4 };
+/// And go on cooler.
+const LAST: Cooling = Cooling { hot: 1.5e-3, cold: 5e-5 };
+
+struct Part<'a> {
+    share: &'a (dyn Fn() -> f64 + Sync),
+    from: f64,
+    to: f64,
+}
+
+impl Budget for Part<'_> {
+    fn used(&self, _: u64) -> f64 {
+        (((self.share)() - self.from) / (self.to - self.from)).max(0.0)
+    }
+}
+
+/// Search: all pages a little, the better ones more, and the best one to the end. Gives the
+/// number of evaluations.
+fn anneal(
+    pages: &mut [Page<'_>],
+    seed: u64,
+    limit: &Limit<'_>,
+    told: &(dyn Fn(Progress) + Sync),
+) -> Result<u64> {
+    let mut evaluations = 0;
+    let mut used = 0.0;
+    let mut phase = |page: &mut Page<'_>, share: f64, cooling: Cooling, round: u64| {
+        let told = |cost: f64| {
+            told(Progress { cache_page_bytes: page.cache_page_bytes, time_ratio: cost });
+        };
+        told(page.cost);
+        let seed = seed.wrapping_mul(31).wrapping_add(round);
+        let from = used;
+        used += share;
+        let Found { order, cost, evaluations: more, .. } = match limit {
+            Limit::Evaluations(all) => {
+                let budget = Evaluations((share * *all as f64 / 2.0) as u64);
+                page.search.anneal(&page.best, cooling, seed, &budget, &told)?
+            }
+            Limit::Share(share) => {
+                let budget = Part { share, from, to: used };
+                page.search.anneal(&page.best, cooling, seed, &budget, &told)?
+            }
+        };
+        evaluations += more;
+        if cost < page.cost {
+            (page.best, page.cost) = (order, cost);
+        }
+        Ok::<(), Error>(())
+    };
+    if pages.len() == 1 {
+        phase(&mut pages[0], 1.0, Cooling::default(), 0)?;
+        return Ok(evaluations);
+    }
+    let share = FIRST_TRIES / pages.len() as f64;
+    for page in pages.iter_mut() {
+        phase(page, share, TRIES, 0)?;
+    }
+    let ranked = |pages: &mut [Page<'_>]| -> Result<Vec<usize>> {
+        // An order found for one page may be better for another than its own.
+        let orders: Vec<Order> = pages.iter().map(|page| page.best.clone()).collect();
+        for page in pages.iter_mut() {
+            for order in &orders {
+                let cost = page.search.cost(order)?;
+                if cost < page.cost {
+                    (page.best, page.cost) = (order.clone(), cost);
+                }
+            }
+        }
+        let mut ranked: Vec<usize> = (0..pages.len()).collect();
+        ranked.sort_by(|a, b| pages[*a].cost.total_cmp(&pages[*b].cost));
+        Ok(ranked)
+    };
+    let better: Vec<usize> = ranked(pages)?.into_iter().take(pages.len().div_ceil(2)).collect();
+    let share = SECOND_TRIES / better.len() as f64;
+    for place in better {
+        phase(&mut pages[place], share, TRIES, 1)?;
+    }
+    let best = ranked(pages)?[0];
+    phase(&mut pages[best], 1.0 - FIRST_TRIES - SECOND_TRIES, LAST, 2)?;
+    ranked(pages)?;
+    Ok(evaluations)
+}

@@ -1,0 +1,428 @@
+//! Linked programs: the input sections of a link as units of a trace's image, orders of them for
+//! linkers, and the trace that a program linked so would have.
+
+use std::path::Path;
+
+use flashpager_base::{Error, Result, named, shown};
+use flashpager_binary::link::{
+    InputSection, Line, LinkMap, OrderText, fragment, names, symbol_order,
+};
+use flashpager_layout::{Order, Placement, Unit, Units, place};
+use flashpager_trace::{
+    Image, NotPlaced, Run, RunBuilder, Section, TraceFile, TraceInfo, TraceWriter, for_runs,
+};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Most lines that an error or a note names.
+const SHOWN: usize = 3;
+
+/// Who is to read an order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Format {
+    /// This program: a unit a line.
+    #[default]
+    Names,
+    /// A linker script of GNU ld, or of lld, that includes it.
+    GnuLd,
+    /// `--symbol-ordering-file` of lld.
+    Lld,
+}
+
+named! {
+    Format: "unknown format of an order",
+    "names" => Names,
+    "gnu-ld" => GnuLd,
+    "lld" => Lld,
+}
+
+/// The input sections of a program in flash.
+#[derive(Clone, Debug)]
+pub struct Linked {
+    map: LinkMap,
+    units: Units,
+    /// The section that is laid out anew.
+    section: Section,
+    /// What each unit is; nothing for what lies in other sections.
+    inputs: Vec<Option<InputSection>>,
+    images: Vec<Image>,
+}
+
+/// An order read from a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named {
+    /// It. Units that no line names follow as they lie in the recorded image.
+    pub order: Order,
+    /// Units named.
+    pub units: usize,
+    /// Lines that name no unit.
+    pub unknown: Vec<String>,
+}
+
+impl Linked {
+    /// Cut the image of a trace by the map of the link that made it. Input sections of code move
+    /// (`.text` and what begins so) in the one output section that has most of them; all others
+    /// stay.
+    ///
+    /// # Errors
+    /// A map or objects that cannot be read, that are of another link, and code that no linker
+    /// script can tell apart.
+    pub fn of(info: &TraceInfo, map: &Path) -> Result<Self> {
+        let map = LinkMap::read(map)?;
+        let place = map.path().display().to_string();
+        let section = placed_section(info, &map)?;
+        let inputs = map.inputs_of(&section.name)?;
+        let called = names(&map, &inputs)?;
+        if let Some(name) = stranger(info, &section, &inputs) {
+            return Err(another_link(
+                &map,
+                &format!("{} lies elsewhere in the trace", shown(name)),
+            ));
+        }
+        let mut units: Vec<(Unit, Option<InputSection>)> = Vec::new();
+        for (input, name) in inputs.into_iter().zip(called) {
+            let ahead = input.address.checked_sub(section.address);
+            let inside = ahead.filter(|ahead| ahead + input.bytes <= u64::from(section.bytes));
+            let Some(ahead) = inside else {
+                let what = format!("has {} outside of {}", shown(&name), section.name);
+                return Err(Error::data(place, what));
+            };
+            let fixed = !input.is_movable();
+            let offset = section.offset + ahead as u32;
+            let align = input.align.min(1 << 31) as u32;
+            if !fixed && !offset.is_multiple_of(align) {
+                let what = format!(
+                    "aligns {} to {align} bytes, and the trace places it at {offset:#x}: record \
+                     it without --offset",
+                    shown(&name)
+                );
+                return Err(Error::data(place, what));
+            }
+            let align = if fixed { 1 } else { align };
+            units.push((
+                Unit { name, offset, bytes: input.bytes as u32, align, fixed },
+                Some(input),
+            ));
+        }
+        for other in info.images.iter().flat_map(|image| &image.sections) {
+            if other != &section && other.bytes > 0 {
+                units.push((
+                    Unit {
+                        name: format!("{} at {:#x}", other.name, other.offset),
+                        offset: other.offset,
+                        bytes: other.bytes,
+                        align: 1,
+                        fixed: true,
+                    },
+                    None,
+                ));
+            }
+        }
+        units.sort_by_key(|(unit, _)| unit.offset);
+        let mut seen = FxHashSet::default();
+        for (unit, _) in &mut units {
+            // Fixed ones may come several times, as pieces of .init do.
+            if !seen.insert(unit.name.clone()) {
+                unit.name = format!("{} at {:#x}", unit.name, unit.offset);
+            }
+        }
+        let (units, inputs): (Vec<Unit>, Vec<Option<InputSection>>) = units.into_iter().unzip();
+        let image_bytes = u32::try_from(info.image_bytes)
+            .map_err(|_| Error::data(&place, "is of an image over 4 GiB"))?;
+        let units = Units::new(units, image_bytes).map_err(|error| match error {
+            Error::Design(what) => Error::data(&place, what),
+            other => other,
+        })?;
+        Ok(Self { map, units, section, inputs, images: info.images.clone() })
+    }
+
+    /// The units of the image.
+    pub fn units(&self) -> &Units {
+        &self.units
+    }
+
+    /// The map that they are from.
+    pub fn map(&self) -> &LinkMap {
+        &self.map
+    }
+
+    /// Whether the linker made code shorter: then lengths depend on where it lies, and what is
+    /// predicted of another order is near, not exact.
+    pub fn is_relaxed(&self) -> bool {
+        self.inputs.iter().flatten().any(|input| input.bytes_before.is_some())
+    }
+
+    /// The input sections that move, in `order`.
+    fn ordered(&self, order: &Order) -> Vec<&InputSection> {
+        let numbers = order.numbers().iter();
+        numbers.filter_map(|number| self.inputs[*number as usize].as_ref()).collect()
+    }
+
+    /// The order of the lines of a file: names of units, a fragment for a linker script, or
+    /// symbols. A pattern names all that it matches, as they lie.
+    ///
+    /// # Errors
+    /// When not one line names a unit.
+    pub fn order(&self, lines: &[Line]) -> Result<Named> {
+        let movable = self.units.movable();
+        let input = |number: u32| self.inputs[number as usize].as_ref();
+        let mut by_name: FxHashMap<&str, Vec<u32>> = FxHashMap::default();
+        for &number in movable {
+            if let Some(input) = input(number) {
+                by_name.entry(&input.name).or_default().push(number);
+            }
+        }
+        let mut by_symbol: FxHashMap<&str, Vec<u32>> = FxHashMap::default();
+        for symbol in self.images.iter().flat_map(|image| &image.symbols) {
+            let owner = self.units.owner(symbol.offset);
+            let owner = owner.filter(|number| !self.units.all()[*number].fixed);
+            if let Some(number) = owner {
+                by_symbol.entry(&symbol.name).or_default().push(number as u32);
+            }
+        }
+        let mut numbers = Vec::new();
+        let mut taken = FxHashSet::default();
+        let mut unknown = Vec::new();
+        for line in lines {
+            let means = |number: &&u32| input(**number).is_some_and(|input| line.means(input));
+            let found: Vec<u32> = match line {
+                Line::Section { name, .. } if name.contains(['*', '?', '[']) => {
+                    movable.iter().filter(means).copied().collect()
+                }
+                Line::Section { name, .. } => {
+                    let found = by_name.get(name.as_str()).map_or(&[][..], Vec::as_slice);
+                    found.iter().filter(means).copied().collect()
+                }
+                Line::Symbol(name) => by_symbol.get(name.as_str()).cloned().unwrap_or_default(),
+            };
+            if found.is_empty() {
+                unknown.push(line.to_string());
+            }
+            numbers.extend(found.into_iter().filter(|number| taken.insert(*number)));
+        }
+        if numbers.is_empty() {
+            let names: Vec<String> = unknown.iter().take(SHOWN).map(shown).collect();
+            return Err(Error::design(format!(
+                "no line of the order names an input section of {} ({})",
+                self.map.path().display(),
+                names.join(", ")
+            )));
+        }
+        let named = numbers.len();
+        let rest = movable.iter().copied().filter(|number| !taken.contains(number));
+        numbers.extend(rest);
+        Ok(Named { order: Order::new(&self.units, numbers)?, units: named, unknown })
+    }
+
+    /// Lay the image out in `order`, as the linker does that is given [`Linked::text`].
+    ///
+    /// # Errors
+    /// When what stays is in the way.
+    pub fn place(&self, order: &Order) -> Result<Placement> {
+        let placement = place(&self.units, order)?;
+        self.check(&placement)?;
+        Ok(placement)
+    }
+
+    /// The first unit that stays behind one that moves.
+    fn behind(&self) -> Option<&Unit> {
+        let first = *self.units.movable().first()? as usize;
+        self.units.all()[first..].iter().find(|unit| unit.fixed)
+    }
+
+    /// A linker goes on where it is: it puts nothing behind what stays.
+    fn check(&self, placement: &Placement) -> Result<()> {
+        let Some(behind) = self.behind() else { return Ok(()) };
+        let all = self.units.all();
+        let over = |number: &&u32| placement.offsets[**number as usize] >= behind.offset;
+        let Some(over) = self.units.movable().iter().find(over) else { return Ok(()) };
+        Err(Error::data(
+            self.map.path().display().to_string(),
+            format!(
+                "has {}, which cannot move, before {}: in the linker script, put what moves behind \
+                 what stays, and link and record again",
+                shown(&behind.name),
+                shown(&all[*over as usize].name)
+            ),
+        ))
+    }
+
+    fn fragment(&self, order: &Order) -> String {
+        // What stays behind is to lie where it lay, whatever the new order needs for alignment.
+        let end = self.behind().map(|unit| {
+            u64::from(
+                unit.offset.min(self.section.offset + self.section.bytes) - self.section.offset,
+            )
+        });
+        fragment(&self.map, &self.ordered(order), end)
+    }
+
+    /// `order` as `format` has it.
+    ///
+    /// # Errors
+    /// As those of [`Linked::place`].
+    pub fn text(&self, order: &Order, format: Format) -> Result<OrderText> {
+        self.place(order)?;
+        Ok(match format {
+            Format::Names => {
+                let names = order.names(&self.units).map(|name| format!("{name}\n")).collect();
+                OrderText { text: names, ..OrderText::default() }
+            }
+            Format::GnuLd => OrderText { text: self.fragment(order), ..OrderText::default() },
+            Format::Lld => self.symbol_order(order),
+        })
+    }
+
+    /// With the symbols that the trace knows.
+    fn symbol_order(&self, order: &Order) -> OrderText {
+        let mut at: FxHashMap<u64, Vec<&str>> = FxHashMap::default();
+        let mut times: FxHashMap<&str, usize> = FxHashMap::default();
+        for symbol in self.images.iter().flat_map(|image| &image.symbols) {
+            *times.entry(&symbol.name).or_default() += 1;
+            if let Some(ahead) = symbol.offset.checked_sub(self.section.offset) {
+                let address = self.section.address + u64::from(ahead);
+                at.entry(address).or_default().push(&symbol.name);
+            }
+        }
+        symbol_order(&self.ordered(order), &at, &times)
+    }
+
+    /// Write to `output` the trace that the execution of `trace` has in `order`. Gives its
+    /// description. `go_on` as in [`for_runs`].
+    ///
+    /// # Errors
+    /// Files that cannot be read or written, and those of [`Linked::place`].
+    pub fn arrange_file(
+        &self,
+        trace: &TraceFile,
+        output: &Path,
+        order: &Order,
+        go_on: &dyn Fn() -> bool,
+    ) -> Result<TraceInfo> {
+        let placement = self.place(order)?;
+        let moves = placement.moves(&self.units);
+        let mut info = trace.info().clone();
+        info.images = self.laid_out(&placement);
+        info.image_bytes = u64::from(placement.image_bytes);
+        let mut writer = TraceWriter::create(output, false)?;
+        for image in &info.images {
+            writer.know(&image.symbols);
+        }
+        let mut builder = RunBuilder::default();
+        let mut before = None;
+        for_runs(trace, go_on, |runs| {
+            for &run in runs {
+                let mut pieces: Vec<Run> = Vec::new();
+                // Something outside the image lies between runs that would else be one.
+                if before == Some(run.offset) {
+                    pieces.extend(builder.cut());
+                }
+                before = Some(run.end());
+                let moved = moves.pieces(run, |piece| pieces.extend(builder.push(piece)));
+                moved.map_err(|not_placed| {
+                    let (NotPlaced::Nowhere(at) | NotPlaced::Dropped(at)) = not_placed;
+                    let what = format!("the code at {at:#x} belongs to no section");
+                    Error::data(trace.path().display().to_string(), what)
+                })?;
+                pieces.into_iter().try_for_each(|piece| writer.push(piece))?;
+            }
+            Ok(())
+        })?;
+        builder.cut().map_or(Ok(()), |run| writer.push(run))?;
+        writer.close(info)?.name()
+    }
+
+    /// The images as they are then.
+    fn laid_out(&self, placement: &Placement) -> Vec<Image> {
+        let all = self.units.all();
+        let ends = self.inputs.iter().enumerate().filter(|(_, input)| input.is_some());
+        let end = ends.map(|(number, _)| placement.offsets[number] + all[number].bytes).max();
+        let mut images = self.images.clone();
+        for image in &mut images {
+            for symbol in &mut image.symbols {
+                if let Some(number) = self.units.owner(symbol.offset) {
+                    let ahead = symbol.offset - all[number].offset;
+                    symbol.offset = placement.offsets[number] + ahead;
+                }
+            }
+            image.symbols.sort_by_key(|symbol| symbol.offset);
+            for section in &mut image.sections {
+                if *section == self.section {
+                    section.bytes = end.unwrap_or(section.offset).saturating_sub(section.offset);
+                    // No file has it: lines of the recorded one would be wrong.
+                    section.name += " (laid out anew)";
+                    image.build_id.clear();
+                }
+            }
+            let ends = image.sections.iter().map(|section| section.offset + section.bytes);
+            image.bytes = ends.max().unwrap_or(image.offset) - image.offset;
+        }
+        images
+    }
+}
+
+/// The section of a trace that the map has most code in.
+fn placed_section(info: &TraceInfo, map: &LinkMap) -> Result<Section> {
+    let mut code: FxHashMap<&str, u64> = FxHashMap::default();
+    for input in map.inputs.iter().filter(|input| input.is_movable()) {
+        *code.entry(&input.output).or_default() += input.bytes;
+    }
+    let sections = || info.images.iter().flat_map(|image| &image.sections);
+    let is_of = |section: &&Section| {
+        map.outputs.iter().any(|output| {
+            output.name == section.name
+                && output.address == section.address
+                && output.bytes == u64::from(section.bytes)
+        })
+    };
+    let known =
+        |section: &&Section| code.get(section.name.as_str()).is_some_and(|bytes| *bytes > 0);
+    let found = sections()
+        .filter(known)
+        .filter(is_of)
+        .max_by_key(|section| code.get(section.name.as_str()).copied());
+    found.cloned().ok_or_else(|| match sections().find(known) {
+        Some(section) => another_link(
+            map,
+            &format!(
+                "{} of the trace has {} bytes at {:#x}",
+                shown(&section.name),
+                section.bytes,
+                section.address
+            ),
+        ),
+        None => Error::data(
+            map.path().display().to_string(),
+            "has no code in a section that the trace places: record what was linked with it",
+        ),
+    })
+}
+
+fn another_link(map: &LinkMap, how: &str) -> Error {
+    let what = format!(
+        "is of another link than what was recorded ({how}): record what was linked with it"
+    );
+    Error::data(map.path().display().to_string(), what)
+}
+
+/// An input section `.text.NAME` that does not hold the symbol of that name, which is there.
+fn stranger<'a>(
+    info: &'a TraceInfo,
+    section: &Section,
+    inputs: &'a [InputSection],
+) -> Option<&'a str> {
+    let mut known: FxHashMap<&str, Vec<u32>> = FxHashMap::default();
+    for symbol in info.images.iter().flat_map(|image| &image.symbols) {
+        known.entry(&symbol.name).or_default().push(symbol.offset);
+    }
+    let mut held: FxHashMap<&str, bool> = FxHashMap::default();
+    for input in inputs {
+        let Some(name) = input.name.strip_prefix(".text.") else { continue };
+        let Some(offsets) = known.get(name) else { continue };
+        let address = |offset: &u32| {
+            offset.checked_sub(section.offset).map(|ahead| section.address + u64::from(ahead))
+        };
+        let is_in = |address: u64| address >= input.address && address < input.end();
+        *held.entry(name).or_default() |= offsets.iter().filter_map(address).any(is_in);
+    }
+    held.into_iter().filter(|(_, held)| !held).map(|(name, _)| name).min()
+}

@@ -1,0 +1,117 @@
+//! Layout: what is predicted of an order is what the arranged trace gives.
+
+use std::path::{Path, PathBuf};
+
+use flashpager::design::{self, Design};
+use flashpager::layout::{Baseline, Layout, Limit, Request, layout};
+use flashpager::placement::arrange::{Arrangement, Keep, arrange_file};
+use flashpager::spec::DesignSpec;
+use flashpager::trace::TraceFile;
+
+fn traces() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/traces")
+}
+
+fn design(policy: &str, cache_bytes: u64) -> Design {
+    Design::new(DesignSpec {
+        part: Some("K9F1208Q0B".into()),
+        register: Some("start-column".into()),
+        policy: policy.into(),
+        cache_bytes,
+        ..DesignSpec::default()
+    })
+    .expect("a design that can be")
+}
+
+fn found(request: &Request, evaluations: u64) -> Layout {
+    layout(request, &Limit::Evaluations(evaluations), &|| true, &|_| ())
+        .expect("it can be laid out")
+}
+
+/// Counts, time and all, for each page and both policies; and the search is never worse.
+#[test]
+fn predictions_are_what_the_arranged_trace_gives() {
+    let path = traces().join("java/sensors.trace");
+    let folder = tempfile::tempdir().expect("a folder");
+    for policy in ["lru", "clock"] {
+        let request = Request {
+            traces: vec![(path.clone(), 1.0)],
+            map: None,
+            held_out: Vec::new(),
+            held_out_share: 0.0,
+            designs: vec![(design(policy, 2048), 1.0)],
+            pages: vec![32, 64],
+            resident: Vec::new(),
+            seed: 1,
+        };
+        let found = found(&request, 2000);
+        for page in &found.pages {
+            let output = folder.path().join("arranged.trace");
+            let arrangement = Arrangement { keep: Keep::Used, order: page.order.clone() };
+            arrange_file(&path, &output, &arrangement, &|| true).expect("a Java trace");
+            let arranged = TraceFile::open(&output).expect("just written");
+            let spec = DesignSpec {
+                cache_page_bytes: page.cache_page_bytes,
+                ..design(policy, 2048).written().clone()
+            };
+            let designs = [Design::new(spec).expect("a design that can be")];
+            let replayed = design::simulate(&arranged, &designs, &|| true, &|_, _| ());
+            let replayed = replayed.expect("it replays");
+            let predicted = &page.found.rows[0].evaluation;
+            let mut counts = replayed[0].counts.clone();
+            counts.distance_histogram = Vec::new();
+            counts.loads_by_flash_page = Vec::new();
+            assert_eq!(predicted.counts, counts, "{policy}, page {}", page.cache_page_bytes);
+            assert_eq!(predicted.time, replayed[0].time);
+            assert!(page.found.time_ratio < page.baseline.time_ratio);
+            assert!(page.baseline.time_ratio <= page.before.time_ratio);
+        }
+    }
+}
+
+/// Two products at once: for neither is the order worse than before.
+#[test]
+fn an_order_for_two_designs_helps_both() {
+    let request = Request {
+        traces: vec![(traces().join("card-firmware.trace"), 1.0)],
+        map: None,
+        held_out: Vec::new(),
+        held_out_share: 0.3,
+        designs: vec![(design("lru", 1024), 1.0), (design("lru", 2048), 1.0)],
+        pages: vec![32],
+        resident: Vec::new(),
+        seed: 1,
+    };
+    let found = found(&request, 4000);
+    let page = &found.pages[0];
+    assert_eq!((page.found.rows.len(), page.found.held_out.len()), (2, 2));
+    for (before, after) in page.before.rows.iter().zip(&page.found.rows) {
+        assert!(after.evaluation.time.time_ns < before.evaluation.time.time_ns);
+    }
+    assert!(page.found.held_out_ratio < page.before.held_out_ratio);
+    assert_eq!(found.coverage.executed_share, 1.0);
+    assert_eq!(page.portfolio.len(), Baseline::ALL.len());
+}
+
+/// One line that says what is wrong.
+#[test]
+fn what_cannot_be_laid_out_is_refused() {
+    let request = |file: &str, held_out: &[&str], share| Request {
+        traces: vec![(traces().join(file), 1.0)],
+        map: None,
+        held_out: held_out.iter().map(|file| traces().join(file)).collect(),
+        held_out_share: share,
+        designs: vec![(design("lru", 2048), 1.0)],
+        pages: Vec::new(),
+        resident: Vec::new(),
+        seed: 1,
+    };
+    let refused = |request: &Request| {
+        let limit = Limit::Evaluations(10);
+        layout(request, &limit, &|| true, &|_| ()).expect_err("refused").to_string()
+    };
+    let said = refused(&request("java/purse.trace", &["java/oath.trace"], 0.0));
+    assert!(said.contains("recorded in another image"), "{said}");
+    let said = refused(&request("java/purse.trace", &[], 1.0));
+    assert!(said.contains("at least 0 and below 1"), "{said}");
+}

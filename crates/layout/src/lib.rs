@@ -1,0 +1,24 @@
+//! Layout: the units of a program in another order, and what the same execution is then.
+//!
+//! A program is cut into [`Units`], an [`Order`] says which comes after which, [`place()`] lays
+//! them out as a linker does, and a [`Placement`] says where each byte of a recorded trace lies
+//! then. Nothing here knows a nanosecond.
+
+pub mod baseline;
+mod order;
+mod place;
+pub mod profile;
+mod reduce;
+mod search;
+mod sequence;
+mod stream;
+mod units;
+
+pub use baseline::Baseline;
+pub use order::Order;
+pub use place::{Placement, place};
+pub use profile::Profile;
+pub use search::{Budget, Cooling, Evaluations, Found, Search};
+pub use sequence::{Piece, Sequence};
+pub use stream::Task;
+pub use units::{Unit, Units};

@@ -1,0 +1,82 @@
+//! Orders: which unit comes after which.
+
+use flashpager_base::{Error, Result, did_you_mean, shown};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::Units;
+
+/// All movable units of an image, each once, in the order in which they are laid out.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Order(Vec<u32>);
+
+impl Order {
+    /// As they lie in the recorded image.
+    pub fn original(units: &Units) -> Self {
+        Self(units.movable().to_vec())
+    }
+
+    /// By the numbers of units.
+    ///
+    /// # Errors
+    /// Numbers that are not those of the movable units, each once.
+    pub fn new(units: &Units, numbers: Vec<u32>) -> Result<Self> {
+        let mut sorted = numbers.clone();
+        sorted.sort_unstable();
+        if sorted == units.movable() {
+            Ok(Self(numbers))
+        } else {
+            Err(Error::design("an order names each movable unit once"))
+        }
+    }
+
+    /// By their names. Units that are not named follow as they lie in the recorded image.
+    ///
+    /// # Errors
+    /// Names of no unit, of one that stays or is resident, and names that come twice.
+    pub fn of_names<'a>(units: &Units, names: impl IntoIterator<Item = &'a str>) -> Result<Self> {
+        let mut numbers = Self::named(units, names)?;
+        let named: FxHashSet<u32> = numbers.iter().copied().collect();
+        numbers.extend(units.movable().iter().filter(|number| !named.contains(number)));
+        Ok(Self(numbers))
+    }
+
+    /// The numbers of the movable units of these names, each of which comes once.
+    pub(crate) fn named<'a>(
+        units: &Units,
+        names: impl IntoIterator<Item = &'a str>,
+    ) -> Result<Vec<u32>> {
+        let numbered = units.all().iter().enumerate();
+        let known: FxHashMap<&str, u32> =
+            numbered.map(|(number, unit)| (unit.name.as_str(), number as u32)).collect();
+        let mut numbers = Vec::new();
+        let mut taken = FxHashSet::default();
+        for name in names {
+            let refused = |what: &str| Err(Error::design(format!("'{}' {what}", shown(name))));
+            let Some(&number) = known.get(name) else {
+                let near = did_you_mean(name, known.keys().copied());
+                return refused(&format!("is no unit of the image{near}"));
+            };
+            if units.all()[number as usize].fixed {
+                return refused("stays where it is");
+            }
+            if units.is_resident(number as usize) {
+                return refused("is resident");
+            }
+            if !taken.insert(number) {
+                return refused("comes twice");
+            }
+            numbers.push(number);
+        }
+        Ok(numbers)
+    }
+
+    /// The numbers of the units.
+    pub fn numbers(&self) -> &[u32] {
+        &self.0
+    }
+
+    /// Their names.
+    pub fn names<'a>(&'a self, units: &'a Units) -> impl Iterator<Item = &'a str> {
+        self.0.iter().map(|number| units.all()[*number as usize].name.as_str())
+    }
+}

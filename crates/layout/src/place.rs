@@ -1,0 +1,236 @@
+//! Placing: where each unit lies, and where the runs of a trace go.
+
+use flashpager_base::{Error, Result};
+use flashpager_trace::{MemoryTrace, Move, Moves, NotPlaced, Run, RunBuilder, Trace, for_runs};
+
+use crate::{Order, Unit, Units};
+
+/// An image laid out anew.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placement {
+    /// The new offset of each unit, by its number.
+    pub offsets: Vec<u32>,
+    /// Bytes of the image, at least those of the recorded one if something stays at its end.
+    pub image_bytes: u32,
+    /// Bytes between units, for alignment and before units that stay.
+    pub gap_bytes: u32,
+}
+
+/// Lay the movable units out in `order` from where the first of them lay: each at the next
+/// multiple of its alignment, and behind a unit that stays where it would lie over that.
+///
+/// # Errors
+/// Images beyond 4 GiB.
+pub fn place(units: &Units, order: &Order) -> Result<Placement> {
+    let mut offsets: Vec<u32> = units.all().iter().map(|unit| unit.offset).collect();
+    let (end, gap_bytes) = lay_out(units, order.numbers(), &mut offsets);
+    let image_bytes = u32::try_from(end)
+        .map_err(|_| Error::design("laid out anew, the image would reach beyond 4 GiB"))?;
+    Ok(Placement { offsets, image_bytes, gap_bytes: gap_bytes as u32 })
+}
+
+/// Put the units of these numbers one behind another. Gives where the image ends, and how many
+/// bytes lie between them.
+pub(crate) fn lay_out(units: &Units, numbers: &[u32], offsets: &mut [u32]) -> (u64, u64) {
+    let all = units.all();
+    let mut fixed = units.fixed().iter().map(|number| &all[*number as usize]).peekable();
+    let start = units.movable().first().map_or(0, |number| all[*number as usize].offset);
+    let (mut at, mut gaps) = (u64::from(start), 0);
+    for number in numbers {
+        let unit = &all[*number as usize];
+        let (bytes, align) = (u64::from(unit.bytes), u64::from(unit.align));
+        let mut free = at;
+        let mut offset = at.next_multiple_of(align);
+        while let Some(next) = fixed.peek().filter(|next| u64::from(next.offset) < offset + bytes) {
+            let end = u64::from(next.end());
+            if end > free {
+                gaps += u64::from(next.offset).saturating_sub(free);
+                free = end;
+                offset = end.next_multiple_of(align);
+            }
+            fixed.next();
+        }
+        gaps += offset - free;
+        at = offset + bytes;
+        offsets[*number as usize] = u32::try_from(offset).unwrap_or(u32::MAX);
+    }
+    let last = units.fixed().last().map_or(0, |number| u64::from(all[*number as usize].end()));
+    (at.max(last), gaps)
+}
+
+impl Placement {
+    /// Where the bytes of the recorded image go; those of resident units are not placed.
+    pub fn moves(&self, units: &Units) -> Moves {
+        let one = |(number, (unit, to)): (usize, (&Unit, &u32))| Move {
+            from: unit.offset,
+            bytes: unit.bytes,
+            to: (!units.is_resident(number)).then_some(*to),
+        };
+        Moves::new(units.all().iter().zip(&self.offsets).enumerate().map(one).collect())
+    }
+
+    /// The trace that the execution of `trace` has in the new image, without what is resident.
+    /// `go_on` as in [`for_runs`].
+    ///
+    /// # Errors
+    /// What reading gives, and code that belongs to no unit.
+    pub fn remap(
+        &self,
+        units: &Units,
+        trace: &dyn Trace,
+        go_on: &dyn Fn() -> bool,
+    ) -> Result<MemoryTrace> {
+        let moves = self.moves(units);
+        let mut builder = RunBuilder::default();
+        let mut runs = Vec::new();
+        for_runs(trace, go_on, |some| {
+            for &run in some {
+                // Runs are told apart by jumps, or by what lies outside the image.
+                runs.extend(builder.cut());
+                let mut rest = run;
+                while let Err(not_placed) =
+                    moves.pieces(rest, |piece: Run| runs.extend(builder.push(piece)))
+                {
+                    let at = match not_placed {
+                        NotPlaced::Dropped(at) => at,
+                        NotPlaced::Nowhere(at) => {
+                            let what = format!("the code at {at:#x} belongs to no unit");
+                            return Err(Error::design(what));
+                        }
+                    };
+                    // On behind what is resident.
+                    runs.extend(builder.cut());
+                    let behind = units.owner(at).map_or(run.end(), |unit| units.all()[unit].end());
+                    if behind >= run.end() {
+                        break;
+                    }
+                    rest = Run { offset: behind, length: run.end() - behind };
+                }
+            }
+            Ok(())
+        })?;
+        runs.extend(builder.cut());
+        Ok(MemoryTrace::with_image(runs, self.image_bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Units of random sizes, alignments and gaps, some of which stay, and an order of the others.
+    pub(crate) fn units_and_order() -> impl Strategy<Value = (Units, Order)> {
+        let unit = (1u32..90, 0u32..5, 0u32..20, prop::bool::weighted(0.15));
+        let all = prop::collection::vec(unit, 1..24).prop_filter_map("some move", |all| {
+            let mut at = 0u32;
+            let mut units = Vec::new();
+            for (number, (bytes, align, gap, fixed)) in all.into_iter().enumerate() {
+                let align = 1 << align;
+                let offset = (at + gap).next_multiple_of(align);
+                at = offset + bytes;
+                units.push(Unit { name: number.to_string(), offset, bytes, align, fixed });
+            }
+            Units::new(units, at).ok()
+        });
+        all.prop_flat_map(|units| {
+            let numbers = Just(units.movable().to_vec()).prop_shuffle();
+            (Just(units), numbers).prop_map(|(units, numbers)| {
+                let order = Order::new(&units, numbers).expect("a permutation");
+                (units, order)
+            })
+        })
+    }
+
+    proptest! {
+        /// Each byte lies somewhere, none where another does, as units and linkers ask.
+        #[test]
+        fn placing_is_a_permutation((units, order) in units_and_order()) {
+            let placement = place(&units, &order).expect("a small image");
+            let mut taken = vec![false; placement.image_bytes as usize];
+            for (unit, &offset) in units.all().iter().zip(&placement.offsets) {
+                prop_assert_eq!(offset % unit.align, 0);
+                if unit.fixed {
+                    prop_assert_eq!(offset, unit.offset);
+                }
+                for at in offset..offset + unit.bytes {
+                    prop_assert!(!std::mem::replace(&mut taken[at as usize], true));
+                }
+            }
+            let placed = order.numbers().iter().map(|unit| placement.offsets[*unit as usize]);
+            prop_assert!(placed.is_sorted());
+        }
+
+        /// Byte by byte, a run executes what it did.
+        #[test]
+        fn runs_execute_the_same_bytes(
+            (units, order) in units_and_order(),
+            runs in prop::collection::vec((0u32..2000, 1u32..120), 1..30),
+        ) {
+            let placement = place(&units, &order).expect("a small image");
+            let in_units = |run: &Run| (run.offset..run.end()).all(|at| units.owner(at).is_some());
+            let runs = runs.into_iter().map(|(offset, length)| Run { offset, length });
+            let runs: Vec<Run> = runs.filter(in_units).collect();
+            let bytes = |runs: &[Run]| -> Vec<u32> {
+                runs.iter().flat_map(|run| run.offset..run.end()).collect()
+            };
+            let expected: Vec<u32> = bytes(&runs)
+                .into_iter()
+                .map(|at| {
+                    let owner = units.owner(at).expect("in a unit");
+                    placement.offsets[owner] + (at - units.all()[owner].offset)
+                })
+                .collect();
+            let trace = MemoryTrace::with_image(runs, units.image_bytes());
+            let moved = placement.remap(&units, &trace, &|| true).expect("runs in units");
+            prop_assert_eq!(bytes(moved.in_memory().expect("in memory")), expected);
+        }
+    }
+
+    /// By hand: vectors stay at 0; b needs 4 and goes first at 8, a follows at 18, and c does not
+    /// fit before what stays at 24.
+    #[test]
+    fn units_go_around_what_stays() {
+        let unit = |name: &str, offset, bytes, align, fixed| Unit {
+            name: name.to_owned(),
+            offset,
+            bytes,
+            align,
+            fixed,
+        };
+        let units = Units::new(
+            vec![
+                unit("vectors", 0, 8, 4, true),
+                unit("a", 8, 4, 2, false),
+                unit("b", 12, 10, 4, false),
+                unit("stays", 24, 4, 4, true),
+                unit("c", 28, 6, 4, false),
+            ],
+            34,
+        )
+        .expect("units that can be");
+        let order = Order::of_names(&units, ["b", "a", "c"]).expect("an order");
+        let placement = place(&units, &order).expect("a small image");
+        assert_eq!(placement.offsets, [0, 18, 8, 24, 28]);
+        assert_eq!((placement.image_bytes, placement.gap_bytes), (34, 2));
+    }
+
+    #[test]
+    fn orders_that_cannot_be_are_refused() {
+        let units = Units::new(
+            vec![
+                Unit { name: "send".into(), offset: 0, bytes: 8, align: 1, fixed: false },
+                Unit { name: "vectors".into(), offset: 8, bytes: 8, align: 1, fixed: true },
+            ],
+            16,
+        )
+        .expect("units that can be");
+        let refusal = |names: &[&str]| {
+            Order::of_names(&units, names.iter().copied()).unwrap_err().to_string()
+        };
+        assert_eq!(refusal(&["sent"]), "'sent' is no unit of the image; did you mean send?");
+        assert_eq!(refusal(&["send", "send"]), "'send' comes twice");
+        assert_eq!(refusal(&["vectors"]), "'vectors' stays where it is");
+    }
+}

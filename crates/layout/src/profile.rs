@@ -1,0 +1,95 @@
+//! What orders are made from that do not ask a replay: heat, and who runs after whom.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::{Sequence, Units};
+
+/// Sums over sequences, each with its weight.
+#[derive(Clone, Debug)]
+pub struct Profile {
+    /// By unit, the bytes fetched of it.
+    pub bytes: Vec<f64>,
+    /// By unit, how often it was entered at its first byte out of another.
+    pub calls: Vec<f64>,
+    /// By unit, how often it was entered out of another, returns among it.
+    pub entries: Vec<f64>,
+    /// Calls by (caller, callee): transitions to the first byte of another unit.
+    pub called: FxHashMap<(u32, u32), f64>,
+    /// Transitions of any kind between two units, the smaller number first.
+    pub transitions: FxHashMap<(u32, u32), f64>,
+}
+
+impl Profile {
+    /// Of sequences in the image of `units`.
+    pub fn of<'a>(units: &Units, sequences: impl IntoIterator<Item = (&'a Sequence, f64)>) -> Self {
+        let none = vec![0.0; units.all().len()];
+        let mut profile = Self {
+            bytes: none.clone(),
+            calls: none.clone(),
+            entries: none,
+            called: FxHashMap::default(),
+            transitions: FxHashMap::default(),
+        };
+        for (sequence, weight) in sequences {
+            // Pairs of pieces are far fewer than transitions.
+            let mut pairs: FxHashMap<(u32, u32), u64> = FxHashMap::default();
+            let mut before = None;
+            for &piece in &sequence.executed {
+                let Some(before) = before.replace(piece) else { continue };
+                *pairs.entry((before, piece)).or_default() += 1;
+            }
+            let mut executed = vec![0u64; sequence.pieces.len()];
+            sequence.executed.iter().for_each(|piece| executed[*piece as usize] += 1);
+            for (piece, times) in sequence.pieces.iter().zip(executed) {
+                let bytes = times as f64 * f64::from(piece.bytes);
+                profile.bytes[piece.unit as usize] += weight * bytes;
+            }
+            let mut pairs: Vec<_> = pairs.into_iter().collect();
+            // Sums of floating point depend on their order.
+            pairs.sort_unstable();
+            for ((before, after), times) in pairs {
+                let (before, after) =
+                    (sequence.pieces[before as usize], sequence.pieces[after as usize]);
+                let (from, to) = (before.unit, after.unit);
+                if from == to {
+                    continue;
+                }
+                let times = weight * times as f64;
+                profile.entries[to as usize] += times;
+                *profile.transitions.entry((from.min(to), from.max(to))).or_default() += times;
+                if after.start == 0 {
+                    profile.calls[to as usize] += times;
+                    *profile.called.entry((from, to)).or_default() += times;
+                }
+            }
+        }
+        profile
+    }
+
+    /// The movable units that execute something, as they lie in the image.
+    pub fn executed(&self, units: &Units) -> Vec<u32> {
+        let hot = units.movable().iter().copied();
+        hot.filter(|unit| self.bytes[*unit as usize] > 0.0).collect()
+    }
+
+    /// The movable units that execute nothing.
+    pub fn idle(&self, units: &Units) -> Vec<u32> {
+        let idle = units.movable().iter().copied();
+        idle.filter(|unit| self.bytes[*unit as usize] <= 0.0).collect()
+    }
+}
+
+/// The units of each window of `pieces` pieces of a sequence, each once and ascending; equal
+/// windows one behind another count once.
+pub fn windows(sequence: &Sequence, pieces: usize) -> Vec<Vec<u32>> {
+    let mut windows: Vec<Vec<u32>> = Vec::new();
+    for window in sequence.executed.chunks(pieces.max(1)) {
+        let units = window.iter().map(|piece| sequence.pieces[*piece as usize].unit);
+        let mut units: Vec<u32> = units.collect::<FxHashSet<u32>>().into_iter().collect();
+        units.sort_unstable();
+        if windows.last() != Some(&units) {
+            windows.push(units);
+        }
+    }
+    windows
+}

@@ -1,0 +1,601 @@
+//! The search: annealing on the order of units, with the replay as its judge.
+//!
+//! A candidate differs from the incumbent by one move. It races against it window by window and
+//! is given up as soon as it looks too bad, by more than a standard error. Windows are a sample,
+//! drawn anew for each epoch; in the end of each all windows say what the incumbent is worth.
+
+use flashpager_base::random::Random;
+use flashpager_base::{Error, Result};
+use rayon::prelude::*;
+
+use crate::place::lay_out;
+use crate::stream::{Stream, Table, Task};
+use crate::{Order, Profile, Units};
+
+/// Chains that anneal side by side.
+const CHAINS: usize = 2;
+/// Windows of a sample: this share, and at least so many pieces.
+const SAMPLE: f64 = 0.1;
+const MIN_SAMPLE_PIECES: usize = 16 * 1024;
+/// Windows before a race may be given up.
+const MIN_WINDOWS: usize = 3;
+/// Evaluations of an epoch, each of which ends with a look at all windows.
+const EPOCH: u64 = 1024;
+/// Evaluations between two looks at the budget.
+const PATIENCE: u64 = 16;
+/// Units that move together.
+const MAX_SEGMENT: usize = 8;
+
+/// When to stop.
+pub trait Budget: Sync {
+    /// The share that is used up, after so many evaluations of a chain; from 1 on it stops.
+    fn used(&self, evaluations: u64) -> f64;
+}
+
+/// So many evaluations of each chain: what is found is the same each time.
+pub struct Evaluations(pub u64);
+
+impl Budget for Evaluations {
+    fn used(&self, evaluations: u64) -> f64 {
+        evaluations as f64 / self.0.max(1) as f64
+    }
+}
+
+/// How to anneal.
+#[derive(Clone, Copy, Debug)]
+pub struct Cooling {
+    /// The temperature at the start, as a share of the cost.
+    pub hot: f64,
+    /// At the end.
+    pub cold: f64,
+}
+
+impl Default for Cooling {
+    fn default() -> Self {
+        Self { hot: 4e-3, cold: 5e-5 }
+    }
+}
+
+/// What a search found.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The best order.
+    pub order: Order,
+    /// What it costs, by all windows.
+    pub cost: f64,
+    /// Candidates evaluated by all chains.
+    pub evaluations: u64,
+    /// Those that were taken.
+    pub accepted: u64,
+}
+
+/// Orders of the units of a program, and what they cost.
+pub struct Search<'a> {
+    units: &'a Units,
+    streams: Vec<Stream<'a>>,
+    /// (stream, window) of all windows.
+    windows: Vec<(usize, usize)>,
+    /// Units that execute something: these are ordered, the others follow.
+    executed: Vec<u32>,
+    /// By unit, the units beside which it may want to be, and ascending sums of their weights.
+    partners: Vec<(Vec<u32>, Vec<f64>)>,
+    image_bytes: u32,
+    sample: usize,
+}
+
+/// What is known of an order.
+struct Worth {
+    cost: f64,
+    misses: Vec<f64>,
+}
+
+impl<'a> Search<'a> {
+    /// Of the units of an image, judged by the sum over `tasks`.
+    ///
+    /// # Errors
+    /// Without tasks, and where nothing that can move is executed.
+    pub fn new(units: &'a Units, profile: &Profile, tasks: &'a [Task<'a>]) -> Result<Self> {
+        let count = units.all().len();
+        let streams: Vec<Stream<'a>> =
+            tasks.par_iter().map(|task| Stream::new(task, count)).collect();
+        let of_stream = |(number, stream): (usize, &Stream<'_>)| {
+            (0..stream.windows()).map(move |window| (number, window)).collect::<Vec<_>>()
+        };
+        let windows: Vec<(usize, usize)> = streams.iter().enumerate().flat_map(of_stream).collect();
+        let executed = profile.executed(units);
+        if windows.is_empty() || executed.is_empty() {
+            return Err(Error::design("nothing that can be moved is executed"));
+        }
+        let mut partners = vec![(Vec::new(), Vec::new()); count];
+        let mut near: Vec<_> = profile.transitions.iter().collect();
+        near.sort_unstable_by_key(|(pair, _)| **pair);
+        for (&(a, b), &weight) in near {
+            for (unit, other) in [(a, b), (b, a)] {
+                let (others, sums): &mut (Vec<u32>, Vec<f64>) = &mut partners[unit as usize];
+                if !units.all()[other as usize].fixed {
+                    others.push(other);
+                    sums.push(sums.last().copied().unwrap_or(0.0) + weight);
+                }
+            }
+        }
+        // However they are ordered, units and their alignments take no more.
+        let all = units.all().iter();
+        let most: u64 = all.map(|unit| u64::from(unit.bytes) + u64::from(unit.align)).sum();
+        let image_bytes = u64::from(units.image_bytes()).saturating_mul(2).saturating_add(most);
+        let image_bytes = image_bytes.min(u64::from(u32::MAX)) as u32;
+        let effort: usize =
+            windows.iter().map(|(stream, window)| streams[*stream].effort(*window)).sum();
+        let mean = (effort / windows.len()).max(1);
+        let sample = ((windows.len() as f64 * SAMPLE) as usize)
+            .max(MIN_SAMPLE_PIECES / mean)
+            .clamp(1, windows.len());
+        Ok(Self { units, streams, windows, executed, partners, image_bytes, sample })
+    }
+
+    /// Pieces that are replayed for a look at all windows.
+    pub fn pieces(&self) -> usize {
+        self.windows.iter().map(|(stream, window)| self.streams[*stream].effort(*window)).sum()
+    }
+
+    /// What `order` costs, by all windows.
+    ///
+    /// # Errors
+    /// What replays give.
+    pub fn cost(&self, order: &Order) -> Result<f64> {
+        let mut offsets: Vec<u32> = self.units.all().iter().map(|unit| unit.offset).collect();
+        lay_out(self.units, order.numbers(), &mut offsets);
+        let tables = self.streams.iter().map(|stream| stream.table(&offsets)).collect::<Vec<_>>();
+        Ok(self.worth(&offsets, &tables)?.cost)
+    }
+
+    fn worth(&self, offsets: &[u32], tables: &[Table]) -> Result<Worth> {
+        let mut worth = Worth { cost: 0.0, misses: vec![0.0; self.units.all().len()] };
+        for (stream, table) in self.streams.iter().zip(tables) {
+            let misses = Some(worth.misses.as_mut_slice());
+            let all = 0..stream.windows();
+            let cost = &mut worth.cost;
+            stream.replay((offsets, table), all, self.image_bytes, misses, |window| {
+                *cost += window;
+                true
+            })?;
+        }
+        Ok(worth)
+    }
+
+    /// Anneal from `start` on. `told` is told the cost of the best so far, now and then.
+    ///
+    /// # Errors
+    /// What replays give.
+    pub fn anneal(
+        &self,
+        start: &Order,
+        cooling: Cooling,
+        seed: u64,
+        budget: &dyn Budget,
+        told: &(dyn Fn(f64) + Sync),
+    ) -> Result<Found> {
+        let chain = |number: usize| Chain::new(self, start, seed, number);
+        let mut chains = (0..CHAINS).map(chain).collect::<Result<Vec<_>>>()?;
+        // As the search ends, the chains go on from the better one.
+        for joined in [0.6, 0.85, 1.0] {
+            while chains.iter().any(|chain| budget.used(chain.evaluations) < joined) {
+                chains.par_iter_mut().try_for_each(|chain| chain.epoch(cooling, budget, joined))?;
+                told(chains.iter().map(|chain| chain.best_cost).fold(f64::INFINITY, f64::min));
+            }
+            let better =
+                (0..CHAINS).min_by(|a, b| chains[*a].best_cost.total_cmp(&chains[*b].best_cost));
+            if let (Some(better), true) = (better, joined < 1.0) {
+                let order = chains[better].best.clone();
+                for chain in &mut chains {
+                    chain.take(&order)?;
+                }
+            }
+        }
+        let (evaluations, accepted) =
+            chains.iter().fold((0, 0), |(evaluations, accepted), chain| {
+                (evaluations + chain.evaluations, accepted + chain.accepted)
+            });
+        let found = chains.into_iter().min_by(|a, b| a.best_cost.total_cmp(&b.best_cost));
+        let Some(found) = found else { return Err(Error::Interrupted) };
+        let mut order = found.best;
+        let named: rustc_hash::FxHashSet<u32> = order.iter().copied().collect();
+        order.extend(start.numbers().iter().filter(|unit| !named.contains(unit)));
+        Ok(Found {
+            order: Order::new(self.units, order)?,
+            cost: found.best_cost,
+            evaluations,
+            accepted,
+        })
+    }
+}
+
+/// One chain of orders.
+struct Chain<'s, 'a> {
+    search: &'s Search<'a>,
+    random: Random,
+    /// The incumbent, where it puts units, and where pieces lie then.
+    order: Vec<u32>,
+    offsets: Vec<u32>,
+    tables: Vec<Table>,
+    cost: f64,
+    /// The same of the candidate.
+    next_order: Vec<u32>,
+    next_offsets: Vec<u32>,
+    next_tables: Vec<Table>,
+    /// Units that lie elsewhere than in the incumbent.
+    moved: Vec<u32>,
+    /// Places of units in the order.
+    places: Vec<u32>,
+    /// Ascending sums of the weights by which units of `search.executed` are drawn.
+    weights: Vec<f64>,
+    /// The sample by stream, what it costs the incumbent, and the candidate.
+    sample: Vec<(usize, Vec<usize>)>,
+    costs: Vec<Vec<f64>>,
+    next_costs: Vec<Vec<f64>>,
+    best: Vec<u32>,
+    best_cost: f64,
+    evaluations: u64,
+    accepted: u64,
+}
+
+impl<'s, 'a> Chain<'s, 'a> {
+    fn new(search: &'s Search<'a>, start: &Order, seed: u64, number: usize) -> Result<Self> {
+        let mut random = Random::new(seed);
+        (0..=number).for_each(|_| random = Random::new(random.next_u64()));
+        let mut is_executed = vec![false; search.units.all().len()];
+        search.executed.iter().for_each(|unit| is_executed[*unit as usize] = true);
+        let order: Vec<u32> =
+            start.numbers().iter().copied().filter(|unit| is_executed[*unit as usize]).collect();
+        let mut chain = Self {
+            search,
+            random,
+            order: order.clone(),
+            offsets: search.units.all().iter().map(|unit| unit.offset).collect(),
+            tables: Vec::new(),
+            cost: 0.0,
+            next_order: order.clone(),
+            next_offsets: Vec::new(),
+            next_tables: Vec::new(),
+            moved: Vec::new(),
+            places: vec![0; search.units.all().len()],
+            weights: Vec::new(),
+            sample: Vec::new(),
+            costs: Vec::new(),
+            next_costs: Vec::new(),
+            best: order.clone(),
+            best_cost: f64::INFINITY,
+            evaluations: 0,
+            accepted: 0,
+        };
+        chain.take(&order)?;
+        Ok(chain)
+    }
+
+    /// Go on from `order`.
+    fn take(&mut self, order: &[u32]) -> Result<()> {
+        let Search { units, streams, .. } = self.search;
+        self.order.clear();
+        self.order.extend_from_slice(order);
+        lay_out(units, &self.order, &mut self.offsets);
+        self.tables = streams.iter().map(|stream| stream.table(&self.offsets)).collect();
+        self.next_tables.clone_from(&self.tables);
+        self.next_offsets.clone_from(&self.offsets);
+        self.look()
+    }
+
+    /// Look at all windows.
+    fn look(&mut self) -> Result<()> {
+        let worth = self.search.worth(&self.offsets, &self.tables)?;
+        self.cost = worth.cost;
+        if self.cost < self.best_cost {
+            self.best_cost = self.cost;
+            self.best.clone_from(&self.order);
+        }
+        let mut sum = 0.0;
+        self.weights.clear();
+        for unit in &self.search.executed {
+            // Those that never miss may still be in the way.
+            sum += (worth.misses[*unit as usize] + 1.0).sqrt();
+            self.weights.push(sum);
+        }
+        for (place, unit) in self.order.iter().enumerate() {
+            self.places[*unit as usize] = place as u32;
+        }
+        Ok(())
+    }
+
+    /// Draw another sample, and see what it costs the incumbent.
+    fn draw(&mut self) -> Result<()> {
+        let Search { windows, sample, streams, image_bytes, .. } = self.search;
+        let mut drawn: Vec<usize> = (0..windows.len()).collect();
+        for place in 0..*sample {
+            let other = place + self.random.below(drawn.len() - place);
+            drawn.swap(place, other);
+        }
+        let mut of_stream = vec![Vec::new(); streams.len()];
+        for place in &drawn[..*sample] {
+            let (stream, window) = windows[*place];
+            of_stream[stream].push(window);
+        }
+        self.sample =
+            of_stream.into_iter().enumerate().filter(|(_, windows)| !windows.is_empty()).collect();
+        self.costs.clear();
+        for (stream, windows) in &self.sample {
+            let mut costs = Vec::with_capacity(windows.len());
+            let lie = (self.offsets.as_slice(), &self.tables[*stream]);
+            let windows = windows.iter().copied();
+            streams[*stream].replay(lie, windows, *image_bytes, None, |cost| {
+                costs.push(cost);
+                true
+            })?;
+            self.costs.push(costs);
+        }
+        self.next_costs.clone_from(&self.costs);
+        Ok(())
+    }
+
+    /// Try candidates on one sample, up to the share `end` of the budget.
+    fn epoch(&mut self, cooling: Cooling, budget: &dyn Budget, end: f64) -> Result<()> {
+        let mut used = budget.used(self.evaluations);
+        if used >= end {
+            return Ok(());
+        }
+        self.draw()?;
+        let sampled: f64 = self.costs.iter().flatten().sum();
+        for evaluation in 0..EPOCH {
+            if evaluation % PATIENCE == 0 {
+                used = budget.used(self.evaluations);
+                if used >= end {
+                    break;
+                }
+            }
+            let share = cooling.hot * (cooling.cold / cooling.hot).powf(used);
+            let threshold = -share * sampled * (1.0 - self.random.share()).ln();
+            self.propose();
+            self.evaluations += 1;
+            if self.race(threshold)? {
+                self.accept();
+                self.accepted += 1;
+            } else {
+                self.reject();
+            }
+        }
+        self.look()
+    }
+
+    /// Whether the candidate costs at most `threshold` more than the incumbent.
+    fn race(&mut self, threshold: f64) -> Result<bool> {
+        let Search { streams, image_bytes, sample, .. } = self.search;
+        let all = *sample as f64;
+        let (mut seen, mut sum, mut squares) = (0.0, 0.0, 0.0);
+        let mut is_lost = false;
+        for (place, (stream, windows)) in self.sample.iter().enumerate() {
+            let (before, after) = (&self.costs[place], &mut self.next_costs[place]);
+            let lie = (self.next_offsets.as_slice(), &self.next_tables[*stream]);
+            let mut at = 0;
+            streams[*stream].replay(lie, windows.iter().copied(), *image_bytes, None, |cost| {
+                after[at] = cost;
+                let more = cost - before[at];
+                at += 1;
+                seen += 1.0;
+                sum += more;
+                squares += more * more;
+                if seen >= MIN_WINDOWS as f64 && seen < all {
+                    let mean: f64 = sum / seen;
+                    let variance = ((squares - sum * mean) / (seen - 1.0)).max(0.0);
+                    let error = (variance / seen * (1.0 - seen / all)).sqrt();
+                    is_lost = all * (mean - error) > threshold;
+                }
+                !is_lost
+            })?;
+            if is_lost {
+                return Ok(false);
+            }
+        }
+        Ok(sum <= threshold)
+    }
+
+    /// Make a candidate.
+    fn propose(&mut self) {
+        let count = self.order.len();
+        self.next_order.clone_from(&self.order);
+        if count > 1 {
+            let unit = self.search.executed[self.random.weighted(&self.weights)];
+            let place = self.places[unit as usize] as usize;
+            self.change(place, count);
+        }
+        lay_out(self.search.units, &self.next_order, &mut self.next_offsets);
+        self.moved.clear();
+        for &unit in &self.next_order {
+            let offset = self.next_offsets[unit as usize];
+            if offset != self.offsets[unit as usize] {
+                self.moved.push(unit);
+                for (stream, table) in self.search.streams.iter().zip(&mut self.next_tables) {
+                    stream.put(table, unit as usize, offset);
+                }
+            }
+        }
+    }
+
+    /// One move of the unit at `place`.
+    fn change(&mut self, place: usize, count: usize) {
+        let random = &mut self.random;
+        let order = &mut self.next_order;
+        let unit = order[place];
+        match random.share() {
+            share if share < 0.25 => {
+                // With another that misses.
+                let other = self.search.executed[random.weighted(&self.weights)];
+                order.swap(place, self.places[other as usize] as usize);
+            }
+            share if share < 0.45 => {
+                let to = random.below(count);
+                order.remove(place);
+                order.insert(to, unit);
+            }
+            share if share < 0.65 => {
+                let length = 1 + random.below(MAX_SEGMENT.min(count - 1));
+                let start = place.saturating_sub(random.below(length)).min(count - length);
+                let mut segment: Vec<u32> = order.drain(start..start + length).collect();
+                if random.share() < 0.5 {
+                    segment.reverse();
+                }
+                let to = random.below(order.len() + 1);
+                order.splice(to..to, segment);
+            }
+            share if share < 0.9 => {
+                let (partners, sums) = &self.search.partners[unit as usize];
+                if partners.is_empty() {
+                    order.swap(place, random.below(count));
+                    return;
+                }
+                let partner = partners[random.weighted(sums)];
+                order.remove(place);
+                let beside = order.iter().position(|other| *other == partner).unwrap_or(0);
+                order.insert(beside + random.below(2), unit);
+            }
+            _ => {
+                let length = 2 + random.below(MAX_SEGMENT);
+                let end = (place + length).min(count);
+                order[place..end].reverse();
+            }
+        }
+    }
+
+    fn accept(&mut self) {
+        std::mem::swap(&mut self.order, &mut self.next_order);
+        std::mem::swap(&mut self.costs, &mut self.next_costs);
+        for &unit in &self.moved {
+            self.offsets[unit as usize] = self.next_offsets[unit as usize];
+            for (number, stream) in self.search.streams.iter().enumerate() {
+                stream.copy(&self.next_tables[number], &mut self.tables[number], unit as usize);
+            }
+        }
+        for (place, unit) in self.order.iter().enumerate() {
+            self.places[*unit as usize] = place as u32;
+        }
+    }
+
+    fn reject(&mut self) {
+        for &unit in &self.moved {
+            self.next_offsets[unit as usize] = self.offsets[unit as usize];
+            for (number, stream) in self.search.streams.iter().enumerate() {
+                stream.copy(&self.tables[number], &mut self.next_tables[number], unit as usize);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flashpager_replay::register::{RegisterDesign, RegisterModel};
+    use flashpager_replay::{CacheDesign, Counts, replay};
+    use flashpager_trace::{MemoryTrace, Run};
+
+    use super::*;
+    use crate::{Baseline, Sequence, Unit, place};
+
+    const REGISTER: RegisterDesign = RegisterDesign {
+        model: RegisterModel::StartColumn,
+        flash_page_bytes: 512,
+        codeword_bytes: None,
+    };
+
+    /// Sixty functions that call each other in phases.
+    fn program() -> (Units, MemoryTrace) {
+        let mut random = Random::new(7);
+        let mut offset = 0;
+        let mut units = Vec::new();
+        for number in 0..60 {
+            let bytes = 8 + random.below(120) as u32;
+            units.push(Unit { name: format!("f{number}"), offset, bytes, align: 1, fixed: false });
+            offset += bytes;
+        }
+        let mut runs = Vec::new();
+        for _ in 0..120 {
+            let phase: Vec<usize> = (0..9).map(|_| random.below(60)).collect();
+            for _ in 0..80 {
+                let unit = &units[phase[random.below(phase.len())]];
+                let start = random.below(unit.bytes as usize) as u32;
+                let length = 1 + random.below((unit.bytes - start) as usize) as u32;
+                runs.push(Run { offset: unit.offset + start, length });
+            }
+        }
+        let units = Units::new(units, offset).expect("units that can be");
+        (units, MemoryTrace::with_image(runs, offset))
+    }
+
+    fn cache(policy: &str) -> CacheDesign {
+        CacheDesign {
+            cache_bytes: 1024,
+            cache_page_bytes: 32,
+            policy: policy.parse().expect("a policy"),
+            hierarchy: None,
+        }
+    }
+
+    fn exact(units: &Units, order: &Order, trace: &MemoryTrace, cache: &CacheDesign) -> Counts {
+        let moved = place(units, order).expect("a small image");
+        let moved = moved.remap(units, trace, &|| true).expect("runs in units");
+        let (mut counts, _) =
+            replay(&moved, cache, &[REGISTER], &|| true, None).expect("a design that can be");
+        counts.remove(0)
+    }
+
+    /// Windows, prefixes and what was dropped give what a replay of the whole does.
+    #[test]
+    fn all_windows_of_lru_miss_what_a_replay_misses() {
+        let (units, trace) = program();
+        let sequence = Sequence::of(&units, &trace, &|| true).expect("runs in units");
+        let profile = Profile::of(&units, [(&sequence, 1.0)]);
+        let cost = |counts: &Counts| counts.misses as f64;
+        let task = Task {
+            sequence: &sequence,
+            cache: cache("lru"),
+            register: REGISTER,
+            weight: 1.0,
+            cost: &cost,
+            needs_classes: false,
+        };
+        let tasks = [task];
+        let search = Search::new(&units, &profile, &tasks).expect("something to search");
+        for (name, baseline) in Baseline::ALL {
+            let order =
+                baseline.order(&units, &profile, &[&sequence], 1024).expect("a known order");
+            let misses = exact(&units, &order, &trace, &cache("lru")).misses;
+            assert_eq!(search.cost(&order).expect("a cost"), misses as f64, "{name}");
+        }
+    }
+
+    /// For every policy: what is found costs less by the replay of the whole, and a second search
+    /// finds the same.
+    #[test]
+    fn a_search_gains_and_repeats() {
+        let (units, trace) = program();
+        let sequence = Sequence::of(&units, &trace, &|| true).expect("runs in units");
+        let profile = Profile::of(&units, [(&sequence, 1.0)]);
+        let cost = |counts: &Counts| (counts.misses * 3 + counts.loads * 10) as f64;
+        for policy in ["lru", "clock", "fifo", "min", "sieve", "fifo-sc(50%)"] {
+            let task = Task {
+                sequence: &sequence,
+                cache: cache(policy),
+                register: REGISTER,
+                weight: 1.0,
+                cost: &cost,
+                needs_classes: false,
+            };
+            let tasks = [task];
+            let search = Search::new(&units, &profile, &tasks).expect("something to search");
+            let original = Order::original(&units);
+            let find = || {
+                let cooling = Cooling::default();
+                search.anneal(&original, cooling, 1, &Evaluations(1000), &|_| ()).expect("it runs")
+            };
+            let (found, again) = (find(), find());
+            assert_eq!(found.order, again.order, "{policy}");
+            let before = cost(&exact(&units, &original, &trace, &cache(policy)));
+            let after = cost(&exact(&units, &found.order, &trace, &cache(policy)));
+            assert!(after < before, "{policy}: {after} of {before}");
+        }
+    }
+}

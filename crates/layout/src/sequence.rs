@@ -1,0 +1,81 @@
+//! A trace as a sequence of pieces of units, which says the same in every layout.
+
+use flashpager_base::{Error, Result};
+use flashpager_trace::{Run, Trace, for_runs};
+use rustc_hash::FxHashMap;
+
+use crate::Units;
+
+/// Bytes of a unit fetched one after another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Piece {
+    /// The unit's number.
+    pub unit: u32,
+    /// The first byte in the unit.
+    pub start: u32,
+    /// How many, at least 1.
+    pub bytes: u32,
+}
+
+/// The runs of a trace, cut where they cross from one unit into another.
+#[derive(Clone, Debug, Default)]
+pub struct Sequence {
+    /// All that differ.
+    pub pieces: Vec<Piece>,
+    /// What is executed: numbers of pieces.
+    pub executed: Vec<u32>,
+    /// Bytes fetched, those of resident units among them, which have no pieces.
+    pub bytes: u64,
+}
+
+impl Sequence {
+    /// Of `trace`, which was recorded in the image of `units`. `go_on` as in [`for_runs`].
+    ///
+    /// # Errors
+    /// What reading gives, and code that belongs to no unit.
+    pub fn of(units: &Units, trace: &dyn Trace, go_on: &dyn Fn() -> bool) -> Result<Self> {
+        let mut sequence = Self::default();
+        let mut numbers: FxHashMap<Piece, u32> = FxHashMap::default();
+        // The pieces of each run that was seen.
+        let mut known: FxHashMap<Run, Vec<u32>> = FxHashMap::default();
+        for_runs(trace, go_on, |runs| {
+            for &run in runs {
+                sequence.bytes += u64::from(run.length);
+                if let Some(pieces) = known.get(&run) {
+                    sequence.executed.extend_from_slice(pieces);
+                    continue;
+                }
+                let mut pieces = Vec::new();
+                let mut at = run.offset;
+                while at < run.end() {
+                    let number = units.owner(at).ok_or_else(|| {
+                        Error::design(format!("the code at {at:#x} belongs to no unit"))
+                    })?;
+                    let unit = &units.all()[number];
+                    let bytes = unit.end().min(run.end()) - at;
+                    if units.is_resident(number) {
+                        at += bytes;
+                        continue;
+                    }
+                    let piece = Piece { unit: number as u32, start: at - unit.offset, bytes };
+                    let next = sequence.pieces.len() as u32;
+                    let piece_number = *numbers.entry(piece).or_insert_with(|| {
+                        sequence.pieces.push(piece);
+                        next
+                    });
+                    pieces.push(piece_number);
+                    at += bytes;
+                }
+                sequence.executed.extend_from_slice(&pieces);
+                known.insert(run, pieces);
+            }
+            Ok(())
+        })?;
+        Ok(sequence)
+    }
+
+    /// The pieces as they are executed.
+    pub fn iter(&self) -> impl Iterator<Item = Piece> {
+        self.executed.iter().map(|number| self.pieces[*number as usize])
+    }
+}

@@ -1,0 +1,336 @@
+//! A sequence under one design, in windows that can be replayed each by itself.
+
+use std::ops::Range;
+
+use flashpager_base::Result;
+use flashpager_replay::pager::{
+    NEVER, Outcome, Page, Parameter, Policy, PolicySpec, Shape, SizesVisitor,
+};
+use flashpager_replay::register::{Register, RegisterDesign};
+use flashpager_replay::{CacheDesign, Counts, FaultClass, replay};
+use flashpager_trace::{MemoryTrace, Run};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::reduce::reduced;
+use crate::{Piece, Sequence};
+
+/// Pieces in a window.
+const WINDOW_PIECES: usize = 1024;
+
+/// Pieces replayed before a window where the policy is not LRU.
+const PREFIX_PIECES: usize = 1024;
+
+/// Pieces that are looked back for a prefix: small programs never fill a cache.
+const MAX_LOOKED_BACK: usize = 1 << 16;
+
+/// What a layout is judged by: a sequence under a design, and what its counts cost.
+pub struct Task<'a> {
+    /// What is executed.
+    pub sequence: &'a Sequence,
+    /// The cache.
+    pub cache: CacheDesign,
+    /// The data register.
+    pub register: RegisterDesign,
+    /// How much it counts.
+    pub weight: f64,
+    /// What counts cost, in any unit.
+    pub cost: &'a (dyn Fn(&Counts) -> f64 + Sync),
+    /// Whether the cost asks for the classes of faults.
+    pub needs_classes: bool,
+}
+
+/// A part of a sequence.
+struct Window {
+    /// What fills the cache before it.
+    prefix: Vec<u32>,
+    /// Its places in the stream.
+    pieces: Range<usize>,
+    /// Bytes fetched, by what was dropped too.
+    bytes: u64,
+    /// Pieces that were dropped.
+    dropped: u64,
+}
+
+/// Where the pieces of a stream lie: first and last page of each.
+pub(crate) type Table = Vec<(Page, Page)>;
+
+/// A [`Task`], made ready.
+pub(crate) struct Stream<'a> {
+    task: &'a Task<'a>,
+    /// By unit.
+    pieces: Vec<Piece>,
+    /// The pieces of each unit.
+    by_unit: Vec<Range<usize>>,
+    executed: Vec<u32>,
+    windows: Vec<Window>,
+    shift: u32,
+}
+
+impl<'a> Stream<'a> {
+    pub(crate) fn new(task: &'a Task<'a>, units: usize) -> Self {
+        let Task { sequence, cache, .. } = task;
+        let is_lru = cache.policy == lru() && cache.hierarchy.is_none();
+        let page_bytes = cache.cache_page_bytes;
+        let (executed, dropped) = if is_lru {
+            let reduced = reduced(sequence, page_bytes, cache.frames());
+            (reduced.executed, reduced.dropped)
+        } else {
+            (sequence.executed.clone(), Vec::new())
+        };
+        // Pieces by unit, and those alone that are left.
+        let used: FxHashSet<u32> = executed.iter().copied().collect();
+        let mut left: Vec<u32> = used.into_iter().collect();
+        left.sort_unstable_by_key(|number| {
+            let piece = &sequence.pieces[*number as usize];
+            (piece.unit, piece.start, piece.bytes)
+        });
+        let mut renamed = vec![0; sequence.pieces.len()];
+        for (new, old) in left.iter().enumerate() {
+            renamed[*old as usize] = new as u32;
+        }
+        let pieces: Vec<Piece> =
+            left.iter().map(|number| sequence.pieces[*number as usize]).collect();
+        let by_unit = (0..units as u32).map(|unit| {
+            let start = pieces.partition_point(|piece| piece.unit < unit);
+            start..pieces.partition_point(|piece| piece.unit <= unit)
+        });
+        let by_unit = by_unit.collect();
+        let executed: Vec<u32> =
+            executed.into_iter().map(|number| renamed[number as usize]).collect();
+        let windows = windows(&pieces, &executed, &dropped, sequence.bytes, is_lru, cache);
+        Self { task, pieces, by_unit, executed, windows, shift: page_bytes.trailing_zeros() }
+    }
+
+    pub(crate) fn windows(&self) -> usize {
+        self.windows.len()
+    }
+
+    /// What a window costs to replay, about.
+    pub(crate) fn effort(&self, window: usize) -> usize {
+        self.windows[window].pieces.len() + self.windows[window].prefix.len()
+    }
+
+    /// Where all pieces lie, of units at `offsets`.
+    pub(crate) fn table(&self, offsets: &[u32]) -> Table {
+        let mut table = vec![(0, 0); self.pieces.len()];
+        for (unit, offset) in offsets.iter().enumerate() {
+            self.put(&mut table, unit, *offset);
+        }
+        table
+    }
+
+    /// Put a unit at `offset`.
+    #[inline]
+    pub(crate) fn put(&self, table: &mut Table, unit: usize, offset: u32) {
+        let range = self.by_unit[unit].clone();
+        for (at, piece) in table[range.clone()].iter_mut().zip(&self.pieces[range]) {
+            let first = offset + piece.start;
+            *at = (first >> self.shift, (first + piece.bytes - 1) >> self.shift);
+        }
+    }
+
+    /// Copy what a table says of a unit.
+    #[inline]
+    pub(crate) fn copy(&self, from: &Table, to: &mut Table, unit: usize) {
+        let range = self.by_unit[unit].clone();
+        to[range.clone()].copy_from_slice(&from[range]);
+    }
+
+    /// The weighted costs of `windows`, one after another, until `take` has seen enough. Of an
+    /// image of at most `image_bytes`. Misses are added to `misses` by unit, where it is there.
+    pub(crate) fn replay(
+        &self,
+        (offsets, table): (&[u32], &Table),
+        windows: impl Iterator<Item = usize>,
+        image_bytes: u32,
+        misses: Option<&mut [f64]>,
+        take: impl FnMut(f64) -> bool,
+    ) -> Result<()> {
+        let CacheDesign { policy, hierarchy, .. } = &self.task.cache;
+        if hierarchy.is_some() || policy.needs_next_use() {
+            return self.replay_slowly(offsets, windows, image_bytes, take);
+        }
+        policy.visit_sizes(Replaying { stream: self, table, windows, image_bytes, misses, take })?
+    }
+
+    /// As the replay does that serves every design.
+    fn replay_slowly(
+        &self,
+        offsets: &[u32],
+        windows: impl Iterator<Item = usize>,
+        image_bytes: u32,
+        mut take: impl FnMut(f64) -> bool,
+    ) -> Result<()> {
+        for window in windows {
+            let window = &self.windows[window];
+            let run = |number: &u32| {
+                let piece = &self.pieces[*number as usize];
+                let offset = offsets[piece.unit as usize] + piece.start;
+                Run { offset, length: piece.bytes }
+            };
+            let runs = self.executed[window.pieces.clone()].iter().map(run).collect();
+            let trace = MemoryTrace::with_image(runs, image_bytes);
+            let registers = [self.task.register];
+            let (counts, _) = replay(&trace, &self.task.cache, &registers, &|| true, None)?;
+            if !take(self.task.weight * (self.task.cost)(&counts[0])) {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn lru() -> PolicySpec {
+    match "lru".parse() {
+        Ok(policy) => policy,
+        Err(_) => unreachable!("LRU is a policy"),
+    }
+}
+
+/// Cut a stream into windows, each with what fills the cache before it. For LRU that is exact:
+/// the pieces last executed, each once, until they are as many bytes as the cache has.
+fn windows(
+    pieces: &[Piece],
+    executed: &[u32],
+    dropped: &[u32],
+    all_bytes: u64,
+    is_lru: bool,
+    cache: &CacheDesign,
+) -> Vec<Window> {
+    let bytes_of = |numbers: &[u32]| -> u64 {
+        numbers.iter().map(|number| u64::from(pieces[*number as usize].bytes)).sum()
+    };
+    let left = bytes_of(executed).max(1) as f64;
+    let mut windows = Vec::new();
+    let mut start = 0;
+    while start < executed.len() {
+        let end = (start + WINDOW_PIECES).min(executed.len());
+        let prefix = if is_lru {
+            recent(pieces, &executed[..start], cache)
+        } else {
+            executed[start.saturating_sub(PREFIX_PIECES)..start].to_vec()
+        };
+        let bytes = bytes_of(&executed[start..end]) as f64 / left * all_bytes as f64;
+        let dropped = dropped
+            .get(start..end)
+            .map_or(0, |dropped| dropped.iter().map(|count| u64::from(*count)).sum());
+        windows.push(Window { prefix, pieces: start..end, bytes: bytes as u64, dropped });
+        start = end;
+    }
+    windows
+}
+
+/// The pieces that were executed last, the last one at the end, each once: of together as many
+/// bytes as the cache has, which no fewer pages hold than it has frames.
+fn recent(pieces: &[Piece], executed: &[u32], cache: &CacheDesign) -> Vec<u32> {
+    let page = cache.cache_page_bytes;
+    let wanted = cache.frames().saturating_mul(u64::from(page));
+    let mut seen = FxHashSet::default();
+    // Bytes may be in several pieces: counted by the parts of a unit that are a page long.
+    let mut parts: FxHashMap<(u32, u32), u32> = FxHashMap::default();
+    let mut bytes = 0;
+    let mut recent = Vec::new();
+    for number in executed.iter().rev().take(MAX_LOOKED_BACK) {
+        if bytes >= wanted {
+            break;
+        }
+        if !seen.insert(*number) {
+            continue;
+        }
+        recent.push(*number);
+        let piece = &pieces[*number as usize];
+        let mut at = piece.start;
+        let end = piece.start + piece.bytes;
+        while at < end {
+            let part_end = ((at / page + 1) * page).min(end);
+            let counted = parts.entry((piece.unit, at / page)).or_default();
+            let more = (part_end - at).saturating_sub(*counted);
+            *counted += more;
+            bytes += u64::from(more);
+            at = part_end;
+        }
+    }
+    recent.reverse();
+    recent
+}
+
+struct Replaying<'s, 'a, W, F> {
+    stream: &'s Stream<'a>,
+    table: &'s Table,
+    windows: W,
+    image_bytes: u32,
+    misses: Option<&'s mut [f64]>,
+    take: F,
+}
+
+impl<W: Iterator<Item = usize>, F: FnMut(f64) -> bool> SizesVisitor for Replaying<'_, '_, W, F> {
+    type Output = Result<()>;
+
+    fn visit<P: Policy>(self, parameters: &[Parameter]) -> Result<Result<()>> {
+        let Self { stream, table, windows, image_bytes, mut misses, mut take } = self;
+        let Task { cache, register, weight, cost, needs_classes, .. } = stream.task;
+        let page_bytes = cache.cache_page_bytes;
+        let pages = image_bytes.div_ceil(page_bytes);
+        let shape = Shape { frames: cache.frames().min(u64::from(u32::MAX)) as u32, pages };
+        let mut classes: FxHashMap<FaultClass, u64> = FxHashMap::default();
+        for window in windows {
+            let window = &stream.windows[window];
+            let mut policy = P::new(shape, parameters)?;
+            let mut register = Register::new(*register, page_bytes, pages);
+            let mut previous = Page::MAX;
+            for &piece in &window.prefix {
+                let (first, last) = table[piece as usize];
+                let from = if first == previous { first + 1 } else { first };
+                for page in from..=last {
+                    if let Outcome::Miss { .. } = policy.reference(page, NEVER) {
+                        register.request(page << stream.shift);
+                    }
+                }
+                previous = last;
+            }
+            let mut counts = Counts { references: window.dropped, ..Counts::default() };
+            for &piece in &stream.executed[window.pieces.clone()] {
+                let (first, last) = table[piece as usize];
+                let from = if first == previous { first + 1 } else { first };
+                for page in from..=last {
+                    counts.references += 1;
+                    match policy.reference(page, NEVER) {
+                        Outcome::Hit => {}
+                        Outcome::BitSet => counts.reference_bits_set += 1,
+                        Outcome::FalseFault { downgrades } => {
+                            counts.false_faults += 1;
+                            counts.downgrades += u64::from(downgrades);
+                            counts.false_fault_downgrades += u64::from(downgrades);
+                        }
+                        Outcome::Miss { search, .. } => {
+                            let access = register.request(page << stream.shift);
+                            counts.misses += 1;
+                            counts.walk += u64::from(search.walk);
+                            counts.downgrades += u64::from(search.downgrades);
+                            counts.add_access(&access);
+                            if *needs_classes {
+                                let class = FaultClass::of(&access, search);
+                                *classes.entry(class).or_default() += 1;
+                            }
+                            if let Some(misses) = &mut misses {
+                                misses[stream.pieces[piece as usize].unit as usize] += weight;
+                            }
+                        }
+                    }
+                }
+                previous = last;
+            }
+            counts.hits = counts.references - counts.misses - counts.false_faults;
+            counts.bytes_read = window.bytes;
+            counts.bytes_written = counts.misses * u64::from(page_bytes);
+            if *needs_classes {
+                counts.fault_classes = classes.drain().collect();
+                counts.fault_classes.sort_unstable();
+            }
+            if !take(weight * cost(&counts)) {
+                break;
+            }
+        }
+        Ok(Ok(()))
+    }
+}

@@ -1,0 +1,70 @@
+//! The same execution in an image that is laid out anew.
+
+use crate::Run;
+
+/// Bytes that lie together and go elsewhere together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Move {
+    /// Offset of the first in the recorded image.
+    pub from: u32,
+    /// How many, at least 1.
+    pub bytes: u32,
+    /// Offset of the first in the new image; nothing for bytes that are not placed.
+    pub to: Option<u32>,
+}
+
+/// Where the bytes of a recorded image go. What no [`Move`] covers belongs nowhere.
+#[derive(Clone, Debug)]
+pub struct Moves {
+    moves: Vec<Move>,
+    /// Where each goes on without a break, over its neighbours, in both images.
+    ends: Vec<u32>,
+}
+
+/// Why a run cannot be moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotPlaced {
+    /// No move covers the byte at this offset.
+    Nowhere(u32),
+    /// What covers the byte at this offset is not placed.
+    Dropped(u32),
+}
+
+impl Moves {
+    /// Of moves by ascending `from`, none over another.
+    pub fn new(moves: Vec<Move>) -> Self {
+        let mut ends: Vec<u32> = moves.iter().map(|one| one.from + one.bytes).collect();
+        for number in (1..moves.len()).rev() {
+            let (before, after) = (moves[number - 1], moves[number]);
+            let behind = before.to.map(|to| to + before.bytes);
+            if before.from + before.bytes == after.from && behind.is_some() && behind == after.to {
+                ends[number - 1] = ends[number];
+            }
+        }
+        Self { moves, ends }
+    }
+
+    /// The number of the move of the byte at `offset`.
+    pub fn owner(&self, offset: u32) -> Option<usize> {
+        let number = self.moves.partition_point(|one| one.from <= offset).checked_sub(1)?;
+        let found = &self.moves[number];
+        (offset - found.from < found.bytes).then_some(number)
+    }
+
+    /// Hand out the pieces of `run` at their new places, in the order in which they execute.
+    ///
+    /// # Errors
+    /// Bytes without a place; those before them have been handed out.
+    pub fn pieces(&self, run: Run, mut take: impl FnMut(Run)) -> Result<(), NotPlaced> {
+        let mut at = run.offset;
+        while at < run.end() {
+            let number = self.owner(at).ok_or(NotPlaced::Nowhere(at))?;
+            let one = &self.moves[number];
+            let to = one.to.ok_or(NotPlaced::Dropped(at))?;
+            let length = self.ends[number].min(run.end()) - at;
+            take(Run { offset: to + (at - one.from), length });
+            at += length;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,238 @@
+"""Orders for linkers: options, notes and commands about programs that are linked anew."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from flashpager import _engine
+from flashpager._engine import FlashpagerError, Linked, LinkOrder
+from flashpager.cli import options
+from flashpager.cli.console import held_to, note, out, print_json, print_whole
+from flashpager.files import appearing_whole, check_writable, read_text, refuse_overwriting
+from flashpager.quantities import counted
+
+if TYPE_CHECKING:
+    from flashpager._engine import CheckedLink, OrderText
+
+Map = Annotated[
+    Path | None,
+    typer.Option(
+        "--map",
+        metavar="FILE",
+        help="Map of the link (-Wl,-Map=FILE) of GNU ld or lld: input sections are laid out.",
+    ),
+]
+Format = Annotated[
+    str,
+    typer.Option(
+        "--format", metavar="NAME", help=f"{' | '.join(_engine.order_formats())}: who reads it."
+    ),
+]
+
+#: Which one where nothing is said.
+DEFAULT_FORMAT = _engine.order_formats()[0]
+
+#: Which one where nothing is said.
+DEFAULT_FORMAT = _engine.order_formats()[0]
+
+#: Most names in a note, and most lines of a table.
+_NAMED = 3
+_SHOWN = 40
+
+
+def note_named(linked: Linked, order: LinkOrder, path: Path) -> None:
+    """Say what a file names that is not there, and what it does not name."""
+    if order.unknown:
+        unused = counted(len(order.unknown), "line")
+        what = _some(order.unknown)
+        note(f"note: of no use in {path}: {unused} that no input section has ({what})")
+    if rest := len(linked.movable) - order.units:
+        note(f"note: {path} does not name {counted(rest, 'unit')}: behind the others, as before")
+
+
+def note_relaxed(linked: Linked) -> None:
+    """Say so if what is told of another order is not exact."""
+    if linked.is_relaxed:
+        note(
+            "note: the linker makes code shorter where it lies near: lengths depend on the order, "
+            "and counts are near, not exact"
+        )
+
+
+def write_order(path: Path, text: "OrderText") -> None:
+    """Write an order for a linker, and say what that linker cannot do of it."""
+    with appearing_whole(path) as file:
+        file.write_text(text.text, encoding="utf-8")
+    if text.ambiguous:
+        count = len(text.ambiguous)
+        stand = "stands" if count == 1 else "stand"
+        note(
+            f"note: {counted(count, 'symbol')} {stand} for several functions "
+            f"({_some(text.ambiguous)}), and lld lays these together in any order; the format "
+            "gnu-ld tells them apart"
+        )
+    if text.nameless:
+        note(
+            f"note: {counted(text.nameless, 'unit')} without a symbol come behind all others; the "
+            "format gnu-ld names them"
+        )
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:_NAMED]) + (" …" if len(names) > _NAMED else "")
+
+
+def linked_for(
+    traces: Sequence[Path], output: Path | None, map_: Path | None, format_: str
+) -> Linked | None:
+    """Give the input sections of a program that is searched, if a map is named.
+
+    Raises:
+        FlashpagerError: for a format that asks for a map or a file, and what a map is refused for.
+
+    """
+    if format_ not in _engine.order_formats():
+        known = ", ".join(_engine.order_formats())
+        message = f"--format {format_}: no format of an order (known: {known})"
+        raise FlashpagerError(message)
+    if format_ != DEFAULT_FORMAT and (map_ is None or output is None):
+        message = f"--format {format_} is of -o and of the map of a link: name both, and --map"
+        raise FlashpagerError(message)
+    if map_ is None:
+        return None
+    linked = Linked(traces[0], map_)
+    note_relaxed(linked)
+    return linked
+
+
+def write_found(linked: Linked, output: Path, names: Sequence[str], format_: str) -> None:
+    """Write the order that a search found."""
+    write_order(output, linked.text(linked.order("\n".join(names)), format_))
+
+
+def arrange_linked(trace: Path, output: Path, order: Path, map_: Path) -> None:
+    """Write the trace that the same execution has, linked in another order."""
+    linked = Linked(trace, map_)
+    named = linked.order(read_text(order))
+    info = linked.arrange(output, named)
+    note_named(linked, named, order)
+    note_relaxed(linked)
+    placed = counted(len(linked.movable), "input section")
+    note(f"{output}: {placed}, {counted(info.image_bytes, 'byte')}")
+
+
+def export(
+    trace: options.Trace,
+    order: Annotated[
+        Path,
+        typer.Argument(metavar="ORDER", help="Names of units, one a line.", show_default=False),
+    ],
+    *,
+    map_: Annotated[
+        Path,
+        typer.Option(
+            "--map",
+            metavar="FILE",
+            help="Map of the link (-Wl,-Map=FILE) that the trace was recorded of.",
+        ),
+    ],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="To write.")],
+    format_: Format = DEFAULT_FORMAT,
+) -> None:
+    """Write an order that is there for a linker.
+
+    What ORDER does not name follows as it lay. Names are as card.o(.text.main), and symbols.
+    """
+    check_writable(output)
+    refuse_overwriting(output, trace, order, map_)
+    linked = Linked(trace, map_)
+    named = linked.order(read_text(order))
+    text = linked.text(named, format_)
+    note_named(linked, named, order)
+    note_relaxed(linked)
+    write_order(output, text)
+    note(f"{output}: {counted(len(linked.movable), 'input section')}")
+
+
+def check(
+    elf: Annotated[
+        Path, typer.Argument(metavar="ELF", help="The program as linked anew.", show_default=False)
+    ],
+    order: Annotated[
+        Path, typer.Argument(metavar="ORDER", help="In any format.", show_default=False)
+    ],
+    *,
+    map_: Annotated[
+        Path | None,
+        typer.Option(
+            "--map",
+            metavar="FILE",
+            help="Map of its link: also tells what has no symbol, and what lies between.",
+        ),
+    ] = None,
+    json: options.Json = False,
+) -> None:
+    """Tell whether a program was linked in an order; the exit code is 1 if it was not."""
+    checked = _engine.check_link(elf, read_text(order), map_)
+    wrong = len(checked.disobeyed)
+    disobeys = f"{counted(wrong, 'unit')} of {elf} do not lie as {order} says"
+    if wrong == 1:
+        disobeys = disobeys.replace(" do not lie ", " does not lie ")
+    with held_to([disobeys] if wrong else []):
+        if json:
+            print_json({"obeys": not wrong, **checked.as_dict()})
+        elif wrong:
+            _show(checked)
+        else:
+            units = counted(checked.lines - checked.unseen, "unit")
+            out.print(f"{elf} obeys {order}: {units} in its order{_unseen(checked)}", markup=False)
+
+
+def _unseen(checked: "CheckedLink") -> str:
+    if not checked.unseen:
+        return ""
+    return f" ({checked.unseen:,} more have no symbol of their own: see them with --map)"
+
+
+def _show(checked: "CheckedLink") -> None:
+    from rich.markup import escape  # noqa: PLC0415  (only for those who disobey)
+    from rich.table import Table  # noqa: PLC0415
+
+    table = Table(box=None, pad_edge=False)
+    for title in ("unit", "what", "lies at", "behind", "in the order behind"):
+        table.add_column(title)
+    words = {"missing": "missing", "elsewhere": "elsewhere", "between": "not in the order"}
+    for one in checked.disobeyed[:_SHOWN]:
+        at = "" if one.address is None else f"{one.address:#x}"
+        cells = (one.name, words[one.fault], at, one.behind, one.wanted_behind)
+        table.add_row(*map(escape, cells))
+    print_whole(table)
+    more = len(checked.disobeyed) - _SHOWN
+    if more > 0:
+        out.print(f"and {more:,} more")
+    if unseen := _unseen(checked):
+        out.print(unseen.strip(), markup=False)
+
+
+def profile(
+    trace: options.Trace,
+    *,
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="To write.")],
+    elf: Annotated[
+        Path | None,
+        typer.Option("--elf", metavar="FILE", help="A file with the lines of what was recorded."),
+    ] = None,
+) -> None:
+    """Write how often each line was executed, for -fprofile-sample-use of clang.
+
+    With it clang splits cold parts off functions (-mllvm -hot-cold-split), also for targets on
+    which nothing could write a profile. It needs debug information (-g).
+    """
+    refuse_overwriting(output, trace, *([elf] if elf else []))
+    made = _engine.sample_profile(trace, elf)
+    with appearing_whole(output) as file:
+        file.write_text(made.text, encoding="utf-8")
+    left_out = counted(made.left_out, "function")
+    note(f"{output}: {counted(made.functions, 'function')}; {left_out} without a sample")

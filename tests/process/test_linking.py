@@ -1,0 +1,324 @@
+"""Programs linked anew: what is predicted of an order is what the new program does."""
+
+import random
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT, fails, flashpager, need, runs_of
+
+MACHINE = "qemu-system-arm -M lm3s6965evb -nographic -semihosting"
+#: Policies and pages under which counts must be equal.
+DESIGNS = (("lru", "64"), ("clock", "16"), ("fifo", "128"))
+
+#: Each has a static of the same name and calls the others, more or less often.
+PART = """
+#include "parts.h"
+static volatile unsigned seen;
+__attribute__((noinline)) static unsigned mix(unsigned x)
+{{
+    for (int i = 0; i < {turns}; i++) x = x * 1103515245u + {number};
+    seen += x & 1;
+    return x;
+}}
+__attribute__((noinline)) unsigned cold_{number}(unsigned x) {{ return mix(x) ^ seen; }}
+__attribute__((noinline)) unsigned part_{number}(unsigned x)
+{{
+    x = mix(x);
+    if (x == 77777) x = cold_{number}(x) + 3 * cold_{number}(x ^ seen);
+    if (x % 64 == 0) x += cold_{number}(x);
+    return x % 3 ? x : part_{next}(x | 1);
+}}
+"""
+MAIN = """
+#include <stdio.h>
+#include "parts.h"
+int main(void)
+{
+    unsigned x = 1;
+    for (int i = 0; i < 3000; i++) x = part[i % PARTS](x + i);
+    printf("%u\\n", x);
+    return 0;
+}
+"""
+PARTS = 12
+
+
+def shuffled(trace: Path, map_: Path, folder: Path, seed: int) -> Path:
+    """Write any order of all units."""
+    names = folder / "names.order"
+    flashpager("layout", "export", trace, empty(folder), "--map", map_, "-o", names)
+    lines = names.read_text(encoding="utf-8").splitlines()
+    random.Random(seed).shuffle(lines)  # noqa: S311  (no secret)
+    order = folder / f"{seed}.order"
+    order.write_text("\n".join(lines), encoding="utf-8")
+    return order
+
+
+def empty(folder: Path) -> Path:
+    """Write an order that names one unit alone."""
+    order = folder / "one.order"
+    order.write_text("main\n", encoding="utf-8")
+    return order
+
+
+def counts(trace: Path, policy: str, page: str) -> dict[str, int]:
+    """Replay a trace."""
+    design = ("--cache", "2K", "--cache-page", page, "--policy", policy)
+    part = ("--part", "K9F1208Q0B", "--register", "start-column")
+    counted: dict[str, int] = flashpager("simulate", trace, *design, *part, "--json").json["counts"]
+    return counted
+
+
+def check_equal(predicted: Path, recorded: Path, before: Path) -> None:
+    """Hold a recording against its prediction, and against the one before."""
+    assert runs_of(predicted) == runs_of(recorded)
+    for policy, page in DESIGNS:
+        assert counts(predicted, policy, page) == counts(recorded, policy, page)
+    assert counts(recorded, "lru", "64") != counts(before, "lru", "64")
+
+
+def make_firmware(folder: Path, order: Path | str = "/dev/null") -> Path:
+    """Link the example firmware, in an order of input sections."""
+    firmware = ROOT / "examples" / "firmware"
+    subprocess.run(["make", "-s", "-C", firmware, f"BUILD={folder}", f"ORDER={order}"], check=True)
+    return folder / "card-firmware.elf"
+
+
+def record_firmware(elf: Path, trace: Path) -> Path:
+    """Record it."""
+    flashpager("record", "-o", trace, "--system", MACHINE, elf)
+    return trace
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_firmware_linked_anew(tmp_path: Path, seed: int) -> None:
+    """Thumb, GNU ld and a linker script of its own; vectors stay."""
+    need("qemu-system-arm", "arm-none-eabi-gcc", "make")
+    elf = make_firmware(tmp_path)
+    old, map_ = tmp_path / "old.elf", tmp_path / "old.map"
+    before = record_firmware(elf, tmp_path / "old.trace")
+    shutil.copy(elf, old)
+    shutil.copy(tmp_path / "card-firmware.map", map_)
+    order = shuffled(before, map_, tmp_path, seed)
+    assert len(order.read_text(encoding="utf-8").splitlines()) > 90
+    predicted, lines = tmp_path / "predicted.trace", tmp_path / "lines.ld"
+    flashpager("trace", "arrange", before, "--order", order, "--map", map_, "-o", predicted)
+    to_linker = ("--map", map_, "--format", "gnu-ld", "-o", lines)
+    flashpager("layout", "export", before, order, *to_linker)
+
+    elf = make_firmware(tmp_path, lines)
+    check_equal(predicted, record_firmware(elf, tmp_path / "new.trace"), before)
+    symbols = subprocess.run(["arm-none-eabi-nm", elf], capture_output=True, text=True, check=True)
+    assert "00000000 t vectors\n" in symbols.stdout
+    new_map = tmp_path / "card-firmware.map"
+    for form in (order, lines):
+        said = flashpager("layout", "check", elf, form, "--map", new_map).out
+        assert f"{elf} obeys {form}: 102 units in its order\n" == said
+        said = flashpager("layout", "check", elf, form).out
+        assert "97 units" in said
+        assert "5 more have no symbol" in said
+    for arguments in ((old, order, "--map", map_), (old, order)):
+        done = flashpager("layout", "check", *arguments, code=1)
+        assert "card.o(.text" in done.out
+        told = flashpager("layout", "check", *arguments, "--json", code=1).json
+        assert not told["obeys"]
+        assert len(told["disobeyed"]) > 50
+    fails("layout", "check", old, order, "--map", new_map, words=["is not the program of"])
+
+
+def test_an_order_that_was_searched(tmp_path: Path) -> None:
+    """What the search says of an order is what the program linked so does."""
+    need("qemu-system-arm", "arm-none-eabi-gcc", "make")
+    elf = make_firmware(tmp_path)
+    before, map_ = record_firmware(elf, tmp_path / "old.trace"), tmp_path / "old.map"
+    shutil.copy(tmp_path / "card-firmware.map", map_)
+    design = ("--cache", "2K", "--part", "K9F1208Q0B", "--register", "start-column")
+    search = ("layout", before, "--map", map_, *design, "--pages", "64", "--evaluations", "500")
+    lines, names = tmp_path / "lines.ld", tmp_path / "names.order"
+    found = flashpager(*search, "--format", "gnu-ld", "-o", lines, "--json").json
+    flashpager(*search, "-o", names)
+    elf = make_firmware(tmp_path, lines)
+    flashpager("layout", "check", elf, names, "--map", tmp_path / "card-firmware.map")
+    recorded = counts(record_firmware(elf, tmp_path / "new.trace"), "lru", "64")
+    (page,) = found["pages"]
+    (row,) = page["found"]["rows"]
+    assert page["found"]["time_ratio"] < 0.97
+    predicted = row["counts"]
+    # A search keeps none.
+    assert predicted.pop("distance_histogram") == []
+    assert len(predicted) > 15
+    assert {name: recorded[name] for name in predicted} == predicted
+    fails(*search, "--format", "lld", words=["-o", "--map"])
+    fails("layout", before, *design, "--format", "gnu-ld", "-o", lines, words=["--map"])
+    fails(*search, "-o", map_, words=["would be overwritten"])
+
+
+def make_parts(folder: Path, *flags: str, unique: bool = False) -> None:
+    """Compile a program of several files, whose statics may have unique names."""
+    names = [f"part_{number}" for number in range(PARTS)]
+    declared = "".join(f"unsigned {name}(unsigned);\n" for name in names)
+    table = f"static unsigned (*const part[])(unsigned) = {{ {', '.join(names)} }};\n"
+    header = f"#define PARTS {PARTS}\n{declared}"
+    (folder / "parts.h").write_text(header, encoding="ascii")
+    main = MAIN.replace("int main", table + "int main")
+    (folder / "main.c").write_text(main, encoding="ascii")
+    for number in range(PARTS):
+        part = PART.format(number=number, next=(5 * number + 1) % PARTS, turns=1 + number % 4)
+        (folder / f"part_{number}.c").write_text(part, encoding="ascii")
+    for source in sorted(folder.glob("*.c")):
+        names = [f"-Dmix=mix_{source.stem}"] if unique else []
+        command = ["gcc", "-O2", "-ffunction-sections", *flags, *names, "-c", source.name]
+        subprocess.run(command, cwd=folder, check=True)
+
+
+def link(folder: Path, name: str, *flags: str) -> Path:
+    """Link the objects that are there."""
+    objects = sorted(path.name for path in folder.glob("*.o"))
+    command = ["gcc", *flags, f"-Wl,-Map={name}.map", "-o", name, *objects]
+    subprocess.run(command, cwd=folder, check=True)
+    return folder / name
+
+
+def record(program: Path) -> Path:
+    """Record a program."""
+    trace = program.with_suffix(".trace")
+    flashpager("record", "-o", trace, "--", program)
+    return trace
+
+
+def script_of(folder: Path) -> Path:
+    """Give the linker's own script with a line for an order."""
+    command = ["gcc", "-Wl,--verbose", "-o", "any", *(path.name for path in folder.glob("*.o"))]
+    said = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout
+    text = said.split("=" * 50)[1]
+    first = "*(.text.unlikely "
+    assert text.count(first) == 1
+    script = folder / "program.ld"
+    script.write_text(text.replace(first, f"INCLUDE lines.ld\n    {first}"), encoding="ascii")
+    return script
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_x86_linked_anew(tmp_path: Path, seed: int) -> None:
+    """Native code, statics of one name in each file, and the linker's own script."""
+    need("gcc", "qemu-x86_64")
+    make_parts(tmp_path)
+    old = link(tmp_path, "old")
+    before, map_ = record(old), tmp_path / "old.map"
+    order = shuffled(before, map_, tmp_path, seed)
+    predicted = tmp_path / "predicted.trace"
+    flashpager("trace", "arrange", before, "--order", order, "--map", map_, "-o", predicted)
+    to_linker = ("--map", map_, "--format", "gnu-ld", "-o", tmp_path / "lines.ld")
+    flashpager("layout", "export", before, order, *to_linker)
+    script = script_of(tmp_path)
+    new = link(tmp_path, "new", f"-Wl,-T,{script.name}")
+    check_equal(predicted, record(new), before)
+    flashpager("layout", "check", new, order, "--map", tmp_path / "new.map")
+    flashpager("layout", "check", new, order)
+    assert "elsewhere" in flashpager("layout", "check", old, order, code=1).out
+
+
+def test_split_functions_linked_anew(tmp_path: Path) -> None:
+    """Parts that GCC splits off by a profile are units of their own."""
+    need("gcc", "qemu-x86_64", "nm")
+    make_parts(tmp_path, "-fprofile-generate")
+    subprocess.run([link(tmp_path, "counting", "-fprofile-generate")], cwd=tmp_path, check=True)
+    assert len(list(tmp_path.glob("*.gcda"))) == PARTS + 1
+    make_parts(tmp_path, "-fprofile-use", "-freorder-blocks-and-partition")
+    old = link(tmp_path, "old")
+    before, map_ = record(old), tmp_path / "old.map"
+    order = shuffled(before, map_, tmp_path, 5)
+    units = order.read_text(encoding="utf-8")
+    assert "part_1.o(.text.unlikely.part_1)\n" in units
+    symbols = subprocess.run(["nm", old], capture_output=True, text=True, check=True).stdout
+    assert symbols.count(" t part_") >= PARTS
+    predicted = tmp_path / "predicted.trace"
+    flashpager("trace", "arrange", before, "--order", order, "--map", map_, "-o", predicted)
+    to_linker = ("--map", map_, "--format", "gnu-ld", "-o", tmp_path / "lines.ld")
+    flashpager("layout", "export", before, order, *to_linker)
+    new = link(tmp_path, "new", f"-Wl,-T,{script_of(tmp_path).name}")
+    check_equal(predicted, record(new), before)
+    flashpager("layout", "check", new, order, "--map", tmp_path / "new.map")
+
+
+def test_lld_knows_symbols_only(tmp_path: Path) -> None:
+    """What lld cannot tell apart is said beforehand and found afterwards; scripts work with it."""
+    need("gcc", "qemu-x86_64", "ld.lld")
+    make_parts(tmp_path)
+    old = link(tmp_path, "old", "-fuse-ld=lld")
+    before, map_ = record(old), tmp_path / "old.map"
+    order = shuffled(before, map_, tmp_path, 3)
+    symbols = tmp_path / "symbols.order"
+    to_linker = ("--map", map_, "--format", "lld", "-o", symbols)
+    said = flashpager("layout", "export", before, order, *to_linker).err
+    assert (
+        "1 symbol stands for several functions (mix), and lld lays these together in any order"
+        in said
+    )
+    new = link(tmp_path, "new", "-fuse-ld=lld", f"-Wl,--symbol-ordering-file={symbols}")
+    asked = ("layout", "check", new, order, "--map", tmp_path / "new.map")
+    found = [one["name"] for one in flashpager(*asked, "--json", code=1).json["disobeyed"]]
+    mixed = [name for name in found if "(.text.mix)" in name]
+    assert PARTS - 3 <= len(mixed) <= PARTS
+    assert len(found) - len(mixed) <= 2
+
+
+def test_lld_does_as_it_is_told(tmp_path: Path) -> None:
+    """Where all symbols are unique the prediction holds for lld, too."""
+    need("gcc", "qemu-x86_64", "ld.lld")
+    make_parts(tmp_path, unique=True)
+    old = link(tmp_path, "old", "-fuse-ld=lld")
+    before, map_ = record(old), tmp_path / "old.map"
+    order, symbols = shuffled(before, map_, tmp_path, 4), tmp_path / "symbols.order"
+    predicted = tmp_path / "predicted.trace"
+    flashpager("trace", "arrange", before, "--order", order, "--map", map_, "-o", predicted)
+    to_linker = ("--map", map_, "--format", "lld", "-o", symbols)
+    assert "note" not in flashpager("layout", "export", before, order, *to_linker).err
+    new = link(tmp_path, "new", "-fuse-ld=lld", f"-Wl,--symbol-ordering-file={symbols}")
+    check_equal(predicted, record(new), before)
+    flashpager("layout", "check", new, symbols)
+    flashpager("layout", "check", new, order, "--map", tmp_path / "new.map")
+
+
+def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
+    """Maps of another link, objects that changed or are gone, orders of something else."""
+    need("gcc", "qemu-x86_64")
+    make_parts(tmp_path)
+    program = link(tmp_path, "old")
+    trace, map_ = record(program), tmp_path / "old.map"
+    order = empty(tmp_path)
+    export = ("layout", "export", trace)
+    to = ("-o", tmp_path / "o")
+
+    other = tmp_path / "other.order"
+    other.write_text("nothing\n# main\n", encoding="utf-8")
+    fails(*export, other, "--map", map_, *to, words=["no line of the order names", "nothing"])
+    fails(*export, order, "--map", order, *to, words=["no map of GNU ld or lld", "-Wl,-Map"])
+    fails(*export, order, "--map", tmp_path / "none", *to, words=["none", "No such file"])
+    fails(*export, order, "--map", map_, "--format", "gold", *to, words=["gold", "gnu-ld"])
+    fails(*export, order, "--map", map_, "-o", order, words=["would be overwritten"])
+    arrange = ("trace", "arrange", trace, "--map", map_, *to)
+    fails(*arrange, words=["--order"])
+    fails("layout", "check", order, order, words=["is no ELF file"])
+    fails("layout", "check", program, tmp_path / "none", words=["No such file"])
+    (tmp_path / "no.order").write_text("# nothing\n", encoding="utf-8")
+    fails("layout", "check", program, tmp_path / "no.order", words=["has no line"])
+    stripped = shutil.copy(program, tmp_path / "stripped")
+    subprocess.run(["strip", stripped], check=True)
+    fails("layout", "check", stripped, order, words=["no symbols", "--map"])
+
+    words = ["another link", "record what was linked"]
+    link(tmp_path, "longer", "-Wl,--section-start=.text=0x9000")
+    fails(*export, order, "--map", tmp_path / "longer.map", *to, words=[*words, "0x"])
+    # Of the same length, in the other order.
+    objects = sorted((path.name for path in tmp_path.glob("*.o")), reverse=True)
+    command = ["gcc", "-Wl,-Map=turned.map", "-o", "turned", *objects]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    fails(*export, order, "--map", tmp_path / "turned.map", *to, words=[*words, "lies elsewhere"])
+    subprocess.run(["gcc", "-Os", "-c", "-ffunction-sections", "main.c"], cwd=tmp_path, check=True)
+    fails(*export, order, "--map", map_, *to, words=["main.o", "compiled again", "link again"])
+    (tmp_path / "main.o").unlink()
+    fails(*export, order, "--map", map_, *to, words=["main.o", "gone", "compile with -c"])
