@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Print the code size and the memory of the swap store on small targets, as Markdown.
+"""Print the code size and the memory of the library on small targets, as Markdown.
 
-Each part alone, and a program that uses the whole interface with one layout, linked with
-what it needs of the C library (memcpy, division) and without startup code.
+Of the swap store each part alone, and a program that uses the whole interface with one layout,
+linked with what it needs of the C library (memcpy, division) and without startup code. Of the
+pager what each policy takes with a lookup.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import tempfile
 from pathlib import Path
 
 SWAP = Path(__file__).resolve().parent / "swap"
+PAGER = SWAP.parent / "pager"
 
 TARGETS = {
     "Cortex-M4": (
@@ -58,6 +60,29 @@ char store[sizeof(struct fp_swap)];
 char config[sizeof(struct fp_swap_config)];
 char medium[sizeof(struct fp_medium)];
 """
+
+PAGER_TARGETS = {
+    "Cortex-M0": ("arm-none-eabi-", ["-mcpu=cortex-m0", "-mthumb"]),
+    "Cortex-M3": ("arm-none-eabi-", ["-mcpu=cortex-m3", "-mthumb"]),
+    "Cortex-M4": ("arm-none-eabi-", ["-mcpu=cortex-m4", "-mthumb"]),
+    "AVR": ("avr-", ["-mmcu=atmega1284p"]),
+}
+# 30 frames of 64 bytes before an image of 6,711.
+PAGER_FRAMES = 30
+PAGER_PAGE_BYTES = 64
+PAGER_DESIGN = {
+    "REGISTER": "FP_PAGER_RANDOM_COLUMN",
+    "FRAMES": PAGER_FRAMES,
+    "PAGE_BYTES": PAGER_PAGE_BYTES,
+    "FLASH_PAGE_BYTES": 2048,
+    "IMAGE_BYTES": 6711,
+    "WALK_BUDGET": 5,
+    "SEED": 7,
+}
+PAGER_POLICIES = ("FIFO", "CLOCK", "PA_CLOCK", "SIEVE", "LRU", "RANDOM")
+PAGER_LOOKUPS = ("TABLE", "HINT", "SCAN")
+# What stands on fp_pager_page(); the rest is the pager itself.
+PAGER_CURSORS = ("fp_cursor_turn", "fp_cursor_close", "fp_pager_read", "fp_pager_error")
 
 
 def run(*command: str | Path) -> str:
@@ -133,8 +158,43 @@ def table(head: list[str], rows: list[list[object]]) -> str:
     return "\n".join(lines)
 
 
+def measure_pager(target: str, policy: str, lookup: str, directory: Path) -> tuple[int, int, int]:
+    """Give the bytes of code of the pager, those of its cursors, and of RAM beside the frames."""
+    prefix, machine = PAGER_TARGETS[target]
+    compiled = directory / "pager.o"
+    choices = {"POLICY": f"FP_PAGER_{policy}", "LOOKUP": f"FP_PAGER_{lookup}", **PAGER_DESIGN}
+    macros = [f"-DFP_PAGER_{name}={value}" for name, value in choices.items()]
+    compiler = [f"{prefix}gcc", *machine, *FLAGS, "-DFP_PAGER_DESIGN_GIVEN", *macros]
+    run(*compiler, "-c", PAGER / "pager.c", "-o", compiled)
+    symbols = re.findall(r"^\w+ (\w+) \w (\w+)$", run(f"{prefix}nm", "-S", compiled), re.MULTILINE)
+    cursors = sum(int(size, 16) for size, name in symbols if name in PAGER_CURSORS)
+    text, data, bss = size_of(prefix, compiled)
+    return text - cursors, cursors, data + bss - PAGER_FRAMES * PAGER_PAGE_BYTES
+
+
+def print_pager(targets: list[str]) -> None:
+    """Print what the pager takes, a row for each policy with each lookup."""
+    rows: list[list[object]] = []
+    with tempfile.TemporaryDirectory() as directory:
+        for policy in PAGER_POLICIES:
+            for lookup in PAGER_LOOKUPS:
+                sizes = [
+                    measure_pager(target, policy, lookup, Path(directory)) for target in targets
+                ]
+                name = f"`{policy.lower().replace('_', '-')}`, {lookup.lower()}"
+                cursors = max(size[1] for size in sizes)
+                most = max(size[2] for size in sizes)
+                rows.append([name, *(size[0] for size in sizes), cursors, most])
+    print(
+        f"\nThe pager, {PAGER_FRAMES} frames of {PAGER_PAGE_BYTES} bytes before an image of "
+        f"{PAGER_DESIGN['IMAGE_BYTES']:,}: bytes of code, of the cursors and fp_pager_read() "
+        "besides, at most, and of RAM beside the frames, at most:\n"
+    )
+    print(table(["policy, lookup", *targets, "cursors", "RAM"], rows))
+
+
 def main() -> None:
-    """Print both tables."""
+    """Print all tables."""
     argparse.ArgumentParser(description=__doc__.splitlines()[0]).parse_args()
     code: list[list[object]] = []
     structures: list[list[object]] = []
@@ -154,8 +214,12 @@ def main() -> None:
     print("\nMemory, in bytes, of the structures:\n")
     print(table(["target", "store", "config", "medium"], structures))
     print(f"\nand besides, whatever the target, {slot} a slot, and")
-    print(f"- log: {block} an erase block, two flash pages and one page of memory;")
+    pages = "five flash pages (four of a log below 64 blocks)"
+    print(f"- log: {block} an erase block, {pages} and one page of memory;")
     print(f"- fragments: {chunk} a chunk and one page of memory.")
+    print_pager(
+        [name for name, (prefix, _) in PAGER_TARGETS.items() if shutil.which(f"{prefix}gcc")]
+    )
 
 
 if __name__ == "__main__":

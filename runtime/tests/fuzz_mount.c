@@ -128,7 +128,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (uint32_t turn = 0; turn < 3; turn++) {
         bytes.accesses = 0;
         const char *wrong = fp_swap_check(&store);
-        if (wrong && !(how & FUZZ_WEAK_CRC)) {
+        /* Somebody copied a record of another slot there: reading finds it. */
+        bool copied = wrong && !strcmp(wrong, "a record is another's");
+        /* Nor does a store's block become bad behind its back. */
+        bool marked = wrong && how & FUZZ_BAD &&
+                      !strcmp(wrong, "a free or bad block holds live records");
+        if (wrong && !copied && !marked && !(how & FUZZ_WEAK_CRC)) {
             fprintf(stderr, "check: %s\n", wrong);
             abort();
         }

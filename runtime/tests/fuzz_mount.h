@@ -4,9 +4,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FUZZ_PROGRAM_BYTES 128u
-#define FUZZ_BLOCK_BYTES 1024u
-#define FUZZ_BLOCKS 12u
+#define FUZZ_PROGRAM_BYTES 256u
+#define FUZZ_BLOCK_BYTES 1536u
+#define FUZZ_BLOCKS 14u
 #define FUZZ_PAGE_BYTES 64u
 #define FUZZ_SLOTS 40u
 

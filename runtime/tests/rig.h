@@ -7,6 +7,7 @@
 #include "test.h"
 
 #define RIG_PAGE_BYTES_MAX 4096u
+#define RIG_NONE UINT32_MAX
 
 enum rig_layout {
     RIG_LOG,
@@ -38,6 +39,11 @@ struct rig {
     uint32_t starts;   /* formats and mounts: a store before each that ended anywhere */
     uint32_t last_block; /* of the last program */
     uint32_t last_offset;
+    uint32_t failing_reads_at; /* after so many more */
+    uint32_t failing_reads;    /* this many fail */
+    bool blind;                /* all of them do */
+    uint32_t unreadable_block; /* a page that cannot be read until it is erased; RIG_NONE */
+    uint32_t unreadable_offset;
 };
 
 void rig_open(struct rig *rig, const struct rig_shape *shape);
@@ -51,8 +57,9 @@ size_t rig_words(const struct rig_shape *shape);
 /* Fail if the store wrote outside its memory, or fp_swap_check() finds something. */
 void rig_check(struct rig *rig);
 
-/* Fail if the log's erase counters are not those of the medium, but for one erasure
- * for each start and failure: that of a block that was to be erased next. */
+/* Fail if the log's erase counters are not those of the medium, but for two erasures for each
+ * start, and one for each failure: those since the last commit, and those of a mount that was cut
+ * off. */
 void rig_check_wear(struct rig *rig);
 
 /* The page that version `version` of `slot` is: filled with one word, random or

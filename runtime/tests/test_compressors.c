@@ -1,4 +1,4 @@
-/* The compressors: heatshrink always, deflate and LZ4 where their libraries are. */
+/* The compressors: heatshrink always, deflate, LZ4 and zstd where their libraries are. */
 #include "../compress/heatshrink.h"
 #include "test.h"
 
@@ -11,12 +11,15 @@
 #ifdef WITH_LZ4
 #include "../compress/lz4.h"
 #endif
+#ifdef WITH_ZSTD
+#include "../compress/zstd.h"
+#endif
 
 #define PAGE_MAX 32768u
 #define KINDS 4u
 
-enum { HEATSHRINK, DEFLATE, LZ4, COMPRESSORS };
-static const char *const names[COMPRESSORS] = {"heatshrink", "deflate", "lz4"};
+enum { HEATSHRINK, DEFLATE, LZ4, ZSTD, COMPRESSORS };
+static const char *const names[COMPRESSORS] = {"heatshrink", "deflate", "lz4", "zstd"};
 
 /* A compressor for pages of a size, in memory of just the stated size; NULL if it is left
  * out. */
@@ -50,6 +53,17 @@ static const struct fp_compressor *open_compressor(int which, uint32_t page_byte
         EXPECT_EQ(fp_lz4_init(&lz4, *memory, FP_LZ4_BYTES / 2), FP_COMPRESSOR_INVALID);
         EXPECT_EQ(fp_lz4_init(&lz4, *memory, FP_LZ4_BYTES), FP_COMPRESSOR_OK);
         return &lz4.compressor;
+    }
+#endif
+#ifdef WITH_ZSTD
+    if (which == ZSTD) {
+        static struct fp_zstd zstd;
+        size_t bytes = FP_ZSTD_BYTES(page_bytes);
+        *memory = malloc(bytes);
+        EXPECT(*memory);
+        EXPECT_EQ(fp_zstd_init(&zstd, page_bytes, *memory, bytes / 2), FP_COMPRESSOR_INVALID);
+        EXPECT_EQ(fp_zstd_init(&zstd, page_bytes, *memory, bytes), FP_COMPRESSOR_OK);
+        return &zstd.compressor;
     }
 #endif
     return NULL;

@@ -1,0 +1,137 @@
+"""What a hit of the pager costs on a device: instructions on a Cortex-M3, cycles on an AVR.
+
+    .venv/bin/python benches/pager.py
+
+A program that hits is compiled for some hits and for more, and run in QEMU, whose instructions
+`flashpager record` counts, and in simavr, which counts cycles. The difference is what the hits
+cost, call and return among it; what the loop takes is measured with a function that does nothing,
+and taken off. CPPFLAGS and LDFLAGS say where simavr is, if it is not where compilers look.
+"""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from flashpager.installed import pager_sources
+from flashpager.trace import Trace
+
+_COMMAND = Path(sys.executable).with_name("flashpager")
+_DESIGN = {
+    "FP_PAGER_REGISTER": "FP_PAGER_RANDOM_COLUMN",
+    "FP_PAGER_FRAMES": 30,
+    "FP_PAGER_PAGE_BYTES": 64,
+    "FP_PAGER_FLASH_PAGE_BYTES": 2048,
+    "FP_PAGER_IMAGE_BYTES": 6711,
+    "FP_PAGER_WALK_BUDGET": 5,
+    "FP_PAGER_SEED": 7,
+    "FP_PAGER_CURSORS": 1,
+}
+_POLICIES = ("FIFO", "CLOCK", "SIEVE", "LRU", "RANDOM")
+_LOOKUPS = ("TABLE", "HINT", "SCAN")
+_FEW, _MORE = 1000, 3000
+#: A call and a return, which are of the hit.
+_EMPTY_CALL = {"Cortex-M3": 2, "AVR": 8}
+#: Bytes taken from a window, for what one more costs.
+_TAKEN = (10, 50)
+
+
+def _run(*command: str | Path, cwd: Path) -> str:
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"benches/pager.py: {' '.join(map(str, command))}\n{done.stderr.strip()}")
+    return done.stdout
+
+
+def _sources(macros: dict[str, object]) -> list[str]:
+    defined = [f"-D{name}={value}" for name, value in macros.items()]
+    sources = pager_sources()
+    files = [str(sources / "verify/hits.c"), str(sources / "pager.c")]
+    return ["-std=c99", "-Os", "-DFP_PAGER_DESIGN_GIVEN", *defined, *files]
+
+
+def _instructions(macros: dict[str, object], folder: Path) -> int:
+    script = pager_sources() / "verify/lm3s6965.ld"
+    flags = ["-mcpu=cortex-m3", "-mthumb", "-nostartfiles", "--specs=nano.specs", "-T", script]
+    _run("arm-none-eabi-gcc", *flags, *_sources(macros), "-o", "hits.elf", cwd=folder)
+    system = "qemu-system-arm -M lm3s6965evb -nographic -semihosting"
+    _run(
+        *(_COMMAND, "record", "--system", system, "-o", "hits.trace", "hits.elf"),
+        cwd=folder,
+    )
+    return Trace.open(folder / "hits.trace").info.instructions or 0
+
+
+def _cycles(macros: dict[str, object], folder: Path) -> int:
+    _run("avr-gcc", "-mmcu=atmega1284p", *_sources(macros), "-o", "hits.elf", cwd=folder)
+    said = _run(folder / "avr-cycles", "hits.elf", cwd=folder)
+    found = re.search(r"^cycles (\d+)$", said, re.MULTILINE)
+    if found is None:
+        sys.exit("benches/pager.py: simavr did not say its cycles")
+    return int(found[1])
+
+
+def _has_simavr(folder: Path) -> bool:
+    flags = [shlex.split(os.environ.get(name, "")) for name in ("CPPFLAGS", "LDFLAGS")]
+    source = pager_sources() / "verify/avr-cycles.c"
+    done = subprocess.run(
+        ["cc", *flags[0], source, "-o", "avr-cycles", *flags[1], "-lsimavr", "-lm"],
+        cwd=folder,
+        capture_output=True,
+        check=False,
+    )
+    return done.returncode == 0
+
+
+def _measure(target: str, folder: Path) -> None:
+    count = _instructions if target == "Cortex-M3" else _cycles
+
+    def each(policy: str, lookup: str, what: str, times: int, taken: int = 0) -> int:
+        choices = {
+            "FP_PAGER_POLICY": f"FP_PAGER_{policy}",
+            "FP_PAGER_LOOKUP": f"FP_PAGER_{lookup}",
+            "WHAT": what,
+            "TIMES": times,
+            "TAKEN": taken,
+        }
+        return count(choices | _DESIGN, folder)
+
+    def of_one(policy: str, lookup: str, what: str, taken: int = 0) -> float:
+        few, more = (each(policy, lookup, what, times, taken) for times in (_FEW, _MORE))
+        return (more - few) / (_MORE - _FEW)
+
+    loop = of_one("CLOCK", "TABLE", "NOTHING") - _EMPTY_CALL[target]
+    byte, nothing = (
+        (of_one("CLOCK", "TABLE", what, _TAKEN[1]) - of_one("CLOCK", "TABLE", what, _TAKEN[0]))
+        / (_TAKEN[1] - _TAKEN[0])
+        for what in ("BYTES", "NO_BYTES")
+    )
+    unit = "instructions" if target == "Cortex-M3" else "cycles"
+    print(f"\n{target}, {unit}; a byte of a window {byte - nothing:.1f}\n")
+    print("| policy | " + " | ".join(name.lower() for name in _LOOKUPS) + " |")
+    print("|---|" + "--:|" * len(_LOOKUPS))
+    for policy in _POLICIES:
+        hits = [of_one(policy, lookup, "PAGE") - loop for lookup in _LOOKUPS]
+        print(f"| `{policy.lower()}` | " + " | ".join(f"{hit:.0f}" for hit in hits) + " |")
+
+
+def main() -> None:
+    """Measure what can be measured here."""
+    with tempfile.TemporaryDirectory(prefix="flashpager-") as place:
+        folder = Path(place)
+        if shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm"):
+            _measure("Cortex-M3", folder)
+        else:
+            print("Cortex-M3: left out (Debian: apt install gcc-arm-none-eabi qemu-system-arm)")
+        if shutil.which("avr-gcc") and _has_simavr(folder):
+            _measure("AVR", folder)
+        else:
+            print("AVR: left out (Debian: apt install gcc-avr avr-libc libsimavr-dev)")
+
+
+if __name__ == "__main__":
+    main()

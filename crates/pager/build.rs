@@ -1,0 +1,63 @@
+//! The pager in C is compiled once for each policy, lookup and register, with sizes that vary.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+const POLICIES: [&str; 6] = ["fifo", "clock", "pa-clock", "sieve", "lru", "random"];
+const LOOKUPS: [&str; 3] = ["table", "hint", "scan"];
+const REGISTERS: [&str; 5] =
+    ["sequential", "start-column", "random-column", "double-buffer", "double-buffer-prefetch"];
+/// The registers that have shapes with the narrow types of a small image, too.
+const SMALL: [&str; 2] = ["sequential", "random-column"];
+
+fn main() -> std::io::Result<()> {
+    let runtime = Path::new("../../runtime/pager").canonicalize()?;
+    println!("cargo::rerun-if-changed={}", runtime.display());
+    let output = PathBuf::from(std::env::var_os("OUT_DIR").unwrap_or_default());
+    let mut build = cc::Build::new();
+    build.opt_level(1).debug(false).std("c11").flag("-Wall").flag("-Wextra");
+    let (mut externs, mut list, mut count) = (String::new(), String::new(), 0);
+    for policy in POLICIES {
+        for lookup in LOOKUPS {
+            for register in REGISTERS {
+                let sizes: &[bool] =
+                    if SMALL.contains(&register) { &[false, true] } else { &[false] };
+                for &small in sizes {
+                    let size = if small { "small" } else { "large" };
+                    let name = format!("fp_{policy}_{lookup}_{register}_{size}").replace('-', "_");
+                    let source = source(&runtime, &name, [policy, lookup, register], small);
+                    let path = output.join(format!("{name}.c"));
+                    std::fs::write(&path, source)?;
+                    build.file(path);
+                    count += 1;
+                    let _ = writeln!(externs, "    static {name}: ffi::Shape;");
+                    let _ = writeln!(
+                        list,
+                        "    Shape::new({policy:?}, {lookup:?}, {register:?}, {small}, &raw const \
+                         {name}),"
+                    );
+                }
+            }
+        }
+    }
+    build.compile("flashpager_pager");
+    let shapes = format!(
+        "unsafe extern \"C\" {{\n{externs}}}\n/// All there are.\npub static SHAPES: [Shape; \
+         {count}] = [\n{list}];\n"
+    );
+    std::fs::write(output.join("shapes.rs"), shapes)
+}
+
+fn source(runtime: &Path, name: &str, choices: [&str; 3], small: bool) -> String {
+    let mut text = String::new();
+    for (kind, choice) in ["POLICY", "LOOKUP", "REGISTER"].into_iter().zip(choices) {
+        let choice = choice.replace('-', "_").to_uppercase();
+        let _ = writeln!(text, "#define FP_PAGER_{kind} FP_PAGER_{choice}");
+    }
+    if small {
+        text += "#define SHAPE_IS_SMALL\n";
+    }
+    let shape = runtime.join("emulated/shape.c");
+    let _ = writeln!(text, "#define SHAPE {name}\n#include {:?}", shape.display().to_string());
+    text
+}

@@ -1,0 +1,237 @@
+"""Devices that are emulated: the pager's firmware is compiled for one and runs there."""
+
+import os
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from flashpager._engine import Counts, FlashpagerError
+from flashpager.device.design import PagerDesign
+from flashpager.device.image import in_pages
+from flashpager.device.runs import Runs
+from flashpager.installed import pager_sources
+
+#: What the firmware counts of what :class:`Counts` has.
+_COUNTS = (
+    "references",
+    "misses",
+    "reference_bits_set",
+    "loads",
+    "prefetches",
+    "other_page",
+    "other_buffer",
+    "forward",
+    "backward",
+    "column_changes",
+    "bytes_fetched",
+    "bytes_skipped",
+    "walk",
+    "max_walk",
+)
+#: What the emulated chip counts for itself.
+_OF_CHIP = ("loads", "prefetches", "column_changes", "bytes_fetched", "bytes_skipped")
+#: Counters of the firmware have 32 bits.
+_MODULUS = 1 << 32
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A count, as it was simulated and as the device has it."""
+
+    name: str
+    simulated: int
+    device: int
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether they are the same, where the device counts modulo 2**32."""
+        return self.simulated % _MODULUS == self.device
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What came of a verification."""
+
+    counts: list[Compared]
+    #: Of the whole program, its emulated chip among it, where the emulator knows them.
+    cycles: int | None
+
+    @property
+    def differ(self) -> list[Compared]:
+        """Counts that are not equal."""
+        return [each for each in self.counts if not each.is_equal]
+
+
+@dataclass(frozen=True)
+class Device:
+    """A microcontroller and its emulator."""
+
+    #: As it is told to people.
+    title: str
+    #: Debian packages by tool.
+    packages: dict[str, str]
+    #: Makes what the emulator runs, in a folder, of the pager's sources.
+    compile: Callable[[Path, Path], None]
+    #: What is run there.
+    emulator: Sequence[str]
+
+    def verify(
+        self,
+        design: PagerDesign,
+        runs: Runs,
+        image: bytes,
+        counts: Counts,
+        sources: Path | None = None,
+    ) -> Verified:
+        """Let the device take all runs, and compare what it counted.
+
+        Args:
+            design: what its pager is compiled for.
+            runs: of the trace.
+            image: its bytes, as long as the design says.
+            counts: what was simulated.
+            sources: a folder with those of a pager; else what is installed.
+
+        Raises:
+            FlashpagerError: for a missing tool, a design that does not fit the device, and what
+                the firmware stops with.
+
+        """
+        for tool, package in self.packages.items():
+            if shutil.which(tool) is None:
+                raise FlashpagerError(_missing(tool, package))
+        with tempfile.TemporaryDirectory(prefix="flashpager-") as place:
+            folder = Path(place)
+            (folder / "fp_pager_design.h").write_text(design.header("verify"), encoding="ascii")
+            (folder / "image.bin").write_bytes(in_pages(image, design))
+            (folder / "runs.bin").write_bytes(runs.as_bytes())
+            self.compile(folder, sources or pager_sources())
+            told = _run(self.emulator, folder)
+        compared = [Compared(name, getattr(counts, name), _of(told, name)) for name in _COUNTS]
+        compared += [
+            Compared(f"{name}, by the chip", getattr(counts, name), _of(told, f"chip_{name}"))
+            for name in _OF_CHIP
+        ]
+        compared.append(Compared("CRC-32 of all bytes", runs.crc(image), _of(told, "crc")))
+        return Verified(compared, told.get("cycles"))
+
+
+def _missing(tool: str, package: str) -> str:
+    return f"{tool} not installed: verify wants it (Debian: apt install {package})"
+
+
+def _of(told: dict[str, int], name: str) -> int:
+    if name not in told:
+        message = f"the emulated device did not say its {name}"
+        raise FlashpagerError(message)
+    return told[name]
+
+
+def _compile(command: Sequence[str], folder: Path) -> str:
+    """Give what the compiler complains of, if anything."""
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    return done.stderr.strip() if done.returncode else ""
+
+
+def _refuse(complaint: str, compiler: str, device: str, ram_kb: int) -> None:
+    """Raise an error for what a compiler of firmware complained of, in a line."""
+    if not complaint:
+        return
+    too_large = ("does not fit", "overflowed by", "not within region", "too large", "will not fit")
+    if any(words in complaint for words in too_large):
+        message = (
+            f"the design does not fit the {ram_kb} KB of RAM of the emulated {device}, which holds "
+            "the cache, the lookup and the chip's register: take a smaller cache, or --lookup scan"
+        )
+        raise FlashpagerError(message)
+    lines = complaint.splitlines()
+    message = f"{compiler}: {next((line for line in lines if 'error' in line), lines[-1])}"
+    raise FlashpagerError(message)
+
+
+def _compile_cortex_m3(folder: Path, pager: Path) -> None:
+    sources = pager / "verify"
+    command = [
+        *("arm-none-eabi-gcc", "-std=c11", "-Os", "-mcpu=cortex-m3", "-mthumb", "-ffreestanding"),
+        *("-I.", "-nostartfiles", "--specs=nano.specs", "-T", str(sources / "lm3s6965.ld")),
+        *("-o", "device.elf", str(sources / "cortex-m3.c")),
+    ]
+    _refuse(_compile(command, folder), command[0], "LM3S6965", 64)
+
+
+#: Bytes of RAM of an ATmega1284P, and of its stack at least.
+_AVR_RAM_BYTES = 16_384
+_AVR_STACK_BYTES = 512
+
+
+def _compile_avr(folder: Path, pager: Path) -> None:
+    sources = pager / "verify"
+    flags = [shlex.split(os.environ.get(name, "")) for name in ("CPPFLAGS", "LDFLAGS")]
+    host = ["cc", "-O2", *flags[0], str(sources / "simavr.c"), "-o", "host"]
+    complaint = _compile([*host, *flags[1], "-lsimavr", "-lm"], folder)
+    if "sim_avr.h" in complaint or "-lsimavr" in complaint:
+        raise FlashpagerError(_missing("simavr/sim_avr.h", "libsimavr-dev"))
+    _refuse(complaint, "cc", "", 0)
+    command = [
+        *("avr-gcc", "-std=c99", "-Os", "-mmcu=atmega1284p", "-I."),
+        *("-o", "device.elf", str(sources / "atmega1284p.c")),
+    ]
+    complaint = _compile(command, folder)
+    if not complaint:
+        size = ["avr-size", "device.elf"]
+        used = subprocess.run(size, cwd=folder, capture_output=True, text=True, check=True)
+        data, bss = (int(word) for word in used.stdout.splitlines()[1].split()[1:3])
+        if data + bss > _AVR_RAM_BYTES - _AVR_STACK_BYTES:
+            complaint = "it does not fit"
+    _refuse(complaint, command[0], "ATmega1284P", 16)
+
+
+def _run(command: Sequence[str], folder: Path) -> dict[str, int]:
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    # Where semihosting writes depends on QEMU's version.
+    lines = (done.stdout + done.stderr).splitlines()
+    for line in lines:
+        if line.startswith("error "):
+            message = f"the emulated device stopped: {line.removeprefix('error ')}"
+            raise FlashpagerError(message)
+    if done.returncode:
+        last = lines[-1] if lines else f"exit status {done.returncode}"
+        message = f"{command[0]}: {last}"
+        raise FlashpagerError(message)
+    pairs = (line.rpartition(" ") for line in lines)
+    return {name: int(value) for name, _, value in pairs if name and value.isdecimal()}
+
+
+#: By the name that ``--device`` takes; the first is the default.
+DEVICES = {
+    "cortex-m3": Device(
+        title="a Cortex-M3 (LM3S6965) in QEMU",
+        packages={
+            "arm-none-eabi-gcc": "gcc-arm-none-eabi libnewlib-arm-none-eabi",
+            "qemu-system-arm": "qemu-system-arm",
+        },
+        compile=_compile_cortex_m3,
+        emulator=(
+            *("qemu-system-arm", "-M", "lm3s6965evb", "-nographic", "-monitor", "none"),
+            *("-serial", "none", "-semihosting-config", "enable=on,target=native"),
+            *("-kernel", "device.elf"),
+        ),
+    ),
+    "atmega1284p": Device(
+        title="an ATmega1284P in simavr",
+        packages={"avr-gcc": "gcc-avr avr-libc", "cc": "gcc"},
+        compile=_compile_avr,
+        emulator=("./host", "device.elf"),
+    ),
+}

@@ -1,0 +1,117 @@
+/*
+ * A pager of a policy, a lookup and a register, whose sizes are variables, before an emulated chip
+ *
+ * For tests that want many sizes: SHAPE is the name of the only thing that can be seen outside. The
+ * code is that of pager.c; a device has constants where this has variables. SHAPE_IS_SMALL gives it
+ * the narrow types of a small image.
+ */
+#include "shape.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static struct shape_sizes sizes;
+
+#define FP_PAGER_API static
+#define FP_PAGER_DESIGN_GIVEN
+#define FP_PAGER_STATISTICS 1
+#define FP_PAGER_FRAMES ((uint_fast16_t)sizes.frames)
+#define FP_PAGER_PAGE_BYTES (sizes.page_bytes)
+#define FP_PAGER_FLASH_PAGE_BYTES (sizes.flash_page_bytes)
+#define FP_PAGER_IMAGE_BYTES (sizes.image_bytes)
+#define FP_PAGER_CODEWORD_BYTES (sizes.codeword_bytes)
+#define FP_PAGER_WALK_BUDGET (sizes.parameter)
+#define FP_PAGER_SEED (sizes.parameter)
+#define FP_PAGER_SIZES_VARY
+#ifdef SHAPE_IS_SMALL
+#define FP_PAGER_MOST_FRAMES SHAPE_SMALL_FRAMES
+#define FP_PAGER_MOST_PAGES SHAPE_SMALL_PAGES
+#define FP_PAGER_MOST_PAGE_BYTES SHAPE_SMALL_PAGE_BYTES
+#else
+#define FP_PAGER_MOST_FRAMES SHAPE_FRAMES
+#define FP_PAGER_MOST_PAGES SHAPE_PAGES
+#define FP_PAGER_MOST_PAGE_BYTES SHAPE_PAGE_BYTES
+#endif
+#define FP_PAGER_MOST_CODEWORD_BYTES SHAPE_CODEWORD_BYTES
+
+#include "../pager.c"
+
+_Noreturn static void illegal(const char *what)
+{
+    fprintf(stderr, "illegal use of the chip: %s\n", what);
+    abort();
+}
+
+#define CHIP_ILLEGAL(what) illegal(what)
+#define CHIP_PAGES ((sizes.image_bytes - 1) / sizes.flash_page_bytes + 1)
+#define CHIP_BYTE(page, column) shape_byte((page)*sizes.flash_page_bytes + (column))
+#include "chip.h"
+
+static uint32_t corrected;
+
+FP_PAGER_API int fp_flash_correct(fp_flash_page page, uint_fast16_t column, uint8_t *codeword_at)
+{
+    (void)page;
+    (void)codeword_at;
+    corrected++;
+    return column % sizes.codeword_bytes ? FP_PAGER_CORRUPT : FP_PAGER_OK;
+}
+
+FP_PAGER_API int fp_flash_failed(fp_page page, int error)
+{
+    (void)page;
+    return error;
+}
+
+static struct fp_cursor cursor;
+
+static int start(const struct shape_sizes *design)
+{
+    sizes = *design;
+    chip_reset();
+    cursor = (struct fp_cursor){NULL, NULL, 0};
+    return fp_pager_start();
+}
+
+/* What a program does that takes a run: a byte of each of its pages, or all bytes. */
+static int take(const struct shape_run *runs, size_t count, int whole)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint32_t at = runs[i].offset;
+        const uint32_t end = at + runs[i].length;
+        fp_cursor_jump(&cursor, at);
+        while (at < end) {
+            int byte = fp_cursor_byte(&cursor);
+            if (byte != shape_byte(at))
+                return byte < 0 ? fp_pager_error() : SHAPE_WRONG_BYTE;
+            at++;
+            if (!whole && at < end) {
+                at = (at - 1) / sizes.page_bytes * sizes.page_bytes + sizes.page_bytes;
+                fp_cursor_jump(&cursor, at);
+            }
+        }
+    }
+    return 0;
+}
+
+static int read_bytes(uint32_t from, uint8_t *to, size_t size)
+{
+    return fp_pager_read(from, to, size);
+}
+
+static void tell(struct shape_counts *counts)
+{
+    const struct fp_pager_stat *of = fp_pager_stat();
+    counts->stat = (struct shape_stat){
+        of->references,    of->misses,     of->reference_bits_set, of->loads,
+        of->prefetches,    of->other_page, of->other_buffer,       of->forward,
+        of->backward,      of->column_changes, of->bytes_fetched,  of->bytes_skipped,
+        of->walk,          of->max_walk,
+    };
+    counts->chip = (struct shape_chip){
+        chip.counts.loads,         chip.counts.prefetches,    chip.counts.column_changes,
+        chip.counts.bytes_fetched, chip.counts.bytes_skipped,
+    };
+}
+
+const struct shape SHAPE = {start, take, read_bytes, tell};

@@ -1,0 +1,8 @@
+/* A cache of 1,920 bytes: 30 frames of 64 bytes, before an image of 6,711 bytes on a NAND. */
+#define FP_PAGER_POLICY FP_PAGER_CLOCK
+#define FP_PAGER_LOOKUP FP_PAGER_TABLE
+#define FP_PAGER_REGISTER FP_PAGER_RANDOM_COLUMN
+#define FP_PAGER_FRAMES 30
+#define FP_PAGER_PAGE_BYTES 64
+#define FP_PAGER_FLASH_PAGE_BYTES 2048
+#define FP_PAGER_IMAGE_BYTES 6711

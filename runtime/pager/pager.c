@@ -1,0 +1,747 @@
+#include "flashpager_pager.h"
+
+#include <string.h>
+
+#define POLICY_IS(name) (FP_PAGER_POLICY == FP_PAGER_##name)
+#define LOOKUP_IS(name) (FP_PAGER_LOOKUP == FP_PAGER_##name)
+#define REGISTER_IS(name) (FP_PAGER_REGISTER == FP_PAGER_##name)
+
+#define WALKS (POLICY_IS(CLOCK) || POLICY_IS(PA_CLOCK) || POLICY_IS(SIEVE))
+#define ORDERED (POLICY_IS(SIEVE) || POLICY_IS(LRU))
+#define TWO_BUFFERS (FP_PAGER_REGISTER >= FP_PAGER_DOUBLE_BUFFER)
+#define SKIPS (FP_PAGER_REGISTER <= FP_PAGER_START_COLUMN)
+/* Whether a reference to the page of the one before must be told from others. The reference bit
+ * of that page is set already, and with LRU it is the first. */
+#define COLLAPSES (POLICY_IS(SIEVE) || FP_PAGER_STATISTICS)
+
+#ifdef __GNUC__
+#define OUT_OF_LINE __attribute__((noinline))
+#else
+#define OUT_OF_LINE
+#endif
+
+#if FP_PAGER_STATISTICS
+#define COUNT(name, more) (stat.name += (uint32_t)(more))
+static struct fp_pager_stat stat;
+#else
+#define COUNT(name, more) ((void)0)
+#endif
+
+/* A page in a frame, with its reference bit. One number stands for no page. */
+#if FP_PAGER_MOST_PAGES < 127
+typedef uint8_t entry_t;
+#define REFERENCED 0x80u
+#elif FP_PAGER_MOST_PAGES < 32767
+typedef uint16_t entry_t;
+#define REFERENCED 0x8000u
+#else
+typedef uint32_t entry_t;
+#define REFERENCED 0x80000000u
+#endif
+#define NO_PAGE (REFERENCED - 1u)
+#define PAGE_OF(entry) ((fp_page)((entry) & NO_PAGE))
+
+/* A frame, or a place in a list of them. */
+#if FP_PAGER_MOST_FRAMES < 255
+typedef uint8_t stored_frame;
+typedef uint_fast8_t frame_t;
+#else
+typedef uint16_t stored_frame;
+typedef uint_fast16_t frame_t;
+#endif
+
+#if LOOKUP_IS(HINT)
+/* A byte or two a frame: the power of two above where pages take one byte, else below. */
+#if FP_PAGER_MOST_PAGES < 127
+#define HINTED(n) (FP_PAGER_MOST_FRAMES > (n) / 2)
+#else
+#define HINTED(n) (FP_PAGER_MOST_FRAMES >= (n))
+#endif
+#if HINTED(1024)
+#define HINTS 1024u
+#elif HINTED(512)
+#define HINTS 512u
+#elif HINTED(256)
+#define HINTS 256u
+#elif HINTED(128)
+#define HINTS 128u
+#elif HINTED(64)
+#define HINTS 64u
+#elif HINTED(32)
+#define HINTS 32u
+#elif HINTED(16)
+#define HINTS 16u
+#elif HINTED(8)
+#define HINTS 8u
+#elif HINTED(4)
+#define HINTS 4u
+#elif HINTED(2)
+#define HINTS 2u
+#else
+#define HINTS 1u
+#endif
+#endif
+
+#define NO_FLASH_PAGE ((fp_flash_page)-1)
+
+/* Fields used most stand first, where short instructions reach them. */
+static struct {
+#if FP_PAGER_CURSORS > 1
+    struct fp_cursor *open;
+#endif
+#if COLLAPSES
+    fp_page current; /* the page of the last reference, or NO_PAGE */
+#endif
+#if !POLICY_IS(LRU)
+    frame_t hand; /* a place */
+#endif
+    frame_t used;       /* frames that have been filled */
+    int error;          /* of the last page that was not given */
+    fp_flash_page held; /* in the register, or used last; NO_FLASH_PAGE */
+    uint_fast16_t column;
+#if TWO_BUFFERS
+    fp_flash_page other; /* in the other buffer */
+    uint_fast8_t buffer;
+#endif
+#if POLICY_IS(RANDOM)
+    uint32_t random;
+#endif
+#if FP_PAGER_TAG_BYTES
+    uint32_t version;
+#endif
+    entry_t entry[FP_PAGER_MOST_FRAMES]; /* by frame */
+#if ORDERED
+    stored_frame order[FP_PAGER_MOST_FRAMES]; /* sieve: the oldest first; lru: the newest */
+#endif
+#if LOOKUP_IS(TABLE)
+    stored_frame table[FP_PAGER_MOST_PAGES]; /* frame + 1; 0 for none */
+#elif LOOKUP_IS(HINT)
+    stored_frame hint[HINTS];
+#endif
+} pager;
+
+/* What is filled from flash stands by itself. */
+static uint8_t frames[FP_PAGER_MOST_FRAMES * 1ul * FP_PAGER_MOST_PAGE_BYTES];
+#if FP_PAGER_PINNED_PAGES
+static uint8_t pinned[FP_PAGER_PINNED_PAGES * 1ul * FP_PAGER_PAGE_BYTES];
+#endif
+#if FP_PAGER_MOST_CODEWORD_BYTES
+/* A codeword that is larger than a cache page. */
+#ifdef FP_PAGER_SIZES_VARY
+#define WIDENS 1
+#else
+#define WIDENS (FP_PAGER_CODEWORD_BYTES > FP_PAGER_PAGE_BYTES)
+#endif
+#if WIDENS
+static uint8_t codeword[FP_PAGER_MOST_CODEWORD_BYTES];
+#endif
+#define CODEWORD_BYTES FP_PAGER_CODEWORD_BYTES
+#else
+#define WIDENS 0
+#define CODEWORD_BYTES 1u
+#endif
+#if FP_PAGER_BAD_BLOCKS
+static fp_flash_page bad[FP_PAGER_BAD_BLOCKS]; /* ascending */
+static uint_fast16_t bad_count;
+#endif
+
+/* The page of an offset in the image, and where a frame begins. An AVR shifts by one bit at a time:
+ * a few shifts the other way and a byte less are faster, and so is a product, which the compiler
+ * must not know to be a shift. */
+#if defined(__AVR__) && FP_PAGER_MOST_PAGES <= 256 && FP_PAGER_MOST_PAGE_BYTES <= 256
+#define PAGE_AT(offset) ((fp_page)((uint16_t)((offset) * (256u / FP_PAGER_PAGE_BYTES)) >> 8))
+#else
+#define PAGE_AT(offset) ((fp_page)((offset) / FP_PAGER_PAGE_BYTES))
+#endif
+#if defined(__AVR_HAVE_MUL__) && FP_PAGER_MOST_FRAMES <= 255 && FP_PAGER_MOST_PAGE_BYTES <= 128
+static inline uint8_t *bytes_of(uint8_t frame)
+{
+    uint8_t page_bytes = FP_PAGER_PAGE_BYTES;
+    __asm__("" : "+r"(page_bytes));
+    return frames + (uint16_t)(frame * page_bytes);
+}
+#define BYTES_OF(frame) bytes_of(frame)
+#else
+#define BYTES_OF(frame) (frames + (frame) * (size_t)FP_PAGER_PAGE_BYTES)
+#endif
+
+#if ORDERED
+#define FRAME_AT(place) ((frame_t)pager.order[place])
+#else
+#define FRAME_AT(place) (place)
+#endif
+
+#if WALKS || POLICY_IS(FIFO)
+static inline frame_t behind(frame_t place)
+{
+    place++;
+    return place == FP_PAGER_FRAMES ? 0 : place;
+}
+#endif
+
+/* Frame of a page, + 1, or 0; with LRU the page is the newest then. Found by place. */
+#if POLICY_IS(LRU)
+static void move_to_front(frame_t place)
+{
+    frame_t frame = FRAME_AT(place);
+    memmove(pager.order + 1, pager.order, place * sizeof(pager.order[0]));
+    pager.order[0] = (stored_frame)frame;
+}
+#endif
+
+static inline frame_t find(fp_page page)
+{
+#if LOOKUP_IS(TABLE)
+    frame_t found = pager.table[page];
+#else
+    frame_t found = 0;
+#if LOOKUP_IS(HINT)
+    stored_frame *hint = &pager.hint[page % HINTS];
+    if (PAGE_OF(pager.entry[*hint]) == page)
+        found = (frame_t)(*hint + 1);
+    else
+#endif
+    {
+#if POLICY_IS(LRU)
+        for (frame_t place = 0; place < pager.used; place++) {
+            frame_t frame = FRAME_AT(place);
+            if (PAGE_OF(pager.entry[frame]) == page) {
+#if LOOKUP_IS(HINT)
+                *hint = (stored_frame)frame;
+#endif
+                move_to_front(place);
+                return (frame_t)(frame + 1);
+            }
+        }
+#else
+        for (frame_t frame = pager.used; frame > 0; frame--) {
+            if (PAGE_OF(pager.entry[frame - 1]) == page) {
+#if LOOKUP_IS(HINT)
+                *hint = (stored_frame)(frame - 1);
+#endif
+                found = frame;
+                break;
+            }
+        }
+#endif
+    }
+#endif
+#if POLICY_IS(LRU)
+    if (found) {
+        frame_t place = 0;
+        while (FRAME_AT(place) != found - 1)
+            place++;
+        move_to_front(place);
+    }
+#endif
+    return found;
+}
+
+/* What a search did, to be undone. */
+struct search {
+    frame_t place; /* of the victim */
+    uint_fast16_t walk;
+#if POLICY_IS(RANDOM)
+    uint32_t random;
+#endif
+};
+
+/* Find the place of a victim, or of a free frame. Only reference bits are changed. */
+static inline void choose(struct search *search)
+{
+    search->walk = 0;
+    search->place = pager.used;
+#if POLICY_IS(RANDOM)
+    search->random = pager.random;
+#endif
+    if (pager.used != FP_PAGER_FRAMES)
+        return;
+#if POLICY_IS(FIFO)
+    search->place = pager.hand;
+#elif WALKS
+    frame_t place = pager.hand;
+    for (;;) {
+        entry_t *entry = &pager.entry[FRAME_AT(place)];
+        search->walk++;
+        if (!(*entry & REFERENCED))
+            break;
+#if POLICY_IS(PA_CLOCK)
+        if (search->walk == FP_PAGER_WALK_BUDGET)
+            break;
+#endif
+        *entry &= (entry_t)~REFERENCED;
+        place = behind(place);
+    }
+    search->place = place;
+#elif POLICY_IS(LRU)
+    search->place = FP_PAGER_FRAMES - 1;
+#else
+    uint32_t x = pager.random;
+    x ^= x << 13;
+    x ^= x >> 17;
+    x ^= x << 5;
+    search->random = x;
+    /* The upper half of the product of 64 bits, by products of 32. */
+    search->place = (frame_t)(((x >> 16) * (uint32_t)FP_PAGER_FRAMES +
+                               ((x & 0xffffu) * (uint32_t)FP_PAGER_FRAMES >> 16)) >> 16);
+#endif
+}
+
+/* Leave everything as it was before choose(). */
+static inline void undo(const struct search *search)
+{
+#if WALKS
+    frame_t place = pager.hand;
+    for (uint_fast16_t walk = search->walk; walk > 1; walk--) {
+        pager.entry[FRAME_AT(place)] |= REFERENCED;
+        place = behind(place);
+    }
+#endif
+    /* An empty frame is never referenced. */
+    entry_t *entry = &pager.entry[FRAME_AT(search->place)];
+    if (PAGE_OF(*entry) == NO_PAGE)
+        *entry = NO_PAGE;
+}
+
+/* Nothing is in a frame any more. */
+static inline void empty(frame_t frame)
+{
+#if LOOKUP_IS(TABLE)
+    fp_page page = PAGE_OF(pager.entry[frame]);
+    if (page != NO_PAGE)
+        pager.table[page] = 0;
+#endif
+    pager.entry[frame] = NO_PAGE;
+}
+
+/* The page has come into the frame that was chosen. */
+static inline void commit(fp_page page, const struct search *search)
+{
+    frame_t place = search->place;
+    frame_t frame = FRAME_AT(place);
+    int full = pager.used == FP_PAGER_FRAMES;
+#if POLICY_IS(CLOCK) || POLICY_IS(PA_CLOCK)
+    pager.entry[frame] = (entry_t)(page | REFERENCED);
+#else
+    pager.entry[frame] = (entry_t)page;
+#endif
+    if (!full)
+        pager.used++;
+#if POLICY_IS(SIEVE)
+    else {
+        /* The next newer page slips to the victim's place. */
+        frame_t newest = FP_PAGER_FRAMES - 1;
+        memmove(pager.order + place, pager.order + place + 1,
+                (size_t)(newest - place) * sizeof(pager.order[0]));
+        pager.order[newest] = (stored_frame)frame;
+        pager.hand = place == newest ? 0 : place;
+    }
+#elif WALKS || POLICY_IS(FIFO)
+    else
+        pager.hand = behind(place);
+#elif POLICY_IS(RANDOM)
+    pager.random = search->random;
+#elif POLICY_IS(LRU)
+    move_to_front(place);
+#endif
+#if LOOKUP_IS(TABLE)
+    pager.table[page] = (stored_frame)(frame + 1);
+#elif LOOKUP_IS(HINT)
+    pager.hint[page % HINTS] = (stored_frame)frame;
+#endif
+#if FP_PAGER_STATISTICS
+    stat.walk += search->walk;
+    if (search->walk > stat.max_walk)
+        stat.max_walk = (uint32_t)search->walk;
+#endif
+}
+
+/* The flash page where the image's is, behind the bad blocks before it. */
+static inline fp_flash_page placed(fp_flash_page page)
+{
+#if FP_PAGER_BAD_BLOCKS
+    fp_flash_page block = page / FP_PAGER_BLOCK_PAGES;
+    fp_flash_page passed = block;
+    for (uint_fast16_t i = 0; i < bad_count && bad[i] <= passed; i++)
+        passed++;
+    page += (fp_flash_page)((passed - block) * FP_PAGER_BLOCK_PAGES);
+#endif
+    return page;
+}
+
+#if FP_PAGER_TAG_BYTES
+static void put_32(uint8_t *to, uint32_t value)
+{
+    for (uint_fast8_t i = 0; i < 4; i++, value >>= 8)
+        to[i] = (uint8_t)value;
+}
+
+/* Check the tag of a unit, which begins at a column. In constant time. */
+static int authenticate(fp_flash_page flash_page, uint_fast16_t column, const uint8_t *unit,
+                        uint_fast16_t size)
+{
+    uint8_t head[8], tag[FP_PAGER_TAG_BYTES], right[FP_PAGER_TAG_BYTES];
+    uint_fast16_t index = column / size;
+    uint_fast8_t differ = 0;
+    put_32(head, pager.version);
+    put_32(head + 4, (uint32_t)flash_page * (FP_PAGER_FLASH_PAGE_BYTES / size) + (uint32_t)index);
+    int error = fp_flash_spare(FP_PAGER_TAG_AT + index * FP_PAGER_TAG_BYTES, tag, sizeof(tag));
+    if (error)
+        return error;
+    fp_flash_mac(head, unit, size, right);
+    for (uint_fast8_t i = 0; i < FP_PAGER_TAG_BYTES; i++)
+        differ |= (uint_fast8_t)(tag[i] ^ right[i]);
+    return differ ? FP_PAGER_FORGED : FP_PAGER_OK;
+}
+#endif
+
+#if FP_PAGER_PINNED_PAGES
+#define IS_PINNED(page) ((page) < FP_PAGER_PINNED_PAGES)
+#define PINNED(page) (pinned + (page) * (size_t)FP_PAGER_PAGE_BYTES)
+#else
+#define IS_PINNED(page) 0
+#define PINNED(page) NULL
+#endif
+
+/* Fetch a page. Gives 0 or an error. Never inlined: what it needs of registers, a hit would save
+ * and restore. */
+static OUT_OF_LINE int fetch(fp_page page)
+{
+    uint_fast8_t tries = 0;
+    struct search search = {0};
+    const fp_flash_page wanted =
+        (fp_flash_page)(page / (FP_PAGER_FLASH_PAGE_BYTES / FP_PAGER_PAGE_BYTES));
+    const uint_fast16_t column =
+        (uint_fast16_t)(page % (FP_PAGER_FLASH_PAGE_BYTES / FP_PAGER_PAGE_BYTES) *
+                        FP_PAGER_PAGE_BYTES);
+    const uint_fast16_t start = column & (uint_fast16_t)~(CODEWORD_BYTES - 1u);
+    const uint_fast16_t stop =
+        (column + FP_PAGER_PAGE_BYTES + CODEWORD_BYTES - 1u) & (uint_fast16_t)~(CODEWORD_BYTES - 1u);
+#if FP_PAGER_STATISTICS
+    const struct fp_pager_stat before = stat;
+#endif
+    for (;;) {
+        int error = FP_PAGER_OK;
+        int load = 0;
+#if REGISTER_IS(DOUBLE_BUFFER_PREFETCH)
+        /* What was begun ahead. */
+        error = fp_flash_wait();
+#endif
+        if (wanted == pager.held) {
+#if FP_PAGER_STATISTICS
+            if (start >= pager.column)
+                stat.forward++;
+            else
+                stat.backward++;
+#endif
+#if SKIPS
+            load = start < pager.column;
+#endif
+        } else {
+#if TWO_BUFFERS
+            load = wanted != pager.other;
+            pager.buffer ^= 1u;
+            fp_flash_buffer(pager.buffer);
+            pager.other = pager.held;
+#if FP_PAGER_STATISTICS
+            if (load)
+                stat.other_page++;
+            else
+                stat.other_buffer++;
+#endif
+#else
+            load = 1;
+            COUNT(other_page, 1);
+#endif
+        }
+        if (load) {
+            COUNT(loads, 1);
+#if REGISTER_IS(SEQUENTIAL) || TWO_BUFFERS
+            pager.column = 0;
+#else
+            pager.column = start;
+#endif
+            fp_flash_load(placed(wanted), pager.column);
+        }
+        if (!tries && !IS_PINNED(page))
+            choose(&search);
+        if (load && !error)
+            error = fp_flash_wait();
+        pager.held = NO_FLASH_PAGE;
+        if (!error) {
+            uint8_t *frame = PINNED(page);
+            uint8_t *fetched;
+            if (!IS_PINNED(page)) {
+                frame_t victim = FRAME_AT(search.place);
+                empty(victim);
+                frame = BYTES_OF(victim);
+            }
+#if SKIPS
+            if (start != pager.column)
+                fp_flash_skip(start - pager.column);
+            COUNT(bytes_skipped, start - pager.column);
+            COUNT(bytes_fetched, start - pager.column);
+#elif TWO_BUFFERS
+            fp_flash_column(start);
+#else
+            if (start != pager.column) {
+                COUNT(column_changes, 1);
+                fp_flash_column(start);
+            }
+#endif
+            fetched = frame;
+#if WIDENS
+            if (CODEWORD_BYTES > FP_PAGER_PAGE_BYTES)
+                fetched = codeword;
+#endif
+            error = fp_flash_fetch(fetched, stop - start);
+            COUNT(bytes_fetched, stop - start);
+#if FP_PAGER_MOST_CODEWORD_BYTES
+            for (uint_fast16_t at = 0; !(error < 0) && at < stop - start; at += CODEWORD_BYTES) {
+                error = fp_flash_correct(placed(wanted), start + at, fetched + at);
+                COUNT(corrected, error > 0);
+            }
+            if (error > 0)
+                error = FP_PAGER_OK;
+#endif
+#if FP_PAGER_TAG_BYTES
+            if (!error)
+                error = authenticate(wanted, start, fetched, stop - start);
+#endif
+#if WIDENS
+            if (fetched != frame && !error)
+                memcpy(frame, fetched + (column - start), FP_PAGER_PAGE_BYTES);
+#endif
+        }
+        if (!error)
+            break;
+        /* Whatever the chip holds now is not believed. */
+#if TWO_BUFFERS
+        pager.other = NO_FLASH_PAGE;
+#endif
+#if FP_PAGER_STATISTICS
+        {
+            uint32_t retries = stat.retries, failures = stat.failures;
+            stat = before;
+            stat.retries = retries;
+            stat.failures = failures;
+        }
+#endif
+        if (tries++ != FP_PAGER_RETRIES) {
+            COUNT(retries, 1);
+            continue;
+        }
+        COUNT(failures, 1);
+        tries = 0;
+        if (!IS_PINNED(page))
+            undo(&search);
+        error = fp_flash_failed(page, error);
+        if (error)
+            return error;
+    }
+    pager.held = wanted;
+    pager.column = stop;
+#if REGISTER_IS(DOUBLE_BUFFER_PREFETCH)
+    if (wanted < (fp_flash_page)((FP_PAGER_PAGES - 1u) /
+                                 (FP_PAGER_FLASH_PAGE_BYTES / FP_PAGER_PAGE_BYTES)) &&
+        pager.other != wanted + 1u) {
+        COUNT(prefetches, 1);
+        pager.other = wanted + 1u;
+        fp_flash_load_ahead(placed(pager.other));
+    }
+#endif
+    if (!IS_PINNED(page))
+        commit(page, &search);
+    return FP_PAGER_OK;
+}
+
+/* Fetch a page and go on as with a hit. */
+static OUT_OF_LINE const uint8_t *miss(fp_page page)
+{
+#if COLLAPSES
+    /* Where it fails, or does not return: a reference by itself. */
+    pager.current = NO_PAGE;
+#endif
+    pager.error = fetch(page);
+    if (pager.error)
+        return NULL;
+#if COLLAPSES
+    pager.current = page;
+#endif
+    COUNT(references, 1);
+    COUNT(misses, 1);
+    return fp_pager_page(page);
+}
+
+static OUT_OF_LINE const uint8_t *outside(void)
+{
+    pager.error = FP_PAGER_OUTSIDE;
+    return NULL;
+}
+
+FP_PAGER_API const uint8_t *fp_pager_page(fp_page page)
+{
+    if (page >= FP_PAGER_PAGES)
+        return outside();
+#if FP_PAGER_PINNED_PAGES
+    if (IS_PINNED(page))
+        return PINNED(page);
+#endif
+    frame_t frame = find(page);
+    if (!frame--)
+        return miss(page);
+#if COLLAPSES
+    if (page != pager.current)
+#endif
+    {
+#if WALKS
+        entry_t *entry = &pager.entry[frame];
+#if FP_PAGER_STATISTICS && !POLICY_IS(SIEVE)
+        if (!(*entry & REFERENCED))
+            stat.reference_bits_set++;
+#endif
+        *entry |= REFERENCED;
+#endif
+        COUNT(references, 1);
+#if COLLAPSES
+        pager.current = page;
+#endif
+    }
+    return BYTES_OF(frame);
+}
+
+FP_PAGER_API int fp_pager_error(void)
+{
+    return pager.error;
+}
+
+FP_PAGER_API int fp_cursor_turn(struct fp_cursor *cursor)
+{
+    const fp_offset offset = cursor->next;
+    const fp_offset within = offset & (FP_PAGER_PAGE_BYTES - 1u);
+    const uint8_t *start;
+#if FP_PAGER_CURSORS > 1
+    if (pager.open && pager.open != cursor)
+        fp_cursor_close(pager.open);
+    pager.open = NULL;
+#endif
+    /* Where it fails, or does not return, there is no window. */
+    cursor->at = cursor->end = NULL;
+    if (offset >= (fp_offset)(FP_PAGER_PAGES * FP_PAGER_PAGE_BYTES))
+        return FP_PAGER_OUTSIDE;
+    start = fp_pager_page(PAGE_AT(offset));
+    if (!start)
+        return pager.error;
+    cursor->at = start + within;
+    cursor->end = start + FP_PAGER_PAGE_BYTES;
+    cursor->next = (fp_offset)((offset | (FP_PAGER_PAGE_BYTES - 1u)) + 1u);
+#if FP_PAGER_CURSORS > 1
+    pager.open = cursor;
+#endif
+    return FP_PAGER_OK;
+}
+
+FP_PAGER_API void fp_cursor_close(struct fp_cursor *cursor)
+{
+    cursor->next = fp_cursor_tell(cursor);
+    cursor->at = cursor->end = NULL;
+#if FP_PAGER_CURSORS > 1
+    if (pager.open == cursor)
+        pager.open = NULL;
+#endif
+}
+
+#if FP_PAGER_CURSORS > 1
+FP_PAGER_API int fp_pager_read(fp_offset from, void *to, size_t size)
+{
+    struct fp_cursor cursor = {NULL, NULL, 0};
+    uint8_t *bytes = to;
+    int error = FP_PAGER_OK;
+    cursor.next = from;
+    while (size > 0) {
+        size_t there;
+        error = fp_cursor_turn(&cursor);
+        if (error)
+            break;
+        there = (size_t)(cursor.end - cursor.at);
+        if (there > size)
+            there = size;
+        memcpy(bytes, cursor.at, there);
+        cursor.at += there;
+        bytes += there;
+        size -= there;
+    }
+    fp_cursor_close(&cursor);
+    return error;
+}
+#endif
+
+FP_PAGER_API int fp_pager_start(void)
+{
+    memset(&pager, 0, sizeof(pager));
+#if FP_PAGER_STATISTICS
+    memset(&stat, 0, sizeof(stat));
+#endif
+    for (frame_t frame = 0; frame < FP_PAGER_FRAMES; frame++) {
+        pager.entry[frame] = NO_PAGE;
+#if ORDERED
+        pager.order[frame] = (stored_frame)frame;
+#endif
+    }
+#if COLLAPSES
+    pager.current = NO_PAGE;
+#endif
+#if POLICY_IS(RANDOM)
+    pager.random = FP_PAGER_SEED ? (uint32_t)FP_PAGER_SEED : 2463534242u;
+#endif
+#if FP_PAGER_BAD_BLOCKS
+    bad_count = 0;
+    {
+        const fp_flash_page blocks = (fp_flash_page)(
+            (FP_PAGER_IMAGE_BYTES - 1ul) / ((uint32_t)FP_PAGER_FLASH_PAGE_BYTES * FP_PAGER_BLOCK_PAGES) +
+            1u);
+        for (fp_flash_page block = 0; block < blocks + bad_count; block++) {
+            int is_bad = fp_flash_is_bad(block);
+            if (is_bad < 0)
+                return is_bad;
+            if (is_bad) {
+                if (bad_count == FP_PAGER_BAD_BLOCKS)
+                    return FP_PAGER_BAD;
+                bad[bad_count++] = block;
+            }
+        }
+    }
+#endif
+#if FP_PAGER_TAG_BYTES
+    pager.version = FP_PAGER_IMAGE_VERSION;
+    if (pager.version < fp_flash_oldest())
+        return FP_PAGER_OLD;
+#endif
+    pager.held = NO_FLASH_PAGE;
+#if TWO_BUFFERS
+    pager.other = NO_FLASH_PAGE;
+    fp_flash_buffer(0);
+#endif
+#if FP_PAGER_PINNED_PAGES
+    for (fp_page page = 0; page < FP_PAGER_PINNED_PAGES; page++) {
+        int error = fetch(page);
+        if (error)
+            return error;
+    }
+    pager.held = NO_FLASH_PAGE;
+#if TWO_BUFFERS
+    pager.other = NO_FLASH_PAGE;
+#endif
+#if FP_PAGER_STATISTICS
+    memset(&stat, 0, sizeof(stat));
+#endif
+#endif
+    return FP_PAGER_OK;
+}
+
+#if FP_PAGER_STATISTICS
+FP_PAGER_API const struct fp_pager_stat *fp_pager_stat(void)
+{
+    return &stat;
+}
+#endif

@@ -1,0 +1,100 @@
+/*
+ * The pager on an AVR, ATmega1284P: takes a trace and tells what was counted, by its host
+ *
+ * Its host is simavr.c, to which it speaks by three registers that nobody uses: what is written to
+ * GPIOR1 gathers, and GPIOR2 says what it is for; a read of GPIOR0 gives the next byte of runs.bin,
+ * of GPIOR1 whether there is one; each byte of the image that was taken goes to GPIOR0.
+ */
+#define FP_PAGER_STATISTICS 1
+#define FP_PAGER_CURSORS 1
+#define FP_PAGER_API static __attribute__((unused))
+#include "../pager.c"
+
+#include <avr/interrupt.h>
+#include <avr/io.h>
+#include <avr/sleep.h>
+
+#define LOAD 1
+#define SAY 2
+#define STOP 3
+
+static void send(uint32_t value, uint8_t bytes)
+{
+    for (; bytes > 0; bytes--, value >>= 8)
+        GPIOR1 = (uint8_t)value;
+}
+
+static void send_text(const char *text)
+{
+    do
+        GPIOR1 = (uint8_t)*text;
+    while (*text++);
+}
+
+__attribute__((noreturn)) static void leave(void)
+{
+    cli();
+    for (;;)
+        sleep_mode();
+}
+
+__attribute__((noreturn)) static void stop(const char *what)
+{
+    send_text(what);
+    GPIOR2 = STOP;
+    leave();
+}
+
+static void say(const char *name, uint32_t value)
+{
+    send(value, 4);
+    send_text(name);
+    GPIOR2 = SAY;
+}
+
+static void taken(uint8_t byte)
+{
+    GPIOR0 = byte;
+}
+
+static int next_run(uint32_t *offset, uint32_t *length)
+{
+    uint8_t bytes[8];
+    if (!GPIOR1)
+        return 0;
+    for (uint8_t i = 0; i < 8; i++)
+        bytes[i] = GPIOR0;
+    memcpy(offset, bytes, 4);
+    memcpy(length, bytes + 4, 4);
+    return 1;
+}
+
+#if FP_PAGER_REGISTER >= FP_PAGER_DOUBLE_BUFFER
+static uint8_t held[2][FP_PAGER_FLASH_PAGE_BYTES];
+#else
+static uint8_t held[1][FP_PAGER_FLASH_PAGE_BYTES];
+#endif
+
+/* The host writes the page there. */
+static void fill(uint8_t buffer, uint32_t page)
+{
+    send(page, 4);
+    send((uint16_t)held[buffer], 2);
+    send(FP_PAGER_FLASH_PAGE_BYTES, 2);
+    GPIOR2 = LOAD;
+    __asm__ volatile("" ::: "memory");
+}
+
+#define CHIP_ILLEGAL(what) stop(what)
+#define CHIP_PAGES ((FP_PAGER_IMAGE_BYTES - 1ul) / FP_PAGER_FLASH_PAGE_BYTES + 1ul)
+#define CHIP_BYTE(page, column) (held[chip.buffer][column])
+#define CHIP_LOADED(buffer, page) fill(buffer, page)
+#include "../emulated/chip.h"
+#include "walked.h"
+
+int main(void)
+{
+    walk();
+    say_counts();
+    leave();
+}

@@ -1,0 +1,320 @@
+/*
+ * The pager before a chip that fails, for the file that says which design: every read may fail, be
+ * cut or, where tags are checked, lie. PAGER_TESTS is the name of the tests.
+ *
+ * What must hold is read from the pager's own state, which the file includes: after a failure all
+ * of it is as before, but for the frame whose page was lost; that frame is filled next.
+ */
+#include "test.h"
+
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FP_PAGER_API static __attribute__((unused))
+#define FP_PAGER_DESIGN_GIVEN
+#define FP_PAGER_STATISTICS 1
+#include "../pager/pager.c"
+
+/* Of the chip: how often of 256 it fails, and in which of its ways. */
+static struct {
+    uint64_t random;
+    unsigned often;
+    bool leaves; /* fp_flash_failed() does not return */
+    bool again;  /* it says: try again, once */
+    int asked;
+    fp_page page;
+} trouble;
+static jmp_buf left;
+
+static bool fails(void)
+{
+    return random_below(&trouble.random, 256) < trouble.often;
+}
+
+_Noreturn static void illegal(const char *what)
+{
+    FAIL("illegal use of the chip: %s", what);
+}
+
+/* Bytes of the image; behind a flash page, its tags. */
+static uint8_t image_byte(uint32_t offset)
+{
+    return (uint8_t)((offset * UINT32_C(2654435761)) >> 24);
+}
+
+static uint8_t chip_byte(uint32_t page, uint32_t column);
+
+#define CHIP_ILLEGAL(what) illegal(what)
+#define CHIP_PAGES ((FP_PAGER_IMAGE_BYTES - 1u) / FP_PAGER_FLASH_PAGE_BYTES + 1u)
+#define CHIP_BYTE(page, column) chip_byte(page, column)
+#define CHIP_FAILS() fails()
+#include "../pager/emulated/chip.h"
+
+#if FP_PAGER_TAG_BYTES
+/* Stands for a MAC. */
+FP_PAGER_API void fp_flash_mac(const uint8_t head[8], const uint8_t *data, uint_fast16_t size,
+                               uint8_t tag[FP_PAGER_TAG_BYTES])
+{
+    uint64_t hash = UINT64_C(0x9e3779b97f4a7c15);
+    for (unsigned i = 0; i < 8 + size; i++)
+        hash = (hash ^ (i < 8 ? head[i] : data[i - 8])) * UINT64_C(0x100000001b3);
+    for (unsigned i = 0; i < FP_PAGER_TAG_BYTES; i++)
+        tag[i] = (uint8_t)(random_next(&hash) >> 32);
+}
+
+FP_PAGER_API uint32_t fp_flash_oldest(void)
+{
+    return 0;
+}
+
+#if FP_PAGER_CODEWORD_BYTES > FP_PAGER_PAGE_BYTES
+#define UNIT_BYTES FP_PAGER_CODEWORD_BYTES
+#else
+#define UNIT_BYTES FP_PAGER_PAGE_BYTES
+#endif
+
+static uint8_t chip_byte(uint32_t page, uint32_t column)
+{
+    uint8_t head[8] = {FP_PAGER_IMAGE_VERSION, 0, 0, 0, 0, 0, 0, 0};
+    uint8_t unit[UNIT_BYTES], tag[FP_PAGER_TAG_BYTES];
+    uint32_t index;
+    if (column < FP_PAGER_FLASH_PAGE_BYTES)
+        return (uint8_t)(image_byte(page * FP_PAGER_FLASH_PAGE_BYTES + column) ^ fails());
+    column -= FP_PAGER_FLASH_PAGE_BYTES + FP_PAGER_TAG_AT;
+    index = page * (FP_PAGER_FLASH_PAGE_BYTES / UNIT_BYTES) + column / FP_PAGER_TAG_BYTES;
+    for (unsigned i = 0; i < 4; i++)
+        head[4 + i] = (uint8_t)(index >> 8 * i);
+    for (unsigned i = 0; i < UNIT_BYTES; i++)
+        unit[i] = image_byte(index * UNIT_BYTES + i);
+    fp_flash_mac(head, unit, UNIT_BYTES, tag);
+    return (uint8_t)(tag[column % FP_PAGER_TAG_BYTES] ^ fails());
+}
+#else
+static uint8_t chip_byte(uint32_t page, uint32_t column)
+{
+    return image_byte(page * FP_PAGER_FLASH_PAGE_BYTES + column);
+}
+#endif
+
+#if FP_PAGER_CODEWORD_BYTES
+FP_PAGER_API int fp_flash_correct(fp_flash_page page, uint_fast16_t column, uint8_t *word)
+{
+    /* How much was fetched when a codeword could not be corrected: nobody may go on with that. */
+    static uint32_t corrupt = UINT32_MAX;
+    EXPECT(page < CHIP_PAGES && column % FP_PAGER_CODEWORD_BYTES == 0 && word);
+    EXPECT(chip.counts.bytes_fetched != corrupt);
+    if (!fails())
+        return 0;
+    corrupt = chip.counts.bytes_fetched;
+    return FP_PAGER_CORRUPT;
+}
+#endif
+
+FP_PAGER_API int fp_flash_failed(fp_page page, int error)
+{
+    EXPECT(error < 0);
+    trouble.page = page;
+    trouble.asked++;
+    if (trouble.again) {
+        trouble.again = false;
+        return 0;
+    }
+    if (trouble.leaves)
+        longjmp(left, error);
+    return error;
+}
+
+#define PAGES FP_PAGER_PAGES
+
+/* What must hold between any two calls. */
+static void check_state(void)
+{
+    bool cached[PAGES] = {false};
+    for (unsigned frame = 0; frame < FP_PAGER_FRAMES; frame++) {
+        fp_page page = PAGE_OF(pager.entry[frame]);
+        EXPECT(frame < pager.used || page == NO_PAGE);
+        if (page == NO_PAGE) {
+            EXPECT_EQ(pager.entry[frame], NO_PAGE);
+            continue;
+        }
+        EXPECT(page < PAGES && !cached[page]);
+        cached[page] = true;
+#if LOOKUP_IS(TABLE)
+        EXPECT_EQ(pager.table[page], frame + 1);
+#endif
+        for (unsigned i = 0; i < FP_PAGER_PAGE_BYTES; i++)
+            EXPECT_EQ(frames[frame * FP_PAGER_PAGE_BYTES + i],
+                      image_byte((uint32_t)(page * FP_PAGER_PAGE_BYTES + i)));
+    }
+#if LOOKUP_IS(TABLE)
+    for (unsigned page = 0; page < PAGES; page++)
+        EXPECT(cached[page] == (pager.table[page] != 0));
+#endif
+#if ORDERED
+    bool listed[FP_PAGER_FRAMES] = {false};
+    for (unsigned place = 0; place < FP_PAGER_FRAMES; place++) {
+        EXPECT(pager.order[place] < FP_PAGER_FRAMES && !listed[pager.order[place]]);
+        listed[pager.order[place]] = true;
+    }
+#endif
+    EXPECT_EQ(stat.misses, stat.other_page + stat.other_buffer + stat.forward + stat.backward);
+}
+
+/* Frames that have lost their page. */
+static unsigned empty_frames(void)
+{
+    unsigned count = 0;
+    for (unsigned frame = 0; frame < pager.used; frame++)
+        count += PAGE_OF(pager.entry[frame]) == NO_PAGE;
+    return count;
+}
+
+/* What a failed reference changes: at most a frame, its victim's, which gets empty. */
+static void check_failure(const void *before_, size_t size)
+{
+    __typeof__(pager) before;
+    unsigned differ = 0;
+    memcpy(&before, before_, size);
+    EXPECT_EQ(pager.used, before.used);
+#if !POLICY_IS(LRU)
+    EXPECT_EQ(pager.hand, before.hand);
+#endif
+#if POLICY_IS(RANDOM)
+    EXPECT_EQ(pager.random, before.random);
+#endif
+#if ORDERED
+    EXPECT(!memcmp(pager.order, before.order, sizeof(before.order)));
+#endif
+    for (unsigned frame = 0; frame < FP_PAGER_FRAMES; frame++) {
+        if (pager.entry[frame] != before.entry[frame]) {
+            EXPECT_EQ(pager.entry[frame], NO_PAGE);
+            differ++;
+        }
+    }
+    EXPECT(differ <= 1);
+    EXPECT_EQ(pager.held, NO_FLASH_PAGE);
+}
+
+/* A byte, or the error with which fp_flash_failed() has left. */
+static int byte_of(struct fp_cursor *cursor)
+{
+    const int error = setjmp(left);
+    return error ? error : fp_cursor_byte(cursor);
+}
+
+/* Take bytes of a place through a cursor, each of which must be right or refused. */
+static void reference(struct fp_cursor *cursor, uint32_t offset, unsigned bytes)
+{
+    __typeof__(pager) before;
+    struct fp_pager_stat counted;
+    fp_cursor_jump(cursor, (fp_offset)offset);
+    EXPECT_EQ(fp_cursor_tell(cursor), offset);
+    while (bytes-- && offset < FP_PAGER_IMAGE_BYTES) {
+        int byte;
+        const unsigned used = (unsigned)pager.used;
+        const unsigned empty_before = empty_frames();
+        /* A cursor that closes another one changes nothing that counts. */
+        memcpy(&before, &pager, sizeof(pager));
+        counted = stat;
+        trouble.asked = 0;
+        byte = byte_of(cursor);
+        if (byte < 0) {
+            EXPECT_EQ(trouble.page, offset / FP_PAGER_PAGE_BYTES);
+            EXPECT(trouble.asked > 0);
+            EXPECT_EQ(fp_cursor_tell(cursor), offset);
+            EXPECT(!cursor->at && !cursor->end);
+            check_failure(&before, sizeof(before));
+            EXPECT_EQ(stat.references, counted.references);
+            EXPECT_EQ(stat.bytes_fetched, counted.bytes_fetched);
+            EXPECT_EQ(stat.walk, counted.walk);
+            EXPECT(empty_frames() <= 1);
+            check_state();
+            return;
+        }
+        EXPECT_EQ(byte, image_byte(offset));
+        if (stat.misses != counted.misses) {
+            /* Whoever faults gets the empty frame. */
+            EXPECT_EQ(empty_frames(), 0);
+            EXPECT(!empty_before || (unsigned)pager.used == used);
+        } else {
+            EXPECT_EQ(empty_frames(), empty_before);
+        }
+        offset++;
+    }
+    check_state();
+}
+
+static void fuzz(void)
+{
+    const uint32_t rounds = test_rounds(4000);
+    for (uint32_t seed = test_first(); seed < test_first() + rounds; seed++) {
+        struct fp_cursor cursors[2] = {{NULL, NULL, 0}, {NULL, NULL, 0}};
+        uint64_t random = seed;
+        test_at("FLASHPAGER_TEST_SEED=%u", seed);
+        trouble.random = ~(uint64_t)seed;
+        trouble.often = 0;
+        trouble.leaves = false;
+        chip_reset();
+        EXPECT_EQ(fp_pager_start(), 0);
+        for (unsigned step = 0; step < 300; step++) {
+            uint32_t offset = random_below(&random, FP_PAGER_IMAGE_BYTES);
+            if (random_below(&random, 20) == 0)
+                trouble.often = random_below(&random, 4) ? random_below(&random, 90) : 0;
+            trouble.leaves = random_below(&random, 3) == 0;
+            trouble.again = random_below(&random, 5) == 0;
+            if (random_below(&random, 10) == 0)
+                fp_cursor_close(&cursors[random_below(&random, 2)]);
+            if (random_below(&random, 8) == 0) {
+                uint8_t bytes[3 * FP_PAGER_PAGE_BYTES];
+                const uint32_t size = random_below(&random, sizeof(bytes));
+                trouble.leaves = false;
+                if (fp_pager_read((fp_offset)offset, bytes, size) == 0)
+                    for (uint32_t i = 0; i < size; i++)
+                        EXPECT_EQ(bytes[i], image_byte(offset + i));
+                check_state();
+            } else {
+                reference(&cursors[random_below(&random, 2)], offset,
+                          1 + random_below(&random, 2 * FP_PAGER_PAGE_BYTES));
+            }
+        }
+        /* Nothing that failed is left behind. */
+        trouble.often = 0;
+        for (uint32_t offset = 0; offset < FP_PAGER_IMAGE_BYTES; offset += FP_PAGER_PAGE_BYTES)
+            reference(&cursors[0], offset, FP_PAGER_PAGE_BYTES);
+    }
+}
+
+/* A chip that fails for good: each page is tried as often as is said, once more where the caller
+ * wants that, and what is cached stays readable. */
+static void tries(void)
+{
+    struct fp_cursor cursor = {NULL, NULL, 0};
+    trouble.often = 0;
+    trouble.leaves = trouble.again = false;
+    uint32_t references;
+    chip_reset();
+    EXPECT_EQ(fp_pager_start(), 0);
+    EXPECT_EQ(fp_cursor_byte(&cursor), image_byte(0));
+    references = stat.references;
+    trouble.often = 256;
+    for (unsigned more = 0; more < 2; more++) {
+        const struct fp_pager_stat before = stat;
+        trouble.asked = 0;
+        trouble.again = more;
+        fp_cursor_jump(&cursor, FP_PAGER_PAGE_BYTES);
+        EXPECT(fp_cursor_byte(&cursor) < 0);
+        EXPECT_EQ(trouble.asked, 1 + more);
+        EXPECT_EQ(stat.retries - before.retries, (1 + more) * FP_PAGER_RETRIES);
+        EXPECT_EQ(stat.failures - before.failures, 1 + more);
+    }
+    fp_cursor_jump(&cursor, FP_PAGER_IMAGE_BYTES + FP_PAGER_PAGE_BYTES);
+    EXPECT_EQ(fp_cursor_byte(&cursor), FP_PAGER_OUTSIDE);
+    EXPECT(fp_pager_page(PAGES) == NULL);
+    EXPECT_EQ(fp_pager_error(), FP_PAGER_OUTSIDE);
+    /* The references that failed part this one from the first. */
+    fp_cursor_jump(&cursor, 1);
+    EXPECT_EQ(fp_cursor_byte(&cursor), image_byte(1));
+    EXPECT_EQ(stat.references, references + 1);
+}

@@ -1,0 +1,239 @@
+"""The pager on an emulated device, compiled and run; what deploy writes for one."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from flashpager import _engine
+from flashpager.device import emulated
+from flashpager.device.design import PagerDesign
+from flashpager.device.image import pattern
+from flashpager.device.runs import Runs
+from flashpager.installed import pager_sources
+from flashpager.trace import Trace
+from tests import tools
+from tests.conftest import ROOT, Finished, fails, flashpager, import_csv, need
+
+_FIRMWARE = ROOT / "examples/traces/card-firmware.trace"
+_SENSORS = ROOT / "examples/traces/java/sensors.trace"
+#: A cache that is full soon.
+_SMALL = ("--part", "W25N01GV", "--policy", "clock", "--cache", "512")
+_DOUBLE = ("--register", "double-buffer")
+_TOOLS = ("arm-none-eabi-gcc", "qemu-system-arm")
+
+
+def _short(tmp_path: Path, runs: int = 3000) -> Path:
+    """Give a trace of the first runs of the card firmware."""
+    text = tmp_path / "all.csv"
+    flashpager("trace", "export", _FIRMWARE, "-o", text)
+    with text.open(encoding="ascii") as lines:
+        next(lines)
+        head = "".join(line for line, _ in zip(lines, range(runs), strict=False))
+    return import_csv(tmp_path, head)
+
+
+def _need_simavr(done: Finished) -> None:
+    """Skip the test where verify says that simavr is missing."""
+    if "libsimavr-dev" in done.err:
+        reason = tools.not_installed(["simavr/sim_avr.h"])
+        if tools.promised():
+            pytest.fail(reason)
+        pytest.skip(reason)
+
+
+@pytest.mark.parametrize(
+    "design",
+    [
+        ("--policy", "fifo", "--register", "sequential", "--lookup", "hint"),
+        ("--policy", "clock"),
+        ("--policy", "pa-clock(3)", "--register", "start-column", "--codeword", "512"),
+        ("--policy", "sieve", "--lookup", "scan", "--cache-page", "128"),
+        ("--policy", "lru", "--register", "double-buffer"),
+        ("--policy", "random(7)", "--register", "double-buffer-prefetch", "--lookup", "hint"),
+    ],
+    ids=lambda design: design[1],
+)
+def test_all_counts_are_equal(tmp_path: Path, design: tuple[str, ...]) -> None:
+    """Those of the pager, of the chip, and the bytes themselves."""
+    need(*_TOOLS)
+    part = "KFG1G16Q2M" if any("double" in word for word in design) else "MT29F1G08ABAFA"
+    trace = _short(tmp_path)
+    done = flashpager("verify", trace, "--part", part, *design, "--json").json
+    assert done["equal"]
+    by_name = {each["count"]: each for each in done["counts"]}
+    engine = [word for word in design if word not in ("--lookup", "hint", "scan")]
+    simulated = flashpager("simulate", trace, "--part", part, *engine, "--json").json
+    for name in ("references", "misses", "loads", "forward", "backward", "walk"):
+        assert by_name[name]["device"] == simulated["counts"][name] > -1
+    assert by_name["misses"]["device"] > 0
+
+
+@pytest.mark.parametrize(
+    "design",
+    [
+        ("--policy", "fifo", "--register", "sequential", "--lookup", "scan"),
+        ("--policy", "clock", "--cache-page", "256"),
+        ("--policy", "pa-clock(3)", "--register", "start-column", "--codeword", "512"),
+        ("--policy", "sieve", "--lookup", "hint", "--cache-page", "32"),
+        ("--policy", "lru", "--register", "double-buffer", "--cache-page", "16"),
+        ("--policy", "random(7)", "--register", "double-buffer-prefetch", "--cache", "512"),
+    ],
+    ids=lambda design: design[1],
+)
+def test_avr(tmp_path: Path, design: tuple[str, ...]) -> None:
+    """A processor of 8 bits, whose numbers are short and whose pager multiplies on its own."""
+    need("avr-gcc")
+    part = "KFG1G16Q2M" if any("double" in word for word in design) else "MT29F1G08ABAFA"
+    trace = _short(tmp_path, 20_000)
+    on_avr = ("--device", "atmega1284p", "--json")
+    done = flashpager("verify", trace, "--part", part, *design, *on_avr, code=None)
+    _need_simavr(done)
+    told = done.json
+    assert told["equal"]
+    assert told["cycles"] > 20 * told["trace"]["bytes"]
+
+
+def test_avr_is_full() -> None:
+    """A cache as large as the RAM is refused, in a line."""
+    need("avr-gcc")
+    large = ("--part", "W25N01GV", "--cache", "16K", "--device", "atmega1284p")
+    done = flashpager("verify", _SENSORS, *large, code=2)
+    _need_simavr(done)
+    assert "16 KB of RAM" in done.err
+
+
+@pytest.mark.parametrize("trace", [_FIRMWARE, _SENSORS], ids=lambda path: path.stem)
+def test_whole_traces(trace: Path) -> None:
+    """What is shipped, to the end."""
+    need(*_TOOLS)
+    done = flashpager("verify", trace, "--part", "W25N01GV", "--policy", "clock")
+    assert "all 20 are equal" in done.out
+    assert "pattern" in done.err
+
+
+def test_an_error_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pager whose hand does not move on gives other counts: a table, and exit code 1."""
+    need(*_TOOLS)
+    copy = tmp_path / "pager"
+    shutil.copytree(pager_sources(), copy)
+    text = (copy / "pager.c").read_text(encoding="utf-8")
+    right = "pager.hand = behind(place);"
+    assert text.count(right) == 1
+    (copy / "pager.c").write_text(text.replace(right, "pager.hand = place;"), encoding="utf-8")
+    monkeypatch.setattr(emulated, "pager_sources", lambda: copy)
+    done = flashpager("verify", _short(tmp_path), *_SMALL, code=1)
+    assert "differs" in done.out
+    assert "differ" in done.out.splitlines()[-1]
+
+
+def test_illegal_use_stops(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pager that does not wait for the chip is refused by it."""
+    need(*_TOOLS)
+    copy = tmp_path / "pager"
+    shutil.copytree(pager_sources(), copy)
+    text = (copy / "pager.c").read_text(encoding="utf-8")
+    right = "if (load && !error)\n            error = fp_flash_wait();"
+    assert text.count(right) == 1
+    (copy / "pager.c").write_text(text.replace(right, ""), encoding="utf-8")
+    monkeypatch.setattr(emulated, "pager_sources", lambda: copy)
+    said = fails("verify", _short(tmp_path), "--part", "W25N01GV")
+    assert "use while busy" in said
+
+
+def test_other_counts_differ() -> None:
+    """Counts of another policy are not taken for those of the device."""
+    need(*_TOOLS)
+    trace = Trace.open(_SENSORS)
+    clock, lru = (
+        _engine.simulate(_SENSORS, [_engine.Design(part="W25N01GV", policy=name)])[0]
+        for name in ("clock", "lru")
+    )
+    design = PagerDesign.of(clock, trace.info.image_bytes, "table")
+    device = emulated.DEVICES["cortex-m3"]
+    verified = device.verify(design, Runs.of(trace), pattern(trace.info), lru.counts)
+    differ = {each.name for each in verified.differ}
+    assert {"misses", "loads", "loads, by the chip", "walk"} <= differ
+    assert "references" not in differ
+
+
+def test_image(tmp_path: Path) -> None:
+    """Bytes that are given are executed; an image of another length is none of the trace's."""
+    need(*_TOOLS)
+    trace = _short(tmp_path)
+    size = Trace.open(trace).info.image_bytes
+    image = tmp_path / "image.bin"
+    image.write_bytes(bytes(at % 251 for at in range(size)))
+    done = flashpager("verify", trace, "--part", "W25N01GV", "--image", image)
+    assert "all 20 are equal" in done.out
+    assert "pattern" not in done.err
+    image.write_bytes(b"x" * (size - 1))
+    said = fails("verify", trace, "--part", "W25N01GV", "--image", image)
+    assert f"{size - 1} bytes" in said
+    assert str(size) in said
+
+
+@pytest.mark.parametrize(
+    ("design", "said"),
+    [
+        (("--policy", "arc"), "policy arc"),
+        (("--lookup", "tree"), "--lookup tree"),
+        (("--device", "z80"), "--device z80"),
+        (("--cache", "128K"), "64 KB of RAM"),
+        (("--critical-block", "16", "--part", "KFG1G16Q2M", *_DOUBLE), "--critical-block"),
+        (("--policy", "clock,lru"), "one design"),
+        (("--reference-bit", "emulated", "--policy", "clock"), "--reference-bit"),
+    ],
+    ids=lambda given: given[0] if isinstance(given, tuple) else None,
+)
+def test_refusals(design: tuple[str, ...], said: str) -> None:
+    """One line says what cannot be."""
+    need(*_TOOLS)
+    part = () if "--part" in design else ("--part", "W25N01GV")
+    assert said in fails("verify", _SENSORS, *part, *design)
+
+
+def test_missing_tools(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The package is named."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    said = fails("verify", _SENSORS, "--part", "W25N01GV")
+    assert "apt install gcc-arm-none-eabi" in said
+
+
+def test_deploy(tmp_path: Path) -> None:
+    """What it writes compiles, and the flash image is of whole pages."""
+    need("arm-none-eabi-gcc")
+    size = Trace.open(_SENSORS).info.image_bytes
+    image = tmp_path / "image.bin"
+    image.write_bytes(bytes(range(256)) * (size // 256) + b"\0" * (size % 256))
+    place = tmp_path / "made" / "here"
+    done = flashpager(
+        *("deploy", _SENSORS, "--part", "W25N01GV", "--policy", "pa-clock(5)"),
+        *("--lookup", "hint", "--image", image, "-o", place),
+    )
+    header = (place / "fp_pager_design.h").read_text(encoding="utf-8")
+    assert "#define FP_PAGER_WALK_BUDGET 5" in header
+    assert "#define FP_PAGER_LOOKUP FP_PAGER_HINT" in header
+    assert f"#define FP_PAGER_IMAGE_BYTES {size}\n" in header
+    flash = (place / "flash.bin").read_bytes()
+    assert len(flash) == -(-size // 2048) * 2048
+    assert flash[:size] == image.read_bytes()
+    assert set(flash[size:]) == {0xFF}
+    assert "Cortex-M3" in done.out
+    subprocess.run(
+        [
+            *("arm-none-eabi-gcc", "-std=c99", "-mcpu=cortex-m3", "-mthumb", "-Wall", "-Werror"),
+            *("-Os", f"-I{place}", "-c", "-o", str(tmp_path / "pager.o")),
+            str(pager_sources() / "pager.c"),
+        ],
+        check=True,
+    )
+
+
+def test_deploy_without_bytes(tmp_path: Path) -> None:
+    """No image is written that nobody gave; what to give is said."""
+    done = flashpager("deploy", _FIRMWARE, "--part", "W25N01GV", "-o", tmp_path / "out")
+    assert not (tmp_path / "out" / "flash.bin").exists()
+    assert "--image" in done.err
+    assert ".text of card-firmware.elf at 0x0" in done.err
