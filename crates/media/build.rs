@@ -1,5 +1,6 @@
-//! The catalog is compiled in, and `include_dir` alone does not notice new files.
+//! The catalogs are compiled in, and `include_dir` alone does not notice new files.
 
 fn main() {
     println!("cargo::rerun-if-changed=../../parts");
+    println!("cargo::rerun-if-changed=../../cores");
 }

@@ -283,6 +283,12 @@ pub(crate) fn unknown_mode(mode: &str, modes: &[String]) -> Error {
     Error::design(format!("unknown mode '{mode}'{near} (known: {})", modes.join(", ")))
 }
 
+/// A number with four digits behind the point at most.
+pub(crate) fn short(number: f64) -> String {
+    let text = format!("{number:.4}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
 /// A cache line, which memory in place is read by where nothing else is asked for.
 pub(super) const LINE_BYTES: u64 = 32;
 

@@ -38,6 +38,11 @@ impl Parallel {
         (first, words - first)
     }
 
+    /// The shortest time from an address to its word.
+    pub(crate) fn shortest_word_ns(&self) -> f64 {
+        self.t_page_acc_ns.as_ref().unwrap_or(&self.t_acc_ns).value
+    }
+
     /// The command of an operation that is done so many times.
     fn commands(&self, access_ns: f64, times: u64) -> Step {
         let writes = self.command_writes.as_ref().map_or(COMMAND_WRITES, |writes| writes.value);

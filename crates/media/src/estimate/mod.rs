@@ -27,7 +27,7 @@ pub use remedies::{Change, Remedy};
 pub use verdict::Taker;
 
 use crate::bus::Bus;
-use crate::operation::{Ask, Operation, StepKind, What, unknown_mode};
+use crate::operation::{Ask, Operation, StepKind, What, short, unknown_mode};
 use crate::part::{self, Kind, Part};
 use flashpager_base::sizes::power_of_two;
 use flashpager_base::{Error, Result, named};
@@ -316,24 +316,22 @@ impl Setting {
         Self::fastest(ways)?.ok_or(refused)
     }
 
-    /// A bus whose accesses are shorter than the part allows would not work.
+    /// A bus that the part cannot take would not work.
     fn check_bus(&self) -> Result<()> {
         let Some(bus) = self.host.bus else { return Ok(()) };
-        let shortest = self.part.medium()?.shortest_access_ns(&self.part, &self.ask(Some(bus)))?;
-        if bus.access_ns() >= shortest * (1.0 - 1e-9) {
-            return Ok(());
-        }
-        let cycles = (shortest * bus.clock_mhz / 1e3 * (1.0 - 1e-9)).ceil();
-        Err(Error::design(format!(
-            "the bus {bus} is faster than {} allows: an access takes {} ns, and the part needs {}; \
-             take {}MHz/{cycles}-x{} or a clock of at most {} MHz",
-            self.part.name,
-            short(bus.access_ns()),
-            short(shortest),
-            bus.clock_mhz,
-            bus.width_bits,
-            short(f64::from(bus.cycles) * 1e3 / shortest)
-        )))
+        self.part.check_lines(bus)?;
+        self.part.check_clock(bus, &self.ask(Some(bus)))
+    }
+
+    /// Fields that nobody checked and on which the operation's time or energy depends.
+    fn unverified(&self) -> Vec<String> {
+        self.part.unverified_in(|part| {
+            let nudged = Self { part: part.clone(), ..self.clone() };
+            let compose = |bus| nudged.compose(bus).ok();
+            let on_bus = compose(self.used_bus());
+            let energy = on_bus.as_ref().map(|on_bus| Energy::of(part, on_bus, None));
+            (compose(None), on_bus, energy)
+        })
     }
 
     /// The driver's loop, if it is what moves the data.
@@ -506,12 +504,6 @@ fn check_same_mover(host: &Host, like: &MeasuredHost) -> Result<()> {
     Ok(())
 }
 
-/// A number with four digits behind the point at most.
-fn short(number: f64) -> String {
-    let text = format!("{number:.4}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
-}
-
 /// What if the part had other pages.
 fn set_page(part: &mut Part, bytes: u32) -> Result<()> {
     power_of_two("page", bytes)?;
@@ -610,7 +602,7 @@ pub fn estimate(spec: &EstimateSpec) -> Result<Estimate> {
         remedies: remedies::all(&likely, spec)?,
         notes: notes(&setting, spec),
         bus: setting.host.bus,
-        unverified: setting.part.unverified(),
+        unverified: setting.unverified(),
         operation,
         range: range::of(&setting, spec)?,
         on_bus,

@@ -62,6 +62,50 @@ impl Part {
         let facts = self.facts().into_iter().filter(|fact| fact.unverified);
         facts.map(|fact| fact.field).collect()
     }
+
+    /// Fields that nobody checked and on which `answer` depends: a number a little larger or
+    /// smaller gives another one.
+    pub fn unverified_in<T: PartialEq>(&self, answer: impl Fn(&Self) -> T) -> Vec<String> {
+        let Ok(value) = serde_json::to_value(self) else { return self.unverified() };
+        let own = answer(self);
+        let matters = |field: &String| {
+            [1.0 + NUDGE, 1.0 - NUDGE].into_iter().any(|factor| {
+                let mut value = value.clone();
+                nudge("", &mut value, field, factor);
+                serde_json::from_value(value).is_ok_and(|nudged: Self| answer(&nudged) != own)
+            })
+        };
+        self.unverified().into_iter().filter(matters).collect()
+    }
+}
+
+/// How much larger and smaller.
+const NUDGE: f64 = 0.01;
+
+/// Multiply the number at `field` by `factor`; whole numbers go one up or down.
+fn nudge(path: &str, value: &mut serde_json::Value, field: &str, factor: f64) {
+    use serde_json::Value;
+    if path == field {
+        if let Some(number) = value.get_mut("value") {
+            let nudged = match (number.as_u64(), number.as_f64()) {
+                (Some(whole), _) if factor > 1.0 => Some(Value::from(whole + 1)),
+                (Some(whole), _) => Some(Value::from(whole.saturating_sub(1))),
+                (None, Some(number)) => Some(Value::from(number * factor)),
+                (None, None) => None,
+            };
+            *number = nudged.unwrap_or(Value::Null);
+        }
+        return;
+    }
+    let names: Vec<String> = below(path, value).into_iter().map(|(path, _)| path).collect();
+    let items: Vec<&mut Value> = match value {
+        Value::Object(fields) => fields.values_mut().collect(),
+        Value::Array(items) => items.iter_mut().collect(),
+        _ => Vec::new(),
+    };
+    for (path, item) in names.iter().zip(items) {
+        nudge(path, item, field, factor);
+    }
 }
 
 /// What lies directly in `value`, by path: the items of a list are named, or numbered from 0.

@@ -1,5 +1,6 @@
 //! Flash parts: one TOML file each in `parts/`, every number with its source.
 
+mod bus;
 mod catalog;
 mod check;
 mod facts;

@@ -1,0 +1,118 @@
+//! Which buses a part can be on.
+
+use flashpager_base::{Error, Result};
+
+use super::Part;
+use crate::bus::Bus;
+use crate::operation::{Ask, What, short};
+
+/// Clocks are rounded down to so many a MHz, that a person can write them.
+const STEPS_A_MHZ: f64 = 100.0;
+/// Shorter than the part needs by less than this is rounding.
+const ROUNDING: f64 = 1e-9;
+
+impl Part {
+    /// The fastest bus that reads the part: its clock in the mode that is fastest, its lines.
+    ///
+    /// # Errors
+    /// A part that does not say how it is spoken to, and one on an address bus, which any clock
+    /// may read.
+    pub fn fastest_bus(&self) -> Result<Bus> {
+        let ask = Ask { what: What::Read, bytes: None, mode: None, bus: None, waits: false };
+        let shortest = self.medium()?.shortest_access_ns(self, &ask)?;
+        if shortest <= 0.0 {
+            return Err(Error::design(format!(
+                "{} is on an address bus, of which none is the fastest: give a bus",
+                self.name
+            )));
+        }
+        Ok(self.bus_of(shortest))
+    }
+
+    /// The bus that makes nobody wait for it: the fastest, or, for memory on an address bus, one
+    /// that keeps up with its words.
+    ///
+    /// # Errors
+    /// A part that does not say how it is spoken to.
+    pub fn own_bus(&self) -> Result<Bus> {
+        match &self.parallel {
+            Some(parallel) => Ok(self.bus_of(parallel.shortest_word_ns())),
+            None => self.fastest_bus(),
+        }
+    }
+
+    /// All its lines, with an access in `access_ns`.
+    fn bus_of(&self, access_ns: f64) -> Bus {
+        let clock_mhz = (1e3 / access_ns * (1.0 + ROUNDING) * STEPS_A_MHZ).floor() / STEPS_A_MHZ;
+        Bus { clock_mhz, cycles: 1, width_bits: self.width_bits.value }
+    }
+
+    /// Whether it has few lines, which carry commands and addresses, too.
+    pub fn is_serial(&self) -> bool {
+        self.spi.is_some() || self.sd.is_some()
+    }
+
+    /// Check that the part can be wired to the lines of `bus`: a serial part to as many as it
+    /// has or fewer, a NAND on a parallel bus to just as many, memory on an address bus to at
+    /// least a byte's.
+    ///
+    /// # Errors
+    /// Lines that it does not have, and lines that it would miss.
+    pub fn check_lines(&self, bus: Bus) -> Result<()> {
+        let (own, lines) = (self.width_bits.value, bus.width_bits);
+        let (kind, fits) = if self.is_serial() {
+            ("serial", lines <= own)
+        } else if self.parallel.is_some() {
+            ("parallel", lines >= 8)
+        } else if self.table().is_some() {
+            ("parallel", lines == own)
+        } else {
+            return Ok(());
+        };
+        if fits {
+            return Ok(());
+        }
+        let needs = if self.parallel.is_some() { "8 or more".into() } else { own.to_string() };
+        let same_clock = Bus { width_bits: own, ..bus };
+        let take = match self.check_clock(same_clock, &Ask::read(None, same_clock)) {
+            Ok(()) => Ok(same_clock),
+            Err(_) => self.fastest_bus(),
+        };
+        let take = take.map_or_else(|_| String::new(), |bus| format!("; take {bus}"));
+        Err(Error::design(format!(
+            "the bus {bus} has {lines} data lines, and {} is a {kind} part of {needs}{take}",
+            self.name
+        )))
+    }
+
+    /// Check that an access of `bus` is no shorter than the part allows for what is asked.
+    ///
+    /// # Errors
+    /// A bus that is too fast.
+    pub fn check_clock(&self, bus: Bus, ask: &Ask<'_>) -> Result<()> {
+        let shortest = self.medium()?.shortest_access_ns(self, ask)?;
+        if bus.access_ns() >= shortest * (1.0 - ROUNDING) {
+            return Ok(());
+        }
+        let cycles = (shortest * bus.clock_mhz / 1e3 * (1.0 - ROUNDING)).ceil();
+        Err(Error::design(format!(
+            "the bus {bus} is faster than {} allows: an access takes {} ns, and the part needs {}; \
+             take {}MHz/{cycles}-x{} or a clock of at most {} MHz",
+            self.name,
+            short(bus.access_ns()),
+            short(shortest),
+            bus.clock_mhz,
+            bus.width_bits,
+            short(f64::from(bus.cycles) * 1e3 / shortest)
+        )))
+    }
+
+    /// Check that the part can be read over `bus`.
+    ///
+    /// # Errors
+    /// What [`Part::check_lines`] and [`Part::check_clock`] refuse.
+    pub fn check_bus(&self, bus: Bus) -> Result<()> {
+        self.check_lines(bus)?;
+        self.check_clock(bus, &Ask::read(None, bus))
+    }
+}
