@@ -7,16 +7,15 @@
 #   make format     lets them mend what they can
 #   make bench      recording and replay rates (docs/performance.md)
 #   make soak       what takes long: more cases, more seeds, fuzzing; SOAK_SECONDS a fuzz target,
-#                   SOAK_PROGRAMS an architecture
+#                   SOAK_PROGRAMS an architecture, SOAK_CUTS the log
+#   make dist       a wheel and a source distribution in dist/
+#   make test-dist  installs them elsewhere and tests that, as an ordinary user
 #   make clean
 #
 # test-c, test-rust and test-python are the parts of `make test`.
 
 VENV := .venv
 BIN := $(VENV)/bin
-PLUGIN := python/flashpager/_recorders/flashpager-qemu.so
-# For the processors that it knows.
-STEPPER := $(if $(filter Linux-x86_64 Linux-aarch64,$(shell uname -sm | tr ' ' -)),python/flashpager/_recorders/flashpager-step)
 AGENT := python/flashpager/_recorders/flashpager-java.jar
 CORES := $(shell nproc 2>/dev/null || echo 2)
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
@@ -26,27 +25,28 @@ unexport PYTHONPATH PYTHONHOME CONDA_PREFIX
 # One profile, so that the engine and what it needs are compiled once for all: for the binding,
 # its tests and the benches.
 CARGO_FLAGS := --release --locked
-# The store in C is compiled in.
-RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates parts runtime/medium runtime/compress \
-    runtime/swap runtime/third_party -name '*.rs' -o -name '*.toml' -o -name '*.[ch]')
+# The store in C is compiled in, and the recorders in C are built beside.
+RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates parts boards cores runtime/medium \
+    runtime/compress runtime/swap runtime/pager runtime/third_party recorders/qemu recorders/step -name '*.rs' -o -name '*.toml' -o -name '*.[ch]')
 DEMO_TRACE := examples/traces/card-firmware.trace
 SOAK_SECONDS := 120
 SOAK_PROGRAMS := 300
+SOAK_CUTS := 10000000
 
-.PHONY: build demo test test-c test-rust test-python lint format bench clean
-.PHONY: soak soak-c soak-rust soak-python soak-step soak-fuzz
+.PHONY: build demo dist test test-c test-rust test-python test-dist lint format bench clean
+.PHONY: soak soak-c soak-rust soak-torture soak-mutants soak-python soak-step soak-fuzz
 
-build: $(BIN)/.built $(PLUGIN) $(STEPPER) $(AGENT)
+build: $(BIN)/.built $(AGENT)
 
 demo: build
 	$(BIN)/flashpager explore $(DEMO_TRACE) --part 'K9F*,TC58B*,W25N*' \
 	    --ram 2K --max-fault 50us --checked-ecc --policy lru,clock,sieve --limit 5
-	$(BIN)/flashpager attribute $(DEMO_TRACE) --board examples/boards/smartcard.toml --limit 8
-	$(BIN)/flashpager estimate --board examples/boards/sam9263.toml
+	$(BIN)/flashpager attribute $(DEMO_TRACE) --board smartcard --limit 8
+	$(BIN)/flashpager estimate --board sam9263
 	$(BIN)/flashpager explore examples/traces/java/sensors.trace \
-	    --board examples/boards/micaz.toml --limit 4
+	    --board micaz --limit 4
 	$(BIN)/flashpager swap bench --ram 4M --medium nand:4M --chunk 256K --random-pages 64
-	$(BIN)/flashpager report $(DEMO_TRACE) --board examples/boards/smartcard.toml \
+	$(BIN)/flashpager report $(DEMO_TRACE) --board smartcard \
 	    -o report.html --plots plots
 
 test: build
@@ -62,32 +62,58 @@ test-python: build
 	$(BIN)/python -m pytest -n $(CORES) --dist worksteal
 
 lint: build
+	@for source in recorders/*/*.c; do \
+	    $(CC) -O2 -std=c11 -Wall -Wextra -Werror -pedantic -c -o /dev/null $$source || exit; \
+	done
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets $(CARGO_FLAGS) -- -D warnings
-	$(BIN)/ruff format --check python tests benches examples
-	$(BIN)/ruff check python tests benches examples
+	$(BIN)/ruff format --check python tests benches examples runtime
+	$(BIN)/ruff check python tests benches examples runtime
 	$(BIN)/mypy
 	$(BIN)/stubtest flashpager._engine --allowlist tests/stubtest-allowlist.txt
 
 format: build
 	cargo fmt --all
-	$(BIN)/ruff format python tests benches examples
-	$(BIN)/ruff check --fix python tests benches examples
+	$(BIN)/ruff format python tests benches examples runtime
+	$(BIN)/ruff check --fix python tests benches examples runtime
 
 bench: build
 	$(BIN)/python benches/recording.py
 	$(BIN)/python benches/java.py
 	$(BIN)/python benches/sweep.py
 	$(BIN)/python benches/swap.py
+	$(BIN)/python benches/log.py
+	$(BIN)/python benches/pager.py
 	cargo bench -p flashpager --bench replay --bench explore --bench swap --locked
 
-soak: soak-c soak-rust soak-python soak-step soak-fuzz
+# Both hold the built jars: who installs them needs no JDK. Without debug information the engine
+# is a third of its size.
+dist: $(BIN)/maturin $(AGENT)
+	@test -e $(AGENT) || { echo "make: a distribution is not made without the Java recorder" >&2; exit 2; }
+	@rm -rf dist
+	$(BIN)/maturin build $(CARGO_FLAGS) --interpreter $(BIN)/python --out dist
+	$(BIN)/maturin sdist --out dist
+
+test-dist: build dist
+	FLASHPAGER_DIST=$(CURDIR)/dist $(BIN)/python -m pytest tests/dist
+
+soak: soak-c soak-rust soak-torture soak-mutants soak-python soak-step soak-fuzz
 
 soak-c:
 	$(MAKE) --no-print-directory -C runtime -j$(CORES) soak
 
 soak-rust:
 	PROPTEST_CASES=4096 cargo test --workspace $(CARGO_FLAGS)
+
+# The swap log loses its power; a failure says which seed repeats it.
+soak-torture:
+	cargo run -p flashpager-swap --example torture $(CARGO_FLAGS) -- \
+	    --seed 1000000 --cuts $(SOAK_CUTS) --threads $(CORES)
+
+# Errors made in the log and in the pager on purpose; one that is not found is an error.
+soak-mutants: build
+	$(BIN)/python runtime/tests/mutants.py
+	$(BIN)/python runtime/tests/pager_mutants.py
 
 # Programs drawn by seed, recorded; a failure says which seed repeats it.
 soak-python: build
@@ -112,7 +138,7 @@ soak-fuzz:
 	done
 
 clean:
-	rm -rf $(VENV) build runtime/build target report.html plots $(PLUGIN) $(STEPPER) $(AGENT:.jar=*.jar) recorders/java/target examples/java/*/target
+	rm -rf $(VENV) build runtime/build target dist report.html plots python/flashpager/_recorders python/flashpager/examples python/flashpager/runtime recorders/java/target examples/java/*/target
 
 $(BIN)/python:
 	@command -v cargo >/dev/null || { echo "make: cargo not found; install Rust (rustup)" >&2; exit 2; }
@@ -122,18 +148,12 @@ $(BIN)/python:
 	    || { rm -rf $(VENV); echo "make: no venv module; apt install python3-venv" >&2; exit 2; }
 
 $(BIN)/maturin: | $(BIN)/python
-	$(BIN)/python -m pip install --quiet 'maturin>=1.8,<2'
+	$(BIN)/python -m pip install --quiet 'maturin>=1.12,<2'
 
 # Builds the engine and installs it, what it needs and what its tests need.
 $(BIN)/.built: $(RUST_SOURCES) pyproject.toml | $(BIN)/maturin
 	$(BIN)/maturin develop $(CARGO_FLAGS) --extras dev
 	@touch $@
-
-$(PLUGIN): recorders/qemu/recorder.c recorders/qemu/qemu_plugin_api.h
-	$(MAKE) --no-print-directory -C recorders/qemu OUTPUT=$(CURDIR)/$@
-
-python/flashpager/_recorders/flashpager-step: $(wildcard recorders/step/*.[ch])
-	$(MAKE) --no-print-directory -C recorders/step OUTPUT=$(CURDIR)/$@
 
 # A machine without a JDK or Maven, or that cannot reach what Maven fetches, goes without the
 # Java recorder, unless all tools are promised.

@@ -7,6 +7,7 @@ redirected, not only ``sys.stdout``.
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -23,6 +24,14 @@ from typing import IO, Any
 COMMAND = Path(sys.executable).with_name("flashpager")
 
 _TIMEOUT_SECONDS = 300
+#: What no person writes: one of several, and a number with an exponent.
+_ONE_OF_SEVERAL = re.compile(
+    r"(?<![\w.,:-])1 (?:(?:more|changed|anonymous) )*"
+    r"(?:blocks|bytes|charts|columns|designs|faults|files|frames|functions|instructions|lines"
+    r"|methods|misses|numbers|pages|parts|rows|runs|symbols|threads|traces|windows|words)\b"
+)
+#: An endurance of 1e+13 is as its datasheet has it.
+_EXPONENT = re.compile(r"(?<![\w+])\d(?:\.\d+)?e(?:-\d+|\+0\d)\b")
 #: What the interpreter or Rich looks at once, when a process starts.
 _READ_AT_START = {"COLUMNS", "FORCE_COLOR", "LINES", "NO_COLOR", "PYTHONPATH", "TERM"}
 
@@ -72,7 +81,10 @@ def flashpager(
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
         raw, said = (_content(file) for file in (out, err))
-    return _checked(status, raw, said, code)
+    finished = _checked(status, raw, said, code)
+    if not {"--json", "export", "schema"} & set(map(str, arguments)):
+        _check_words(finished.out + finished.err)
+    return finished
 
 
 def process(
@@ -119,6 +131,13 @@ def refusal(done: Finished, words: Sequence[str]) -> str:
     for word in words:
         assert word in lines[0], f"no '{word}' in: {lines[0]}"
     return lines[0]
+
+
+def _check_words(printed: str) -> None:
+    """Hold all that a test prints for people to how numbers are written."""
+    for wrong in (_ONE_OF_SEVERAL, _EXPONENT):
+        found = wrong.search(printed)
+        assert found is None, f"'{found[0]}' in:\n{printed}"
 
 
 def _checked(status: int, raw: bytes, said: bytes, code: int | None) -> Finished:

@@ -4,7 +4,8 @@
 >>> result = flashpager.simulate(trace, flashpager.Design(cache_bytes="2K", policy="clock"))
 >>> table = flashpager.explore(trace, flashpager.Space(cache_bytes="1K,2K,4K", policy="all"))
 >>> found = flashpager.answer(table, flashpager.Needs(ram_bytes="4K", max_fault_ns="200us"))
->>> found.best, found.bites, found.why
+>>> found.best, found.bites, found.why, flashpager.brief(found.front)
+>>> flashpager.layout(trace, flashpager.Design(cache_bytes="2K"), seconds=30).best.order
 >>> flashpager.estimate("MT29F8G08", flashpager.Host(bus="120MHz/8-x8")).verdict
 """
 
@@ -22,6 +23,7 @@ from flashpager._engine import (
     Host,
     ICache,
     Layer,
+    Layout,
     Memory,
     Peripheral,
     Processor,
@@ -33,13 +35,15 @@ from flashpager._engine import (
     estimate,
     version,
 )
-from flashpager.simulation import simulate
+from flashpager.layouts import layout
+from flashpager.simulation import call_times, simulate
 from flashpager.space.space import Space
 from flashpager.trace import Trace
 
 if TYPE_CHECKING:
     from flashpager.results.answer import Answer, answer
     from flashpager.results.needs import Needs
+    from flashpager.results.table import brief
     from flashpager.space.exploration import explore
 
 __all__ = [
@@ -55,6 +59,7 @@ __all__ = [
     "Host",
     "ICache",
     "Layer",
+    "Layout",
     "Memory",
     "Needs",
     "Peripheral",
@@ -68,8 +73,11 @@ __all__ = [
     "Trace",
     "__version__",
     "answer",
+    "brief",
+    "call_times",
     "estimate",
     "explore",
+    "layout",
     "simulate",
 ]
 __version__ = version()
@@ -78,6 +86,7 @@ _LATE = {
     "Answer": "flashpager.results.answer",
     "Needs": "flashpager.results.needs",
     "answer": "flashpager.results.answer",
+    "brief": "flashpager.results.table",
     "explore": "flashpager.space.exploration",
 }
 

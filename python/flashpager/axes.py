@@ -13,6 +13,10 @@ AXES = {axis.name: axis for axis in _engine.axes()}
 _CHOSEN = ("part", "bus", "policy", "register")
 SHOWN = (*_CHOSEN, *(name for name in AXES if name not in _CHOSEN))
 
+#: Fields that are settled where nobody says them: a part, and what follows from it.
+FROM_PART = ("bus", "register", "nor")
+SETTLED = ("part", *FROM_PART)
+
 
 def flag_of(axis: _engine.Axis) -> str:
     """Give the option of an axis: ``--cache-page`` of "cache page"."""

@@ -1,7 +1,11 @@
 """Files that are read and files that are written."""
 
+import atexit
+import shutil
+import sys
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from flashpager import _engine
@@ -21,40 +25,102 @@ def refuse_overwriting(output: Path, *inputs: Path) -> None:
             raise FlashpagerError(message)
 
 
+def standard_input() -> Path:
+    """Give a file that holds what standard input does, to be read as often as needed.
+
+    Raises:
+        FlashpagerError: if nobody would write there, or the disk has no room for it.
+
+    """
+    # A process may be started without one.
+    if sys.stdin is None or sys.stdin.isatty():
+        what = "closed" if sys.stdin is None else "a terminal"
+        message = f"-: standard input is {what}; give a trace there, as in 'simulate - < TRACE'"
+        raise FlashpagerError(message)
+    folder = Path(tempfile.mkdtemp(prefix="flashpager-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    file = folder / "standard-input"
+    try:
+        with file.open("wb") as kept:
+            shutil.copyfileobj(sys.stdin.buffer, kept)
+    except OSError as error:
+        message = f"{file}: {error.strerror or error}; a trace from standard input is kept there"
+        raise FlashpagerError(message) from None
+    return file
+
+
 @contextmanager
 def appearing_whole(path: Path) -> Iterator[Path]:
     """Give a name to write under; the file gets its own name when all is written.
+
+    What a link names is replaced, not the link. What is no regular file, such as a device, is
+    written to.
 
     Raises:
         FlashpagerError: if it cannot be written; nothing is left then.
 
     """
-    temporary = path.with_name(f".{path.name}.partial")
+    whole = path.resolve()
+    special = path.exists() and not path.is_file() and not path.is_dir()
+    folder = Path(tempfile.mkdtemp(prefix="flashpager-")) if special else whole.parent
+    temporary = folder / f".{path.name}.partial"
     try:
         yield temporary
-        temporary.replace(path)
+        if special:
+            with temporary.open("rb") as written, path.open("wb") as there:
+                shutil.copyfileobj(written, there)
+            shutil.rmtree(folder, ignore_errors=True)
+        else:
+            temporary.replace(whole)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
+        _remove(temporary)
         message = f"{path}: {error.strerror or error}"
         raise FlashpagerError(message) from None
     except BaseException:
         # Interrupted, for example.
-        temporary.unlink(missing_ok=True)
+        _remove(temporary)
         raise
 
 
-def example(name: str, instead: str) -> Path:
-    """Give an example of flashpager's source: beside the code, else where the command runs.
+def read_text(path: Path) -> str:
+    """Give the text of a file.
 
     Raises:
-        FlashpagerError: if it is in neither place; ``instead`` is what to say then.
+        FlashpagerError: if it cannot be read, or is no text.
 
     """
-    for examples in (Path(__file__).parents[2] / "examples", Path("examples")):
-        if (examples / name).exists():
-            return examples / name
-    message = f"examples/{name} of flashpager's source is not here: {instead}"
-    raise FlashpagerError(message)
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        message = f"{path}: {error.strerror or error}"
+        raise FlashpagerError(message) from None
+    except UnicodeDecodeError:
+        message = f"{path}: is no text"
+        raise FlashpagerError(message) from None
+
+
+def check_writable(output: Path) -> None:
+    """Refuse an output in a folder that is not there, before there is anything to write.
+
+    Raises:
+        FlashpagerError: if nothing could be written there.
+
+    """
+    if str(output) == "-":
+        message = "-: this is written to a file; give its name"
+        raise FlashpagerError(message)
+    if output.is_dir():
+        message = f"{output}: is a folder; give the name of a file"
+        raise FlashpagerError(message)
+    if not output.resolve().parent.is_dir():
+        message = f"{output}: there is no folder {output.parent}"
+        raise FlashpagerError(message)
+
+
+def _remove(path: Path) -> None:
+    """Remove a file where that can be: what cannot be written cannot be removed, either."""
+    with suppress(OSError):
+        path.unlink()
 
 
 def read_toml(path: Path) -> dict[str, object]:

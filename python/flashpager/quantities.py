@@ -1,20 +1,29 @@
 """Sizes, lists and quantities as people write and read them: ``2K``, ``lru,fifo``, ``15 µs``."""
 
+import math
 import re
+from decimal import Decimal
 
 from flashpager._engine import FlashpagerError, parse_size
 
 __all__ = [
+    "counted",
     "duration",
     "format_size",
+    "joules",
     "parse_bandwidth",
     "parse_clock",
     "parse_duration",
+    "parse_factor",
+    "parse_share",
     "parse_size",
     "parse_sizes",
     "percent",
     "si",
+    "significant",
+    "span",
     "split_list",
+    "within",
 ]
 
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -28,18 +37,53 @@ def format_size(size: int) -> str:
     return str(size)
 
 
-#: A share from here on is written without decimals.
-_WHOLE_PERCENT = 0.1
+def significant(value: float, digits: int) -> str:
+    """Write a number with so many digits that count, and never with an exponent.
 
-
-def percent(share: float) -> str:
-    """Write a share as ``2.3 %``, with two digits or without decimals.
-
-    >>> percent(0.0234), percent(2.594)
-    ('2.3 %', '259 %')
+    >>> significant(0.02345, 3), significant(99.96, 3), significant(123456, 3)
+    ('0.0234', '100', '123,000')
 
     """
-    return f"{100 * share:.0f} %" if share >= _WHOLE_PERCENT else f"{100 * share:.2g} %"
+    text = f"{value:.{digits}g}"
+    return format(Decimal(text), ",f") if "e" in text else text
+
+
+#: A share from here on is written without decimals.
+_WHOLE_PERCENT = 0.1
+#: A share below this is not told from 0.
+_LEAST_PERCENT = 1e-6
+
+
+def percent(share: float | None, decimals: int | None = None) -> str:
+    """Write a share as ``2.3 %``: with two digits or without decimals, unless they are given.
+
+    Where there is none, a dash.
+
+    >>> percent(0.0234), percent(2.594), percent(0.25, 1)
+    ('2.3 %', '259 %', '25.0 %')
+
+    """
+    if share is None:
+        return "–"
+    if decimals is not None:
+        return f"{100 * share:.{decimals}f} %"
+    if abs(share) >= _WHOLE_PERCENT:
+        return f"{100 * share:.0f} %"
+    if 0 < abs(share) < _LEAST_PERCENT:
+        return "under 0.0001 %"
+    return f"{significant(100 * share, 2)} %"
+
+
+def counted(number: int, noun: str) -> str:
+    """Write how many there are of something.
+
+    >>> counted(1, "byte"), counted(0, "miss"), counted(1234, "page")
+    ('1 byte', '0 misses', '1,234 pages')
+
+    """
+    if number == 1:
+        return f"1 {noun}"
+    return f"{number:,} {noun}{'es' if noun.endswith('s') else 's'}"
 
 
 def split_list(text: str) -> list[str]:
@@ -74,6 +118,15 @@ def parse_duration(text: str) -> float:
     return float(found[1]) * _TIMES_NS[found[2].replace("μ", "µ")]
 
 
+def parse_share(text: str) -> float:
+    """Give the 0.02 of ``2%``; a share may be 0."""
+    found = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*%\s*", text)
+    if not found or not math.isfinite(float(found[1])):
+        message = f"'{text}' is no share: write it as 2%"
+        raise FlashpagerError(message)
+    return float(found[1]) / 100
+
+
 def parse_clock(text: str) -> float:
     """Give the megahertz of ``40MHz``."""
     found = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*(?:MHz)?\s*", text, re.IGNORECASE)
@@ -83,12 +136,33 @@ def parse_clock(text: str) -> float:
     return float(found[1])
 
 
+def parse_factor(text: str) -> float:
+    """Give the number of ``2.5`` or ``2.5x``, which is 1 or more.
+
+    >>> parse_factor("2.5x")
+    2.5
+
+    """
+    found = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*[x×]?\s*", text)
+    if not found or float(found[1]) < 1:
+        message = f"'{text}' is no factor: write it as 2.5, at least 1"
+        raise FlashpagerError(message)
+    return float(found[1])
+
+
 def si(value: float, unit: str = "") -> str:
     """Write a number with a prefix: 12.3 M, 2.85 MB."""
-    for factor, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if abs(value) >= factor:
-            return f"{value / factor:.3g} {prefix}{unit}"
-    return f"{value:.3g} {unit}".strip()
+    return f"{_scaled(value, _PREFIXES, 3)}{unit}".strip()
+
+
+def counted_si(number: int, noun: str) -> str:
+    """Write how many there are of something, with a prefix.
+
+    >>> counted_si(1, "instruction"), counted_si(1200, "instruction")
+    ('1 instruction', '1.2 k instructions')
+
+    """
+    return counted(number, noun) if number == 1 else f"{si(number)} {noun}s"
 
 
 def within(error: float | None) -> str:
@@ -96,9 +170,41 @@ def within(error: float | None) -> str:
     return "± unknown" if error is None else f"± {percent(error)}"
 
 
-def duration(ns: float) -> str:
+def duration(ns: float, digits: int = 4) -> str:
     """Write a time with the unit that fits: 15.2 µs."""
-    for factor, unit in ((3.6e12, "h"), (1e9, "s"), (1e6, "ms"), (1e3, "µs")):
-        if abs(ns) >= factor:
-            return f"{ns / factor:.4g} {unit}"
-    return f"{ns:.4g} ns"
+    return _scaled(ns, _TIMES, digits)
+
+
+def joules(microjoules: float) -> str:
+    """Write an energy with the unit that fits.
+
+    >>> joules(7.29), joules(101_000)
+    ('7.29 µJ', '101 mJ')
+
+    """
+    return _scaled(microjoules, _ENERGIES, 3)
+
+
+def span(hours: float) -> str:
+    """Write a time as people plan with it: from a quarter of an hour on in hours.
+
+    >>> span(0.25), span(0.00693), span(1.343)
+    ('0.25 h', '24.95 s', '1.343 h')
+
+    """
+    if hours < _A_WHILE_HOURS:
+        return duration(hours * 3.6e12)
+    return f"{significant(hours, 4)} h"
+
+
+_A_WHILE_HOURS = 0.25
+_ENERGIES = ((1e6, "J"), (1e3, "mJ"), (1.0, "µJ"))
+_PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
+_TIMES = ((3.6e12, "h"), (1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
+
+
+def _scaled(value: float, units: tuple[tuple[float, str], ...], digits: int) -> str:
+    """Write a number in the largest unit of which it is at least one, once it is rounded."""
+    rounded = float(f"{value:.{digits}g}")
+    factor, unit = next((each for each in units if abs(rounded) >= each[0]), units[-1])
+    return f"{significant(value / factor, digits)} {unit}"

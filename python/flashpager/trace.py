@@ -7,7 +7,7 @@ from os import PathLike
 from pathlib import Path
 
 from flashpager import _engine
-from flashpager._engine import BlockStatistics, TraceInfo
+from flashpager._engine import BlockStatistics, Ending, TraceInfo, WarmUp
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,8 @@ class Trace:
         path: the file.
         info: what it says of itself: ``program``, ``arguments``, ``architecture``, ``recorder``,
             ``ending``, ``images`` (with sections and symbols), ``image_bytes``, ``runs``,
-            ``instructions``, ``bytes`` and what was executed outside the placed code.
+            ``instructions``, ``bytes`` and what was executed outside the placed code; and its
+            ``warm_up``, the first runs that fill a cache and are not counted.
 
     """
 
@@ -26,22 +27,33 @@ class Trace:
     info: TraceInfo = field(repr=False)
 
     @classmethod
-    def open(cls, path: str | PathLike[str]) -> "Trace":
+    def open(cls, path: str | PathLike[str], warm_up: WarmUp | str | None = None) -> "Trace":
         """Open a trace file.
 
         >>> trace = Trace.open("examples/traces/card-firmware.trace")
         >>> trace.name, trace.info.runs
         ('card-firmware', 1140245)
 
+        Args:
+            path: the file.
+            warm_up: its first runs that fill a cache and are not counted: the fewest with as many
+                bytes as ``80K``, or with a share of them as ``10%``, or those before a function
+                is first executed, by its name; ``none`` where all counts.
+
         Raises:
-            FlashpagerError: if it cannot be read or is no trace.
+            FlashpagerError: if it cannot be read or is no trace, and for a warm-up that leaves
+                nothing to count.
 
         """
-        return cls(Path(path), _engine.trace_info(path))
+        return cls(Path(path), _engine.trace_info(path, warm_up))
 
-    def __reduce__(self) -> tuple[Callable[[Path], "Trace"], tuple[Path]]:
+    def __repr__(self) -> str:
+        """As it can be typed."""
+        return f"Trace.open({str(self.path)!r})"
+
+    def __reduce__(self) -> tuple[Callable[[Path, WarmUp], "Trace"], tuple[Path, WarmUp]]:
         """Travel to another process as a path: the file is opened there."""
-        return Trace.open, (self.path,)
+        return Trace.open, (self.path, self.info.warm_up)
 
     @property
     def name(self) -> str:
@@ -76,3 +88,10 @@ def check_traces(given: object, taker: str) -> list[Trace]:
             message = f"{taker} takes a Trace, not {trace!r}: open it with flashpager.Trace.open"
             raise TypeError(message)
     return traces
+
+
+def how_it_ended(ending: Ending) -> str:
+    """Say in words why a recording may not be the whole program."""
+    if ending.failure is not None:
+        return f"the recorded program failed: {ending.failure}"
+    return f"the recording did not end by itself ({ending})"

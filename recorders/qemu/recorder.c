@@ -10,6 +10,8 @@
  *             collects the stream there before it writes it to the pipe, so
  *             that the reader finds the last, unwritten piece even when the
  *             program is killed
+ *   one-stream  all threads together, in the order executed; else a THREAD or
+ *             SWITCH record says whose blocks follow, once there are several
  *
  * The stream is described in docs/formats.md ("Recorder stream"): the magic,
  * then 32-bit little-endian words. A word below 2^31 is the number of an
@@ -45,7 +47,14 @@
 #define RECORD_FLAG UINT32_C(0x80000000)
 #define PATH_BYTES 4096
 
-enum record_kind { RECORD_META = 1, RECORD_MAP = 2, RECORD_BLOCK = 3, RECORD_END = 4 };
+enum record_kind {
+    RECORD_META = 1,
+    RECORD_MAP = 2,
+    RECORD_BLOCK = 3,
+    RECORD_END = 4,
+    RECORD_THREAD = 6,
+    RECORD_SWITCH = 8,
+};
 
 /* QEMU reads this after dlopen(). 9.0 refuses version 1, 8.2 refuses version 2,
  * so pick_version() sets it to what the host understands. */
@@ -66,15 +75,17 @@ struct running {
     _Atomic uint64_t told_at;
     _Atomic uint64_t address;
     _Atomic uint64_t begun;
-    uint64_t unused;
+    _Atomic uint64_t thread; /* its number, and BEGUN_IN_DOUBT if it may not have come so far */
 };
 
 #define MAX_RUNNING 1023
+#define BEGUN_IN_DOUBT (UINT64_C(1) << 32)
 
 /* The slot behind the tail (docs/formats.md). */
 struct running_slot {
     uint32_t kind;
-    uint32_t unused[7];
+    _Atomic uint32_t tells_threads; /* 1 once the stream names threads */
+    uint32_t unused[6];
     struct running processors[MAX_RUNNING];
 };
 #define SLOT_RUNNING UINT32_MAX
@@ -107,20 +118,32 @@ struct block {
     bool may_return;  /* its last instruction may lead to itself */
     bool repeats;     /* that is a repeated instruction, whose accesses are counted */
     bool maybe_short; /* its last instruction may be two bytes shorter than told */
+    bool in_doubt;    /* a killed program may not have executed all that is told of it */
+    uint64_t leads_to; /* a branch of ARM leads there, if its last instruction is one */
 };
 
 static struct tail *tail;
 static size_t tail_capacity;
+static struct running_slot *slot;
 static struct running *running;
 static struct {
     struct block *block;
     uint64_t accesses; /* of its repeated instruction */
     bool repetition;   /* it is the last instruction of the block before */
+    uint32_t thread;   /* that it executes now; another one may have its place later */
 } current[MAX_RUNNING];
+static bool one_stream;
+static unsigned int telling; /* the processor whose blocks the stream tells */
+/* Block numbers in the stream. The first thread's THREAD record comes when a
+ * second one begins, and says how many were told before, all of the first.
+ * Nobody needs the count from then on. */
+static uint64_t told_by_first;
+static uint32_t thread_count;
 static struct qemu_plugin_scoreboard *counters; /* from version 2 on */
 static bool several_processors;
 static enum { OTHER, ARM, AARCH64, RISCV, X86 } target;
 static int api_version;
+static bool repeats_within; /* QEMU may repeat an instruction without leaving its block */
 static int pipe_fd = -1;
 static bool recording;
 static bool system_emulation;
@@ -322,6 +345,22 @@ static bool begun_again(const struct block *block, uint64_t executed, uint64_t a
     return next != block && !block->may_return && (!block->repeats || accesses == 0);
 }
 
+/* Whether a block that is told whole may have ended before. What cut it short leads elsewhere. */
+static bool is_in_doubt(const struct block *block, uint64_t accesses, const struct block *next)
+{
+    uint64_t end = block->address + (uint32_t)block->whole;
+    if (next != NULL && next->address == end) {
+        return false;
+    }
+    if (block->maybe_short) {
+        /* A program of Thumb that may not fetch the instruction which follows. */
+        return next == NULL || next->address != block->leads_to;
+    }
+    /* A fault behind the first iteration, which QEMU does not tell. */
+    return block->repeats && repeats_within && accesses > 0 &&
+           (next == NULL || next->address != end - block->last_bytes);
+}
+
 /* Which number tells what was executed of a block; NEVER for nothing at all. */
 static uint64_t number_of(unsigned int vcpu, uint64_t executed, const struct block *next)
 {
@@ -348,6 +387,9 @@ static uint64_t number_of(unsigned int vcpu, uint64_t executed, const struct blo
         return block->number;
     }
     if (executed == block->whole) {
+        if (is_in_doubt(block, accesses, next)) {
+            put_meta("in_doubt", "1");
+        }
         return block->number;
     }
     for (const struct piece *piece = block->pieces; piece != NULL; piece = piece->next) {
@@ -373,6 +415,7 @@ static void put_repetitions(struct block *block, uint64_t accesses)
             block->again = put_block(address, ONE_INSTRUCTION + block->last_bytes);
         }
         put_word(block->again);
+        told_by_first++;
     }
 }
 
@@ -382,6 +425,24 @@ static _Atomic uint64_t *counter_of(unsigned int vcpu)
     return counters == NULL ? &running[vcpu].begun : qemu_plugin_scoreboard_find(counters, vcpu);
 }
 
+/* Name a processor's thread. What follows in the stream is executed by it. */
+static void put_thread(unsigned int vcpu, uint64_t blocks_before)
+{
+    unsigned char payload[16 + 32];
+    char *name = (char *)payload + 16;
+    uint32_t thread = current[vcpu].thread;
+    if (thread == 0 && !system_emulation) {
+        snprintf(name, 32, "main");
+    } else {
+        snprintf(name, 32, "%s-%u", system_emulation ? "processor" : "thread", thread + 1);
+    }
+    uint32_t head[2] = { thread, (uint32_t)strlen(name) };
+    memcpy(payload, head, sizeof head);
+    memcpy(payload + sizeof head, &blocks_before, sizeof blocks_before);
+    put_record(RECORD_THREAD, payload, 16 + strlen(name));
+    telling = vcpu;
+}
+
 /* A processor's block has ended, and `next` begins, if any. */
 static inline void change_block(unsigned int vcpu, struct block *next)
 {
@@ -389,6 +450,10 @@ static inline void change_block(unsigned int vcpu, struct block *next)
     struct block *block = current[vcpu].block;
     _Atomic uint64_t *counter = counter_of(vcpu);
     if (block != NULL) {
+        if (vcpu != telling && !one_stream) {
+            put_record(RECORD_SWITCH, &current[vcpu].thread, sizeof current[vcpu].thread);
+            telling = vcpu;
+        }
         uint64_t begun = atomic_load_explicit(counter, memory_order_relaxed);
         uint64_t number = block->number;
         if (begun != block->usual || (next != NULL && next->alone)) {
@@ -399,6 +464,7 @@ static inline void change_block(unsigned int vcpu, struct block *next)
                              atomic_load_explicit(&tail->used, memory_order_relaxed);
             atomic_store_explicit(&now->told_at, place, memory_order_release);
             put_word((uint32_t)number);
+            told_by_first++;
         }
         if (block->repeats) {
             put_repetitions(block, current[vcpu].accesses);
@@ -409,6 +475,9 @@ static inline void change_block(unsigned int vcpu, struct block *next)
     atomic_store_explicit(counter, 0, memory_order_release);
     if (next != NULL) {
         atomic_store_explicit(&now->address, next->address, memory_order_release);
+        atomic_store_explicit(&now->thread,
+                              current[vcpu].thread | (next->in_doubt ? BEGUN_IN_DOUBT : 0),
+                              memory_order_release);
         if (counters != NULL) {
             /* QEMU counts where no reader looks. */
             atomic_store_explicit(&now->begun, next->whole, memory_order_release);
@@ -486,6 +555,20 @@ static size_t first_bytes(const struct qemu_plugin_insn *instruction, unsigned c
     return length;
 }
 
+/* Whether Thumb has no instruction like one of these, the first ones of a block. */
+static bool is_arm(const struct qemu_plugin_tb *tb, size_t instructions)
+{
+    for (size_t i = 0; i < instructions; i++) {
+        unsigned char code[4] = { 0 };
+        const struct qemu_plugin_insn *one = qemu_plugin_tb_get_insn(tb, i);
+        if (qemu_plugin_insn_size(one) == 4 && first_bytes(one, code, sizeof code) == 4 &&
+            code[1] >> 3 < 0x1d) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* What is to be known of a block's last instruction. */
 static size_t examine_last(struct block *block, struct qemu_plugin_insn *last, bool is_thumb)
 {
@@ -505,6 +588,13 @@ static size_t examine_last(struct block *block, struct qemu_plugin_insn *last, b
             return 2;
         }
         block->maybe_short = told == 4 && (qemu_plugin_insn_vaddr(last) + told) % 1024 == 0;
+        if ((code[3] & 0x0e) == 0x0a) { /* b, bl, blx */
+            uint32_t words = code[0] | code[1] << 8 | (uint32_t)code[2] << 16;
+            int64_t ahead = 4 * ((int64_t)(words ^ 0x800000) - 0x800000);
+            bool is_blx = code[3] >> 4 == 0xf;
+            block->leads_to = (qemu_plugin_insn_vaddr(last) + 8 + (uint64_t)ahead +
+                               (is_blx && (code[3] & 1) ? 2 : 0)) & UINT32_MAX;
+        }
         return told;
     }
     case RISCV:
@@ -579,6 +669,14 @@ static void on_block_translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
     block->whole = instructions * ONE_INSTRUCTION + (at + last_bytes - address);
     block->usual = block->repeats || block->maybe_short ? NEVER : block->whole;
     block->alone = instructions == 1;
+    if (block->maybe_short && is_arm(tb, instructions - 1)) {
+        block->maybe_short = false;
+        block->usual = block->whole;
+    }
+    if (block->maybe_short || (counters != NULL && instructions > 1) ||
+        (block->repeats && repeats_within)) {
+        block->in_doubt = true;
+    }
     if (block->repeats) {
         qemu_plugin_register_vcpu_mem_cb(last, on_access, QEMU_PLUGIN_CB_NO_REGS,
                                          QEMU_PLUGIN_MEM_RW, block->may_return ? NULL : block);
@@ -614,6 +712,18 @@ static void on_processor(qemu_plugin_id_t id, unsigned int vcpu)
     if (vcpu > 0) {
         several_processors = true;
     }
+    acquire();
+    if (recording && vcpu < MAX_RUNNING) {
+        current[vcpu].thread = thread_count++;
+        if (current[vcpu].thread > 0 && !one_stream) {
+            if (current[vcpu].thread == 1) {
+                put_thread(telling, told_by_first);
+                atomic_store_explicit(&slot->tells_threads, 1, memory_order_release);
+            }
+            put_thread(vcpu, 0);
+        }
+    }
+    release();
 }
 
 /* A thread has ended, and with it its last block. */
@@ -643,6 +753,16 @@ static void on_emulator_exit(qemu_plugin_id_t id, void *unused)
         recording = false;
         release();
     }
+}
+
+/* What the program forks runs unrecorded. */
+static void on_fork(void)
+{
+    acquire();
+    if (recording) {
+        put_meta("children", "1");
+    }
+    release();
 }
 
 /* A forked child is another program run: it must neither write into the shared
@@ -693,6 +813,8 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int
             pipe_fd = take_fd(argv[i] + 5);
         } else if (strncmp(argv[i], "tail=", 5) == 0) {
             tail_fd = take_fd(argv[i] + 5);
+        } else if (strcmp(argv[i], "one-stream") == 0 || strcmp(argv[i], "one-stream=on") == 0) {
+            one_stream = true;
         } else {
             fprintf(stderr, "flashpager recorder: unknown argument '%s'\n", argv[i]);
             return 1;
@@ -711,18 +833,20 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int
     }
     tail = shared;
     tail_capacity = TAIL_BYTES - sizeof *tail;
-    struct running_slot *slot = (void *)((unsigned char *)shared + TAIL_BYTES);
+    slot = (void *)((unsigned char *)shared + TAIL_BYTES);
     slot->kind = SLOT_RUNNING;
     running = slot->processors;
     system_emulation = info->system_emulation;
     api_version = info->version.cur;
+    /* QEMU 10.0 does, and 9.2 tells of the same version. */
+    repeats_within = api_version >= 4;
     target = target_named(info->target_name);
     if (qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu != NULL) {
         counters = qemu_plugin_scoreboard_new(sizeof(uint64_t));
     }
     recording = true;
     for_each_mapped_file(keep_own_file, 0);
-    pthread_atfork(NULL, NULL, on_forked_child);
+    pthread_atfork(NULL, on_fork, on_forked_child);
 
     static const char magic[8] = "FPSTRM01";
     memcpy(tail->data, magic, sizeof magic);
@@ -730,6 +854,7 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int
     put_meta("recorder", "qemu");
     put_meta("target", info->target_name);
     put_meta("mode", info->system_emulation ? "system" : "user");
+    put_meta("in_doubt", "0");
 
     qemu_plugin_register_vcpu_init_cb(id, on_processor);
     qemu_plugin_register_vcpu_exit_cb(id, on_processor_exit);

@@ -2,16 +2,19 @@
  *
  * flashpager's own recorder: runs a program one instruction at a time.
  *
- *   flashpager-step PIPE TAIL PROGRAM [ARGUMENTS]...
+ *   flashpager-step PIPE TAIL WHOM FILE NAME [ARGUMENTS]...
  *
  *   PIPE   write end of the pipe to which the recorder stream goes
  *   TAIL   the shared-memory file in which it is collected
  *          (docs/formats.md, "Recorder stream")
+ *   WHOM   "one" for all threads together, "each" to tell them apart, "children" to
+ *          tell the processes apart that the program starts, too
+ *   FILE, NAME  the program, and what it finds in argv[0]
  *
  * The process that is started becomes the program, so that its parent, its
  * exit code, its signals and its terminal are its own. A grandchild of it
  * traces it, in a session of its own. Threads of the program are stepped,
- * too; processes that it forks are not traced and run free.
+ * too; processes that it forks are if that is asked for, and else run free.
  *
  * What counts: an instruction that was fetched and begun, once for each time,
  * whether it completed or ended in a signal. One whose own bytes could not be
@@ -34,6 +37,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,6 +53,7 @@
 #define PATH_BYTES 4096
 #define VSYSCALL UINT64_C(0xffffffffff600000) /* a page of the kernel's */
 #define BLOCK_INSTRUCTIONS 512
+#define MAX_ARGUMENT_BYTES 16384
 #define CALL_STOP (SIGTRAP | 0x80)
 #define TRAP_BIT (UINT64_C(1) << (SIGTRAP - 1))
 /* The kernel's own results for a call that it may do again. */
@@ -57,11 +62,16 @@
 
 struct thread {
     pid_t id;
+    struct process *process;
+    uint32_t number;
+    bool is_named;      /* the stream knows it */
     bool is_stopped;
     bool is_stepping;   /* goes on, or went, until the next instruction has been executed */
     bool is_in_call;    /* between a system call's entry and its exit */
     bool restarts;      /* the system call is done again unless a handler runs */
     bool blocks_trap;   /* the program blocks SIGTRAP, and the kernel does not know */
+    bool has_child;     /* its call has started a process that is followed */
+    bool is_new;        /* of a process that has not executed anything yet */
     bool popped_flags;  /* by which the kernel has lost count of whose trap flag it is */
     bool holds_trap;    /* a SIGTRAP from outside waits until it is not blocked */
     siginfo_t held;
@@ -75,37 +85,53 @@ struct thread {
     uint32_t instructions;
 };
 
-static struct thread **threads;
+static struct thread **threads; /* of all processes */
 static size_t thread_count;
-static pid_t program;
-static int memory = -1;
+static bool one_stream;
+static bool follows_children;
 static bool has_begun;
-static bool ignores_trap;
 
-/* Executable regions of the program's memory. */
+/* Executable regions of a program's memory. */
 struct region {
     uint64_t start, end, offset;
     bool is_executable;
     bool is_constant; /* only system calls change what is in it */
 };
-static struct region *regions;
-static size_t region_count;
-static bool regions_are_stale = true;
-
-/* Pages of code that cannot have changed since the last system call. */
-static struct page {
-    uint64_t address;
-    uint64_t age;
-    unsigned char bytes[4096];
-} pages[256];
-static uint64_t age = 1;
 
 struct told {
     uint64_t start, end, offset;
     char *path;
 };
-static struct told *told;
-static size_t told_count;
+
+/* A process, as long as it executes one program. */
+struct process {
+    pid_t id;
+    bool is_first;   /* what was asked for: who started it is told how it ends */
+    uint32_t number; /* in the order in which they began; kept when it becomes another program */
+    struct stream_process *stream;
+    uint32_t threads_seen;
+    uint32_t telling; /* whose blocks the stream tells */
+    bool tells_threads;
+    bool ignores_trap;
+    int memory;
+    struct region *regions;
+    size_t region_count;
+    bool regions_are_stale;
+    struct told *told;
+    size_t told_count;
+    /* Pages of code that cannot have changed since the last system call. */
+    uint64_t age;
+    struct page {
+        uint64_t address;
+        uint64_t age;
+        unsigned char bytes[4096];
+    } pages[256];
+};
+static struct process **processes;
+static size_t process_count;
+static uint32_t processes_seen;
+/* The one at hand. */
+static struct process *process;
 
 _Noreturn static void refuse(const char *why)
 {
@@ -131,27 +157,28 @@ static void *grown(void *items, size_t count, size_t size)
 
 static void tell_map(const struct region *region, const char *path)
 {
-    for (size_t i = 0; i < told_count; i++) {
-        if (told[i].start == region->start && told[i].end == region->end &&
-            told[i].offset == region->offset && strcmp(told[i].path, path) == 0) {
+    for (size_t i = 0; i < process->told_count; i++) {
+        if (process->told[i].start == region->start && process->told[i].end == region->end &&
+            process->told[i].offset == region->offset && strcmp(process->told[i].path, path) == 0) {
             return;
         }
     }
-    told = grown(told, told_count, sizeof *told);
+    process->told = grown(process->told, process->told_count, sizeof *process->told);
     char *copy = strdup(path);
     if (copy == NULL) {
         refuse("the stepper is out of memory");
     }
-    told[told_count++] = (struct told){ region->start, region->end, region->offset, copy };
+    process->told[process->told_count++] =
+        (struct told){ region->start, region->end, region->offset, copy };
     put_map(region->start, region->end, region->offset, path);
 }
 
 static void read_regions(void)
 {
     char line[PATH_BYTES + 128];
-    snprintf(line, sizeof line, "/proc/%d/maps", (int)program);
+    snprintf(line, sizeof line, "/proc/%d/maps", (int)process->id);
     FILE *maps = fopen(line, "re");
-    region_count = 0;
+    process->region_count = 0;
     if (maps == NULL) {
         return;
     }
@@ -166,21 +193,21 @@ static void read_regions(void)
         }
         struct region region = { start, end, offset, access[2] == 'x',
                                  access[1] != 'w' && access[3] == 'p' };
-        regions = grown(regions, region_count, sizeof *regions);
-        regions[region_count++] = region;
+        process->regions = grown(process->regions, process->region_count, sizeof *process->regions);
+        process->regions[process->region_count++] = region;
         if (region.is_executable && inode != 0 && path_at != 0) {
             tell_map(&region, line + path_at);
         }
     }
     fclose(maps);
-    regions_are_stale = false;
+    process->regions_are_stale = false;
 }
 
 static const struct region *find_region(uint64_t address)
 {
-    for (size_t i = 0; i < region_count; i++) {
-        if (address >= regions[i].start && address < regions[i].end) {
-            return &regions[i];
+    for (size_t i = 0; i < process->region_count; i++) {
+        if (address >= process->regions[i].start && address < process->regions[i].end) {
+            return &process->regions[i];
         }
     }
     return NULL;
@@ -188,7 +215,7 @@ static const struct region *find_region(uint64_t address)
 
 static const struct region *region_of(uint64_t address)
 {
-    if (regions_are_stale) {
+    if (process->regions_are_stale) {
         read_regions();
     }
     const struct region *region = find_region(address);
@@ -203,22 +230,23 @@ static const struct region *region_of(uint64_t address)
 static size_t read_page(uint64_t address, unsigned char *into, size_t bytes)
 {
     uint64_t start = address & ~(PAGE - 1);
-    struct page *page = &pages[start / PAGE % (sizeof pages / sizeof *pages)];
-    if (page->address != start || page->age != age || regions_are_stale) {
+    size_t place = start / PAGE % (sizeof process->pages / sizeof *process->pages);
+    struct page *page = &process->pages[place];
+    if (page->address != start || page->age != process->age || process->regions_are_stale) {
         const struct region *region = region_of(address);
         if (region == NULL) {
             return 0;
         }
         if (!region->is_constant) {
-            ssize_t got = pread(memory, into, bytes, (off_t)address);
+            ssize_t got = pread(process->memory, into, bytes, (off_t)address);
             return got > 0 ? (size_t)got : 0;
         }
         page->age = 0;
-        if (pread(memory, page->bytes, PAGE, (off_t)start) != (ssize_t)PAGE) {
+        if (pread(process->memory, page->bytes, PAGE, (off_t)start) != (ssize_t)PAGE) {
             return 0;
         }
         page->address = start;
-        page->age = age;
+        page->age = process->age;
     }
     memcpy(into, page->bytes + address % PAGE, bytes);
     return bytes;
@@ -242,9 +270,32 @@ static struct instruction instruction_at(uint64_t address)
 
 /* ------------------------------------------------------------------ blocks */
 
+/* What is told from here on is executed by this thread. */
+static void tell_of(struct thread *thread)
+{
+    char name[48];
+    if (one_stream || thread->number == process->telling) {
+        return;
+    }
+    if (!process->tells_threads) {
+        /* Until now there was one. */
+        put_thread(process->telling, "main", stream_blocks());
+        process->tells_threads = true;
+    }
+    process->telling = thread->number;
+    if (thread->is_named || process->telling == 0) {
+        put_switch(process->telling);
+    } else {
+        snprintf(name, sizeof name, "thread-%u", (unsigned)process->telling + 1);
+        put_thread(process->telling, name, 0);
+    }
+    thread->is_named = true;
+}
+
 static void tell(struct thread *thread)
 {
     if (thread->instructions > 0) {
+        tell_of(thread);
         put_block(thread->start, (uint32_t)(thread->next - thread->start), thread->instructions);
         thread->instructions = 0;
     }
@@ -277,6 +328,7 @@ static void completed(struct thread *thread, const registers *after)
         uint64_t next = it->bytes > 0 ? it->address + it->bytes : thread->returns_to;
         if (it->bytes == 0) {
             tell(thread);
+            tell_of(thread);
             put_unseen(it->address);
         } else if (behind != next) {
             fetched(thread, it);
@@ -293,7 +345,7 @@ static void completed(struct thread *thread, const registers *after)
         fetched(thread, it);
     }
     if (it->kind == PUSHES_FLAGS && !steps_itself(&thread->before)) {
-        hide_step_in_flags(after, memory);
+        hide_step_in_flags(after, process->memory);
     } else if (it->kind == POPS_FLAGS) {
         thread->popped_flags = true;
     } else if (it->kind == LOADS_EXCLUSIVE) {
@@ -301,7 +353,93 @@ static void completed(struct thread *thread, const registers *after)
     }
 }
 
-/* ----------------------------------------------------------------- threads */
+/* --------------------------------------------------- processes and threads */
+
+/* What follows is about this process. */
+static void turn_to(struct process *one)
+{
+    process = one;
+    stream_select(one->stream);
+}
+
+static struct process *find_process(pid_t id)
+{
+    for (size_t i = 0; i < process_count; i++) {
+        if (processes[i]->id == id) {
+            return processes[i];
+        }
+    }
+    return NULL;
+}
+
+/* Turn to another process, or to what one has become. */
+static void add_process(pid_t id, uint32_t number)
+{
+    struct process *one = calloc(1, sizeof *one);
+    if (one == NULL || (one->stream = stream_process()) == NULL) {
+        refuse("the stepper is out of memory");
+    }
+    one->id = id;
+    one->number = number;
+    one->memory = -1;
+    one->age = 1;
+    one->regions_are_stale = true;
+    processes = grown(processes, process_count, sizeof *processes);
+    processes[process_count++] = one;
+    turn_to(one);
+}
+
+/* Open the memory of the process at hand; false if that is forbidden. */
+static bool open_memory(void)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/mem", (int)process->id);
+    process->memory = open(path, O_RDWR | O_CLOEXEC);
+    return process->memory >= 0;
+}
+
+/* Read a small file of a process in /proc. */
+static size_t read_about(pid_t id, const char *name, char *into, size_t bytes)
+{
+    char path[64];
+    size_t got = 0;
+    snprintf(path, sizeof path, "/proc/%d/%s", (int)id, name);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    while (file >= 0 && got < bytes) {
+        ssize_t more = read(file, into + got, bytes - got);
+        if (more <= 0) {
+            break;
+        }
+        got += (size_t)more;
+    }
+    if (file >= 0) {
+        close(file);
+    }
+    return got;
+}
+
+/* Name the process at hand, with its program and arguments. */
+static void tell_process(void)
+{
+    static char text[MAX_DESCRIPTION_BYTES];
+    char name[32], path[64];
+    size_t length = read_about(process->id, "comm", name, sizeof name);
+    while (length > 0 && (length == sizeof name || name[length - 1] == '\n')) {
+        length--;
+    }
+    int head = snprintf(text, 64, "process-%u-%.*s", (unsigned)process->number, (int)length, name);
+    size_t used = (size_t)head + 1;
+    snprintf(path, sizeof path, "/proc/%d/exe", (int)process->id);
+    ssize_t got = readlink(path, text + used, PATH_BYTES);
+    used += got > 0 ? (size_t)got : 0;
+    text[used++] = '\0';
+    size_t arguments = read_about(process->id, "cmdline", text + used, MAX_ARGUMENT_BYTES);
+    bool are_cut = arguments == MAX_ARGUMENT_BYTES;
+    put_process(text, used + arguments);
+    if (are_cut) {
+        put_meta("left_out", "arguments behind the first 16 KB");
+    }
+}
 
 static struct thread *find_thread(pid_t id)
 {
@@ -320,6 +458,8 @@ static struct thread *add_thread(pid_t id)
         refuse("the stepper is out of memory");
     }
     thread->id = id;
+    thread->process = process;
+    thread->number = process->threads_seen++;
     threads = grown(threads, thread_count, sizeof *threads);
     threads[thread_count++] = thread;
     return thread;
@@ -335,6 +475,35 @@ static void drop_thread(struct thread *thread)
         }
     }
     free(thread);
+}
+
+/* Forget the process at hand. */
+static void drop_process(void)
+{
+    for (size_t i = 0; i < thread_count;) {
+        if (threads[i]->process == process) {
+            drop_thread(threads[i]); /* puts another one in its place */
+        } else {
+            i++;
+        }
+    }
+    for (size_t i = 0; i < process_count; i++) {
+        if (processes[i] == process) {
+            processes[i] = processes[--process_count];
+            break;
+        }
+    }
+    for (size_t i = 0; i < process->told_count; i++) {
+        free(process->told[i].path);
+    }
+    if (process->memory >= 0) {
+        close(process->memory);
+    }
+    stream_forget(process->stream);
+    free(process->told);
+    free(process->regions);
+    free(process);
+    process = NULL;
 }
 
 /* A line of hexadecimal signals in /proc/ID/status. */
@@ -384,7 +553,7 @@ static void block_trap(struct thread *thread)
         mask |= TRAP_BIT;
         ptrace(PTRACE_SETSIGMASK, thread->id, (void *)sizeof mask, &mask);
         if (thread->holds_trap) {
-            syscall(SYS_tgkill, program, thread->id, SIGTRAP);
+            syscall(SYS_tgkill, process->id, thread->id, SIGTRAP);
         }
     }
     thread->blocks_trap = false;
@@ -398,7 +567,7 @@ static void look_ahead(struct thread *thread)
     }
 #ifdef __x86_64__
     if (thread->before.cs != 0x33) {
-        kill(program, SIGKILL);
+        kill(process->id, SIGKILL);
         refuse("the program executes 32-bit code, which the stepper does not know; "
                "QEMU does (Debian: apt install qemu-user)");
     }
@@ -406,7 +575,7 @@ static void look_ahead(struct thread *thread)
     thread->now = instruction_at(program_counter(&thread->before));
 #ifdef __x86_64__
     if ((thread->now.address & ~(PAGE - 1)) == VSYSCALL &&
-        pread(memory, &thread->returns_to, sizeof thread->returns_to,
+        pread(process->memory, &thread->returns_to, sizeof thread->returns_to,
               (off_t)thread->before.rsp) == (ssize_t)sizeof thread->returns_to) {
         /* The kernel does the call and returns; the step ends behind the next instruction. */
         thread->now.bytes = 0;
@@ -471,12 +640,34 @@ static void mend_ignored_trap(struct thread *thread)
     if (!read_registers(thread->id, &after) || system_call_result(&after) != 0) {
         return;
     }
-    if (ignores_trap && old != 0) {
+    if (process->ignores_trap && old != 0) {
         uint64_t handler = (uint64_t)(uintptr_t)SIG_IGN;
-        (void)!pwrite(memory, &handler, sizeof handler, (off_t)old);
+        (void)!pwrite(process->memory, &handler, sizeof handler, (off_t)old);
     }
     if (system_call_argument(&thread->before, 1) != 0) {
-        ignores_trap = (signals(thread->id, "SigIgn") & TRAP_BIT) != 0;
+        process->ignores_trap = (signals(thread->id, "SigIgn") & TRAP_BIT) != 0;
+    }
+}
+
+/* Whether a system call that gave a process or thread makes a process. */
+static bool starts_process(const struct thread *thread)
+{
+    uint64_t flags = system_call_argument(&thread->before, 0);
+    switch (thread->call_number) {
+#ifdef SYS_fork
+    case SYS_fork:
+    case SYS_vfork:
+        return true;
+#endif
+    case SYS_clone3:
+        if (pread(process->memory, &flags, sizeof flags, (off_t)flags) != (ssize_t)sizeof flags) {
+            return false;
+        }
+        return (flags & CLONE_THREAD) == 0;
+    case SYS_clone:
+        return (flags & CLONE_THREAD) == 0;
+    default:
+        return false;
     }
 }
 
@@ -487,6 +678,7 @@ static void on_call(struct thread *thread)
             thread->call = thread->now;
             /* Its arguments, until the exit. */
             thread->call_number = 0;
+            thread->has_child = false;
         }
         registers entry;
         if (read_registers(thread->id, &entry)) {
@@ -500,14 +692,17 @@ static void on_call(struct thread *thread)
         return;
     }
     thread->is_in_call = false;
-    age++;
-    regions_are_stale = regions_are_stale || changes_mappings(thread->call_number);
+    process->age++;
+    process->regions_are_stale |= changes_mappings(thread->call_number);
     mend_ignored_trap(thread);
     registers after;
     if (!read_registers(thread->id, &after)) {
         return;
     }
     int64_t result = system_call_result(&after);
+    if (result > 0 && !thread->has_child && starts_process(thread)) {
+        put_meta("children", "1");
+    }
     bool is_return = thread->call_number == SYS_rt_sigreturn;
     thread->restarts = !is_return && result <= -ERESTARTSYS && result >= -ERESTART_RESTARTBLOCK;
     if (thread->restarts) {
@@ -540,7 +735,7 @@ static int on_trap(struct thread *thread, const siginfo_t *info, const registers
     case SIGTRAP: /* at the first instruction of a handler */
         thread->restarts = false;
         unblock_trap(thread);
-        hide_step_in_frame(after, memory);
+        hide_step_in_frame(after, process->memory);
         return 0;
     case TRAP_TRACE: {
         bool is_for_program = steps_itself(&thread->before) || is_own;
@@ -555,8 +750,8 @@ static int on_trap(struct thread *thread, const siginfo_t *info, const registers
         /* Behind a system call that was stepped, or at the beginning of a thread. */
         if (moved && thread->now.kind == SYSTEM_CALL) {
             completed(thread, after);
-            age++;
-            regions_are_stale = true;
+            process->age++;
+            process->regions_are_stale = true;
         }
         return 0;
     case SI_KERNEL:
@@ -583,7 +778,7 @@ static int on_trap(struct thread *thread, const siginfo_t *info, const registers
         thread->holds_trap = false;
         ptrace(PTRACE_SETSIGINFO, thread->id, NULL, &thread->held);
     }
-    return ignores_trap ? 0 : SIGTRAP;
+    return process->ignores_trap ? 0 : SIGTRAP;
 }
 
 /* A signal is about to be delivered; give it, or 0 where it is none of the program's. */
@@ -611,11 +806,14 @@ static int on_signal(struct thread *thread, int number)
     return number;
 }
 
-static bool is_of_program(pid_t id)
+/* The process to which a thread belongs; 0 if it is gone. */
+static pid_t process_of(pid_t id)
 {
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/task/%d", (int)program, (int)id);
-    return access(path, F_OK) == 0;
+    char text[1024];
+    int of = 0;
+    text[read_about(id, "status", text, sizeof text - 1)] = '\0';
+    const char *line = strstr(text, "\nTgid:");
+    return line != NULL && sscanf(line, "\nTgid: %d", &of) == 1 ? of : 0;
 }
 
 /* The program becomes another one, which is not recorded. */
@@ -629,27 +827,127 @@ _Noreturn static void end_by_exec(pid_t id)
     _exit(0);
 }
 
-static void begin(pid_t id)
+/* Let a process run free that cannot be recorded: the one at hand. */
+static void leave(const char *why)
 {
+    char text[PATH_BYTES + 256], path[64], program[PATH_BYTES];
+    snprintf(path, sizeof path, "/proc/%d/exe", (int)process->id);
+    ssize_t length = readlink(path, program, sizeof program - 1);
+    program[length > 0 ? length : 0] = '\0';
+    snprintf(text, sizeof text, "process %u, %s, and what it starts: %s",
+             (unsigned)process->number, program, why);
+    ptrace(PTRACE_DETACH, process->id, NULL, NULL);
+    drop_process();
+    stream_select_first();
+    put_meta("left_out", text);
+}
+
+/* Whether a process executes a program that can be stepped. */
+static bool is_of_this_machine(pid_t id)
+{
+    unsigned char head[20] = { 0 };
+    uint16_t machine;
+    read_about(id, "exe", (char *)head, sizeof head);
+    memcpy(&machine, head + 18, sizeof machine);
+#ifdef __aarch64__
+    return head[EI_CLASS] == ELFCLASS64 && machine == EM_AARCH64;
+#else
+    return head[EI_CLASS] == ELFCLASS64 && machine == EM_X86_64;
+#endif
+}
+
+/* The process at hand begins a program; false if it is left. */
+static bool begin(pid_t id)
+{
+    bool is_first = !has_begun;
     has_begun = true;
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/mem", (int)id);
-    memory = open(path, O_RDWR | O_CLOEXEC);
-    if (memory < 0) {
+    if (is_first && !open_memory()) {
         kill(id, SIGKILL);
         refuse("the program's memory cannot be read: is its file readable?");
+    }
+    if (!is_first && !is_of_this_machine(id)) {
+        leave("it is no 64-bit program of this processor, or cannot be read");
+        return false;
+    }
+    if (!is_first && !open_memory()) {
+        leave("its memory cannot be read");
+        return false;
+    }
+    if (!is_first) {
+        tell_process();
     }
     struct thread *thread = add_thread(id);
     thread->is_in_call = true;
     thread->call_number = SYS_execve;
-    ignores_trap = (signals(id, "SigIgn") & TRAP_BIT) != 0;
+    process->ignores_trap |= (signals(id, "SigIgn") & TRAP_BIT) != 0;
+    return true;
+}
+
+/* The process at hand becomes another program. */
+static bool begin_next(pid_t id)
+{
+    uint32_t number = process->number;
+    bool ignores_trap = process->ignores_trap;
+    put_meta("ending", "");
+    drop_process();
+    add_process(id, number);
+    process->ignores_trap = ignores_trap;
+    return begin(id);
+}
+
+/* The process at hand has ended so. */
+static void end_process(int status)
+{
+    char how[64] = "";
+    if (WIFSIGNALED(status)) {
+        const char *name = NULL;
+#if defined __GLIBC__ && __GLIBC_PREREQ(2, 32)
+        name = sigabbrev_np(WTERMSIG(status));
+#endif
+        if (name != NULL) {
+            snprintf(how, sizeof how, "signal SIG%s", name);
+        } else {
+            snprintf(how, sizeof how, "signal %d", WTERMSIG(status));
+        }
+    } else if (WEXITSTATUS(status) != 0) {
+        snprintf(how, sizeof how, "exit status %d", WEXITSTATUS(status));
+    }
+    if (!process->is_first) {
+        put_meta("ending", how);
+    }
+    drop_process();
+}
+
+/* Processes that have stopped for the first time and whose parents have not told of them yet. */
+static struct stop {
+    pid_t id;
+    int status;
+} *orphans;
+static size_t orphan_count;
+
+static void on_stop(pid_t id, int status);
+
+/* A thread of the process at hand has started another process, or is gone before it told so. */
+static void on_child(struct thread *parent, pid_t id)
+{
+    bool ignores_trap = process->ignores_trap;
+    parent->has_child = true;
+    add_process(id, ++processes_seen);
+    process->ignores_trap = ignores_trap;
+    open_memory(); /* it is left where that cannot be */
+    tell_process();
+    add_thread(id)->is_new = true;
+    for (size_t i = 0; i < orphan_count; i++) {
+        if (orphans[i].id == id) {
+            int status = orphans[i].status;
+            orphans[i] = orphans[--orphan_count];
+            on_stop(id, status);
+            break;
+        }
+    }
 }
 
 /* What has happened to threads and is not yet handled. */
-struct stop {
-    pid_t id;
-    int status;
-};
 static struct stop *stops;
 static size_t stop_count, stops_taken;
 
@@ -698,11 +996,16 @@ static void store_alone(struct thread *thread)
 static void on_stop(pid_t id, int status)
 {
     int number = WSTOPSIG(status), event = status >> 16, deliver = 0;
-    if (event == PTRACE_EVENT_EXEC) {
-        if (has_begun) {
+    if (event == PTRACE_EVENT_EXEC && !has_begun) {
+        begin(id);
+    } else if (event == PTRACE_EVENT_EXEC) {
+        if (!follows_children) {
             end_by_exec(id);
         }
-        begin(id);
+        turn_to(find_process(id));
+        if (!begin_next(id)) {
+            return;
+        }
     } else if (!has_begun) {
         /* Still the process that is going to be the program. */
         ptrace(event == PTRACE_EVENT_STOP && number != SIGTRAP ? PTRACE_LISTEN : PTRACE_CONT, id,
@@ -711,11 +1014,28 @@ static void on_stop(pid_t id, int status)
     }
     struct thread *thread = find_thread(id);
     if (thread == NULL) {
-        if (!is_of_program(id)) {
+        pid_t of = process_of(id);
+        struct process *known = find_process(of);
+        if (known == NULL && follows_children && of == id) {
+            orphans = grown(orphans, orphan_count, sizeof *orphans);
+            orphans[orphan_count++] = (struct stop){ id, status };
+            return;
+        }
+        if (known == NULL) {
             ptrace(PTRACE_DETACH, id, NULL, NULL);
             return;
         }
+        turn_to(known);
         thread = add_thread(id);
+        thread->is_new = true;
+    }
+    turn_to(thread->process);
+    if (process->memory < 0) {
+        leave("its memory cannot be read");
+        return;
+    }
+    if (thread->is_new) {
+        thread->is_new = false;
         unblock_trap(thread);
         look_ahead(thread);
     }
@@ -740,8 +1060,15 @@ static void on_stop(pid_t id, int status)
         tell(thread);
         ptrace(PTRACE_CONT, id, NULL, NULL);
         return;
-    } else if (event == PTRACE_EVENT_CLONE) {
+    } else if (event == PTRACE_EVENT_CLONE || event == PTRACE_EVENT_FORK ||
+               event == PTRACE_EVENT_VFORK) {
+        unsigned long child = 0;
         thread->is_in_call = true;
+        ptrace(PTRACE_GETEVENTMSG, id, NULL, &child);
+        if (follows_children && child != 0 && starts_process(thread)) {
+            on_child(thread, (pid_t)child);
+            turn_to(thread->process);
+        }
     } else if (number == CALL_STOP) {
         on_call(thread);
     } else if (event == 0) {
@@ -769,7 +1096,19 @@ static void follow(void)
         struct thread *thread = find_thread(stop.id);
         if (WIFSTOPPED(stop.status)) {
             on_stop(stop.id, stop.status);
-        } else if (thread != NULL) {
+            continue;
+        }
+        if (thread == NULL) {
+            continue;
+        }
+        turn_to(thread->process);
+        while (orphan_count > 0 && thread->is_in_call && starts_process(thread)) {
+            on_child(thread, orphans[0].id); /* it was killed before it could tell */
+            turn_to(thread->process);
+        }
+        if (stop.id == process->id) {
+            end_process(stop.status);
+        } else {
             drop_thread(thread);
         }
     }
@@ -777,7 +1116,8 @@ static void follow(void)
 
 _Noreturn static void trace(pid_t id, int up, int down)
 {
-    program = id;
+    add_process(id, ++processes_seen);
+    process->is_first = true;
     pid_t self = getpid();
     char byte;
     (void)!write(up, &self, sizeof self);
@@ -786,6 +1126,9 @@ _Noreturn static void trace(pid_t id, int up, int down)
     }
     long options = PTRACE_O_TRACEEXEC | PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXIT |
                    PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL;
+    if (follows_children) {
+        options |= PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK;
+    }
     if (ptrace(PTRACE_SEIZE, id, NULL, (void *)options) != 0) {
         char why[256];
         snprintf(why, sizeof why,
@@ -796,6 +1139,7 @@ _Noreturn static void trace(pid_t id, int up, int down)
     put_meta("recorder", "step");
     put_meta("target", machine_name);
     put_meta("mode", "user");
+    put_meta("in_doubt", "0");
     (void)!write(up, "", 1);
     close(up);
     follow();
@@ -812,11 +1156,13 @@ _Noreturn static void trace(pid_t id, int up, int down)
 
 int main(int argc, char **argv)
 {
-    if (argc < 4) {
-        fprintf(stderr, "usage: flashpager-step PIPE TAIL PROGRAM [ARGUMENTS]...\n");
+    if (argc < 6) {
+        fprintf(stderr, "usage: flashpager-step PIPE TAIL WHOM FILE NAME [ARGUMENTS]...\n");
         return 2;
     }
     int pipe_fd = atoi(argv[1]), tail_fd = atoi(argv[2]);
+    one_stream = strcmp(argv[3], "one") == 0;
+    follows_children = strcmp(argv[3], "children") == 0;
     int up[2], down[2];
     if (pipe2(up, O_CLOEXEC) != 0 || pipe2(down, O_CLOEXEC) != 0) {
         perror("flashpager-step: pipe");
@@ -869,7 +1215,7 @@ int main(int argc, char **argv)
     if (before != -1) {
         personality((unsigned long)before | ADDR_NO_RANDOMIZE);
     }
-    execv(argv[3], argv + 3);
+    execv(argv[4], argv + 5);
     int error = errno;
     (void)!write(down[1], &error, sizeof error);
     return 127;

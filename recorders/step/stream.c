@@ -15,7 +15,15 @@
 /* Stepping fills the tail in seconds: a reader wants to see it grow. */
 #define WORDS_UNFLUSHED 4096u
 
-enum record_kind { RECORD_META = 1, RECORD_MAP = 2, RECORD_BLOCK = 3, RECORD_END = 4 };
+enum record_kind {
+    RECORD_META = 1,
+    RECORD_MAP = 2,
+    RECORD_BLOCK = 3,
+    RECORD_END = 4,
+    RECORD_THREAD = 6,
+    RECORD_SWITCH = 8,
+    RECORD_PROCESS = 9,
+};
 
 /* The head of the shared-memory file. `base` counts the stream bytes already
  * written to the pipe; `used` the bytes in `data` that follow them. */
@@ -30,19 +38,28 @@ static const size_t tail_capacity = TAIL_BYTES - sizeof(struct tail);
 static int pipe_fd = -1;
 static bool is_read;
 
-/* The blocks described since the last MAP, by open addressing. */
 struct block {
     uint64_t address;
     uint32_t bytes;
     uint32_t instructions; /* 0: a free place */
     uint32_t number;
 };
-static struct block *blocks;
-static size_t block_places; /* a power of two */
-static size_t blocks_known;
-static uint32_t block_count;
-/* The block without instructions described last. */
-static struct block unseen = { .number = UINT32_MAX };
+
+struct stream_process {
+    uint32_t number;
+    /* The blocks described since the last MAP, by open addressing. */
+    struct block *blocks;
+    size_t block_places; /* a power of two */
+    size_t blocks_known;
+    uint32_t block_count;
+    uint64_t blocks_executed;
+    /* The block without instructions described last. */
+    struct block unseen;
+};
+static uint32_t processes_named;
+/* What comes is of this process, and what was put last of that one. */
+static struct stream_process *selected;
+static uint32_t selected_number, told_number;
 
 bool stream_is_read(void)
 {
@@ -77,7 +94,7 @@ static void put_word(uint32_t word)
     atomic_store_explicit(&tail->used, used + sizeof word, memory_order_release);
 }
 
-static void put_record(enum record_kind kind, const void *payload, size_t bytes)
+static void put_payload(enum record_kind kind, const void *payload, size_t bytes)
 {
     put_word(RECORD_FLAG | (uint32_t)kind << 24 | (uint32_t)bytes);
     const unsigned char *p = payload;
@@ -89,6 +106,20 @@ static void put_record(enum record_kind kind, const void *payload, size_t bytes)
         p += n;
         bytes -= n;
     }
+}
+
+static void tell_selected(void)
+{
+    if (told_number != selected_number) {
+        told_number = selected_number;
+        put_payload(RECORD_PROCESS, &told_number, sizeof told_number);
+    }
+}
+
+static void put_record(enum record_kind kind, const void *payload, size_t bytes)
+{
+    tell_selected();
+    put_payload(kind, payload, bytes);
 }
 
 void put_meta(const char *key, const char *value)
@@ -112,15 +143,15 @@ void put_map(uint64_t start, uint64_t end, uint64_t offset, const char *path)
     memcpy(payload + sizeof fields, path, length);
     put_record(RECORD_MAP, payload, sizeof fields + length);
     /* A block is placed when it is described. */
-    memset(blocks, 0, block_places * sizeof *blocks);
-    blocks_known = 0;
+    memset(selected->blocks, 0, selected->block_places * sizeof *selected->blocks);
+    selected->blocks_known = 0;
 }
 
 static struct block *place_of(uint64_t address, uint32_t bytes, uint32_t instructions)
 {
     uint64_t hash = (address ^ (uint64_t)bytes << 48) * UINT64_C(0x9e3779b97f4a7c15);
     for (size_t i = (size_t)(hash >> 32);; i++) {
-        struct block *block = &blocks[i & (block_places - 1)];
+        struct block *block = &selected->blocks[i & (selected->block_places - 1)];
         if (block->instructions == 0 || (block->address == address && block->bytes == bytes &&
                                          block->instructions == instructions)) {
             return block;
@@ -130,13 +161,13 @@ static struct block *place_of(uint64_t address, uint32_t bytes, uint32_t instruc
 
 static void grow(void)
 {
-    struct block *old = blocks;
-    size_t places = block_places;
-    blocks = calloc(2 * places, sizeof *blocks);
-    if (blocks == NULL) {
+    struct block *old = selected->blocks;
+    size_t places = selected->block_places;
+    selected->blocks = calloc(2 * places, sizeof *selected->blocks);
+    if (selected->blocks == NULL) {
         abort(); /* the program goes on without us: nothing is told that is not so */
     }
-    block_places = 2 * places;
+    selected->block_places = 2 * places;
     for (size_t i = 0; i < places; i++) {
         if (old[i].instructions != 0) {
             *place_of(old[i].address, old[i].bytes, old[i].instructions) = old[i];
@@ -149,32 +180,102 @@ static uint32_t describe(uint64_t address, uint32_t bytes, uint32_t instructions
 {
     uint32_t payload[4] = { (uint32_t)address, (uint32_t)(address >> 32), bytes, instructions };
     put_record(RECORD_BLOCK, payload, sizeof payload);
-    return block_count++;
+    return selected->block_count++;
 }
 
 void put_unseen(uint64_t address)
 {
-    if (unseen.number == UINT32_MAX || unseen.address != address) {
-        unseen = (struct block){ .address = address, .number = describe(address, 0, 0) };
+    if (selected->unseen.number == UINT32_MAX || selected->unseen.address != address) {
+        selected->unseen = (struct block){ .address = address, .number = describe(address, 0, 0) };
     }
-    put_word(unseen.number);
+    tell_selected();
+    put_word(selected->unseen.number);
+    selected->blocks_executed++;
 }
 
 void put_block(uint64_t address, uint32_t bytes, uint32_t instructions)
 {
     struct block *block = place_of(address, bytes, instructions);
     if (block->instructions == 0) {
-        if (2 * ++blocks_known > block_places) {
+        if (2 * ++selected->blocks_known > selected->block_places) {
             grow();
             block = place_of(address, bytes, instructions);
         }
         uint32_t number = describe(address, bytes, instructions);
         *block = (struct block){ address, bytes, instructions, number };
     }
+    tell_selected();
     put_word(block->number);
+    selected->blocks_executed++;
     if (atomic_load_explicit(&tail->used, memory_order_relaxed) >= 4 * WORDS_UNFLUSHED) {
         stream_flush();
     }
+}
+
+uint64_t stream_blocks(void)
+{
+    return selected->blocks_executed;
+}
+
+void put_thread(uint32_t number, const char *name, uint64_t blocks_before)
+{
+    unsigned char payload[16 + 48];
+    size_t length = strlen(name);
+    if (length > sizeof payload - 16) {
+        length = sizeof payload - 16;
+    }
+    uint32_t head[2] = { number, (uint32_t)length };
+    memcpy(payload, head, sizeof head);
+    memcpy(payload + sizeof head, &blocks_before, sizeof blocks_before);
+    memcpy(payload + 16, name, length);
+    put_record(RECORD_THREAD, payload, 16 + length);
+}
+
+void put_switch(uint32_t number)
+{
+    put_record(RECORD_SWITCH, &number, sizeof number);
+}
+
+struct stream_process *stream_process(void)
+{
+    struct stream_process *process = calloc(1, sizeof *process);
+    if (process == NULL) {
+        return NULL;
+    }
+    process->unseen.number = UINT32_MAX;
+    process->block_places = 1 << 12;
+    process->blocks = calloc(process->block_places, sizeof *process->blocks);
+    if (process->blocks == NULL) {
+        free(process);
+        return NULL;
+    }
+    return process;
+}
+
+void stream_forget(struct stream_process *process)
+{
+    free(process->blocks);
+    free(process);
+}
+
+void stream_select(struct stream_process *process)
+{
+    selected = process;
+    selected_number = process->number;
+}
+
+void stream_select_first(void)
+{
+    selected_number = 0;
+}
+
+void put_process(const char *description, size_t bytes)
+{
+    static unsigned char payload[MAX_DESCRIPTION_BYTES + sizeof(uint32_t)];
+    selected->number = selected_number = told_number = ++processes_named;
+    memcpy(payload, &told_number, sizeof told_number);
+    memcpy(payload + sizeof told_number, description, bytes);
+    put_payload(RECORD_PROCESS, payload, sizeof told_number + bytes);
 }
 
 void put_end(void)
@@ -184,10 +285,8 @@ void put_end(void)
 
 bool stream_open(int pipe, int tail_fd)
 {
-    block_places = 1 << 12;
-    blocks = calloc(block_places, sizeof *blocks);
     void *shared = mmap(NULL, TAIL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, tail_fd, 0);
-    if (shared == MAP_FAILED || blocks == NULL) {
+    if (shared == MAP_FAILED) {
         return false;
     }
     tail = shared;

@@ -4,7 +4,9 @@ Every fenced block marked ``sh`` runs, those of one document one after another
 in one copy. Text behind ``$ `` is run and the other lines of such a block are
 its output; without a ``$ `` the whole block is run. A block is left out when an
 HTML comment ``<!-- not run: REASON -->`` stands before it. A document that has
-``<!-- needs: TOOLS -->`` is skipped where one of these tools is missing.
+``<!-- needs: TOOLS -->`` is skipped where one of these tools is missing. What
+some documents show of an output, in a block ``text`` right behind, is what
+is printed now; lines and columns may be left out.
 
 Several documents reproduce a paper; the replays behind it run once a session.
 """
@@ -35,6 +37,9 @@ _BLOCK = re.compile(
     r"^(?P<indent>[ ]{0,3})(?P<fence>`{3,}|~{3,})[ ]*sh[ ]*\n(?P<text>.*?)^[ ]{0,3}(?P=fence)[ ]*$",
     re.MULTILINE | re.DOTALL,
 )
+_SHOWN = re.compile(r"\s*^```text\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+#: Those whose outputs are held to what is printed.
+_FIRST = {"README.md", "start.md", "pager.md"}
 _NEEDS = re.compile(r"<!--\s*needs:\s*([\w -]*?)\s*-->")
 _NOT_RUN = re.compile(r"<!--\s*not run:\s*\S.*?-->\s*\Z", re.DOTALL)
 _TIMEOUT_SECONDS = 600
@@ -50,6 +55,8 @@ class Block:
 
     line: int
     script: str
+    #: What is shown of its output, if the block behind it is one.
+    shown: str = ""
 
 
 def blocks(text: str) -> list[Block]:
@@ -58,8 +65,23 @@ def blocks(text: str) -> list[Block]:
     for match in _BLOCK.finditer(text):
         if _NOT_RUN.search(text[: match.start()]):
             continue
-        found.append(Block(text.count("\n", 0, match.start()) + 2, _script(match["text"])))
+        shown = _SHOWN.match(text, match.end())
+        line = text.count("\n", 0, match.start()) + 2
+        found.append(Block(line, _script(match["text"]), shown["text"] if shown else ""))
     return found
+
+
+def _check_shown(shown: str, printed: str, place: str) -> None:
+    """Find each line that is shown in one that is printed; what is left out are whole words."""
+    lines = [line.split() for line in printed.splitlines()]
+    for line in shown.splitlines():
+        words = [word for word in line.split() if word != "…"]
+        assert any(_in_order(words, those) for those in lines), f"{place}: '{line}' in:\n{printed}"
+
+
+def _in_order(words: list[str], line: list[str]) -> bool:
+    rest = iter(line)
+    return all(word in rest for word in words)
 
 
 def _script(text: str) -> str:
@@ -109,6 +131,8 @@ def test_document(document: Path, tmp_path: Path, shared: Path) -> None:
         )
         place = f"{document.relative_to(ROOT)}:{block.line}"
         assert done.returncode == 0, f"{place}: {block.script}\n{done.stdout}\n{done.stderr}"
+        if document.name in _FIRST:
+            _check_shown(block.shown, done.stdout, place)
 
 
 _PYTHON = re.compile(r"^```python\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -167,9 +191,13 @@ belongs to the text --> but text follows
 ```sh
 last
 ```
+
+```text
+its … output
+```
 """
     assert blocks(text) == [
         Block(4, "flashpager --version\necho two\n"),
         Block(22, "flashpager explore \\\n--cache 1K\necho end"),
-        Block(31, "last\n"),
+        Block(31, "last\n", "its … output\n"),
     ]

@@ -11,7 +11,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from flashpager.plots.treemap import Rectangle, squarified
+from flashpager.plots import style
+from flashpager.plots.treemap import SLIM, WIDE, Rectangle, chart, squarified
 from tests.conftest import ROOT, fails, flashpager, import_csv, info_of, need
 from tests.programs import compile_with
 
@@ -98,16 +99,16 @@ class TestOutputs:
     def test_table(self) -> None:
         """A context, a table, and how much more there is."""
         done = flashpager("attribute", CARD, "--limit", "3")
-        context, setting, sums, _, header, *rows = done.out.splitlines()
+        context, setting, _, sums, _, header, *rows = done.out.splitlines()
         assert "card-firmware.elf (arm)" in context
-        assert "K9F1208Q0B on 33MHz-x8" in setting
+        assert "K9F1208Q0B on 20MHz-x8" in setting
         assert "13,607 misses, 8,985 loads" in sums
         columns = "symbol image misses loads back fetched executed misses/KB time share sum"
         assert " ".join(header.split()) == columns
-        assert [row.split()[0] for row in rows] == ["radio_poll", "memcpy", "sample_motion"]
-        assert "98 more functions, 82.4 % of the fault time; --limit 0 shows all" in done.err
+        assert [row.split()[0] for row in rows] == ["radio_poll", "memcpy", "aes128_encrypt"]
+        assert "98 more functions, 81.4 % of the fault time; --limit 0 shows all" in done.err
         whole = flashpager("attribute", CARD, "--limit", "0")
-        assert len(whole.out.splitlines()) == 5 + 101
+        assert len(whole.out.splitlines()) == 6 + 101
         assert "more functions" not in whole.err
 
     @pytest.mark.parametrize(
@@ -147,7 +148,7 @@ class TestOutputs:
         shown = text.split('id="spec">')[1].split("</script>")[0]
         spec = json.loads(shown)
         title = " ".join(spec["title"]["text"])
-        assert title.startswith("BZ2_compressBlock, 1 of 109 functions executed, causes 85")
+        assert title.startswith("BZ2_compressBlock, 1 of 105 functions executed, causes 88")
         cells = next(iter(spec["datasets"].values()))
         assert math.fsum(cell["share"] for cell in cells) == pytest.approx(1)
 
@@ -170,6 +171,89 @@ class TestOutputs:
         done = flashpager("attribute", trace)
         assert "(no symbol)" in done.out
         assert "the trace names no program" in done.err
+
+
+def owners(names: list[str], loads: list[int]) -> pl.DataFrame:
+    """Make a table of owners, the first of which cause the most faults."""
+    rows = [
+        {
+            "name": name,
+            "function": None,
+            "image": "lib.so",
+            **dict.fromkeys(("misses", "backward", "bytes_fetched"), 1),
+            "loads": count,
+            "fault_ns": 1e6 / (at + 3),
+            "is_named": " of " not in name,
+        }
+        for at, (name, count) in enumerate(zip(names, loads, strict=True))
+    ]
+    return pl.DataFrame(rows)
+
+
+class TestShades:
+    """What the colour of a treemap's areas tells."""
+
+    def areas(self, loads: list[int]) -> dict[str, Any]:
+        """Draw two owners with so many loads, and give the layer of their areas."""
+        spec = chart(owners(["f", "g"], loads)).to_dict()
+        areas: dict[str, Any] = spec["layer"][0]
+        return areas
+
+    def test_follow_the_paper(self) -> None:
+        """An area without loads lets the paper through, be it light or dark."""
+        areas = self.areas([7, 0])
+        assert areas["mark"]["fill"] in style.THEME
+        least, most = areas["encoding"]["opacity"]["scale"]["range"]
+        assert least < 0.2
+        assert most == 1
+        assert areas["encoding"]["opacity"]["legend"]["symbolFillColor"] in style.THEME
+
+    @pytest.mark.parametrize("loads", [[1, 0], [0, 0]])
+    def test_are_alike_where_they_tell_nothing(self, loads: list[int]) -> None:
+        """A program in one flash page loads it once: whoever runs first is no worse than others."""
+        assert "value" in self.areas(loads)["encoding"]["opacity"]
+        more = chart(owners(["f", "g"], loads)).to_dict()["usermeta"]["more"]
+        assert f"load {sum(loads)} flash page" in more
+
+
+class TestLabels:
+    """What stands in the areas of a treemap."""
+
+    def labels(self, names: list[str], size: Rectangle) -> dict[str, str]:
+        """Draw owners and give their labels."""
+        spec = chart(owners(names, [1] * len(names)), size=size).to_dict()
+        found: dict[str, str] = {}
+        for cells in spec["datasets"].values():
+            found |= {cell["name"]: cell["label"] for cell in cells if "label" in cell}
+        return found
+
+    @pytest.mark.parametrize("size", [WIDE, SLIM])
+    def test_no_two_are_alike(self, size: Rectangle) -> None:
+        """Names that begin alike are told by their ends, those of classes without parameters."""
+        names = [f"sqlite3{one}{two}" for one in ("Btree", "VdbeMem", "Pager") for two in "ABCDEFG"]
+        names += [f"com.acme.app.{one}.add(int,java.lang.String)" for one in ("Log", "Pool")]
+        names += ["sqlite3BtreeTableMoveto", "sqlite3BtreeInsert", "sqlite3BtreeDelete"]
+        shown = [label for label in self.labels(names, size).values() if label]
+        assert len(shown) > 8
+        assert len(set(shown)) == len(shown)
+        assert not any(label.endswith(("String)", "int)")) and "…" in label for label in shown)
+
+    def test_code_without_symbols_is_no_function(self) -> None:
+        """It is counted by its file, beside the functions."""
+        frame = pl.DataFrame(
+            {
+                "name": [".text of libc.so.6", "main", "f"],
+                "function": [None] * 3,
+                "image": ["/lib/libc.so.6", "/bin/prog", "/bin/prog"],
+                "is_named": [False, True, True],
+                "fault_ns": [6e6, 3e6, 1e6],
+                **{name: [1] * 3 for name in ("misses", "loads", "backward", "bytes_fetched")},
+            }
+        )
+        title = " ".join(chart(frame).to_dict()["title"]["text"]).replace("\u00a0", " ")
+        assert (
+            title == "Code of libc.so.6 that no symbol names causes 60 % of the 10 ms of fault time"
+        )
 
 
 PING_PONG = """\
@@ -281,7 +365,7 @@ class TestLines:
         elf = ping_pong / "ping-pong.debug"
         trace = ping_pong / "whole.trace"
         done = flashpager("attribute", trace, *ONE_FRAME, "--by", "line", "--elf", elf)
-        header, *rows = done.out.splitlines()[4:]
+        header, *rows = done.out.splitlines()[5:]
         assert header.split()[:3] == ["line", "function", "image"]
         found = [row.split()[:3] for row in rows if row.startswith("ping-pong.c:")]
         assert [f"ping-pong.c:{line_of('total -= ')}", "pong", "ping-pong"] in found

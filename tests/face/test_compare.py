@@ -75,7 +75,12 @@ def test_the_same_in_all_formats(tables: Path, suffix: str) -> None:
         ("clock", {"policy": ["lru", "clock"]}),
         (
             "part",
-            {"part": ["K9F1208Q0B", "MT29F2G08AAC"], "flash_page_bytes": [512, 2048]},
+            {
+                "part": ["K9F1208Q0B", "MT29F2G08AAC"],
+                "bus": ["20MHz-x8", "33.33MHz-x8"],
+                "flash_page_bytes": [512, 2048],
+                "register": ["start-column", "random-column"],
+            },
         ),
     ],
 )
@@ -104,6 +109,52 @@ def test_across_one_thing(tables: Path, other: str, across: dict[str, Any]) -> N
     first, (x, y) = next(iter(across.items()))
     assert f"compared across {first}: {x} → {y}" in shown.out
     assert "counts" not in shown.out + shown.err
+
+
+def test_across_processors(tmp_path: Path) -> None:
+    """What a processor brings with it is no other thing, and it moves no count."""
+    trace = tmp_path / "app.trace"
+    fetches = "".join(f"2 {(n * 7919) % 3000 & ~3:x}\n" for n in range(500))
+    flashpager("trace", "import", "-", "-o", trace, stdin=fetches.encode())
+    processors = ("cortex-m3@64MHz", "cortex-m3@128MHz")
+    slow, fast, nobody = (tmp_path / f"{name}.parquet" for name in ("slow", "fast", "nobody"))
+    for table, flags in zip(
+        (slow, fast, nobody), [*(("--processor", each) for each in processors), ()], strict=True
+    ):
+        flashpager("explore", trace, *SIZES, *flags, "-o", table)
+    for before, after, names in ((slow, fast, processors), (nobody, slow, (None, processors[0]))):
+        found = compared(before, after)
+        assert found["across"]["processor"] == list(names)
+        assert "lookup_ns" in found["across"]
+        assert (found["matched"], found["different_counts"]) == (4, {})
+        old, new = pl.read_parquet(before), pl.read_parquet(after)
+        ratios = [y / x for x, y in zip(old["time_ns"], new["time_ns"], strict=True)]
+        assert found["time_ratio"]["geometric_mean"] == pytest.approx(prod(ratios) ** (1 / 4))
+    assert compared(slow, fast)["time_ratio"]["worst"] < 1
+    shown = flashpager("compare", slow, fast).out
+    assert "compared across processor: cortex-m3@64MHz → cortex-m3@128MHz" in shown
+    # Who executes and another part are two things.
+    part = tmp_path / "part.parquet"
+    flashpager("explore", trace, *SIZES, "--part", "MT29F2G08AAC", "-o", part)
+    fails("compare", slow, part, words=["part (K9F1208Q0B", "processor (cortex-m3@64MHz → None)"])
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv", "jsonl"])
+def test_table_of_a_release_without_processors(tables: Path, tmp_path: Path, suffix: str) -> None:
+    """Nobody executed there, as in a table that says so."""
+    new = tables / f"lru.{suffix}"
+    old = tmp_path / f"old.{suffix}"
+    since = ["processor", "alone_ms", "run_ms", "slowdown", "lookups_ns"]
+    frame = pl.read_parquet(tables / "lru.parquet").drop(since)
+    if suffix == "parquet":
+        frame.write_parquet(old)
+    elif suffix == "csv":
+        frame.write_csv(old)
+    else:
+        frame.write_ndjson(old)
+    found = compared(old, new)
+    assert (found["matched"], found["across"], found["time_ratio"]["worst"]) == (4, {}, 1)
+    assert compared(new, old, "--fail-above", "0%")["unmet"] == []
 
 
 def test_rows_of_one_table_alone(tables: Path) -> None:
@@ -321,3 +372,81 @@ def test_outputs(tables: Path, tmp_path: Path) -> None:
     fails("compare", a, b, "-o", tmp_path / "x.txt", words=[".parquet, .csv or .jsonl"])
     fails("compare", a, b, "-o", tmp_path / "no" / "x.csv", words=["no folder"])
     assert (a.read_bytes(), b.read_bytes()) == before
+
+
+class TestFailAbove:
+    """``--fail-above``: a gate for a continuous integration."""
+
+    def slower(self, source: Path, target: Path, factor: float) -> Path:
+        """Let the rows of the smaller cache take longer, at a bandwidth that is less."""
+        small = pl.col("cache_bytes") == 128
+        longer = pl.when(small).then(factor).otherwise(1.0)
+        return changed(
+            source,
+            target,
+            [
+                (pl.col("time_ns") * longer).alias("time_ns"),
+                (pl.col("bandwidth_mib_s") / longer).alias("bandwidth_mib_s"),
+            ],
+        )
+
+    def test_met(self, tables: Path, tmp_path: Path) -> None:
+        """The same, the faster, and what is slower by just as much as is allowed."""
+        a = tables / "lru.parquet"
+        for b in (a, self.slower(a, tmp_path / "b.parquet", 1.02)):
+            done = flashpager("compare", a, b, "--fail-above", "2%", "--json")
+            assert done.json["unmet"] == []
+            assert done.json["fail_above"] == 0.02
+            assert done.err == ""
+        flashpager("compare", a, self.slower(a, tmp_path / "c.parquet", 0.5), "--fail-above", "0 %")
+
+    def test_a_slower_row(self, tables: Path, tmp_path: Path) -> None:
+        """The answer is whole, the exit code 1, and a line says which row."""
+        a = tables / "lru.parquet"
+        b = self.slower(a, tmp_path / "b.parquet", 1.03)
+        plain = flashpager("compare", a, b)
+        done = flashpager("compare", a, b, "--fail-above", "2%", code=1)
+        assert done.out == plain.out
+        lines = done.err.splitlines()
+        assert len(lines) == 2
+        assert lines[0] == ("need not met: app, cache 128, cache page 32: time grew by 3 % > 2 %")
+        assert "cache page 64" in lines[1]
+        told = flashpager("compare", a, b, "--fail-above", "2%", "--json", code=1).json
+        assert [each["need"] for each in told["unmet"]] == ["fail_above"] * 2
+        assert told["unmet"][0]["found"] == pytest.approx(0.03)
+        assert told["unmet"][0]["row"]["cache_bytes"] == 128
+        flashpager("compare", a, b, "--fail-above", "3.5%")
+
+    def test_a_missing_row(self, tables: Path, tmp_path: Path) -> None:
+        """A row that B has no more is not forgotten; one that A had not is welcome."""
+        a, b = tables / "lru.parquet", tmp_path / "b.parquet"
+        changed(a, b, [])
+        pl.read_parquet(b).head(3).write_parquet(b)
+        done = flashpager("compare", a, b, "--fail-above", "50%", code=1)
+        assert done.err.splitlines()[-1] == (
+            "need not met: app, cache 256, cache page 64: in A alone"
+        )
+        flashpager("compare", b, a, "--fail-above", "50%")
+
+    def test_many_rows(self, trace: Path, tmp_path: Path) -> None:
+        """The worst are named, the rest are counted."""
+        a, b = tmp_path / "a.parquet", tmp_path / "b.parquet"
+        sizes = ",".join(str(64 * n) for n in range(2, 12))
+        flashpager("explore", trace, "--cache", sizes, "--cache-page", "64", "-o", a)
+        step = (1.1 + pl.col("cache_bytes") / 10_000) * pl.col("time_ns")
+        changed(a, b, [step.alias("time_ns")])
+        lines = flashpager("compare", a, b, "--fail-above", "1%", code=1).err.splitlines()
+        assert len(lines) == 6
+        assert "cache 704:" in lines[0]
+        assert lines[-1] == "need not met: 5 more rows; --json has all"
+
+    @pytest.mark.parametrize("given", ["2", "two%", "-1%", "nan%", "%", "inf%"])
+    def test_no_share(self, tables: Path, given: str) -> None:
+        """What is no share is wrong input, not a gate."""
+        a = tables / "lru.parquet"
+        fails("compare", a, a, f"--fail-above={given}", words=["--fail-above", given, "2%"])
+
+    def test_what_cannot_be_compared(self, tables: Path) -> None:
+        """Exit code 2, as ever."""
+        a, b = tables / "lru.parquet", tables / "far.parquet"
+        fails("compare", a, b, "--fail-above", "2%", words=["in common"])

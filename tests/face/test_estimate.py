@@ -12,7 +12,7 @@ import pytest
 from flashpager import Host, estimate
 from tests.conftest import ROOT, fails, flashpager, need
 
-BOARD = ROOT / "examples" / "boards" / "sam9263.toml"
+BOARD = ROOT / "boards" / "sam9263.toml"
 CHIP = ("--part", "MT29F8G08")
 SERIAL = ("--part", "W25N01GV")
 #: A driver that costs nothing, and an array as its datasheet says.
@@ -140,6 +140,14 @@ class TestRange:
         assert ", likely " in shown[1]
         assert shown[2].startswith("As is likely, ")
         assert any(line.startswith("not known") and line.endswith("narrows") for line in shown)
+        assert shown[0].endswith("(MB of 10^6 bytes)")
+        # At its best a chip is faster than its datasheet, whose limit the stages have.
+        assert span["low_ns"] < found["stages"][0]["ns"]
+        assert any(
+            line.startswith("the limit is of the datasheet's slowest chip") for line in shown
+        )
+        sure = flashpager("estimate", "--part", "W25N01GV", "--array-share", "1").out
+        assert "slowest chip" not in sure
 
     def test_one_number_where_all_is_known(self) -> None:
         """A bus, a loop or a system that needs none, the rest of the driver, and the array."""
@@ -237,7 +245,7 @@ class TestRange:
 
     def test_boards_that_are_shipped(self) -> None:
         """What their descriptions say."""
-        folder = ROOT / "examples" / "boards"
+        folder = ROOT / "boards"
         router = estimated("--board", folder / "mt7986-spinand.toml")
         assert router["bus"] == "52MHz-x4"
         asked = ("--board", folder / "mt7986-spinand.toml", "--asked", "50MHz")
@@ -646,3 +654,15 @@ class TestDriver:
         found = estimated("--board", board, "--operation", "program")
         software = found["stages"][-1]["ns"] - found["stages"][0]["ns"]
         assert software == pytest.approx(1000 + 2112 * found["byte"]["software_ns"])
+
+
+def test_numbers_from_memory() -> None:
+    """Those that the estimate depends on: what programming takes is none of a read's."""
+    read = flashpager("estimate", "--part", "W25N01GV", "--bus", "40MHz-x4").err
+    line = next(line for line in read.splitlines() if "unverified" in line)
+    assert line.startswith("from memory, unverified: W25N01GV ")
+    assert "spi.modes.1-4-4.dummy_clocks" in line
+    assert "program_lines" not in line
+    assert "1-1-2" not in line
+    written = ("--operation", "program", "--bus", "40MHz-x4")
+    assert "program_lines" in flashpager("estimate", "--part", "W25N01GV", *written).err

@@ -10,7 +10,9 @@ import polars as pl
 import pytest
 
 import flashpager as flashpager_api
+from flashpager._engine import Design
 from flashpager.quantities import parse_size
+from flashpager.report import build
 from flashpager.results.table import flatten, read
 from tests.conftest import ROOT, fails, flashpager, import_csv
 
@@ -72,7 +74,9 @@ def test_rows_equal_single_simulations(trace: Path, table: pl.DataFrame) -> None
         assert row["trace"] == trace.stem
         for key in ("metadata_bytes", "ram_bytes", "ecc_unchecked"):
             assert row[key] == single[key], key
-        parts = (counts, single["time"], single["latency"], single["nor"], single["read_disturb"])
+        # A table has numbers of the NOR alone.
+        nor = {k: v for k, v in single["nor"].items() if k != "nor_bus"}
+        parts = (counts, single["time"], single["latency"], nor, single["read_disturb"])
         for part in parts:
             for key, value in part.items():
                 assert row[key] == value, key
@@ -126,6 +130,17 @@ def test_sort_and_limit(trace: Path) -> None:
     fails("explore", trace, "--sort", "beauty", words=["beauty", "misses"])
 
 
+def test_pages_tried_are_those_of_all_commands(trace: Path) -> None:
+    """Who states needs has every page tried that a report and --best-page try."""
+    flags = ("--part", "K9F1208Q0B", "--ram", "2K", "--json", "--limit", "0")
+    designs = flashpager("explore", trace, *flags).json["designs"]
+    best = flashpager("trace", "info", trace, "--best-page", "--json").json["cache_page"]
+    drawn = build(trace, Design(part="K9F1208Q0B")).frame["cache_page_bytes"].to_list()
+    assert {row["cache_page_bytes"] for row in designs} == {8, 16, 32, 64, 128, 256, 512}
+    assert {int(page) for page in best["bandwidths"]} >= {8, 16, 32, 64, 128, 256, 512}
+    assert set(drawn) == {8, 16, 32, 64, 128, 256, 512}
+
+
 def test_impossible_combinations_are_left_out(trace: Path) -> None:
     """They are left out aloud; if none is left, that is an error."""
     done = flashpager(
@@ -163,8 +178,6 @@ def test_refused(trace: Path, tmp_path: Path) -> None:
         (("--weight", "inf"), ["--weight inf"]),
         (("--weight", "x"), ["--weight x"]),
         (("--ram", "x"), ["'x' is no size"]),
-        (("--ram", "10"), ["10 bytes of RAM"]),
-        (("--ram", "2", "--cache-page", "64"), ["no cache page fits into 2 bytes of RAM"]),
         (("--min-bandwidth", "fast"), ["'fast' is no bandwidth", "3MB/s"]),
         (("--min-bandwidth", "0"), ["'0' is no bandwidth"]),
         (("--max-fault", "200"), ["'200' is no time", "200us"]),
@@ -207,6 +220,86 @@ def test_patterns_and_all(trace: Path) -> None:
     assert {row["part"] for row in everything} == {part["name"] for part in listed}
 
 
+class TestTaken:
+    """What nobody names follows from each part; what a bus cannot carry is left out."""
+
+    @pytest.mark.parametrize("needs", [(), ("--ram", "8K")])
+    def test_parts_that_a_bus_cannot_carry(self, trace: Path, needs: tuple[str, ...]) -> None:
+        """A parallel chip is never recommended for four serial lines."""
+        parts = ("--part", "W25N*,MT29F1G08ABAEA", "--bus", "40MHz-x4")
+        found = flashpager("explore", trace, *parts, *needs, "--json").json
+        assert {row["part"] for row in found["designs"]} == {"W25N01GV", "W25N02KV", "W25N512GW"}
+        (part,) = found["parts_left_out"]
+        assert part == "MT29F1G08ABAEA"
+        said = flashpager("explore", trace, *parts, *needs).err
+        assert "left out a part that the bus cannot carry: MT29F1G08ABAEA (" in said
+        many = ("--part", "all", "--bus", "40MHz-x4")
+        (line,) = (
+            line
+            for line in flashpager("explore", trace, *many).err.splitlines()
+            if "cannot carry" in line
+        )
+        count = int(line.split()[2])
+        assert line.startswith(f"left out {count} parts that the bus cannot carry: K9F1208Q0A, ")
+        assert f" and {count - 5} more (" in line
+
+    def test_each_part_on_its_own_bus(self, trace: Path) -> None:
+        """Nobody names bus, register or NOR."""
+        parts = ("--part", "W25N01GV,K9F1208Q0B")
+        found = flashpager("explore", trace, *parts, "--ram", "2K", "--json").json
+        taken = {(row["part"], row["bus"], row["register"], row["nor"]) for row in found["designs"]}
+        assert taken == {
+            ("W25N01GV", "104MHz-x4", "random-column", "W25Q128JV"),
+            ("K9F1208Q0B", "20MHz-x8", "start-column", "RC28F512M29EW"),
+        }
+        fields = {one["field"] for one in found["assumed"]}
+        assert fields == {"bus", "register", "nor", "ram", "policy"}
+        done = flashpager("explore", trace, *parts, "--ram", "2K")
+        bus = found["answer"]["best"]["bus"]
+        assert f"assumed: bus by part, as {bus} (the fastest it takes)" in done.err
+        assert "policy lru (the CARDIS smart card's)" in done.err
+        assert "not counted: the commands of a load, the way from" in done.out
+
+    @pytest.mark.parametrize("needs", [(), ("--ram", "2K")])
+    def test_a_part_that_is_no_nand(self, trace: Path, needs: tuple[str, ...]) -> None:
+        """Code is not paged from it, and that is said."""
+        parts = ("--part", "K9F1208Q0B,NP8P128A")
+        found = flashpager("explore", trace, *parts, *needs, "--json").json
+        assert list(found["parts_left_out"]) == ["NP8P128A"]
+        said = flashpager("explore", trace, *parts, *needs).err
+        assert said.count("left out: NP8P128A is no NAND part") == 1
+        assert "cannot carry" not in said
+
+    def test_parts_that_give_the_same(self, trace: Path) -> None:
+        """Who is recommended one part is told of the others."""
+        parts = ("--part", "W25N01GV,W25N02KV,W25N512GW,MT29F2G08AAC")
+        flags = ("explore", trace, *parts, "--ram", "2K", "--bus", "40MHz-x4")
+        assert " with W25N01GV (or W25N02KV, W25N512GW) on 40MHz-x4" in flashpager(*flags).out
+        assert flashpager(*flags, "--json").json["answer"]["ties"] == ["W25N02KV", "W25N512GW"]
+        alone = flashpager("explore", trace, "--part", "W25N01GV", "--ram", "2K").out
+        assert "(or " not in alone
+
+    def test_python(self, trace: Path) -> None:
+        """A space follows the same rule, and its boards say what they say."""
+        space = flashpager_api.Space(part="W25N01GV,K9F1208Q0B")
+        assert {design.bus for design in space.designs().possible} == {"104MHz-x4", "20MHz-x8"}
+        board = flashpager_api.Design.from_board("smartcard")
+        checked = flashpager_api.Space(board, part="W25N01GV,K9F1208Q0B").designs()
+        assert [design.part for design in checked.possible] == ["K9F1208Q0B"]
+        assert list(checked.parts_left_out) == ["W25N01GV"]
+        assert set(flashpager_api.explore(flashpager_api.Trace.open(trace), space)["register"]) == {
+            "random-column",
+            "start-column",
+        }
+
+    def test_numbers_from_memory(self, trace: Path) -> None:
+        """Those of the answer's part that its price depends on; energy is none of it."""
+        said = flashpager("explore", trace, "--part", "W25N01GV", "--ram", "2K").err
+        (line,) = (line for line in said.splitlines() if "unverified" in line)
+        numbers = "W25N01GV spi.clock_mhz, spi.modes.1-4-4.dummy_clocks"
+        assert line == f"from memory, unverified: {numbers}"
+
+
 class TestNeeds:
     """What a design must do."""
 
@@ -238,7 +331,7 @@ class TestNeeds:
         """More RAM than allowed is tried, to tell what the limit costs."""
         found = flashpager("explore", trace, "--ram", "300", "--json").json["answer"]
         (said,) = found["bites"]
-        assert re.match(r"RAM of 300 bites: with \d+ bytes [\d.]+ MB/s, \d+ % more", said)
+        assert re.match(r"RAM of 300 bites: with \d+ bytes [\d.]+ MB/s, [\d.]+ % more", said)
 
     def test_each_need_alone(self, trace: Path) -> None:
         """All that meet it, no others, the fastest of them first."""
@@ -301,7 +394,7 @@ class TestNeeds:
         for need, words in (
             (("--min-bandwidth", "1GB/s"), [f"the fastest reaches {best:.2f} MB/s"]),
             (("--max-fault", "1us"), ["the shortest worst fault is"]),
-            (("--ram", "1K"), [f"the smallest takes {least:,} bytes"]),
+            (("--ram", "1K"), [f"the smallest of those tried takes {least:,} bytes"]),
             (("--checked-ecc", "--codeword", "64"), ["fetch less than a codeword"]),
             (
                 ("--min-bandwidth", "1GB/s", "--max-fault", "1us"),
@@ -309,11 +402,11 @@ class TestNeeds:
             ),
             (("--policy", "min", "--ram", "4K"), ["no device can run min"]),
         ):
-            done = flashpager("explore", trace, *flags, *need)
+            done = flashpager("explore", trace, *flags, *need, code=1)
             assert "none of" in done.out
             for word in words:
                 assert word in done.out
-            answer = flashpager("explore", trace, *flags, *need, "--json").json["answer"]
+            answer = flashpager("explore", trace, *flags, *need, "--json", code=1).json["answer"]
             assert (answer["best"], answer["front"], answer["fitting"]) == (None, [], 0)
 
     def test_front(self, trace: Path) -> None:
@@ -363,7 +456,7 @@ class TestNeeds:
         between = (worst + max(row["bandwidth_mib_s"] for row in of_best)) / 2
         need = ("--min-bandwidth", f"{between}MB/s", "--register", "start-column")
         page = ("--cache-page", "64")
-        assert flashpager(*flags, *page, *need).json["answer"]["best"] is None
+        assert flashpager(*flags, *page, *need, code=1).json["answer"]["best"] is None
         fails("explore", trace, trace, words=["different names", "hand, hand"])
 
 
@@ -458,7 +551,7 @@ class TestPython:
         assert text == flashpager_api.Needs(2048, 2**-10, 1e6)
         once = flashpager_api.answer(table, text)
         assert once.best is not None
-        assert once.best["ram_bytes"] <= 2048
+        assert once.best.ram_bytes <= 2048
         twice = flashpager_api.answer(pl.concat([table, table]), text)
         assert twice.designs.equals(once.designs)
 
@@ -558,3 +651,17 @@ class TestKept:
         large = tmp_path / "large.toml"
         large.write_text("# " + "x" * (2 << 20), encoding="ascii")
         fails("explore", trace, "--space", large, words=("large.toml", "MiB"))
+
+
+def test_no_room_is_an_unmet_need(tmp_path: Path) -> None:
+    """As in ``simulate``: the answer is that nothing fits."""
+    trace = import_csv(tmp_path, "0,12\n100,40\n")
+    for command in ("explore", "simulate"):
+        assert "need not met: " in flashpager(command, trace, "--ram", "1", code=1).err
+    done = flashpager("explore", trace, "--ram", "3", code=1)
+    assert done.err == "need not met: no cache page fits into 3 bytes of RAM\n"
+
+
+def test_messages_have_no_pictures(tmp_path: Path) -> None:
+    """What the user writes between colons stays."""
+    fails("simulate", tmp_path / ":smile:x.trace", words=(":smile:x.trace",))

@@ -6,11 +6,10 @@ from typing import Any
 import pytest
 
 from flashpager import Design, FlashpagerError
-from flashpager.cli import handler as command
 from flashpager.faults import handling
 from tests.conftest import ROOT, fails, flashpager
 
-BOARD = ROOT / "examples" / "boards" / "omap5912-onenand.toml"
+BOARD = ROOT / "boards" / "omap5912-onenand.toml"
 PAPER_WALKS = (1, 2, 13, 14, 60)
 
 #: A host with nothing to do, a part of the catalog.
@@ -132,6 +131,21 @@ class TestPaper:
             assert words in done.out
         assert done.err == ""
 
+    def test_a_part_alone(self) -> None:
+        """A part is read on its own bus, not on the default board's; that board is said."""
+        done = flashpager("handler", "--part", "W25N01GV")
+        assert "W25N01GV on 104MHz-x4, cache page 64" in done.out
+        assert "given: part; assumed: bus 104MHz-x4 (" in done.out
+        assert "no times of the software are said (--processor or a board has them)" in done.err
+        slower = flashpager("handler", "--part", "W25N01GV", "--bus", "40MHz-x4")
+        assert "W25N01GV on 40MHz-x4" in slower.out
+        timed = flashpager("handler", "--part", "W25N01GV", "--processor", "cortex-m3@64MHz")
+        assert "no times of the software" not in timed.err
+        assert "the default board omap5912-onenand: part, bus" in flashpager("handler").out
+        told = flashpager("handler", "--part", "W25N01GV", "--json").json
+        assert told["said"] == {"part": "--part"}
+        assert "cache_page_bytes" in [one["field"] for one in told["assumed"]]
+
     def test_downgrades(self) -> None:
         """A page moved down takes its time of the search's, and is hidden."""
         done = flashpager("handler", "--walk", "0", "--downgrades", "1", "--json").json
@@ -178,11 +192,6 @@ class TestBoards:
         assert "9.0 µs of it outlast the load" in done.out
         assert "longest walk hidden" in done.out
         assert "clock looks at 33 frames at most" in done.err
-
-    def test_no_default(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Where the source is not, a board has to be given."""
-        monkeypatch.setattr(command, "_DEFAULT_BOARD", "not-there.toml")
-        fails("handler", words=["give --board FILE"])
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from tests.conftest import ROOT, fails, flashpager, import_csv, info_of, runs_of
 
 SENSORS = ROOT / "examples" / "traces" / "java" / "sensors.trace"
-MICAZ = ROOT / "examples" / "boards" / "micaz.toml"
+MICAZ = ROOT / "boards" / "micaz.toml"
 #: RAM that the sensor has left, 1.9 KB.
 LEFT = 1945
 
@@ -35,9 +35,18 @@ def test_what_a_trace_says() -> None:
     assert all(0 < use["used_share"] <= 1 for use in uses)
     whole = uses[-1]
     assert whole["pages"] == -(-told["image_bytes"] // whole["page_bytes"])
-    out = flashpager("trace", "info", SENSORS, "--best-page").out
+    done = flashpager("trace", "info", SENSORS, "--best-page")
     for words in ("89,675, 89,675", "not counted", "16 bytes predicted", "16 found"):
-        assert words in out
+        assert words in done.out
+    # All that the replays' prices follow from is said, and that nobody asked for it.
+    design = page["design"]
+    assert f"{design['part']}, {design['bus']}, {design['register']})" in done.out
+    assert "assumed: " in done.err
+    assert f"bus {design['bus']}" in done.err
+    assert "cache page" not in done.err
+    on_board = flashpager("trace", "info", SENSORS, "--board", "micaz")
+    assert "board micaz: part, bus" in on_board.err
+    assert flashpager("trace", "info", SENSORS).err == ""
 
 
 def test_calls_are_seen_where_nobody_tells(tmp_path: Path) -> None:
@@ -94,10 +103,11 @@ def test_what_cannot_be_arranged(tmp_path: Path) -> None:
 
 
 def test_a_board_says_what_fits() -> None:
-    """Explore asks for what the board has left; simulate says what is beyond it."""
+    """Explore asks for what the board has left; simulate fails beyond it."""
     ran = flashpager("explore", SENSORS, "--board", MICAZ, "--policy", "lru,clock", "--json").json
     assert 0 < ran["answer"]["best"]["ram_bytes"] <= LEFT
     assert all(row["ram_bytes"] <= LEFT for row in ran["answer"]["front"])
     more = flashpager("explore", SENSORS, "--board", MICAZ, "--ram", "3K", "--json").json
     assert more["answer"]["best"]["ram_bytes"] > LEFT
-    assert "the board has 1,945 left" in flashpager("simulate", SENSORS, "--board", MICAZ).err
+    done = flashpager("simulate", SENSORS, "--board", MICAZ, code=1)
+    assert "need not met: RAM 2,042 bytes > 1,945 bytes" in done.err

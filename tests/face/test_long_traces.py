@@ -64,7 +64,7 @@ class TestInfo:
         """Replays are made for --best-page, and for a board, alone."""
         told = info_of(TROFF)["cache_page"]
         assert (told["best_bytes"], told["bandwidths"]) == (None, {})
-        board = ROOT / "examples" / "boards" / "smartcard.toml"
+        board = ROOT / "boards" / "smartcard.toml"
         asked = flashpager("trace", "info", TROFF, "--best-page", "--json").json["cache_page"]
         assert asked["best_bytes"] in (8, 16, 32, 64, 128, 256, 512)
         assert asked["errors"] is None
@@ -194,6 +194,17 @@ class TestSample:
         assert "worst fault of the sample" in figures
         assert "<th>±</th>" in page
         assert page.count("Sampled: the times behind this") == len(build_charts(page))
+        chosen = json.loads(re.search(r'id="choices">(.*?)</script>', page)[1])  # type: ignore[index]
+        for design in chosen["designs"].values():
+            for name, value in design["numbers"]:
+                known = name in ("RAM", "worst fault")
+                assert known or "±" in value, (name, value)
+                # As many digits as the sample knows, and one to read them by.
+                digits = re.sub(r"\D", "", value.split("±")[0]).rstrip("0")
+                assert known or len(digits) <= 5, (name, value)
+        rows = re.findall(r"<tr(?: class=\"own\")?><td>.*?</tr>", page, re.DOTALL)
+        assert len(rows) > 50
+        assert all(row.count("±") == 6 for row in rows)
         whole = build(TROFF, Design()).html()
         assert "±" not in whole.split('<script type="module">')[0]
 

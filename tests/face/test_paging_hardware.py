@@ -20,7 +20,7 @@ from flashpager import (
 from tests.conftest import flashpager, import_csv
 
 ROOT = Path(__file__).parents[2]
-BOARD = ROOT / "examples" / "boards" / "omap5912-onenand.toml"
+BOARD = ROOT / "boards" / "omap5912-onenand.toml"
 BZIP2 = ROOT / "examples" / "traces" / "bzip2.trace"
 TROFF = ROOT / "examples" / "traces" / "troff.trace"
 
@@ -54,6 +54,7 @@ class TestSchedules:
     def test_hiding(self, trace: Trace) -> None:
         """Equation 3, summed over all faults: the shorter of load and search is hidden."""
         base: dict[str, Any] = {"policy": "clock", "cache_bytes": "1K", "handler": HANDLER}
+        base["register"] = "sequential"
         one = simulate(trace, Design(**base))
         other = simulate(trace, Design(**base, schedule="parallel"))
         assert one.counts == other.counts
@@ -102,7 +103,7 @@ class TestSchedules:
 def test_measured_load_is_of_the_boards_part() -> None:
     """Another part takes its own t_R."""
     own = on_board("--register", "random-column")
-    other = on_board("--register", "random-column", "--part", "W25N01GV")
+    other = on_board("--register", "random-column", "--part", "W25N01GV", "--bus", "40MHz-x4")
     assert own["prices"]["t_load_ns"] == 19350
     assert other["prices"]["t_load_ns"] == other["prices"]["t_r_ns"] == 60000
     assert other["design"]["policy"] != own["design"]["policy"]

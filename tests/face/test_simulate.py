@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from flashpager import Design, Handler, Trace
-from tests.conftest import ROOT, fails, flashpager, import_csv
+from flashpager import Design, FlashpagerError, Handler, Trace, _engine
+from flashpager.trace import how_it_ended
+from tests.conftest import ROOT, fails, flashpager, import_csv, process
 
-SMART_CARD = ROOT / "examples" / "boards" / "smartcard.toml"
+SMART_CARD = ROOT / "boards" / "smartcard.toml"
 
 #: With cache pages of 64 bytes these runs touch the pages 0, 1 2, 3, 2, 0, 16, 1, (1) 2, 7:
 #: ten references, as consecutive ones to page 1 are one.
@@ -30,6 +31,7 @@ MIB = 1 << 20
 BOARD = """
 part = "MT29F2G08AAC"
 bus = "54MHz-x16"
+clip_bus = true
 cache_bytes = 128
 cache_page_bytes = 64
 nor = "NOR-CARDIS"
@@ -223,7 +225,8 @@ class TestPrices:
             "write_ns": counts["bytes_written"] * 5.5,
             "read_ns": counts["bytes_read"] * 3,
             "column_change_ns": counts["column_changes"] * 720,
-            "handler_ns": counts["references"] * 7 + counts["misses"] * 1100 + counts["walk"] * 13,
+            "lookups_ns": counts["references"] * 7,
+            "handler_ns": counts["misses"] * 1100 + counts["walk"] * 13,
         }
         for name, expected in steps.items():
             assert time[name] == pytest.approx(expected), name
@@ -268,29 +271,27 @@ class TestPrices:
         """A part file, named like a part."""
         part = tmp_path / "mine.toml"
         part.write_text(GOOD_PART, encoding="ascii")
-        row = simulate(trace, "--part", part, "--bus", "33MHz-x8")
+        row = simulate(trace, "--part", part)
         assert row["design"]["part"] == str(part)
+        assert row["design"]["bus"] == "20MHz-x8"
         assert row["design"]["flash_page_bytes"] == 512
         assert row["prices"]["t_byte_ns"] == 50
         assert any("not known" in warning for warning in row["warnings"])
         assert row["read_disturb"]["hours_to_refresh"] is None
 
     def test_a_bus_of_ones_own(self, trace: Path) -> None:
-        """A bus that no source states: the slower of bus and part, and no NOR beside it."""
+        """A bus that no source states: it is slower than the part, and than the NOR beside it."""
         row = simulate(trace, "--bus", "10MHz-x8")
         assert row["prices"]["t_byte_ns"] == 100
+        assert row["nor"]["nor_bandwidth_mib_s"] == pytest.approx(1e9 / 100 / MIB)
+        # The paper's NOR is known on the paper's buses alone.
+        row = simulate(trace, "--bus", "10MHz-x8", "--nor", "NOR-CARDIS")
         assert row["nor"] is None
+        assert any("name another NOR part, or none" in text for text in row["warnings"])
 
 
 class TestDesigns:
     """Boards, flags over them, and sizes."""
-
-    def test_defaults_are_the_smart_card(self, trace: Path) -> None:
-        """Without a board, the paper's; its file says the same."""
-        row = simulate(trace)
-        assert row == simulate(trace, "--board", SMART_CARD)
-        assert row["design"]["cache_bytes"] == 2048
-        assert row["design"]["flash_page_bytes"] == 512
 
     def test_flags_overrule_a_board(self, trace: Path, board: Path) -> None:
         """Every field is a flag."""
@@ -331,7 +332,7 @@ class TestDesigns:
     def test_for_people(self, trace: Path) -> None:
         """The table holds the numbers, and warnings are said aside."""
         done = flashpager("simulate", trace, *TWO_FRAMES)
-        for words in ("K9F1208Q0B on 33MHz-x8", "in 2 pages of 64, lru", "misses 9", "4 loads"):
+        for words in ("K9F1208Q0B on 20MHz-x8", "in 2 pages of 64, lru", "misses 9", "4 loads"):
             assert words in done.out
         assert "MB/s" in done.out
         assert "warning: K9F1208Q0B has no on-die ECC" in done.err
@@ -347,6 +348,275 @@ class TestDesigns:
     def test_min_is_no_bound_on_time(self, trace: Path) -> None:
         """docs/model.md wants that said."""
         assert "no bound" in flashpager("simulate", trace, "--policy", "min").err
+
+
+class TestAssumed:
+    """What nobody says follows from the part, by one rule, and is said."""
+
+    def test_nothing_is_said(self, trace: Path) -> None:
+        """The paper's part, but no other value of the paper that the part does not take."""
+        row = simulate(trace)
+        assert row["design"]["part"] == "K9F1208Q0B"
+        assert row["design"]["bus"] == "20MHz-x8"
+        assert row["design"]["register"] == "start-column"
+        assert row["design"]["nor"] == "RC28F512M29EW"
+        assert row["said"] == {}
+        assert [one["field"] for one in row["assumed"]] == [
+            *("part", "bus", "register", "nor", "ram"),
+            *("cache_bytes", "cache_page_bytes", "policy"),
+        ]
+        line = next(
+            line for line in flashpager("simulate", trace).out.splitlines() if "assumed" in line
+        )
+        assert line.startswith("assumed: part K9F1208Q0B (the CARDIS smart card's), bus 20MHz-x8 (")
+        card = "(the CARDIS smart card's)"
+        assert f"RAM 40 ns a byte {card}, cache 2K and cache page 64 and policy lru {card}" in line
+
+    def test_the_rest_is_said(self, trace: Path) -> None:
+        """Who says the cache is not told of it; a board says its own, and its RAM's times."""
+        flags = ("--cache", "4K", "--policy", "fifo")
+        row = simulate(trace, *flags)
+        fields = [one["field"] for one in row["assumed"]]
+        assert fields[-2:] == ["ram", "cache_page_bytes"]
+        assert "assumed" not in flashpager("simulate", trace, "--board", "omap5912-onenand").out
+        timed = Design(processor="cortex-m3@64MHz")
+        (ram,) = (one for one in timed.assumed if one.field == "ram")
+        assert ram.value.startswith("copy ")
+
+    def test_what_a_held_fault_leaves_out(self, trace: Path) -> None:
+        """A limit on faults is held without the load's commands, and that is said."""
+        held = ("simulate", trace, "--part", "W25N01GV", "--max-fault", "1s")
+        assert (
+            "a fault is held without the 692.3 ns of its load's commands" in flashpager(*held).err
+        )
+        assert "commands" not in flashpager(*held[:-2]).err
+        board = ("--board", "omap5912-onenand", "--max-fault", "1s")
+        assert "commands" not in flashpager("simulate", trace, *board).err
+
+    def test_read_disturb_supposes_that_the_run_repeats(self, tmp_path: Path) -> None:
+        """Who loads once wears nothing out; else the line says what it supposes."""
+        once = import_csv(tmp_path, "0,64\n64,64\n", "once.trace")
+        assert "read disturb" not in flashpager("simulate", once, "--part", "W25N01GV").out
+        often = import_csv(tmp_path, "0,4\n2048,4\n4096,4\n" * 20, "often.trace")
+        flags = ("simulate", often, "--part", "W25N01GV", "--cache", "64")
+        line = next(line for line in flashpager(*flags).out.splitlines() if "disturb" in line)
+        assert line.startswith("read disturb, if the run repeats and each begins with an empty ")
+        assert "refresh it after 100,000 loads, every " in line
+
+    def test_how_a_recording_ended(self) -> None:
+        """A program that failed ended by itself; one that was stopped did not."""
+        failed = how_it_ended(_engine.Ending.failed("exit status 3"))
+        assert failed == "the recorded program failed: exit status 3"
+        assert "did not end by itself" in how_it_ended(_engine.Ending.interrupted())
+
+    def test_nor_is_read_on_a_bus_of_its_own(self, trace: Path) -> None:
+        """Where nobody says a bus, the part's is none of the NOR's; else both have what is said."""
+        of_own = [simulate(trace, "--part", part)["nor"] for part in ("W25N01GV", "GD5F1GQ5UE")]
+        assert {nor["nor_bus"] for nor in of_own} == {"133MHz-x4"}
+        assert len({nor["nor_bandwidth_mib_s"] for nor in of_own}) == 1
+        wide = simulate(trace, "--part", "MT29F2G08AAC")["nor"]
+        # 16 words of 2 bytes: one of 100 ns, the others of 25.
+        assert wide["nor_bus"] == "40MHz-x16"
+        assert wide["nor_bandwidth_mib_s"] == pytest.approx(32e9 / (100 + 15 * 25) / MIB)
+        said = ("--part", "W25N01GV", "--bus", "40MHz-x4")
+        assert simulate(trace, *said)["nor"]["nor_bus"] == "40MHz-x4"
+        assert "of W25Q128JV's 19.07 MB/s on 40MHz-x4" in flashpager("simulate", trace, *said).out
+        board = simulate(trace, "--board", "smartcard")
+        assert board["nor"]["nor_bus"] == board["design"]["bus"]
+
+    @pytest.mark.parametrize(
+        ("part", "bus", "register", "nor"),
+        [
+            ("W25N01GV", "104MHz-x4", "random-column", "W25Q128JV"),
+            ("MT29F2G08AAC", "33.33MHz-x8", "random-column", "RC28F512M29EW"),
+            ("KFG1G16Q2M", "54MHz-x16", "random-column", "RC28F512M29EW"),
+            ("NAND512W3A2S", "33.33MHz-x8", "start-column", "RC28F512M29EW"),
+        ],
+    )
+    def test_of_a_part(self, trace: Path, part: str, bus: str, register: str, nor: str) -> None:
+        """The fastest bus, the register as it is, a NOR of the same kind."""
+        row = simulate(trace, "--part", part)
+        design = row["design"]
+        assert (design["bus"], design["register"], design["nor"]) == (bus, register, nor)
+        assert row["said"] == {"part": "--part"}
+        assumed = {one["field"]: one["value"] for one in row["assumed"]}
+        assert assumed | {"bus": bus, "register": register, "nor": nor} == assumed
+        assert "part" not in assumed
+        assert row["nor"]["nor_ratio"] > 0
+        slower = simulate(trace, "--part", part, "--bus", bus.replace("MHz", "MHz/2"))
+        assert slower["prices"]["t_byte_ns"] > row["prices"]["t_byte_ns"]
+
+    def test_every_part_has_one(self, trace: Path) -> None:
+        """No NAND of the catalogue is refused on the bus that is its own."""
+        for part in _engine.catalog():
+            if part.kind == "nand":
+                design = Design(part=part.name)
+                assert design.refusal() is None
+                assert design.nor in ("W25Q128JV", "RC28F512M29EW")
+                assert simulate(trace, "--part", part.name)["nor"] is not None
+
+    def test_commands_agree(self, trace: Path) -> None:
+        """One design is one, whoever is asked."""
+        flags = (trace, "--part", "W25N01GV", "--json")
+        told = {command: json.loads(flashpager(command, *flags).out) for command in _DESIGNERS}
+        designs = [told["simulate"]["design"], told["attribute"]["design"]]
+        row = told["explore"]["designs"][0]
+        for design in designs:
+            assert (design["bus"], design["register"]) == (row["bus"], row["register"])
+        times = [told[command]["time"]["time_ns"] for command in ("simulate", "attribute")]
+        assert times == [row["time_ns"]] * 2
+
+    def test_where_values_come_from(self, trace: Path) -> None:
+        """Flags, a board, or what was assumed; once each."""
+        done = flashpager("simulate", trace, "--board", "smartcard", "--policy", "fifo")
+        line = done.out.splitlines()[2]
+        assert line.startswith("board smartcard: part, bus, register, NOR; assumed: clip_bus 50 ns")
+        done = flashpager("simulate", trace, "--part", "W25N01GV", "--bus", "40MHz-x4")
+        line = done.out.splitlines()[2]
+        assert line.startswith("given: part, bus; assumed: register random-column (")
+
+    def test_nor_of_ones_own(self, trace: Path) -> None:
+        """Another one, none, and one that the bus does not carry."""
+        flags = ("--part", "W25N01GV")
+        row = simulate(trace, *flags, "--nor", "MX25R6435F")
+        assert row["said"] == {"part": "--part", "nor": "--nor"}
+        assert row["nor"]["nor_bandwidth_mib_s"] == pytest.approx(4e6 / MIB)
+        row = simulate(trace, *flags, "--nor", "none")
+        assert row["nor"] is row["design"]["nor"] is None
+        assert row["warnings"] == []
+        row = simulate(trace, *flags, "--nor", "RC28F512M29EW")
+        assert row["nor"] is None
+        assert "RC28F512M29EW is a parallel part" in row["warnings"][0]
+        fails("simulate", trace, "--nor", "W25N01GV", words=["W25N01GV", "no NOR"])
+
+    def test_python(self) -> None:
+        """A design tells its values, and what nobody said; it travels without them."""
+        design = Design(part="W25N01GV")
+        assert (design.bus, design.register, design.nor) == (
+            "104MHz-x4",
+            "random-column",
+            "W25Q128JV",
+        )
+        assert [one.field for one in design.assumed] == ["bus", "register", "nor", "ram"]
+        assert design.as_dict()["bus"] == "104MHz-x4"
+        moved = pickle.loads(pickle.dumps(design)).replace(part="K9F1G08U0D")  # noqa: S301
+        assert (moved.bus, moved.nor) == ("40MHz-x8", "RC28F512M29EW")
+        assert Design(nor=None).nor is None
+        with pytest.raises(FlashpagerError, match="unknown part 'W25N02'; did you mean"):
+            Design(part="W25N02")
+        with pytest.raises(FlashpagerError, match="bus '33'"):
+            Design().replace(bus="33")
+
+
+class TestUnverified:
+    """Numbers from memory are named if the answer depends on them, and else are not."""
+
+    def test_those_that_matter(self, trace: Path) -> None:
+        """The clock is priced where the bus runs at it, dummies where the column changes."""
+        clock, dummies = "spi.clock_mhz", "spi.modes.1-4-4.dummy_clocks"
+        supply = ["supply.volts", "supply.read_ma"]
+        own = ("--part", "W25N01GV")
+        assert simulate(trace, *own)["unverified"] == [*supply, clock, dummies]
+        slow = (*own, "--bus", "40MHz-x4")
+        assert simulate(trace, *slow)["unverified"] == [*supply, dummies]
+        column = (*slow, "--register", "start-column")
+        assert simulate(trace, *column)["unverified"] == supply
+        assert simulate(trace)["unverified"] == []
+
+    def test_of_the_nor(self, trace: Path) -> None:
+        """Its numbers stand behind its name."""
+        done = flashpager("simulate", trace, "--part", "W25N01GV", "--nor", "MX25R6435F")
+        assert "; MX25R6435F spi.clock_mhz" in done.err
+        assert done.err.count("\n") == 1
+        assert len(done.err) < 200
+
+    def test_silence(self, trace: Path) -> None:
+        """An answer from checked numbers alone says nothing."""
+        done = flashpager("simulate", trace, "--codeword", "512")
+        assert done.err == ""
+
+
+#: Commands that take a trace and a design.
+_DESIGNERS = ("simulate", "attribute", "explore")
+
+#: Flags, and words of the line that refuses them.
+BAD_BUSES: list[tuple[tuple[str, ...], list[str]]] = [
+    (("--part", "W25N01GV", "--bus", "133MHz-x4"), ["faster than W25N01GV", "at most 104 MHz"]),
+    (("--part", "W25N01GV", "--bus", "40MHz-x8"), ["8 data lines", "serial", "take 40MHz-x4"]),
+    (("--part", "MT29F1G08ABAEA", "--bus", "40MHz-x4"), ["4 data lines", "parallel part of 8"]),
+    (("--part", "KFG1G16Q2M", "--bus", "40MHz-x8"), ["8 data lines", "parallel part of 16"]),
+    (("--part", "K9F1208Q0B", "--bus", "33MHz-x8"), ["faster than K9F1208Q0B", "20 MHz"]),
+    (("--board", "micaz", "--part", "W25N01GV"), ["33MHz-x8", "serial", "take 33MHz-x4"]),
+]
+
+
+class TestBuses:
+    """A bus that a part cannot take is refused, by whoever is asked."""
+
+    @pytest.mark.parametrize(("flags", "words"), BAD_BUSES)
+    @pytest.mark.parametrize("command", [*_DESIGNERS, "report", "handler", "estimate"])
+    def test_refused(
+        self, trace: Path, command: str, flags: tuple[str, ...], words: list[str]
+    ) -> None:
+        """In one line, and in the same words."""
+        traces = () if command in ("handler", "estimate") else (trace,)
+        fails(command, *traces, *flags, words=words)
+
+    def test_fewer_lines(self, trace: Path) -> None:
+        """A serial part is read over fewer lines than it has, in a mode that has no more."""
+        for lines in (1, 2, 4):
+            row = simulate(trace, "--part", "W25N01GV", "--bus", f"40MHz-x{lines}")
+            assert row["prices"]["t_byte_ns"] == pytest.approx(8 / lines * 25)
+
+    def test_clipped(self, trace: Path, board: Path) -> None:
+        """A board may let a parallel bus be faster or wider than its part, and says so."""
+        done = flashpager("simulate", trace, "--board", board)
+        assert "clip_bus 20 ns a byte (the part's own pace, slower than the bus)" in done.out
+        refused = board.with_name("strict.toml")
+        refused.write_text(BOARD.replace("clip_bus = true", "clip_bus = false"), encoding="ascii")
+        fails("simulate", trace, "--board", refused, words=["54MHz-x16", "16 data lines"])
+
+
+class TestBoards:
+    """Boards that are shipped are found by their names."""
+
+    def test_by_name(self, trace: Path) -> None:
+        """The name and the file are the same board."""
+        named = simulate(trace, "--board", "smartcard")
+        assert named == simulate(trace, "--board", SMART_CARD)
+
+    def test_anywhere(self, tmp_path: Path) -> None:
+        """No checkout is needed."""
+        done = process("boards", cwd=tmp_path)
+        for path in (ROOT / "boards").glob("*.toml"):
+            assert f"\n{path.stem} " in done.out
+        shown = process("boards", "show", "micaz", cwd=tmp_path).out
+        assert shown == (ROOT / "boards" / "micaz.toml").read_text(encoding="utf-8")
+        assert '"KFG1G16Q2M"' in process("handler", "--json", cwd=tmp_path).out
+
+    def test_unknown(self, trace: Path) -> None:
+        """A name is not a file."""
+        words = ["unknown board 'smartcrad'", "did you mean smartcard", "micaz", ".toml"]
+        fails("simulate", trace, "--board", "smartcrad", words=words)
+        fails("boards", "show", "smartcrad", words=words[:2])
+
+    @pytest.mark.parametrize("command", ["simulate", "estimate", "handler"])
+    def test_typo(self, trace: Path, tmp_path: Path, command: str) -> None:
+        """Every command names all that a board may hold."""
+        board = tmp_path / "typo.toml"
+        board.write_text('part = "W25N01GV"\nprocesor = 3\n', encoding="ascii")
+        traces = (trace,) if command == "simulate" else ()
+        words = ["typo.toml", "'procesor'", "did you mean processor"]
+        words += ["needs", "clip_bus", "nor", "memory", "cache_bytes"]
+        fails(command, *traces, "--board", board, words=words)
+
+    def test_needs(self, trace: Path, tmp_path: Path) -> None:
+        """What a board needs is looked at, whoever reads it."""
+        board = tmp_path / "needs.toml"
+        board.write_text('part = "W25N01GV"\n[needs]\nram = "2Q"\n', encoding="ascii")
+        fails("simulate", trace, "--board", board, words=["2Q"])
+        board.write_text('part = "W25N01GV"\n[needs]\nrom = "2K"\n', encoding="ascii")
+        fails("attribute", trace, "--board", board, words=["rom", "known: ram"])
 
 
 BAD_DESIGNS: list[tuple[tuple[str, ...], list[str]]] = [
@@ -405,10 +675,11 @@ BAD_BOARDS: list[tuple[bytes, list[str]]] = [
     (b"cache_page_bytes = 48", ["48", "power of two"]),
     (b"ram = 5", ["[ram]"]),
     (b'[ram]\nt_read_ns = "x"', ["[ram]", "t_read_ns", '"x"']),
+    (b"[ram]\nt_read_ns = 5", ["[ram]", "lacks t_write_ns"]),
     (b"[ram]\nt_reed_ns = 5", ["[ram]", "t_reed_ns"]),
-    (b"[ram]\nt_read_ns = -5", ["-5"]),
-    (b"[ram]\nt_read_ns = nan", ["no time"]),
-    (b"[ram]\nt_read_ns = inf", ["inf"]),
+    (b"[ram]\nt_write_ns = 5\nt_read_ns = -5", ["-5"]),
+    (b"[ram]\nt_write_ns = 5\nt_read_ns = nan", ["no time"]),
+    (b"[ram]\nt_write_ns = 5\nt_read_ns = inf", ["inf"]),
     (b"[handler]\nlookup_ns = true", ["lookup_ns"]),
     (b'nor = "NOR"', ["NOR-CARDIS"]),
     (b'nor = "K9F1208Q0B"', ["K9F1208Q0B", "no NOR"]),
@@ -486,3 +757,24 @@ def test_designs_and_traces_travel(trace: Path) -> None:
         Design(cash=3)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="cache_bytes must be a size"):
         design.replace(cache_bytes=1.5)  # type: ignore[arg-type]
+
+
+class TestStandardInput:
+    """A trace may come through a pipe."""
+
+    def test_from_a_pipe_and_a_file(self, trace: Path) -> None:
+        """The answer is the same, as often as the trace is read."""
+        said = flashpager("simulate", trace, "--json").json
+        for stdin in (trace, trace.read_bytes()):
+            assert flashpager("simulate", "-", "--json", stdin=stdin).json == said
+        designs = ("--cache", "1K,2K", "--json")
+        said = flashpager("explore", trace, *designs).json["designs"]
+        again = flashpager("explore", "-", *designs, stdin=trace.read_bytes()).json["designs"]
+        assert [{**row, "trace": said[0]["trace"]} for row in again] == said
+        assert flashpager("trace", "info", "-", stdin=trace).out
+
+    def test_no_trace(self, trace: Path) -> None:
+        """What is none is refused as a file is."""
+        fails("simulate", "-", stdin=b"", words=["standard-input"])
+        fails("simulate", "-", stdin=b"text", words=["standard-input"])
+        fails("explore", "-", "-", stdin=trace, words=["standard input is one trace"])

@@ -270,6 +270,22 @@ class TestBench:
         assert stat["compression_ratio"] == 1
         assert stat["huge_pages"] == stat["pages"] > 0
 
+    def test_a_medium_without_a_size(self) -> None:
+        """A part by its name alone is taken as so large, and that is said, once and in JSON."""
+        few = ("--ram", "2M", "--reads", "last", "--chunk", "256K", "--up-to", "1M")
+        flags = ("swap", "bench", "--medium", "W25N01GV", *few)
+        done = flashpager(*flags)
+        assert "W25N01GV:16M, deflate, log, lru" in done.out
+        (line,) = (line for line in done.err.splitlines() if "16M" in line)
+        assert line.startswith(
+            "assumed: W25N01GV:16M as the medium, as no size was given (the chip "
+        )
+        told = flashpager(*flags, "--json").json["runs"]["last"]
+        assert "W25N01GV:16M" in told["assumed"][0]
+        assert told["spec"]["medium"] == "W25N01GV:16M"
+        sized = flashpager("swap", "bench", "--medium", "W25N01GV:32M", *few)
+        assert "assumed" not in sized.err
+
 
 class TestChurn:
     """``swap churn``."""
@@ -293,6 +309,26 @@ class TestChurn:
         assert 1 < log["write_amplification"] < 3 < rewrite["write_amplification"]
         assert rewrite["page_ns"] > 10 * log["page_ns"]
 
+    def test_blocks_left_free(self) -> None:
+        """As many as the log needs, which is said, and any number beyond."""
+        small = ("--medium", "nand:4M", "--turnovers", "1", "--compressor", "lz4")
+        plain = flashpager("swap", "churn", *small, "--json").json
+        least = plain["reserve_blocks"]
+        assert 5 < least < 20
+        assert f"{least} blocks left free" in flashpager("swap", "churn", *small).out
+        same = flashpager("swap", "churn", *small, "--reserve-blocks", str(least), "--json").json
+        assert same["store"] == plain["store"]
+        more = flashpager(
+            "swap", "churn", *small, "--reserve-blocks", str(least + 4), "--json"
+        ).json
+        assert more["reserve_blocks"] == least + 4
+        room = [run["store"]["statistics"]["mem_limit"] for run in (plain, more)]
+        assert room[0] - room[1] == 4 * ((128 << 10) - 12)
+        assert more["write_amplification"] < plain["write_amplification"]
+        fails(
+            "swap", "churn", *small, "--reserve-blocks", str(least - 1), words=[f"{least} or more"]
+        )
+
     def test_answer(self) -> None:
         """For people, on a medium that rewrites in place."""
         small = ("--medium", "pcm:256K", "--turnovers", "2", "--compressor", "lz4")
@@ -301,6 +337,20 @@ class TestChurn:
         assert "bytes programmed a compressed byte written" in first
         assert "pages fill 80 % of it" in second
         assert "most over mean" in done.out
+
+    def test_checking_what_was_compressed(self) -> None:
+        """The same is stored; each page takes its decompression, too, and the store a page."""
+        small = ("--medium", "pcm:256K", "--turnovers", "2", "--compressor", "zstd")
+        plain = flashpager("swap", "churn", *small, "--json").json
+        checked = flashpager("swap", "churn", *small, "--verify", "--json").json
+        assert (plain["spec"]["verify"], checked["spec"]["verify"]) == (False, True)
+        assert checked["store"]["statistics"] == plain["store"]["statistics"]
+        assert checked["store_memory_bytes"] == plain["store_memory_bytes"] + PAGE
+        counts, time = (checked["overwriting"][part] for part in ("counts", "time"))
+        assert counts["store"]["decompressed_pages"] == counts["store"]["compressed_pages"] > 0
+        assert time["decompress_ns"] > plain["overwriting"]["time"]["decompress_ns"] == 0
+        shown = flashpager("swap", "churn", *small, "--verify").out
+        assert "each compressed page checked" in shown
 
 
 @pytest.mark.parametrize(
@@ -328,6 +378,8 @@ class TestChurn:
         ({"bus": "fast"}, ["fast"]),
         ({"memory": "fast"}, ["fast", "bandwidth"]),
         ({"fault": "20"}, ["20", "time"]),
+        ({"medium": "ram:1M", "bus": "40MHz-x4"}, ["ram:1M", "no bus", "40MHz-x4"]),
+        ({"live": True, "keep_copies": 50}, ["--keep-copies", "simulated"]),
     ],
     ids=str,
 )
@@ -357,6 +409,9 @@ def test_a_system_takes_what_it_knows() -> None:
 def test_what_cannot_be_on_the_command_line(pages: Path) -> None:
     """Exit code 2 and one line."""
     fails("swap", "bench", "--medium", "ram:4M", "--layout", "log", words=["log", "NAND"])
+    small = ("--ram", "2M", "--chunk", "64K")
+    for bus, words in (("133MHz-x4", "faster than W25N01GV"), ("40MHz-x8", "8 data lines")):
+        fails("swap", "bench", *small, "--medium", "W25N01GV:2M", "--bus", bus, words=[words])
     fails("swap", "bench", "--pages", __file__, words=["test_swap.py", "pages"])
     same = ("--pages", pages, "--medium-file", pages)
     fails("swap", "bench", *same, words=[str(pages), "overwritten"])
@@ -365,8 +420,14 @@ def test_what_cannot_be_on_the_command_line(pages: Path) -> None:
 def test_churn_that_cannot_be() -> None:
     """A share that does not fit, nothing to turn over."""
     fails("swap", "churn", "--medium", "ram:64K", "--turnovers", "0", words=["turnovers"])
+    for layout in (("--medium", "nand:2M", "--layout", "rewrite"), ("--medium", "pcm:1M")):
+        flags = (*layout, "--reserve-blocks", "2")
+        fails("swap", "churn", *flags, words=["2 reserve blocks", "take log"])
     small = ("--medium", "nand:2M", "--fill", "100", "--turnovers", "1", "--compressor", "lz4")
     fails("swap", "churn", *small, words=["full"])
+    few = ("--medium", "nand:4M", "--reserve-blocks", "2")
+    fails("swap", "churn", *few, words=["2 reserve blocks are too few", "32 blocks", "or more"])
+    fails("swap", "churn", "--medium", "nand:1M", words=["8 blocks", "too small for a log"])
 
 
 def test_live() -> None:

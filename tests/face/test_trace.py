@@ -361,7 +361,7 @@ BAD_TEXT: list[tuple[str, bytes, list[str]]] = [
     ("stream", b"", ["t.trace", "interrupted"]),
     ("stream", b"no stream at all", ["not a flashpager recorder stream"]),
     ("stream", b"FPSTRM01" + struct.pack("<I", 5), ["byte 8", "block 5"]),
-    ("stream", b"FPSTRM01" + record(9, b""), ["byte 8", "unknown kind"]),
+    ("stream", b"FPSTRM01" + record(10, b""), ["byte 8", "unknown kind"]),
     ("stream", b"FPSTRM01" + block(0, 4, 0), ["byte 8"]),
     ("stream", b"FPSTRM01" + block(0, 1 << 31, 1), ["byte 8"]),
     ("stream", b"FPSTRM01" + block(0, 4, 5), ["byte 8"]),

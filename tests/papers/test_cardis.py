@@ -19,7 +19,7 @@ from flashpager.papers.claim import Claim, Verdict
 from tests.conftest import ROOT, Finished, fails, flashpager
 from tests.papers.checks import sound
 
-MICAZ = ROOT / "examples" / "boards" / "micaz.toml"
+MICAZ = ROOT / "boards" / "micaz.toml"
 #: Programs of that many KB, native and Java.
 NATIVE = {"troff": 40, "madplay": 12}
 JAVA = {"sensors": 7, "purse": 20}
@@ -113,6 +113,8 @@ def simulated(trace: Path, cell: Cell, lookup_ns: float = 0) -> dict[str, Any]:
     design = Design(
         part=cell.part,
         bus=cell.bus,
+        clip_bus=True,
+        nor=cardis_replays.NOR,
         cache_bytes=cell.cache,
         cache_page_bytes=cell.page,
         policy=cell.policy,
@@ -159,7 +161,7 @@ def test_replay_as_a_user(programs: Path, found: dict[str, Any]) -> None:
     """The paper's cell, asked of the command."""
     alone = flashpager(
         *("simulate", programs / "java" / "sensors.trace", "--json"),
-        *("--part", LARGE, "--bus", "33MHz-x8", "--cache", "2K", "--cache-page", "64"),
+        *("--board", "smartcard", "--part", LARGE),
     ).json
     ours = row(found, "sensors", Cell(64, LARGE))
     assert ours["misses"] == alone["counts"]["misses"]

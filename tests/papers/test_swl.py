@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from flashpager._engine import Design
-from flashpager.files import example
 from flashpager.papers.claim import Verdict, signed
 from flashpager.papers.swl import claims as swl
 from flashpager.papers.swl import replays as swl_replays
@@ -65,7 +64,7 @@ def found(run: tuple[Finished, Path]) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def handler() -> swl.Handler:
     """Give the board's handler."""
-    return swl.Handler(Design.from_board(example(swl.BOARD, "")))
+    return swl.Handler(Design.from_board(swl.BOARD))
 
 
 def test_claims(found: dict[str, Any]) -> None:

@@ -5,8 +5,11 @@ import signal
 import subprocess
 from pathlib import Path
 
-from tests.conftest import COMMAND, fails, flashpager, import_csv, info_of, need
+import pytest
+
+from tests.conftest import COMMAND, fails, flashpager, import_csv, info_of, need, process
 from tests.programs import compile_with, stand_ins, x86_loop
+from tests.recordings import TOOLS, kind_for
 
 _NAME = """
 #include <stdio.h>
@@ -84,11 +87,12 @@ def test_a_signal_without_a_name(tmp_path: Path) -> None:
     assert "signal" in info_of(tmp_path / "t.trace")["ending"]["failed"]
 
 
-def test_a_program_that_becomes_another(tmp_path: Path) -> None:
+@pytest.mark.parametrize("recorder", TOOLS)
+def test_a_program_that_becomes_another(tmp_path: Path, recorder: str) -> None:
     """What runs behind exec is not recorded, and the trace says that its end was not seen."""
-    need("qemu-x86_64")
-    program = compile_with("gcc", tmp_path, "exec", _EXEC)
-    flashpager("record", "-o", tmp_path / "t.trace", "--", program)
+    need(*TOOLS[recorder])
+    program = compile_with("gcc", tmp_path, "exec", _EXEC, *kind_for(recorder))
+    flashpager("record", "--recorder", recorder, "-o", tmp_path / "t.trace", "--", program)
     assert "exec" in info_of(tmp_path / "t.trace")["ending"]["failed"]
 
 
@@ -138,3 +142,17 @@ def test_a_finished_recording_leaves_only_the_trace(tmp_path: Path) -> None:
     before = set(tmp_path.iterdir())
     flashpager("record", "-o", tmp_path / "t.trace", "--", program)
     assert set(tmp_path.iterdir()) - before == {tmp_path / "t.trace"}
+
+
+def test_a_trace_to_standard_output(tmp_path: Path) -> None:
+    """It is the same trace; what the program prints goes to standard error."""
+    need("qemu-x86_64")
+    program, _ = x86_loop(tmp_path)
+    done = process("record", "-o", "-", "--", program)
+    flashpager("record", "-o", tmp_path / "t.trace", "--", program)
+    assert done.raw == (tmp_path / "t.trace").read_bytes()
+    name = compile_with("gcc", tmp_path, "name", _NAME)
+    done = process("record", "-o", "-", "--", name, "word")
+    assert "word\n" in done.err
+    assert "the program's output goes to standard error" in done.err
+    assert flashpager("trace", "info", "-", stdin=done.raw).out

@@ -257,6 +257,27 @@ class TestLibcPrograms:
         assert info["outside_instructions"] < 0.1 * info["instructions"]
         assert info["instructions"] > 10 * info_of(alone)["instructions"]
 
+    def test_little_is_placed(self, tmp_path: Path) -> None:
+        """Where most runs in libraries it is said in which, and what places them."""
+        need("qemu-x86_64")
+        source = """
+#include <stdio.h>
+int main(void) { char s[99]; for (int i = 0; i < 999; i++) sprintf(s, "%g", i / 7.0); return 0; }
+"""
+        program = compile_with("gcc", tmp_path, "print", source, *KINDS["pie"])
+        trace = tmp_path / "t.trace"
+        done = flashpager("record", "-o", trace, "--", program)
+        line = next(line for line in done.err.splitlines() if "outside the placed code" in line)
+        assert "most in libc.so.6" in line
+        assert "--with-libraries" in line
+        info = info_of(trace)
+        files = info["outside_files"]
+        assert files[0]["path"].endswith("libc.so.6")
+        assert sum(file["instructions"] for file in files) <= info["outside_instructions"]
+        assert 100 * files[0]["instructions"] > 90 * info["outside_instructions"]
+        done = flashpager("record", "--with-libraries", "-o", trace, "--", program)
+        assert "outside the placed code" not in done.err
+
     def test_image(self, tmp_path: Path) -> None:
         """Another file's code can be placed instead of the program's."""
         need("qemu-x86_64")
@@ -310,11 +331,16 @@ int main(int argc, char **argv)
 """
         program = compile_with("gcc", tmp_path, "fork", source, *kind_for(recorder))
         trace = tmp_path / "t.trace"
-        flashpager("record", "--recorder", recorder, "-o", trace, "--", program)
+        done = flashpager("record", "--recorder", recorder, "-o", trace, "--", program)
         info = info_of(trace)
         assert info["ending"] == "complete"
         passed = calls(trace, info)
         assert (passed["main"], passed["of_parent"], passed["of_child"]) == (1, 1, 0)
+        # Lackey does not tell.
+        told = recorder != "lackey"
+        left_out = "1 process that it started: record each program by itself"
+        assert info["left_out"] == [left_out] * told
+        assert (f"not recorded: {left_out}" in done.err) == told
 
     def test_children_that_outlive_the_program(self, tmp_path: Path) -> None:
         """A daemon left behind does not keep the recording from ending."""
@@ -344,11 +370,13 @@ int main(void) { int code = system("echo spawned; exit 5"); printf("%d\\n", code
         trace = tmp_path / "t.trace"
         done = flashpager("record", "-o", trace, "--", program)
         assert done.out == "spawned\n5\n"
-        assert info_of(trace)["ending"] == "complete"
+        info = info_of(trace)
+        assert info["ending"] == "complete"
+        assert info["left_out"] == ["1 process that it started: record each program by itself"]
 
     @pytest.mark.parametrize("recorder", TOOLS)
     def test_threads(self, tmp_path: Path, recorder: str) -> None:
-        """All threads are recorded."""
+        """Each thread has its trace, or all have one; lackey does not tell them apart."""
         need(*TOOLS[recorder])
         times = 50 if recorder == "step" else 5000
         source = """
@@ -372,11 +400,26 @@ int main(void)
         flags = (*kind_for(recorder), "-pthread", f"-DTIMES={times}")
         program = compile_with("gcc", tmp_path, "threads", source, *flags)
         trace = tmp_path / "t.trace"
-        flashpager("record", "--recorder", recorder, "-o", trace, "--", program)
+        record = ("record", "--recorder", recorder)
+        flashpager(*record, "--one-stream", "-o", trace, "--", program)
         info = info_of(trace)
         assert info["ending"] == "complete"
+        assert info["thread"] == ""
         passed = calls(trace, info)
         assert (passed["main"], passed["one"], passed["other"]) == (1, times, 2 * times)
+        if recorder == "lackey":
+            return
+        done = flashpager(*record, "-o", trace, "--", program)
+        found = {info_of(path)["thread"]: calls(path) for path in tmp_path.glob("*.trace")}
+        names = ("main", "one", "other")
+        assert {
+            thread: tuple(passed[name] for name in names) for thread, passed in found.items()
+        } == {
+            "main": (1, 0, 0),
+            "thread-2": (0, times, 0),
+            "thread-3": (0, 0, 2 * times),
+        }
+        assert f"{tmp_path}/t.thread-2.trace: thread thread-2, " in done.err
 
     def test_input_and_output_pass_through(self, tmp_path: Path) -> None:
         """The program's own streams are its own; we speak on standard error."""
@@ -412,6 +455,15 @@ int main(int argc, char **argv)
         done = flashpager("record", "-o", trace, "--", "echo", "hello")
         assert done.out == "hello\n"
         assert info_of(trace)["program"] == str(Path(shutil.which("echo") or "").resolve())
+
+    @pytest.mark.parametrize("recorder", ["qemu", "step"])
+    def test_its_own_name(self, tmp_path: Path, recorder: str) -> None:
+        """A program finds the name by which it was called; lackey gives it its path."""
+        need(*TOOLS[recorder])
+        source = "#include <stdio.h>\nint main(int n, char **v) { return n < 0 || puts(v[0]) < 0; }"
+        compile_with("gcc", tmp_path, "name", source, *kind_for(recorder))
+        record = ("record", "--recorder", recorder, "-o", "t.trace", "--", "./name")
+        assert flashpager(*record, cwd=tmp_path).out == "./name\n"
 
     def test_a_relative_output_and_program(self, tmp_path: Path) -> None:
         """Both are relative to where the user stands."""
@@ -598,4 +650,7 @@ class TestRefused:
         fails("record", "-o", other, "--", program, env=nothing, words=words)
         words = ["stepper", "aarch64", "qemu-user"]
         fails("record", "--recorder", "step", "-o", other, "--", program, words=words)
+        words = ["Valgrind", "aarch64", "apt install qemu-user"]
+        line = fails("record", "--recorder", "lackey", "-o", other, "--", program, words=words)
+        assert "apt install valgrind" not in line
         assert not other.exists()

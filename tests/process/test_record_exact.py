@@ -33,6 +33,8 @@ def recorded(folder: Path, program: Path, *options: str, ending: object = "compl
     flashpager("record", *options, "-o", trace, "--", program)
     info, runs = info_of(trace), runs_of(trace)
     assert info["ending"] == ending
+    # Lackey does not tell.
+    assert info["in_doubt"] == (None if info["recorder"] == "lackey" else 0)
     assert info["bytes"] == sum(length for _, length in runs)
     return runs
 
@@ -142,6 +144,42 @@ _start: mov r4, #{TIMES}
         program = compile_with(compiler, tmp_path, "arm", source, *STATIC, PAGE_ALIGNED)
         runs = [(4092, 12)] * (TIMES - 1)
         assert recorded(tmp_path, program) == [(0, 8), *runs, (4092, 24)]
+
+    @pytest.mark.parametrize("handled", [False, True])
+    def test_thumb_before_a_page_that_is_not_there(self, tmp_path: Path, *, handled: bool) -> None:
+        """The instruction before may be told two bytes too long: the block is in doubt."""
+        need("qemu-arm")
+        # sigaction(SIGSEGV) with a handler that exits.
+        handle = "movs r0, #11; ldr r1, =action; movs r2, #0; movs r3, #8; movs r7, #174; svc 0"
+        source = f"""
+        .syntax unified
+        .thumb
+        .globl _start
+        .type _start, %function
+        .type handler, %function
+        .text
+_start: {handle if handled else "nop"}
+        b.w 1f
+handler:
+        movs r0, #0
+        movs r7, #1
+        svc 0
+        .align 2
+action: .word handler, 0, 0, 0, 0
+        .ltorg
+        .org 4092, 0
+1:      nop
+        .hword 0xf240
+"""
+        compiler = "arm-linux-gnueabihf-gcc"
+        program = compile_with(compiler, tmp_path, "thumb", source, *STATIC, PAGE_ALIGNED)
+        trace = tmp_path / "t.trace"
+        done = flashpager("record", "-o", trace, "--", program)
+        info = info_of(trace)
+        assert info["ending"] == ("complete" if handled else {"failed": "signal SIGSEGV"})
+        assert info["in_doubt"] == 1
+        assert "note: in doubt: 1 block counted whole" in done.err
+        assert "in doubt " in flashpager("trace", "info", trace).out
 
     @pytest.mark.parametrize("before", ["nop", "nop.w", "nop; nop.w", "nop.w; nop"])
     def test_firmware(self, tmp_path: Path, before: str) -> None:
@@ -296,7 +334,7 @@ int main(void)
 """
         program = compile_with("gcc", tmp_path, "threads", source, "-O1", "-pthread")
         trace = tmp_path / "t.trace"
-        flashpager("record", "-o", trace, "--", program)
+        flashpager("record", "--one-stream", "-o", trace, "--", program)
         passed = calls(trace)
         assert [passed[name] for name in ("before", "behind", "after")] == [4 * TIMES] * 3
         assert passed["on_fault"] == 8 * TIMES
@@ -452,7 +490,7 @@ int main(void)
 """
     program = compile_with("gcc", tmp_path, "threads", source, "-O1", "-pthread")
     trace = tmp_path / "t.trace"
-    done = flashpager("record", "-o", trace, "--", program, code=None)
+    done = flashpager("record", "--one-stream", "-o", trace, "--", program, code=None)
     if info_of(trace)["ending"] == {"failed": "exit status 77"}:
         pytest.skip("so many threads cannot be made here")
     assert "not recorded: threads: more than 1023 at once" in done.err

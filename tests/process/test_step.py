@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from flashpager.recorders.step import STEPPER
-from tests.conftest import COMMAND, ROOT, fails, flashpager, info_of, need, runs_of
+from tests.conftest import COMMAND, ROOT, flashpager, info_of, need, runs_of
 from tests.programs import CURIOUS, STATIC, compile_with, x86_loop
 from tests.recordings import KINDS, calls, check_known
 
@@ -79,10 +79,10 @@ class TestUnseen:
     def test_what_it_sees(self, tmp_path: Path) -> None:
         """Signals, flags, children, threads and code that changes."""
         program = compile_with("gcc", tmp_path, "curious", CURIOUS, *KINDS["static"], "-pthread")
-        alone = subprocess.run([program], capture_output=True, text=True, check=False)
+        alone = subprocess.run([program], capture_output=True, text=True, check=False, timeout=60)
         assert alone.returncode == 7
         trace = tmp_path / "t.trace"
-        done = flashpager(*STEP, trace, "--", program)
+        done = flashpager(*STEP, trace, "--one-stream", "--", program)
         assert done.out.splitlines() == alone.stdout.splitlines()
         info = info_of(trace)
         assert info["ending"] == {"failed": "exit status 7"}
@@ -107,7 +107,7 @@ _start: mov $39, %eax
         reader, writer = os.pipe()
         tail = os.memfd_create("tail")
         os.ftruncate(tail, 256 * 1024)
-        command = [str(STEPPER), str(writer), str(tail), str(program)]
+        command = [str(STEPPER), str(writer), str(tail), "each", str(program), str(program)]
         with subprocess.Popen(command, pass_fds=(writer, tail)) as child:
             os.close(writer)
             _, status = os.waitpid(child.pid, os.WUNTRACED)
@@ -182,7 +182,7 @@ int main(void)
         tail = os.memfd_create("tail")
         os.ftruncate(tail, 256 * 1024)
         with subprocess.Popen(
-            [STEPPER, str(writer), str(tail), program],
+            [STEPPER, str(writer), str(tail), "each", program, program],
             pass_fds=(writer, tail),
             stdout=subprocess.PIPE,
         ) as child:
@@ -376,7 +376,8 @@ ready:  .byte 0x2e
         if done.returncode == 77:
             pytest.skip("no filter of system calls can be set here")
         assert done.returncode == 2
-        lines = done.stderr.splitlines()
+        noted, *lines = done.stderr.splitlines()
+        assert "built-in stepper" in noted
         assert len(lines) == 1, lines
         assert "ptrace" in lines[0]
         assert "qemu-user" in lines[0]
@@ -388,4 +389,5 @@ ready:  .byte 0x2e
         patched = bytearray(program.read_bytes())
         patched[16] = 1  # not executable
         program.write_bytes(patched)
-        fails(*STEP, tmp_path / "t.trace", "--", program, words=["cannot be run"])
+        done = flashpager(*STEP, tmp_path / "t.trace", "--", program, code=2)
+        assert "cannot be run" in done.err.splitlines()[-1]

@@ -2,13 +2,15 @@
 
 use std::path::PathBuf;
 
+use flashpager::Error;
 use flashpager::attribution::{self, By};
 use flashpager::simulation;
 use pyo3::prelude::*;
 
 use crate::design::Design;
-use crate::replay::{Counts, SamplePlan, Time};
+use crate::replay::{Counts, NO_SAMPLE, SamplePlan, Time};
 use crate::seam::{Seen, raise, run, view};
+use crate::trace::WarmUp;
 
 view! {
     /// Code, and the faults that executing it caused.
@@ -101,9 +103,10 @@ view! {
 }
 
 /// Replay a trace, or a sample of it, for one design and sum its faults, by one of
-/// ``attributions()``; ``elfs`` are files to read symbols and lines from.
+/// ``attributions()``; ``elfs`` are files to read symbols and lines from. What it does in a
+/// warm-up is not counted; a sample takes none.
 #[pyfunction]
-#[pyo3(signature = (trace, design, by, elfs, sample=None))]
+#[pyo3(signature = (trace, design, by, elfs, sample=None, *, warm_up=None))]
 pub fn attribute(
     py: Python<'_>,
     trace: PathBuf,
@@ -111,7 +114,9 @@ pub fn attribute(
     by: &str,
     elfs: Vec<PathBuf>,
     sample: Option<&SamplePlan>,
+    warm_up: Option<&WarmUp>,
 ) -> PyResult<Attribution> {
+    let warm_up = warm_up.map(|given| given.0).unwrap_or_default();
     let by: By = by.parse().map_err(raise)?;
     let attributed = run(
         py,
@@ -119,9 +124,12 @@ pub fn attribute(
         |go_on, _| {
             let design = design.get().checked()?;
             if let Some(plan) = sample {
+                if !warm_up.is_none() {
+                    return Err(Error::design(NO_SAMPLE));
+                }
                 return flashpager::sample::attribute(&trace, &design, by, &elfs, plan.0, go_on);
             }
-            let trace = simulation::open(&trace)?;
+            let trace = simulation::open(&trace, warm_up)?;
             attribution::attribute(&trace, trace.info(), &design, by, &elfs, &go_on)
         },
     )?;

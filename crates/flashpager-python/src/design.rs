@@ -13,7 +13,7 @@ use pyo3::types::{PyBool, PyDict, PyInt, PyString, PyType};
 use pythonize::depythonize;
 
 use crate::faults::FaultTimes;
-use crate::seam::{Seen, bad_argument, hash, raise, to_python, view};
+use crate::seam::{Seen, bad_argument, hash, raise, represented, to_python, view};
 
 view! {
     /// The RAM that holds the frames, on the processor's bus; times of a byte. By default that
@@ -189,7 +189,20 @@ pub fn parse_size(size: Size) -> u64 {
     size.0
 }
 
-/// A part, a bus, a cache and how they are used. What is not given is the CARDIS smart card's.
+view! {
+    /// A value of a design that nobody said.
+    Assumption = design::Assumption {
+        /// The field.
+        field: &'static str,
+        /// What was taken.
+        value: String,
+        /// Why, in a few words.
+        reason: String,
+    }
+}
+
+/// A part, a bus, a cache and how they are used. Bus, register and NOR that are not given follow
+/// from the part; `assumed` tells them.
 ///
 /// >>> Design(part="W25N01GV", cache_bytes="4K", handler=Handler(pre_process_ns=500)).cache_bytes
 /// 4096
@@ -215,6 +228,17 @@ impl Design {
         checked.clone().map_err(Error::Design)
     }
 
+    /// The design as written down, with what was not said.
+    fn all_said(&self) -> PyResult<DesignSpec> {
+        let spec = &self.spec;
+        let is_said =
+            [&spec.part, &spec.bus, &spec.register, &spec.nor].iter().all(|s| s.is_some());
+        if is_said {
+            return Ok(spec.clone());
+        }
+        spec.settled().map(|(settled, _)| settled).map_err(raise)
+    }
+
     /// Set a field as Python gives it.
     fn set(&mut self, name: &str, given: &Bound<'_, PyAny>) -> PyResult<()> {
         let wrong = |what: &str| {
@@ -228,11 +252,13 @@ impl Design {
         let spec = &mut self.spec;
         match name {
             "ram" => match given.cast::<Ram>() {
-                Ok(ram) => spec.ram = ram.get().0,
+                Ok(ram) => spec.ram = Some(ram.get().0),
+                Err(_) if given.is_none() => spec.ram = None,
                 Err(_) => return wrong("a Ram"),
             },
             "handler" => match given.cast::<Handler>() {
-                Ok(handler) => spec.handler = handler.get().0,
+                Ok(handler) => spec.handler = Some(handler.get().0),
+                Err(_) if given.is_none() => spec.handler = None,
                 Err(_) => return wrong("a Handler"),
             },
             "icache" => match given.cast::<ICache>() {
@@ -245,14 +271,21 @@ impl Design {
                 Err(_) if given.is_none() => spec.tlb = None,
                 Err(_) => return wrong("a Tlb"),
             },
-            "count_commands" => match given.cast::<PyBool>() {
-                Ok(flag) => spec.count_commands = flag.is_true(),
+            "count_commands" | "clip_bus" => match given.cast::<PyBool>() {
+                Ok(flag) => return spec.set(name, Value::Flag(flag.is_true())).map_err(raise),
                 Err(_) => return wrong("True or False"),
             },
-            "nor" if given.is_none() => spec.nor = None,
+            "nor" if given.is_none() => {
+                return spec.set(name, Value::Nothing).map_err(raise);
+            }
             "nor" => return self.set_text("nor", given, wrong),
             _ => match spec::axis(name).map(|axis| axis.kind) {
-                Ok(AxisKind::Text) => return self.set_text(name, given, wrong),
+                Ok(AxisKind::TextOrNone) if given.is_none() => {
+                    return spec.set(name, Value::Nothing).map_err(raise);
+                }
+                Ok(AxisKind::Text | AxisKind::TextOrNone) => {
+                    return self.set_text(name, given, wrong);
+                }
                 Ok(kind) => {
                     let value = match (kind, given.is_none()) {
                         (AxisKind::SizeOrNone, true) => Value::Nothing,
@@ -283,10 +316,14 @@ impl Design {
         given: &Bound<'_, PyAny>,
         wrong: impl Fn(&str) -> PyResult<()>,
     ) -> PyResult<()> {
-        match given.cast::<PyString>() {
-            Ok(text) => self.spec.set(name, Value::Text(text.to_string())).map_err(raise),
-            Err(_) => wrong("text"),
-        }
+        let Ok(text) = given.cast::<PyString>() else { return wrong("text") };
+        let value = Value::Text(text.to_string());
+        // A name that nobody knows is refused where it stands.
+        let checked = match spec::axis(name) {
+            Ok(axis) => axis.checked(value).map_err(raise)?,
+            Err(_) => value,
+        };
+        self.spec.set(name, checked).map_err(raise)
     }
 }
 
@@ -298,10 +335,10 @@ impl Design {
         Self::default().replace(fields)
     }
 
-    /// Read a board file over the smart card's values.
+    /// Read a board: a shipped one by its name, any other from its file.
     #[staticmethod]
-    fn from_board(path: PathBuf) -> PyResult<Self> {
-        Board::read(path).map(|board| board.design())
+    fn from_board(board: PathBuf) -> PyResult<Self> {
+        Board::read(board).map(|board| board.design())
     }
 
     /// The same design with other values of some fields.
@@ -330,13 +367,19 @@ impl Design {
     /// A part of the catalog, or a TOML file.
     #[getter]
     fn part(&self) -> &str {
-        &self.spec.part
+        self.spec.part_name()
     }
 
     /// Clock and data lines, as `33MHz-x8`.
     #[getter]
-    fn bus(&self) -> &str {
-        &self.spec.bus
+    fn bus(&self) -> PyResult<String> {
+        self.all_said().map(|spec| spec.bus.unwrap_or_default())
+    }
+
+    /// Whether a bus may be faster or wider than the part, which is then read at its own pace.
+    #[getter]
+    fn clip_bus(&self) -> bool {
+        self.spec.clip_bus
     }
 
     /// RAM for frames.
@@ -359,8 +402,8 @@ impl Design {
 
     /// How the data register is read.
     #[getter]
-    fn register(&self) -> &str {
-        &self.spec.register
+    fn register(&self) -> PyResult<String> {
+        self.all_said().map(|spec| spec.register.unwrap_or_default())
     }
 
     /// With host ECC, what is fetched and checked whole.
@@ -377,20 +420,26 @@ impl Design {
 
     /// The NOR part to compare with.
     #[getter]
-    fn nor(&self) -> Option<&str> {
-        self.spec.nor.as_deref()
+    fn nor(&self) -> PyResult<Option<String>> {
+        Ok(self.all_said()?.nor.filter(|nor| nor != spec::NO_NOR))
     }
 
-    /// Times of the RAM.
+    /// Times of the RAM: as given, or what the processor takes to copy into it.
     #[getter]
-    fn ram(&self) -> Ram {
-        Ram(self.spec.ram)
+    fn ram(&self) -> PyResult<Ram> {
+        Ok(Ram(self.spec.software_times().map_err(raise)?.1))
     }
 
-    /// Times of the software.
+    /// Times of the software: as given, or the processor's fault path.
     #[getter]
-    fn handler(&self) -> Handler {
-        Handler(self.spec.handler)
+    fn handler(&self) -> PyResult<Handler> {
+        Ok(Handler(self.spec.software_times().map_err(raise)?.0))
+    }
+
+    /// Who executes, as `cortex-m3@64MHz`; None for the times of the memories alone.
+    #[getter]
+    fn processor(&self) -> Option<&str> {
+        self.spec.processor.as_deref()
     }
 
     /// Whether a load costs its command, address and status cycles, too; the papers leave them
@@ -441,11 +490,37 @@ impl Design {
         self.checked().err().map(|error| error.to_string())
     }
 
+    /// What nobody said, and why it is so.
+    #[getter]
+    fn assumed(&self) -> PyResult<Vec<Assumption>> {
+        let assumed = match self.checked() {
+            Ok(checked) => checked.assumed().to_vec(),
+            Err(_) => self.spec.settled().map_err(raise)?.1,
+        };
+        Ok(assumed.into_iter().map(Assumption).collect())
+    }
+
+    /// Numbers that nobody checked and that the prices depend on: by their path in the part, or,
+    /// behind `nor.`, in the NOR part.
+    fn unverified(&self) -> PyResult<Vec<String>> {
+        Ok(self.checked().map_err(raise)?.unverified())
+    }
+
+    /// Why what follows a warm-up cannot be told of it; None where it can.
+    fn warm_up_refusal(&self) -> PyResult<Option<String>> {
+        let checked = self.checked().map_err(raise)?;
+        Ok(checked.check_warm_up().err().map(|error| error.to_string()))
+    }
+
     /// The same with the parameters of its policy: PA-Clock's budget comes from the handler's
     /// times. A design that cannot be stays as it is.
     fn settled(&self) -> Self {
         match self.checked() {
-            Ok(checked) => Self { spec: checked.settled_spec(), checked: Ok(checked).into() },
+            Ok(checked) => {
+                let policy = checked.cache().policy.to_string();
+                let spec = DesignSpec { policy, ..self.spec.clone() };
+                Self { spec, checked: Ok(checked).into() }
+            }
             Err(_) => self.clone(),
         }
     }
@@ -458,9 +533,9 @@ impl Design {
         Ok(walks.into_iter().map(times).collect())
     }
 
-    /// All fields as plain dictionaries.
+    /// All fields as plain dictionaries, with what was not said.
     fn as_dict(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        to_python(py, &self.spec)
+        to_python(py, &self.all_said()?)
     }
 
     fn __hash__(&self) -> u64 {
@@ -471,8 +546,30 @@ impl Design {
         other.cast::<Self>().is_ok_and(|other| other.get().spec == self.spec)
     }
 
-    fn __repr__(&self) -> String {
-        format!("Design({})", serde_json::to_string(&self.spec).unwrap_or_default())
+    /// As it can be typed: what was said of it, and the rest of what can be varied but what follows
+    /// from the part.
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        let usual = Bound::new(slf.py(), Self::default())?;
+        let mut fields = Vec::new();
+        let spec = &slf.get().spec;
+        for field in board::design_fields() {
+            let is_said = match field {
+                "part" => Some(spec.part.is_some()),
+                "bus" => Some(spec.bus.is_some()),
+                "register" => Some(spec.register.is_some()),
+                "nor" => Some(spec.nor.is_some()),
+                "ram" => Some(spec.ram.is_some()),
+                "handler" => Some(spec.handler.is_some()),
+                _ => None,
+            };
+            let value = slf.getattr(field)?;
+            let is_axis = spec::axis(field).is_ok() && !value.is_none();
+            let differs = || value.eq(usual.getattr(field)?).map(|same| !same);
+            if is_said.map_or_else(|| Ok(is_axis || differs()?), PyResult::Ok)? {
+                fields.push(field);
+            }
+        }
+        represented(slf, "Design", fields)
     }
 
     /// A design of the fields that `as_dict` gives; for pickles.
@@ -483,7 +580,7 @@ impl Design {
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Py<PyAny>,))> {
         let rebuild = py.get_type::<Self>().getattr("from_dict")?;
-        Ok((rebuild, (self.as_dict(py)?,)))
+        Ok((rebuild, (to_python(py, &self.spec)?,)))
     }
 }
 
@@ -498,19 +595,19 @@ pub fn checked(designs: &[Py<Design>]) -> flashpager::Result<Vec<Arc<design::Des
     designs.iter().map(|design| design.get().checked()).collect()
 }
 
-/// A board file, read.
+/// A board, read.
 #[pyclass(frozen, skip_from_py_object, module = "flashpager._engine")]
 pub struct Board(board::Board);
 
 #[pymethods]
 impl Board {
-    /// Read a board file.
+    /// Read a board: a shipped one by its name, any other from its file.
     #[staticmethod]
-    fn read(path: PathBuf) -> PyResult<Self> {
-        board::Board::read(&path).map(Self).map_err(raise)
+    fn read(board: PathBuf) -> PyResult<Self> {
+        board::Board::read(&board).map(Self).map_err(raise)
     }
 
-    /// What it says of a design, over the smart card's values.
+    /// What it says of a design; the rest is not said.
     #[getter]
     fn design(&self) -> Design {
         Design::seen(&self.0.design)
@@ -521,6 +618,19 @@ impl Board {
     fn needs(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         to_python(py, &self.0.needs)
     }
+}
+
+/// The shipped boards: name, and what each says of itself in a sentence.
+#[pyfunction]
+pub fn boards() -> PyResult<Vec<(&'static str, String)>> {
+    let about = |board: board::Shipped| Ok((board.name, board.summary().map_err(raise)?));
+    board::shipped().into_iter().map(about).collect()
+}
+
+/// The file of a shipped board, as it is written.
+#[pyfunction]
+pub fn board_text(name: &str) -> PyResult<&'static str> {
+    board::text(name).map_err(raise)
 }
 
 /// A TOML file as plain dictionaries and lists.

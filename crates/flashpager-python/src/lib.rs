@@ -7,8 +7,11 @@ mod driver;
 mod estimate;
 mod faults;
 mod host;
+mod layout;
+mod linked;
 mod live;
 mod parts;
+mod processor;
 mod record;
 mod replay;
 mod seam;
@@ -29,7 +32,10 @@ mod _engine {
     #[pymodule_export]
     use super::attribution::{Attribution, Owner, attribute, attributions};
     #[pymodule_export]
-    use super::design::{Board, Design, Handler, ICache, Ram, Tlb, cells, parse_size, read_toml};
+    use super::design::{
+        Assumption, Board, Design, Handler, ICache, Ram, Tlb, board_text, boards, cells,
+        parse_size, read_toml,
+    };
     #[pymodule_export]
     use super::driver::{CopyLoop, ListedInstruction};
     #[pymodule_export]
@@ -45,6 +51,13 @@ mod _engine {
         controllers, dividers, measured_hosts, systems,
     };
     #[pymodule_export]
+    use super::layout::{Layout, LayoutCoverage, LayoutOutcome, PageLayout, PlacedUnit, lay_out};
+    #[pymodule_export]
+    use super::linked::{
+        CheckedLink, Disobeyed, LinkOrder, Linked, OrderText, SampleProfile, check_link,
+        order_formats, sample_profile,
+    };
+    #[pymodule_export]
     use super::live::{
         CompressorRatios, LiveCounts, LivePoint, LiveRead, LiveReadCounts, LiveStore, PagesInfo,
         PagesProcess, PagesRatio, SwapLive, capture_pages, pages_info, pages_ratios, swap_live,
@@ -55,14 +68,16 @@ mod _engine {
         examine_part, find_part, part_kinds, part_schema, raw_bandwidth,
     };
     #[pymodule_export]
+    use super::processor::{CallTimes, Core, CoreJob, Spread, call_times, cores, find_core};
+    #[pymodule_export]
     use super::record::{
-        Arrangement, Origin, Placement, Recorded, Recording, arrange_methods, default_sections,
-        import_formats, kept_methods, unknown_methods,
+        Arrangement, Origin, Placement, Recorded, Recording, Region, arrange_methods,
+        default_sections, import_formats, kept_methods, unknown_methods,
     };
     #[pymodule_export]
     use super::replay::{
         Counts, Fetch, FetchPrices, FlashEnergy, Latency, NorComparison, Power, Prices,
-        ReadDisturb, Row, SampleErrors, SamplePlan, Time, explore, memory_bytes, simulate,
+        ReadDisturb, Row, RunTime, SampleErrors, SamplePlan, Time, explore, memory_bytes, simulate,
     };
     #[pymodule_export]
     use super::seam::{DiskFullError, FlashpagerError};
@@ -77,8 +92,9 @@ mod _engine {
     };
     #[pymodule_export]
     use super::trace::{
-        BlockStatistics, Ending, Image, PageUse, Section, Symbol, TraceInfo, block_statistics,
-        check_trace, elf_identity, export_formats, export_trace, recorded_blocks, trace_info,
+        BlockStatistics, Ending, Image, OutsideFile, PageUse, Section, Symbol, TraceInfo, WarmUp,
+        block_statistics, check_trace, elf_identity, export_formats, export_trace, recorded_blocks,
+        trace_info,
     };
     #[pymodule_export]
     use super::version;

@@ -8,6 +8,7 @@ use flashpager::placement::{self, Options};
 use flashpager::record::import::{self, Format, Import, Progress};
 use flashpager::record::input::Input;
 use flashpager::record::pipe::RecorderPipe;
+use flashpager::record::region;
 use flashpager::trace::{self, TraceFile};
 use flashpager::{Error, Result};
 use pyo3::prelude::*;
@@ -207,6 +208,42 @@ view! {
     }
 }
 
+/// What of an execution is recorded; without arguments all of it.
+#[pyclass(frozen, eq, skip_from_py_object, module = "flashpager._engine")]
+#[derive(Clone, PartialEq)]
+pub struct Region(region::Region);
+
+#[pymethods]
+impl Region {
+    /// Take where it begins and ends, each time, as names of functions or addresses with `0x`;
+    /// or one ``call`` of a function, counted from 1. Of that, instructions to leave out at the
+    /// beginning, and how many to record then.
+    #[new]
+    #[pyo3(signature = (
+        *, begin=None, end=None, call=None, skip_instructions=0, max_instructions=None,
+    ))]
+    fn new(
+        begin: Option<String>,
+        end: Option<String>,
+        call: Option<(String, u64)>,
+        skip_instructions: u64,
+        max_instructions: Option<u64>,
+    ) -> Self {
+        let (from, to) = (begin, end);
+        Self(region::Region { from, to, call, skip_instructions, max_instructions })
+    }
+
+    /// Whether it is the whole execution.
+    #[getter]
+    fn is_all(&self) -> bool {
+        self.0.is_all()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Region({})", self.0)
+    }
+}
+
 /// An import or recording under way: `read_*` once, then `finish`.
 #[pyclass(module = "flashpager._engine")]
 pub struct Recording {
@@ -260,6 +297,16 @@ impl Recording {
     fn new(output: PathBuf, placement: &Placement, origin: &Origin, live: bool) -> PyResult<Self> {
         let import = Import::placing(&placement.0, &output, origin.0.clone(), live);
         import.map(|import| Self { import: Some(import) }).map_err(raise)
+    }
+
+    /// Record this part of what is executed, before anything is read.
+    fn select(&mut self, region: &Region) -> PyResult<()> {
+        self.import.as_mut().ok_or_else(finished)?.select(region.0.clone()).map_err(raise)
+    }
+
+    /// Whether the part that is recorded has ended: what follows is of no use.
+    fn is_over(&self) -> bool {
+        self.import.as_ref().is_some_and(Import::is_over)
     }
 
     /// Read a file or, for `-`, standard input, in one of ``import_formats()``; without one it

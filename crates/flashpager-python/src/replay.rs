@@ -5,11 +5,13 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use flashpager::media::part;
-use flashpager::{cost, replay, sample, simulation};
+use flashpager::{Error, cost, replay, sample, simulation};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
-use crate::design::{Design, Handler, Ram, checked};
+use crate::design::{Assumption, Design, Handler, Ram, checked};
 use crate::seam::{raise, run, view};
+use crate::trace::WarmUp;
 
 view! {
     /// What happened in a replay. `references = hits + misses + false_faults`.
@@ -82,11 +84,14 @@ view! {
         fetch_ns: f64,
         /// Into frames.
         write_ns: f64,
-        /// Frames to the processor, or through instruction cache and TLB.
+        /// Frames to the processor, or through instruction cache and TLB; with a processor, what
+        /// it takes.
         read_ns: f64,
         /// Column changes.
         column_change_ns: f64,
-        /// Lookups, and what the host does for true faults.
+        /// Finding pages in the page cache.
+        lookups_ns: f64,
+        /// What the host does for true faults.
         handler_ns: f64,
         /// False faults.
         false_faults_ns: f64,
@@ -95,6 +100,27 @@ view! {
         hidden_ns: f64,
         /// Bytes read over time, in 2²⁰ bytes/s.
         bandwidth_mib_s: f64,
+    }
+}
+
+view! {
+    /// What a program takes on a processor: out of RAM, and paged.
+    RunTime = cost::RunTime {
+        /// Instructions of the code in flash.
+        instructions in work: u64,
+        /// Instructions of code that is not: it runs at full speed, paged or not.
+        outside_instructions in work: u64,
+        /// Time of an instruction, on average.
+        instruction_ns in work: f64,
+        /// All of it out of RAM; with an instruction cache, its refills from there among it.
+        alone_ns: f64,
+        /// All of it, paged.
+        paged_ns: f64,
+        /// The one over the other.
+        slowdown: f64,
+        /// What paging takes: loads, transfers, copies, handler and lookups, less what goes on at
+        /// once.
+        lost_ns: f64,
     }
 }
 
@@ -131,6 +157,8 @@ view! {
 view! {
     /// The same bytes read in place from NOR.
     NorComparison = cost::NorComparison {
+        /// What it is read on.
+        nor_bus: String,
         /// Time to read all bytes from NOR.
         nor_time_ns: f64,
         /// NOR's bandwidth, in 2²⁰ bytes/s.
@@ -201,6 +229,8 @@ view! {
         t_column_change_ns: Option<f64>,
         /// The RAM.
         ram: Ram,
+        /// With a processor: what it takes for a byte of the trace, instead of reading it.
+        t_execute_ns: Option<f64>,
         /// The software.
         handler: Handler,
         /// What of a fault goes on at once.
@@ -246,14 +276,16 @@ view! {
         ram_bytes: u64,
         /// The prices that apply.
         prices: Prices,
-        /// Numbers of the part that nobody checked.
-        unverified: Vec<String>,
+        /// What nobody said of the design, and why it is so.
+        assumed: Vec<Assumption>,
         /// Whether it was executed fault by fault.
         is_executed: bool,
         /// What happened.
         counts in evaluation: Counts,
         /// What it costs.
         time in evaluation: Time,
+        /// What the program takes on the processor, if the design has one.
+        run in evaluation: Option<RunTime>,
         /// What a fault costs.
         latency in evaluation: Latency,
         /// The longest that the program waits, after a fault, for the rest of its page.
@@ -281,21 +313,34 @@ view! {
         fn flash_page_bytes(&self) -> u32 {
             self.0.design.flash_page_bytes.unwrap_or_default()
         }
+
+        /// Refused: what travels is its design, and its numbers by themselves.
+        fn __reduce__(&self) -> PyResult<(Py<PyAny>, (Py<PyAny>,))> {
+            Err(PyTypeError::new_err(
+                "a Row cannot be pickled: send its as_dict(), or a table of flashpager.explore",
+            ))
+        }
     }
 }
 
-/// Replay a trace, or a sample of it, for all designs, in parallel, and price them.
+/// Why nothing is sampled behind a warm-up.
+pub const NO_SAMPLE: &str = "a sample has no warm-up: replay the whole trace";
+
+/// Replay a trace, or a sample of it, for all designs, in parallel, and price them. What it
+/// does in a warm-up is not counted; a sample takes none.
 ///
 /// `progress(finished, all)` is called with the number of passes; one under way counts in part.
 #[pyfunction]
-#[pyo3(signature = (trace, designs, progress=None, *, sample=None))]
+#[pyo3(signature = (trace, designs, progress=None, *, sample=None, warm_up=None))]
 pub fn simulate(
     py: Python<'_>,
     trace: PathBuf,
     designs: Vec<Py<Design>>,
     progress: Option<Py<PyAny>>,
     sample: Option<&SamplePlan>,
+    warm_up: Option<&WarmUp>,
 ) -> PyResult<Vec<Row>> {
+    let warm_up = warm_up.map(|given| given.0).unwrap_or_default();
     let rows = run(
         py,
         |py, (finished, all): (f64, usize)| match &progress {
@@ -306,7 +351,8 @@ pub fn simulate(
             let told = |finished, all| report((finished, all));
             let designs = checked(&designs)?;
             match sample {
-                None => simulation::simulate(&trace, &designs, go_on, &told),
+                None => simulation::simulate(&trace, warm_up, &designs, go_on, &told),
+                Some(_) if !warm_up.is_none() => Err(Error::design(NO_SAMPLE)),
                 Some(plan) => sample::simulate(&trace, &designs, plan.0, go_on, &told),
             }
         },
@@ -365,12 +411,15 @@ impl SamplePlan {
 /// ten times a second, when passes under way count in part.
 /// Rows come without distance histogram and fault latencies.
 #[pyfunction]
+#[pyo3(signature = (trace, designs, found, *, warm_up=None))]
 pub fn explore(
     py: Python<'_>,
     trace: PathBuf,
     designs: Vec<Py<Design>>,
     found: Py<PyAny>,
+    warm_up: Option<&WarmUp>,
 ) -> PyResult<()> {
+    let warm_up = warm_up.map(|given| given.0).unwrap_or_default();
     type Found = (Vec<(usize, simulation::Row)>, (usize, usize));
     let waiting: Mutex<VecDeque<Found>> = Mutex::new(VecDeque::new());
     let hand_over = |py: Python<'_>| -> PyResult<()> {
@@ -391,9 +440,19 @@ pub fn explore(
         },
         |go_on, report| {
             let told = |finished, all| report((finished, all));
-            simulation::explore(&trace, &checked(&designs)?, go_on, &told, &|rows, passes| {
-                waiting.lock().unwrap_or_else(PoisonError::into_inner).push_back((rows, passes));
-            })
+            simulation::explore(
+                &trace,
+                warm_up,
+                &checked(&designs)?,
+                go_on,
+                &told,
+                &|rows, passes| {
+                    waiting
+                        .lock()
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .push_back((rows, passes));
+                },
+            )
         },
     );
     // What was finished last, also when the rest was interrupted.
@@ -403,7 +462,13 @@ pub fn explore(
 
 /// Most memory that [`explore`] takes in the engine, in bytes.
 #[pyfunction]
-pub fn memory_bytes(trace: PathBuf, designs: Vec<Py<Design>>) -> PyResult<u64> {
-    let bound = || simulation::memory_bytes(&trace, &checked(&designs)?);
+#[pyo3(signature = (trace, designs, *, warm_up=None))]
+pub fn memory_bytes(
+    trace: PathBuf,
+    designs: Vec<Py<Design>>,
+    warm_up: Option<&WarmUp>,
+) -> PyResult<u64> {
+    let warm_up = warm_up.map(|given| given.0).unwrap_or_default();
+    let bound = || simulation::memory_bytes(&trace, warm_up, &checked(&designs)?);
     bound().map_err(raise)
 }

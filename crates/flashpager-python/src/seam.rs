@@ -9,6 +9,7 @@ use flashpager::{Error, Result};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyBrokenPipeError, PyException, PyKeyboardInterrupt};
 use pyo3::prelude::*;
+use pyo3::types::PyList;
 use pythonize::pythonize;
 
 create_exception!(
@@ -145,6 +146,38 @@ impl<T, U, V: Seen<T>, W: Seen<U>> Seen<(T, U)> for (V, W) {
     }
 }
 
+/// Most characters of a part that stand in the representation of a whole.
+const LONGEST_PART: usize = 400;
+/// Most items of a list that do.
+const LONGEST_LIST: usize = 6;
+
+/// An object as Python writes it, `Ram(t_read_ns=37.8, t_write_ns=30.0)`; what is long is left out
+/// (`…`).
+pub fn represented<'a>(
+    object: &Bound<'_, PyAny>,
+    name: &str,
+    fields: impl IntoIterator<Item = &'a str>,
+) -> PyResult<String> {
+    let mut shown = Vec::new();
+    for field in fields {
+        shown.push(format!("{field}={}", part_of_representation(&object.getattr(field)?)?));
+    }
+    Ok(format!("{name}({})", shown.join(", ")))
+}
+
+fn part_of_representation(value: &Bound<'_, PyAny>) -> PyResult<String> {
+    if let Ok(list) = value.cast::<PyList>()
+        && list.len() > LONGEST_LIST
+    {
+        return Ok(format!("[… {} items]", list.len()));
+    }
+    let text = value.repr()?.to_string();
+    if text.chars().count() <= LONGEST_PART {
+        return Ok(text);
+    }
+    Ok(format!("{}(…)", value.get_type().name()?))
+}
+
 /// Makes a read-only class of Python over a structure of the engine. Each field that is named
 /// becomes a property of the kind that stands behind it, with its documentation (`field in outer`
 /// is `outer.field`); further methods may follow. Every such class has `as_dict()`, equality and a representation.
@@ -197,9 +230,9 @@ macro_rules! view {
                 $crate::seam::hash(&self.0)
             }
 
-            fn __repr__(&self) -> String {
-                let fields = serde_json::to_string(&self.0).unwrap_or_default();
-                format!("{}({fields})", stringify!($name))
+            fn __repr__(slf: &pyo3::Bound<'_, Self>) -> pyo3::PyResult<String> {
+                let fields = [$(stringify!($field)),*];
+                $crate::seam::represented(slf, stringify!($name), fields)
             }
 
             $($($methods)*)?

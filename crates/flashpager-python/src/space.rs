@@ -41,13 +41,13 @@ impl Axis {
     /// Whether its values are sizes.
     #[getter]
     fn is_size(&self) -> bool {
-        self.0.kind != AxisKind::Text
+        matches!(self.0.kind, AxisKind::Size | AxisKind::SizeOrNone)
     }
 
     /// Whether a value may be None.
     #[getter]
     fn may_be_none(&self) -> bool {
-        self.0.kind == AxisKind::SizeOrNone
+        self.0.may_be_none()
     }
 
     /// The values that `all` stands for; None where it is no more than a name.
@@ -68,6 +68,7 @@ impl Axis {
         };
         Ok(match self.0.checked(value).map_err(raise)? {
             Value::Text(text) => PyString::new(py, &text).into_any(),
+            Value::Nothing => py.None().into_bound(py),
             _ => given.clone(),
         })
     }

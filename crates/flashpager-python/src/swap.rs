@@ -91,6 +91,8 @@ given! {
         layout: String => Option<String>,
         /// What makes pages smaller.
         compressor: String => String,
+        /// Whether each page that was compressed is decompressed and compared.
+        verify: bool => bool,
         /// Who goes out.
         policy: String => String,
         /// Percent of the medium's room up to which a page that came back keeps its copy there.
@@ -372,6 +374,8 @@ view! {
         part: Option<String>,
         /// Fields of it that nobody checked.
         unverified: Vec<String>,
+        /// What nobody said, each with the reason.
+        assumed: Vec<String>,
         /// Bytes of the medium.
         medium_bytes: u64,
         /// Its shape.
@@ -388,6 +392,8 @@ view! {
         store_memory_bytes: u64,
         /// Its slots.
         slot_count: u32,
+        /// Blocks that a log leaves free; 0 for other layouts.
+        reserve_blocks: u32,
         /// What things take.
         prices: SwapPrices,
     }

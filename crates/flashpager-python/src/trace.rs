@@ -6,9 +6,12 @@ use std::path::PathBuf;
 use flashpager::binary::elf::ElfFile;
 use flashpager::trace::export::{TextFormat, export, export_to_file};
 use flashpager::trace::{self, BlockCounts, TraceFile, Watched, blocks, check};
+use flashpager::warm_up;
 use pyo3::prelude::*;
+use pyo3::types::PyType;
+use pythonize::depythonize;
 
-use crate::seam::{Seen, raise, run, view};
+use crate::seam::{Seen, bad_argument, raise, run, view};
 
 view! {
     /// A function, or whatever else owns code.
@@ -52,6 +55,46 @@ view! {
         /// Its symbols, by offset.
         symbols: Vec<Symbol>,
     }
+}
+
+view! {
+    /// A file whose code was executed and is not placed.
+    OutsideFile = trace::OutsideFile {
+        /// Its path.
+        path: String,
+        /// Instructions executed of it.
+        instructions: u64,
+    }
+}
+
+view! {
+    /// The first runs of a trace, which fill a cache and are not counted; no runs where all is.
+    WarmUp = trace::WarmUp {
+        /// Runs.
+        runs: u64,
+        /// Bytes fetched by them.
+        bytes: u64,
+    }
+    methods {
+        #[new]
+        fn new(runs: u64, bytes: u64) -> Self {
+            Self(trace::WarmUp { runs, bytes })
+        }
+
+        fn __reduce__<'py>(
+            slf: &Bound<'py, Self>,
+        ) -> (Bound<'py, PyType>, (u64, u64)) {
+            let trace::WarmUp { runs, bytes } = slf.get().0;
+            (slf.py().get_type::<Self>(), (runs, bytes))
+        }
+    }
+}
+
+/// A warm-up, or text that says which of a trace.
+#[derive(FromPyObject)]
+pub enum AskedWarmUp<'py> {
+    Found(PyRef<'py, WarmUp>),
+    Text(String),
 }
 
 /// How a recording ended: its ``name`` is ``complete``, ``failed``, ``interrupted`` or
@@ -156,8 +199,37 @@ view! {
         returns: Option<u64>,
         /// The thread whose execution this is; empty where threads are not told apart.
         thread: String,
+        /// The further process whose execution this is; empty for the first.
+        process: String,
         /// What ran and could not be recorded, each with the reason.
         left_out: Vec<String>,
+        /// The part of the execution that was recorded, in words; empty where it is all.
+        region: String,
+        /// Instructions executed before this part, or between its parts.
+        beside_instructions: u64,
+        /// Files whose code was executed and is not placed, most instructions first; empty where
+        /// the recorder does not tell.
+        outside_files: Vec<OutsideFile>,
+        /// Executed blocks that are counted whole and may have been cut short; None where the
+        /// recorder does not tell.
+        in_doubt: Option<u64>,
+        /// Its first runs that fill a cache and are not counted.
+        warm_up: WarmUp,
+    }
+    methods {
+        /// A description of the fields that `as_dict` gives; for pickles.
+        #[classmethod]
+        fn from_dict(_class: &Bound<'_, PyType>, fields: &Bound<'_, PyAny>) -> PyResult<Self> {
+            depythonize(fields).map(Self).map_err(bad_argument)
+        }
+
+        fn __reduce__<'py>(
+            &self,
+            py: Python<'py>,
+        ) -> PyResult<(Bound<'py, PyAny>, (Py<PyAny>,))> {
+            let rebuild = py.get_type::<Self>().getattr("from_dict")?;
+            Ok((rebuild, (self.as_dict(py)?,)))
+        }
     }
 }
 
@@ -198,10 +270,21 @@ view! {
     }
 }
 
-/// A trace file's description.
+/// A trace file's description; with another warm-up, where one is given or said: ``80K``,
+/// ``10%``, a function's name, or ``none``.
 #[pyfunction]
-pub fn trace_info(trace: PathBuf) -> PyResult<TraceInfo> {
-    TraceFile::open(&trace).map(|file| TraceInfo::seen(file.info())).map_err(raise)
+#[pyo3(signature = (trace, warm_up=None))]
+pub fn trace_info(trace: PathBuf, warm_up: Option<AskedWarmUp<'_>>) -> PyResult<TraceInfo> {
+    let opened = || {
+        let file = TraceFile::open(&trace)?;
+        let asked = match warm_up {
+            None => return Ok(file),
+            Some(AskedWarmUp::Found(found)) => found.0,
+            Some(AskedWarmUp::Text(text)) => warm_up::find(&file, &text)?,
+        };
+        file.with_warm_up(asked)
+    };
+    opened().map(|file| TraceInfo::seen(file.info())).map_err(raise)
 }
 
 /// Executed basic blocks of a trace, as its file tells them; ``None`` where it does not.

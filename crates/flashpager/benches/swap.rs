@@ -59,6 +59,7 @@ fn pages(criterion: &mut Criterion) {
         ("ram:32M", Layout::Fragments, Compressor::None),
         ("nand:32M", Layout::Log, Compressor::None),
         ("ram:32M", Layout::Fragments, Compressor::Lz4),
+        ("ram:32M", Layout::Fragments, Compressor::Zstd),
         ("ram:32M", Layout::Fragments, Compressor::Deflate),
         ("ram:32M", Layout::Fragments, Compressor::Heatshrink),
     ];

@@ -24,8 +24,13 @@
 //!   [`board`]: the files that hold one
 //! * [`design`]: the same looked up and checked
 //! * [`simulation`]: a trace file through designs, row by row
+//! * [`warm_up`]: which first runs of a trace are not counted
 //! * [`sample`]: a long trace by windows of it, with the error of what they tell
 //! * [`attribution`]: which code of the program causes the faults of a design
+//! * [`layout`]: an order of a program's functions with which designs run it faster
+//! * [`samples`]: what a trace executes, as a profile for compilers
+//! * [`linked`]: the input sections of a linked program, to be laid out anew
+//! * [`calls`]: what a call of a function takes, and what of it goes into faults
 //!
 //! A replay knows no nanosecond and a price knows no policy: neither crate sees the
 //! other. The engine prints nothing, reads no clock (but for `host` in [`swap`]) and never
@@ -33,11 +38,16 @@
 
 pub mod attribution;
 pub mod board;
+pub mod calls;
 pub mod cost;
 pub mod design;
+pub mod layout;
+pub mod linked;
 pub mod sample;
+pub mod samples;
 pub mod simulation;
 pub mod spec;
+pub mod warm_up;
 
 pub use flashpager_base::{Error, Result, VERSION, error, sizes};
 pub use flashpager_binary as binary;

@@ -19,13 +19,14 @@
 //!
 //! All of this is done with counts and times of whole replays, which add up.
 
-use std::borrow::Borrow;
+use std::borrow::{Borrow, Cow};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use flashpager_base::random::Random;
 use flashpager_base::{Error, Result};
 use flashpager_replay::Counts;
-use flashpager_trace::{BlockCounts, MemoryTrace, Run, Trace, TraceFile, Windows};
+use flashpager_trace::{BlockCounts, MemoryTrace, Run, Trace, TraceFile, WarmUp, Windows};
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 use serde::Serialize;
@@ -77,7 +78,8 @@ impl Plan {
 
     /// The first runs of the windows of each replicate, ascending, in a trace of `runs` runs.
     fn starts(&self, runs: u64) -> Vec<Vec<u64>> {
-        let mut random = Random(runs);
+        // The same windows every time.
+        let mut random = Random::new(runs);
         let strata = REPLICATES as u64 * self.windows;
         let mut starts = vec![Vec::new(); REPLICATES];
         for turn in 0..self.windows {
@@ -85,7 +87,7 @@ impl Plan {
             // period could fall in with theirs.
             let mut order: Vec<usize> = (0..REPLICATES).collect();
             for last in (1..REPLICATES).rev() {
-                order.swap(last, random.below(last as u64 + 1) as usize);
+                order.swap(last, random.below(last + 1));
             }
             for (place, replicate) in order.into_iter().enumerate() {
                 let stratum = turn * REPLICATES as u64 + place as u64;
@@ -94,24 +96,10 @@ impl Plan {
                 };
                 let (from, to) = (edge(stratum), edge(stratum + 1));
                 let room = (to - from).saturating_sub(self.window_runs);
-                starts[replicate].push(from + random.below(room + 1));
+                starts[replicate].push(from + random.below(room as usize + 1) as u64);
             }
         }
         starts
-    }
-}
-
-/// SplitMix64: the same windows every time.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = self.0;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        bits ^= bits >> 31;
-        ((u128::from(bits) * u128::from(bound)) >> 64) as u64
     }
 }
 
@@ -151,6 +139,8 @@ pub fn simulate<D: Borrow<Design> + Sync>(
 ) -> Result<Vec<Row>> {
     let file = open(path, plan)?;
     let info = file.info();
+    let executing = designs.iter().map(|design| design.borrow().executing(info));
+    let designs: &[Cow<'_, Design>] = &executing.collect::<Result<Vec<_>>>()?;
     let windows = Windows::of(&file)?;
     let length = plan.window_runs as usize;
     let (mut replicates, mut bytes, mut used) = (Vec::new(), Vec::new(), Vec::new());
@@ -182,9 +172,9 @@ pub fn simulate<D: Borrow<Design> + Sync>(
     }
     let sampled = Sampled { total_bytes: info.bytes, bytes };
     let first_touches = |design: &Design| FirstTouches::of(design, &file, &used);
-    let row = |(place, design): (usize, &D)| {
+    let row = |(place, design): (usize, &Cow<'_, Design>)| {
         let replays: Vec<&Replays> = replicates.iter().map(|replays| &replays[place]).collect();
-        sampled.row(design.borrow(), &replays, &first_touches(design.borrow()))
+        sampled.row(design, &replays, &first_touches(design))
     };
     Ok(designs.iter().enumerate().map(row).collect())
 }
@@ -216,7 +206,7 @@ impl Replays {
 
 /// A trace that has enough runs for `plan`.
 fn open(path: &Path, plan: Plan) -> Result<TraceFile> {
-    let file = simulation::open(path)?;
+    let file = simulation::open(path, WarmUp::default())?;
     let Plan { windows, window_runs } = plan;
     let sampled =
         windows.checked_mul(window_runs).and_then(|runs| runs.checked_mul(REPLICATES as u64));
@@ -248,6 +238,7 @@ pub fn attribute(
 ) -> Result<Attribution> {
     let file = open(path, plan)?;
     let info = file.info();
+    let design = &*design.executing(info)?;
     let windows = Windows::of(&file)?;
     let of_replicate = |starts: Vec<u64>| {
         let runs = windows.join(starts, plan.window_runs as usize)?;
@@ -470,6 +461,7 @@ fn pooled(design: &Design, parts: &Weighted<'_>, factor: f64) -> Evaluation {
         write_ns: step_of(|time| time.write_ns),
         read_ns: step_of(|time| time.read_ns),
         column_change_ns: step_of(|time| time.column_change_ns),
+        lookups_ns: step_of(|time| time.lookups_ns),
         handler_ns: step_of(|time| time.handler_ns),
         false_faults_ns: step_of(|time| time.false_faults_ns),
         hidden_ns: time_of(|time| time.hidden_ns),

@@ -1,17 +1,17 @@
 //! A trace file through designs: what comes out, row by row.
 
-use std::borrow::Borrow;
+use std::borrow::{Borrow, Cow};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::Serialize;
 
 use crate::cost::Prices;
-use crate::design::{self, Design, Evaluation};
+use crate::design::{self, Assumption, Design, Evaluation};
 use crate::sample::Errors;
 use crate::spec::DesignSpec;
 use flashpager_base::{Error, Result};
-use flashpager_trace::{MemoryTrace, Trace, TraceFile, Watched};
+use flashpager_trace::{MemoryTrace, Trace, TraceFile, WarmUp, Watched};
 
 /// Decoded once and kept: 8 bytes each. Longer traces are decoded by every pass.
 const MAX_RUNS_IN_MEMORY: u64 = 1 << 25;
@@ -29,8 +29,8 @@ pub struct Row {
     pub ram_bytes: u64,
     /// The prices that apply.
     pub prices: Prices,
-    /// Numbers of the part that nobody checked.
-    pub unverified: Vec<String>,
+    /// What nobody said of the design, and why it is so.
+    pub assumed: Vec<Assumption>,
     /// Whether it was executed fault by fault.
     pub is_executed: bool,
     /// Counts, and what they cost.
@@ -50,7 +50,7 @@ impl Row {
             metadata_bytes: design.metadata_bytes(),
             ram_bytes: design.ram_bytes(),
             prices: design.prices(),
-            unverified: design.unverified().to_vec(),
+            assumed: design.assumed().to_vec(),
             is_executed: design.is_executed(),
             evaluation,
             errors: None,
@@ -69,28 +69,40 @@ impl Row {
     }
 }
 
-/// A trace with something to replay.
+/// A trace with something to replay, and what of it is not counted.
 ///
 /// # Errors
-/// A file that cannot be read, and a trace without runs.
-pub fn open(path: &Path) -> Result<TraceFile> {
+/// A file that cannot be read, a trace without runs, and a warm-up that is all of it.
+pub fn open(path: &Path, warm_up: WarmUp) -> Result<TraceFile> {
     let file = TraceFile::open(path)?;
     if file.info().runs > 0 {
-        return Ok(file);
+        return file.with_warm_up(warm_up);
     }
     let place = file.path().display().to_string();
     Err(Error::data(place, "holds no runs: nothing placed was executed"))
 }
 
-/// A trace that `designs` share: held in memory if it is used more than once and that is
-/// not too much. With its number of runs.
-fn open_for(path: &Path, designs: usize) -> Result<(Box<dyn Trace>, u64)> {
-    let file = open(path)?;
-    let runs = file.info().runs;
-    if designs > 1 && runs <= MAX_RUNS_IN_MEMORY {
-        return Ok((Box::new(MemoryTrace::load(&file)?), runs));
+/// A trace that designs share: held in memory if it is used more than once and that is
+/// not too much. With its number of runs, and the designs as they execute it.
+struct Opened<'d> {
+    trace: Box<dyn Trace>,
+    runs: u64,
+    designs: Vec<Cow<'d, Design>>,
+}
+
+impl<'d> Opened<'d> {
+    fn new<D: Borrow<Design>>(path: &Path, warm_up: WarmUp, designs: &'d [D]) -> Result<Self> {
+        let file = open(path, warm_up)?;
+        let runs = file.info().runs;
+        let executing = designs.iter().map(|design| design.borrow().executing(file.info()));
+        let executing = executing.collect::<Result<Vec<_>>>()?;
+        let trace: Box<dyn Trace> = if designs.len() > 1 && runs <= MAX_RUNS_IN_MEMORY {
+            Box::new(MemoryTrace::load(&file)?)
+        } else {
+            Box::new(file)
+        };
+        Ok(Self { trace, runs, designs: executing })
     }
-    Ok((Box::new(file), runs))
 }
 
 /// Told how many cells of how many are finished. Of those under way counts what has been read.
@@ -110,9 +122,11 @@ struct Progress<'a> {
 }
 
 impl<'a> Progress<'a> {
-    fn new<D: Borrow<Design>>(designs: &[D], runs: u64, told: Told<'a>) -> Self {
+    fn new<D: Borrow<Design>>(designs: &[D], runs: u64, warm_up: WarmUp, told: Told<'a>) -> Self {
         let readings = design::readings(designs, rayon::current_num_threads());
-        let (runs, cells) = ((runs * readings as u64) as f64, design::cells(designs).len());
+        let cells = design::cells(designs).len();
+        // The warm-up is replayed once more for each cell.
+        let runs = (runs * readings as u64 + warm_up.runs * cells as u64) as f64;
         Self { runs, cells, most: AtomicU64::new(0), told }
     }
 
@@ -133,23 +147,26 @@ impl<'a> Progress<'a> {
     }
 }
 
-/// Replay the trace `path` through `designs` on all cores, one row each in their order.
+/// Replay the trace `path` through `designs` on all cores, one row each in their order. What it
+/// does in `warm_up` is not counted.
 ///
 /// # Errors
 /// A trace that cannot be replayed; [`Error::Interrupted`] where `go_on` says no.
 pub fn simulate<D: Borrow<Design> + Sync>(
     path: &Path,
+    warm_up: WarmUp,
     designs: &[D],
     go_on: &(dyn Fn() -> bool + Sync),
     told: Told<'_>,
 ) -> Result<Vec<Row>> {
-    let (trace, runs) = open_for(path, designs.len())?;
-    let progress = Progress::new(designs, runs, told);
+    let Opened { trace, runs, designs } = Opened::new(path, warm_up, designs)?;
+    let progress = Progress::new(&designs, runs, trace.warm_up(), told);
     let read = |read| progress.read(read);
     let watched = Watched::new(&*trace, &read);
-    let evaluations = design::simulate(&watched, designs, go_on, &|now, _| progress.finished(now))?;
+    let told = |now, _| progress.finished(now);
+    let evaluations = design::simulate(&watched, &designs, go_on, &told)?;
     let rows = designs.iter().zip(evaluations);
-    Ok(rows.map(|(design, evaluation)| Row::new(design.borrow(), evaluation)).collect())
+    Ok(rows.map(|(design, evaluation)| Row::new(design, evaluation)).collect())
 }
 
 /// Told the rows of a finished pass with the places of their designs, and how many passes of
@@ -163,18 +180,19 @@ pub type RowSink<'a> = &'a (dyn Fn(Vec<(usize, Row)>, (usize, usize)) + Sync);
 /// As [`simulate`].
 pub fn explore<D: Borrow<Design> + Sync>(
     path: &Path,
+    warm_up: WarmUp,
     designs: &[D],
     go_on: &(dyn Fn() -> bool + Sync),
     told: Told<'_>,
     found: RowSink<'_>,
 ) -> Result<()> {
-    let (trace, runs) = open_for(path, designs.len())?;
-    let progress = Progress::new(designs, runs, told);
+    let Opened { trace, runs, designs } = Opened::new(path, warm_up, designs)?;
+    let progress = Progress::new(&designs, runs, trace.warm_up(), told);
     let read = |read| progress.read(read);
     let watched = Watched::new(&*trace, &read);
-    design::evaluate_all(&watched, designs, go_on, &|evaluations, (now, all)| {
+    design::evaluate_all(&watched, &designs, go_on, &|evaluations, (now, all)| {
         let row = |(place, evaluation): (usize, Evaluation)| {
-            (place, Row::slim(designs[place].borrow(), evaluation))
+            (place, Row::slim(&designs[place], evaluation))
         };
         found(evaluations.into_iter().map(row).collect(), (now, all));
         progress.finished(now);
@@ -185,13 +203,16 @@ pub fn explore<D: Borrow<Design> + Sync>(
 ///
 /// # Errors
 /// A trace that cannot be read.
-pub fn memory_bytes<D: Borrow<Design>>(path: &Path, designs: &[D]) -> Result<u64> {
-    let file = TraceFile::open(path)?;
+pub fn memory_bytes<D: Borrow<Design>>(path: &Path, warm_up: WarmUp, designs: &[D]) -> Result<u64> {
+    let file = open(path, warm_up)?;
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let runs = file.info().runs;
     // A vector may have twice the room it needs.
     let kept = if runs <= MAX_RUNS_IN_MEMORY { 2 * 8 * runs } else { 0 };
-    Ok(kept + design::memory_bytes(file.info(), designs, threads))
+    let passes = design::memory_bytes(file.info(), designs, threads);
+    // Beside what a pass has counted, its cells are replayed once more for the warm-up.
+    let passes = if file.warm_up().is_none() { passes } else { passes.saturating_mul(2) };
+    Ok(passes.saturating_add(kept))
 }
 
 #[cfg(test)]
@@ -226,7 +247,7 @@ mod tests {
         let designs = ["lru", "min", "fifo", "clock", "sieve"].map(design);
         let seen = Mutex::new(Vec::new());
         let told = |now: f64, all: usize| seen.lock().expect("nobody panics").push((now, all));
-        let progress = Progress::new(&designs, 400_000, &told);
+        let progress = Progress::new(&designs, 400_000, WarmUp::default(), &told);
         let read = |read| progress.read(read);
         let watched = Watched::new(&trace, &read);
         design::simulate(&watched, &designs, &|| true, &|now, _| progress.finished(now))

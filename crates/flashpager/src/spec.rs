@@ -12,6 +12,7 @@ use crate::cost::{FetchPrices, Ram};
 use flashpager_base::sizes::{below_4_gib, power_of_two};
 use flashpager_base::{Error, Result};
 use flashpager_media::bus::Bus;
+use flashpager_media::cores::Processor;
 use flashpager_media::part;
 use flashpager_replay::pager::{self, PolicySpec};
 use flashpager_replay::register::RegisterModel;
@@ -21,10 +22,17 @@ use flashpager_replay::{HierarchyDesign, ICacheShape, TlbShape};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DesignSpec {
-    /// A part of the catalog, or a TOML file.
-    pub part: String,
+    /// A part of the catalog, or a TOML file; [`DesignSpec::settled`] says what it is if absent,
+    /// as of bus, register and NOR.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub part: Option<String>,
     /// The bus, as `33MHz-x8`.
-    pub bus: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bus: Option<String>,
+    /// Whether a bus may be faster than the part, or wider, which is then read at its own pace, as
+    /// in the tables of CARDIS 2010.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub clip_bus: bool,
     /// Bytes of RAM for frames.
     pub cache_bytes: u64,
     /// Bytes of a cache page.
@@ -32,16 +40,19 @@ pub struct DesignSpec {
     /// Bytes of a flash page; the part's own if absent.
     pub flash_page_bytes: Option<u32>,
     /// How the data register is read.
-    pub register: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub register: Option<String>,
     /// With host ECC: bytes fetched and checked together.
     pub codeword_bytes: Option<u32>,
     /// Who is evicted.
     pub policy: String,
-    /// The RAM.
-    pub ram: Ram,
-    /// The software.
-    pub handler: Handler,
-    /// The NOR part to compare with.
+    /// The RAM; with a processor that copies, its time for it if nothing is said, else the smart
+    /// card's.
+    pub ram: Option<Ram>,
+    /// The software; with a processor, its fault path if nothing is said, else none.
+    pub handler: Option<Handler>,
+    /// The NOR part to compare with, or `none`.
+    #[serde(skip_serializing_if = "Option::is_none", with = "nor")]
     pub nor: Option<String>,
     /// Count command, address and status cycles of a load, which the papers do not.
     pub count_commands: bool,
@@ -52,6 +63,8 @@ pub struct DesignSpec {
     /// What of a page is transferred first, before the program goes on; the whole page
     /// if absent.
     pub critical_block_bytes: Option<u32>,
+    /// The processor, as `cortex-m3@64MHz`; nothing for the times of the memories alone.
+    pub processor: Option<String>,
     /// The instruction cache in front of the page cache.
     pub icache: Option<ICacheSpec>,
     /// The TLB between both.
@@ -88,27 +101,52 @@ pub struct TlbSpec {
     pub page_walk_ns: f64,
 }
 
-/// What is not given is the smart card's of CARDIS 2010: 2 KB of RAM, a small-page NAND on an
-/// 8-bit bus of 33 MHz. The paper states no times of the RAM; it is taken to share the bus with
-/// the NOR it is compared with.
+/// Where no part is named: the small-page NAND of the smart card of CARDIS 2010.
+pub(crate) const USUAL_PART: &str = "K9F1208Q0B";
+
+/// How a person says that there is nothing.
+pub const NONE: &str = "none";
+
+/// No NOR to compare with; a table has nothing there.
+pub const NO_NOR: &str = NONE;
+
+/// In tables and JSON nothing stands for [`NO_NOR`].
+mod nor {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[expect(clippy::ref_option, reason = "serde passes references")]
+    pub fn serialize<S: Serializer>(nor: &Option<String>, to: S) -> Result<S::Ok, S::Error> {
+        nor.as_ref().filter(|name| *name != super::NO_NOR).serialize(to)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+        Ok(Option::deserialize(from)?.or_else(|| Some(super::NO_NOR.into())))
+    }
+}
+
+/// RAM, cache and policy are those of the smart card of CARDIS 2010: 2 KB of RAM in pages of 64
+/// bytes. The paper states no times of the RAM; it is taken to share the bus with the NOR it is
+/// compared with.
 impl Default for DesignSpec {
     fn default() -> Self {
         Self {
-            part: "K9F1208Q0B".into(),
-            bus: "33MHz-x8".into(),
+            part: None,
+            bus: None,
+            clip_bus: false,
             cache_bytes: 2048,
             cache_page_bytes: 64,
             flash_page_bytes: None,
-            register: RegisterModel::Sequential.name().into(),
+            register: None,
             codeword_bytes: None,
             policy: "lru".into(),
-            ram: Ram::default(),
-            handler: Handler::default(),
-            nor: Some("NOR-CARDIS".into()),
+            ram: None,
+            handler: None,
+            nor: None,
             count_commands: false,
             schedule: Schedule::Sequential.name().into(),
             reference_bit: HARDWARE.into(),
             critical_block_bytes: None,
+            processor: None,
             icache: None,
             tlb: None,
         }
@@ -147,6 +185,10 @@ impl Value {
         }
     }
 
+    fn text_or_none(self) -> Result<Option<String>> {
+        if self == Self::Nothing { Ok(None) } else { self.text().map(Some) }
+    }
+
     fn size_or_none(self, name: &str) -> Result<Option<u32>> {
         if self == Self::Nothing {
             return Ok(None);
@@ -160,6 +202,8 @@ impl Value {
 pub enum AxisKind {
     /// A name.
     Text,
+    /// A name, or none.
+    TextOrNone,
     /// Bytes.
     Size,
     /// Bytes, or none.
@@ -190,6 +234,11 @@ impl Axis {
         (self.help)()
     }
 
+    /// Whether it may hold nothing.
+    pub fn may_be_none(&self) -> bool {
+        matches!(self.kind, AxisKind::SizeOrNone | AxisKind::TextOrNone)
+    }
+
     /// The values that `all` stands for, where it stands for any.
     pub fn all(&self) -> Option<Vec<&'static str>> {
         self.all.map(|all| all())
@@ -202,6 +251,7 @@ impl Axis {
     /// Values that no design can have, such as an unknown part.
     pub fn checked(&self, value: Value) -> Result<Value> {
         match value {
+            Value::Text(text) if text == NONE && self.may_be_none() => Ok(Value::Nothing),
             Value::Text(text) => (self.checked)(&text).map(Value::Text),
             // The RAM for frames need be no power of two.
             Value::Size(bytes) if self.name != "cache_bytes" => {
@@ -275,7 +325,7 @@ pub const AXES: &[Axis] = &[
         help: || "Flash part, or a part's TOML file.".into(),
         all: None,
         checked: |name| part::find(name).map(|_| name.to_owned()),
-        set: |design, value| value.text().map(|text| design.part = text),
+        set: |design, value| value.text().map(|text| design.part = Some(text)),
     },
     Axis {
         name: "bus",
@@ -285,7 +335,7 @@ pub const AXES: &[Axis] = &[
         help: || "Clock and data lines, as 33MHz-x8.".into(),
         all: None,
         checked: known::<Bus>,
-        set: |design, value| value.text().map(|text| design.bus = text),
+        set: |design, value| value.text().map(|text| design.bus = Some(text)),
     },
     Axis {
         name: "cache_bytes",
@@ -331,7 +381,7 @@ pub const AXES: &[Axis] = &[
         help: || registers().join(" | "),
         all: Some(registers),
         checked: known::<RegisterModel>,
-        set: |design, value| value.text().map(|text| design.register = text),
+        set: |design, value| value.text().map(|text| design.register = Some(text)),
     },
     Axis {
         name: "codeword_bytes",
@@ -389,6 +439,20 @@ pub const AXES: &[Axis] = &[
             Ok(())
         },
     },
+    Axis {
+        name: "processor",
+        title: "processor",
+        kind: AxisKind::TextOrNone,
+        metavar: "CORE@CLOCK",
+        help: || {
+            "Who executes, as cortex-m3@64MHz: run time, and what a fault's software takes; none: \
+             the memories alone."
+                .into()
+        },
+        all: None,
+        checked: parsed::<Processor>,
+        set: |design, value| value.text_or_none().map(|text| design.processor = text),
+    },
 ];
 
 /// The axis of a field.
@@ -435,12 +499,18 @@ impl DesignSpec {
     /// An unknown field, a value of another kind, a page that is not below 4 GiB.
     pub fn set(&mut self, name: &str, value: Value) -> Result<()> {
         match (name, value) {
-            ("nor", Value::Nothing) => self.nor = None,
+            ("nor", Value::Nothing) => self.nor = Some(NO_NOR.into()),
             ("nor", value) => self.nor = Some(value.text()?),
             ("count_commands", Value::Flag(flag)) => self.count_commands = flag,
+            ("clip_bus", Value::Flag(flag)) => self.clip_bus = flag,
             (name, value) => (axis(name)?.set)(self, value)?,
         }
         Ok(())
+    }
+
+    /// The part, said or not.
+    pub fn part_name(&self) -> &str {
+        self.part.as_deref().unwrap_or(USUAL_PART)
     }
 
     /// Frames in the cache, before anything is checked.
@@ -450,9 +520,11 @@ impl DesignSpec {
 
     /// The same on another part, of which nobody measured a load.
     pub fn on_part(&self, part: &str) -> Self {
-        let mut other = Self { part: part.into(), ..self.clone() };
-        if other.part != self.part {
-            other.handler.load_stopover_ns = None;
+        let mut other = Self { part: Some(part.into()), ..self.clone() };
+        if part != self.part_name()
+            && let Some(handler) = &mut other.handler
+        {
+            handler.load_stopover_ns = None;
         }
         other
     }

@@ -11,6 +11,8 @@ use super::input::{Input, Lines};
 use super::placement::arrange::Arrangement;
 use super::placement::{Placement, Placer};
 use super::recording::Recording;
+use super::region::Region;
+use super::sink::NO_FILE;
 use super::stream::{self, StreamReader};
 use super::{csv, din, lackey};
 
@@ -101,6 +103,19 @@ impl Import {
         self.recording.methods.arrangement = arrangement;
     }
 
+    /// Record this part of what is executed.
+    ///
+    /// # Errors
+    /// When it begins or ends nowhere in what is placed.
+    pub fn select(&mut self, region: Region) -> Result<()> {
+        self.recording.select(region)
+    }
+
+    /// Whether the part that is recorded has ended: what follows is of no use.
+    pub fn is_over(&self) -> bool {
+        self.recording.is_over()
+    }
+
     /// Learn load addresses from the mappings of the running process `pid`: those of now, and
     /// later ones when code executes that lies in none of them.
     pub fn watch_process(&mut self, pid: u32) -> Result<()> {
@@ -159,23 +174,35 @@ impl Import {
                         && foreign_pages.insert(fetch.address >> 12)
                     {
                         placer.load_mappings_of(process)?;
-                        recording.know_placed();
+                        recording.know_placed()?;
                     }
                     let run = place(recording.placer.as_ref(), fetch)
                         .map_err(|what| Error::data(format!("{name}, line {line}"), what))?;
                     match run {
                         Some(run) => recording.sink().placed(run, fetch.instructions)?,
-                        None => recording.sink().outside(fetch.bytes, fetch.instructions)?,
+                        None => {
+                            recording.sink().outside(fetch.bytes, fetch.instructions, NO_FILE)?
+                        }
                     }
                     countdown -= 1;
                     if countdown == 0 {
                         countdown = WATCH_INTERVAL;
                         stopped = !recording.look(watch);
                     }
+                    // A program that waits tells no more that this could wait for.
+                    if recording.is_over() {
+                        recording.was_ended = true;
+                        stopped = true;
+                    }
                     if stopped { Err(Error::Interrupted) } else { Ok(()) }
                 };
                 if format == Format::Lackey {
-                    lackey::read(&mut lines, &mut take)
+                    // A text that was saved may be without what lackey says beside.
+                    let is_live = process.is_some();
+                    match lackey::read(&mut lines, &mut take) {
+                        Ok(false) if is_live => return Ok(Ending::Interrupted),
+                        outcome => outcome.map(drop),
+                    }
                 } else {
                     din::read(&mut lines, instruction_bytes, &mut take)
                 }
@@ -183,6 +210,7 @@ impl Import {
         };
         match outcome {
             Ok(()) => Ok(Ending::Complete),
+            Err(Error::Interrupted) if recording.is_over() => Ok(Ending::Complete),
             Err(Error::Interrupted) => Ok(Ending::Interrupted),
             Err(error) => Err(error),
         }

@@ -70,6 +70,16 @@ impl Input {
         }
         Ok(filled)
     }
+
+    /// What is there already, at least a byte; nothing at the end.
+    pub fn read_some(&mut self, buffer: &mut [u8]) -> Result<usize> {
+        loop {
+            match self.reader.read(buffer) {
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                read => return read.map_err(|e| read_error(&self.name, self.packing, e)),
+            }
+        }
+    }
 }
 
 /// Standard input without the buffer that [`io::Stdin`] keeps for the whole process: what an

@@ -35,8 +35,13 @@ impl Held {
     }
 }
 
-/// Hand every instruction of `lines`, with its line number, to `sink`.
-pub fn read(lines: &mut Lines, sink: &mut dyn FnMut(u64, Fetch) -> Result<()>) -> Result<()> {
+/// What lackey says last of a program that it has seen end.
+const LAST: &[u8] = b"Exit code:";
+
+/// Hand every instruction of `lines`, with its line number, to `sink`. Gives whether lackey
+/// says that the program ended: it does not where that became another one.
+pub fn read(lines: &mut Lines, sink: &mut dyn FnMut(u64, Fetch) -> Result<()>) -> Result<bool> {
+    let mut has_ended = false;
     let mut held: Option<Held> = None;
     while let Some(line) = lines.next_line()? {
         match line {
@@ -65,7 +70,10 @@ pub fn read(lines: &mut Lines, sink: &mut dyn FnMut(u64, Fetch) -> Result<()>) -
                     held.accessed = true;
                 }
             }
-            [b'=', b'=', ..] | [b'-', b'-', ..] | [] => {}
+            [b'=', b'=', said @ ..] => {
+                has_ended |= said.windows(LAST.len()).any(|words| words == LAST);
+            }
+            [b'-', b'-', ..] | [] => {}
             _ => {
                 return Err(lines.error_showing(
                     "not lackey text (write it with --log-file, apart from what the program prints)",
@@ -73,5 +81,8 @@ pub fn read(lines: &mut Lines, sink: &mut dyn FnMut(u64, Fetch) -> Result<()>) -
             }
         }
     }
-    held.map_or(Ok(()), |last| sink(last.line, last.fetch))
+    if let Some(last) = held {
+        sink(last.line, last.fetch)?;
+    }
+    Ok(has_ended)
 }

@@ -4,11 +4,13 @@
 mod csv;
 mod din;
 mod fetch;
+mod functions;
 pub mod import;
 pub mod input;
 mod lackey;
 pub mod pipe;
 pub mod placement;
 mod recording;
+pub mod region;
 mod sink;
 mod stream;

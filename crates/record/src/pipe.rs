@@ -6,7 +6,7 @@ use std::path::Path;
 
 use flashpager_base::{Error, Result};
 
-use super::stream::{PIECE, RECORD_FLAG, THREAD};
+use super::stream::{PIECE, RECORD_FLAG, SWITCH, THREAD};
 
 /// Bytes before the data in the recorder's shared tail: base and used.
 const TAIL_HEAD_BYTES: u64 = 16;
@@ -21,15 +21,25 @@ const SLOT_NAME_AT: usize = 16;
 const SLOT_RUNNING: u32 = u32::MAX;
 const RUNNING_AT: usize = 32;
 const RUNNING_BYTES: usize = 32;
+/// What of a processor's counter is bytes and instructions: the upper bits count stores.
+const BEGUN: u64 = (1 << 48) - 1;
+/// Set beside a processor's thread if it may not have come as far as its counter says.
+const IN_DOUBT: u64 = 1 << 32;
 /// Larger tails are none.
 const MAX_SLOTS: usize = 1 << 10;
+/// How long the pipe may be silent before the tail is looked at: a program that waits fills none.
+#[cfg(unix)]
+const SILENCE: rustix::event::Timespec = rustix::event::Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
 /// The recorder's pipe, and behind its end what the recorder had not yet
 /// written when it was killed.
 pub struct RecorderPipe {
     pipe: File,
     tail: File,
+    /// Bytes that the pipe gave.
     received: u64,
+    /// Bytes of the stream handed on: more, where the tail gave them first.
+    handed: u64,
     rest: Option<io::Cursor<Vec<u8>>>,
 }
 
@@ -37,20 +47,40 @@ impl RecorderPipe {
     /// Both are opened by path, as `/dev/fd/7`.
     pub fn open(pipe: &Path, tail: &Path) -> Result<Self> {
         let open = |path: &Path| File::open(path).map_err(|e| Error::file(path, e));
-        Ok(Self { pipe: open(pipe)?, tail: open(tail)?, received: 0, rest: None })
+        Ok(Self { pipe: open(pipe)?, tail: open(tail)?, received: 0, handed: 0, rest: None })
     }
 
-    fn unwritten(&mut self) -> io::Result<Vec<u8>> {
+    /// How many bytes of the stream lie before the tail, and how many in it.
+    fn tail_head(&mut self) -> io::Result<(u64, u64)> {
         let mut head = [0; TAIL_HEAD_BYTES as usize];
         self.tail.seek(SeekFrom::Start(0))?;
         self.tail.read_exact(&mut head)?;
         let number = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| head[at + i]));
-        let (base, used) = (number(0), number(8).min(TAIL_BYTES - TAIL_HEAD_BYTES));
+        Ok((number(0), number(8).min(TAIL_BYTES - TAIL_HEAD_BYTES)))
+    }
+
+    /// What of the tail was not handed on.
+    fn tail_bytes(&mut self, (base, used): (u64, u64)) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
-        if let Some(skip) = self.received.checked_sub(base).filter(|skip| *skip < used) {
+        if let Some(skip) = self.handed.checked_sub(base).filter(|skip| *skip < used) {
             self.tail.seek(SeekFrom::Start(TAIL_HEAD_BYTES + skip))?;
             (&mut self.tail).take(used - skip).read_to_end(&mut bytes)?;
         }
+        Ok(bytes)
+    }
+
+    /// What the recorder has collected so far, while the program goes on.
+    fn collected(&mut self) -> io::Result<Vec<u8>> {
+        let head = self.tail_head()?;
+        let bytes = self.tail_bytes(head)?;
+        // Bytes that count stay as they are until the tail begins anew, further on in the stream.
+        let (base, used) = self.tail_head()?;
+        Ok(if base == head.0 && used >= head.1 { bytes } else { Vec::new() })
+    }
+
+    fn unwritten(&mut self) -> io::Result<Vec<u8>> {
+        let (base, used) = self.tail_head()?;
+        let mut bytes = self.tail_bytes((base, used))?;
         self.tail.seek(SeekFrom::Start(TAIL_BYTES))?;
         let mut slot = vec![0; SLOT_BYTES];
         for _ in 0..MAX_SLOTS {
@@ -94,33 +124,69 @@ fn take_slot(slot: &[u8], stream: &mut Vec<u8>) {
 /// Append what processors have begun to execute, unless the stream, which ends at `end`, tells
 /// it already.
 fn take_running(slot: &[u8], end: u64, stream: &mut Vec<u8>) {
+    let tells_threads = slot[4..8] != [0; 4];
     for running in slot[RUNNING_AT..].chunks_exact(RUNNING_BYTES) {
         let number = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| running[at + i]));
-        let (told_at, address, begun) = (number(0), number(8), number(16));
-        // The upper bits count stores.
-        let (bytes, instructions) = (begun as u32, (begun >> 32) as u32 & 0xffff);
+        let (told_at, address, begun) = (number(0), number(8), number(16) & BEGUN);
+        let (bytes, instructions) = (begun as u32, (begun >> 32) as u32);
+        let (thread, in_doubt) = (number(24) as u32, number(24) & IN_DOUBT != 0);
         if end <= told_at && instructions > 0 {
-            stream.extend((RECORD_FLAG | PIECE << 24 | 16).to_le_bytes());
+            if tells_threads {
+                stream.extend((RECORD_FLAG | SWITCH << 24 | 4).to_le_bytes());
+                stream.extend(thread.to_le_bytes());
+            }
+            stream.extend((RECORD_FLAG | PIECE << 24 | 20).to_le_bytes());
             stream.extend(address.to_le_bytes());
             stream.extend(bytes.to_le_bytes());
             stream.extend(instructions.to_le_bytes());
+            stream.extend(u32::from(in_doubt).to_le_bytes());
         }
     }
 }
 
+/// Whether the pipe has something to read, or its end, before long.
+#[cfg(unix)]
+fn has_more(pipe: &File) -> io::Result<bool> {
+    use rustix::event::{PollFd, PollFlags, poll};
+    Ok(poll(&mut [PollFd::new(pipe, PollFlags::IN)], Some(&SILENCE))? > 0)
+}
+
+/// Reading waits for it.
+#[cfg(not(unix))]
+fn has_more(_pipe: &File) -> io::Result<bool> {
+    Ok(true)
+}
+
 impl Read for RecorderPipe {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if let Some(rest) = &mut self.rest {
-            return rest.read(buffer);
+        if buffer.is_empty() {
+            return Ok(0);
         }
-        let got = self.pipe.read(buffer)?;
-        self.received += got as u64;
-        if got > 0 || buffer.is_empty() {
-            return Ok(got);
+        loop {
+            if let Some(rest) = &mut self.rest {
+                return rest.read(buffer);
+            }
+            if !has_more(&self.pipe)? {
+                let collected = self.collected()?;
+                let got = io::Cursor::new(collected).read(buffer)?;
+                self.handed += got as u64;
+                if got > 0 {
+                    return Ok(got);
+                }
+                continue;
+            }
+            let got = self.pipe.read(buffer)?;
+            if got == 0 {
+                self.rest = Some(io::Cursor::new(self.unwritten()?));
+                continue;
+            }
+            let known = (self.handed - self.received).min(got as u64) as usize;
+            self.received += got as u64;
+            self.handed = self.handed.max(self.received);
+            if known < got {
+                buffer.copy_within(known..got, 0);
+                return Ok(got - known);
+            }
         }
-        let mut rest = io::Cursor::new(self.unwritten()?);
-        let got = rest.read(buffer)?;
-        self.rest = Some(rest);
-        Ok(got)
     }
 }

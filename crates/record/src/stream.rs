@@ -12,7 +12,7 @@ use flashpager_trace::{Ending, MAX_RUN_BYTES, Run};
 use super::fetch::{Fetch, place};
 use super::input::{Input, parse_number};
 use super::recording::{Progress, Recording};
-use super::sink::Sink;
+use super::sink::{NO_FILE, Sink};
 
 const MAGIC: &[u8; 8] = b"FPSTRM01";
 pub const RECORD_FLAG: u32 = 1 << 31;
@@ -29,6 +29,8 @@ const END: u32 = 4;
 const METHOD: u32 = 5;
 pub const THREAD: u32 = 6;
 pub const PIECE: u32 = 7;
+pub const SWITCH: u32 = 8;
+const PROCESS: u32 = 9;
 
 /// What a block does, besides its instructions.
 const ENTERS: u32 = 1;
@@ -50,7 +52,8 @@ struct Block {
 /// What executing a block fetches.
 enum Place {
     Flash(Run),
-    Outside,
+    /// Of the file with this number.
+    Outside(u32),
     /// Nothing: it tells of a call or a return alone.
     Nowhere,
 }
@@ -63,7 +66,7 @@ impl Block {
         sink.returns += u64::from(self.returns);
         match self.place {
             Place::Flash(run) => sink.placed(run, self.instructions),
-            Place::Outside => sink.outside(self.bytes, self.instructions),
+            Place::Outside(file) => sink.outside(self.bytes, self.instructions, file),
             Place::Nowhere => Ok(()),
         }
     }
@@ -71,7 +74,13 @@ impl Block {
 
 pub struct StreamReader {
     input: Input,
+    /// Those of the process at hand.
     blocks: Vec<Block>,
+    /// Of the others, with what is passed over of each.
+    others: Vec<(Vec<Block>, u64)>,
+    process: usize,
+    /// Blocks described of all processes.
+    described: usize,
     /// Bytes of the stream before the buffer.
     position: u64,
     /// Block numbers to pass over: the thread at hand has had them already.
@@ -90,6 +99,9 @@ impl StreamReader {
         Self {
             input,
             blocks: Vec::new(),
+            others: vec![(Vec::new(), 0)],
+            process: 0,
+            described: 0,
             position: 0,
             known: 0,
             piece: None,
@@ -125,13 +137,17 @@ impl StreamReader {
         let mut buffer = vec![0; BUFFER_BYTES];
         let mut kept = 0;
         loop {
-            let got = self.input.read_full(&mut buffer[kept..])?;
+            let got = self.input.read_some(&mut buffer[kept..])?;
             let filled = kept + got;
             let used = self.take(&buffer[..filled], recording)?;
             buffer.copy_within(used..filled, 0);
             kept = filled - used;
             self.position += used as u64;
             if self.ended {
+                return Ok(Ending::Complete);
+            }
+            if recording.is_over() {
+                recording.was_ended = true;
                 return Ok(Ending::Complete);
             }
             if got == 0 || self.cut || !recording.look(watch) {
@@ -143,9 +159,14 @@ impl StreamReader {
     /// Take all whole words and records of `bytes`; gives how many bytes that were.
     fn take(&mut self, bytes: &[u8], recording: &mut Recording) -> Result<usize> {
         let mut at = 0;
+        let mut of = recording.process(self.process);
         while let Some(word) = bytes.get(at..at + 4) {
             let word = u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
             if word < RECORD_FLAG {
+                let Some(recording) = &mut of else {
+                    at += 4;
+                    continue;
+                };
                 let Some(block) = self.blocks.get(word as usize) else {
                     return Err(self.error(at, format!("block {word} was never described")));
                 };
@@ -166,10 +187,19 @@ impl StreamReader {
                 break;
             }
             let payload = &bytes[at + 4..at + 4 + length];
-            self.record((word & !RECORD_FLAG) >> 24, payload, recording)
-                .map_err(|what| self.error(at, what))?;
-            if let Some(piece) = self.piece.take() {
-                piece.execute(recording.sink())?;
+            match ((word & !RECORD_FLAG) >> 24, &mut of) {
+                (PROCESS, _) => {
+                    self.turn_to(payload, recording).map_err(|what| self.error(at, what))?;
+                    of = recording.process(self.process);
+                }
+                (END, _) => self.ended = true,
+                (_, None) => {}
+                (kind, Some(recording)) => {
+                    self.record(kind, payload, recording).map_err(|what| self.error(at, what))?;
+                    if let Some(piece) = self.piece.take() {
+                        piece.execute(recording.sink())?;
+                    }
+                }
             }
             if let Some(what) = self.refused.take() {
                 return Err(Error::design(what));
@@ -180,6 +210,39 @@ impl StreamReader {
             }
         }
         Ok(at)
+    }
+
+    /// What follows is of another process, which is described if it is new.
+    fn turn_to(
+        &mut self,
+        payload: &[u8],
+        recording: &mut Recording,
+    ) -> std::result::Result<(), String> {
+        let (number, description) = payload.split_first_chunk().ok_or("a record is too short")?;
+        let number = u32::from_le_bytes(*number) as usize;
+        if !description.is_empty() {
+            if number != self.others.len() {
+                let next = self.others.len();
+                return Err(format!("process {number} is named where {next} is the next one"));
+            }
+            let mut texts = description.split(|byte| *byte == 0).map(String::from_utf8_lossy);
+            let (name, program) = (texts.next().unwrap_or_default(), texts.next());
+            let program = program.ok_or("a process without a program")?;
+            // Behind them stands its name for itself.
+            let mut arguments: Vec<String> = texts.skip(1).map(|text| shown(&text)).collect();
+            if description.ends_with(&[0]) {
+                arguments.pop();
+            }
+            recording.begin_process(&shown(name), Path::new(program.as_ref()), arguments);
+            self.others.push((Vec::new(), 0));
+        } else if number >= self.others.len() {
+            return Err(format!("process {number} was never named"));
+        }
+        let had = (std::mem::take(&mut self.blocks), self.known);
+        self.others[self.process] = had;
+        (self.blocks, self.known) = std::mem::take(&mut self.others[number]);
+        self.process = number;
+        Ok(())
     }
 
     fn record(
@@ -216,6 +279,20 @@ impl StreamReader {
                             .parse()
                             .map_err(|_| format!("given '{}' is no number", shown(value)))?;
                     }
+                    "in_doubt" => {
+                        let more: u64 = value
+                            .parse()
+                            .map_err(|_| format!("in_doubt '{}' is no number", shown(value)))?;
+                        recording.in_doubt(more);
+                    }
+                    "children" => {
+                        let more: u64 = value
+                            .parse()
+                            .map_err(|_| format!("children '{}' is no number", shown(value)))?;
+                        recording.children = recording.children.saturating_add(more);
+                    }
+                    "ending" if value.is_empty() => recording.ended = Some(Ending::Complete),
+                    "ending" => recording.ended = Some(Ending::Failed(shown(value))),
                     "left_out" => recording.left_out(shown(value)),
                     "start_code" => {
                         let start = parse_number(value.as_bytes())
@@ -236,20 +313,25 @@ impl StreamReader {
                         .file_mapped(Path::new(path.as_ref()), offset, start, end)
                         .map_err(shown)?;
                 }
-                recording.know_placed();
+                recording.mapped(Path::new(path.as_ref()), start, end);
+                recording.know_placed().map_err(shown)?;
             }
             BLOCK => {
                 let (address, sizes) = (number(0)?, number(8)?);
                 let block = block(recording, address, sizes, word(16))?;
-                if self.blocks.len() == MAX_BLOCKS {
+                if self.described == MAX_BLOCKS {
                     self.cut = true;
                     return Ok(());
                 }
+                self.described += 1;
                 self.blocks.push(block);
             }
             PIECE => {
                 let (address, sizes) = (number(0)?, number(8)?);
                 self.piece = Some(block(recording, address, sizes, None)?);
+                if word(16).is_some_and(|in_doubt| in_doubt != 0) {
+                    recording.in_doubt(1);
+                }
             }
             METHOD => {
                 let (address, bytes) = (number(0)?, word(8).ok_or_else(too_short)?);
@@ -258,7 +340,7 @@ impl StreamReader {
                     return Err("methods, in a program that is placed by its files".into());
                 }
                 recording.methods.add(address, bytes, &String::from_utf8_lossy(name))?;
-                recording.know_placed();
+                recording.know_placed().map_err(shown)?;
             }
             THREAD => {
                 let thread = word(0).ok_or_else(too_short)?;
@@ -275,7 +357,10 @@ impl StreamReader {
                     format!("{} blocks of thread {} are missing", before - had, shown(&name))
                 })?;
             }
-            END => self.ended = true,
+            SWITCH => {
+                let thread = word(0).ok_or_else(too_short)?;
+                self.known = if recording.switch_back(thread)? { 0 } else { u64::MAX };
+            }
             _ => return Err(format!("a record of unknown kind {kind}: a newer recorder?")),
         }
         Ok(())
@@ -293,18 +378,19 @@ fn block(
     let (bytes, instructions) = (sizes as u32, (sizes >> 32) as u32);
     let empty = bytes == 0 && instructions == 0;
     if !(empty || bytes <= MAX_RUN_BYTES && (1..=bytes).contains(&instructions)) {
-        return Err(format!("a block of {instructions} instructions in {bytes} bytes"));
+        let plural = if instructions == 1 { "" } else { "s" };
+        return Err(format!("a block of {instructions} instruction{plural} in {bytes} bytes"));
     }
     if does.is_some() {
         recording.info.calls = Some(0);
         recording.info.returns = Some(0);
     }
     let place = if empty {
-        if does.is_some() { Place::Nowhere } else { Place::Outside }
+        if does.is_some() { Place::Nowhere } else { Place::Outside(NO_FILE) }
     } else {
         match place(recording.placer.as_ref(), Fetch { address, bytes, instructions })? {
             Some(run) => Place::Flash(run),
-            None => Place::Outside,
+            None => Place::Outside(recording.file_at(address)),
         }
     };
     let does = does.unwrap_or(0);

@@ -19,7 +19,7 @@ use serde::Serialize;
 pub use cell::Cell;
 pub use hierarchy::{HierarchyDesign, ICacheShape, TlbShape, WORD_BYTES};
 pub use many::{passes, readings, replay_cells};
-pub use single::{Events, replay};
+pub use single::{Events, RunSink, replay};
 pub use sweep::sweep;
 
 use crate::pager::{Page, PolicySpec, Search};
@@ -95,6 +95,41 @@ impl Counts {
         self
     }
 
+    /// What was counted after `before`, which is what the same replay counts of the trace's first
+    /// runs alone. It is exact for policies that do not look ahead: up to there they did the same.
+    /// The walks that remain are those of the classes of faults that do.
+    pub fn minus(&self, before: &Self) -> Self {
+        let fault_classes = less(&self.fault_classes, &before.fault_classes);
+        Self {
+            references: self.references - before.references,
+            hits: self.hits - before.hits,
+            misses: self.misses - before.misses,
+            false_faults: self.false_faults - before.false_faults,
+            reference_bits_set: self.reference_bits_set - before.reference_bits_set,
+            loads: self.loads - before.loads,
+            prefetches: self.prefetches - before.prefetches,
+            other_page: self.other_page - before.other_page,
+            other_buffer: self.other_buffer - before.other_buffer,
+            forward: self.forward - before.forward,
+            backward: self.backward - before.backward,
+            column_changes: self.column_changes - before.column_changes,
+            bytes_read: self.bytes_read - before.bytes_read,
+            bytes_fetched: self.bytes_fetched - before.bytes_fetched,
+            bytes_skipped: self.bytes_skipped - before.bytes_skipped,
+            bytes_written: self.bytes_written - before.bytes_written,
+            walk: self.walk - before.walk,
+            max_walk: fault_classes.iter().map(|(class, _)| class.search.walk).max().unwrap_or(0),
+            downgrades: self.downgrades - before.downgrades,
+            false_fault_downgrades: self.false_fault_downgrades - before.false_fault_downgrades,
+            words: self.words - before.words,
+            line_refills: self.line_refills - before.line_refills,
+            tlb_misses: self.tlb_misses - before.tlb_misses,
+            distance_histogram: less(&self.distance_histogram, &before.distance_histogram),
+            fault_classes,
+            loads_by_flash_page: less(&self.loads_by_flash_page, &before.loads_by_flash_page),
+        }
+    }
+
     /// Count what the register did for one fault.
     pub fn add_access(&mut self, access: &Access) {
         match access.case {
@@ -109,6 +144,15 @@ impl Counts {
         self.bytes_fetched += u64::from(access.bytes_fetched);
         self.bytes_skipped += u64::from(access.bytes_skipped);
     }
+}
+
+/// How often more each of `all` came than in `before`, both ascending; nothing where it did not.
+fn less<K: Copy + Ord>(all: &[(K, u64)], before: &[(K, u64)]) -> Vec<(K, u64)> {
+    let of_before = |key: &K| {
+        before.binary_search_by_key(key, |(of, _)| *of).map_or(0, |place| before[place].1)
+    };
+    let rest = all.iter().map(|(key, count)| (*key, count - of_before(key)));
+    rest.filter(|(_, count)| *count > 0).collect()
 }
 
 /// Pages of `cache_page_bytes` in an image.
@@ -161,6 +205,23 @@ pub struct Executed {
     pub line_refills: u64,
     /// Refills whose page the TLB did not know, that of a fault included.
     pub tlb_misses: u64,
+}
+
+impl std::ops::Add for Executed {
+    type Output = Self;
+
+    fn add(self, more: Self) -> Self {
+        Self {
+            bytes: self.bytes + more.bytes,
+            references: self.references + more.references,
+            reference_bits_set: self.reference_bits_set + more.reference_bits_set,
+            false_faults: self.false_faults + more.false_faults,
+            downgrades: self.downgrades + more.downgrades,
+            words: self.words + more.words,
+            line_refills: self.line_refills + more.line_refills,
+            tlb_misses: self.tlb_misses + more.tlb_misses,
+        }
+    }
 }
 
 impl std::ops::Sub for Executed {

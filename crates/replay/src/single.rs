@@ -16,10 +16,16 @@ pub struct Events<'a> {
     /// What of a page is fetched first, a power of two: [`Fault::left`] tells when the
     /// host needs the rest. Behind an instruction cache, at least a line.
     pub critical_block_bytes: Option<u32>,
-    /// Called with the index of the register that served it, once it is known what
-    /// the host did next.
+    /// Called with the index of the register that served it: at once, but with a critical
+    /// block once it is known what the host did next.
     pub sink: &'a mut dyn FnMut(usize, &Fault),
+    /// Called where a run begins, with what was done before it. What its first byte needs, a
+    /// fault among it, comes later.
+    pub begun: Option<RunSink<'a>>,
 }
+
+/// Told of each run with what was done before it.
+pub type RunSink<'a> = &'a mut dyn FnMut(Run, &Executed);
 
 /// Replay `trace` through `cache`, with each of `registers` behind it.
 ///
@@ -140,7 +146,7 @@ impl Replay<'_, '_> {
                     ..*sums
                 };
                 if let Some(faults) = &mut faults {
-                    faults.begin(run);
+                    faults.begin(run, &sums);
                 }
                 front.needs(run, |need| {
                     if line_bytes.is_some() {
@@ -244,8 +250,12 @@ impl<'e> Faults<'e> {
         }
     }
 
-    fn begin(&mut self, run: Run) {
+    #[inline]
+    fn begin(&mut self, run: Run, sums: &Executed) {
         self.cursor = run.offset;
+        if let Some(begun) = &mut self.events.begun {
+            begun(run, sums);
+        }
     }
 
     /// The run is executed up to `offset`.
@@ -303,6 +313,9 @@ impl<'e> Faults<'e> {
         let executed = now - self.last;
         self.last = now;
         self.pending = Some(Pending { offset, search, executed, left: None });
+        if self.block_bytes.is_none() {
+            self.tell();
+        }
     }
 
     fn tell(&mut self) {

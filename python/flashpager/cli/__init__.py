@@ -2,8 +2,10 @@
 
 import os
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
@@ -12,7 +14,15 @@ from typer.exceptions import TyperException
 
 from flashpager import __version__
 from flashpager._engine import FlashpagerError
-from flashpager.cli.console import EXIT_INTERRUPTED, complain, err
+from flashpager.cli.console import (
+    EXIT_INTERRUPTED,
+    EXIT_UNMET,
+    EXIT_WRONG,
+    NotMetError,
+    complain,
+    err,
+    note,
+)
 
 if TYPE_CHECKING:
     from typer._click import Command, Context, HelpFormatter
@@ -33,17 +43,36 @@ _COMMANDS = {
     "simulate": _Entry("Replay a trace through one design."),
     "attribute": _Entry("Tell which code causes a design's faults."),
     "explore": _Entry("Find the best designs for one trace or several."),
+    "layout": _Entry("Order a program so that its pages hold what runs together."),
     "estimate": _Entry("Tell how fast a flash medium is, and who eats the time."),
     "handler": _Entry("Show a page fault's handler as a timeline."),
+    "deploy": _Entry("Write what a firmware needs to run a design."),
+    "verify": _Entry("Compare an emulated device's counts with a simulation's."),
     "compare": _Entry("Compare two tables that explore -o wrote."),
     "report": _Entry("Write one interactive HTML page about a design."),
     "reproduce": _Entry("Hold a paper's claims against our figures."),
     "trace": _Entry("Import, describe and export traces."),
     "swap": _Entry("Compressed swap: what RAM gains, and what it costs."),
     "parts": _Entry("The catalog of flash parts."),
+    "boards": _Entry("The boards that --board takes by name."),
+    "cores": _Entry("The catalog of processor cores."),
+    "examples": _Entry("Copy the recorded programs that documents speak of."),
 }
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+class _SeenEnough(Exception):  # noqa: N818  (it is none)
+    """Whoever read our output has left."""
+
+
+@contextmanager
+def _readers_may_leave() -> Iterator[None]:
+    """Pass it on as what Typer, which makes an exit code of an error in writing, does not know."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise _SeenEnough from None
 
 
 class _LateGroup(TyperGroup):
@@ -59,6 +88,16 @@ class _LateGroup(TyperGroup):
         del ctx
         with formatter.section("Commands"):
             formatter.write_dl([(name, entry.help) for name, entry in _COMMANDS.items()])
+
+    def make_context(self, *given: Any, **settings: Any) -> "Context":  # noqa: ANN401
+        """Do as Typer does, which may print help here."""
+        with _readers_may_leave():
+            return super().make_context(*given, **settings)
+
+    def invoke(self, ctx: "Context") -> Any:  # noqa: ANN401
+        """Do as Typer does."""
+        with _readers_may_leave():
+            return super().invoke(ctx)
 
     def get_command(self, ctx: "Context", cmd_name: str) -> "Command | None":
         """Import a command and make it."""
@@ -81,6 +120,7 @@ app = typer.Typer(
     name="flashpager",
     cls=_LateGroup,
     help="How a program runs from NAND flash through a RAM cache far too small for it.",
+    epilog="Exit codes: 0 done; 1 answered, but a need is not met; 2 wrong input; 130 interrupted.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -115,11 +155,31 @@ def _give_up_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def _refuse_closed_streams() -> None:
+    """Leave where the answer has no place; what is said beside it may be lost."""
+    if sys.stderr is None:
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115  (to the end)
+    if sys.stdout is None:
+        complain("standard output is closed: an answer needs a place")
+        sys.exit(EXIT_WRONG)
+
+
 def main() -> None:
-    """Run the command line: 0 for success, 2 for what the user can mend, 130 when interrupted."""
+    """Run the command line.
+
+    The exit code is 0 if it was done, 1 if the answer does not meet what was asked for, 2 for what
+    the user can mend, 130 when interrupted.
+    """
+    _refuse_closed_streams()
     try:
         code = app(standalone_mode=False)
         sys.stdout.flush()
+    except NotMetError as error:
+        _give_up_output()
+        with suppress(BrokenPipeError):
+            for line in error.said:
+                note(f"need not met: {line}")
+        sys.exit(EXIT_UNMET)
     except TyperException as error:
         message = error.format_message() if hasattr(error, "format_message") else str(error)
         if message.startswith("Usage:"):
@@ -127,19 +187,18 @@ def main() -> None:
             err.print(message, markup=False)
         else:
             complain(message)
-        sys.exit(2)
+        sys.exit(EXIT_WRONG)
     except FlashpagerError as error:
         complain(str(error))
-        sys.exit(2)
-    except BrokenPipeError:
-        # Whoever read our output has seen enough.
+        sys.exit(EXIT_WRONG)
+    except (_SeenEnough, BrokenPipeError):
         _give_up_output()
-        sys.exit(1)
+        sys.exit(0)
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
         complain(f"{place}{error.strerror or error}")
         _give_up_output()
-        sys.exit(2)
+        sys.exit(EXIT_WRONG)
     except (KeyboardInterrupt, typer.Abort):
         code = EXIT_INTERRUPTED
     # Typer may catch Ctrl-C itself and give back its exit code.

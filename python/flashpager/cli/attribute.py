@@ -10,10 +10,10 @@ from rich.table import Table
 from flashpager import _engine
 from flashpager._engine import Attribution, TraceInfo
 from flashpager.axes import AXES
-from flashpager.cli import options
+from flashpager.cli import console, options
 from flashpager.cli.console import note, out, print_json, print_whole, share
 from flashpager.files import refuse_overwriting
-from flashpager.quantities import duration, format_size, si
+from flashpager.quantities import counted, duration, format_size, percent, si
 from flashpager.trace import Trace
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ def attribute(
     sort: Annotated[
         str, typer.Option("--sort", metavar="COLUMN", help="time | misses | loads, most first.")
     ] = "time",
+    warm_up: options.WarmUp = None,
     limit: Annotated[
         int, typer.Option("--limit", min=0, metavar="N", help="Rows to print; 0 for all.")
     ] = 20,
@@ -74,9 +75,11 @@ def attribute(
 
         refuse_overwriting(plot, trace, *elfs)
         picture.check_output(plot)
-    opened = Trace.open(trace)
+    opened = Trace.open(trace, warm_up)
     info = opened.info
-    result = _engine.attribute(str(trace), design, by, [str(path) for path in elfs])
+    result = _engine.attribute(
+        str(trace), design, by, [str(path) for path in elfs], warm_up=info.warm_up
+    )
     frame = attribution.to_frame(result, sort)
     if output is not None:
         table.write(frame, output, [opened.described()])
@@ -86,9 +89,10 @@ def attribute(
         note(f"{plot}: {len(frame)} {attribution.OWNERS[by][1]}")
     if json:
         head = {"version": _engine.version(), "trace": opened.described(), "by": by}
+        head |= {"said": flags.said(design)}
         print_json({**head, **result.as_dict(), "owners": frame.to_dicts()})
     else:
-        _show(info, result, frame, by, limit)
+        _show(info, result, frame, by, limit, flags.origins(design))
         _note_rest(frame, attribution.OWNERS[by], limit)
     for text in (*result.notes, *(f"warning: {text}" for text in result.warnings)):
         note(text)
@@ -100,20 +104,29 @@ def _setting(result: Attribution) -> str:
     return (
         f"{design.part} on {design.bus}, flash page {format_size(result.flash_page_bytes)}"
         f", register {design.register}{codeword}; cache {format_size(design.cache_bytes)} in"
-        f" {result.frames} pages of {format_size(design.cache_page_bytes)}, "
+        f" {counted(result.frames, 'page')} of {format_size(design.cache_page_bytes)}, "
         f"{design.policy}"
     )
 
 
-def _show(info: TraceInfo, result: Attribution, frame: "pl.DataFrame", by: str, limit: int) -> None:
+def _show(
+    info: TraceInfo,
+    result: Attribution,
+    frame: "pl.DataFrame",
+    by: str,
+    limit: int,
+    origins: str,
+) -> None:
     counts, time = result.counts, result.time
     out.print(
         f"{escape(info.program)} ({info.architecture or 'unknown architecture'}), "
         f"{si(info.image_bytes, 'B')} of code in flash, {si(info.bytes, 'B')} executed"
     )
+    console.say_warm_up(info)
     out.print(_setting(result))
+    out.print(escape(origins))
     out.print(
-        f"{counts.misses:,} misses, {counts.loads:,} loads, "
+        f"{counted(counts.misses, 'miss')}, {counted(counts.loads, 'load')}, "
         f"{si(counts.bytes_fetched, 'B')} fetched: {duration(result.fault_ns)} of faults, "
         f"{share(result.fault_ns, time.time_ns)} of {duration(time.time_ns)}"
     )
@@ -128,7 +141,7 @@ def _note_rest(frame: "pl.DataFrame", words: tuple[str, str], limit: int) -> Non
     if len(rest):
         what = words[len(rest) > 1]
         note(
-            f"{len(rest)} more {what}, {100 * rest['share'].sum():.1f} % of the fault time; "
+            f"{len(rest)} more {what}, {percent(float(rest['share'].sum()), 1)} of the fault time; "
             "--limit 0 shows all, -o keeps them"
         )
 
@@ -156,8 +169,8 @@ def _table(frame: "pl.DataFrame", by: str) -> Table:
             si(row["bytes_executed"], "B"),
             f"{1024 * row['misses'] / row['bytes_executed']:.3g}",
             duration(row["fault_ns"]),
-            f"{100 * row['share']:.1f} %",
-            f"{100 * row['cumulative_share']:.1f} %",
+            percent(row["share"], 1),
+            percent(row["cumulative_share"], 1),
         )
     return shown
 

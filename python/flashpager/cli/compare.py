@@ -11,14 +11,17 @@ from rich.table import Table
 from flashpager import _engine
 from flashpager.axes import AXES, SHOWN
 from flashpager.cli import options
-from flashpager.cli.console import err, note, out, print_json, print_whole
+from flashpager.cli.console import err, held_to, note, out, print_json, print_whole
 from flashpager.files import refuse_overwriting
-from flashpager.quantities import duration, format_size, si
+from flashpager.quantities import counted, duration, format_size, parse_share, si, significant
 
 if TYPE_CHECKING:
-    from flashpager.results.comparison import Comparison, Ratio, Results
+    from collections.abc import Sequence
+
+    from flashpager.results.comparison import Best, Comparison, Ratio, Results, WorseRow
 
 _SHOWN_COUNTS = 5
+_SHOWN_WORSE = 5
 
 _TITLES = {"trace": "trace", **{name: AXES[name].title for name in SHOWN}}
 
@@ -43,13 +46,25 @@ def compare(
             "-o", "--output", metavar="FILE", help="Joined table as .parquet, .csv or .jsonl."
         ),
     ] = None,
+    fail_above: Annotated[
+        str | None,
+        typer.Option(
+            "--fail-above",
+            metavar="SHARE",
+            help="Exit with 1 if B takes longer, or has less bandwidth, by more than this, as 2%.",
+        ),
+    ] = None,
     json: options.Json = False,
 ) -> None:
     """Compare two tables that explore -o wrote: what became faster, slower, or changed its counts.
 
     Rows are matched by trace and design. Tables that differ in one thing, such as the part, are
-    matched on the rest. The exit code is 0 whenever they could be compared, whatever is found.
+    matched on the rest. The exit code is 0 if they could be compared, whatever is found; with
+    --fail-above it is 1 if any row got worse by more than that, or is no more in B.
     """
+    allowed = (
+        None if fail_above is None else options.parsed("--fail-above", fail_above, parse_share)
+    )
     from flashpager.results import comparison, table  # noqa: PLC0415  (Polars starts slowly)
 
     if output is not None:
@@ -63,12 +78,22 @@ def compare(
             "b": _source_fields(found.b),
         }
         table.write_any(found.joined, output, about)
-        note(f"{len(found.joined)} rows written to {output}")
-    if json:
-        print_json(_fields(found, limit))
-    else:
-        _show(found, limit)
-    _warn(found)
+        note(f"{counted(len(found.joined), 'row')} written to {output}")
+    worse = [] if allowed is None else found.worse(allowed)
+    with held_to(_worst(worse)):
+        if json:
+            gate = {"fail_above": allowed, "unmet": [asdict(row) for row in worse]}
+            print_json({**_fields(found, limit), **gate})
+        else:
+            _show(found, limit)
+        _warn(found)
+
+
+def _worst(worse: "Sequence[WorseRow]") -> list[str]:
+    """Say what got worse, the worst rows by name."""
+    said = [row.said for row in worse[:_SHOWN_WORSE]]
+    more = len(worse) - len(said)
+    return [*said, f"{counted(more, 'more row')}; --json has all"] if more else said
 
 
 def _source_fields(results: "Results") -> dict[str, Any]:
@@ -79,8 +104,16 @@ def _fields(found: "Comparison", limit: int) -> dict[str, Any]:
     changes = found.changes()
     return {
         "version": _engine.version(),
-        "a": {**_source_fields(found.a), "rows": len(found.a.frame), "best": found.a.best()},
-        "b": {**_source_fields(found.b), "rows": len(found.b.frame), "best": found.b.best()},
+        "a": {
+            **_source_fields(found.a),
+            "rows": len(found.a.frame),
+            "best": found.a.best().columns,
+        },
+        "b": {
+            **_source_fields(found.b),
+            "rows": len(found.b.frame),
+            "best": found.b.best().columns,
+        },
         "across": {each.column: [each.a, each.b] for each in found.across},
         "versions_differ": found.versions_differ,
         "changed_traces": found.changed_traces,
@@ -102,17 +135,20 @@ def _show(found: "Comparison", limit: int) -> None:
         traces = results.frame["trace"].unique(maintain_order=True).to_list()
         out.print(f"{letter}: {escape(results.name)} ({version}), {escape(', '.join(traces))}")
     for each in found.across:
+        # The times of the software that comes with a processor stand in --json.
+        if each.column.endswith("_ns") and each not in found.causes:
+            continue
         what = _TITLES.get(each.column, each.column)
         change = f"{_value(each.column, each.a)} → {_value(each.column, each.b)}"
         out.print(f"compared across {what}: {escape(change)}")
     out.print(
-        f"{_rows(len(found.joined))} in both, {found.only_a:,} only in A, {found.only_b:,} only in"
-        " B   (a row is a design and a trace)"
+        f"{counted(len(found.joined), 'row')} in both, {found.only_a:,} only in A,"
+        f" {found.only_b:,} only in B   (a row is a design and a trace)"
     )
     out.print(f"B's bandwidth is {_ratio(found.bandwidth)}")
     out.print(f"B's time is {_ratio(found.time)}")
     if found.different_rows:
-        out.print(f"counts differ in {_rows(found.different_rows)}: {_counts(found)}")
+        out.print(f"counts differ in {counted(found.different_rows, 'row')}: {_counts(found)}")
     for letter, results in (("A", found.a), ("B", found.b)):
         out.print(f"best in {letter}: {escape(_design(results.best()))}")
     changes = found.changes()
@@ -123,17 +159,14 @@ def _show(found: "Comparison", limit: int) -> None:
     out.print("\n[bold]largest changes[/bold]")
     _show_changes(found, shown.to_dicts())
     if len(changes) > len(shown):
-        note(f"{len(changes) - len(shown)} more changed rows; --limit 0 shows all, -o keeps them")
-
-
-def _rows(count: int) -> str:
-    return f"{count:,} {'row' if count == 1 else 'rows'}"
+        more = counted(len(changes) - len(shown), "more changed row")
+        note(f"{more}; --limit 0 shows all, -o keeps them")
 
 
 def _ratio(ratio: "Ratio") -> str:
     return (
-        f"[bold]{ratio.geometric_mean:.4g} times A's[/bold] (geometric mean;"
-        f" best {ratio.best:.4g}, worst {ratio.worst:.4g})"
+        f"[bold]{significant(ratio.geometric_mean, 4)} times A's[/bold] (geometric mean;"
+        f" best {significant(ratio.best, 4)}, worst {significant(ratio.worst, 4)})"
     )
 
 
@@ -149,12 +182,13 @@ def _value(column: str, value: object) -> str:
     return format_size(value) if column in _SIZES and isinstance(value, int) else str(value)
 
 
-def _design(row: dict[str, Any]) -> str:
-    codeword = f", codeword {row['codeword_bytes']}" if row["codeword_bytes"] else ""
+def _design(best: "Best") -> str:
+    design = best.design
+    codeword = f", codeword {design.codeword_bytes}" if design.codeword_bytes else ""
     return (
-        f"{row['bandwidth_mib_s']:.2f} MB/s with {row['part']} on {row['bus']}, {row['policy']},"
-        f" cache {format_size(row['cache_bytes'])} in pages of"
-        f" {format_size(row['cache_page_bytes'])}, register {row['register']}{codeword}"
+        f"{best.bandwidth_mib_s:.2f} MB/s with {design.part} on {design.bus}, {design.policy},"
+        f" cache {format_size(design.cache_bytes)} in pages of"
+        f" {format_size(design.cache_page_bytes)}, register {design.register}{codeword}"
     )
 
 
@@ -174,7 +208,7 @@ def _show_changes(found: "Comparison", rows: list[dict[str, Any]]) -> None:
             *(escape(_value(name, row[name])) for name in varying),
             f"{row['bandwidth_mib_s_a']:.2f}",
             f"{row['bandwidth_mib_s_b']:.2f}",
-            f"{row['bandwidth_ratio']:.4g}",
+            significant(row["bandwidth_ratio"], 4),
             duration(row["time_ns_a"]),
             duration(row["time_ns_b"]),
             *(si(row[f"{name}_{side}"]) for name in ("misses", "loads") for side in "ab"),
@@ -191,7 +225,7 @@ def _warn(found: "Comparison") -> None:
         silent = [each.name for each in (found.a, found.b) if each.version is None]
         err.print(
             f"WARNING: counts of the same designs and traces differ in"
-            f" {_rows(found.different_rows)} ({_counts(found)}).",
+            f" {counted(found.different_rows, 'row')} ({_counts(found)}).",
             markup=False,
             style="bold red" if err.is_terminal else "",
         )

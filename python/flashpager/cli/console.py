@@ -3,18 +3,22 @@
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, NoReturn
 
 from rich.console import Console
 
-from flashpager._engine import Time
-from flashpager.quantities import si
+from flashpager._engine import Time, TraceInfo
+from flashpager.quantities import duration, percent, si
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+#: The answer was given, and what was asked for is not met.
+EXIT_UNMET = 1
+#: Something that the user can mend.
+EXIT_WRONG = 2
 #: What a shell expects of a command that Ctrl-C ended.
 EXIT_INTERRUPTED = 130
 
@@ -22,21 +26,71 @@ EXIT_INTERRUPTED = 130
 _WIDTH_FOR_FILES = 240
 _WIDEST = 1000
 
-out = Console(highlight=False, soft_wrap=True)
+#: Where no terminal is, a call that takes longer says how far it is.
+QUIET_SECONDS = 10.0
+
+
+class _Console(Console):
+    """One that leaves it to the command line what becomes of a reader who left."""
+
+    def on_broken_pipe(self) -> NoReturn:
+        raise BrokenPipeError
+
+
+# Colons are the user's own, and no names of pictures.
+out = _Console(highlight=False, soft_wrap=True, emoji=False)
 if not out.is_terminal:
     out.width = _WIDTH_FOR_FILES
-err = Console(stderr=True, highlight=False, soft_wrap=True)
+err = _Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
+
+
+class NotMetError(Exception):
+    """The answer was given, but a design does not do what was asked for."""
+
+    def __init__(self, said: Sequence[str]) -> None:
+        """Take a line for each need that is not met."""
+        super().__init__("; ".join(said))
+        self.said = said
+
+
+@contextmanager
+def held_to(unmet: Sequence[str]) -> Iterator[None]:
+    """Let an answer be printed whole, and fail then if a need is not met.
+
+    Raises:
+        NotMetError: if there are any, even if nobody read the answer to its end.
+
+    """
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        if not unmet:
+            raise
+    if unmet:
+        raise NotMetError(unmet)
 
 
 def complain(message: str) -> None:
     """Say in one line what was wrong."""
     line = " ".join(str(message).split())
-    err.print(f"flashpager: {line}", markup=False, style="red" if err.is_terminal else "")
+    with suppress(BrokenPipeError):
+        err.print(f"flashpager: {line}", markup=False, style="red" if err.is_terminal else "")
 
 
 def note(message: str) -> None:
     """Say something by the way."""
     err.print(message, markup=False)
+
+
+def say_warm_up(info: TraceInfo, name: str | None = None) -> None:
+    """Say what of a trace is not counted, if anything."""
+    runs, size = info.warm_up.runs, si(info.warm_up.bytes, "B")
+    of = f" of {name}" if name else ""
+    if runs == 1:
+        note(f"note: the first run{of}, {size}, warms the cache and is not counted")
+    elif runs:
+        note(f"note: the first {runs:,} runs{of}, {size}, warm the cache and are not counted")
 
 
 def print_json(value: object) -> None:
@@ -47,12 +101,13 @@ def print_json(value: object) -> None:
 
 @contextmanager
 def counting(what: str, designs: int | None = None) -> Iterator[Callable[[float, int], None]]:
-    """Show a bar with the time left while (finished, all) are reported; nothing where nobody looks.
+    """Show a bar with the time left while (finished, all) are reported.
 
-    With the rate, if ``designs`` tells how many designs all are.
+    With the rate, if ``designs`` tells how many designs all are. Where no terminal is, what takes
+    long says so in a line now and then.
     """
     if not err.is_terminal:
-        yield lambda _finished, _total: None
+        yield _lines(what)
         return
     # Only here: most commands count nothing.
     from rich.progress import (  # noqa: PLC0415
@@ -86,6 +141,26 @@ def counting(what: str, designs: int | None = None) -> Iterator[Callable[[float,
         yield report
 
 
+def _lines(what: str) -> Callable[[float, int], None]:
+    """Give what says how far a call is, in a line after some seconds, and after twice as many."""
+    start = time.monotonic()
+    wait = QUIET_SECONDS
+    done_before: float | None = None
+
+    def report(finished: float, total: int) -> None:
+        nonlocal wait, done_before
+        done_before = finished if done_before is None else done_before
+        passed = time.monotonic() - start
+        if passed < wait or finished >= total:
+            return
+        wait = 2 * passed
+        done = finished - done_before
+        left = f", about {duration(1e9 * passed * (total - finished) / done)} left" if done else ""
+        note(f"{what}: {100 * finished / total:.0f} % after {duration(1e9 * passed)}{left}")
+
+    return report
+
+
 def natural_width(table: "Table") -> int:
     """Give the columns that a table takes if nothing is cut."""
     from rich.measure import Measurement  # noqa: PLC0415
@@ -105,7 +180,7 @@ def print_whole(table: "Table") -> None:
 
 def share(part: float, whole: float) -> str:
     """Write a part of a whole in percent."""
-    return f"{100 * part / whole:.1f} %" if whole else "–"
+    return percent(part / whole if whole else None, 1)
 
 
 def mebibytes(time: Time) -> str:

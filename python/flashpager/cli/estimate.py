@@ -26,11 +26,14 @@ from flashpager.cli.console import note, out, print_json, print_whole
 from flashpager.files import refuse_overwriting
 from flashpager.media.sweep import Asked, Point, read_axes, sweep
 from flashpager.quantities import (
+    counted,
     duration,
     format_size,
     parse_clock,
     parse_duration,
     parse_size,
+    percent,
+    significant,
     split_list,
 )
 
@@ -39,8 +42,10 @@ def estimate(
     *,
     part: options.Part = None,
     board: Annotated[
-        Path | None,
-        typer.Option("--board", metavar="FILE", help="A board file: part, bus, RAM, driver …"),
+        str | None,
+        typer.Option(
+            "--board", metavar=options.BOARD, help="A board: part, bus, RAM, driver … (see boards)."
+        ),
     ] = None,
     operation: Annotated[
         str | None,
@@ -204,7 +209,7 @@ def estimate(
     if plot is not None:
         from flashpager.plots import picture  # noqa: PLC0415  (Altair starts slowly)
 
-        refuse_overwriting(plot, *(path for path in (board, driver) if path))
+        refuse_overwriting(plot, *(Path(path) for path in (board, driver) if path))
         picture.check_output(plot)
     if len(operations) != 1 and (plot is not None or axes):
         message = f"{'--plot shows' if plot else '--sweep varies'} one operation"
@@ -357,16 +362,17 @@ _SLOW = 1e5
 
 def _megabytes(bytes_per_s: float) -> str:
     if bytes_per_s < _SLOW:
-        return f"{bytes_per_s / 1e3:.3g} kB/s"
+        return f"{significant(bytes_per_s / 1e3, 3)} kB/s"
     return f"{bytes_per_s / 1e6:.2f} MB/s"
 
 
 def _show(found: Estimate) -> None:
     moved, data = found.bytes, found.operation.data_bytes
     way = f", {found.operation.mode}" if found.operation.mode else ""
-    of = f" of {moved:,} bytes" if moved else ""
+    of = f" of {counted(moved, 'byte')}" if moved else ""
     spare = f" ({data:,} of them data)" if moved and data != moved else ""
-    out.print(f"[bold]{escape(found.name)}[/bold]: {found.what}{of}{spare}{way}")
+    megabytes = "   (MB of 10^6 bytes)" if moved else ""
+    out.print(f"[bold]{escape(found.name)}[/bold]: {found.what}{of}{spare}{way}{megabytes}")
     out.print(escape(f"{expected(found)}."), style="bold")
     where = "As is likely" if found.range.assumed else "As the host is"
     out.print(escape(f"{where}, {found.verdict}."))
@@ -430,13 +436,13 @@ def _quantity(value: float, unit: str) -> str:
         case "ns":
             return duration(value)
         case "ns a byte":
-            return f"{value:.3g} ns/B"
+            return f"{significant(value, 3)} ns/B"
         case "MHz":
-            return f"{value:.3g} MHz"
+            return f"{significant(value, 3)} MHz"
         case "lines":
             return f"{value:.0f}"
         case _:
-            return f"{100 * value:.0f} %"
+            return percent(value, 0)
 
 
 def _show_steps(found: Estimate) -> None:
@@ -459,12 +465,14 @@ def _show_steps(found: Estimate) -> None:
 def _rounded(bus: str | None) -> str:
     """Write a bus with at most six digits of its clock, which a divider may have made."""
     clock, mhz, lines = (bus or "").partition("MHz")
-    return f"{float(clock):.6g}{mhz}{lines}" if mhz else clock
+    return f"{significant(float(clock), 6)}{mhz}{lines}" if mhz else clock
 
 
 #: Times below this are read in nanoseconds if they are whole.
 _READABLE_NS = 1e6
 _ROUNDING_NS = 1e-6
+#: Of two times, what is no difference.
+_ROUNDING = 1e-9
 
 
 def exact(ns: float) -> str:
@@ -485,11 +493,16 @@ def _show_stages(found: Estimate) -> None:
             escape(said(stage, found)),
             exact(stage.ns) if not stage.measured else duration(stage.ns),
             rate,
-            f"{100 * limit / stage.ns:.1f} %",
+            percent(limit / stage.ns, 1),
             "" if stage is stages[0] else f"{stage.ns / below:.2f}x",
         )
         below = stage.ns
     print_whole(table)
+    if found.range.low_ns < limit * (1 - _ROUNDING):
+        out.print(
+            "the limit is of the datasheet's slowest chip; at the best of the range the chip "
+            "is faster than that"
+        )
 
 
 def said(stage: Stage, found: Estimate) -> str:
@@ -503,14 +516,15 @@ def said(stage: Stage, found: Estimate) -> str:
         case "memory" if host.memory:
             refresh = host.memory.refresh_share
             return f"RAM on {host.memory.bus}" + (
-                f", refreshed {100 * refresh:g} %" if refresh else ""
+                f", refreshed {significant(100 * refresh, 6)} %" if refresh else ""
             )
         case "software":
             software = host.software
             fixed = f"{duration(host.operation_ns or 0.0)} an operation"
             if software is None:
                 return f"driver: {fixed}"
-            count = f"{software.instructions:g} instructions"
+            number = software.instructions
+            count = f"{significant(number, 6)} instruction{'' if number == 1 else 's'}"
             size = software.bytes
             each = "a byte" if size == 1 else f"for {size} bytes"
             dma = ", DMA" if host.dma is not None else ""
@@ -526,11 +540,11 @@ def _show_byte(found: Estimate) -> None:
     if len(found.composed) == 1 or not each or not found.bytes:
         return
     parts = [("bus", byte.bus_ns), ("RAM", byte.memory_ns), ("driver", byte.software_ns)]
-    sum_of = " + ".join(f"{name} {ns:.4g}" for name, ns in parts if ns)
-    line = f"each byte: {sum_of} = {each:.4g} ns, at most {_megabytes(1e9 / each)}"
+    sum_of = " + ".join(f"{name} {significant(ns, 4)}" for name, ns in parts if ns)
+    line = f"each byte: {sum_of} = {significant(each, 4)} ns, at most {_megabytes(1e9 / each)}"
     lost = 1 - 1e9 / each / found.stages[0].bytes_per_s
     if found.what == "read" and lost > 0:
-        line += f", {100 * lost:.0f} % less than the limit even if {_busy(found)} took no time"
+        line += f", {percent(lost, 0)} less than the limit even if {_busy(found)} took no time"
     out.print(line)
 
 
@@ -542,23 +556,23 @@ def _show_energy(found: Estimate) -> None:
     energy = found.energy
     if energy is None:
         return
-    line = f"energy: {energy.operation_uj:.3g} µJ (array {energy.array_uj:.3g}, "
-    line += f"bus {energy.io_uj:.3g})"
+    line = f"energy: {significant(energy.operation_uj, 3)} µJ"
+    line += f" (array {significant(energy.array_uj, 3)}, bus {significant(energy.io_uj, 3)})"
     if energy.uj_per_kb is not None:
-        line += f", {energy.uj_per_kb:.3g} µJ per KB of 1024 bytes"
+        line += f", {significant(energy.uj_per_kb, 3)} µJ per KB of 1024 bytes"
     cache_page = found.spec.cache_page_bytes
     if energy.fault_uj is not None and cache_page is not None:
         size = format_size(cache_page)
-        line += f"; a fault of a cache page of {size}: {energy.fault_uj:.3g} µJ"
+        line += f"; a fault of a cache page of {size}: {significant(energy.fault_uj, 3)} µJ"
     out.print(line)
 
 
 def _show_notes(found: Sequence[Estimate]) -> None:
     for text in dict.fromkeys(text for one in found for text in one.notes):
         note(f"note: {text}")
-    unverified = found[0].unverified
+    unverified = dict.fromkeys(field for one in found for field in one.unverified)
     if unverified:
-        note(f"unverified numbers of {found[0].name}: {', '.join(unverified)}")
+        note(f"from memory, unverified: {found[0].name} {', '.join(unverified)}")
     for one in found:
         loop = one.loop
         if loop and loop.calls:

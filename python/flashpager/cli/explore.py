@@ -1,7 +1,7 @@
 """``flashpager explore``: many designs, and what they say to somebody's needs."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -12,11 +12,13 @@ import typer
 from rich.table import Table
 
 from flashpager import _engine
-from flashpager._engine import Design, FlashpagerError
-from flashpager.axes import AXES, SHOWN
-from flashpager.cli import options
+from flashpager._engine import Assumption, Design, FlashpagerError
+from flashpager.axes import AXES, SETTLED, SHOWN
+from flashpager.cli import console, options
 from flashpager.cli.console import (
+    NotMetError,
     counting,
+    held_to,
     natural_width,
     note,
     out,
@@ -25,24 +27,32 @@ from flashpager.cli.console import (
 )
 from flashpager.files import refuse_overwriting
 from flashpager.quantities import (
+    counted,
     duration,
     format_size,
-    parse_bandwidth,
-    parse_duration,
-    parse_size,
+    percent,
     si,
+    significant,
 )
 from flashpager.results import table
-from flashpager.results.answer import COMBINED_COLUMNS, Answer, answer
+from flashpager.results.answer import COMBINED_COLUMNS, Answer, DesignRow, answer
 from flashpager.results.needs import Needs
 from flashpager.results.table import DESIGN_COLUMNS
 from flashpager.space import Space
-from flashpager.space.exploration import explore_designs, forget
+from flashpager.space.exploration import KeepingError, explore_designs, forget
 from flashpager.space.file import SpaceFile
-from flashpager.space.space import Values, cache_pages_to_try, codewords_to_try
-from flashpager.trace import Trace
+from flashpager.space.space import (
+    Checked,
+    NoRoomError,
+    Values,
+    cache_pages_to_try,
+    cannot_carry,
+    codewords_to_try,
+)
+from flashpager.trace import Trace, how_it_ended
 
 _SHOWN_REASONS = 3
+_SHOWN_PARTS = 5
 _MAX_WEIGHT = 1e12
 _NOTABLE_MEMORY_BYTES = 2 << 30
 
@@ -50,7 +60,13 @@ _NOTABLE_MEMORY_BYTES = 2 << 30
 @options.takes_designs()
 def explore(
     traces: Annotated[
-        list[Path], typer.Argument(metavar="TRACE...", help="Trace files.", show_default=False)
+        list[Path],
+        typer.Argument(
+            metavar="TRACE...",
+            help="Trace files; - for standard input.",
+            show_default=False,
+            callback=options.traces_given,
+        ),
     ],
     *,
     space: Annotated[
@@ -58,20 +74,11 @@ def explore(
         typer.Option("--space", metavar="FILE", help="A space in TOML; flags overrule it."),
     ] = None,
     flags: options.DesignFlags,
-    ram: Annotated[
-        str | None,
-        typer.Option("--ram", metavar="SIZE", help="Most RAM, for frames and the policy's own."),
-    ] = None,
-    min_bandwidth: Annotated[
-        str | None,
-        typer.Option("--min-bandwidth", metavar="RATE", help="Least bandwidth, as 3MB/s."),
-    ] = None,
-    max_fault: Annotated[
-        str | None, typer.Option("--max-fault", metavar="TIME", help="Longest fault, as 200us.")
-    ] = None,
-    checked_ecc: Annotated[
-        bool, typer.Option("--checked-ecc", help="Only designs whose every fetch ECC can check.")
-    ] = False,
+    ram: options.MostRam = None,
+    min_bandwidth: options.MinBandwidth = None,
+    max_fault: options.MaxFault = None,
+    max_slowdown: options.MaxSlowdown = None,
+    checked_ecc: options.CheckedEcc = False,
     weight: Annotated[
         str | None,
         typer.Option("--weight", metavar="NUMBERS", help="Each trace's share of the bytes read."),
@@ -79,6 +86,7 @@ def explore(
     sort: Annotated[
         str, typer.Option("--sort", metavar="COLUMN", help="Column to sort by, best first.")
     ] = "bandwidth",
+    warm_up: options.WarmUp = None,
     limit: Annotated[
         int, typer.Option("--limit", min=0, metavar="N", help="Rows to print; 0 for all.")
     ] = 20,
@@ -98,8 +106,9 @@ def explore(
 
     Options of the design take lists (--cache 1K,2K --policy lru,clock); --part takes patterns
     (W25N*), --policy and --register take all. With --ram, --min-bandwidth, --max-fault or
-    --checked-ecc the best designs that do all that are shown; cache pages and registers that are
-    not given are then tried, too, with --ram also cache sizes.
+    --checked-ecc the best designs that do all that are shown; cache pages that are not given are
+    then tried, too, with --ram also cache sizes. Parts that a bus cannot carry are left out; a
+    pattern means NAND parts alone.
 
     An exploration with -o that is interrupted goes on where it was when it is called again.
     --sort takes bandwidth, time, ram or any column of the table that -o writes; with several
@@ -107,20 +116,30 @@ def explore(
     """
     asked = SpaceFile.read(space) if space else SpaceFile()
     asked = asked.overruled(flags.board, flags.axes)
-    needs = _needs(asked.needs, ram, min_bandwidth, max_fault, checked_ecc=checked_ecc)
+    has_board = asked.board != Design()
+    asked = replace(asked, board=flags.over(asked.board))
+    needs = options.needs(
+        asked.needs, ram, min_bandwidth, max_fault, max_slowdown, checked_ecc=checked_ecc
+    )
     column = _sort_column(sort, several=len(traces) > 1)
-    opened = [Trace.open(path) for path in traces]
+    opened = [Trace.open(path, warm_up) for path in traces]
     weights = _weights(opened, weight)
     if output is not None:
         refuse_overwriting(output, *traces)
         table.check_output(output)
     has_needs = needs != Needs()
-    checked = _space(asked, needs, has_needs=has_needs).possible_designs()
-    designs = checked.possible
+    space_asked = _space(asked, needs, has_needs=has_needs)
+    try:
+        checked = space_asked.possible_designs()
+    except NoRoomError as error:
+        raise NotMetError([str(error)]) from None
+    designs, unwarmed = _that_warm_up(checked.possible, opened)
+    has_processor = any(design.processor is not None for design in designs)
+    options.check_slowdown(needs, has_processor=has_processor)
     _tell_beforehand(opened, designs)
     keep = output.with_name(f".{output.name}.cells") if output else None
     bar = counting("passes", designs=len(designs) * len(opened))
-    with _saying_what_is_kept(keep), bar as progress:
+    with _saying_what_is_kept(output, keep), bar as progress:
         frame = explore_designs(opened, designs, progress=progress, keep=keep, cluster=cluster)
     described = [trace.described() for trace in opened]
     if output is not None:
@@ -131,31 +150,100 @@ def explore(
             "weights": weights,
         }
         table.write(frame, output, described, configuration)
-        note(f"{len(frame)} rows written to {output}")
+        note(f"{counted(len(frame), 'row')} written to {output}")
     if keep is not None:
         forget(keep)
     found = answer(frame, needs, weights=weights, block_bytes=_block_bytes(opened, weights))
-    if json:
-        print_json(
-            {
-                "version": _engine.version(),
-                "traces": described,
-                "designs": table.sort(frame, table.sort_column(sort)).to_dicts(),
-                "answer": _answer_fields(found),
-            }
-        )
-    elif has_needs:
-        _show_answer(found, limit, column, opened)
-    else:
-        _show_all(frame if len(opened) == 1 else found.designs, limit, column, opened)
     # What was tried unasked need not be possible, and only the winner's faults matter.
-    _explain([], _rows_of(frame, found.best)) if has_needs else _explain(checked.reasons, frame)
+    of_parts = set(checked.parts_left_out.values())
+    reasons = [] if has_needs else [each for each in checked.reasons if each not in of_parts]
+    tried = {*space_asked.axes, *(["cache_bytes"] if needs.ram_bytes else [])}
+    cache = [] if has_board else options.unsaid_cache(designs[0], tried)
+    best = _best_design(designs, found.best)
+    with held_to([each.said for each in found.unmet]):
+        if json:
+            print_json(
+                {
+                    "version": _engine.version(),
+                    "traces": described,
+                    "designs": table.sort(frame, table.sort_column(sort)).to_dicts(),
+                    "answer": _answer_fields(found),
+                    "needs": asdict(needs),
+                    "unmet": [asdict(each) for each in found.unmet],
+                    "assumed": [*(one.as_dict() for one in _assumed(designs)), *cache],
+                    "parts_left_out": checked.parts_left_out,
+                    "left_out": unwarmed,
+                }
+            )
+        elif has_needs:
+            _show_answer(found, limit, column, opened, best)
+        else:
+            _show_all(frame if len(opened) == 1 else found.designs, limit, column, opened)
+        if not json:
+            _show_what_was_taken(checked, [best] if best else [], cache)
+        _explain([*unwarmed, *reasons], _rows_of(frame, found.best) if has_needs else frame)
+
+
+def _that_warm_up(designs: list[Design], traces: Sequence[Trace]) -> tuple[list[Design], list[str]]:
+    """Give the designs of which is known what follows a warm-up, and why others are left out."""
+    if not any(trace.info.warm_up.runs for trace in traces):
+        return designs, []
+    refusals = [design.warm_up_refusal() for design in designs]
+    reasons = list(dict.fromkeys(filter(None, refusals)))
+    kept = [one for one, refusal in zip(designs, refusals, strict=True) if refusal is None]
+    if not kept:
+        raise FlashpagerError(reasons[0])
+    return kept, reasons
+
+
+def _assumed(designs: Sequence[Design]) -> list[Assumption]:
+    """Give what nobody said of any of the designs, each value once."""
+    return list(dict.fromkeys(one for design in designs for one in design.assumed))
+
+
+def _best_design(designs: Sequence[Design], best: DesignRow | None) -> Design | None:
+    """Find the design of the best row, as it was asked for."""
+    if best is None:
+        return None
+    same = (
+        design
+        for design in designs
+        if all(getattr(design, name) == best.columns[name] for name in (*SETTLED, "processor"))
+    )
+    return next(same, None)
+
+
+def _show_what_was_taken(
+    checked: Checked, best: list[Design], cache: Sequence[Mapping[str, str]]
+) -> None:
+    """Say what nobody asked for in so many words, and which parts were left out."""
+    taken = options.assumptions([*best, *checked.possible], cache)
+    if taken:
+        note(taken)
+    left_out = {
+        part: reason for part, reason in checked.parts_left_out.items() if cannot_carry(reason)
+    }
+    for part, reason in checked.parts_left_out.items():
+        if part not in left_out:
+            note(f"left out: {reason}")
+    if left_out:
+        names, reason = list(left_out), next(iter(left_out.values()))
+        shown = ", ".join(names[:_SHOWN_PARTS])
+        others = len(names) - _SHOWN_PARTS
+        more = f" and {others} more" if others > 0 else ""
+        parts = "a part" if len(names) == 1 else f"{len(names)} parts"
+        note(f"left out {parts} that the bus cannot carry: {shown}{more} ({reason})")
 
 
 @contextmanager
-def _saying_what_is_kept(keep: Path | None) -> Iterator[None]:
+def _saying_what_is_kept(output: Path | None, keep: Path | None) -> Iterator[None]:
     try:
         yield
+    except KeepingError as error:
+        message = f"{output}: {error.reason}"
+        if error.is_disk_full:
+            message += "; make room, and the same command goes on where it was"
+        raise FlashpagerError(message) from None
     except KeyboardInterrupt:
         if keep is not None and keep.is_dir():
             note("finished passes are kept: the same command goes on from there")
@@ -168,7 +256,8 @@ def _show_all(frame: pl.DataFrame, limit: int, column: str, traces: Sequence[Tra
     head = ordered if limit == 0 else ordered.head(limit)
     show(head, _varying(ordered), several=len(traces) > 1)
     if len(head) < len(ordered):
-        note(f"{len(ordered) - len(head)} more designs; --limit 0 shows all, -o keeps them")
+        more = counted(len(ordered) - len(head), "more design")
+        note(f"{more}; --limit 0 shows all, -o keeps them")
 
 
 def _sort_column(name: str, *, several: bool) -> str:
@@ -189,32 +278,17 @@ def _tell_beforehand(traces: Sequence[Trace], designs: Sequence[Design]) -> None
     """Say which traces are not whole, and what memory the work may take."""
     for trace in traces:
         how = trace.info.ending
+        console.say_warm_up(trace.info, trace.name)
         if not how.is_complete:
-            note(f"note: the recording of {trace.name} did not end by itself ({how})")
-    needed = max(_engine.memory_bytes(trace.path, designs) for trace in traces)
+            note(f"note: {trace.name}: {how_it_ended(how)}")
+    needed = max(
+        _engine.memory_bytes(trace.path, designs, warm_up=trace.info.warm_up) for trace in traces
+    )
     if needed > _NOTABLE_MEMORY_BYTES:
         note(
             f"note: this may take {needed / 2**30:.1f} GiB of memory; fewer cache sizes or larger"
             " cache pages take less"
         )
-
-
-def _needs(
-    needs: Needs,
-    ram: str | None,
-    min_bandwidth: str | None,
-    max_fault: str | None,
-    *,
-    checked_ecc: bool,
-) -> Needs:
-    """Lay flags over the needs of a space file."""
-    if ram is not None:
-        needs = replace(needs, ram_bytes=parse_size(ram))
-    if min_bandwidth is not None:
-        needs = replace(needs, min_bandwidth_mib_s=parse_bandwidth(min_bandwidth))
-    if max_fault is not None:
-        needs = replace(needs, max_fault_ns=parse_duration(max_fault))
-    return replace(needs, checked_ecc=needs.checked_ecc or checked_ecc)
 
 
 def _space(asked: SpaceFile, needs: Needs, *, has_needs: bool) -> Space:
@@ -223,7 +297,6 @@ def _space(asked: SpaceFile, needs: Needs, *, has_needs: bool) -> Space:
     if has_needs:
         parts = Space.of(asked.board, axes).parts()
         axes.setdefault("cache_page_bytes", cache_pages_to_try(parts))
-        axes.setdefault("register", "all")
     if needs.checked_ecc:
         axes.setdefault("codeword_bytes", codewords_to_try(parts))
     return Space.of(asked.board, axes, needs.ram_bytes)
@@ -250,29 +323,41 @@ def _block_bytes(traces: Sequence[Trace], weights: dict[str, float]) -> float:
 
 def _answer_fields(found: Answer) -> dict[str, Any]:
     return {
-        "best": found.best,
+        "best": found.best and found.best.columns,
         "front": found.front.to_dicts(),
         "bites": found.bites,
         "why": found.why,
         "fitting": len(found.fitting),
+        "ties": found.ties,
     }
 
 
-def _show_answer(found: Answer, limit: int, column: str, traces: Sequence[Trace]) -> None:
+def _show_answer(
+    found: Answer,
+    limit: int,
+    column: str,
+    traces: Sequence[Trace],
+    design: Design | None,
+) -> None:
 
-    total = f"{len(found.designs):,} designs"
+    total = counted(len(found.designs), "design")
     if found.best is None:
         out.print(f"[bold]none of {total} does all that is asked[/bold]")
         for line in found.bites:
             out.print(line)
         return
-    best = found.best
+    best = found.best.columns
     several = len(traces) > 1
+    slower = ""
+    if best["slowdown"]:
+        slower = f", {significant(best['slowdown'], 3)} times slower than out of RAM"
     out.print(
         f"[bold]{best['bandwidth_mib_s']:.2f} MB/s[/bold]"
+        + slower
         + (f" ({best['least_bandwidth_mib_s']:.2f} on the slowest trace)" if several else "")
-        + f" with {best['part']} on {best['bus']},"
-        f" {best['policy']}, {best['frames']} pages of {format_size(best['cache_page_bytes'])},"
+        + f" with {best['part']}{_alike(found.ties)} on {best['bus']},"
+        f" {best['policy']}, {counted(best['frames'], 'page')} of"
+        f" {format_size(best['cache_page_bytes'])},"
         f" register {best['register']}"
         + (f", codeword {best['codeword_bytes']}" if best["codeword_bytes"] else "")
         + (f", {best['schedule']} handler" if best["schedule"] != "sequential" else "")
@@ -281,7 +366,8 @@ def _show_answer(found: Answer, limit: int, column: str, traces: Sequence[Trace]
             if best["critical_block_bytes"]
             else ""
         )
-        + f": {best['ram_bytes']:,} bytes of RAM, worst fault {duration(best['worst_fault_ns'])}"
+        + f": {counted(best['ram_bytes'], 'byte')} of RAM,"
+        f" worst fault {duration(best['worst_fault_ns'])}"
         f"   ({len(found.fitting):,} of {total} fit; MB/s of 2^20 bytes)"
     )
     out.print(f"why: {found.why}")
@@ -289,17 +375,19 @@ def _show_answer(found: Answer, limit: int, column: str, traces: Sequence[Trace]
         out.print(line)
     code = max(trace.info.image_bytes for trace in traces)
     pages = -(-code // best["cache_page_bytes"])
+    commands = "" if design is None or _has_commands(design) else "the commands of a load, "
     out.print(
-        f"not counted: the way from {pages:,} pages of code to {best['frames']:,} frames"
+        f"not counted: {commands}the way from {counted(pages, 'page')} of code to "
+        f"{counted(best['frames'], 'frame')}"
         + (
             ""
             if any(best[name] for name in table.HANDLER)
-            else ", and a handler of 0 ns (a board has its times)"
+            else ", and a handler of 0 ns (--processor or a board has its times)"
         )
     )
-    unverified = _engine.find_part(best["part"]).unverified
+    unverified = options.unverified(design, energy=False) if design else None
     if unverified:
-        note(f"unverified numbers of {best['part']}: {', '.join(unverified)}")
+        note(unverified)
     out.print("\n[bold]RAM against time[/bold]: no other fitting design has less of both")
     shown = _thinned(found.front, limit)
     show(shown, _varying(found.fitting), several=several)
@@ -313,6 +401,19 @@ def _show_answer(found: Answer, limit: int, column: str, traces: Sequence[Trace]
     show(fitting if limit == 0 else fitting.head(limit), _varying(fitting), several=several)
 
 
+def _alike(parts: Sequence[str]) -> str:
+    """Name parts that would do as well."""
+    if not parts:
+        return ""
+    more = f" and {len(parts) - _SHOWN_PARTS} more" if len(parts) > _SHOWN_PARTS else ""
+    return f" (or {', '.join(parts[:_SHOWN_PARTS])}{more})"
+
+
+def _has_commands(design: Design) -> bool:
+    """Tell whether a load's commands are in its time: counted, or measured with it."""
+    return design.count_commands or design.handler.load_stopover_ns is not None
+
+
 def _thinned(front: pl.DataFrame, limit: int) -> pl.DataFrame:
     """Give as many rows as shall be shown, the first and the last among them."""
     if limit == 0 or len(front) <= limit:
@@ -323,18 +424,20 @@ def _thinned(front: pl.DataFrame, limit: int) -> pl.DataFrame:
     return front[[round(step * row) for row in range(limit)]]
 
 
-def _rows_of(frame: pl.DataFrame, best: dict[str, Any] | None) -> pl.DataFrame:
+def _rows_of(frame: pl.DataFrame, best: DesignRow | None) -> pl.DataFrame:
     """Give the rows of one design."""
     if best is None:
         return frame.clear()
-    return frame.filter(pl.col(name).eq_missing(pl.lit(best[name])) for name in DESIGN_COLUMNS)
+    return frame.filter(
+        pl.col(name).eq_missing(pl.lit(best.columns[name])) for name in DESIGN_COLUMNS
+    )
 
 
 def _explain(reasons: Sequence[str], frame: pl.DataFrame) -> None:
     for reason in reasons[:_SHOWN_REASONS]:
         note(f"left out: {reason}")
     if len(reasons) > _SHOWN_REASONS:
-        note(f"left out for {len(reasons) - _SHOWN_REASONS} more reasons")
+        note(f"left out for {counted(len(reasons) - _SHOWN_REASONS, 'more reason')}")
     warnings = dict.fromkeys(
         warning
         for text in frame["warnings"].unique(maintain_order=True)
@@ -351,13 +454,27 @@ def _varying(frame: pl.DataFrame) -> list[str]:
 
 
 #: Columns behind those that vary, and which of them a narrow terminal can do without, first first.
-_TITLES = ("RAM B", "MB/s", "of NOR", "misses", "loads", "fetched", "mean fault", "p99", "worst")
+_TITLES = (
+    "RAM B",
+    "MB/s",
+    "run ms",
+    "slower",
+    "of NOR",
+    "misses",
+    "loads",
+    "fetched",
+    "mean fault",
+    "p99",
+    "worst",
+)
 _DISPENSABLE = ("fetched", "loads", "p99", "mean fault", "misses", "of NOR")
 
 
 def show(frame: pl.DataFrame, varying: list[str], *, several: bool = False) -> None:
     """Print rows: what varies, then what an engineer decides by."""
     titles = [*_TITLES, "ECC"]
+    if frame["slowdown"].is_null().all():
+        titles = [title for title in titles if title not in ("run ms", "slower")]
     if several:
         titles.insert(2, "least")
     for narrower in (None, *_DISPENSABLE):
@@ -393,8 +510,10 @@ def _cells(row: dict[str, Any]) -> dict[str, str]:
     return {
         "RAM B": "–" if row["metadata_bytes"] is None else f"{row['ram_bytes']}",
         "MB/s": f"{row['bandwidth_mib_s']:.2f}",
+        "run ms": "–" if row["run_ms"] is None else significant(row["run_ms"], 4),
+        "slower": "–" if row["slowdown"] is None else f"{significant(row['slowdown'], 3)} x",
         "least": f"{row.get('least_bandwidth_mib_s', row['bandwidth_mib_s']):.2f}",
-        "of NOR": "–" if ratio is None else f"{100 * ratio:.1f} %",
+        "of NOR": percent(ratio, 1),
         "misses": si(row["misses"]),
         "loads": si(row["loads"]),
         "fetched": si(row["bytes_fetched"], "B"),

@@ -14,18 +14,23 @@ from flashpager._engine import Design, FaultTimes, FlashpagerError, Handler, Spa
 from flashpager.cli import options
 from flashpager.cli.console import note, out, print_json, print_whole
 from flashpager.faults import handling
-from flashpager.files import example, refuse_overwriting
-from flashpager.quantities import duration, format_size
+from flashpager.files import refuse_overwriting
+from flashpager.quantities import counted, duration, format_size
 
-_DEFAULT_BOARD = "omap5912-onenand.toml"
+_DEFAULT_BOARD = "omap5912-onenand"
+#: Who says one of these has a board of his own in mind.
+_OF_A_BOARD = {"part", "bus", "register"}
 
 
 @options.takes_designs(
-    axes=("part", "bus", "cache_page_bytes", "register", "critical_block_bytes"),
+    axes=("part", "bus", "cache_page_bytes", "register", "critical_block_bytes", "processor"),
     board=Annotated[
-        Path | None,
+        str | None,
         typer.Option(
-            "--board", metavar="FILE", help=f"A board file; else examples/boards/{_DEFAULT_BOARD}."
+            "--board",
+            metavar=options.BOARD,
+            help="A board: one of 'flashpager boards', or a file; with neither part, bus nor "
+            f"register {_DEFAULT_BOARD}.",
         ),
     ],
 )
@@ -72,33 +77,41 @@ def handler(
     walks: how the latency follows the walk.
     """
     walks = handling.parse_walks(walk)
-    chosen = flags.board or example(f"boards/{_DEFAULT_BOARD}", "give --board FILE")
-    design = replace(flags, board=chosen).one_design(
+    by_default = flags.board is None and not _OF_A_BOARD & set(flags.axes)
+    if by_default:
+        flags = replace(flags, board=_DEFAULT_BOARD)
+    chosen = Path(flags.board) if flags.board else None
+    design = flags.one_design(
         "handler takes one design: --part, --bus, --cache-page and --register no lists"
     )
     if downgrades > design.frames:
-        message = f"--downgrades {downgrades}: the cache has {design.frames:,} frames"
+        message = f"--downgrades {downgrades}: the cache has {counted(design.frames, 'frame')}"
         raise FlashpagerError(message)
-    by_default = f"sequential,parallel,{design.schedule}"
-    names = handling.parse_schedules(by_default if schedule is None else schedule)
+    by_schedule = f"sequential,parallel,{design.schedule}"
+    names = handling.parse_schedules(by_schedule if schedule is None else schedule)
     if design.critical_block_bytes and "hdd" in names:
         message = "hdd: a disk hands over the page in one step, without a critical block"
         raise FlashpagerError(message)
     if plot is not None:
         from flashpager.plots import picture  # noqa: PLC0415  (Altair starts slowly)
 
-        refuse_overwriting(plot, chosen)
+        refuse_overwriting(plot, *([chosen] if chosen else []))
         picture.check_output(plot)
     found = design.fault_times(walks, downgrades)
     if plot is not None:
-        _plot(chosen.stem, design, found, names, plot)
+        _plot(chosen, design, found, names, plot)
     if json:
-        print_json(_as_json(design, found, names))
+        said = {"said": flags.said(design)}
+        assumed = [*(one.as_dict() for one in design.assumed), *flags.unsaid_cache(design)]
+        print_json(_as_json(design, found, names) | said | {"assumed": assumed})
     elif len(found) == 1:
         _show_one(design, found[0], names)
     else:
         _show_walks(design, found, names)
-    for text in _notes(design, found, of_board=not {"part", "cache_page_bytes"} & set(flags.axes)):
+    if not json:
+        unasked = "the default " if by_default else ""
+        out.print(escape(unasked + flags.origins(design)))
+    for text in _notes(design, found, flags):
         note(f"note: {text}")
 
 
@@ -121,11 +134,11 @@ def _as_json(design: Design, found: list[FaultTimes], names: list[str]) -> dict[
 
 
 def _plot(
-    board: str, design: Design, found: list[FaultTimes], names: list[str], path: Path
+    board: Path | None, design: Design, found: list[FaultTimes], names: list[str], path: Path
 ) -> None:
     from flashpager.plots import picture, timeline  # noqa: PLC0415  (Altair starts slowly)
 
-    setting = f"{board}: {_setting(design)}"
+    setting = f"{board.stem}: {_setting(design)}" if board else _setting(design)
     if len(found) == 1:
         picture.write(timeline.chart(found[0], names, setting), path)
         note(f"{path}: {', '.join(names)}")
@@ -202,8 +215,10 @@ def _composed(job: str, design: Design, fault: FaultTimes) -> str:
         "LoadStopover": (
             "as measured on the board" if measured else f"t_R of {design.part}{commands}"
         ),
-        "TransHostMem": (f"{first:,} bytes of {duration(fault.jobs.trans_host_mem_ns / first)}"),
-        "rest of TransHostMem": f"{design.cache_page_bytes - first:,} bytes",
+        "TransHostMem": (
+            f"{counted(first, 'byte')} of {duration(fault.jobs.trans_host_mem_ns / first)}"
+        ),
+        "rest of TransHostMem": counted(design.cache_page_bytes - first, "byte"),
     }
     return composed.get(job, "")
 
@@ -274,13 +289,22 @@ def _show_walks(design: Design, found: list[FaultTimes], names: list[str]) -> No
     _show_false_fault(design)
 
 
-def _notes(design: Design, found: list[FaultTimes], *, of_board: bool) -> list[str]:
+def _notes(design: Design, found: list[FaultTimes], flags: options.DesignFlags) -> list[str]:
     """Give what a reader would else take for granted."""
+    of_board = not {"part", "cache_page_bytes"} & set(flags.axes)
     times, longest = design.handler, found[-1].walk
     notes = []
     if not any((times.fixed_fault_ns, times.walk_step_ns, times.downgrade_ns)):
+        whose = (
+            "the board's [handler] has no times"
+            if flags.board
+            else "no times of the software are said (--processor or a board has them)"
+        )
+        notes.append(f"{whose}: there is nothing but the load and the transfer")
+    if design.processor and design.handler != design.replace(handler=None).handler:
         notes.append(
-            "the board's [handler] has no times: there is nothing but the load and the transfer"
+            f"the times are those of the board's [handler]; those of {design.processor} stand "
+            "where a board has none"
         )
     measured = times.load_stopover_ns
     if measured is not None and not of_board:
@@ -291,10 +315,11 @@ def _notes(design: Design, found: list[FaultTimes], *, of_board: bool) -> list[s
     frames = design.frames
     if longest > frames + 1:
         notes.append(
-            f"clock looks at {frames + 1} frames at most: all {frames} of the cache, and the first"
-            " again"
+            f"clock looks at {counted(frames + 1, 'frame')} at most: all of the cache, and the"
+            " first again"
         )
     policy, _, budget = design.policy.rstrip(")").partition("(")
     if policy == "pa-clock" and longest > int(budget):
-        notes.append(f"the board's policy, {design.policy}, ends its search at {budget} frames")
+        most = counted(int(budget), "frame")
+        notes.append(f"the board's policy, {design.policy}, ends its search at {most}")
     return notes

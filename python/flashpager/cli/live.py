@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from rich.text import Text
 
 from flashpager.cli.console import err
-from flashpager.quantities import si
+from flashpager.quantities import counted_si, si
 
 
 @contextmanager
@@ -18,7 +18,7 @@ def watching() -> Iterator[Callable[[int, int], None]]:
     def line(instructions: int, file_bytes: int) -> str:
         rate = instructions / max(time.monotonic() - start, 1e-9)
         return (
-            f"{si(instructions)} instructions   {si(rate)} instructions/s   "
+            f"{counted_si(instructions, 'instruction')}   {si(rate)} instructions/s   "
             f"trace {file_bytes / 1e6:.2f} MB"
         )
 

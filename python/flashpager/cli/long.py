@@ -8,6 +8,7 @@ import typer
 from flashpager import _engine
 from flashpager._engine import BlockStatistics, SamplePlan, TraceInfo
 from flashpager.cli.console import counting, note
+from flashpager.quantities import percent
 
 Exact = Annotated[
     bool, typer.Option("--exact", help="Replay the whole of a long trace, not windows of it.")
@@ -42,6 +43,6 @@ def sample_of(trace: Path, info: TraceInfo, *, exact: bool) -> SamplePlan | None
     if plan is not None:
         note(
             f"note: {trace} is long: {plan.all_windows:,} windows of {plan.window_runs:,} runs, "
-            f"{100 * plan.runs / info.runs:.2g} % of it, are replayed; --exact replays the whole"
+            f"{percent(plan.runs / info.runs)} of it, are replayed; --exact replays the whole"
         )
     return plan

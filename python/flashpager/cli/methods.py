@@ -1,5 +1,6 @@
 """Laying out the methods of Java programs: options and notes that commands share."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -8,7 +9,8 @@ import typer
 from flashpager import _engine
 from flashpager._engine import Arrangement, FlashpagerError, Recorded, TraceInfo
 from flashpager.cli.console import note
-from flashpager.quantities import si
+from flashpager.files import read_text
+from flashpager.quantities import counted, counted_si
 
 Order = Annotated[
     Path | None,
@@ -46,15 +48,7 @@ def arrangement(order: Path | None, keep: str) -> Arrangement:
 
 def _read(order: Path) -> list[str]:
     """Give the names of an order file; ``#`` begins a comment."""
-    try:
-        text = order.read_text(encoding="utf-8")
-    except OSError as error:
-        message = f"{order}: {error.strerror or error}"
-        raise FlashpagerError(message) from None
-    except UnicodeDecodeError:
-        message = f"{order}: is no text"
-        raise FlashpagerError(message) from None
-    names = [line.partition("#")[0].strip() for line in text.splitlines()]
+    names = [line.partition("#")[0].strip() for line in read_text(order).splitlines()]
     names = ["".join(name.split()) for name in names if name]
     if not names:
         message = f"{order}: names no method"
@@ -67,16 +61,18 @@ def note_unknown(trace: Path, order: list[str]) -> None:
     unknown = _engine.unknown_methods(str(trace), order) if order else []
     if unknown:
         names = ", ".join(unknown[:_SHOWN]) + (" …" if len(unknown) > _SHOWN else "")
-        note(
-            f"note: {len(unknown)} of {len(order)} lines of the order name nothing placed: {names}"
-        )
+        lines = counted(len(order), "line")
+        note(f"note: {len(unknown)} of {lines} of the order name nothing placed: {names}")
 
 
-def note_threads(threads: list[Recorded]) -> None:
-    """Say where the traces of further threads are."""
-    for thread in threads:
-        bytecodes = si(thread.info.instructions or 0)
-        note(f"{thread.path}: thread {thread.info.thread}, {bytecodes} bytecodes")
+def note_further(further: list[Recorded], noun: str) -> None:
+    """Say where the traces of further threads and processes are, and how much is in each."""
+    for trace in further:
+        info = trace.info
+        of = f"thread {info.thread}" if info.thread else " ".join([info.program, *info.arguments])
+        count = counted_si(info.instructions or 0, noun)
+        ending = "" if info.ending.name == "complete" else f", {info.ending}"
+        note(f"{trace.path}: {of}, {count}{ending if info.process else ''}")
 
 
 def note_not_arranged(*, arranged: bool) -> None:
@@ -88,9 +84,25 @@ def note_not_arranged(*, arranged: bool) -> None:
         )
 
 
-def note_left_out(info: TraceInfo) -> None:
+def note_in_doubt(infos: Iterable[TraceInfo]) -> None:
+    """Say of how many blocks it is not known whether they ran to their end."""
+    blocks = sum(info.in_doubt or 0 for info in infos)
+    if blocks:
+        note(f"note: in doubt: {in_doubt_text(blocks)}")
+
+
+def in_doubt_text(blocks: int) -> str:
+    """Say what blocks in doubt are."""
+    return (
+        f"{blocks:,} block{'' if blocks == 1 else 's'} counted whole that may have been cut short "
+        "(docs/record.md, What is counted)"
+    )
+
+
+def note_left_out(*infos: TraceInfo) -> None:
     """Say what was executed and not recorded."""
-    left_out = info.left_out
+    # Threads have it from their process.
+    left_out = list(dict.fromkeys(what for info in infos for what in info.left_out))
     for what in left_out[:_SHOWN]:
         note(f"note: not recorded: {what}")
     if len(left_out) > _SHOWN:

@@ -2,22 +2,71 @@
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar, overload
 
 import typer
 from typer.models import OptionInfo
 
-from flashpager._engine import Design, FlashpagerError
-from flashpager.axes import AXES, flag_of
+from flashpager._engine import Assumption, Design, FlashpagerError
+from flashpager.axes import AXES, SETTLED, flag_of
+from flashpager.files import standard_input
+from flashpager.quantities import (
+    format_size,
+    parse_bandwidth,
+    parse_duration,
+    parse_factor,
+    parse_size,
+)
+from flashpager.results.needs import Needs
 from flashpager.space import Space
+from flashpager.space.file import read_board
 
-Trace = Annotated[Path, typer.Argument(metavar="TRACE", help="A trace file.", show_default=False)]
+
+def _trace(path: Path) -> Path:
+    """Give the file of a trace, which may come from standard input."""
+    return standard_input() if str(path) == "-" else path
+
+
+def traces_given(paths: list[Path]) -> list[Path]:
+    """Give the files of traces, one of which may come from standard input."""
+    if [str(path) for path in paths].count("-") > 1:
+        message = "-: standard input is one trace"
+        raise FlashpagerError(message)
+    return [_trace(path) for path in paths]
+
+
+Trace = Annotated[
+    Path,
+    typer.Argument(
+        metavar="TRACE",
+        help="A trace file; - for standard input.",
+        show_default=False,
+        callback=_trace,
+    ),
+]
+#: What ``--board`` takes: a name of ``flashpager boards``, or a file.
+BOARD = "NAME|FILE"
 Board = Annotated[
-    Path | None,
-    typer.Option("--board", metavar="FILE", help="A board file; else the CARDIS smart card."),
+    str | None,
+    typer.Option("--board", metavar=BOARD, help="A board: one of 'flashpager boards', or a file."),
+]
+Nor = Annotated[
+    str | None,
+    typer.Option(
+        "--nor", metavar="NAME", help="NOR part to compare with, or none; else of the same kind."
+    ),
+]
+WarmUp = Annotated[
+    str | None,
+    typer.Option(
+        "--warm-up",
+        metavar="BYTES|N%|FUNCTION",
+        help="What first fills the cache and is not counted: so many bytes of the trace, or all "
+        "that runs before FUNCTION first does.",
+    ),
 ]
 Json = Annotated[
     bool, typer.Option("--json", help="Print one JSON object on standard output, nothing else.")
@@ -26,6 +75,8 @@ Json = Annotated[
 
 #: A command: what it does with its parameters is nobody's business here.
 Command = TypeVar("Command", bound=Callable[..., None])
+#: What an option says.
+Number = TypeVar("Number", int, float)
 
 
 def axis_option(name: str) -> OptionInfo:
@@ -35,23 +86,107 @@ def axis_option(name: str) -> OptionInfo:
     return option
 
 
+#: What is needed of a design.
+MostRam = Annotated[
+    str | None,
+    typer.Option("--ram", metavar="SIZE", help="Most RAM, for frames and the policy's own."),
+]
+MinBandwidth = Annotated[
+    str | None,
+    typer.Option("--min-bandwidth", metavar="RATE", help="Least bandwidth, as 3MB/s."),
+]
+MaxFault = Annotated[
+    str | None, typer.Option("--max-fault", metavar="TIME", help="Longest fault, as 200us.")
+]
+MaxSlowdown = Annotated[
+    str | None,
+    typer.Option(
+        "--max-slowdown",
+        metavar="FACTOR",
+        help="With --processor: how many times as long as out of RAM, as 2.5.",
+    ),
+]
+CheckedEcc = Annotated[
+    bool, typer.Option("--checked-ecc", help="Only designs whose every fetch ECC can check.")
+]
+
+
+def needs(
+    before: Needs,
+    ram: str | None,
+    min_bandwidth: str | None,
+    max_fault: str | None,
+    max_slowdown: str | None,
+    *,
+    checked_ecc: bool,
+) -> Needs:
+    """Lay flags over the needs of a board or a space file."""
+    given: dict[str, Any] = {
+        "ram_bytes": parsed("--ram", ram, parse_size),
+        "min_bandwidth_mib_s": parsed("--min-bandwidth", min_bandwidth, parse_bandwidth),
+        "max_fault_ns": parsed("--max-fault", max_fault, parse_duration),
+        "max_slowdown": parsed("--max-slowdown", max_slowdown, parse_factor),
+        "checked_ecc": checked_ecc or None,
+    }
+    return replace(before, **{name: value for name, value in given.items() if value is not None})
+
+
+def check_slowdown(needs: Needs, *, has_processor: bool) -> None:
+    """Refuse a slowdown where nobody is said to execute.
+
+    Raises:
+        FlashpagerError: without a processor.
+
+    """
+    if needs.max_slowdown is not None and not has_processor:
+        message = "--max-slowdown needs --processor, as cortex-m3@64MHz: who executes the program?"
+        raise FlashpagerError(message)
+
+
 #: Axes by themselves, for commands that take no designs.
 Part = Annotated[str | None, axis_option("part")]
 Bus = Annotated[str | None, axis_option("bus")]
 Policy = Annotated[str | None, axis_option("policy")]
 
 
+@overload
+def parsed(option: str, text: str, parse: Callable[[str], Number]) -> Number: ...
+@overload
+def parsed(option: str, text: None, parse: Callable[[str], Number]) -> None: ...
+@overload
+def parsed(option: str, text: str | None, parse: Callable[[str], Number]) -> Number | None: ...
+def parsed(option: str, text: str | None, parse: Callable[[str], Number]) -> Number | None:
+    """Read what an option says; a refusal names the option."""
+    if text is None:
+        return None
+    try:
+        return parse(text)
+    except FlashpagerError as error:
+        message = f"{option}: {error}"
+        raise FlashpagerError(message) from error
+
+
 @dataclass(frozen=True)
 class DesignFlags:
     """What the command line says of a design: a board, and values of axes laid over it."""
 
-    board: Path | None = None
+    board: str | None = None
     #: By axis, as typed; each may be a list.
     axes: Mapping[str, str] = field(default_factory=dict)
+    nor: str | None = None
+
+    def design(self) -> Design:
+        """Give the board's design, with the NOR that was asked for."""
+        # What the board needs is checked, too, by whoever reads it.
+        return self.over(read_board(self.board)[0] if self.board else Design())
+
+    def over(self, board: Design) -> Design:
+        """Give a board's design with the NOR that was asked for."""
+        return board if self.nor is None else board.replace(nor=self.nor)
 
     def space(self) -> Space:
         """Lay the flags over the board."""
-        return Space.of(Design.from_board(self.board) if self.board else Design(), self.axes)
+        return Space.of(self.design(), self.axes)
 
     def one_design(self, refusal: str) -> Design:
         """Give the design that the flags describe.
@@ -65,28 +200,124 @@ class DesignFlags:
             raise FlashpagerError(refusal)
         return designs[0]
 
+    def said(self, design: Design) -> dict[str, str]:
+        """Tell where the values of a design that somebody said come from, by field."""
+        assumed = {one.field for one in design.assumed}
+        flags = {**self.axes} | ({"nor": self.nor} if self.nor is not None else {})
+        board = f"board {Path(self.board).stem}" if self.board else ""
+        return {
+            name: f"--{name}" if name in flags else board
+            for name in SETTLED
+            if name not in assumed and (name in flags or board)
+        }
+
+    def origins(self, design: Design) -> str:
+        """Say in a line where part, bus, register and NOR of a design come from."""
+        by: dict[str, list[str]] = {}
+        for name, where in self.said(design).items():
+            source = "given" if where.startswith("--") else where
+            by.setdefault(source, []).append(_title(name))
+        said = [f"{source}: {', '.join(names)}" for source, names in by.items()]
+        return "; ".join(filter(None, (*said, assumptions([design], self.unsaid_cache(design)))))
+
+    def unsaid_cache(self, design: Design) -> list[dict[str, str]]:
+        """Give what nobody said of a design's cache, as :meth:`Assumption.as_dict` would."""
+        return [] if self.board else unsaid_cache(design, self.axes)
+
+
+def _title(name: str) -> str:
+    acronyms = {"nor": "NOR", "ram": "RAM"}
+    return acronyms.get(name) or (AXES[name].title if name in AXES else name)
+
+
+#: Fields of the cache, which a board says.
+_CACHE = ("cache_bytes", "cache_page_bytes", "policy")
+
+
+def unsaid_cache(design: Design, said: Container[str]) -> list[dict[str, str]]:
+    """Give the fields of the cache that are not among those said, each with its value."""
+    values = {name: getattr(design, name) for name in _CACHE if name not in said}
+    return [
+        {
+            "field": name,
+            "value": format_size(value) if isinstance(value, int) else value,
+            "reason": "the CARDIS smart card's",
+        }
+        for name, value in values.items()
+    ]
+
+
+def assumptions(designs: Sequence[Design], cache: Sequence[Mapping[str, str]] = ()) -> str:
+    """Say what nobody said of designs, each field once; nothing where all was said.
+
+    Args:
+        designs: the one that a value is told of first.
+        cache: what was not said of their cache, as :func:`unsaid_cache` gives it.
+
+    """
+    found: dict[str, dict[Assumption, None]] = {}
+    for design in designs:
+        for one in design.assumed:
+            found.setdefault(one.field, {})[one] = None
+    told = []
+    for name, several in found.items():
+        first, *more = several
+        if more and len({one.value for one in several}) > 1:
+            told.append(f"{_title(name)} by part, as {first.value} ({first.reason})")
+        else:
+            told.append(f"{_title(name)} {first.value} ({first.reason})")
+    if cache:
+        # All for one reason, that is said once.
+        values = [f"{_title(one['field'])} {one['value']}" for one in cache]
+        told.append(f"{' and '.join(values)} ({cache[0]['reason']})")
+    return f"assumed: {', '.join(told)}" if told else ""
+
+
+def unverified(design: Design, *, energy: bool = True) -> str | None:
+    """Name the numbers of an answer that nobody checked; None where all were.
+
+    Args:
+        design: what the answer is of.
+        energy: whether the answer tells what the flash takes of its supply.
+
+    """
+    fields = [name for name in design.unverified() if energy or not name.startswith("supply.")]
+    if not fields:
+        return None
+    of_nor = [name.removeprefix("nor.") for name in fields if name.startswith("nor.")]
+    own = [name for name in fields if not name.startswith("nor.")]
+    told = [f"{design.part} {', '.join(own)}"] if own else []
+    told += [f"{design.nor} {', '.join(of_nor)}"] if of_nor else []
+    return f"from memory, unverified: {'; '.join(told)}"
+
+
+def _typed(given: object) -> str | None:
+    return None if given is None else str(given)
+
 
 def takes_designs(
     *, axes: tuple[str, ...] = tuple(AXES), board: object = Board
 ) -> Callable[[Command], Command]:
     """Give a command the flags of a design; it says so by one parameter, ``flags``.
 
-    That parameter, of type :class:`DesignFlags`, becomes ``--board`` and an option for each axis.
+    That parameter, of type :class:`DesignFlags`, becomes ``--board``, an option for each axis, and
+    ``--nor``.
 
     Args:
         axes: those that the command lets vary.
         board: the annotation of ``--board``.
 
     """
-    shared = {"board": board, **{name: Annotated[str | None, axis_option(name)] for name in axes}}
+    of_axes = {name: Annotated[str | None, axis_option(name)] for name in axes}
+    shared = {"board": board, **of_axes, "nor": Nor}
 
     def flattened(command: Command) -> Command:
         @functools.wraps(command)
         def with_flags(*args: object, **options: object) -> None:
-            board = options.pop("board")
-            given = {name: options.pop(name) for name in axes}
-            typed = {name: str(text) for name, text in given.items() if text is not None}
-            flags = DesignFlags(board if isinstance(board, Path) else None, typed)
+            board, nor = (_typed(options.pop(name)) for name in ("board", "nor"))
+            given = {name: _typed(options.pop(name)) for name in axes}
+            typed = {name: text for name, text in given.items() if text is not None}
+            flags = DesignFlags(board, typed, nor)
             command(*args, flags=flags, **options)
 
         signature = inspect.signature(command)

@@ -275,7 +275,8 @@ def _number(field: str, value: float) -> str:
     elif last == "ns":
         written = _time(value)
     elif last in _UNITS or last in _COUNTED:
-        written = f"{number} {_UNITS.get(last, last)}"
+        unit = last.removesuffix("s") if number == "1" else last
+        written = f"{number} {_UNITS.get(last, unit)}"
     else:
         written = number
     return written

@@ -1,20 +1,31 @@
 """``flashpager record``: run a program and write what it executes."""
 
+import glob
+import os
+import shutil
 import sys
+import tempfile
 import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from flashpager import _engine
-from flashpager._engine import FlashpagerError
+from flashpager._engine import FlashpagerError, Region, TraceInfo
 from flashpager.cli import methods
 from flashpager.cli.console import EXIT_INTERRUPTED, note
 from flashpager.cli.live import watching
-from flashpager.quantities import si, split_list
+from flashpager.quantities import counted, counted_si, si, split_list
 from flashpager.recorders import RECORDERS, Java, Request
 from flashpager.recorders import record as run_recorder
+from flashpager.recorders.request import short
+
+#: Most names in a note.
+_SHOWN = 3
 
 
 def record(
@@ -23,7 +34,10 @@ def record(
     ],
     *,
     output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="TRACE", help="Trace to write.")
+        Path,
+        typer.Option(
+            "-o", "--output", metavar="TRACE", help="Trace to write; - for standard output."
+        ),
     ],
     section: Annotated[
         str, typer.Option("--section", metavar="NAMES", help="Sections to place, as .text,.plt.")
@@ -70,19 +84,57 @@ def record(
     ] = "",
     one_stream: Annotated[
         bool,
-        typer.Option("--one-stream", help="Java: all threads in one trace, not a trace each."),
+        typer.Option("--one-stream", help="All threads in one trace, not a trace each."),
     ] = False,
+    children: Annotated[
+        bool,
+        typer.Option(
+            "--children", help="Processes that the program starts, too, a trace each; slow."
+        ),
+    ] = False,
+    from_: Annotated[
+        str | None,
+        typer.Option(
+            "--from", metavar="FUNCTION", help="Record from here on, each time; or an 0x address."
+        ),
+    ] = None,
+    to: Annotated[
+        str | None,
+        typer.Option("--to", metavar="FUNCTION", help="Record up to here; or an 0x address."),
+    ] = None,
+    call: Annotated[
+        str | None,
+        typer.Option(
+            "--call", metavar="FUNCTION:N", help="Record the N-th call of it only; the first."
+        ),
+    ] = None,
+    skip_instructions: Annotated[
+        int, typer.Option("--skip-instructions", metavar="N", min=0, help="Leave out the first N.")
+    ] = 0,
+    max_instructions: Annotated[
+        int | None,
+        typer.Option(
+            "--max-instructions",
+            metavar="N",
+            min=1,
+            help="Record N, placed or not, and end the program.",
+        ),
+    ] = None,
 ) -> None:
     """Run a program and write the trace of what it executes.
 
     QEMU runs programs of any architecture it knows, by their ELF header; set
     QEMU_LD_PREFIX to the libraries of a foreign one. Without QEMU, Valgrind's
     lackey records programs of this machine's own architecture; without both the
-    built-in stepper does, thousands of times slower than QEMU. A program that
+    built-in stepper does, up to thousands of times slower than QEMU. A program that
     fails is recorded all the same, and the trace says how it ended.
 
+    A part of the execution is asked for by functions or addresses (--from, --to,
+    --call), or by instructions; when nothing of it can follow, the program is
+    ended. Each thread has its own trace: TRACE for the first, beside it the others;
+    with --children each process has, too, by the built-in stepper.
+
     With --java the bytecode of its classes is placed, method behind method.
-    Each thread has its own trace: TRACE for the first, beside it the others.
 
     flashpager record -o app.trace -- ./app args
 
@@ -102,10 +154,12 @@ def record(
         with_libraries=with_libraries,
         system=system,
         recorder=recorder,
+        one_stream=one_stream,
+        children=children,
+        region=_region(from_, to, call, skip_instructions, max_instructions),
         java=Java(
             include=split_list(include),
             arrangement=methods.arrangement(order, keep),
-            one_stream=one_stream,
             caps=[Path(name) for name in split_list(cap)],
         ),
     )
@@ -113,27 +167,152 @@ def record(
     if not java and command and Path(command[0]).name == "java":
         note("note: this records the virtual machine itself; --java records what it executes")
     start = time.monotonic()
-    with watching() as progress:
+    with _kept(request) as written, watching() as progress:
         result = run_recorder(request, progress, note)
+        size = written()
     seconds = time.monotonic() - start
-    infos = [trace.info for trace in (result.trace, *result.threads)]
+    infos = [trace.info for trace in (result.trace, *result.further)]
     placed = sum(info.instructions or 0 for info in infos)
     total = placed + sum(info.outside_instructions or 0 for info in infos)
-    what = "bytecodes" if java else "instructions"
+    noun = "bytecode" if java else "instruction"
+    beside = f", and {counted(len(result.further), 'trace')} beside it" if result.further else ""
     note(
-        f"{output}: {si(total)} {what} in {seconds:.1f} s ({si(total / seconds)} a second), "
+        f"{output}{beside}: {counted_si(total, noun)} in {seconds:.1f} s "
+        f"({si(total / seconds)} a second), "
         + ("" if java else f"{si(placed)} of them placed, ")
-        + f"{output.stat().st_size / 1e6:.2f} MB"
+        + f"{size / 1e6:.2f} MB"
     )
-    methods.note_threads(result.threads)
-    methods.note_left_out(result.trace.info)
+    for info in infos[:1]:
+        if info.region:
+            before = sum(each.beside_instructions for each in infos)
+            note(
+                f"region: {info.region}; {counted_si(before, 'instruction')} ran before or between"
+            )
+    if not java:
+        _note_outside(infos, placed, total)
+    methods.note_further(result.further, noun)
+    if str(output) != "-":
+        _note_older(output, [trace.path for trace in result.further])
+    methods.note_left_out(*infos)
+    methods.note_in_doubt(infos)
     methods.note_not_arranged(arranged=result.trace.arranged)
-    methods.note_unknown(output, request.java.arrangement.order if request.java else [])
+    if str(output) != "-":
+        methods.note_unknown(output, request.java.arrangement.order if request.java else [])
     if result.failure and not result.interrupted:
         note(f"note: the program ended with {result.failure}; the trace says so")
     if result.interrupted:
         note("interrupted: the trace holds what ran until then, and says so")
         sys.exit(EXIT_INTERRUPTED)
+
+
+@contextmanager
+def _kept(request: Request) -> Iterator[Callable[[], int]]:
+    """Let the trace go where it is asked for; what is given hands it over, and gives its bytes.
+
+    Where it goes to standard output, the program's own output goes to standard error.
+    """
+    if str(request.output) != "-":
+        yield lambda: request.output.stat().st_size
+        return
+    if sys.stdout.isatty():
+        message = (
+            "-o -: standard output is a terminal; say where the trace goes, as in '-o - > TRACE'"
+        )
+        raise FlashpagerError(message)
+    note("note: the program's output goes to standard error, and all its threads into one trace")
+    request.one_stream = True
+    with tempfile.TemporaryDirectory(prefix="flashpager-") as folder:
+        request.output = Path(folder) / "standard-output"
+        sys.stdout.flush()
+        ours = os.dup(1)
+        os.dup2(2, 1)
+
+        def written() -> int:
+            with request.output.open("rb") as trace, os.fdopen(os.dup(ours), "wb") as out:
+                shutil.copyfileobj(trace, out)
+            return request.output.stat().st_size
+
+        try:
+            yield written
+        finally:
+            os.dup2(ours, 1)
+            os.close(ours)
+
+
+#: Below this share of what was executed, what is placed hardly tells of the program.
+_LITTLE = 0.5
+
+
+def _note_outside(infos: list[TraceInfo], placed: int, total: int) -> None:
+    """Say what to do where most of what was executed is not placed."""
+    if placed >= _LITTLE * total:
+        return
+    files = Counter[str]()
+    for info in infos:
+        files.update({file.path: file.instructions for file in info.outside_files})
+    own = {image.path for info in infos for image in info.images}
+    own.add(infos[0].program)
+    named = [
+        f"{Path(path).name} {si(count)}"
+        for path, count in files.most_common(_SHOWN)
+        if path not in own and str(short(Path(path))) not in own
+    ]
+    what = f"{si(total - placed)} of {counted_si(total, 'instruction')} ran outside the placed code"
+    if named:
+        what += f", most in {', '.join(named)}"
+    note(
+        f"note: {what}: --with-libraries places libraries, too, --image FILES one of them alone, "
+        "--section other sections"
+    )
+
+
+def _note_older(output: Path, written: list[Path]) -> None:
+    """Say which traces of threads or processes beside it are of an earlier recording."""
+    older = []
+    for path in sorted(output.parent.glob(f"{glob.escape(output.stem)}.*{output.suffix}")):
+        if path in written or not path.is_file():
+            continue
+        with suppress(FlashpagerError):
+            info = _engine.trace_info(path)
+            if info.thread or info.process:
+                older.append(str(path))
+    if older:
+        more = f" and {len(older) - _SHOWN} more" if len(older) > _SHOWN else ""
+        note(
+            f"note: {', '.join(older[:_SHOWN])}{more}: of an earlier recording, not of "
+            "this one; remove what you do not want beside it"
+        )
+
+
+def _region(
+    begin: str | None,
+    end: str | None,
+    call: str | None,
+    skip_instructions: int,
+    max_instructions: int | None,
+) -> Region:
+    """Give the part of the execution that flags ask for."""
+    asked = None
+    if call is not None:
+        if begin is not None or end is not None:
+            message = (
+                "--call: leave it out beside --from and --to (it is from one's call to its end)"
+            )
+            raise FlashpagerError(message)
+        name, colon, number = call.rpartition(":")
+        if name.endswith(":"):
+            name, colon = call, ""  # The name of a scope, as in space::function.
+        if colon and not (number.isdecimal() and int(number) > 0):
+            message = f"--call {call}: write FUNCTION:N, the N-th call counted from 1"
+            raise FlashpagerError(message)
+        asked = (name, int(number)) if colon else (call, 1)
+    return Region(
+        begin=begin,
+        end=end,
+        call=asked,
+        skip_instructions=skip_instructions,
+        max_instructions=max_instructions,
+    )
 
 
 def _refuse_mixed(request: Request, *, java: bool) -> None:
@@ -146,6 +325,9 @@ def _refuse_mixed(request: Request, *, java: bool) -> None:
             "--with-libraries": request.with_libraries,
             "--system": request.system is not None,
             "--recorder": request.recorder is not None,
+            "--from, --to, --call, --skip-instructions, --max-instructions": not (
+                request.region.is_all
+            ),
         }
         reason = "--java records bytecode"
     else:
@@ -154,11 +336,22 @@ def _refuse_mixed(request: Request, *, java: bool) -> None:
             "--order": bool(asked.arrangement.order),
             "--keep": asked.arrangement.keep != methods.KEPT,
             "--cap": bool(asked.caps),
-            "--one-stream": asked.one_stream,
         }
         reason = "only with --java"
         request.java = None
     wrong = [name for name, present in given.items() if present]
+    if request.children and not wrong:
+        given = {
+            "--java": java,
+            "--system": request.system is not None,
+            "--one-stream": request.one_stream,
+            "--from, --to, --call, --skip-instructions, --max-instructions": not (
+                request.region.is_all
+            ),
+            "-o -": str(request.output) == "-",
+        }
+        reason = "--children records all of each process, in a trace of its own"
+        wrong = [name for name, present in given.items() if present]
     if wrong:
         message = f"{wrong[0]}: leave it out ({reason})"
         raise FlashpagerError(message)

@@ -12,7 +12,7 @@ from rich.table import Table
 from flashpager import _engine
 from flashpager.cli import options
 from flashpager.cli.console import counting, natural_width, note, out, print_json, print_whole
-from flashpager.files import example
+from flashpager.installed import example
 from flashpager.papers import flash_media, measurements
 from flashpager.papers.cardis import claims as cardis
 from flashpager.papers.claim import Claim, Verdict, summary

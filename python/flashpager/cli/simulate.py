@@ -1,15 +1,40 @@
 """``flashpager simulate``: one design, in full."""
 
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
 from rich.markup import escape
 from rich.table import Table
 
 from flashpager import _engine
-from flashpager._engine import Design, Fetch, Handler, Row, TraceInfo
-from flashpager.cli import options
-from flashpager.cli.console import counting, mebibytes, note, out, print_json, share
-from flashpager.quantities import duration, format_size, si
+from flashpager._engine import CallTimes, Design, Fetch, Handler, Row, RunTime, TraceInfo
+from flashpager.cli import console, options
+from flashpager.cli.console import (
+    counting,
+    held_to,
+    mebibytes,
+    note,
+    out,
+    print_json,
+    print_whole,
+    share,
+)
+from flashpager.quantities import (
+    counted,
+    counted_si,
+    duration,
+    format_size,
+    joules,
+    percent,
+    si,
+    significant,
+    span,
+)
+from flashpager.results.needs import Needs
 from flashpager.space.file import read_board
-from flashpager.trace import Trace
+from flashpager.trace import Trace, how_it_ended
 
 #: A share of the time worth a line.
 _NOTABLE = 1e-6
@@ -20,53 +45,118 @@ def simulate(
     trace: options.Trace,
     *,
     flags: options.DesignFlags,
+    ram: options.MostRam = None,
+    min_bandwidth: options.MinBandwidth = None,
+    max_fault: options.MaxFault = None,
+    max_slowdown: options.MaxSlowdown = None,
+    checked_ecc: options.CheckedEcc = False,
+    calls: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--calls",
+            metavar="FUNCTION",
+            help="Also what a call of this function takes, and what of it goes into faults; "
+            "repeatable.",
+        ),
+    ] = None,
+    elf: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--elf",
+            metavar="FILE",
+            help="With --calls: an ELF file with the symbols of the one recorded; repeatable.",
+        ),
+    ] = None,
+    warm_up: options.WarmUp = None,
     json: options.Json = False,
 ) -> None:
-    """Replay a trace through one design: counts, time, bandwidth, fault latency."""
+    """Replay a trace through one design: counts, time, bandwidth, fault latency.
+
+    With --processor, as cortex-m3@64MHz, also the run time out of RAM and paged.
+
+    The exit code is 1 if the design does not do what is needed, by --ram, --min-bandwidth,
+    --max-fault, --max-slowdown, --checked-ecc or its board.
+    """
+    budget = read_board(flags.board)[1] if flags.board else Needs()
+    needs = options.needs(
+        budget, ram, min_bandwidth, max_fault, max_slowdown, checked_ecc=checked_ecc
+    )
     design = flags.one_design("simulate takes one design; 'flashpager explore' takes lists")
-    opened = Trace.open(trace)
+    options.check_slowdown(needs, has_processor=design.processor is not None)
+    opened = Trace.open(trace, warm_up)
+    warming = opened.info.warm_up
     with counting("replays") as progress:
-        row = _engine.simulate(trace, [design], progress)[0]
-    if json:
-        print_json({"version": _engine.version(), "trace": opened.described(), **row.as_dict()})
-        return
-    _show(opened.info, row)
-    if row.unverified:
-        note(f"unverified numbers of {row.design.part}: {', '.join(row.unverified)}")
-    for warning in row.warnings:
-        note(f"warning: {warning}")
-    left = read_board(flags.board)[1].ram_bytes if flags.board else None
-    if isinstance(left, int) and row.ram_bytes > left:
-        note(f"note: this takes {row.ram_bytes:,} bytes of RAM; the board has {left:,} left")
+        row = _engine.simulate(trace, [design], progress, warm_up=warming)[0]
+    timed = []
+    if calls:
+        with counting("passes for calls") as progress:
+            timed = _engine.call_times(trace, design, calls, elf or [], progress, warm_up=warming)
+    unmet = needs.unmet(row)
+    with held_to([each.said for each in unmet]):
+        if json:
+            head = {"version": _engine.version(), "trace": opened.described()}
+            origins: dict[str, Any] = {
+                "said": flags.said(design),
+                "unverified": design.unverified(),
+            }
+            gate = {"needs": asdict(needs), "unmet": [asdict(each) for each in unmet]}
+            of_calls = {"calls": [each.as_dict() for each in timed]} if calls else {}
+            assumed = [one.as_dict() for one in row.assumed]
+            origins |= {"assumed": [*assumed, *flags.unsaid_cache(design)]}
+            print_json({**head, **row.as_dict(), **origins, **gate, **of_calls})
+            return
+        _show(opened.info, row, flags.origins(design))
+        if timed:
+            out.print()
+            show_calls(timed, row.run, opened.info)
+        if needs.max_fault_ns is not None:
+            _note_commands(row)
+        unverified = options.unverified(design, energy=row.energy is not None)
+        if unverified:
+            note(unverified)
+        for warning in row.warnings:
+            note(f"warning: {warning}")
 
 
-def _show(info: TraceInfo, row: Row) -> None:
-    _show_setup(info, row)
+def _note_commands(row: Row) -> None:
+    """Say what a fault that is held to a limit leaves out."""
+    design, commands = row.design, row.prices.t_load_commands_ns
+    if commands and not design.count_commands and row.prices.handler.load_stopover_ns is None:
+        note(
+            f"note: a fault is held without the {duration(commands)} of its load's commands; "
+            "count_commands = true in a board counts them"
+        )
+
+
+def _show(info: TraceInfo, row: Row, origins: str) -> None:
+    _show_setup(info, row, origins)
     out.print()
-    _show_time(row, info.instructions)
+    _show_time(row, info)
     out.print()
     _show_faults(row)
 
 
-def _show_setup(info: TraceInfo, row: Row) -> None:
+def _show_setup(info: TraceInfo, row: Row, origins: str) -> None:
     design, prices = row.design, row.prices
     out.print(
         f"{escape(info.program)} ({info.architecture or 'unknown architecture'}), "
-        f"{si(info.image_bytes, 'B')} of code in flash, {si(info.bytes, 'B')} fetched"
+        f"{si(info.image_bytes, 'B')} of code in flash, {si(info.bytes, 'B')} executed"
     )
+    console.say_warm_up(info)
     if not info.ending.is_complete:
-        note(f"note: the recording did not end by itself ({info.ending})")
+        note(f"note: {how_it_ended(info.ending)}")
     codeword = f", codeword {design.codeword_bytes}" if design.codeword_bytes else ""
     out.print(
         f"{design.part} on {design.bus}, flash page {format_size(row.flash_page_bytes)}"
         f", register {design.register}{codeword}; cache {format_size(design.cache_bytes)} in"
-        f" {row.frames} pages of {format_size(design.cache_page_bytes)}, {design.policy}"
+        f" {counted(row.frames, 'page')} of {format_size(design.cache_page_bytes)}, {design.policy}"
         + (
             ""
             if row.metadata_bytes is None
-            else f", {row.ram_bytes:,} bytes of RAM with what the policy keeps"
+            else f", {counted(row.ram_bytes, 'byte')} of RAM with what the policy keeps"
         )
     )
+    out.print(escape(origins))
     handler = prices.handler
     flash = f"load {duration(prices.t_load_ns)}, byte {prices.t_byte_ns:g} ns"
     if design.register == "random-column" and prices.t_column_change_ns is not None:
@@ -75,15 +165,26 @@ def _show_setup(info: TraceInfo, row: Row) -> None:
     if handler.load_stopover_ns is not None:
         flash = flash.replace(",", " as measured,", 1)
     elif commands is not None:
-        counted = "with" if design.count_commands else "without its"
-        flash = flash.replace(",", f" {counted} {duration(commands)} of commands,", 1)
-    read = "" if design.icache else f"read {prices.ram.t_read_ns:g} ns, "
+        with_commands = "with" if design.count_commands else "without its"
+        of_commands = f" {with_commands} {duration(commands)} of commands," if commands else ","
+        flash = flash.replace(",", of_commands, 1)
+    read = "" if design.icache or row.run else f"read {prices.ram.t_read_ns:g} ns, "
     out.print(
-        f"prices: {flash}, write {prices.ram.t_write_ns:g} ns, {read}"
-        f"lookup {handler.lookup_ns:g} ns, fault {handler.fixed_fault_ns:g} ns"
-        f" + {handler.walk_step_ns:g} ns a step"
+        f"prices: {flash}, write {prices.ram.t_write_ns:.4g} ns, {read}"
+        f"lookup {duration(handler.lookup_ns)}, fault {duration(handler.fixed_fault_ns)}"
+        f" + {duration(handler.walk_step_ns)} a step{_uncounted(design, handler)}"
     )
     _show_handling(design, handler)
+
+
+def _uncounted(design: Design, handler: Handler) -> str:
+    """Say where the software of the fault path is taken to be free, and how to count it."""
+    times = [ns for name, ns in handler.times() if name != "load_stopover_ns"]
+    if any(times):
+        return ""
+    if design.processor:
+        return " (software of a fault free, as the design says)"
+    return " (software of a fault not counted: --processor CORE@CLOCK does)"
 
 
 def _show_handling(design: Design, handler: Handler) -> None:
@@ -116,13 +217,20 @@ def _show_handling(design: Design, handler: Handler) -> None:
         out.print(front)
 
 
-def _show_time(row: Row, instructions: int | None) -> None:
+def _show_time(row: Row, info: TraceInfo) -> None:
     counts, time = row.counts, row.time
+    if row.run:
+        _show_run(row.run)
+        if info.warm_up.runs:
+            counted_share = percent(row.counts.bytes_read / info.bytes, 1)
+            note(f"note: {counted_share} of the instructions are counted, as of the bytes")
     bandwidth = f"[bold]{mebibytes(time)}[/bold]"
     if row.nor:
         nor = row.nor
-        bandwidth += f", {100 * nor.nor_ratio:.1f} % of NOR's {nor.nor_bandwidth_mib_s:.2f} MB/s"
-    out.print(f"{bandwidth}   ({duration(time.time_ns)} in all; MB = 2^20 bytes)")
+        bandwidth += f", {percent(nor.nor_ratio, 1)} of {row.design.nor}'s "
+        bandwidth += f"{nor.nor_bandwidth_mib_s:.2f} MB/s on {nor.nor_bus}"
+    in_all = f"{duration(time.time_ns)} in {'the placed code' if _is_partly(row.run) else 'all'}"
+    out.print(f"{bandwidth}   ({in_all}; MB/s of 2^20 bytes, MB of 10^6)")
     if row.design.policy == "min":
         note("note: MIN has the fewest misses, but with a data register it is no bound on time")
 
@@ -130,17 +238,18 @@ def _show_time(row: Row, instructions: int | None) -> None:
     for name in ("step", "count", "time", "share"):
         table.add_column(name, justify="left" if name == "step" else "right")
     steps = [
-        ("load", f"{counts.loads:,} loads", "load_ns"),
+        ("load", counted(counts.loads, "load"), "load_ns"),
         ("fetch", f"{counts.bytes_fetched:,} B", "fetch_ns"),
         ("write", f"{counts.bytes_written:,} B", "write_ns"),
-        ("read", f"{counts.bytes_read:,} B", "read_ns"),
+        ("execute" if row.run else "read", f"{counts.bytes_read:,} B", "read_ns"),
         ("column change", f"{counts.column_changes:,}", "column_change_ns"),
-        ("handler", f"{counts.misses:,} faults", "handler_ns"),
+        ("lookup", f"{counts.references:,}", "lookups_ns"),
+        ("handler", counted(counts.misses, "fault"), "handler_ns"),
         ("false faults", f"{counts.false_faults:,}", "false_faults_ns"),
     ]
     for name, count, key in steps:
         ns = getattr(time, key)
-        if ns or name in ("load", "fetch", "write", "read"):
+        if ns or name in ("load", "fetch", "write", "read", "execute"):
             table.add_row(name, count, duration(ns), share(ns, time.time_ns))
     hidden = time.hidden_ns
     if abs(hidden) > _NOTABLE * time.time_ns:
@@ -150,22 +259,97 @@ def _show_time(row: Row, instructions: int | None) -> None:
         table.add_row(name, what, left, share(-hidden, time.time_ns))
     out.print(table)
     if row.fetch:
-        _show_fetch(row.fetch, row, instructions)
+        _show_fetch(row.fetch, row, info)
 
 
-def _show_fetch(fetch: Fetch, row: Row, instructions: int | None) -> None:
+def _is_partly(run: RunTime | None) -> bool:
+    """Tell whether the program's time has more in it than that of the placed code."""
+    return run is not None and run.outside_instructions > 0
+
+
+def _show_run(run: RunTime) -> None:
+    """Say what the program takes on its processor."""
+    outside = ""
+    if run.outside_instructions:
+        outside = f", {si(run.outside_instructions)} of them outside of flash, at full speed"
+    executed = run.instructions + run.outside_instructions
+    slowdown = significant(run.slowdown, 3)
+    out.print(
+        f"[bold]{duration(run.paged_ns)}[/bold], [bold]{slowdown} times[/bold] the "
+        f"{duration(run.alone_ns)} out of RAM   ({counted_si(executed, 'instruction')} of "
+        f"{run.instruction_ns:.4g} ns{outside})"
+    )
+
+
+def show_calls(timed: list[CallTimes], run: RunTime | None, info: TraceInfo) -> None:
+    """Print what calls of functions took."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("a call of", no_wrap=True)
+    for title in ("calls", "mean", "p99", "worst", "lost to paging", "faults", "most"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for each in timed:
+        if not each.calls:
+            continue
+        table.add_row(
+            escape(each.function),
+            f"{each.calls:,}",
+            duration(each.time.mean_ns),
+            duration(each.time.p99_ns),
+            duration(each.time.worst_ns),
+            f"{duration(each.lost.mean_ns)} ({share(each.lost.mean_ns, each.time.mean_ns)})",
+            si(each.mean_faults),
+            f"{each.most_faults:,}",
+        )
+    if table.row_count:
+        print_whole(table)
+    for each in timed:
+        _note_calls(each, info)
+    if run is None and table.row_count:
+        note(
+            "note: times of the memories alone; --processor, as cortex-m3@64MHz, has those of the "
+            "instructions"
+        )
+
+
+def _note_calls(each: CallTimes, info: TraceInfo) -> None:
+    if not each.calls:
+        note(f"note: {each.function} is never called: inlined, or not executed")
+    if each.calls and info.warm_up.runs:
+        note(f"note: calls of {each.function} that began in the warm-up are not counted")
+    if each.recursive:
+        came = f"{counted(each.recursive, 'call')} of {each.function} came out of another of it"
+        note(f"note: {came}; each has what it called in it")
+    if each.unreturned:
+        note(
+            f"note: {counted(each.unreturned, 'call')} of {each.function} did not return: "
+            "they count until a caller returned, or to the end"
+        )
+    if each.calls and info.outside_instructions:
+        note(
+            f"note: {counted_si(info.outside_instructions, 'instruction')} ran outside of the "
+            f"placed code: where {each.function} is called from there, calls in a row may "
+            "count as one"
+        )
+
+
+def _show_fetch(fetch: Fetch, row: Row, info: TraceInfo) -> None:
     counts = row.counts
+    instructions = (info.instructions or 0) * counts.bytes_read / max(1, info.bytes)
     out.print()
     out.print(
         f"instruction fetch: [bold]mean {duration(fetch.mean_fetch_ns)}[/bold] a word, worst "
         f"{duration(fetch.worst_fetch_ns)}"
-        + (f"; {row.time.time_ns / instructions:.4g} ns an instruction" if instructions else "")
+        + (
+            f"; {significant(row.time.time_ns / instructions, 4)} ns an instruction"
+            if instructions
+            else ""
+        )
     )
     tlb = fetch.tlb_hit_ratio
     out.print(
-        f"of {counts.words:,} words {100 * fetch.icache_hit_ratio:.4f} % hit the instruction"
+        f"of {counts.words:,} words {percent(fetch.icache_hit_ratio, 4)} hit the instruction"
         " cache"
-        + ("" if tlb is None else f"; of {counts.line_refills:,} refills {100 * tlb:.2f} % the TLB")
+        + ("" if tlb is None else f"; of {counts.line_refills:,} refills {percent(tlb, 2)} the TLB")
         + f"; {fetch.page_miss_ratio:.6f} of the words fault"
     )
 
@@ -187,13 +371,13 @@ def _show_faults(row: Row) -> None:
     if same_page:
         asked = counts.next_block_share
         out.print(
-            f"of {same_page:,} requests in the register's page {100 * asked:.1f} % ask for the"
-            " next block"
+            f"of {counted(same_page, 'request')} in the register's page {percent(asked, 1)} ask for"
+            " the next block"
         )
     if counts.walk:
-        out.print(f"walk {counts.walk:,} frames, longest {counts.max_walk:,}")
+        out.print(f"walk {counted(counts.walk, 'frame')}, longest {counts.max_walk:,}")
     if counts.downgrades:
-        out.print(f"moved from valid to invalid: {counts.downgrades:,} pages")
+        out.print(f"moved from valid to invalid: {counted(counts.downgrades, 'page')}")
     if row.worst_wait_ns:
         out.print(
             "after a fault the program waits up to "
@@ -206,12 +390,15 @@ def _show_faults(row: Row) -> None:
     energy = row.energy
     if energy is not None:
         out.print(
-            f"flash energy: {si(energy.energy_uj / 1e6, 'J')} in all, "
-            f"{energy.mean_fault_uj:.3g} µJ a fault (at the datasheet's currents)"
+            f"flash energy: {joules(energy.energy_uj)} in all, "
+            f"{significant(energy.mean_fault_uj, 3)} µJ a fault (at the datasheet's currents)"
         )
     disturb = row.read_disturb
-    line = f"read disturb: the hottest block is loaded {si(disturb.hottest_block_loads_per_hour)} "
-    line += "times an hour"
-    if disturb.hours_to_refresh:
-        line += f", refresh it every {duration(disturb.hours_to_refresh * 3.6e12)}"
-    out.print(line)
+    if disturb.hottest_block_loads > 1:
+        line = "read disturb, if the run repeats and each begins with an empty cache: the hottest "
+        per_hour = disturb.hottest_block_loads_per_hour
+        line += f"block is loaded {si(per_hour)} times an hour"
+        hours = disturb.hours_to_refresh
+        if hours:
+            line += f"; refresh it after {hours * per_hour:,.0f} loads, every {span(hours)}"
+        out.print(line)

@@ -1,16 +1,16 @@
 """``flashpager swap``: pages that leave RAM go, compressed, to flash, PCM or RAM."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 import typer
 from rich.markup import escape
 from rich.table import Table
 
 from flashpager import _engine
-from flashpager._engine import FlashpagerError, SwapSpec
+from flashpager._engine import FlashpagerError, SwapSpec, SwapSystem
 from flashpager.cli import options, swap_pages
 from flashpager.cli.console import counting, note, out, print_json, print_whole
 from flashpager.files import refuse_overwriting
@@ -33,14 +33,12 @@ app = typer.Typer(
 app.command("capture")(swap_pages.capture)
 app.command("info")(swap_pages.show_info)
 
-Number = TypeVar("Number", int, float)
-
 #: Rows of a table for people; --json has all.
 _ROWS = 12
 #: The largest number that the engine takes as a count.
 _MOST = 2**31 - 1
 #: What a simulated machine has, and a live one is.
-_SIMULATED = ("cpu", "memory", "fault")
+_SIMULATED = ("cpu", "memory", "fault", "keep_copies")
 #: What the engine takes where nothing is said.
 _ELSE = SwapSpec()
 _ELSE_MIB_S = 1e9 / _ELSE.ram_ns_per_byte / benchmark.MIB
@@ -69,6 +67,10 @@ Compressor = Annotated[
         metavar="NAME",
         help=" | ".join(_engine.swap_compressors()) + f"; else {_ELSE.compressor}.",
     ),
+]
+Verify = Annotated[
+    bool,
+    typer.Option("--verify", help="Check each compressed page; what differs is stored as it is."),
 ]
 Contents = Annotated[
     str | None,
@@ -105,6 +107,7 @@ def bench(
     ram: Ram = None,
     medium: Medium = None,
     compressor: Compressor = None,
+    verify: Verify = False,
     layout: Layout = "auto",
     policy: options.Policy = None,
     reads: Annotated[
@@ -203,24 +206,25 @@ def bench(
     flashpager swap bench --ram 32M --medium pcm:16M --compressor deflate
     """
     if live:
-        _refuse_simulated(cpu=cpu, memory=memory, fault=fault)
+        _refuse_simulated(cpu=cpu, memory=memory, fault=fault, keep_copies=keep_copies)
     spec = SwapSpec(
-        ram_bytes=_parsed("--ram", ram, parse_size),
+        ram_bytes=options.parsed("--ram", ram, parse_size),
         medium=medium,
         compressor=compressor,
+        verify=verify,
         layout=_layout(layout),
         pages=pages,
-        clock_mhz=_parsed("--cpu", cpu, parse_clock),
+        clock_mhz=options.parsed("--cpu", cpu, parse_clock),
         seed=seed,
         policy=policy,
         bus=bus,
         reads=repeat,
         random_pages=random_pages,
-        chunk_bytes=_parsed("--chunk", chunk, parse_size),
-        most_bytes=_parsed("--up-to", up_to, parse_size),
-        reserved_bytes=_parsed("--reserved", reserved, parse_size),
-        ram_ns_per_byte=_parsed("--memory", memory, _ns_per_byte),
-        fault_ns=_parsed("--fault", fault, parse_duration),
+        chunk_bytes=options.parsed("--chunk", chunk, parse_size),
+        most_bytes=options.parsed("--up-to", up_to, parse_size),
+        reserved_bytes=options.parsed("--reserved", reserved, parse_size),
+        ram_ns_per_byte=options.parsed("--memory", memory, _ns_per_byte),
+        fault_ns=options.parsed("--fault", fault, parse_duration),
         file=medium_file,
         keep_copies_percent=keep_copies,
     )
@@ -246,26 +250,17 @@ def bench(
     _show_bench(found)
 
 
-def _parsed(option: str, text: str | None, parse: Callable[[str], Number]) -> Number | None:
-    """Read what an option says; a refusal names the option."""
-    if text is None:
-        return None
-    try:
-        return parse(text)
-    except FlashpagerError as error:
-        message = f"{option}: {error}"
-        raise FlashpagerError(message) from error
-
-
 def _ns_per_byte(speed: str) -> float:
     return 1e9 / (parse_bandwidth(speed) * benchmark.MIB)
 
 
-def _refuse_simulated(**given: str | None) -> None:
+def _refuse_simulated(**given: str | int | None) -> None:
     """Refuse what a live run does not follow."""
     for name in _SIMULATED:
         if given[name] is not None:
-            message = f"--{name} is of the simulated machine: leave it out, or --live"
+            message = (
+                f"--{name.replace('_', '-')} is of the simulated machine: leave it out, or --live"
+            )
             raise FlashpagerError(message)
 
 
@@ -288,8 +283,14 @@ def _show_bench(found: benchmark.Bench) -> None:
     print_whole(_by_memory(found))
     out.print()
     _show_configuration(words.configuration(found.first, live=found.live))
+    _tell_assumed(found.first.system)
     for text in found.notes:
         note(f"note: {text}")
+
+
+def _tell_assumed(system: SwapSystem) -> None:
+    for text in system.assumed:
+        note(f"assumed: {text}")
 
 
 def _show_answer(lines: Sequence[str]) -> None:
@@ -322,6 +323,7 @@ def churn(
     *,
     medium: Medium = None,
     compressor: Compressor = None,
+    verify: Verify = False,
     layout: Layout = "auto",
     fill: Annotated[
         int,
@@ -350,9 +352,10 @@ def churn(
     spec = SwapSpec(
         medium=medium,
         compressor=compressor,
+        verify=verify,
         layout=_layout(layout),
         pages=pages,
-        clock_mhz=_parsed("--cpu", cpu, parse_clock),
+        clock_mhz=options.parsed("--cpu", cpu, parse_clock),
         seed=seed,
         fill_percent=fill,
         turnovers=turnovers,
@@ -369,3 +372,4 @@ def churn(
         return
     _show_answer(words.churn_answer(found))
     _show_configuration(words.configuration(found))
+    _tell_assumed(found.system)

@@ -12,7 +12,7 @@ from flashpager import _engine
 from flashpager._engine import CompressorRatios, PagesInfo
 from flashpager.cli import options
 from flashpager.cli.console import note, out, print_json, print_whole, share
-from flashpager.quantities import format_size
+from flashpager.quantities import counted, format_size, percent
 from flashpager.swap import benchmark, words
 
 #: The largest number that the engine takes as a count or a process.
@@ -47,7 +47,7 @@ def capture(
     for process in info.processes:
         note(f"{process.program}: {words.taken(process)}")
     size = output.stat().st_size
-    note(f"{output}: {info.pages:,} pages of {info.page_bytes:,} bytes, in {size:,} bytes")
+    note(f"{output}: {counted(info.pages, 'page')} of {info.page_bytes:,} bytes, in {size:,} bytes")
 
 
 def show_info(
@@ -66,14 +66,14 @@ def show_info(
         return
     size = info.page_bytes
     out.print(
-        f"{escape(str(pages))}: {info.pages:,} pages of {size:,} bytes "
+        f"{escape(str(pages))}: {counted(info.pages, 'page')} of {size:,} bytes "
         f"({format_size(info.pages * size)})",
         style="bold",
     )
     best = benchmark.ratio_of(found, "deflate")
     out.print(
-        f"deflate leaves {words.percent(best.compression_ratio)} of those that are not filled with "
-        f"one word, {words.percent(best.compression_ratio_of_all)} of all"
+        f"deflate leaves {percent(best.compression_ratio, 1)} of those that are not filled with "
+        f"one word, {percent(best.compression_ratio_of_all, 1)} of all"
     )
     out.print()
     _show_programs(info, found)
@@ -96,7 +96,7 @@ def _show_programs(info: PagesInfo, found: Sequence[CompressorRatios]) -> None:
     for program, per in [*rows, every] if len(rows) > 1 else rows:
         cells = [f"{per[0].pages:,}", share(per[0].same_pages, per[0].pages)]
         for one in per:
-            cells += [words.percent(one.compression_ratio), words.percent(one.used_ratio)]
+            cells += [percent(one.compression_ratio, 1), percent(one.used_ratio, 1)]
         table.add_row(escape(program), *cells)
     print_whole(table)
     note(

@@ -8,8 +8,8 @@ import typer
 from rich.markup import escape
 
 from flashpager import _engine
-from flashpager._engine import Design, Origin, Placement
-from flashpager.cli import methods, options
+from flashpager._engine import Origin, Placement
+from flashpager.cli import linking, methods, options
 from flashpager.cli.console import counting, note, out, print_json
 from flashpager.cli.live import watching
 from flashpager.cli.long import Exact, blocks_of, sample_of
@@ -21,7 +21,7 @@ from flashpager.faults.page_choice import (
     page_use_text,
 )
 from flashpager.files import refuse_overwriting
-from flashpager.quantities import format_size, si, split_list
+from flashpager.quantities import counted, format_size, si, split_list
 
 app = typer.Typer(
     help="Import, describe and export traces.",
@@ -98,11 +98,12 @@ def import_trace(
     trace, *threads = recording.finish(ended)
     info = trace.info
     note(
-        f"{output}: {info.runs:,} runs, {si(info.bytes, 'B')} from {found}"
+        f"{output}: {counted(info.runs, 'run')}, {si(info.bytes, 'B')} from {found}"
         + ("" if ended.is_complete else f" ({ended})")
     )
-    methods.note_threads(threads)
+    methods.note_further(threads, "bytecodes" if info.architecture == "jvm" else "instructions")
     methods.note_left_out(info)
+    methods.note_in_doubt([info, *(thread.info for thread in threads)])
     methods.note_not_arranged(arranged=trace.arranged)
 
 
@@ -126,9 +127,11 @@ def show_info(
         typer.Option("--best-page", help="Also replay each cache page, and tell the best one."),
     ] = False,
     board: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
-            "--board", metavar="FILE", help="The design of --best-page, which this implies."
+            "--board",
+            metavar=options.BOARD,
+            help="The design of --best-page, which this implies.",
         ),
     ] = None,
     exact: Exact = False,
@@ -145,8 +148,12 @@ def show_info(
     info = _engine.trace_info(trace)
     blocks = blocks_of(trace, info)
     page = PageChoice.of(blocks, [])
+    origins = ""
     if board is not None or best_page:
-        design = Design.from_board(board) if board else Design()
+        # Each page is tried: none is assumed.
+        flags = options.DesignFlags(board, {"cache_page_bytes": "all"})
+        design = flags.design()
+        origins = flags.origins(design)
         sample = sample_of(trace, info, exact=exact)
         with counting("replays") as progress:
             page = choose_page(trace, blocks, design, sample=sample, progress=progress)
@@ -167,8 +174,10 @@ def show_info(
         ("build id", info.build_id or "none"),
         ("recorded by", f"{info.recorder} {info.recorder_version}".strip()),
         ("ending", str(info.ending)),
+        *([("region", escape(info.region))] if info.region else []),
+        *([("process", escape(info.process))] if info.process else []),
         *([("thread", escape(info.thread))] if info.thread else []),
-        ("flash image", f"{info.image_bytes:,} bytes"),
+        ("flash image", counted(info.image_bytes, "byte")),
         ("runs", f"{info.runs:,} ({blocks.mean_run_bytes:.1f} bytes each)"),
         ("bytes fetched", f"{info.bytes:,}"),
     ]
@@ -182,10 +191,11 @@ def show_info(
         f"mean {blocks.mean_used_block_bytes:.1f} bytes, by execution "
         f"{blocks.mean_executed_block_bytes:.1f} bytes"
     )
-    used = f"{blocks.used_blocks:,} used, {blocks.used_bytes:,} bytes"
+    used = f"{blocks.used_blocks:,} used, {counted(blocks.used_bytes, 'byte')}"
     rows += [
         ("basic blocks", f"{used}; {sizes}"),
         ("calls, returns", calls_text(info, blocks)),
+        *([("in doubt", methods.in_doubt_text(info.in_doubt))] if info.in_doubt else []),
         ("of used pages", page_use_text(blocks)),
         ("cache page", page.text()),
     ]
@@ -199,6 +209,8 @@ def show_info(
         )
     for what in info.left_out:
         out.print(f"not recorded: {what}", markup=False)
+    if origins:
+        note(origins)
 
 
 @app.command("check")
@@ -220,7 +232,8 @@ def check(
         refuse_overwriting(output, trace)
     with counting("runs read") as progress:
         info = _engine.check_trace(trace, output, progress)
-    done = f"{trace}: {info.runs:,} runs of {si(info.bytes, 'B')} are as they were written"
+    are = "is as it was" if info.runs == 1 else "are as they were"
+    done = f"{trace}: {counted(info.runs, 'run')} of {si(info.bytes, 'B')} {are} written"
     if output is not None:
         done += f"; {output} holds them and their basic blocks"
     elif _engine.recorded_blocks(trace) is None:
@@ -237,6 +250,7 @@ def arrange(
     ],
     order: methods.Order = None,
     keep: methods.Keep = methods.KEPT,
+    map_: linking.Map = None,
 ) -> None:
     """Lay the methods of a Java trace out anew, as if it were recorded so.
 
@@ -244,12 +258,21 @@ def arrange(
     a class, or a pattern such as com.acme.*; what it does not name follows by
     class name. An image that the traces of several threads share is laid out
     by 'flashpager record'.
+
+    With --map the input sections of a linked program are laid out: the trace is
+    the one that it has when a linker obeys --order ('flashpager layout').
     """
-    refuse_overwriting(output, trace)
+    refuse_overwriting(output, trace, *([map_] if map_ else []))
+    if map_ is not None:
+        if order is None or keep != methods.KEPT:
+            message = "--map lays out by an --order, and keeps all: name one, and no --keep"
+            raise _engine.FlashpagerError(message)
+        linking.arrange_linked(trace, output, order, map_)
+        return
     asked = methods.arrangement(order, keep)
     info = _engine.arrange_methods(trace, output, asked)
-    placed = len(info.images[0].symbols)
-    note(f"{output}: {placed} methods, {info.image_bytes:,} bytes")
+    placed = counted(len(info.images[0].symbols), "method")
+    note(f"{output}: {placed}, {counted(info.image_bytes, 'byte')}")
     methods.note_unknown(output, asked.order)
 
 

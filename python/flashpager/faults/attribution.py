@@ -45,6 +45,7 @@ _SCHEMA = {
 def to_frame(result: Attribution, sort: str = "time") -> pl.DataFrame:
     """Make a table of what ``_engine.attribute`` gives.
 
+    ``is_named`` tells functions from code that no symbol names.
     ``share`` and ``cumulative_share`` are of the time of all faults, the latter down to the row.
     The names of lines begin with as much of the file's path as tells it from the others.
 
@@ -64,7 +65,9 @@ def to_frame(result: Attribution, sort: str = "time") -> pl.DataFrame:
     frame = pl.DataFrame(columns, schema=_SCHEMA).sort(column, descending=True, maintain_order=True)
     total = result.fault_ns
     share = [ns / total if total else 0.0 for ns in frame["fault_ns"]]
+    named = [_is_named(name, image) for name, image in frame.select("name", "image").iter_rows()]
     return frame.with_columns(
+        pl.Series("is_named", named, pl.Boolean),
         pl.Series("share", share, pl.Float64),
         pl.Series("cumulative_share", list(accumulate(share)), pl.Float64),
     )
@@ -81,6 +84,11 @@ def sort_column(name: str) -> str:
         message = f"--sort: no '{name}' to sort by (known: {', '.join(SORTS)})"
         raise FlashpagerError(message)
     return SORTS[name]
+
+
+def _is_named(name: str, image: str) -> bool:
+    """Tell a function, a line or a file from code that nothing names, as the engine says it."""
+    return not (name.startswith("(no ") or name.endswith(f" of {PurePath(image).name}"))
 
 
 def _shortest(paths: Iterable[str]) -> dict[str, str]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from flashpager import _engine
 from flashpager._engine import Design, FaultTimes, FlashpagerError, Scheduled
-from flashpager.quantities import duration, split_list
+from flashpager.quantities import duration, percent, split_list
 
 _MAX_WALK = (1 << 32) - 1
 _MAX_WALKS = 1000
@@ -96,7 +96,7 @@ def verdict(fault: FaultTimes, names: Sequence[str]) -> str:
         )
         return f"{doing} saves nothing: {what}"
     said = f"{doing} saves {brief(one.hidden_ns)} of {brief(fault.sum_ns)}"
-    said += f" ({100 * one.gain:.1f} %)"
+    said += f" ({percent(one.gain, 1)})"
     if one.outlasting_ns:
         said += f"; {brief(one.outlasting_ns)} of it outlast the load"
     return said

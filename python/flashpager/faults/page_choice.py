@@ -7,14 +7,11 @@ from pathlib import Path
 
 from flashpager import _engine
 from flashpager._engine import BlockStatistics, Design, Row, SamplePlan, TraceInfo
-from flashpager.quantities import format_size, within
+from flashpager.quantities import counted, format_size, percent, within
 from flashpager.space.space import cache_pages_to_try
 
 #: A share of the bandwidth worth a word.
 _NOTABLE_LOSS = 5e-4
-
-#: The smallest page tried: below it a device is busy with pages, not with code.
-_SMALLEST_PAGE = 8
 
 #: Page sizes for which the share of used code is told.
 _PAGES_TOLD = (32, 64, 128, 512, 2048)
@@ -25,7 +22,9 @@ def calls_text(info: TraceInfo, blocks: BlockStatistics) -> str:
     if info.calls is not None:
         return f"{info.calls:,}, {info.returns:,}"
     if blocks.seen_calls is None:
-        return "unknown (too few symbols)"
+        return (
+            "unknown (less than half of the code has names; simulate --calls counts one function)"
+        )
     return f"{blocks.seen_calls:,}, {blocks.seen_returns:,} (jumps to symbols, and back)"
 
 
@@ -33,13 +32,14 @@ def outside_text(info: TraceInfo) -> str:
     """Say what was executed and not placed."""
     if info.outside_instructions is None:
         return "not counted (classes that were not to be recorded)"
-    return f"{info.outside_instructions:,} instructions, {info.outside_bytes:,} bytes"
+    instructions = counted(info.outside_instructions, "instruction")
+    return f"{instructions}, {counted(info.outside_bytes, 'byte')}"
 
 
 def page_use_text(blocks: BlockStatistics) -> str:
     """Say how much of the pages in which anything is executed is executed."""
     shares = {use.page_bytes: use.used_share for use in blocks.pages}
-    told = [f"{100 * shares[page]:.0f} % (of {page} bytes)" for page in _PAGES_TOLD]
+    told = [f"{percent(shares[page], 0)} (of {page} bytes)" for page in _PAGES_TOLD]
     return f"{', '.join(told)} are executed"
 
 
@@ -71,16 +71,16 @@ class PageChoice:
 
     def text(self) -> str:
         """Say it in words."""
-        predicted = f"{self.predicted_bytes} bytes predicted by the mean block"
+        predicted = f"{counted(self.predicted_bytes, 'byte')} predicted by the mean block"
         design = self.design
         if self.best_bytes is None or design is None:
             return predicted
         found = (
             f"{self.best_bytes} found ({format_size(design.cache_bytes)} cache, "
-            f"{design.policy}, {design.part})"
+            f"{design.policy}, {design.part}, {design.bus}, {design.register})"
         )
         lost = self.lost or 0.0
-        slower = f"; the former is {100 * lost:.1f} % slower" if lost >= _NOTABLE_LOSS else ""
+        slower = f"; the former is {percent(lost, 1)} slower" if lost >= _NOTABLE_LOSS else ""
         return f"{predicted}, {found}{slower}{self._sampled()}"
 
     def _sampled(self) -> str:
@@ -138,7 +138,7 @@ def choose_page(
     if not blocks.used_blocks:
         return PageChoice.of(blocks, [])
     largest = min(design.cache_bytes, design.flash_page_bytes or math.inf)
-    tried = {_SMALLEST_PAGE, *cache_pages_to_try([design.part]), blocks.predicted_page_bytes}
+    tried = {*cache_pages_to_try([design.part]), blocks.predicted_page_bytes}
     pages = [page for page in sorted(tried) if page <= largest]
     designs = [design.replace(cache_page_bytes=page) for page in pages]
     possible = [one for one in designs if one.refusal() is None]

@@ -124,8 +124,7 @@ def summary(claims: Sequence[Claim]) -> str:
     for cause, missed in sorted(causes.items(), key=lambda each: -len(each[1])):
         off = [100 * (claim.predicted / claim.measured - 1) for claim in missed]
         span = dict.fromkeys(f"{end:+.0f}" for end in (min(off), max(off)))
-        miss = "misses" if len(missed) == 1 else "miss"
-        lines.append(f"{len(missed)} {miss} for {cause} ({' to '.join(span)} %)")
+        lines.append(f"{len(missed)} missed for {cause} ({' to '.join(span)} %)")
     lines.append(calibration.summary(calibration.left_out(), TOLERANCE))
     nothing = [calibration.unsaid(seen) for seen in calibration.observations()]
     said = calibration.summary(nothing).splitlines()[0]

@@ -15,21 +15,22 @@ _LATENCIES = {"mean": style.BLUE, "p99": style.GREEN, "worst": style.VERMILLION}
 Rows = list[dict[str, Any]]
 
 
-def steps(rows: Rows, nor_ns: float | None) -> alt.LayerChart:
+def steps(rows: Rows, processor: str | None, nor_ns: float | None) -> alt.LayerChart:
     """Time per byte read by step, a bar for this design and one for the chosen.
 
     Args:
         rows: ``whose``, ``step``, ``order`` and ``ns``.
+        processor: who executes, if that is said.
         nor_ns: what NOR takes for a byte, if there is a NOR part.
 
     """
-    names = {name: colour for name, _, colour in style.STEPS}
+    names = {name: colour for name, _, colour in style.steps(processor)}
     shown = {row["step"] for row in rows}
     bars = (
         alt.Chart(alt.InlineData(values=rows, name="steps"))
         .transform_joinaggregate(total="sum(ns)", groupby=["whose"])
         .transform_calculate(share="datum.ns / datum.total")
-        .mark_bar(stroke="white", strokeWidth=0.5)
+        .mark_bar(stroke=style.PAPER, strokeWidth=0.5)
         .encode(
             y=alt.Y(
                 "whose:N",

@@ -5,7 +5,8 @@ import math
 import altair as alt
 import polars as pl
 
-from flashpager.plots import style
+from flashpager.plots import headlines, style
+from flashpager.plots.headlines import Point
 from flashpager.quantities import format_size
 
 
@@ -24,7 +25,8 @@ def bandwidth_over_page(
     """
     pages = style.values(frame, "cache_page_bytes")
     nor = style.nor_bandwidth(frame)
-    top = style.top(frame, nor)
+    shown_nor, far = style.near_nor(frame)
+    top = style.top(frame, shown_nor)
     own = frame.filter(pl.col("policy") == policy).sort("cache_page_bytes")
     here = own.filter(pl.col("cache_page_bytes") == page_bytes)
     policies: list[str] = frame["policy"].unique(maintain_order=True).to_list()
@@ -56,7 +58,7 @@ def bandwidth_over_page(
             color=style.GREY,
             fontSize=style.FONT_SIZE - 1,
         ).encode(text="label:N", y=alt.value(0)),
-        *style.nor_line(nor, f"{nor or 0:.3g} MB/s"),
+        *style.nor_line(shown_nor, f"{nor or 0:.3g} MB/s"),
         base.mark_line(strokeWidth=2.5).encode(strokeDash=dash),
         base.mark_point(filled=True, size=50, opacity=1),
         style.ring(here, "cache_page_bytes"),
@@ -67,33 +69,24 @@ def bandwidth_over_page(
             },
             colours,
             top,
-            nor,
+            shown_nor,
         ),
     ]
     cache = style.said(frame["cache_bytes"][0])
+    row = here.row(0, named=True)
     return style.finish(
         layers,
-        _page_title(own, page_bytes, nor),
-        f"Bandwidth over cache page size, {cache} of cache. {style.setting(frame)}. "
-        f"{style.ringed(here)}.",
+        headlines.cache_pages(
+            Point.of(row),
+            [Point.of(other) for other in own.iter_rows(named=True)],
+            row["flash_page_bytes"],
+            nor,
+        ),
+        f"{cache} of cache; ring: this design{far}",
+        setting=f"{style.setting(frame)}; {style.MEBIBYTES}",
+        more="MIN knows the future and has the fewest misses; with a data register that is no bound"
+        " on time. The dotted rule is the mean size of the basic blocks executed.",
     )
-
-
-def _page_title(own: pl.DataFrame, page_bytes: int, nor: float | None) -> str:
-    def said(row: dict[str, float]) -> str:
-        value = row["bandwidth_mib_s"]
-        return f"{value:.3g} MB/s" if nor is None else f"{100 * value / nor:.0f} %"
-
-    rows = {row["cache_page_bytes"]: row for row in own.iter_rows(named=True)}
-    best = max(rows.values(), key=lambda row: row["bandwidth_mib_s"])
-    whole = rows[max(rows)]
-    title = f"{page_bytes:,}-byte cache pages give {said(rows[page_bytes])}"
-    title += "" if nor is None else " of NOR"
-    if page_bytes != whole["cache_page_bytes"]:
-        title += f", {whole['cache_page_bytes']:,}-byte pages {said(whole)}"
-    if best["cache_page_bytes"] not in (page_bytes, whole["cache_page_bytes"]):
-        title += f", the best ({best['cache_page_bytes']:,} bytes) {said(best)}"
-    return title
 
 
 def steps_over_page(frame: pl.DataFrame, page_bytes: int) -> alt.LayerChart:
@@ -105,7 +98,7 @@ def steps_over_page(frame: pl.DataFrame, page_bytes: int) -> alt.LayerChart:
 
     """
     frame = frame.sort("cache_page_bytes")
-    shown = [s for s in style.STEPS if s[0] in style.ALWAYS_SHOWN or frame[s[1]].sum() > 0]
+    shown = style.shown_steps(frame)
     long = pl.concat(
         [
             frame.select(
@@ -129,7 +122,7 @@ def steps_over_page(frame: pl.DataFrame, page_bytes: int) -> alt.LayerChart:
     own = format_size(page_bytes)
     bars = (
         alt.Chart(long)
-        .mark_bar(stroke="white", strokeWidth=0.5)
+        .mark_bar(stroke=style.PAPER, strokeWidth=0.5)
         .encode(
             x=alt.X(
                 "page:N",
@@ -160,17 +153,13 @@ def steps_over_page(frame: pl.DataFrame, page_bytes: int) -> alt.LayerChart:
         )
     )
     row = frame.row(by_predicate=pl.col("cache_page_bytes") == page_bytes, named=True)
-    waiting = 100 * (1 - row["read_ns"] / row["time_ns"])
-    heaviest = max(shown[1:], key=lambda step: row[step[1]])
-    title = (
-        f"With {page_bytes:,}-byte pages {waiting:.0f} % of the time goes into faults, "
-        f"{100 * row[heaviest[1]] / row['time_ns']:.0f} % into the {heaviest[0]} step alone"
-    )
     return style.finish(
         [bars, *style.nor_line(nor_ns, f"{nor_ns or 0:.3g} ns")],
-        title,
-        f"Where the time goes, per byte that the processor reads, {row['policy']}, "
-        f"{style.said(row['cache_bytes'])} of cache. {style.setting(frame)}.",
+        f"With {page_bytes:,}-byte pages "
+        + headlines.steps({name: row[column] for name, column, _ in style.steps(row["processor"])}),
+        f"Time for each byte that the processor reads; {row['policy']}, "
+        f"{style.said(row['cache_bytes'])} of cache",
+        setting=style.setting(frame),
     )
 
 
@@ -188,7 +177,7 @@ def bandwidth_over_cache(
 
     """
     sizes = style.values(frame, "cache_bytes")
-    nor = style.nor_bandwidth(frame)
+    nor, far = style.near_nor(frame)
     top = style.top(frame, nor)
     frame = frame.with_columns(
         pl.col("cache_page_bytes").map_elements(_paged, return_dtype=pl.String).alias("series")
@@ -222,32 +211,17 @@ def bandwidth_over_cache(
             nor,
         ),
     ]
+    rows = reduced.filter(pl.col("cache_bytes") == cache_bytes)
     return style.finish(
         layers,
-        _cache_title(reduced, conventional, cache_bytes, reduced_bytes, whole),
-        f"Bandwidth over cache size: pages of {reduced_bytes:,} bytes against whole flash pages; "
-        f"policy {frame['policy'][0]}. {style.setting(frame)}. {style.ringed(here)}.",
+        headlines.cache_sizes(
+            Point.of(rows.row(0, named=True)),
+            [Point.of(row) for row in conventional.iter_rows(named=True)],
+            whole,
+        ),
+        f"Policy {frame['policy'][0]}; ring: this design{far}",
+        setting=f"{style.setting(frame)}; {style.MEBIBYTES}",
     )
-
-
-def _cache_title(
-    reduced: pl.DataFrame, conventional: pl.DataFrame, cache: int, page: int, whole: int
-) -> str:
-    own = reduced.filter(pl.col("cache_bytes") == cache)["bandwidth_mib_s"].item()
-    size = style.said(cache)
-    beside = conventional.filter(pl.col("cache_bytes") == cache)["bandwidth_mib_s"]
-    if beside.is_empty():
-        return f"{page:,}-byte pages give {own:.3g} MB/s in {size}; {whole:,}-byte pages do not fit"
-    as_fast = conventional.filter(
-        (pl.col("bandwidth_mib_s") >= own) & (pl.col("cache_bytes") > cache)
-    )["cache_bytes"].min()
-    ratio = own / beside.item()
-    if ratio > 1 and isinstance(as_fast, int):
-        return (
-            f"With {page:,}-byte pages {size} of cache do what takes {style.said(as_fast)} with "
-            f"{whole:,}-byte pages"
-        )
-    return f"In {size}, {page:,}-byte pages run {ratio:.2f} times as fast as {whole:,}-byte pages"
 
 
 def distance_spectrum(
@@ -264,14 +238,11 @@ def distance_spectrum(
 
     """
     total = int(distances["count"].sum())
-    ideal = int(distances.filter(pl.col("distance") == 1)["count"].sum())
-    back = "change of column" if register == "random-column" else "reload"
+    moves = headlines.moves(register)
     kinds = {
-        f"< 0: back, forces a {back}": style.VERMILLION,
+        f"< 0: back, {moves.back}": style.VERMILLION,
         "1: the next block": style.BLUE,
-        "≥ 2: forward, a change of column"
-        if register == "random-column"
-        else "≥ 2: forward, skipped bytes are fetched": style.ORANGE,
+        f"≥ 2: forward, {moves.forward}": style.ORANGE,
     }
     backward, following, forward = kinds
     frame = distances.with_columns(
@@ -321,9 +292,9 @@ def distance_spectrum(
     )
     return style.finish(
         [bars],
-        f"{100 * ideal / total:.1f} % of requests in the same flash page ask for the next block",
-        f"{total:,} of {faults:,} faults ask for the flash page that the register holds, a page of "
-        f"{blocks} blocks of {page_bytes:,} bytes.",
+        headlines.distances(dict(distances.select("distance", "count").iter_rows()), register),
+        f"{total:,} of {faults:,} faults ask for the flash page that was used last, of {blocks} "
+        f"blocks of {page_bytes:,} bytes",
     )
 
 
@@ -377,13 +348,13 @@ def latency_over_page(frame: pl.DataFrame, page_bytes: int) -> alt.LayerChart:
         ),
     ]
     row = frame.row(by_predicate=pl.col("cache_page_bytes") == page_bytes, named=True)
-    worst, mean = row["worst_fault_ns"] / 1e3, row["mean_fault_ns"] / 1e3
     return style.finish(
         layers,
-        f"A fault with {page_bytes:,}-byte pages takes {mean:.3g} µs on average, "
-        f"{worst:.3g} µs at worst",
-        f"Fault latency over cache page size, {row['policy']}, "
-        f"{style.said(row['cache_bytes'])} of cache. {style.setting(frame)}.",
+        headlines.latency(row["mean_fault_ns"], row["worst_fault_ns"])
+        + f" with {page_bytes:,}-byte pages",
+        f"{row['policy']}, {style.said(row['cache_bytes'])} of cache; 99 of 100 faults take no "
+        "longer than p99",
+        setting=style.setting(frame),
     )
 
 

@@ -4,21 +4,20 @@ A column ``id`` numbers the designs. Where a picture has a parameter ``chosen``,
 of the design that the reader chose; the report's own design is chosen at first.
 """
 
-from collections import Counter
+import json
 from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
 import polars as pl
 
-from flashpager.plots import style
+from flashpager.plots import headlines, style
+from flashpager.plots.headlines import Point
 from flashpager.quantities import format_size
 
-_PANELS_IN_A_ROW = 3
-#: How many times as fast as the fastest design NOR may be and still be in small pictures.
-_NEAR = 1.6
-_PANEL_WIDTH = 212
-_PANEL_HEIGHT = 120
+_PART_HEIGHT = 36
+#: Pixels of axis and legend.
+_AROUND_PARTS = 90
 
 
 def ram_against_bandwidth(frame: pl.DataFrame, own: int) -> alt.LayerChart:
@@ -31,7 +30,8 @@ def ram_against_bandwidth(frame: pl.DataFrame, own: int) -> alt.LayerChart:
 
     """
     nor = style.nor_bandwidth(frame)
-    top = style.top(frame, nor)
+    shown_nor, far = style.near_nor(frame)
+    top = style.top(frame, shown_nor)
     here = frame.filter(pl.col("id") == own)
     columns = ["id", "label", "policy", "ram_bytes", "bandwidth_mib_s", "misses", "worst_fault_ns"]
     if nor is not None:
@@ -53,28 +53,31 @@ def ram_against_bandwidth(frame: pl.DataFrame, own: int) -> alt.LayerChart:
         *([] if nor is None else [alt.Tooltip("nor_ratio:Q", title="of NOR", format=".1%")]),
         alt.Tooltip("misses:Q", format=","),
     ]
+    # Words beside the last point leave the picture.
+    to_the_right = here["ram_bytes"].item() ** 3 > low * high**2
     selectable = frame.filter("selectable").sort("on_front").select(columns)
     picked = alt.Chart(selectable).encode(**encoded)
     layers = [
-        *_nor_rule(nor),
+        *_nor_rule(shown_nor),
         alt.Chart(runnable.filter(~pl.col("on_front")).select(columns))
         .mark_circle(size=26, opacity=0.4)
         .encode(**encoded, color=colour, tooltip=tips),
-        _stairs(frame.filter(pl.col("policy") == "min"), high, encoded).mark_line(
-            interpolate="step-after", color=style.GREEN, strokeDash=[2, 3], strokeWidth=1.5
-        ),
+        # No line: between its few sizes designs that can run would lie above it.
+        alt.Chart(_best_of_size(frame.filter(pl.col("policy") == "min")).select(columns))
+        .mark_point(shape="diamond", size=70, color=style.GREEN, strokeWidth=1.5, opacity=1)
+        .encode(**encoded, tooltip=tips),
         _stairs(front, high, encoded).mark_line(
             interpolate="step-after", color=style.GREY, strokeWidth=2
         ),
         alt.Chart(front.select(columns))
-        .mark_point(filled=True, size=80, opacity=1, stroke="white", strokeWidth=1)
+        .mark_point(filled=True, size=80, opacity=1, stroke=style.PAPER, strokeWidth=1)
         .encode(**encoded, color=colour),
         style.ring(here, "ram_bytes"),
         alt.Chart(here)
         .mark_text(
             text="this design",
-            align="left",
-            dx=12,
+            align="right" if to_the_right else "left",
+            dx=-12 if to_the_right else 12,
             dy=12,
             fontSize=style.FONT_SIZE - 1,
             fontWeight="bold",
@@ -88,10 +91,11 @@ def ram_against_bandwidth(frame: pl.DataFrame, own: int) -> alt.LayerChart:
     ]
     chart = style.finish(
         layers,
-        _front_title(front, here.row(0, named=True)),
-        f"Each point is one of {len(runnable):,} designs with other caches, cache pages and "
-        f"policies; those on the line are the fastest in their RAM. {style.setting(frame)}. "
-        f"{style.ringed(here)}. Dotted: the best of MIN without metadata, which no device can run.",
+        front_sentence(frame, own),
+        "Grey line: the fastest in their RAM; diamonds: MIN",
+        setting=style.setting(frame),
+        more=f"Each point is one of {len(runnable):,} designs with other caches, cache pages and "
+        f"policies. MIN stands without metadata, and no device can run it{far}.",
     )
     return chart.add_params(alt.param(name="chosen", value=own))
 
@@ -110,6 +114,12 @@ def _nor_rule(nor: float | None) -> list[alt.Chart]:
     ]
 
 
+def _best_of_size(frame: pl.DataFrame) -> pl.DataFrame:
+    """Take the fastest design of each size of RAM."""
+    ranked = frame.sort("ram_bytes", "bandwidth_mib_s", descending=[False, True])
+    return ranked.unique("ram_bytes", keep="first", maintain_order=True)
+
+
 def _stairs(frame: pl.DataFrame, end: float, encoded: dict[str, Any]) -> alt.Chart:
     """Take the highest bandwidth up to each size of RAM, as far as the axis goes."""
     best = (
@@ -123,25 +133,11 @@ def _stairs(frame: pl.DataFrame, end: float, encoded: dict[str, Any]) -> alt.Cha
     return stairs
 
 
-def _front_title(front: pl.DataFrame, own: dict[str, int | float | str]) -> str:
-    ram, bandwidth = int(own["ram_bytes"]), float(own["bandwidth_mib_s"])
-    within = front.filter(pl.col("ram_bytes") <= ram)
-    if within.is_empty():
-        return "No design that a device can run takes as little RAM as this one"
-    best = within.row(-1, named=True)
-    if best["id"] == own["id"]:
-        return f"In its {ram:,} bytes of RAM no design is faster than this one"
-    ratio = best["bandwidth_mib_s"] / bandwidth
-    if ratio >= style.NOTABLE:
-        return f"{style.faster(ratio, style.THIS)} in no more RAM: {best['label']}"
-    as_fast = front.filter(pl.col("bandwidth_mib_s") >= bandwidth)
-    if as_fast.is_empty():
-        return "No design that a device can run is as fast as this one"
-    least = as_fast.row(0, named=True)
-    less = 100 * (1 - least["ram_bytes"] / ram)
-    if less < 1:
-        return f"This design is as good as on the front: within 1 % of {least['label']}"
-    return f"As fast in {less:.0f} % less RAM than this design: {least['label']}"
+def front_sentence(frame: pl.DataFrame, own: int) -> str:
+    """Say what is better than the design of number ``own`` of those that a device can run."""
+    here = frame.row(by_predicate=pl.col("id") == own, named=True)
+    others = frame.filter((pl.col("id") != own) & (pl.col("policy") != "min"))
+    return headlines.front(Point.of(here), [Point.of(row) for row in others.iter_rows(named=True)])
 
 
 def bandwidth_heat_map(frame: pl.DataFrame, own: int) -> alt.LayerChart:
@@ -193,7 +189,7 @@ def bandwidth_heat_map(frame: pl.DataFrame, own: int) -> alt.LayerChart:
     written = base.encode(color=ink)
     size = f"width / {len(pages)} / 3"
     layers = [
-        base.mark_rect(stroke="white", strokeWidth=1, cursor="pointer").encode(
+        base.mark_rect(stroke=style.PAPER, strokeWidth=1, cursor="pointer").encode(
             color=alt.Color(
                 "bandwidth_mib_s:Q",
                 scale=alt.Scale(scheme="viridis", domain=[low, high], nice=False),
@@ -233,157 +229,127 @@ def bandwidth_heat_map(frame: pl.DataFrame, own: int) -> alt.LayerChart:
     ]
     chart = style.finish(
         layers,
-        _best_pages(cells.filter("best")),
-        f"Bandwidth in MB/s by cache size and cache page, policy {frame['policy'][0]}. “Best” is "
-        f"the best page for its cache; outlined: this design. {style.setting(frame)}. "
-        f"{style.MEBIBYTES}.",
+        headlines.best_pages([Point.of(row) for row in frame.iter_rows(named=True)]),
+        f"MB/s with {frame['policy'][0]}; outlined: this design",
+        setting=style.setting(frame),
+        more="“Best” is the best page for its cache; metadata, which small pages take more of, are"
+        " not counted as cache.",
     )
     return chart.add_params(alt.param(name="chosen", value=own))
 
 
-def _best_pages(best: pl.DataFrame) -> str:
-    rows = (
-        best.filter("notable").sort("cache_bytes").select("cache_bytes", "cache_page_bytes").rows()
-    )
-    if not rows:
-        return "No cache page is notably better than another"
-    (small, at_small), (large, at_large) = rows[0], rows[-1]
-    if small == large:
-        return f"{at_small:,}-byte pages are the best in {style.said(small)} of cache"
-    between = f"from {style.said(small)} to {style.said(large)}"
-    pages = [page for _, page in rows]
-    if len(set(pages)) == 1:
-        return f"{at_small:,}-byte pages are the best in every cache {between}"
-    if pages == sorted(pages):
-        return (
-            f"The best cache page goes from {at_small:,} bytes in {style.said(small)} of cache to "
-            f"{at_large:,} bytes in {style.said(large)}"
-        )
-    often, count = Counter(pages).most_common(1)[0]
-    if 2 * count > len(rows):
-        return f"{often:,}-byte pages are the best in {count} of {len(rows)} caches {between}"
-    return f"The best cache page is {min(pages):,} to {max(pages):,} bytes in caches {between}"
+#: More bars than this nobody compares.
+MOST_PARTS = 14
 
 
-#: More small panels than this nobody compares.
-MOST_PANELS = 9
-
-
-def bandwidth_by_part(frame: pl.DataFrame, parts: Sequence[str], left_out: str) -> alt.FacetChart:
-    """Bandwidth over cache page, one small panel a part.
+def bandwidth_by_part(
+    frame: pl.DataFrame, own: str, alike: Sequence[str], slower: int
+) -> alt.LayerChart:
+    """Time per byte read with each part, by step: a bar a part, the fastest above.
 
     Args:
-        frame: designs that differ in the part, its flash page and ``cache_page_bytes`` alone, with
-            ``panel``, the name of the part, and ``about``, a few words on it.
-        parts: the panels in order, the report's own part first.
-        left_out: what to say about parts that cannot take these designs.
+        frame: one design a part, its best, with the part's ``name``, ``part`` as its bar is
+            called, and ``about``, a few words on it.
+        own: the bar of the report's own part.
+        alike: which other parts a bar stands for, in words.
+        slower: how many more there are, which are not shown.
 
     """
-    nor = style.nor_bandwidth(frame)
-    # Where NOR is far away, its rule would press the lines flat.
-    nor = nor if nor is not None and nor < _NEAR * style.top(frame, None) else None
-    pages = style.values(frame, "cache_page_bytes")
-    low, high = style.log_domain(pages)
-    bandwidth = pl.col("bandwidth_mib_s")
-    best = frame.filter(bandwidth == bandwidth.max().over("panel")).unique("panel")
-    by_part = {row["panel"]: row for row in best.iter_rows(named=True)}
-    heads = {
-        part: f"{part}{' (this design)' if part == parts[0] else ''}\n{by_part[part]['about']}\n"
-        f"best: {by_part[part]['bandwidth_mib_s']:.3g} MB/s at {by_part[part]['cache_page_bytes']}"
-        for part in parts
-    }
-    shown = frame.select(
-        pl.col("panel").replace_strict(heads, return_dtype=pl.String).alias("head"),
-        "panel",
-        (pl.col("panel") == parts[0]).alias("own"),
-        "cache_page_bytes",
-        "flash_page_bytes",
-        "bandwidth_mib_s",
-        "misses",
-        "loads",
-        "ecc_unchecked",
+    frame = frame.sort("bandwidth_mib_s", descending=True)
+    names: list[str] = frame["part"].to_list()
+    shown = style.shown_steps(frame)
+    bars = pl.concat(
+        [
+            frame.select(
+                "part",
+                "about",
+                "cache_page_bytes",
+                "bandwidth_mib_s",
+                pl.lit(name).alias("step"),
+                pl.lit(index).alias("order"),
+                (pl.col(column) / pl.col("bytes_read")).alias("ns"),
+                (pl.col(column) / pl.col("time_ns")).alias("share"),
+            )
+            for index, (name, column, _) in enumerate(shown)
+        ]
     )
-    encoded: dict[str, Any] = {
-        "x": alt.X(
-            "cache_page_bytes:Q",
-            title="cache page (bytes)",
-            scale=alt.Scale(type="log", base=2, domain=[low, high], nice=False),
-            axis=alt.Axis(values=pages, labelExpr=style.AS_SIZE, grid=False, labelOverlap="greedy"),
+    ends = frame.select(
+        "part",
+        ((pl.col("time_ns") + pl.col("hidden_ns").clip(0)) / pl.col("bytes_read")).alias("ns"),
+        pl.concat_str(
+            pl.col("bandwidth_mib_s").map_elements(lambda v: f"{v:.3g}", return_dtype=pl.String),
+            pl.lit(" MB/s"),
+            pl.when("ecc_unchecked").then(pl.lit(" !")).otherwise(pl.lit("")),
+        ).alias("says"),
+    )
+    longest = max(ends["ns"].to_list())
+    x = alt.X(
+        "ns:Q",
+        title="time per byte read (ns)",
+        # The words behind the longest bar want room.
+        scale=alt.Scale(domain=[0, 1.4 * longest], nice=False),
+        axis=alt.Axis(tickCount=5, grid=False),
+    )
+    about = {row["part"]: row["about"] for row in frame.iter_rows(named=True)}
+    y = alt.Y(
+        "part:N",
+        sort=names,
+        title=None,
+        scale=alt.Scale(paddingInner=0.3, paddingOuter=0.1),
+        axis=alt.Axis(
+            domain=False,
+            ticks=False,
+            labelLimit=0,
+            labelPadding=8,
+            labelExpr=f"[datum.value, {json.dumps(about)}[datum.value]]",
+            labelFontSize=style.FONT_SIZE - 2,
+            labelLineHeight=14,
+            labelFontWeight=alt.when(f"datum.value == {json.dumps(own)}")
+            .then(alt.value("bold"))
+            .otherwise(alt.value("normal")),
         ),
-        "y": style.linear_y("bandwidth_mib_s", "MB/s", style.top(frame, nor)),
-    }
-    others = (
-        alt.Chart(
-            shown.select(pl.col("panel").alias("part"), "cache_page_bytes", "bandwidth_mib_s")
-        )
-        .mark_line(color="#cccccc", strokeWidth=1)
-        .encode(**encoded, detail="part:N")
     )
-    rule = alt.Chart(pl.DataFrame({"bandwidth_mib_s": [nor]}))
-    rules = [] if nor is None else [rule.mark_rule().encode(y="bandwidth_mib_s:Q")]
-    ink = alt.when("datum.own").then(alt.value(style.BLACK)).otherwise(alt.value(style.BLUE))
-    base = alt.Chart().encode(**encoded, stroke=ink)
-    tips = [
-        alt.Tooltip("panel:N", title="part"),
-        alt.Tooltip("cache_page_bytes:Q", title="cache page", format=","),
-        alt.Tooltip("flash_page_bytes:Q", title="flash page", format=","),
-        alt.Tooltip("bandwidth_mib_s:Q", title="MB/s", format=".2f"),
-        alt.Tooltip("misses:Q", format=","),
-        alt.Tooltip("loads:Q", format=","),
-    ]
-    points = base.mark_point(size=45, strokeWidth=2, opacity=1)
-    layered = alt.LayerChart(
-        data=shown,
-        layer=[
-            others,
-            *rules,
-            base.mark_line(strokeWidth=2.5),
-            points.encode(fill=alt.value("white"), tooltip=tips),
-            points.transform_filter("!datum.ecc_unchecked").encode(fill=ink, tooltip=tips),
-        ],
-        width=_PANEL_WIDTH,
-        height=_PANEL_HEIGHT,
-    )
-    panels: alt.FacetChart = layered.facet(
-        alt.Facet(
-            "head:N",
-            sort=[heads[part] for part in parts],
-            title=None,
-            header=alt.Header(
-                labelExpr="split(datum.label, '\\n')",
-                labelAnchor="start",
-                labelAlign="left",
-                labelFontSize=style.FONT_SIZE - 2,
-                labelLineHeight=15,
-                labelLimit=0,
+    layers = [
+        alt.Chart(bars)
+        .mark_bar(stroke=style.PAPER, strokeWidth=0.5)
+        .encode(
+            x=x,
+            y=y,
+            color=alt.Color(
+                "step:N",
+                sort=[name for name, _, _ in shown],
+                scale=style.colour_scale({name: colour for name, _, colour in shown}),
+                legend=style.legend(),
             ),
+            order=alt.Order("order:Q"),
+            tooltip=[
+                alt.Tooltip("part:N"),
+                alt.Tooltip("about:N", title="takes"),
+                alt.Tooltip("cache_page_bytes:Q", title="cache page", format=","),
+                alt.Tooltip("bandwidth_mib_s:Q", title="MB/s", format=".2f"),
+                alt.Tooltip("step:N"),
+                alt.Tooltip("ns:Q", format=".3~f", title="ns per byte read"),
+                alt.Tooltip("share:Q", format=".1%", title="share of the time"),
+            ],
         ),
-        columns=_PANELS_IN_A_ROW,
-        # Else places without a panel would have an axis.
-    ).resolve_axis(x="independent")
-    row = frame.row(0, named=True)
-    hollow = frame["ecc_unchecked"].any()
-    return style.styled(
-        panels,
-        _part_title(by_part, parts[0]),
-        f"Bandwidth over cache page size with NAND parts of the catalogue on {row['bus']}, "
-        f"{row['policy']}, {style.said(row['cache_bytes'])} of cache, register {row['register']}; "
-        "grey: the other parts"
-        + ("" if nor is None else "; black rule: NOR")
-        + ("; hollow: fetches less than the codeword that the host must check" if hollow else "")
-        + f".{left_out}",
+        alt.Chart(ends)
+        .mark_text(align="left", dx=6, fontSize=style.FONT_SIZE - 1)
+        .encode(x=x, y=y, text="says:N"),
+    ]
+    row = frame.row(by_predicate=pl.col("part") == own, named=True)
+    unchecked = "!: fetches less than the codeword that the host must check. "
+    return style.finish(
+        layers,
+        headlines.parts(
+            {one["name"]: Point.of(one) for one in frame.iter_rows(named=True)},
+            row["name"],
+            f"{row['policy']} and {style.said(row['cache_bytes'])} of cache",
+        ),
+        "Below a part: its best cache page in no more RAM, t_R, and its bus or what a byte takes",
+        height=_PART_HEIGHT * len(names) + _AROUND_PARTS,
+        setting=f"{row['policy']}, {style.said(row['cache_bytes'])} of cache",
+        more="Parts that come to the same share a bar. Bold: this design's. "
+        + (unchecked if frame["ecc_unchecked"].any() else "")
+        + "".join(f"{said}. " for said in alike)
+        + (f"{slower} slower parts are not shown." if slower else ""),
     )
-
-
-def _part_title(best: dict[str, dict[str, float]], own: str) -> str:
-    mine = best[own]["bandwidth_mib_s"]
-    if len(best) == 1:
-        return f"{own} alone can serve this design"
-    fastest = max(best, key=lambda part: best[part]["bandwidth_mib_s"])
-    ratio = best[fastest]["bandwidth_mib_s"] / mine
-    if ratio >= style.NOTABLE:
-        page = best[fastest]["cache_page_bytes"]
-        return f"{fastest} with {page:,}-byte pages is {style.faster(ratio, own)} at its best"
-    second = max((part for part in best if part != own), key=lambda p: best[p]["bandwidth_mib_s"])
-    share = 100 * best[second]["bandwidth_mib_s"] / mine
-    return f"No part is notably faster than {own}; next is {second} with {share:.0f} % of its speed"

@@ -4,7 +4,7 @@ import itertools
 import re
 import textwrap
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import altair as alt
 import polars as pl
@@ -24,6 +24,13 @@ VERMILLION = "#D55E00"
 PURPLE = "#CC79A7"
 GREY = "#555555"
 YELLOW = "#F0E442"
+INK = "#222222"
+AXIS = "#888888"
+FAINT = "#CCCCCC"
+GRID = "#E4E4E4"
+#: What lies beneath a chart; ``white`` and ``black`` by name are ink on a colour, whatever is
+#: beneath.
+PAPER = "#FFFFFF"
 #: Beneath this ratio of bandwidths two designs are equally fast to a reader.
 NOTABLE = 1.01
 
@@ -32,15 +39,40 @@ CHOSEN = "#E0007A"
 #: The report's design and the reader's, by name.
 THIS, OTHER = "this design", "chosen design"
 
+#: The name of each colour in a page, and what it is where the page is dark.
+THEME = {
+    BLACK: ("black", "#F2F3F5"),
+    INK: ("ink", "#DADDE2"),
+    GREY: ("grey", "#A3A9B2"),
+    AXIS: ("axis", "#7D838C"),
+    FAINT: ("faint", "#4A4F57"),
+    GRID: ("grid", "#2B2F35"),
+    PAPER: ("paper", "#15171A"),
+    ORANGE: ("orange", "#F0B33A"),
+    SKY: ("sky", "#8CCBF2"),
+    GREEN: ("green", "#1FBF92"),
+    BLUE: ("blue", "#4A9FE0"),
+    VERMILLION: ("vermillion", "#F07A2E"),
+    PURPLE: ("purple", "#DB93B8"),
+    YELLOW: ("yellow", "#F0E442"),
+    CHOSEN: ("chosen", "#FF5CAE"),
+}
+
 POLICY_COLOURS = {"lru": BLUE, "min": GREEN, "clock": VERMILLION, "fifo": PURPLE}
 
-#: Steps of a read from flash, as they stand on one another: (name, column, colour).
-STEPS = (
-    ("read", "read_ns", SKY),
+#: A step of a read from flash: name, column, colour.
+Step = tuple[str, str, str]
+_READ: Step = ("read", "read_ns", SKY)
+#: What reading is where a processor is named: what it executes, it reads.
+_EXECUTE: Step = ("execute", "read_ns", SKY)
+#: Steps of a read from flash, as they stand on one another.
+STEPS: tuple[Step, ...] = (
+    _READ,
     ("write", "write_ns", GREEN),
     ("fetch", "fetch_ns", ORANGE),
     ("load", "load_ns", VERMILLION),
     ("column change", "column_change_ns", PURPLE),
+    ("lookup", "lookups_ns", BLUE),
     ("handler", "handler_ns", BLACK),
     ("false faults", "false_faults_ns", YELLOW),
 )
@@ -57,72 +89,106 @@ JOBS = {
 }
 #: Distances of this many blocks, and of more, are one bar where bars have to stay wide.
 FARTHEST_DISTANCE = 16
-ALWAYS_SHOWN = ("read", "write", "fetch", "load")
+ALWAYS_SHOWN = ("read", "execute", "write", "fetch", "load")
 
 WIDTH = 720
 HEIGHT = 360
 FONT = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
 FONT_SIZE = 14
 #: Pixels between the middles of two labels that do not touch.
-LABEL_PITCH = 18
+LABEL_PITCH = 22
 TITLE_CHARACTERS = 88
 SUBTITLE_CHARACTERS = 118
 BANDWIDTH = "read bandwidth (MB/s)"
+#: How many times as fast as all designs NOR may be and still be in their picture.
+_NEAR = 2.0
 MEBIBYTES = "MB = 2^20 bytes"
 AS_SIZE = (
     "datum.value >= 1024 && datum.value % 1024 == 0 ? datum.value / 1024 + 'K' : '' + datum.value"
 )
 
 
+#: The style of the house. Altair copies a chart whole for each call that configures a part of it.
+_CONFIG = {
+    "font": FONT,
+    "view": {"stroke": None},
+    "axis": {
+        "labelFontSize": FONT_SIZE,
+        "titleFontSize": FONT_SIZE,
+        "titleFontWeight": "normal",
+        "titlePadding": 10,
+        "labelColor": INK,
+        "titleColor": INK,
+        "gridColor": GRID,
+        "domainColor": AXIS,
+        "tickColor": AXIS,
+        "labelFlush": False,
+    },
+    "text": {"color": BLACK},
+    "rule": {"color": BLACK},
+    "legend": {
+        "labelColor": INK,
+        "titleColor": INK,
+        "labelFontSize": FONT_SIZE,
+        "titleFontSize": FONT_SIZE,
+        "labelLimit": 0,
+        "symbolType": "square",
+        "symbolOpacity": 1,
+    },
+    "title": {
+        "anchor": "start",
+        "frame": "group",
+        "fontSize": 17,
+        "fontWeight": "bold",
+        "lineHeight": 22,
+        "subtitleFontSize": 13,
+        "subtitleColor": "#444444",
+        "subtitleLineHeight": 18,
+        "subtitlePadding": 6,
+        "offset": 14,
+    },
+}
+
+
 def finish(
-    layers: Sequence[alt.Chart], title: str, subtitle: str, height: int = HEIGHT
+    layers: Sequence[alt.Chart],
+    title: str,
+    subtitle: str,
+    height: int = HEIGHT,
+    *,
+    width: int = WIDTH,
+    setting: str = "",
+    more: str = "",
 ) -> alt.LayerChart:
     """Lay charts over one another, in the style of the house."""
-    chart = alt.LayerChart(layer=list(layers), width=WIDTH, height=height)
-    return styled(chart, title, subtitle)
+    chart = alt.LayerChart(layer=list(layers), width=width, height=height)
+    return styled(chart, title, subtitle, setting=setting, more=more)
 
 
-def styled(chart: ChartT, title: str, subtitle: str) -> ChartT:
-    """Give a chart its words, and the style of the house."""
+def styled(
+    chart: ChartT, title: str, subtitle: str, *, setting: str = "", more: str = ""
+) -> ChartT:
+    """Give a chart its words, and the style of the house.
+
+    Args:
+        chart: what is drawn.
+        title: what it shows, in a sentence.
+        subtitle: what a reader has to know to read it.
+        setting: what holds for all of it; a page says it once for all its charts.
+        more: what only a page has room for.
+
+    """
+    said = "; ".join(words for words in (subtitle, setting) if words)
     words = alt.Title(
         text=textwrap.wrap(tied(title), TITLE_CHARACTERS),
-        subtitle=textwrap.wrap(tied(subtitle), SUBTITLE_CHARACTERS),
+        subtitle=textwrap.wrap(tied(said), SUBTITLE_CHARACTERS),
     )
-    made: ChartT = (
-        chart.properties(title=words, background="white", padding=12)
-        .configure(font=FONT)
-        .configure_view(stroke=None)
-        .configure_axis(
-            labelFontSize=FONT_SIZE,
-            titleFontSize=FONT_SIZE,
-            titleFontWeight="normal",
-            titlePadding=10,
-            labelColor="#222222",
-            titleColor="#222222",
-            gridColor="#e4e4e4",
-            domainColor="#888888",
-            tickColor="#888888",
-            labelFlush=False,
-        )
-        .configure_legend(
-            labelFontSize=FONT_SIZE,
-            titleFontSize=FONT_SIZE,
-            labelLimit=0,
-            symbolType="square",
-            symbolOpacity=1,
-        )
-        .configure_title(
-            anchor="start",
-            frame="group",
-            fontSize=17,
-            fontWeight="bold",
-            lineHeight=22,
-            subtitleFontSize=13,
-            subtitleColor="#444444",
-            subtitleLineHeight=18,
-            subtitlePadding=6,
-            offset=14,
-        )
+    made: ChartT = chart.properties(
+        title=words,
+        background=PAPER,
+        padding=12,
+        usermeta={"subtitle": subtitle, "more": more},
+        config=_CONFIG,
     )
     return made
 
@@ -136,9 +202,8 @@ def setting(frame: pl.DataFrame) -> str:
     """Say what all designs of a table share."""
     row = frame.row(0, named=True)
     codeword = row["codeword_bytes"]
-    return (
-        f"{row['part']} on {row['bus']}, flash page {said(row['flash_page_bytes'])}, "
-        f"register {row['register']}" + (f", codeword {said(codeword)}" if codeword else "")
+    return f"{row['part']}, {row['bus']}, {row['register']}" + (
+        f", codeword {said(codeword)}" if codeword else ""
     )
 
 
@@ -153,6 +218,26 @@ def faster(ratio: float, other: str = "") -> str:
     if ratio < 2:  # noqa: PLR2004
         return f"{100 * (ratio - 1):.0f} % faster" + (f" than {other}" if other else "")
     return f"{ratio:.1f} times as fast" + (f" as {other}" if other else "")
+
+
+def drawable(chart: Drawing) -> dict[str, Any]:
+    """Give a chart as Vega-Lite reads it.
+
+    Altair holds each piece against the schema, which takes as long as all else; tests do that.
+    """
+    spec: dict[str, Any] = chart.to_dict(validate=False)
+    return spec
+
+
+def steps(processor: str | None) -> tuple[Step, ...]:
+    """Give all steps by the names that they have with a processor, or without one."""
+    return STEPS if processor is None else (_EXECUTE, *STEPS[1:])
+
+
+def shown_steps(frame: pl.DataFrame) -> list[Step]:
+    """Give the steps that are worth a colour in a picture of designs on one processor."""
+    every = steps(frame["processor"][0])
+    return [step for step in every if step[0] in ALWAYS_SHOWN or frame[step[1]].sum() > 0]
 
 
 def values(frame: pl.DataFrame, column: str) -> list[int]:
@@ -170,6 +255,14 @@ def first(frame: pl.DataFrame, column: str) -> float | None:
 def nor_bandwidth(frame: pl.DataFrame) -> float | None:
     """Give the bandwidth of the NOR part compared with, if there is one."""
     return first(frame, "nor_bandwidth_mib_s")
+
+
+def near_nor(frame: pl.DataFrame) -> tuple[float | None, str]:
+    """Give NOR's bandwidth if a line of it presses no others flat, else words that say so."""
+    nor = nor_bandwidth(frame)
+    if nor is None or nor < _NEAR * top(frame, None):
+        return nor, ""
+    return None, f"; NOR, {nor:.3g} MB/s, is far above"
 
 
 def last(frame: pl.DataFrame, along: str, column: str = "bandwidth_mib_s") -> float:
@@ -306,15 +399,10 @@ def spread(values: Sequence[float], fixed: Sequence[float], pitch: float) -> lis
 
 
 def ring(own: pl.DataFrame, column: str) -> alt.Chart:
-    """Ring the board's own design; the subtitle says so."""
+    """Ring the board's own design; subtitles say so."""
     ring: alt.Chart = (
         alt.Chart(own)
         .mark_point(size=220, strokeWidth=2, color=BLACK, opacity=1)
         .encode(x=f"{column}:Q", y="bandwidth_mib_s:Q")
     )
     return ring
-
-
-def ringed(own: pl.DataFrame) -> str:
-    """Say in a subtitle what the ring marks."""
-    return f"Ringed: this design, {own['bandwidth_mib_s'].item():.3g} MB/s; {MEBIBYTES}"

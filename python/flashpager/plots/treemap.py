@@ -5,6 +5,7 @@ comes from a trace or an ELF file is text from strangers and is escaped.
 """
 
 import math
+import re
 from collections.abc import Sequence
 from itertools import accumulate
 from pathlib import Path
@@ -15,11 +16,11 @@ import polars as pl
 
 from flashpager._engine import FlashpagerError
 from flashpager.faults.attribution import OWNERS
+from flashpager.plots import headlines, style
+from flashpager.plots.headlines import Share
 from flashpager.plots.style import finish
-from flashpager.quantities import duration, si
+from flashpager.quantities import counted, duration, si
 
-_WIDTH = 720.0
-_HEIGHT = 460.0
 #: An owner of less area than this, in square pixels, shares one with others.
 _SMALLEST_AREA = 60.0
 _HEADER = 20.0
@@ -31,9 +32,12 @@ _LINE = 15.0
 _MARGIN = 5.0
 #: Fewer characters than this say nothing of a longer name.
 _FEWEST_CHARACTERS = 6
-#: Black is readable on colours below this, white above.
+#: Ink is readable on areas less covered than this, paper on those more covered.
 _DARK = 0.8
-_COLOURS = ("#EFF3F6", "#0072B2")
+#: How much colour covers an area at the ends of the ramp, whether the paper is light or dark.
+_COVERED = (0.12, 1.0)
+#: The same of all areas, where nothing is told by it.
+_ALIKE = 0.35
 
 
 class Rectangle(NamedTuple):
@@ -43,6 +47,11 @@ class Rectangle(NamedTuple):
     y: float
     width: float
     height: float
+
+
+#: The picture, and what a phone has room for.
+WIDE = Rectangle(0, 0, 720, 460)
+SLIM = Rectangle(0, 0, 350, 480)
 
 
 def squarified(areas: Sequence[float], place: Rectangle) -> list[Rectangle]:
@@ -94,13 +103,16 @@ def _row(
     return rectangles, Rectangle(place.x, place.y + depth, side, across - depth)
 
 
-def chart(frame: pl.DataFrame, *, by: str = "symbol", setting: str = "") -> alt.LayerChart:
+def chart(
+    frame: pl.DataFrame, *, by: str = "symbol", setting: str = "", size: Rectangle = WIDE
+) -> alt.LayerChart:
     """Draw a table of ``flashpager.faults.attribution.to_frame``.
 
     Args:
         frame: one row an owner.
         by: what the rows are: symbol, line or image.
         setting: the design, for the subtitle.
+        size: the picture.
 
     Raises:
         FlashpagerError: if the faults of the table took no time.
@@ -115,31 +127,21 @@ def chart(frame: pl.DataFrame, *, by: str = "symbol", setting: str = "") -> alt.
     if rows.is_empty():
         message = "no fault took any time: there is nothing to draw"
         raise FlashpagerError(message)
-    cells, headers = _cells(rows, by)
-    x = alt.X("x:Q", axis=None, scale=alt.Scale(domain=[0, _WIDTH], nice=False))
-    y = alt.Y("y:Q", axis=None, scale=alt.Scale(domain=[_HEIGHT, 0], nice=False))
+    cells, headers = _cells(rows, by, size)
+    # Of a single load shares of faults tell nothing.
+    loads = int(rows["loads"].sum())
+    shaded = loads > 1
+    x = alt.X("x:Q", axis=None, scale=alt.Scale(domain=[0, size.width], nice=False))
+    y = alt.Y("y:Q", axis=None, scale=alt.Scale(domain=[size.height, 0], nice=False))
     areas = (
         alt.Chart(cells)
-        .mark_rect(stroke="white", strokeWidth=1)
+        .mark_rect(fill=style.BLUE, stroke=style.PAPER, strokeWidth=1)
         .encode(
             x=x,
             y=y,
             x2="x2:Q",
             y2="y2:Q",
-            color=alt.Color(
-                "loads_per_fault:Q",
-                title="share of the faults that load a flash page",
-                scale=alt.Scale(domain=[0, 1], range=list(_COLOURS), interpolate="rgb"),
-                legend=alt.Legend(
-                    orient="bottom",
-                    direction="horizontal",
-                    gradientLength=260,
-                    values=[0, 0.25, 0.5, 0.75, 1],
-                    format=".0%",
-                    titleLimit=0,
-                    titleFontWeight="normal",
-                ),
-            ),
+            opacity=_shade() if shaded else alt.value(_ALIKE),
             tooltip=[
                 alt.Tooltip("name:N", title=by),
                 alt.Tooltip("image:N"),
@@ -152,20 +154,49 @@ def chart(frame: pl.DataFrame, *, by: str = "symbol", setting: str = "") -> alt.
             ],
         )
     )
-    layers = [areas, *_labels(cells, x, y)]
+    layers = [areas, *_labels(cells, x, y, shaded=shaded)]
     if len(headers):
         layers.append(
             alt.Chart(headers)
             .mark_text(align="left", baseline="middle", fontSize=_FONT_SIZE, fontWeight="bold")
             .encode(x=x, y=y, text="text:N")
         )
-    return finish(layers, _title(rows, by, len(frame)), _subtitle(setting), height=round(_HEIGHT))
+    return finish(
+        layers,
+        _title(rows, by, int(frame["is_named"].sum())),
+        "Area: time of the faults that executing it caused",
+        height=round(size.height),
+        width=round(size.width),
+        setting=setting,
+        more="The more colour an area has, the more of its faults load a flash page."
+        if shaded
+        else f"All its faults together load {counted(loads, 'flash page')}.",
+    )
 
 
-def _cells(rows: pl.DataFrame, by: str) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _shade() -> alt.Opacity:
+    """Cover an area by the share of its faults that load a flash page."""
+    return alt.Opacity(
+        "loads_per_fault:Q",
+        title="share of the faults that load a flash page",
+        scale=alt.Scale(domain=[0, 1], range=list(_COVERED)),
+        legend=alt.Legend(
+            orient="bottom",
+            direction="horizontal",
+            values=[0, 0.25, 0.5, 0.75, 1],
+            format=".0%",
+            titleLimit=0,
+            titleFontWeight="normal",
+            symbolFillColor=style.BLUE,
+            symbolStrokeWidth=0,
+            symbolSize=300,
+        ),
+    )
+
+
+def _cells(rows: pl.DataFrame, by: str, whole: Rectangle) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Place all owners, image by image; give them and the headers of the images."""
     total = float(rows["fault_ns"].sum())
-    whole = Rectangle(0, 0, _WIDTH, _HEIGHT)
     # By image there is nothing inside an image.
     key = pl.lit("") if by == "image" else pl.col("image")
     images = (
@@ -186,35 +217,44 @@ def _cells(rows: pl.DataFrame, by: str) -> tuple[pl.DataFrame, pl.DataFrame]:
         mine = rows if by == "image" else rows.filter(pl.col("image") == image)
         smallest = _SMALLEST_AREA / (inside.width * inside.height) * image_ns
         mine = _gathered(mine, smallest)
-        for row, rectangle in zip(
+        names = [
+            name if is_named or inside is place else "(no symbols)"
+            for name, is_named in mine.select("name", "is_named").iter_rows()
+        ]
+        for row, rectangle, name in zip(
             mine.iter_rows(named=True),
             squarified(mine["fault_ns"].to_list(), inside),
+            names,
             strict=True,
         ):
-            cells.append(_cell(row, rectangle, total))
+            cells.append(_cell(row, rectangle, total, name, names))
     return pl.DataFrame(cells), pl.DataFrame(headers)
 
 
 def _gathered(rows: pl.DataFrame, smallest: float) -> pl.DataFrame:
     """Put together what is too small to be seen."""
     sums = ("misses", "loads", "backward", "bytes_fetched", "fault_ns")
-    rows = rows.select("name", "image", *sums)
+    rows = rows.select("name", "image", "is_named", *sums)
     small = rows.filter(pl.col("fault_ns") < smallest)
     if len(small) < 2:  # noqa: PLR2004  (one alone keeps its name)
         return rows
     others = small.select(
-        pl.lit(f"{len(small)} others").alias("name"), pl.first("image"), pl.col(sums).sum()
+        pl.lit(f"{len(small)} others").alias("name"),
+        pl.first("image"),
+        pl.lit(value=True).alias("is_named"),
+        pl.col(sums).sum(),
     )
     together = pl.concat([rows.filter(pl.col("fault_ns") >= smallest), others])
     return together.sort("fault_ns", descending=True)
 
 
-def _cell(row: dict[str, object], place: Rectangle, total: float) -> dict[str, object]:
+def _cell(
+    row: dict[str, object], place: Rectangle, total: float, name: str, names: Sequence[str]
+) -> dict[str, object]:
     ns, misses, loads = (float(str(row[key])) for key in ("fault_ns", "misses", "loads"))
-    name = str(row["name"])
     # A small font serves names that are not whole in the usual one.
     size = _FONT_SIZE if _fitting(name, place.width) == name else _SMALL_FONT_SIZE
-    label = _fitting(name, place.width, size) if place.height >= _LINE + 1 else ""
+    label = _telling(name, names, place.width, size) if place.height >= _LINE + 1 else ""
     second = f"{100 * ns / total:.1f} %, {duration(ns)}"
     has_second = label and place.height >= 2 * _LINE + _MARGIN
     if _fitting(second, place.width) != second:
@@ -245,13 +285,43 @@ def _fitting(text: str, width: float, size: int = _FONT_SIZE, *, bold: bool = Fa
     return f"{text[:whole]}…" if whole >= _FEWEST_CHARACTERS else ""
 
 
+def _telling(name: str, names: Sequence[str], width: float, size: int) -> str:
+    """Give as much of a name as fits and tells it from others; nothing where that is too little.
+
+    Parameters go first, then packages, namespaces and classes, then what it begins with.
+    """
+    if _fitting(name, width, size) == name:
+        return name
+    plain = _plain(name)
+    plains = [_plain(other) for other in names]
+    starts = [0, *(found.end() for found in re.finditer(r"\.|::", plain))]
+    starts += range(1, len(plain) - _FEWEST_CHARACTERS + 1)
+    for start in starts:
+        tail = plain[start:]
+        text = f"…{tail}" if start else tail
+        if tail and _fitting(text, width, size) == text:
+            # As long as it fits, a longer end may tell more.
+            if sum(other.endswith(tail) for other in plains) == 1:
+                return text
+            break
+    head = _fitting(plain, width, size)
+    start_of = head.removesuffix("…")
+    alone = head and sum(other.startswith(start_of) for other in plains) == 1
+    return head if alone else ""
+
+
+def _plain(name: str) -> str:
+    """Give a function's name without its parameters."""
+    return name.split("(", 1)[0] or name
+
+
 def _ems(text: str) -> float:
     """Estimate how wide a text is, in parts of its font's size."""
     return sum(
         _NARROW
         if sign in "ijlIft.,:;|!'() "
         else _WIDE
-        if sign in "mwMW@%" or sign > "\u2e80"
+        if sign in "mwMW@%…" or sign > "\u2e80"
         else _CAPITAL
         if sign.isupper()
         else _CHARACTER
@@ -259,12 +329,9 @@ def _ems(text: str) -> float:
     )
 
 
-def _labels(cells: pl.DataFrame, x: alt.X, y: alt.Y) -> list[alt.Chart]:
-    colour = (
-        alt.when(alt.datum.loads_per_fault > _DARK)
-        .then(alt.value("white"))
-        .otherwise(alt.value("black"))
-    )
+def _labels(cells: pl.DataFrame, x: alt.X, y: alt.Y, *, shaded: bool) -> list[alt.Chart]:
+    dark = alt.datum.loads_per_fault > (_DARK if shaded else 1)
+    colour = alt.when(dark).then(alt.value(style.PAPER)).otherwise(alt.value(style.BLACK))
     layers = []
     for line, column in enumerate(("label", "second")):
         texts = cells.filter(pl.col(column) != "")
@@ -291,20 +358,22 @@ def _labels(cells: pl.DataFrame, x: alt.X, y: alt.Y) -> list[alt.Chart]:
     return layers
 
 
+def sentence(frame: pl.DataFrame, by: str = "symbol") -> str:
+    """Say in a sentence what :func:`chart` shows."""
+    rows = frame.filter(pl.col("fault_ns") > 0).sort("fault_ns", descending=True)
+    return _title(rows, by, int(frame["is_named"].sum()))
+
+
 def _title(rows: pl.DataFrame, by: str, executed: int) -> str:
     """Say how few it takes for half of the time."""
-    shares = rows["fault_ns"] / rows["fault_ns"].sum()
-    few = int((shares.cum_sum() < 0.5).sum()) + 1  # noqa: PLR2004
-    one, many = OWNERS[by]
-    total = duration(float(rows["fault_ns"].sum()))
-    if few == 1:
-        name = _fitting(str(rows["name"][0]), _WIDTH / 2)
-        whole = f", 1 of {executed:,} {many} executed," if executed > 1 else f", the only {one},"
-        return f"{name}{whole} causes {100 * shares[0]:.0f} % of the {total} of fault time"
-    share = 100 * float(shares[:few].sum())
-    return f"{few} of {executed:,} {many} executed cause {share:.0f} % of the {total} of fault time"
-
-
-def _subtitle(setting: str) -> str:
-    said = f"{setting}. " if setting else ""
-    return f"{said}Area: time of the faults that executing it caused. Colour: how many had to load."
+    total = float(rows["fault_ns"].sum())
+    shares = [
+        Share(
+            _fitting(row["name"], WIDE.width / 2),
+            Path(row["image"]).name,
+            row["fault_ns"] / total,
+            row["is_named"],
+        )
+        for row in rows.iter_rows(named=True)
+    ]
+    return headlines.owners(shares, executed, OWNERS[by], total)

@@ -8,6 +8,7 @@ from pathlib import Path
 from flashpager import _engine
 from flashpager._engine import Ending, FlashpagerError, Origin, Recorded
 from flashpager.files import refuse_overwriting
+from flashpager.quantities import counted
 from flashpager.recorders import java, machine_code
 from flashpager.recorders.machine_code import RECORDERS
 from flashpager.recorders.request import Java, Progress, Request, Target
@@ -22,8 +23,8 @@ class Result:
 
     #: What was written.
     trace: Recorded
-    #: The traces of further threads.
-    threads: list[Recorded]
+    #: The traces of further threads and processes.
+    further: list[Recorded]
     interrupted: bool
     #: Empty, or how the program failed.
     failure: str
@@ -52,6 +53,7 @@ def record(request: Request, progress: Progress, say: Callable[[str], None]) -> 
     )
     recording = _engine.Recording(request.output, target.placement, origin, live=True)
     try:
+        recording.select(request.region)
         return _run(target, recording, request, progress)
     finally:
         recording.abandon()
@@ -66,34 +68,42 @@ def _run(
         forward.child = child
         try:
             whole = recorder.read(recording, child, progress)
-            if recording.disk_full():
+            is_over = recording.is_over()
+            if is_over or recording.disk_full():
                 child.kill()
         except BaseException:
             child.kill()
             raise
         code = child.wait()
     failure = ""
-    if code < 0:
+    if is_over:
+        pass
+    elif code < 0:
         failure = f"signal {_signal_name(-code)}"
     elif code > 0:
         failure = f"exit status {code}"
     elif not whole:
         failure = "an end unseen, by exec or by closing the recorder's pipe"
     interrupted = forward.count > 0
-    trace, *threads = recording.finish(_ending(failure, interrupted=interrupted))
+    trace, *further = recording.finish(_ending(failure, interrupted=interrupted))
     info = trace.info
     if info.ending.name == "disk-full":
         message = (
             f"{request.output}: the disk is full; the program was stopped, and the trace holds "
-            f"what ran until then ({info.instructions or 0:,} instructions)"
+            f"what ran until then ({counted(info.instructions or 0, 'instruction')})"
             + ("" if trace.arranged else "; its methods lie as they were loaded")
         )
         raise FlashpagerError(message)
-    if info.runs == 0 and not info.outside_instructions and not interrupted:
+    if (
+        info.runs == 0
+        and not info.outside_instructions
+        and not info.beside_instructions
+        and not interrupted
+    ):
         request.output.unlink(missing_ok=True)
         message = f"{info.program}: ended ({failure}) before its first instruction"
         raise FlashpagerError(message)
-    return Result(trace, threads, interrupted, failure)
+    return Result(trace, further, interrupted, failure)
 
 
 def _ending(failure: str, *, interrupted: bool) -> Ending:

@@ -7,13 +7,12 @@ import zipfile
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from flashpager import _engine
+from flashpager import _engine, installed
 from flashpager._engine import FlashpagerError, Placement
 from flashpager.recorders.request import Java, Progress, Request, Target, short
 from flashpager.recorders.streaming import Channel
 
-#: Where the build leaves the agent.
-AGENT = Path(__file__).parents[1] / "_recorders" / "flashpager-java.jar"
+AGENT = installed.recorder("flashpager-java.jar")
 
 #: The oldest release that can load the agent.
 OLDEST_RELEASE = 17
@@ -45,13 +44,13 @@ def target(request: Request) -> Target:
         message = f"{name}: no such program; record --java wants 'java …' behind --"
         raise FlashpagerError(message)
     if not AGENT.exists():
-        message = (
-            f"the Java recorder is not built ({AGENT}): install a JDK and Maven (Debian: apt "
-            "install openjdk-17-jdk-headless maven), and run 'make'"
-        )
-        raise FlashpagerError(message)
+        needs = "install a JDK and Maven (Debian: apt install openjdk-17-jdk-headless maven)"
+        raise FlashpagerError(installed.absence("the Java recorder", AGENT, needs))
     if "=" in str(AGENT):
-        message = f"{AGENT}: a virtual machine takes no agent with '=' in its path; move it"
+        message = (
+            f"{AGENT}: a virtual machine takes no agent with '=' in its path; "
+            "install flashpager elsewhere"
+        )
         raise FlashpagerError(message)
     for text in (*asked.include, *(str(cap.absolute()) for cap in asked.caps)):
         if set(text) & set(";,:"):
@@ -63,7 +62,7 @@ def target(request: Request) -> Target:
     program, rest = _program(arguments)
     for cap in asked.caps:
         _check_zip(cap, "CAP file")
-    recorder = JavaAgent(launcher, arguments, asked, runtime)
+    recorder = JavaAgent(launcher, arguments, asked, runtime, one_stream=request.one_stream)
     return Target(recorder, program, rest, Placement.of_methods(asked.arrangement), "jvm")
 
 
@@ -131,12 +130,15 @@ class JavaAgent:
 
     name = "java"
 
-    def __init__(self, launcher: str, arguments: list[str], asked: Java, runtime: str) -> None:
+    def __init__(
+        self, launcher: str, arguments: list[str], asked: Java, runtime: str, *, one_stream: bool
+    ) -> None:
         """Take ``launcher`` with its ``arguments``; ``runtime`` is the machine's version."""
         self.launcher = launcher
         self.arguments = arguments
         self.asked = asked
         self.runtime = runtime
+        self.one_stream = one_stream
         self.channel = Channel(_SLOTS)
 
     def version(self) -> str:
@@ -151,7 +153,7 @@ class JavaAgent:
         items = [f"pipe={pipe}", f"tail={tail}"]
         if self.asked.include:
             items.append(f"include={','.join(self.asked.include)}")
-        if self.asked.one_stream:
+        if self.one_stream:
             items.append("one-stream")
         if self.asked.caps:
             items.append(f"cap={':'.join(str(cap.absolute()) for cap in self.asked.caps)}")

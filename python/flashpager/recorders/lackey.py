@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import platform
 import shutil
 import subprocess
 import time
@@ -18,6 +19,10 @@ from flashpager.recorders.request import Obstacle, Progress, Request
 _MAPPED_WITHIN_SECONDS = 10
 
 
+#: What Valgrind runs on a machine beside programs of its own.
+_RUNS = {"x86_64": {"x86_64", "i386"}}
+
+
 class Lackey:
     """Valgrind's lackey, which writes a line of text for every access."""
 
@@ -25,6 +30,7 @@ class Lackey:
     description = "Valgrind's lackey, some 40 times slower or more"
     package = "valgrind"
     runs_firmware = False
+    follows_children = False
     is_native = True
 
     def __init__(self, valgrind: str, command: list[str]) -> None:
@@ -33,8 +39,11 @@ class Lackey:
         self.command = command
 
     @classmethod
-    def obstacle(cls, _request: Request, _architecture: str) -> Obstacle | None:
+    def obstacle(cls, _request: Request, architecture: str) -> Obstacle | None:
         """Say why it cannot record the program, if it cannot."""
+        if architecture not in _RUNS.get(platform.machine(), {platform.machine()}):
+            why = f"Valgrind does not run programs for {architecture} here"
+            return Obstacle(why, f"{why}; QEMU does (Debian: apt install qemu-user)")
         if shutil.which("valgrind") is None:
             why = "valgrind is not installed"
             return Obstacle(why, f"{why} (Debian: apt install {cls.package})")
@@ -92,10 +101,10 @@ class Lackey:
     def read(
         self, recording: _engine.Recording, child: subprocess.Popen[bytes], progress: Progress
     ) -> bool:
-        """Read to the end; lackey does not tell whether the program ended there."""
+        """Read to the end; give whether lackey said that the program ended there."""
         self._await_mappings(child)
-        recording.read_pipe(f"/dev/fd/{self.pipe}", "lackey", child.pid, progress)
-        return True
+        ending = recording.read_pipe(f"/dev/fd/{self.pipe}", "lackey", child.pid, progress)
+        return ending.is_complete
 
     def _await_mappings(self, child: subprocess.Popen[bytes]) -> None:
         """Wait until the program is mapped, or cannot be run, which Valgrind says at its end."""

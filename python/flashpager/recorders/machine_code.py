@@ -62,6 +62,8 @@ def _recorder(
     request: Request, architecture: str, say: Callable[[str], None]
 ) -> type[MachineRecorder]:
     """Find the recorder that is asked for, or else the first that can."""
+    if request.children:
+        return _following(request, architecture, say)
     if request.recorder is not None:
         asked = RECORDERS[request.recorder]
         if request.system is not None and not asked.runs_firmware:
@@ -70,6 +72,8 @@ def _recorder(
         obstacle = asked.obstacle(request, architecture)
         if obstacle is not None:
             raise FlashpagerError(obstacle.remedy)
+        if asked.is_native:
+            say(f"note: recording with {asked.description}")
         return asked
     first, *others = [
         recorder
@@ -90,3 +94,23 @@ def _recorder(
     packages = " ".join(recorder.package for recorder in (first, *others) if recorder.package)
     message = f"{missing.why}, and {names} cannot stand in (Debian: apt install {packages})"
     raise FlashpagerError(message)
+
+
+def _following(
+    request: Request, architecture: str, say: Callable[[str], None]
+) -> type[MachineRecorder]:
+    """Find a recorder of all processes."""
+    remedy = "record each program by itself, without --children"
+    name = request.recorder or next(
+        name for name, recorder in RECORDERS.items() if recorder.follows_children
+    )
+    found = RECORDERS[name]
+    if not found.follows_children:
+        message = f"--recorder {name}: records one process; leave it out, or {remedy}"
+        raise FlashpagerError(message)
+    obstacle = found.obstacle(request, architecture)
+    if obstacle is not None:
+        message = f"--children: {obstacle.why}; {remedy}"
+        raise FlashpagerError(message)
+    say("note: all processes are recorded with the built-in stepper, which is slow")
+    return found

@@ -8,13 +8,12 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Self
 
-from flashpager import _engine
+from flashpager import _engine, installed
 from flashpager._engine import FlashpagerError
 from flashpager.recorders.request import Obstacle, Progress, Request
 from flashpager.recorders.streaming import Channel
 
-#: Where the build leaves the QEMU plugin.
-QEMU_PLUGIN = Path(__file__).parents[1] / "_recorders" / "flashpager-qemu.so"
+QEMU_PLUGIN = installed.recorder("flashpager-qemu.so")
 
 
 def qemu_user(architecture: str) -> str | None:
@@ -30,14 +29,14 @@ class Qemu:
     description = "QEMU"
     package = "qemu-user"
     runs_firmware = True
+    follows_children = False
     is_native = False
 
     @classmethod
     def obstacle(cls, request: Request, architecture: str) -> Obstacle | None:
         """Say why it cannot record the program, if it cannot."""
         if not QEMU_PLUGIN.exists():
-            remedy = f"the QEMU plugin is not built ({QEMU_PLUGIN}); run 'make'"
-            return Obstacle("no QEMU plugin", remedy)
+            return Obstacle("no QEMU plugin", installed.absence("the QEMU plugin", QEMU_PLUGIN))
         if request.system is None and qemu_user(architecture) is None:
             why = f"qemu-{architecture} is not installed"
             return Obstacle(why, f"{why} (Debian: apt install {cls.package})")
@@ -51,8 +50,9 @@ class Qemu:
     def __init__(self, request: Request, program: Path, architecture: str) -> None:
         """Take the program as it is to be run, of this architecture."""
         self.channel = Channel(slots=1)
+        self.one_stream = request.one_stream
         if request.system is None:
-            self.emulator = [qemu_user(architecture) or ""]
+            self.emulator = [qemu_user(architecture) or "", "-0", request.command[0]]
             self.tail = [str(program), *request.command[1:]]
         else:
             try:
@@ -80,7 +80,7 @@ class Qemu:
     def _command(self, pipe: int, tail: int) -> list[str]:
         # QEMU takes a doubled comma for one that is meant.
         file = str(QEMU_PLUGIN).replace(",", ",,")
-        plugin = f"{file},pipe={pipe},tail={tail}"
+        plugin = f"{file},pipe={pipe},tail={tail}" + (",one-stream=on" if self.one_stream else "")
         return [*self.emulator, "-plugin", plugin, *self.tail]
 
     def read(

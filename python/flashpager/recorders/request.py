@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol, Self
 
 from flashpager import _engine
-from flashpager._engine import Arrangement, Placement
+from flashpager._engine import Arrangement, Placement, Region
 
 #: Told instructions and bytes of trace file so far.
 Progress = Callable[[int, int], None]
@@ -22,8 +22,6 @@ class Java:
     include: list[str] = field(default_factory=list)
     #: Which methods lie in flash, and which of them come first.
     arrangement: Arrangement = field(default_factory=Arrangement)
-    #: All threads in one trace, in the order executed.
-    one_stream: bool = False
     #: CAP files whose method components are the image.
     caps: list[Path] = field(default_factory=list)
 
@@ -41,6 +39,12 @@ class Request:
     system: str | None = None
     #: One of ``machine_code.RECORDERS`` by name, or None to take what is there.
     recorder: str | None = None
+    #: All threads in one trace, in the order executed.
+    one_stream: bool = False
+    #: Processes that the program starts too, each in a trace of its own.
+    children: bool = False
+    #: What of the execution to record.
+    region: Region = field(default_factory=Region)
     #: Set for a command that starts a Java virtual machine.
     java: Java | None = None
 
@@ -84,6 +88,8 @@ class MachineRecorder(Recorder, Protocol):
     package: str
     #: Whether it runs firmware in a whole machine, too.
     runs_firmware: bool
+    #: Whether it records processes that the program starts.
+    follows_children: bool
     #: Whether it stands in only for programs of this machine's own architecture.
     is_native: bool
 

@@ -6,21 +6,26 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Self
 
-from flashpager import _engine
+from flashpager import _engine, installed
 from flashpager.recorders.request import Obstacle, Progress, Request
 from flashpager.recorders.streaming import Channel
 
-#: Where the build leaves the stepper.
-STEPPER = Path(__file__).parents[1] / "_recorders" / "flashpager-step"
+STEPPER = installed.recorder("flashpager-step")
+
+#: The machines that it knows.
+_MACHINES = ("x86_64", "aarch64")
 
 
 class Stepper:
     """The program itself, stopped by the kernel behind each instruction."""
 
     name = "step"
-    description = "the built-in stepper, thousands of times slower (Debian: apt install qemu-user)"
+    description = (
+        "the built-in stepper, up to thousands of times slower (Debian: apt install qemu-user)"
+    )
     package = ""
     runs_firmware = False
+    follows_children = True
     is_native = True
 
     @classmethod
@@ -29,20 +34,24 @@ class Stepper:
         if architecture != platform.machine():
             why = f"the stepper cannot run programs for {architecture} here"
             return Obstacle(why, f"{why}; QEMU can (Debian: apt install qemu-user)")
+        if architecture not in _MACHINES:
+            why = f"the stepper knows {' and '.join(_MACHINES)} alone"
+            return Obstacle(why, f"{why}; QEMU knows more (Debian: apt install qemu-user)")
         if not STEPPER.exists():
-            remedy = f"the stepper is not built ({STEPPER}); run 'make' (x86-64 or AArch64 Linux)"
-            return Obstacle("no stepper", remedy)
+            return Obstacle("no stepper", installed.absence("the stepper", STEPPER))
         return None
 
     @classmethod
     def of(cls, request: Request, program: Path, _architecture: str) -> Self:
         """Take the program as it is to be run."""
-        return cls([str(program), *request.command[1:]])
+        if request.children:
+            return cls(program, request.command, "children")
+        return cls(program, request.command, "one" if request.one_stream else "each")
 
-    def __init__(self, command: list[str]) -> None:
-        """Take the program with its arguments."""
+    def __init__(self, program: Path, command: list[str], whom: str) -> None:
+        """Take the program, its name with its arguments, and what has a trace of its own."""
         self.channel = Channel()
-        self.command = command
+        self.command = [whom, str(program), *command]
 
     def version(self) -> str:
         """Give our version."""

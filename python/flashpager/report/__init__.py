@@ -6,7 +6,6 @@ Whatever comes from a trace or a part file is text from strangers and is escaped
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ from flashpager import _engine
 from flashpager._engine import (
     BlockStatistics,
     Design,
-    FlashpagerError,
     Row,
     SamplePlan,
     TraceInfo,
@@ -25,11 +23,22 @@ from flashpager._engine import (
 from flashpager.faults import attribution
 from flashpager.faults.page_choice import PageChoice
 from flashpager.files import appearing_whole
-from flashpager.plots import chosen, neighbours, space, style, treemap
-from flashpager.quantities import duration, format_size, within
+from flashpager.plots import chosen, neighbours, picture, space, style, treemap
+from flashpager.quantities import duration, within
 from flashpager.report import choice, page
 from flashpager.report.neighbourhood import Neighbourhood, around, with_front
+from flashpager.report.script import bundled
 from flashpager.results import table
+
+#: Columns that say how far a sampled figure may be off, as a share of it, by the figure.
+_ERRORS = {
+    "error": "time",
+    "misses_error": "misses",
+    "loads_error": "loads",
+    "bytes_fetched_error": "bytes_fetched",
+    "mean_fault_ns_error": "mean_fault",
+    "p99_fault_ns_error": "p99_fault",
+}
 
 #: Policies that stand beside the design's own in a chart over cache pages.
 _COMPARED = ("lru", "min")
@@ -54,15 +63,25 @@ class Report:
     frame: pl.DataFrame
     #: Charts by the name under which they are written.
     charts: dict[str, style.Drawing]
+    #: Charts as they are drawn on a phone, where that is not the same chart, by name.
+    slim: dict[str, style.Drawing]
     #: Charts of the design that a reader has chosen, by name; only the page has them.
     chosen: dict[str, alt.LayerChart]
     #: What the page shows of each selectable design, by ``id``.
     choices: dict[int, dict[str, Any]]
+    #: Parts of the catalogue that are not compared: why, and which.
+    left_out: dict[str, list[str]] = field(default_factory=dict)
+    #: What is said of functions where one alone causes faults.
+    one_function: str = ""
+    #: Where part, bus, register and NOR of the design come from, in words.
+    origins: str = ""
     #: What of the trace was replayed; None for the whole.
     sample: SamplePlan | None = None
     #: The sections below, in order; one more needs its charts in ``charts``, with words as
     #: :func:`style.styled` gives them.
     sections: list[page.Section] = field(default_factory=list)
+    #: What draws the charts in the page.
+    script: str = ""
 
     def html(self) -> str:
         """Render the page."""
@@ -70,23 +89,13 @@ class Report:
 
     def write_html(self, path: Path) -> None:
         """Write the page, whole or not at all."""
-        _write(path, self.html().encode())
+        with appearing_whole(path) as temporary:
+            temporary.write_bytes(self.html().encode())
 
     def write_pictures(self, folder: Path) -> list[Path]:
         """Write each chart as PNG into a folder, which is made if it is not there."""
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            message = f"{folder}: {error.strerror or error}"
-            raise FlashpagerError(message) from None
-        paths = []
-        for name, chart in self.charts.items():
-            picture = BytesIO()
-            chart.save(picture, format="png", scale_factor=2)
-            path = folder / f"{name}.png"
-            _write(path, picture.getvalue())
-            paths.append(path)
-        return paths
+        picture.make_folder(folder)
+        return picture.write_all(self.charts, folder)
 
 
 def build(
@@ -96,6 +105,7 @@ def build(
     *,
     blocks: BlockStatistics | None = None,
     sample: SamplePlan | None = None,
+    origins: str = "",
 ) -> Report:
     """Replay a trace through a design and the neighbours that the charts show, in one go.
 
@@ -105,8 +115,23 @@ def build(
         progress: told how many replays of how many are finished.
         blocks: the trace's, if they are known already.
         sample: what of a long trace is replayed; None for the whole.
+        origins: where the design's values come from, in words, for the page.
 
     """
+    with bundled() as script:
+        built = _built(trace, design, progress, blocks, sample)
+        built.script = script()
+        built.origins = origins
+    return built
+
+
+def _built(
+    trace: Path,
+    design: Design,
+    progress: Progress | None,
+    blocks: BlockStatistics | None,
+    sample: SamplePlan | None,
+) -> Report:
     info = _engine.trace_info(trace)
     blocks = blocks or _engine.block_statistics(trace)
     around_it = around(design, info.image_bytes)
@@ -119,7 +144,10 @@ def build(
     doubled = pl.col("cache_bytes").is_in(around_it.caches)
     frame = frame.with_columns(
         pl.Series("label", [choice.label(row.design) for row in own_part]),
-        pl.Series("error", [row.errors and row.errors.time for row in own_part], pl.Float64),
+        *(
+            pl.Series(name, [_error(row, of) for row in own_part], pl.Float64)
+            for name, of in _ERRORS.items()
+        ),
         selectable=pl.col("on_front") | (mine & doubled),
     )
     choices = {
@@ -127,7 +155,11 @@ def build(
         for number in frame.filter("selectable")["id"].to_list()
     }
     order = ("cache_bytes", "policy", "cache_page_bytes")
-    functions = _function_chart(trace, own, sample)
+    functions, slim, one_function = _function_charts(trace, own, sample)
+    best = _best_by_part(own, own_part, rows[len(own_part) :])
+    dearer = dict.fromkeys(
+        around_it.parts.keys() - best.keys(), "takes smaller pages alone, and so more RAM"
+    )
     return Report(
         trace,
         info,
@@ -139,13 +171,16 @@ def build(
             "ram-against-bandwidth": space.ram_against_bandwidth(frame, own=0),
             "bandwidth-heat-map": space.bandwidth_heat_map(frame.filter(mine & doubled), own=0),
             **_neighbour_charts(frame.filter(doubled), own, around_it, blocks),
-            "bandwidth-by-part": _part_chart(own, own_part, rows[len(own_part) :], around_it),
+            "bandwidth-by-part": _part_chart(own, best),
             **functions,
         },
+        slim,
         _chosen_charts(own, choices),
         choices,
-        sample,
-        [
+        around_it.why_left_out(design.bus, dearer),
+        one_function=one_function,
+        sample=sample,
+        sections=[
             page.Section(
                 "Cache page and cache size",
                 [
@@ -161,22 +196,43 @@ def build(
     )
 
 
-def _function_chart(trace: Path, own: Row, sample: SamplePlan | None) -> dict[str, alt.LayerChart]:
-    """Draw which functions the faults of a design belong to, if a fault's time is its own."""
+def _function_charts(
+    trace: Path, own: Row, sample: SamplePlan | None
+) -> tuple[dict[str, style.Drawing], dict[str, style.Drawing], str]:
+    """Draw which functions the faults of a design belong to, if a fault's time is its own.
+
+    Returns:
+        The chart by its name, as a phone has it, and what there is to say without a chart.
+
+    """
     if own.is_executed:
-        return {}
+        return {}, {}, ""
     design = own.design
     found = _engine.attribute(trace, design, "symbol", [], sample)
     owners = attribution.to_frame(found)
-    cache = f"{format_size(design.cache_bytes)} in pages of {design.cache_page_bytes} bytes"
+    cache = f"{style.said(design.cache_bytes)} in pages of {design.cache_page_bytes} bytes"
     setting = f"{design.part}, {cache}, {design.policy}"
     if sample is not None and found.fault_ns <= 0:
         # All that a window executes stays in the cache.
-        return {}
+        return {}, {}, ""
     if sample is not None and found.owners:
         first = found.owners[0]
         setting += f"; sampled: {first.name} {within(first.fault_error)}"
-    return {"faults-by-function": treemap.chart(owners, setting=setting)}
+    if int((owners["fault_ns"] > 0).sum()) == 1:
+        # A sentence tells as much as one area.
+        return {}, {}, treemap.sentence(owners)
+    name = "faults-by-function"
+    return (
+        {name: treemap.chart(owners, setting=setting)},
+        {name: treemap.chart(owners, size=treemap.SLIM)},
+        "",
+    )
+
+
+def _error(row: Row, of: str) -> float | None:
+    """Give by how much a figure of a result may be off; None where nobody knows."""
+    error: float | None = 0.0 if row.errors is None else getattr(row.errors, of)
+    return error
 
 
 def _differs_in_page(row: Row, own: Row) -> bool:
@@ -225,47 +281,66 @@ def _neighbour_charts(
     return charts
 
 
-def _part_chart(
-    own: Row,
-    own_part: list[Row],
-    others: list[Row],
-    around_it: Neighbourhood,
-) -> alt.FacetChart:
-    """Draw the design on each part that can take it."""
+def _best_by_part(own: Row, own_part: list[Row], others: list[Row]) -> dict[str, Row]:
+    """Give the best of the design on each part that can take it in no more RAM, by the part."""
     same = [
         row
         for row in own_part
         if (row.design.cache_bytes, row.design.policy)
         == (own.design.cache_bytes, own.design.policy)
     ]
-    name = _engine.find_part(own.design.part).name
-    panels = [name] * len(same)
-    for part, designs in around_it.parts.items():
-        panels += [part] * len(designs)
-    rows = [*same, *others]
-    about = [
-        f"page {row.flash_page_bytes:,}, t_R {duration(row.prices.t_load_ns)}, "
-        f"{row.prices.t_byte_ns:.3g} ns a byte"
-        for row in rows
-    ]
-    frame = table.to_frame(rows).with_columns(pl.Series("panel", panels), pl.Series("about", about))
-    best = frame.group_by("panel").agg(pl.col("bandwidth_mib_s").max()).rows()
-    order = [
-        part for part, _ in sorted(best, key=lambda pair: (pair[0] != name, -pair[1], pair[0]))
-    ]
-    shown = order[: space.MOST_PANELS]
-    slower = len(order) - len(shown)
-    left_out = "; ".join(dict.fromkeys(around_it.left_out.values()))
-    return space.bandwidth_by_part(
-        frame.filter(pl.col("panel").is_in(shown)).sort("cache_page_bytes"),
-        shown,
-        (
-            f" The {slower} slower parts are not shown; explore --part '*' has them."
-            if slower
-            else ""
-        )
-        + (f" Not shown: {left_out}." if left_out else ""),
+    best: dict[str, Row] = {}
+    for row in [*same, *others]:
+        if row.ram_bytes > own.ram_bytes:
+            continue
+        name = _engine.find_part(row.design.part).name
+        if name not in best or row.time.bandwidth_mib_s > best[name].time.bandwidth_mib_s:
+            best[name] = row
+    return best
+
+
+def _part_chart(own: Row, best: dict[str, Row]) -> alt.LayerChart:
+    """Draw the best of the design on each part."""
+    own_name = _engine.find_part(own.design.part).name
+    ranked = sorted(
+        best, key=lambda name: (name != own_name, -best[name].time.bandwidth_mib_s, name)
     )
+    # Parts that come to the same share a bar, named after the first.
+    alike: dict[str, list[str]] = {}
+    first: dict[tuple[object, ...], str] = {}
+    for name in ranked:
+        row = best[name]
+        kind = (
+            _what_sets_apart(row, several_buses=True),
+            row.prices.t_byte_ns,
+            row.time.time_ns,
+            row.ecc_unchecked,
+        )
+        alike.setdefault(first.setdefault(kind, name), []).append(name)
+    ranked = list(alike)
+    shown = ranked[: space.MOST_PARTS]
+    buses = {best[name].design.bus for name in shown}
+    about = [_what_sets_apart(best[name], several_buses=len(buses) > 1) for name in shown]
+    names = [f"{name} + {len(alike[name]) - 1}" if len(alike[name]) > 1 else name for name in shown]
+    frame = table.to_frame([best[name] for name in shown]).with_columns(
+        pl.Series("name", shown), pl.Series("part", names), pl.Series("about", about)
+    )
+    return space.bandwidth_by_part(
+        frame,
+        names[0],
+        [
+            f"Like {name}: {', '.join(others)}"
+            for name, (_, *others) in alike.items()
+            if others and name in shown
+        ],
+        sum(len(alike[name]) for name in ranked[len(shown) :]),
+    )
+
+
+def _what_sets_apart(row: Row, *, several_buses: bool) -> str:
+    prices, design = row.prices, row.design
+    bus = design.bus if several_buses else f"{prices.t_byte_ns:.3g} ns/B"
+    return f"{design.cache_page_bytes:,} B, t_R {duration(prices.t_load_ns)}, {bus}"
 
 
 def _chosen_charts(own: Row, choices: dict[int, dict[str, Any]]) -> dict[str, alt.LayerChart]:
@@ -273,14 +348,11 @@ def _chosen_charts(own: Row, choices: dict[int, dict[str, Any]]) -> dict[str, al
     data = choices[0]["data"]
     nor = own.nor and own.nor.nor_time_ns / (own.counts.bytes_read or 1)
     return {
-        "chosen-steps": chosen.steps(choice.rows_of(data["steps"], style.THIS), nor),
+        "chosen-steps": chosen.steps(
+            choice.rows_of(data["steps"], style.THIS), own.design.processor, nor
+        ),
         "chosen-distances": chosen.distances(choice.rows_of(data["distances"])),
         "chosen-latencies": chosen.latencies(
             choice.rows_of(data["latencies"], style.THIS), choice.rows_of(data["latency-marks"])
         ),
     }
-
-
-def _write(path: Path, content: bytes) -> None:
-    with appearing_whole(path) as temporary:
-        temporary.write_bytes(content)

@@ -1,13 +1,14 @@
 """What the page shows of each design that a reader can choose: words, numbers and chart data."""
 
 import itertools
+import math
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from flashpager._engine import Design, Row
-from flashpager.plots import style
-from flashpager.quantities import duration, si, within
+from flashpager._engine import Design, Row, SampleErrors
+from flashpager.plots import headlines, style
+from flashpager.quantities import duration, si, significant, within
 
 #: Points of a distribution that a chart can show.
 _MOST_POINTS = 200
@@ -30,18 +31,20 @@ def describe(row: Row, own: Row) -> dict[str, Any]:
     """
     time, counts, latency = row.time, row.counts, row.latency
     bandwidth = f"{time.bandwidth_mib_s:.3g} MB/s"
-    shown = [
-        step for step in style.STEPS if step[0] in style.ALWAYS_SHOWN or getattr(time, step[1])
-    ]
+    every = style.steps(row.design.processor)
+    shown = [step for step in every if step[0] in style.ALWAYS_SHOWN or getattr(time, step[1])]
     return {
         "option": f"{row.ram_bytes:,} bytes of RAM: {label(row.design)}, {bandwidth}",
         "title": f"{label(row.design)}: {bandwidth}{_compared(row, own)}",
         "numbers": _numbers(row),
         "titles": {
-            "chosen-steps": _steps_title(row),
-            "chosen-distances": _distances_title(row),
-            "chosen-latencies": f"A fault takes {duration(latency.mean_fault_ns)} on average, "
-            f"{duration(latency.worst_fault_ns)} at worst",
+            "chosen-steps": headlines.steps(
+                {name: getattr(time, column) for name, column, _ in every}
+            ),
+            "chosen-distances": headlines.distances(
+                dict(counts.distance_histogram), row.design.register
+            ),
+            "chosen-latencies": headlines.latency(latency.mean_fault_ns, latency.worst_fault_ns),
         },
         "data": {
             "steps": {
@@ -79,73 +82,68 @@ def _compared(row: Row, own: Row) -> str:
     if row.design == own.design:
         return f" ({style.THIS})"
     speed = row.time.bandwidth_mib_s / own.time.bandwidth_mib_s
-    if max(speed, 1 / speed) < style.NOTABLE:
-        said = f"as fast as {style.THIS}"
-    elif speed > 1:
-        said = style.faster(speed, style.THIS)
-    else:
-        said = f"{100 * (1 - speed):.0f} % slower than {style.THIS}"
-    room = row.ram_bytes / own.ram_bytes
-    if max(room, 1 / room) < style.NOTABLE:
-        return f", {said} in the same RAM"
-    if room >= 2:  # noqa: PLR2004
-        return f", {said} in {room:.1f} times its RAM"
-    return f", {said} in {abs(100 * (room - 1)):.0f} % {'more' if room > 1 else 'less'} RAM"
+    return f", {headlines.parted(speed, row.ram_bytes / own.ram_bytes)}"
 
 
 def _numbers(row: Row) -> list[tuple[str, str]]:
     counts, latency, metadata = row.counts, row.latency, row.metadata_bytes
+    errors = row.errors
+    of_time = _within(errors, errors and errors.time)
     numbers = [
         (
             "RAM",
             f"{row.ram_bytes:,} bytes"
             + ("" if metadata is None else f", {metadata:,} of them metadata"),
         ),
-        ("bandwidth", f"{row.time.bandwidth_mib_s:.2f} MB/s"),
+        ("bandwidth", f"{row.time.bandwidth_mib_s:.2f} MB/s{of_time}"),
     ]
     if row.nor:
-        numbers.append(("of NOR", f"{100 * row.nor.nor_ratio:.1f} %"))
-    if row.errors:
-        numbers.append(("error of its time", within(row.errors.time)))
+        numbers.append(("of NOR", f"{100 * row.nor.nor_ratio:.1f} %{of_time}"))
+    time, beside = run_time(row)
     return [
         *numbers,
-        ("run time", duration(row.time.time_ns)),
-        ("misses", f"{counts.misses:,}"),
-        ("loads", f"{counts.loads:,}"),
-        ("fetched", si(counts.bytes_fetched, "B")),
-        ("p99 fault", duration(latency.p99_fault_ns)),
+        ("run time", time),
+        *([("slowdown", beside)] if row.run else []),
+        ("misses", estimated(counts.misses, errors, errors and errors.misses)),
+        ("loads", estimated(counts.loads, errors, errors and errors.loads)),
+        (
+            "fetched",
+            si(counts.bytes_fetched, "B") + _within(errors, errors and errors.bytes_fetched),
+        ),
+        (
+            "p99 fault",
+            duration(latency.p99_fault_ns) + _within(errors, errors and errors.p99_fault),
+        ),
         ("worst fault", duration(latency.worst_fault_ns)),
     ]
 
 
-def _steps_title(row: Row) -> str:
-    time = row.time
-    waiting = 100 * (1 - time.read_ns / (time.time_ns or 1))
-    name, column, _ = max(
-        (step for step in style.STEPS if step[0] != "read"), key=lambda step: getattr(time, step[1])
-    )
-    steps_ns = sum(getattr(time, column) for _, column, _ in style.STEPS)
-    share = 100 * getattr(time, column) / (steps_ns or 1)
-    return f"{waiting:.0f} % of the time goes into faults, {share:.0f} % into the {name} step alone"
+def run_time(row: Row) -> tuple[str, str]:
+    """Give the time that the program takes, and what stands beside it: on a processor, its own."""
+    run, errors = row.run, row.errors
+    within_error = _within(errors, errors and errors.time)
+    if run is None:
+        return duration(row.time.time_ns) + within_error, f"{si(row.counts.bytes_read, 'B')} read"
+    beside = f"{significant(run.slowdown, 3)} times the {duration(run.alone_ns)} out of RAM"
+    return duration(run.paged_ns) + within_error, beside
 
 
-def _distances_title(row: Row) -> str:
-    histogram = dict(row.counts.distance_histogram)
-    total = sum(histogram.values())
-    if not total:
-        return "No two faults in a row ask for one flash page"
-    following = 100 * histogram.get(1, 0) / total
-    back = 100 * sum(count for distance, count in histogram.items() if distance <= 0) / total
-    register = row.design.register
-    if register.startswith("double-buffer"):
-        forced = "which a buffer does not mind"
-    else:
-        column = register == "random-column"
-        forced = f"and force {'a change of column' if column else 'a reload'}"
-    return (
-        f"{following:.1f} % of requests in the same flash page ask for the next block, "
-        f"{back:.1f} % go back {forced}"
-    )
+def estimated(count: int, errors: SampleErrors | None, error: float | None) -> str:
+    """Write a count; a sampled one with what it may be off by, and no digits beyond that."""
+    if errors is None:
+        return f"{count:,}"
+    return f"{rounded(count, error):,} {within(error)}"
+
+
+def rounded(count: int, error: float | None) -> int:
+    """Round a sampled count to the digits that its error leaves, one more to be read by."""
+    digits = 2 if error is None or error >= 1 else max(2, 1 - math.floor(math.log10(error or 1e-9)))
+    return round(count, min(0, digits - len(str(abs(count)))))
+
+
+def _within(errors: SampleErrors | None, error: float | None) -> str:
+    """Say how far a figure may be off, if it may."""
+    return "" if errors is None else f" {within(error)}"
 
 
 def _folded(histogram: list[tuple[int, int]]) -> Columns:

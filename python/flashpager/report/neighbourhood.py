@@ -1,15 +1,15 @@
 """Which designs a report replays beside its own, and which of them are the best in their RAM."""
 
 import itertools
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import polars as pl
 
 from flashpager import _engine
 from flashpager._engine import Design, FlashpagerError, Part
+from flashpager.space.space import cache_pages_up_to, cannot_carry
 
-#: The smallest cache page in the charts, unless the design's own is smaller.
-_SMALLEST_PAGE = 8
 #: Where the design pages whole flash pages, it is compared with pages this many times smaller.
 _REDUCTION = 8
 #: Cache sizes in the charts, as powers of two around the design's own.
@@ -36,6 +36,25 @@ class Neighbourhood:
     reduced: int = 0
     flash_page: int = 0
 
+    def why_left_out(self, bus: str, others: Mapping[str, str]) -> dict[str, list[str]]:
+        """Give the parts that are not compared by the reason, said without their names.
+
+        Args:
+            bus: the design's own.
+            others: parts that can take the design, and why they are not compared.
+
+        """
+        reasons: dict[str, list[str]] = {}
+        for part, reason in {**self.left_out, **others}.items():
+            said = f"{bus} cannot carry them" if cannot_carry(reason) else _nameless(reason, part)
+            reasons.setdefault(said, []).append(part)
+        return reasons
+
+
+def _nameless(reason: str, part: str) -> str:
+    """Take a part's name out of the front of a sentence on it."""
+    return reason.removeprefix(f"{part} ").removeprefix(f"{part}: ").replace(part, "it")
+
 
 def around(design: Design, image_bytes: int) -> Neighbourhood:
     """Find the neighbours of a design.
@@ -52,7 +71,7 @@ def around(design: Design, image_bytes: int) -> Neighbourhood:
     flash_page = design.flash_page_bytes or part.flash_page_bytes
     cache, page = design.cache_bytes, design.cache_page_bytes
     reduced = page if page < flash_page else max(flash_page // _REDUCTION, 1)
-    pages = sorted({page, reduced, flash_page, *_powers_of_two(flash_page)})
+    pages = sorted({page, reduced, flash_page, *cache_pages_up_to(flash_page)})
     # Once all code fits, larger caches say nothing new.
     sizes = [int(cache * 2.0**exponent) for exponent in _CACHE_EXPONENTS]
     caches = [size for size in sizes if size > 0 and (size <= cache or size < 2 * image_bytes)]
@@ -62,7 +81,7 @@ def around(design: Design, image_bytes: int) -> Neighbourhood:
         (cache, page, design.policy),
         *itertools.product(caches, pages, policies),
         # The smallest pages take most of the time, and most metadata.
-        *itertools.product(between, pages[1:], policies),
+        *itertools.product(between, pages[1:], policies[:1]),
     ]
     designs = [
         design.replace(cache_bytes=size, cache_page_bytes=page, policy=policy)
@@ -80,7 +99,7 @@ def around(design: Design, image_bytes: int) -> Neighbourhood:
 
 
 def _try_part(found: Neighbourhood, design: Design, part: Part) -> None:
-    pages = sorted({design.cache_page_bytes, *_powers_of_two(part.flash_page_bytes)})
+    pages = sorted({design.cache_page_bytes, *cache_pages_up_to(part.flash_page_bytes)})
     other = design.on_part(part.name).replace(flash_page_bytes=None)
     designs = [other.replace(cache_page_bytes=page) for page in pages]
     reasons = [design.refusal() for design in designs]
@@ -90,10 +109,6 @@ def _try_part(found: Neighbourhood, design: Design, part: Part) -> None:
     else:
         own = pages.index(design.cache_page_bytes)
         found.left_out[part.name] = reasons[own] or ""
-
-
-def _powers_of_two(flash_page: int) -> list[int]:
-    return [2**k for k in range(_SMALLEST_PAGE.bit_length() - 1, flash_page.bit_length())]
 
 
 def with_front(frame: pl.DataFrame) -> pl.DataFrame:

@@ -1,22 +1,25 @@
 // Draws the charts, and shows everywhere the design that a reader chooses in one of them.
 
-const PANEL_WIDTH = 250;
+// Pixels; a lower chart does not become lower on a phone.
+const LOW = 250;
+// Narrower than this, a chart that was drawn for narrow pages is taken.
+const SLIM = 520;
+// Narrower than this, a chart is drawn for a phone.
+const NARROW = 400;
 const read = (element) => JSON.parse(element.textContent);
 const choices = read(document.querySelector("#choices"));
 const views = new Map();
 let chosen = choices.own;
 let ready = false;
 
-// Panels side by side: as many as there is room for, each as wide as that leaves it.
-function arrangePanels(spec, width) {
-  const axes = 62;
-  const columns = Math.max(1, Math.min(spec.columns, Math.floor(width / PANEL_WIDTH)));
-  spec.columns = columns;
-  spec.spec.width = Math.floor((width - axes) / columns - 22);
-}
-
-// On a phone: smaller letters, and no more than two words of a legend side by side.
-function narrow(spec) {
+// On a phone: smaller letters, less height, and no more than two words of a legend side by side.
+function narrow(spec, figure) {
+  if (figure.dataset.tall) {
+    // The words behind the bars stay as long.
+    for (const { encoding } of spec.layer) encoding.x.scale.domain[1] *= 1.2;
+  }
+  const keeps = figure.dataset.choosing || figure.dataset.tall;
+  if (!keeps && spec.height > LOW) spec.height = Math.max(LOW, 0.8 * spec.height);
   Object.assign(spec.config.axis, { labelFontSize: 12, titleFontSize: 12 });
   spec.config.legend.labelFontSize = 11;
   for (const { encoding } of [spec, ...(spec.layer ?? [])]) {
@@ -25,17 +28,24 @@ function narrow(spec) {
   }
 }
 
-async function draw(figure) {
+const roomOf = (figure) => {
+  const width = figure.querySelector(".chart").clientWidth;
+  return width < NARROW ? "narrow" : width < SLIM ? "slim" : "wide";
+};
+
+async function draw(figure, room) {
   const place = figure.querySelector(".chart");
-  const spec = read(figure.querySelector("script"));
-  if (spec.facet) arrangePanels(spec, place.clientWidth);
-  if (place.clientWidth < 400) narrow(spec);
+  const slim = room !== "wide" && figure.querySelector("script.slim");
+  const spec = read(slim || figure.querySelector("script"));
+  if (room === "narrow") narrow(spec, figure);
+  views.get(figure.id)?.finalize();
   const { view } = await vegaEmbed(place, spec, { actions: false, renderer: "svg" });
   views.set(figure.id, view);
   if (figure.dataset.choosing) {
     view.addEventListener("click", (event, item) => choose(clicked(view, event, item)));
   }
-  figure.dataset.drawn = "yes";
+  if (chosen !== choices.own) await update(figure);
+  figure.dataset.drawn = room;
 }
 
 // The design under the pointer; where points lie over one another, the nearest of them.
@@ -66,6 +76,16 @@ function dataOf(source) {
   return beside ? [...rows(choices.designs[choices.own].data[source], own), ...data] : data;
 }
 
+// Shows the chosen design in a chart that is drawn.
+async function update(figure) {
+  const view = views.get(figure.id);
+  if (!view) return;
+  const sources = figure.dataset.sources?.split(" ") ?? [];
+  for (const source of sources) view.data(source, dataOf(source));
+  if (figure.dataset.choosing) view.signal("chosen", chosen);
+  if (sources.length || figure.dataset.choosing) await view.runAsync();
+}
+
 async function choose(id) {
   if (!ready || !(id in choices.designs)) return;
   chosen = Number(id);
@@ -77,23 +97,34 @@ async function choose(id) {
   for (const [name, title] of Object.entries(design.titles)) {
     document.querySelector(`#${name} figcaption`).textContent = title;
   }
-  const changed = [];
-  for (const figure of document.querySelectorAll("figure[data-sources]")) {
-    const view = views.get(figure.id);
-    if (!view) continue;
-    for (const source of figure.dataset.sources.split(" ")) view.data(source, dataOf(source));
-    changed.push(view.runAsync());
-  }
-  for (const figure of document.querySelectorAll("figure[data-choosing]")) {
-    changed.push(views.get(figure.id)?.signal("chosen", chosen).runAsync());
-  }
-  await Promise.all(changed);
+  await Promise.all([...document.querySelectorAll("figure")].map(update));
   document.querySelector("#chosen").dataset.shown = String(chosen);
 }
 
-const figures = [...document.querySelectorAll("figure")];
-const drawn = figures.map((figure) => draw(figure).catch((error) => { console.error(error); }));
-await Promise.all(drawn);
+// A chart that is folded away has no width: it is drawn when it is shown. One whose room becomes
+// another, as that of a phone that is turned, is drawn again.
+const shown = (figure) => figure.checkVisibility?.() ?? figure.getClientRects().length > 0;
+const drawn = new Map();
+function drawShown() {
+  for (const figure of document.querySelectorAll("figure")) {
+    if (!shown(figure)) continue;
+    const room = roomOf(figure);
+    const before = drawn.get(figure);
+    if (before?.room === room) continue;
+    const done = (before?.done ?? Promise.resolve())
+      .then(() => draw(figure, room))
+      .catch((error) => { console.error(error); });
+    drawn.set(figure, { room, done });
+  }
+  return Promise.all([...drawn.values()].map(({ done }) => done));
+}
+
+const parts = [...document.querySelectorAll("details.part")];
+if (matchMedia("(max-width: 44rem)").matches) for (const part of parts) part.open = false;
+for (const part of parts) part.addEventListener("toggle", drawShown);
+window.addEventListener("resize", drawShown);
+window.addEventListener("beforeprint", () => { for (const part of parts) part.open = true; });
+await drawShown();
 ready = true;
 
 const menu = document.querySelector("#choice");
@@ -101,16 +132,3 @@ menu.value = String(chosen);
 menu.disabled = false;
 menu.addEventListener("input", () => choose(menu.value));
 document.querySelector("#choose-own").addEventListener("click", () => choose(choices.own));
-
-let width = document.documentElement.clientWidth;
-window.addEventListener("resize", () => {
-  if (width === document.documentElement.clientWidth) return;
-  width = document.documentElement.clientWidth;
-  for (const figure of figures) {
-    const spec = figure.querySelector("script");
-    if (read(spec).facet) {
-      views.get(figure.id)?.finalize();
-      draw(figure);
-    }
-  }
-});

@@ -1,34 +1,41 @@
 """The page: words and tables around the charts, as one HTML file."""
 
 import json
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import altair as alt
 import jinja2
 import polars as pl
-import vl_convert
 from markupsafe import Markup
 
 from flashpager import _engine
 from flashpager._engine import Design, Row, SampleErrors, Time
 from flashpager.faults.page_choice import calls_text, outside_text, page_use_text
-from flashpager.plots import style
+from flashpager.plots import space, style
 from flashpager.quantities import duration, format_size, percent, si, within
+from flashpager.report import choice
+from flashpager.trace import how_it_ended
 
 if TYPE_CHECKING:
     from flashpager.report import Report
 
 _HERE = Path(__file__).parent
 #: Pixels of a chart in the page, its axes and legend included.
-_CHART_HEIGHT = 420
+_CHART_HEIGHT = 380
 #: A share of the time worth a word.
 _NOTABLE = 1e-6
-_CHART_HEIGHTS = {"chosen-steps": 175, "chosen-distances": 270, "chosen-latencies": 290}
+_CHART_HEIGHTS = {
+    "bandwidth-heat-map": 420,
+    "ram-against-bandwidth": 420,
+    "chosen-steps": 175,
+    "chosen-distances": 270,
+    "chosen-latencies": 290,
+}
 #: Charts whose labels fit the size they were drawn for; a narrow page shrinks them whole.
 _AS_DRAWN = ("faults-by-function",)
+#: Charts whose height follows from how much they show.
+_TALL = ("bandwidth-by-part",)
 #: The charts in which designs can be chosen; they stand above what is chosen.
 _CHOOSING = ("ram-against-bandwidth", "bandwidth-heat-map")
 
@@ -47,11 +54,19 @@ def render(report: "Report") -> str:
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, loader=jinja2.FileSystemLoader(_HERE)
     )
-    environment.filters |= {"size": format_size, "si": si, "duration": duration, "percent": percent}
+    environment.filters |= {
+        "size": format_size,
+        "si": si,
+        "duration": duration,
+        "rounded": choice.rounded,
+        "within": within,
+    }
     figures = {name: _figure(name, chart) for name, chart in report.charts.items()}
+    for name, chart in report.slim.items():
+        figures[name]["slim"] = _figure(name, chart)["spec"]
     if report.sample is not None:
         for figure in figures.values():
-            figure["caption"] += _sampled(report)
+            figure["more"] += _sampled(report)
     return environment.get_template("page.html").render(
         version=_engine.version(),
         trace=report.trace.name,
@@ -74,22 +89,17 @@ def render(report: "Report") -> str:
         ],
         rows=[row | {"own": row["id"] == 0} for row in _listed(report).iter_rows(named=True)],
         replayed=len(report.frame),
+        setting=style.setting(report.frame),
+        left_out=report.left_out,
+        origins=report.origins,
         has_nor=own.nor is not None,
         is_sampled=report.sample is not None,
         about_trace=_about_trace(report),
         about_prices=_about_prices(own),
         board=_as_toml(own.design),
-        style=Markup((_HERE / "page.css").read_text(encoding="utf-8")),  # noqa: S704  (it is ours)
-        script=Markup(_script()),  # noqa: S704  (it is no stranger's)
+        style=_colours() + Markup((_HERE / "page.css").read_text(encoding="utf-8")),  # noqa: S704  (it is ours)
+        script=Markup(report.script),  # noqa: S704  (it is no stranger's)
     )
-
-
-def _script() -> str:
-    """Give Vega, Vega-Lite and Vega-Embed as one script, and what draws our charts with them."""
-    version = ".".join(alt.SCHEMA_VERSION.split(".")[:2])
-    ours = (_HERE / "page.js").read_text(encoding="utf-8")
-    script = vl_convert.javascript_bundle(ours, vl_version=version)
-    return re.sub(r"</(?=script)", r"<\\/", script, flags=re.IGNORECASE)
 
 
 def _as_json(value: object) -> Markup:
@@ -99,22 +109,50 @@ def _as_json(value: object) -> Markup:
 
 def _figure(name: str, chart: style.Drawing, title: str | None = None) -> dict[str, Any]:
     """Take a chart's words into HTML, where they wrap, and let its width be the page's."""
-    spec = chart.to_dict()
-    words = spec.pop("title")
-    said = {"title": " ".join(words["text"]), "caption": " ".join(words["subtitle"])}
+    spec = style.drawable(chart)
+    words, said_of_it = spec.pop("title"), spec.pop("usermeta")
+    said = {
+        "title": " ".join(words["text"]),
+        "caption": said_of_it["subtitle"],
+        "more": said_of_it["more"],
+    }
     if title is not None:
         said["title"] = title
     spec["description"] = said["title"]
     spec.pop("padding", None)
-    # Panels cannot take the width of the page by themselves: the page's script sees to it.
-    if "facet" not in spec and name not in _AS_DRAWN:
+    if name not in _AS_DRAWN:
+        height = spec["height"] if name in _TALL else _CHART_HEIGHTS.get(name, _CHART_HEIGHT)
         spec |= {
             "width": "container",
-            "height": _CHART_HEIGHTS.get(name, _CHART_HEIGHT),
+            "height": height,
             "autosize": {"type": "fit", "contains": "padding", "resize": True},
         }
-    said["caption"] += _CAPTIONS.get(name, "")
-    return {"name": name, **said, "spec": _as_json(spec)}
+    return {
+        "name": name,
+        **said,
+        "spec": _as_json(_themed(spec)),
+        "is_tall": name in _TALL,
+        "slim": None,
+    }
+
+
+def _themed(spec: Any) -> Any:  # noqa: ANN401  (JSON)
+    """Give a chart's colours the names under which the page knows them, light or dark."""
+    if isinstance(spec, dict):
+        return {key: _themed(value) for key, value in spec.items()}
+    if isinstance(spec, list):
+        return [_themed(value) for value in spec]
+    known = style.THEME.get(spec) if isinstance(spec, str) else None
+    return spec if known is None else f"var(--{known[0]})"
+
+
+def _colours() -> Markup:
+    """Give the colours of charts by name, for light pages and for dark ones."""
+    light = "".join(f"--{name}:{colour};" for colour, (name, _) in style.THEME.items())
+    dark = "".join(f"--{name}:{colour};" for name, colour in style.THEME.values())
+    return Markup(  # noqa: S704  (they are ours)
+        f":root{{{light}}}\n@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}\n"
+    )
 
 
 def _choices(report: "Report") -> dict[str, Any]:
@@ -147,15 +185,6 @@ def _listed(report: "Report") -> pl.DataFrame:
     return report.frame.filter(pl.col("selectable") | (pl.col("cache_bytes") == cache))
 
 
-_CAPTIONS = {
-    "bandwidth-over-cache-page": (
-        " MIN knows the future and has the fewest misses; with a data register that is no bound on"
-        " time. The dotted rule is the mean size of the basic blocks executed."
-    ),
-    "fault-latency-over-cache-page": " 99 of 100 faults take no longer than p99.",
-}
-
-
 def _sampled(report: "Report") -> str:
     """Say of a chart how far what it shows may be off."""
     error = report.frame["error"]
@@ -185,25 +214,10 @@ def _headline(report: "Report") -> str:
         )
     pages = "1 page" if own.frames == 1 else f"{own.frames:,} pages"
     said += (
-        f", with {format_size(design.cache_bytes)} of RAM as {pages} of"
-        f" {design.cache_page_bytes:,} bytes under {design.policy}."
+        f", with {style.said(design.cache_bytes)} of cache as {pages} of"
+        f" {design.cache_page_bytes:,} bytes under {design.policy}"
     )
-    same = report.frame.filter(
-        (pl.col("cache_bytes") == design.cache_bytes) & (pl.col("policy") == design.policy)
-    )
-    best = same.sort("bandwidth_mib_s", descending=True).row(0, named=True)
-    ratio = best["bandwidth_mib_s"] / own.time.bandwidth_mib_s
-    if errors is not None:
-        if errors.time is None or best["error"] is None:
-            return f"{said} The sample does not tell whether another cache page is faster."
-        if ratio < 1 + errors.time + best["error"]:
-            return (
-                f"{said} No other cache page explored here is faster by more than the sample's"
-                " error."
-            )
-    if ratio < style.NOTABLE:
-        return f"{said} No other cache page explored here is notably faster."
-    return f"{said} Pages of {best['cache_page_bytes']:,} bytes would be {style.faster(ratio)}."
+    return f"{said}. {space.front_sentence(report.frame, own=0)}."
 
 
 def _numbers(own: Row) -> list[tuple[str, str, str]]:
@@ -218,15 +232,15 @@ def _numbers(own: Row) -> list[tuple[str, str, str]]:
     hits = 100 * counts.hits / counts.references if counts.references else 0
     fetched = counts.bytes_fetched / counts.misses if counts.misses else 0
     numbers += [
-        ("run time", duration(time.time_ns) + of_time, f"{si(counts.bytes_read, 'B')} read"),
+        ("run time", *choice.run_time(own)),
         (
             "page faults",
-            f"{counts.misses:,}{_within(errors, errors and errors.misses)}",
+            choice.estimated(counts.misses, errors, errors and errors.misses),
             f"{hits:.2f} % of page references hit",
         ),
         (
             "loads",
-            f"{counts.loads:,}{_within(errors, errors and errors.loads)}",
+            choice.estimated(counts.loads, errors, errors and errors.loads),
             "flash pages into the data register",
         ),
         (
@@ -288,10 +302,14 @@ def _notices(report: "Report") -> list[tuple[str, str]]:
     if own.design.policy == "min":
         text = "MIN knows the future: no device can run it, and with a data register it is no bound"
         notices.append(("Policy", text))
-    if not any(ns for _, ns in own.prices.handler.times()):
-        text = (
-            "lookup and fault handling cost nothing here, as in the paper; on an MCU they take time"
+    times = own.prices.handler.times()
+    if not any(ns for name, ns in times if name != "load_stopover_ns"):
+        why = (
+            "not counted: --processor CORE@CLOCK does"
+            if own.design.processor is None
+            else "free, as the design says"
         )
+        text = f"the software of a fault is {why}"
         notices.append(("Handler", text))
     if own.is_executed:
         text = (
@@ -299,6 +317,8 @@ def _notices(report: "Report") -> list[tuple[str, str]]:
             "no picture of functions"
         )
         notices.append(("Functions", text))
+    if report.one_function:
+        notices.append(("Functions", report.one_function))
     hidden = own.time.hidden_ns
     if abs(hidden) > _NOTABLE * own.time.time_ns:
         text = (
@@ -309,7 +329,7 @@ def _notices(report: "Report") -> list[tuple[str, str]]:
         )
         notices.append(("Overlap", text))
     if not info.ending.is_complete:
-        notices.append(("Trace", f"the recording did not end by itself: {info.ending}"))
+        notices.append(("Trace", how_it_ended(info.ending)))
     if info.outside_instructions:
         everything = info.outside_instructions + (info.instructions or 0)
         notices.append(

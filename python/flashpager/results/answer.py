@@ -1,15 +1,15 @@
 """From a table of designs to an answer: what is good enough, what is best, and why."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import polars as pl
 
-from flashpager._engine import FlashpagerError
-from flashpager.quantities import duration, format_size
-from flashpager.results.needs import Needs
-from flashpager.results.table import DESIGN_COLUMNS
+from flashpager._engine import Design, FlashpagerError
+from flashpager.quantities import counted, duration, format_size, percent, significant
+from flashpager.results.needs import Needs, Unmet
+from flashpager.results.table import DESIGN_COLUMNS, design_of
 
 #: Below this gain a constraint is not said to bite.
 _NOTABLE = 1.005
@@ -20,7 +20,7 @@ _COMMON = (*DESIGN_COLUMNS, "frames", "metadata_bytes", "ram_bytes", "ecc_unchec
 _NEEDED = {
     *("trace", *_COMMON, "time_ns", "bandwidth_mib_s", "nor_ratio", "mean_fault_ns"),
     *("p99_fault_ns", "worst_fault_ns", "misses", "loads", "other_page", "references"),
-    *("bytes_fetched", "bytes_read"),
+    *("bytes_fetched", "bytes_read", "run_ms", "slowdown"),
 }
 
 
@@ -30,9 +30,54 @@ _SUMMED = ("references", "hits", "misses", "loads", "bytes_fetched", "bytes_read
 #: The columns of :func:`combine`.
 COMBINED_COLUMNS = (
     *(*_COMMON, "ns_per_byte", "bandwidth_mib_s", "least_bandwidth_mib_s", "nor_ratio"),
-    *("mean_fault_ns", "p99_fault_ns", "worst_fault_ns", *_SUMMED),
+    *("run_ms", "slowdown", "mean_fault_ns", "p99_fault_ns", "worst_fault_ns", *_SUMMED),
     *("miss_ratio", "reload_share", "fetch_ratio"),
 )
+
+
+@dataclass(frozen=True)
+class DesignRow:
+    """One design of :func:`combine`: what it comes to on all traces together."""
+
+    design: Design
+    frames: int
+    #: Bytes of RAM that the policy keeps; None where no device can run it.
+    metadata_bytes: int | None
+    ram_bytes: int
+    #: Whether a fetch is less than an ECC codeword.
+    ecc_unchecked: bool
+    ns_per_byte: float
+    bandwidth_mib_s: float
+    #: Of the worst trace.
+    least_bandwidth_mib_s: float
+    nor_ratio: float | None
+    #: On its processor, where it has one: of all traces together, and of the worst.
+    run_ms: float | None
+    slowdown: float | None
+    mean_fault_ns: float
+    p99_fault_ns: float
+    worst_fault_ns: float
+    references: int
+    hits: int
+    misses: int
+    loads: int
+    bytes_fetched: int
+    bytes_read: int
+    walk: int
+    #: Of page references.
+    miss_ratio: float
+    #: Of loads, those of the page that the register held.
+    reload_share: float
+    #: Bytes fetched for each byte read.
+    fetch_ratio: float
+    #: All of it flat, by the names of columns.
+    columns: Mapping[str, Any] = field(repr=False)
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> "DesignRow":
+        """Take a row of :func:`combine`."""
+        names = [each.name for each in fields(cls) if each.name in COMBINED_COLUMNS]
+        return cls(design_of(row), **{name: row[name] for name in names}, columns=row)
 
 
 @dataclass(frozen=True)
@@ -50,21 +95,44 @@ class Answer:
     bites: list[str]
     #: Why the fastest one is; empty if nothing fits.
     why: str
+    #: Parts that give just what the best design does, with all else alike.
+    ties: list[str] = field(default_factory=list)
 
     @property
-    def best(self) -> dict[str, Any] | None:
+    def best(self) -> DesignRow | None:
         """The fastest design that fits."""
-        return self.fitting.row(0, named=True) if len(self.fitting) else None
+        return DesignRow.of(self.fitting.row(0, named=True)) if len(self.fitting) else None
+
+    @property
+    def unmet(self) -> list[Unmet]:
+        """What is asked for and no design does; empty if one does, or nothing is asked."""
+        if len(self.fitting) or self.needs == Needs():
+            return []
+        said = f"none of {counted(len(self.designs), 'design')} does all that is asked"
+        return [Unmet("all", asked=True, found=None, said=said)]
+
+    def __repr__(self) -> str:
+        """Say what it says; the tables print by themselves."""
+        best = self.best
+        lines = [f"{len(self.fitting):,} of {counted(len(self.designs), 'design')} fit"]
+        if best is not None:
+            ram, fault = counted(best.ram_bytes, "byte"), duration(best.worst_fault_ns)
+            lines += [
+                f"best: {best.bandwidth_mib_s:.2f} MB/s, {ram} of RAM, worst fault {fault}",
+                f"{best.design!r}",
+                f"why: {self.why}",
+            ]
+        return "\n".join([*lines, *self.bites])
 
 
 def combine(frame: pl.DataFrame, weights: Mapping[str, float] | None = None) -> pl.DataFrame:
     """Make one row a design of one row a design and trace.
 
     ``ns_per_byte`` is the mean time a byte read takes, each trace's bytes having the share of its
-    weight; ``bandwidth_mib_s`` follows from it. ``least_bandwidth_mib_s`` and ``worst_fault_ns``
-    are of the worst trace. ``reload_share`` is the share of loads that load the page that the
-    register held, ``fetch_ratio`` the bytes fetched for each byte read. Designs that are not there
-    for every trace are left out.
+    weight; ``bandwidth_mib_s`` follows from it. ``least_bandwidth_mib_s``, ``worst_fault_ns`` and
+    ``slowdown`` are of the worst trace, ``run_ms`` of all together. ``reload_share`` is the part of
+    loads that load the page that the register held, ``fetch_ratio`` the bytes fetched for each byte
+    read. Designs that are not there for every trace are left out.
 
     Args:
         frame: as :func:`flashpager.explore` gives it.
@@ -102,6 +170,9 @@ def combine(frame: pl.DataFrame, weights: Mapping[str, float] | None = None) -> 
             (1e9 / mean / 2**20).alias("bandwidth_mib_s"),
             pl.col("bandwidth_mib_s").min().alias("least_bandwidth_mib_s"),
             pl.col("nor_ratio").min(),
+            # Without a processor there is none, and no sum of nothing.
+            pl.when(pl.col("run_ms").is_not_null().all()).then(pl.col("run_ms").sum()),
+            pl.col("slowdown").max(),
             pl.col("mean_fault_ns", "p99_fault_ns", "worst_fault_ns").max(),
             pl.col(_SUMMED).sum(),
             share("misses", "references").alias("miss_ratio"),
@@ -165,7 +236,24 @@ def answer(
     designs = combine(frame, weights)
     fitting = needs.met_by(designs).sort("ns_per_byte", "ram_bytes", maintain_order=True)
     why = _why(designs, fitting, block_bytes) if len(fitting) else ""
-    return Answer(needs, designs, fitting, pareto(fitting), _bites(designs, fitting, needs), why)
+    bites, ties = _bites(designs, fitting, needs), _ties(fitting)
+    return Answer(needs, designs, fitting, pareto(fitting), bites, why, ties)
+
+
+#: What two designs may differ in that are one but for the part.
+_OF_PART = ("part", "nor", "nor_ratio")
+
+
+def _ties(fitting: pl.DataFrame) -> list[str]:
+    if fitting.is_empty():
+        return []
+    best = fitting.row(0, named=True)
+    same = [name for name in fitting.columns if name not in _OF_PART]
+    alike = fitting.filter(
+        *(pl.col(name).eq_missing(pl.lit(best[name])) for name in same),
+        pl.col("part") != best["part"],
+    )
+    return list(alike["part"].unique(maintain_order=True))
 
 
 def _bites(designs: pl.DataFrame, fitting: pl.DataFrame, needs: Needs) -> list[str]:
@@ -186,10 +274,10 @@ def _bites(designs: pl.DataFrame, fitting: pl.DataFrame, needs: Needs) -> list[s
         if gain >= _NOTABLE:
             instead = "without it"
             if test.meta.root_names() == ["ram_bytes"]:
-                instead = f"with {free['ram_bytes']:,} bytes"
+                instead = f"with {counted(free['ram_bytes'], 'byte')}"
             said.append(
                 f"{name} bites: {instead} {free['bandwidth_mib_s']:.2f} MB/s,"
-                f" {100 * (gain - 1):.0f} % more ({_short(free)})"
+                f" {percent(gain - 1)} more ({_short(free)})"
             )
     if fitting.is_empty() and not said and needs.conditions():
         said.append("no design meets even all but one of these: " + ", ".join(needs.conditions()))
@@ -203,15 +291,30 @@ def _nearest(without: pl.DataFrame, test: pl.Expr) -> str:
         return f"the fastest reaches {max(without[column].to_list()):.2f} MB/s on every trace"
     if column == "worst_fault_ns":
         return f"the shortest worst fault is {duration(min(without[column].to_list()))}"
+    if column == "slowdown":
+        known = without[column].drop_nulls().to_list()
+        if not known:
+            return "no processor says how long the program takes"
+        return f"the fastest is {min(known):.3g} times slower than out of RAM"
     if column == "ram_bytes":
-        return f"the smallest takes {min(without[column].to_list()):,} bytes"
+        return (
+            f"the smallest of those tried takes {counted(min(without[column].to_list()), 'byte')}"
+        )
     return "all that meet the rest fetch less than a codeword"
+
+
+#: Below this two decimals say too little.
+_SMALL = 0.1
+
+
+def _ratio(ratio: float) -> str:
+    return f"{ratio:.2f}" if ratio >= _SMALL else significant(ratio, 2)
 
 
 def _short(row: Mapping[str, Any]) -> str:
     """Name a design by what is chosen in it."""
     return (
-        f"{row['part']}, {row['policy']}, {row['frames']} pages of"
+        f"{row['part']}, {row['policy']}, {counted(row['frames'], 'page')} of"
         f" {format_size(row['cache_page_bytes'])}, {row['register']}"
     )
 
@@ -222,11 +325,14 @@ def _why(designs: pl.DataFrame, fitting: pl.DataFrame, block_bytes: float | None
     said = f"pages of {format_size(best['cache_page_bytes'])}"
     if block_bytes:
         said += f" against executed basic blocks of {block_bytes:.0f} bytes on average"
-    said += (
-        f": each byte executed costs {best['fetch_ratio']:.2f} bytes fetched,"
-        f" {100 * best['miss_ratio']:.2g} % of page references miss and"
-        f" {100 * best['reload_share']:.0f} % of the loads reload the page that the register held"
-    )
+    fetched, misses = _ratio(best["fetch_ratio"]), percent(best["miss_ratio"])
+    said += f": each byte executed costs {fetched} bytes fetched"
+    if best["reload_share"]:
+        reloads = percent(best["reload_share"], 0)
+        said += f", {misses} of page references miss and {reloads} of the loads reload the page"
+        said += " that the register held"
+    else:
+        said += f" and {misses} of page references miss"
     whole = designs.filter(
         pl.col("cache_page_bytes") == pl.col("flash_page_bytes"),
         *(pl.col(name).eq_missing(pl.lit(best[name])) for name in ("part", "bus", "policy")),
@@ -234,8 +340,9 @@ def _why(designs: pl.DataFrame, fitting: pl.DataFrame, block_bytes: float | None
     ).sort("ns_per_byte")
     if len(whole) and best["cache_page_bytes"] < best["flash_page_bytes"]:
         other = whole.row(0, named=True)
+        fetched = _ratio(other["fetch_ratio"])
         said += (
-            f"; whole flash pages in the same RAM would fetch {other['fetch_ratio']:.2f} and reach"
+            f"; whole flash pages in the same RAM would fetch {fetched} and reach"
             f" {other['bandwidth_mib_s']:.2f} MB/s"
         )
     return said + "."

@@ -12,8 +12,11 @@ from typing import Any
 
 import polars as pl
 
-from flashpager._engine import FlashpagerError
+from flashpager._engine import Design, FlashpagerError
+from flashpager.axes import AXES, FROM_PART, SHOWN
+from flashpager.quantities import format_size, significant
 from flashpager.results import table
+from flashpager.results.needs import Unmet, apart
 from flashpager.results.table import DESIGN_COLUMNS, HANDLER
 
 #: What rows are matched by.
@@ -28,13 +31,35 @@ COUNTS = (*_SEEN_SOONEST, *(count for count in table.COUNTS if count not in _SEE
 
 #: Where tables differ in one of these alone, every count must be the same.
 _PRICES = (
-    *("part", "bus", "nor", "schedule", "t_read_ns", "t_write_ns", *HANDLER, "count_commands"),
+    *(
+        "part",
+        "bus",
+        "nor",
+        "schedule",
+        "processor",
+        "t_read_ns",
+        "t_write_ns",
+        *HANDLER,
+        "count_commands",
+    ),
     *("icache_fetch_ns", "icache_refill_ns", "tlb_lookup_ns", "tlb_page_walk_ns"),
 )
 _NEEDED = (*KEYS, *COUNTS, "time_ns", "bandwidth_mib_s")
 
+#: What a part, and a processor, brings with it.
+_FOLLOWS = {
+    "part": ("flash_page_bytes", *FROM_PART),
+    "processor": ("t_read_ns", "t_write_ns", *HANDLER),
+}
+
+#: Columns that earlier versions did not write, with what was so.
+_SINCE = {"count_commands": False, "processor": None}
+
+#: Rounding is no change for the worse.
+_ROUNDING = 1e-9
+
 #: What traces of the same runs have in common.
-_TRACE_FIELDS = ("build_id", "image_bytes", "runs", "bytes", "instructions")
+_TRACE_FIELDS = ("build_id", "image_bytes", "runs", "bytes", "instructions", "warm_up")
 
 
 @dataclass(frozen=True)
@@ -59,9 +84,10 @@ class Results:
 
         """
         frame, about = table.read(path)
-        if "count_commands" not in frame.columns:
-            # Versions that could not count them wrote no such column.
-            frame = frame.with_columns(count_commands=pl.lit(value=False))
+        since = {name: value for name, value in _SINCE.items() if name not in frame.columns}
+        frame = frame.with_columns(
+            pl.lit(value, table.SCHEMA[name]).alias(name) for name, value in since.items()
+        )
         missing = [name for name in _NEEDED if name not in frame.columns]
         if missing:
             more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
@@ -77,7 +103,7 @@ class Results:
             _by_name(about.get("traces"), frame),
         )
 
-    def best(self) -> dict[str, Any]:
+    def best(self) -> "Best":
         """Give the design with the least mean time a byte read, over all traces it ran."""
         per_byte = pl.col("time_ns") / pl.col("bytes_read")
         designs = self.frame.group_by(DESIGN_COLUMNS, maintain_order=True).agg(
@@ -86,7 +112,21 @@ class Results:
         most = designs.filter(pl.col("traces") == pl.col("traces").max())
         best = most.sort("ns_per_byte", maintain_order=True).row(0, named=True)
         del best["traces"]
-        return {**best, "bandwidth_mib_s": 1e9 / best["ns_per_byte"] / 2**20}
+        columns = {**best, "bandwidth_mib_s": 1e9 / best["ns_per_byte"] / 2**20}
+        return Best(
+            table.design_of(best), columns["ns_per_byte"], columns["bandwidth_mib_s"], columns
+        )
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best design of a table."""
+
+    design: Design
+    ns_per_byte: float
+    bandwidth_mib_s: float
+    #: The same, flat, by the names of columns.
+    columns: Mapping[str, Any] = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -108,12 +148,20 @@ class Ratio:
 
 
 @dataclass(frozen=True)
+class WorseRow(Unmet):
+    """A row of A that got worse by more than was allowed, or that B has no more."""
+
+    #: What it is matched by: trace and design.
+    row: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
 class Comparison:
     """What two tables say of each other."""
 
     a: Results
     b: Results
-    #: What rows differ in that were matched nevertheless: one thing, or a part and its flash page.
+    #: What rows differ in that were matched nevertheless: one thing, and what follows from it.
     across: list[Across]
     #: Rows of both: keys, the rest of A with ``_a`` and of B with ``_b`` behind each name,
     #: ``time_ratio`` and ``bandwidth_ratio`` (B to A).
@@ -132,6 +180,11 @@ class Comparison:
     different_rows: int
 
     @property
+    def causes(self) -> list[Across]:
+        """What rows differ in, without what follows from it."""
+        return _causes(self.across)
+
+    @property
     def versions_differ(self) -> bool | None:
         """Whether different versions made the tables; None if a file does not say."""
         if self.a.version is None or self.b.version is None:
@@ -148,6 +201,38 @@ class Comparison:
         size = pl.col("time_ratio").log().abs()
         changed = self.joined.filter((pl.col("time_ratio") != 1) | _any_count_differs())
         return changed.sort(size, descending=True, nulls_last=True, maintain_order=True)
+
+    def worse(self, allowed: float) -> list[WorseRow]:
+        """Give the rows whose time or bandwidth got worse by more than a share, the worst first.
+
+        Behind them stand the rows of A that are not in B.
+        """
+        losses = [
+            (pl.col("time_ratio") - 1).alias("time grew by"),
+            (1 - pl.col("bandwidth_ratio")).alias("bandwidth fell by"),
+        ]
+        names = [loss.meta.output_name() for loss in losses]
+        lost = self.joined.with_columns(losses).with_columns(_lost=pl.max_horizontal(names))
+        worse = lost.filter(pl.col("_lost") > allowed + _ROUNDING)
+        found = []
+        for row in worse.sort("_lost", descending=True, maintain_order=True).iter_rows(named=True):
+            how = max(names, key=row.__getitem__)
+            much = apart(row[how], ">", allowed, _share)
+            found.append(self._worse_row(allowed, row[how], f"{how} {much}", row))
+        keys = [name for name in KEYS if name not in {each.column for each in self.across}]
+        missing = self.a.frame.join(self.joined, on=keys, how="anti", nulls_equal=True)
+        rows = missing.iter_rows(named=True)
+        return found + [self._worse_row(allowed, None, "in A alone", row) for row in rows]
+
+    def _worse_row(
+        self, allowed: float, found: float | None, how: str, row: Mapping[str, Any]
+    ) -> WorseRow:
+        frame = self.a.frame
+        keys = {name: row[name] for name in KEYS if name in row}
+        told = [name for name in (*SHOWN, *KEYS) if name in keys and frame[name].n_unique() > 1]
+        named = [row.get("trace"), *(_named(name, row[name]) for name in dict.fromkeys(told))]
+        which = ", ".join(str(name) for name in dict.fromkeys(named) if name is not None)
+        return WorseRow("fail_above", allowed, found, f"{which}: {how}", keys)
 
 
 def compare(a: Results, b: Results) -> Comparison:
@@ -182,6 +267,22 @@ def compare(a: Results, b: Results) -> Comparison:
     )
 
 
+def _share(share: float, digits: int) -> str:
+    return f"{significant(100 * share, digits)} %"
+
+
+def _named(column: str, value: object) -> str:
+    """Name what a row has in a column, as a person says it."""
+    if column == "trace":
+        return str(value)
+    axis = AXES.get(column)
+    if axis is None:
+        return f"{column} {value}"
+    if not axis.is_size:
+        return str(value)
+    return f"{axis.title} {format_size(value) if isinstance(value, int) else 'none'}"
+
+
 def _join(a: pl.DataFrame, b: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     shared = [name for name in a.columns if name in b.columns and name not in keys]
     left = a.select(*keys, pl.col(shared).name.suffix("_a"))
@@ -197,10 +298,16 @@ def _join(a: pl.DataFrame, b: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame
 
 
 def _across(a: pl.DataFrame, b: pl.DataFrame) -> list[Across]:
-    """Give the one thing that tables differ in, if there is one; a flash page is its part's."""
+    """Give the one thing that tables differ in, if there is one, with what follows from it."""
     found = _constants_that_differ(a, b)
-    names = {each.column for each in found}
-    return found if len(found) == 1 or names == {"part", "flash_page_bytes"} else []
+    return found if len(_causes(found)) == 1 else []
+
+
+def _causes(across: Sequence[Across]) -> list[Across]:
+    """Leave out what a part or a processor brings with it, where that differs, too."""
+    names = {each.column for each in across}
+    follow = {each for cause, brings in _FOLLOWS.items() if cause in names for each in brings}
+    return [each for each in across if each.column not in follow]
 
 
 def _constants_that_differ(a: pl.DataFrame, b: pl.DataFrame) -> list[Across]:
@@ -214,7 +321,7 @@ def _constants_that_differ(a: pl.DataFrame, b: pl.DataFrame) -> list[Across]:
 
 def _nothing_in_common(a: Results, b: Results) -> str:
     message = f"{a.name} and {b.name} have no design and trace in common"
-    found = _constants_that_differ(a.frame, b.frame)
+    found = _causes(_constants_that_differ(a.frame, b.frame))
     if len(found) > 1:
         said = ", ".join(f"{each.column} ({each.a} → {each.b})" for each in found)
         return f"{message}: they differ in {said}; only one such thing can be compared across"

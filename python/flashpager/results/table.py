@@ -1,20 +1,22 @@
 """Results as a table: one tidy row a design and trace."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from flashpager import _engine
-from flashpager._engine import FlashpagerError, Row
-from flashpager.axes import AXES
+from flashpager._engine import Design, FlashpagerError, Handler, Ram, Row, RunTime
+from flashpager.axes import AXES, SHOWN
 from flashpager.files import appearing_whole
 
 #: The Parquet metadata key under which a table keeps its configuration and version.
 METADATA_KEY = "flashpager"
+
+_NS_PER_MS = 1e6
 
 #: Short names of columns to sort by.
 _SHORT_NAMES = {"bandwidth": "bandwidth_mib_s", "time": "time_ns", "ram": "ram_bytes"}
@@ -49,8 +51,10 @@ COUNTS = (
 )
 _TIME = (
     *("time_ns", "load_ns", "fetch_ns", "write_ns", "read_ns", "column_change_ns"),
-    *("handler_ns", "false_faults_ns", "hidden_ns", "bandwidth_mib_s"),
+    *("lookups_ns", "handler_ns", "false_faults_ns", "hidden_ns", "bandwidth_mib_s"),
 )
+#: On a processor, in milliseconds: out of RAM, and paged.
+_RUN = ("alone_ms", "run_ms", "slowdown")
 _LATENCY = ("mean_fault_ns", "p99_fault_ns", "worst_fault_ns")
 _FETCH = (
     *("mean_fetch_ns", "worst_fetch_ns", "icache_hit_ratio", "tlb_hit_ratio"),
@@ -63,7 +67,7 @@ _ENERGY = ("energy_uj", "mean_fault_uj")
 #: The columns of a table, in order.
 COLUMNS = (
     *("trace", *DESIGN_COLUMNS, "frames", "metadata_bytes", "ram_bytes"),
-    *(*COUNTS, *_TIME, *_LATENCY, "worst_wait_ns", *_FETCH, *_NOR, *_READ_DISTURB, *_ENERGY),
+    *(*COUNTS, *_TIME, *_RUN, *_LATENCY, "worst_wait_ns", *_FETCH, *_NOR, *_READ_DISTURB, *_ENERGY),
     *("ecc_unchecked", "warnings"),
 )
 
@@ -92,6 +96,7 @@ def flatten(row: Row, trace: str = "") -> dict[str, object]:
     ram = design.ram
     flat: dict[str, object] = {"trace": trace, **_taken(design, _AXIS_COLUMNS)}
     flat |= _taken(ram, ("t_read_ns", "t_write_ns")) | _taken(design.handler, HANDLER)
+    flat |= dict.fromkeys(_RUN) if row.run is None else _run(row.run)
     for table, names in _FRONT.items():
         front = _taken(getattr(design, table), names)
         flat |= {f"{table}_{name}": value for name, value in front.items()}
@@ -102,6 +107,30 @@ def flatten(row: Row, trace: str = "") -> dict[str, object]:
     flat |= _taken(row.read_disturb, _READ_DISTURB) | _taken(row.energy, _ENERGY)
     flat |= {"ecc_unchecked": row.ecc_unchecked, "warnings": "; ".join(row.warnings)}
     return {name: flat[name] for name in COLUMNS}
+
+
+def design_of(row: Mapping[str, Any]) -> Design:
+    """Give the design that a row is of, as :func:`flatten` took it apart."""
+    fields = {name: row[name] for name in (*_AXIS_COLUMNS, "count_commands")}
+    times: dict[str, Ram | Handler] = {
+        "ram": Ram(*(row[name] for name in ("t_read_ns", "t_write_ns"))),
+        "handler": Handler(**{name: row[name] for name in HANDLER}),
+    }
+    for name, of_row in times.items():
+        # What nobody said is not said now; a processor would have said otherwise.
+        if row["processor"] is not None or of_row not in (Ram(), Handler()):
+            fields[name] = of_row.as_dict()
+    for table, names in _FRONT.items():
+        front = {name: row[f"{table}_{name}"] for name in names}
+        fields[table] = None if None in front.values() else front
+    design = Design.from_dict(fields)
+    # A row is of a design that can be: a bus that the part cannot take was clipped.
+    return design if design.refusal() is None else design.replace(clip_bus=True)
+
+
+def _run(run: RunTime) -> dict[str, float]:
+    numbers = (run.alone_ns / _NS_PER_MS, run.paged_ns / _NS_PER_MS, run.slowdown)
+    return dict(zip(_RUN, numbers, strict=True))
 
 
 def _taken(part: object, names: Sequence[str]) -> dict[str, object]:
@@ -161,13 +190,25 @@ def write_any(frame: pl.DataFrame, path: Path, about: dict[str, Any]) -> None:
 
     """
     check_output(path)
-    with writing(path) as temporary:
+    with appearing_whole(path) as temporary:
         if path.suffix == ".csv":
             frame.write_csv(temporary)
         elif path.suffix == ".jsonl":
             frame.write_ndjson(temporary)
         else:
-            frame.write_parquet(temporary, metadata={METADATA_KEY: json.dumps(about)})
+            write_parquet(frame, temporary, {METADATA_KEY: json.dumps(about)})
+
+
+def write_parquet(frame: pl.DataFrame, path: Path, metadata: dict[str, str] | None = None) -> None:
+    """Write a table as Parquet, in one go.
+
+    Raises:
+        OSError: for whatever the system says; Polars would call a full disk a Thrift's error.
+
+    """
+    content = BytesIO()
+    frame.write_parquet(content, metadata=metadata)
+    path.write_bytes(content.getbuffer())
 
 
 def read(path: Path) -> tuple[pl.DataFrame, dict[str, Any]]:
@@ -210,21 +251,26 @@ def read(path: Path) -> tuple[pl.DataFrame, dict[str, Any]]:
     return frame, about if isinstance(about, dict) else {}
 
 
-@contextmanager
-def writing(path: Path) -> Iterator[Path]:
-    """Do as :func:`appearing_whole`, where Polars writes.
+#: What an engineer decides by.
+_DECISIVE = ("ram_bytes", "bandwidth_mib_s", "nor_ratio", "misses", "loads", "worst_fault_ns")
+_BRIEF_DIGITS = 4
 
-    Raises:
-        FlashpagerError: if it cannot be written; nothing is left then.
+
+def brief(frame: pl.DataFrame) -> pl.DataFrame:
+    """Give of a table of designs what a person reads: what varies, and what one decides by.
+
+    Numbers have four digits that count. It takes tables of :func:`flashpager.explore` and those of
+    an :class:`flashpager.Answer`.
+
+    >>> brief(explore(trace, Space(policy="lru,clock"))).columns[:3]
+    ['policy', 'ram_bytes', 'bandwidth_mib_s']
 
     """
-    try:
-        with appearing_whole(path) as temporary:
-            yield temporary
-    except pl.exceptions.PolarsError as error:
-        full = "No space left on device" in str(error)
-        message = f"{path}: {'No space left on device' if full else error}"
-        raise FlashpagerError(message) from None
+    varying = [name for name in ("trace", *SHOWN) if name in frame.columns]
+    varying = [name for name in varying if frame[name].n_unique() > 1]
+    shown = frame.select(*varying, *(name for name in _DECISIVE if name in frame.columns))
+    floats = pl.selectors.float()
+    return shown.with_columns(floats.round_sig_figs(_BRIEF_DIGITS))
 
 
 def sort_column(name: str) -> str:

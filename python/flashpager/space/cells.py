@@ -10,7 +10,7 @@ from pathlib import Path
 import polars as pl
 
 from flashpager import _engine
-from flashpager._engine import Design, Row
+from flashpager._engine import Design, Row, WarmUp
 from flashpager.results import table
 from flashpager.trace import Trace
 
@@ -34,8 +34,8 @@ def cells_of(trace: Trace, designs: Sequence[Design]) -> list[Cell]:
     return [Cell(trace, [designs[place] for place in places], places) for places in cells]
 
 
-def run_cell(trace: Path, name: str, designs: Sequence[Design]) -> pl.DataFrame:
+def run_cell(trace: Path, name: str, warm_up: WarmUp, designs: Sequence[Design]) -> pl.DataFrame:
     """Replay one cell on this machine."""
     rows: dict[int, Row] = {}
-    _engine.explore(trace, designs, lambda found, _now, _all: rows.update(found))
+    _engine.explore(trace, designs, lambda found, _now, _all: rows.update(found), warm_up=warm_up)
     return table.to_frame([rows[index] for index in range(len(designs))], name)

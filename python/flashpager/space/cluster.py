@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from flashpager import _engine
-from flashpager._engine import Design, FlashpagerError
+from flashpager._engine import Design, FlashpagerError, WarmUp
 from flashpager.space.cells import Cell, Found, run_cell
 
 if TYPE_CHECKING:
@@ -64,6 +64,7 @@ class Work:
     trace_path: str
     trace_digest: str
     trace_name: str
+    warm_up: WarmUp
     designs: list[Design]
     #: The texts of parts that are files, by the names that designs call them.
     part_files: dict[str, bytes]
@@ -127,24 +128,23 @@ def replay(trace: bytes, work: Work) -> Outcome:
     }
     designs = [_with_parts(design, part_paths) for design in work.designs]
     try:
-        frame = run_cell(path, work.trace_name, designs)
+        frame = run_cell(path, work.trace_name, work.warm_up, designs)
     except FlashpagerError as error:
         problem = str(error).replace(str(path), work.trace_path)
         for name, part_path in part_paths.items():
             problem = problem.replace(part_path, name)
         return Outcome(problem=problem)
-    frame = frame.with_columns(
-        pl.Series(column, [getattr(design, column) for design in work.designs], pl.String)
-        for column in ("part", "nor")
-    )
+    names = {part_path: name for name, part_path in part_paths.items()}
+    frame = frame.with_columns(pl.col("part", "nor").replace(names))
     rows = io.BytesIO()
     frame.write_ipc(rows)
     return Outcome(rows.getvalue())
 
 
 def _with_parts(design: Design, paths: dict[str, str]) -> Design:
-    nor = design.nor and paths.get(design.nor, design.nor)
-    return design.replace(part=paths.get(design.part, design.part), nor=nor)
+    here = design.replace(part=paths.get(design.part, design.part))
+    # What nobody said follows from the part, which has to be found first.
+    return here.replace(nor=here.nor and paths.get(here.nor, here.nor))
 
 
 def _laid_down(path: Path, content: bytes) -> Path:
@@ -180,6 +180,7 @@ def _run(client: "Client", address: str, cells: Sequence[Cell], found: Found) ->
             trace_path=str(path),
             trace_digest=digest,
             trace_name=cell.trace.name,
+            warm_up=cell.trace.info.warm_up,
             designs=cell.designs,
             part_files={name: parts[name] for name in files},
         )

@@ -1,5 +1,6 @@
 """Many designs on one trace or several, cell by cell."""
 
+import errno
 import hashlib
 import json
 import re
@@ -152,11 +153,21 @@ def _run_here(cells: Sequence[Cell], found: Found, under_way: Callable[[float], 
             cell = cell_of[rows[0][0]]
             found(cell, table.to_frame([row for _, row in sorted(rows, key=_index)], name))
 
-        _engine.explore(trace.path, designs, take)
+        _engine.explore(trace.path, designs, take, warm_up=trace.info.warm_up)
 
 
 def _index(indexed: tuple[int, Row]) -> int:
     return indexed[0]
+
+
+class KeepingError(FlashpagerError):
+    """Finished cells cannot be kept."""
+
+    def __init__(self, folder: Path, error: OSError) -> None:
+        """Take the folder, and what the system says."""
+        self.reason = error.strerror or str(error)
+        self.is_disk_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        super().__init__(f"{folder}: {self.reason}")
 
 
 class Kept:
@@ -181,13 +192,16 @@ class Kept:
 
     def add(self, cell: Cell, piece: pl.DataFrame) -> None:
         """Keep the rows of a cell."""
+        path = self._path(cell)
+        temporary = path.with_name(f".{path.name}.partial")
         try:
             self._folder.mkdir(exist_ok=True)
+            table.write_parquet(piece, temporary)
+            temporary.replace(path)
         except OSError as error:
-            message = f"{self._folder}: {error.strerror or error}"
-            raise FlashpagerError(message) from None
-        with table.writing(self._path(cell)) as temporary:
-            piece.write_parquet(temporary)
+            with suppress(OSError):
+                temporary.unlink()
+            raise KeepingError(self._folder, error) from None
 
     def remove(self) -> None:
         """Forget all cells."""
@@ -206,6 +220,7 @@ class Kept:
             "version": _engine.version(),
             "trace": self._digest(cell.trace.path),
             "name": cell.trace.name,
+            "warm_up": cell.trace.info.warm_up.as_dict(),
             "designs": [design.as_dict() for design in cell.designs],
             # A part may be a file that somebody edits meanwhile.
             "parts": [_engine.find_part(name).as_dict() for name in sorted(filter(None, parts))],

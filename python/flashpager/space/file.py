@@ -5,14 +5,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from flashpager._engine import Board, Design, FlashpagerError
+from flashpager._engine import Board, Design, FlashpagerError, boards
 from flashpager.axes import AXES
 from flashpager.files import read_toml, refuse_unknown
-from flashpager.quantities import parse_bandwidth, parse_duration, parse_size
+from flashpager.quantities import parse_bandwidth, parse_duration, parse_factor, parse_size
 from flashpager.results.needs import Needs
 from flashpager.space.space import Space, Values
 
-_NEEDS = ("ram", "min_bandwidth", "max_fault", "checked_ecc")
+_NEEDS = ("ram", "min_bandwidth", "max_fault", "max_slowdown", "checked_ecc")
 
 
 @dataclass(frozen=True)
@@ -48,12 +48,13 @@ class SpaceFile:
             axes[name] = values if isinstance(one_or_more, list) else values[0]
         board = given.get("board")
         if board is not None and not isinstance(board, str):
-            message = f"{path}: board = {board!r} is not the name of a board file"
+            message = f"{path}: board = {board!r} is neither a board's name nor its file"
             raise FlashpagerError(message)
-        # A board is looked for beside the space.
+        # The file of a board is looked for beside the space.
         design, budget = Design(), Needs()
         if board:
-            design, budget = read_board(path.parent / board)
+            shipped = board in (name for name, _ in boards())
+            design, budget = read_board(board if shipped else str(path.parent / board))
         needs = given.get("needs", {})
         try:
             Space.of(design, axes)
@@ -64,7 +65,7 @@ class SpaceFile:
                 message = f"{path}: {message}"
             raise FlashpagerError(message) from None
 
-    def overruled(self, board: Path | None, axes: Mapping[str, Values]) -> "SpaceFile":
+    def overruled(self, board: str | None, axes: Mapping[str, Values]) -> "SpaceFile":
         """Let a board, with what it needs, and axes given elsewhere come first."""
         both = {**self.axes, **axes}
         if board is None:
@@ -74,18 +75,21 @@ class SpaceFile:
         return replace(self, board=design, axes=both, needs=needs)
 
 
-def read_board(path: Path) -> tuple[Design, Needs]:
+def read_board(name: str) -> tuple[Design, Needs]:
     """Give a board's design, and what it has as ``needs``: the RAM that it has left, for example.
+
+    Args:
+        name: a shipped board's, or a file.
 
     Raises:
         FlashpagerError: for a file that cannot be read, unknown fields or values.
 
     """
-    board = Board.read(path)
-    return board.design, _needs(board.needs, path, Needs())
+    board = Board.read(name)
+    return board.design, _needs(board.needs, name, Needs())
 
 
-def _needs(given: object, path: Path, before: Needs) -> Needs:
+def _needs(given: object, path: Path | str, before: Needs) -> Needs:
     if not isinstance(given, Mapping):
         message = f"{path}: [needs] must be a table with {', '.join(_NEEDS)}"
         raise FlashpagerError(message)
@@ -102,4 +106,6 @@ def _needs(given: object, path: Path, before: Needs) -> Needs:
         needs = replace(needs, min_bandwidth_mib_s=parse_bandwidth(text["min_bandwidth"]))
     if "max_fault" in text:
         needs = replace(needs, max_fault_ns=parse_duration(text["max_fault"]))
+    if "max_slowdown" in text:
+        needs = replace(needs, max_slowdown=parse_factor(text["max_slowdown"]))
     return needs

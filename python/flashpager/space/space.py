@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from flashpager import _engine
 from flashpager._engine import Design, FlashpagerError
 from flashpager.axes import AXES, AxisValue
-from flashpager.quantities import parse_size, split_list
+from flashpager.quantities import counted, parse_size, split_list
 
 #: What an axis is given: a value, several, or text that names several, as ``1K,2K``.
 Values = AxisValue | Sequence[AxisValue]
@@ -16,8 +16,13 @@ Values = AxisValue | Sequence[AxisValue]
 _MAX_DESIGNS = 1_000_000
 #: Sizes tried under a limit of RAM: so many equal steps up to the largest that fits.
 _RAM_STEPS = 8
-#: The smallest cache page tried where none is named.
-_SMALLEST_PAGE = 16
+#: The smallest cache page tried where none is named: below it a device is busy with pages, not
+#: with code.
+_SMALLEST_PAGE = 8
+
+
+class NoRoomError(FlashpagerError):
+    """No cache page fits into the RAM."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +36,16 @@ class Checked:
     def reasons(self) -> list[str]:
         """Why designs cannot be, each reason once."""
         return list(dict.fromkeys(reason for _, reason in self.impossible))
+
+    @property
+    def parts_left_out(self) -> dict[str, str]:
+        """Parts that are no NAND, or that their bus cannot carry, and why."""
+        possible = {design.part for design in self.possible}
+        left_out: dict[str, str] = {}
+        for design, reason in self.impossible:
+            if design.part not in possible and (cannot_carry(reason) or no_nand(reason)):
+                left_out.setdefault(design.part, reason)
+        return left_out
 
 
 @dataclass(frozen=True, init=False)
@@ -103,6 +118,8 @@ class Space:
         """
         values = self._checked_values()
         sizes = values.pop("cache_bytes", None)
+        if sizes is None and self.ram_bytes is None:
+            sizes = [self.board.cache_bytes]
         designs: list[Design] = []
         for combination in itertools.product(*values.values()):
             design = self.board.vary(dict(zip(values, combination, strict=True)))
@@ -120,14 +137,17 @@ class Space:
         """Do as :meth:`designs`, where at least one design must be possible.
 
         Raises:
+            NoRoomError: if no cache page fits into the RAM.
             FlashpagerError: if no design can be, with the first reason.
 
         """
         checked = self.designs()
-        if not checked.possible:
-            nothing = f"no cache page fits into {self.ram_bytes} bytes of RAM"
-            raise FlashpagerError(checked.reasons[0] if checked.impossible else nothing)
-        return checked
+        if checked.possible:
+            return checked
+        if checked.impossible:
+            raise FlashpagerError(checked.reasons[0])
+        message = f"no cache page fits into {counted(self.ram_bytes or 0, 'byte')} of RAM"
+        raise NoRoomError(message)
 
     def parts(self) -> list[str]:
         """Give the parts, patterns resolved.
@@ -139,10 +159,10 @@ class Space:
         return _matching_parts([str(part) for part in self.axes.get("part", [self.board.part])])
 
     def _checked_values(self) -> dict[str, list[AxisValue]]:
-        """Give the values of each axis; no cache sizes where they follow from the RAM."""
+        """Give the values of each axis that varies."""
         values: dict[str, list[AxisValue]] = {}
-        for name, axis in AXES.items():
-            given = list(self.axes.get(name, [getattr(self.board, name)]))
+        for name, given_values in self.axes.items():
+            axis, given = AXES[name], list(given_values)
             if name == "part":
                 given = list(self.parts())
             if axis.all is not None:
@@ -154,8 +174,6 @@ class Space:
         for axis_values in values.values():
             count *= len(axis_values)
         _refuse_too_many(count)
-        if self.ram_bytes is not None and "cache_bytes" not in self.axes:
-            del values["cache_bytes"]
         return values
 
     def _sizes_in_ram(self, design: Design) -> list[int]:
@@ -171,6 +189,16 @@ class Space:
         # The program may need far less.
         halved = {most >> times for times in range(max(most, 0).bit_length())}
         return [page * count for count in sorted({*frames, *halved, beyond}) if count > 0]
+
+
+def cannot_carry(reason: str) -> bool:
+    """Tell whether the engine refused a design as its bus cannot carry its part."""
+    return reason.startswith("the bus ")
+
+
+def no_nand(reason: str) -> bool:
+    """Tell whether the engine refused a design as its part is no NAND."""
+    return "is no NAND part" in reason
 
 
 def _refuse_too_many(count: int) -> None:
@@ -191,7 +219,7 @@ def _values(name: str, given: Values) -> list[AxisValue]:
         items = [given]  # type: ignore[list-item]  # whatever it is, it is refused below
     if axis.is_size:
         items = [_size(axis, item) for item in items]
-    elif not all(isinstance(item, str) for item in items):
+    elif not all(isinstance(item, str) or (item is None and axis.may_be_none) for item in items):
         message = f"{name} must be text or a list of texts, not {given!r}"
         raise TypeError(message)
     return list(dict.fromkeys(items))
@@ -231,7 +259,11 @@ def _matching_parts(patterns: Sequence[str]) -> list[str]:
 def cache_pages_to_try(parts: Sequence[str]) -> list[int]:
     """Give the powers of two up to the largest flash page of any of these parts."""
     pages = [_engine.find_part(part).flash_page_bytes for part in parts]
-    largest = max(pages, default=0) or _SMALLEST_PAGE
+    return cache_pages_up_to(max(pages, default=0) or _SMALLEST_PAGE)
+
+
+def cache_pages_up_to(largest: int) -> list[int]:
+    """Give the powers of two that are tried as cache pages, up to the largest."""
     return [1 << shift for shift in range(_SMALLEST_PAGE.bit_length() - 1, largest.bit_length())]
 
 

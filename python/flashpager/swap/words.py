@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from flashpager._engine import LiveStore, PagesProcess, StoreReport, SwapChurn, SwapSystem
-from flashpager.quantities import duration
+from flashpager.quantities import counted, duration, percent, significant
 from flashpager.swap.benchmark import (
     MIB,
     Bench,
@@ -25,7 +25,7 @@ def eaters(times: Mapping[str, float]) -> str:
     """Say what takes how much of a time, most first: ``decompression 61 %, RAM 20 %``."""
     total = sum(times.values())
     return ", ".join(
-        f"{name} {100 * ns / total:.0f} %" for name, ns in times.items() if ns >= _NOTABLE * total
+        f"{name} {percent(ns / total, 0)}" for name, ns in times.items() if ns >= _NOTABLE * total
     )
 
 
@@ -59,11 +59,15 @@ def _speeds(found: Bench) -> str:
         if not run.points:
             continue
         beyond = beyond_ram_speed(run)
-        mean = "" if beyond is None else f" (beyond RAM, mean {100 * beyond:.3g})"
+        mean = "" if beyond is None else f" (beyond RAM, mean {significant(100 * beyond, 3)})"
         # Caches make RAM faster for some reads than for others.
         own = f" of {run.system.ram_mib_s:,.0f} MB/s" if found.live else ""
-        told.append(f"{reading} {100 * last_speed(run):.3g} %{own}{mean}")
-    of = "its speed while all was in RAM" if found.live else f"RAM's {found.ram_mib_s:.4g} MB/s"
+        told.append(f"{reading} {_share(last_speed(run))}{own}{mean}")
+    of = (
+        "its speed while all was in RAM"
+        if found.live
+        else f"RAM's {significant(found.ram_mib_s, 4)} MB/s"
+    )
     return f"read at the end, of {of}: {', '.join(told)}"
 
 
@@ -74,9 +78,9 @@ def point_cells(point: Point | None, page_bytes: int) -> list[str]:
     counts = point.read.counts
     pages = counts.bytes_read / page_bytes
     return [
-        f"{point.mib_s:.3g}",
-        f"{100 * point.share_of_ram:.3g} %",
-        f"{100 * counts.pages_in / pages:.3g} %",
+        significant(point.mib_s, 3),
+        _share(point.share_of_ram),
+        _share(counts.pages_in / pages),
     ]
 
 
@@ -89,11 +93,11 @@ def system(of: SwapSystem) -> str:
 def stored(store: StoreReport | LiveStore) -> str:
     """Say what a store made of its pages, and what it wrote."""
     stat = store.statistics
-    parts = [f"{stat.pages:,} pages"]
+    parts = [counted(stat.pages, "page")]
     if stat.used_ratio is not None and stat.compression_ratio is not None:
         parts[0] += (
-            f" in {100 * stat.used_ratio:.1f} % of their size "
-            f"(compressed {100 * stat.compression_ratio:.1f} %)"
+            f" in {percent(stat.used_ratio, 1)} of their size "
+            f"(compressed {percent(stat.compression_ratio, 1)})"
         )
     for count, title in ((stat.same_pages, "same-filled"), (stat.huge_pages, "incompressible")):
         if count:
@@ -126,8 +130,9 @@ def _ram(of: SwapSystem, *, live: bool) -> str:
     spec = of.spec
     parts = [
         (
-            f"{of.ram_bytes:,} bytes: {of.frames:,} frames of {spec.page_bytes:,}, "
-            f"{of.store_memory_bytes:,} bytes for the store"
+            f"{counted(of.ram_bytes, 'byte')}: "
+            f"{counted(of.frames, 'frame')} of {spec.page_bytes:,}, "
+            f"{counted(of.store_memory_bytes, 'byte')} for the store"
         ),
         *([f"{of.medium_bytes:,} for its medium"] if of.part is None else []),
         *([f"{spec.reserved_bytes:,} reserved"] if spec.reserved_bytes else []),
@@ -141,8 +146,8 @@ def _program(of: SwapSystem, *, live: bool) -> str:
     spec = of.spec
     parts = [
         f"chunks of {spec.chunk_bytes:,} bytes of {spec.pages}",
-        f"{spec.random_pages} pages of random reads",
-        f"fixed and last read a chunk {spec.reads} times",
+        f"{counted(spec.random_pages, 'page')} of random reads",
+        f"fixed and last read a chunk {counted(spec.reads, 'time')}",
         *([] if live else [f"copies kept up to {spec.keep_copies_percent} % of the store"]),
         f"seed {spec.seed}",
     ]
@@ -150,9 +155,10 @@ def _program(of: SwapSystem, *, live: bool) -> str:
 
 
 def _store_of(of: SwapSystem) -> str:
-    kept = of.spec.reserve_blocks
-    free = f", {kept} blocks left free" if kept else ""
-    return f"{of.store_memory_bytes:,} bytes of RAM{free}"
+    kept = of.reserve_blocks
+    free = f", {counted(kept, 'block')} left free" if kept else ""
+    checked = ", each compressed page checked" if of.spec.verify else ""
+    return f"{counted(of.store_memory_bytes, 'byte')} of RAM{free}{checked}"
 
 
 def _overwriting(of: SwapSystem) -> str:
@@ -165,8 +171,8 @@ def _processor(of: SwapSystem) -> str:
         f"{spec.clock_mhz:g} MHz",
         f"{spec.cycles_per_instruction:g} cycles an instruction",
         (
-            f"{spec.compressor} {spec.compress_instructions_per_byte:.3g} and "
-            f"{spec.decompress_instructions_per_byte:.3g} instructions a byte"
+            f"{spec.compressor} {significant(spec.compress_instructions_per_byte or 0, 3)} and "
+            f"{significant(spec.decompress_instructions_per_byte or 0, 3)} instructions a byte"
         ),
         f"a page out {duration(prices.compress_page_ns)}",
         f"in {duration(prices.decompress_page_ns)}",
@@ -183,7 +189,7 @@ def _medium(of: SwapSystem) -> str:
         ("a byte read", prices.read_byte_ns),
         ("a program", prices.program_ns),
         ("a byte programmed", prices.program_byte_ns),
-        (f"{prices.program_unit_bytes} bytes programmed", prices.program_unit_ns),
+        (f"{counted(prices.program_unit_bytes, 'byte')} programmed", prices.program_unit_ns),
         ("an erasure", prices.erase_ns),
     )
     told = ", ".join(f"{title} {duration(ns)}" for title, ns in priced if ns)
@@ -204,7 +210,7 @@ def churn_answer(found: SwapChurn) -> list[str]:
             f"{duration(found.page_ns)} a page   ({system(found.system)})"
         ),
         (
-            f"{found.filled_slots:,} pages fill {100 * found.filled_share:.0f} % of it; "
+            f"{counted(found.filled_slots, 'page')} fill {percent(found.filled_share, 0)} of it; "
             f"{found.pages_written:,} written over them: {found.turnovers:.1f} turnovers"
         ),
         f"of the time take: {eaters(steps(found.overwriting.time))}",
@@ -221,16 +227,19 @@ def churn_answer(found: SwapChurn) -> list[str]:
 
 def taken(process: PagesProcess) -> str:
     """Say how many pages of a process were captured."""
-    captured, every = process.pages, process.anonymous_pages
-    said = f"all {every:,}" if captured == every else f"{captured:,} of {every:,}"
-    return f"{said} anonymous pages, {process.zero_pages:,} full of zeros"
+    captured, every, kind = process.pages, process.anonymous_pages, "anonymous page"
+    said = (
+        f"all {counted(every, kind)}"
+        if captured == every
+        else f"{captured:,} of {counted(every, kind)}"
+    )
+    return f"{said}, {process.zero_pages:,} full of zeros"
 
 
-def percent(ratio: float | None) -> str:
-    """Write a ratio, if there is one."""
-    return "–" if ratio is None else f"{100 * ratio:.1f} %"
+def _share(share: float) -> str:
+    return f"{significant(100 * share, 3)} %"
 
 
 def megabytes(size: float) -> str:
     """Write a size in MB of 2**20 bytes."""
-    return f"{size / MIB:.4g} MB"
+    return f"{significant(size / MIB, 4)} MB"

@@ -6,11 +6,12 @@
 
 mod owners;
 
+use std::cell::Cell;
 use std::path::PathBuf;
 
 use flashpager_base::{Error, Result, named, shown};
 use flashpager_replay::{Counts, Events, Fault, FaultClass, replay};
-use flashpager_trace::{Trace, TraceInfo, for_runs};
+use flashpager_trace::{FirstRuns, Trace, TraceInfo, for_runs};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
@@ -129,7 +130,8 @@ impl Tally {
     }
 }
 
-/// Replay `trace`, which `info` describes, through `design` and sum its faults.
+/// Replay `trace`, which `info` describes, through `design` and sum its faults, but for those of
+/// its warm-up.
 ///
 /// Lines come from the ELF files that were recorded, or from those of `elfs`
 /// that were linked with them, such as one that still has its debug
@@ -152,17 +154,38 @@ pub fn attribute(
              and cannot be summed by owner; attribute the design without them",
         ));
     }
+    let warm_up = trace.warm_up();
+    if !warm_up.is_none() {
+        design.check_warm_up()?;
+    }
+    let design = &*design.executing(info)?;
     let mut notes = Vec::new();
     let owners = Owners::of(info, trace.image_bytes(), by, elfs, &mut notes)?;
     let mut tallies = vec![Tally::default(); owners.len()];
-    let mut sink = |_: usize, fault: &Fault| tallies[owners.of_byte(fault.offset)].add(fault);
-    let events = Events { critical_block_bytes: None, sink: &mut sink };
-    let counts = replay(trace, design.cache(), &[design.register()], go_on, Some(events))?
-        .0
-        .pop()
-        .ok_or_else(|| Error::design("a replay needs a register"))?;
+    let begun = Cell::new(0_u64);
+    let mut sink = |_: usize, fault: &Fault| {
+        if begun.get() > warm_up.runs {
+            tallies[owners.of_byte(fault.offset)].add(fault);
+        }
+    };
+    let events = Events {
+        critical_block_bytes: None,
+        sink: &mut sink,
+        begun: Some(&mut |_, _| begun.set(begun.get() + 1)),
+    };
+    let counts_of = |trace: &dyn Trace, events: Option<Events<'_>>| {
+        let (mut counts, _) = replay(trace, design.cache(), &[design.register()], go_on, events)?;
+        counts.pop().ok_or_else(|| Error::design("a replay needs a register"))
+    };
+    let mut counts = counts_of(trace, Some(events))?;
+    if !warm_up.is_none() {
+        counts = counts.minus(&counts_of(&FirstRuns::of(trace, warm_up.runs), None)?);
+    }
+    let mut left = warm_up.runs;
     for_runs(trace, go_on, |runs| {
-        for run in runs {
+        let (warming, counted) = runs.split_at(runs.len().min(left as usize));
+        left -= warming.len() as u64;
+        for run in counted {
             owners.of_range(run.offset, run.end(), |owner, bytes| {
                 tallies[owner].bytes_executed += u64::from(bytes);
             });

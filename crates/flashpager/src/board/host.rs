@@ -6,10 +6,12 @@ use std::path::{Path, PathBuf};
 
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::{BESIDES, design_fields, read_table};
+use super::{catalog, refuse_unknown};
+use crate::spec::NONE;
 use flashpager_base::{Error, Result};
 use flashpager_binary::driver::{CopyLoop, Direction, copy_loop_of};
 use flashpager_media::bus::Bus;
+use flashpager_media::cores;
 use flashpager_media::estimate::{
     Dma, Estimate, EstimateSpec, Host, Layer, Memory, Peripheral, Processor, Software, System,
     check_array_share, check_layers, check_operation_ns, estimate,
@@ -91,20 +93,16 @@ pub struct BoardHost {
 }
 
 impl BoardHost {
-    /// The host on the board in the file `path`, and the name of its part.
+    /// The host on a board, shipped or in a file, and the name of its part.
     ///
     /// # Errors
     /// A file that cannot be read, unknown fields, and numbers that cannot be, with the file and
     /// the table.
-    pub fn read(path: &Path) -> Result<(Self, Option<String>)> {
-        let table = read_table(path)?;
-        let place = Place(path);
-        let mut known: Vec<&str> =
-            HOST_FIELDS.iter().copied().chain(design_fields()).chain(BESIDES).collect();
-        known.sort_unstable();
-        place.refuse_unknown(&table, &known)?;
-        let part = place.text(&table, "part")?.map(str::to_owned);
-        Ok((Self::of(&table, path)?, part))
+    pub fn read(board: &Path) -> Result<(Self, Option<String>)> {
+        let (table, path) = catalog::read(board)?;
+        refuse_unknown(&table, &path.display().to_string())?;
+        let part = Place(&path).text(&table, "part")?.map(str::to_owned);
+        Ok((Self::of(&table, &path)?, part))
     }
 
     /// The host of a board's `table`, read from the file `place`; what else the board says is
@@ -119,7 +117,7 @@ impl BoardHost {
             bus: bus.map_err(|error| place.wrong(format!("bus: {error}")))?,
             peripheral: place.checked(table, "peripheral", |it: &Peripheral| it.check())?,
             memory: place.checked(table, "memory", |it: &Memory| it.check())?,
-            processor: place.checked(table, "processor", |it: &Processor| it.check())?,
+            processor: place.processor(table)?,
             dma: place.checked(table, "dma", |it: &Dma| it.check())?,
             layers: place.layers(table)?,
             array_share: place.number(table, "array_share")?,
@@ -366,6 +364,19 @@ impl Place<'_> {
         Ok(Some(read))
     }
 
+    /// `[processor]`, or a processor by its name.
+    fn processor(&self, given: &toml::Table) -> Result<Option<Processor>> {
+        let named = given.get("processor").map(|it| processor(it, &self.0.display().to_string()));
+        match named.transpose()?.flatten() {
+            None if given.get("processor").is_some_and(toml::Value::is_str) => Ok(None),
+            None => self.checked(given, "processor", |it: &Processor| it.check()),
+            Some(named) => Ok(Some(Processor {
+                clock_mhz: named.clock_mhz,
+                cycles_per_instruction: Some(named.cycles_per_instruction()),
+            })),
+        }
+    }
+
     fn read<T: DeserializeOwned>(&self, table: &toml::Table, name: &str) -> Result<T> {
         let read: std::result::Result<T, toml::de::Error> = table.clone().try_into();
         read.map_err(|error| self.wrong(format!("[{name}]: {}", error.message())))
@@ -449,6 +460,35 @@ impl Place<'_> {
             write_share: rate("write_share")?,
         })
     }
+}
+
+/// The core at its clock of a table `[processor]`, or as `cortex-m3@64MHz`; nothing where it names
+/// no core, and tells only of a driver's instructions.
+///
+/// # Errors
+/// A core without a clock, and numbers that cannot be.
+pub(super) fn processor(given: &toml::Value, place: &str) -> Result<Option<cores::Processor>> {
+    let wrong = |what: String| Error::data(place, format!("[processor]: {what}"));
+    if let Some(text) = given.as_str() {
+        if text == NONE {
+            return Ok(None);
+        }
+        return text.parse().map(Some).map_err(|error: Error| wrong(error.to_string()));
+    }
+    let Some(core) = given.get("core") else { return Ok(None) };
+    let core = core.as_str().ok_or_else(|| wrong(format!("core = {core} is no name of a core")))?;
+    let fields = ["core", "clock_mhz", "cycles_per_instruction"];
+    let mut keys = given.as_table().into_iter().flat_map(toml::Table::keys);
+    if let Some(key) = keys.find(|key| !fields.contains(&key.as_str())) {
+        return Err(wrong(format!("unknown field '{key}' (known: {})", fields.join(", "))));
+    }
+    let read = |name: &str| {
+        let refused = |value| wrong(format!("{name} = {value} is no number"));
+        given.get(name).map(|value| number(value).ok_or_else(|| refused(value))).transpose()
+    };
+    let clock_mhz = read("clock_mhz")?.ok_or_else(|| wrong("lacks clock_mhz".into()))?;
+    let processor = cores::Processor::new(core, clock_mhz, read("cycles_per_instruction")?);
+    processor.map(Some).map_err(|error| wrong(error.to_string()))
 }
 
 fn number(value: &toml::Value) -> Option<f64> {

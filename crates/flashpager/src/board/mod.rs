@@ -1,5 +1,6 @@
 //! Boards: TOML files that say what lies around a flash part.
 
+mod catalog;
 mod host;
 
 use std::fs::File;
@@ -9,10 +10,12 @@ use std::path::Path;
 use serde::de::DeserializeOwned;
 use toml::Value as Toml;
 
-use crate::spec::{AXES, AxisKind, DesignSpec, Value, axis};
+use crate::spec::{AXES, AxisKind, DesignSpec, NONE, Value, axis};
 
 use flashpager_base::sizes::{below_4_gib, parse_size};
-use flashpager_base::{Error, Result};
+use flashpager_base::{Error, Result, did_you_mean};
+
+pub use catalog::{Shipped, shipped, text};
 pub use host::*;
 
 /// A board takes 2 KB; whatever lies beyond this is none.
@@ -36,7 +39,7 @@ const TLB: &[&str] = &["sets", "ways", "lookup_ns", "page_walk_ns"];
 /// A board file, read and each value looked at by itself.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Board {
-    /// What it says of a design, over the smart card's values.
+    /// What it says of a design; the rest is not said.
     pub design: DesignSpec,
     /// What a design on it must do, as it is written: `ram`, `min_bandwidth`, `max_fault`,
     /// `checked_ecc`.
@@ -44,13 +47,14 @@ pub struct Board {
 }
 
 impl Board {
-    /// Read a board file.
+    /// Read a board: a shipped one by its name, any other from its file.
     ///
     /// # Errors
     /// A file that cannot be read, and unknown fields or values, with file and field.
-    pub fn read(path: &Path) -> Result<Self> {
+    pub fn read(board: &Path) -> Result<Self> {
+        let (table, path) = catalog::read(board)?;
         let place = path.display().to_string();
-        let table = read_table(path)?;
+        refuse_unknown(&table, &place)?;
         let needs = match table.get("needs") {
             None => toml::Table::new(),
             Some(Toml::Table(needs)) => needs.clone(),
@@ -65,8 +69,23 @@ const BESIDES: [&str; 2] = ["description", "needs"];
 
 /// The fields of a design.
 pub fn design_fields() -> impl Iterator<Item = &'static str> {
-    let others = ["nor", "ram", "handler", "count_commands", "icache", "tlb"];
+    let others = ["nor", "ram", "handler", "count_commands", "clip_bus", "icache", "tlb"];
     AXES.iter().map(|axis| axis.name).chain(others)
+}
+
+/// Refuse what no command reads in a board.
+fn refuse_unknown(table: &toml::Table, place: &str) -> Result<()> {
+    let mut known: Vec<&str> =
+        design_fields().chain(HOST_FIELDS.iter().copied()).chain(BESIDES).collect();
+    known.sort_unstable();
+    match table.keys().find(|name| !known.contains(&name.as_str())) {
+        None => Ok(()),
+        Some(name) => {
+            let near = did_you_mean(name, known.iter().copied());
+            let known = known.join(", ");
+            Err(Error::data(place, format!("unknown field '{name}'{near} (known: {known})")))
+        }
+    }
 }
 
 /// The design that a board's table describes.
@@ -75,10 +94,13 @@ fn design_of(table: &toml::Table, place: &str) -> Result<DesignSpec> {
     for (name, given) in table {
         match name.as_str() {
             besides if BESIDES.contains(&besides) => {}
-            "ram" => design.ram = times(place, name, given, RAM, &[])?,
-            "handler" => design.handler = times(place, name, given, HANDLER, &[])?,
+            "ram" => design.ram = Some(times(place, name, given, RAM, RAM)?),
+            "handler" => design.handler = Some(times(place, name, given, HANDLER, &[])?),
             "icache" => design.icache = Some(times(place, name, given, ICACHE, ICACHE)?),
             "tlb" => design.tlb = Some(times(place, name, given, TLB, TLB)?),
+            "processor" => {
+                design.processor = processor(given, place)?.map(|processor| processor.to_string());
+            }
             host if HOST_FIELDS.contains(&host) => {}
             _ => {
                 let value = value_of(place, name, given)?;
@@ -95,24 +117,25 @@ fn value_of(place: &str, name: &str, given: &Toml) -> Result<Value> {
     let wrong = |what: &str| Error::data(place, format!("{name} = {given} {what}"));
     let kind = match name {
         "nor" => AxisKind::Text,
-        "count_commands" => {
+        "count_commands" | "clip_bus" => {
             return given
                 .as_bool()
                 .map(Value::Flag)
                 .ok_or_else(|| wrong("is neither true nor false"));
         }
-        _ => axis(name).map(|axis| axis.kind).map_err(|_| {
-            let known: Vec<&str> = design_fields().collect();
-            Error::data(place, format!("unknown field '{name}' (known: {})", known.join(", ")))
-        })?,
+        _ => axis(name)?.kind,
     };
     match (kind, given) {
-        (AxisKind::Text, Toml::String(text)) if name == "nor" && text == "none" => {
+        (AxisKind::Text | AxisKind::TextOrNone, Toml::String(text))
+            if text == NONE && (name == "nor" || kind == AxisKind::TextOrNone) =>
+        {
             Ok(Value::Nothing)
         }
-        (AxisKind::Text, Toml::String(text)) => Ok(Value::Text(text.clone())),
-        (AxisKind::Text, _) => Err(wrong("is not text")),
-        (AxisKind::SizeOrNone, Toml::String(text)) if text == "none" => Ok(Value::Nothing),
+        (AxisKind::Text | AxisKind::TextOrNone, Toml::String(text)) => {
+            Ok(Value::Text(text.clone()))
+        }
+        (AxisKind::Text | AxisKind::TextOrNone, _) => Err(wrong("is not text")),
+        (AxisKind::SizeOrNone, Toml::String(text)) if text == NONE => Ok(Value::Nothing),
         (_, Toml::String(_) | Toml::Integer(_)) => size(place, name, given).map(Value::Size),
         _ => Err(wrong("is not a size")),
     }
@@ -187,11 +210,16 @@ pub fn read_table(path: &Path) -> Result<toml::Table> {
     }
     let text = String::from_utf8(bytes)
         .map_err(|_| wrong("no valid TOML: it is not UTF-8 text".into()))?;
+    parse_table(&text, path)
+}
+
+/// The table of a TOML text; `place` names it in errors.
+fn parse_table(text: &str, place: &Path) -> Result<toml::Table> {
     text.parse().map_err(|error: toml::de::Error| {
         let line = error.span().map(|span| text[..span.start].matches('\n').count() + 1);
-        let place = line.map_or(String::new(), |line| format!(" in line {line}"));
+        let at = line.map_or(String::new(), |line| format!(" in line {line}"));
         let deep = error.message().contains("recurse");
         let what = if deep { "nested too deeply" } else { error.message() };
-        wrong(format!("no valid TOML{place}: {what}"))
+        Error::data(place.display().to_string(), format!("no valid TOML{at}: {what}"))
     })
 }

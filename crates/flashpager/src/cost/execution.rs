@@ -32,18 +32,20 @@ pub struct Execution {
 }
 
 /// How many took how long.
-#[derive(Default)]
-struct Distribution(BTreeMap<u64, u64>);
+#[derive(Clone, Debug, Default)]
+pub struct Distribution(BTreeMap<u64, u64>);
 
 impl Distribution {
     /// Times are told apart to the picosecond: rounding must not make them many.
     const PER_NS: f64 = 1e3;
 
-    fn add(&mut self, ns: f64) {
+    /// Another that took `ns`.
+    pub fn add(&mut self, ns: f64) {
         *self.0.entry((ns * Self::PER_NS).round() as u64).or_default() += 1;
     }
 
-    fn ascending(self) -> Vec<(f64, u64)> {
+    /// (ns, how many), ascending.
+    pub fn ascending(self) -> Vec<(f64, u64)> {
         self.0.into_iter().map(|(time, count)| (time as f64 / Self::PER_NS, count)).collect()
     }
 }

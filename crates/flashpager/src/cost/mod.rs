@@ -9,15 +9,17 @@ mod fetch;
 pub mod handler;
 mod latency;
 mod read_disturb;
+mod run_time;
 
 use serde::{Deserialize, Serialize};
 
 pub use energy::FlashEnergy;
-pub use execution::{Execution, ExecutionTime};
+pub use execution::{Distribution, Execution, ExecutionTime};
 pub use fetch::{Fetch, FetchPrices};
 pub use handler::Handler;
 pub use latency::{Latency, fault_latencies};
 pub use read_disturb::ReadDisturb;
+pub use run_time::{RunTime, Work, fault_path};
 
 use flashpager_base::{Error, Result};
 use flashpager_media::bus::Bus;
@@ -64,6 +66,9 @@ pub struct Prices {
     pub t_column_change_ns: Option<f64>,
     /// The RAM.
     pub ram: Ram,
+    /// With a processor: what it takes for a byte of the trace, on average, instead of
+    /// reading it.
+    pub t_execute_ns: Option<f64>,
     /// The software.
     pub handler: Handler,
     /// What of a fault goes on at once.
@@ -85,9 +90,7 @@ impl Prices {
     /// times below 0.
     pub fn new(part: &Part, bus: Bus, software: &Software, count_commands: bool) -> Result<Self> {
         let Software { ram, handler, schedule, emulates_bit, fetch } = *software;
-        let t_load = part.t_r_ns.as_ref().filter(|_| part.kind == Kind::Nand).ok_or_else(|| {
-            Error::design(format!("{} is no NAND part: code cannot be paged from it", part.name))
-        })?;
+        let t_r_ns = t_r_ns(part)?;
         let front = fetch.map(|fetch| {
             [
                 ("fetch_ns", fetch.fetch_ns),
@@ -118,12 +121,13 @@ impl Prices {
             }
         };
         Ok(Self {
-            t_load_ns: handler.load_stopover_ns.unwrap_or(t_load.value + commands),
-            t_r_ns: t_load.value,
+            t_load_ns: handler.load_stopover_ns.unwrap_or(t_r_ns + commands),
+            t_r_ns,
             t_load_commands_ns,
             t_byte_ns: part.byte_time(bus)?,
             t_column_change_ns: part.column_change_ns(bus),
             ram,
+            t_execute_ns: None,
             handler,
             schedule,
             emulates_bit,
@@ -198,17 +202,29 @@ impl Prices {
 
     /// What the host takes for what it does between faults.
     pub fn host_ns(&self, executed: &Executed) -> f64 {
-        let Executed { bytes, references, reference_bits_set, false_faults, downgrades, .. } =
-            *executed;
+        let Executed { references, reference_bits_set, false_faults, downgrades, .. } = *executed;
         let bits = if self.emulates_bit { reference_bits_set } else { 0 };
-        let reading = match self.fetch {
-            None => bytes as f64 * self.ram.t_read_ns,
-            Some(fetch) => fetch.of(executed.words, executed.line_refills, executed.tlb_misses),
-        };
-        reading
+        self.read_ns(executed)
             + references as f64 * self.handler.lookup_ns
             + (false_faults + bits) as f64 * self.handler.false_fault_ns
             + downgrades as f64 * self.handler.downgrade_ns
+    }
+
+    /// What the program takes by itself for what it does between faults.
+    pub fn read_ns(&self, executed: &Executed) -> f64 {
+        let Executed { bytes, words, line_refills, tlb_misses, .. } = *executed;
+        self.reading_ns(bytes, words, line_refills, tlb_misses)
+    }
+
+    /// What a processor takes, or else what the memories take that it reads.
+    fn reading_ns(&self, bytes: u64, words: u64, line_refills: u64, tlb_misses: u64) -> f64 {
+        let executing_ns = self.t_execute_ns.map(|ns| bytes as f64 * ns);
+        match (self.fetch, executing_ns) {
+            (None, None) => bytes as f64 * self.ram.t_read_ns,
+            (None, Some(ns)) => ns,
+            (Some(fetch), None) => fetch.of(words, line_refills, tlb_misses),
+            (Some(fetch), Some(ns)) => ns + fetch.of(0, line_refills, tlb_misses),
+        }
     }
 
     /// All false faults of `counts`, those of an emulated bit among them.
@@ -221,6 +237,17 @@ impl Prices {
     fn column_change_ns(&self) -> f64 {
         self.t_column_change_ns.unwrap_or(f64::NAN)
     }
+}
+
+/// The time of a load.
+///
+/// # Errors
+/// A part that loads no pages.
+pub fn t_r_ns(part: &Part) -> Result<f64> {
+    let t_r = part.t_r_ns.as_ref().filter(|_| part.kind == Kind::Nand);
+    t_r.map(|t_r| t_r.value).ok_or_else(|| {
+        Error::design(format!("{} is no NAND part: code cannot be paged from it", part.name))
+    })
 }
 
 /// What the processor's side of a design costs.
@@ -249,11 +276,13 @@ pub struct Time {
     pub fetch_ns: f64,
     /// Into frames.
     pub write_ns: f64,
-    /// Frames to the CPU, or through instruction cache and TLB.
+    /// Frames to the CPU, or through instruction cache and TLB; with a processor, what it takes.
     pub read_ns: f64,
     /// Column changes.
     pub column_change_ns: f64,
-    /// Lookups, and what the host does for true faults.
+    /// Finding pages in the page cache.
+    pub lookups_ns: f64,
+    /// What the host does for true faults.
     pub handler_ns: f64,
     /// False faults.
     pub false_faults_ns: f64,
@@ -293,13 +322,11 @@ impl Time {
         let load_ns = times(counts.loads, prices.t_load_ns);
         let fetch_ns = times(counts.bytes_fetched, prices.t_byte_ns);
         let write_ns = times(counts.bytes_written, prices.ram.t_write_ns);
-        let read_ns = match prices.fetch {
-            None => times(counts.bytes_read, prices.ram.t_read_ns),
-            Some(fetch) => fetch.of(counts.words, counts.line_refills, counts.tlb_misses),
-        };
+        let Counts { bytes_read, words, line_refills, tlb_misses, .. } = *counts;
+        let read_ns = prices.reading_ns(bytes_read, words, line_refills, tlb_misses);
         let column_change_ns = times(counts.column_changes, prices.column_change_ns());
-        let handler_ns = times(counts.references, prices.handler.lookup_ns)
-            + times(counts.misses, fault_ns)
+        let lookups_ns = times(counts.references, prices.handler.lookup_ns);
+        let handler_ns = times(counts.misses, fault_ns)
             + times(counts.walk, prices.handler.walk_step_ns)
             + times(downgrades, prices.handler.downgrade_ns);
         let false_faults_ns = prices.false_faults_ns(counts);
@@ -308,6 +335,7 @@ impl Time {
             + write_ns
             + read_ns
             + column_change_ns
+            + lookups_ns
             + handler_ns
             + false_faults_ns;
         let time_ns = together(steps_ns);
@@ -318,6 +346,7 @@ impl Time {
             write_ns,
             read_ns,
             column_change_ns,
+            lookups_ns,
             handler_ns,
             false_faults_ns,
             hidden_ns: steps_ns - time_ns,
@@ -332,9 +361,11 @@ pub fn bandwidth_mib_s(bytes: f64, time_ns: f64) -> f64 {
 }
 
 /// The same bytes read in place from NOR.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NorComparison {
-    /// Time to read all bytes from NOR.
+    /// What it is read on.
+    pub nor_bus: String,
+    /// Time to read all bytes from NOR, and with a processor to execute them.
     pub nor_time_ns: f64,
     /// NOR's bandwidth, in 2²⁰ bytes/s.
     pub nor_bandwidth_mib_s: f64,
@@ -343,19 +374,32 @@ pub struct NorComparison {
 }
 
 impl NorComparison {
-    /// Compare `time` with `nor` on `bus`.
+    /// Compare `time` with `nor` on `bus`, where a processor takes `execution_ns` for what it
+    /// reads, beside the reading; 0 without one.
     ///
     /// # Errors
     /// When the part is no NOR, or has no time on that bus.
-    pub fn of(counts: &Counts, time: &Time, nor: &Part, bus: Bus) -> Result<Self> {
+    pub fn of(
+        counts: &Counts,
+        time: &Time,
+        nor: &Part,
+        bus: Bus,
+        execution_ns: f64,
+    ) -> Result<Self> {
         if nor.kind != Kind::Nor {
             return Err(Error::design(format!("{} is no NOR part", nor.name)));
         }
         let t_nor_ns = nor.byte_time(bus)?;
-        let nor_time_ns = counts.bytes_read as f64 * t_nor_ns;
+        let bytes_read = counts.bytes_read as f64;
+        let nor_time_ns = bytes_read * t_nor_ns + execution_ns;
         Ok(Self {
+            nor_bus: bus.to_string(),
             nor_time_ns,
-            nor_bandwidth_mib_s: bandwidth_mib_s(1.0, t_nor_ns),
+            nor_bandwidth_mib_s: if execution_ns > 0.0 {
+                bandwidth_mib_s(bytes_read, nor_time_ns)
+            } else {
+                bandwidth_mib_s(1.0, t_nor_ns)
+            },
             nor_ratio: if time.time_ns > 0.0 { nor_time_ns / time.time_ns } else { 0.0 },
         })
     }

@@ -4,25 +4,31 @@
 //! cost share one replay.
 
 mod passes;
+mod settled;
+
+use std::borrow::Cow;
 
 use flashpager_base::sizes::power_of_two;
 use flashpager_base::{Error, Result};
 use flashpager_media::bus::Bus;
+use flashpager_media::cores::Processor;
 use flashpager_media::part::{self, Kind, Part};
 use flashpager_replay::pager::{PolicySpec, Search};
 use flashpager_replay::register::{RegisterDesign, RegisterModel};
-use flashpager_replay::{CacheDesign, Counts, Events, FaultClass, replay};
-use flashpager_trace::Trace;
+use flashpager_replay::{CacheDesign, Counts, Events, Fault, FaultClass, replay};
+use flashpager_trace::{Trace, TraceInfo};
 use serde::Serialize;
 
 use crate::cost::handler::{Busy, Jobs, Schedule, Span, Timeline};
 use crate::cost::{
-    Execution, Fetch, FlashEnergy, Latency, NorComparison, Prices, ReadDisturb, Software, Time,
-    fault_latencies, fetches_below_codeword, warnings,
+    Execution, Fetch, FlashEnergy, Handler, Latency, NorComparison, Prices, Ram, ReadDisturb,
+    RunTime, Software, Time, Work, fault_latencies, fault_path, fetches_below_codeword, t_r_ns,
+    warnings,
 };
-use crate::spec::DesignSpec;
+use crate::spec::{DesignSpec, NO_NOR};
 
 pub use passes::{CellSink, cells, evaluate_all, memory_bytes, readings, simulate};
+pub use settled::Assumption;
 
 /// A design, looked up and checked.
 #[derive(Clone, Debug)]
@@ -31,10 +37,17 @@ pub struct Design {
     part: Part,
     nor: Option<Part>,
     bus: Bus,
+    /// What the NOR is read on.
+    nor_bus: Bus,
     cache: CacheDesign,
     register: RegisterDesign,
     prices: Prices,
-    unverified: Vec<String>,
+    assumed: Vec<Assumption>,
+    processor: Option<Processor>,
+    /// What the processor executes, once that is known.
+    work: Option<Work>,
+    /// What does not fit between it and the trace.
+    doubt: Option<String>,
 }
 
 /// What a design gives for a trace.
@@ -44,6 +57,9 @@ pub struct Evaluation {
     pub counts: Counts,
     /// What it costs.
     pub time: Time,
+    /// What the program takes on the processor, if one was named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunTime>,
     /// What a fault costs.
     pub latency: Latency,
     /// The longest that the program waits, after a fault, for the rest of its page.
@@ -113,21 +129,24 @@ impl Design {
     /// # Errors
     /// Unknown parts, policies, registers; sizes and combinations that cannot be.
     pub fn new(spec: DesignSpec) -> Result<Self> {
-        let part = part::find(&spec.part)?;
-        let bus: Bus = spec.bus.parse()?;
-        let nor = spec.nor.as_deref().map(part::find).transpose()?;
+        let part = part::find(spec.part_name())?;
+        t_r_ns(&part)?;
+        let bus_is_said = spec.bus.is_some();
+        let (spec, mut assumed) = spec.settled_on(&part)?;
+        let bus: Bus = said(&spec.bus).parse()?;
+        let nor = spec.nor.as_deref().filter(|nor| *nor != NO_NOR).map(part::find).transpose()?;
         if let Some(other) = nor.as_ref().filter(|nor| nor.kind != Kind::Nor) {
             return Err(Error::design(format!("{} is no NOR part to compare with", other.name)));
         }
+        // A bus that follows from the part is no bus of the NOR's: it is read as fast as it can be.
+        let own = nor.as_ref().filter(|_| !bus_is_said).and_then(|nor| nor.own_bus().ok());
+        let nor_bus = own.unwrap_or(bus);
         let hierarchy = spec.hierarchy()?;
-        let software = Software {
-            ram: spec.ram,
-            handler: spec.handler,
-            schedule: spec.schedule.parse()?,
-            emulates_bit: spec.emulates_bit()?,
-            fetch: hierarchy.map(|(_, prices)| prices),
-        };
+        let processor = spec.processor.as_deref().map(str::parse::<Processor>).transpose()?;
+        let software = software(&spec, processor.as_ref())?;
+        assumed.extend(assumed_software(&spec, processor.as_ref(), &software));
         let prices = Prices::new(&part, bus, &software, spec.count_commands)?;
+        assumed.extend(check_bus(&part, bus, spec.clip_bus, prices.t_byte_ns)?);
         let mut cache = CacheDesign {
             cache_bytes: spec.cache_bytes,
             cache_page_bytes: spec.cache_page_bytes,
@@ -146,7 +165,7 @@ impl Design {
             )));
         }
         let register = RegisterDesign {
-            model: spec.register.parse()?,
+            model: said(&spec.register).parse()?,
             flash_page_bytes: spec.flash_page_bytes.unwrap_or(part.flash_page_bytes()),
             codeword_bytes: spec.codeword_bytes,
         };
@@ -159,8 +178,20 @@ impl Design {
             )));
         }
         check_critical_block(&spec, &register)?;
-        let unverified = part.unverified();
-        let design = Self { spec, part, nor, bus, cache, register, prices, unverified };
+        let design = Self {
+            spec,
+            part,
+            nor,
+            bus,
+            nor_bus,
+            cache,
+            register,
+            prices,
+            assumed,
+            processor,
+            work: None,
+            doubt: None,
+        };
         if design.is_executed() && prices.schedule == Schedule::Hdd {
             return Err(Error::design(
                 "hdd: a disk hands over the page in one step, without a critical block and without \
@@ -168,6 +199,53 @@ impl Design {
             ));
         }
         Ok(design)
+    }
+
+    /// The same, executing the trace that `info` describes: with a processor, a byte of it takes
+    /// what the instructions in it take. Behind a warm-up there are as many of them as its share
+    /// of the bytes: a trace tells how many instructions it holds in all, and not which.
+    ///
+    /// # Errors
+    /// With a processor, a trace that does not say how many instructions it holds, or counts
+    /// bytecodes of unknown cycles.
+    pub fn executing(&self, info: &TraceInfo) -> Result<Cow<'_, Self>> {
+        let Some(processor) = &self.processor else { return Ok(Cow::Borrowed(self)) };
+        let work = Work::of(info, processor)?;
+        let prices = Prices { t_execute_ns: Some(work.byte_ns(info.bytes)), ..self.prices };
+        let counted = &info.architecture;
+        let has_no_cycles_of = !processor.executes(counted) && !processor.has_own_cycles();
+        let doubt = has_no_cycles_of.then(|| {
+            let core = &processor.core.name;
+            format!("run time as if {core} took as many instructions as the {counted} of the trace")
+        });
+        let work = Some(work.share(info.counted_share()));
+        Ok(Cow::Owned(Self { prices, work, doubt, ..self.clone() }))
+    }
+
+    /// Check that what follows a warm-up can be told from it.
+    ///
+    /// # Errors
+    /// A policy that looks ahead, and what is executed fault by fault.
+    pub fn check_warm_up(&self) -> Result<()> {
+        let Self { cache: CacheDesign { policy, .. }, .. } = self;
+        if policy.needs_next_use() {
+            return Err(Error::design(format!(
+                "{policy} looks ahead, so what it does in a warm-up depends on what follows; \
+                 choose another policy, or no warm-up"
+            )));
+        }
+        if self.is_executed() {
+            return Err(Error::design(
+                "with a critical block or a load ahead, times are no sums, of which those of a \
+                 warm-up could be taken; choose the design without them, or no warm-up",
+            ));
+        }
+        Ok(())
+    }
+
+    /// The processor, if one was named.
+    pub fn processor(&self) -> Option<&Processor> {
+        self.processor.as_ref()
     }
 
     /// Whether flash or bus go on while the program runs: then its time is not a sum of
@@ -182,7 +260,8 @@ impl Design {
         let Self { cache, register, prices, .. } = self;
         let critical_block_bytes = self.spec.critical_block_bytes;
         let mut execution = Execution::new(*prices, cache.cache_page_bytes, critical_block_bytes);
-        let events = Events { critical_block_bytes, sink: &mut |_, fault| execution.fault(fault) };
+        let sink = &mut |_: usize, fault: &Fault| execution.fault(fault);
+        let events = Events { critical_block_bytes, sink, begun: None };
         let (counts, rest) = replay(trace, cache, &[*register], go_on, Some(events))?;
         let counts = self.as_seen(&counts[0]);
         let executed = execution.finish(&rest);
@@ -196,19 +275,27 @@ impl Design {
         if self.prices.emulates_bit { counts.with_emulated_bit() } else { counts }
     }
 
-    /// The design as written down, with the flash page and the policy's parameters
-    /// filled in.
+    /// The design as written down, with what was not said, the flash page, the policy's
+    /// parameters and the processor's times filled in.
     pub fn spec(&self) -> DesignSpec {
+        let has_processor = self.spec.processor.is_some();
         DesignSpec {
             flash_page_bytes: Some(self.register.flash_page_bytes),
             policy: self.cache.policy.to_string(),
+            ram: self.spec.ram.or(has_processor.then_some(self.prices.ram)),
+            handler: self.spec.handler.or(has_processor.then_some(self.prices.handler)),
             ..self.spec.clone()
         }
     }
 
-    /// The design as written down, with the policy's parameters filled in alone.
-    pub fn settled_spec(&self) -> DesignSpec {
-        DesignSpec { policy: self.cache.policy.to_string(), ..self.spec.clone() }
+    /// The design as it was given, nothing filled in.
+    pub fn written(&self) -> &DesignSpec {
+        &self.spec
+    }
+
+    /// What `counts` take, as a sum.
+    pub fn time_of(&self, counts: &Counts) -> Time {
+        Time::of(&self.as_seen(counts), &self.prices)
     }
 
     /// Frames in the cache.
@@ -239,9 +326,33 @@ impl Design {
         self.register
     }
 
-    /// Numbers of the part that nobody checked.
-    pub fn unverified(&self) -> &[String] {
-        &self.unverified
+    /// What nobody said of the design, and why it is so.
+    pub fn assumed(&self) -> &[Assumption] {
+        &self.assumed
+    }
+
+    /// Numbers that nobody checked and that the prices depend on: by their path in the part, or,
+    /// behind `nor.`, in the NOR part.
+    pub fn unverified(&self) -> Vec<String> {
+        let mut fields = self.part.unverified_in(|part| self.priced_with(part));
+        if let Some(nor) = &self.nor {
+            let priced = nor.unverified_in(|nor| nor.byte_time(self.nor_bus).ok());
+            fields.extend(priced.into_iter().map(|field| format!("nor.{field}")));
+        }
+        fields
+    }
+
+    /// The prices with `part` for the own one, without those that the design does not pay;
+    /// `None` if it cannot be priced.
+    fn priced_with(&self, part: &Part) -> Option<(Prices, Option<f64>)> {
+        let software = software(&self.spec, self.processor.as_ref()).ok()?;
+        let mut prices = Prices::new(part, self.bus, &software, self.spec.count_commands).ok()?;
+        (prices.t_r_ns, prices.t_load_commands_ns) = (prices.t_load_ns, None);
+        if self.register.model != RegisterModel::RandomColumn {
+            prices.t_column_change_ns = None;
+        }
+        let refresh = part.reads_before_refresh.as_ref().map(|reads| reads.value);
+        Some((prices, refresh))
     }
 
     /// The prices that apply, for printing.
@@ -307,16 +418,23 @@ impl Design {
             self.register.codeword_bytes,
             self.register.flash_page_bytes,
         );
-        let compare = |nor: &Part| match NorComparison::of(counts, &time, nor, self.bus) {
-            Ok(comparison) => Some(comparison),
-            Err(reason) => {
-                warnings.push(format!("no comparison with NOR: {reason}"));
-                None
-            }
+        // A processor executes what it reads in place, too.
+        let execution_ns = if self.processor.is_some() { time.read_ns } else { 0.0 };
+        let compare = |nor: &Part| {
+            let comparison = check_nor(nor, &self.part)
+                .and_then(|()| NorComparison::of(counts, &time, nor, self.nor_bus, execution_ns));
+            let without = |reason: &Error| {
+                warnings.push(format!(
+                    "no comparison with NOR: {reason}; name another NOR part, or none"
+                ));
+            };
+            comparison.inspect_err(without).ok()
         };
         let nor = self.nor.as_ref().and_then(compare);
+        warnings.extend(self.doubt.clone());
         Evaluation {
             time,
+            run: self.work.map(|work| RunTime::of(work, &time)),
             latency: Latency::of(&fault_latencies),
             worst_wait_ns: waits.last().map_or(0.0, |(ns, _)| *ns),
             fetch: Fetch::of(counts, &time, &fault_latencies, waits, &self.prices),
@@ -338,6 +456,127 @@ impl Design {
             counts: counts.summary(),
         }
     }
+}
+
+/// What is settled is there.
+#[expect(clippy::ref_option, reason = "a field as it is")]
+fn said(field: &Option<String>) -> &str {
+    field.as_deref().unwrap_or_default()
+}
+
+/// What the design says of the times of its software, or else the processor's fault path.
+fn software_times(spec: &DesignSpec, processor: Option<&Processor>) -> Result<(Handler, Ram)> {
+    let (handler, ram) = processor.map(fault_path).transpose()?.unwrap_or_default();
+    Ok((spec.handler.unwrap_or(handler), spec.ram.unwrap_or(ram)))
+}
+
+impl DesignSpec {
+    /// The times of its software: as they are said, or else the processor's fault path.
+    ///
+    /// # Errors
+    /// A processor that is none.
+    pub fn software_times(&self) -> Result<(Handler, Ram)> {
+        let processor = self.processor.as_deref().map(str::parse::<Processor>).transpose()?;
+        software_times(self, processor.as_ref())
+    }
+}
+
+/// What a fault and the instruction fetch take of the host.
+fn software(spec: &DesignSpec, processor: Option<&Processor>) -> Result<Software> {
+    let (handler, ram) = software_times(spec, processor)?;
+    Ok(Software {
+        ram,
+        handler,
+        schedule: spec.schedule.parse()?,
+        emulates_bit: spec.emulates_bit()?,
+        fetch: spec.hierarchy()?.map(|(_, prices)| prices),
+    })
+}
+
+/// The job that writes into RAM; the others are the handler's.
+const COPY: &str = "copy_byte";
+
+/// What nobody said of processor and software.
+fn assumed_software(
+    spec: &DesignSpec,
+    processor: Option<&Processor>,
+    software: &Software,
+) -> Vec<Assumption> {
+    let mut assumed = Vec::new();
+    let mut take = |field, value, reason| assumed.push(Assumption { field, value, reason });
+    let Software { handler, ram, .. } = software;
+    let Some(processor) = processor else {
+        if spec.ram.is_none() {
+            take("ram", format!("{} ns a byte", ram.t_write_ns), "the CARDIS smart card's".into());
+        }
+        return assumed;
+    };
+    let core = &processor.core.name;
+    if processor.is_unverified() {
+        let cycles = processor.cycles_per_instruction();
+        let reason = format!("unverified: flashpager cores {core}");
+        take("processor", format!("{cycles} cycles an instruction"), reason);
+    }
+    let jobs = processor.core.jobs().unwrap_or_default();
+    let reason = |is_copy: bool| {
+        let its = jobs.iter().filter(|job| (job.name == COPY) == is_copy);
+        let mut elsewhere: Vec<&str> = its.map(|job| job.measured_on.as_str()).collect();
+        elsewhere.retain(|measured| measured != core);
+        elsewhere.dedup();
+        if elsewhere.is_empty() {
+            return format!("measured on {core}");
+        }
+        let other = elsewhere.join(" and ");
+        let partly = if is_copy { "" } else { "partly " };
+        format!("{partly}as many instructions as on {other}: flashpager cores {core}")
+    };
+    let (of_core, _) = fault_path(processor).unwrap_or_default();
+    if spec.handler.is_none() {
+        let fault_ns = handler.fixed_fault_ns();
+        let times = format!("lookup {:.0} ns, fault {fault_ns:.0} ns", handler.lookup_ns);
+        take("handler", times, reason(false));
+    } else if *handler != Handler::default() {
+        // A board that says 0 of all has a free handler; one that says some may not mean to.
+        let both = handler.times().into_iter().zip(of_core.times());
+        let unsaid = both.filter(|((_, said), (_, core))| *said == 0.0 && *core > 0.0);
+        let unsaid: Vec<&str> = unsaid.map(|((name, _), _)| name).collect();
+        if !unsaid.is_empty() {
+            take("handler", format!("{} 0", unsaid.join(", ")), "[handler] has other times".into());
+        }
+    }
+    if spec.ram.is_none() {
+        take("ram", format!("copy {:.1} ns a byte", ram.t_write_ns), reason(true));
+    }
+    assumed
+}
+
+/// Check that `part` takes `bus`. A NAND on a parallel bus that is too fast or too wide may be
+/// read at its own pace, where the design says so; then that is what is assumed.
+fn check_bus(part: &Part, bus: Bus, clips: bool, t_byte_ns: f64) -> Result<Option<Assumption>> {
+    let Err(refused) = part.check_bus(bus) else { return Ok(None) };
+    if !clips || part.is_serial() || bus.width_bits < part.width_bits.value {
+        return Err(refused);
+    }
+    Ok(Some(Assumption {
+        field: "clip_bus",
+        value: format!("{t_byte_ns} ns a byte"),
+        reason: "the part's own pace, slower than the bus".to_owned(),
+    }))
+}
+
+/// Check that `nor` is spoken to as `part` is, where it says how.
+fn check_nor(nor: &Part, part: &Part) -> Result<()> {
+    if nor.table().is_none() || nor.is_serial() == part.is_serial() {
+        return Ok(());
+    }
+    let kind = |part: &Part| if part.is_serial() { "serial" } else { "parallel" };
+    Err(Error::design(format!(
+        "{} is a {} part, and {} a {} one",
+        nor.name,
+        kind(nor),
+        part.name,
+        kind(part)
+    )))
 }
 
 /// Check that `part` can be read as `model`.

@@ -9,8 +9,8 @@ use std::sync::{Mutex, PoisonError};
 use flashpager_base::Result;
 use flashpager_replay::pager::PolicySpec;
 use flashpager_replay::register::RegisterDesign;
-use flashpager_replay::{CacheDesign, Cell, HierarchyDesign, passes, replay_cells};
-use flashpager_trace::{Trace, TraceInfo};
+use flashpager_replay::{CacheDesign, Cell, HierarchyDesign, passes, replay_cells, sweep};
+use flashpager_trace::{FirstRuns, Trace, TraceInfo};
 use rayon::prelude::*;
 
 use super::{Design, Evaluation};
@@ -102,9 +102,13 @@ pub fn readings<D: Borrow<Design>>(designs: &[D], threads: usize) -> usize {
 /// cells of how many are finished.
 pub type CellSink<'a> = &'a (dyn Fn(Vec<(usize, Evaluation)>, (usize, usize)) + Sync);
 
-/// Replay `trace` for all `designs` on all cores and price the counts. Designs
-/// that share cache page and policy are a cell.
+/// Replay `trace` for all `designs` on all cores and price the counts, less those of its warm-up.
+/// Designs that share cache page and policy are a cell.
 /// `done` is called from any thread.
+///
+/// # Errors
+/// What replays give, and with a warm-up designs that cannot have one
+/// ([`Design::check_warm_up`]).
 pub fn evaluate_all<D: Borrow<Design> + Sync>(
     trace: &dyn Trace,
     designs: &[D],
@@ -113,8 +117,19 @@ pub fn evaluate_all<D: Borrow<Design> + Sync>(
 ) -> Result<()> {
     let (members, cells) = cells_of(designs);
     cells.iter().try_for_each(|cell| cell.check(trace.image_bytes()))?;
+    let warm_up = trace.warm_up();
+    if !warm_up.is_none() {
+        designs.iter().try_for_each(|design| design.borrow().check_warm_up())?;
+    }
+    let first = FirstRuns::of(trace, warm_up.runs);
     let finished = AtomicUsize::new(0);
-    replay_cells(trace, &cells, go_on, &|index, counts| {
+    replay_cells(trace, &cells, go_on, &|index, mut counts| {
+        if !warm_up.is_none() {
+            let before = sweep(&first, &cells[index], &go_on)?;
+            for (counts, before) in counts.iter_mut().flatten().zip(before.iter().flatten()) {
+                *counts = counts.minus(before);
+            }
+        }
         let evaluate = |member: &Member| {
             let design: &Design = designs[member.design].borrow();
             let evaluation = match member.place {

@@ -33,22 +33,24 @@ fn design(register: &str, policy: &str) -> Design {
     };
     Design::new(DesignSpec {
         count_commands: false,
-        part: part.into(),
-        bus: bus.into(),
+        part: Some(part.into()),
+        bus: Some(bus.into()),
+        clip_bus: true,
         cache_bytes: 256,
         cache_page_bytes: 64,
         flash_page_bytes: Some(1024),
-        register: register.into(),
+        register: Some(register.into()),
         codeword_bytes: None,
         policy: policy.into(),
-        ram: Ram { t_read_ns: 30.0, t_write_ns: 30.0 },
-        handler: Handler {
+        ram: Some(Ram { t_read_ns: 30.0, t_write_ns: 30.0 }),
+        handler: Some(Handler {
             lookup_ns: 10.0,
             pre_process_ns: 700.0,
             walk_step_ns: 20.0,
             ..Handler::default()
-        },
+        }),
         nor: None,
+        processor: None,
         schedule: "sequential".into(),
         reference_bit: "hardware".into(),
         critical_block_bytes: None,
@@ -159,7 +161,7 @@ fn check(runs: Vec<Run>, register: &str, policy: &str) {
 
     let mut faults: Vec<Fault> = Vec::new();
     let mut sink = |_: usize, fault: &Fault| faults.push(*fault);
-    let events = Events { critical_block_bytes: None, sink: &mut sink };
+    let events = Events { critical_block_bytes: None, sink: &mut sink, begun: None };
     let registers = [design.register()];
     let (counts, _) = replay(&trace, design.cache(), &registers, &|| true, Some(events)).unwrap();
     let counts = &counts[0];

@@ -2,10 +2,12 @@
 //! counts, and the papers' tables.
 
 mod attribution;
+mod calls;
 mod cost;
 mod driver;
 mod estimate;
 mod golden;
+mod layout;
 mod metadata;
 mod model_policies;
 mod pager;
@@ -15,3 +17,4 @@ mod reference;
 mod replay_reference;
 mod sample;
 mod swap_pages;
+mod warm_up;

@@ -10,7 +10,7 @@ use flashpager::sample::{self, Plan};
 use flashpager::simulation::{self, Row};
 use flashpager::spec::DesignSpec;
 use flashpager::trace::{
-    BlockCounts, Image, MemoryTrace, Run, Symbol, Trace, TraceFile, TraceInfo, TraceWriter,
+    BlockCounts, Image, MemoryTrace, Run, Symbol, Trace, TraceFile, TraceInfo, TraceWriter, WarmUp,
     Windows, check,
 };
 use proptest::prelude::*;
@@ -257,7 +257,7 @@ fn what_is_exact_lies_within_the_stated_error() -> Result<()> {
     let (mut cases, mut held, mut widths) = ([0; 5], [0; 5], Vec::new());
     for seed in 1..=8 {
         write(&path, &phases(seed, 1_500_000), TraceInfo::default());
-        let exact = simulation::simulate(&path, &designs, &|| true, &|_, _| ())?;
+        let exact = simulation::simulate(&path, WarmUp::default(), &designs, &|| true, &|_, _| ())?;
         let sampled = sample::simulate(&path, &designs, plan, &|| true, &|_, _| ())?;
         for (one, whole) in sampled.iter().zip(&exact) {
             assert_eq!(one.evaluation.counts.bytes_read, whole.evaluation.counts.bytes_read);
@@ -298,7 +298,7 @@ fn a_large_sample_is_nearly_the_whole() -> Result<()> {
     let file = TraceFile::open(&path)?;
     let plan = Plan { windows: 2, window_runs: file.info().runs / 32 };
     let designs = designs();
-    let exact = simulation::simulate(&path, &designs, &|| true, &|_, _| ())?;
+    let exact = simulation::simulate(&path, WarmUp::default(), &designs, &|| true, &|_, _| ())?;
     let sampled = sample::simulate(&path, &designs, plan, &|| true, &|_, _| ())?;
     for (one, whole) in sampled.iter().zip(&exact) {
         for ((name, found, error), (_, truth, _)) in figures(one).into_iter().zip(figures(whole)) {

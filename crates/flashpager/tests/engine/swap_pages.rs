@@ -250,14 +250,25 @@ mod capture {
     #[test]
     fn samples_are_spread_and_the_same_each_time() {
         let folder = TempDir::new().unwrap();
-        let [first, again, all] = ["first", "again", "all"].map(|name| folder.path().join(name));
+        let names = ["before", "first", "again", "after"];
+        let paths = names.map(|name| folder.path().join(name));
         let program = Program::start();
-        let options = Options { limit: Some(40), zero_pages: false, ..Options::default() };
-        let info = capture(program.pid(), &options, &first).unwrap();
-        capture(program.pid(), &Options { stop: false, ..options }, &again).unwrap();
-        capture(program.pid(), &Options { limit: None, ..options }, &all).unwrap();
+        let sample = Options { limit: Some(40), zero_pages: false, ..Options::default() };
+        let whole = Options { limit: None, ..sample };
+        let deadline = Instant::now() + Duration::from_secs(30);
+        // On a busy machine a thread of the test harness may still write to its stack.
+        let (info, [all, first, again]) = loop {
+            capture(program.pid(), &whole, &paths[0]).unwrap();
+            let info = capture(program.pid(), &sample, &paths[1]).unwrap();
+            capture(program.pid(), &Options { stop: false, ..sample }, &paths[2]).unwrap();
+            capture(program.pid(), &whole, &paths[3]).unwrap();
+            let [before, first, again, after] = paths.each_ref().map(|path| read(path).unwrap());
+            if before == after {
+                break (info, [after, first, again]);
+            }
+            assert!(Instant::now() < deadline, "the program never rests");
+        };
         assert!(program.ends());
-        let [first, again, all] = [first, again, all].map(|path| read(&path).unwrap());
         assert_eq!((first.len(), info.pages), (40, 40));
         assert!(first == again);
         assert!(info.processes[0].zero_pages >= ZEROS as u64);

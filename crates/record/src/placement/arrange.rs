@@ -228,7 +228,8 @@ fn movable<'a>(path: &Path, info: &'a TraceInfo) -> Result<(&'a Image, u32, usiz
     if section(BYTECODE).is_none() || !all_known {
         return refused(
             "holds code that its file has laid out: change the order there (linker, CAP file) and \
-             record it again; only Java bytecode can be arranged",
+             record it again; only Java bytecode can be arranged, and what was linked by its map \
+             (--map)",
         );
     }
     let given = image.symbols.partition_point(|symbol| symbol.offset < given_bytes);

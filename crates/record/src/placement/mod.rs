@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use flashpager_base::{Error, Result};
 use flashpager_binary::elf::ElfFile;
-use flashpager_trace::Image;
+use flashpager_trace::{Image, Symbol};
 
 pub use spec::Placement;
 
@@ -97,6 +97,19 @@ impl Placer {
             placer.add(path, elf)?;
         }
         Ok(placer)
+    }
+
+    /// Place as much of another program as is placed of `own`; files that are no program's own
+    /// stay what they are.
+    ///
+    /// # Errors
+    /// As [`Placer::new`].
+    pub fn of_another(&self, own: &Path, program: &Path) -> Result<Self> {
+        let mut options = self.options.clone();
+        if options.files == [own] {
+            options.files = vec![program.to_owned()];
+        }
+        Self::new(options)
     }
 
     /// Place the addresses from `start` up to `end` as they stand, without a file.
@@ -210,9 +223,20 @@ impl Placer {
         self.end
     }
 
+    /// Whether images may still be added.
+    pub fn places_libraries(&self) -> bool {
+        self.options.with_libraries
+    }
+
     /// The images so far.
     pub fn images(&self) -> &[Image] {
         &self.images
+    }
+
+    /// The functions of an image under all of their names; the image itself keeps one of each.
+    pub fn functions(&self, image: usize) -> Vec<Symbol> {
+        let (elf, sections) = (&self.files[image].elf, &self.images[image].sections);
+        elf.names_in(sections)
     }
 
     /// The images, for the trace's description.
@@ -222,7 +246,7 @@ impl Placer {
 }
 
 /// A file by its way from the current folder if it lies below: traces travel.
-fn short(path: &Path) -> PathBuf {
+pub fn short(path: &Path) -> PathBuf {
     let here = std::env::current_dir().ok();
     here.and_then(|here| path.strip_prefix(here).ok()).unwrap_or(path).to_owned()
 }

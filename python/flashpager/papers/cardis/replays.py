@@ -72,6 +72,8 @@ def design(cell: Cell) -> Design:
     return Design(
         part=cell.part,
         bus=cell.bus,
+        clip_bus=True,
+        nor=NOR,
         cache_bytes=cell.cache,
         cache_page_bytes=cell.page,
         policy=cell.policy,

@@ -1,7 +1,7 @@
 """In, Shin and Kim, SWL: search-while-load demand paging with NAND flash, LCTES 2007.
 
 The paper measured its handler on a board and replayed SPEC traces through a simulator. The board is
-``examples/boards/omap5912-onenand.toml``, whose times are derived from some of the paper's figures;
+``boards/omap5912-onenand.toml``, whose times are derived from some of the paper's figures;
 all others are predicted. The traces cannot be had: other programs of the same kinds stand in.
 """
 
@@ -12,7 +12,6 @@ from pathlib import Path
 from flashpager import _engine
 from flashpager._engine import Design, FaultTimes, Jobs, Scheduled
 from flashpager.faults.handling import scheduled
-from flashpager.files import example
 from flashpager.papers.claim import (
     Claim,
     Figure,
@@ -33,7 +32,7 @@ from flashpager.papers.swl.replay_claims import claim_of_traces, claims_of_repla
 from flashpager.papers.swl.replays import Beyond, Program, beyond, replay
 from flashpager.papers.swl.tables import SHORTER, prices, shares, similar
 
-BOARD = "boards/omap5912-onenand.toml"
+BOARD = "omap5912-onenand"
 #: The longest walk of figures 7 and 8.
 MOST_WALK = 60
 #: Figure 6, µs: sequential and parallel, after what of a search.
@@ -80,7 +79,7 @@ def reproduce(traces: Path, progress: Callable[[int, int], None]) -> Found:
         FlashpagerError: for a folder that lacks a program, and traces that cannot be read.
 
     """
-    board = Design.from_board(example(BOARD, "run this where it is"))
+    board = Design.from_board(BOARD)
     programs = replay(traces, board, progress)
     handler = Handler(board)
     return Found(

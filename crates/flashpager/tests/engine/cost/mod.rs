@@ -2,6 +2,7 @@
 
 mod executed;
 mod handler;
+mod run_time;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -83,6 +84,7 @@ fn prices() -> Prices {
         t_byte_ns: 10.0,
         t_column_change_ns: Some(100.0),
         ram: Ram { t_read_ns: 2.0, t_write_ns: 3.0 },
+        t_execute_ns: None,
         handler: Handler {
             lookup_ns: 0.5,
             pre_process_ns: 20.0,
@@ -125,7 +127,8 @@ fn time_is_the_sum_of_its_steps() {
     assert_eq!(time.write_ns, 96.0);
     assert_eq!(time.read_ns, 2000.0);
     assert_eq!(time.column_change_ns, 100.0);
-    assert_eq!(time.handler_ns, 100.0 * 0.5 + 4.0 * 50.0 + 5.0 * 7.0);
+    assert_eq!(time.lookups_ns, 100.0 * 0.5);
+    assert_eq!(time.handler_ns, 4.0 * 50.0 + 5.0 * 7.0);
     assert_eq!(time.time_ns, 3000.0 + 400.0 + 96.0 + 2000.0 + 100.0 + 285.0);
     assert_eq!(time.bandwidth_mib_s, 1000.0 / time.time_ns * 1e9 / 1_048_576.0);
 }
@@ -291,7 +294,7 @@ impl Case {
     fn faults(&self, critical: Option<u32>) -> (Vec<Fault>, Executed) {
         let mut faults = Vec::new();
         let sink = &mut |_: usize, fault: &Fault| faults.push(*fault);
-        let events = Events { critical_block_bytes: critical, sink };
+        let events = Events { critical_block_bytes: critical, sink, begun: None };
         let registers = [self.register];
         let (_, rest) =
             replay(&self.trace(), &self.cache, &registers, &|| true, Some(events)).unwrap();

@@ -6,17 +6,17 @@ mod policies;
 mod properties;
 mod registers;
 
-use std::cell::Cell as Counter;
-use std::collections::BTreeSet;
+use std::cell::{Cell as Counter, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
 
 use flashpager::Error;
 use flashpager::pager::{POLICIES, PolicySpec};
 use flashpager::replay::register::{RegisterDesign, RegisterModel};
 use flashpager::replay::{
-    CacheDesign, Cell, Counts, Events, Executed, Fault, HierarchyDesign, ICacheShape, TlbShape,
-    replay, sweep,
+    CacheDesign, Cell, Counts, Events, Executed, Fault, FaultClass, HierarchyDesign, ICacheShape,
+    TlbShape, replay, sweep,
 };
-use flashpager::trace::{CHUNK_RUNS, MAX_RUN_BYTES, MemoryTrace, Run};
+use flashpager::trace::{CHUNK_RUNS, MAX_RUN_BYTES, MemoryTrace, Run, Trace};
 use proptest::prelude::*;
 use proptest::sample::Index;
 
@@ -106,7 +106,7 @@ impl Case {
 fn engine(case: &Case, policy: &str, registers: &[RegisterDesign]) -> Vec<Replayed> {
     let mut faults: Vec<Vec<Fault>> = vec![Vec::new(); registers.len()];
     let sink = &mut |register: usize, fault: &Fault| faults[register].push(*fault);
-    let events = Events { critical_block_bytes: case.critical, sink };
+    let events = Events { critical_block_bytes: case.critical, sink, begun: None };
     let replayed = replay(&case.trace(), &case.cache(policy), registers, &|| true, Some(events));
     let (counts, rest) = replayed.unwrap();
     let both = counts.into_iter().zip(faults);

@@ -302,6 +302,94 @@ fn check_tlb_hides_hits_alone(case: &Case, registers: &[RegisterDesign]) {
     }
 }
 
+/// The runs that a case begins with, by themselves, in the same image.
+fn first_runs(case: &Case, first: usize) -> MemoryTrace {
+    MemoryTrace::with_image(case.runs[..first].to_vec(), case.trace().image_bytes())
+}
+
+/// Counts after the first runs are those of the whole less those of the first runs: of all that
+/// one replay tells, fault by fault, from there on.
+fn check_what_follows_first_runs(case: &Case, registers: &[RegisterDesign], first: usize) {
+    let cell = |policy: &str| Cell {
+        cache_page_bytes: case.cache_page,
+        policy: policy.parse().unwrap(),
+        hierarchy: case.hierarchy,
+        cache_bytes: vec![case.cache(policy).cache_bytes],
+        registers: registers.to_vec(),
+    };
+    let does_not_look_ahead =
+        |policy: &String| !policy.parse::<PolicySpec>().unwrap().needs_next_use();
+    for policy in policies(case.frames).into_iter().filter(does_not_look_ahead) {
+        // All that had happened when the first runs were over.
+        let (mut begun, mut before) = (0, None);
+        let faults = RefCell::new(vec![Vec::new(); registers.len()]);
+        let events = Events {
+            critical_block_bytes: None,
+            sink: &mut |register, fault: &Fault| faults.borrow_mut()[register].push(*fault),
+            begun: Some(&mut |_, executed: &Executed| {
+                if begun == first {
+                    let faults = faults.borrow().iter().map(Vec::len).collect::<Vec<_>>();
+                    before = Some((faults, *executed));
+                }
+                begun += 1;
+            }),
+        };
+        let cache = case.cache(&policy);
+        let (_, rest) = replay(&case.trace(), &cache, registers, &|| true, Some(events)).unwrap();
+        let (faults_before, executed_before) = before.unwrap();
+        let faults = faults.into_inner();
+
+        let whole = sweep(&case.trace(), &cell(&policy), &|| true).unwrap().remove(0);
+        let of_first = sweep(&first_runs(case, first), &cell(&policy), &|| true).unwrap().remove(0);
+        for (index, faults) in faults.iter().enumerate() {
+            let all = faults.iter().fold(rest, |sum, fault| sum + fault.executed);
+            let after = &faults[faults_before[index]..];
+            let mut expected = Counts::default();
+            let (mut distances, mut classes, mut loads) =
+                (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+            let flash_page_bytes = registers[index].flash_page_bytes;
+            for fault in after {
+                let Fault { access, search, .. } = fault;
+                expected.misses += 1;
+                expected.add_access(access);
+                expected.bytes_written += u64::from(case.cache_page);
+                expected.walk += u64::from(search.walk);
+                expected.max_walk = expected.max_walk.max(search.walk);
+                expected.downgrades += u64::from(search.downgrades);
+                *classes.entry(FaultClass::of(access, *search)).or_default() += 1;
+                if let Some(distance) = access.distance {
+                    *distances.entry(distance).or_default() += 1;
+                }
+                let loaded = access.load.then(|| fault.page * case.cache_page / flash_page_bytes);
+                for page in loaded.into_iter().chain(access.prefetch) {
+                    *loads.entry(page).or_default() += 1;
+                }
+            }
+            let executed = all - executed_before;
+            expected.bytes_read = executed.bytes;
+            expected.references = executed.references;
+            expected.reference_bits_set = executed.reference_bits_set;
+            expected.false_faults = executed.false_faults;
+            expected.false_fault_downgrades = executed.downgrades;
+            expected.downgrades += executed.downgrades;
+            expected.hits = executed.references - executed.false_faults - expected.misses;
+            expected.words = executed.words;
+            expected.line_refills = executed.line_refills;
+            expected.tlb_misses = executed.tlb_misses;
+            expected.distance_histogram = distances.into_iter().collect();
+            expected.fault_classes = classes.into_iter().collect();
+            expected.loads_by_flash_page = loads.into_iter().collect();
+            assert_eq!(
+                whole[index].minus(&of_first[index]),
+                expected,
+                "{policy}, {:?}, after {first} of {} runs",
+                registers[index],
+                case.runs.len()
+            );
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig {
         cases: 2 * ProptestConfig::default().cases,
@@ -321,6 +409,17 @@ proptest! {
     #[test]
     fn counts_add_up_and_events_sum_to_them((case, registers) in with_registers(cases())) {
         check_invariants(&case, &registers);
+    }
+
+    #[test]
+    fn what_follows_first_runs_is_the_whole_less_them(
+        (case, registers) in with_registers(cases()),
+        first in any::<Index>(),
+    ) {
+        if !case.runs.is_empty() {
+            check_what_follows_first_runs(&case, &registers, first.index(case.runs.len()));
+            check_what_follows_first_runs(&case, &registers, 0);
+        }
     }
 
     #[test]

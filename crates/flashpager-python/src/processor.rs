@@ -1,0 +1,132 @@
+//! Processor cores, and what calls take.
+
+use std::path::PathBuf;
+
+use flashpager::media::cores as engine;
+use flashpager::{calls, simulation};
+use pyo3::prelude::*;
+
+use crate::design::Design;
+use crate::parts::SourcedFloat;
+use crate::seam::{raise, run, view};
+use crate::trace::WarmUp;
+
+view! {
+    /// A processor core of the catalog, or of a file.
+    Core = engine::Core {
+        /// Its name.
+        name: String,
+        /// Who designed it.
+        maker: String,
+        /// What a reader should know before using its numbers.
+        note: Option<String>,
+        /// The architecture whose instructions it executes, by its name in a trace.
+        architecture: Option<String>,
+        /// Clocks of an instruction on average, out of memory without wait states.
+        cycles_per_instruction: SourcedFloat,
+        /// The core whose fault path stands for what is not known of this one's.
+        fault_path_like: Option<String>,
+    }
+    methods {
+        /// What the jobs of the fault path take.
+        #[getter]
+        fn jobs(&self) -> PyResult<Vec<CoreJob>> {
+            Ok(self.0.jobs().map_err(raise)?.into_iter().map(CoreJob).collect())
+        }
+    }
+}
+
+view! {
+    /// What a job of the fault path takes on a core.
+    CoreJob = engine::Job {
+        /// Its name, as a board's ``[handler]`` has it without the unit, or ``copy_byte``.
+        name: &'static str,
+        /// Clocks.
+        cycles: f64,
+        /// Where that was read.
+        source: String,
+        /// The core it was measured on; another takes as many instructions.
+        measured_on: String,
+    }
+}
+
+view! {
+    /// How long something took.
+    Spread = calls::Spread {
+        /// On average.
+        mean_ns: f64,
+        /// 99 of 100 take no longer.
+        p99_ns: f64,
+        /// The longest.
+        worst_ns: f64,
+    }
+}
+
+view! {
+    /// What the calls of a function took, with all that it called.
+    CallTimes = calls::CallTimes {
+        /// The function, as it was asked for.
+        function: String,
+        /// How often it was called.
+        calls: u64,
+        /// Calls made while another of it had not returned.
+        recursive: u64,
+        /// Calls that were left without returning, or cut off by the trace's end.
+        unreturned: u64,
+        /// A call.
+        time: Spread,
+        /// Of that, faults, lookups and false faults.
+        lost: Spread,
+        /// True faults of a call, on average.
+        mean_faults: f64,
+        /// The most true faults of one.
+        most_faults: u64,
+        /// Of all calls, none counted twice.
+        all_ns: f64,
+        /// What the function and all that it called take without paging.
+        all_alone_ns: f64,
+    }
+}
+
+/// All cores of the catalog, by name.
+#[pyfunction]
+pub fn cores() -> PyResult<Vec<Core>> {
+    Ok(engine::catalog().map_err(raise)?.iter().cloned().map(Core).collect())
+}
+
+/// The core of this name, or in the TOML file of this path.
+#[pyfunction]
+pub fn find_core(name: &str) -> PyResult<Core> {
+    engine::find(name).map(Core).map_err(raise)
+}
+
+/// Replay a trace through a design and time the calls of functions, in their order; ``elfs`` are
+/// files to read symbols from that the trace lacks. Calls that begin in a warm-up are not counted.
+/// ``progress(finished, all)`` is called with the number of passes; one under way counts in part.
+#[pyfunction]
+#[pyo3(signature = (trace, design, functions, elfs=Vec::new(), progress=None, *, warm_up=None))]
+pub fn call_times(
+    py: Python<'_>,
+    trace: PathBuf,
+    design: Py<Design>,
+    functions: Vec<String>,
+    elfs: Vec<PathBuf>,
+    progress: Option<Py<PyAny>>,
+    warm_up: Option<&WarmUp>,
+) -> PyResult<Vec<CallTimes>> {
+    let warm_up = warm_up.map(|given| given.0).unwrap_or_default();
+    let timed = run(
+        py,
+        |py, (finished, all): (f64, usize)| match &progress {
+            Some(progress) => progress.call1(py, (finished, all)).map(drop),
+            None => Ok(()),
+        },
+        |go_on, report| {
+            let told = |finished, all| report((finished, all));
+            let design = design.get().checked()?;
+            let trace = simulation::open(&trace, warm_up)?;
+            calls::call_times(&trace, trace.info(), &design, &functions, &elfs, &go_on, &told)
+        },
+    )?;
+    Ok(timed.into_iter().map(CallTimes).collect())
+}

@@ -1,0 +1,86 @@
+//! The boards that are compiled in, by name, and boards in files of one's own.
+
+use std::path::{Path, PathBuf};
+
+use flashpager_base::{Error, Result, did_you_mean};
+use include_dir::{Dir, include_dir};
+
+use super::{parse_table, read_table};
+
+static BOARDS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../boards");
+
+/// A shipped board.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shipped {
+    /// Its name.
+    pub name: &'static str,
+    /// Its file, as it is written.
+    pub text: &'static str,
+}
+
+impl Shipped {
+    /// What it says of itself, up to the first stop.
+    ///
+    /// # Errors
+    /// A file that is no TOML.
+    pub fn summary(&self) -> Result<String> {
+        let table = parse_table(self.text, &place(self.name))?;
+        let description = table.get("description").and_then(toml::Value::as_str);
+        let words: Vec<&str> = description.unwrap_or_default().split_whitespace().collect();
+        let whole = words.join(" ");
+        Ok(whole.split_once(". ").map_or(whole.trim_end_matches('.'), |(first, _)| first).into())
+    }
+}
+
+/// All shipped boards, by name.
+pub fn shipped() -> Vec<Shipped> {
+    let board = |file: &'static include_dir::File<'static>| {
+        let name = file.path().to_str()?.strip_suffix(".toml")?;
+        Some(Shipped { name, text: file.contents_utf8()? })
+    };
+    let mut boards: Vec<Shipped> = BOARDS.files().filter_map(board).collect();
+    boards.sort_unstable_by_key(|board| board.name);
+    boards
+}
+
+/// The text of a shipped board's file.
+///
+/// # Errors
+/// An unknown name.
+pub fn text(name: &str) -> Result<&'static str> {
+    find(name).map(|board| board.text).ok_or_else(|| unknown(name))
+}
+
+fn find(name: &str) -> Option<Shipped> {
+    shipped().into_iter().find(|board| board.name == name)
+}
+
+fn unknown(name: &str) -> Error {
+    let boards = shipped();
+    let names = || boards.iter().map(|board| board.name);
+    let near = did_you_mean(name, names());
+    let known = names().collect::<Vec<_>>().join(", ");
+    Error::design(format!(
+        "unknown board '{name}'{near} (known: {known}; a file is named with its path or .toml)"
+    ))
+}
+
+fn place(name: &str) -> PathBuf {
+    format!("boards/{name}.toml").into()
+}
+
+/// A board's table, and where it was read: a name is that of a shipped board, a path or what ends
+/// with `.toml` a file.
+pub(super) fn read(board: &Path) -> Result<(toml::Table, PathBuf)> {
+    let is_name = board.components().count() == 1
+        && board.extension().is_none_or(|extension| extension != "toml");
+    match board.to_str().filter(|_| is_name) {
+        Some(name) => match find(name) {
+            Some(found) => Ok((parse_table(found.text, &place(name))?, place(name))),
+            // A file of such a name may be there.
+            None if board.exists() => Ok((read_table(board)?, board.to_owned())),
+            None => Err(unknown(name)),
+        },
+        None => Ok((read_table(board)?, board.to_owned())),
+    }
+}

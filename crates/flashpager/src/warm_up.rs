@@ -1,0 +1,59 @@
+//! Which first runs of a trace warm the cache, as a person says it.
+
+use flashpager_base::sizes::parse_size;
+use flashpager_base::{Error, Result, shown};
+use flashpager_trace::{Run, TraceFile, WarmUp};
+
+use crate::calls::found;
+
+/// What `text` says of `trace`: the fewest first runs of as many bytes as `80K`, or of a share of
+/// them as `10%`; those before a function's first byte is first executed, by its name; or `none`.
+///
+/// # Errors
+/// Text that says nothing such, functions that were not executed, a warm-up that leaves nothing to
+/// count, and what cannot be read.
+pub fn find(trace: &TraceFile, text: &str) -> Result<WarmUp> {
+    let text = text.trim();
+    if text == "none" {
+        return Ok(WarmUp::default());
+    }
+    let info = trace.info();
+    let refused = |what: String| Error::data(trace.path().display().to_string(), what);
+    if let Some(bytes) = wanted(text, info.bytes) {
+        let warm_up = WarmUp::until(trace, |before, _| before.bytes >= bytes)?;
+        if warm_up.runs >= info.runs {
+            return Err(refused(format!(
+                "fetches {} bytes: a warm-up of {text} leaves nothing to count; take a shorter one",
+                info.bytes
+            )));
+        }
+        return Ok(warm_up);
+    }
+    let named = text.starts_with(|c: char| c.is_alphabetic() || c == '_') && !text.ends_with('%');
+    if info.symbols().next().is_none() || !named {
+        return Err(Error::design(format!(
+            "a warm-up of '{}': give bytes of the trace, as 80K, a share of them, as 10%, a \
+             function that the trace names, or none",
+            shown(text)
+        )));
+    }
+    let symbols: Vec<_> = info.symbols().cloned().collect();
+    let entries: Vec<u32> =
+        found(&symbols, text, info)?.iter().map(|symbol| symbol.offset).collect();
+    let enters = |run: &Run| entries.iter().any(|at| (run.offset..run.end()).contains(at));
+    let warm_up = WarmUp::until(trace, |_, run| enters(run))?;
+    if warm_up.runs >= info.runs {
+        return Err(refused(format!(
+            "{} is never executed, so no warm-up ends there",
+            shown(text)
+        )));
+    }
+    Ok(warm_up)
+}
+
+/// The bytes that `text` asks for, of `all`; nothing for what is no size.
+fn wanted(text: &str, all: u64) -> Option<u64> {
+    let Some(percent) = text.strip_suffix('%') else { return parse_size(text).ok() };
+    let percent: f64 = percent.trim().parse().ok()?;
+    (0.0..=100.0).contains(&percent).then(|| (percent / 100.0 * all as f64).ceil() as u64)
+}

@@ -1,0 +1,374 @@
+//! What calls take: programs done by hand, and programs drawn at random of which it is known who
+//! called whom, priced run by run with a cache that is a list.
+
+use std::sync::Mutex;
+
+use flashpager::calls::{CallTimes, call_times};
+use flashpager::cost::{Handler, Ram};
+use flashpager::design::Design;
+use flashpager::spec::DesignSpec;
+use flashpager::trace::{Image, MemoryTrace, Run, RunSource, Symbol, Trace, TraceInfo};
+use proptest::prelude::*;
+
+/// Bytes from one function to the next, and of what lies between two calls in it.
+const FUNCTION: u32 = 256;
+const SLOT: u32 = 16;
+const FUNCTIONS: u32 = 5;
+
+/// Code behind them that no symbol names.
+const CALLER: u32 = FUNCTIONS * FUNCTION;
+
+/// Each fault loads its page: a flash page is a cache page.
+const PAGE: u32 = 32;
+
+fn name(function: u32) -> String {
+    format!("f{function}")
+}
+
+/// A trace of functions f0, f1, ... with `runs`.
+fn info(runs: &[Run]) -> TraceInfo {
+    let symbols = (0..FUNCTIONS).map(|function| Symbol {
+        name: name(function),
+        offset: function * FUNCTION,
+        bytes: FUNCTION,
+    });
+    let bytes = CALLER + 16;
+    let image = Image {
+        path: "made".into(),
+        build_id: String::new(),
+        offset: 0,
+        bytes,
+        sections: Vec::new(),
+        symbols: symbols.collect(),
+    };
+    TraceInfo {
+        program: "made".into(),
+        images: vec![image],
+        image_bytes: bytes.into(),
+        runs: runs.len() as u64,
+        bytes: runs.iter().map(|run| u64::from(run.length)).sum(),
+        ..TraceInfo::default()
+    }
+}
+
+fn design(policy: &str, frames: u32) -> Design {
+    let spec = DesignSpec {
+        cache_bytes: (frames * PAGE).into(),
+        cache_page_bytes: PAGE,
+        flash_page_bytes: Some(PAGE),
+        policy: policy.into(),
+        ram: Some(Ram { t_read_ns: 3.0, t_write_ns: 1.0 }),
+        handler: Some(Handler { lookup_ns: 5.0, pre_process_ns: 100.0, ..Handler::default() }),
+        nor: Some("none".into()),
+        ..DesignSpec::default()
+    };
+    Design::new(spec).unwrap()
+}
+
+fn timed(runs: &[Run], design: &Design, functions: &[u32]) -> Vec<CallTimes> {
+    let trace = MemoryTrace::with_image(runs.to_vec(), CALLER + 16);
+    let names: Vec<String> = functions.iter().map(|function| name(*function)).collect();
+    call_times(&trace, &info(runs), design, &names, &[], &|| true, &|_, _| {}).unwrap()
+}
+
+fn run(offset: u32, end: u32) -> Run {
+    Run { offset, length: end - offset }
+}
+
+/// (time, lost, faults) of each run, with a cache that is a list.
+fn priced(runs: &[Run], design: &Design, frames: usize) -> Vec<(f64, f64, u64)> {
+    let prices = design.prices();
+    let fault_ns = prices.t_load_ns
+        + f64::from(PAGE) * (prices.t_byte_ns + prices.ram.t_write_ns)
+        + prices.handler.pre_process_ns;
+    let (mut cached, mut last) = (Vec::new(), None);
+    let of_run = |run: &Run| {
+        let (mut lost, mut faults) = (0.0, 0);
+        for page in run.offset / PAGE..=(run.end() - 1) / PAGE {
+            if last.replace(page) == Some(page) {
+                continue;
+            }
+            lost += prices.handler.lookup_ns;
+            match cached.iter().position(|cached| *cached == page) {
+                Some(place) => drop(cached.remove(place)),
+                None => {
+                    faults += 1;
+                    lost += fault_ns;
+                    if cached.len() == frames {
+                        cached.remove(0);
+                    }
+                }
+            }
+            cached.push(page);
+        }
+        (f64::from(run.length) * prices.ram.t_read_ns + lost, lost, faults)
+    };
+    runs.iter().map(of_run).collect()
+}
+
+#[test]
+fn a_call_takes_what_runs_between_its_first_byte_and_its_return() {
+    // f0 calls f1 twice; f1 calls f2 the second time.
+    let runs = [
+        run(0, 16),
+        run(256, 272),
+        run(16, 32),
+        run(256, 264),
+        run(512, 528),
+        run(264, 272),
+        run(32, 48),
+    ];
+    let design = design("lru", 8);
+    let prices = design.prices();
+    let fault = prices.t_load_ns + 32.0 * (prices.t_byte_ns + 1.0) + 100.0;
+    let found = timed(&runs, &design, &[1, 2, 0, 3]);
+    let (f1, f2, f0, f3) = (&found[0], &found[1], &found[2], &found[3]);
+    assert_eq!((f1.calls, f1.recursive, f1.unreturned), (2, 0, 0));
+    // The first: a lookup, a fault, 16 bytes. The second: three lookups, a fault of f2's page.
+    let first = 16.0 * 3.0 + 5.0 + fault;
+    let second = 32.0 * 3.0 + 3.0 * 5.0 + fault;
+    assert!((f1.time.mean_ns - (first + second) / 2.0).abs() < 0.01, "{f1:?}");
+    assert!((f1.time.worst_ns - second).abs() < 0.01, "{f1:?}");
+    assert!((f1.lost.worst_ns - (3.0 * 5.0 + fault)).abs() < 0.01, "{f1:?}");
+    assert_eq!((f1.mean_faults, f1.most_faults), (1.0, 1));
+    assert_eq!((f2.calls, f2.most_faults), (1, 1));
+    assert!((f2.time.mean_ns - (16.0 * 3.0 + 5.0 + fault)).abs() < 0.01);
+    // The first function is never left: it takes all there is.
+    assert_eq!((f0.calls, f0.unreturned), (1, 1));
+    let whole = (16.0 + 16.0 + 16.0 + 8.0 + 16.0 + 8.0 + 16.0) * 3.0 + 7.0 * 5.0 + 4.0 * fault;
+    assert!((f0.all_ns - whole).abs() < 0.01, "{f0:?} {whole}");
+    assert_eq!((f3.calls, f3.all_ns), (0, 0.0));
+}
+
+#[test]
+fn recursion_nests_and_a_loop_to_the_first_byte_is_no_call() {
+    // f1 loops to its first byte, then calls itself, and both return.
+    let runs =
+        [run(0, 16), run(256, 268), run(256, 272), run(256, 280), run(272, 280), run(16, 32)];
+    let f1 = &timed(&runs, &design("lru", 8), &[1])[0];
+    assert_eq!((f1.calls, f1.recursive, f1.unreturned), (2, 1, 0));
+    assert_eq!(f1.all_ns, f1.time.worst_ns);
+}
+
+#[test]
+fn who_is_jumped_to_at_the_end_returns_with_its_caller() {
+    // f1 jumps to f2 instead of calling it; f2 returns behind f0's call.
+    let runs = [run(0, 16), run(256, 264), run(512, 528), run(16, 32), run(0, 16), run(512, 528)];
+    let found = timed(&runs, &design("lru", 8), &[1, 2]);
+    assert_eq!((found[0].calls, found[0].unreturned), (1, 0));
+    // Its second call returns behind f0's, too; nothing begins there any more.
+    assert_eq!((found[1].calls, found[1].unreturned), (2, 1));
+}
+
+#[test]
+fn a_long_chain_of_jumps_returns_whole() {
+    // f0 calls f1, which jumps to f2, that to f1, and so on; the last returns behind f0's call.
+    for jumps in [62, 63, 64, 65, 200] {
+        let mut runs = vec![run(0, 16)];
+        runs.extend((0..=jumps).map(|jump| run(256 + jump % 2 * 256, 264 + jump % 2 * 256)));
+        runs.extend([run(16, 32), run(0, 16), run(256, 272), run(16, 32)]);
+        let found = timed(&runs, &design("lru", 8), &[1, 2]);
+        assert_eq!(found[0].calls + found[1].calls, u64::from(jumps) + 2, "{jumps}");
+        assert_eq!((found[0].unreturned, found[1].unreturned), (0, 0), "{jumps}");
+        // The jumps end where the first does: none is left open behind it.
+        let prices = design("lru", 8).prices();
+        let last = 16.0 * prices.ram.t_read_ns + prices.handler.lookup_ns;
+        let chain = found[0].all_ns - last;
+        assert!((found[0].time.worst_ns - chain).abs() < 0.01, "{jumps}: {:?}", found[0]);
+    }
+}
+
+#[test]
+fn a_function_may_be_asked_for_by_two_names() {
+    // f1 is f0's second name, and f0 is asked for twice.
+    let runs = [run(CALLER, CALLER + 2), run(0, 16), run(CALLER + 2, CALLER + 4)];
+    let mut info = info(&runs);
+    info.images[0].symbols[1].offset = 0;
+    let trace = MemoryTrace::with_image(runs.to_vec(), CALLER + 16);
+    let names = [name(0), name(1), name(0)];
+    let found =
+        call_times(&trace, &info, &design("lru", 8), &names, &[], &|| true, &|_, _| {}).unwrap();
+    for each in &found {
+        assert_eq!((each.calls, each.recursive, each.unreturned), (1, 0, 0), "{each:?}");
+        assert_eq!(each.time, found[0].time);
+    }
+}
+
+#[test]
+fn both_passes_are_told() {
+    /// A trace that is read from a file, for all that its readers can see.
+    struct Streamed(MemoryTrace);
+
+    impl Trace for Streamed {
+        fn image_bytes(&self) -> u32 {
+            self.0.image_bytes()
+        }
+
+        fn runs(&self) -> flashpager::Result<Box<dyn RunSource + '_>> {
+            self.0.runs()
+        }
+    }
+
+    let runs = [run(0, 16), run(256, 272), run(16, 32)].repeat(100_000);
+    let trace = Streamed(MemoryTrace::with_image(runs.clone(), CALLER + 16));
+    let told = Mutex::new(Vec::new());
+    let tell = |now: f64, all: usize| told.lock().unwrap().push((now, all));
+    let design = design("lru", 8);
+    call_times(&trace, &info(&runs), &design, &[name(1)], &[], &|| true, &tell).unwrap();
+    let told = told.into_inner().unwrap();
+    assert!(told.is_sorted() && told.len() > 4, "{told:?}");
+    assert!(told[0].0 < 0.5);
+    assert_eq!(told[told.len() - 1], (2.0, 2));
+}
+
+#[test]
+fn calls_that_are_left_at_once_are_said_to_be() {
+    // f1 returns the first time; then f2, which it calls, leaves both for f0.
+    let runs = [
+        run(0, 16),
+        run(256, 264),
+        run(512, 520),
+        run(264, 272),
+        run(16, 32),
+        run(0, 16),
+        run(256, 264),
+        run(512, 516),
+        run(16, 32),
+    ];
+    let found = timed(&runs, &design("lru", 8), &[1, 2]);
+    assert_eq!((found[0].calls, found[0].unreturned), (2, 0));
+    assert_eq!((found[1].calls, found[1].unreturned), (2, 1));
+}
+
+#[test]
+fn what_cannot_be_told_is_refused_in_a_line() {
+    let runs = [run(0, 16)];
+    let trace = MemoryTrace::with_image(runs.to_vec(), 1280);
+    let of = |info: &TraceInfo, name: &str| {
+        let names = [name.to_owned()];
+        call_times(&trace, info, &design("lru", 8), &names, &[], &|| true, &|_, _| {})
+            .unwrap_err()
+            .to_string()
+    };
+    let error = of(&info(&runs), "f9");
+    assert!(error.starts_with("made: names no function 'f9'"), "{error}");
+    let mut stripped = info(&runs);
+    stripped.images[0].symbols.clear();
+    assert!(of(&stripped, "f1").contains("names no functions"));
+}
+
+/// A program as it is drawn: what it executes, and (function, first run, run behind) of each call.
+#[derive(Default)]
+struct Program {
+    runs: Vec<Run>,
+    calls: Vec<(u32, usize, usize)>,
+}
+
+impl Program {
+    /// Execute a function as `draws` say; who jumped to it closes with it.
+    fn execute(&mut self, function: u32, draws: &mut impl Iterator<Item = u8>, depth: u32) {
+        let base = function * FUNCTION;
+        let call = self.calls.len();
+        self.calls.push((function, self.runs.len(), usize::MAX));
+        let mut at = base;
+        for slot in 0..12 {
+            let end = base + SLOT * (slot + 1);
+            let Some(draw) = draws.next() else { break };
+            let other = u32::from(draw >> 3) % FUNCTIONS;
+            match draw % 8 {
+                // Calls another function, or itself.
+                0..=2 if depth < 8 => {
+                    self.runs.push(run(at, end));
+                    self.execute(other, draws, depth + 1);
+                    at = end;
+                }
+                // Goes back in itself, to where nobody returns.
+                3 if slot > 2 => {
+                    self.runs.push(run(at, end - 2));
+                    at = base + SLOT * (slot - 2) + 4;
+                }
+                // Goes back to its first byte.
+                4 => {
+                    self.runs.push(run(at, end - 4));
+                    at = base;
+                }
+                // Jumps to another function, which returns to its caller.
+                5 if other != function && depth < 8 => {
+                    self.runs.push(run(at, end - 6));
+                    self.execute(other, draws, depth + 1);
+                    self.calls[call].2 = self.runs.len();
+                    return;
+                }
+                6 => {
+                    self.runs.push(run(at, end - 8));
+                    self.calls[call].2 = self.runs.len();
+                    return;
+                }
+                // Jumps to another, which jumps to the next, and so on; the last returns.
+                7 if other != function && draw > 200 => {
+                    self.runs.push(run(at, end - 10));
+                    let first = self.calls.len();
+                    for jump in 0..u32::from(draw) - 150 {
+                        let base = (other + jump) % FUNCTIONS * FUNCTION;
+                        self.calls.push((base / FUNCTION, self.runs.len(), usize::MAX));
+                        self.runs.push(run(base, base + 12));
+                    }
+                    let behind = self.runs.len();
+                    self.calls[call].2 = behind;
+                    self.calls[first..].iter_mut().for_each(|call| call.2 = behind);
+                    return;
+                }
+                _ => {}
+            }
+        }
+        self.runs.push(run(at, base + FUNCTION - 8));
+        self.calls[call].2 = self.runs.len();
+    }
+}
+
+proptest! {
+    #[test]
+    fn calls_take_what_their_runs_take(
+        draws in prop::collection::vec(any::<u8>(), 1..300),
+        frames in 1u32..12,
+    ) {
+        let mut program = Program::default();
+        let mut draws = draws.into_iter();
+        // Somebody calls again and again, and goes on behind.
+        for round in 0..6 {
+            program.runs.push(run(CALLER + 2 * round, CALLER + 2 * round + 2));
+            program.execute(u32::from(draws.next().unwrap_or(0)) % (FUNCTIONS - 1), &mut draws, 0);
+        }
+        program.runs.push(run(CALLER + 12, CALLER + 14));
+        let Program { runs, calls } = program;
+        let design = design("lru", frames);
+        let by_run = priced(&runs, &design, frames as usize);
+        let watched: Vec<u32> = (0..FUNCTIONS).collect();
+        for found in timed(&runs, &design, &watched) {
+            let mut of: Vec<(f64, f64, u64)> = Vec::new();
+            for (_, first, behind) in calls.iter().filter(|call| name(call.0) == found.function) {
+                let runs = &by_run[*first..*behind];
+                of.push(runs.iter().fold((0.0, 0.0, 0), |sum, run| {
+                    (sum.0 + run.0, sum.1 + run.1, sum.2 + run.2)
+                }));
+            }
+            prop_assert_eq!(found.calls, of.len() as u64, "{:?}", found);
+            prop_assert_eq!(found.unreturned, 0, "{:?}", found);
+            if of.is_empty() {
+                continue;
+            }
+            let close = |a: f64, b: f64| (a - b).abs() <= 0.01 + 1e-9 * b.abs();
+            let count = of.len() as f64;
+            let mean = of.iter().map(|call| call.0).sum::<f64>() / count;
+            let lost = of.iter().map(|call| call.1).sum::<f64>() / count;
+            let faults = of.iter().map(|call| call.2).sum::<u64>();
+            of.sort_by(|a, b| a.0.total_cmp(&b.0));
+            let p99 = of[(of.len() * 99).div_ceil(100) - 1].0;
+            prop_assert!(close(found.time.mean_ns, mean), "{:?} {}", found, mean);
+            prop_assert!(close(found.time.p99_ns, p99), "{:?} {}", found, p99);
+            prop_assert!(close(found.time.worst_ns, of[of.len() - 1].0), "{:?}", found);
+            prop_assert!(close(found.lost.mean_ns, lost), "{:?} {}", found, lost);
+            prop_assert!(close(found.mean_faults * count, faults as f64), "{:?}", found);
+        }
+    }
+}

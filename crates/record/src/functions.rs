@@ -1,0 +1,68 @@
+//! The functions that are placed, as far as calls of them are to be told from other jumps.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use flashpager_binary::driver::loops_to_start;
+use flashpager_trace::{Image, Section, Symbol};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// All of them.
+#[derive(Clone, Debug, Default)]
+pub struct Functions {
+    images: Vec<Arc<Image>>,
+    /// The image and number of each, by its first byte.
+    begins: FxHashMap<u32, (usize, usize)>,
+    ends: FxHashSet<u32>,
+    /// By first bytes of those that jumped there: where such jumps end that are no calls.
+    loops: FxHashMap<u32, Vec<u32>>,
+}
+
+impl Functions {
+    /// Of another image, too.
+    pub fn know(&mut self, image: &Image) {
+        for (number, symbol) in image.symbols.iter().enumerate() {
+            self.begins.insert(symbol.offset, (self.images.len(), number));
+            if symbol.bytes > 0 {
+                self.ends.insert(symbol.offset + symbol.bytes);
+            }
+        }
+        self.images.push(Arc::new(image.clone()));
+    }
+
+    /// Whether one begins there.
+    #[inline]
+    pub fn begin_at(&self, offset: u32) -> bool {
+        self.begins.contains_key(&offset)
+    }
+
+    /// Whether one ends there.
+    pub fn end_at(&self, offset: u32) -> bool {
+        self.ends.contains(&offset)
+    }
+
+    /// Whether the jump that ends at `end` to the first byte of a function is a loop of it, and
+    /// no call. What cannot be disassembled calls itself.
+    pub fn loops(&mut self, end: u32, begin: u32) -> bool {
+        let Some((image, number)) = self.begins.get(&begin) else { return false };
+        let image = &self.images[*image];
+        let function = &image.symbols[*number];
+        if end <= begin || end - begin > function.bytes {
+            return false;
+        }
+        let found = self.loops.entry(begin).or_insert_with(|| loops_of(image, function));
+        found.contains(&end)
+    }
+}
+
+fn loops_of(image: &Image, function: &Symbol) -> Vec<u32> {
+    let holds = |section: &&Section| {
+        let ahead = function.offset.checked_sub(section.offset);
+        ahead.is_some_and(|ahead| ahead < section.bytes)
+    };
+    let Some(section) = image.sections.iter().find(holds) else { return Vec::new() };
+    let address = section.address + u64::from(function.offset - section.offset);
+    let ends = loops_to_start(Path::new(&image.path), &function.name, address).unwrap_or_default();
+    let offset = |end: u64| function.offset + end.saturating_sub(address) as u32;
+    ends.into_iter().map(offset).collect()
+}

@@ -1,0 +1,405 @@
+//! The part of an execution that is recorded.
+
+use flashpager_base::{Error, Result, did_you_mean};
+use flashpager_binary::names::{demangled, is_called};
+use flashpager_trace::calls::OpenCalls;
+use flashpager_trace::{Image, Run, Symbol};
+
+use super::functions::Functions;
+
+/// Where nothing returns to: the end of the address space.
+const NOWHERE: u32 = u32::MAX;
+
+/// What of an execution to record: all of it, unless something is said. A thread has its own.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Region {
+    /// Each time this is executed the region begins, with it.
+    pub from: Option<String>,
+    /// Each time this is executed the region ends, before it.
+    pub to: Option<String>,
+    /// One call of this function alone, counted from 1, with all that it calls.
+    pub call: Option<(String, u64)>,
+    /// Instructions at the beginning of all that to leave out.
+    pub skip_instructions: u64,
+    /// Instructions behind these to record; then the recording ends.
+    pub max_instructions: Option<u64>,
+}
+
+impl Region {
+    /// Whether it is the whole execution.
+    pub fn is_all(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl std::fmt::Display for Region {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { from, to, call, skip_instructions, max_instructions } = self;
+        let mut parts = Vec::new();
+        parts
+            .extend(call.as_ref().map(|(function, number)| format!("call {number} of {function}")));
+        parts.extend(from.as_ref().map(|from| format!("from {from}")));
+        parts.extend(to.as_ref().map(|to| format!("to {to}")));
+        if *skip_instructions > 0 {
+            parts.push(format!("without the first {skip_instructions} instructions"));
+        }
+        parts.extend(max_instructions.map(|max| format!("{max} instructions at most")));
+        out.write_str(&parts.join(", "))
+    }
+}
+
+/// A place in flash that stands for the beginning or the end of a region.
+#[derive(Clone, Debug)]
+struct Mark {
+    option: &'static str,
+    /// A symbol, or an address with `0x`.
+    name: String,
+    offset: Option<u32>,
+    /// It lies within a block, of which all or nothing is recorded.
+    is_within_block: bool,
+}
+
+impl Mark {
+    fn new(option: &'static str, name: &str) -> Self {
+        Self { option, name: name.to_owned(), offset: None, is_within_block: false }
+    }
+
+    fn address(&self) -> Option<u64> {
+        u64::from_str_radix(self.name.strip_prefix("0x")?, 16).ok()
+    }
+
+    fn error(&self, what: impl std::fmt::Display) -> Error {
+        Error::design(format!("{} {}: {what}", self.option, self.name))
+    }
+
+    /// Look for it in another image, which has these functions under all of their names.
+    fn seek(&mut self, image: &Image, functions: &[Symbol]) -> Result<()> {
+        if self.offset.is_some() {
+            return Ok(());
+        }
+        if let Some(address) = self.address() {
+            self.offset = image.sections.iter().find_map(|section| {
+                let ahead = address.checked_sub(section.address)?;
+                (ahead < section.bytes.into()).then(|| section.offset + ahead as u32)
+            });
+            return Ok(());
+        }
+        let mut found: Vec<u32> = functions
+            .iter()
+            .filter(|symbol| is_called(&symbol.name, &self.name))
+            .map(|symbol| symbol.offset)
+            .collect();
+        found.sort_unstable();
+        found.dedup();
+        if found.len() > 1 {
+            let addresses: Vec<String> =
+                found.iter().filter_map(|offset| address_of(image, *offset)).collect();
+            return Err(self.error(format_args!(
+                "{} functions of {} have this name; give one's address: {}",
+                found.len(),
+                image.path,
+                addresses.join(", ")
+            )));
+        }
+        self.offset = found.first().copied();
+        Ok(())
+    }
+
+    /// It must be known by now.
+    fn check(&self, images: &[Image]) -> Result<()> {
+        if self.offset.is_some() {
+            return Ok(());
+        }
+        let places: Vec<String> = images
+            .iter()
+            .flat_map(|image| image.sections.iter().map(move |section| (image, section)))
+            .map(|(image, section)| {
+                let end = section.address + u64::from(section.bytes);
+                format!("{} {:#x}-{end:#x} of {}", section.name, section.address, image.path)
+            })
+            .collect();
+        let places = if places.is_empty() { "nothing".into() } else { places.join(", ") };
+        Err(self.error(match self.address() {
+            Some(_) => format!("lies in nothing that is placed ({places})"),
+            None => {
+                let symbols = images.iter().flat_map(|image| &image.symbols);
+                let names: Vec<String> = symbols.map(|symbol| demangled(&symbol.name)).collect();
+                let near = did_you_mean(&self.name, names.iter().map(String::as_str));
+                format!("no such function in what is placed ({places}){near}")
+            }
+        }))
+    }
+
+    /// How far ahead in `piece` it lies.
+    #[inline]
+    fn ahead(&self, piece: Run) -> Option<u32> {
+        let ahead = self.offset?.checked_sub(piece.offset)?;
+        (ahead < piece.length).then_some(ahead)
+    }
+}
+
+fn address_of(image: &Image, offset: u32) -> Option<String> {
+    image.sections.iter().find_map(|section| {
+        let ahead = offset.checked_sub(section.offset)?;
+        (ahead < section.bytes).then(|| format!("{:#x}", section.address + u64::from(ahead)))
+    })
+}
+
+/// What is kept of a call that has not returned.
+#[derive(Clone, Copy, Debug)]
+struct Called {
+    /// The function's first byte.
+    function: u32,
+    from_outside: bool,
+    /// What is recorded ends with it.
+    is_recorded: bool,
+}
+
+/// Tells, as a thread executes, what of it lies in a region.
+#[derive(Clone, Debug)]
+pub struct Selection {
+    region: Region,
+    from: Option<Mark>,
+    to: Option<Mark>,
+    call: Option<Mark>,
+    /// Where calls are followed.
+    functions: Functions,
+    open: OpenCalls<Called>,
+    calls: u64,
+    /// The end of the placed code executed last.
+    end: u32,
+    was_outside: bool,
+    is_within: bool,
+    /// Times that the region began.
+    begun: u64,
+    /// Instructions in the region, skipped ones included.
+    passed: u64,
+    /// Of these, recorded ones.
+    recorded: u64,
+    /// The region began and ended within a block.
+    is_one_block: bool,
+    /// Nothing more is going to be recorded.
+    is_over: bool,
+}
+
+impl Selection {
+    /// Nothing is executed yet.
+    pub fn new(region: Region) -> Self {
+        let mark =
+            |option, name: &Option<String>| name.as_ref().map(|name| Mark::new(option, name));
+        let is_within = region.from.is_none() && region.call.is_none();
+        Self {
+            from: mark("--from", &region.from),
+            to: mark("--to", &region.to),
+            call: region.call.as_ref().map(|(name, _)| Mark::new("--call", name)),
+            region,
+            functions: Functions::default(),
+            open: OpenCalls::default(),
+            calls: 0,
+            end: 0,
+            was_outside: true,
+            is_within,
+            begun: is_within.into(),
+            passed: 0,
+            recorded: 0,
+            is_one_block: false,
+            is_over: false,
+        }
+    }
+
+    fn marks(&self) -> impl Iterator<Item = &Mark> {
+        [&self.from, &self.to, &self.call].into_iter().flatten()
+    }
+
+    /// Another image is placed, with these functions under all of their names.
+    ///
+    /// # Errors
+    /// When a name of the region stands for several functions of it.
+    pub fn know(&mut self, image: &Image, functions: &[Symbol]) -> Result<()> {
+        for mark in [&mut self.from, &mut self.to, &mut self.call].into_iter().flatten() {
+            mark.seek(image, functions)?;
+        }
+        if self.call.is_some() {
+            self.functions.know(image);
+        }
+        Ok(())
+    }
+
+    /// All images are placed.
+    ///
+    /// # Errors
+    /// When the region begins or ends in none of them.
+    pub fn check(&self, images: &[Image]) -> Result<()> {
+        self.marks().try_for_each(|mark| mark.check(images))
+    }
+
+    /// Whether nothing more is going to be recorded.
+    pub fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// Whether something was in the region.
+    pub fn has_begun(&self) -> bool {
+        self.recorded > 0
+    }
+
+    /// How near it came to that.
+    fn progress(&self) -> (u64, u64, u64) {
+        (self.begun, self.calls, self.passed)
+    }
+
+    /// Why no thread had anything in the region, by what each of them executed; `None` where that
+    /// is not the region's doing.
+    pub fn why_nothing<'a>(threads: impl Iterator<Item = &'a Self>) -> Option<Error> {
+        let threads: Vec<&Self> = threads.collect();
+        let most = threads.iter().max_by_key(|thread| thread.progress())?;
+        let (from, call) = (most.from.as_ref(), most.call.as_ref());
+        let calls = most.calls;
+        Some(match (call.or(from), &most.to) {
+            (Some(mark), _) if most.begun == 0 => match calls {
+                0 => mark.error("was never executed"),
+                1 => mark.error("was called once only"),
+                _ if threads.len() > 1 => {
+                    mark.error(format_args!("no thread called it more than {calls} times"))
+                }
+                _ => mark.error(format_args!("was called {calls} times only")),
+            },
+            (_, Some(to)) if most.passed == 0 => to.error("nothing was executed before"),
+            _ if most.region.skip_instructions == 0 => return None,
+            _ => Error::design(format!(
+                "--skip-instructions {}: no more than {} were executed",
+                most.region.skip_instructions, most.passed
+            )),
+        })
+    }
+
+    /// Why nothing in the region is placed, where the region is why.
+    pub fn why_outside(&self, outside: u64) -> Option<Error> {
+        let most = self.region.max_instructions.filter(|_| self.is_over)?;
+        Some(Error::design(format!(
+            "--max-instructions {most}: none of these lies in the placed code ({outside} lie \
+             outside: a program begins in its loader); begin in the program, as with --from main"
+        )))
+    }
+
+    /// Says what is recorded.
+    pub fn text(&self) -> String {
+        let mut text = self.region.to_string();
+        if self.from.is_some() {
+            text += &format!(", {} time{}", self.begun, if self.begun == 1 { "" } else { "s" });
+        }
+        if self.is_within && !self.is_over {
+            text += &match (&self.from, &self.to, &self.call) {
+                (None, Some(to), _) => format!(" ({} was not executed)", to.name),
+                (Some(_), Some(to), _) => format!(" ({} was not executed after)", to.name),
+                (.., Some(_)) => " (its return was not seen)".to_owned(),
+                _ => String::new(),
+            };
+        }
+        for (how, mark) in [("with all of", &self.from), ("without", &self.to)] {
+            if let Some(mark) = mark.as_ref().filter(|mark| mark.is_within_block) {
+                text += &format!(", {how} the block that {} is in", mark.name);
+            }
+        }
+        if let (Some(to), true) = (&self.to, self.is_one_block) {
+            text += &format!(", {} is in the same block: all of it is recorded", to.name);
+        }
+        text
+    }
+
+    /// Placed code is executed: whether it is recorded.
+    #[inline]
+    pub fn takes_placed(&mut self, piece: Run, instructions: u32) -> bool {
+        if self.call.is_some() {
+            self.follow(piece);
+        }
+        let ahead = |mark: &Option<Mark>| mark.as_ref().and_then(|mark| mark.ahead(piece));
+        let (from, to) = (ahead(&self.from), ahead(&self.to));
+        if let (true, Some(ahead), Some(mark)) = (self.is_within, to, &mut self.to) {
+            self.is_within = false;
+            self.is_over |= self.from.is_none();
+            mark.is_within_block |= ahead > 0;
+        }
+        if let (false, Some(ahead), Some(mark)) = (self.is_within, from, &mut self.from) {
+            self.is_within = true;
+            self.begun += 1;
+            mark.is_within_block |= ahead > 0;
+        }
+        self.end = piece.end();
+        self.was_outside = false;
+        let takes = self.takes(instructions);
+        if from.is_some() && from < to {
+            self.is_within = false;
+            self.is_one_block = true;
+        }
+        takes
+    }
+
+    /// Code that is not placed is executed: whether it is counted.
+    #[inline]
+    pub fn takes_outside(&mut self, instructions: u32) -> bool {
+        self.was_outside = true;
+        self.takes(instructions)
+    }
+
+    fn takes(&mut self, instructions: u32) -> bool {
+        if !self.is_within || self.is_over {
+            return false;
+        }
+        let before = self.passed;
+        self.passed += u64::from(instructions);
+        // Blocks are whole: more may be skipped, or recorded, than was asked for.
+        if before < self.region.skip_instructions {
+            return false;
+        }
+        self.recorded += u64::from(instructions);
+        self.is_over = self.region.max_instructions.is_some_and(|most| self.recorded >= most);
+        true
+    }
+
+    /// Follow calls and returns.
+    fn follow(&mut self, piece: Run) {
+        let (to, from_outside) = (piece.offset, self.was_outside);
+        if !from_outside && self.end == to {
+            return;
+        }
+        // An address is taken for a function's, with a symbol or not.
+        let is_asked_for = self.call.as_ref().is_some_and(|call| call.offset == Some(to));
+        if !is_asked_for && !self.functions.begin_at(to) {
+            let mut is_left = false;
+            self.open.returned(to, |_, call| is_left |= call.is_recorded);
+            self.leave(is_left);
+            return;
+        }
+        if !from_outside && self.functions.loops(self.end, to) {
+            return;
+        }
+        let again = |last: &&mut Called| from_outside && last.from_outside && last.function == to;
+        // Called back once more by what is not placed, it returns to where the first did.
+        let again =
+            self.open.last_mut().filter(again).map(|last| std::mem::take(&mut last.is_recorded));
+        self.leave(again == Some(true));
+        self.calls += u64::from(is_asked_for);
+        let number = self.region.call.as_ref().map(|(_, number)| *number);
+        let is_recorded = is_asked_for && number == Some(self.calls);
+        if is_recorded {
+            self.is_within = true;
+            self.begun = 1;
+        }
+        // What is jumped to at a function's end returns with it.
+        let is_jump = !from_outside && self.functions.end_at(self.end);
+        match self.open.last_mut() {
+            Some(last) if is_jump || again.is_some() => last.is_recorded |= is_recorded,
+            _ => {
+                let back = if is_jump { NOWHERE } else { self.end };
+                self.open.called(back, Called { function: to, from_outside, is_recorded });
+            }
+        }
+    }
+
+    /// A call was left: the one that is recorded, or not.
+    fn leave(&mut self, is_recorded: bool) {
+        self.is_within &= !is_recorded;
+        self.is_over |= is_recorded;
+    }
+}

@@ -1,0 +1,52 @@
+"""``flashpager examples``: the recorded programs that documents speak of."""
+
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from flashpager._engine import FlashpagerError
+from flashpager.cli.console import note
+from flashpager.installed import EXAMPLES, example
+
+
+def examples(
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="Where to; there is nothing yet.")
+    ] = Path("examples"),
+) -> None:
+    """Copy the examples, so that what the documentation says to type works there.
+
+    traces are recorded programs, pages captured memory, spaces what explore takes as --space.
+    """
+    if folder.exists():
+        message = f"{folder}: is there already; name a folder that is not"
+        raise FlashpagerError(message)
+    whole = folder.absolute()
+    try:
+        # It appears whole, or not at all.
+        with tempfile.TemporaryDirectory(prefix=f".{whole.name}.", dir=whole.parent) as place:
+            files = [
+                _copy(source, Path(place, "whole", source.relative_to(top.parent)))
+                for name in EXAMPLES
+                for top in [example(name, "install flashpager again")]
+                for source in _files(top)
+            ]
+            Path(place, "whole").rename(whole)
+    except OSError as error:
+        message = f"{folder}: {error.strerror or error}"
+        raise FlashpagerError(message) from None
+    size = sum(path.stat().st_size for path in whole.rglob("*") if path.is_file())
+    note(f"{folder}: {len(files)} files, {size / 1e6:.1f} MB")
+
+
+def _files(top: Path) -> list[Path]:
+    return [top] if top.is_file() else sorted(path for path in top.rglob("*") if path.is_file())
+
+
+def _copy(source: Path, target: Path) -> Path:
+    """Copy what a file says, and not who may write it."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    return shutil.copyfile(source, target)

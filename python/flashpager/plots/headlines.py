@@ -1,0 +1,300 @@
+"""What pictures and pages say in a sentence, each made of the figures that it is about.
+
+A sentence says nothing that these figures do not: what is faster "in no more RAM" takes none more,
+and what is the best is the best of all that is handed in. Tests hold the sentences against the
+figures of designs that are drawn at random.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from flashpager.plots import style
+from flashpager.quantities import duration, percent
+
+#: Two designs whose RAM differs by less are said to take the same.
+_SAME_RAM = 1.01
+#: So many times as much, and more, is said as a ratio.
+_TIMES = 2
+#: The step in which the program goes on, in words.
+_RUNNING = {"read": "reading the code from RAM", "execute": "executing the code"}
+
+
+@dataclass(frozen=True)
+class Point:
+    """A design in a picture."""
+
+    label: str
+    cache_bytes: int
+    cache_page_bytes: int
+    #: Metadata included.
+    ram_bytes: int
+    bandwidth_mib_s: float
+    #: The share by which its time may be off; None if nobody knows.
+    error: float | None = 0.0
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> "Point":
+        """Take one from a row of a table; without a column ``error`` it is exact."""
+        return cls(
+            row.get("label", ""),
+            row["cache_bytes"],
+            row["cache_page_bytes"],
+            row["ram_bytes"],
+            row["bandwidth_mib_s"],
+            row.get("error", 0.0),
+        )
+
+
+def _smallest(one: Point) -> tuple[float, float, str]:
+    """Order points by RAM, and by speed where that is the same."""
+    return one.ram_bytes, -one.bandwidth_mib_s, one.label
+
+
+def front(own: Point, others: Iterable[Point]) -> str:
+    """Say what is better than a design among others that a device can run."""
+    runnable = list(others)
+    within = [one for one in runnable if one.ram_bytes <= own.ram_bytes]
+    if not within:
+        return "No other design here that a device can run takes as little RAM as this one"
+    # Of equals the smallest, whatever their order.
+    best = min(within, key=lambda one: (-one.bandwidth_mib_s, one.ram_bytes, one.label))
+    ratio = best.bandwidth_mib_s / own.bandwidth_mib_s
+    if own.error is None or best.error is None:
+        return "The sample does not tell whether another design is faster in no more RAM"
+    noise = own.error + best.error
+    if noise and ratio < 1 + noise:
+        return "In no more RAM no design here is faster by more than the sample's error"
+    if ratio >= style.NOTABLE:
+        return f"{style.faster(ratio, style.THIS)} in no more RAM: {best.label}"
+    as_fast = [one for one in within if one.bandwidth_mib_s >= own.bandwidth_mib_s]
+    least = min(as_fast, key=_smallest, default=None)
+    less = 0.0 if least is None else 1 - least.ram_bytes / own.ram_bytes
+    if least is not None and less >= style.NOTABLE - 1:
+        return f"As fast in {percent(less)} less RAM than this design: {least.label}"
+    return f"In its {own.ram_bytes:,} bytes of RAM no design here is notably faster than this one"
+
+
+def cache_pages(
+    own: Point, over_page: Sequence[Point], flash_page: int, nor_mib_s: float | None
+) -> str:
+    """Compare a design's cache page with whole flash pages and the best, in one cache."""
+
+    def said(one: Point) -> str:
+        value = one.bandwidth_mib_s
+        return f"{value:.3g} MB/s" if nor_mib_s is None else percent(value / nor_mib_s)
+
+    best = max(over_page, key=lambda one: one.bandwidth_mib_s)
+    text = f"{own.cache_page_bytes:,}-byte cache pages give {said(own)}"
+    text += "" if nor_mib_s is None else " of NOR"
+    whole = next((one for one in over_page if one.cache_page_bytes == flash_page), None)
+    if whole is not None and whole != own:
+        text += f", {flash_page:,}-byte pages {said(whole)}"
+    if best.bandwidth_mib_s / own.bandwidth_mib_s >= style.NOTABLE and best != whole:
+        dearer = best.ram_bytes >= _SAME_RAM * own.ram_bytes
+        room = f", {best.ram_bytes:,} bytes of RAM" if dearer else ""
+        text += f", the best ({best.cache_page_bytes:,} bytes{room}) {said(best)}"
+    return text
+
+
+def cache_sizes(own: Point, whole: Sequence[Point], flash_page: int) -> str:
+    """Compare a design of small cache pages with caches of whole flash pages."""
+    size, page = style.said(own.cache_bytes), f"{own.cache_page_bytes:,}-byte pages"
+    flash_pages = f"{flash_page:,}-byte pages"
+    reached = f"{own.bandwidth_mib_s:.3g} MB/s"
+    beside = next((one for one in whole if one.cache_bytes == own.cache_bytes), None)
+    slower = [one for one in whole if one.bandwidth_mib_s * style.NOTABLE < own.bandwidth_mib_s]
+    if beside is not None and beside not in slower:
+        return _beside(own, beside, flash_pages)
+    largest = max(slower, key=lambda one: one.cache_bytes, default=None)
+    if largest is not None and largest.cache_bytes > own.cache_bytes:
+        return (
+            f"{size} of cache in {page} are faster than {style.said(largest.cache_bytes)} in "
+            f"{flash_pages}: {reached} against {largest.bandwidth_mib_s:.3g} MB/s"
+        )
+    if beside is None:
+        return f"{page} give {reached} in {size} of cache; {flash_pages} do not fit"
+    return _beside(own, beside, flash_pages)
+
+
+def _beside(own: Point, beside: Point, flash_pages: str) -> str:
+    where = f"In {style.said(own.cache_bytes)} of cache {own.cache_page_bytes:,}-byte pages"
+    ratio = own.bandwidth_mib_s / beside.bandwidth_mib_s
+    if max(ratio, 1 / ratio) < style.NOTABLE:
+        return f"{where} are as fast as {flash_pages}"
+    return f"{where} run {ratio:.2f} times as fast as {flash_pages}"
+
+
+def best_pages(points: Sequence[Point]) -> str:
+    """Say which cache page is the best in each cache; 1 % more or less is as good."""
+    best: dict[int, Point] = {}
+    worst: dict[int, float] = {}
+    for one in sorted(points, key=lambda one: (one.cache_bytes, one.cache_page_bytes)):
+        before = best.get(one.cache_bytes)
+        if before is None or one.bandwidth_mib_s > before.bandwidth_mib_s:
+            best[one.cache_bytes] = one
+        low = worst.get(one.cache_bytes, one.bandwidth_mib_s)
+        worst[one.cache_bytes] = min(low, one.bandwidth_mib_s)
+    # Where all pages are equally good, none is the best.
+    told = [
+        one for cache, one in best.items() if one.bandwidth_mib_s >= style.NOTABLE * worst[cache]
+    ]
+    if not told:
+        return "No cache page is notably better than another"
+    small, large = told[0], told[-1]
+    if small is large:
+        size = style.said(small.cache_bytes)
+        return f"{small.cache_page_bytes:,}-byte pages are the best in {size} of cache"
+    between = f"from {style.said(small.cache_bytes)} to {style.said(large.cache_bytes)}"
+    pages = [one.cache_page_bytes for one in told]
+    if len(set(pages)) == 1:
+        return f"{pages[0]:,}-byte pages are the best in every cache {between}"
+    if pages == sorted(pages):
+        return (
+            f"The best cache page goes from {pages[0]:,} bytes in "
+            f"{style.said(small.cache_bytes)} of cache to {pages[-1]:,} bytes in "
+            f"{style.said(large.cache_bytes)}"
+        )
+    often, count = Counter(pages).most_common(1)[0]
+    if 2 * count > len(told):
+        return f"{often:,}-byte pages are the best in {count} of {len(told)} caches {between}"
+    return f"The best cache page is {min(pages):,} to {max(pages):,} bytes in caches {between}"
+
+
+def steps(times_ns: Mapping[str, float]) -> str:
+    """Say where the time goes, of the times of each step by its name."""
+    whole = sum(times_ns.values()) or 1
+    running = next(name for name in _RUNNING if name in times_ns)
+    others = [name for name in times_ns if name != running]
+    name = max(others, key=times_ns.__getitem__)
+    step, run = times_ns[name], times_ns[running]
+    if run > step:
+        return (
+            f"{percent(run / whole)} of the time goes into {_RUNNING[running]}, "
+            f"{percent(step / whole)} into the {name} step"
+        )
+    return (
+        f"{percent(step / whole)} of the time goes into the {name} step alone, "
+        f"{percent(run / whole)} into {_RUNNING[running]}"
+    )
+
+
+@dataclass(frozen=True)
+class Moves:
+    """What a data register does to go to another column of the page that it holds."""
+
+    back: str
+    forward: str
+
+
+def moves(register: str) -> Moves:
+    """Say what a register does, by its name."""
+    match register:
+        case "random-column":
+            return Moves("changes the column", "changes the column")
+        case "double-buffer" | "double-buffer-prefetch":
+            return Moves("loads nothing", "loads nothing")
+        case _:
+            return Moves("loads again", "fetches what is skipped")
+
+
+def distances(histogram: Mapping[int, int], register: str) -> str:
+    """Say how often a request in the same flash page asks for the next block."""
+    total = sum(histogram.values())
+    if not total:
+        return "No two faults in a row ask for one flash page"
+    back = sum(count for distance, count in histogram.items() if distance <= 0)
+    return (
+        f"{percent(histogram.get(1, 0) / total)} of requests in the same flash page ask for the "
+        f"next block, {percent(back / total)} go back, which {moves(register).back}"
+    )
+
+
+def latency(mean_ns: float, worst_ns: float) -> str:
+    """Say how long faults take."""
+    return f"A fault takes {duration(mean_ns)} on average, {duration(worst_ns)} at worst"
+
+
+def parts(best: Mapping[str, Point], own: str, tried: str) -> str:
+    """Compare parts by the best cache page on each, all in no more RAM than the own design.
+
+    Args:
+        best: the best design on each part.
+        own: the part of the own design.
+        tried: what all of them share, as ``lru and 2K of cache``.
+
+    """
+    if len(best) == 1:
+        return f"{own} alone can serve this design"
+
+    def paged(name: str) -> str:
+        return f"{name} in {best[name].cache_page_bytes:,}-byte pages"
+
+    mine = best[own].bandwidth_mib_s
+    fastest = max(best, key=lambda name: best[name].bandwidth_mib_s)
+    ratio = best[fastest].bandwidth_mib_s / mine
+    if ratio >= style.NOTABLE:
+        faster = style.faster(ratio, paged(own))
+        return f"With {tried} {paged(fastest)} is {faster}, in no more RAM"
+    others = [name for name in best if name != own]
+    second = max(others, key=lambda name: best[name].bandwidth_mib_s)
+    share = best[second].bandwidth_mib_s / mine
+    speed = "which is as fast" if share * style.NOTABLE > 1 else f"{percent(share)} of its speed"
+    return f"With {tried} no part here is notably faster than {own}; next is {second}, {speed}"
+
+
+def parted(speed: float, room: float) -> str:
+    """Compare a chosen design with this one: bandwidths, and RAM, as ratios."""
+    if max(speed, 1 / speed) < style.NOTABLE:
+        said = f"as fast as {style.THIS}"
+    elif speed > 1:
+        said = style.faster(speed, style.THIS)
+    else:
+        said = f"{percent(1 - speed)} slower than {style.THIS}"
+    if max(room, 1 / room) < _SAME_RAM:
+        return f"{said} in the same RAM"
+    if room >= _TIMES:
+        return f"{said} in {room:.1f} times its RAM"
+    return f"{said} in {percent(abs(room - 1))} {'more' if room > 1 else 'less'} RAM"
+
+
+@dataclass(frozen=True)
+class Share:
+    """An owner of code, and how much of the fault time it causes."""
+
+    name: str
+    image: str
+    share: float
+    #: Whether it is what it is called, not code that no symbol names.
+    is_named: bool = True
+
+
+def owners(shares: Sequence[Share], executed: int, names: tuple[str, str], total_ns: float) -> str:
+    """Say how few owners it takes for half of the time.
+
+    Args:
+        shares: the greatest first.
+        executed: how many owners with a name were executed.
+        names: what one of them, and several, are called.
+        total_ns: the time of all faults.
+
+    """
+    one, many = names
+    few, sum_of_few = 0, 0.0
+    while few < len(shares) and (not few or sum_of_few < 0.5):  # noqa: PLR2004
+        sum_of_few += shares[few].share
+        few += 1
+    shown = shares[:few]
+    named = [share for share in shown if share.is_named]
+    images = dict.fromkeys(share.image for share in shown if not share.is_named)
+    of = f"of {' and '.join(filter(None, images))} " if any(images) else ""
+    nameless = f"code {of}that no symbol names" if images else ""
+    time = f"{percent(sum_of_few)} of the {duration(total_ns)} of fault time"
+    if len(named) == 1 and not nameless:
+        which = f"1 of {executed:,} {many} executed" if executed > 1 else f"the only {one}"
+        return f"{named[0].name}, {which}, causes {time}"
+    if not named:
+        return f"{nameless[:1].upper()}{nameless[1:]} causes {time}"
+    beside = f", and {nameless}," if nameless else ""
+    return f"{len(named)} of {executed:,} {many} executed{beside} cause {time}"

@@ -1,0 +1,45 @@
+"""What draws the charts in a page: Vega, Vega-Lite and Vega-Embed as one script, and our own."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import altair as alt
+
+from flashpager._engine import FlashpagerError
+
+_OURS = Path(__file__).with_name("page.js")
+#: Takes our part's path and Vega-Lite's version.
+_BUNDLE = """
+import pathlib, sys, vl_convert
+ours = pathlib.Path(sys.argv[1]).read_text(encoding="utf-8")
+script = vl_convert.javascript_bundle(ours, vl_version=sys.argv[2])
+sys.stdout.buffer.write(script.encode())
+"""
+
+
+@contextmanager
+def bundled() -> Iterator[Callable[[], str]]:
+    """Begin to make the script, and give what waits for it.
+
+    It takes a second, whatever the trace, in which vl-convert lets no other thread of Python go on:
+    it is made by a process of its own.
+    """
+    version = ".".join(alt.SCHEMA_VERSION.split(".")[:2])
+    command = [sys.executable, "-P", "-c", _BUNDLE, str(_OURS), version]
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as process:
+
+        def wait() -> str:
+            text, _ = process.communicate()
+            if process.returncode:
+                message = "the script of the page cannot be made: see the lines above"
+                raise FlashpagerError(message)
+            return re.sub(r"</(?=script)", r"<\\/", text.decode(), flags=re.IGNORECASE)
+
+        try:
+            yield wait
+        finally:
+            process.kill()

@@ -1,0 +1,1 @@
+"""What is released, installed as a stranger would: `make test-dist`."""

@@ -1,0 +1,115 @@
+"""A place where nothing is but what was installed."""
+
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.conftest import ROOT
+
+#: In a namespace of its own the checkout is an empty folder; then all rights of root are dropped,
+#: which leaves an ordinary user who owns files.
+_ELSEWHERE = (
+    'mount -t tmpfs none "$0" && cd "$1" && shift && '
+    'exec setpriv --bounding-set=-all --inh-caps=-all "$@"'
+)
+_TIMEOUT_SECONDS = 900
+
+
+def _namespace() -> list[str]:
+    return ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "-Urm"]
+
+
+def forbidden() -> str:
+    """Say why the checkout cannot be hidden here, if it cannot."""
+    tried = subprocess.run(
+        [*_namespace(), "sh", "-ec", _ELSEWHERE, str(ROOT / "docs"), "/", "true"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return "" if tried.returncode == 0 else tried.stderr.strip() or "unshare fails"
+
+
+def release(folder: Path, pattern: str) -> Path:
+    """Give the one file that a release has of a kind."""
+    [file] = folder.glob(pattern)
+    return file
+
+
+@dataclass(frozen=True)
+class Installation:
+    """An environment that holds a wheel and what it needs, and that nobody may change."""
+
+    place: Path
+
+    @classmethod
+    def of(cls, place: Path, wheel: Path) -> "Installation":
+        """Install a wheel into an environment of its own."""
+        made = cls(place)
+        for folder in (made.home, made.work):
+            folder.mkdir(parents=True)
+        subprocess.run([sys.executable, "-m", "venv", made.environment], check=True)
+        pip = [str(made.environment / "bin" / "python"), "-m", "pip", "--quiet"]
+        quiet = ["--disable-pip-version-check", "--no-warn-script-location"]
+        subprocess.run([*pip, "install", *quiet, wheel], check=True, cwd=place)
+        made.rights("a-w")
+        return made
+
+    @property
+    def environment(self) -> Path:
+        """Where it is installed."""
+        return self.place / "environment"
+
+    @property
+    def home(self) -> Path:
+        """The user's home."""
+        return self.place / "home"
+
+    @property
+    def work(self) -> Path:
+        """Where the user works."""
+        return self.place / "work"
+
+    @property
+    def package(self) -> Path:
+        """Where the package is."""
+        return release(self.environment, "lib/python*/site-packages/flashpager")
+
+    def rights(self, change: str) -> None:
+        """Change who may write into the environment."""
+        subprocess.run(["chmod", "-R", change, self.environment], check=True)
+
+    def run(self, *command: str | Path, code: int = 0, path: str = "") -> str:
+        """Run a command as the user; give what it printed and said."""
+        tools = path or os.environ["PATH"]
+        done = subprocess.run(
+            [*_namespace(), "sh", "-ec", _ELSEWHERE, str(ROOT), str(self.work), *map(str, command)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            check=False,
+            # Nothing of ours but the way to tools: no home, no PYTHONPATH.
+            env={
+                "PATH": f"{self.environment / 'bin'}:{tools}",
+                "HOME": str(self.home),
+                "LANG": "C.UTF-8",
+            },
+            timeout=_TIMEOUT_SECONDS,
+        )
+        assert done.returncode == code, f"{command}: {done.returncode}\n{done.stdout}"
+        assert "Traceback" not in done.stdout, done.stdout
+        return done.stdout
+
+    def flashpager(self, *arguments: str | Path, code: int = 0, path: str = "") -> str:
+        """Run the installed command."""
+        return self.run("flashpager", *arguments, code=code, path=path)
+
+    def remove(self) -> None:
+        """Leave nothing."""
+        self.rights("u+w")
+        shutil.rmtree(self.place)

@@ -1,0 +1,332 @@
+"""A wheel and a source distribution, whole: from record to report without a checkout.
+
+`make test-dist` builds them and names their folder in FLASHPAGER_DIST.
+"""
+
+import json
+import os
+import re
+import shutil
+import stat
+import subprocess
+import sys
+import tarfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from flashpager import __version__, installed
+from tests.conftest import ROOT, need
+from tests.dist.installation import Installation, forbidden, release
+from tests.tools import promised
+
+DIST = os.environ.get("FLASHPAGER_DIST", "")
+
+pytestmark = pytest.mark.skipif(not DIST, reason="nothing is released here: make test-dist")
+
+CARD = "examples/traces/card-firmware.trace"
+DESIGN = ("--part", "W25N01GV", "--cache", "2K")
+#: The programs in C that a package holds: who loads or starts them.
+NATIVE = ("_engine.abi3.so", "_recorders/flashpager-qemu.so", "_recorders/flashpager-step")
+#: What every Linux has that the wheel's tag admits.
+LIBRARIES = {"libc.so.6", "libm.so.6", "libgcc_s.so.1", "libdl.so.2", "libpthread.so.0"}
+MACHINE = os.uname().machine
+
+
+@pytest.fixture(name="wheel", scope="module")
+def _wheel() -> Path:
+    return release(Path(DIST), "*.whl")
+
+
+@pytest.fixture(name="installation", scope="module")
+def _installation(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+    need("unshare", "setpriv")
+    why = forbidden()
+    if why and promised():
+        pytest.fail(f"the checkout cannot be hidden: {why}")
+    if why:
+        pytest.skip(f"the checkout cannot be hidden: {why}")
+    made = Installation.of(tmp_path_factory.mktemp("elsewhere"), wheel)
+    made.flashpager("examples")
+    yield made
+    made.remove()
+
+
+def contents(wheel: Path) -> dict[str, int]:
+    """Give the files of a wheel's package, and who may do what with them."""
+    with zipfile.ZipFile(wheel) as archive:
+        return {
+            info.filename: info.external_attr >> 16
+            for info in archive.infolist()
+            if info.filename.startswith("flashpager/")
+        }
+
+
+def test_the_package_is_out_of_reach(installation: Installation) -> None:
+    """What follows is done by a user who can neither see the checkout nor change the package."""
+    installation.run("test", "!", "-e", ROOT / "Makefile")
+    for folder in (installation.package, installation.package / "_recorders"):
+        installation.run("test", "!", "-w", folder)
+    where = installation.run("python", "-c", "import flashpager; print(flashpager.__file__)")
+    assert Path(where.strip()).parent == installation.package
+
+
+class TestWheel:
+    """What it holds."""
+
+    def test_files(self, wheel: Path) -> None:
+        """Code, recorders and examples; the examples are those of the repository."""
+        held = contents(wheel)
+        assert {f"flashpager/{name}" for name in NATIVE} <= set(held)
+        for name in ("flashpager/_recorders/flashpager-java.jar", "flashpager/report/page.html"):
+            assert name in held
+        listed = subprocess.run(
+            ["git", "ls-files", *(f"examples/{name}" for name in installed.EXAMPLES)],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.split()
+        examples = {name for name in held if name.startswith("flashpager/examples/")}
+        assert examples == {f"flashpager/{name}" for name in listed}
+        sources = [*(ROOT / "runtime/pager").glob("*.[ch]"), *(ROOT / "runtime/pager").glob("*/*")]
+        assert {f"flashpager/{path.relative_to(ROOT)}" for path in sources} <= set(held)
+        assert wheel.stat().st_size < 16e6
+
+    def test_what_runs_may_run(self, wheel: Path) -> None:
+        """The stepper is started by the kernel."""
+        held = contents(wheel)
+        assert held["flashpager/_recorders/flashpager-step"] & stat.S_IXOTH
+        assert not any(mode & stat.S_IWOTH for mode in held.values())
+
+    def test_the_tag_is_true(self, wheel: Path, tmp_path: Path) -> None:
+        """No program in it wants a newer C library than the wheel's name promises."""
+        need("objdump")
+        promise = re.search(r"-cp311-abi3-manylinux_(\d+)_(\d+)_", wheel.name)
+        assert promise, wheel.name
+        with zipfile.ZipFile(wheel) as archive:
+            for name in NATIVE:
+                file = archive.extract(f"flashpager/{name}", tmp_path)
+                told = subprocess.run(
+                    ["objdump", "-p", file], capture_output=True, text=True, check=True
+                ).stdout
+                versions = [
+                    (int(major), int(minor))
+                    for major, minor in re.findall(r"GLIBC_(\d+)\.(\d+)", told)
+                ]
+                assert versions, name
+                assert max(versions) <= (int(promise[1]), int(promise[2])), name
+                libraries = set(re.findall(r"NEEDED +(\S+)", told))
+                assert {one for one in libraries if not one.startswith("ld-")} <= LIBRARIES, name
+
+    def test_nothing_leads_back(self, wheel: Path) -> None:
+        """No file of it names the checkout."""
+        with zipfile.ZipFile(wheel) as archive:
+            leading = [
+                name for name in archive.namelist() if str(ROOT).encode() in archive.read(name)
+            ]
+        assert not leading
+
+    def test_version(self, wheel: Path, installation: Installation) -> None:
+        """It stands once, in Cargo.toml."""
+        assert wheel.name.startswith(f"flashpager-{__version__}-")
+        assert installation.flashpager("--version").split() == ["flashpager", __version__]
+        listed = (ROOT / "Cargo.toml").read_text(encoding="utf-8")
+        assert f'\nversion = "{__version__}"' in listed
+
+
+class TestRecording:
+    """With all recorders."""
+
+    @pytest.mark.parametrize(
+        ("recorder", "tool", "command"),
+        [
+            ("qemu", f"qemu-{MACHINE}", ("ls", "/")),
+            ("lackey", "valgrind", ("ls", "/")),
+            # It takes its time.
+            ("step", "sh", ("true",)),
+        ],
+    )
+    def test_machine_code(
+        self, installation: Installation, recorder: str, tool: str, command: tuple[str, ...]
+    ) -> None:
+        """A program of the system; the trace runs through a cache."""
+        need(tool)
+        trace = f"{recorder}.trace"
+        installation.flashpager("record", "--recorder", recorder, "-o", trace, "--", *command)
+        told = json.loads(installation.flashpager("trace", "info", trace, "--json"))
+        assert told["instructions"] > 20
+        installation.flashpager("simulate", trace, *DESIGN)
+
+    def test_java(self, installation: Installation) -> None:
+        """A class of one's own."""
+        need("java", "javac")
+        source = installation.work / "Main.java"
+        source.write_text(
+            "class Main { public static void main(String[] words) {"
+            ' for (int i = 0; i < 9; i++) System.out.println("round " + i); } }',
+            encoding="utf-8",
+        )
+        installation.run("javac", source.name)
+        command = ("record", "--java", "-o", "java.trace", "--", "java", "-cp", ".", "Main")
+        assert "round 8" in installation.flashpager(*command)
+        told = json.loads(installation.flashpager("trace", "info", "java.trace", "--json"))
+        assert told["instructions"] > 9
+
+    def test_a_missing_recorder(self, installation: Installation) -> None:
+        """Who has a package is told to install it again, not to build."""
+        jar = installation.package / "_recorders" / "flashpager-java.jar"
+        need("java")
+        kept = installation.place / jar.name
+        installation.rights("u+w")
+        shutil.move(jar, kept)
+        try:
+            command = ("record", "--java", "-o", "j.trace", "--", "java", "Main")
+            said = installation.flashpager(*command, code=2)
+        finally:
+            shutil.move(kept, jar)
+            installation.rights("a-w")
+        assert "install flashpager again" in said
+        assert "make" not in said
+
+
+COMMANDS = {
+    "simulate": ("simulate", CARD, *DESIGN),
+    "attribute": ("attribute", CARD, *DESIGN, "--limit", "3"),
+    "explore": ("explore", CARD, "--part", "W25N01GV", "--ram", "2K", "-o", "table.parquet"),
+    "compare": ("compare", "table.parquet", "table.parquet"),
+    "estimate": ("estimate", "--part", "W25N01GV", "--plot", "waterfall.png"),
+    "handler": ("handler",),
+    "deploy": ("deploy", CARD, *DESIGN, "-o", "deployed"),
+    "verify": ("verify", CARD, *DESIGN),
+    "report": ("report", CARD, *DESIGN, "-o", "report.html", "--plots", "plots"),
+    "trace": ("trace", "info", CARD),
+    "boards": ("boards",),
+    "cores": ("cores",),
+    "a core": ("simulate", CARD, "--processor", "cortex-m3@64MHz"),
+    "a board": ("simulate", CARD, "--board", "smartcard"),
+    "parts list": ("parts", "list"),
+    "parts show": ("parts", "show", "W25N01GV"),
+    "swap bench": (
+        *("swap", "bench", "--ram", "4M", "--medium", "nand:4M", "--chunk", "256K"),
+        *("--random-pages", "64"),
+    ),
+    **{
+        f"reproduce {paper}": ("reproduce", paper)
+        for paper in ("cardis", "flash-media", "measurements", "swl", "mtdcompr")
+    },
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_command(installation: Installation, name: str) -> None:
+    """Each answers, and writes what it was asked for."""
+    if name == "verify":
+        need("arm-none-eabi-gcc", "qemu-system-arm")
+    command = COMMANDS[name]
+    assert installation.flashpager(*command).strip()
+    for file in command:
+        if file.endswith((".png", ".html", ".parquet")):
+            assert (installation.work / file).stat().st_size > 1000
+    if "--plots" in command:
+        assert list((installation.work / "plots").glob("*.png"))
+
+
+def test_every_command_has_been_called(installation: Installation) -> None:
+    """A new command is installed, too."""
+    called = {command[0] for command in COMMANDS.values()} | {"record", "examples"}
+    listed = re.findall(r"^  (\w+)  ", installation.flashpager("--help"), re.MULTILINE)
+    assert set(listed) == called
+
+
+def test_the_library(installation: Installation) -> None:
+    """From Python, with types."""
+    code = (
+        "from flashpager import Design, Trace\n"
+        f"trace = Trace.open({CARD!r})\n"
+        "print(trace.info.instructions if hasattr(trace, 'info') else trace)\n"
+    )
+    assert installation.run("python", "-c", code).strip()
+    assert (installation.package / "py.typed").exists()
+
+
+class TestSourceDistribution:
+    """What pip makes of it where there is a Rust toolchain, a C compiler and nothing else."""
+
+    @pytest.fixture(name="built", scope="class")
+    @classmethod
+    def _built(cls, tmp_path_factory: pytest.TempPathFactory) -> Path:
+        """Build its wheel, with no other tool within reach."""
+        need("cargo", "rustc", "cc")
+        place = tmp_path_factory.mktemp("source")
+        tools = place / "tools"
+        tools.mkdir()
+        for name in ("cargo", "rustc", "cc", "gcc", "as", "ld", "ar"):
+            found = shutil.which(name)
+            if found:
+                # A launcher, since what a toolchain is started as tells it what to be.
+                (tools / name).write_text(f'#!/bin/sh\nexec {found} "$@"\n', encoding="utf-8")
+                (tools / name).chmod(0o755)
+        (tools / "sh").symlink_to("/bin/sh")
+        kept = ("HOME", "CARGO_HOME", "RUSTUP_HOME", "SSL_CERT_FILE", "PIP_INDEX_URL", "PIP_CERT")
+        environment = {name: os.environ[name] for name in kept if name in os.environ}
+        environment |= {
+            name: value for name, value in os.environ.items() if name.lower().endswith("_proxy")
+        }
+        # All of it is compiled: Cargo would take what an older build left for up to date, by the
+        # dates of files. Not optimised, that takes a third of the time.
+        environment |= {"PATH": str(tools), "CARGO_PROFILE_RELEASE_OPT_LEVEL": "0"}
+        source = release(Path(DIST), "*.tar.gz")
+        subprocess.run(
+            [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", place, source],
+            check=True,
+            cwd=place,
+            env=environment,
+        )
+        return release(place, "*.whl")
+
+    def test_it_makes_the_same_wheel(self, wheel: Path, built: Path) -> None:
+        """File by file; what was compiled is in its place."""
+        held = contents(built)
+        assert held == contents(wheel)
+        with zipfile.ZipFile(wheel) as one, zipfile.ZipFile(built) as other:
+            for name in held:
+                if name.removeprefix("flashpager/") not in NATIVE:
+                    assert one.read(name) == other.read(name), name
+
+    def test_it_records(self, installation: Installation, built: Path) -> None:
+        """The recorders and the engine that were built of it."""
+        need(f"qemu-{MACHINE}")
+        unpacked = installation.place / "unpacked"
+        subprocess.run(
+            [
+                *(installation.environment / "bin" / "python", "-m", "pip", "install", "--quiet"),
+                *("--no-deps", "--target", unpacked, built),
+            ],
+            check=True,
+        )
+        for recorder in ("qemu", "step"):
+            trace = f"source-{recorder}.trace"
+            command = ("record", "--recorder", recorder, "-o", trace, "--", "true")
+            library = f"PYTHONPATH={unpacked}"
+            installation.run("env", library, "python", "-m", "flashpager", *command)
+            installation.flashpager("simulate", trace, *DESIGN)
+
+    def test_what_stands_beside(self) -> None:
+        """Licences, the C library, sources of all recorders; nothing twice."""
+        with tarfile.open(release(Path(DIST), "*.tar.gz")) as archive:
+            names = archive.getnames()
+        folder = f"flashpager-{__version__}"
+        for name in (
+            "LICENSE-MIT",
+            "recorders/qemu/COPYING",
+            "recorders/java/pom.xml",
+            "runtime/Makefile",
+            "docs/start.md",
+        ):
+            assert f"{folder}/{name}" in names
+        traces = [Path(name).name for name in names if name.endswith("card-firmware.trace")]
+        assert len(traces) == 1
+        assert len(names) == len(set(names))

@@ -1,0 +1,93 @@
+"""Quantities as people read them: no exponents, units that fit, plurals."""
+
+import random
+import re
+
+import pytest
+
+from flashpager import FlashpagerError
+from flashpager.quantities import (
+    counted,
+    counted_si,
+    duration,
+    joules,
+    parse_share,
+    percent,
+    si,
+    significant,
+    span,
+    within,
+)
+
+DICE = random.Random(17)  # noqa: S311
+NUMBERS = [DICE.uniform(1, 10) * 10.0 ** DICE.randint(-12, 15) for _ in range(2000)]
+EDGES = [edge * 10.0**n for n in range(-6, 14) for edge in (0.99949, 0.99951, 0.999951, 1, 1.0005)]
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_no_exponents(sign: int) -> None:
+    """Whatever the number, it is written out, and read back it is near."""
+    for number in NUMBERS + EDGES:
+        value = sign * number
+        for digits in (2, 3, 4):
+            written = significant(value, digits)
+            assert "e" not in written
+            assert float(written.replace(",", "")) == float(f"{value:.{digits}g}")
+        for text in (percent(value), si(value, "B"), duration(value), within(number)):
+            assert not re.search(r"\de", text), text
+
+
+def test_units_that_fit() -> None:
+    """A number in front of a unit is below what the next unit begins with."""
+    for number in NUMBERS + EDGES:
+        count, unit = re.fullmatch(r"([\d.,]+) (\S*)B", si(number, "B")).groups()  # type: ignore[union-attr]
+        assert unit == "G" or float(count.replace(",", "")) < 1000, number
+        written = duration(number)
+        if not written.endswith("h"):
+            most = 3600 if written.endswith(" s") else 1000
+            assert float(written.split()[0].replace(",", "")) < most, number
+    assert si(999.7) == "1 k"
+    assert duration(999_999.0) == "1 ms"
+    assert duration(4.5e16) == "12,500 h"
+    assert [joules(one) for one in (7.29, 101_000, 2.5e6)] == ["7.29 µJ", "101 mJ", "2.5 J"]
+    assert [span(hours) for hours in (24.95 / 3600, 0.9089, 1.343)] == [
+        *("24.95 s", "0.9089 h", "1.343 h")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("share", "written"),
+    [
+        (0, "0 %"),
+        (1e-9, "under 0.0001 %"),
+        (0.00001234, "0.0012 %"),
+        (0.0234, "2.3 %"),
+        (0.0999, "10 %"),
+        (0.1, "10 %"),
+        (0.996, "100 %"),
+        (1, "100 %"),
+        (25.94, "2594 %"),
+    ],
+)
+def test_percentages(share: float, written: str) -> None:
+    """Two digits below a tenth, none behind the point from there on."""
+    assert percent(share) == written
+
+
+def test_plurals() -> None:
+    """One is one."""
+    assert counted(1, "byte") == "1 byte"
+    assert counted(0, "miss") == "0 misses"
+    assert counted(1, "miss") == "1 miss"
+    assert counted(12345, "page") == "12,345 pages"
+    assert counted_si(1, "instruction") == "1 instruction"
+    assert counted_si(0, "instruction") == "0 instructions"
+    assert counted_si(1200, "instruction") == "1.2 k instructions"
+
+
+def test_shares() -> None:
+    """With their sign."""
+    assert parse_share(" 2.5 %") == 0.025
+    for wrong in ("2", "", "%", "-2%", "1e3%"):
+        with pytest.raises(FlashpagerError, match="write it as 2%"):
+            parse_share(wrong)

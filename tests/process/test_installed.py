@@ -1,0 +1,70 @@
+"""What is said where a recorder is missing: in a checkout, and to who has a package."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT, need
+from tests.programs import x86_loop
+
+PACKAGE = ROOT / "python" / "flashpager"
+#: Who records, and the words for what is missing then.
+RECORDERS = {
+    "qemu": (("--recorder", "qemu"), "the QEMU plugin is not"),
+    "step": (("--recorder", "step"), "the stepper is not"),
+    "java": (("--java",), "the Java recorder is not"),
+}
+
+
+def without_recorders(folder: Path) -> Path:
+    """Copy the package as it is before its recorders are built; give where to import it from."""
+    left_behind = shutil.ignore_patterns("_recorders", "examples", "__pycache__", "*.so")
+    shutil.copytree(PACKAGE, folder / "flashpager", ignore=left_behind)
+    for engine in PACKAGE.glob("_engine*.so"):
+        (folder / "flashpager" / engine.name).symlink_to(engine)
+    return folder
+
+
+def refusal(importable: Path, tmp_path: Path, recorder: str) -> str:
+    """Give the one line with which a recorder refuses."""
+    program, _ = x86_loop(tmp_path)
+    command = ["java", "Main"] if recorder == "java" else [str(program)]
+    if recorder == "java":
+        need("java")
+    flags, words = RECORDERS[recorder]
+    trace = tmp_path / "t.trace"
+    done = subprocess.run(
+        [sys.executable, "-m", "flashpager", "record", *flags, "-o", trace, "--", *command],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(importable)},
+    )
+    assert done.returncode == 2, done
+    [line] = done.stderr.splitlines()
+    assert words in line
+    return line
+
+
+@pytest.mark.parametrize("recorder", RECORDERS)
+def test_of_a_package(tmp_path: Path, recorder: str) -> None:
+    """Who has a package has no Makefile."""
+    line = refusal(without_recorders(tmp_path / "site"), tmp_path, recorder)
+    assert "install flashpager again" in line
+    assert "make" not in line
+    assert "Maven" not in line
+
+
+@pytest.mark.parametrize("recorder", RECORDERS)
+def test_of_a_checkout(tmp_path: Path, recorder: str) -> None:
+    """Who has a checkout builds it."""
+    checkout = tmp_path / "checkout"
+    (checkout / "crates" / "flashpager-python").mkdir(parents=True)
+    line = refusal(without_recorders(checkout / "python"), tmp_path, recorder)
+    assert "run 'make'" in line
+    assert ("Maven" in line) == (recorder == "java")

@@ -1,0 +1,127 @@
+"""What is said of threads, and of a program that is ended when its part is recorded."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import fails, flashpager, info_of, need
+from tests.programs import compile_with
+from tests.recordings import KINDS, TOOLS, kind_for
+
+pytestmark = pytest.mark.skipif(
+    os.uname().machine != "x86_64", reason="the programs are written for x86-64"
+)
+
+WAITS = r"""
+#include <stdio.h>
+#include <unistd.h>
+__attribute__((noinline, noclone)) void request(void) { __asm__ volatile(""); }
+int main(int count, char **arguments)
+{
+    for (int i = 0; i < 3; i++) request();
+    sleep(60);
+    fclose(fopen(arguments[count - 1], "w"));
+    return 7;
+}
+"""
+
+THREADS = r"""
+#include <pthread.h>
+#include <unistd.h>
+static volatile long total;
+static void *work(void *unused) { for (int i = 0; i < 1000; i++) total += i; return unused; }
+int main(void)
+{
+    pthread_t thread[3];
+    for (int i = 0; i < 3; i++) pthread_create(&thread[i], NULL, work, NULL);
+    for (int i = 0; i < 3; i++) pthread_join(thread[i], NULL);
+    return 0;
+}
+"""
+
+#: Labels as an assembler leaves them that is asked for no types.
+TYPELESS = """
+        .globl _start
+        .text
+_start: mov $100, %ecx
+again.loop:
+        call function
+        dec %ecx
+        jnz again.loop
+        mov $60, %eax
+        xor %edi, %edi
+        syscall
+function:
+        nop
+        ret
+"""
+
+
+@pytest.mark.parametrize("recorder", ["qemu", "lackey"])
+def test_a_program_that_waits_is_ended(tmp_path: Path, recorder: str) -> None:
+    """It tells nothing more that would say so, and does not come to its next line."""
+    need(*TOOLS[recorder])
+    program = compile_with("gcc", tmp_path, "waits", WAITS, *kind_for(recorder))
+    trace, file = tmp_path / "t.trace", tmp_path / "file"
+    began = time.monotonic()
+    options = ("--recorder", recorder, "--call", "request:2", "-o", trace)
+    said = flashpager("record", *options, "--", program, file).err
+    assert time.monotonic() - began < 60
+    assert not file.exists()
+    assert "the program was ended" in said
+    info = info_of(trace)
+    assert info["ending"] == "complete"
+    assert "the program was ended there" in info["left_out"][0]
+
+
+@pytest.mark.parametrize("strips", [False, True])
+def test_a_call_of_a_label(tmp_path: Path, *, strips: bool) -> None:
+    """An address is taken for a function's, with a symbol or not; a label without a type is one."""
+    need("qemu-x86_64")
+    flags = ("-nostdlib", "-static", "-no-pie", *(["-s"] if strips else []))
+    program = compile_with("gcc", tmp_path, "typeless", TYPELESS, *flags)
+    trace = tmp_path / "t.trace"
+    # Behind _start: mov, call, dec, jnz, mov, xor, syscall.
+    for name in ["0x401017"] if strips else ["0x401017", "function"]:
+        flashpager("record", "--call", f"{name}:3", "-o", trace, "--", program)
+        info = info_of(trace)
+        assert (info["instructions"], info["region"]) == (2, f"call 3 of {name}")
+    assert "only" in fails("record", "--call", "0x401017:101", "-o", trace, "--", program)
+
+
+def test_threads_are_told(tmp_path: Path) -> None:
+    """Of how many traces the first line speaks, and which are of an earlier recording."""
+    need("qemu-x86_64")
+    program = compile_with("gcc", tmp_path, "threads", THREADS, *KINDS["static"], "-pthread")
+    trace = tmp_path / "t.trace"
+    said = flashpager("record", "-o", trace, "--", program).err
+    assert "t.trace, and 3 traces beside it: " in said
+    assert "earlier recording" not in said
+    said = flashpager("record", "--one-stream", "-o", trace, "--", program).err
+    assert "traces beside it" not in said
+    assert "t.thread-2.trace" in said
+    assert "of an earlier recording" in said
+
+
+def test_the_first_thread_may_have_no_trace(tmp_path: Path) -> None:
+    """Then the file that was asked for is another one's, which is said."""
+    need("qemu-x86_64")
+    source = THREADS.replace("static void *work", '__attribute__((section(".other"))) void *work')
+    program = compile_with("gcc", tmp_path, "threads", source, *KINDS["static"], "-pthread")
+    trace = tmp_path / "t.trace"
+    options = ("--section", ".other", "-o", trace)
+    said = flashpager("record", *options, "--", program).err
+    assert "main: executed no placed code" in said
+    assert "t.trace is the trace of thread-2" in said
+    assert info_of(trace)["thread"] == "thread-2"
+
+
+def test_a_part_before_the_placed_code(tmp_path: Path) -> None:
+    """The loader comes first: what to do is not to place other code."""
+    need("qemu-x86_64")
+    program = compile_with("gcc", tmp_path, "waits", WAITS, *KINDS["pie"])
+    options = ("--max-instructions", "100", "-o", tmp_path / "t.trace")
+    line = fails("record", *options, "--", program)
+    assert "begin in the program, as with --from main" in line

@@ -1,0 +1,133 @@
+"""What was executed, as a profile for compilers."""
+
+import subprocess
+from pathlib import Path
+
+from tests.conftest import fails, flashpager, need
+
+#: Line by line, with what each executes behind it.
+SOURCE = """\
+#define APART __attribute__((noinline, noclone))
+static volatile int total;
+APART void leaf(int n)
+{
+    total += n; // 70
+}
+APART void middle(int n)
+{
+    for (int i = 0; i < n; i++) {
+        leaf(i); // 70
+        if (total < 0) {
+            leaf(total); // 0
+            total ^= i; // 0
+        }
+    }
+    total++; // 10
+}
+APART void never(void)
+{
+    leaf(1);
+}
+int main(int argc, char **argv)
+{
+    (void)argv;
+    for (int i = 0; i < 10; i++)
+        middle(7); // 10
+    if (argc > 100)
+        never(); // 0
+    return 0; // 1
+}
+"""
+
+
+def recorded(folder: Path, *flags: str) -> Path:
+    """Compile the program and record it."""
+    source = folder / "program.c"
+    source.write_text(SOURCE, encoding="ascii")
+    program, trace = folder / "program", folder / "program.trace"
+    subprocess.run(["gcc", "-g", *flags, "-o", program, source], check=True)
+    flashpager("record", "-o", trace, "--", program)
+    return trace
+
+
+def profiled(trace: Path, *arguments: str | Path) -> dict[str, dict[int, int]]:
+    """Write the profile; give the samples of the lines of each function."""
+    output = trace.with_suffix(".prof")
+    flashpager("layout", "profile", trace, "-o", output, *arguments)
+    functions: dict[str, dict[int, int]] = {}
+    lines: dict[int, int] = {}
+    for line in output.read_text(encoding="ascii").splitlines():
+        if line.startswith(" "):
+            place, count = line.split(": ")
+            number = int(place.split(".")[0])
+            lines[number] = max(lines.get(number, 0), int(count))
+        else:
+            name, total, _ = line.split(":")
+            assert int(total) > 0
+            lines = functions.setdefault(name, {})
+    return functions
+
+
+def test_lines_have_their_counts(tmp_path: Path) -> None:
+    """Each line is executed as often as it says, counted from the line of its function."""
+    need("gcc", "qemu-x86_64")
+    trace = recorded(tmp_path, "-O0")
+    functions = profiled(trace)
+    assert set(functions) == {"leaf", "middle", "main"}
+    begin, name, checked = 0, "", 0
+    for number, line in enumerate(SOURCE.splitlines(), 1):
+        if line.startswith(("APART", "int")):
+            begin, name = number, line.split("(")[0].split()[-1]
+        if "// " in line and name in functions:
+            assert functions[name][number - begin] == int(line.split("// ")[1]), line
+            checked += 1
+    assert checked == 8
+    heads = trace.with_suffix(".prof").read_text(encoding="ascii")
+    assert "leaf:" in heads
+    assert "\nmain:" in heads
+    assert ":70\n" in heads.splitlines(keepends=True)[0]
+
+
+def test_functions_inlined_have_their_own(tmp_path: Path) -> None:
+    """What a compiler inlined is profiled as a function all the same."""
+    need("gcc", "qemu-x86_64")
+    text = SOURCE.replace("APART void", "static inline __attribute__((always_inline)) void")
+    source = tmp_path / "program.c"
+    source.write_text(text, encoding="ascii")
+    program, trace = tmp_path / "program", tmp_path / "program.trace"
+    subprocess.run(["gcc", "-g", "-O1", "-o", program, source], check=True)
+    flashpager("record", "-o", trace, "--", program)
+    functions = profiled(trace)
+    assert functions["leaf"][2] == 70
+    assert functions["middle"][9] == 10
+
+
+def test_clang_obeys_it(tmp_path: Path) -> None:
+    """A profile of what GCC compiled tells clang what is cold, for another target."""
+    need("gcc", "qemu-x86_64", "clang")
+    trace = recorded(tmp_path, "-O1")
+    profiled(trace)
+    target = ("--target=thumbv7m-none-eabi", "-mcpu=cortex-m3", "-ffreestanding", "-g")
+    by = (f"-fprofile-sample-use={trace.with_suffix('.prof')}", "-fprofile-sample-accurate")
+    cold = {}
+    for name, flags in (("with", by), ("without", ())):
+        command = ["clang", "-w", *target, "-Os", "-ffunction-sections", *flags, "-S", "-o", "-"]
+        done = subprocess.run(
+            [*command, tmp_path / "program.c"], capture_output=True, text=True, check=True
+        )
+        cold[name] = {
+            name for name in ("leaf", "main", "never") if f".unlikely.{name}" in done.stdout
+        }
+    assert cold == {"with": {"never"}, "without": set()}
+
+
+def test_what_has_no_lines_is_refused(tmp_path: Path) -> None:
+    """Programs without debug information, and files that are others."""
+    need("gcc", "qemu-x86_64")
+    trace = recorded(tmp_path, "-O0", "-g0")
+    output = tmp_path / "profile"
+    words = ["has no DWARF line table", "-g"]
+    fails("layout", "profile", trace, "-o", output, words=words)
+    fails("layout", "profile", trace, "-o", output, "--elf", trace, words=["is no ELF file"])
+    fails("layout", "profile", trace, "-o", trace, words=["would be overwritten"])
+    assert not output.exists()
