@@ -13,8 +13,12 @@ from tests.generated.program import Generated, Step, Vocabulary
 
 #: 32-bit ARM's page of the kernel, whose helpers QEMU stands in for.
 _HELPERS = range(0xFFFF0000, 0x100000000)
-#: What an executed block's line in QEMU's log says: its address.
-_EXECUTED = re.compile(rb"^Trace \d+: \S+ \[[0-9a-f]+/([0-9a-f]+)/", re.MULTILINE)
+#: What QEMU's log says of a block: the address of one that is entered, or of one that was entered
+#: and left before its first instruction, because another thread wanted all to stop.
+_EXECUTED = re.compile(
+    rb"^(?:Trace \d+: \S+ \[[0-9a-f]+/([0-9a-f]+)/|Stopped execution .* \[([0-9a-f]+)\])",
+    re.MULTILINE,
+)
 
 
 def runs_of(steps: Iterable[Step]) -> list[tuple[int, int]]:
@@ -59,8 +63,14 @@ def single_stepped(made: Generated, command: Sequence[str | Path]) -> list[int]:
 
 
 def executed_addresses(log: Path) -> list[int]:
-    """Read such a log."""
-    addresses = [int(found, 16) for found in _EXECUTED.findall(log.read_bytes())]
+    """Read such a log; the lines of threads take turns."""
+    addresses: list[int] = []
+    for entered, left in _EXECUTED.findall(log.read_bytes()):
+        if entered:
+            addresses.append(int(entered, 16))
+        else:
+            last = addresses[::-1].index(int(left, 16))
+            del addresses[-1 - last]
     return [address for address in addresses if address not in _HELPERS]
 
 
