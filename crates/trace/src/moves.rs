@@ -1,6 +1,8 @@
 //! The same execution in an image that is laid out anew.
 
-use crate::Run;
+use flashpager_base::Result;
+
+use crate::{Run, RunBuilder, Trace, TraceWriter, for_runs};
 
 /// Bytes that lie together and go elsewhere together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +57,11 @@ impl Moves {
     ///
     /// # Errors
     /// Bytes without a place; those before them have been handed out.
-    pub fn pieces(&self, run: Run, mut take: impl FnMut(Run)) -> Result<(), NotPlaced> {
+    pub fn pieces(
+        &self,
+        run: Run,
+        mut take: impl FnMut(Run),
+    ) -> std::result::Result<(), NotPlaced> {
         let mut at = run.offset;
         while at < run.end() {
             let number = self.owner(at).ok_or(NotPlaced::Nowhere(at))?;
@@ -66,5 +72,35 @@ impl Moves {
             at += length;
         }
         Ok(())
+    }
+
+    /// Write the runs that `trace` has in the new image. `refused` says what is wrong with a byte
+    /// that has no place. `go_on` as in [`for_runs`].
+    ///
+    /// # Errors
+    /// Those of reading and writing, and what `refused` gives.
+    pub fn rewrite(
+        &self,
+        trace: &dyn Trace,
+        writer: &mut TraceWriter,
+        refused: &dyn Fn(NotPlaced) -> flashpager_base::Error,
+        go_on: &dyn Fn() -> bool,
+    ) -> Result<()> {
+        let mut builder = RunBuilder::default();
+        let mut before = None;
+        let mut pieces: Vec<Run> = Vec::new();
+        for_runs(trace, go_on, |runs| {
+            for &run in runs {
+                // Something outside the image lies between runs that would else be one.
+                if before == Some(run.offset) {
+                    pieces.extend(builder.cut());
+                }
+                before = Some(run.end());
+                self.pieces(run, |piece| pieces.extend(builder.push(piece))).map_err(refused)?;
+                pieces.drain(..).try_for_each(|piece| writer.push(piece))?;
+            }
+            Ok(())
+        })?;
+        builder.cut().map_or(Ok(()), |run| writer.push(run))
     }
 }

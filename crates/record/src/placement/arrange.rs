@@ -9,7 +9,7 @@ use std::path::Path;
 use flashpager_base::{Error, Result, named};
 use flashpager_trace::file::Unnamed;
 use flashpager_trace::{
-    Image, Run, RunBuilder, Symbol, TraceFile, TraceInfo, TraceWriter, for_runs,
+    Image, Move, Moves, NotPlaced, Symbol, TraceFile, TraceInfo, TraceWriter, for_runs,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -124,57 +124,6 @@ fn matches(pattern: &str, name: &str) -> bool {
         name = &name[at + piece.len()..];
     }
     name.ends_with(end)
-}
-
-/// Distinct runs whose new places are remembered.
-const MAX_KNOWN_RUNS: usize = 1 << 20;
-
-/// Where the methods of one image lie, before and after.
-struct Move<'a> {
-    /// What lies below stays.
-    given_bytes: u32,
-    /// What can move: by offset, none over another.
-    symbols: &'a [Symbol],
-    /// The new offset of each; methods that are not placed have none.
-    offsets: Vec<Option<u32>>,
-    /// How many methods from each on were neighbours and still are.
-    together: Vec<u32>,
-    /// Runs that stay whole, found before.
-    known: FxHashMap<Run, Run>,
-    place: String,
-}
-
-impl Move<'_> {
-    /// Hand out the pieces of `run` at their new places.
-    fn pieces(&mut self, run: Run, mut take: impl FnMut(Run) -> Result<()>) -> Result<()> {
-        if let Some(moved) = self.known.get(&run) {
-            return take(*moved);
-        }
-        let mut at = run.offset;
-        if at < self.given_bytes {
-            let length = run.end().min(self.given_bytes) - at;
-            take(Run { offset: at, length })?;
-            at += length;
-        }
-        while at < run.end() {
-            let number = owner(self.symbols, at).ok_or_else(|| {
-                Error::data(&self.place, format!("the code at {at:#x} belongs to no method"))
-            })?;
-            let symbol = &self.symbols[number];
-            let last = &self.symbols[number + self.together[number] as usize];
-            let length = (last.offset + last.bytes).min(run.end()) - at;
-            let start = self.offsets[number].ok_or_else(|| {
-                Error::data(&self.place, format!("{} is executed and not placed", symbol.name))
-            })?;
-            let moved = Run { offset: start + (at - symbol.offset), length };
-            if length == run.length && self.known.len() < MAX_KNOWN_RUNS {
-                self.known.insert(run, moved);
-            }
-            take(moved)?;
-            at += length;
-        }
-        Ok(())
-    }
 }
 
 /// Which methods `files` execute something of.
@@ -292,56 +241,30 @@ pub fn arrange(
         placed.push(Symbol { offset: end, ..symbols[number].clone() });
         end += symbols[number].bytes;
     }
-    let mut together = vec![0; symbols.len()];
-    for number in (1..symbols.len()).rev() {
-        let (before, bytes) = (&symbols[number - 1], symbols[number - 1].bytes);
-        let moved = offsets[number - 1].map(|offset| offset + bytes);
-        if before.offset + bytes == symbols[number].offset && moved == offsets[number] {
-            together[number - 1] = together[number] + 1;
-        }
-    }
+    let given = Move { from: 0, bytes: given_bytes, to: Some(0) };
+    let methods = symbols.iter().zip(offsets);
+    let methods = methods.map(|(symbol, to)| Move { from: symbol.offset, bytes: symbol.bytes, to });
+    let moves = Some(given).filter(|given| given.bytes > 0).into_iter().chain(methods);
+    let moves = Moves::new(moves.collect());
     let new = image(&old.path, given_bytes, end, placed);
-    let known = FxHashMap::default();
-    let mut moved = Move { given_bytes, symbols, offsets, together, known, place: String::new() };
     let mut written = Vec::new();
     for file in files {
-        moved.place = file.known_as.display().to_string();
+        let refused = |not_placed| {
+            let what = match not_placed {
+                NotPlaced::Nowhere(at) => format!("the code at {at:#x} belongs to no method"),
+                NotPlaced::Dropped(at) => format!("the code at {at:#x} is executed and not placed"),
+            };
+            Error::data(file.known_as.display().to_string(), what)
+        };
         let mut writer = TraceWriter::create(file.output, false)?;
         writer.know(&new.symbols);
-        rewrite(file.trace, &mut moved, &mut writer, go_on)?;
+        moves.rewrite(file.trace, &mut writer, &refused, go_on)?;
         let mut info = file.trace.info().clone();
         info.images = vec![new.clone()];
         info.image_bytes = u64::from(end);
         written.push(writer.close(info)?);
     }
     Ok(written)
-}
-
-fn rewrite(
-    trace: &TraceFile,
-    moved: &mut Move<'_>,
-    writer: &mut TraceWriter,
-    go_on: &dyn Fn() -> bool,
-) -> Result<()> {
-    let mut builder = RunBuilder::default();
-    let mut before = None;
-    for_runs(trace, go_on, |runs| {
-        for &run in runs {
-            // Something outside the image lies between runs that would else be one.
-            if before == Some(run.offset)
-                && let Some(run) = builder.cut()
-            {
-                writer.push(run)?;
-            }
-            before = Some(run.end());
-            moved.pieces(run, |piece| match builder.push(piece) {
-                Some(run) => writer.push(run),
-                None => Ok(()),
-            })?;
-        }
-        Ok(())
-    })?;
-    builder.cut().map_or(Ok(()), |run| writer.push(run))
 }
 
 #[cfg(test)]
