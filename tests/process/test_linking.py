@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import ROOT, fails, flashpager, need, runs_of
+from tests.conftest import ROOT, fails, flashpager, info_of, need, runs_of
 
 MACHINE = "qemu-system-arm -M lm3s6965evb -nographic -semihosting"
 #: Policies and pages under which counts must be equal.
@@ -147,8 +147,7 @@ def test_an_order_that_was_searched(tmp_path: Path) -> None:
     (row,) = page["found"]["rows"]
     assert page["found"]["time_ratio"] < 0.97
     predicted = row["counts"]
-    # A search keeps none.
-    assert predicted.pop("distance_histogram") == []
+    assert predicted["distance_histogram"]
     assert len(predicted) > 15
     assert {name: recorded[name] for name in predicted} == predicted
     fails(*search, "--format", "lld", words=["-o", "--map"])
@@ -219,6 +218,46 @@ def test_x86_linked_anew(tmp_path: Path, seed: int) -> None:
     flashpager("layout", "check", new, order, "--map", tmp_path / "new.map")
     flashpager("layout", "check", new, order)
     assert "elsewhere" in flashpager("layout", "check", old, order, code=1).out
+
+
+def test_names_by_symbol_and_lines_that_come_twice(tmp_path: Path) -> None:
+    """An order that was found without a map leads to input sections; of equal lines one counts."""
+    need("gcc", "qemu-x86_64")
+    make_parts(tmp_path)
+    program = link(tmp_path, "old")
+    trace, map_ = record(program), tmp_path / "old.map"
+    symbols = [s for image in info_of(trace)["images"] for s in image["symbols"]]
+    _, *others = sorted(s["offset"] for s in symbols if s["name"] == "mix")
+    assert len(others) == PARTS - 1
+    by_symbol, out = tmp_path / "symbols.order", tmp_path / "out.order"
+    flashpager("layout", trace, "--pages", "64", "--evaluations", "2", "-o", by_symbol)
+    found = by_symbol.read_text(encoding="utf-8").splitlines()
+    assert {"mix", *(f"mix@{offset:#x}" for offset in others)} < set(found)
+
+    lines = ["main", *(f"mix@{offset:#x}" for offset in reversed(others)), "mix", "main"]
+    by_symbol.write_text("\n".join(lines), encoding="utf-8")
+    export = ("layout", "export", trace, by_symbol, "--map", map_, "-o", out)
+    said = flashpager(*export).err
+    assert "of no use" not in said
+    assert f"1 line of {by_symbol} names what a line before does (main): the first counts" in said
+    objects = sorted(path.name for path in tmp_path.glob("part_*.o"))
+    ordered = out.read_text(encoding="utf-8").splitlines()
+    assert ordered[1 : PARTS + 1] == [f"{name}(.text.mix)" for name in reversed(objects)]
+
+    # Which function is meant is not known in a new program.
+    for with_map in ((), ("--map", map_)):
+        checked = flashpager("layout", "check", program, by_symbol, *with_map)
+        assert (
+            f"{program} obeys {by_symbol}: 1 unit in its order ({PARTS} more share" in checked.out
+        )
+        assert "1 line of" in checked.err
+        told = flashpager("layout", "check", program, by_symbol, *with_map, "--json").json
+        assert (told["lines"], told["unclear"], told["repeated"]) == (PARTS + 2, PARTS, 1)
+    twice = tmp_path / "twice.order"
+    twice.write_text("part_0.o(.text.part_0)\n*(.text.part_*)\npart_0.o(.text.part_0)\n")
+    told = flashpager("layout", "check", program, twice, "--map", map_, "--json", code=1).json
+    assert told["repeated"] == 1
+    assert {one["fault"] for one in told["disobeyed"]} == {"between"}
 
 
 def test_split_functions_linked_anew(tmp_path: Path) -> None:

@@ -37,6 +37,10 @@ view! {
         lines: usize,
         /// Those of which it is not known where they lie.
         unseen: usize,
+        /// Those that are one of several functions of one name, as ``helper@0x360``.
+        unclear: usize,
+        /// Those that name only what a line before them does, which counts.
+        repeated: usize,
         /// What does not obey.
         disobeyed: Vec<Disobeyed>,
     }
@@ -131,6 +135,12 @@ impl LinkOrder {
     #[getter]
     fn unknown(&self) -> Vec<String> {
         self.0.unknown.clone()
+    }
+
+    /// Lines that name only what a line before them does, which counts.
+    #[getter]
+    fn repeated(&self) -> Vec<String> {
+        self.0.repeated.clone()
     }
 
     fn __repr__(&self) -> String {

@@ -5,12 +5,10 @@ use std::path::Path;
 
 use flashpager_base::{Error, Result, named, shown};
 use flashpager_binary::link::{
-    InputSection, Line, LinkMap, OrderText, fragment, names, symbol_order,
+    InputSection, Line, LinkMap, OrderText, fragment, names, recorded_at, symbol_order,
 };
 use flashpager_layout::{Order, Placement, Unit, Units, place};
-use flashpager_trace::{
-    Image, NotPlaced, Run, RunBuilder, Section, TraceFile, TraceInfo, TraceWriter, for_runs,
-};
+use flashpager_trace::{Image, NotPlaced, Section, TraceFile, TraceInfo, TraceWriter};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Most lines that an error or a note names.
@@ -56,6 +54,8 @@ pub struct Named {
     pub units: usize,
     /// Lines that name no unit.
     pub unknown: Vec<String>,
+    /// Lines that name only what a line before them does, which counts.
+    pub repeated: Vec<String>,
 }
 
 impl Linked {
@@ -158,7 +158,8 @@ impl Linked {
     }
 
     /// The order of the lines of a file: names of units, a fragment for a linker script, or
-    /// symbols. A pattern names all that it matches, as they lie.
+    /// symbols, as `helper@0x360` where the trace has several. A pattern names all that it matches,
+    /// as they lie.
     ///
     /// # Errors
     /// When not one line names a unit.
@@ -172,16 +173,27 @@ impl Linked {
             }
         }
         let mut by_symbol: FxHashMap<&str, Vec<u32>> = FxHashMap::default();
+        let mut by_place: FxHashMap<(&str, u32), u32> = FxHashMap::default();
         for symbol in self.images.iter().flat_map(|image| &image.symbols) {
             let owner = self.units.owner(symbol.offset);
             let owner = owner.filter(|number| !self.units.all()[*number].fixed);
             if let Some(number) = owner {
                 by_symbol.entry(&symbol.name).or_default().push(number as u32);
+                by_place.entry((&symbol.name, symbol.offset)).or_insert(number as u32);
             }
         }
+        // What a line names by its place is not meant by its bare name.
+        let placed = |line: &Line| match line {
+            Line::Symbol(name) if !by_symbol.contains_key(name.as_str()) => {
+                by_place.get(&recorded_at(name)?).copied()
+            }
+            _ => None,
+        };
+        let with_place: FxHashSet<u32> = lines.iter().filter_map(placed).collect();
         let mut numbers = Vec::new();
         let mut taken = FxHashSet::default();
         let mut unknown = Vec::new();
+        let mut repeated = Vec::new();
         for line in lines {
             let means = |number: &&u32| input(**number).is_some_and(|input| line.means(input));
             let found: Vec<u32> = match line {
@@ -192,12 +204,20 @@ impl Linked {
                     let found = by_name.get(name.as_str()).map_or(&[][..], Vec::as_slice);
                     found.iter().filter(means).copied().collect()
                 }
-                Line::Symbol(name) => by_symbol.get(name.as_str()).cloned().unwrap_or_default(),
+                Line::Symbol(name) => {
+                    let named = by_symbol.get(name.as_str()).map_or(&[][..], Vec::as_slice);
+                    let bare = named.iter().copied().filter(|number| !with_place.contains(number));
+                    placed(line).into_iter().chain(bare).collect()
+                }
             };
-            if found.is_empty() {
-                unknown.push(line.to_string());
-            }
+            let before = numbers.len();
+            let is_unknown = found.is_empty();
             numbers.extend(found.into_iter().filter(|number| taken.insert(*number)));
+            if is_unknown {
+                unknown.push(line.to_string());
+            } else if numbers.len() == before {
+                repeated.push(line.to_string());
+            }
         }
         if numbers.is_empty() {
             let names: Vec<String> = unknown.iter().take(SHOWN).map(shown).collect();
@@ -210,7 +230,7 @@ impl Linked {
         let named = numbers.len();
         let rest = movable.iter().copied().filter(|number| !taken.contains(number));
         numbers.extend(rest);
-        Ok(Named { order: Order::new(&self.units, numbers)?, units: named, unknown })
+        Ok(Named { order: Order::new(&self.units, numbers)?, units: named, unknown, repeated })
     }
 
     /// Lay the image out in `order`, as the linker does that is given [`Linked::text`].
@@ -287,7 +307,7 @@ impl Linked {
     }
 
     /// Write to `output` the trace that the execution of `trace` has in `order`. Gives its
-    /// description. `go_on` as in [`for_runs`].
+    /// description. `go_on` as in [`flashpager_trace::for_runs`].
     ///
     /// # Errors
     /// Files that cannot be read or written, and those of [`Linked::place`].
@@ -299,7 +319,6 @@ impl Linked {
         go_on: &dyn Fn() -> bool,
     ) -> Result<TraceInfo> {
         let placement = self.place(order)?;
-        let moves = placement.moves(&self.units);
         let mut info = trace.info().clone();
         info.images = self.laid_out(&placement);
         info.image_bytes = u64::from(placement.image_bytes);
@@ -307,27 +326,12 @@ impl Linked {
         for image in &info.images {
             writer.know(&image.symbols);
         }
-        let mut builder = RunBuilder::default();
-        let mut before = None;
-        for_runs(trace, go_on, |runs| {
-            for &run in runs {
-                let mut pieces: Vec<Run> = Vec::new();
-                // Something outside the image lies between runs that would else be one.
-                if before == Some(run.offset) {
-                    pieces.extend(builder.cut());
-                }
-                before = Some(run.end());
-                let moved = moves.pieces(run, |piece| pieces.extend(builder.push(piece)));
-                moved.map_err(|not_placed| {
-                    let (NotPlaced::Nowhere(at) | NotPlaced::Dropped(at)) = not_placed;
-                    let what = format!("the code at {at:#x} belongs to no section");
-                    Error::data(trace.path().display().to_string(), what)
-                })?;
-                pieces.into_iter().try_for_each(|piece| writer.push(piece))?;
-            }
-            Ok(())
-        })?;
-        builder.cut().map_or(Ok(()), |run| writer.push(run))?;
+        let refused = |not_placed| {
+            let (NotPlaced::Nowhere(at) | NotPlaced::Dropped(at)) = not_placed;
+            let what = format!("the code at {at:#x} belongs to no section");
+            Error::data(trace.path().display().to_string(), what)
+        };
+        placement.moves(&self.units).rewrite(trace, &mut writer, &refused, go_on)?;
         writer.close(info)?.name()
     }
 

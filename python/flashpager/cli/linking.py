@@ -48,8 +48,18 @@ def note_named(linked: Linked, order: LinkOrder, path: Path) -> None:
         unused = counted(len(order.unknown), "line")
         what = _some(order.unknown)
         note(f"note: of no use in {path}: {unused} that no input section has ({what})")
+    if order.repeated:
+        again = counted(len(order.repeated), "line")
+        note(
+            f"note: {again} of {path} {_names(len(order.repeated))} what a line before does "
+            f"({_some(order.repeated)}): the first counts"
+        )
     if rest := len(linked.movable) - order.units:
         note(f"note: {path} does not name {counted(rest, 'unit')}: behind the others, as before")
+
+
+def _names(lines: int) -> str:
+    return "names" if lines == 1 else "name"
 
 
 def note_relaxed(linked: Linked) -> None:
@@ -176,6 +186,12 @@ def check(
 ) -> None:
     """Tell whether a program was linked in an order; the exit code is 1 if it was not."""
     checked = _engine.check_link(elf, read_text(order), map_)
+    if checked.repeated:
+        again = counted(checked.repeated, "line")
+        note(
+            f"note: {again} of {order} {_names(checked.repeated)} what a line before does: the "
+            "first counts"
+        )
     wrong = len(checked.disobeyed)
     disobeys = f"{counted(wrong, 'unit')} of {elf} do not lie as {order} says"
     if wrong == 1:
@@ -186,14 +202,21 @@ def check(
         elif wrong:
             _show(checked)
         else:
-            units = counted(checked.lines - checked.unseen, "unit")
+            seen = checked.lines - checked.unseen - checked.unclear - checked.repeated
+            units = counted(seen, "unit")
             out.print(f"{elf} obeys {order}: {units} in its order{_unseen(checked)}", markup=False)
 
 
 def _unseen(checked: "CheckedLink") -> str:
-    if not checked.unseen:
-        return ""
-    return f" ({checked.unseen:,} more have no symbol of their own: see them with --map)"
+    told = []
+    if checked.unseen:
+        told.append(f"{checked.unseen:,} more have no symbol of their own: see them with --map")
+    if checked.unclear:
+        told.append(
+            f"{checked.unclear:,} more share their name with another function, and only an order "
+            "of input sections (layout --map) tells which is which"
+        )
+    return f" ({'; '.join(told)})" if told else ""
 
 
 def _show(checked: "CheckedLink") -> None:

@@ -5,7 +5,7 @@ use object::{Object, ObjectSymbol, SymbolKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
-use super::order::Line;
+use super::order::{Line, recorded_at};
 use super::{InputSection, LinkMap};
 
 /// What does not obey.
@@ -49,6 +49,11 @@ pub struct Checked {
     pub lines: usize,
     /// Those of which it is not known where they lie: no symbol has their name.
     pub unseen: usize,
+    /// Those that are one of several functions of one name, as `helper@0x360`: which one is not
+    /// known in a new program.
+    pub unclear: usize,
+    /// Those that name only what a line before them does, which counts.
+    pub repeated: usize,
     /// What does not obey, as the order has it, then by address.
     pub disobeyed: Vec<Disobeyed>,
 }
@@ -86,6 +91,10 @@ struct Seen {
     placed: Vec<Vec<Placed>>,
     /// Lines of which nothing can be known.
     unseen: FxHashSet<usize>,
+    /// Lines that are one of several functions of one name.
+    unclear: FxHashSet<usize>,
+    /// Lines of which an earlier one names all.
+    repeated: FxHashSet<usize>,
     /// What else lies there.
     others: Vec<Placed>,
 }
@@ -115,7 +124,10 @@ impl Seen {
         };
         let mut disobeyed = Vec::new();
         for (number, line) in order.iter().enumerate() {
-            if self.placed[number].is_empty() && !self.unseen.contains(&number) {
+            let is_known = [&self.unseen, &self.unclear, &self.repeated]
+                .iter()
+                .any(|lines| lines.contains(&number));
+            if self.placed[number].is_empty() && !is_known {
                 let (name, fault) = (line.to_string(), Fault::Missing);
                 let (behind, wanted_behind) = (String::new(), String::new());
                 disobeyed.push(Disobeyed { name, fault, address: None, behind, wanted_behind });
@@ -145,7 +157,13 @@ impl Seen {
                 });
             }
         }
-        Checked { lines: order.len(), unseen: self.unseen.len(), disobeyed }
+        Checked {
+            lines: order.len(),
+            unseen: self.unseen.len(),
+            unclear: self.unclear.len(),
+            repeated: self.repeated.len(),
+            disobeyed,
+        }
     }
 }
 
@@ -198,16 +216,17 @@ fn by_map(file: &object::File<'_>, place: &str, order: &[Line], map: &LinkMap) -
     let symbols = symbols_of(file);
     let mut unnamed: Vec<&InputSection> = Vec::new();
     let mut outputs: FxHashSet<&str> = FxHashSet::default();
-    let named: FxHashMap<&str, usize> = order
-        .iter()
-        .enumerate()
-        .filter_map(|(number, line)| match line {
-            Line::Symbol(name) => Some((name.as_str(), number)),
-            Line::Section { .. } => None,
-        })
-        .collect();
+    let called = Called::of(order, &symbols);
+    // Of equal lines the first counts.
+    let mut named: FxHashMap<&str, usize> = FxHashMap::default();
+    for (number, name) in called.symbols.iter().enumerate() {
+        if let Some(name) = name.filter(|_| !called.unclear.contains(&number)) {
+            named.entry(name).or_insert(number);
+        }
+    }
+    let is_unclear = |name: &&str| called.unclear_names.contains(name);
     let mut starting: FxHashMap<u64, Vec<&str>> = FxHashMap::default();
-    if !named.is_empty() {
+    if !named.is_empty() || !called.unclear.is_empty() {
         for symbol in &symbols {
             starting.entry(symbol.address).or_default().push(&symbol.name);
         }
@@ -215,7 +234,9 @@ fn by_map(file: &object::File<'_>, place: &str, order: &[Line], map: &LinkMap) -
     for input in inputs {
         let exact = by_name.get(input.name.as_str()).map_or(&[][..], Vec::as_slice);
         let by_section =
-            exact.iter().chain(&patterns).copied().find(|number| order[*number].means(input));
+            exact.iter().chain(&patterns).copied().filter(|number| order[*number].means(input));
+        // The first line counts, as in a linker script.
+        let by_section = by_section.min();
         let by_symbol = || {
             let names = starting.get(&input.address).filter(|_| input.is_movable())?;
             names.iter().find_map(|name| named.get(name).copied())
@@ -229,7 +250,12 @@ fn by_map(file: &object::File<'_>, place: &str, order: &[Line], map: &LinkMap) -
                 let name = order[number].to_string();
                 placed[number].push(Placed { address: input.address, name });
             }
-            None => unnamed.push(input),
+            None => {
+                let names = starting.get(&input.address).filter(|_| input.is_movable());
+                if !names.is_some_and(|names| names.iter().any(is_unclear)) {
+                    unnamed.push(input);
+                }
+            }
         }
     }
     let is_beside = |input: &&InputSection| outputs.contains(input.output.as_str());
@@ -237,7 +263,94 @@ fn by_map(file: &object::File<'_>, place: &str, order: &[Line], map: &LinkMap) -
         address: input.address,
         name: format!("{}({})", input.origin(), input.name),
     });
-    Ok(Seen { placed, unseen: FxHashSet::default(), others: others.collect() })
+    let others = others.collect();
+    let repeated = repeated(order, map, &called, &starting, &placed);
+    let unseen = FxHashSet::default();
+    Ok(Seen { placed, unseen, unclear: called.unclear, repeated, others })
+}
+
+/// The lines that place nothing, as an earlier one takes all that they name.
+fn repeated(
+    order: &[Line],
+    map: &LinkMap,
+    called: &Called<'_>,
+    starting: &FxHashMap<u64, Vec<&str>>,
+    placed: &[Vec<Placed>],
+) -> FxHashSet<usize> {
+    let mut by_name: FxHashMap<&str, Vec<&InputSection>> = FxHashMap::default();
+    let inputs = || map.inputs.iter().filter(|input| input.bytes > 0);
+    for input in inputs() {
+        by_name.entry(&input.name).or_default().push(input);
+    }
+    let began: FxHashSet<&str> = inputs()
+        .filter(|input| input.is_movable())
+        .filter_map(|input| starting.get(&input.address))
+        .flatten()
+        .copied()
+        .collect();
+    let names_something = |number: &usize| match &order[*number] {
+        line @ Line::Section { name, .. } if name.contains(['*', '?', '[']) => {
+            inputs().any(|input| line.means(input))
+        }
+        line @ Line::Section { name, .. } => {
+            let inputs = by_name.get(name.as_str());
+            inputs.is_some_and(|inputs| inputs.iter().any(|input| line.means(input)))
+        }
+        Line::Symbol(_) => called.symbols[*number].is_some_and(|name| began.contains(name)),
+    };
+    let is_without = |number: &usize| placed[*number].is_empty();
+    (0..order.len())
+        .filter(|number| is_without(number) && !called.unclear.contains(number))
+        .filter(names_something)
+        .collect()
+}
+
+/// The symbols that the lines of an order call.
+struct Called<'a> {
+    /// Of each line; nothing for sections.
+    symbols: Vec<Option<&'a str>>,
+    /// Lines that are one of several functions of one name.
+    unclear: FxHashSet<usize>,
+    /// The names of these.
+    unclear_names: FxHashSet<&'a str>,
+}
+
+impl<'a> Called<'a> {
+    fn of(order: &'a [Line], functions: &[Function]) -> Self {
+        let mut addresses: FxHashMap<&str, FxHashSet<u64>> = FxHashMap::default();
+        for function in functions {
+            addresses.entry(&function.name).or_default().insert(function.address);
+        }
+        // A name with the place where it was recorded, unless the program has just that name.
+        let placed = |name: &'a str| {
+            recorded_at(name).map(|(symbol, _)| symbol).filter(|_| !addresses.contains_key(name))
+        };
+        let mut symbols = Vec::new();
+        let mut lines: FxHashMap<&str, FxHashSet<&str>> = FxHashMap::default();
+        let mut with_place: FxHashSet<&str> = FxHashSet::default();
+        for line in order {
+            let Line::Symbol(line) = line else {
+                symbols.push(None);
+                continue;
+            };
+            let symbol = placed(line);
+            with_place.extend(symbol);
+            let symbol = symbol.unwrap_or(line);
+            lines.entry(symbol).or_default().insert(line);
+            symbols.push(Some(symbol));
+        }
+        let is_unclear = |symbol: &&str| {
+            let functions = addresses.get(symbol).map_or(0, FxHashSet::len);
+            with_place.contains(symbol) && functions > 0 && functions.max(lines[symbol].len()) > 1
+        };
+        let unclear_names: FxHashSet<&str> = lines.keys().copied().filter(is_unclear).collect();
+        let numbered = symbols.iter().enumerate();
+        let unclear = numbered
+            .filter(|(_, symbol)| symbol.is_some_and(|symbol| unclear_names.contains(symbol)))
+            .map(|(number, _)| number)
+            .collect();
+        Self { symbols, unclear, unclear_names }
+    }
 }
 
 /// A function of the program.
@@ -277,11 +390,18 @@ fn by_symbols(file: &object::File<'_>, place: &str, order: &[Line]) -> Result<Se
     for function in &functions {
         by_name.entry(&function.name).or_default().push(function);
     }
+    let called = Called::of(order, &functions);
     let mut unseen = FxHashSet::default();
+    let mut repeated = FxHashSet::default();
+    let mut taken = FxHashSet::default();
     let mut placed = Vec::new();
     for (number, line) in order.iter().enumerate() {
         let found: Vec<&Function> = match line {
-            Line::Symbol(name) => by_name.get(name.as_str()).cloned().unwrap_or_default(),
+            Line::Symbol(_) if called.unclear.contains(&number) => Vec::new(),
+            Line::Symbol(name) => {
+                let symbol = called.symbols[number].unwrap_or(name);
+                by_name.get(symbol).cloned().unwrap_or_default()
+            }
             Line::Section { file, member, name } => {
                 let object = if member.is_empty() { file } else { member };
                 let Some(name) = name.strip_prefix(".text.") else {
@@ -306,16 +426,21 @@ fn by_symbols(file: &object::File<'_>, place: &str, order: &[Line]) -> Result<Se
             unseen.insert(number);
             addresses.clear();
         }
+        let is_named = !addresses.is_empty();
+        addresses.retain(|address| taken.insert(*address));
+        if is_named && addresses.is_empty() {
+            repeated.insert(number);
+        }
         let name = line.to_string();
         placed.push(
             addresses.into_iter().map(|address| Placed { address, name: name.clone() }).collect(),
         );
     }
-    if unseen.len() == order.len() {
+    if unseen.len() + called.unclear.len() == order.len() {
         let what = "no line of the order is a function's: name the map of the link with --map";
         return Err(Error::data(place, what));
     }
-    Ok(Seen { placed, unseen, others: Vec::new() })
+    Ok(Seen { placed, unseen, unclear: called.unclear, repeated, others: Vec::new() })
 }
 
 /// Those of `functions` that can be of `object`: of several, those whose source has its name.

@@ -1,6 +1,6 @@
 //! The map of GNU ld (`-Wl,-Map=FILE`), as `ld/ldlang.c` of binutils prints it.
 
-use super::{InputSection, LinkMap, Linker, OutputSection, split_origin};
+use super::{InputSection, LinkMap, Linker, OutputSection};
 
 const HEADER: &str = "Linker script and memory map";
 
@@ -60,24 +60,13 @@ pub(super) fn parse(text: &str) -> Option<LinkMap> {
             }
             Pending::Input(name) => {
                 let Some(output) = outputs.last() else { continue };
-                let (file, member) = split_origin(rest);
-                inputs.push(InputSection {
-                    file,
-                    member,
-                    name: name.to_owned(),
-                    output: output.name.clone(),
-                    address,
-                    bytes,
-                    bytes_before: None,
-                    align: 0,
-                    statement: statement.clone(),
-                });
+                let listed = InputSection::listed(output, rest, name, address, bytes);
+                inputs.push(InputSection { statement: statement.clone(), ..listed });
             }
             Pending::Nothing => {}
         }
     }
-    let path = std::path::PathBuf::new();
-    Some(LinkMap { path, linker: Linker::GnuLd, outputs, inputs })
+    Some(LinkMap::new(Linker::GnuLd, outputs, inputs))
 }
 
 /// An address, a length and what follows.

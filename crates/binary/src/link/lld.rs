@@ -1,7 +1,7 @@
 //! The map of lld (`-Wl,-Map=FILE`), as `lld/ELF/MapFile.cpp` prints it: numbers, then an output
 //! section, an input section or a symbol, told apart by how far to the right it stands.
 
-use super::{InputSection, LinkMap, Linker, OutputSection, split_origin};
+use super::{InputSection, LinkMap, Linker, OutputSection};
 
 /// Spaces before an output section and before an input section.
 const OUTPUT: usize = 1;
@@ -26,24 +26,13 @@ pub(super) fn parse(text: &str) -> Option<LinkMap> {
                 let Some(output) = outputs.last() else { continue };
                 let origin = name.trim_end().strip_suffix(')').and_then(|it| it.rsplit_once(":("));
                 let Some((origin, name)) = origin else { continue };
-                let (file, member) = split_origin(origin);
-                inputs.push(InputSection {
-                    file,
-                    member,
-                    name: name.to_owned(),
-                    output: output.name.clone(),
-                    address,
-                    bytes,
-                    bytes_before: None,
-                    align,
-                    statement: String::new(),
-                });
+                let listed = InputSection::listed(output, origin, name, address, bytes);
+                inputs.push(InputSection { align, ..listed });
             }
             _ => {}
         }
     }
-    let path = std::path::PathBuf::new();
-    Some(LinkMap { path, linker: Linker::Lld, outputs, inputs })
+    Some(LinkMap::new(Linker::Lld, outputs, inputs))
 }
 
 /// Address, length, alignment, and what follows.

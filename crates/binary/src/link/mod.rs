@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use flashpager_base::{Error, Result, named, shown};
 
 pub use check::{Checked, Disobeyed, Fault, check};
-pub use order::{Line, OrderText, fragment, lines, names, symbol_order};
+pub use order::{Line, OrderText, fragment, lines, names, recorded_at, symbol_order};
 
 /// Larger files are no link maps.
 const MAX_FILE_BYTES: u64 = 1 << 30;
@@ -57,6 +57,23 @@ pub struct InputSection {
 }
 
 impl InputSection {
+    /// A section that a map lists in `output`, of `origin`, which may be an archive's object. What
+    /// not every map tells is not known yet.
+    fn listed(output: &OutputSection, origin: &str, name: &str, address: u64, bytes: u64) -> Self {
+        let (file, member) = split_origin(origin);
+        Self {
+            file,
+            member,
+            name: name.to_owned(),
+            output: output.name.clone(),
+            address,
+            bytes,
+            bytes_before: None,
+            align: 0,
+            statement: String::new(),
+        }
+    }
+
     /// Whether it is code that can lie anywhere in its output section, by its name: not vectors,
     /// not pieces of one function as in `.init`.
     pub fn is_movable(&self) -> bool {
@@ -107,6 +124,10 @@ pub struct LinkMap {
 }
 
 impl LinkMap {
+    fn new(linker: Linker, outputs: Vec<OutputSection>, inputs: Vec<InputSection>) -> Self {
+        Self { path: PathBuf::new(), linker, outputs, inputs }
+    }
+
     /// Read the map at `path`.
     ///
     /// # Errors

@@ -273,6 +273,15 @@ impl std::fmt::Display for Line {
     }
 }
 
+/// What `helper@0x360` means, as a layout by symbols calls the second `helper` of a program: the
+/// symbol, and where it lay in the recorded image.
+pub fn recorded_at(name: &str) -> Option<(&str, u32)> {
+    let (symbol, offset) = name.rsplit_once("@0x")?;
+    let is_hexadecimal = offset.bytes().all(|digit| digit.is_ascii_hexdigit());
+    let offset = u32::from_str_radix(offset, 16).ok().filter(|_| is_hexadecimal)?;
+    (!symbol.is_empty()).then_some((symbol, offset))
+}
+
 /// The lines of an order: of names, of a fragment for a linker script, or of symbols. `#` begins
 /// a comment, and `/*` one up to `*/`.
 pub fn lines(text: &str) -> Vec<Line> {
