@@ -81,6 +81,9 @@ def layout(
     if not 0 < seconds < math.inf or (evaluations is not None and evaluations <= 0):
         message = "a search takes some time: more than 0"
         raise FlashpagerError(message)
+    if len(set(pages)) < len(pages):
+        message = f"a cache page comes twice in {', '.join(map(str, pages))}: name each once"
+        raise FlashpagerError(message)
     started: float | None = None
 
     def told(page: int, ratio: float) -> float:

@@ -460,6 +460,8 @@ def test_a_recording_lies_as_on_the_card(reader: Reader, tmp_path: Path) -> None
         ("bytecode", size),
     ]
 
+    check_laid_out(card, size, tmp_path)
+
     symbols = {s["name"]: s for s in image["symbols"]}
     assert image["sections"][0]["bytes"] == size
     converted = {
@@ -485,6 +487,21 @@ def test_a_recording_lies_as_on_the_card(reader: Reader, tmp_path: Path) -> None
     assert [at for offset, length in runs_of(card) for at in range(offset, offset + length)] == (
         wanted
     )
+
+
+def check_laid_out(card: Path, given_bytes: int, folder: Path) -> None:
+    """Lay out what is in no CAP file: what is said of the order is what follows it."""
+    order, arranged = folder / "order.txt", folder / "arranged.trace"
+    design = ("--cache", "128", "--part", "K9F1208Q0B")
+    search = ("layout", card, *design, "--pages", "16", "--evaluations", "50", "-o", order)
+    found = flashpager(*search, "--json").json
+    assert "methods stay: CAP files are as their converter wrote them" in str(found["coverage"])
+    (page,) = found["pages"]
+    assert all(unit["fixed"] == (unit["before"] < given_bytes) for unit in page["units"])
+    assert not any(name.startswith("card.") for name in page["order"])
+    flashpager("trace", "arrange", card, "--order", order, "-o", arranged)
+    simulated = flashpager("simulate", arranged, *design, "--cache-page", "16", "--json").json
+    assert page["found"]["rows"][0]["counts"]["misses"] == simulated["counts"]["misses"]
 
 
 @functools.cache

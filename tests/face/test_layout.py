@@ -1,8 +1,10 @@
 """Laying out a program: what is promised of an order is what the arranged trace gives."""
 
+import re
 import signal
 import subprocess
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import pytest
 
 import flashpager as package
 from flashpager import Design, FlashpagerError, Trace
-from tests.conftest import COMMAND, ROOT, fails, flashpager, import_csv
+from tests.conftest import COMMAND, ROOT, fails, flashpager, import_csv, runs_of
 
 TRACES = ROOT / "examples" / "traces"
 SENSORS = TRACES / "java" / "sensors.trace"
@@ -40,23 +42,48 @@ class TestPrediction:
         page = str(best["cache_page_bytes"])
         row = flashpager("simulate", arranged, *flags, "--cache-page", page, "--json").json
         said = best["found"]["rows"][0]
-        for name in ("misses", "loads", "bytes_fetched", "forward", "backward", "references"):
+        counts = ("misses", "loads", "bytes_fetched", "forward", "backward", "references")
+        for name in (*counts, "distance_histogram"):
             assert said["counts"][name] == row["counts"][name]
+        assert said["counts"]["distance_histogram"]
         assert said["time"] == row["time"]
         before = flashpager("simulate", SENSORS, *flags, "--cache-page", page, "--json").json
         assert best["before"]["rows"][0]["counts"]["misses"] == before["counts"]["misses"]
 
     def test_held_out(self) -> None:
-        """The end of a trace is not looked at, and another run of the program is judged by."""
+        """The end of a trace is not looked at."""
         found = layout(
             *(SENSORS, *DESIGN, "--pages", "64", "--evaluations", "2000"),
-            *("--held-out-share", "30%", "--held-out", SENSORS),
+            *("--held-out-share", "30%"),
         )
         page = found["pages"][0]
-        part, whole = page["before"]["held_out"]
+        (part,) = page["before"]["held_out"]
         trained = page["before"]["rows"][0]["counts"]["bytes_read"]
-        assert part["counts"]["bytes_read"] + trained == whole["counts"]["bytes_read"]
+        whole = flashpager("simulate", SENSORS, "--json").json["counts"]["bytes_read"]
+        assert part["counts"]["bytes_read"] + trained == whole
         assert page["found"]["held_out_ratio"] < page["before"]["held_out_ratio"]
+
+    def test_held_out_that_was_seen(self, tmp_path: Path) -> None:
+        """A trace that the search sees, under this name or another, is no other run."""
+        again = tmp_path / "again.trace"
+        flashpager("trace", "check", SENSORS, "-o", again)
+        for path in (SENSORS, again):
+            said = fails("layout", SENSORS, *DESIGN, "--held-out", path)
+            assert f"{path}: executes, run by run, what a trace does that the search sees" in said
+
+    def test_heat(self, tmp_path: Path) -> None:
+        """What the pages of both images execute is what the runs of both traces do."""
+        order, arranged = tmp_path / "order.txt", tmp_path / "arranged.trace"
+        found = layout(SENSORS, *DESIGN, "--pages", "64", "--evaluations", "500", "-o", order)
+        flashpager("trace", "arrange", SENSORS, "--order", order, "-o", arranged)
+        (page,) = found["pages"]
+        for trace, which in ((SENSORS, "heat_before"), (arranged, "heat_after")):
+            heat: Counter[int] = Counter()
+            for offset, length in runs_of(trace):
+                for number in range(offset // 64, (offset + length - 1) // 64 + 1):
+                    end = min(offset + length, 64 * (number + 1))
+                    heat[number] += end - max(offset, 64 * number)
+            assert {one["page"]: one["executed_bytes"] for one in page[which]} == heat
 
 
 class TestSearch:
@@ -88,6 +115,25 @@ class TestSearch:
         pairs = zip(page["found"]["rows"], page["before"]["rows"], strict=True)
         shares = [now["time"]["time_ns"] / then["time"]["time_ns"] for now, then in pairs]
         assert page["found"]["time_ratio"] == pytest.approx(sum(shares) / 2)
+        assert [case["design"]["cache_bytes"] for case in page["cases"]] == [1024, 2048]
+        assert [1 / (1 + case["gain"]) for case in page["cases"]] == pytest.approx(shares)
+
+    def test_each_design_and_trace(self) -> None:
+        """Where there are several, each has a line whose share and gain agree."""
+        finished = flashpager(
+            *("layout", CARD, *DESIGN, "--cache", "1K,2K", "--pages", "32", "--evaluations", "50"),
+            *("--held-out-share", "25%"),
+        )
+        means, each = finished.out.split("with cache pages of 32 bytes, one by one:\n")
+        assert "time: before" in means
+        header, *lines = each.splitlines()[:5]
+        assert header.split()[:2] == ["cache", "trace"]
+        names = [(line.split()[0], "end (held out)" in line) for line in lines]
+        assert names == [("1K", False), ("2K", False), ("1K", True), ("2K", True)]
+        for line in lines:
+            shares = [float(each) for each in re.findall(r"([\d.]+) %", line)]
+            before, _, found, gain = shares
+            assert found / before - 1 == pytest.approx(gain / 100, abs=0.005)
 
     def test_interrupted(self, tmp_path: Path) -> None:
         """Ctrl-C keeps the best so far."""
@@ -122,13 +168,28 @@ class TestResident:
             assert found["resident_bytes"] == sum(unit["bytes"] for unit in hot)
             assert page["image_bytes"] < plain["image_bytes"]
             assert not set(names) & set(page["order"])
-            before, after = (page[which]["rows"][0] for which in ("before", "found"))
-            assert before == plain["before"]["rows"][0]
+            without, before, after = (
+                page[which]["rows"][0] for which in ("before_resident", "before", "found")
+            )
+            assert without == plain["before"]["rows"][0]
+            # What is gained by an order is not what is gained by the RAM.
+            assert without["time"]["time_ns"] > before["time"]["time_ns"]
+            assert page["before"]["time_ratio"] == 1
+            assert before["time"]["time_ns"] > after["time"]["time_ns"]
             assert after["counts"]["bytes_read"] == before["counts"]["bytes_read"]
             assert after["counts"]["misses"] < plain["found"]["rows"][0]["counts"]["misses"]
 
-    def test_refused(self) -> None:
-        """A name of nothing, and all of it."""
+    def test_shown(self) -> None:
+        """What the RAM gains by itself is told apart."""
+        flags = ("--cache-page", "64", "--evaluations", "10", "--resident", "radio_poll")
+        said = flashpager("layout", CARD, *DESIGN, *flags).out
+        assert re.search(r"alone they make the recorded order 1\.\d\d times as fast", said)
+
+    def test_refused(self, tmp_path: Path) -> None:
+        """A name of nothing, and no name at all."""
+        empty = tmp_path / "none.txt"
+        empty.write_text("# none\n", encoding="utf-8")
+        assert f"--resident: {empty} names no unit" in fails("layout", CARD, "--resident", empty)
         said = fails("layout", CARD, "--resident", "radio_pol")
         assert "'radio_pol' is no unit of the image; did you mean radio_poll" in said
 
@@ -145,6 +206,9 @@ class TestFace:
         )
         assert "102 units that can move, 100.0 % of the executed bytes" in finished.out
         assert "held out: before" in finished.out
+        # Pages are chosen here, not assumed.
+        assert "and policy lru" in finished.out
+        assert "cache page 64 and" not in finished.out
         assert "what takes the time now: execution out of RAM" in finished.out
         assert "alignment of 4 taken from where functions lie" in finished.err
         assert "who shares pages" in picture.read_text(encoding="utf-8")
@@ -154,6 +218,10 @@ class TestFace:
         [
             (("--pages", "64", "--cache-page", "64"), "--pages and --cache-page exclude"),
             (("--pages", "48"), "--pages 48: a cache page of 48 bytes is no power of two"),
+            (("--pages", "16,16"), "--pages 16,16: 16 comes twice"),
+            (("--pages", ""), "--pages: '' names nothing; name a cache page"),
+            (("--weights", ","), "--weights: ',' names nothing; name a number for each trace"),
+            (("--resident", ""), "--resident: '' names nothing; name units that lie in RAM"),
             (("--weights", "1,2"), "2 weights for 1 trace:"),
             (("--weights", "one"), "--weights: 'one' is no list of numbers"),
             (("--held-out-share", "0.3"), "--held-out-share: '0.3' is no share"),
@@ -180,5 +248,7 @@ class TestFace:
         assert sorted(found.best.order) == sorted(each.name for each in found.best.units)
         with pytest.raises(TypeError, match="layout takes a Design"):
             package.layout(trace, "2K")  # type: ignore[arg-type]
+        with pytest.raises(FlashpagerError, match="comes twice in 64, 64"):
+            package.layout(trace, design, pages=(64, 64))
         with pytest.raises(FlashpagerError, match="2 weights for 1 trace:"):
             package.layout(trace, design, weights=[1, 2])

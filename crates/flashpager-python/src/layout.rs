@@ -47,12 +47,26 @@ view! {
 }
 
 view! {
+    /// A page of an image, of which something is executed.
+    PageHeat = layout::PageHeat {
+        /// Its number: its offset over the size of a page.
+        page: u32,
+        /// Bytes executed of it, once for each time.
+        executed_bytes: f64,
+        /// The numbers of the units of which something in it is executed.
+        units: Vec<u32>,
+    }
+}
+
+view! {
     /// What was found for a cache page.
     PageLayout = layout::PageLayout {
         /// The cache page, of the first design.
         cache_page_bytes: u32,
-        /// The recorded order.
+        /// The recorded order, with the same units in RAM.
         before: LayoutOutcome,
+        /// The recorded order with nothing in RAM, where units are.
+        before_resident: Option<LayoutOutcome>,
         /// The best of the published orders, the recorded one among them.
         baseline: LayoutOutcome,
         /// The best of all.
@@ -67,6 +81,10 @@ view! {
         units: Vec<PlacedUnit>,
         /// By each published order, its time over that before.
         portfolio: Vec<(&'static str, f64)>,
+        /// The pages of the recorded image of which something in flash is executed.
+        heat_before: Vec<PageHeat>,
+        /// Those of the image laid out anew.
+        heat_after: Vec<PageHeat>,
     }
 }
 

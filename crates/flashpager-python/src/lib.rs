@@ -51,7 +51,9 @@ mod _engine {
         controllers, dividers, measured_hosts, systems,
     };
     #[pymodule_export]
-    use super::layout::{Layout, LayoutCoverage, LayoutOutcome, PageLayout, PlacedUnit, lay_out};
+    use super::layout::{
+        Layout, LayoutCoverage, LayoutOutcome, PageHeat, PageLayout, PlacedUnit, lay_out,
+    };
     #[pymodule_export]
     use super::linked::{
         CheckedLink, Disobeyed, LinkOrder, Linked, OrderText, SampleProfile, check_link,

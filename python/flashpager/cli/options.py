@@ -211,14 +211,20 @@ class DesignFlags:
             if name not in assumed and (name in flags or board)
         }
 
-    def origins(self, design: Design) -> str:
-        """Say in a line where part, bus, register and NOR of a design come from."""
+    def origins(self, design: Design, chosen: Container[str] = ()) -> str:
+        """Say in a line where part, bus, register and NOR of a design come from.
+
+        What a command has ``chosen`` is left out.
+        """
         by: dict[str, list[str]] = {}
         for name, where in self.said(design).items():
+            if name in chosen:
+                continue
             source = "given" if where.startswith("--") else where
             by.setdefault(source, []).append(_title(name))
         said = [f"{source}: {', '.join(names)}" for source, names in by.items()]
-        return "; ".join(filter(None, (*said, assumptions([design], self.unsaid_cache(design)))))
+        unsaid = [each for each in self.unsaid_cache(design) if each["field"] not in chosen]
+        return "; ".join(filter(None, (*said, assumptions([design], unsaid))))
 
     def unsaid_cache(self, design: Design) -> list[dict[str, str]]:
         """Give what nobody said of a design's cache, as :meth:`Assumption.as_dict` would."""

@@ -1,12 +1,12 @@
 """``flashpager layout``: an order of the program with which it runs faster."""
 
-import re
 import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
@@ -17,7 +17,6 @@ from flashpager._engine import (
     Design,
     FlashpagerError,
     Layout,
-    LayoutOutcome,
     PageLayout,
     Row,
     TraceInfo,
@@ -159,6 +158,7 @@ def layout(
         )
         stopped = not go_on()
     best = found.best
+    cases = _cases(traces, held_out or [], designs, has_split=share > 0)
     if output is not None and linked is not None:
         linking.write_found(linked, output, best.order, format_)
     elif output is not None:
@@ -177,9 +177,9 @@ def layout(
             "interrupted": stopped,
             "said": flags.said(designs[0]),
         }
-        print_json({**head, **found.as_dict()})
+        print_json({**head, **_with_cases(found, cases)})
         return
-    _show(opened[0].info, found, designs, flags)
+    _show(opened[0].info, found, designs, flags, cases)
     if stopped:
         note("interrupted: the best so far is kept")
     if output is not None:
@@ -202,7 +202,10 @@ def _asked(flags: options.DesignFlags, pages: str | None) -> tuple[list[Design],
     if says_page:
         return designs, []
     if pages is not None:
-        sizes = [parse_size(page) for page in split_list(pages)]
+        sizes = [parse_size(page) for page in _some("--pages", pages, "a cache page, as 32,64")]
+        if twice := [page for number, page in enumerate(sizes) if page in sizes[:number]]:
+            message = f"--pages {pages}: {twice[0]} comes twice; name each page once"
+            raise FlashpagerError(message)
     else:
         sizes = list(layouts.PAGES)
     for page in sizes:
@@ -222,11 +225,20 @@ def _checked(design: Design, page: int) -> Checked:
         raise FlashpagerError(message) from error
 
 
+def _some(option: str, text: str, what: str) -> list[str]:
+    """Give the items of a list that has some."""
+    items = split_list(text)
+    if not items:
+        message = f"{option}: '{text}' names nothing; name {what}, or leave {option} out"
+        raise FlashpagerError(message)
+    return items
+
+
 def _numbers(option: str, text: str | None) -> list[float]:
     if text is None:
         return []
     try:
-        return [float(one) for one in split_list(text)]
+        return [float(one) for one in _some(option, text, "a number for each trace, as 3,1")]
     except ValueError:
         message = f"{option}: '{text}' is no list of numbers, as 3,1"
         raise FlashpagerError(message) from None
@@ -236,11 +248,14 @@ def _resident(text: str | None) -> list[str]:
     """Give names out of a list, or out of a file if there is one of that name."""
     if text is None:
         return []
-    if Path(text).is_file():
-        lines = read_text(Path(text)).splitlines()
-        return [line.strip() for line in lines if line.strip() and not line.startswith("#")]
-    # Names of methods have commas between their parameters.
-    return [name.strip() for name in re.split(r",(?![^()]*\))", text) if name.strip()]
+    if not text.strip() or not Path(text).is_file():
+        # Names of methods have commas between their parameters: they are in parentheses.
+        return _some("--resident", text, "units that lie in RAM")
+    lines = [line.partition("#")[0].strip() for line in read_text(Path(text)).splitlines()]
+    if names := [line for line in lines if line]:
+        return names
+    message = f"--resident: {text} names no unit"
+    raise FlashpagerError(message)
 
 
 class _Stop:
@@ -297,7 +312,11 @@ def _gaining() -> Iterator[layouts.Progress | None]:
 
 
 def _show(
-    info: TraceInfo, found: Layout, designs: Sequence[Design], flags: options.DesignFlags
+    info: TraceInfo,
+    found: Layout,
+    designs: Sequence[Design],
+    flags: options.DesignFlags,
+    cases: "Sequence[_Case]",
 ) -> None:
     coverage = found.coverage
     out.print(
@@ -308,10 +327,16 @@ def _show(
     for design in designs:
         row = _setting(design)
         out.print(row)
-    out.print(escape(flags.origins(designs[0])))
+    chosen = () if "cache_page_bytes" in flags.axes else ("cache_page_bytes",)
+    out.print(escape(flags.origins(designs[0], chosen)))
     out.print()
-    print_whole(_table(found))
     best = found.best
+    has_several = len(best.found.rows) > 1 or len(best.found.held_out) > 1
+    print_whole(_table(found, has_several=has_several))
+    if has_several:
+        out.print()
+        out.print(f"with cache pages of {counted(best.cache_page_bytes, 'byte')}, one by one:")
+        print_whole(_each(best, cases))
     before = min(page.before.time_ratio for page in found.pages)
     out.print()
     if best.found.time_ratio >= before:
@@ -333,7 +358,7 @@ def _show(
         ram = max(row.ram_bytes for row in best.found.rows) + found.resident_bytes
         out.print(
             f"resident {counted(found.resident_bytes, 'byte')}: with cache and policy "
-            f"{counted(ram, 'byte')} of RAM"
+            f"{counted(ram, 'byte')} of RAM{_of_resident(best)}"
         )
     for text in coverage.notes:
         note(f"note: {text}")
@@ -365,52 +390,168 @@ def _speed(rows: Sequence[Row]) -> str:
     return f"{bytes_read / time * 1e9 / 2**20:.2f} MB/s"
 
 
-def _table(found: Layout) -> Table:
+def _of_resident(best: PageLayout) -> str:
+    """Say what the units in RAM gain by themselves: what is told before has them there, too."""
+    without = best.before_resident
+    if without is None:
+        return ""
+    gained = without.time_ratio / best.before.time_ratio
+    return f"; alone they make the recorded order {gained:.2f} times as fast, before all above"
+
+
+@dataclass(frozen=True)
+class _Case:
+    """What rows stand for: a design, and a trace."""
+
+    design: Design
+    trace: Path
+    #: ``all``, ``beginning`` or ``end`` of it.
+    part: str
+    held_out: bool
+    #: The place of its row.
+    number: int
+
+    def rows(self, page: PageLayout) -> tuple[Row, Row, Row]:
+        """Give those of the recorded order, the best published one, and what was found."""
+        outcomes = (page.before, page.baseline, page.found)
+        before, baseline, found = (
+            (one.held_out if self.held_out else one.rows)[self.number] for one in outcomes
+        )
+        return before, baseline, found
+
+    @property
+    def trace_text(self) -> str:
+        """What a table calls the trace."""
+        part = "" if self.part == "all" else f", {self.part}"
+        return f"{self.trace.name}{part}{' (held out)' if self.held_out else ''}"
+
+
+def _cases(
+    traces: Sequence[Path], held_out: Sequence[Path], designs: Sequence[Design], *, has_split: bool
+) -> list[_Case]:
+    """Give what the rows of an outcome stand for: first the rows, then what was held out."""
+    seen = [(trace, "beginning" if has_split else "all") for trace in traces]
+    split = [(trace, "end") for trace in traces] if has_split else []
+    kept = [*split, *((trace, "all") for trace in held_out)]
+    cases = []
+    for parts, is_held_out in ((seen, False), (kept, True)):
+        pairs = [(design, *part) for design in designs for part in parts]
+        cases += [_Case(*pair, is_held_out, number) for number, pair in enumerate(pairs)]
+    return cases
+
+
+def _with_cases(found: Layout, cases: Sequence[_Case]) -> dict[str, object]:
+    """Give the JSON of what was found, and for each page how each design fares with each trace."""
+    given: dict[str, Any] = found.as_dict()
+    for page, told in zip(found.pages, given["pages"], strict=True):
+        told["cases"] = []
+        for case in cases:
+            before, baseline, now = case.rows(page)
+            told["cases"].append(
+                {
+                    "design": before.design.as_dict(),
+                    "trace": str(case.trace),
+                    "part": case.part,
+                    "held_out": case.held_out,
+                    "before_time_ns": before.time.time_ns,
+                    "baseline_time_ns": baseline.time.time_ns,
+                    "found_time_ns": now.time.time_ns,
+                    "gain": before.time.time_ns / now.time.time_ns - 1,
+                }
+            )
+    return given
+
+
+def _each(page: PageLayout, cases: Sequence[_Case]) -> Table:
+    """Show how each design fares with each trace."""
     shown = Table(box=None, pad_edge=False, header_style="bold")
-    has_held_out = bool(found.best.found.held_out)
-    of_nor = all(row.nor is not None for row in found.best.found.rows)
-    unit = " of NOR" if of_nor else ""
-    shown.add_column("page", justify="right", no_wrap=True)
-    for title in (f"before{unit}", "best published", "by", "found", "gain"):
-        shown.add_column(title, justify="left" if title == "by" else "right", no_wrap=True)
-    if has_held_out:
-        for title in ("held out: before", "published", "found", "gain"):
-            shown.add_column(title, justify="right", no_wrap=True)
-    for title in ("misses", "loads"):
+    designs = [case.rows(page)[0].design for case in cases]
+    values = {name: [getattr(design, name) for design in designs] for name in AXES}
+    told = [name for name, each in values.items() if any(one != each[0] for one in each)]
+    has_traces = len({(case.trace, case.part, case.held_out) for case in cases}) > 1
+    for name in told:
+        shown.add_column(AXES[name].title, justify="right", no_wrap=True)
+    if has_traces:
+        shown.add_column("trace", no_wrap=True)
+    of_nor = " of NOR" if all(row.nor is not None for row in page.found.rows) else ""
+    for title in (f"before{of_nor}", page.baseline.what, "found", "gain", "misses", "loads"):
         shown.add_column(title, justify="right", no_wrap=True)
-    for page in found.pages:
-        shown.add_row(*_cells(page, has_held_out=has_held_out, is_best=_is(page, found.best)))
+    for number, case in enumerate(cases):
+        before, baseline, found = case.rows(page)
+        shown.add_row(
+            *(_value(name, values[name][number]) for name in told),
+            *([escape(case.trace_text)] if has_traces else []),
+            *(_speed([row]) for row in (before, baseline, found)),
+            percent(before.time.time_ns / found.time.time_ns - 1, 1),
+            _change([before], [found], "misses"),
+            _change([before], [found], "loads"),
+        )
     return shown
 
 
-def _is(page: PageLayout, best: PageLayout) -> bool:
-    return page.cache_page_bytes == best.cache_page_bytes
+def _value(name: str, value: object) -> str:
+    if isinstance(value, int) and name.endswith("_bytes"):
+        return format_size(value)
+    return "none" if value is None else escape(str(value))
 
 
-def _cells(page: PageLayout, *, has_held_out: bool, is_best: bool) -> list[str]:
+def _table(found: Layout, *, has_several: bool) -> Table:
+    """Show each page; of several designs or traces, what they take on average."""
+    shown = Table(box=None, pad_edge=False, header_style="bold")
+    has_held_out = bool(found.best.found.held_out)
+    shown.add_column("page", justify="right", no_wrap=True)
+    if has_several:
+        titles = ["time: before", "best published", "by", "found", "gain"]
+        after: list[str] = []
+    else:
+        of_nor = all(row.nor is not None for row in found.best.found.rows)
+        unit = " of NOR" if of_nor else ""
+        titles = [f"before{unit}", "best published", "by", "found", "gain"]
+        after = ["misses", "loads"]
+    if has_held_out:
+        titles += ["held out: before", "published", "found", "gain"]
+    for title in (*titles, *after):
+        shown.add_column(title, justify="left" if title == "by" else "right", no_wrap=True)
+    for page in found.pages:
+        star = "*" if page.cache_page_bytes == found.best.cache_page_bytes else ""
+        cells = _mean_cells(page) if has_several else _cells(page)
+        shown.add_row(f"{star}{page.cache_page_bytes}", *cells)
+    return shown
+
+
+def _mean_cells(page: PageLayout) -> list[str]:
+    """Give shares of the time before, which are what the search makes small."""
+    outcomes = (page.before, page.baseline, page.found)
+    before, baseline, found = (percent(each.time_ratio, 1) for each in outcomes)
+    cells = [before, baseline, page.baseline.what, found, _gain(page)]
+    ratios = [each.held_out_ratio for each in outcomes if each.held_out_ratio is not None]
+    if ratios:
+        cells += [*(percent(ratio, 1) for ratio in ratios), percent(ratios[0] / ratios[-1] - 1, 1)]
+    return cells
+
+
+def _gain(page: PageLayout) -> str:
+    return percent(page.before.time_ratio / page.found.time_ratio - 1, 1)
+
+
+def _cells(page: PageLayout) -> list[str]:
     before, baseline, found = page.before, page.baseline, page.found
-    star = "*" if is_best else ""
-    cells = [
-        f"{star}{page.cache_page_bytes}",
-        _speed(before.rows),
-        _speed(baseline.rows),
-        baseline.what,
-        _speed(found.rows),
-        percent(before.time_ratio / found.time_ratio - 1, 1),
-    ]
-    if has_held_out and before.held_out_ratio and found.held_out_ratio:
+    cells = [_speed(before.rows), _speed(baseline.rows), baseline.what, _speed(found.rows)]
+    cells.append(_gain(page))
+    if before.held_out_ratio and found.held_out_ratio:
         cells += [
             _speed(before.held_out),
             _speed(baseline.held_out),
             _speed(found.held_out),
             percent(before.held_out_ratio / found.held_out_ratio - 1, 1),
         ]
-    return [*cells, _change(before, found, "misses"), _change(before, found, "loads")]
+    changes = (_change(before.rows, found.rows, what) for what in ("misses", "loads"))
+    return [*cells, *changes]
 
 
-def _change(before: LayoutOutcome, found: LayoutOutcome, what: str) -> str:
-    def total(outcome: LayoutOutcome) -> int:
-        return sum(getattr(row.counts, what) for row in outcome.rows)
+def _change(before: Sequence[Row], found: Sequence[Row], what: str) -> str:
+    def total(rows: Sequence[Row]) -> int:
+        return sum(getattr(row.counts, what) for row in rows)
 
     return f"{total(before):,} → {total(found):,}"
 

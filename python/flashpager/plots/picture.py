@@ -83,9 +83,11 @@ _PAGE = (
 <html lang="en">
 <head>
 <meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none';
  script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; img-src data:">
 <title>flashpager</title>
+<style>#chart { overflow-x: auto; }</style>
 </head>
 <body>
 <div id="chart"></div>

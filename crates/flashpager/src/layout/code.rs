@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use flashpager_base::{Error, Result};
 use flashpager_layout::{Unit, Units};
+use flashpager_record::placement::METHOD_COMPONENT;
 use flashpager_trace::{Image, Run, Symbol, Trace, TraceInfo, for_runs};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
@@ -92,15 +93,30 @@ pub fn units(info: &TraceInfo, executed: &Executed) -> Result<(Units, Vec<String
     let mut units = Vec::new();
     let mut names: FxHashMap<String, u32> = FxHashMap::default();
     let image_bytes = info.image_bytes as u32;
+    let is_bytecode = info.architecture == "jvm";
     for image in &info.images {
+        // What a CAP file holds lies as its converter put it.
+        let mut converted = image.sections.iter().filter(|_| is_bytecode);
+        let converted = converted.find(|section| section.name == METHOD_COMPONENT);
+        let end = converted.map_or(image.offset, |section| section.offset + section.bytes);
         for symbol in symbols(image) {
             let name = unique(&mut names, &symbol);
             let Symbol { offset, bytes, .. } = symbol;
-            units.push(Unit { name, offset, bytes, align: 1, fixed: false });
+            units.push(Unit { name, offset, bytes, align: 1, fixed: offset < end });
         }
     }
+    let stay = units.iter().filter(|unit| unit.fixed).count();
+    if stay > 0 && stay == units.len() {
+        return Err(Error::design(
+            "all methods of the trace lie in CAP files, as their converter put them: there is \
+             nothing to move",
+        ));
+    }
+    if stay > 0 {
+        let methods = if stay == 1 { "method stays" } else { "methods stay" };
+        notes.push(format!("{stay} {methods}: CAP files are as their converter wrote them"));
+    }
     units.sort_by_key(|unit| unit.offset);
-    let is_bytecode = info.architecture == "jvm";
     if !is_bytecode {
         let usual = align(&mut units);
         notes.push(format!("alignment of {usual} taken from where functions lie"));

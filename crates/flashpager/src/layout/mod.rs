@@ -5,6 +5,7 @@
 //! worse than what was there.
 
 mod code;
+mod heat;
 
 use std::path::{Path, PathBuf};
 
@@ -19,6 +20,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 pub use code::{Coverage, Executed, executed_share, units};
+pub use heat::{Heat, PageHeat};
 
 use crate::design::Design;
 use crate::linked::Linked;
@@ -84,8 +86,10 @@ pub struct Outcome {
 pub struct PageLayout {
     /// The cache page, of the first design.
     pub cache_page_bytes: u32,
-    /// The recorded order.
+    /// The recorded order, with the same units in RAM.
     pub before: Outcome,
+    /// The recorded order with nothing in RAM, where units are.
+    pub before_resident: Option<Outcome>,
     /// The best of the published orders; the recorded one among them.
     pub baseline: Outcome,
     /// What is best of all.
@@ -100,6 +104,10 @@ pub struct PageLayout {
     pub units: Vec<Placed>,
     /// By each published order, by the search's own measure: its time over that before.
     pub portfolio: Vec<(&'static str, f64)>,
+    /// The pages of the recorded image of which something is executed. What is in RAM is not.
+    pub heat_before: Vec<PageHeat>,
+    /// Those of the image laid out anew.
+    pub heat_after: Vec<PageHeat>,
 }
 
 /// A unit and its places.
@@ -185,6 +193,17 @@ fn check_same_image(first: &TraceInfo, other: &TraceInfo, path: &Path) -> Result
     ))
 }
 
+/// Whether two traces execute the same, run by run.
+fn is_same_execution(one: &Opened, other: &Opened) -> bool {
+    let parts = |opened: &Opened| -> Vec<Run> {
+        let traces = [Some(&opened.training), opened.held_out.as_ref()];
+        let runs = traces.into_iter().flatten().filter_map(|trace| trace.in_memory());
+        runs.flatten().copied().collect()
+    };
+    let bytes = |opened: &Opened| (opened.info.runs, opened.info.bytes);
+    bytes(one) == bytes(other) && parts(one) == parts(other)
+}
+
 /// A cache page under way.
 struct Page<'a> {
     cache_page_bytes: u32,
@@ -238,7 +257,10 @@ fn rows(designs: &[(Design, f64)], traces: &[Moved<'_>]) -> Result<Vec<Row>> {
         let registers = [design.register()];
         let (mut counts, _) = replay(trace, design.cache(), &registers, &|| true, None)?;
         counts[0].bytes_read += resident;
-        Ok(Row::slim(&design, design.evaluate(&counts[0])))
+        let distances = counts[0].distance_histogram.clone();
+        let mut row = Row::slim(&design, design.evaluate(&counts[0]));
+        row.evaluation.counts.distance_histogram = distances;
+        Ok(row)
     };
     pairs.par_iter().map(row).collect()
 }
@@ -285,6 +307,16 @@ pub fn layout(
     for (other, path) in opened.iter().chain(&given).zip(paths) {
         check_same_image(first, &other.info, path)?;
     }
+    for (held_out, path) in given.iter().zip(&request.held_out) {
+        if opened.iter().any(|trace| is_same_execution(trace, held_out)) {
+            return Err(Error::data(
+                path.display().to_string(),
+                "executes, run by run, what a trace does that the search sees, so it tells nothing \
+                 of another run: hold out another trace, or the end of this one \
+                 (--held-out-share)",
+            ));
+        }
+    }
     code::check_named(first)?;
     let mut executed = Executed::new(first.image_bytes as u32);
     let all = opened.iter().chain(&given);
@@ -309,13 +341,15 @@ pub fn layout(
     let sequences = sequences.collect::<Result<Vec<_>>>()?;
     let weights: Vec<f64> = opened.iter().map(|one| one.weight).collect();
     let profile = Profile::of(&units, sequences.iter().zip(weights.iter().copied()));
+    let heat = Heat::of(sequences.iter().zip(weights.iter().copied()));
     let coverage = Coverage {
         movable: units.movable().len(),
         executed_share: executed_share(&units, &sequences),
         notes,
     };
 
-    // What all is measured against: each design with its own page, and the recorded order.
+    // What all is measured against: each design with its own page, and the recorded order, with
+    // the same units in RAM.
     let training = || opened.iter().map(|one| (&one.info, &one.training));
     let held_out = || {
         let split = opened.iter().filter_map(|one| Some((&one.info, one.held_out.as_ref()?)));
@@ -327,13 +361,12 @@ pub fn layout(
     } else {
         vec![1.0; given.len()]
     };
-    let recorded_order = Order::original(&recorded_units);
     let original = Order::original(&units);
     let count = designs.len();
-    let recorded = placed(&recorded_units, &recorded_order, training())?;
+    let recorded = placed(&units, &original, training())?;
     let before = times(&rows(designs, &recorded)?, count, &weights);
     let held_out_before = if has_held_out {
-        let recorded = placed(&recorded_units, &recorded_order, held_out())?;
+        let recorded = placed(&units, &original, held_out())?;
         times(&rows(designs, &recorded)?, count, &held_out_weights)
     } else {
         Vec::new()
@@ -432,7 +465,12 @@ pub fn layout(
                 held_out: held_out_rows,
             })
         };
-        let before = outcome("before", &recorded_units, &recorded_order)?;
+        let before = outcome("before", &units, &original)?;
+        let before_resident = if request.resident.is_empty() {
+            None
+        } else {
+            Some(outcome("before", &recorded_units, &Order::original(&recorded_units))?)
+        };
         let mut baseline = outcome(page.baseline_name, &units, &page.baseline)?;
         let mut found = outcome("found", &units, &page.best)?;
         let mut order = &page.best;
@@ -445,6 +483,8 @@ pub fn layout(
                 if baseline.what == Baseline::Original.name() { &original } else { &page.baseline };
         }
         let placement = place(&units, order)?;
+        let recorded: Vec<u32> = units.all().iter().map(|unit| unit.offset).collect();
+        let page_bytes = page.cache_page_bytes;
         let placed = units.all().iter().zip(&placement.offsets).enumerate();
         let placed = placed.map(|(number, (unit, after))| Placed {
             name: unit.name.clone(),
@@ -457,6 +497,7 @@ pub fn layout(
         Ok(PageLayout {
             cache_page_bytes: page.cache_page_bytes,
             before,
+            before_resident,
             baseline,
             found,
             order: order.names(&units).map(str::to_owned).collect(),
@@ -464,6 +505,8 @@ pub fn layout(
             gap_bytes: placement.gap_bytes,
             units: placed.collect(),
             portfolio: page.portfolio.clone(),
+            heat_before: heat.pages(page_bytes, &recorded),
+            heat_after: heat.pages(page_bytes, &placement.offsets),
         })
     };
     let pages = under_way.iter().map(judge).collect::<Result<Vec<_>>>()?;

@@ -1,0 +1,130 @@
+//! Heat: how much of each page of an image is executed, and by whom.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use flashpager_layout::Sequence;
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+
+/// A page of an image, of which something is executed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PageHeat {
+    /// Its number: its offset over the size of a page.
+    pub page: u32,
+    /// Bytes executed of it, each as often as it is.
+    pub executed_bytes: f64,
+    /// The numbers of the units of which something in it is executed.
+    pub units: Vec<u32>,
+}
+
+/// Bytes of a unit that are executed alike.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Stretch {
+    unit: u32,
+    start: u32,
+    bytes: u32,
+    times: f64,
+}
+
+/// How often each byte of each unit is executed.
+#[derive(Clone, Debug)]
+pub struct Heat(Vec<Stretch>);
+
+impl Heat {
+    /// Of sequences, each with its weight.
+    pub fn of<'a>(sequences: impl IntoIterator<Item = (&'a Sequence, f64)>) -> Self {
+        let mut stretches = Vec::new();
+        for (sequence, weight) in sequences {
+            let mut executed = vec![0i64; sequence.pieces.len()];
+            sequence.executed.iter().for_each(|piece| executed[*piece as usize] += 1);
+            // How many more times a byte is executed than the one before it.
+            let mut change: BTreeMap<(u32, u32), i64> = BTreeMap::new();
+            for (piece, times) in sequence.pieces.iter().zip(executed) {
+                *change.entry((piece.unit, piece.start)).or_default() += times;
+                *change.entry((piece.unit, piece.start + piece.bytes)).or_default() -= times;
+            }
+            let mut times = 0;
+            let mut change = change.into_iter().peekable();
+            while let Some(((unit, start), more)) = change.next() {
+                times += more;
+                let Some(((_, end), _)) = change.peek().filter(|_| times > 0) else { continue };
+                let times = weight * times as f64;
+                stretches.push(Stretch { unit, start, bytes: end - start, times });
+            }
+        }
+        Self(stretches)
+    }
+
+    /// The pages that are executed, by number, of an image in which units lie at `offsets`.
+    pub fn pages(&self, page_bytes: u32, offsets: &[u32]) -> Vec<PageHeat> {
+        let mut pages: FxHashMap<u32, (f64, BTreeSet<u32>)> = FxHashMap::default();
+        for stretch in &self.0 {
+            let mut at = offsets[stretch.unit as usize] + stretch.start;
+            let end = at + stretch.bytes;
+            while at < end {
+                let page = at / page_bytes;
+                let next = u64::from(page + 1) * u64::from(page_bytes);
+                let next = next.min(u64::from(end)) as u32;
+                let (executed, units) = pages.entry(page).or_default();
+                *executed += stretch.times * f64::from(next - at);
+                units.insert(stretch.unit);
+                at = next;
+            }
+        }
+        let of = |(page, (executed_bytes, units)): (u32, (f64, BTreeSet<u32>))| PageHeat {
+            page,
+            executed_bytes,
+            units: units.into_iter().collect(),
+        };
+        let mut pages: Vec<PageHeat> = pages.into_iter().map(of).collect();
+        pages.sort_by_key(|page| page.page);
+        pages
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flashpager_layout::Piece;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn pieces() -> impl Strategy<Value = Sequence> {
+        let piece = (0u32..4, 0u32..60, 1u32..40);
+        let piece = piece.prop_map(|(unit, start, bytes)| Piece { unit, start, bytes });
+        let all = prop::collection::vec(piece, 1..9);
+        (all, prop::collection::vec(any::<prop::sample::Index>(), 0..40)).prop_map(
+            |(pieces, executed)| {
+                let executed = executed.iter().map(|one| one.index(pieces.len()) as u32).collect();
+                Sequence { pieces, executed, bytes: 0 }
+            },
+        )
+    }
+
+    proptest! {
+        /// As counting byte by byte.
+        #[test]
+        fn each_byte_counts_where_it_lies(
+            (one, other) in (pieces(), pieces()),
+            offsets in prop::array::uniform4(0u32..500),
+        ) {
+            let mut expected: BTreeMap<u32, (f64, BTreeSet<u32>)> = BTreeMap::new();
+            for (sequence, weight) in [(&one, 1.0), (&other, 3.0)] {
+                for piece in sequence.iter() {
+                    let start = offsets[piece.unit as usize] + piece.start;
+                    for at in start..start + piece.bytes {
+                        let (bytes, units) = expected.entry(at / 32).or_default();
+                        *bytes += weight;
+                        units.insert(piece.unit);
+                    }
+                }
+            }
+            let found = Heat::of([(&one, 1.0), (&other, 3.0)]).pages(32, &offsets);
+            let found: BTreeMap<u32, (f64, BTreeSet<u32>)> = found
+                .into_iter()
+                .map(|page| (page.page, (page.executed_bytes, page.units.into_iter().collect())))
+                .collect();
+            prop_assert_eq!(found, expected);
+        }
+    }
+}
