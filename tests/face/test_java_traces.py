@@ -87,6 +87,10 @@ def test_what_cannot_be_arranged(tmp_path: Path) -> None:
     empty = tmp_path / "order.txt"
     empty.write_text("# nothing\n")
     fails("trace", "arrange", SENSORS, "--order", empty, "-o", output, words=["names no method"])
+    empty.write_text("com.acme.Other\nmain\n")
+    words = ["no line of the order names a method", "com.acme.Other, main"]
+    fails("trace", "arrange", SENSORS, "--order", empty, "-o", output, words=words)
+    assert not output.exists()
     fails("trace", "arrange", SENSORS, "--order", "nowhere", "-o", output, words=["nowhere"])
     fails(
         "trace",

@@ -56,13 +56,36 @@ def _read(order: Path) -> list[str]:
     return names
 
 
+def check_known(trace: Path, order: list[str]) -> None:
+    """Refuse an order of something else.
+
+    Raises:
+        FlashpagerError: if no line of it names a method of the trace.
+
+    """
+    unknown = _unknown(trace, order)
+    if unknown and len(unknown) == len(order):
+        message = (
+            f"{trace}: no line of the order names a method or class in it ({_some(unknown)}); "
+            "'flashpager trace info --json' lists them"
+        )
+        raise FlashpagerError(message)
+
+
+def _unknown(trace: Path, order: list[str]) -> list[str]:
+    return _engine.unknown_methods(str(trace), order) if order else []
+
+
+def _some(lines: list[str]) -> str:
+    return ", ".join(lines[:_SHOWN]) + (" …" if len(lines) > _SHOWN else "")
+
+
 def note_unknown(trace: Path, order: list[str]) -> None:
     """Say which lines of an order were of no use."""
-    unknown = _engine.unknown_methods(str(trace), order) if order else []
+    unknown = _unknown(trace, order)
     if unknown:
-        names = ", ".join(unknown[:_SHOWN]) + (" …" if len(unknown) > _SHOWN else "")
         lines = counted(len(order), "line")
-        note(f"note: {len(unknown)} of {lines} of the order name nothing placed: {names}")
+        note(f"note: {len(unknown)} of {lines} of the order name nothing placed: {_some(unknown)}")
 
 
 def note_further(further: list[Recorded], noun: str) -> None:

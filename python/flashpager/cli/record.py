@@ -196,13 +196,15 @@ def record(
     methods.note_left_out(*infos)
     methods.note_in_doubt(infos)
     methods.note_not_arranged(arranged=result.trace.arranged)
-    if str(output) != "-":
-        methods.note_unknown(output, request.java.arrangement.order if request.java else [])
+    asked_order = request.java.arrangement.order if request.java and str(output) != "-" else []
+    methods.note_unknown(output, asked_order)
     if result.failure and not result.interrupted:
         note(f"note: the program ended with {result.failure}; the trace says so")
     if result.interrupted:
         note("interrupted: the trace holds what ran until then, and says so")
         sys.exit(EXIT_INTERRUPTED)
+    # The trace is there all the same: 'trace arrange' takes another order.
+    methods.check_known(output, asked_order)
 
 
 @contextmanager

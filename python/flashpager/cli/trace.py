@@ -270,6 +270,7 @@ def arrange(
         linking.arrange_linked(trace, output, order, map_)
         return
     asked = methods.arrangement(order, keep)
+    methods.check_known(trace, asked.order)
     info = _engine.arrange_methods(trace, output, asked)
     placed = counted(len(info.images[0].symbols), "method")
     note(f"{output}: {placed}, {counted(info.image_bytes, 'byte')}")
