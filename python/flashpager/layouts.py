@@ -75,6 +75,9 @@ def layout(
             f"{len(of_traces)} weights for {counted(len(several), 'trace')}: give one for each"
         )
         raise FlashpagerError(message)
+    if wrong := [weight for weight in of_traces if not weight > 0]:
+        message = f"a weight of {wrong[0]:g}: weights are above 0; leave out what does not count"
+        raise FlashpagerError(message)
     if not sum(of_traces) < math.inf:
         message = "the weights are too large to be added"
         raise FlashpagerError(message)

@@ -31,6 +31,8 @@ from flashpager.trace import Trace, check_traces
 
 #: Below this share of what is executed, what stays where it is limits what an order can do.
 _WELL_COVERED = 0.99
+#: The engine's random numbers begin with 64 bits.
+_MAX_SEED = 2**64 - 1
 
 
 @options.takes_designs(axes=tuple(axis for axis in AXES if axis != "critical_block_bytes"))
@@ -101,7 +103,15 @@ def layout(
         ),
     ] = None,
     seed: Annotated[
-        int, typer.Option("--seed", metavar="N", min=0, help="Another one finds another order.")
+        int,
+        typer.Option(
+            "--seed",
+            metavar="N",
+            min=0,
+            max=_MAX_SEED,
+            help="Another one finds another order.",
+            show_default="1",
+        ),
     ] = 1,
     plot: Annotated[
         Path | None,
@@ -202,7 +212,8 @@ def _asked(flags: options.DesignFlags, pages: str | None) -> tuple[list[Design],
     if says_page:
         return designs, []
     if pages is not None:
-        sizes = [parse_size(page) for page in _some("--pages", pages, "a cache page, as 32,64")]
+        listed = _some("--pages", pages, "a cache page, as 32,64")
+        sizes = [options.parsed("--pages", page, parse_size) for page in listed]
         if twice := [page for number, page in enumerate(sizes) if page in sizes[:number]]:
             message = f"--pages {pages}: {twice[0]} comes twice; name each page once"
             raise FlashpagerError(message)
@@ -360,6 +371,8 @@ def _show(
             f"resident {counted(found.resident_bytes, 'byte')}: with cache and policy "
             f"{counted(ram, 'byte')} of RAM{_of_resident(best)}"
         )
+    if coverage.movable == 1:
+        note("note: one unit has one order: there is nothing to choose but the cache page")
     for text in coverage.notes:
         note(f"note: {text}")
     if coverage.executed_share < _WELL_COVERED and not found.resident_bytes:
@@ -465,10 +478,11 @@ def _with_cases(found: Layout, cases: Sequence[_Case]) -> dict[str, object]:
 def _each(page: PageLayout, cases: Sequence[_Case]) -> Table:
     """Show how each design fares with each trace."""
     shown = Table(box=None, pad_edge=False, header_style="bold")
+    first = cases[0].design
     designs = [case.rows(page)[0].design for case in cases]
     values = {name: [getattr(design, name) for design in designs] for name in AXES}
     told = [name for name, each in values.items() if any(one != each[0] for one in each)]
-    has_traces = len({(case.trace, case.part, case.held_out) for case in cases}) > 1
+    has_traces = len({(case.number, case.held_out) for case in cases if case.design is first}) > 1
     for name in told:
         shown.add_column(AXES[name].title, justify="right", no_wrap=True)
     if has_traces:
