@@ -12,6 +12,8 @@ from flashpager.report import build
 from tests.conftest import ROOT, fails, flashpager, import_csv, info_of, runs_of
 
 TROFF = ROOT / "examples" / "traces" / "troff.trace"
+#: Its description has no count of blocks.
+PHALANX = TROFF.with_name("phalanx.trace")
 #: Traces of more runs are sampled.
 MOST = 1 << 27
 #: Some 9 % of troff.
@@ -166,13 +168,13 @@ class TestSample:
     def test_nothing_is_stated_of_what_no_window_can_see(self) -> None:
         """An older trace does not say how much it uses: misses may be many more."""
         design = Design(cache_bytes=65536, cache_page_bytes=8, policy="lru")
-        (one,) = _engine.simulate(TROFF, [design], sample=PLAN)
-        (whole,) = _engine.simulate(TROFF, [design])
+        (one,) = _engine.simulate(PHALANX, [design], sample=PLAN)
+        (whole,) = _engine.simulate(PHALANX, [design])
         assert one.errors is not None
         assert one.errors.misses is None
         assert one.errors.as_dict()["loads"] is None
         assert one.counts.misses < whole.counts.misses
-        page = build(TROFF, design, sample=PLAN).html()
+        page = build(PHALANX, design, sample=PLAN).html()
         assert "± unknown" in page
 
     def test_too_short_a_trace(self, tmp_path: Path) -> None:

@@ -266,13 +266,15 @@ int main(void) { char s[99]; for (int i = 0; i < 999; i++) sprintf(s, "%g", i / 
 """
         program = compile_with("gcc", tmp_path, "print", source, *KINDS["pie"])
         trace = tmp_path / "t.trace"
-        done = flashpager("record", "-o", trace, "--", program)
+        done = flashpager("record", "-o", trace, "--", program, cwd=tmp_path)
         line = next(line for line in done.err.splitlines() if "outside the placed code" in line)
         assert "most in libc.so.6" in line
         assert "--with-libraries" in line
         info = info_of(trace)
         files = info["outside_files"]
         assert files[0]["path"].endswith("libc.so.6")
+        # What lies below the working folder is named by the way from there.
+        assert "print" in [file["path"] for file in files]
         assert sum(file["instructions"] for file in files) <= info["outside_instructions"]
         assert 100 * files[0]["instructions"] > 90 * info["outside_instructions"]
         done = flashpager("record", "--with-libraries", "-o", trace, "--", program)

@@ -8,7 +8,7 @@ use flashpager_trace::{Image, Symbol};
 
 use super::lines::Lines;
 use super::names::file_name;
-use crate::elf::{ElfFile, read_bytes};
+use crate::elf::{ElfFile, is_unnamed, read_bytes};
 use crate::samples::{SampleProfile, profile};
 
 struct Binary {
@@ -73,10 +73,18 @@ impl Binaries {
         Ok(Self { named })
     }
 
-    /// The symbols that the file named for `image` has, if one was named.
+    /// The symbols that were recorded of `image`, or those of the file named for it if that names
+    /// more functions: what was stripped may still name those that it exports.
     pub fn symbols(&self, image: usize, about: &Image) -> Vec<Symbol> {
+        let named = |symbols: &[Symbol]| {
+            let unnamed = symbols.iter().filter(|symbol| is_unnamed(&symbol.name)).count();
+            (symbols.len() - unnamed, symbols.len())
+        };
         let binary = self.named[image].as_ref();
-        binary.map(|binary| binary.elf.symbols_in(&about.sections)).unwrap_or_default()
+        let symbols = binary.map(|binary| binary.elf.symbols_in(&about.sections));
+        symbols
+            .filter(|symbols| named(symbols) > named(&about.symbols))
+            .unwrap_or_else(|| about.symbols.clone())
     }
 
     /// The lines of `image`, from the file named for it or the one recorded.

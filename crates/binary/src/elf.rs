@@ -9,11 +9,25 @@ use object::{
     Object, ObjectSection, ObjectSegment, ObjectSymbol, SegmentFlags, SymbolFlags, SymbolKind,
 };
 
+use crate::unwind;
+
 /// Larger files are no programs.
 const MAX_FILE_BYTES: u64 = 1 << 30;
 
 /// Linkers write 20 bytes at most; more than this is no build id.
 const MAX_BUILD_ID_BYTES: usize = 64;
+
+/// How the name of a function begins that a stripped program does not name. Its address follows, in
+/// hexadecimal.
+const UNNAMED: &str = "sub_";
+
+/// Whether `name` was given to a function of a stripped program.
+pub fn is_unnamed(name: &str) -> bool {
+    name.strip_prefix(UNNAMED).is_some_and(|address| {
+        !address.is_empty()
+            && address.bytes().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'))
+    })
+}
 
 /// What placement needs of an ELF file.
 pub struct ElfFile {
@@ -97,6 +111,7 @@ impl ElfFile {
         symbols.extend(labels(&file, thumb, &symbols, &mut names)?);
         if symbols.is_empty() {
             symbols = functions(file.dynamic_symbols(), thumb, &mut names)?;
+            symbols.extend(unnamed(&file, &symbols));
         }
         let build_id = file.build_id().ok().flatten().unwrap_or_default();
         let build_id = &build_id[..build_id.len().min(MAX_BUILD_ID_BYTES)];
@@ -341,6 +356,32 @@ fn labels(
         }
     }
     Ok(labels)
+}
+
+/// Functions of a stripped program that tables for unwinding tell and none of `named` holds, with
+/// names as disassemblers give them. One without a length reaches as far as the next.
+fn unnamed(file: &object::File<'_>, named: &[ElfSymbol]) -> Vec<ElfSymbol> {
+    let mut held: Vec<(u64, u64)> = named.iter().map(|one| (one.address, one.bytes)).collect();
+    held.sort_unstable();
+    let is_named = |address: u64| {
+        let before = &held[..held.partition_point(|(begin, _)| *begin <= address)];
+        before.last().is_some_and(|(begin, bytes)| address - begin < (*bytes).max(1))
+    };
+    let starts = unwind::starts(file);
+    let mut begins: Vec<u64> = starts.iter().map(|(address, _)| *address).collect();
+    begins.extend(held.iter().map(|(address, _)| *address));
+    begins.sort_unstable();
+    let next = |address: u64| begins.get(begins.partition_point(|begin| *begin <= address));
+    starts
+        .into_iter()
+        .filter(|(address, _)| !is_named(*address))
+        .map(|(address, bytes)| ElfSymbol {
+            name: format!("{UNNAMED}{address:x}"),
+            address,
+            // The last one reaches to the end of its section.
+            bytes: bytes.unwrap_or_else(|| next(address).map_or(u64::MAX, |end| end - address)),
+        })
+        .collect()
 }
 
 /// The instruction set and byte order, as in the names of QEMU's commands.

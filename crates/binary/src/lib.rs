@@ -8,3 +8,4 @@ pub mod lines;
 pub mod link;
 pub mod names;
 pub mod samples;
+mod unwind;

@@ -325,9 +325,7 @@ fn symbols_of(info: &TraceInfo, elfs: &[PathBuf]) -> Result<Vec<Symbol>> {
     let binaries = Binaries::of(&info.images, elfs)?;
     let mut symbols = Vec::new();
     for (index, image) in info.images.iter().enumerate() {
-        let named = binaries.symbols(index, image);
-        let more = named.len() > image.symbols.len();
-        symbols.extend(if more { named } else { image.symbols.clone() });
+        symbols.extend(binaries.symbols(index, image));
     }
     if symbols.is_empty() {
         let what = "names no functions, so their calls cannot be told: record a program that has \

@@ -186,13 +186,16 @@ impl Sink {
         info.returns = info.returns.map(|_| self.returns);
         info.beside_instructions = self.beside_instructions;
         info.region = self.selection.as_ref().map(Selection::text).unwrap_or_default();
+        // By its way from here where it lies below, as the program itself: traces travel.
+        let here = std::env::current_dir().ok();
+        let short = |path: &'_ PathBuf| {
+            let below = here.as_ref().and_then(|here| path.strip_prefix(here).ok());
+            below.unwrap_or(path).display().to_string()
+        };
         let outside =
             files.iter().zip(std::mem::take(&mut self.outside_of)).filter(|(_, count)| *count > 0);
         info.outside_files = outside
-            .map(|(path, instructions)| OutsideFile {
-                path: path.display().to_string(),
-                instructions,
-            })
+            .map(|(path, instructions)| OutsideFile { path: short(path), instructions })
             .collect();
         info.outside_files.sort_by_key(|file| std::cmp::Reverse(file.instructions));
         info.in_doubt = info.in_doubt.map(|_| self.in_doubt);

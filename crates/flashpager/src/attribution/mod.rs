@@ -7,6 +7,7 @@
 mod owners;
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use flashpager_base::{Error, Result, named, shown};
@@ -224,9 +225,13 @@ pub fn attribute(
 /// A note where much is in code that no symbol names.
 fn nameless(owners: &Owners, misses: &[u64]) -> Option<String> {
     let all: u64 = misses.iter().sum();
-    let (image, nameless) = (0..owners.len())
-        .filter_map(|owner| Some((owners.nameless_in(owner)?, misses[owner])))
-        .max_by_key(|(_, misses)| *misses)?;
+    let mut of_images: BTreeMap<String, u64> = BTreeMap::new();
+    for owner in 0..owners.len() {
+        if let Some(image) = owners.nameless_in(owner) {
+            *of_images.entry(image).or_default() += misses[owner];
+        }
+    }
+    let (image, nameless) = of_images.into_iter().max_by_key(|(_, misses)| *misses)?;
     (nameless * NOTABLE > all).then(|| {
         format!(
             "{:.0} % of the misses are in code of {} that no symbol names; name a file with its \

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use flashpager_base::{Error, Result};
 use flashpager_binary::binaries::Binaries;
+use flashpager_binary::elf::is_unnamed;
 use flashpager_binary::lines::Lines;
 use flashpager_binary::names::{bounded, demangled, file_name};
 use flashpager_trace::TraceInfo;
@@ -69,11 +70,7 @@ impl Owners {
         let mut images = info.images.clone();
         let binaries = Binaries::of(&images, elfs)?;
         for (index, image) in images.iter_mut().enumerate() {
-            // What was stripped may still name the functions that it exports.
-            let named = binaries.symbols(index, image);
-            if named.len() > image.symbols.len() {
-                image.symbols = named;
-            }
+            image.symbols = binaries.symbols(index, image);
             image.symbols.sort_by_key(|symbol| symbol.offset);
         }
         if images.is_empty() && by != By::Image {
@@ -183,6 +180,10 @@ impl Owners {
     pub fn nameless_in(&self, owner: usize) -> Option<String> {
         match self.owners[owner].kind {
             Kind::Section { image, .. } => Some(file_name(&self.images[image].path)),
+            Kind::Symbol { image, symbol } => {
+                let image = &self.images[image];
+                is_unnamed(&image.symbols[symbol].name).then(|| file_name(&image.path))
+            }
             _ => None,
         }
     }

@@ -171,17 +171,17 @@ fn unique(names: &mut FxHashMap<String, u32>, symbol: &Symbol) -> String {
 /// Give units the alignment that their places tell. Gives the usual one.
 fn align(units: &mut [Unit]) -> u32 {
     let of = |offset: u32| (1 << offset.trailing_zeros().min(MAX_ALIGN.trailing_zeros())) as u32;
-    let behind_padding: Vec<u32> = units
-        .windows(2)
-        .filter(|two| two[0].end() < two[1].offset)
-        .map(|two| two[1].offset)
-        .collect();
+    let behind = |two: &[Unit]| (two[0].end() < two[1].offset).then_some(two[1].offset);
+    let mut telling: Vec<u32> = units.windows(2).filter_map(behind).collect();
+    if telling.is_empty() {
+        // Padding belongs to the unit before, where the next one tells a unit's length.
+        telling = units.iter().skip(1).map(|unit| unit.offset).collect();
+    }
     let keeps = |align: &u32| {
-        let kept = behind_padding.iter().filter(|offset| of(**offset) >= *align).count();
-        kept as f64 >= USUAL * behind_padding.len() as f64
+        let kept = telling.iter().filter(|offset| of(**offset) >= *align).count();
+        !telling.is_empty() && kept as f64 >= USUAL * telling.len() as f64
     };
     let usual = [16, 8, 4, 2].into_iter().find(keeps).unwrap_or(1);
-    let usual = if behind_padding.is_empty() { 1 } else { usual };
     let mut end = 0;
     for unit in units {
         // Padding of so many bytes has a reason.

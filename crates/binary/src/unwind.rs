@@ -1,0 +1,75 @@
+//! Where functions begin, as tables for unwinding the stack tell: they stay in stripped programs.
+
+use addr2line::gimli::{
+    BaseAddresses, CieOrFde, EhFrame, EndianSlice, RunTimeEndian, UnwindSection,
+};
+use object::{Object, ObjectSection};
+
+/// Bytes of an entry of `.ARM.exidx`: where a function begins, and how it is unwound.
+const INDEX_ENTRY_BYTES: usize = 8;
+
+/// Where a function begins, and its length where the table has it.
+pub type Start = (u64, Option<u64>);
+
+/// What the tables of `file` say, ascending; nothing where there is no table. What is damaged in
+/// a table ends it: programs run without.
+///
+/// `.ARM.exidx` (Exception Handling ABI for the Arm Architecture, 5) has no lengths, and linkers
+/// leave out a function that is unwound as the one before it.
+pub fn starts(file: &object::File<'_>) -> Vec<Start> {
+    let mut found = match file.architecture() {
+        object::Architecture::Arm => index(file),
+        _ => frames(file),
+    };
+    found.sort_unstable();
+    found.dedup_by_key(|(address, _)| *address);
+    found
+}
+
+/// The functions of `.ARM.exidx`.
+fn index(file: &object::File<'_>) -> Vec<Start> {
+    let Some(section) = file.section_by_name(".ARM.exidx") else { return Vec::new() };
+    let Ok(data) = section.data() else { return Vec::new() };
+    let entries = data.chunks_exact(INDEX_ENTRY_BYTES);
+    (section.address()..)
+        .step_by(INDEX_ENTRY_BYTES)
+        .zip(entries)
+        .map(|(at, entry)| {
+            let word = [entry[0], entry[1], entry[2], entry[3]];
+            let word =
+                if file.is_little_endian() { u32::from_le_bytes } else { u32::from_be_bytes }(word);
+            // 31 bits, signed, from where they stand. Bit 0 of a function's address says Thumb.
+            let ahead = (word << 1) as i32 >> 1;
+            ((at as u32).wrapping_add_signed(ahead) & !1, None)
+        })
+        .map(|(address, bytes)| (u64::from(address), bytes))
+        .collect()
+}
+
+/// The functions of `.eh_frame`.
+fn frames(file: &object::File<'_>) -> Vec<Start> {
+    let address = |name: &str| file.section_by_name(name).map(|section| section.address());
+    let Some(section) = file.section_by_name(".eh_frame") else { return Vec::new() };
+    let Ok(data) = section.uncompressed_data() else { return Vec::new() };
+    let endian = if file.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big };
+    let mut table = EhFrame::from(EndianSlice::new(&data, endian));
+    table.set_address_size(if file.is_64() { 8 } else { 4 });
+    let mut bases = BaseAddresses::default().set_eh_frame(section.address());
+    if let Some(text) = address(".text") {
+        bases = bases.set_text(text);
+    }
+    if let Some(got) = address(".got") {
+        bases = bases.set_got(got);
+    }
+    let mut entries = table.entries(&bases);
+    let mut found = Vec::new();
+    while let Ok(Some(entry)) = entries.next() {
+        let CieOrFde::Fde(partial) = entry else { continue };
+        if let Ok(frame) = partial.parse(EhFrame::cie_from_offset)
+            && frame.len() > 0
+        {
+            found.push((frame.initial_address(), Some(frame.len())));
+        }
+    }
+    found
+}
