@@ -48,7 +48,8 @@ def test_functions(tmp_path: Path, prefix: str, emulator: str, libraries: str) -
     environment = {"QEMU_LD_PREFIX": libraries} if libraries else {}
     traces = tmp_path / "named.trace", tmp_path / "stripped.trace"
     for trace in traces:
-        flashpager("record", "--image", program, "--section", ".text", "-o", trace, "--", program, env=environment)
+        flags = ("--image", program, "--section", ".text", "-o", trace)
+        flashpager("record", *flags, "--", program, env=environment)
         subprocess.run([f"{prefix}strip", program], check=True)
     assert pl.read_parquet(traces[0]).equals(pl.read_parquet(traces[1]))
     named, told = map(_symbols, traces)
