@@ -226,9 +226,9 @@ pub fn attribute(
 fn nameless(owners: &Owners, misses: &[u64]) -> Option<String> {
     let all: u64 = misses.iter().sum();
     let mut of_images: BTreeMap<String, u64> = BTreeMap::new();
-    for owner in 0..owners.len() {
+    for (owner, misses) in misses.iter().enumerate() {
         if let Some(image) = owners.nameless_in(owner) {
-            *of_images.entry(image).or_default() += misses[owner];
+            *of_images.entry(image).or_default() += misses;
         }
     }
     let (image, nameless) = of_images.into_iter().max_by_key(|(_, misses)| *misses)?;
