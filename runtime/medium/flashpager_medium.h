@@ -43,6 +43,10 @@ struct fp_medium {
     int (*erase)(void *context, uint32_t block);
     bool (*is_bad)(void *context, uint32_t block);
     int (*mark_bad)(void *context, uint32_t block);
+    /* NULL, or told that a block holds nothing that is needed until it is programmed again: a
+     * memory populated as it is used can give it back. Only of media that rewrite in place, and
+     * a hint: not every such block is told. */
+    void (*release)(void *context, uint32_t block);
     uint32_t program_bytes;
     uint32_t block_bytes;
     uint32_t block_count;

@@ -163,6 +163,59 @@ int fp_swap_write(struct fp_swap *store, uint32_t slot, const void *page);
 /* Get the page of `slot`. `page` is undefined unless 0 is returned. */
 int fp_swap_read(struct fp_swap *store, uint32_t slot, void *page);
 
+/*
+ * Writing and reading in two steps each, for callers that lock the store. Packing and unpacking
+ * take the time and use of the store only its config: they need no lock, as long as each caller
+ * at a time brings a codec of its own. Putting and fetching need it.
+ *
+ *     fp_swap_pack(&store, &codec, slot, page, &packed);
+ *     lock();
+ *     error = fp_swap_put(&store, slot, &packed);
+ *     unlock();
+ *
+ *     lock();
+ *     error = fp_swap_fetch(&store, slot, codec.stage, &packed);
+ *     unlock();
+ *     error = error ? error : fp_swap_unpack(&store, &codec, slot, &packed, page);
+ *
+ * The media are those that fp_swap_write() makes.
+ */
+struct fp_swap_codec {
+    const struct fp_compressor *compressor; /* as the config's; NULL where that is */
+    void *stage;                            /* page_bytes, for a compressed page */
+    void *verify;                           /* as the config's */
+};
+
+/* A page between the two steps. */
+struct fp_swap_packed {
+    const void *data; /* in the stage, or the page itself; not used for a same-filled one */
+    uint32_t word;    /* that a same-filled page is filled with */
+    uint32_t crc;
+    uint16_t size; /* of the data, or a code of swap_internal.h */
+};
+
+/* Compress `page` for `slot`. `page` must stay as it is until `packed` has been put. */
+int fp_swap_pack(const struct fp_swap *store, const struct fp_swap_codec *codec, uint32_t slot,
+                 const void *page, struct fp_swap_packed *packed);
+
+/* Put a page that was packed for `slot` into it, in place of what it held. */
+int fp_swap_put(struct fp_swap *store, uint32_t slot, const struct fp_swap_packed *packed);
+
+/* Get what `slot` holds as the medium has it, with its data in `data`, of page_bytes. */
+int fp_swap_fetch(struct fp_swap *store, uint32_t slot, void *data,
+                  struct fp_swap_packed *packed);
+
+/* Decompress and check what was fetched of `slot`. `page` is undefined unless 0 is returned; it
+ * may be where the data was fetched to if packed->size is page_bytes, and only then. */
+int fp_swap_unpack(const struct fp_swap *store, const struct fp_swap_codec *codec, uint32_t slot,
+                   const struct fp_swap_packed *packed, void *page);
+
+/* Whether a page was refused with FP_SWAP_FULL and nothing has been freed since: another one
+ * would most likely be compressed only to be refused, too. A smaller page might still find
+ * room, so fp_swap_write() and fp_swap_put() do not ask this; a caller that expects many writes
+ * should. False for a slot that holds a page, which may use the room of that. */
+bool fp_swap_is_full(const struct fp_swap *store, uint32_t slot);
+
 /* Forget the page of `slot`; nothing where it holds none. */
 int fp_swap_free(struct fp_swap *store, uint32_t slot);
 
@@ -296,6 +349,7 @@ struct fp_swap {
     uint32_t *where; /* [slot]: the layout's, FP_SWAP_NOWHERE at first */
     uint16_t *size;  /* [slot]: bytes stored, or a code of swap_internal.h */
     uint8_t *stage;  /* [page_bytes]: a compressed page on its way */
+    bool refused;    /* for want of room, and nothing has been freed since */
     struct fp_swap_stat stat;
     union {
         struct fp_swap_fragments_state fragments;

@@ -70,6 +70,9 @@ static void count(struct fp_swap *store, uint16_t size, bool add)
 
 void fp_swap_settle(struct fp_swap *store, uint32_t slot, uint32_t where, uint16_t size)
 {
+    if (store->size[slot] != FP_SWAP_SIZE_NONE) {
+        store->refused = false;
+    }
     count(store, store->size[slot], false);
     count(store, size, true);
     store->where[slot] = where;
@@ -166,69 +169,90 @@ static void note_space(struct fp_swap *store)
     }
 }
 
-/* Compress a page into the stage: the bytes it takes there, or 0 where it is to be stored as it
- * is. */
-static uint16_t compress(struct fp_swap *store, const uint8_t *page)
+/* Compress a page into a codec's stage: the bytes it takes there, or 0 where it is to be stored
+ * as it is. */
+static uint16_t compress(const struct fp_swap_codec *codec, const uint8_t *page,
+                         uint32_t page_bytes)
 {
-    const struct fp_compressor *compressor = store->config->compressor;
-    uint32_t page_bytes = store->config->page_bytes;
-    uint8_t *verify = store->config->verify;
+    const struct fp_compressor *compressor = codec->compressor;
+    uint8_t *stage = codec->stage;
+    uint8_t *verify = codec->verify;
     uint32_t size;
 
     if (!compressor) {
         return 0;
     }
-    size = compressor->compress(compressor->context, page, page_bytes, store->stage,
-                                page_bytes - 1u);
+    size = compressor->compress(compressor->context, page, page_bytes, stage, page_bytes - 1u);
     if (size >= page_bytes ||
         (verify && size > 0 &&
-         (compressor->decompress(compressor->context, store->stage, size, verify, page_bytes) !=
-              0 ||
+         (compressor->decompress(compressor->context, stage, size, verify, page_bytes) != 0 ||
           memcmp(verify, page, page_bytes) != 0))) {
         return 0;
     }
     return (uint16_t)size;
 }
 
-int fp_swap_write(struct fp_swap *store, uint32_t slot, const void *page)
+int fp_swap_pack(const struct fp_swap *store, const struct fp_swap_codec *codec, uint32_t slot,
+                 const void *page, struct fp_swap_packed *packed)
 {
     const uint8_t *data = page;
-    struct fp_swap_record record;
     uint32_t page_bytes;
-    int error;
 
-    if (!is_slot(store, slot) || !page) {
+    if (!is_slot(store, slot) || !page || !packed || !codec ||
+        (codec->compressor && !codec->stage)) {
         return FP_SWAP_INVALID;
     }
     page_bytes = store->config->page_bytes;
-    record.word = fp_swap_get32(data);
+    packed->data = page;
+    packed->word = fp_swap_get32(data);
     if (memcmp(data, data + 4, page_bytes - 4u) == 0) {
-        record.size = FP_SWAP_SIZE_SAME;
+        packed->size = FP_SWAP_SIZE_SAME;
     } else {
-        record.size = compress(store, data);
-        if (record.size > 0) {
-            data = store->stage;
+        packed->size = compress(codec, data, page_bytes);
+        if (packed->size > 0) {
+            packed->data = codec->stage;
         } else {
-            record.size = (uint16_t)page_bytes;
+            packed->size = (uint16_t)page_bytes;
         }
     }
-    record.crc = fp_swap_record_crc(store, slot, record.size, page);
-    error = store->config->layout->put(store, slot, &record, data);
+    packed->crc = fp_swap_record_crc(store, slot, packed->size, page);
+    return FP_SWAP_OK;
+}
+
+/* Whether a page that was packed can be. */
+static bool is_packed(const struct fp_swap *store, const struct fp_swap_packed *packed)
+{
+    return packed && packed->data &&
+           (packed->size == FP_SWAP_SIZE_SAME ||
+            (packed->size > 0 && packed->size <= store->config->page_bytes));
+}
+
+int fp_swap_put(struct fp_swap *store, uint32_t slot, const struct fp_swap_packed *packed)
+{
+    struct fp_swap_record record;
+    int error;
+
+    if (!is_slot(store, slot) || !is_packed(store, packed)) {
+        return FP_SWAP_INVALID;
+    }
+    record.size = packed->size;
+    record.crc = packed->crc;
+    record.word = packed->word;
+    error = store->config->layout->put(store, slot, &record, packed->data);
+    if (error == FP_SWAP_FULL) {
+        store->refused = true;
+    }
     note_space(store);
     return error;
 }
 
-int fp_swap_read(struct fp_swap *store, uint32_t slot, void *page)
+int fp_swap_fetch(struct fp_swap *store, uint32_t slot, void *data,
+                  struct fp_swap_packed *packed)
 {
-    const struct fp_compressor *compressor;
     struct fp_swap_record record;
-    uint8_t *bytes = page;
-    uint8_t *data;
-    uint32_t page_bytes;
-    uint32_t at;
     int error;
 
-    if (!is_slot(store, slot) || !page) {
+    if (!is_slot(store, slot) || !data || !packed) {
         return FP_SWAP_INVALID;
     }
     if (store->size[slot] == FP_SWAP_SIZE_NONE) {
@@ -238,30 +262,89 @@ int fp_swap_read(struct fp_swap *store, uint32_t slot, void *page)
         return FP_SWAP_CORRUPT;
     }
     error = store->config->layout->find(store, slot, &record);
-    if (error) {
-        return error;
+    if (!error && record.size != FP_SWAP_SIZE_SAME) {
+        error = store->config->layout->fetch(store, slot, &record, data);
+    }
+    packed->data = data;
+    packed->word = record.word;
+    packed->crc = record.crc;
+    packed->size = record.size;
+    return error;
+}
+
+int fp_swap_unpack(const struct fp_swap *store, const struct fp_swap_codec *codec, uint32_t slot,
+                   const struct fp_swap_packed *packed, void *page)
+{
+    const struct fp_compressor *compressor;
+    uint8_t *bytes = page;
+    uint32_t page_bytes;
+    uint32_t at;
+
+    if (!is_slot(store, slot) || !codec || !is_packed(store, packed) || !page) {
+        return FP_SWAP_INVALID;
     }
     page_bytes = store->config->page_bytes;
-    if (record.size == FP_SWAP_SIZE_SAME) {
-        fp_swap_put32(bytes, record.word);
+    if (packed->size == FP_SWAP_SIZE_SAME) {
+        fp_swap_put32(bytes, packed->word);
         for (at = 4; at < page_bytes; at += 4u) {
             memcpy(bytes + at, bytes, 4);
         }
         return FP_SWAP_OK;
     }
-    data = record.size == page_bytes ? bytes : store->stage;
-    error = store->config->layout->fetch(store, slot, &record, data);
-    if (error) {
-        return error;
-    }
-    compressor = store->config->compressor;
-    if (data != bytes &&
-        (!compressor || compressor->decompress(compressor->context, data, record.size, bytes,
-                                               page_bytes) != 0)) {
+    compressor = codec->compressor;
+    if (packed->size == page_bytes) {
+        if (packed->data != page) {
+            memcpy(page, packed->data, page_bytes);
+        }
+    } else if (!compressor || compressor->decompress(compressor->context, packed->data,
+                                                     packed->size, bytes, page_bytes) != 0) {
         return FP_SWAP_CORRUPT;
     }
-    return fp_swap_record_crc(store, slot, record.size, bytes) == record.crc ? FP_SWAP_OK
-                                                                             : FP_SWAP_CORRUPT;
+    return fp_swap_record_crc(store, slot, packed->size, bytes) == packed->crc ? FP_SWAP_OK
+                                                                               : FP_SWAP_CORRUPT;
+}
+
+/* The codec that the config names. */
+static struct fp_swap_codec own_codec(const struct fp_swap *store)
+{
+    struct fp_swap_codec codec = {store->config->compressor, store->stage, store->config->verify};
+
+    return codec;
+}
+
+int fp_swap_write(struct fp_swap *store, uint32_t slot, const void *page)
+{
+    struct fp_swap_codec codec;
+    struct fp_swap_packed packed;
+    int error;
+
+    if (!is_slot(store, slot)) {
+        return FP_SWAP_INVALID;
+    }
+    codec = own_codec(store);
+    error = fp_swap_pack(store, &codec, slot, page, &packed);
+    return error ? error : fp_swap_put(store, slot, &packed);
+}
+
+int fp_swap_read(struct fp_swap *store, uint32_t slot, void *page)
+{
+    struct fp_swap_codec codec;
+    struct fp_swap_packed packed;
+    int error;
+
+    if (!is_slot(store, slot) || !page) {
+        return FP_SWAP_INVALID;
+    }
+    codec = own_codec(store);
+    error = fp_swap_fetch(store, slot,
+                          store->size[slot] == store->config->page_bytes ? page : codec.stage,
+                          &packed);
+    return error ? error : fp_swap_unpack(store, &codec, slot, &packed, page);
+}
+
+bool fp_swap_is_full(const struct fp_swap *store, uint32_t slot)
+{
+    return is_slot(store, slot) && store->refused && store->size[slot] == FP_SWAP_SIZE_NONE;
 }
 
 int fp_swap_free(struct fp_swap *store, uint32_t slot)
@@ -288,12 +371,13 @@ int fp_swap_idle(struct fp_swap *store)
     if (!store || !store->config) {
         return FP_SWAP_INVALID;
     }
+    store->refused = false; /* collection may make room */
     return store->config->layout->idle ? store->config->layout->idle(store) : 0;
 }
 
 static uint16_t permille(uint64_t part, uint64_t whole)
 {
-    uint64_t ratio = whole ? (part * 1000u + whole / 2u) / whole : 0;
+    uint64_t ratio = whole ? FP_DIV64(part * 1000u + whole / 2u, whole) : 0;
 
     return (uint16_t)(ratio < 0xffffu ? ratio : 0xffffu);
 }

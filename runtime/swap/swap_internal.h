@@ -6,6 +6,12 @@
 
 #define FP_SWAP_NOWHERE 0xffffffffu
 
+/* Division of 64-bit numbers by what is no power of two. Kernels for 32-bit machines have no
+ * such operator: they define this before any file of the store, as div64_u64. */
+#ifndef FP_DIV64
+#define FP_DIV64(dividend, divisor) ((dividend) / (divisor))
+#endif
+
 /* Codes in fp_swap.size[] that are no number of bytes. A page stored raw has
  * page_bytes. */
 #define FP_SWAP_SIZE_NONE 0u      /* no page */

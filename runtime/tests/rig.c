@@ -66,6 +66,18 @@ static int watched_mark_bad(void *context, uint32_t block)
     return medium->mark_bad(medium->context, block);
 }
 
+/* What was released is gone: a store that reads it is found out. */
+static void watched_release(void *context, uint32_t block)
+{
+    struct rig *rig = context;
+    const struct fp_medium *medium = fp_emulated_medium(rig->emulated);
+    static const uint8_t gone[] = {0xdb, 0xdb, 0xdb, 0xdb, 0xdb, 0xdb, 0xdb, 0xdb};
+    EXPECT(block < medium->block_count);
+    rig->releases++;
+    for (uint32_t at = 0; at + sizeof(gone) <= medium->block_bytes; at += sizeof(gone))
+        (void)medium->program(medium->context, block, at, gone, sizeof(gone));
+}
+
 size_t rig_words(const struct rig_shape *shape)
 {
     return shape->layout == RIG_LOG
@@ -91,6 +103,8 @@ void rig_open(struct rig *rig, const struct rig_shape *shape)
         rig->medium.is_bad = watched_is_bad;
         rig->medium.mark_bad = watched_mark_bad;
     }
+    if (shape->releasing)
+        rig->medium.release = watched_release;
     rig->memory_words = rig_words(shape);
     rig->memory = allocate((rig->memory_words + 2) * sizeof(uint32_t));
     rig->memory[0] = rig->memory[rig->memory_words + 1] = GUARD;

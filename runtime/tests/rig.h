@@ -22,6 +22,7 @@ struct rig_shape {
     uint32_t slot_count;
     uint32_t chunk_count;
     bool raw; /* without a compressor */
+    bool releasing; /* what blocks hold is destroyed when the store says that it may be */
 };
 
 struct rig {
@@ -37,6 +38,7 @@ struct rig {
     uint32_t *rewriter_good;
     uint32_t failures; /* programs and erases that failed, with power */
     uint32_t starts;   /* formats and mounts: a store before each that ended anywhere */
+    uint32_t releases; /* blocks that the store said it does not need */
     uint32_t last_block; /* of the last program */
     uint32_t last_offset;
     uint32_t failing_reads_at; /* after so many more */

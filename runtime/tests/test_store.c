@@ -423,6 +423,151 @@ static void verified_pages_are_compressed(void)
     }
 }
 
+/* Pages go in and come out by the two steps as by the one, with codecs of the callers. */
+static void packs_and_puts(void)
+{
+    for (size_t i = 0; i < SHAPES; i++) {
+        struct rig rig;
+        uint8_t pages[2][256], stages[2][256], verify[256], back[256];
+        struct fp_swap_packed packed[2];
+        const struct fp_swap_codec codecs[2] = {{&rle, stages[0], NULL}, {&rle, stages[1], verify}};
+        rig_open(&rig, &shapes[i]);
+        EXPECT_EQ(rig_format(&rig), FP_SWAP_OK);
+        for (uint32_t slot = 0; slot < 60; slot += 2) {
+            test_at("shape %u, slot %u", (unsigned)i, slot);
+            /* Both are packed before either is put. */
+            for (uint32_t j = 0; j < 2; j++) {
+                page_fill(pages[j], 256, slot + j, slot + j + 1);
+                EXPECT_EQ(fp_swap_pack(&rig.store, &codecs[j], slot + j, pages[j], &packed[j]), 0);
+            }
+            for (uint32_t j = 0; j < 2; j++)
+                EXPECT_EQ(fp_swap_put(&rig.store, slot + j, &packed[j]), FP_SWAP_OK);
+            for (uint32_t j = 0; j < 2; j++)
+                expect_version(&rig, slot + j, slot + j + 1);
+            for (uint32_t j = 0; j < 2; j++)
+                EXPECT_EQ(fp_swap_fetch(&rig.store, slot + j, stages[j], &packed[j]), FP_SWAP_OK);
+            for (uint32_t j = 0; j < 2; j++) {
+                EXPECT_EQ(fp_swap_unpack(&rig.store, &codecs[j], slot + j, &packed[j], back), 0);
+                EXPECT(page_is(back, 256, slot + j, slot + j + 1));
+                /* It is this slot's, and no other's; and every bit counts. */
+                EXPECT_EQ(fp_swap_unpack(&rig.store, &codecs[j], slot + j + 1, &packed[j], back),
+                          packed[j].size == 0xffff ? FP_SWAP_OK : FP_SWAP_CORRUPT);
+                packed[j].crc ^= 1u << slot % 32u;
+                EXPECT_EQ(fp_swap_unpack(&rig.store, &codecs[j], slot + j, &packed[j], back),
+                          packed[j].size == 0xffff ? FP_SWAP_OK : FP_SWAP_CORRUPT);
+            }
+        }
+        EXPECT_EQ(fp_swap_fetch(&rig.store, 60, back, packed), FP_SWAP_EMPTY);
+        EXPECT_EQ(fp_swap_fetch(&rig.store, 61, back, packed), FP_SWAP_INVALID);
+        EXPECT_EQ(fp_swap_pack(&rig.store, codecs, 61, pages[0], packed), FP_SWAP_INVALID);
+        EXPECT_EQ(fp_swap_pack(&rig.store, NULL, 0, pages[0], packed), FP_SWAP_INVALID);
+        EXPECT_EQ(fp_swap_put(&rig.store, 0, NULL), FP_SWAP_INVALID);
+        packed[0].data = pages[0];
+        for (uint32_t size = 0; size <= 0xfffe; size = size ? size + 1 : 257) {
+            packed[0].size = (uint16_t)size;
+            EXPECT_EQ(fp_swap_put(&rig.store, 0, &packed[0]), FP_SWAP_INVALID);
+        }
+        expect_version(&rig, 0, 1);
+        rig_check(&rig);
+        rig_close(&rig);
+    }
+}
+
+/* A store says that it is full from the first page that it refused to the next that is freed. */
+static void tells_that_it_is_full(void)
+{
+    for (size_t i = 0; i < SHAPES; i++) {
+        struct rig rig;
+        struct rig_shape shape = shapes[i];
+        uint8_t page[256];
+        uint32_t slot, free_slots[2];
+        int error;
+        test_at("shape %u", (unsigned)i);
+        shape.slot_count = 400;
+        shape.chunk_count = shape.chunk_count ? 600 : 0;
+        shape.raw = true;
+        rig_open(&rig, &shape);
+        EXPECT_EQ(rig_format(&rig), FP_SWAP_OK);
+        EXPECT(!fp_swap_is_full(NULL, 0));
+        for (slot = 0, error = 0; !error; slot++) {
+            EXPECT(!fp_swap_is_full(&rig.store, slot));
+            memset(page, (int)slot, sizeof(page));
+            page[0]++;
+            error = fp_swap_write(&rig.store, slot, page);
+        }
+        EXPECT_EQ(error, FP_SWAP_FULL);
+        EXPECT(slot > 10 && slot < 390);
+        free_slots[0] = slot - 1;
+        free_slots[1] = slot;
+        for (uint32_t j = 0; j < 2; j++)
+            EXPECT(fp_swap_is_full(&rig.store, free_slots[j]));
+        EXPECT(!fp_swap_is_full(&rig.store, 400));
+        /* A slot that holds a page is written where that was. */
+        EXPECT(!fp_swap_is_full(&rig.store, 3));
+        EXPECT_EQ(fp_swap_write(&rig.store, free_slots[0], page), FP_SWAP_FULL);
+        EXPECT(fp_swap_is_full(&rig.store, free_slots[0]));
+        EXPECT_EQ(fp_swap_free(&rig.store, free_slots[0]), FP_SWAP_OK);
+        EXPECT(fp_swap_is_full(&rig.store, free_slots[0]));
+        EXPECT_EQ(fp_swap_free(&rig.store, 3), FP_SWAP_OK);
+        EXPECT(!fp_swap_is_full(&rig.store, free_slots[0]));
+        EXPECT_EQ(fp_swap_write(&rig.store, free_slots[0], page), FP_SWAP_OK);
+        rig_check(&rig);
+        rig_close(&rig);
+    }
+}
+
+/* A medium is told of blocks that nothing is in: of each before the store is used and after all
+ * has been freed, and of none that is needed. */
+static void releases_blocks(void)
+{
+    struct rig rig;
+    struct rig_shape shape = shapes[1];
+    uint64_t random = 1;
+    uint32_t versions[60] = {0};
+    shape.releasing = true;
+    shape.medium.block_bytes = 512;
+    shape.medium.block_count = 24;
+    rig_open(&rig, &shape);
+    EXPECT_EQ(rig_format(&rig), FP_SWAP_OK);
+    EXPECT_EQ(rig.releases, 24);
+    for (uint32_t call = 1; call < 20000; call++) {
+        uint32_t slot = random_below(&random, 60);
+        uint8_t page[256];
+        int error;
+        test_at("call %u", call);
+        page_fill(page, 256, slot, call);
+        error = fp_swap_write(&rig.store, slot, page);
+        EXPECT(error == FP_SWAP_OK || error == FP_SWAP_FULL);
+        if (!error)
+            versions[slot] = call;
+        slot = random_below(&random, 60);
+        if (random_below(&random, 3) == 0) {
+            EXPECT_EQ(fp_swap_free(&rig.store, slot), FP_SWAP_OK);
+            versions[slot] = 0;
+        }
+        slot = random_below(&random, 60);
+        expect_version(&rig, slot, versions[slot]);
+        if (call % 1000 == 0)
+            rig_check(&rig);
+    }
+    EXPECT(rig.releases > 1000);
+    for (uint32_t slot = 0; slot < 60; slot++)
+        EXPECT_EQ(fp_swap_free(&rig.store, slot), FP_SWAP_OK);
+    /* One page in the whole medium takes a block or two, and gives them back. */
+    for (uint32_t slot = 0; slot < 60; slot++) {
+        uint32_t before = rig.releases;
+        uint8_t page[256];
+        for (uint32_t at = 0; at < 256; at++)
+            page[at] = (uint8_t)(at * 37);
+        EXPECT_EQ(fp_swap_write(&rig.store, slot, page), FP_SWAP_OK);
+        EXPECT_EQ(rig.releases, before);
+        EXPECT_EQ(fp_swap_free(&rig.store, slot), FP_SWAP_OK);
+        EXPECT(rig.releases - before >= 1 && rig.releases - before <= 2);
+    }
+    rig_check(&rig);
+    rig_close(&rig);
+}
+
 static const struct test tests[] = {
     {"store_crc_vectors", crc_vectors},
     {"store_keeps_pages", keeps_pages},
@@ -435,6 +580,9 @@ static const struct test tests[] = {
     {"store_compressors_that_lie", compressors_that_lie},
     {"store_compressors_that_lie_are_found", compressors_that_lie_are_found},
     {"store_verified_pages_are_compressed", verified_pages_are_compressed},
+    {"store_packs_and_puts", packs_and_puts},
+    {"store_tells_that_it_is_full", tells_that_it_is_full},
+    {"store_releases_blocks", releases_blocks},
     {0},
 };
 

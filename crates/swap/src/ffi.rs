@@ -18,6 +18,7 @@ pub struct Medium {
     pub erase: Option<unsafe extern "C" fn(*mut c_void, u32) -> c_int>,
     pub is_bad: Option<unsafe extern "C" fn(*mut c_void, u32) -> bool>,
     pub mark_bad: Option<unsafe extern "C" fn(*mut c_void, u32) -> c_int>,
+    pub release: Option<unsafe extern "C" fn(*mut c_void, u32)>,
     pub program_bytes: u32,
     pub block_bytes: u32,
     pub block_count: u32,

@@ -117,32 +117,44 @@ int fp_chain_measure(struct fp_swap *store, uint32_t slot, uint32_t *pieces, uin
     return error == FP_SWAP_EMPTY ? FP_SWAP_OK : error;
 }
 
+/* What becomes of a chain's pieces. */
+enum move { CARVE, RELEASE, FORGET };
+
 /* Take a chain's pieces out of the free space, or give them to it; not all of them if
  * there is an error. */
-static int move_chain(struct fp_swap *store, struct chain *chain, bool taking)
+static int move_chain(struct fp_swap *store, struct chain *chain, enum move move)
 {
     int error;
 
     while ((error = fp_chain_step(store, chain)) == FP_SWAP_OK) {
         uint32_t length = chain->header + chain->data;
 
-        if (taking ? !fp_chunks_carve(store, chain->address, length)
-                   : !fp_chunks_release(store, chain->address, length)) {
+        if (move == CARVE ? !fp_chunks_carve(store, chain->address, length)
+                          : !fp_chunks_release(store, chain->address, length)) {
             return FP_SWAP_CORRUPT;
         }
-        store->of.fragments.used += taking ? 1u : 0xffffffffu;
+        store->of.fragments.used += move == CARVE ? 1u : 0xffffffffu;
+        if (move == FORGET) {
+            /* The pieces still to come are in none of these blocks: those are not free yet. */
+            fp_chunks_shed(store, chain->address, length);
+        }
     }
     return error == FP_SWAP_EMPTY ? FP_SWAP_OK : error;
 }
 
 int fp_chain_carve(struct fp_swap *store, struct chain *chain)
 {
-    return move_chain(store, chain, true);
+    return move_chain(store, chain, CARVE);
 }
 
 int fp_chain_release(struct fp_swap *store, struct chain *chain)
 {
-    return move_chain(store, chain, false);
+    return move_chain(store, chain, RELEASE);
+}
+
+int fp_chain_forget(struct fp_swap *store, struct chain *chain)
+{
+    return move_chain(store, chain, FORGET);
 }
 
 void fp_chain_rebuild(struct fp_swap *store)

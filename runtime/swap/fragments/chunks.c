@@ -151,6 +151,29 @@ static void neighbours(const struct fp_swap *store, uint32_t address, uint32_t n
     }
 }
 
+void fp_chunks_shed(struct fp_swap *store, uint32_t address, uint32_t length)
+{
+    const struct fp_medium *medium = store->config->medium;
+    uint32_t near[2];
+    uint32_t start;
+    uint32_t end;
+    uint32_t block;
+
+    if (!medium->release) {
+        return;
+    }
+    neighbours(store, address, near);
+    start = store->of.fragments.chunks[near[0]].address;
+    end = start + store->of.fragments.chunks[near[0]].length;
+    for (block = address / medium->block_bytes;
+         block <= (address + length - 1u) / medium->block_bytes; block++) {
+        if (block * medium->block_bytes >= start &&
+            block * medium->block_bytes + (medium->block_bytes - 1u) < end) {
+            medium->release(medium->context, block);
+        }
+    }
+}
+
 uint32_t fp_chunks_pick_largest(const struct fp_swap *store)
 {
     const struct fp_swap_chunk *chunks = store->of.fragments.chunks;

@@ -14,7 +14,13 @@ static uint64_t memory_words(const struct fp_swap_config *config)
 
 static int start_fragments(struct fp_swap *store, uint32_t *memory, bool keep)
 {
+    const struct fp_medium *medium = store->config->medium;
+    uint32_t block;
+
     (void)keep; /* what is free stood in memory, which is gone */
+    for (block = 0; medium->release && block < medium->block_count; block++) {
+        medium->release(medium->context, block);
+    }
     store->of.fragments.chunks = (struct fp_swap_chunk *)memory;
     fp_chunks_clear(store);
     return FP_SWAP_OK;
@@ -24,7 +30,7 @@ static int start_fragments(struct fp_swap *store, uint32_t *memory, bool keep)
  * what is free can only be known from all the others. */
 static void free_chain(struct fp_swap *store, struct chain *chain)
 {
-    if (fp_chain_release(store, chain)) {
+    if (fp_chain_forget(store, chain)) {
         fp_chain_rebuild(store);
     }
 }

@@ -92,6 +92,9 @@ bool fp_chunks_release(struct fp_swap *store, uint32_t address, uint32_t length)
  * free. */
 bool fp_chunks_carve(struct fp_swap *store, uint32_t address, uint32_t length);
 
+/* Tell the medium of blocks that this free range was the last in use of. */
+void fp_chunks_shed(struct fp_swap *store, uint32_t address, uint32_t length);
+
 /* Take a range out of the chunk that it lies in. */
 void fp_chunks_take(struct fp_swap *store, uint32_t node, uint32_t address, uint32_t length);
 
@@ -131,6 +134,9 @@ int fp_chain_measure(struct fp_swap *store, uint32_t slot, uint32_t *pieces, uin
  * there is an error. */
 int fp_chain_carve(struct fp_swap *store, struct chain *chain);
 int fp_chain_release(struct fp_swap *store, struct chain *chain);
+
+/* As fp_chain_release(), for good: the medium is told of blocks that hold nothing now. */
+int fp_chain_forget(struct fp_swap *store, struct chain *chain);
 
 /* Find the free space anew, from the chains of all slots; those whose chain is wrong are
  * lost. For when a wrong header hides what a slot takes. */

@@ -33,12 +33,14 @@ static uint32_t least_reserve(const struct fp_swap_config *config)
     /* Beside what the meta stream, the heads and a victim take, something must be dead in each
      * victim. After cuts there may be room for half a record in each block. */
     uint32_t dead = blocks / 32u;
-    uint32_t halves = (uint32_t)((uint64_t)blocks * (RECORD_HEADER + config->page_bytes) / 2u /
-                                 config->medium->block_bytes);
+    uint32_t halves =
+        (uint32_t)FP_DIV64((uint64_t)blocks * (RECORD_HEADER + config->page_bytes) / 2u,
+                           config->medium->block_bytes);
 
     store.config = config;
     return fp_log_meta_limit(&store) + 1u +
-           (uint32_t)((slack + config->medium->block_bytes - 1u) / config->medium->block_bytes) +
+           (uint32_t)FP_DIV64(slack + config->medium->block_bytes - 1u,
+                              config->medium->block_bytes) +
            4u + (blocks < 64u) + (dead > halves ? dead : halves);
 }
 
