@@ -1,0 +1,89 @@
+/* Compressors of the kernel's as callbacks of the store. */
+#include "fpswap.h"
+
+#include <linux/crypto.h>
+#include <linux/percpu.h>
+#include <linux/slab.h>
+
+static u32 compress(void *context, const u8 *page, u32 page_bytes, u8 *out, u32 capacity)
+{
+    struct fpswap_codec *codec = context;
+    unsigned int size = capacity;
+
+    /* Any error is taken for "does not fit": the page is stored as it is. */
+    return crypto_comp_compress(codec->transform, page, page_bytes, out, &size) ? 0 : size;
+}
+
+static int decompress(void *context, const u8 *data, u32 size, u8 *page, u32 page_bytes)
+{
+    struct fpswap_codec *codec = context;
+    unsigned int out = page_bytes;
+
+    return crypto_comp_decompress(codec->transform, data, size, page, &out) ||
+           out != page_bytes;
+}
+
+static int codec_open(struct fpswap_codec *codec, const char *compressor)
+{
+    mutex_init(&codec->lock);
+    codec->codec.stage = kmalloc(PAGE_SIZE, GFP_KERNEL);
+    if (!codec->codec.stage)
+        return -ENOMEM;
+    if (!compressor)
+        return 0;
+    codec->transform = crypto_alloc_comp(compressor, 0, 0);
+    if (IS_ERR(codec->transform)) {
+        int error = PTR_ERR(codec->transform);
+
+        codec->transform = NULL;
+        return error;
+    }
+    codec->compressor = (struct fp_compressor){codec, compress, decompress};
+    codec->codec.compressor = &codec->compressor;
+    return 0;
+}
+
+struct fpswap_codec __percpu *fpswap_codecs_open(const char *compressor)
+{
+    struct fpswap_codec __percpu *codecs = alloc_percpu(struct fpswap_codec);
+    int cpu;
+
+    if (!codecs)
+        return ERR_PTR(-ENOMEM);
+    for_each_possible_cpu(cpu) {
+        int error = codec_open(per_cpu_ptr(codecs, cpu), compressor);
+
+        if (error) {
+            fpswap_codecs_close(codecs);
+            return ERR_PTR(error);
+        }
+    }
+    return codecs;
+}
+
+void fpswap_codecs_close(struct fpswap_codec __percpu *codecs)
+{
+    int cpu;
+
+    for_each_possible_cpu(cpu) {
+        struct fpswap_codec *codec = per_cpu_ptr(codecs, cpu);
+
+        kfree(codec->codec.stage);
+        if (codec->transform)
+            crypto_free_comp(codec->transform);
+    }
+    free_percpu(codecs);
+}
+
+struct fpswap_codec *fpswap_codec_take(struct fpswap_codec __percpu *codecs)
+{
+    struct fpswap_codec *codec = raw_cpu_ptr(codecs);
+
+    mutex_lock(&codec->lock);
+    return codec;
+}
+
+void fpswap_codec_give(struct fpswap_codec *codec)
+{
+    mutex_unlock(&codec->lock);
+}

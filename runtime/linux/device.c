@@ -1,0 +1,543 @@
+/* flashpager-swap: the store as block devices /dev/fpswap0, 1, ... to swap to. */
+#define pr_fmt(fmt) "flashpager-swap: " fmt
+
+#include "fpswap.h"
+
+#include <linux/blkdev.h>
+#include <linux/crc32.h>
+#include <linux/debugfs.h>
+#include <linux/highmem.h>
+#include <linux/module.h>
+#include <linux/sched/mm.h>
+#include <linux/vmalloc.h>
+#include <linux/workqueue.h>
+
+#if PAGE_SHIFT != 12
+#error "flashpager-swap: only kernels with pages of 4096 bytes"
+#endif
+
+/* Slots freed, or steps of collection, before others get the lock. */
+#define WORK_STEPS 64
+#define DEVICES_MAX 16
+
+static char *medium = "ram";
+module_param(medium, charp, 0444);
+MODULE_PARM_DESC(medium, "ram");
+static char *layout = "fragments";
+module_param(layout, charp, 0444);
+MODULE_PARM_DESC(layout, "fragments (default) or log");
+static char *compressor = "lz4";
+module_param(compressor, charp, 0444);
+MODULE_PARM_DESC(compressor, "one of the kernel's: lz4 (default), deflate, zstd, ...; or none");
+static char *medium_size = "";
+module_param(medium_size, charp, 0444);
+MODULE_PARM_DESC(medium_size, "memory for compressed pages, as 64M; default a quarter of all");
+static char *disk_size = "";
+module_param(disk_size, charp, 0444);
+MODULE_PARM_DESC(disk_size, "size of the device, as 192M; default three times medium_size");
+static uint reserve;
+module_param(reserve, uint, 0444);
+MODULE_PARM_DESC(reserve, "log: erase blocks kept free; 0 (default): as many as must be");
+static uint devices = 1;
+module_param(devices, uint, 0444);
+MODULE_PARM_DESC(devices, "devices of this kind, 1 to 16");
+
+struct fpswap {
+    struct gendisk *disk;
+    struct fpswap_ram ram;
+    struct fp_swap_config config;
+    struct fpswap_codec __percpu *codecs;
+    struct mutex lock; /* of the store */
+    struct fp_swap store;
+    unsigned long *freed; /* slots that the kernel has no more use for */
+    struct work_struct work;
+    struct dentry *debug;
+    atomic64_t failed_reads;
+    atomic64_t failed_writes;
+    atomic64_t invalid_io;
+    atomic64_t notify_free;
+};
+
+static struct fpswap *all[DEVICES_MAX];
+static struct workqueue_struct *workers;
+static struct dentry *debug_root;
+static int major;
+
+static u32 kernel_crc(u32 crc, const void *data, size_t size)
+{
+    return ~crc32_le(~crc, data, size);
+}
+
+/* Free what was noted, at most `steps` slots of it. With the lock. Whether there is more. */
+static bool free_noted(struct fpswap *swap, unsigned int steps)
+{
+    u32 slots = swap->config.slot_count;
+    unsigned long slot;
+
+    for (slot = find_first_bit(swap->freed, slots); slot < slots;
+         slot = find_next_bit(swap->freed, slots, slot + 1)) {
+        if (steps-- == 0)
+            return true;
+        if (test_and_clear_bit(slot, swap->freed))
+            (void)fp_swap_free(&swap->store, slot);
+    }
+    return false;
+}
+
+static void work(struct work_struct *work)
+{
+    struct fpswap *swap = container_of(work, struct fpswap, work);
+    unsigned int noio = memalloc_noio_save();
+    bool more;
+
+    do {
+        unsigned int step;
+
+        mutex_lock(&swap->lock);
+        more = free_noted(swap, WORK_STEPS);
+        for (step = 0; !more && step < WORK_STEPS; step++) {
+            if (fp_swap_idle(&swap->store) <= 0)
+                break;
+        }
+        more = more || step == WORK_STEPS;
+        mutex_unlock(&swap->lock);
+        cond_resched();
+    } while (more);
+    memalloc_noio_restore(noio);
+}
+
+/* Called under the swap area's spinlock. */
+static void slot_free_notify(struct block_device *device, unsigned long slot)
+{
+    struct fpswap *swap = device->bd_disk->private_data;
+
+    if (slot >= swap->config.slot_count)
+        return;
+    atomic64_inc(&swap->notify_free);
+    set_bit(slot, swap->freed);
+    queue_work(workers, &swap->work);
+}
+
+static int write_page(struct fpswap *swap, u32 slot, struct page *page)
+{
+    struct fp_swap_packed packed;
+    struct fpswap_codec *codec;
+    const void *bytes;
+    bool full;
+    int error;
+
+    /* Refused before it is compressed: a full device is asked very often. */
+    mutex_lock(&swap->lock);
+    if (fp_swap_is_full(&swap->store, slot))
+        (void)free_noted(swap, UINT_MAX);
+    full = fp_swap_is_full(&swap->store, slot);
+    mutex_unlock(&swap->lock);
+    if (full)
+        return FP_SWAP_FULL;
+
+    codec = fpswap_codec_take(swap->codecs);
+    bytes = kmap_local_page(page);
+    error = fp_swap_pack(&swap->store, &codec->codec, slot, bytes, &packed);
+    if (!error) {
+        mutex_lock(&swap->lock);
+        error = fp_swap_put(&swap->store, slot, &packed);
+        /* What it held before was of no use to the kernel, if that said so. */
+        if (test_and_clear_bit(slot, swap->freed) && error)
+            (void)fp_swap_free(&swap->store, slot);
+        mutex_unlock(&swap->lock);
+    }
+    kunmap_local(bytes);
+    fpswap_codec_give(codec);
+    return error;
+}
+
+static int read_page(struct fpswap *swap, u32 slot, struct page *page)
+{
+    struct fpswap_codec *codec = fpswap_codec_take(swap->codecs);
+    struct fp_swap_packed packed;
+    void *bytes;
+    int error;
+
+    mutex_lock(&swap->lock);
+    error = fp_swap_fetch(&swap->store, slot, codec->codec.stage, &packed);
+    mutex_unlock(&swap->lock);
+    bytes = kmap_local_page(page);
+    if (!error)
+        error = fp_swap_unpack(&swap->store, &codec->codec, slot, &packed, bytes);
+    if (error)
+        memset(bytes, 0, PAGE_SIZE); /* nothing was ever written there, or nothing is right */
+    kunmap_local(bytes);
+    fpswap_codec_give(codec);
+    flush_dcache_page(page);
+    if (error && error != FP_SWAP_EMPTY) {
+        pr_err_ratelimited("%s: slot %u: %s\n", swap->disk->disk_name, slot,
+                           error == FP_SWAP_CORRUPT ? "the medium gave other bytes than were written"
+                                                    : "the medium failed");
+        return error;
+    }
+    return FP_SWAP_OK;
+}
+
+static int sync_store(struct fpswap *swap)
+{
+    int error;
+
+    mutex_lock(&swap->lock);
+    error = fp_swap_sync(&swap->store);
+    mutex_unlock(&swap->lock);
+    return error;
+}
+
+static int discard(struct fpswap *swap, struct bio *bio)
+{
+    u64 slot = DIV_ROUND_UP_ULL(bio->bi_iter.bi_sector, PAGE_SECTORS);
+    u64 end = bio_end_sector(bio) >> PAGE_SECTORS_SHIFT;
+    int error = 0;
+
+    for (; slot < end && !error; slot++) {
+        mutex_lock(&swap->lock);
+        clear_bit(slot, swap->freed);
+        error = fp_swap_free(&swap->store, slot);
+        mutex_unlock(&swap->lock);
+        cond_resched();
+    }
+    return error;
+}
+
+static int transfer(struct fpswap *swap, struct bio *bio)
+{
+    bool is_write = op_is_write(bio_op(bio));
+    struct bvec_iter iter;
+    struct bio_vec vector;
+
+    bio_for_each_segment(vector, bio, iter) {
+        u32 slot = iter.bi_sector >> PAGE_SECTORS_SHIFT;
+        int error;
+
+        if (vector.bv_offset || vector.bv_len != PAGE_SIZE ||
+            iter.bi_sector & (PAGE_SECTORS - 1)) {
+            atomic64_inc(&swap->invalid_io);
+            return FP_SWAP_INVALID;
+        }
+        error = is_write ? write_page(swap, slot, vector.bv_page)
+                         : read_page(swap, slot, vector.bv_page);
+        if (error) {
+            atomic64_inc(is_write ? &swap->failed_writes : &swap->failed_reads);
+            return error;
+        }
+    }
+    return FP_SWAP_OK;
+}
+
+static void submit(struct bio *bio)
+{
+    struct fpswap *swap = bio->bi_bdev->bd_disk->private_data;
+    unsigned long start = bio_start_io_acct(bio);
+    /* Whatever is allocated below must not come back here for memory. */
+    unsigned int noio = memalloc_noio_save();
+    int error = bio->bi_opf & REQ_PREFLUSH ? sync_store(swap) : 0;
+
+    if (!error) {
+        switch (bio_op(bio)) {
+        case REQ_OP_READ:
+        case REQ_OP_WRITE:
+            error = transfer(swap, bio);
+            break;
+        case REQ_OP_DISCARD:
+        case REQ_OP_WRITE_ZEROES:
+            error = discard(swap, bio);
+            break;
+        case REQ_OP_FLUSH:
+            error = sync_store(swap);
+            break;
+        default:
+            atomic64_inc(&swap->invalid_io);
+            error = FP_SWAP_INVALID;
+        }
+    }
+    if (!error && bio->bi_opf & REQ_FUA)
+        error = sync_store(swap);
+    memalloc_noio_restore(noio);
+    bio->bi_status = !error                   ? BLK_STS_OK
+                     : error == FP_SWAP_FULL ? BLK_STS_NOSPC
+                                             : BLK_STS_IOERR;
+    bio_end_io_acct(bio, start);
+    bio_endio(bio);
+}
+
+static const struct block_device_operations operations = {
+    .submit_bio = submit,
+    .swap_slot_free_notify = slot_free_notify,
+    .owner = THIS_MODULE,
+};
+
+/* sysfs: the columns of zram's files. */
+
+static struct fpswap *swap_of(struct device *device)
+{
+    return dev_to_disk(device)->private_data;
+}
+
+static ssize_t mm_stat_show(struct device *device, struct device_attribute *attribute, char *text)
+{
+    struct fpswap *swap = swap_of(device);
+    struct fp_swap_stat stat;
+
+    mutex_lock(&swap->lock);
+    fp_swap_stat(&swap->store, &stat);
+    mutex_unlock(&swap->lock);
+    return sysfs_emit(text, "%8llu %8llu %8llu %8llu %8llu %8u %8u %8u %8u\n",
+                      stat.orig_data_size, stat.compr_data_size,
+                      (u64)atomic_long_read(&swap->ram.used) << PAGE_SHIFT, stat.mem_limit,
+                      stat.mem_used_max, stat.same_pages, 0, stat.huge_pages, 0);
+}
+static DEVICE_ATTR_RO(mm_stat);
+
+static ssize_t io_stat_show(struct device *device, struct device_attribute *attribute, char *text)
+{
+    struct fpswap *swap = swap_of(device);
+
+    return sysfs_emit(text, "%8lld %8lld %8lld %8lld\n", atomic64_read(&swap->failed_reads),
+                      atomic64_read(&swap->failed_writes), atomic64_read(&swap->invalid_io),
+                      atomic64_read(&swap->notify_free));
+}
+static DEVICE_ATTR_RO(io_stat);
+
+static ssize_t bd_stat_show(struct device *device, struct device_attribute *attribute, char *text)
+{
+    return sysfs_emit(text, "%8u %8u %8u\n", 0, 0, 0);
+}
+static DEVICE_ATTR_RO(bd_stat);
+
+static struct attribute *fpswap_attrs[] = {
+    &dev_attr_mm_stat.attr,
+    &dev_attr_io_stat.attr,
+    &dev_attr_bd_stat.attr,
+    NULL,
+};
+ATTRIBUTE_GROUPS(fpswap);
+
+/* debugfs: whether the store is as it should be. */
+static int check_show(struct seq_file *file, void *unused)
+{
+    struct fpswap *swap = file->private;
+    unsigned int noio = memalloc_noio_save();
+    const char *wrong;
+
+    mutex_lock(&swap->lock);
+    wrong = fp_swap_check(&swap->store);
+    mutex_unlock(&swap->lock);
+    memalloc_noio_restore(noio);
+    seq_printf(file, "%s\n", wrong ? wrong : "ok");
+    return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(check);
+
+static void swap_free(struct fpswap *swap)
+{
+    debugfs_remove_recursive(swap->debug);
+    if (swap->disk) {
+        if (disk_live(swap->disk))
+            del_gendisk(swap->disk);
+        cancel_work_sync(&swap->work);
+        put_disk(swap->disk);
+    }
+    if (!IS_ERR_OR_NULL(swap->codecs))
+        fpswap_codecs_close(swap->codecs);
+    vfree(swap->freed);
+    vfree(swap->config.memory);
+    fpswap_ram_close(&swap->ram);
+    kfree(swap);
+}
+
+/* A size as "64M"; `other` where none is said, 0 where it is none. */
+static u64 size_of(const char *text, u64 other)
+{
+    char *end;
+    u64 size;
+
+    if (!*text)
+        return other;
+    size = memparse(text, &end);
+    return *end == '\n' || !*end ? size : 0;
+}
+
+/* Open the store of a device. */
+static int swap_open(struct fpswap *swap)
+{
+    bool is_log = strcmp(layout, "log") == 0;
+    bool is_raw = strcmp(compressor, "none") == 0;
+    u64 medium_bytes = size_of(medium_size, ((u64)totalram_pages() / 4) << PAGE_SHIFT);
+    u64 disk_bytes = size_of(disk_size, 3 * medium_bytes);
+    struct fp_swap_config *config = &swap->config;
+    u32 blocks;
+    int error;
+
+    if (strcmp(medium, "ram") != 0) {
+        pr_err("medium=%s: there is none; take medium=ram\n", medium);
+        return -EINVAL;
+    }
+    if (!is_log && strcmp(layout, "fragments") != 0) {
+        pr_err("layout=%s: there is none; take fragments or log\n", layout);
+        return -EINVAL;
+    }
+    if (medium_bytes < (1u << 20) || medium_bytes > (2u << 30) - PAGE_SIZE) {
+        pr_err("medium_size=%s: take 1M to 2047M\n", medium_size);
+        return -EINVAL;
+    }
+    if (disk_bytes < PAGE_SIZE || disk_bytes >> PAGE_SHIFT > 8 * (medium_bytes >> PAGE_SHIFT)) {
+        pr_err("disk_size=%s: take 4K to eight times medium_size\n", disk_size);
+        return -EINVAL;
+    }
+    swap->codecs = fpswap_codecs_open(is_raw ? NULL : compressor);
+    if (IS_ERR(swap->codecs)) {
+        error = PTR_ERR(swap->codecs);
+        pr_err("compressor=%s: %s\n", compressor,
+               error == -ENOMEM ? "no memory" : "this kernel has none; see /proc/crypto, or modprobe it");
+        return error;
+    }
+    error = fpswap_ram_open(&swap->ram, medium_bytes, is_log);
+    if (error) {
+        pr_err("no memory for the list of pages; take a smaller medium_size\n");
+        return error;
+    }
+    blocks = swap->ram.medium.block_count;
+    *config = (struct fp_swap_config){
+        .medium = &swap->ram.medium,
+        .layout = is_log ? &fp_swap_log : &fp_swap_fragments,
+        .compressor = raw_cpu_ptr(swap->codecs)->codec.compressor,
+        .crc = kernel_crc,
+        .page_bytes = PAGE_SIZE,
+        .slot_count = disk_bytes >> PAGE_SHIFT,
+        .reserve_blocks = is_log ? reserve : 0,
+    };
+    config->chunk_count = config->slot_count + config->slot_count / 2 + 1;
+    config->memory_bytes =
+        4 * (is_log ? FP_SWAP_LOG_WORDS(config->slot_count, blocks, PAGE_SIZE,
+                                        swap->ram.medium.program_bytes)
+                    : FP_SWAP_FRAGMENT_WORDS(config->slot_count, config->chunk_count, PAGE_SIZE));
+    config->memory = vzalloc(config->memory_bytes);
+    swap->freed = vzalloc(BITS_TO_LONGS(config->slot_count) * sizeof(long));
+    if (!config->memory || !swap->freed) {
+        pr_err("no memory for %u slots; take a smaller disk_size\n", config->slot_count);
+        return -ENOMEM;
+    }
+    error = fp_swap_format(&swap->store, config);
+    if (error == FP_SWAP_INVALID) {
+        pr_err("sizes that do not fit: medium_size has %u blocks, and a log keeps %u free (reserve=%u)\n",
+               blocks, fp_swap_log_reserve(config), reserve);
+        return -EINVAL;
+    }
+    if (error) {
+        pr_err("the medium could not be formatted; is there memory for it?\n");
+        return -EIO;
+    }
+    return 0;
+}
+
+static struct fpswap *swap_create(int number)
+{
+    struct fpswap *swap = kzalloc(sizeof(*swap), GFP_KERNEL);
+    struct request_queue *queue;
+    int error;
+
+    if (!swap)
+        return ERR_PTR(-ENOMEM);
+    mutex_init(&swap->lock);
+    INIT_WORK(&swap->work, work);
+    error = swap_open(swap);
+    if (error)
+        goto failed;
+    swap->disk = blk_alloc_disk(NUMA_NO_NODE);
+    if (!swap->disk) {
+        error = -ENOMEM;
+        goto failed;
+    }
+    swap->disk->major = major;
+    swap->disk->first_minor = number;
+    swap->disk->minors = 1;
+    swap->disk->flags |= GENHD_FL_NO_PART;
+    swap->disk->fops = &operations;
+    swap->disk->private_data = swap;
+    snprintf(swap->disk->disk_name, DISK_NAME_LEN, "fpswap%d", number);
+    set_capacity(swap->disk, (sector_t)swap->config.slot_count << PAGE_SECTORS_SHIFT);
+    queue = swap->disk->queue;
+    blk_queue_logical_block_size(queue, PAGE_SIZE);
+    blk_queue_physical_block_size(queue, PAGE_SIZE);
+    blk_queue_io_min(queue, PAGE_SIZE);
+    blk_queue_io_opt(queue, PAGE_SIZE);
+    blk_queue_update_dma_alignment(queue, PAGE_SIZE - 1);
+    queue->limits.discard_granularity = PAGE_SIZE;
+    blk_queue_max_discard_sectors(queue, UINT_MAX);
+    blk_queue_max_write_zeroes_sectors(queue, UINT_MAX);
+    blk_queue_flag_set(QUEUE_FLAG_NONROT, queue);
+    blk_queue_flag_clear(QUEUE_FLAG_ADD_RANDOM, queue);
+    /* A page that changed while it was compressed would be found corrupt. */
+    blk_queue_flag_set(QUEUE_FLAG_STABLE_WRITES, queue);
+    blk_queue_write_cache(queue, swap->config.layout == &fp_swap_log, false);
+    error = device_add_disk(NULL, swap->disk, fpswap_groups);
+    if (error)
+        goto failed;
+    swap->debug = debugfs_create_dir(swap->disk->disk_name, debug_root);
+    debugfs_create_file("check", 0400, swap->debug, swap, &check_fops);
+    pr_info("%s: %u slots, %s in %llu bytes of %s, %s\n", swap->disk->disk_name,
+            swap->config.slot_count, layout,
+            (u64)swap->ram.medium.block_count * swap->ram.medium.block_bytes, medium, compressor);
+    return swap;
+
+failed:
+    swap_free(swap);
+    return ERR_PTR(error);
+}
+
+static void close_all(void)
+{
+    int number;
+
+    for (number = 0; number < DEVICES_MAX; number++) {
+        if (all[number])
+            swap_free(all[number]);
+    }
+    debugfs_remove_recursive(debug_root);
+    destroy_workqueue(workers);
+    unregister_blkdev(major, "fpswap");
+}
+
+static int __init fpswap_init(void)
+{
+    int number;
+
+    if (devices < 1 || devices > DEVICES_MAX) {
+        pr_err("devices=%u: take 1 to %d\n", devices, DEVICES_MAX);
+        return -EINVAL;
+    }
+    major = register_blkdev(0, "fpswap");
+    if (major < 0)
+        return major;
+    workers = alloc_workqueue("fpswap", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
+    if (!workers) {
+        unregister_blkdev(major, "fpswap");
+        return -ENOMEM;
+    }
+    debug_root = debugfs_create_dir("flashpager-swap", NULL);
+    for (number = 0; number < devices; number++) {
+        struct fpswap *swap = swap_create(number);
+
+        if (IS_ERR(swap)) {
+            close_all();
+            return PTR_ERR(swap);
+        }
+        all[number] = swap;
+    }
+    return 0;
+}
+
+static void __exit fpswap_exit(void)
+{
+    close_all();
+}
+
+module_init(fpswap_init);
+module_exit(fpswap_exit);
+MODULE_DESCRIPTION("flashpager: a compressed store to swap to");
+MODULE_LICENSE("Dual MIT/GPL");

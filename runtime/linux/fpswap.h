@@ -1,0 +1,40 @@
+/* What the files of flashpager-swap.ko share. */
+#ifndef FPSWAP_H
+#define FPSWAP_H
+
+#include "../swap/flashpager_swap.h"
+
+#include <linux/mm.h>
+#include <linux/mutex.h>
+
+struct crypto_comp;
+
+/* ram.c: memory as a medium, populated as it is written and given back as it is freed. */
+struct fpswap_ram {
+    struct fp_medium medium;
+    struct page **pages; /* NULL: all ones, as of an erased NAND */
+    size_t count;        /* of them */
+    atomic_long_t used;  /* that are there */
+};
+
+/* `log`: with the geometry of a NAND, else in blocks of a page that are rewritten in place. */
+int fpswap_ram_open(struct fpswap_ram *ram, u64 bytes, bool log);
+void fpswap_ram_close(struct fpswap_ram *ram);
+
+/* codecs.c: a compressor of the kernel's for each processor. */
+struct fpswap_codec {
+    struct mutex lock;
+    struct crypto_comp *transform;
+    struct fp_compressor compressor;
+    struct fp_swap_codec codec;
+};
+
+/* NULL and "none" store pages as they are. */
+struct fpswap_codec __percpu *fpswap_codecs_open(const char *compressor);
+void fpswap_codecs_close(struct fpswap_codec __percpu *codecs);
+
+/* A codec, this processor's if it is not at work. Sleeps. */
+struct fpswap_codec *fpswap_codec_take(struct fpswap_codec __percpu *codecs);
+void fpswap_codec_give(struct fpswap_codec *codec);
+
+#endif

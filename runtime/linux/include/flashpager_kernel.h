@@ -1,0 +1,9 @@
+/* Included before every file of the store: what a kernel has in place of C's operators. */
+#ifndef FLASHPAGER_KERNEL_H
+#define FLASHPAGER_KERNEL_H
+
+#include <linux/math64.h>
+
+#define FP_DIV64(dividend, divisor) div64_u64(dividend, divisor)
+
+#endif
