@@ -38,6 +38,7 @@ PACKAGES = {
     "qemu-riscv64": "qemu-user",
     "qemu-system-aarch64": "qemu-system-arm",
     "qemu-system-arm": "qemu-system-arm",
+    "qemu-system-x86_64": "qemu-system-x86",
     "qemu-x86_64": "qemu-user",
     "riscv64-linux-gnu-gcc": "gcc-riscv64-linux-gnu libc6-dev-riscv64-cross",
     "riscv64-unknown-elf-gcc": "gcc-riscv64-unknown-elf",
