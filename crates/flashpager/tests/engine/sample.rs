@@ -300,14 +300,17 @@ fn a_large_sample_is_nearly_the_whole() -> Result<()> {
     let designs = designs();
     let exact = simulation::simulate(&path, WarmUp::default(), &designs, &|| true, &|_, _| ())?;
     let sampled = sample::simulate(&path, &designs, plan, &|| true, &|_, _| ())?;
+    let (mut held, mut cases) = (0, 0);
     for (one, whole) in sampled.iter().zip(&exact) {
         for ((name, found, error), (_, truth, _)) in figures(one).into_iter().zip(figures(whole)) {
             let off = (found - truth).abs();
-            let within = error.is_none_or(|error| off <= error * found);
-            assert!(within, "{name}: {found} ± {error:?}, {truth}");
+            // 95 % of samples keep their errors, which may be next to nothing.
+            cases += 1;
+            held += i32::from(error.is_none_or(|error| off <= error * found));
             assert!(name != "time" || off < 0.05 * truth, "{name}: {found}, {truth}");
         }
     }
+    assert!(held * 100 >= cases * 90, "{held} of {cases} hold");
     let whole = attribute(&file, file.info(), &designs[0], By::Symbol, &[], &|| true)?;
     let sampled = sample::attribute(&path, &designs[0], By::Symbol, &[], plan, &|| true)?;
     for owner in whole.owners.iter().take(5) {
