@@ -157,7 +157,7 @@ uint32_t fp_log_mean_erases(const struct fp_swap *store)
     for (block = 0; block < block_count(store); block++) {
         sum += store->of.log.blocks[block].erases;
     }
-    return (uint32_t)(sum / block_count(store));
+    return (uint32_t)FP_DIV64(sum, block_count(store));
 }
 
 uint32_t fp_log_zone_kept(const struct fp_swap *store)

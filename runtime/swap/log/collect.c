@@ -122,7 +122,7 @@ static uint32_t choose_urgent(const struct fp_swap *store)
 {
     const struct fp_swap_log_state *log = &store->of.log;
     uint32_t mean = fp_log_mean_erases(store);
-    uint32_t lives = (uint32_t)(log->live / (store->config->page_bytes + RECORD_HEADER));
+    uint32_t lives = (uint32_t)FP_DIV64(log->live, store->config->page_bytes + RECORD_HEADER);
     uint32_t best = NOWHERE;
     uint32_t most = 0;
     uint32_t block;
@@ -433,7 +433,7 @@ static uint64_t pace(const struct fp_swap *store, uint32_t bytes)
         /* Its first record and its last lie in other blocks in part, and are moved whole. */
         return live + 2u * (uint64_t)record_bytes((uint16_t)store->config->page_bytes);
     }
-    share = live * bytes / (space - kept);
+    share = FP_DIV64(live * bytes, space - kept);
     return share > bytes ? share : bytes;
 }
 
