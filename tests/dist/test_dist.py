@@ -199,6 +199,7 @@ COMMANDS = {
     "compare": ("compare", "table.parquet", "table.parquet"),
     "estimate": ("estimate", "--part", "W25N01GV", "--plot", "waterfall.png"),
     "handler": ("handler",),
+    "layout": ("layout", CARD, *DESIGN, "--evaluations", "5", "-o", "order.json"),
     "deploy": ("deploy", CARD, *DESIGN, "-o", "deployed"),
     "verify": ("verify", CARD, *DESIGN),
     "report": ("report", CARD, *DESIGN, "-o", "report.html", "--plots", "plots"),
