@@ -17,6 +17,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 AGENT := python/flashpager/_recorders/flashpager-java.jar
+OUTLINER := python/flashpager/_recorders/flashpager-outliner.jar
 CORES := $(shell nproc 2>/dev/null || echo 2)
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 # An activated environment or an installed tool must not get in our way.
@@ -36,7 +37,7 @@ SOAK_CUTS := 10000000
 .PHONY: build demo dist test test-c test-rust test-python test-dist lint format bench clean
 .PHONY: soak soak-c soak-rust soak-torture soak-mutants soak-python soak-step soak-fuzz
 
-build: $(BIN)/.built $(AGENT)
+build: $(BIN)/.built $(AGENT) $(OUTLINER)
 
 demo: build
 	$(BIN)/flashpager explore $(DEMO_TRACE) --part 'K9F*,TC58B*,W25N*' \
@@ -88,8 +89,9 @@ bench: build
 
 # Both hold the built jars: who installs them needs no JDK. Without debug information the engine
 # is a third of its size.
-dist: $(BIN)/maturin $(AGENT)
-	@test -e $(AGENT) || { echo "make: a distribution is not made without the Java recorder" >&2; exit 2; }
+dist: $(BIN)/maturin $(AGENT) $(OUTLINER)
+	@test -e $(AGENT) && test -e $(OUTLINER) \
+	    || { echo "make: a distribution is not made without what Maven builds" >&2; exit 2; }
 	@rm -rf dist
 	$(BIN)/maturin build $(CARGO_FLAGS) --interpreter $(BIN)/python --out dist
 	$(BIN)/maturin sdist --out dist
@@ -118,7 +120,7 @@ soak-mutants: build
 # Programs drawn by seed, recorded; a failure says which seed repeats it.
 soak-python: build
 	FLASHPAGER_TEST_ROUNDS=$(SOAK_PROGRAMS) $(BIN)/python -m pytest -n $(CORES) \
-	    tests/process/test_generated.py
+	    tests/process/test_generated.py tests/process/test_outline.py
 
 # On a kernel of the other architecture; CONTRIBUTING.md says how to get one.
 soak-step: build
@@ -138,7 +140,7 @@ soak-fuzz:
 	done
 
 clean:
-	rm -rf $(VENV) build runtime/build target dist report.html plots python/flashpager/_recorders python/flashpager/examples python/flashpager/runtime recorders/java/target examples/java/*/target
+	rm -rf $(VENV) build runtime/build target dist report.html plots python/flashpager/_recorders python/flashpager/examples python/flashpager/runtime recorders/java/target outliner/target examples/java/*/target
 
 $(BIN)/python:
 	@command -v cargo >/dev/null || { echo "make: cargo not found; install Rust (rustup)" >&2; exit 2; }
@@ -156,15 +158,22 @@ $(BIN)/.built: $(RUST_SOURCES) pyproject.toml | $(BIN)/maturin
 	@touch $@
 
 # A machine without a JDK or Maven, or that cannot reach what Maven fetches, goes without the
-# Java recorder, unless all tools are promised.
-$(AGENT): recorders/java/pom.xml $(shell find recorders/java/src/main)
-	@rm -f $(AGENT:.jar=*.jar)
-	@if mvn --quiet --batch-mode -f recorders/java/pom.xml clean package \
-	        && mkdir -p $(dir $@) && cp recorders/java/target/flashpager-java*.jar $(dir $@); then \
+# programs in Java, unless all tools are promised. Takes what it is and the project's folder.
+define maven
+	@rm -f $(@:.jar=*.jar)
+	@if mvn --quiet --batch-mode -f $(2)/pom.xml clean package \
+	        && mkdir -p $(dir $@) && cp $(2)/target/flashpager-*.jar $(dir $@); then \
 	    :; \
 	elif [ -n "$$FLASHPAGER_REQUIRE_TOOLS" ]; then \
-	    echo "make: the Java recorder cannot be built" >&2; exit 2; \
+	    echo "make: the $(1) cannot be built" >&2; exit 2; \
 	else \
-	    echo "make: the Java recorder is left out: it wants a JDK (17 or newer) and Maven" \
+	    echo "make: the $(1) is left out: it wants a JDK (17 or newer) and Maven" \
 	        "(Debian: apt install openjdk-17-jdk-headless maven)" >&2; \
 	fi
+endef
+
+$(AGENT): recorders/java/pom.xml $(shell find recorders/java/src/main)
+	$(call maven,Java recorder,recorders/java)
+
+$(OUTLINER): outliner/pom.xml $(shell find outliner/src/main)
+	$(call maven,outliner for Java,outliner)

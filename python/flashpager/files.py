@@ -118,7 +118,10 @@ def check_writable(output: Path) -> None:
 
 
 def _remove(path: Path) -> None:
-    """Remove a file where that can be: what cannot be written cannot be removed, either."""
+    """Remove a file or folder where that can be: what cannot be written cannot be removed."""
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+        return
     with suppress(OSError):
         path.unlink()
 

@@ -57,7 +57,7 @@ mod _engine {
     #[pymodule_export]
     use super::linked::{
         CheckedLink, Disobeyed, LinkOrder, Linked, OrderText, SampleProfile, check_link,
-        order_formats, sample_profile,
+        method_profile, order_formats, sample_profile,
     };
     #[pymodule_export]
     use super::live::{

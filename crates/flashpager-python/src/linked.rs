@@ -106,6 +106,13 @@ pub fn sample_profile(
     Ok(SampleProfile(made))
 }
 
+/// How often each part of each method of a Java program was executed: lines of name, bytes of code,
+/// start, end and times.
+#[pyfunction]
+pub fn method_profile(py: Python<'_>, trace: PathBuf) -> PyResult<String> {
+    run(py, |_, ()| Ok(()), |go_on, _| samples::method_profile(&trace, &go_on))
+}
+
 /// The formats of an order; the first is the default.
 #[pyfunction]
 pub fn order_formats() -> Vec<&'static str> {

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import typer
 from typer.core import TyperGroup
 
-from flashpager.cli import linking, ordering
+from flashpager.cli import linking, ordering, outlining
 
 if TYPE_CHECKING:
     from typer._click import Context
@@ -35,3 +35,4 @@ app.command(_USUAL)(ordering.layout)
 app.command("export")(linking.export)
 app.command("check")(linking.check)
 app.command("profile")(linking.profile)
+app.command("outline")(outlining.outline)

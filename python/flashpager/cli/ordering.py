@@ -131,8 +131,8 @@ def layout(
     best so far. With --map the input sections of a link are ordered instead of functions.
 
     'flashpager layout export' writes an order that is there for a linker, 'flashpager layout check'
-    tells whether a program was linked so, and 'flashpager layout profile' writes what a compiler
-    needs to split functions.
+    tells whether a program was linked so, 'flashpager layout profile' writes what a compiler needs
+    to split functions, and 'flashpager layout outline' splits the methods of Java programs.
     """
     linked = linking.linked_for(traces, output, map_, format_)
     opened = [Trace.open(path) for path in traces]

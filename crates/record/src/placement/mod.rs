@@ -17,7 +17,7 @@ use flashpager_base::{Error, Result};
 use flashpager_binary::elf::ElfFile;
 use flashpager_trace::{Image, Symbol};
 
-pub use bytecode::METHOD_COMPONENT;
+pub use bytecode::{BYTECODE, METHOD_COMPONENT};
 pub use spec::Placement;
 
 /// What to place.

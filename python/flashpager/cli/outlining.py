@@ -1,0 +1,91 @@
+"""``flashpager layout outline``: cold parts of Java methods, apart from the hot ones."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from flashpager import outlining
+from flashpager._engine import FlashpagerError
+from flashpager.cli import options
+from flashpager.cli.console import note, out, print_json, print_whole
+from flashpager.files import check_writable, refuse_overwriting
+from flashpager.quantities import counted, parse_share
+
+#: Most lines of a table.
+_SHOWN = 20
+_OPTION = "--colder-than"
+
+
+def outline(
+    trace: options.Trace,
+    classes: Annotated[Path, typer.Argument(metavar="CLASSES", help="A jar, or a folder.")],
+    *,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="PATH", help="The same, rewritten.")
+    ],
+    colder_than: Annotated[
+        str,
+        typer.Option(
+            _OPTION,
+            metavar="N%",
+            help="Cold is what was executed so much as often as the most executed of its method.",
+        ),
+    ] = "10%",
+    at_least: Annotated[
+        int,
+        typer.Option("--at-least", metavar="BYTES", min=1, help="That a method gets shorter by."),
+    ] = 8,
+    class_path: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--class-path",
+            metavar="PATH",
+            help="Where classes are that these refer to, such as libraries; repeatable.",
+        ),
+    ] = None,
+    json: options.Json = False,
+) -> None:
+    """Move the cold parts of a Java program's methods into methods of their own.
+
+    No compiler does that for Java. TRACE tells what was executed of the program. Record the result
+    and lay that out: the new methods are units of their own.
+    """
+    refuse_overwriting(output, trace, classes)
+    check_writable(output)
+    share = options.parsed(_OPTION, colder_than, parse_share)
+    if share >= 1:
+        message = f"{_OPTION}: below 100%, or all is cold"
+        raise FlashpagerError(message)
+    made = outlining.outline(
+        trace, classes, output, cold_share=share, at_least=at_least, class_path=class_path or []
+    )
+    if json:
+        print_json(asdict(made))
+    else:
+        table = Table(box=None, pad_edge=False)
+        table.add_column("method")
+        for column in ("bytes shorter", "times executed"):
+            table.add_column(column, justify="right")
+        for moved in sorted(made.moved, key=lambda moved: -moved.saved_bytes)[:_SHOWN]:
+            table.add_row(escape(moved.method), f"{moved.saved_bytes:,}", f"{moved.times:,}")
+        if made.moved:
+            print_whole(table)
+        if len(made.moved) > _SHOWN:
+            out.print(f"and {len(made.moved) - _SHOWN:,} more")
+    saved = sum(moved.saved_bytes for moved in made.moved)
+    methods = len({moved.method for moved in made.moved})
+    note(
+        f"{output}: {counted(len(made.moved), 'part')} of {counted(methods, 'method')} moved, "
+        f"which are {saved:,} bytes shorter together"
+    )
+    if made.found < made.executed:
+        note(
+            f"note: {counted(made.executed - made.found, 'executed method')} of "
+            f"{made.executed:,} are not in {classes}"
+        )
+    for line in made.notes:
+        note(f"note: {line}")
