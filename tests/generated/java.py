@@ -1,7 +1,10 @@
 """Java programs drawn by a seed: methods of all kinds of control flow and of locals."""
 
 import random
-from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 #: Types of locals, and an expression that gives each from another local of the same type.
 _TYPES = {

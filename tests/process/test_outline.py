@@ -22,7 +22,7 @@ _RUN = ("java", "-Xverify:all", "-cp")
 def _built(source: str, folder: Path) -> Path:
     folder.mkdir()
     (folder / "Main.java").write_text(source, encoding="ascii")
-    command = ["javac", "-g", "-d", folder, folder / "Main.java"]
+    command: list[str | Path] = ["javac", "-g", "-d", folder, folder / "Main.java"]
     subprocess.run(command, check=True)
     return folder
 

@@ -14,11 +14,14 @@ from flashpager._engine import (
     Design,
     FlashpagerError,
     NorComparison,
+    PageLayout,
     Ram,
     Row,
     Symbol,
     TraceInfo,
 )
+from flashpager.layouts import layout
+from flashpager.trace import Trace
 
 SMALL, LARGE, NOR = "K9F1208Q0B", "MT29F2G08AAC", "NOR-CARDIS"
 SLOW, FAST = "33MHz-x8", "54MHz-x16"
@@ -46,6 +49,8 @@ CACHES = (1024, 1536, *range(2048, 8192 + 1, 512), 10240, 12288, 14336, 16384)
 POLICIES = ("lru", "min")
 SEQUENTIAL = "sequential"
 OTHER_REGISTERS = ("start-column", "random-column")
+#: Orders tried on the first part of a trace, and the share of it that judges them.
+ORDERS, HELD_OUT = 2000, 0.3
 #: What stands in for the paper's programs.
 SENSORS, TYPESETTER, MAD = "sensors", "troff", "madplay"
 #: A folder inside that of all traces, for Java programs.
@@ -231,6 +236,45 @@ def _touched(symbols: Sequence[Symbol], runs: Iterable[tuple[int, int]]) -> list
 
 
 @dataclass(frozen=True)
+class Ordered:
+    """A program grouped by affinity: what the end of its trace gives, of which no order knew."""
+
+    #: The best of the published orders.
+    published_by: str
+    #: MB/s as recorded, in the best published order, and in the one searched from there.
+    bandwidths: tuple[float, float, float]
+    #: Share of the ideal next block among requests in the register's page, of the same.
+    next_blocks: tuple[float, float, float]
+
+    @classmethod
+    def of(cls, file: Path) -> "Ordered | None":
+        """Group a trace in the setting of figure 8; None if it names nothing that can move."""
+        asked = design(Cell(PAPER_PAGE, LARGE))
+        try:
+            found = layout(
+                Trace.open(file), asked, pages=(), held_out_share=HELD_OUT, evaluations=ORDERS
+            )
+        except FlashpagerError:
+            return None
+        page: PageLayout = found.best
+        rows = [each.held_out[0] for each in (page.before, page.baseline, page.found)]
+        before, published, searched = rows
+        return cls(
+            page.baseline.what,
+            (
+                before.time.bandwidth_mib_s,
+                published.time.bandwidth_mib_s,
+                searched.time.bandwidth_mib_s,
+            ),
+            (
+                before.counts.next_block_share,
+                published.counts.next_block_share,
+                searched.counts.next_block_share,
+            ),
+        )
+
+
+@dataclass(frozen=True)
 class Program:
     """A trace, replayed."""
 
@@ -240,6 +284,8 @@ class Program:
     blocks: BlockStatistics
     hot: Hot
     rows: Mapping[Cell, Row]
+    #: None where nothing can be moved.
+    ordered: Ordered | None
 
     def at(self, page: int, **key: Any) -> Row:  # noqa: ANN401  (fields of Cell)
         """Give what a cell came to."""
@@ -403,7 +449,8 @@ def replay(traces: Path, progress: Callable[[int, int], None]) -> Programs:
         scale = Scale.of(info, [(offset, length) for offset, length, _ in runs])
         blocks = _engine.block_statistics(str(file))
         replayed = dict(zip(asked, rows, strict=True))
-        program = Program(name, is_java, scale, blocks, Hot.of(info, runs), replayed)
+        hot, ordered = Hot.of(info, runs), Ordered.of(file)
+        program = Program(name, is_java, scale, blocks, hot, replayed, ordered)
         found[is_java].append(program)
     progress(len(files), len(files))
     java = sorted(found[True], key=lambda program: program.name != SENSORS)
