@@ -34,6 +34,8 @@ class _DesignFields(TypedDict, total=False):
     register: str
     codeword_bytes: int | str | None
     policy: str
+    ways: int | str | None
+    read_mode: str | None
     nor: str | None
     ram: Ram | None
     handler: Handler | None
@@ -166,6 +168,10 @@ class Design:
     @property
     def policy(self) -> str: ...
     @property
+    def ways(self) -> int | None: ...
+    @property
+    def read_mode(self) -> str | None: ...
+    @property
     def nor(self) -> str | None: ...
     @property
     def ram(self) -> Ram: ...
@@ -204,6 +210,8 @@ class Board:
     def design(self) -> Design: ...
     @property
     def needs(self) -> _Json: ...
+    @property
+    def unknown(self) -> list[str]: ...
 
 @final
 class Axis:

@@ -263,11 +263,11 @@ class TestTaken:
     @pytest.mark.parametrize("needs", [(), ("--ram", "2K")])
     def test_a_part_that_is_no_nand(self, trace: Path, needs: tuple[str, ...]) -> None:
         """Code is not paged from it, and that is said."""
-        parts = ("--part", "K9F1208Q0B,NP8P128A")
+        parts = ("--part", "K9F1208Q0B,SD-8GB-2012")
         found = flashpager("explore", trace, *parts, *needs, "--json").json
-        assert list(found["parts_left_out"]) == ["NP8P128A"]
+        assert list(found["parts_left_out"]) == ["SD-8GB-2012"]
         said = flashpager("explore", trace, *parts, *needs).err
-        assert said.count("left out: NP8P128A is no NAND part") == 1
+        assert said.count("left out: SD-8GB-2012 is no NAND part") == 1
         assert "cannot carry" not in said
 
     def test_parts_that_give_the_same(self, trace: Path) -> None:

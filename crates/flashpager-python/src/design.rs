@@ -418,6 +418,18 @@ impl Design {
         &self.spec.policy
     }
 
+    /// Ways of a set of a cache in hardware; None for frames in software.
+    #[getter]
+    fn ways(&self) -> Option<u32> {
+        self.spec.ways
+    }
+
+    /// How a part that is read in place is read, as `1-4-4`; None for the fastest way.
+    #[getter]
+    fn read_mode(&self) -> Option<&str> {
+        self.spec.read_mode.as_deref()
+    }
+
     /// The NOR part to compare with.
     #[getter]
     fn nor(&self) -> PyResult<Option<String>> {
@@ -617,6 +629,12 @@ impl Board {
     #[getter]
     fn needs(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         to_python(py, &self.0.needs)
+    }
+
+    /// What nobody published of it, in words.
+    #[getter]
+    fn unknown(&self) -> Vec<String> {
+        self.0.unknown.clone()
     }
 }
 

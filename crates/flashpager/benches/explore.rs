@@ -52,6 +52,7 @@ fn main() {
             cells.push(Cell {
                 cache_page_bytes: 1 << shift,
                 policy: policy.parse().expect("a known policy"),
+                ways: None,
                 hierarchy: None,
                 cache_bytes: cache_bytes.clone(),
                 registers: registers.clone(),
@@ -88,6 +89,7 @@ fn main() {
             cache_bytes: cells[cell].cache_bytes[size],
             cache_page_bytes: cells[cell].cache_page_bytes,
             policy: cells[cell].policy.clone(),
+            ways: None,
             hierarchy: None,
         };
         let (counts, _): (Vec<Counts>, _) =

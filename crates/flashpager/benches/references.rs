@@ -86,7 +86,7 @@ impl SizesVisitor for References<'_> {
     type Output = Measured;
 
     fn visit<P: Policy>(self, parameters: &[Parameter]) -> Result<Measured> {
-        let mut caches = P::AllSizes::new(self.frames, self.page_bound(), parameters)?;
+        let mut caches = P::AllSizes::new(self.frames, None, self.page_bound(), parameters)?;
         // With inclusion the sizes that miss are the first ones: counting where
         // they end is enough, and the sums come afterwards.
         let mut misses = vec![0; self.frames.len() + 1];
@@ -144,8 +144,10 @@ fn main() {
 
     let start = Instant::now();
     let measured = match what.as_str() {
-        "single" => policy.visit(Shape { frames: frames[0], pages: page_bound }, references),
-        "sizes" => policy.visit_sizes(references),
+        "single" => {
+            policy.visit(Shape { frames: frames[0], pages: page_bound, ways: None }, references)
+        }
+        "sizes" => policy.visit_sizes(false, references),
         _ => panic!("usage: {USAGE}"),
     }
     .expect("a design that can be");

@@ -59,6 +59,7 @@ fn rates(criterion: &mut Criterion) {
                 cache_bytes,
                 cache_page_bytes,
                 policy: policy.parse().expect("a known policy"),
+                ways: None,
                 hierarchy: None,
             };
             group.bench_function(format!("replay {policy}, {cache_bytes} B cache"), |b| {
@@ -93,6 +94,7 @@ fn hierarchy(criterion: &mut Criterion) {
                 let cell = Cell {
                     cache_page_bytes: 1024,
                     policy: policy.parse().expect("a known policy"),
+                    ways: None,
                     hierarchy: Some(hierarchy),
                     cache_bytes: kib.iter().map(|kib| kib << 10).collect(),
                     registers: vec![register],

@@ -29,6 +29,9 @@ pub struct DesignSpec {
     /// The bus, as `33MHz-x8`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bus: Option<String>,
+    /// How a part that is read in place is read, as `1-4-4`; the fastest way if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read_mode: Option<String>,
     /// Whether a bus may be faster than the part, or wider, which is then read at its own pace, as
     /// in the tables of CARDIS 2010.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -46,6 +49,9 @@ pub struct DesignSpec {
     pub codeword_bytes: Option<u32>,
     /// Who is evicted.
     pub policy: String,
+    /// Ways of a set of a cache in hardware; nothing for frames in software.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ways: Option<u32>,
     /// The RAM; with a processor that copies, its time for it if nothing is said, else the smart
     /// card's.
     pub ram: Option<Ram>,
@@ -132,6 +138,7 @@ impl Default for DesignSpec {
         Self {
             part: None,
             bus: None,
+            read_mode: None,
             clip_bus: false,
             cache_bytes: 2048,
             cache_page_bytes: 64,
@@ -139,6 +146,7 @@ impl Default for DesignSpec {
             register: None,
             codeword_bytes: None,
             policy: "lru".into(),
+            ways: None,
             ram: None,
             handler: None,
             nor: None,
@@ -253,8 +261,8 @@ impl Axis {
         match value {
             Value::Text(text) if text == NONE && self.may_be_none() => Ok(Value::Nothing),
             Value::Text(text) => (self.checked)(&text).map(Value::Text),
-            // The RAM for frames need be no power of two.
-            Value::Size(bytes) if self.name != "cache_bytes" => {
+            // The RAM for frames need be no power of two, nor need ways.
+            Value::Size(bytes) if !matches!(self.name, "cache_bytes" | "ways") => {
                 power_of_two(self.title, below_4_gib(self.name, bytes)?)?;
                 Ok(value)
             }
@@ -309,9 +317,11 @@ fn schedules() -> Vec<&'static str> {
     Schedule::ALL.iter().map(|(name, _)| *name).collect()
 }
 
+/// Of those that take any number of frames: some are for hardware, which has powers of two.
 fn policies_without_parameters() -> Vec<&'static str> {
+    let takes_any = |name: &str| name.parse().is_ok_and(|spec: PolicySpec| spec.check(3).is_ok());
     let plain = pager::POLICIES.iter().filter(|(_, parameters)| *parameters == 0);
-    plain.map(|(name, _)| *name).collect()
+    plain.map(|(name, _)| *name).filter(|name| takes_any(name)).collect()
 }
 
 /// The fields that an exploration may vary, in the order in which their product is taken; but
@@ -336,6 +346,20 @@ pub const AXES: &[Axis] = &[
         all: None,
         checked: known::<Bus>,
         set: |design, value| value.text().map(|text| design.bus = Some(text)),
+    },
+    Axis {
+        name: "read_mode",
+        title: "read mode",
+        kind: AxisKind::TextOrNone,
+        metavar: "MODE",
+        help: || {
+            "Lines of command, address and data of a read in place, as 1-4-4; 0-4-4 continues the \
+             read before."
+                .into()
+        },
+        all: None,
+        checked: |mode| Ok(mode.to_owned()),
+        set: |design, value| value.text_or_none().map(|text| design.read_mode = text),
     },
     Axis {
         name: "cache_bytes",
@@ -405,6 +429,19 @@ pub const AXES: &[Axis] = &[
         all: Some(policies_without_parameters),
         checked: parsed::<PolicySpec>,
         set: |design, value| value.text().map(|text| design.policy = text),
+    },
+    Axis {
+        name: "ways",
+        title: "ways",
+        kind: AxisKind::SizeOrNone,
+        metavar: "N",
+        help: || "Cache in hardware, in sets of so many lines; a line is a cache page.".into(),
+        all: None,
+        checked: no_name,
+        set: |design, value| {
+            design.ways = value.size_or_none("ways")?;
+            Ok(())
+        },
     },
     Axis {
         name: "schedule",

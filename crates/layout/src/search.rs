@@ -530,6 +530,7 @@ mod tests {
             cache_bytes: 1024,
             cache_page_bytes: 32,
             policy: policy.parse().expect("a policy"),
+            ways: None,
             hierarchy: None,
         }
     }

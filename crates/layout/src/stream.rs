@@ -3,9 +3,7 @@
 use std::ops::Range;
 
 use flashpager_base::Result;
-use flashpager_replay::pager::{
-    NEVER, Outcome, Page, Parameter, Policy, PolicySpec, Shape, SizesVisitor,
-};
+use flashpager_replay::pager::{NEVER, Outcome, Page, Parameter, Policy, PolicySpec, SizesVisitor};
 use flashpager_replay::register::{Register, RegisterDesign};
 use flashpager_replay::{CacheDesign, Counts, FaultClass, replay};
 use flashpager_trace::{MemoryTrace, Run};
@@ -146,11 +144,12 @@ impl<'a> Stream<'a> {
         misses: Option<&mut [f64]>,
         take: impl FnMut(f64) -> bool,
     ) -> Result<()> {
-        let CacheDesign { policy, hierarchy, .. } = &self.task.cache;
+        let CacheDesign { policy, ways, hierarchy, .. } = &self.task.cache;
         if hierarchy.is_some() || policy.needs_next_use() {
             return self.replay_slowly(offsets, windows, image_bytes, take);
         }
-        policy.visit_sizes(Replaying { stream: self, table, windows, image_bytes, misses, take })?
+        let replaying = Replaying { stream: self, table, windows, image_bytes, misses, take };
+        policy.visit_sizes(ways.is_some(), replaying)?
     }
 
     /// As the replay does that serves every design.
@@ -271,7 +270,7 @@ impl<W: Iterator<Item = usize>, F: FnMut(f64) -> bool> SizesVisitor for Replayin
         let Task { cache, register, weight, cost, needs_classes, .. } = stream.task;
         let page_bytes = cache.cache_page_bytes;
         let pages = image_bytes.div_ceil(page_bytes);
-        let shape = Shape { frames: cache.frames().min(u64::from(u32::MAX)) as u32, pages };
+        let shape = cache.shape(pages);
         let mut classes: FxHashMap<FaultClass, u64> = FxHashMap::default();
         for window in windows {
             let window = &stream.windows[window];

@@ -21,6 +21,7 @@ fn design_of(shape: &Shape, sizes: &Sizes) -> (CacheDesign, RegisterDesign) {
         cache_bytes: u64::from(sizes.frames) * u64::from(sizes.page_bytes),
         cache_page_bytes: sizes.page_bytes,
         policy: policy.parse::<PolicySpec>().unwrap(),
+        ways: None,
         hierarchy: None,
     };
     let register = RegisterDesign {

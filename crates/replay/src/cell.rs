@@ -17,6 +17,8 @@ pub struct Cell {
     pub cache_page_bytes: u32,
     /// Who is evicted.
     pub policy: PolicySpec,
+    /// Lines of a set, as [`CacheDesign::ways`].
+    pub ways: Option<u32>,
     /// What stands in front.
     pub hierarchy: Option<HierarchyDesign>,
     /// Bytes of RAM for frames, of each cache.
@@ -84,6 +86,8 @@ impl Cell {
     fn bytes_per_page(&self) -> usize {
         match self.tlb() {
             Some(_) => self.cache_bytes.len() * size_of::<Page>(),
+            // Side by side, or by frame.
+            None if self.ways.is_some() => self.cache_bytes.len() * size_of::<Page>(),
             None => self.policy.bytes_per_page(self.cache_bytes.len()),
         }
     }
@@ -99,11 +103,12 @@ impl Cell {
 
     /// The cache of that many bytes.
     pub(super) fn cache(&self, cache_bytes: u64) -> CacheDesign {
-        let Self { cache_page_bytes, policy, hierarchy, .. } = self;
+        let Self { cache_page_bytes, policy, ways, hierarchy, .. } = self;
         CacheDesign {
             cache_bytes,
             cache_page_bytes: *cache_page_bytes,
             policy: policy.clone(),
+            ways: *ways,
             hierarchy: *hierarchy,
         }
     }

@@ -22,7 +22,7 @@ pub use many::{passes, readings, replay_cells};
 pub use single::{Events, RunSink, replay};
 pub use sweep::sweep;
 
-use crate::pager::{Page, PolicySpec, Search};
+use crate::pager::{Page, PolicySpec, Search, Shape};
 use crate::register::{Access, RegisterCase};
 use flashpager_base::sizes::power_of_two;
 use flashpager_base::{Error, Result};
@@ -39,9 +39,15 @@ pub struct CacheDesign {
     pub cache_page_bytes: u32,
     /// Who is evicted.
     pub policy: PolicySpec,
+    /// Lines of a set of a cache in hardware: page p is in set p mod sets. Nothing where a page may
+    /// be in every frame, as in software.
+    pub ways: Option<u32>,
     /// What stands in front of it; nothing on a small microcontroller.
     pub hierarchy: Option<HierarchyDesign>,
 }
+
+/// Most bytes of a cache in sets.
+pub const MAX_SETS_BYTES: u64 = 1 << 24;
 
 impl CacheDesign {
     /// Frames in the cache: `cache_bytes / cache_page_bytes`.
@@ -61,7 +67,44 @@ impl CacheDesign {
         if let Some(hierarchy) = &self.hierarchy {
             hierarchy.check(self.cache_page_bytes)?;
         }
-        self.policy.check(self.frames().min(u64::from(u32::MAX)) as u32)
+        let frames = self.frames().min(u64::from(u32::MAX)) as u32;
+        self.ways.map_or(Ok(()), |ways| self.check_sets(ways))?;
+        self.policy.check(self.ways.unwrap_or(frames))
+    }
+
+    /// Check that there is a power of two of sets, and nothing left over.
+    fn check_sets(&self, ways: u32) -> Result<()> {
+        let Self { cache_bytes, cache_page_bytes, .. } = *self;
+        let set_bytes = u64::from(ways) * u64::from(cache_page_bytes);
+        let shape = format!(
+            "a cache of {cache_bytes} bytes in sets of {ways} x {cache_page_bytes} bytes"
+        );
+        if set_bytes == 0 || !cache_bytes.is_multiple_of(set_bytes) {
+            return Err(Error::design(format!(
+                "{shape}: a set of {set_bytes} bytes does not divide it; take other ways, or a \
+                 cache of whole sets"
+            )));
+        }
+        let sets = cache_bytes / set_bytes;
+        if !sets.is_power_of_two() {
+            return Err(Error::design(format!(
+                "{shape} has {sets} sets, which no bits of an address choose: take ways that leave a \
+                 power of two of sets"
+            )));
+        }
+        if cache_bytes > MAX_SETS_BYTES {
+            return Err(Error::design(format!(
+                "{shape}: take at most {} MiB for a cache in hardware",
+                MAX_SETS_BYTES >> 20
+            )));
+        }
+        Ok(())
+    }
+
+    /// What its policy is built for, with an image of so many pages.
+    pub fn shape(&self, pages: u32) -> Shape {
+        let frames = self.frames().min(u64::from(u32::MAX)) as u32;
+        Shape { frames, pages, ways: self.ways }
     }
 }
 

@@ -8,7 +8,7 @@ use super::next_uses::next_uses;
 use super::references::Collapser;
 use super::requests::Requests;
 use super::{CacheDesign, Counts, Executed, Fault, image_pages};
-use crate::pager::{Moment, NEVER, Outcome, Page, Policy, Search, Shape, Visitor};
+use crate::pager::{Moment, NEVER, Outcome, Page, Policy, Search, Visitor};
 use crate::register::{Register, RegisterDesign};
 
 /// Who is told of each fault.
@@ -50,8 +50,9 @@ pub fn replay(
         register.check(cache.cache_page_bytes)?;
     }
     let pages = image_pages(trace.image_bytes(), cache.cache_page_bytes)?;
-    let shape = Shape { frames: cache.frames().min(u64::from(u32::MAX)) as u32, pages };
-    cache.policy.visit(shape, Replay { trace, pages, cache, registers, go_on, events })?
+    cache
+        .policy
+        .visit(cache.shape(pages), Replay { trace, pages, cache, registers, go_on, events })?
 }
 
 struct Replay<'a, 'e> {

@@ -200,7 +200,7 @@ impl Caches {
     fn new(cell: &Cell, pages: u32) -> Result<Self> {
         let usable = |cache_bytes: &u64| {
             let frames = cell.cache(*cache_bytes).frames().min(u64::from(u32::MAX)) as u32;
-            cell.policy.frames_that_count(frames, pages)
+            if cell.ways.is_some() { frames } else { cell.policy.frames_that_count(frames, pages) }
         };
         let frames_of: Vec<u32> = cell.cache_bytes.iter().map(usable).collect();
         let mut frames = frames_of.clone();
@@ -208,7 +208,8 @@ impl Caches {
         frames.dedup();
         let size_of = |frame: &u32| frames.partition_point(|smaller| smaller < frame);
         let size_of = frames_of.iter().map(size_of).collect();
-        let replay = cell.policy.visit_sizes(Build { cell, pages, frames: &frames })?;
+        let replay =
+            cell.policy.visit_sizes(cell.ways.is_some(), Build { cell, pages, frames: &frames })?;
         Ok(Self { replay, size_of })
     }
 }
@@ -241,12 +242,12 @@ impl SizesVisitor for Build<'_> {
             |inclusion| Requests::new(*cache_page_bytes, pages, frames.len(), inclusion, registers);
         let registers = registers.clone();
         let Some(tlb) = cell.tlb() else {
-            let caches = P::AllSizes::new(frames, pages, parameters)?;
+            let caches = P::AllSizes::new(frames, cell.ways, pages, parameters)?;
             let requests = requests(P::AllSizes::INCLUSION)?;
             return Ok(Box::new(Plain { caches, requests, registers }));
         };
         let cache = |frames: &u32| {
-            let policy = P::new(Shape { frames: *frames, pages }, parameters)?;
+            let policy = P::new(Shape { frames: *frames, pages, ways: cell.ways }, parameters)?;
             Ok(Translated::new(policy, tlb))
         };
         let caches = frames.iter().map(cache).collect::<Result<Vec<Translated<P>>>>()?;

@@ -280,7 +280,7 @@ impl SwapSystem {
 
     /// The cache of frames as a policy sees it.
     pub(super) fn shape(&self) -> Result<Shape> {
-        Ok(Shape { frames: self.frames()?, pages: self.workload.pages() })
+        Ok(Shape { frames: self.frames()?, pages: self.workload.pages(), ways: None })
     }
 
     /// Open the contents of pages.

@@ -357,7 +357,9 @@ def _show_answer(
         + (f" ({best['least_bandwidth_mib_s']:.2f} on the slowest trace)" if several else "")
         + f" with {best['part']}{_alike(found.ties)} on {best['bus']},"
         f" {best['policy']}, {counted(best['frames'], 'page')} of"
-        f" {format_size(best['cache_page_bytes'])},"
+        f" {format_size(best['cache_page_bytes'])}"
+        + (f" in sets of {best['ways']}" if best["ways"] else "")
+        + ","
         f" register {best['register']}"
         + (f", codeword {best['codeword_bytes']}" if best["codeword_bytes"] else "")
         + (f", {best['schedule']} handler" if best["schedule"] != "sequential" else "")
@@ -376,15 +378,16 @@ def _show_answer(
     code = max(trace.info.image_bytes for trace in traces)
     pages = -(-code // best["cache_page_bytes"])
     commands = "" if design is None or _has_commands(design) else "the commands of a load, "
-    out.print(
-        f"not counted: {commands}the way from {counted(pages, 'page')} of code to "
-        f"{counted(best['frames'], 'frame')}"
-        + (
-            ""
-            if any(best[name] for name in table.HANDLER)
-            else ", and a handler of 0 ns (--processor or a board has its times)"
+    if not best["ways"]:
+        out.print(
+            f"not counted: {commands}the way from {counted(pages, 'page')} of code to "
+            f"{counted(best['frames'], 'frame')}"
+            + (
+                ""
+                if any(best[name] for name in table.HANDLER)
+                else ", and a handler of 0 ns (--processor or a board has its times)"
+            )
         )
-    )
     unverified = options.unverified(design, energy=False) if design else None
     if unverified:
         note(unverified)

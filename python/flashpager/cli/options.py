@@ -10,6 +10,7 @@ from typing import Annotated, Any, TypeVar, overload
 import typer
 from typer.models import OptionInfo
 
+from flashpager import _engine
 from flashpager._engine import Assumption, Design, FlashpagerError
 from flashpager.axes import AXES, SETTLED, flag_of
 from flashpager.files import standard_input
@@ -277,6 +278,11 @@ def assumptions(designs: Sequence[Design], cache: Sequence[Mapping[str, str]] = 
         values = [f"{_title(one['field'])} {one['value']}" for one in cache]
         told.append(f"{' and '.join(values)} ({cache[0]['reason']})")
     return f"assumed: {', '.join(told)}" if told else ""
+
+
+def unknown(board: str | None) -> list[str]:
+    """Give what nobody published of a board, in words."""
+    return _engine.Board.read(Path(board)).unknown if board else []
 
 
 def unverified(design: Design, *, energy: bool = True) -> str | None:

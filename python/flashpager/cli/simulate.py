@@ -103,6 +103,8 @@ def simulate(
             of_calls = {"calls": [each.as_dict() for each in timed]} if calls else {}
             assumed = [one.as_dict() for one in row.assumed]
             origins |= {"assumed": [*assumed, *flags.unsaid_cache(design)]}
+            if unknown := options.unknown(flags.board):
+                origins |= {"unknown": unknown}
             print_json({**head, **row.as_dict(), **origins, **gate, **of_calls})
             return
         _show(opened.info, row, flags.origins(design))
@@ -114,6 +116,8 @@ def simulate(
         unverified = options.unverified(design, energy=row.energy is not None)
         if unverified:
             note(unverified)
+        for what in options.unknown(flags.board):
+            note(f"not published of {flags.board}: {what}")
         for warning in row.warnings:
             note(f"warning: {warning}")
 
@@ -145,20 +149,17 @@ def _show_setup(info: TraceInfo, row: Row, origins: str) -> None:
     console.say_warm_up(info)
     if not info.ending.is_complete:
         note(f"note: {how_it_ended(info.ending)}")
-    codeword = f", codeword {design.codeword_bytes}" if design.codeword_bytes else ""
-    out.print(
-        f"{design.part} on {design.bus}, flash page {format_size(row.flash_page_bytes)}"
-        f", register {design.register}{codeword}; cache {format_size(design.cache_bytes)} in"
-        f" {counted(row.frames, 'page')} of {format_size(design.cache_page_bytes)}, {design.policy}"
-        + (
-            ""
-            if row.metadata_bytes is None
-            else f", {counted(row.ram_bytes, 'byte')} of RAM with what the policy keeps"
-        )
-    )
+    out.print(f"{_medium(row)}; {_cache(row)}")
     out.print(escape(origins))
     handler = prices.handler
-    flash = f"load {duration(prices.t_load_ns)}, byte {prices.t_byte_ns:g} ns"
+    if _is_in_place(design):
+        line = design.cache_page_bytes
+        flash = (
+            f"before the data {duration(prices.t_load_ns)}, byte {prices.t_byte_ns:.4g} ns: "
+            f"{duration(prices.t_load_ns + line * prices.t_byte_ns)} for {counted(line, 'byte')}"
+        )
+    else:
+        flash = f"load {duration(prices.t_load_ns)}, byte {prices.t_byte_ns:g} ns"
     if design.register == "random-column" and prices.t_column_change_ns is not None:
         flash += f", column change {duration(prices.t_column_change_ns)}"
     commands = prices.t_load_commands_ns
@@ -168,6 +169,13 @@ def _show_setup(info: TraceInfo, row: Row, origins: str) -> None:
         with_commands = "with" if design.count_commands else "without its"
         of_commands = f" {with_commands} {duration(commands)} of commands," if commands else ","
         flash = flash.replace(",", of_commands, 1)
+    if design.ways is not None:
+        out.print(
+            f"prices: {flash}; a hit waits {duration(handler.lookup_ns)}, "
+            f"a miss {duration(handler.fixed_fault_ns)} for its controller"
+        )
+        _show_handling(design, handler)
+        return
     read = "" if design.icache or row.run else f"read {prices.ram.t_read_ns:g} ns, "
     out.print(
         f"prices: {flash}, write {prices.ram.t_write_ns:.4g} ns, {read}"
@@ -175,6 +183,36 @@ def _show_setup(info: TraceInfo, row: Row, origins: str) -> None:
         f" + {duration(handler.walk_step_ns)} a step{_uncounted(design, handler)}"
     )
     _show_handling(design, handler)
+
+
+def _is_in_place(design: Design) -> bool:
+    """Tell whether the part is read where code lies in it, without a page being loaded."""
+    return _engine.find_part(design.part).kind != "nand"
+
+
+def _medium(row: Row) -> str:
+    """Say what is read, and how."""
+    design = row.design
+    if _is_in_place(design):
+        mode = f", read mode {design.read_mode}" if design.read_mode else ""
+        return f"{design.part} on {design.bus}, read in place{mode}"
+    codeword = f", codeword {design.codeword_bytes}" if design.codeword_bytes else ""
+    page = format_size(row.flash_page_bytes)
+    return f"{design.part} on {design.bus}, flash page {page}, register {design.register}{codeword}"
+
+
+def _cache(row: Row) -> str:
+    """Say what lies between it and the processor."""
+    design = row.design
+    size, page = format_size(design.cache_bytes), format_size(design.cache_page_bytes)
+    if design.ways is not None:
+        sets = counted(row.frames // design.ways, "set")
+        ways = counted(design.ways, "way")
+        return f"cache {size} in hardware, {sets} of {ways}, lines of {page}, {design.policy}"
+    said = f"cache {size} in {counted(row.frames, 'page')} of {page}, {design.policy}"
+    if row.metadata_bytes is not None:
+        said += f", {counted(row.ram_bytes, 'byte')} of RAM with what the policy keeps"
+    return said
 
 
 def _uncounted(design: Design, handler: Handler) -> str:
@@ -218,12 +256,17 @@ def _show_handling(design: Design, handler: Handler) -> None:
 
 
 def _show_time(row: Row, info: TraceInfo) -> None:
-    counts, time = row.counts, row.time
+    time = row.time
     if row.run:
         _show_run(row.run)
         if info.warm_up.runs:
             counted_share = percent(row.counts.bytes_read / info.bytes, 1)
             note(f"note: {counted_share} of the instructions are counted, as of the bytes")
+    if row.design.ways is not None and not row.run:
+        out.print(f"[bold]{duration(time.time_ns)}[/bold] lost to misses")
+        note("note: --processor, as cortex-m0plus@125MHz, has the time of the instructions")
+        _show_steps(row)
+        return
     bandwidth = f"[bold]{mebibytes(time)}[/bold]"
     if row.nor:
         nor = row.nor
@@ -233,12 +276,22 @@ def _show_time(row: Row, info: TraceInfo) -> None:
     out.print(f"{bandwidth}   ({in_all}; MB/s of 2^20 bytes, MB of 10^6)")
     if row.design.policy == "min":
         note("note: MIN has the fewest misses, but with a data register it is no bound on time")
+    _show_steps(row)
+    if row.fetch:
+        _show_fetch(row.fetch, row, info)
 
+
+def _show_steps(row: Row) -> None:
+    """Say where the time goes."""
+    counts, time = row.counts, row.time
     table = Table(box=None, pad_edge=False, header_style="dim")
     for name in ("step", "count", "time", "share"):
         table.add_column(name, justify="left" if name == "step" else "right")
+    of_load = ("load", "load")
+    if _is_in_place(row.design):
+        of_load = ("before the data", "transaction")
     steps = [
-        ("load", counted(counts.loads, "load"), "load_ns"),
+        (of_load[0], counted(counts.loads, of_load[1]), "load_ns"),
         ("fetch", f"{counts.bytes_fetched:,} B", "fetch_ns"),
         ("write", f"{counts.bytes_written:,} B", "write_ns"),
         ("execute" if row.run else "read", f"{counts.bytes_read:,} B", "read_ns"),
@@ -249,7 +302,7 @@ def _show_time(row: Row, info: TraceInfo) -> None:
     ]
     for name, count, key in steps:
         ns = getattr(time, key)
-        if ns or name in ("load", "fetch", "write", "read", "execute"):
+        if ns or (row.design.ways is None and name in ("load", "fetch", "write", "read")):
             table.add_row(name, count, duration(ns), share(ns, time.time_ns))
     hidden = time.hidden_ns
     if abs(hidden) > _NOTABLE * time.time_ns:
@@ -258,8 +311,6 @@ def _show_time(row: Row, info: TraceInfo) -> None:
         left = f"{'-' if hidden > 0 else ''}{duration(abs(hidden))}"
         table.add_row(name, what, left, share(-hidden, time.time_ns))
     out.print(table)
-    if row.fetch:
-        _show_fetch(row.fetch, row, info)
 
 
 def _is_partly(run: RunTime | None) -> bool:
@@ -354,13 +405,54 @@ def _show_fetch(fetch: Fetch, row: Row, info: TraceInfo) -> None:
     )
 
 
+def _hits(row: Row) -> str:
+    """Say what share of the references hits: of a cache in hardware nearly all do."""
+    counts = row.counts
+    if row.design.ways is None:
+        return share(counts.hits, counts.references)
+    return percent(counts.hits / max(1, counts.references), 3)
+
+
+def _show_misses(row: Row) -> None:
+    """Say what misses of a part that is read in place cost, in the words of its boards."""
+    counts, latency, run = row.counts, row.latency, row.run
+    between = si(counts.bytes_read / counts.misses, "B") if counts.misses else "no end of bytes"
+    line = f"a miss every {between} executed"
+    if counts.misses:
+        line += f", and it takes {duration(latency.mean_fault_ns)}"
+    clock_mhz = _clock_mhz(row.design)
+    if run and clock_mhz and counts.misses:
+        cycles = latency.mean_fault_ns * clock_mhz / 1e3
+        lost = run.lost_ns * clock_mhz / 1e3
+        all_cycles = run.paged_ns * clock_mhz / 1e3
+        line += f", {significant(cycles, 3)} cycles"
+        out.print(line)
+        line = (
+            f"{si(lost)} of {counted_si(round(all_cycles), 'cycle')} lost to misses"
+            f" ({share(lost, all_cycles)})"
+        )
+    out.print(line)
+    if counts.walk:
+        out.print(f"walk {counted(counts.walk, 'frame')}, longest {counts.max_walk:,}")
+
+
+def _clock_mhz(design: Design) -> float | None:
+    """Give the clock of the design's processor."""
+    if design.processor is None:
+        return None
+    return float(design.processor.rpartition("@")[2].removesuffix("MHz"))
+
+
 def _show_faults(row: Row) -> None:
     counts, latency = row.counts, row.latency
     out.print(
         f"references {counts.references:,}   hits {counts.hits:,}"
-        f" ({share(counts.hits, counts.references)})   misses {counts.misses:,}"
+        f" ({_hits(row)})   misses {counts.misses:,}"
         + (f"   false faults {counts.false_faults:,}" if counts.false_faults else "")
     )
+    if _is_in_place(row.design):
+        _show_misses(row)
+        return
     other = f"other buffer {counts.other_buffer:,}, " if counts.other_buffer else ""
     ahead = f"; loaded ahead {counts.prefetches:,}" if counts.prefetches else ""
     out.print(

@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 
+from flashpager import _engine
 from flashpager._engine import FlashpagerError, Row
 
 #: How the frame of a page is found, as ``flashpager_pager.h`` has it.
@@ -59,6 +60,15 @@ class PagerDesign:
             message = (
                 "an instruction cache or a TLB stands in front of this design's cache: the pager "
                 "is for processors that interpret what it gives them; take a board without"
+            )
+            raise FlashpagerError(message)
+        if design.ways is not None:
+            message = "a cache in hardware needs no pager: leave --ways away for one in software"
+            raise FlashpagerError(message)
+        if _engine.find_part(design.part).kind != "nand":
+            message = (
+                f"{design.part} is read in place, and the pager loads pages of NAND: take a NAND "
+                "part with --part"
             )
             raise FlashpagerError(message)
         if design.critical_block_bytes:

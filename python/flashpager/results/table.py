@@ -82,7 +82,7 @@ def _type(name: str) -> type[pl.DataType]:
     if name in _FLAGS:
         return pl.Boolean
     whole = name in COUNTS or name in _WHOLE or name.endswith("_bytes")
-    counted = (*("frames", "icache_ways", "tlb_sets", "tlb_ways"),)
+    counted = (*("frames", "ways", "icache_ways", "tlb_sets", "tlb_ways"),)
     return pl.UInt64 if whole or name in counted else pl.Float64
 
 

@@ -184,6 +184,11 @@ class Space:
         per_frame, fixed = _engine.policy_metadata(design.policy) or (0.0, 0)
         page = design.cache_page_bytes
         ram = self.ram_bytes or 0
+        if design.ways is not None:
+            # The sets of a cache in hardware are a power of two.
+            a_set = page * design.ways
+            sets = [1 << power for power in range((ram // a_set).bit_length() + 1)]
+            return [a_set * count for count in sets if a_set * count <= 2 * ram]
         most, beyond = (int((size - fixed) / (page + per_frame)) for size in (ram, 2 * ram))
         frames = {most * step // _RAM_STEPS for step in range(1, _RAM_STEPS + 1)}
         # The program may need far less.

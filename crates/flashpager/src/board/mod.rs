@@ -44,6 +44,8 @@ pub struct Board {
     /// What a design on it must do, as it is written: `ram`, `min_bandwidth`, `max_fault`,
     /// `checked_ecc`.
     pub needs: toml::Table,
+    /// What nobody published of it, in words: what its numbers leave open.
+    pub unknown: Vec<String>,
 }
 
 impl Board {
@@ -60,12 +62,19 @@ impl Board {
             Some(Toml::Table(needs)) => needs.clone(),
             Some(_) => return Err(Error::data(place, "[needs] must be a table")),
         };
-        Ok(Self { design: design_of(&table, &place)?, needs })
+        let wrong = || Error::data(&place, "unknown: must be a list of texts");
+        let text = |one: &Toml| one.as_str().map(str::to_owned).ok_or_else(wrong);
+        let unknown = match table.get("unknown") {
+            None => Vec::new(),
+            Some(Toml::Array(list)) => list.iter().map(text).collect::<Result<_>>()?,
+            Some(_) => return Err(wrong()),
+        };
+        Ok(Self { design: design_of(&table, &place)?, needs, unknown })
     }
 }
 
 /// Fields that tell nothing of prices or hosts.
-const BESIDES: [&str; 2] = ["description", "needs"];
+const BESIDES: [&str; 3] = ["description", "needs", "unknown"];
 
 /// The fields of a design.
 pub fn design_fields() -> impl Iterator<Item = &'static str> {

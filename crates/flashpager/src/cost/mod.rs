@@ -82,15 +82,22 @@ pub struct Prices {
 }
 
 impl Prices {
-    /// The prices of `part` on `bus`; loads cost t_R, as in the papers, and with
-    /// `count_commands` their commands, too; or what the handler says was measured.
+    /// The prices of `part` on `bus`; loads cost t_R, as in the papers, and where it is said
+    /// their commands, too; or what the handler says was measured. Of a part that is read in place
+    /// a load is what comes before the data of a transaction, chip select to dummies.
     ///
     /// # Errors
-    /// A part that is no NAND or has no time on the bus; commands that have no price;
+    /// A part that holds no code or has no time on the bus; commands that have no price;
     /// times below 0.
-    pub fn new(part: &Part, bus: Bus, software: &Software, count_commands: bool) -> Result<Self> {
+    pub fn new(part: &Part, bus: Bus, software: &Software, reading: &Reading<'_>) -> Result<Self> {
         let Software { ram, handler, schedule, emulates_bit, fetch } = *software;
-        let t_r_ns = t_r_ns(part)?;
+        let Reading { count_commands, mode, bytes } = *reading;
+        let in_place = part.kind.is_read_in_place();
+        let (t_r_ns, t_byte_ns) = if in_place {
+            part.in_place_ns(bus, mode, bytes)?
+        } else {
+            (t_r_ns(part)?, part.byte_time(bus)?)
+        };
         let front = fetch.map(|fetch| {
             [
                 ("fetch_ns", fetch.fetch_ns),
@@ -108,8 +115,9 @@ impl Prices {
             )));
         }
         // What was measured has its commands in it.
-        let count_commands = count_commands && handler.load_stopover_ns.is_none();
-        let t_load_commands_ns = part.load_commands_ns(bus);
+        let count_commands = count_commands && !in_place && handler.load_stopover_ns.is_none();
+        let commands_ns = (!in_place).then(|| part.load_commands_ns(bus));
+        let t_load_commands_ns = commands_ns.flatten();
         let commands = match (count_commands, t_load_commands_ns) {
             (false, _) => 0.0,
             (true, Some(ns)) => ns,
@@ -124,7 +132,7 @@ impl Prices {
             t_load_ns: handler.load_stopover_ns.unwrap_or(t_r_ns + commands),
             t_r_ns,
             t_load_commands_ns,
-            t_byte_ns: part.byte_time(bus)?,
+            t_byte_ns,
             t_column_change_ns: part.column_change_ns(bus),
             ram,
             t_execute_ns: None,
@@ -239,14 +247,28 @@ impl Prices {
     }
 }
 
-/// The time of a load.
+/// How a design reads its part.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reading<'a> {
+    /// Whether command, address and status cycles of a load count.
+    pub count_commands: bool,
+    /// How a part that is read in place is read; the fastest way if absent.
+    pub mode: Option<&'a str>,
+    /// Bytes of a cache page, which a transaction brings.
+    pub bytes: u32,
+}
+
+/// The time of a load of a part with pages.
 ///
 /// # Errors
 /// A part that loads no pages.
 pub fn t_r_ns(part: &Part) -> Result<f64> {
     let t_r = part.t_r_ns.as_ref().filter(|_| part.kind == Kind::Nand);
     t_r.map(|t_r| t_r.value).ok_or_else(|| {
-        Error::design(format!("{} is no NAND part: code cannot be paged from it", part.name))
+        Error::design(format!(
+            "{} is no NAND part and is not read in place: code cannot be paged from it",
+            part.name
+        ))
     })
 }
 
@@ -459,6 +481,9 @@ pub fn warnings(
     flash_page_bytes: u32,
 ) -> Vec<String> {
     let mut warnings = Vec::new();
+    if part.kind.is_read_in_place() {
+        return warnings;
+    }
     match &part.ecc {
         Some(ecc) if ecc.place == EccPlace::Host => {
             let fetched = cache_page_bytes.max(codeword_bytes.unwrap_or(0));

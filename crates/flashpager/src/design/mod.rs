@@ -12,8 +12,9 @@ use flashpager_base::sizes::power_of_two;
 use flashpager_base::{Error, Result};
 use flashpager_media::bus::Bus;
 use flashpager_media::cores::Processor;
+use flashpager_media::operation::Ask;
 use flashpager_media::part::{self, Kind, Part};
-use flashpager_replay::pager::{PolicySpec, Search};
+use flashpager_replay::pager::{Metadata, PolicySpec, Search};
 use flashpager_replay::register::{RegisterDesign, RegisterModel};
 use flashpager_replay::{CacheDesign, Counts, Events, Fault, FaultClass, replay};
 use flashpager_trace::{Trace, TraceInfo};
@@ -22,8 +23,8 @@ use serde::Serialize;
 use crate::cost::handler::{Busy, Jobs, Schedule, Span, Timeline};
 use crate::cost::{
     Execution, Fetch, FlashEnergy, Handler, Latency, NorComparison, Prices, Ram, ReadDisturb,
-    RunTime, Software, Time, Work, fault_latencies, fault_path, fetches_below_codeword, t_r_ns,
-    warnings,
+    Reading, RunTime, Software, Time, Work, fault_latencies, fault_path, fetches_below_codeword,
+    t_r_ns, warnings,
 };
 use crate::spec::{DesignSpec, NO_NOR};
 
@@ -130,7 +131,10 @@ impl Design {
     /// Unknown parts, policies, registers; sizes and combinations that cannot be.
     pub fn new(spec: DesignSpec) -> Result<Self> {
         let part = part::find(spec.part_name())?;
-        t_r_ns(&part)?;
+        let in_place = part.kind.is_read_in_place();
+        if !in_place {
+            t_r_ns(&part)?;
+        }
         let bus_is_said = spec.bus.is_some();
         let (spec, mut assumed) = spec.settled_on(&part)?;
         let bus: Bus = said(&spec.bus).parse()?;
@@ -145,12 +149,14 @@ impl Design {
         let processor = spec.processor.as_deref().map(str::parse::<Processor>).transpose()?;
         let software = software(&spec, processor.as_ref())?;
         assumed.extend(assumed_software(&spec, processor.as_ref(), &software));
-        let prices = Prices::new(&part, bus, &software, spec.count_commands)?;
-        assumed.extend(check_bus(&part, bus, spec.clip_bus, prices.t_byte_ns)?);
+        let prices = Prices::new(&part, bus, &software, &reading(&spec))?;
+        check_reading(&part, &spec)?;
+        assumed.extend(check_bus(&part, bus, &spec, prices.t_byte_ns)?);
         let mut cache = CacheDesign {
             cache_bytes: spec.cache_bytes,
             cache_page_bytes: spec.cache_page_bytes,
             policy: spec.policy.parse::<PolicySpec>()?,
+            ways: spec.ways,
             hierarchy: hierarchy.map(|(design, _)| design),
         };
         let frames = cache.frames().min(u64::from(u32::MAX)) as u32;
@@ -166,7 +172,12 @@ impl Design {
         }
         let register = RegisterDesign {
             model: said(&spec.register).parse()?,
-            flash_page_bytes: spec.flash_page_bytes.unwrap_or(part.flash_page_bytes()),
+            flash_page_bytes: spec.flash_page_bytes.unwrap_or(if in_place {
+                // A transaction brings a line, and nothing is held behind it.
+                spec.cache_page_bytes
+            } else {
+                part.flash_page_bytes()
+            }),
             codeword_bytes: spec.codeword_bytes,
         };
         check_register(&part, register.model)?;
@@ -278,12 +289,12 @@ impl Design {
     /// The design as written down, with what was not said, the flash page, the policy's
     /// parameters and the processor's times filled in.
     pub fn spec(&self) -> DesignSpec {
-        let has_processor = self.spec.processor.is_some();
+        let is_priced = self.spec.processor.is_some() || self.spec.ways.is_some();
         DesignSpec {
             flash_page_bytes: Some(self.register.flash_page_bytes),
             policy: self.cache.policy.to_string(),
-            ram: self.spec.ram.or(has_processor.then_some(self.prices.ram)),
-            handler: self.spec.handler.or(has_processor.then_some(self.prices.handler)),
+            ram: self.spec.ram.or(is_priced.then_some(self.prices.ram)),
+            handler: self.spec.handler.or(is_priced.then_some(self.prices.handler)),
             ..self.spec.clone()
         }
     }
@@ -303,10 +314,14 @@ impl Design {
         self.cache.frames()
     }
 
-    /// Bytes of RAM that the policy keeps beside the frames; `None` where no device
-    /// can run it.
+    /// Bytes of RAM that the policy keeps beside the frames, none of a cache in hardware; `None`
+    /// where no device can run it.
     pub fn metadata_bytes(&self) -> Option<u64> {
-        self.cache.policy.metadata().map(|metadata| metadata.bytes(self.frames()))
+        let bytes = |metadata: Metadata| match self.cache.ways {
+            Some(_) => 0,
+            None => metadata.bytes(self.frames()),
+        };
+        self.cache.policy.metadata().map(bytes)
     }
 
     /// Bytes of RAM for frames and policy. A policy that no device can run counts
@@ -346,7 +361,7 @@ impl Design {
     /// `None` if it cannot be priced.
     fn priced_with(&self, part: &Part) -> Option<(Prices, Option<f64>)> {
         let software = software(&self.spec, self.processor.as_ref()).ok()?;
-        let mut prices = Prices::new(part, self.bus, &software, self.spec.count_commands).ok()?;
+        let mut prices = Prices::new(part, self.bus, &software, &reading(&self.spec)).ok()?;
         (prices.t_r_ns, prices.t_load_commands_ns) = (prices.t_load_ns, None);
         if self.register.model != RegisterModel::RandomColumn {
             prices.t_column_change_ns = None;
@@ -464,9 +479,23 @@ fn said(field: &Option<String>) -> &str {
     field.as_deref().unwrap_or_default()
 }
 
-/// What the design says of the times of its software, or else the processor's fault path.
+/// How the design reads its part.
+fn reading(spec: &DesignSpec) -> Reading<'_> {
+    Reading {
+        count_commands: spec.count_commands,
+        mode: spec.read_mode.as_deref(),
+        bytes: spec.cache_page_bytes,
+    }
+}
+
+/// What the design says of the times of its software, or else the processor's fault path. A cache
+/// in hardware has none: a hit is as fast as RAM, and a line comes into it as it comes over the bus.
 fn software_times(spec: &DesignSpec, processor: Option<&Processor>) -> Result<(Handler, Ram)> {
-    let (handler, ram) = processor.map(fault_path).transpose()?.unwrap_or_default();
+    let (handler, ram) = if spec.ways.is_some() {
+        (Handler::default(), Ram { t_read_ns: 0.0, t_write_ns: 0.0 })
+    } else {
+        processor.map(fault_path).transpose()?.unwrap_or_default()
+    };
     Ok((spec.handler.unwrap_or(handler), spec.ram.unwrap_or(ram)))
 }
 
@@ -506,7 +535,7 @@ fn assumed_software(
     let mut take = |field, value, reason| assumed.push(Assumption { field, value, reason });
     let Software { handler, ram, .. } = software;
     let Some(processor) = processor else {
-        if spec.ram.is_none() {
+        if spec.ram.is_none() && spec.ways.is_none() {
             take("ram", format!("{} ns a byte", ram.t_write_ns), "the CARDIS smart card's".into());
         }
         return assumed;
@@ -516,6 +545,9 @@ fn assumed_software(
         let cycles = processor.cycles_per_instruction();
         let reason = format!("unverified: flashpager cores {core}");
         take("processor", format!("{cycles} cycles an instruction"), reason);
+    }
+    if spec.ways.is_some() {
+        return assumed;
     }
     let jobs = processor.core.jobs().unwrap_or_default();
     let reason = |is_copy: bool| {
@@ -552,9 +584,16 @@ fn assumed_software(
 
 /// Check that `part` takes `bus`. A NAND on a parallel bus that is too fast or too wide may be
 /// read at its own pace, where the design says so; then that is what is assumed.
-fn check_bus(part: &Part, bus: Bus, clips: bool, t_byte_ns: f64) -> Result<Option<Assumption>> {
-    let Err(refused) = part.check_bus(bus) else { return Ok(None) };
-    if !clips || part.is_serial() || bus.width_bits < part.width_bits.value {
+fn check_bus(
+    part: &Part,
+    bus: Bus,
+    spec: &DesignSpec,
+    t_byte_ns: f64,
+) -> Result<Option<Assumption>> {
+    let ask = Ask { mode: spec.read_mode.as_deref(), ..Ask::read(None, bus) };
+    let checked = part.check_lines(bus).and_then(|()| part.check_clock(bus, &ask));
+    let Err(refused) = checked else { return Ok(None) };
+    if !spec.clip_bus || part.is_serial() || bus.width_bits < part.width_bits.value {
         return Err(refused);
     }
     Ok(Some(Assumption {
@@ -562,6 +601,23 @@ fn check_bus(part: &Part, bus: Bus, clips: bool, t_byte_ns: f64) -> Result<Optio
         value: format!("{t_byte_ns} ns a byte"),
         reason: "the part's own pace, slower than the bus".to_owned(),
     }))
+}
+
+/// Check that what is said of reading in place is said of such a part, and nothing of pages.
+fn check_reading(part: &Part, spec: &DesignSpec) -> Result<()> {
+    let name = &part.name;
+    match (part.kind.is_read_in_place(), &spec.read_mode, spec.flash_page_bytes) {
+        (false, Some(mode), _) => Err(Error::design(format!(
+            "a read mode of {mode}: {name} loads pages and is not read in place; leave it out"
+        ))),
+        (true, _, Some(bytes)) => Err(Error::design(format!(
+            "a flash page of {bytes} bytes: {name} is read in place and has none; leave it out"
+        ))),
+        (true, ..) if spec.codeword_bytes.is_some() => Err(Error::design(format!(
+            "a codeword: {name} is read in place, and nobody checks it; leave it out"
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// Check that `nor` is spoken to as `part` is, where it says how.
@@ -584,6 +640,14 @@ fn check_nor(nor: &Part, part: &Part) -> Result<()> {
 /// # Errors
 /// A column change or a second buffer that it does not have.
 pub fn check_register(part: &Part, model: RegisterModel) -> Result<()> {
+    if part.kind.is_read_in_place() && model != RegisterModel::StartColumn {
+        return Err(Error::design(format!(
+            "{}: {} is read in place, without a data register; choose start-column, a transaction \
+             for each miss",
+            model.name(),
+            part.name
+        )));
+    }
     if model == RegisterModel::RandomColumn && !part.has_column_change() {
         return Err(Error::design(format!(
             "{} is a small-page part ({} bytes) and has no column change: random-column is not \

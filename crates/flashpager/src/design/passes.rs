@@ -22,15 +22,15 @@ struct Member {
     place: Option<(usize, usize)>,
 }
 
-/// What designs of one cell share: cache page, policy, and what stands in front.
-type CellKey<'a> = (u32, &'a PolicySpec, Option<HierarchyDesign>);
+/// What designs of one cell share: cache page, policy, ways, and what stands in front.
+type CellKey<'a> = (u32, &'a PolicySpec, Option<u32>, Option<HierarchyDesign>);
 
 /// The places of the designs of each cell, ascending.
 fn grouped<'a>(designs: &[&'a Design]) -> BTreeMap<CellKey<'a>, Vec<usize>> {
     let mut indices: BTreeMap<CellKey<'_>, Vec<usize>> = BTreeMap::new();
     for (index, design) in designs.iter().enumerate() {
-        let CacheDesign { cache_page_bytes, policy, hierarchy, .. } = &design.cache;
-        indices.entry((*cache_page_bytes, policy, *hierarchy)).or_default().push(index);
+        let CacheDesign { cache_page_bytes, policy, ways, hierarchy, .. } = &design.cache;
+        indices.entry((*cache_page_bytes, policy, *ways, *hierarchy)).or_default().push(index);
     }
     indices
 }
@@ -47,25 +47,27 @@ pub fn cells<D: Borrow<Design>>(designs: &[D]) -> Vec<Vec<usize>> {
 /// The cells, and the designs that each serves.
 fn cells_of<D: Borrow<Design>>(designs: &[D]) -> (Vec<Vec<Member>>, Vec<Cell>) {
     let designs: Vec<&Design> = designs.iter().map(Borrow::borrow).collect();
-    let cell = |((cache_page_bytes, policy, hierarchy), indices): (CellKey<'_>, Vec<usize>)| {
-        let swept = || indices.iter().filter(|index| !designs[**index].is_executed());
-        let sizes = swept().map(|index| designs[*index].cache.cache_bytes);
-        let sizes: Vec<u64> = sizes.collect::<BTreeSet<u64>>().into_iter().collect();
-        let registers = swept().map(|index| designs[*index].register);
-        let registers: Vec<RegisterDesign> =
-            registers.collect::<BTreeSet<RegisterDesign>>().into_iter().collect();
-        let member = |design: &usize| {
-            let Design { cache, register, .. } = designs[*design];
-            let size = sizes.partition_point(|size| *size < cache.cache_bytes);
-            let place = (size, registers.partition_point(|other| other < register));
-            let is_executed = designs[*design].is_executed();
-            Member { design: *design, place: (!is_executed).then_some(place) }
+    let cell =
+        |((cache_page_bytes, policy, ways, hierarchy), indices): (CellKey<'_>, Vec<usize>)| {
+            let swept = || indices.iter().filter(|index| !designs[**index].is_executed());
+            let sizes = swept().map(|index| designs[*index].cache.cache_bytes);
+            let sizes: Vec<u64> = sizes.collect::<BTreeSet<u64>>().into_iter().collect();
+            let registers = swept().map(|index| designs[*index].register);
+            let registers: Vec<RegisterDesign> =
+                registers.collect::<BTreeSet<RegisterDesign>>().into_iter().collect();
+            let member = |design: &usize| {
+                let Design { cache, register, .. } = designs[*design];
+                let size = sizes.partition_point(|size| *size < cache.cache_bytes);
+                let place = (size, registers.partition_point(|other| other < register));
+                let is_executed = designs[*design].is_executed();
+                Member { design: *design, place: (!is_executed).then_some(place) }
+            };
+            let members = indices.iter().map(member).collect();
+            let policy = policy.clone();
+            let cell =
+                Cell { cache_page_bytes, policy, ways, hierarchy, cache_bytes: sizes, registers };
+            (members, cell)
         };
-        let members = indices.iter().map(member).collect();
-        let policy = policy.clone();
-        let cell = Cell { cache_page_bytes, policy, hierarchy, cache_bytes: sizes, registers };
-        (members, cell)
-    };
     grouped(&designs).into_iter().map(cell).unzip()
 }
 
@@ -74,9 +76,10 @@ fn cells_of<D: Borrow<Design>>(designs: &[D]) -> (Vec<Vec<Member>>, Vec<Cell>) {
 pub fn memory_bytes<D: Borrow<Design>>(info: &TraceInfo, designs: &[D], threads: usize) -> u64 {
     let (_, cells) = cells_of(designs);
     let alone = |design: &Design| {
-        let CacheDesign { cache_bytes, cache_page_bytes, ref policy, hierarchy } = design.cache;
+        let CacheDesign { cache_bytes, cache_page_bytes, ref policy, ways, hierarchy } =
+            design.cache;
         let (cache_bytes, registers) = (vec![cache_bytes], vec![design.register]);
-        Cell { cache_page_bytes, policy: policy.clone(), hierarchy, cache_bytes, registers }
+        Cell { cache_page_bytes, policy: policy.clone(), ways, hierarchy, cache_bytes, registers }
     };
     let bytes = |cell: &Cell| cell.memory_bytes(info.image_bytes, info.runs, info.bytes);
     let together = |pass: Vec<usize>| {

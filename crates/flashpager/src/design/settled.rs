@@ -6,7 +6,7 @@ use flashpager_media::part::{self, Part};
 use flashpager_replay::register::RegisterModel;
 use serde::Serialize;
 
-use crate::spec::{DesignSpec, USUAL_PART};
+use crate::spec::{DesignSpec, NO_NOR, USUAL_PART};
 
 /// NOR parts to compare with: of the serial ones, and of those on an address bus.
 const SERIAL_NOR: &str = "W25Q128JV";
@@ -53,9 +53,17 @@ impl DesignSpec {
                 bus
             }
         };
+        if settled.register.is_none() && part.kind.is_read_in_place() {
+            // It holds nothing: a transaction for each miss.
+            settled.register = Some(RegisterModel::StartColumn.name().to_owned());
+        }
         if settled.register.is_none() {
             let (model, reason) = usual_register(part, bus);
             settled.register = Some(take("register", model.name(), reason));
+        }
+        if settled.nor.is_none() && part.kind.is_read_in_place() {
+            // It is the NOR itself.
+            settled.nor = Some(NO_NOR.to_owned());
         }
         if settled.nor.is_none() {
             let serial = part.is_serial();

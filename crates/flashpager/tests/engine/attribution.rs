@@ -32,6 +32,8 @@ fn design(register: &str, policy: &str) -> Design {
         false => ("MT29F2G08AAC", "33MHz-x8"),
     };
     Design::new(DesignSpec {
+        ways: None,
+        read_mode: None,
         count_commands: false,
         part: Some(part.into()),
         bus: Some(bus.into()),

@@ -55,7 +55,7 @@ fn the_examples_are_right() {
     for Example { policy, frames, said, rows } in examples {
         let page = |row: &&str| row.split('|').nth(1).unwrap().trim().parse().unwrap();
         let pages: Vec<Page> = rows.iter().map(page).collect();
-        let shape = Shape { frames, pages: pages.iter().max().unwrap() + 1 };
+        let shape = Shape { frames, pages: pages.iter().max().unwrap() + 1, ways: None };
         let mut pager = Pager::new(&policy.parse().unwrap(), shape).unwrap();
         let mut cache = reference::cache_of(policy, frames as usize);
         let mut misses = 0;

@@ -35,7 +35,7 @@ impl Visitor for All<'_> {
 /// Pages whose victims are followed are in frames exactly where the policy says so, and
 /// where the reference does.
 fn check_victims(policy: &str, order: &[Page], frames: usize, pages: u32) {
-    let shape = Shape { frames: frames as u32, pages };
+    let shape = Shape { frames: frames as u32, pages, ways: None };
     let outcomes = spec(policy).visit(shape, All(order)).unwrap();
     let mut reference = reference::cache_of(policy, frames);
     let mut cached = BTreeSet::new();
@@ -119,7 +119,7 @@ proptest! {
     /// To the last victim and the last frame looked at.
     #[test]
     fn cflru_agrees_with_writes(acts in acts(), frames in 1..10usize, window in 1..12usize) {
-        let shape = Shape { frames: frames as u32, pages: 16 };
+        let shape = Shape { frames: frames as u32, pages: 16, ways: None };
         let mut pager = Pager::new(&spec(&format!("cflru({window})")), shape).unwrap();
         let mut expected = CleanFirst::new(frames, window);
         let mut before: Vec<Page> = Vec::new();
@@ -149,7 +149,7 @@ proptest! {
     fn cflru_is_lru_where_nothing_is_written(
         (order, frames) in orders(), window in prop_oneof!["[1-9]", "[1-9][0-9]?%"],
     ) {
-        let shape = Shape { frames: frames as u32, pages: 20 };
+        let shape = Shape { frames: frames as u32, pages: 20, ways: None };
         let cflru = spec(&format!("cflru({window})")).visit(shape, All(&order)).unwrap();
         let lru = spec("lru").visit(shape, All(&order)).unwrap();
         for (mut cflru, lru) in cflru.into_iter().zip(lru) {
@@ -165,7 +165,7 @@ proptest! {
     /// twice in a row.
     #[test]
     fn a_pager_steps_as_a_replay((order, frames) in orders(), writes in any::<u64>()) {
-        let shape = Shape { frames: frames as u32, pages: 20 };
+        let shape = Shape { frames: frames as u32, pages: 20, ways: None };
         for policy in policies(frames).iter().filter(|policy| *policy != "min") {
             let replayed = spec(policy).visit(shape, All(&order)).unwrap();
             let mut pager = Pager::new(&spec(policy), shape).unwrap();
@@ -185,7 +185,8 @@ proptest! {
 #[test]
 fn cflru_by_hand() {
     let evicted = |policy: &str, cleaned: &[Page]| {
-        let mut pager = Pager::new(&spec(policy), Shape { frames: 4, pages: 9 }).unwrap();
+        let mut pager =
+            Pager::new(&spec(policy), Shape { frames: 4, pages: 9, ways: None }).unwrap();
         for page in [1, 2, 3, 4] {
             pager.reference(page).unwrap();
         }
@@ -220,7 +221,7 @@ fn windows_must_fit() {
 
 #[test]
 fn what_a_pager_cannot_be_is_refused() {
-    let shape = Shape { frames: 2, pages: 3 };
+    let shape = Shape { frames: 2, pages: 3, ways: None };
     let refused = |policy: &str, shape| Pager::new(&spec(policy), shape).err().unwrap().to_string();
     assert_eq!(
         refused("min", shape),
@@ -237,7 +238,8 @@ fn what_a_pager_cannot_be_is_refused() {
 fn pages_beyond_are_refused() {
     for (name, parameters) in POLICIES.iter().filter(|(name, _)| *name != "min") {
         let policy = if *parameters == 0 { name.to_string() } else { format!("{name}(1)") };
-        let mut pager = Pager::new(&spec(&policy), Shape { frames: 2, pages: 3 }).unwrap();
+        let mut pager =
+            Pager::new(&spec(&policy), Shape { frames: 2, pages: 3, ways: None }).unwrap();
         pager.reference(2).unwrap();
         for page in [3, Page::MAX] {
             let refused = pager.reference(page).unwrap_err().to_string();
@@ -251,6 +253,6 @@ fn pages_beyond_are_refused() {
         }
         assert_eq!(pager.reference(2).unwrap(), Outcome::Hit, "{policy}");
     }
-    let mut nothing = Pager::new(&spec("lru"), Shape { frames: 2, pages: 0 }).unwrap();
+    let mut nothing = Pager::new(&spec("lru"), Shape { frames: 2, pages: 0, ways: None }).unwrap();
     assert!(nothing.reference(0).is_err());
 }

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::bus::Bus;
 use super::onenand::OneNand;
-use super::operation::{Medium, What};
+use super::operation::{Ask, Medium, What};
 use super::parallel::Parallel;
 use super::sd::Sd;
 use super::sdr::Sdr;
@@ -78,6 +78,11 @@ impl Kind {
     /// As a part's file names it.
     pub fn word(self) -> &'static str {
         Self::ALL.iter().find(|(_, kind)| *kind == self).map_or("", |(word, _)| word)
+    }
+
+    /// Whether bytes are read where they lie, without a page being loaded.
+    pub fn is_read_in_place(self) -> bool {
+        matches!(self, Self::Nor | Self::Pcm | Self::Mram | Self::Fram)
     }
 
     /// Whether bytes are overwritten as they are, at the pace of the bus.
@@ -295,6 +300,24 @@ impl Part {
                 )))
             }
         }
+    }
+
+    /// A read of `bytes` in place over `bus`, in one transaction: what comes before its data, and a
+    /// byte of the data. `mode` is one of the part's ways to read, the fastest if absent. A part of
+    /// which only the time of a byte is stated has nothing before it.
+    ///
+    /// # Errors
+    /// A mode that it does not have or the bus has no lines for.
+    pub fn in_place_ns(&self, bus: Bus, mode: Option<&str>, bytes: u32) -> Result<(f64, f64)> {
+        let Ok(medium) = self.medium() else { return Ok((0.0, self.byte_time(bus)?)) };
+        let read = |bytes: u64| {
+            let ask = Ask { mode, ..Ask::read(Some(bytes), bus) };
+            medium.operation(self, &ask).map(|operation| operation.ns())
+        };
+        let bytes = u64::from(bytes.max(1));
+        let whole_ns = read(bytes)?;
+        let byte_ns = (read(2 * bytes)? - whole_ns) / bytes as f64;
+        Ok(((whole_ns - byte_ns * bytes as f64).max(0.0), byte_ns))
     }
 
     /// Time from a change of the column to its first byte; `None` if it cannot be told.

@@ -18,7 +18,9 @@
 use flashpager_base::{Error, Result};
 
 use super::lists::{Lists, Slot, Slots};
-use super::{INDEX_BYTES, Metadata, Moment, Outcome, Page, Parameter, Policy, Shape, SideBySide};
+use super::{
+    EachSet, INDEX_BYTES, Metadata, Moment, Outcome, Page, Parameter, Policy, Shape, SideBySide,
+};
 
 const USED: usize = 0;
 
@@ -74,6 +76,7 @@ impl Policy for Cflru {
     });
 
     type AllSizes = SideBySide<Self>;
+    type InSets = EachSet<Self>;
 
     fn new(shape: Shape, parameters: &[Parameter]) -> Result<Self> {
         let capacity = shape.usable_frames() as usize;

@@ -7,7 +7,9 @@ use flashpager_base::Result;
 use super::ring::Ring;
 use super::sizes::MASK_SIZES;
 use super::table::PageTable;
-use super::{AllSizes, INDEX_BYTES, Metadata, Moment, Outcome, Page, Parameter, Policy, Shape};
+use super::{
+    AllSizes, EachSet, INDEX_BYTES, Metadata, Moment, Outcome, Page, Parameter, Policy, Shape,
+};
 
 /// Of a hand that looks on until it finds a victim.
 const NO_BUDGET: u32 = u32::MAX;
@@ -42,6 +44,7 @@ impl Policy for Clock {
         Some(Metadata { bytes_per_frame: 0.125, fixed_bytes: INDEX_BYTES });
 
     type AllSizes = ClockSizes;
+    type InSets = EachSet<Self>;
 
     fn new(shape: Shape, _: &[Parameter]) -> Result<Self> {
         Ok(Self::with_budget(shape, NO_BUDGET))
@@ -115,7 +118,7 @@ impl AllSizes for ClockSizes {
         sizes.div_ceil(MASK_SIZES) * size_of::<Bits>()
     }
 
-    fn new(frames: &[u32], pages: u32, _: &[Parameter]) -> Result<Self> {
+    fn new(frames: &[u32], _: Option<u32>, pages: u32, _: &[Parameter]) -> Result<Self> {
         Ok(Self::with_budget(frames, pages, NO_BUDGET))
     }
 

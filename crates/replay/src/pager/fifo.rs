@@ -5,6 +5,7 @@ use std::ops::Range;
 use flashpager_base::Result;
 
 use super::ring::Ring;
+use super::sets::InOrder;
 use super::sizes::MASK_SIZES;
 use super::table::PageTable;
 use super::{AllSizes, INDEX_BYTES, Metadata, Moment, Outcome, Page, Parameter, Policy, Shape};
@@ -23,6 +24,7 @@ impl Policy for Fifo {
         Some(Metadata { bytes_per_frame: 0.0, fixed_bytes: INDEX_BYTES });
 
     type AllSizes = FifoSizes;
+    type InSets = InOrder<false>;
 
     fn new(shape: Shape, _: &[Parameter]) -> Result<Self> {
         Ok(Self { table: PageTable::new(shape), ring: Ring::new(shape.usable_frames()) })
@@ -66,7 +68,7 @@ impl AllSizes for FifoSizes {
         sizes.div_ceil(MASK_SIZES) * size_of::<u64>()
     }
 
-    fn new(frames: &[u32], pages: u32, _: &[Parameter]) -> Result<Self> {
+    fn new(frames: &[u32], _: Option<u32>, pages: u32, _: &[Parameter]) -> Result<Self> {
         let group = |(index, frames): (usize, &[u32])| FifoGroup {
             first_size: index * MASK_SIZES,
             all: u64::MAX >> (MASK_SIZES - frames.len()),

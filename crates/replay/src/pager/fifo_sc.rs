@@ -17,7 +17,7 @@
 use flashpager_base::{Error, Result};
 
 use super::lists::{Lists, Slots};
-use super::{INDEX_BYTES, Metadata, Moment, Outcome, Page, Parameter, Policy, Search};
+use super::{EachSet, INDEX_BYTES, Metadata, Moment, Outcome, Page, Parameter, Policy, Search};
 use super::{Shape, SideBySide};
 
 const VALID: usize = 0;
@@ -87,6 +87,7 @@ impl<const DEFERS: bool> Policy for SecondChance<DEFERS> {
     });
 
     type AllSizes = SideBySide<Self>;
+    type InSets = EachSet<Self>;
 
     fn new(shape: Shape, parameters: &[Parameter]) -> Result<Self> {
         Ok(Self {

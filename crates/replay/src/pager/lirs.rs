@@ -30,7 +30,9 @@
 use flashpager_base::Result;
 
 use super::lists::{Lists, Slot, Slots};
-use super::{INDEX_BYTES, Metadata, Moment, Outcome, Page, Parameter, Policy, Shape, SideBySide};
+use super::{
+    EachSet, INDEX_BYTES, Metadata, Moment, Outcome, Page, Parameter, Policy, Shape, SideBySide,
+};
 
 const STACK: usize = 0;
 
@@ -141,6 +143,7 @@ impl Policy for Lirs {
     });
 
     type AllSizes = SideBySide<Self>;
+    type InSets = EachSet<Self>;
 
     fn new(shape: Shape, _: &[Parameter]) -> Result<Self> {
         let capacity = shape.usable_frames() as usize;

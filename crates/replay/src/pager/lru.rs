@@ -2,6 +2,7 @@
 
 use flashpager_base::Result;
 
+use super::sets::InOrder;
 use super::stack::LruStack;
 use super::{INDEX_BYTES, Metadata, Moment, Outcome, Page, Parameter, Policy, Shape};
 
@@ -65,6 +66,7 @@ impl Policy for Lru {
         Some(Metadata { bytes_per_frame: 2.0 * INDEX_BYTES as f64, fixed_bytes: INDEX_BYTES });
 
     type AllSizes = LruStack;
+    type InSets = InOrder<true>;
 
     fn new(shape: Shape, _: &[Parameter]) -> Result<Self> {
         let capacity = shape.usable_frames() as usize;

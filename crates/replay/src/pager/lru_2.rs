@@ -24,7 +24,9 @@ use std::collections::binary_heap::PeekMut;
 use flashpager_base::Result;
 
 use super::lists::{Lists, Slot, Slots};
-use super::{INDEX_BYTES, Metadata, Moment, Outcome, Page, Parameter, Policy, Shape, SideBySide};
+use super::{
+    EachSet, INDEX_BYTES, Metadata, Moment, Outcome, Page, Parameter, Policy, Shape, SideBySide,
+};
 
 const GHOSTS: usize = 0;
 
@@ -76,6 +78,7 @@ impl Policy for Lru2 {
     });
 
     type AllSizes = SideBySide<Self>;
+    type InSets = EachSet<Self>;
 
     fn new(shape: Shape, _: &[Parameter]) -> Result<Self> {
         Ok(Self {

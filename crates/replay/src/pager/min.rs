@@ -7,7 +7,7 @@ use flashpager_base::Result;
 
 use super::stack::MinStack;
 use super::table::{Frame, PageTable};
-use super::{Metadata, Moment, Outcome, Page, Parameter, Policy, Shape};
+use super::{EachSet, Metadata, Moment, Outcome, Page, Parameter, Policy, Shape};
 
 /// MIN with the frames' next uses in blocks, of which each knows its farthest.
 ///
@@ -91,6 +91,7 @@ impl Policy for Min {
     const METADATA: Option<Metadata> = None;
 
     type AllSizes = MinStack;
+    type InSets = EachSet<Self>;
 
     fn new(shape: Shape, _: &[Parameter]) -> Result<Self> {
         let capacity = shape.usable_frames() as usize;

@@ -9,7 +9,8 @@
 //! both tables of `docs/model.md`, its steps in `docs/model-policies.md`.
 //!
 //! A policy says as [`Policy::AllSizes`] how caches of several sizes are run
-//! together; where it knows no better way, side by side.
+//! together; where it knows no better way, side by side. And as [`Policy::InSets`] how it acts in a
+//! cache of sets; where it knows no better way, in [`EachSet`] by itself.
 
 mod arc;
 mod cflru;
@@ -23,9 +24,11 @@ mod lru_2;
 mod min;
 mod pa_clock;
 mod pa_fifo_sc;
+mod plru;
 mod random;
 mod ring;
 mod s3_fifo;
+mod sets;
 mod sieve;
 mod sizes;
 mod stack;
@@ -33,6 +36,7 @@ mod stepped;
 mod table;
 mod two_q;
 
+pub use sets::EachSet;
 pub use sizes::{AllSizes, SideBySide};
 pub use stepped::Pager;
 
@@ -136,6 +140,9 @@ pub trait Policy: Sized + Send + Sync + 'static {
     /// there is no better way.
     type AllSizes: AllSizes;
 
+    /// The policy in a cache of sets ([`Shape::ways`]); [`EachSet`] where there is no better way.
+    type InSets: Policy;
+
     /// An empty cache. `parameters` are as many as [`POLICIES`] says.
     ///
     /// # Errors
@@ -195,12 +202,25 @@ pub struct Shape {
     pub frames: u32,
     /// Pages in the image: every referenced page is below it.
     pub pages: u32,
+    /// Frames of a set, in a cache in hardware: page p is in set p mod sets. They divide the frames
+    /// into a power of two of sets. Nothing where a page may be in every frame.
+    pub ways: Option<u32>,
 }
 
 impl Shape {
     /// Frames that can ever be in use: no more than there are pages.
     fn usable_frames(self) -> u32 {
         self.frames.min(self.pages).max(1)
+    }
+
+    /// Frames of a set, of all where there is one.
+    fn ways(self) -> u32 {
+        self.ways.unwrap_or(self.frames).max(1)
+    }
+
+    /// How many sets there are.
+    fn sets(self) -> u32 {
+        (self.frames / self.ways()).max(1)
     }
 }
 
@@ -262,23 +282,34 @@ macro_rules! policies {
 
             /// Build the policy for a cache and hand it to `visitor`.
             pub fn visit<V: Visitor>(&self, shape: Shape, visitor: V) -> Result<V::Output> {
-                match self.name {
-                    $($name => Ok(visitor.visit(<$type>::new(shape, &self.parameters)?)),)*
-                    other => Err(unknown(other)),
+                let parameters = &self.parameters;
+                match (self.name, shape.ways) {
+                    $(($name, None) => Ok(visitor.visit(<$type>::new(shape, parameters)?)),
+                    ($name, Some(_)) => {
+                        Ok(visitor.visit(<$type as Policy>::InSets::new(shape, parameters)?))
+                    })*
+                    (other, _) => Err(unknown(other)),
                 }
             }
 
-            /// Tell `visitor` the policy's type and its parameters.
-            pub fn visit_sizes<V: SizesVisitor>(&self, visitor: V) -> Result<V::Output> {
-                match self.name {
-                    $($name => visitor.visit::<$type>(&self.parameters),)*
-                    other => Err(unknown(other)),
+            /// Tell `visitor` the type of the policy, with or without sets, and its parameters.
+            pub fn visit_sizes<V: SizesVisitor>(
+                &self,
+                has_sets: bool,
+                visitor: V,
+            ) -> Result<V::Output> {
+                match (self.name, has_sets) {
+                    $(($name, false) => visitor.visit::<$type>(&self.parameters),
+                    ($name, true) => {
+                        visitor.visit::<<$type as Policy>::InSets>(&self.parameters)
+                    })*
+                    (other, _) => Err(unknown(other)),
                 }
             }
 
-            /// Check that it can be, with that many frames.
+            /// Check that it can be, with that many frames, of a set where there are sets.
             pub fn check(&self, frames: u32) -> Result<()> {
-                let shape = Shape { frames, pages: 1 };
+                let shape = Shape { frames, pages: 1, ways: None };
                 match self.name {
                     $($name => <$type>::new(shape, &self.parameters).map(drop),)*
                     other => Err(unknown(other)),
@@ -345,6 +376,7 @@ policies! {
     "lru-2" => lru_2::Lru2, parameters 0;
     "cflru" => cflru::Cflru, parameters 1;
     "random" => random::Random, parameters 1;
+    "plru" => plru::Plru, parameters 0;
 }
 
 fn unknown(name: &str) -> Error {

@@ -11,7 +11,7 @@ use std::ops::Range;
 use flashpager_base::{Error, Result};
 
 use super::clock::{Clock, ClockSizes};
-use super::{AllSizes, Metadata, Moment, Outcome, Page, Parameter, Policy, Shape};
+use super::{AllSizes, EachSet, Metadata, Moment, Outcome, Page, Parameter, Policy, Shape};
 
 pub(super) const NAME: &str = "pa-clock";
 
@@ -35,6 +35,7 @@ impl Policy for PaClock {
     const METADATA: Option<Metadata> = Clock::METADATA;
 
     type AllSizes = PaClockSizes;
+    type InSets = EachSet<Self>;
 
     fn new(shape: Shape, parameters: &[Parameter]) -> Result<Self> {
         Ok(Self(Clock::with_budget(shape, budget_of(parameters)?)))
@@ -59,7 +60,7 @@ impl AllSizes for PaClockSizes {
         ClockSizes::bytes_per_page(sizes)
     }
 
-    fn new(frames: &[u32], pages: u32, parameters: &[Parameter]) -> Result<Self> {
+    fn new(frames: &[u32], _: Option<u32>, pages: u32, parameters: &[Parameter]) -> Result<Self> {
         Ok(Self(ClockSizes::with_budget(frames, pages, budget_of(parameters)?)))
     }
 

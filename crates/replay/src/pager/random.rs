@@ -1,7 +1,8 @@
 //! Random: evict any page. What a policy gains must be measured against it.
 //!
 //! `random(seed)`, seed < 2³². Frames are numbered from 0, free ones are taken in that
-//! order, and a page takes its victim's frame. The generator is xorshift32 (Marsaglia,
+//! order, and a page takes its victim's frame. In a cache of sets the frames are the ways of a set, and
+//! the generator is one for all sets. The generator is xorshift32 (Marsaglia,
 //! JSS 2003): on a fault with no free frame, and only then, x ^= x << 13, x ^= x >> 17,
 //! x ^= x << 5 in 32 bits, and the victim is in frame ⌊x · frames / 2³²⌋. x is the seed
 //! at first; for seed 0, from which xorshift cannot move, it is 2463534242, Marsaglia's.
@@ -9,25 +10,26 @@
 
 use flashpager_base::{Error, Result};
 
-use super::table::{Frame, PageTable};
+use super::sets::Ways;
+use super::table::Frame;
 use super::{Metadata, Moment, Outcome, Page, Parameter, Policy, Shape, SideBySide};
 
 const INSTEAD_OF_0: u32 = 2_463_534_242;
 
 /// Frames and a generator.
 pub struct Random {
-    table: PageTable,
-    frames: Vec<Page>,
-    capacity: usize,
+    ways: Ways,
     state: u32,
 }
 
 impl Random {
-    fn victim(&mut self) -> Frame {
+    /// A frame of the set of `page`.
+    fn victim(&mut self, page: Page) -> Frame {
         self.state ^= self.state << 13;
         self.state ^= self.state >> 17;
         self.state ^= self.state << 5;
-        ((u64::from(self.state) * self.capacity as u64) >> 32) as Frame
+        let way = (u64::from(self.state) * u64::from(self.ways.count())) >> 32;
+        self.ways.first_frame(page) + way as Frame
     }
 }
 
@@ -38,6 +40,7 @@ impl Policy for Random {
     const METADATA: Option<Metadata> = Some(Metadata { bytes_per_frame: 0.0, fixed_bytes: 4 });
 
     type AllSizes = SideBySide<Self>;
+    type InSets = Self;
 
     fn new(shape: Shape, parameters: &[Parameter]) -> Result<Self> {
         let seed = parameters[0].number("the seed of random")?;
@@ -50,34 +53,24 @@ impl Policy for Random {
                 )));
             }
         };
-        Ok(Self {
-            table: PageTable::new(shape),
-            frames: Vec::new(),
-            capacity: shape.usable_frames() as usize,
-            state,
-        })
+        let ways = if shape.ways.is_some() { shape.ways() } else { shape.usable_frames() };
+        Ok(Self { ways: Ways::new(shape, ways), state })
     }
 
     #[inline]
     fn reference(&mut self, page: Page, _: Moment) -> Outcome {
-        if self.table.frame_of(page).is_some() {
+        if self.ways.frame_of(page).is_some() {
             return Outcome::Hit;
         }
-        let (frame, victim) = if self.frames.len() < self.capacity {
-            self.frames.push(page);
-            (self.frames.len() as Frame - 1, None)
-        } else {
-            let frame = self.victim();
-            let victim = std::mem::replace(&mut self.frames[frame as usize], page);
-            self.table.remove(victim);
-            (frame, Some(victim))
-        };
-        self.table.insert(page, frame);
-        Outcome::miss(0, victim)
+        if self.ways.take_free(page).is_some() {
+            return Outcome::miss(0, None);
+        }
+        let frame = self.victim(page);
+        Outcome::miss(0, self.ways.replace(frame, page))
     }
 
     #[inline]
     fn would_hit(&self, page: Page) -> bool {
-        self.table.frame_of(page).is_some()
+        self.ways.frame_of(page).is_some()
     }
 }

@@ -26,7 +26,9 @@
 use flashpager_base::Result;
 
 use super::lists::{Lists, Slots};
-use super::{INDEX_BYTES, Metadata, Moment, Outcome, Page, Parameter, Policy, Shape, SideBySide};
+use super::{
+    EachSet, INDEX_BYTES, Metadata, Moment, Outcome, Page, Parameter, Policy, Shape, SideBySide,
+};
 
 const SMALL: usize = 0;
 const MAIN: usize = 1;
@@ -86,6 +88,7 @@ impl Policy for S3Fifo {
     });
 
     type AllSizes = SideBySide<Self>;
+    type InSets = EachSet<Self>;
 
     fn new(shape: Shape, _: &[Parameter]) -> Result<Self> {
         let capacity = shape.usable_frames() as usize;

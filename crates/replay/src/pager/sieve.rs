@@ -15,7 +15,9 @@
 use flashpager_base::Result;
 
 use super::table::{Frame, PageTable};
-use super::{INDEX_BYTES, Metadata, Moment, Outcome, Page, Parameter, Policy, Shape, SideBySide};
+use super::{
+    EachSet, INDEX_BYTES, Metadata, Moment, Outcome, Page, Parameter, Policy, Shape, SideBySide,
+};
 
 const NONE: Frame = Frame::MAX;
 
@@ -75,6 +77,7 @@ impl Policy for Sieve {
     });
 
     type AllSizes = SideBySide<Self>;
+    type InSets = EachSet<Self>;
 
     fn new(shape: Shape, _: &[Parameter]) -> Result<Self> {
         Ok(Self {

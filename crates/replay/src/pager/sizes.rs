@@ -16,12 +16,13 @@ pub trait AllSizes: Sized {
     /// Bytes that so many sizes take for each page of the image.
     fn bytes_per_page(sizes: usize) -> usize;
 
-    /// Empty caches of `frames` frames each, ascending, none twice, at least 1;
-    /// every page is below `pages`.
+    /// Empty caches of `frames` frames each, ascending, none twice, at least 1, with sets of `ways`
+    /// frames where that is said, as [`Shape::ways`]; every page is below `pages`.
     ///
     /// # Errors
     /// Parameters that do not fit one of the sizes.
-    fn new(frames: &[u32], pages: u32, parameters: &[Parameter]) -> Result<Self>;
+    fn new(frames: &[u32], ways: Option<u32>, pages: u32, parameters: &[Parameter])
+    -> Result<Self>;
 
     /// Take collapsed references, as [`Policy::reference`] does one by one: `next_uses` stand
     /// beside `pages` for a policy that asks for them. `tell` is called in order with a page,
@@ -47,8 +48,13 @@ impl<P: Policy> AllSizes for SideBySide<P> {
         sizes * size_of::<Frame>()
     }
 
-    fn new(frames: &[u32], pages: u32, parameters: &[Parameter]) -> Result<Self> {
-        let build = |&frames| P::new(Shape { frames, pages }, parameters);
+    fn new(
+        frames: &[u32],
+        ways: Option<u32>,
+        pages: u32,
+        parameters: &[Parameter],
+    ) -> Result<Self> {
+        let build = |&frames| P::new(Shape { frames, pages, ways }, parameters);
         frames.iter().map(build).collect::<Result<_>>().map(Self)
     }
 

@@ -23,7 +23,9 @@
 use flashpager_base::Result;
 
 use super::lists::{Lists, Slots};
-use super::{INDEX_BYTES, Metadata, Moment, Outcome, Page, Parameter, Policy, Shape, SideBySide};
+use super::{
+    EachSet, INDEX_BYTES, Metadata, Moment, Outcome, Page, Parameter, Policy, Shape, SideBySide,
+};
 
 const A1_IN: usize = 0;
 const A1_OUT: usize = 1;
@@ -70,6 +72,7 @@ impl Policy for TwoQ {
     });
 
     type AllSizes = SideBySide<Self>;
+    type InSets = EachSet<Self>;
 
     fn new(shape: Shape, _: &[Parameter]) -> Result<Self> {
         Ok(Self {

@@ -106,7 +106,7 @@ impl<'a> Server<'a> {
         Ok(Self {
             _over: Over(&shared.over, false),
             userfault,
-            pager: Pager::new(live.policy, Shape { frames: live.ram_pages, pages })?,
+            pager: Pager::new(live.policy, Shape { frames: live.ram_pages, pages, ways: None })?,
             store,
             states: vec![State::Untouched; pages as usize],
             counts: Counts::default(),

@@ -50,6 +50,8 @@ fn critical_blocks_by_hand() {
 /// OneNAND with cache pages of 256 bytes in 1 KB.
 fn one_nand(model: RegisterModel, policy: &str, critical: Option<u32>) -> Design {
     let spec = DesignSpec {
+        ways: None,
+        read_mode: None,
         part: Some("KFG1G16Q2M".into()),
         bus: Some("13.16MHz-x16".into()),
         clip_bus: false,

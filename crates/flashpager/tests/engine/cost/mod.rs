@@ -255,6 +255,7 @@ fn one_frame(runs: &[(u32, u32)], model: RegisterModel, flash_page: u32, prices:
         cache_bytes: 512,
         cache_page_bytes: 512,
         policy: "fifo".parse().unwrap(),
+        ways: None,
         hierarchy: None,
     };
     let register = RegisterDesign { model, flash_page_bytes: flash_page, codeword_bytes: None };
@@ -370,6 +371,7 @@ fn any_case() -> impl Strategy<Value = Case> {
                 cache_bytes: 128 * frames.max(3),
                 cache_page_bytes: 128,
                 policy: policy.parse().unwrap(),
+                ways: None,
                 hierarchy,
             };
             let register = RegisterDesign { model, flash_page_bytes: 1024, codeword_bytes: None };

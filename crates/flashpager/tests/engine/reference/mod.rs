@@ -12,8 +12,11 @@ mod others;
 mod recency;
 mod replay;
 mod second_chance;
+mod sets;
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use flashpager::pager::{Page, Search};
 use flashpager::replay::register::{Access, RegisterCase, RegisterDesign, RegisterModel};
@@ -25,9 +28,10 @@ use flashpager::trace::Run;
 use clocks::{clock, pa_clock, sieve};
 use ghosts::{arc, s3_fifo, two_q};
 use history::{lirs, lru_2};
-use others::{cflru, random};
+use others::{cflru, generator, random};
 use recency::{fifo, lru, min};
 use second_chance::{fifo_sc, pa_fifo_sc};
+use sets::{in_sets, plru};
 
 pub use others::CleanFirst;
 pub use replay::{Replayed, Setup, replay, with_sums};
@@ -104,10 +108,16 @@ pub const POLICIES: &[(&str, Policy, Samples)] = &[
     ("lru-2", lru_2, no_parameters),
     ("cflru", cflru, windows),
     ("random", random, seeds),
+    ("plru", plru, trees),
 ];
 
 fn no_parameters(_frames: usize) -> Vec<Vec<u64>> {
     vec![vec![]]
+}
+
+/// A tree stands over a power of two.
+fn trees(frames: usize) -> Vec<Vec<u64>> {
+    if frames.is_power_of_two() { vec![vec![]] } else { vec![] }
 }
 
 fn seeds(frames: usize) -> Vec<Vec<u64>> {

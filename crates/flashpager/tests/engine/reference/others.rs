@@ -76,13 +76,23 @@ impl CleanFirst {
 }
 
 /// Marsaglia's generator in arithmetic, without shifts.
-pub fn random(frames: usize, parameters: &[u64]) -> Cache {
+pub fn generator(seed: u64) -> impl FnMut() -> u128 {
     const WORD: u128 = 1 << 32;
-    let mut cached: Vec<Page> = Vec::new();
-    let mut x = match parameters[0] {
+    let mut x = match seed {
         0 => 2_463_534_242,
         seed => u128::from(seed),
     };
+    move || {
+        x ^= x * 8_192 % WORD;
+        x ^= x / 131_072;
+        x ^= x * 32 % WORD;
+        x
+    }
+}
+
+pub fn random(frames: usize, parameters: &[u64]) -> Cache {
+    let mut cached: Vec<Page> = Vec::new();
+    let mut next = generator(parameters[0]);
     Box::new(move |page, _| {
         let outcome = 'outcome: {
             if cached.contains(&page) {
@@ -91,10 +101,7 @@ pub fn random(frames: usize, parameters: &[u64]) -> Cache {
             if cached.len() < frames {
                 cached.push(page);
             } else {
-                x ^= x * 8_192 % WORD;
-                x ^= x / 131_072;
-                x ^= x * 32 % WORD;
-                cached[(x * frames as u128 / WORD) as usize] = page;
+                cached[(next() * frames as u128 / (1 << 32)) as usize] = page;
             }
             MISS
         };

@@ -20,8 +20,11 @@ struct Paged {
 }
 
 fn paged(setup: &Setup<'_>) -> Paged {
-    let Setup { runs, cache_page, frames, policy, hierarchy, critical, .. } = *setup;
-    let mut cache = cache_of(policy, frames);
+    let Setup { runs, cache_page, frames, policy, ways, hierarchy, critical, .. } = *setup;
+    let mut cache = match ways {
+        Some(ways) => in_sets(policy, frames, ways as usize),
+        None => cache_of(policy, frames),
+    };
     let mut tlb = hierarchy
         .and_then(|hierarchy| hierarchy.tlb)
         .map(|TlbShape { sets, ways }| Sets::new(sets, ways));
@@ -186,6 +189,8 @@ pub struct Setup<'a> {
     pub frames: usize,
     /// The policy, as the engine spells it.
     pub policy: &'a str,
+    /// Frames of a set; all of them if nothing is said.
+    pub ways: Option<u32>,
     /// What stands in front.
     pub hierarchy: Option<HierarchyDesign>,
     /// What of a page is fetched first.

@@ -22,6 +22,7 @@ fn long_traces_agree() {
     let registers: Vec<RegisterDesign> = registers(256).into_iter().step_by(16).collect();
     for hierarchy in [None, Some(HierarchyDesign { icache, tlb })] {
         let case = Case {
+            ways: None,
             runs: runs.clone(),
             cache_page: 256,
             frames: 6,
@@ -37,6 +38,7 @@ fn long_traces_agree() {
 fn runs_up_to_the_last_byte_agree() {
     let end = u32::MAX;
     let case = Case {
+        ways: None,
         runs: vec![
             run(end - 3_000_000, 3_000_000),
             run(0, 1),
@@ -86,7 +88,7 @@ fn larger_caches_agree() {
 fn frames_that_no_page_can_fill_cost_nothing() {
     let trace = MemoryTrace::new(pages(&[0, 3, 1, 3, 0], 16, 1).runs);
     for policy in policies(2) {
-        let cache = CacheDesign { cache_bytes: 1 << 40, ..cache(16, 1, 0, &policy) };
+        let cache = CacheDesign { cache_bytes: 1 << 34, ..cache(16, 1, 0, &policy) };
         let register = [design(RegisterModel::Sequential, 512, None)];
         let (counts, _) = replay(&trace, &cache, &register, &|| true, None).unwrap();
         assert_eq!((counts[0].misses, counts[0].walk), (3, 0), "{policy}");
@@ -126,6 +128,7 @@ fn passes_end_when_they_are_told_to() {
         let cell = Cell {
             cache_page_bytes: 64,
             policy: policy.parse().unwrap(),
+            ways: None,
             hierarchy,
             cache_bytes: vec![256, 1024],
             registers: registers.to_vec(),
@@ -155,6 +158,7 @@ fn bounds_of_memory_know_tlbs() {
     for policy in policies(64) {
         let bytes = |sizes: u64, hierarchy| {
             let cell = Cell {
+                ways: None,
                 cache_page_bytes: 64,
                 policy: policy.parse().unwrap(),
                 hierarchy,
@@ -204,6 +208,7 @@ fn sweeps_over_large_programs_equal_single_replays() {
             let cell = Cell {
                 cache_page_bytes: 64,
                 policy: policy.parse().unwrap(),
+                ways: None,
                 hierarchy: None,
                 cache_bytes: sizes.clone(),
                 registers: registers.to_vec(),
@@ -214,6 +219,7 @@ fn sweeps_over_large_programs_equal_single_replays() {
                     cache_bytes: *cache_bytes,
                     cache_page_bytes: 64,
                     policy: cell.policy.clone(),
+                    ways: None,
                     hierarchy: None,
                 };
                 let (single, _) = replay(&trace, &cache, &registers, &|| true, None).unwrap();
@@ -233,6 +239,7 @@ fn sweeps_over_long_runs_equal_single_replays() {
             let cell = Cell {
                 cache_page_bytes,
                 policy: policy.parse().unwrap(),
+                ways: None,
                 hierarchy,
                 cache_bytes: vec![1024, 4096],
                 registers: vec![design(RegisterModel::Sequential, 512, None)],
@@ -243,6 +250,7 @@ fn sweeps_over_long_runs_equal_single_replays() {
                     cache_bytes: *cache_bytes,
                     cache_page_bytes,
                     policy: cell.policy.clone(),
+                    ways: None,
                     hierarchy,
                 };
                 let (alone, _) = replay(&trace, &cache, &cell.registers, &|| true, None).unwrap();

@@ -42,6 +42,8 @@ struct Case {
     frames: usize,
     /// Bytes of RAM too few for one more frame.
     spare_bytes: u32,
+    /// Frames of a set.
+    ways: Option<u32>,
     /// What stands in front of the cache.
     hierarchy: Option<HierarchyDesign>,
     /// What of a page is fetched first.
@@ -87,14 +89,24 @@ fn cache(cache_page: u32, frames: usize, spare_bytes: u32, policy: &str) -> Cach
         cache_bytes: u64::from(cache_page) * frames as u64 + u64::from(spare_bytes),
         cache_page_bytes: cache_page,
         policy: policy.parse().unwrap(),
+        ways: None,
         hierarchy: None,
     }
 }
 
 impl Case {
     fn cache(&self, policy: &str) -> CacheDesign {
-        let hierarchy = self.hierarchy;
-        CacheDesign { hierarchy, ..cache(self.cache_page, self.frames, self.spare_bytes, policy) }
+        let Self { ways, hierarchy, .. } = *self;
+        CacheDesign {
+            ways,
+            hierarchy,
+            ..cache(self.cache_page, self.frames, self.spare_bytes, policy)
+        }
+    }
+
+    /// Every policy worth testing with it, as the engine spells it.
+    fn policies(&self) -> Vec<String> {
+        policies(self.ways.map_or(self.frames, |ways| ways as usize))
     }
 
     fn trace(&self) -> MemoryTrace {
@@ -126,12 +138,12 @@ fn counts(case: &Case, policy: &str) -> Counts {
 
 /// Engine and reference agree on everything; gives what they agree on.
 fn agreed(case: &Case, policy: &str, registers: &[RegisterDesign]) -> Vec<Replayed> {
-    let Case { cache_page, frames, hierarchy, critical, .. } = *case;
+    let Case { cache_page, frames, ways, hierarchy, critical, .. } = *case;
     let engine = engine(case, policy, registers);
     // With what stands for parameters that are not written.
     let policy = &policy.parse::<PolicySpec>().unwrap().to_string();
     let runs = &case.runs;
-    let setup = Setup { runs, cache_page, frames, policy, hierarchy, critical, registers };
+    let setup = Setup { runs, cache_page, frames, policy, ways, hierarchy, critical, registers };
     let reference = reference::replay(&setup);
     assert_eq!(engine.len(), reference.len());
     for ((ours, obvious), register) in engine.iter().zip(&reference).zip(registers) {
@@ -148,7 +160,7 @@ fn agreed(case: &Case, policy: &str, registers: &[RegisterDesign]) -> Vec<Replay
 }
 
 fn all_agree(case: &Case, registers: &[RegisterDesign]) {
-    for policy in policies(case.frames) {
+    for policy in case.policies() {
         agreed(case, &policy, registers);
     }
 }
@@ -163,5 +175,5 @@ fn every_policy_of_the_engine_has_a_reference() {
 /// A byte of each page.
 fn pages(pages: &[u32], cache_page: u32, frames: usize) -> Case {
     let runs = pages.iter().map(|page| run(page * cache_page, 1)).collect();
-    Case { runs, cache_page, frames, spare_bytes: 0, hierarchy: None, critical: None }
+    Case { runs, cache_page, frames, spare_bytes: 0, ways: None, hierarchy: None, critical: None }
 }

@@ -82,6 +82,7 @@ fn programs() -> impl Strategy<Value = Case> {
             cache_page,
             frames,
             spare_bytes,
+            ways: None,
             hierarchy,
             critical,
         })
@@ -120,6 +121,7 @@ fn adversaries() -> impl Strategy<Value = Case> {
             cache_page: 1 << shift,
             frames,
             spare_bytes: 0,
+            ways: None,
             hierarchy,
             critical,
         })
@@ -137,7 +139,17 @@ fn with_registers(
 }
 
 fn cases() -> impl Strategy<Value = Case> {
-    prop_oneof![programs(), adversaries()]
+    prop_oneof![programs(), adversaries(), in_sets(programs()), in_sets(adversaries())]
+}
+
+/// The same through a cache in sets.
+fn in_sets(cases: impl Strategy<Value = Case>) -> impl Strategy<Value = Case> {
+    (cases, 0..=3u32, 1..=5u32).prop_map(|(case, sets, ways)| Case {
+        frames: (ways << sets) as usize,
+        spare_bytes: 0,
+        ways: Some(ways),
+        ..case
+    })
 }
 
 /// All that was done, as the counts say.
@@ -179,7 +191,7 @@ fn fields(executed: &Executed) -> [u64; 8] {
 
 fn check_invariants(case: &Case, registers: &[RegisterDesign]) {
     let has_tlb = case.hierarchy.is_some_and(|hierarchy| hierarchy.tlb.is_some());
-    for policy in policies(case.frames) {
+    for policy in case.policies() {
         for (Replayed { counts, faults, rest }, register) in
             engine(case, &policy, registers).into_iter().zip(registers)
         {
@@ -224,7 +236,7 @@ fn check_invariants(case: &Case, registers: &[RegisterDesign]) {
 
 /// Loads under the models of one register, under two buffers, and with loads ahead.
 fn check_loads(case: &Case, registers: &[RegisterDesign]) {
-    for policy in policies(case.frames) {
+    for policy in case.policies() {
         for register in registers {
             let with = |model: &RegisterModel| RegisterDesign { model: *model, ..*register };
             let can_be = |design: &RegisterDesign| design.check(case.cache_page).is_ok();
@@ -254,7 +266,7 @@ fn check_one_line(case: &Case, registers: &[RegisterDesign]) {
     for tlb in [None, Some(TlbShape { sets: 1, ways: 1 })] {
         let one_line = Case { hierarchy: Some(HierarchyDesign { icache, tlb }), ..case.clone() };
         let none = Case { hierarchy: None, ..case.clone() };
-        for policy in policies(case.frames) {
+        for policy in case.policies() {
             // Its pages come in unknown to the TLB, which then still knows the one before.
             if policy == "sieve" && tlb.is_some() {
                 continue;
@@ -284,7 +296,7 @@ fn check_tlb_hides_hits_alone(case: &Case, registers: &[RegisterDesign]) {
     let small = case.hierarchy.and_then(|hierarchy| hierarchy.tlb);
     let huge = Some(TlbShape { sets: 64, ways: 16 });
     let blind = |policy: &String| BLIND_TO_HITS.contains(&policy.split('(').next().unwrap());
-    for policy in policies(case.frames).into_iter().filter(blind) {
+    for policy in case.policies().into_iter().filter(blind) {
         let without = counts_of(&with(None), &policy, registers);
         for tlb in small.into_iter().chain(huge) {
             let behind = counts_of(&with(Some(tlb)), &policy, registers);
@@ -313,13 +325,14 @@ fn check_what_follows_first_runs(case: &Case, registers: &[RegisterDesign], firs
     let cell = |policy: &str| Cell {
         cache_page_bytes: case.cache_page,
         policy: policy.parse().unwrap(),
+        ways: case.ways,
         hierarchy: case.hierarchy,
         cache_bytes: vec![case.cache(policy).cache_bytes],
         registers: registers.to_vec(),
     };
     let does_not_look_ahead =
         |policy: &String| !policy.parse::<PolicySpec>().unwrap().needs_next_use();
-    for policy in policies(case.frames).into_iter().filter(does_not_look_ahead) {
+    for policy in case.policies().into_iter().filter(does_not_look_ahead) {
         // All that had happened when the first runs were over.
         let (mut begun, mut before) = (0, None);
         let faults = RefCell::new(vec![Vec::new(); registers.len()]);
@@ -407,6 +420,38 @@ proptest! {
     }
 
     #[test]
+    fn caches_in_sets_agree((case, registers) in with_registers(in_sets(cases()))) {
+        all_agree(&case, &registers);
+    }
+
+    #[test]
+    fn one_set_of_all_ways_is_no_set((case, registers) in with_registers(programs())) {
+        let one_set = Case { spare_bytes: 0, ways: Some(case.frames as u32), ..case.clone() };
+        for policy in case.policies() {
+            prop_assert_eq!(
+                engine(&one_set, &policy, &registers),
+                engine(&case, &policy, &registers),
+            );
+        }
+    }
+
+    #[test]
+    fn lru_misses_no_more_with_more_sets_or_ways(
+        mut case in in_sets(cases()),
+        policy in prop::sample::select(vec!["lru", "min"]),
+    ) {
+        case.hierarchy = case.hierarchy.map(|shape| HierarchyDesign { tlb: None, ..shape });
+        let ways = case.ways.unwrap();
+        let more_sets = Case { frames: 2 * case.frames, ..case.clone() };
+        let sets = case.frames as u32 / ways;
+        let frames = (sets * (ways + 1)) as usize;
+        let more_ways = Case { frames, ways: Some(ways + 1), ..case.clone() };
+        let misses = |case: &Case| counts(case, policy).misses;
+        prop_assert!(misses(&more_sets) <= misses(&case));
+        prop_assert!(misses(&more_ways) <= misses(&case));
+    }
+
+    #[test]
     fn counts_add_up_and_events_sum_to_them((case, registers) in with_registers(cases())) {
         check_invariants(&case, &registers);
     }
@@ -428,12 +473,21 @@ proptest! {
         more in prop::collection::vec(0..40usize, 0..4),
     ) {
         let trace = MemoryTrace::new(case.runs.clone());
-        for policy in policies(case.frames) {
-            let frames = more.iter().map(|more| case.frames + more).chain([case.frames]);
+        for policy in case.policies() {
+            let of = |more: &usize| match case.ways {
+                // Sets are a power of two.
+                Some(_) => case.frames << (more % 4),
+                None => case.frames + more,
+            };
+            let can_be = |frames: &usize| {
+                policy.parse::<PolicySpec>().unwrap().check(case.ways.unwrap_or(*frames as u32)).is_ok()
+            };
+            let frames = more.iter().map(of).filter(can_be).chain([case.frames]);
             let cell = Cell {
                 cache_page_bytes: case.cache_page,
                 policy: policy.parse().unwrap(),
-                hierarchy: case.hierarchy,
+                ways: case.ways,
+        hierarchy: case.hierarchy,
                 cache_bytes: frames.map(|frames| frames as u64 * u64::from(case.cache_page)).collect(),
                 registers: registers.clone(),
             };
@@ -443,7 +497,8 @@ proptest! {
                     cache_bytes: *cache_bytes,
                     cache_page_bytes: case.cache_page,
                     policy: cell.policy.clone(),
-                    hierarchy: case.hierarchy,
+                    ways: case.ways,
+        hierarchy: case.hierarchy,
                 };
                 let (single, _) = replay(&trace, &cache, &registers, &|| true, None).unwrap();
                 prop_assert_eq!(swept, single, "{:?}", cache);
@@ -485,6 +540,7 @@ proptest! {
 
     #[test]
     fn lru_and_min_never_miss_more_with_more_frames(mut case in cases()) {
+        (case.ways, case.spare_bytes) = (None, 0);
         // What LRU sees through a TLB depends on what it evicts.
         case.hierarchy = case.hierarchy.map(|shape| HierarchyDesign { tlb: None, ..shape });
         for policy in ["lru", "min"] {
@@ -500,7 +556,7 @@ proptest! {
     #[test]
     fn min_misses_least(case in cases()) {
         let least = counts(&case, "min").misses;
-        for policy in policies(case.frames) {
+        for policy in case.policies() {
             let misses = counts(&case, &policy).misses;
             prop_assert!(least <= misses, "min {least}, {policy} {misses}");
         }
@@ -525,7 +581,7 @@ proptest! {
                 split.runs.insert(which + 1, run(whole.offset + first, whole.length - first));
             }
         }
-        for policy in policies(case.frames) {
+        for policy in case.policies() {
             prop_assert_eq!(
                 engine(&case, &policy, &registers),
                 engine(&split, &policy, &registers),
@@ -538,8 +594,9 @@ proptest! {
         let pages_of = |run: &Run| run.offset / case.cache_page..=(run.end() - 1) / case.cache_page;
         let touched: BTreeSet<u32> = case.runs.iter().flat_map(pages_of).collect();
         let frames = touched.last().map_or(1, |page| *page as usize + 1) + more;
-        for policy in policies(frames) {
-            let counts = counts(&Case { frames, ..case.clone() }, &policy);
+        let case = Case { frames, ways: None, ..case };
+        for policy in case.policies() {
+            let counts = counts(&case, &policy);
             prop_assert_eq!(counts.misses, touched.len() as u64, "{}", policy);
             prop_assert_eq!(counts.walk, 0, "{}", policy);
         }

@@ -24,6 +24,7 @@ fn instruction_cache_and_tlb_by_hand() {
     let icache = ICacheShape { cache_bytes: 16, line_bytes: 8, ways: 2 };
     let tlb = Some(TlbShape { sets: 1, ways: 2 });
     let case = Case {
+        ways: None,
         runs: vec![
             run(2, 10),
             run(14, 8),
@@ -91,6 +92,7 @@ fn what_is_left_of_a_page_by_hand() {
         run(4, 1),
     ];
     let case = Case {
+        ways: None,
         runs,
         cache_page: 16,
         frames: 2,
@@ -165,6 +167,7 @@ fn bytes_executed_between_faults_by_hand() {
     // 10..40 enters page 1 after 6 bytes and page 2 after 22; 40 is in page 2;
     // page 0 comes back after 31.
     let case = Case {
+        ways: None,
         runs: vec![run(10, 30), run(40, 1), run(0, 4)],
         cache_page: 16,
         frames: 1,

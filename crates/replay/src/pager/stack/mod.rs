@@ -216,9 +216,10 @@ impl AllSizes for LruStack {
         2 * size_of::<u32>()
     }
 
-    fn new(frames: &[u32], pages: u32, parameters: &[Parameter]) -> Result<Self> {
+    fn new(frames: &[u32], _: Option<u32>, pages: u32, parameters: &[Parameter]) -> Result<Self> {
         let (top, rest) = top_and_rest(frames);
-        let cache = (top > 1).then(|| Lru::new(Shape { frames: top, pages }, parameters));
+        let cache =
+            (top > 1).then(|| Lru::new(Shape { frames: top, pages, ways: None }, parameters));
         let stack = Stack::new(frames);
         let rest = UseOrder::new(rest, pages, stack.processor);
         Ok(Self { stack, last: None, cache: cache.transpose()?, rest })
@@ -271,9 +272,10 @@ impl AllSizes for MinStack {
         size_of::<u32>()
     }
 
-    fn new(frames: &[u32], pages: u32, parameters: &[Parameter]) -> Result<Self> {
+    fn new(frames: &[u32], _: Option<u32>, pages: u32, parameters: &[Parameter]) -> Result<Self> {
         let (top, rest) = top_and_rest(frames);
-        let cache = (top > 1).then(|| Min::new(Shape { frames: top, pages }, parameters));
+        let cache =
+            (top > 1).then(|| Min::new(Shape { frames: top, pages, ways: None }, parameters));
         let stack = Stack::new(frames);
         let rest = NextUses::new(rest, stack.processor);
         Ok(Self { stack, now: 0, last: None, cache: cache.transpose()?, rest })

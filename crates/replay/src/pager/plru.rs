@@ -1,0 +1,81 @@
+//! Tree-PLRU, the approximation of LRU that caches in hardware have: one bit for each node of a
+//! binary tree over the ways, which points away from what was used last.
+
+use flashpager_base::{Error, Result};
+
+use super::sets::Ways;
+use super::table::Frame;
+use super::{Metadata, Moment, Outcome, Page, Parameter, Policy, Shape, SideBySide};
+
+/// Ways and, for each set, its tree.
+pub struct Plru {
+    ways: Ways,
+    /// By frame: at the place of way n of a set, the bit of node n of its tree; node 1 is the root.
+    points_right: Vec<bool>,
+}
+
+impl Plru {
+    /// Turn the bits above `frame` of the set that begins with the frame `first`.
+    #[inline]
+    fn used(&mut self, first: Frame, frame: Frame) {
+        let mut node = self.ways.count() + (frame - first);
+        while node > 1 {
+            self.points_right[(first + node / 2) as usize] = node.is_multiple_of(2);
+            node /= 2;
+        }
+    }
+
+    /// The frame to which the bits point.
+    #[inline]
+    fn victim(&self, first: Frame) -> Frame {
+        let mut node = 1;
+        while node < self.ways.count() {
+            node = 2 * node + u32::from(self.points_right[(first + node) as usize]);
+        }
+        first + (node - self.ways.count())
+    }
+}
+
+impl Policy for Plru {
+    const COUNTS_SPARE_FRAMES: bool = true;
+
+    /// A bit for each node, of which there is one less than ways.
+    const METADATA: Option<Metadata> = Some(Metadata { bytes_per_frame: 0.125, fixed_bytes: 0 });
+
+    type AllSizes = SideBySide<Self>;
+    type InSets = Self;
+
+    fn new(shape: Shape, _: &[Parameter]) -> Result<Self> {
+        let ways = shape.ways();
+        if !ways.is_power_of_two() {
+            return Err(Error::design(format!(
+                "plru: no tree stands over {ways} ways; take a power of two, or another policy"
+            )));
+        }
+        // Ways that no page is left for are never looked at.
+        let ways = ways.min(shape.pages.max(1).next_power_of_two());
+        let frames = shape.sets() as usize * ways as usize;
+        Ok(Self { ways: Ways::new(shape, ways), points_right: vec![false; frames] })
+    }
+
+    #[inline]
+    fn reference(&mut self, page: Page, _: Moment) -> Outcome {
+        let first = self.ways.first_frame(page);
+        if let Some(frame) = self.ways.frame_of(page) {
+            self.used(first, frame);
+            return Outcome::Hit;
+        }
+        if let Some(frame) = self.ways.take_free(page) {
+            self.used(first, frame);
+            return Outcome::miss(0, None);
+        }
+        let frame = self.victim(first);
+        self.used(first, frame);
+        Outcome::miss(0, self.ways.replace(frame, page))
+    }
+
+    #[inline]
+    fn would_hit(&self, page: Page) -> bool {
+        self.ways.frame_of(page).is_some()
+    }
+}

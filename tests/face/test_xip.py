@@ -1,0 +1,343 @@
+"""Caches in hardware over serial NOR: counts by a second model, prices by hand, bad designs."""
+
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flashpager import Design
+from tests.conftest import ROOT, fails, flashpager, import_csv, runs_of
+
+FIRMWARE = ROOT / "examples" / "traces" / "card-firmware.trace"
+#: W25Q128JV on four lines at 104 MHz: one clock.
+CLOCK_NS = 1e3 / 104
+MEDIUM = ("--part", "W25Q128JV", "--bus", "104MHz-x4")
+
+#: A set: its pages, and what is told of a page that is used.
+Set = Callable[[int], bool]
+
+
+def simulate(trace: Path, *flags: str | Path) -> dict[str, Any]:
+    """Give the one object that --json prints."""
+    row: dict[str, Any] = json.loads(flashpager("simulate", trace, "--json", *flags).out)
+    return row
+
+
+def collapsed(runs: list[tuple[int, int]], line: int) -> list[int]:
+    """Give the lines that are touched; those that follow each other once."""
+    touched: list[int] = []
+    for offset, length in runs:
+        for page in range(offset // line, (offset + length - 1) // line + 1):
+            if touched[-1:] != [page]:
+                touched.append(page)
+    return touched
+
+
+def least_recent(ways: int) -> Set:
+    """LRU by a list."""
+    pages: list[int] = []
+
+    def refer(page: int) -> bool:
+        hit = page in pages
+        if hit:
+            pages.remove(page)
+        elif len(pages) == ways:
+            del pages[0]
+        pages.append(page)
+        return hit
+
+    return refer
+
+
+def round_robin(ways: int) -> Set:
+    """Round robin: a pointer to the way that is filled next."""
+    pages: list[int | None] = [None] * ways
+    fills = 0
+
+    def refer(page: int) -> bool:
+        nonlocal fills
+        if page in pages:
+            return True
+        pages[fills % ways] = page
+        fills += 1
+        return False
+
+    return refer
+
+
+def tree(ways: int) -> Set:
+    """Tree-PLRU by halves: for each half of the ways, which of its halves was used longer ago."""
+    pages: list[int | None] = [None] * ways
+    older: dict[tuple[int, int], int] = {}
+
+    def used(way: int) -> None:
+        first, count = 0, ways
+        while count > 1:
+            half = count // 2
+            is_right = way >= first + half
+            older[first, count] = 0 if is_right else 1
+            first, count = first + half * is_right, half
+
+    def oldest() -> int:
+        first, count = 0, ways
+        while count > 1:
+            half = count // 2
+            first, count = first + half * older.get((first, count), 0), half
+        return first
+
+    def refer(page: int) -> bool:
+        hit = page in pages
+        way = pages.index(page) if hit else pages.index(None) if None in pages else oldest()
+        pages[way] = page
+        used(way)
+        return hit
+
+    return refer
+
+
+POLICIES = {"lru": least_recent, "fifo": round_robin, "plru": tree}
+
+
+def misses(touched: list[int], sets: int, make: Callable[[], Set]) -> int:
+    """Count them: line p is in set p mod sets."""
+    caches = [make() for _ in range(sets)]
+    return sum(not caches[page % sets](page) for page in touched)
+
+
+@pytest.fixture(name="trace", scope="module")
+def _trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    dice = random.Random(23)  # noqa: S311
+    runs = []
+    for _ in range(400):
+        loop = [(dice.randrange(6000), dice.randint(2, 60)) for _ in range(dice.randint(1, 6))]
+        runs += loop * dice.randint(1, 4)
+    text = "".join(f"{offset},{length}\n" for offset, length in runs)
+    return import_csv(tmp_path_factory.mktemp("loops"), text)
+
+
+class TestCounts:
+    """Counts of caches in sets."""
+
+    @pytest.mark.parametrize("policy", POLICIES)
+    @pytest.mark.parametrize(
+        ("cache", "line", "ways"), [(1024, 8, 2), (512, 16, 4), (2048, 32, 8), (256, 8, 1)]
+    )
+    def test_a_second_model(
+        self, trace: Path, policy: str, cache: int, line: int, ways: int
+    ) -> None:
+        """They are those of a cache that is written down in a few lines."""
+        touched = collapsed(runs_of(trace), line)
+        expected = misses(touched, cache // line // ways, lambda: POLICIES[policy](ways))
+        flags = ("--cache", f"{cache}", "--cache-page", f"{line}", "--ways", f"{ways}")
+        counts = simulate(trace, *MEDIUM, *flags, "--policy", policy)["counts"]
+        assert (counts["references"], counts["misses"]) == (len(touched), expected)
+        assert counts["hits"] == len(touched) - expected
+        # Each miss is a transaction that brings a line.
+        assert counts["loads"] == counts["misses"]
+        assert counts["bytes_fetched"] == counts["bytes_written"] == expected * line
+
+    def test_the_example_of_the_model(self, tmp_path: Path) -> None:
+        """docs/model.md has it worked out."""
+        order = (0, 2, 4, 0, 1, 4, 0, 3, 2)
+        trace = import_csv(tmp_path, "".join(f"{16 * page},4\n" for page in order))
+        flags = ("--cache", "64", "--cache-page", "16", "--ways", "2", "--policy", "lru")
+        counts = simulate(trace, *MEDIUM, *flags)["counts"]
+        assert (counts["references"], counts["misses"], counts["hits"]) == (9, 7, 2)
+
+    def test_all_ways_are_no_sets(self, trace: Path) -> None:
+        """One set of all ways counts as frames in software do."""
+        flags = (*MEDIUM, "--cache", "1K", "--cache-page", "32")
+        for policy in ("lru", "fifo", "plru", "random(7)", "clock", "min"):
+            one_set = simulate(trace, *flags, "--ways", "32", "--policy", policy)
+            software = simulate(trace, *flags, "--policy", policy)
+            assert one_set["counts"] == software["counts"]
+
+    def test_explore_counts_as_simulate_does(self, trace: Path) -> None:
+        """All sizes go in one pass."""
+        axes = ("--cache", "256,512,1K,2K,4K", "--cache-page", "8,16", "--ways", "1,2,4,none")
+        flags = (*MEDIUM, *axes, "--policy", "lru,fifo,plru")
+        found = flashpager("explore", trace, *flags, "--limit", "0", "--json").json["designs"]
+        assert len(found) == 5 * 2 * 4 * 3
+        for row in random.Random(1).sample(found, 12):  # noqa: S311
+            ways = () if row["ways"] is None else ("--ways", f"{row['ways']}")
+            one = simulate(
+                *(trace, *MEDIUM, *ways, "--policy", row["policy"]),
+                *("--cache", f"{row['cache_bytes']}"),
+                *("--cache-page", f"{row['cache_page_bytes']}"),
+            )
+            assert one["counts"]["misses"] == row["misses"]
+
+    def test_sizes_for_a_budget(self, trace: Path) -> None:
+        """With --ram, those that can be: powers of two of sets."""
+        flags = (*MEDIUM, "--ram", "3K", "--cache-page", "16", "--ways", "2,3", "--limit", "0")
+        found = flashpager("explore", trace, *flags, "--json").json["designs"]
+        sizes = {row["ways"]: set[int]() for row in found}
+        for row in found:
+            sizes[row["ways"]].add(row["cache_bytes"])
+        assert sizes == {
+            2: {32 << power for power in range(8)},
+            3: {48 << power for power in range(8)},
+        }
+        best = flashpager("explore", trace, *flags, "--json").json["answer"]["best"]
+        assert best["ram_bytes"] <= 3072
+
+
+class TestPrices:
+    """What a miss takes."""
+
+    CACHE = ("--cache", "1K", "--cache-page", "8", "--ways", "2")
+
+    @pytest.mark.parametrize(
+        ("mode", "clocks"),
+        [
+            # Command, address, mode and dummies, then 16 clocks of 8 bytes on four lines.
+            ("1-4-4", 8 + 6 + 6 + 16),
+            ("0-4-4", 6 + 6 + 16),
+            ("1-1-4", 8 + 24 + 8 + 16),
+            ("1-1-1", 8 + 24 + 8 + 64),
+        ],
+    )
+    def test_a_transaction(self, trace: Path, mode: str, clocks: int) -> None:
+        """It is composed of the part's clocks."""
+        row = simulate(trace, *MEDIUM, *self.CACHE, "--read-mode", mode)
+        count = row["counts"]["misses"]
+        assert row["latency"]["worst_fault_ns"] == pytest.approx(clocks * CLOCK_NS)
+        assert row["latency"]["mean_fault_ns"] == pytest.approx(clocks * CLOCK_NS)
+        assert row["time"]["time_ns"] == pytest.approx(count * clocks * CLOCK_NS)
+
+    def test_the_fastest_way_is_taken(self, trace: Path) -> None:
+        """A continued read cannot be the first, so that it has to be asked for."""
+        unsaid = simulate(trace, *MEDIUM, *self.CACHE)
+        asked = simulate(trace, *MEDIUM, *self.CACHE, "--read-mode", "1-4-4")
+        assert unsaid["time"] == asked["time"]
+
+    def test_a_processor(self) -> None:
+        """Hits cost nothing more than RAM, and no software is paid for."""
+        flags = ("--processor", "cortex-m0plus@125MHz", "--cache", "4K", "--cache-page", "8")
+        row = simulate(FIRMWARE, *MEDIUM, *flags, "--ways", "2", "--policy", "lru")
+        run, count = row["run"], row["counts"]["misses"]
+        assert run["lost_ns"] == pytest.approx(count * 36 * CLOCK_NS)
+        assert run["paged_ns"] == pytest.approx(run["alone_ns"] + run["lost_ns"])
+        assert row["time"]["lookups_ns"] == row["time"]["handler_ns"] == 0
+        assert row["ram_bytes"] == 4096
+        said = flashpager("simulate", FIRMWARE, *MEDIUM, *flags, "--ways", "2").out
+        assert "in hardware, 256 sets of 2 ways, lines of 8, lru" in said
+        assert "cycles lost to misses" in said
+
+    def test_a_controller(self, trace: Path, tmp_path: Path) -> None:
+        """What a hit waits and a controller adds are the board's."""
+        board = tmp_path / "board.toml"
+        board.write_text(
+            'part = "W25Q128JV"\nbus = "104MHz-x4"\ncache_bytes = "1K"\ncache_page_bytes = 8\n'
+            "ways = 2\n[handler]\nlookup_ns = 5\npre_process_ns = 40\n",
+            encoding="ascii",
+        )
+        row = simulate(trace, "--board", board)
+        counts = row["counts"]
+        expected = counts["references"] * 5 + counts["misses"] * (40 + 36 * CLOCK_NS)
+        assert row["time"]["time_ns"] == pytest.approx(expected)
+
+    def test_parallel_nor(self, trace: Path) -> None:
+        """A line of 32 bytes is one page of reads: 100 ns, and 25 ns for each further word."""
+        flags = ("--part", "RC28F512M29EW", "--bus", "100MHz-x16", "--ways", "2")
+        row = simulate(trace, *flags, "--cache", "1K", "--cache-page", "32")
+        assert row["latency"]["worst_fault_ns"] == pytest.approx(100 + 15 * 25)
+
+    def test_software_over_nor(self) -> None:
+        """Without --ways the cache is software's, with its price."""
+        flags = (*MEDIUM, "--cache", "1K", "--cache-page", "64", "--processor", "cortex-m3@64MHz")
+        row = simulate(FIRMWARE, *flags)
+        assert row["time"]["lookups_ns"] > 0
+        assert row["design"]["nor"] is None
+
+
+#: Of the boards that execute in place: clocks of the flash a miss takes, and their time.
+BOARDS = {
+    # 6 of the address, 2 of the mode, 4 dummies, 16 of data, each four of 125 MHz.
+    "rp2040": (6 + 6 + 16, 4e3 / 125),
+    # With its command, each three of 150 MHz.
+    "rp2350": (8 + 6 + 6 + 16, 3e3 / 150),
+    # On two lines: 32 bytes are 128 clocks.
+    "esp32-c3": (8 + 12 + 4 + 128, 1e3 / 80),
+    "esp32-s3": (8 + 12 + 4 + 128, 1e3 / 80),
+    "stm32h563-octospi": (8 + 6 + 6 + 32, 3e3 / 250),
+    "nrf5340-qspi": (8 + 6 + 6 + 32, 2e3 / 96),
+    "imxrt1060-flexspi": (8 + 6 + 6 + 64, 1e3 / 120),
+}
+
+
+class TestBoards:
+    """Boards of real chips."""
+
+    def test_all_of_them(self) -> None:
+        """Those in hardware are the ones that are tried here."""
+        names = [board["name"] for board in flashpager("boards", "--json").json["boards"]]
+        designs = {name: Design.from_board(name) for name in names}
+        assert {name for name in names if designs[name].ways is not None} == set(BOARDS)
+
+    @pytest.mark.parametrize("board", BOARDS)
+    def test_a_miss(self, board: str) -> None:
+        """It takes what is worked out from the board's numbers, and what is not known is said."""
+        clocks, clock_ns = BOARDS[board]
+        row = simulate(FIRMWARE, "--board", board)
+        assert row["latency"]["worst_fault_ns"] == pytest.approx(clocks * clock_ns)
+        assert row["counts"]["misses"] > 0
+        assert row["unknown"]
+        said = flashpager("simulate", FIRMWARE, "--board", board).err
+        for what in row["unknown"]:
+            assert what in " ".join(said.split())
+
+    def test_a_word_as_klipper_reckons(self) -> None:
+        """Klipper 6464: 320 ns for 32 bits, at half of 125 MHz."""
+        flags = ("--bus", "125MHz/2-x4", "--cache-page", "4")
+        row = simulate(FIRMWARE, "--board", "rp2040", *flags)
+        assert row["latency"]["worst_fault_ns"] == pytest.approx(320)
+
+    def test_a_list_of_no_text(self, tmp_path: Path) -> None:
+        """What is unknown is said in words."""
+        board = tmp_path / "board.toml"
+        board.write_text('part = "W25Q128JV"\nunknown = [1]\n', encoding="ascii")
+        assert "unknown: must be a list of texts" in fails("simulate", FIRMWARE, "--board", board)
+
+
+BAD: list[tuple[tuple[str, ...], list[str]]] = [
+    (("--ways", "3", "--cache", "16K"), ["a set of 192 bytes does not divide it"]),
+    (("--ways", "2", "--cache", "12K"), ["96 sets", "power of two of sets"]),
+    (("--ways", "2", "--cache", "1K", "--cache-page", "2K"), ["smaller than its page"]),
+    (("--ways", "8", "--cache", "256"), ["a set of 512 bytes does not divide it"]),
+    (("--ways", "0"), ["'0'"]),
+    (("--ways", "1", "--cache", "32M"), ["16 MiB"]),
+    (
+        ("--ways", "3", "--cache", "192", "--cache-page", "64", "--policy", "plru"),
+        ["no tree stands over 3 ways"],
+    ),
+    (("--cache", "192", "--policy", "plru"), ["no tree stands over 3 ways"]),
+    (("--bus", "200MHz-x4"), ["faster than W25Q128JV allows", "take 200MHz/2-x4"]),
+    (("--bus", "104MHz-x1", "--read-mode", "0-4-4"), ["needs 4 data lines"]),
+    (("--read-mode", "4-4-4"), ["unknown mode '4-4-4'", "1-4-4"]),
+    (("--flash-page", "2K"), ["read in place and has none"]),
+    (("--codeword", "512"), ["read in place"]),
+    (("--register", "random-column"), ["without a data register", "start-column"]),
+    (("--part", "W25N01GV", "--read-mode", "1-4-4"), ["loads pages and is not read in place"]),
+]
+
+
+@pytest.mark.parametrize(("flags", "said"), BAD, ids=[" ".join(flags) for flags, _ in BAD])
+def test_bad_designs(trace: Path, flags: tuple[str, ...], said: list[str]) -> None:
+    """Each is refused in one line."""
+    wrong = fails("simulate", trace, "--part", "W25Q128JV", *flags)
+    for words in said:
+        assert words in wrong, wrong
+
+
+def test_no_device_pages_in_software_what_hardware_does(trace: Path, tmp_path: Path) -> None:
+    """No pager is deployed, and says where none is needed."""
+    output = tmp_path / "out"
+    nand = ("--part", "W25N01GV", "--cache", "1K", "--cache-page", "32", "--ways", "2")
+    wrong = fails("deploy", trace, *nand, "-o", output)
+    assert "a cache in hardware needs no pager" in wrong
+    wrong = fails("deploy", trace, *MEDIUM, "--cache", "1K", "-o", output)
+    assert "W25Q128JV is read in place" in wrong
