@@ -39,7 +39,7 @@ _BLOCK = re.compile(
 )
 _SHOWN = re.compile(r"\s*^```text\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 #: Those whose outputs are held to what is printed.
-_FIRST = {"README.md", "start.md", "pager.md"}
+_FIRST = {"README.md", "start.md", "pager.md", "xip.md"}
 _NEEDS = re.compile(r"<!--\s*needs:\s*([\w -]*?)\s*-->")
 _NOT_RUN = re.compile(r"<!--\s*not run:\s*\S.*?-->\s*\Z", re.DOTALL)
 _TIMEOUT_SECONDS = 600
