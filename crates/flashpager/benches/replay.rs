@@ -108,5 +108,35 @@ fn hierarchy(criterion: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, rates, hierarchy);
+/// A cache in hardware before serial NOR, as the RP2040 has it, and eight sizes of it at once;
+/// decoding included.
+fn in_sets(criterion: &mut Criterion) {
+    let trace = TraceFile::open(&trace_path()).expect("the trace opens");
+    let instructions = trace.info().instructions.expect("the trace counts instructions");
+    let register = RegisterDesign {
+        model: RegisterModel::StartColumn,
+        flash_page_bytes: 8,
+        codeword_bytes: None,
+    };
+    let mut group = criterion.benchmark_group("in sets of two");
+    group.throughput(Throughput::Elements(instructions)).sample_size(10);
+    for policy in ["lru", "fifo", "plru", "random(1)"] {
+        for kib in [vec![16], vec![1, 2, 4, 8, 16, 32, 64, 128]] {
+            let cell = Cell {
+                cache_page_bytes: 8,
+                policy: policy.parse().expect("a known policy"),
+                ways: Some(2),
+                hierarchy: None,
+                cache_bytes: kib.iter().map(|kib| kib << 10).collect(),
+                registers: vec![register],
+            };
+            group.bench_function(format!("{policy}, {} sizes", kib.len()), |b| {
+                b.iter(|| sweep(&trace, &cell, &|| true).expect("replays"));
+            });
+        }
+    }
+    group.finish();
+}
+
+criterion_group!(benches, rates, hierarchy, in_sets);
 criterion_main!(benches);
