@@ -286,9 +286,36 @@ class TestBoards:
         assert row["latency"]["worst_fault_ns"] == pytest.approx(clocks * clock_ns)
         assert row["counts"]["misses"] > 0
         assert row["unknown"]
-        said = flashpager("simulate", FIRMWARE, "--board", board).err
+        done = flashpager("simulate", FIRMWARE, "--board", board)
         for what in row["unknown"]:
-            assert what in " ".join(said.split())
+            assert what in " ".join(done.err.split())
+        # Nothing is said of registers that there are none of.
+        assert f"board {board}: part, bus" in done.out
+        assert "register" not in done.out
+
+    def test_who_is_evicted_is_not_published(self) -> None:
+        """All that it may be is tried, unless somebody says it."""
+        flags = ("--board", "rp2040", "--cache", "2K")
+        row = simulate(FIRMWARE, *flags)
+        assert [each["policy"] for each in row["policies"]] == ["lru", "fifo", "random(1)"]
+        for each in row["policies"]:
+            alone = simulate(FIRMWARE, *flags, "--policy", each["policy"])
+            assert "policies" not in alone
+            assert alone["counts"]["misses"] == each["misses"]
+            assert alone["run"]["slowdown"] == each["slowdown"]
+        said = flashpager("simulate", FIRMWARE, *flags).err
+        slowdown = row["run"]["slowdown"]
+        assert f"which line goes; {slowdown:.3g} times with lru, " in " ".join(said.split())
+
+    def test_attribution(self) -> None:
+        """It names the cache as simulate does."""
+        said = flashpager("attribute", FIRMWARE, "--board", "rp2040", "--cache", "2K").out
+        assert "read in place, read mode 0-4-4; cache 2K in hardware, 128 sets of 2 ways" in said
+
+    def test_no_report(self, tmp_path: Path) -> None:
+        """A report is about flash pages."""
+        wrong = fails("report", FIRMWARE, "--board", "rp2040", "-o", tmp_path / "report.html")
+        assert "W25Q128JV is read in place" in wrong
 
     def test_a_word_as_klipper_reckons(self) -> None:
         """Klipper 6464: 320 ns for 32 bits, at half of 125 MHz."""
@@ -301,6 +328,8 @@ class TestBoards:
         board = tmp_path / "board.toml"
         board.write_text('part = "W25Q128JV"\nunknown = [1]\n', encoding="ascii")
         assert "unknown: must be a list of texts" in fails("simulate", FIRMWARE, "--board", board)
+        board.write_text('part = "W25Q128JV"\npolicies = ["lur"]\n', encoding="ascii")
+        assert "did you mean lru" in fails("simulate", FIRMWARE, "--board", board)
 
 
 BAD: list[tuple[tuple[str, ...], list[str]]] = [

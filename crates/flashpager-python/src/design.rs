@@ -636,6 +636,12 @@ impl Board {
     fn unknown(&self) -> Vec<String> {
         self.0.unknown.clone()
     }
+
+    /// The policies that its cache may have, where its maker does not say.
+    #[getter]
+    fn policies(&self) -> Vec<String> {
+        self.0.policies.iter().map(ToString::to_string).collect()
+    }
 }
 
 /// The shipped boards: name, and what each says of itself in a sentence.

@@ -136,6 +136,12 @@ view! {
             self.0.flash_page_bytes()
         }
 
+        /// Whether bytes are read where they lie, without a page being loaded.
+        #[getter]
+        fn is_read_in_place(&self) -> bool {
+            self.0.kind.is_read_in_place()
+        }
+
         /// The table that says how the part is spoken to, as `sdr`; None if its file has none.
         #[getter]
         fn table(&self) -> Option<&'static str> {

@@ -76,9 +76,8 @@ impl CacheDesign {
     fn check_sets(&self, ways: u32) -> Result<()> {
         let Self { cache_bytes, cache_page_bytes, .. } = *self;
         let set_bytes = u64::from(ways) * u64::from(cache_page_bytes);
-        let shape = format!(
-            "a cache of {cache_bytes} bytes in sets of {ways} x {cache_page_bytes} bytes"
-        );
+        let shape =
+            format!("a cache of {cache_bytes} bytes in sets of {ways} x {cache_page_bytes} bytes");
         if set_bytes == 0 || !cache_bytes.is_multiple_of(set_bytes) {
             return Err(Error::design(format!(
                 "{shape}: a set of {set_bytes} bytes does not divide it; take other ways, or a \

@@ -12,8 +12,9 @@ from flashpager._engine import Attribution, TraceInfo
 from flashpager.axes import AXES
 from flashpager.cli import console, options
 from flashpager.cli.console import note, out, print_json, print_whole, share
+from flashpager.cli.setup import cache, medium
 from flashpager.files import refuse_overwriting
-from flashpager.quantities import counted, duration, format_size, percent, si
+from flashpager.quantities import counted, duration, percent, si
 from flashpager.trace import Trace
 
 if TYPE_CHECKING:
@@ -100,13 +101,7 @@ def attribute(
 
 def _setting(result: Attribution) -> str:
     design = result.design
-    codeword = f", codeword {design.codeword_bytes}" if design.codeword_bytes else ""
-    return (
-        f"{design.part} on {design.bus}, flash page {format_size(result.flash_page_bytes)}"
-        f", register {design.register}{codeword}; cache {format_size(design.cache_bytes)} in"
-        f" {counted(result.frames, 'page')} of {format_size(design.cache_page_bytes)}, "
-        f"{design.policy}"
-    )
+    return f"{medium(design, result.flash_page_bytes)}; {cache(design, result.frames)}"
 
 
 def _show(

@@ -10,9 +10,9 @@ from typing import Annotated, Any, TypeVar, overload
 import typer
 from typer.models import OptionInfo
 
-from flashpager import _engine
 from flashpager._engine import Assumption, Design, FlashpagerError
 from flashpager.axes import AXES, SETTLED, flag_of
+from flashpager.cli.setup import is_in_place
 from flashpager.files import standard_input
 from flashpager.quantities import (
     format_size,
@@ -206,10 +206,12 @@ class DesignFlags:
         assumed = {one.field for one in design.assumed}
         flags = {**self.axes} | ({"nor": self.nor} if self.nor is not None else {})
         board = f"board {Path(self.board).stem}" if self.board else ""
+        # No board says them of a part that is read in place.
+        moot = ("register", "nor") if is_in_place(design) else ()
         return {
             name: f"--{name}" if name in flags else board
             for name in SETTLED
-            if name not in assumed and (name in flags or board)
+            if name not in assumed and (name in flags or (board and name not in moot))
         }
 
     def origins(self, design: Design, chosen: Container[str] = ()) -> str:
@@ -278,11 +280,6 @@ def assumptions(designs: Sequence[Design], cache: Sequence[Mapping[str, str]] = 
         values = [f"{_title(one['field'])} {one['value']}" for one in cache]
         told.append(f"{' and '.join(values)} ({cache[0]['reason']})")
     return f"assumed: {', '.join(told)}" if told else ""
-
-
-def unknown(board: str | None) -> list[str]:
-    """Give what nobody published of a board, in words."""
-    return _engine.Board.read(Path(board)).unknown if board else []
 
 
 def unverified(design: Design, *, energy: bool = True) -> str | None:

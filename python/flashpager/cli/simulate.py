@@ -1,6 +1,7 @@
 """``flashpager simulate``: one design, in full."""
 
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,6 +22,7 @@ from flashpager.cli.console import (
     print_whole,
     share,
 )
+from flashpager.cli.setup import cache, is_in_place, medium
 from flashpager.quantities import (
     counted,
     counted_si,
@@ -85,8 +87,13 @@ def simulate(
     options.check_slowdown(needs, has_processor=design.processor is not None)
     opened = Trace.open(trace, warm_up)
     warming = opened.info.warm_up
+    unpublished = _Unpublished.of(flags)
+    others = [
+        design.replace(policy=policy) for policy in unpublished.policies if policy != design.policy
+    ]
     with counting("replays") as progress:
-        row = _engine.simulate(trace, [design], progress, warm_up=warming)[0]
+        rows = _engine.simulate(trace, [design, *others], progress, warm_up=warming)
+    row = rows[0]
     timed = []
     if calls:
         with counting("passes for calls") as progress:
@@ -103,8 +110,7 @@ def simulate(
             of_calls = {"calls": [each.as_dict() for each in timed]} if calls else {}
             assumed = [one.as_dict() for one in row.assumed]
             origins |= {"assumed": [*assumed, *flags.unsaid_cache(design)]}
-            if unknown := options.unknown(flags.board):
-                origins |= {"unknown": unknown}
+            origins |= unpublished.as_dict(rows)
             print_json({**head, **row.as_dict(), **origins, **gate, **of_calls})
             return
         _show(opened.info, row, flags.origins(design))
@@ -116,10 +122,54 @@ def simulate(
         unverified = options.unverified(design, energy=row.energy is not None)
         if unverified:
             note(unverified)
-        for what in options.unknown(flags.board):
+        for what in unpublished.said(rows):
             note(f"not published of {flags.board}: {what}")
         for warning in row.warnings:
             note(f"warning: {warning}")
+
+
+@dataclass(frozen=True)
+class _Unpublished:
+    """What nobody published of a board."""
+
+    #: In words.
+    unknown: list[str]
+    #: The policies that its cache may have, if nobody says one.
+    policies: list[str]
+
+    @classmethod
+    def of(cls, flags: options.DesignFlags) -> "_Unpublished":
+        """Read the board of the command line, if there is one."""
+        if flags.board is None:
+            return cls([], [])
+        board = _engine.Board.read(Path(flags.board))
+        return cls(board.unknown, [] if "policy" in flags.axes else board.policies)
+
+    def as_dict(self, rows: Sequence[Row]) -> dict[str, object]:
+        """Give it, with what the design comes to by each policy."""
+        told: dict[str, object] = {"unknown": self.unknown} if self.unknown else {}
+        if self.policies:
+            told["policies"] = [
+                {
+                    "policy": row.design.policy,
+                    "misses": row.counts.misses,
+                    "time_ns": row.time.time_ns,
+                    "slowdown": row.run.slowdown if row.run else None,
+                }
+                for row in rows
+            ]
+        return told
+
+    def said(self, rows: Sequence[Row]) -> list[str]:
+        """Say it, a line each."""
+
+        def found(row: Row) -> str:
+            if row.run is None:
+                return f"{duration(row.time.time_ns)} with {row.design.policy}"
+            return f"{significant(row.run.slowdown, 3)} times with {row.design.policy}"
+
+        goes = f"which line goes; {', '.join(map(found, rows))}"
+        return [goes, *self.unknown] if self.policies else self.unknown
 
 
 def _note_commands(row: Row) -> None:
@@ -149,10 +199,13 @@ def _show_setup(info: TraceInfo, row: Row, origins: str) -> None:
     console.say_warm_up(info)
     if not info.ending.is_complete:
         note(f"note: {how_it_ended(info.ending)}")
-    out.print(f"{_medium(row)}; {_cache(row)}")
+    said = f"{medium(design, row.flash_page_bytes)}; {cache(design, row.frames)}"
+    if design.ways is None and row.metadata_bytes is not None:
+        said += f", {counted(row.ram_bytes, 'byte')} of RAM with what the policy keeps"
+    out.print(said)
     out.print(escape(origins))
     handler = prices.handler
-    if _is_in_place(design):
+    if is_in_place(design):
         line = design.cache_page_bytes
         flash = (
             f"before the data {duration(prices.t_load_ns)}, byte {prices.t_byte_ns:.4g} ns: "
@@ -183,36 +236,6 @@ def _show_setup(info: TraceInfo, row: Row, origins: str) -> None:
         f" + {duration(handler.walk_step_ns)} a step{_uncounted(design, handler)}"
     )
     _show_handling(design, handler)
-
-
-def _is_in_place(design: Design) -> bool:
-    """Tell whether the part is read where code lies in it, without a page being loaded."""
-    return _engine.find_part(design.part).kind != "nand"
-
-
-def _medium(row: Row) -> str:
-    """Say what is read, and how."""
-    design = row.design
-    if _is_in_place(design):
-        mode = f", read mode {design.read_mode}" if design.read_mode else ""
-        return f"{design.part} on {design.bus}, read in place{mode}"
-    codeword = f", codeword {design.codeword_bytes}" if design.codeword_bytes else ""
-    page = format_size(row.flash_page_bytes)
-    return f"{design.part} on {design.bus}, flash page {page}, register {design.register}{codeword}"
-
-
-def _cache(row: Row) -> str:
-    """Say what lies between it and the processor."""
-    design = row.design
-    size, page = format_size(design.cache_bytes), format_size(design.cache_page_bytes)
-    if design.ways is not None:
-        sets = counted(row.frames // design.ways, "set")
-        ways = counted(design.ways, "way")
-        return f"cache {size} in hardware, {sets} of {ways}, lines of {page}, {design.policy}"
-    said = f"cache {size} in {counted(row.frames, 'page')} of {page}, {design.policy}"
-    if row.metadata_bytes is not None:
-        said += f", {counted(row.ram_bytes, 'byte')} of RAM with what the policy keeps"
-    return said
 
 
 def _uncounted(design: Design, handler: Handler) -> str:
@@ -288,7 +311,7 @@ def _show_steps(row: Row) -> None:
     for name in ("step", "count", "time", "share"):
         table.add_column(name, justify="left" if name == "step" else "right")
     of_load = ("load", "load")
-    if _is_in_place(row.design):
+    if is_in_place(row.design):
         of_load = ("before the data", "transaction")
     steps = [
         (of_load[0], counted(counts.loads, of_load[1]), "load_ns"),
@@ -450,7 +473,7 @@ def _show_faults(row: Row) -> None:
         f" ({_hits(row)})   misses {counts.misses:,}"
         + (f"   false faults {counts.false_faults:,}" if counts.false_faults else "")
     )
-    if _is_in_place(row.design):
+    if is_in_place(row.design):
         _show_misses(row)
         return
     other = f"other buffer {counts.other_buffer:,}, " if counts.other_buffer else ""

@@ -65,7 +65,7 @@ class PagerDesign:
         if design.ways is not None:
             message = "a cache in hardware needs no pager: leave --ways away for one in software"
             raise FlashpagerError(message)
-        if _engine.find_part(design.part).kind != "nand":
+        if _engine.find_part(design.part).is_read_in_place:
             message = (
                 f"{design.part} is read in place, and the pager loads pages of NAND: take a NAND "
                 "part with --part"

@@ -68,6 +68,12 @@ def around(design: Design, image_bytes: int) -> Neighbourhood:
 
     """
     part = _engine.find_part(design.part)
+    if part.is_read_in_place:
+        message = (
+            f"{part.name} is read in place, and a report is about flash pages and parts that have "
+            "them: take simulate and explore, or a NAND part"
+        )
+        raise FlashpagerError(message)
     flash_page = design.flash_page_bytes or part.flash_page_bytes
     cache, page = design.cache_bytes, design.cache_page_bytes
     reduced = page if page < flash_page else max(flash_page // _REDUCTION, 1)

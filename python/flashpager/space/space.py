@@ -19,6 +19,8 @@ _RAM_STEPS = 8
 #: The smallest cache page tried where none is named: below it a device is busy with pages, not
 #: with code.
 _SMALLEST_PAGE = 8
+#: The largest that is tried over a part that has no pages: caches in hardware have lines up to it.
+_LARGEST_LINE = 64
 
 
 class NoRoomError(FlashpagerError):
@@ -262,9 +264,9 @@ def _matching_parts(patterns: Sequence[str]) -> list[str]:
 
 
 def cache_pages_to_try(parts: Sequence[str]) -> list[int]:
-    """Give the powers of two up to the largest flash page of any of these parts."""
-    pages = [_engine.find_part(part).flash_page_bytes for part in parts]
-    return cache_pages_up_to(max(pages, default=0) or _SMALLEST_PAGE)
+    """Give the powers of two up to the largest flash page, or line, of any of these parts."""
+    pages = [_engine.find_part(part).flash_page_bytes or _LARGEST_LINE for part in parts]
+    return cache_pages_up_to(max(pages, default=_SMALLEST_PAGE))
 
 
 def cache_pages_up_to(largest: int) -> list[int]:

@@ -14,6 +14,7 @@ use crate::spec::{AXES, AxisKind, DesignSpec, NONE, Value, axis};
 
 use flashpager_base::sizes::{below_4_gib, parse_size};
 use flashpager_base::{Error, Result, did_you_mean};
+use flashpager_replay::pager::PolicySpec;
 
 pub use catalog::{Shipped, shipped, text};
 pub use host::*;
@@ -46,6 +47,8 @@ pub struct Board {
     pub needs: toml::Table,
     /// What nobody published of it, in words: what its numbers leave open.
     pub unknown: Vec<String>,
+    /// Of a cache whose maker does not say who is evicted: the policies that it may have.
+    pub policies: Vec<PolicySpec>,
 }
 
 impl Board {
@@ -62,19 +65,33 @@ impl Board {
             Some(Toml::Table(needs)) => needs.clone(),
             Some(_) => return Err(Error::data(place, "[needs] must be a table")),
         };
-        let wrong = || Error::data(&place, "unknown: must be a list of texts");
-        let text = |one: &Toml| one.as_str().map(str::to_owned).ok_or_else(wrong);
-        let unknown = match table.get("unknown") {
-            None => Vec::new(),
-            Some(Toml::Array(list)) => list.iter().map(text).collect::<Result<_>>()?,
-            Some(_) => return Err(wrong()),
+        let policy = |name: String| {
+            let policy = name.parse::<PolicySpec>();
+            policy.map_err(|error| Error::data(&place, format!("policies: {error}")))
         };
-        Ok(Self { design: design_of(&table, &place)?, needs, unknown })
+        let policies = texts(&table, "policies", &place)?.into_iter().map(policy);
+        let policies: Vec<PolicySpec> = policies.collect::<Result<_>>()?;
+        let mut design = design_of(&table, &place)?;
+        if let Some(first) = policies.first().filter(|_| !table.contains_key("policy")) {
+            design.policy = first.to_string();
+        }
+        Ok(Self { design, needs, unknown: texts(&table, "unknown", &place)?, policies })
+    }
+}
+
+/// A list of texts; an empty one where there is none.
+fn texts(table: &toml::Table, name: &str, place: &str) -> Result<Vec<String>> {
+    let wrong = || Error::data(place, format!("{name}: must be a list of texts"));
+    let text = |one: &Toml| one.as_str().map(str::to_owned).ok_or_else(wrong);
+    match table.get(name) {
+        None => Ok(Vec::new()),
+        Some(Toml::Array(list)) => list.iter().map(text).collect(),
+        Some(_) => Err(wrong()),
     }
 }
 
 /// Fields that tell nothing of prices or hosts.
-const BESIDES: [&str; 3] = ["description", "needs", "unknown"];
+const BESIDES: [&str; 4] = ["description", "needs", "policies", "unknown"];
 
 /// The fields of a design.
 pub fn design_fields() -> impl Iterator<Item = &'static str> {
