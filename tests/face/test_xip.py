@@ -323,6 +323,23 @@ class TestBoards:
         row = simulate(FIRMWARE, "--board", "rp2040", *flags)
         assert row["latency"]["worst_fault_ns"] == pytest.approx(320)
 
+    @pytest.mark.parametrize(
+        ("board", "bus", "said"),
+        [
+            ("rp2040", "125MHz/3-x4", "take 125MHz/4-x4"),
+            ("rp2040", "104MHz-x4", "none makes 104 MHz; take 125MHz/2-x4"),
+            ("rp2350", "100MHz-x4", "take 150MHz/2-x4"),
+        ],
+    )
+    def test_a_clock_that_no_divider_gives(self, board: str, bus: str, said: str) -> None:
+        """It is refused, with the next one that there is."""
+        assert said in fails("simulate", FIRMWARE, "--board", board, "--bus", bus)
+
+    @pytest.mark.parametrize("bus", ["125MHz/6-x4", "62.5MHz-x4", "200MHz/4-x4"])
+    def test_clocks_that_one_gives(self, bus: str) -> None:
+        """A system may have another clock than the board's, too."""
+        assert simulate(FIRMWARE, "--board", "rp2040", "--bus", bus)["design"]["bus"] == bus
+
     def test_a_list_of_no_text(self, tmp_path: Path) -> None:
         """What is unknown is said in words."""
         board = tmp_path / "board.toml"

@@ -13,6 +13,7 @@ use flashpager_base::sizes::{below_4_gib, power_of_two};
 use flashpager_base::{Error, Result};
 use flashpager_media::bus::Bus;
 use flashpager_media::cores::Processor;
+use flashpager_media::estimate::Peripheral;
 use flashpager_media::part;
 use flashpager_replay::pager::{self, PolicySpec};
 use flashpager_replay::register::RegisterModel;
@@ -75,6 +76,9 @@ pub struct DesignSpec {
     pub icache: Option<ICacheSpec>,
     /// The TLB between both.
     pub tlb: Option<TlbSpec>,
+    /// The board's port, which makes the clock of the bus; it is no part of what is compared or kept.
+    #[serde(skip)]
+    pub port: Option<Peripheral>,
 }
 
 /// An instruction cache as a person writes it down, with its times.
@@ -157,6 +161,7 @@ impl Default for DesignSpec {
             processor: None,
             icache: None,
             tlb: None,
+            port: None,
         }
     }
 }

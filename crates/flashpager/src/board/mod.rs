@@ -127,6 +127,12 @@ fn design_of(table: &toml::Table, place: &str) -> Result<DesignSpec> {
             "processor" => {
                 design.processor = processor(given, place)?.map(|processor| processor.to_string());
             }
+            "peripheral" => {
+                let wrong = |error: toml::de::Error| {
+                    Error::data(place, format!("[peripheral] {}", error.message()))
+                };
+                design.port = Some(given.clone().try_into().map_err(wrong)?);
+            }
             host if HOST_FIELDS.contains(&host) => {}
             _ => {
                 let value = value_of(place, name, given)?;

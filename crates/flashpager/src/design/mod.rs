@@ -151,6 +151,9 @@ impl Design {
         assumed.extend(assumed_software(&spec, processor.as_ref(), &software));
         let prices = Prices::new(&part, bus, &software, &reading(&spec))?;
         check_reading(&part, &spec)?;
+        if let Some(port) = spec.port.filter(|_| in_place) {
+            port.check_makes(bus)?;
+        }
         assumed.extend(check_bus(&part, bus, &spec, prices.t_byte_ns)?);
         let mut cache = CacheDesign {
             cache_bytes: spec.cache_bytes,

@@ -34,6 +34,7 @@ fn design(register: &str, policy: &str) -> Design {
     Design::new(DesignSpec {
         ways: None,
         read_mode: None,
+        port: None,
         count_commands: false,
         part: Some(part.into()),
         bus: Some(bus.into()),

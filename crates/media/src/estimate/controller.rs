@@ -1,6 +1,9 @@
 //! What the dividers of common serial controllers can do, each with where that was read.
 
 use flashpager_base::{Error, Result, named};
+
+use crate::bus::Bus;
+use crate::operation::short;
 use serde::{Deserialize, Serialize};
 
 /// What a divider can do.
@@ -207,6 +210,30 @@ impl Peripheral {
             )));
         }
         Ok(self.clock_mhz / divisor)
+    }
+
+    /// Check that it makes the clock of `bus`: of its own clock, or of the one that the bus says is
+    /// divided.
+    ///
+    /// # Errors
+    /// A clock that no divider gives.
+    pub fn check_makes(self, bus: Bus) -> Result<()> {
+        let clock_mhz = if bus.cycles > 1 { bus.clock_mhz } else { self.clock_mhz };
+        let wanted = bus.clock_mhz / f64::from(bus.cycles);
+        let port = Self { clock_mhz, asked_mhz: None, ..self };
+        let made = port.clock_up_to(wanted)?;
+        if (made - wanted).abs() <= 1e-6 * wanted {
+            return Ok(());
+        }
+        let who = self.controller.map_or_else(|| "the port".to_owned(), |who| who.to_string());
+        let divisor = (clock_mhz / made).round();
+        Err(Error::design(format!(
+            "the bus {bus}: {who} divides {clock_mhz} MHz by {} numbers, and none makes {} MHz; take \
+             {clock_mhz}MHz/{divisor}-x{}",
+            self.divider(),
+            short(wanted),
+            bus.width_bits
+        )))
     }
 
     /// What is asked of the divider for a part that allows `most_mhz`.
