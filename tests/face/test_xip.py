@@ -308,9 +308,16 @@ class TestBoards:
         assert f"which line goes; {slowdown:.3g} times with lru, " in " ".join(said.split())
 
     def test_attribution(self) -> None:
-        """It names the cache as simulate does."""
+        """It names the cache as simulate does, and what is assumed of it."""
         said = flashpager("attribute", FIRMWARE, "--board", "rp2040", "--cache", "2K").out
         assert "read in place, read mode 0-4-4; cache 2K in hardware, 128 sets of 2 ways" in said
+        assert "policy lru (not published; --policy, as fifo, random(1))" in said
+
+    def test_explore_says_what_is_assumed(self) -> None:
+        """One design is not all that it may be."""
+        flags = ("explore", FIRMWARE, "--board", "rp2040", "--cache", "1K,2K", "--limit", "2")
+        assert "policy lru (not published; " in flashpager(*flags).err
+        assert "not published" not in flashpager(*flags, "--policy", "lru,fifo").err
 
     def test_no_report(self, tmp_path: Path) -> None:
         """A report is about flash pages."""

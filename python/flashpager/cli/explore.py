@@ -158,7 +158,8 @@ def explore(
     of_parts = set(checked.parts_left_out.values())
     reasons = [] if has_needs else [each for each in checked.reasons if each not in of_parts]
     tried = {*space_asked.axes, *(["cache_bytes"] if needs.ram_bytes else [])}
-    cache = [] if has_board else options.unsaid_cache(designs[0], tried)
+    cache = options.unpublished_policy(flags.board, tried)
+    cache += [] if has_board else options.unsaid_cache(designs[0], tried)
     best = _best_design(designs, found.best)
     with held_to([each.said for each in found.unmet]):
         if json:

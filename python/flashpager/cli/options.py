@@ -10,6 +10,7 @@ from typing import Annotated, Any, TypeVar, overload
 import typer
 from typer.models import OptionInfo
 
+from flashpager import _engine
 from flashpager._engine import Assumption, Design, FlashpagerError
 from flashpager.axes import AXES, SETTLED, flag_of
 from flashpager.cli.setup import is_in_place
@@ -231,7 +232,9 @@ class DesignFlags:
 
     def unsaid_cache(self, design: Design) -> list[dict[str, str]]:
         """Give what nobody said of a design's cache, as :meth:`Assumption.as_dict` would."""
-        return [] if self.board else unsaid_cache(design, self.axes)
+        if self.board:
+            return unpublished_policy(self.board, self.axes)
+        return unsaid_cache(design, self.axes)
 
 
 def _title(name: str) -> str:
@@ -254,6 +257,16 @@ def unsaid_cache(design: Design, said: Container[str]) -> list[dict[str, str]]:
         }
         for name, value in values.items()
     ]
+
+
+def unpublished_policy(board: str | None, said: Container[str]) -> list[dict[str, str]]:
+    """Give the policy that is taken of a board whose maker does not say it, unless one is said."""
+    policies = _engine.Board.read(Path(board)).policies if board and "policy" not in said else []
+    if not policies:
+        return []
+    others = ", ".join(policies[1:])
+    reason = f"not published; --policy, as {others}" if others else "not published"
+    return [{"field": "policy", "value": policies[0], "reason": reason}]
 
 
 def assumptions(designs: Sequence[Design], cache: Sequence[Mapping[str, str]] = ()) -> str:
