@@ -201,7 +201,8 @@ int fp_swap_pack(const struct fp_swap *store, const struct fp_swap_codec *codec,
 /* Put a page that was packed for `slot` into it, in place of what it held. */
 int fp_swap_put(struct fp_swap *store, uint32_t slot, const struct fp_swap_packed *packed);
 
-/* Get what `slot` holds as the medium has it, with its data in `data`, of page_bytes. */
+/* Get what `slot` holds as the medium has it, with its data in `data`, of page_bytes. On an
+ * error `packed` is as it was. */
 int fp_swap_fetch(struct fp_swap *store, uint32_t slot, void *data,
                   struct fp_swap_packed *packed);
 

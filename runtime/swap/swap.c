@@ -265,11 +265,14 @@ int fp_swap_fetch(struct fp_swap *store, uint32_t slot, void *data,
     if (!error && record.size != FP_SWAP_SIZE_SAME) {
         error = store->config->layout->fetch(store, slot, &record, data);
     }
+    if (error) {
+        return error;
+    }
     packed->data = data;
     packed->word = record.word;
     packed->crc = record.crc;
     packed->size = record.size;
-    return error;
+    return FP_SWAP_OK;
 }
 
 int fp_swap_unpack(const struct fp_swap *store, const struct fp_swap_codec *codec, uint32_t slot,

@@ -468,6 +468,18 @@ static void packs_and_puts(void)
             EXPECT_EQ(fp_swap_put(&rig.store, 0, &packed[0]), FP_SWAP_INVALID);
         }
         expect_version(&rig, 0, 1);
+        /* What cannot be read is not made up. */
+        EXPECT_EQ(fp_swap_sync(&rig.store), FP_SWAP_OK);
+        memset(packed, 0x5a, sizeof(packed));
+        rig.blind = true;
+        for (uint32_t slot = 0; slot < 60; slot++) {
+            int error = fp_swap_fetch(&rig.store, slot, back, &packed[0]);
+            EXPECT(error == FP_SWAP_OK || error == FP_SWAP_IO);
+            if (error)
+                EXPECT(memcmp(&packed[0], &packed[1], sizeof(packed[0])) == 0);
+            memset(&packed[0], 0x5a, sizeof(packed[0]));
+        }
+        rig.blind = false;
         rig_check(&rig);
         rig_close(&rig);
     }
