@@ -190,6 +190,9 @@
 #if FP_PAGER_REGISTER < FP_PAGER_SEQUENTIAL || FP_PAGER_REGISTER > FP_PAGER_DOUBLE_BUFFER_PREFETCH
 #error "FP_PAGER_REGISTER is none"
 #endif
+#if FP_PAGER_BAD_BLOCKS && FP_PAGER_BLOCK_PAGES < 1
+#error "FP_PAGER_BLOCK_PAGES is at least 1"
+#endif
 #if FP_PAGER_TAG_BYTES > 16
 #error "FP_PAGER_TAG_BYTES is at most 16"
 #endif
@@ -244,7 +247,8 @@ FP_PAGER_API const uint8_t *fp_pager_page(fp_page page);
 FP_PAGER_API int fp_pager_error(void);
 
 #if FP_PAGER_CURSORS > 1
-/* Copy bytes of the image to `to`. Gives 0 or an error; `to` may then be filled in part. */
+/* Copy bytes of the image to `to`. Gives 0 or an error; `to` may then be filled in part. Nothing is
+ * read where some of them are behind the image. */
 FP_PAGER_API int fp_pager_read(fp_offset from, void *to, size_t size);
 #endif
 
@@ -254,7 +258,8 @@ FP_PAGER_API int fp_cursor_turn(struct fp_cursor *cursor);
 /* Close a cursor; it stays where it is. */
 FP_PAGER_API void fp_cursor_close(struct fp_cursor *cursor);
 
-/* Take the next byte. Gives it, or an error; the cursor then stays where it is. */
+/* Take the next byte. Gives it, or an error; the cursor then stays where it is. Who goes on behind
+ * the image in a window that is open gets what flash has there, to the end of the last page. */
 static inline int fp_cursor_byte(struct fp_cursor *cursor)
 {
     const uint8_t *at = cursor->at;
@@ -388,8 +393,9 @@ FP_PAGER_API int fp_flash_is_bad(fp_flash_page block);
 #endif
 
 /* A cache page cannot be read. Gives what the caller of the pager gets: `error`, or another
- * negative number; or 0, and it is tried again as often. It must not call the pager, but need not
- * return: all is as after a failure by then. */
+ * negative number; or 0, and it is tried again as often. It must not call the pager. It may leave by
+ * longjmp(), but not out of fp_pager_start(): all is as after a failure by then, the cursor that was
+ * asked is closed, and fp_pager_error() gives `error`. */
 FP_PAGER_API int fp_flash_failed(fp_page page, int error);
 
 #ifdef __cplusplus

@@ -424,8 +424,9 @@ static OUT_OF_LINE int fetch(fp_page page)
         int error = FP_PAGER_OK;
         int load = 0;
 #if REGISTER_IS(DOUBLE_BUFFER_PREFETCH)
-        /* What was begun ahead. */
-        error = fp_flash_wait();
+        /* What was begun ahead: where that failed, it is no failure of what is wanted now. */
+        if (fp_flash_wait() < 0)
+            pager.held = pager.other = NO_FLASH_PAGE;
 #endif
         if (wanted == pager.held) {
 #if FP_PAGER_STATISTICS
@@ -465,7 +466,7 @@ static OUT_OF_LINE int fetch(fp_page page)
         }
         if (!tries && !IS_PINNED(page))
             choose(&search);
-        if (load && !error)
+        if (load)
             error = fp_flash_wait();
         pager.held = NO_FLASH_PAGE;
         if (!error) {
@@ -535,6 +536,7 @@ static OUT_OF_LINE int fetch(fp_page page)
         tries = 0;
         if (!IS_PINNED(page))
             undo(&search);
+        pager.error = error;
         error = fp_flash_failed(page, error);
         if (error)
             return error;
@@ -627,7 +629,7 @@ FP_PAGER_API int fp_cursor_turn(struct fp_cursor *cursor)
 #endif
     /* Where it fails, or does not return, there is no window. */
     cursor->at = cursor->end = NULL;
-    if (offset >= (fp_offset)(FP_PAGER_PAGES * FP_PAGER_PAGE_BYTES))
+    if (offset >= FP_PAGER_IMAGE_BYTES)
         return FP_PAGER_OUTSIDE;
     start = fp_pager_page(PAGE_AT(offset));
     if (!start)
@@ -657,6 +659,8 @@ FP_PAGER_API int fp_pager_read(fp_offset from, void *to, size_t size)
     struct fp_cursor cursor = {NULL, NULL, 0};
     uint8_t *bytes = to;
     int error = FP_PAGER_OK;
+    if (from > FP_PAGER_IMAGE_BYTES || size > (size_t)(FP_PAGER_IMAGE_BYTES - from))
+        return FP_PAGER_OUTSIDE;
     cursor.next = from;
     while (size > 0) {
         size_t there;

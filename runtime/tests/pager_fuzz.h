@@ -21,6 +21,7 @@
 static struct {
     uint64_t random;
     unsigned often;
+    unsigned next; /* answers that fail, whatever `often` says */
     bool leaves; /* fp_flash_failed() does not return */
     bool again;  /* it says: try again, once */
     int asked;
@@ -30,6 +31,10 @@ static jmp_buf left;
 
 static bool fails(void)
 {
+    if (trouble.next > 0) {
+        trouble.next--;
+        return true;
+    }
     return random_below(&trouble.random, 256) < trouble.often;
 }
 
@@ -204,6 +209,13 @@ static int byte_of(struct fp_cursor *cursor)
     return error ? error : fp_cursor_byte(cursor);
 }
 
+/* Read, or give the error with which fp_flash_failed() has left. */
+static int read_bytes(uint32_t offset, uint8_t *to, size_t size)
+{
+    const int error = setjmp(left);
+    return error ? error : fp_pager_read((fp_offset)offset, to, size);
+}
+
 /* Take bytes of a place through a cursor, each of which must be right or refused. */
 static void reference(struct fp_cursor *cursor, uint32_t offset, unsigned bytes)
 {
@@ -222,6 +234,7 @@ static void reference(struct fp_cursor *cursor, uint32_t offset, unsigned bytes)
         byte = byte_of(cursor);
         if (byte < 0) {
             EXPECT_EQ(trouble.page, offset / FP_PAGER_PAGE_BYTES);
+            EXPECT_EQ(fp_pager_error(), byte);
             EXPECT(trouble.asked > 0);
             EXPECT_EQ(fp_cursor_tell(cursor), offset);
             EXPECT(!cursor->at && !cursor->end);
@@ -269,8 +282,9 @@ static void fuzz(void)
             if (random_below(&random, 8) == 0) {
                 uint8_t bytes[3 * FP_PAGER_PAGE_BYTES];
                 const uint32_t size = random_below(&random, sizeof(bytes));
-                trouble.leaves = false;
-                if (fp_pager_read((fp_offset)offset, bytes, size) == 0)
+                const int error = read_bytes(offset, bytes, size);
+                EXPECT((error == FP_PAGER_OUTSIDE) == (offset + size > FP_PAGER_IMAGE_BYTES));
+                if (error == 0)
                     for (uint32_t i = 0; i < size; i++)
                         EXPECT_EQ(bytes[i], image_byte(offset + i));
                 check_state();
@@ -284,6 +298,24 @@ static void fuzz(void)
         for (uint32_t offset = 0; offset < FP_PAGER_IMAGE_BYTES; offset += FP_PAGER_PAGE_BYTES)
             reference(&cursors[0], offset, FP_PAGER_PAGE_BYTES);
     }
+}
+
+/* Nothing behind the image is given, and nobody asked why. */
+static void behind_the_image(struct fp_cursor *cursor)
+{
+    uint8_t bytes[2];
+    trouble.asked = 0;
+    for (uint32_t more = 0; more <= FP_PAGER_PAGE_BYTES; more++) {
+        EXPECT_EQ(fp_pager_read(FP_PAGER_IMAGE_BYTES + more, bytes, 1), FP_PAGER_OUTSIDE);
+        fp_cursor_jump(cursor, FP_PAGER_IMAGE_BYTES + more);
+        EXPECT_EQ(fp_cursor_byte(cursor), FP_PAGER_OUTSIDE);
+    }
+    EXPECT_EQ(fp_pager_read(FP_PAGER_IMAGE_BYTES - 1, bytes, 2), FP_PAGER_OUTSIDE);
+    EXPECT_EQ(fp_pager_read(FP_PAGER_IMAGE_BYTES, bytes, 0), 0);
+    EXPECT_EQ(fp_pager_read(1, bytes, SIZE_MAX), FP_PAGER_OUTSIDE);
+    EXPECT(fp_pager_page(PAGES) == NULL);
+    EXPECT_EQ(fp_pager_error(), FP_PAGER_OUTSIDE);
+    EXPECT_EQ(trouble.asked, 0);
 }
 
 /* A chip that fails for good: each page is tried as often as is said, once more where the caller
@@ -309,12 +341,43 @@ static void tries(void)
         EXPECT_EQ(stat.retries - before.retries, (1 + more) * FP_PAGER_RETRIES);
         EXPECT_EQ(stat.failures - before.failures, 1 + more);
     }
-    fp_cursor_jump(&cursor, FP_PAGER_IMAGE_BYTES + FP_PAGER_PAGE_BYTES);
-    EXPECT_EQ(fp_cursor_byte(&cursor), FP_PAGER_OUTSIDE);
-    EXPECT(fp_pager_page(PAGES) == NULL);
-    EXPECT_EQ(fp_pager_error(), FP_PAGER_OUTSIDE);
+    behind_the_image(&cursor);
     /* The references that failed part this one from the first. */
     fp_cursor_jump(&cursor, 1);
     EXPECT_EQ(fp_cursor_byte(&cursor), image_byte(1));
     EXPECT_EQ(stat.references, references + 1);
 }
+
+#if REGISTER_IS(DOUBLE_BUFFER_PREFETCH)
+/* A page that was loaded ahead, and cannot be read, costs no try of the page that is wanted next,
+ * not of itself either: it is loaded as one that was not begun. */
+static void fails_ahead(void)
+{
+    for (uint32_t next = 0; next < 3; next++) {
+        struct fp_cursor cursor = {NULL, NULL, 0};
+        /* In the page held, in the one loaded ahead, in another. */
+        const uint32_t offset = next * FP_PAGER_FLASH_PAGE_BYTES + FP_PAGER_PAGE_BYTES;
+        trouble.often = 0;
+        trouble.leaves = trouble.again = false;
+        chip_reset();
+        EXPECT_EQ(fp_pager_start(), 0);
+        EXPECT_EQ(fp_cursor_byte(&cursor), image_byte(0));
+        EXPECT_EQ(stat.prefetches, 1);
+        trouble.next = 1;
+        fp_cursor_jump(&cursor, (fp_offset)offset);
+        EXPECT_EQ(fp_cursor_byte(&cursor), image_byte(offset));
+        EXPECT_EQ(trouble.next, 0);
+        EXPECT_EQ(stat.retries, 0);
+        EXPECT_EQ(stat.loads, 2);
+        check_state();
+        /* As many failures as a page has tries are its own alone. */
+        chip_reset();
+        EXPECT_EQ(fp_pager_start(), 0);
+        cursor = (struct fp_cursor){NULL, NULL, 0};
+        EXPECT_EQ(fp_cursor_byte(&cursor), image_byte(0));
+        trouble.next = 1 + FP_PAGER_RETRIES;
+        fp_cursor_jump(&cursor, (fp_offset)offset);
+        EXPECT_EQ(fp_cursor_byte(&cursor), image_byte(offset));
+    }
+}
+#endif

@@ -113,12 +113,14 @@ _MUTANTS = (
         "#if TWO_BUFFERS\n            pager.column = 0;",
     ),
     Mutant("buffer-not-changed", "            pager.buffer ^= 1u;\n", ""),
-    Mutant("wait-forgotten", "if (load && !error)\n            error = fp_flash_wait();", ""),
+    Mutant("wait-forgotten", "if (load)\n            error = fp_flash_wait();", ""),
     Mutant(
         "ahead-not-waited-for",
-        "        error = fp_flash_wait();\n#endif\n        if (wanted",
-        "#endif\n        if (wanted",
+        "        if (fp_flash_wait() < 0)\n            pager.held = pager.other",
+        "        if (0)\n            pager.held = pager.other",
     ),
+    Mutant("ahead-believed", "pager.held = pager.other = NO_FLASH_PAGE;", "{ }"),
+    Mutant("behind-the-image", "if (offset >= FP_PAGER_IMAGE_BYTES)", "if (0)"),
     Mutant(
         "tries-by-one", "if (tries++ != FP_PAGER_RETRIES)", "if (tries++ != FP_PAGER_RETRIES + 1)"
     ),

@@ -10,6 +10,7 @@
 static const struct test tests[] = {
     {"pager_lru_fuzz", fuzz},
     {"pager_lru_tries", tries},
+    {"pager_lru_fails_ahead", fails_ahead},
     {NULL, NULL},
 };
 
