@@ -208,9 +208,14 @@ def test_refusals(design: tuple[str, ...], said: str) -> None:
 def test_designs_that_are_none(tmp_path: Path, macro: str, said: str) -> None:
     """The header refuses what the pager would go wrong with."""
     macros = {
-        **{"POLICY": "FP_PAGER_CLOCK", "LOOKUP": "FP_PAGER_TABLE", "FRAMES": "3"},
-        **{"REGISTER": "FP_PAGER_RANDOM_COLUMN", "PAGE_BYTES": "64", "FLASH_PAGE_BYTES": "1024"},
-        **{"IMAGE_BYTES": "5000", "BAD_BLOCKS": "2"},
+        "POLICY": "FP_PAGER_CLOCK",
+        "LOOKUP": "FP_PAGER_TABLE",
+        "FRAMES": "3",
+        "REGISTER": "FP_PAGER_RANDOM_COLUMN",
+        "PAGE_BYTES": "64",
+        "FLASH_PAGE_BYTES": "1024",
+        "IMAGE_BYTES": "5000",
+        "BAD_BLOCKS": "2",
     }
 
     def complaint(macros: dict[str, str]) -> str:

@@ -2,6 +2,8 @@
 
 use std::ffi::c_int;
 
+use crate::{Counts, Sizes};
+
 /// The largest sizes, as the header has them.
 pub const FRAMES: u32 = 1024;
 pub const PAGES: u32 = 32766;
@@ -12,42 +14,13 @@ pub const SMALL_PAGE_BYTES: u32 = 64;
 pub const CODEWORD_BYTES: u32 = 4096;
 
 #[repr(C)]
-pub struct Sizes {
-    pub frames: u32,
-    pub page_bytes: u32,
-    pub flash_page_bytes: u32,
-    pub codeword_bytes: u32,
-    pub image_bytes: u32,
-    pub parameter: u32,
-}
-
-#[repr(C)]
 pub struct Run {
     pub offset: u32,
     pub length: u32,
 }
 
 #[repr(C)]
-#[derive(Clone, Copy, Default)]
-pub struct Stat {
-    pub references: u32,
-    pub misses: u32,
-    pub reference_bits_set: u32,
-    pub loads: u32,
-    pub prefetches: u32,
-    pub other_page: u32,
-    pub other_buffer: u32,
-    pub forward: u32,
-    pub backward: u32,
-    pub column_changes: u32,
-    pub bytes_fetched: u32,
-    pub bytes_skipped: u32,
-    pub walk: u32,
-    pub max_walk: u32,
-}
-
-#[repr(C)]
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct Chip {
     pub loads: u32,
     pub prefetches: u32,
@@ -58,8 +31,8 @@ pub struct Chip {
 
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
-pub struct Counts {
-    pub stat: Stat,
+pub struct Told {
+    pub stat: Counts,
     pub chip: Chip,
 }
 
@@ -68,5 +41,5 @@ pub struct Shape {
     pub start: unsafe extern "C" fn(*const Sizes) -> c_int,
     pub take: unsafe extern "C" fn(*const Run, usize, c_int) -> c_int,
     pub read: unsafe extern "C" fn(u32, *mut u8, usize) -> c_int,
-    pub tell: unsafe extern "C" fn(*mut Counts),
+    pub tell: unsafe extern "C" fn(*mut Told),
 }

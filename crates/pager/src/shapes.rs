@@ -8,6 +8,7 @@ use flashpager_trace::Run;
 use crate::ffi;
 
 /// The sizes of a design, in bytes.
+#[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
     /// Frames of the cache.
@@ -16,8 +17,8 @@ pub struct Sizes {
     pub page_bytes: u32,
     /// A flash page, a power of two.
     pub flash_page_bytes: u32,
-    /// A codeword of host ECC, a power of two.
-    pub codeword_bytes: Option<u32>,
+    /// A codeword of host ECC, a power of two; 1 for none.
+    pub codeword_bytes: u32,
     /// The image.
     pub image_bytes: u32,
     /// The budget of `pa-clock`, the seed of `random`.
@@ -25,6 +26,7 @@ pub struct Sizes {
 }
 
 /// What the pager counted, as `docs/model.md` names it. Sums are taken modulo 2³².
+#[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct Counts {
@@ -109,9 +111,8 @@ impl Shape {
             && powers
             && bytes <= page_bytes.min(flash_page_bytes)
             && flash_page_bytes <= 1 << 15
-            && sizes.codeword_bytes.is_none_or(|codeword| {
-                codeword.is_power_of_two() && codeword <= flash_page_bytes.min(ffi::CODEWORD_BYTES)
-            })
+            && sizes.codeword_bytes.is_power_of_two()
+            && sizes.codeword_bytes <= flash_page_bytes.min(ffi::CODEWORD_BYTES)
             && image_bytes > 0
             && image_bytes.div_ceil(bytes) <= pages
     }
@@ -125,66 +126,32 @@ impl Shape {
         if !self.holds(sizes) {
             return Err(Failure::TooLarge);
         }
-        let sizes = ffi::Sizes {
-            frames: sizes.frames,
-            page_bytes: sizes.page_bytes,
-            flash_page_bytes: sizes.flash_page_bytes,
-            codeword_bytes: sizes.codeword_bytes.unwrap_or(1),
-            image_bytes: sizes.image_bytes,
-            parameter: sizes.parameter,
-        };
         let runs: Vec<ffi::Run> =
             runs.iter().map(|run| ffi::Run { offset: run.offset, length: run.length }).collect();
         let program = self.program.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut counts = ffi::Counts::default();
+        let mut told = ffi::Told::default();
         // SAFETY: the functions take what they are declared to; sizes are within the arrays, and
         // the pager refuses offsets behind the image.
         let error = unsafe {
             let program = &*program.0;
-            let mut error = (program.start)(&raw const sizes);
+            let mut error = (program.start)(sizes);
             if error == 0 {
                 error = (program.take)(runs.as_ptr(), runs.len(), whole.into());
             }
-            (program.tell)(&raw mut counts);
+            (program.tell)(&raw mut told);
             error
         };
         if error != 0 {
             return Err(Failure::Pager(error));
         }
-        let ffi::Counts { stat, chip } = counts;
-        let by_chip = [
-            chip.loads,
-            chip.prefetches,
-            chip.column_changes,
-            chip.bytes_fetched,
-            chip.bytes_skipped,
-        ];
-        let by_pager = [
-            stat.loads,
-            stat.prefetches,
-            stat.column_changes,
-            stat.bytes_fetched,
-            stat.bytes_skipped,
-        ];
-        if by_chip != by_pager {
+        let Counts { loads, prefetches, column_changes, bytes_fetched, bytes_skipped, .. } =
+            told.stat;
+        let by_pager =
+            ffi::Chip { loads, prefetches, column_changes, bytes_fetched, bytes_skipped };
+        if told.chip != by_pager {
             return Err(Failure::ChipDiffers);
         }
-        Ok(Counts {
-            references: stat.references,
-            misses: stat.misses,
-            reference_bits_set: stat.reference_bits_set,
-            loads: stat.loads,
-            prefetches: stat.prefetches,
-            other_page: stat.other_page,
-            other_buffer: stat.other_buffer,
-            forward: stat.forward,
-            backward: stat.backward,
-            column_changes: stat.column_changes,
-            bytes_fetched: stat.bytes_fetched,
-            bytes_skipped: stat.bytes_skipped,
-            walk: stat.walk,
-            max_walk: stat.max_walk,
-        })
+        Ok(told.stat)
     }
 
     /// Copy bytes of the image of the last [`Shape::run`] by `fp_pager_read()`.

@@ -27,7 +27,7 @@ fn design_of(shape: &Shape, sizes: &Sizes) -> (CacheDesign, RegisterDesign) {
     let register = RegisterDesign {
         model: shape.register.parse::<RegisterModel>().unwrap(),
         flash_page_bytes: sizes.flash_page_bytes,
-        codeword_bytes: sizes.codeword_bytes,
+        codeword_bytes: Some(sizes.codeword_bytes).filter(|&bytes| bytes > 1),
     };
     (cache, register)
 }
@@ -100,7 +100,7 @@ fn shipped_traces() {
         let trace = MemoryTrace::with_image(runs.to_vec(), image_bytes);
         for shape in &SHAPES {
             for (frames, page_bytes, flash_page_bytes, codeword_bytes) in
-                [(30, 64, 2048, None), (7, 256, 1024, Some(512)), (200, 16, 4096, None)]
+                [(30, 64, 2048, 1), (7, 256, 1024, 512), (200, 16, 4096, 1)]
             {
                 let sizes = Sizes {
                     frames,
@@ -139,7 +139,7 @@ fn exhaustive() {
             frames,
             page_bytes: 4,
             flash_page_bytes: [8, 16, 1024][(number / 4 % 3) as usize],
-            codeword_bytes: [None, Some(2), Some(8)][(number / 12 % 3) as usize],
+            codeword_bytes: [1, 2, 8][(number / 12 % 3) as usize],
             image_bytes,
             parameter: 1 + number % 3,
         };
@@ -162,7 +162,7 @@ fn all_small_sizes() {
     for frames in 1..=6 {
         for page_bytes in [1, 4, 16] {
             for flash_page_bytes in [page_bytes, 4 * page_bytes, 32, 1024] {
-                for codeword_bytes in [None, Some(2), Some(8), Some(32)] {
+                for codeword_bytes in [1, 2, 8, 32] {
                     let image_bytes = 9 * page_bytes - random(page_bytes);
                     let runs: Vec<Run> = (0..400)
                         .map(|_| {
@@ -207,7 +207,7 @@ fn cases() -> impl Strategy<Value = Case> {
                 frames,
                 page_bytes,
                 flash_page_bytes,
-                codeword_bytes: codeword.map(|shift| (1 << shift).min(flash_page_bytes)),
+                codeword_bytes: codeword.map_or(1, |shift| (1 << shift).min(flash_page_bytes)),
                 image_bytes,
                 parameter: parameter.max(1),
             };
@@ -250,7 +250,7 @@ fn reading() {
             frames: 3,
             page_bytes: 16,
             flash_page_bytes: 1024,
-            codeword_bytes: None,
+            codeword_bytes: 1,
             image_bytes,
             parameter: 2,
         };
