@@ -1,9 +1,12 @@
-//! The pager in C is compiled once for each policy, lookup and register, with sizes that vary.
+//! The pager in C is compiled for each policy, lookup and register, with sizes that vary.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 const POLICIES: [&str; 6] = ["fifo", "clock", "pa-clock", "sieve", "lru", "random"];
+/// Those that need not see a hit.
+const MMU_POLICIES: [&str; 6] = ["fifo", "clock", "pa-clock", "random", "fifo-sc", "pa-fifo-sc"];
+const MMU_SCHEDULES: [&str; 3] = ["sequential", "parallel", "parallel-mmu"];
 const LOOKUPS: [&str; 3] = ["table", "hint", "scan"];
 const REGISTERS: [&str; 5] =
     ["sequential", "start-column", "random-column", "double-buffer", "double-buffer-prefetch"];
@@ -17,26 +20,28 @@ fn main() -> std::io::Result<()> {
     let mut build = cc::Build::new();
     build.opt_level(1).debug(false).std("c11").flag("-Wall").flag("-Wextra");
     let (mut externs, mut list, mut count) = (String::new(), String::new(), 0);
-    for policy in POLICIES {
-        for lookup in LOOKUPS {
-            for register in REGISTERS {
-                let sizes: &[bool] =
-                    if SMALL.contains(&register) { &[false, true] } else { &[false] };
-                for &small in sizes {
-                    let size = if small { "small" } else { "large" };
-                    let name = format!("fp_{policy}_{lookup}_{register}_{size}").replace('-', "_");
-                    let source = source(&runtime, &name, [policy, lookup, register], small);
-                    let path = output.join(format!("{name}.c"));
-                    std::fs::write(&path, source)?;
-                    build.file(path);
-                    count += 1;
-                    let _ = writeln!(externs, "    static {name}: ffi::Shape;");
-                    let _ = writeln!(
-                        list,
-                        "    Shape::new({policy:?}, {lookup:?}, {register:?}, {small}, &raw const \
-                         {name}),"
-                    );
-                }
+    let pairs = POLICIES.iter().flat_map(|policy| LOOKUPS.map(|lookup| (*policy, lookup)));
+    let pairs = pairs.chain(MMU_POLICIES.map(|policy| (policy, "mmu")));
+    for (place, (policy, lookup)) in pairs.enumerate() {
+        for (turn, register) in REGISTERS.into_iter().enumerate() {
+            // No count depends on the schedule: behind an MMU all in turn.
+            let schedule =
+                if lookup == "mmu" { MMU_SCHEDULES[(place + turn) % 3] } else { "parallel" };
+            let sizes: &[bool] = if SMALL.contains(&register) { &[false, true] } else { &[false] };
+            for &small in sizes {
+                let size = if small { "small" } else { "large" };
+                let name = format!("fp_{policy}_{lookup}_{register}_{size}").replace('-', "_");
+                let source = source(&runtime, &name, [policy, lookup, register], schedule, small);
+                let path = output.join(format!("{name}.c"));
+                std::fs::write(&path, source)?;
+                build.file(path);
+                count += 1;
+                let _ = writeln!(externs, "    static {name}: ffi::Shape;");
+                let _ = writeln!(
+                    list,
+                    "    Shape::new({policy:?}, {lookup:?}, {register:?}, {schedule:?}, {small}, \
+                     &raw const {name}),"
+                );
             }
         }
     }
@@ -48,12 +53,14 @@ fn main() -> std::io::Result<()> {
     std::fs::write(output.join("shapes.rs"), shapes)
 }
 
-fn source(runtime: &Path, name: &str, choices: [&str; 3], small: bool) -> String {
+fn source(runtime: &Path, name: &str, choices: [&str; 3], schedule: &str, small: bool) -> String {
     let mut text = String::new();
     for (kind, choice) in ["POLICY", "LOOKUP", "REGISTER"].into_iter().zip(choices) {
         let choice = choice.replace('-', "_").to_uppercase();
         let _ = writeln!(text, "#define FP_PAGER_{kind} FP_PAGER_{choice}");
     }
+    let schedule = schedule.replace('-', "_").to_uppercase();
+    let _ = writeln!(text, "#define FP_PAGER_SCHEDULE FP_PAGER_SCHEDULE_{schedule}");
     if small {
         text += "#define SHAPE_IS_SMALL\n";
     }

@@ -72,11 +72,14 @@
 #define FP_PAGER_SIEVE 4
 #define FP_PAGER_LRU 5
 #define FP_PAGER_RANDOM 6 /* with FP_PAGER_SEED, below 2^32 */
+#define FP_PAGER_FIFO_SC 7 /* with FP_PAGER_VALID, at least 1 and below the frames; wants an MMU */
+#define FP_PAGER_PA_FIFO_SC 8 /* the same */
 
 /* How the frame of a page is found. */
 #define FP_PAGER_TABLE 1 /* a frame number for each page of the image: the fastest */
 #define FP_PAGER_HINT 2  /* a guess by the page's last bits, else all frames */
 #define FP_PAGER_SCAN 3  /* all frames: the smallest */
+#define FP_PAGER_MMU 4   /* an MMU, which faults where there is none: mmu/flashpager_mmu.h */
 
 /* Register models, as docs/model.md has them. */
 #define FP_PAGER_SEQUENTIAL 1
@@ -84,6 +87,11 @@
 #define FP_PAGER_RANDOM_COLUMN 3
 #define FP_PAGER_DOUBLE_BUFFER 4
 #define FP_PAGER_DOUBLE_BUFFER_PREFETCH 5
+
+/* Schedules: what is done while the flash loads, as docs/handler.md has them. */
+#define FP_PAGER_SCHEDULE_SEQUENTIAL 1   /* nothing */
+#define FP_PAGER_SCHEDULE_PARALLEL 2     /* the search for a frame */
+#define FP_PAGER_SCHEDULE_PARALLEL_MMU 3 /* that, and what is mapped; wants an MMU */
 
 /*
  * The design. FP_PAGER_DESIGN_GIVEN says that all is on the command line.
@@ -119,6 +127,9 @@
 #endif
 #ifndef FP_PAGER_IMAGE_VERSION
 #define FP_PAGER_IMAGE_VERSION 1 /* an expression, taken by fp_pager_start() */
+#endif
+#ifndef FP_PAGER_SCHEDULE
+#define FP_PAGER_SCHEDULE FP_PAGER_SCHEDULE_PARALLEL
 #endif
 #ifndef FP_PAGER_BAD_BLOCKS
 #define FP_PAGER_BAD_BLOCKS 0 /* bad erase blocks among the image's: the most that are passed by */
@@ -180,12 +191,31 @@
 #if FP_PAGER_POLICY == FP_PAGER_PA_CLOCK && FP_PAGER_WALK_BUDGET < 1
 #error "pa-clock: FP_PAGER_WALK_BUDGET is at least 1"
 #endif
+#if FP_PAGER_POLICY >= FP_PAGER_FIFO_SC &&                                                       \
+    (FP_PAGER_VALID < 1 || FP_PAGER_VALID >= FP_PAGER_FRAMES)
+#error "fifo-sc, pa-fifo-sc: FP_PAGER_VALID is at least 1 and below FP_PAGER_FRAMES"
 #endif
-#if FP_PAGER_POLICY < FP_PAGER_FIFO || FP_PAGER_POLICY > FP_PAGER_RANDOM
+#endif
+#if FP_PAGER_POLICY < FP_PAGER_FIFO || FP_PAGER_POLICY > FP_PAGER_PA_FIFO_SC
 #error "FP_PAGER_POLICY is none"
 #endif
-#if FP_PAGER_LOOKUP < FP_PAGER_TABLE || FP_PAGER_LOOKUP > FP_PAGER_SCAN
+#if FP_PAGER_LOOKUP < FP_PAGER_TABLE || FP_PAGER_LOOKUP > FP_PAGER_MMU
 #error "FP_PAGER_LOOKUP is none"
+#endif
+#if FP_PAGER_LOOKUP == FP_PAGER_MMU
+#if FP_PAGER_POLICY == FP_PAGER_SIEVE || FP_PAGER_POLICY == FP_PAGER_LRU
+#error "sieve and lru want to see hits, and with an MMU nobody sees them"
+#endif
+#if FP_PAGER_PINNED_PAGES
+#error "pinned pages: map what stays in RAM yourself, and leave it out of the image"
+#endif
+#elif FP_PAGER_POLICY >= FP_PAGER_FIFO_SC
+#error "fifo-sc and pa-fifo-sc are for an MMU"
+#endif
+#if FP_PAGER_SCHEDULE < FP_PAGER_SCHEDULE_SEQUENTIAL ||                                          \
+    FP_PAGER_SCHEDULE > FP_PAGER_SCHEDULE_PARALLEL_MMU ||                                        \
+    (FP_PAGER_SCHEDULE == FP_PAGER_SCHEDULE_PARALLEL_MMU && FP_PAGER_LOOKUP != FP_PAGER_MMU)
+#error "FP_PAGER_SCHEDULE is none"
 #endif
 #if FP_PAGER_REGISTER < FP_PAGER_SEQUENTIAL || FP_PAGER_REGISTER > FP_PAGER_DOUBLE_BUFFER_PREFETCH
 #error "FP_PAGER_REGISTER is none"
@@ -227,16 +257,19 @@ enum fp_pager_error {
     FP_PAGER_BAD = -6,        /* more bad blocks than FP_PAGER_BAD_BLOCKS */
 };
 
+/* Empty the cache, look for bad blocks, fetch the pinned pages. Before all else; cursors that are
+ * open are then to be closed by `*cursor = (struct fp_cursor){0}`. Gives 0 or an error. */
+FP_PAGER_API int fp_pager_start(void);
+
+#if FP_PAGER_LOOKUP == FP_PAGER_MMU
+#include "mmu/flashpager_mmu.h"
+#else
 /* A cursor. Its fields are the library's own. */
 struct fp_cursor {
     const uint8_t *at;  /* the next byte of the window; NULL where it is closed */
     const uint8_t *end; /* of the window */
     fp_offset next;     /* offset of what is at `end`; of the next byte where it is closed */
 };
-
-/* Empty the cache, look for bad blocks, fetch the pinned pages. Before all else; cursors that are
- * open are then to be closed by `*cursor = (struct fp_cursor){0}`. Gives 0 or an error. */
-FP_PAGER_API int fp_pager_start(void);
 
 /* Reference a cache page: give its bytes, which stay there until the pager is asked for another
  * page; or NULL, and fp_pager_error() says why. What cursors and fp_pager_read() stand on; where you
@@ -291,6 +324,7 @@ static inline void fp_cursor_jump(struct fp_cursor *cursor, fp_offset to)
         cursor->next = to;
     }
 }
+#endif
 
 #if FP_PAGER_STATISTICS
 /* Counts, as docs/model.md defines them. `hits` are references − misses, `bytes_written` misses
@@ -298,6 +332,7 @@ static inline void fp_cursor_jump(struct fp_cursor *cursor, fp_offset to)
 struct fp_pager_stat {
     uint32_t references;
     uint32_t misses;
+    uint32_t false_faults;       /* fifo-sc and pa-fifo-sc */
     uint32_t reference_bits_set; /* clock and pa-clock */
     uint32_t loads;
     uint32_t prefetches;
@@ -310,6 +345,7 @@ struct fp_pager_stat {
     uint32_t bytes_skipped;
     uint32_t walk;
     uint32_t max_walk;
+    uint32_t downgrades; /* fifo-sc and pa-fifo-sc */
     /* Not the model's. A retry, and a reference that failed, count in none of those above. */
     uint32_t retries;
     uint32_t failures;

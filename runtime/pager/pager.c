@@ -6,13 +6,24 @@
 #define LOOKUP_IS(name) (FP_PAGER_LOOKUP == FP_PAGER_##name)
 #define REGISTER_IS(name) (FP_PAGER_REGISTER == FP_PAGER_##name)
 
+#define MMU LOOKUP_IS(MMU)
+#define SCHEDULE_IS(name) (FP_PAGER_SCHEDULE == FP_PAGER_SCHEDULE_##name)
+#define SECOND_CHANCE (POLICY_IS(FIFO_SC) || POLICY_IS(PA_FIFO_SC))
+/* Whether pages come in with their bit set: with a second chance it says that a page is valid. */
+#define SETS_BIT (POLICY_IS(CLOCK) || POLICY_IS(PA_CLOCK) || SECOND_CHANCE)
 #define WALKS (POLICY_IS(CLOCK) || POLICY_IS(PA_CLOCK) || POLICY_IS(SIEVE))
 #define ORDERED (POLICY_IS(SIEVE) || POLICY_IS(LRU))
 #define TWO_BUFFERS (FP_PAGER_REGISTER >= FP_PAGER_DOUBLE_BUFFER)
 #define SKIPS (FP_PAGER_REGISTER <= FP_PAGER_START_COLUMN)
 /* Whether a reference to the page of the one before must be told from others. The reference bit
  * of that page is set already, and with LRU it is the first. */
-#define COLLAPSES (POLICY_IS(SIEVE) || FP_PAGER_STATISTICS)
+#define COLLAPSES (!MMU && (POLICY_IS(SIEVE) || FP_PAGER_STATISTICS))
+/* A moment that a port may want the time of: see the header of the MMU. */
+#ifdef FP_PAGER_JOB_DONE
+#define DONE(job) FP_PAGER_JOB_DONE(job)
+#else
+#define DONE(job) ((void)0)
+#endif
 
 #ifdef __GNUC__
 #define OUT_OF_LINE __attribute__((noinline))
@@ -86,14 +97,18 @@ typedef uint_fast16_t frame_t;
 
 /* Fields used most stand first, where short instructions reach them. */
 static struct {
-#if FP_PAGER_CURSORS > 1
+#if FP_PAGER_CURSORS > 1 && !MMU
     struct fp_cursor *open;
 #endif
 #if COLLAPSES
     fp_page current; /* the page of the last reference, or NO_PAGE */
 #endif
 #if !POLICY_IS(LRU)
-    frame_t hand; /* a place */
+    frame_t hand; /* a place; with a second chance the oldest frame of the ring */
+#endif
+#if SECOND_CHANCE
+    frame_t valid_from; /* the oldest frame of valid */
+    frame_t valid;      /* how many there are */
 #endif
     frame_t used;       /* frames that have been filled */
     int error;          /* of the last page that was not given */
@@ -113,6 +128,12 @@ static struct {
 #if ORDERED
     stored_frame order[FP_PAGER_MOST_FRAMES]; /* sieve: the oldest first; lru: the newest */
 #endif
+#if SECOND_CHANCE
+    /* All frames that have been filled, in a ring from the oldest of invalid to the newest of
+     * valid: what moves down stays where it is. */
+    stored_frame newer[FP_PAGER_MOST_FRAMES];
+    stored_frame older[FP_PAGER_MOST_FRAMES];
+#endif
 #if LOOKUP_IS(TABLE)
     stored_frame table[FP_PAGER_MOST_PAGES]; /* frame + 1; 0 for none */
 #elif LOOKUP_IS(HINT)
@@ -120,8 +141,10 @@ static struct {
 #endif
 } pager;
 
-/* What is filled from flash stands by itself. */
+/* What is filled from flash stands by itself; with an MMU, where the port has it. */
+#if !MMU
 static uint8_t frames[FP_PAGER_MOST_FRAMES * 1ul * FP_PAGER_MOST_PAGE_BYTES];
+#endif
 #if FP_PAGER_PINNED_PAGES
 static uint8_t pinned[FP_PAGER_PINNED_PAGES * 1ul * FP_PAGER_PAGE_BYTES];
 #endif
@@ -153,7 +176,9 @@ static uint_fast16_t bad_count;
 #else
 #define PAGE_AT(offset) ((fp_page)((offset) / FP_PAGER_PAGE_BYTES))
 #endif
-#if defined(__AVR_HAVE_MUL__) && FP_PAGER_MOST_FRAMES <= 255 && FP_PAGER_MOST_PAGE_BYTES <= 128
+#if MMU
+#define BYTES_OF(frame) fp_mmu_bytes(frame)
+#elif defined(__AVR_HAVE_MUL__) && FP_PAGER_MOST_FRAMES <= 255 && FP_PAGER_MOST_PAGE_BYTES <= 128
 static inline uint8_t *bytes_of(uint8_t frame)
 {
     uint8_t page_bytes = FP_PAGER_PAGE_BYTES;
@@ -189,6 +214,7 @@ static void move_to_front(frame_t place)
 }
 #endif
 
+#if !MMU
 static inline frame_t find(fp_page page)
 {
 #if LOOKUP_IS(TABLE)
@@ -236,11 +262,72 @@ static inline frame_t find(fp_page page)
 #endif
     return found;
 }
+#endif
+
+#if SETS_BIT || WALKS
+/* Set and clear a reference bit. An MMU that has none faults where it is clear. */
+static inline void set_bit(frame_t frame)
+{
+    pager.entry[frame] |= (entry_t)REFERENCED;
+#if MMU
+    if (PAGE_OF(pager.entry[frame]) != NO_PAGE)
+        fp_mmu_map(PAGE_OF(pager.entry[frame]), frame);
+#endif
+}
+
+static inline void clear_bit(frame_t frame)
+{
+    pager.entry[frame] &= (entry_t)~REFERENCED;
+#if MMU
+    if (PAGE_OF(pager.entry[frame]) != NO_PAGE)
+        fp_mmu_invalidate(PAGE_OF(pager.entry[frame]), frame);
+#endif
+}
+#endif
+
+#if SECOND_CHANCE
+/* Move down what valid holds too many. Gives how many those were. */
+static inline frame_t move_down(void)
+{
+    frame_t moved = 0;
+    for (; pager.valid > FP_PAGER_VALID; pager.valid--, moved++) {
+        clear_bit(pager.valid_from);
+        pager.valid_from = pager.newer[pager.valid_from];
+    }
+    return moved;
+}
+
+static inline void move_down_counted(void)
+{
+    frame_t moved = move_down();
+    COUNT(downgrades, moved);
+    (void)moved;
+}
+
+/* Put a frame that is in no list into the ring, as the newest. */
+static inline void link_newest(frame_t frame)
+{
+    frame_t newest = pager.older[pager.hand];
+    pager.newer[frame] = (stored_frame)pager.hand;
+    pager.older[frame] = (stored_frame)newest;
+    pager.newer[newest] = pager.older[pager.hand] = (stored_frame)frame;
+}
+
+/* The newest frame of the ring is of valid from now on. */
+static inline void make_valid(frame_t frame)
+{
+    if (!pager.valid++)
+        pager.valid_from = frame;
+}
+#endif
 
 /* What a search did, to be undone. */
 struct search {
     frame_t place; /* of the victim */
     uint_fast16_t walk;
+#if SECOND_CHANCE
+    frame_t moved; /* down */
+#endif
 #if POLICY_IS(RANDOM)
     uint32_t random;
 #endif
@@ -254,22 +341,24 @@ static inline void choose(struct search *search)
 #if POLICY_IS(RANDOM)
     search->random = pager.random;
 #endif
+#if POLICY_IS(PA_FIFO_SC)
+    search->moved = move_down();
+#endif
     if (pager.used != FP_PAGER_FRAMES)
         return;
-#if POLICY_IS(FIFO)
+#if POLICY_IS(FIFO) || SECOND_CHANCE
     search->place = pager.hand;
 #elif WALKS
     frame_t place = pager.hand;
     for (;;) {
-        entry_t *entry = &pager.entry[FRAME_AT(place)];
         search->walk++;
-        if (!(*entry & REFERENCED))
+        if (!(pager.entry[FRAME_AT(place)] & REFERENCED))
             break;
 #if POLICY_IS(PA_CLOCK)
         if (search->walk == FP_PAGER_WALK_BUDGET)
             break;
 #endif
-        *entry &= (entry_t)~REFERENCED;
+        clear_bit(FRAME_AT(place));
         place = behind(place);
     }
     search->place = place;
@@ -288,13 +377,18 @@ static inline void choose(struct search *search)
 }
 
 /* Leave everything as it was before choose(). */
-static inline void undo(const struct search *search)
+static inline void undo(struct search *search)
 {
 #if WALKS
     frame_t place = pager.hand;
     for (uint_fast16_t walk = search->walk; walk > 1; walk--) {
-        pager.entry[FRAME_AT(place)] |= REFERENCED;
+        set_bit(FRAME_AT(place));
         place = behind(place);
+    }
+#elif SECOND_CHANCE
+    for (; search->moved > 0; search->moved--, pager.valid++) {
+        pager.valid_from = pager.older[pager.valid_from];
+        set_bit(pager.valid_from);
     }
 #endif
     /* An empty frame is never referenced. */
@@ -306,10 +400,15 @@ static inline void undo(const struct search *search)
 /* Nothing is in a frame any more. */
 static inline void empty(frame_t frame)
 {
-#if LOOKUP_IS(TABLE)
+#if LOOKUP_IS(TABLE) || MMU
     fp_page page = PAGE_OF(pager.entry[frame]);
-    if (page != NO_PAGE)
+    if (page != NO_PAGE) {
+#if MMU
+        fp_mmu_unmap(page);
+#else
         pager.table[page] = 0;
+#endif
+    }
 #endif
     pager.entry[frame] = NO_PAGE;
 }
@@ -320,10 +419,20 @@ static inline void commit(fp_page page, const struct search *search)
     frame_t place = search->place;
     frame_t frame = FRAME_AT(place);
     int full = pager.used == FP_PAGER_FRAMES;
-#if POLICY_IS(CLOCK) || POLICY_IS(PA_CLOCK)
+#if SETS_BIT
     pager.entry[frame] = (entry_t)(page | REFERENCED);
 #else
     pager.entry[frame] = (entry_t)page;
+#endif
+#if SECOND_CHANCE
+    /* The victim was the oldest: it is the newest where the ring begins behind it. */
+    if (full)
+        pager.hand = pager.newer[frame];
+    else
+        link_newest(frame);
+    make_valid(frame);
+    COUNT(downgrades, search->moved);
+    move_down_counted();
 #endif
     if (!full)
         pager.used++;
@@ -348,6 +457,8 @@ static inline void commit(fp_page page, const struct search *search)
     pager.table[page] = (stored_frame)(frame + 1);
 #elif LOOKUP_IS(HINT)
     pager.hint[page % HINTS] = (stored_frame)frame;
+#elif MMU && !SCHEDULE_IS(PARALLEL_MMU)
+    fp_mmu_map(page, frame);
 #endif
 #if FP_PAGER_STATISTICS
     stat.walk += search->walk;
@@ -403,6 +514,14 @@ static int authenticate(fp_flash_page flash_page, uint_fast16_t column, const ui
 #define PINNED(page) NULL
 #endif
 
+/* Look for a frame, once. */
+#define SEARCH()                                                                                 \
+    do {                                                                                         \
+        if (!tries && !IS_PINNED(page))                                                          \
+            choose(&search);                                                                     \
+        DONE(FP_PAGER_GET_FREEFRAME);                                                            \
+    } while (0)
+
 /* Fetch a page. Gives 0 or an error. Never inlined: what it needs of registers, a hit would save
  * and restore. */
 static OUT_OF_LINE int fetch(fp_page page)
@@ -455,6 +574,10 @@ static OUT_OF_LINE int fetch(fp_page page)
             COUNT(other_page, 1);
 #endif
         }
+        DONE(FP_PAGER_PRE_PROCESS);
+#if SCHEDULE_IS(SEQUENTIAL)
+        SEARCH();
+#endif
         if (load) {
             COUNT(loads, 1);
 #if REGISTER_IS(SEQUENTIAL) || TWO_BUFFERS
@@ -464,17 +587,28 @@ static OUT_OF_LINE int fetch(fp_page page)
 #endif
             fp_flash_load(placed(wanted), pager.column);
         }
-        if (!tries && !IS_PINNED(page))
-            choose(&search);
+#if !SCHEDULE_IS(SEQUENTIAL)
+        SEARCH();
+#endif
+#if SCHEDULE_IS(PARALLEL_MMU)
+        if (!tries) {
+            empty(FRAME_AT(search.place));
+            fp_mmu_map(page, FRAME_AT(search.place));
+            DONE(FP_PAGER_UPDATE_MMU);
+        }
+#endif
         if (load)
             error = fp_flash_wait();
+        DONE(FP_PAGER_LOAD_STOPOVER);
         pager.held = NO_FLASH_PAGE;
         if (!error) {
             uint8_t *frame = PINNED(page);
             uint8_t *fetched;
             if (!IS_PINNED(page)) {
                 frame_t victim = FRAME_AT(search.place);
+#if !SCHEDULE_IS(PARALLEL_MMU)
                 empty(victim);
+#endif
                 frame = BYTES_OF(victim);
             }
 #if SKIPS
@@ -534,6 +668,9 @@ static OUT_OF_LINE int fetch(fp_page page)
         }
         COUNT(failures, 1);
         tries = 0;
+#if SCHEDULE_IS(PARALLEL_MMU)
+        fp_mmu_unmap(page);
+#endif
         if (!IS_PINNED(page))
             undo(&search);
         pager.error = error;
@@ -541,6 +678,7 @@ static OUT_OF_LINE int fetch(fp_page page)
         if (error)
             return error;
     }
+    DONE(FP_PAGER_TRANS_HOST_MEM);
     pager.held = wanted;
     pager.column = stop;
 #if REGISTER_IS(DOUBLE_BUFFER_PREFETCH)
@@ -554,9 +692,13 @@ static OUT_OF_LINE int fetch(fp_page page)
 #endif
     if (!IS_PINNED(page))
         commit(page, &search);
+#if !SCHEDULE_IS(PARALLEL_MMU)
+    DONE(FP_PAGER_UPDATE_MMU);
+#endif
     return FP_PAGER_OK;
 }
 
+#if !MMU
 /* Fetch a page and go on as with a hit. */
 static OUT_OF_LINE const uint8_t *miss(fp_page page)
 {
@@ -677,6 +819,47 @@ FP_PAGER_API int fp_pager_read(fp_offset from, void *to, size_t size)
     }
     fp_cursor_close(&cursor);
     return error;
+}
+#endif
+#else
+FP_PAGER_API int fp_pager_fault(fp_page page)
+{
+    uint_fast16_t frame = page < FP_PAGER_PAGES ? fp_mmu_frame(page) : 0;
+    if (!frame--) {
+        int error = page < FP_PAGER_PAGES ? fetch(page) : FP_PAGER_OUTSIDE;
+        COUNT(references, !error);
+        COUNT(misses, !error);
+        return error;
+    }
+#if SETS_BIT
+    if (pager.entry[frame] & REFERENCED)
+        return FP_PAGER_OK;
+    COUNT(references, 1);
+    COUNT(false_faults, 1);
+    set_bit((frame_t)frame);
+#if SECOND_CHANCE
+    if (frame == pager.hand) {
+        pager.hand = pager.newer[frame];
+    } else {
+        pager.newer[pager.older[frame]] = pager.newer[frame];
+        pager.older[pager.newer[frame]] = pager.older[frame];
+        link_newest((frame_t)frame);
+    }
+    make_valid((frame_t)frame);
+#if POLICY_IS(FIFO_SC)
+    move_down_counted();
+#endif
+#else
+    COUNT(reference_bits_set, 1);
+#endif
+#endif
+    return FP_PAGER_OK;
+}
+
+FP_PAGER_API const uint8_t *fp_pager_peek(fp_page page)
+{
+    uint_fast16_t frame = page < FP_PAGER_PAGES ? fp_mmu_frame(page) : 0;
+    return frame ? fp_mmu_bytes(frame - 1u) : NULL;
 }
 #endif
 

@@ -52,7 +52,7 @@ class Mutant:
 
 _MUTANTS = (
     Mutant("hand-stays", "pager.hand = behind(place);", "pager.hand = place;"),
-    Mutant("bits-not-cleared", "*entry &= (entry_t)~REFERENCED;", ""),
+    Mutant("bits-not-cleared", "pager.entry[frame] &= (entry_t)~REFERENCED;", ""),
     Mutant("bits-not-set", "*entry |= REFERENCED;", ""),
     Mutant(
         "clock-comes-in-clear",
@@ -148,7 +148,7 @@ _MUTANTS = (
         "            return error;\n    }\n    pager.held = NO_FLASH_PAGE;\n",
         "            return error;\n    }\n",
     ),
-    Mutant("cursor-left-open", "            fp_cursor_close(pager.open);\n", "            ;\n"),
+    Mutant("cursor-left-open", "        fp_cursor_close(pager.open);\n", "        ;\n"),
     Mutant("outside-given", "if (page >= FP_PAGER_PAGES)", "if (page > FP_PAGER_PAGES + 1u)"),
     Mutant(
         "window-kept",

@@ -40,6 +40,6 @@ pub struct Told {
 pub struct Shape {
     pub start: unsafe extern "C" fn(*const Sizes) -> c_int,
     pub take: unsafe extern "C" fn(*const Run, usize, c_int) -> c_int,
-    pub read: unsafe extern "C" fn(u32, *mut u8, usize) -> c_int,
+    pub read: Option<unsafe extern "C" fn(u32, *mut u8, usize) -> c_int>,
     pub tell: unsafe extern "C" fn(*mut Told),
 }

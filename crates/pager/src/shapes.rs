@@ -21,7 +21,7 @@ pub struct Sizes {
     pub codeword_bytes: u32,
     /// The image.
     pub image_bytes: u32,
-    /// The budget of `pa-clock`, the seed of `random`.
+    /// The budget of `pa-clock`, the seed of `random`, the valid pages of `fifo-sc`.
     pub parameter: u32,
 }
 
@@ -44,6 +44,8 @@ pub struct Counts {
     pub bytes_skipped: u32,
     pub walk: u32,
     pub max_walk: u32,
+    pub false_faults: u32,
+    pub downgrades: u32,
 }
 
 /// Why a shape did not do what it was asked.
@@ -53,6 +55,8 @@ pub enum Failure {
     TooLarge,
     /// `enum fp_pager_error`, or -100 for a byte that is not the image's.
     Pager(i32),
+    /// Behind an MMU a program reads by itself.
+    NoReads,
     /// The chip counted something else than the pager did.
     ChipDiffers,
 }
@@ -62,6 +66,7 @@ impl fmt::Display for Failure {
         match self {
             Self::TooLarge => write!(to, "the design is larger than a shape"),
             Self::Pager(error) => write!(to, "the pager gave {error}"),
+            Self::NoReads => write!(to, "nothing is read through a pager behind an MMU"),
             Self::ChipDiffers => write!(to, "the chip did not count what the pager did"),
         }
     }
@@ -71,12 +76,14 @@ impl std::error::Error for Failure {}
 
 /// The pager with a policy, a lookup and a register.
 pub struct Shape {
-    /// `fifo`, `clock`, `pa-clock`, `sieve`, `lru` or `random`.
+    /// As the engine names it, without its parameter.
     pub policy: &'static str,
-    /// `table`, `hint` or `scan`.
+    /// `table`, `hint` or `scan`; `mmu`, whose entries are emulated.
     pub lookup: &'static str,
     /// The register model, as the engine names it.
     pub register: &'static str,
+    /// What is done while the flash loads.
+    pub schedule: &'static str,
     /// Whether it has the narrow types of a small image.
     pub is_small: bool,
     program: Mutex<Program>,
@@ -92,10 +99,11 @@ impl Shape {
         policy: &'static str,
         lookup: &'static str,
         register: &'static str,
+        schedule: &'static str,
         is_small: bool,
         program: *const ffi::Shape,
     ) -> Self {
-        Self { policy, lookup, register, is_small, program: Mutex::new(Program(program)) }
+        Self { policy, lookup, register, schedule, is_small, program: Mutex::new(Program(program)) }
     }
 
     /// Whether a design is not larger than it is made for.
@@ -154,17 +162,25 @@ impl Shape {
         Ok(told.stat)
     }
 
-    /// Copy bytes of the image of the last [`Shape::run`] by `fp_pager_read()`.
+    /// Copy bytes of an image by `fp_pager_read()`.
     ///
     /// # Errors
-    /// What the pager gave, as for bytes behind the image.
-    pub fn read(&self, from: u32, to: &mut [u8]) -> Result<(), Failure> {
+    /// What the pager gave, as for bytes behind the image; one behind an MMU reads nothing.
+    pub fn read(&self, sizes: &Sizes, from: u32, to: &mut [u8]) -> Result<(), Failure> {
+        if !self.holds(sizes) {
+            return Err(Failure::TooLarge);
+        }
         let program = self.program.lock().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: as in `run`; `to` is as long as is said.
-        match unsafe { ((*program.0).read)(from, to.as_mut_ptr(), to.len()) } {
-            0 => Ok(()),
-            error => Err(Failure::Pager(error)),
-        }
+        let error = unsafe {
+            let program = &*program.0;
+            let Some(read) = program.read else { return Err(Failure::NoReads) };
+            match (program.start)(sizes) {
+                0 => read(from, to.as_mut_ptr(), to.len()),
+                error => error,
+            }
+        };
+        if error == 0 { Ok(()) } else { Err(Failure::Pager(error)) }
     }
 }
 

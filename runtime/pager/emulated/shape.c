@@ -3,7 +3,8 @@
  *
  * For tests that want many sizes: SHAPE is the name of the only thing that can be seen outside. The
  * code is that of pager.c; a device has constants where this has variables. SHAPE_IS_SMALL gives it
- * the narrow types of a small image.
+ * the narrow types of a small image. Behind an MMU, whose entries are emulated, it counts the
+ * references itself: the pager does not see hits.
  */
 #include "shape.h"
 
@@ -12,7 +13,7 @@
 
 static struct shape_sizes sizes;
 
-#define FP_PAGER_API static
+#define FP_PAGER_API static __attribute__((unused))
 #define FP_PAGER_DESIGN_GIVEN
 #define FP_PAGER_STATISTICS 1
 #define FP_PAGER_FRAMES ((uint_fast16_t)sizes.frames)
@@ -22,6 +23,7 @@ static struct shape_sizes sizes;
 #define FP_PAGER_CODEWORD_BYTES (sizes.codeword_bytes)
 #define FP_PAGER_WALK_BUDGET (sizes.parameter)
 #define FP_PAGER_SEED (sizes.parameter)
+#define FP_PAGER_VALID ((uint_fast16_t)sizes.parameter)
 #define FP_PAGER_SIZES_VARY
 #ifdef SHAPE_IS_SMALL
 #define FP_PAGER_MOST_FRAMES SHAPE_SMALL_FRAMES
@@ -63,13 +65,91 @@ FP_PAGER_API int fp_flash_failed(fp_page page, int error)
     return error;
 }
 
+#if FP_PAGER_LOOKUP == FP_PAGER_MMU
+/* The page table: a frame + 1, and whether it is valid. */
+static struct {
+    uint16_t frame;
+    uint8_t valid;
+} entries[FP_PAGER_MOST_PAGES];
+static uint8_t memory[FP_PAGER_MOST_FRAMES * 1ul * FP_PAGER_MOST_PAGE_BYTES];
+static uint32_t references, current;
+
+FP_PAGER_API uint8_t *fp_mmu_bytes(uint_fast16_t frame)
+{
+    return memory + frame * (size_t)sizes.page_bytes;
+}
+
+FP_PAGER_API uint_fast16_t fp_mmu_frame(fp_page page)
+{
+    return entries[page].frame;
+}
+
+/* No two pages are in one frame: whoever comes in takes one that was left. */
+FP_PAGER_API void fp_mmu_map(fp_page page, uint_fast16_t frame)
+{
+    chip_demand(frame < sizes.frames && !entries[page].valid, "map of what is mapped");
+    chip_demand(!entries[page].frame || entries[page].frame == frame + 1, "map elsewhere");
+    entries[page].frame = (uint16_t)(frame + 1);
+    entries[page].valid = 1;
+}
+
+FP_PAGER_API void fp_mmu_invalidate(fp_page page, uint_fast16_t frame)
+{
+    chip_demand(entries[page].valid && entries[page].frame == frame + 1, "invalidate of nothing");
+    entries[page].valid = 0;
+}
+
+FP_PAGER_API void fp_mmu_unmap(fp_page page)
+{
+    chip_demand(entries[page].frame != 0, "unmap of nothing");
+    entries[page].frame = entries[page].valid = 0;
+}
+
+static int byte_at(uint32_t at)
+{
+    const uint32_t page = at / sizes.page_bytes;
+    if (page != current)
+        references++;
+    current = page;
+    if (!entries[page].valid) {
+        const int error = fp_pager_fault(page);
+        if (error)
+            return error;
+        chip_demand(entries[page].valid, "a fault that maps nothing");
+    }
+    chip_demand(fp_pager_peek(page) == fp_mmu_bytes(entries[page].frame - 1u), "a peek elsewhere");
+    return fp_pager_peek(page)[at % sizes.page_bytes];
+}
+
+#define TAKE(at) byte_at(at)
+#define JUMP(to) ((void)(to))
+#define REFERENCES references
+#define READ NULL
+#else
 static struct fp_cursor cursor;
+
+static int read_bytes(uint32_t from, uint8_t *to, size_t size)
+{
+    return fp_pager_read(from, to, size);
+}
+
+#define TAKE(at) fp_cursor_byte(&cursor)
+#define JUMP(to) fp_cursor_jump(&cursor, to)
+#define REFERENCES (fp_pager_stat()->references)
+#define READ read_bytes
+#endif
 
 static int start(const struct shape_sizes *design)
 {
     sizes = *design;
     chip_reset();
+#if FP_PAGER_LOOKUP == FP_PAGER_MMU
+    memset(entries, 0, sizeof(entries));
+    references = 0;
+    current = UINT32_MAX;
+#else
     cursor = (struct fp_cursor){NULL, NULL, 0};
+#endif
     return fp_pager_start();
 }
 
@@ -79,34 +159,29 @@ static int take(const struct shape_run *runs, size_t count, int whole)
     for (size_t i = 0; i < count; i++) {
         uint32_t at = runs[i].offset;
         const uint32_t end = at + runs[i].length;
-        fp_cursor_jump(&cursor, at);
+        JUMP(at);
         while (at < end) {
-            int byte = fp_cursor_byte(&cursor);
+            int byte = TAKE(at);
             if (byte != shape_byte(at))
-                return byte < 0 ? fp_pager_error() : SHAPE_WRONG_BYTE;
+                return byte < 0 ? byte : SHAPE_WRONG_BYTE;
             at++;
             if (!whole && at < end) {
                 at = (at - 1) / sizes.page_bytes * sizes.page_bytes + sizes.page_bytes;
-                fp_cursor_jump(&cursor, at);
+                JUMP(at);
             }
         }
     }
     return 0;
 }
 
-static int read_bytes(uint32_t from, uint8_t *to, size_t size)
-{
-    return fp_pager_read(from, to, size);
-}
-
 static void tell(struct shape_counts *counts)
 {
     const struct fp_pager_stat *of = fp_pager_stat();
     counts->stat = (struct shape_stat){
-        of->references,    of->misses,     of->reference_bits_set, of->loads,
+        REFERENCES,        of->misses,     of->reference_bits_set, of->loads,
         of->prefetches,    of->other_page, of->other_buffer,       of->forward,
         of->backward,      of->column_changes, of->bytes_fetched,  of->bytes_skipped,
-        of->walk,          of->max_walk,
+        of->walk,          of->max_walk,   of->false_faults,       of->downgrades,
     };
     counts->chip = (struct shape_chip){
         chip.counts.loads,         chip.counts.prefetches,    chip.counts.column_changes,
@@ -114,4 +189,4 @@ static void tell(struct shape_counts *counts)
     };
 }
 
-const struct shape SHAPE = {start, take, read_bytes, tell};
+const struct shape SHAPE = {start, take, READ, tell};

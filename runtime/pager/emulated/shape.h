@@ -23,7 +23,7 @@ struct shape_sizes {
     uint32_t flash_page_bytes;
     uint32_t codeword_bytes; /* 1 for none */
     uint32_t image_bytes;
-    uint32_t parameter; /* budget or seed */
+    uint32_t parameter; /* budget, seed or valid */
 };
 
 struct shape_run {
@@ -33,7 +33,8 @@ struct shape_run {
 
 struct shape_stat {
     uint32_t references, misses, reference_bits_set, loads, prefetches, other_page, other_buffer,
-        forward, backward, column_changes, bytes_fetched, bytes_skipped, walk, max_walk;
+        forward, backward, column_changes, bytes_fetched, bytes_skipped, walk, max_walk,
+        false_faults, downgrades;
 };
 
 struct shape_chip {
@@ -48,7 +49,7 @@ struct shape_counts {
 struct shape {
     int (*start)(const struct shape_sizes *sizes);
     int (*take)(const struct shape_run *runs, size_t count, int whole);
-    int (*read)(uint32_t from, uint8_t *to, size_t size);
+    int (*read)(uint32_t from, uint8_t *to, size_t size); /* NULL behind an MMU */
     void (*tell)(struct shape_counts *counts);
 };
 
