@@ -9,7 +9,11 @@ static void semihost(uint32_t operation, uint32_t argument)
 {
     register uint32_t r0 __asm__("r0") = operation;
     register uint32_t r1 __asm__("r1") = argument;
+#if __ARM_ARCH_PROFILE == 'M'
     __asm__ volatile("bkpt 0xab" : "+r"(r0) : "r"(r1) : "memory");
+#else
+    __asm__ volatile("svc 0x123456" : "+r"(r0) : "r"(r1) : "memory", "lr");
+#endif
 }
 
 void console_text(const char *text)

@@ -5,8 +5,8 @@
  * what is asked of it, and refuses what a real chip could not do: CHIP_ILLEGAL(what) is called, and
  * must not return. It keeps no bytes: CHIP_BYTE(page, column) gives them, CHIP_BYTE of a column
  * behind the flash page the spare area. CHIP_PAGES is how many pages it has. All three are macros
- * of whoever includes this. So may be CHIP_FAILS(), asked whether a read fails, and CHIP_LOADED(buffer,
- * page), told of each load.
+ * of whoever includes this. So may be CHIP_FAILS(), asked whether a read fails, CHIP_LOADED(buffer,
+ * page), told of each load, and CHIP_WAITS(), called where it is waited for.
  */
 #ifndef FLASHPAGER_EMULATED_CHIP_H
 #define FLASHPAGER_EMULATED_CHIP_H
@@ -72,6 +72,9 @@ FP_PAGER_API void fp_flash_load(fp_flash_page page, uint_fast16_t column)
 
 FP_PAGER_API int fp_flash_wait(void)
 {
+#ifdef CHIP_WAITS
+    CHIP_WAITS();
+#endif
     chip.busy[0] = chip.busy[1] = 0;
 #ifdef CHIP_FAILS
     if (CHIP_FAILS()) {

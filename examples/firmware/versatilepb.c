@@ -1,0 +1,22 @@
+#include "firmware.h"
+
+extern uint32_t bss_start[], bss_end[];
+
+int main(void);
+_Noreturn void reset(void);
+_Noreturn void start(void);
+
+/* Nothing here asks which mode of the processor it is in: alone on the machine the program is in
+ * supervisor mode, behind a pager in user mode. */
+__attribute__((naked)) _Noreturn void reset(void)
+{
+    __asm__ volatile("ldr sp, =stack_top\n\t"
+                     "b start");
+}
+
+__attribute__((used)) _Noreturn void start(void)
+{
+    for (uint32_t *to = bss_start; to < bss_end; to++)
+        *to = 0;
+    console_exit(main() == 0);
+}

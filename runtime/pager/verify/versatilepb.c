@@ -1,0 +1,205 @@
+/*
+ * The pager on an ARM926EJ-S with its MMU, on a Versatile PB: runs a program, and tells what was counted
+ *
+ * QEMU loads this and the program, an ELF file as it would run without a pager. Its code stays where
+ * it was loaded: those bytes are what the emulated flash chip holds, and nobody else sees them. The
+ * program runs in user mode with the code's pages mapped to frames, all other memory where it is. It
+ * writes and ends by semihosting, which goes through us: at its end come a line "--- pager" and
+ * lines with the counts. `flashpager verify` compiles, runs and reads it.
+ *
+ * The design says besides FP_VERIFY_ENTRY, where the program begins, and FP_VERIFY_T_R, ticks of the
+ * counter of 24 MHz that a load takes.
+ */
+#define FP_PAGER_STATISTICS 1
+#define FP_PAGER_API static __attribute__((unused))
+#include "../pager.c"
+
+#include "../mmu/arm926.c"
+
+#define SYS_WRITE0 0x04
+#define SYS_EXIT 0x18
+#define ADP_STOPPED_RUN_TIME_ERROR 0x20023
+
+#define COUNTER (*(const volatile uint32_t *)0x1000005cu)
+/* Where all of RAM is seen a second time, without pages. */
+#define FLAT 0x80000000u
+#define RAM_MEGABYTES 128u
+
+void start(void);
+
+static int32_t semihost(uint32_t operation, uint32_t argument)
+{
+    register uint32_t r0 __asm__("r0") = operation;
+    register uint32_t r1 __asm__("r1") = argument;
+    __asm__ volatile("svc 0x123456" : "+r"(r0) : "r"(r1) : "memory", "lr");
+    return (int32_t)r0;
+}
+
+static void write_text(const char *text)
+{
+    semihost(SYS_WRITE0, (uint32_t)(uintptr_t)text);
+}
+
+static void say(const char *name, uint32_t value)
+{
+    char digits[12] = {0};
+    unsigned at = sizeof(digits) - 2;
+    digits[at] = '\n';
+    do {
+        digits[--at] = (char)('0' + value % 10);
+        value /= 10;
+    } while (value);
+    write_text(name);
+    write_text(" ");
+    write_text(digits + at);
+}
+
+_Noreturn static void stop(const char *what)
+{
+    write_text("--- pager\nerror ");
+    write_text(what);
+    write_text("\n");
+    for (;;)
+        semihost(SYS_EXIT, ADP_STOPPED_RUN_TIME_ERROR);
+}
+
+static uint32_t ready; /* when the load is done */
+static uint32_t literals;
+
+static void load(void)
+{
+    ready = COUNTER + FP_VERIFY_T_R;
+}
+
+static void wait(void)
+{
+    while ((int32_t)(COUNTER - ready) < 0) {
+    }
+}
+
+#define CODE_BYTE(offset) (*(const uint8_t *)(uintptr_t)(FLAT + FP_ARM926_CODE + (offset)))
+#define CHIP_ILLEGAL(what) stop(what)
+#define CHIP_PAGES ((FP_PAGER_IMAGE_BYTES - 1u) / FP_PAGER_FLASH_PAGE_BYTES + 1u)
+#define CHIP_BYTE(page, column) CODE_BYTE((page)*FP_PAGER_FLASH_PAGE_BYTES + (column))
+#define CHIP_LOADED(buffer, page) load()
+#define CHIP_WAITS() wait()
+#include "../emulated/chip.h"
+
+FP_PAGER_API int fp_flash_failed(fp_page page, int error)
+{
+    (void)page;
+    return error;
+}
+
+FP_PAGER_API void fp_flash_peek(fp_offset offset, uint8_t *to, uint_fast8_t size)
+{
+    literals++;
+    for (uint_fast8_t i = 0; i < size; i++)
+        to[i] = CODE_BYTE(offset + i);
+}
+
+FP_PAGER_API void fp_arm926_failed(uint32_t pc, uint32_t address, int error)
+{
+    say("at", pc);
+    say("access", address);
+    say("error", (uint32_t)-error);
+    stop("an access that the pager cannot serve");
+}
+
+/* The program wants to end. */
+__attribute__((used)) static void ended(void)
+{
+    const struct fp_pager_stat *of = fp_pager_stat();
+    write_text("--- pager\n");
+    say("misses", of->misses);
+    say("false_faults", of->false_faults);
+    say("reference_bits_set", of->reference_bits_set);
+    say("downgrades", of->downgrades);
+    say("walk", of->walk);
+    say("max_walk", of->max_walk);
+    say("loads", of->loads);
+    say("prefetches", of->prefetches);
+    say("other_page", of->other_page);
+    say("other_buffer", of->other_buffer);
+    say("forward", of->forward);
+    say("backward", of->backward);
+    say("column_changes", of->column_changes);
+    say("bytes_fetched", of->bytes_fetched);
+    say("bytes_skipped", of->bytes_skipped);
+    say("chip_loads", chip.counts.loads);
+    say("chip_prefetches", chip.counts.prefetches);
+    say("chip_column_changes", chip.counts.column_changes);
+    say("chip_bytes_fetched", chip.counts.bytes_fetched);
+    say("chip_bytes_skipped", chip.counts.bytes_skipped);
+    say("literals", literals);
+}
+
+__attribute__((used)) static void unexpected(void)
+{
+    stop("an exception of the processor");
+}
+
+static uint32_t level_1[4096] __attribute__((aligned(16384)));
+
+/* Sections of the domain 0, for all to read and write. */
+#define SECTION(megabyte) ((megabyte) << 20 | 0xc12u)
+
+__attribute__((used)) void start(void)
+{
+    for (uint32_t i = 0; i < RAM_MEGABYTES; i++)
+        level_1[i] = level_1[(FLAT >> 20) + i] = SECTION(i);
+    for (uint32_t i = 0x100; i < 0x102; i++)
+        level_1[i] = SECTION(i);
+    chip_reset();
+    if (fp_pager_start())
+        stop("the pager does not start");
+    fp_arm926_start(level_1);
+    __asm__ volatile("mcr p15, 0, %0, c2, c0, 0\n\t"
+                     "mcr p15, 0, %1, c3, c0, 0\n\t"
+                     "mrc p15, 0, r12, c1, c0, 0\n\t"
+                     "orr r12, r12, #1\n\t"
+                     "mcr p15, 0, r12, c1, c0, 0\n\t"
+                     "nop\n\tnop\n\t"
+                     /* User mode, no interrupts. */
+                     "mov r12, #0xd0\n\t"
+                     "msr spsr_cxsf, r12\n\t"
+                     "mov lr, %2\n\t"
+                     "movs pc, lr"
+                     :
+                     : "r"(level_1), "r"(1), "r"(FP_VERIFY_ENTRY)
+                     : "r12", "lr", "memory");
+}
+
+/* The stacks of supervisor and abort mode; QEMU has cleared all memory. */
+__attribute__((used)) static uint32_t stacks[2][1024] __attribute__((aligned(8)));
+
+__asm__(".section .vectors, \"ax\"\n"
+        ".arm\n"
+        "    ldr pc, =reset\n"
+        "    ldr pc, =unexpected\n"
+        "    ldr pc, =supervisor_call\n"
+        "    ldr pc, =fp_arm926_prefetch_abort\n"
+        "    ldr pc, =fp_arm926_data_abort\n"
+        "    ldr pc, =unexpected\n"
+        "    ldr pc, =unexpected\n"
+        "    ldr pc, =unexpected\n"
+        "    .ltorg\n"
+        ".text\n"
+        ".global reset\n"
+        "reset:\n"
+        "    msr cpsr_c, #0xd7\n"
+        "    ldr sp, =stacks + 8192\n"
+        "    msr cpsr_c, #0xd3\n"
+        "    ldr sp, =stacks + 4096\n"
+        "    b start\n"
+        /* Semihosting of the program, SYS_EXIT and SYS_EXIT_EXTENDED not without the counts. */
+        "supervisor_call:\n"
+        "    push {r1-r4, r12, lr}\n"
+        "    cmp r0, #0x18\n"
+        "    cmpne r0, #0x20\n"
+        "    push {r0, r1}\n"
+        "    bleq ended\n"
+        "    pop {r0, r1}\n"
+        "    svc 0x123456\n"
+        "    ldm sp!, {r1-r4, r12, pc}^\n"
+        "    .ltorg\n");
