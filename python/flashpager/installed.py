@@ -34,17 +34,22 @@ def example(name: str, instead: str) -> Path:
     return path
 
 
-def pager_sources() -> Path:
-    """Give the folder with the C sources of the pager.
+def runtime_sources() -> Path:
+    """Give the folder with the sources in C, a room a folder.
 
     Raises:
         FlashpagerError: if it is not installed.
 
     """
-    path = (_ROOT if _CHECKOUT.is_dir() else PACKAGE) / "runtime" / "pager"
+    path = (_ROOT if _CHECKOUT.is_dir() else PACKAGE) / "runtime"
     if not path.exists():
-        raise FlashpagerError(absence("the pager in C", path))
+        raise FlashpagerError(absence("the runtime in C", path))
     return path
+
+
+def pager_sources() -> Path:
+    """Give the folder with the C sources of the pager."""
+    return runtime_sources() / "pager"
 
 
 def absence(what: str, path: Path, needs: str = "") -> str:

@@ -22,16 +22,19 @@
 
 static char *medium = "ram";
 module_param(medium, charp, 0444);
-MODULE_PARM_DESC(medium, "ram");
-static char *layout = "fragments";
+MODULE_PARM_DESC(medium, "ram (default), or mtd:NAME or mtd:NUMBER of /proc/mtd");
+static bool format;
+module_param(format, bool, 0444);
+MODULE_PARM_DESC(format, "make an empty store on the MTD: what it holds is lost");
+static char *layout = "auto";
 module_param(layout, charp, 0444);
-MODULE_PARM_DESC(layout, "fragments (default) or log");
+MODULE_PARM_DESC(layout, "fragments where the medium rewrites in place, else log (auto); or rewrite");
 static char *compressor = "lz4";
 module_param(compressor, charp, 0444);
 MODULE_PARM_DESC(compressor, "one of the kernel's: lz4 (default), deflate, zstd, ...; or none");
 static char *medium_size = "";
 module_param(medium_size, charp, 0444);
-MODULE_PARM_DESC(medium_size, "memory for compressed pages, as 64M; default a quarter of all");
+MODULE_PARM_DESC(medium_size, "bytes for compressed pages, as 64M; default a quarter of all memory, all of an MTD");
 static char *disk_size = "";
 module_param(disk_size, charp, 0444);
 MODULE_PARM_DESC(disk_size, "size of the device, as 192M; default three times medium_size");
@@ -45,12 +48,17 @@ MODULE_PARM_DESC(devices, "devices of this kind, 1 to 16");
 struct fpswap {
     struct gendisk *disk;
     struct fpswap_ram ram;
+    struct fpswap_mtd *mtd;           /* NULL: the medium is `ram` */
+    struct fp_swap_rewriter rewriter; /* where that stands before the MTD */
     struct fp_swap_config config;
     struct fpswap_codec __percpu *codecs;
     struct mutex lock; /* of the store */
     struct fp_swap store;
     unsigned long *freed; /* slots that the kernel has no more use for */
     struct work_struct work;
+    struct work_struct served; /* of an MTD: serves the requests that wait */
+    struct bio_list waiting;
+    spinlock_t waiting_lock;
     struct dentry *debug;
     atomic64_t failed_reads;
     atomic64_t failed_writes;
@@ -184,6 +192,10 @@ static int sync_store(struct fpswap *swap)
 
     mutex_lock(&swap->lock);
     error = fp_swap_sync(&swap->store);
+    if (!error && swap->config.medium == &swap->rewriter.medium)
+        error = fp_swap_rewriter_flush(&swap->rewriter);
+    if (!error && swap->mtd)
+        swap->mtd->sync(swap->mtd);
     mutex_unlock(&swap->lock);
     return error;
 }
@@ -229,12 +241,9 @@ static int transfer(struct fpswap *swap, struct bio *bio)
     return FP_SWAP_OK;
 }
 
-static void submit(struct bio *bio)
+static void serve(struct fpswap *swap, struct bio *bio)
 {
-    struct fpswap *swap = bio->bi_bdev->bd_disk->private_data;
     unsigned long start = bio_start_io_acct(bio);
-    /* Whatever is allocated below must not come back here for memory. */
-    unsigned int noio = memalloc_noio_save();
     int error = bio->bi_opf & REQ_PREFLUSH ? sync_store(swap) : 0;
 
     if (!error) {
@@ -257,12 +266,51 @@ static void submit(struct bio *bio)
     }
     if (!error && bio->bi_opf & REQ_FUA)
         error = sync_store(swap);
-    memalloc_noio_restore(noio);
     bio->bi_status = !error                   ? BLK_STS_OK
                      : error == FP_SWAP_FULL ? BLK_STS_NOSPC
                                              : BLK_STS_IOERR;
     bio_end_io_acct(bio, start);
     bio_endio(bio);
+}
+
+/* Serve what waits. Pages leave memory here: the reserves that are for that may be used. */
+static void serve_waiting(struct work_struct *work)
+{
+    struct fpswap *swap = container_of(work, struct fpswap, served);
+    unsigned int noio = memalloc_noio_save();
+    unsigned int noreclaim = memalloc_noreclaim_save();
+    struct bio *bio;
+
+    do {
+        spin_lock_irq(&swap->waiting_lock);
+        bio = bio_list_pop(&swap->waiting);
+        spin_unlock_irq(&swap->waiting_lock);
+        if (bio)
+            serve(swap, bio);
+        cond_resched();
+    } while (bio);
+    memalloc_noreclaim_restore(noreclaim);
+    memalloc_noio_restore(noio);
+}
+
+static void submit(struct bio *bio)
+{
+    struct fpswap *swap = bio->bi_bdev->bd_disk->private_data;
+    unsigned int noio;
+
+    if (swap->mtd) {
+        /* Below an MTD may be another block device: its requests would wait for this one to be
+         * submitted, and this one for them. */
+        spin_lock_irq(&swap->waiting_lock);
+        bio_list_add(&swap->waiting, bio);
+        spin_unlock_irq(&swap->waiting_lock);
+        queue_work(workers, &swap->served);
+        return;
+    }
+    /* Whatever is allocated below must not come back here for memory. */
+    noio = memalloc_noio_save();
+    serve(swap, bio);
+    memalloc_noio_restore(noio);
 }
 
 static const struct block_device_operations operations = {
@@ -278,17 +326,24 @@ static struct fpswap *swap_of(struct device *device)
     return dev_to_disk(device)->private_data;
 }
 
+static void store_stat(struct fpswap *swap, struct fp_swap_stat *stat)
+{
+    mutex_lock(&swap->lock);
+    fp_swap_stat(&swap->store, stat);
+    mutex_unlock(&swap->lock);
+}
+
 static ssize_t mm_stat_show(struct device *device, struct device_attribute *attribute, char *text)
 {
     struct fpswap *swap = swap_of(device);
     struct fp_swap_stat stat;
 
-    mutex_lock(&swap->lock);
-    fp_swap_stat(&swap->store, &stat);
-    mutex_unlock(&swap->lock);
+    store_stat(swap, &stat);
     return sysfs_emit(text, "%8llu %8llu %8llu %8llu %8llu %8u %8u %8u %8u\n",
                       stat.orig_data_size, stat.compr_data_size,
-                      (u64)atomic_long_read(&swap->ram.used) << PAGE_SHIFT, stat.mem_limit,
+                      swap->mtd ? stat.mem_used_total
+                                : (u64)atomic_long_read(&swap->ram.used) << PAGE_SHIFT,
+                      stat.mem_limit,
                       stat.mem_used_max, stat.same_pages, 0, stat.huge_pages, 0);
 }
 static DEVICE_ATTR_RO(mm_stat);
@@ -305,7 +360,15 @@ static DEVICE_ATTR_RO(io_stat);
 
 static ssize_t bd_stat_show(struct device *device, struct device_attribute *attribute, char *text)
 {
-    return sysfs_emit(text, "%8u %8u %8u\n", 0, 0, 0);
+    struct fpswap *swap = swap_of(device);
+    struct fp_swap_stat stat;
+
+    if (!swap->mtd)
+        return sysfs_emit(text, "%8u %8u %8u\n", 0, 0, 0);
+    store_stat(swap, &stat);
+    return sysfs_emit(text, "%8llu %8lld %8lld\n", stat.mem_used_total >> PAGE_SHIFT,
+                      atomic64_read(&swap->mtd->read_bytes) >> PAGE_SHIFT,
+                      atomic64_read(&swap->mtd->programmed_bytes) >> PAGE_SHIFT);
 }
 static DEVICE_ATTR_RO(bd_stat);
 
@@ -339,14 +402,24 @@ static void swap_free(struct fpswap *swap)
     if (swap->disk) {
         if (disk_live(swap->disk))
             del_gendisk(swap->disk);
+        flush_work(&swap->served);
         cancel_work_sync(&swap->work);
+        if (swap->mtd && sync_store(swap))
+            pr_err("%s: what was written last could not be put onto the medium\n",
+                   swap->disk->disk_name);
         put_disk(swap->disk);
     }
     if (!IS_ERR_OR_NULL(swap->codecs))
         fpswap_codecs_close(swap->codecs);
     vfree(swap->freed);
     vfree(swap->config.memory);
+    vfree(swap->rewriter.block);
+    vfree(swap->rewriter.good);
     fpswap_ram_close(&swap->ram);
+    if (swap->mtd) {
+        swap->mtd->close(swap->mtd);
+        symbol_put(fpswap_mtd_open);
+    }
     kfree(swap);
 }
 
@@ -362,29 +435,157 @@ static u64 size_of(const char *text, u64 other)
     return *end == '\n' || !*end ? size : 0;
 }
 
-/* Open the store of a device. */
-static int swap_open(struct fpswap *swap)
-{
-    bool is_log = strcmp(layout, "log") == 0;
-    bool is_raw = strcmp(compressor, "none") == 0;
-    u64 medium_bytes = size_of(medium_size, ((u64)totalram_pages() / 4) << PAGE_SHIFT);
-    u64 disk_bytes = size_of(disk_size, 3 * medium_bytes);
-    struct fp_swap_config *config = &swap->config;
-    u32 blocks;
-    int error;
+enum { LAYOUT_AUTO, LAYOUT_FRAGMENTS, LAYOUT_LOG, LAYOUT_REWRITE };
 
-    if (strcmp(medium, "ram") != 0) {
-        pr_err("medium=%s: there is none; take medium=ram\n", medium);
+static const char *const layouts[] = {"auto", "fragments", "log", "rewrite"};
+
+/* The name of an MTD, or NULL. */
+static const char *mtd_name(void)
+{
+    return strncmp(medium, "mtd:", 4) == 0 ? medium + 4 : NULL;
+}
+
+/* Find the medium of a device; with an MTD, the layout that it wants, too. */
+static int medium_open(struct fpswap *swap, int *how)
+{
+    u64 quarter = ((u64)totalram_pages() / 4) << PAGE_SHIFT;
+    u64 bytes = size_of(medium_size, mtd_name() ? 0 : quarter);
+    typeof(fpswap_mtd_open) *open;
+    struct fpswap_mtd *mtd;
+
+    if (!mtd_name() && strcmp(medium, "ram") != 0) {
+        pr_err("medium=%s: there is none; take ram, or mtd:NAME or mtd:NUMBER of /proc/mtd\n",
+               medium);
         return -EINVAL;
     }
-    if (!is_log && strcmp(layout, "fragments") != 0) {
-        pr_err("layout=%s: there is none; take fragments or log\n", layout);
-        return -EINVAL;
-    }
-    if (medium_bytes < (1u << 20) || medium_bytes > (2u << 30) - PAGE_SIZE) {
+    if ((bytes || *medium_size || !mtd_name()) &&
+        (bytes < (1u << 20) || bytes > (2u << 30) - PAGE_SIZE)) {
         pr_err("medium_size=%s: take 1M to 2047M\n", medium_size);
         return -EINVAL;
     }
+    if (!mtd_name()) {
+        int error;
+
+        if (*how == LAYOUT_REWRITE) {
+            pr_err("layout=rewrite: memory is rewritten in place; take fragments\n");
+            return -EINVAL;
+        }
+        *how = *how == LAYOUT_AUTO ? LAYOUT_FRAGMENTS : *how;
+        error = fpswap_ram_open(&swap->ram, bytes, *how == LAYOUT_LOG);
+        if (error)
+            pr_err("no memory for the list of pages; take a smaller medium_size\n");
+        return error;
+    }
+    if (devices != 1) {
+        pr_err("devices=%u: an MTD is one\n", devices);
+        return -EINVAL;
+    }
+    open = symbol_request(fpswap_mtd_open);
+    if (!open) {
+        pr_err("medium=%s: load flashpager-swap-mtd first\n", medium);
+        return -ENOENT;
+    }
+    mtd = open(mtd_name(), bytes);
+    if (IS_ERR(mtd)) {
+        symbol_put(fpswap_mtd_open);
+        return PTR_ERR(mtd);
+    }
+    swap->mtd = mtd;
+    if (*how == LAYOUT_AUTO)
+        *how = mtd->in_place ? LAYOUT_FRAGMENTS : LAYOUT_LOG;
+    if (*how == LAYOUT_FRAGMENTS) {
+        if (!mtd->in_place) {
+            pr_err("layout=fragments: %s is erased before it is written; take log or rewrite\n",
+                   medium);
+            return -EINVAL;
+        }
+        mtd->medium.program_bytes = 1;
+    }
+    if (*how != LAYOUT_LOG && !format) {
+        pr_err("layout=%s keeps nothing: format=1 begins with an empty store, and what %s holds is lost\n",
+               layouts[*how], medium);
+        return -EINVAL;
+    }
+    return 0;
+}
+
+/* Fragments on an MTD that is erased: through a rewriter. */
+static int rewriter_open(struct fpswap *swap)
+{
+    const struct fp_medium *nand = &swap->mtd->medium;
+    /* Init clears the rewriter, and takes these. */
+    u8 *block = vmalloc(nand->block_bytes);
+    u32 *good = vmalloc(array_size(nand->block_count, sizeof(*good)));
+    int error = block && good ? fp_swap_rewriter_init(&swap->rewriter, nand, block, good)
+                              : -ENOMEM;
+
+    swap->rewriter.block = block;
+    swap->rewriter.good = good;
+    if (error == -ENOMEM)
+        pr_err("no memory for an erase block; free some\n");
+    else if (error)
+        pr_err("%s has no good block\n", medium);
+    return error ? -EINVAL : 0;
+}
+
+/* Make an empty store, or take up the one that an MTD holds. */
+static int store_start(struct fpswap *swap)
+{
+    struct fp_swap_config *config = &swap->config;
+    bool made = format || !swap->mtd;
+    int error = made ? fp_swap_format(&swap->store, config) : fp_swap_mount(&swap->store, config);
+
+    switch (error) {
+    case FP_SWAP_OK:
+        return 0;
+    case FP_SWAP_INVALID:
+        if (config->layout == &fp_swap_log)
+            pr_err("sizes that do not fit: the medium has %u blocks, and a log keeps %u free (reserve=%u)\n",
+                   config->medium->block_count, fp_swap_log_reserve(config), reserve);
+        else
+            pr_err("sizes that do not fit: take a medium_size of 1M to 2047M\n");
+        return -EINVAL;
+    case FP_SWAP_NO_STORE:
+        pr_err("%s holds no store: format=1 makes one, and what it holds is lost\n", medium);
+        return -EINVAL;
+    case FP_SWAP_OTHER:
+        pr_err("%s holds a store of another version or shape: take its medium_size and disk_size, or format=1, and what it holds is lost\n",
+               medium);
+        return -EINVAL;
+    default:
+        pr_err("%s could not be %s: error %d\n", medium, made ? "formatted" : "read", error);
+        return -EIO;
+    }
+}
+
+/* Open the store of a device. */
+static int swap_open(struct fpswap *swap)
+{
+    int how = match_string(layouts, ARRAY_SIZE(layouts), layout);
+    bool is_raw = strcmp(compressor, "none") == 0;
+    struct fp_swap_config *config = &swap->config;
+    const struct fp_medium *taken;
+    u64 medium_bytes;
+    u64 disk_bytes;
+    int error;
+
+    if (how < 0) {
+        pr_err("layout=%s: there is none; take auto, fragments, log or rewrite\n", layout);
+        return -EINVAL;
+    }
+    error = medium_open(swap, &how);
+    if (error)
+        return error;
+    if (how == LAYOUT_REWRITE) {
+        error = rewriter_open(swap);
+        if (error)
+            return error;
+    }
+    taken = how == LAYOUT_REWRITE ? &swap->rewriter.medium
+            : swap->mtd          ? &swap->mtd->medium
+                                 : &swap->ram.medium;
+    medium_bytes = (u64)taken->block_count * taken->block_bytes;
+    disk_bytes = size_of(disk_size, 3 * medium_bytes);
     if (disk_bytes < PAGE_SIZE || disk_bytes >> PAGE_SHIFT > 8 * (medium_bytes >> PAGE_SHIFT)) {
         pr_err("disk_size=%s: take 4K to eight times medium_size\n", disk_size);
         return -EINVAL;
@@ -396,43 +597,28 @@ static int swap_open(struct fpswap *swap)
                error == -ENOMEM ? "no memory" : "this kernel has none; see /proc/crypto, or modprobe it");
         return error;
     }
-    error = fpswap_ram_open(&swap->ram, medium_bytes, is_log);
-    if (error) {
-        pr_err("no memory for the list of pages; take a smaller medium_size\n");
-        return error;
-    }
-    blocks = swap->ram.medium.block_count;
     *config = (struct fp_swap_config){
-        .medium = &swap->ram.medium,
-        .layout = is_log ? &fp_swap_log : &fp_swap_fragments,
+        .medium = taken,
+        .layout = how == LAYOUT_LOG ? &fp_swap_log : &fp_swap_fragments,
         .compressor = raw_cpu_ptr(swap->codecs)->codec.compressor,
         .crc = kernel_crc,
         .page_bytes = PAGE_SIZE,
         .slot_count = disk_bytes >> PAGE_SHIFT,
-        .reserve_blocks = is_log ? reserve : 0,
+        .reserve_blocks = how == LAYOUT_LOG ? reserve : 0,
     };
     config->chunk_count = config->slot_count + config->slot_count / 2 + 1;
     config->memory_bytes =
-        4 * (is_log ? FP_SWAP_LOG_WORDS(config->slot_count, blocks, PAGE_SIZE,
-                                        swap->ram.medium.program_bytes)
-                    : FP_SWAP_FRAGMENT_WORDS(config->slot_count, config->chunk_count, PAGE_SIZE));
+        4 * (how == LAYOUT_LOG
+                 ? FP_SWAP_LOG_WORDS(config->slot_count, taken->block_count, PAGE_SIZE,
+                                     taken->program_bytes)
+                 : FP_SWAP_FRAGMENT_WORDS(config->slot_count, config->chunk_count, PAGE_SIZE));
     config->memory = vzalloc(config->memory_bytes);
     swap->freed = vzalloc(BITS_TO_LONGS(config->slot_count) * sizeof(long));
     if (!config->memory || !swap->freed) {
         pr_err("no memory for %u slots; take a smaller disk_size\n", config->slot_count);
         return -ENOMEM;
     }
-    error = fp_swap_format(&swap->store, config);
-    if (error == FP_SWAP_INVALID) {
-        pr_err("sizes that do not fit: medium_size has %u blocks, and a log keeps %u free (reserve=%u)\n",
-               blocks, fp_swap_log_reserve(config), reserve);
-        return -EINVAL;
-    }
-    if (error) {
-        pr_err("the medium could not be formatted; is there memory for it?\n");
-        return -EIO;
-    }
-    return 0;
+    return store_start(swap);
 }
 
 static struct fpswap *swap_create(int number)
@@ -445,6 +631,9 @@ static struct fpswap *swap_create(int number)
         return ERR_PTR(-ENOMEM);
     mutex_init(&swap->lock);
     INIT_WORK(&swap->work, work);
+    INIT_WORK(&swap->served, serve_waiting);
+    bio_list_init(&swap->waiting);
+    spin_lock_init(&swap->waiting_lock);
     error = swap_open(swap);
     if (error)
         goto failed;
@@ -474,15 +663,19 @@ static struct fpswap *swap_create(int number)
     blk_queue_flag_clear(QUEUE_FLAG_ADD_RANDOM, queue);
     /* A page that changed while it was compressed would be found corrupt. */
     blk_queue_flag_set(QUEUE_FLAG_STABLE_WRITES, queue);
-    blk_queue_write_cache(queue, swap->config.layout == &fp_swap_log, false);
+    blk_queue_write_cache(queue, swap->mtd || swap->config.layout == &fp_swap_log, false);
     error = device_add_disk(NULL, swap->disk, fpswap_groups);
     if (error)
         goto failed;
     swap->debug = debugfs_create_dir(swap->disk->disk_name, debug_root);
     debugfs_create_file("check", 0400, swap->debug, swap, &check_fops);
     pr_info("%s: %u slots, %s in %llu bytes of %s, %s\n", swap->disk->disk_name,
-            swap->config.slot_count, layout,
-            (u64)swap->ram.medium.block_count * swap->ram.medium.block_bytes, medium, compressor);
+            swap->config.slot_count,
+            swap->config.layout == &fp_swap_log                ? "log"
+            : swap->config.medium == &swap->rewriter.medium ? "rewrite"
+                                                            : "fragments",
+            (u64)swap->config.medium->block_count * swap->config.medium->block_bytes, medium,
+            compressor);
     return swap;
 
 failed:

@@ -21,6 +21,19 @@ struct fpswap_ram {
 int fpswap_ram_open(struct fpswap_ram *ram, u64 bytes, bool log);
 void fpswap_ram_close(struct fpswap_ram *ram);
 
+/* mtd.c, a module of its own: an MTD as a medium, as a NAND is one. */
+struct fpswap_mtd {
+    struct fp_medium medium;
+    bool in_place; /* any bytes can be written at any time: program_bytes may be 1 */
+    atomic64_t read_bytes;
+    atomic64_t programmed_bytes;
+    void (*sync)(struct fpswap_mtd *mtd);
+    void (*close)(struct fpswap_mtd *mtd);
+};
+
+/* By number or name; `bytes` of it, 0: all. Says what is wrong with it. */
+struct fpswap_mtd *fpswap_mtd_open(const char *name, u64 bytes);
+
 /* codecs.c: a compressor of the kernel's for each processor. */
 struct fpswap_codec {
     struct mutex lock;

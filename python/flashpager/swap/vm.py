@@ -1,0 +1,225 @@
+"""A virtual machine that boots a distribution's kernel with the swap module.
+
+Nothing is installed and root is not needed: ``runtime/linux/vm/packages`` unpacks a kernel with its
+headers and a busybox, the module is built against them, and QEMU boots all that from a small
+archive, without KVM.
+"""
+
+import lzma
+import os
+import re
+import shutil
+import struct
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from flashpager import installed
+from flashpager._engine import FlashpagerError
+
+#: Where `runtime/linux/vm/packages` unpacked a kernel.
+KERNEL = "FLASHPAGER_KERNEL"
+#: What building and running takes.
+TOOLS = ("gcc", "make", "strip", "qemu-system-x86_64")
+#: Of the kernel's, with what they depend on.
+_MODULES = ("lz4", "deflate", "zstd", "lzo", "mtdram", "nandsim", "phram", "mtdblock", "zram")
+#: Of `runtime/`, what the module is made of.
+_ROOMS = ("swap", "medium", "compress", "linux")
+_PROGRAMS = ("fill",)
+_CFLAGS = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-O2", "-static", "-D_DEFAULT_SOURCE")
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A directory in which `runtime/linux/vm/packages` unpacked a kernel."""
+
+    directory: Path
+
+    def one(self, pattern: str) -> Path:
+        """Find the file or directory of a pattern.
+
+        Raises:
+            FlashpagerError: if it is not there.
+
+        """
+        found = sorted(self.directory.glob(pattern))
+        if not found:
+            message = f"{self.directory}: no {pattern}: runtime/linux/vm/packages unpacks a kernel"
+            raise FlashpagerError(message)
+        return found[-1]
+
+    def release(self) -> str:
+        """Give the kernel's name, as `uname -r` prints it."""
+        return self.one("lib/modules/*").name
+
+    def vmlinux(self) -> bytes:
+        """Take the kernel out of its bzImage: PVH boots it without a boot loader's work."""
+        image = self.one("boot/vmlinuz-*").read_bytes()
+        offset, size = struct.unpack_from("<II", image, 0x248)
+        start = ((image[0x1F1] or 4) + 1) * 512 + offset
+        return lzma.LZMADecompressor().decompress(image[start : start + size])
+
+    def modules(self, wanted: Sequence[str]) -> list[Path]:
+        """Find modules and all that they depend on; what is built in is left out."""
+        known = {path.stem: path for path in self.directory.glob("lib/modules/*/kernel/**/*.ko")}
+        found: list[Path] = []
+        waiting = [known[name] for name in wanted if name in known]
+        while waiting:
+            path = waiting.pop()
+            if path not in found:
+                found.append(path)
+                waiting += [known[name] for name in depends(path)]
+        return found
+
+
+def depends(module: Path) -> list[str]:
+    """Read the names of the modules that a module depends on."""
+    found = re.search(rb"\0depends=([^\0]*)\0", module.read_bytes())
+    return [name for name in found[1].decode().split(",") if name] if found else []
+
+
+def loaded_for(module: Path, modules: Sequence[Path]) -> list[Path]:
+    """Give all that a module needs, what is needed last first, as `modules.dep` has it."""
+    needed: list[Path] = []
+    for other in modules:
+        if other.stem in depends(module):
+            needed += [other, *loaded_for(other, modules)]
+    # What several need comes where it is needed first: behind all of them.
+    return list(reversed(list(dict.fromkeys(reversed(needed)))))
+
+
+def kernel() -> Kernel:
+    """Give the kernel that the environment names.
+
+    Raises:
+        FlashpagerError: if it names none.
+
+    """
+    given = os.environ.get(KERNEL)
+    if given is None:
+        message = f"{KERNEL} not set: runtime/linux/vm/packages DIRECTORY unpacks a kernel"
+        raise FlashpagerError(message)
+    found = Kernel(Path(given).resolve())
+    found.one("boot/vmlinuz-*")
+    return found
+
+
+def build(kernel: Kernel, here: Path, runtime: Path) -> list[Path]:
+    """Build the modules in a copy of their sources under `here`.
+
+    Raises:
+        FlashpagerError: if they do not build without a warning.
+
+    """
+    copy = here / "runtime"
+    for room in _ROOMS:
+        built_before = shutil.ignore_patterns("*.o", "*.ko", ".*.cmd")
+        shutil.copytree(runtime / room, copy / room, ignore=built_before)
+    makefile = kernel.one("usr/src/linux-headers-*-common") / "Makefile"
+    command = ["make", "-s", "-f", str(makefile), f"M={copy / 'linux'}", "modules"]
+    headers = kernel.one("usr/src/linux-headers-*-amd64")
+    ran = subprocess.run(command, cwd=headers, capture_output=True, text=True, check=False)
+    if ran.returncode != 0 or "warning" in ran.stderr:
+        message = f"the swap module does not build: {ran.stdout}{ran.stderr}"
+        raise FlashpagerError(message)
+    return sorted((copy / "linux").glob("*.ko"))
+
+
+def initramfs(files: Mapping[str, bytes]) -> bytes:
+    """Write a cpio archive (newc) of files and their directories."""
+    archive = bytearray()
+    folders = {str(parent) for name in files for parent in Path(name).parents} - {"."}
+    entries = [(name, 0o40755, b"") for name in sorted(folders | {"dev", "proc", "sys"})]
+    entries += [(name, 0o100755, data) for name, data in files.items()]
+    for inode, (name, mode, data) in enumerate([*entries, ("TRAILER!!!", 0, b"")], 1):
+        path = name.encode() + b"\0"
+        fields = (inode, mode, 0, 0, 1, 0, len(data), 0, 0, 0, 0, len(path), 0)
+        for part in (b"070701" + b"".join(b"%08X" % field for field in fields) + path, data):
+            archive += part + bytes(-len(part) % 4)
+    return bytes(archive)
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A machine that is ready to boot."""
+
+    #: With a kernel, `vmlinux`, and what it boots from, `initramfs`.
+    directory: Path
+
+    def command(
+        self, variables: Mapping[str, str], memory_mib: int = 128, options: Sequence[str] = ()
+    ) -> list[str]:
+        """Give QEMU's command line; `variables` are the environment of the first process."""
+        line = ["console=ttyS0", "quiet", "oops=panic", "panic=-1"]
+        line += [f"{name}={value}" for name, value in variables.items()]
+        machine = ["-m", str(memory_mib), "-nodefaults", "-display", "none", "-no-reboot"]
+        files = ["-kernel", str(self.directory / "vmlinux")]
+        files += ["-initrd", str(self.directory / "initramfs")]
+        serial = ["-accel", "tcg", "-serial", "stdio", *options]
+        return ["qemu-system-x86_64", *machine, *serial, *files, "-append", " ".join(line)]
+
+    def run(
+        self, variables: Mapping[str, str], memory_mib: int = 128, timeout_s: float = 240
+    ) -> str:
+        """Boot, and give what the machine printed.
+
+        Raises:
+            FlashpagerError: if it does not end in time.
+
+        """
+        command = self.command(variables, memory_mib)
+        try:
+            ran = subprocess.run(command, capture_output=True, timeout=timeout_s, check=False)
+        except subprocess.TimeoutExpired as late:
+            said = (late.stdout or b"").decode(errors="replace")[-500:]
+            message = f"the machine did not end within {timeout_s:g} s; it said: {said}"
+            raise FlashpagerError(message) from late
+        if ran.returncode != 0:
+            message = f"QEMU failed: {ran.stderr.decode(errors='replace').strip()}"
+            raise FlashpagerError(message)
+        return ran.stdout.decode(errors="replace").replace("\r\n", "\n")
+
+
+def make(kernel: Kernel, here: Path) -> Machine:
+    """Build a machine in a directory.
+
+    Raises:
+        FlashpagerError: if a tool is missing, or something does not build.
+
+    """
+    for tool in TOOLS:
+        if shutil.which(tool) is None:
+            message = (
+                f"{tool} is not installed (Debian: apt install build-essential qemu-system-x86)"
+            )
+            raise FlashpagerError(message)
+    runtime = installed.runtime_sources()
+    modules = [*kernel.modules(_MODULES), *build(kernel, here, runtime)]
+    files = {
+        "init": (runtime / "linux/vm/init").read_bytes(),
+        "bin/busybox": kernel.one("bin/busybox").read_bytes(),
+    }
+    for name in _PROGRAMS:
+        program = here / name
+        source = runtime / "linux/vm" / f"{name}.c"
+        compiler = [str(tools["gcc"]), *_CFLAGS]
+        subprocess.run([*compiler, "-o", str(program), str(source)], check=True)
+        files[f"bin/{name}"] = program.read_bytes()
+    folder = f"lib/modules/{kernel.release()}"
+    lines = []
+    for path in modules:
+        stripped = here / path.name
+        strip = [str(tools["strip"]), "-g"]
+        subprocess.run([*strip, "-o", str(stripped), str(path)], check=True)
+        files[f"{folder}/{path.name}"] = stripped.read_bytes()
+        needed = " ".join(other.name for other in loaded_for(path, modules))
+        lines.append(f"{path.name}: {needed}\n")
+    # What depmod would write of it.
+    files[f"{folder}/modules.dep"] = "".join(lines).encode()
+    files[f"{folder}/modules.symbols"] = b"alias symbol:fpswap_mtd_open flashpager-swap-mtd\n"
+    aliases = [f"alias crypto-{name} {name}\n" for name in ("lz4", "deflate", "zstd", "lzo")]
+    files[f"{folder}/modules.alias"] = "".join(aliases).encode()
+    (here / "initramfs").write_bytes(initramfs(files))
+    (here / "vmlinux").write_bytes(kernel.vmlinux())
+    return Machine(here)
