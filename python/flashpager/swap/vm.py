@@ -188,12 +188,12 @@ def make(kernel: Kernel, here: Path) -> Machine:
         FlashpagerError: if a tool is missing, or something does not build.
 
     """
-    for tool in TOOLS:
-        if shutil.which(tool) is None:
-            message = (
-                f"{tool} is not installed (Debian: apt install build-essential qemu-system-x86)"
-            )
-            raise FlashpagerError(message)
+    tools = {tool: shutil.which(tool) for tool in TOOLS}
+    missing = [tool for tool, path in tools.items() if path is None]
+    if missing:
+        named = ", ".join(missing)
+        message = f"{named} not installed (Debian: apt install build-essential qemu-system-x86)"
+        raise FlashpagerError(message)
     runtime = installed.runtime_sources()
     modules = [*kernel.modules(_MODULES), *build(kernel, here, runtime)]
     files = {
