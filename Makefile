@@ -35,7 +35,7 @@ SOAK_PROGRAMS := 300
 SOAK_CUTS := 10000000
 
 .PHONY: build demo dist test test-c test-rust test-python test-dist lint format bench clean
-.PHONY: soak soak-c soak-rust soak-torture soak-mutants soak-python soak-step soak-fuzz
+.PHONY: soak soak-c soak-rust soak-torture soak-mutants soak-python soak-paged soak-step soak-fuzz
 
 build: $(BIN)/.built $(AGENT) $(OUTLINER)
 
@@ -99,7 +99,7 @@ dist: $(BIN)/maturin $(AGENT) $(OUTLINER)
 test-dist: build dist
 	FLASHPAGER_DIST=$(CURDIR)/dist $(BIN)/python -m pytest tests/dist
 
-soak: soak-c soak-rust soak-torture soak-mutants soak-python soak-step soak-fuzz
+soak: soak-c soak-rust soak-torture soak-mutants soak-python soak-paged soak-step soak-fuzz
 
 soak-c:
 	$(MAKE) --no-print-directory -C runtime -j$(CORES) soak
@@ -121,6 +121,11 @@ soak-mutants: build
 soak-python: build
 	FLASHPAGER_TEST_ROUNDS=$(SOAK_PROGRAMS) $(BIN)/python -m pytest -n $(CORES) \
 	    tests/process/test_generated.py tests/process/test_outline.py
+
+# Native code behind an MMU: all programs, policies and sizes.
+soak-paged: build
+	FLASHPAGER_TEST_ROUNDS=1000 $(BIN)/python -m pytest -n $(CORES) \
+	    tests/process/test_verify_paged.py
 
 # On a kernel of the other architecture; CONTRIBUTING.md says how to get one.
 soak-step: build

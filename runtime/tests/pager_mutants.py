@@ -149,6 +149,22 @@ _MUTANTS = (
         "            return error;\n    }\n",
     ),
     Mutant("cursor-left-open", "        fp_cursor_close(pager.open);\n", "        ;\n"),
+    Mutant(
+        "moved-down-not-undone",
+        "        pager.valid_from = pager.older[pager.valid_from];\n        set_bit(pager.valid_from);",
+        "        pager.valid_from = pager.older[pager.valid_from];",
+    ),
+    Mutant(
+        "mapped-early-stays",
+        "        fp_mmu_unmap(page);\n#endif\n        if (!IS_PINNED(page))\n            undo",
+        "#endif\n        if (!IS_PINNED(page))\n            undo",
+    ),
+    Mutant("oldest-not-told", "    if (frame == pager.hand) {", "    if (0) {"),
+    Mutant(
+        "valid-page-faults",
+        "    if (pager.entry[frame] & REFERENCED)\n        return FP_PAGER_OK;\n",
+        "",
+    ),
     Mutant("outside-given", "if (page >= FP_PAGER_PAGES)", "if (page > FP_PAGER_PAGES + 1u)"),
     Mutant(
         "window-kept",

@@ -11,9 +11,11 @@ from flashpager import _engine
 from flashpager._engine import FlashpagerError
 from flashpager.cli import options
 from flashpager.cli.console import EXIT_UNMET, counting, note, out, print_json, print_whole
+from flashpager.cli.paged import verify_paged
 from flashpager.device.design import LOOKUPS, PagerDesign
 from flashpager.device.emulated import DEVICES, Compared
 from flashpager.device.image import pattern, read_image
+from flashpager.device.paged import MACHINES
 from flashpager.device.runs import Runs
 from flashpager.quantities import counted, format_size
 from flashpager.trace import Trace
@@ -41,8 +43,17 @@ def verify(
     image: Image = None,
     device: Annotated[
         str,
-        typer.Option("--device", metavar="NAME", help=f"Who runs it: {' | '.join(DEVICES)}."),
-    ] = next(iter(DEVICES)),
+        typer.Option(
+            "--device",
+            metavar="NAME",
+            help=f"Who runs it: {' | '.join([*DEVICES, *MACHINES])}. By default what the board "
+            f"is, or {next(iter(DEVICES))}.",
+        ),
+    ] = "",
+    program: Annotated[
+        Path | None,
+        typer.Option("--program", metavar="FILE", help="The program recorded, for versatilepb."),
+    ] = None,
     json: options.Json = False,
 ) -> None:
     """Run the pager on an emulated device, and compare its counts with what simulate says.
@@ -51,10 +62,22 @@ def verify(
     Cortex-M3 (LM3S6965) by QEMU, or an ATmega1284P by simavr. There it takes all bytes of the trace
     from an emulated flash chip that refuses illegal use.
 
+    With versatilepb, an ARM926EJ-S with an MMU, the program that was recorded runs itself: its
+    code comes in by page faults. What it writes must be what it writes alone.
+
     The exit code is 1 if a count differs.
     """
+    if not device:
+        board = Path(flags.board or "").stem
+        device = board if board in MACHINES else next(iter(DEVICES))
+    if device in MACHINES:
+        verify_paged(trace, flags, program, device, json=json)
+        return
+    if program:
+        message = f"--program: {device} takes the runs of the trace; versatilepb runs a program"
+        raise FlashpagerError(message)
     if device not in DEVICES:
-        message = f"--device {device}: it is {', '.join(DEVICES)}"
+        message = f"--device {device}: it is {', '.join([*DEVICES, *MACHINES])}"
         raise FlashpagerError(message)
     emulated = DEVICES[device]
     design = flags.one_design("verify takes one design; 'flashpager explore' takes lists")

@@ -63,8 +63,10 @@ _Noreturn static void stop(const char *what)
         semihost(SYS_EXIT, ADP_STOPPED_RUN_TIME_ERROR);
 }
 
-static uint32_t ready; /* when the load is done */
 static uint32_t literals;
+
+#if FP_VERIFY_T_R
+static uint32_t ready; /* when the load is done */
 
 static void load(void)
 {
@@ -77,12 +79,14 @@ static void wait(void)
     }
 }
 
+#define CHIP_LOADED(buffer, page) load()
+#define CHIP_WAITS() wait()
+#endif
+
 #define CODE_BYTE(offset) (*(const uint8_t *)(uintptr_t)(FLAT + FP_ARM926_CODE + (offset)))
 #define CHIP_ILLEGAL(what) stop(what)
 #define CHIP_PAGES ((FP_PAGER_IMAGE_BYTES - 1u) / FP_PAGER_FLASH_PAGE_BYTES + 1u)
 #define CHIP_BYTE(page, column) CODE_BYTE((page)*FP_PAGER_FLASH_PAGE_BYTES + (column))
-#define CHIP_LOADED(buffer, page) load()
-#define CHIP_WAITS() wait()
 #include "../emulated/chip.h"
 
 FP_PAGER_API int fp_flash_failed(fp_page page, int error)
@@ -90,6 +94,17 @@ FP_PAGER_API int fp_flash_failed(fp_page page, int error)
     (void)page;
     return error;
 }
+
+#if FP_PAGER_CODEWORD_BYTES
+/* Nothing is wrong ever. */
+FP_PAGER_API int fp_flash_correct(fp_flash_page page, uint_fast16_t column, uint8_t *word)
+{
+    (void)word;
+    if (column % FP_PAGER_CODEWORD_BYTES || page >= CHIP_PAGES)
+        stop("a codeword that is none");
+    return 0;
+}
+#endif
 
 FP_PAGER_API void fp_flash_peek(fp_offset offset, uint8_t *to, uint_fast8_t size)
 {
@@ -100,10 +115,10 @@ FP_PAGER_API void fp_flash_peek(fp_offset offset, uint8_t *to, uint_fast8_t size
 
 FP_PAGER_API void fp_arm926_failed(uint32_t pc, uint32_t address, int error)
 {
+    write_text("--- pager\n");
     say("at", pc);
     say("access", address);
-    say("error", (uint32_t)-error);
-    stop("an access that the pager cannot serve");
+    stop(error == FP_PAGER_OUTSIDE ? "an access that the pager does not know" : "a page that fails");
 }
 
 /* The program wants to end. */

@@ -1,0 +1,359 @@
+"""A machine with an MMU that is emulated: the program itself runs there, paged by its faults."""
+
+import os
+import re
+import shutil
+import struct
+import subprocess
+import tempfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from flashpager import _engine
+from flashpager._engine import Counts, FlashpagerError, Row, TraceInfo
+from flashpager.device.emulated import Compared
+from flashpager.installed import pager_sources
+from flashpager.quantities import format_size
+
+#: Policies that need not see a hit, with the macro of their parameter.
+_POLICIES = {
+    "fifo": "",
+    "clock": "",
+    "pa-clock": "FP_PAGER_WALK_BUDGET",
+    "random": "FP_PAGER_SEED",
+    "fifo-sc": "FP_PAGER_VALID",
+    "pa-fifo-sc": "FP_PAGER_VALID",
+}
+_SCHEDULES = ("sequential", "parallel", "parallel-mmu")
+#: Bytes of the machine's pages.
+_PAGES = (1024, 4096)
+_MEGABYTE = 1 << 20
+#: What the pager has of the machine's RAM, and what of that its frames may take.
+_PAGER_BYTES = 4 * _MEGABYTE
+_FRAME_BYTES = 3 * _MEGABYTE
+_RAM_BYTES = 128 * _MEGABYTE
+#: What the handler counts of what :class:`Counts` has. It does not see hits.
+_COUNTS = (
+    "misses",
+    "false_faults",
+    "reference_bits_set",
+    "downgrades",
+    "walk",
+    "max_walk",
+    "loads",
+    "prefetches",
+    "other_page",
+    "other_buffer",
+    "forward",
+    "backward",
+    "column_changes",
+    "bytes_fetched",
+    "bytes_skipped",
+)
+#: What the emulated chip counts for itself.
+_OF_CHIP = ("loads", "prefetches", "column_changes", "bytes_fetched", "bytes_skipped")
+#: Where the handler begins to speak, behind what the program wrote.
+_MARK = "--- pager"
+#: Of the header of an ELF file of 32 bits.
+_ELF_BYTES = 52
+_TOOLS = {
+    "arm-none-eabi-gcc": "gcc-arm-none-eabi libnewlib-arm-none-eabi",
+    "qemu-system-arm": "qemu-system-arm",
+}
+_QEMU = ("qemu-system-arm", "-M", "versatilepb", "-nographic", "-monitor", "none")
+_QUIET = ("-serial", "none", "-semihosting-config", "enable=on,target=native")
+#: The clock is that of the instructions, so that each run is as the other.
+_CLOCK = ("-icount", "shift=2,sleep=off")
+
+#: By the name that ``--device`` takes, as it is told to people.
+MACHINES = {"versatilepb": "an ARM926EJ-S with its MMU (Versatile PB) in QEMU"}
+
+
+@dataclass(frozen=True)
+class PagedDesign:
+    """What the handler is compiled for. Sizes are in bytes."""
+
+    policy: str
+    #: The budget of ``pa-clock``, the seed of ``random``, the valid pages of ``fifo-sc``.
+    parameter: int | None
+    register: str
+    schedule: str
+    frames: int
+    page_bytes: int
+    flash_page_bytes: int
+    codeword_bytes: int | None
+    image_bytes: int
+    #: Where the image begins for the program.
+    code: int
+
+    @classmethod
+    def of(cls, row: Row, info: TraceInfo) -> "PagedDesign":
+        """Give what a design that was simulated is on the machine.
+
+        Raises:
+            FlashpagerError: for what the machine, or the handler, has not.
+
+        """
+        design = row.design
+        matched = re.fullmatch(r"([a-z0-9-]+)(?:\((\d+)(%?)\))?", design.policy)
+        if matched is None or matched[1] not in _POLICIES:
+            message = (
+                f"policy {design.policy}: a handler of page faults does not see hits; it has "
+                f"{', '.join(_POLICIES)}: take one of them with --policy"
+            )
+            raise FlashpagerError(message)
+        for message in _refusals(row):
+            raise FlashpagerError(message)
+        name = matched[1]
+        parameter = int(matched[2]) if matched[2] and _POLICIES[name] else None
+        if name.endswith("-sc"):
+            # As the model rounds a share.
+            share = 50 if parameter is None else parameter
+            if parameter is None or matched[3]:
+                parameter = max(1, row.frames * share // 100)
+        return cls(
+            policy=name,
+            parameter=parameter,
+            register=design.register,
+            schedule=design.schedule,
+            frames=row.frames,
+            page_bytes=design.cache_page_bytes,
+            flash_page_bytes=row.flash_page_bytes,
+            codeword_bytes=design.codeword_bytes,
+            image_bytes=info.image_bytes,
+            code=_code_of(info, design.cache_page_bytes),
+        )
+
+    def header(self, entry: int, t_r_ticks: int = 0) -> str:
+        """Write ``fp_pager_design.h`` for a program that begins at ``entry``."""
+        macros: dict[str, object] = {
+            "FP_PAGER_POLICY": _macro("", self.policy),
+            "FP_PAGER_LOOKUP": "FP_PAGER_MMU",
+            "FP_PAGER_REGISTER": _macro("", self.register),
+            "FP_PAGER_SCHEDULE": _macro("SCHEDULE_", self.schedule),
+            "FP_PAGER_FRAMES": self.frames,
+            "FP_PAGER_PAGE_BYTES": self.page_bytes,
+            "FP_PAGER_FLASH_PAGE_BYTES": self.flash_page_bytes,
+            "FP_PAGER_IMAGE_BYTES": self.image_bytes,
+            "FP_ARM926_CODE": f"{self.code:#010x}",
+            "FP_VERIFY_ENTRY": f"{entry:#010x}",
+            "FP_VERIFY_T_R": t_r_ticks,
+        }
+        if self.codeword_bytes:
+            macros["FP_PAGER_CODEWORD_BYTES"] = self.codeword_bytes
+        if self.parameter is not None:
+            macros[_POLICIES[self.policy]] = self.parameter
+        return "".join(f"#define {name} {value}\n" for name, value in macros.items())
+
+
+def verify(design: PagedDesign, program: Path, info: TraceInfo, counts: Counts) -> list[Compared]:
+    """Run a program on the machine, alone and paged, and compare what was counted.
+
+    Args:
+        design: what the handler is compiled for.
+        program: the ELF file that was recorded.
+        info: of the trace.
+        counts: what was simulated.
+
+    Raises:
+        FlashpagerError: for a missing tool, another program than was recorded, and one that does
+            not run.
+
+    """
+    for tool, package in _TOOLS.items():
+        if shutil.which(tool) is None:
+            message = f"{tool} not installed: verify wants it (Debian: apt install {package})"
+            raise FlashpagerError(message)
+    entry = _entry_of(program, info)
+    # A fault makes QEMU translate a page of code anew.
+    seconds = 60 + info.bytes / 4e6 + (counts.misses + counts.false_faults) / 100
+    with tempfile.TemporaryDirectory(prefix="flashpager-") as place:
+        folder = Path(place)
+        (folder / "fp_pager_design.h").write_text(design.header(entry), encoding="ascii")
+        _compile(folder, pager_sources() / "verify")
+        elf = str(program.resolve())
+        alone = _run([*_QEMU, *_QUIET, "-kernel", elf], folder, seconds)
+        # QEMU reads a comma as the end of a value.
+        loaded = ("-kernel", "device.elf", "-device", f"loader,file={elf.replace(',', ',,')}")
+        paged = _run([*_QEMU, *_QUIET, *_CLOCK, *loaded], folder, seconds)
+    if _MARK not in paged:
+        last = paged[-1] if paged else "it wrote nothing"
+        message = f"{program}: the program ended without the pager: {last}"
+        raise FlashpagerError(message)
+    at = paged.index(_MARK)
+    told = _told(paged[at + 1 :])
+    for line in paged[at:]:
+        if line.startswith("error "):
+            message = f"the emulated machine stopped: {line.removeprefix('error ')}"
+            if "access" in told:
+                message += f" of {told['access']:#x} by the instruction at {told['at']:#x}"
+            raise FlashpagerError(message)
+    compared = [Compared(name, getattr(counts, name), _of(told, name)) for name in _COUNTS]
+    compared += [
+        Compared(f"{name}, by the chip", getattr(counts, name), _of(told, f"chip_{name}"))
+        for name in _OF_CHIP
+    ]
+    compared.append(Compared("CRC-32 of the output", _crc(alone), _crc(paged[:at])))
+    return compared
+
+
+def _refusals(row: Row) -> Iterator[str]:
+    """Say what of a design the machine, or the handler, has not."""
+    design = row.design
+    if design.icache or design.tlb:
+        yield (
+            "an instruction cache or a TLB stands in front of this design's cache, and the "
+            "emulated machine has none that keeps references: take --board versatilepb"
+        )
+    if design.ways is not None:
+        yield "a cache in hardware has no handler: leave --ways away"
+    if _engine.find_part(design.part).is_read_in_place:
+        yield (
+            f"{design.part} is read in place, and the handler loads pages of NAND: take a NAND "
+            "part with --part"
+        )
+    if design.critical_block_bytes:
+        yield "the handler fetches a page whole before it is used: leave --critical-block away"
+    if design.reference_bit != "emulated":
+        yield (
+            "an ARM926 has no reference bit: take --reference-bit emulated, as --board "
+            "versatilepb has it"
+        )
+    if design.schedule not in _SCHEDULES:
+        yield (
+            f"schedule {design.schedule}: the handler has {', '.join(_SCHEDULES)}: take one of "
+            "them with --schedule"
+        )
+    if design.cache_page_bytes not in _PAGES:
+        yield (
+            f"cache pages of {design.cache_page_bytes} bytes: an ARM926 has pages of 1K and 4K: "
+            "take one of them with --cache-page"
+        )
+    if row.frames * design.cache_page_bytes > _FRAME_BYTES:
+        yield f"a cache of {format_size(design.cache_bytes)}: the emulated machine has up to 3M"
+
+
+def _macro(prefix: str, name: str) -> str:
+    return f"FP_PAGER_{prefix}{name.replace('-', '_').upper()}"
+
+
+def _code_of(info: TraceInfo, page_bytes: int) -> int:
+    """Give where the image begins for the program."""
+    bases = {
+        section.address - section.offset - image.offset
+        for image in info.images
+        for section in image.sections
+    }
+    if len(info.images) != 1 or len(bases) != 1:
+        message = (
+            "the image of the trace is not one piece of the program's memory: record its .text "
+            "alone, as 'flashpager record --system' does without --section and --image"
+        )
+        raise FlashpagerError(message)
+    code = bases.pop() + info.images[0].offset
+    if code % page_bytes:
+        message = (
+            f"the code begins at {code:#x}, in the middle of a page: give it an address that "
+            f"{page_bytes} divides, in the linker's script"
+        )
+        raise FlashpagerError(message)
+    if code < _PAGER_BYTES or code + info.image_bytes > _RAM_BYTES:
+        message = (
+            f"the code begins at {code:#x}: the pager has the first 4 MB of the machine's 128, and "
+            "the program what is above: link it there"
+        )
+        raise FlashpagerError(message)
+    return code
+
+
+def _entry_of(program: Path, info: TraceInfo) -> int:
+    """Give where a program begins, which must be what was recorded."""
+    try:
+        data = program.read_bytes()
+    except OSError as error:
+        message = f"{program}: {error.strerror or error}"
+        raise FlashpagerError(message) from None
+    # 32 bits, the least significant first; an executable file of an ARM.
+    if (
+        data[:6] != b"\x7fELF\x01\x01"
+        or data[16:20] != b"\x02\x00\x28\x00"
+        or len(data) < _ELF_BYTES
+    ):
+        message = f"{program}: it is no executable ELF file of a 32-bit ARM"
+        raise FlashpagerError(message)
+    entry, _, sections = struct.unpack_from("<III", data, 24)
+    size, count = struct.unpack_from("<HH", data, 46)
+    have = set()
+    for at in range(sections, sections + size * count, max(size, 1)):
+        if at + 24 <= len(data):
+            address, _, length = struct.unpack_from("<III", data, at + 12)
+            have.add((address, length))
+    for section in info.images[0].sections:
+        if (section.address, section.bytes) not in have:
+            message = (
+                f"{program}: it has no section of {section.bytes} bytes at {section.address:#x}, "
+                f"as {section.name} of the trace: it is not the program that was recorded"
+            )
+            raise FlashpagerError(message)
+    return int(entry) & ~1
+
+
+def _compile(folder: Path, sources: Path) -> None:
+    command = [
+        *("arm-none-eabi-gcc", "-std=c11", "-O2", "-mcpu=arm926ej-s", "-marm", "-ffreestanding"),
+        *("-I.", "-nostartfiles", "--specs=nano.specs", "-T", str(sources / "versatilepb.ld")),
+        *("-o", "device.elf", str(sources / "versatilepb.c")),
+    ]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode:
+        lines = done.stderr.strip().splitlines()
+        message = f"{command[0]}: {next((line for line in lines if 'error' in line), lines[-1])}"
+        raise FlashpagerError(message)
+
+
+def _run(command: list[str], folder: Path, seconds: float) -> list[str]:
+    """Give the lines that the machine wrote."""
+    try:
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            timeout=seconds,
+            # A sound card of the host's is nobody's business.
+            env={**os.environ, "QEMU_AUDIO_DRV": "none"},
+        )
+    except subprocess.TimeoutExpired:
+        message = f"the emulated machine did not end within {seconds:.0f} s"
+        raise FlashpagerError(message) from None
+    # Where semihosting writes depends on QEMU's version.
+    lines = [line for line in (done.stdout + done.stderr).splitlines() if not _is_noise(line)]
+    refused = [line for line in lines if line.startswith("qemu-system-arm: ")]
+    if refused and done.returncode:
+        raise FlashpagerError(refused[-1])
+    return lines
+
+
+def _is_noise(line: str) -> bool:
+    return line.startswith("qemu: module ")
+
+
+def _told(lines: list[str]) -> dict[str, int]:
+    pairs = (line.rpartition(" ") for line in lines)
+    return {name: int(value) for name, _, value in pairs if name and value.isdecimal()}
+
+
+def _of(told: dict[str, int], name: str) -> int:
+    if name not in told:
+        message = f"the emulated machine did not say its {name}"
+        raise FlashpagerError(message)
+    return told[name]
+
+
+def _crc(lines: list[str]) -> int:
+    return zlib.crc32("\n".join(lines).encode())
