@@ -151,8 +151,8 @@ _MUTANTS = (
     Mutant("cursor-left-open", "        fp_cursor_close(pager.open);\n", "        ;\n"),
     Mutant(
         "moved-down-not-undone",
-        "        pager.valid_from = pager.older[pager.valid_from];\n        set_bit(pager.valid_from);",
-        "        pager.valid_from = pager.older[pager.valid_from];",
+        "pager.older[pager.valid_from];\n        set_bit(pager.valid_from);",
+        "pager.older[pager.valid_from];",
     ),
     Mutant(
         "mapped-early-stays",
