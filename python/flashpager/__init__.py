@@ -36,6 +36,7 @@ from flashpager._engine import (
     version,
 )
 from flashpager.layouts import layout
+from flashpager.pins import pin
 from flashpager.simulation import call_times, simulate
 from flashpager.space.space import Space
 from flashpager.trace import Trace
@@ -78,6 +79,7 @@ __all__ = [
     "estimate",
     "explore",
     "layout",
+    "pin",
     "simulate",
 ]
 __version__ = version()

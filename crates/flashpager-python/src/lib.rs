@@ -11,6 +11,7 @@ mod layout;
 mod linked;
 mod live;
 mod parts;
+mod pin;
 mod processor;
 mod record;
 mod replay;
@@ -56,8 +57,8 @@ mod _engine {
     };
     #[pymodule_export]
     use super::linked::{
-        CheckedLink, Disobeyed, LinkOrder, Linked, OrderText, SampleProfile, check_link,
-        method_profile, order_formats, sample_profile,
+        CheckedLink, Disobeyed, LinkOrder, Linked, OrderText, PinText, SampleProfile, check_link,
+        method_profile, order_formats, pin_formats, sample_profile,
     };
     #[pymodule_export]
     use super::live::{
@@ -69,6 +70,8 @@ mod _engine {
         Complaint, Ecc, Examined, Fact, Part, RawBandwidth, SourcedFloat, SourcedInt, catalog,
         examine_part, find_part, part_kinds, part_schema, raw_bandwidth,
     };
+    #[pymodule_export]
+    use super::pin::{ColdCall, PinStep, Pinning, pin_in_ram};
     #[pymodule_export]
     use super::processor::{CallTimes, Core, CoreJob, Spread, call_times, cores, find_core};
     #[pymodule_export]

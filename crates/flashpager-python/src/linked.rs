@@ -119,6 +119,24 @@ pub fn order_formats() -> Vec<&'static str> {
     linked::Format::ALL.iter().map(|(name, _)| *name).collect()
 }
 
+view! {
+    /// A list of what is to lie in RAM.
+    PinText = link::PinText {
+        /// The contents of its file.
+        text: String,
+        /// Sections of other objects that have the same name, and go to RAM, too.
+        ambiguous: Vec<String>,
+        /// What the format has no words for, and so is not in it.
+        left_out: Vec<String>,
+    }
+}
+
+/// The formats of what is pinned; the first is the default.
+#[pyfunction]
+pub fn pin_formats() -> Vec<&'static str> {
+    link::PinFormat::ALL.iter().map(|(name, _)| *name).collect()
+}
+
 /// The input sections of a program in flash, by the map of its link.
 #[pyclass(frozen, skip_from_py_object, module = "flashpager._engine")]
 pub struct Linked {
@@ -199,6 +217,12 @@ impl Linked {
     fn text(&self, order: &LinkOrder, format: &str) -> PyResult<OrderText> {
         let format = format.parse().map_err(raise)?;
         self.linked.text(&order.0.order, format).map(OrderText).map_err(raise)
+    }
+
+    /// The units of these names, which are to lie in RAM, in a format of ``pin_formats()``.
+    fn pin_text(&self, names: Vec<String>, format: &str) -> PyResult<PinText> {
+        let format = format.parse().map_err(raise)?;
+        self.linked.pin_text(&names, format).map(PinText).map_err(raise)
     }
 
     /// Write the trace that the same execution has in ``order``. Gives its description.

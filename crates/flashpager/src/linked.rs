@@ -5,7 +5,8 @@ use std::path::Path;
 
 use flashpager_base::{Error, Result, named, shown};
 use flashpager_binary::link::{
-    InputSection, Line, LinkMap, OrderText, fragment, names, recorded_at, symbol_order,
+    InputSection, Line, LinkMap, OrderText, PinFormat, PinText, fragment, names, pinned,
+    recorded_at, symbol_order,
 };
 use flashpager_layout::{Order, Placement, Unit, Units, place};
 use flashpager_trace::{Image, NotPlaced, Section, TraceFile, TraceInfo, TraceWriter};
@@ -290,6 +291,17 @@ impl Linked {
             Format::GnuLd => OrderText { text: self.fragment(order), ..OrderText::default() },
             Format::Lld => self.symbol_order(order),
         })
+    }
+
+    /// The units of these names, which are to lie in RAM, as `format` has it.
+    ///
+    /// # Errors
+    /// Names of no unit that moves.
+    pub fn pin_text(&self, names: &[String], format: PinFormat) -> Result<PinText> {
+        let order = Order::of_names(&self.units, names.iter().map(String::as_str))?;
+        let inputs = self.ordered(&order);
+        let named: Vec<&str> = names.iter().map(String::as_str).collect();
+        Ok(pinned(&self.map, &inputs[..names.len().min(inputs.len())], &named, format))
     }
 
     /// With the symbols that the trace knows.

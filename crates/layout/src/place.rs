@@ -16,7 +16,7 @@ pub struct Placement {
     pub gap_bytes: u32,
 }
 
-/// Lay the movable units out in `order` from where the first of them lay: each at the next
+/// Lay the movable units out in `order` from [`Units::start`] on: each at the next
 /// multiple of its alignment, and behind a unit that stays where it would lie over that.
 ///
 /// # Errors
@@ -34,8 +34,7 @@ pub fn place(units: &Units, order: &Order) -> Result<Placement> {
 pub(crate) fn lay_out(units: &Units, numbers: &[u32], offsets: &mut [u32]) -> (u64, u64) {
     let all = units.all();
     let mut fixed = units.fixed().iter().map(|number| &all[*number as usize]).peekable();
-    let start = units.movable().first().map_or(0, |number| all[*number as usize].offset);
-    let (mut at, mut gaps) = (u64::from(start), 0);
+    let (mut at, mut gaps) = (u64::from(units.start()), 0);
     for number in numbers {
         let unit = &all[*number as usize];
         let (bytes, align) = (u64::from(unit.bytes), u64::from(unit.align));

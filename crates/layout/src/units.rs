@@ -36,6 +36,8 @@ pub struct Units {
     movable: Vec<u32>,
     fixed: Vec<u32>,
     resident: Vec<bool>,
+    /// Where the first lies that is not fixed, in RAM or not.
+    start: u32,
     image_bytes: u32,
 }
 
@@ -78,7 +80,8 @@ impl Units {
             return Err(Error::design("no unit can be moved: there is nothing to lay out"));
         }
         let resident = vec![false; units.len()];
-        Ok(Self { units, movable, fixed, resident, image_bytes })
+        let start = units[movable[0] as usize].offset;
+        Ok(Self { units, movable, fixed, resident, start, image_bytes })
     }
 
     /// The same, but those of these names lie in RAM: they leave the flash image.
@@ -86,16 +89,26 @@ impl Units {
     /// # Errors
     /// Names of no unit or of one that stays, and images of which nothing is left.
     pub fn with_resident<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> Result<Self> {
-        let mut units = self.clone();
-        let order = Order::named(self, names)?;
-        order.iter().for_each(|number| units.resident[*number as usize] = true);
-        units.movable.retain(|number| !units.resident[*number as usize]);
+        let units = self.with_resident_numbers(&Order::named(self, names)?);
         if units.movable.is_empty() {
             return Err(Error::design(
                 "all that can be moved is resident: nothing is left to order",
             ));
         }
         Ok(units)
+    }
+
+    /// The same, but the movable units of these numbers lie in RAM; perhaps all of them.
+    pub fn with_resident_numbers(&self, numbers: &[u32]) -> Self {
+        let mut units = self.clone();
+        numbers.iter().for_each(|number| units.resident[*number as usize] = true);
+        units.movable.retain(|number| !units.resident[*number as usize]);
+        units
+    }
+
+    /// Where the first unit lies that is not fixed, in RAM or not: what moves begins there.
+    pub fn start(&self) -> u32 {
+        self.start
     }
 
     /// Whether the unit of this number lies in RAM.

@@ -44,6 +44,7 @@ _COMMANDS = {
     "attribute": _Entry("Tell which code causes a design's faults."),
     "explore": _Entry("Find the best designs for one trace or several."),
     "layout": _Entry("Order a program so that its pages hold what runs together."),
+    "pin": _Entry("Choose which functions to move from flash to RAM."),
     "estimate": _Entry("Tell how fast a flash medium is, and who eats the time."),
     "handler": _Entry("Show a page fault's handler as a timeline."),
     "deploy": _Entry("Write what a firmware needs to run a design."),

@@ -1,11 +1,9 @@
 """``flashpager layout``: an order of the program with which it runs faster."""
 
-import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 from typing import Annotated, Any
 
 import typer
@@ -24,8 +22,9 @@ from flashpager._engine import (
 from flashpager.axes import AXES
 from flashpager.cli import linking, options
 from flashpager.cli.console import err, note, out, print_json, print_whole
-from flashpager.files import check_writable, read_text, refuse_overwriting
-from flashpager.quantities import counted, format_size, parse_share, parse_size, percent, split_list
+from flashpager.cli.searching import names_or_file, numbers, some, stoppable
+from flashpager.files import check_writable, refuse_overwriting
+from flashpager.quantities import counted, format_size, parse_share, parse_size, percent
 from flashpager.space.space import Checked, Space
 from flashpager.trace import Trace, check_traces
 
@@ -150,14 +149,14 @@ def layout(
         refuse_overwriting(plot, *traces, *(held_out or []))
         picture.check_output(plot)
     share = options.parsed("--held-out-share", held_out_share, parse_share) or 0.0
-    with _stoppable() as go_on, _gaining() as progress:
+    with stoppable() as go_on, _gaining() as progress:
         found = layouts.layout(
             check_traces(opened, "layout"),
             designs,
             map_=map_,
             pages=tried,
-            weights=_numbers("--weights", weights),
-            resident=_resident(resident),
+            weights=numbers("--weights", weights),
+            resident=names_or_file("--resident", resident, "units that lie in RAM"),
             held_out=judged,
             held_out_share=share,
             seconds=seconds,
@@ -212,7 +211,7 @@ def _asked(flags: options.DesignFlags, pages: str | None) -> tuple[list[Design],
     if says_page:
         return designs, []
     if pages is not None:
-        listed = _some("--pages", pages, "a cache page, as 32,64")
+        listed = some("--pages", pages, "a cache page, as 32,64")
         sizes = [options.parsed("--pages", page, parse_size) for page in listed]
         if twice := [page for number, page in enumerate(sizes) if page in sizes[:number]]:
             message = f"--pages {pages}: {twice[0]} comes twice; name each page once"
@@ -234,73 +233,6 @@ def _checked(design: Design, page: int) -> Checked:
     except FlashpagerError as error:
         message = f"--pages {page}: {error}"
         raise FlashpagerError(message) from error
-
-
-def _some(option: str, text: str, what: str) -> list[str]:
-    """Give the items of a list that has some."""
-    items = split_list(text)
-    if not items:
-        message = f"{option}: '{text}' names nothing; name {what}, or leave {option} out"
-        raise FlashpagerError(message)
-    return items
-
-
-def _numbers(option: str, text: str | None) -> list[float]:
-    if text is None:
-        return []
-    try:
-        return [float(one) for one in _some(option, text, "a number for each trace, as 3,1")]
-    except ValueError:
-        message = f"{option}: '{text}' is no list of numbers, as 3,1"
-        raise FlashpagerError(message) from None
-
-
-def _resident(text: str | None) -> list[str]:
-    """Give names out of a list, or out of a file if there is one of that name."""
-    if text is None:
-        return []
-    if not text.strip() or not Path(text).is_file():
-        # Names of methods have commas between their parameters: they are in parentheses.
-        return _some("--resident", text, "units that lie in RAM")
-    lines = [line.partition("#")[0].strip() for line in read_text(Path(text)).splitlines()]
-    if names := [line for line in lines if line]:
-        return names
-    message = f"--resident: {text} names no unit"
-    raise FlashpagerError(message)
-
-
-class _Stop:
-    """Whether somebody pressed Ctrl-C."""
-
-    def __init__(self) -> None:
-        self.pressed = False
-
-    def __call__(self) -> bool:
-        """Tell whether to go on."""
-        return not self.pressed
-
-
-@contextmanager
-def _stoppable() -> Iterator[_Stop]:
-    """Let the first Ctrl-C end the search, and the second all."""
-    stop = _Stop()
-
-    def pressed(number: int, frame: FrameType | None) -> None:
-        del number, frame
-        if stop.pressed:
-            raise KeyboardInterrupt
-        stop.pressed = True
-
-    try:
-        before = signal.signal(signal.SIGINT, pressed)
-    except ValueError:
-        # Only the main thread of a program hears of it.
-        yield stop
-        return
-    try:
-        yield stop
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

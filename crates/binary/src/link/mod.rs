@@ -6,6 +6,7 @@ mod gnu;
 mod lld;
 mod objects;
 mod order;
+mod pinned;
 
 use std::path::{Path, PathBuf};
 
@@ -13,6 +14,7 @@ use flashpager_base::{Error, Result, named, shown};
 
 pub use check::{Checked, Disobeyed, Fault, check};
 pub use order::{Line, OrderText, fragment, lines, names, recorded_at, symbol_order};
+pub use pinned::{PinFormat, PinText, pinned};
 
 /// Larger files are no link maps.
 const MAX_FILE_BYTES: u64 = 1 << 30;

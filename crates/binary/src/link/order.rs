@@ -166,8 +166,6 @@ pub fn names(map: &LinkMap, inputs: &[InputSection]) -> Result<Vec<String>> {
 /// lld): to be included in the output section where the first of them lay. With `end` what
 /// follows lies there, as an offset in that section.
 pub fn fragment(map: &LinkMap, ordered: &[&InputSection], end: Option<u64>) -> String {
-    let origins = Origins::of(map);
-    let mut known: FxHashMap<Origin, String> = FxHashMap::default();
     let first = ordered.iter().min_by_key(|input| input.address);
     let output = first.map_or(".text", |input| input.output.as_str());
     let before = first.map_or("", |input| input.statement.as_str());
@@ -179,13 +177,33 @@ pub fn fragment(map: &LinkMap, ordered: &[&InputSection], end: Option<u64>) -> S
         comment(output),
         comment(before),
     );
-    for input in ordered {
+    text += &patterns(map, ordered);
+    if let Some(end) = end {
+        let _ = writeln!(text, ". = {end:#x};");
+    }
+    text
+}
+
+/// The lines that put `pinned`, input sections of `map`, into an output section of a linker
+/// script that lies in RAM.
+pub(super) fn fragment_in_ram(map: &LinkMap, pinned: &[&InputSection]) -> String {
+    format!(
+        "/* {} input sections for RAM. To be included in the linker script, in an output section in\n   \
+         RAM that stands before what takes them otherwise, *(.text .text.*). */\n{}",
+        pinned.len(),
+        patterns(map, pinned)
+    )
+}
+
+/// A line for each of `sections`, which matches it alone.
+fn patterns(map: &LinkMap, sections: &[&InputSection]) -> String {
+    let origins = Origins::of(map);
+    let mut known: FxHashMap<Origin, String> = FxHashMap::default();
+    let mut text = String::new();
+    for input in sections {
         let origin = (input.file.clone(), input.member.clone());
         let file = known.entry(origin).or_insert_with_key(|origin| origins.pattern(origin));
         let _ = writeln!(text, "{file}({})", quoted(&input.name));
-    }
-    if let Some(end) = end {
-        let _ = writeln!(text, ". = {end:#x};");
     }
     text
 }

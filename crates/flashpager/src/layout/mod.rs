@@ -6,6 +6,7 @@
 
 mod code;
 mod heat;
+pub mod pin;
 
 use std::path::{Path, PathBuf};
 

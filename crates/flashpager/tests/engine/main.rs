@@ -12,6 +12,7 @@ mod metadata;
 mod model_policies;
 mod pager;
 mod parts;
+mod pin;
 mod readers;
 mod reference;
 mod replay_reference;

@@ -1,0 +1,235 @@
+//! What is to lie in RAM, as the tools of several ecosystems take it.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use flashpager_base::named;
+use rustc_hash::FxHashSet;
+use serde::Serialize;
+
+use super::order::fragment_in_ram;
+use super::{InputSection, LinkMap};
+
+/// Who reads it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PinFormat {
+    /// This program: a unit a line.
+    #[default]
+    Names,
+    /// A linker script of GNU ld or lld that includes it in an output section in RAM.
+    GnuLd,
+    /// `objcopy @FILE`, for the sections that the Pico SDK's linker scripts put into RAM.
+    PicoSdk,
+    /// The linker fragments of ESP-IDF.
+    EspIdf,
+    /// A `CMakeLists.txt` of Zephyr.
+    Zephyr,
+}
+
+named! {
+    PinFormat: "unknown format of what is pinned",
+    "names" => Names,
+    "gnu-ld" => GnuLd,
+    "pico-sdk" => PicoSdk,
+    "esp-idf" => EspIdf,
+    "zephyr" => Zephyr,
+}
+
+/// A list of what is pinned.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct PinText {
+    /// The contents of its file.
+    pub text: String,
+    /// Sections of other objects that have the same name, and go to RAM, too.
+    pub ambiguous: Vec<String>,
+    /// What the format has no words for, and so is not in it.
+    pub left_out: Vec<String>,
+}
+
+/// Write `pinned`, input sections of `map`, whose names are `names`.
+pub fn pinned(
+    map: &LinkMap,
+    pinned: &[&InputSection],
+    names: &[&str],
+    format: PinFormat,
+) -> PinText {
+    match format {
+        PinFormat::Names => {
+            let text = names.iter().map(|name| format!("{name}\n")).collect();
+            PinText { text, ..PinText::default() }
+        }
+        PinFormat::GnuLd => PinText { text: fragment_in_ram(map, pinned), ..PinText::default() },
+        PinFormat::PicoSdk => pico_sdk(map, pinned, names),
+        PinFormat::EspIdf => esp_idf(pinned, names),
+        PinFormat::Zephyr => zephyr(pinned, names),
+    }
+}
+
+/// The function of a section of its own.
+fn function(input: &InputSection) -> Option<&str> {
+    input.name.strip_prefix(".text.").filter(|name| !name.is_empty())
+}
+
+/// `memmap_default.ld` puts `.time_critical*` into RAM, where `__time_critical_func` puts
+/// functions. No linker script needs a change then, and no source.
+fn pico_sdk(map: &LinkMap, pinned: &[&InputSection], names: &[&str]) -> PinText {
+    let mut written = PinText::default();
+    let mut seen = FxHashSet::default();
+    for (input, name) in pinned.iter().zip(names) {
+        let Some(function) = function(input) else {
+            written.left_out.push((*name).to_owned());
+            continue;
+        };
+        if !seen.insert(function) {
+            continue;
+        }
+        let _ = writeln!(
+            written.text,
+            "--rename-section .text.{function}=.time_critical.{function},alloc,load,readonly,code"
+        );
+        let others = map.inputs.iter().filter(|other| {
+            other.name == input.name && !pinned.iter().any(|one| one.address == other.address)
+        });
+        written.ambiguous.extend(others.map(|other| format!("{}({})", other.file, other.name)));
+    }
+    written
+}
+
+/// Of `src/card.c.obj` and `card.o`: `card`.
+fn stem(object: &str) -> &str {
+    let file = object.rsplit('/').next().unwrap_or(object);
+    file.split('.').next().unwrap_or(file)
+}
+
+/// `archive`, then `object:symbol (noflash)` for each.
+fn esp_idf(pinned: &[&InputSection], names: &[&str]) -> PinText {
+    let mut written = PinText::default();
+    let mut by_archive: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for (input, name) in pinned.iter().zip(names) {
+        let archive = input.file.rsplit('/').next().unwrap_or(&input.file);
+        match function(input) {
+            Some(function) if !input.member.is_empty() => {
+                let entry = format!("    {}:{function} (noflash)\n", stem(&input.member));
+                by_archive.entry(archive).or_default().push(entry);
+            }
+            _ => written.left_out.push((*name).to_owned()),
+        }
+    }
+    for (archive, entries) in by_archive {
+        let called: String = stem(archive)
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
+            .collect();
+        let _ = write!(
+            written.text,
+            "[mapping:flashpager_{called}]\narchive: {archive}\nentries:\n{}\n",
+            entries.concat()
+        );
+    }
+    written
+}
+
+/// The source of an object as CMake names objects: `CMakeFiles/app.dir/src/main.c.obj`.
+fn source(input: &InputSection) -> Option<&str> {
+    let object = if input.member.is_empty() { &input.file } else { &input.member };
+    let object = object.rsplit_once(".dir/").map_or(object.as_str(), |(_, behind)| behind);
+    let source = object.strip_suffix(".obj").or_else(|| object.strip_suffix(".o"))?;
+    let file = source.rsplit('/').next().unwrap_or(source);
+    file.contains('.').then_some(source)
+}
+
+/// A call of `zephyr_code_relocate` for each source, with a filter of its functions.
+fn zephyr(pinned: &[&InputSection], names: &[&str]) -> PinText {
+    let mut written = PinText::default();
+    let mut by_source: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for (input, name) in pinned.iter().zip(names) {
+        match (source(input), function(input)) {
+            (Some(source), Some(function)) => {
+                by_source.entry(source).or_default().push(format!(".*\\\\.text\\\\.{function}$"));
+            }
+            _ => written.left_out.push((*name).to_owned()),
+        }
+    }
+    for (source, filters) in by_source {
+        let _ = writeln!(
+            written.text,
+            "zephyr_code_relocate(FILES {source} FILTER \"{}\" LOCATION RAM)",
+            filters.join("|")
+        );
+    }
+    written
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Linker;
+    use super::*;
+
+    fn input(file: &str, member: &str, name: &str, address: u64) -> InputSection {
+        InputSection {
+            file: file.into(),
+            member: member.into(),
+            name: name.into(),
+            output: ".text".into(),
+            address,
+            bytes: 4,
+            bytes_before: None,
+            align: 4,
+            statement: String::new(),
+        }
+    }
+
+    fn written(format: PinFormat) -> PinText {
+        let inputs = vec![
+            input("esp-idf/main/libmain.a", "card.c.obj", ".text.transact", 0),
+            input("esp-idf/main/libmain.a", "card.c.obj", ".text.helper", 4),
+            input("app/CMakeFiles/app.dir/src/radio.c.obj", "", ".text.helper", 8),
+            input("x/libc.a", "memcpy.o", ".text", 12),
+        ];
+        let map = LinkMap { path: "m".into(), linker: Linker::GnuLd, outputs: Vec::new(), inputs };
+        let one = |at: usize| &map.inputs[at];
+        pinned(&map, &[one(0), one(2), one(3)], &["transact", "helper", "memcpy"], format)
+    }
+
+    #[test]
+    fn the_pico_sdk_renames_sections() {
+        let PinText { text, ambiguous, left_out } = written(PinFormat::PicoSdk);
+        assert_eq!(
+            text,
+            "--rename-section .text.transact=.time_critical.transact,alloc,load,readonly,code\n\
+             --rename-section .text.helper=.time_critical.helper,alloc,load,readonly,code\n"
+        );
+        assert_eq!(ambiguous, ["esp-idf/main/libmain.a(.text.helper)"]);
+        assert_eq!(left_out, ["memcpy"]);
+    }
+
+    #[test]
+    fn esp_idf_maps_symbols_of_archives() {
+        let PinText { text, left_out, .. } = written(PinFormat::EspIdf);
+        assert_eq!(
+            text,
+            "[mapping:flashpager_libmain]\narchive: libmain.a\nentries:\n    \
+             card:transact (noflash)\n\n"
+        );
+        assert_eq!(left_out, ["helper", "memcpy"]);
+    }
+
+    #[test]
+    fn zephyr_relocates_functions_of_files() {
+        let PinText { text, left_out, .. } = written(PinFormat::Zephyr);
+        assert_eq!(
+            text,
+            "zephyr_code_relocate(FILES card.c FILTER \".*\\\\.text\\\\.transact$\" LOCATION RAM)\n\
+             zephyr_code_relocate(FILES src/radio.c FILTER \".*\\\\.text\\\\.helper$\" LOCATION RAM)\n"
+        );
+        assert_eq!(left_out, ["memcpy"]);
+    }
+
+    #[test]
+    fn linker_scripts_name_each_section() {
+        let text = written(PinFormat::GnuLd).text;
+        assert!(text.contains("*libmain.a:card.c.obj(.text.transact)\n"), "{text}");
+        assert!(text.contains("radio.c.obj(.text.helper)\n"), "{text}");
+        assert!(!text.contains(". ="), "{text}");
+    }
+}

@@ -1,0 +1,111 @@
+//! What to pin in RAM.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use flashpager::layout::pin::{self, Progress, Request};
+use pyo3::prelude::*;
+
+use crate::design::Design;
+use crate::layout::LayoutCoverage;
+use crate::replay::Row;
+use crate::seam::{run, view};
+
+view! {
+    /// A unit, and what all up to it give.
+    PinStep = pin::Step {
+        /// The unit.
+        name: String,
+        /// Its length.
+        bytes: u32,
+        /// Bytes of RAM of all up to it.
+        ram_bytes: u64,
+        /// Time over that before.
+        time_ratio: f64,
+        /// Misses of all traces.
+        misses: u64,
+    }
+}
+
+view! {
+    /// What a limited function's calls take from an empty cache.
+    ColdCall = pin::ColdCall {
+        /// The function, as it was asked for.
+        function: String,
+        /// The longest that is allowed.
+        limit_ns: f64,
+        /// The longest before.
+        before_ns: f64,
+        /// The longest with what is pinned.
+        after_ns: f64,
+        /// Calls recorded.
+        calls: u64,
+    }
+}
+
+view! {
+    /// What to pin in RAM.
+    Pinning = pin::Pinning {
+        /// Names of what to pin, in the order of the image.
+        pinned: Vec<String>,
+        /// Bytes of RAM that it takes.
+        ram_bytes: u64,
+        /// By trace, nothing pinned.
+        before: Vec<Row>,
+        /// By trace, with all of it pinned.
+        after: Vec<Row>,
+        /// Time over that before.
+        time_ratio: f64,
+        /// The greedy choice, step by step.
+        curve: Vec<PinStep>,
+        /// The step of the curve after which RAM saves less; None where none saves.
+        knee: Option<usize>,
+        /// Whether an exchange found better than the greedy choice.
+        is_exchanged: bool,
+        /// Of limited functions.
+        calls: Vec<ColdCall>,
+        /// How units were found.
+        coverage: LayoutCoverage,
+        /// Bytes of the image that stays in flash.
+        image_bytes: u32,
+        /// Choices replayed.
+        evaluations: u64,
+        /// The share of the executed pieces that the search looked at.
+        sampled_share: f64,
+    }
+}
+
+/// Choose what to pin. ``traces`` come with how much each counts.
+///
+/// ``progress(time_ratio, ram_bytes)`` is called ten times a second, with (1, 0) before the first
+/// choice; once it gives False the search ends and what was found is kept.
+#[pyfunction]
+#[pyo3(signature = (traces, design, ram_bytes, progress, *, map=None, always=vec![], calls=vec![]))]
+#[expect(clippy::too_many_arguments, reason = "as Python names them")]
+pub fn pin_in_ram(
+    py: Python<'_>,
+    traces: Vec<(PathBuf, f64)>,
+    design: Py<Design>,
+    ram_bytes: u64,
+    progress: Py<PyAny>,
+    map: Option<PathBuf>,
+    always: Vec<String>,
+    calls: Vec<(String, f64)>,
+) -> PyResult<Pinning> {
+    let searches = AtomicBool::new(true);
+    let found = run(
+        py,
+        |py, now: Progress| {
+            let goes_on = progress.call1(py, (now.time_ratio, now.ram_bytes))?;
+            searches.store(goes_on.extract::<bool>(py)?, Ordering::Relaxed);
+            Ok(())
+        },
+        |go_on, report| {
+            let design = design.get().checked()?.as_ref().clone();
+            let request = Request { traces, map, design, ram_bytes, always, calls };
+            report(Progress { time_ratio: 1.0, ram_bytes: 0 });
+            pin::pin(&request, go_on, &|| go_on() && searches.load(Ordering::Relaxed), report)
+        },
+    )?;
+    Ok(Pinning(found))
+}

@@ -1,0 +1,712 @@
+//! Pin: which units of a program are to lie in RAM, so that most time is saved.
+//!
+//! What is pinned leaves the flash image and is executed out of RAM. The rest moves up, shares
+//! its pages otherwise, and has the cache for itself, so that a unit's own misses do not tell what
+//! pinning it saves: each candidate is replayed. A greedy choice by time saved for each byte
+//! begins. It keeps what each candidate saved when it was last looked at, and looks again at the
+//! best few alone, before one of them is taken (lazy evaluation, Minoux 1978; savings are no
+//! submodular function, so the choice is a floor and not within a factor of the best). Exchanges
+//! follow. In the end whole traces decide between both, and nothing pinned.
+
+use std::path::PathBuf;
+
+use flashpager_base::{Error, Result, did_you_mean, shown};
+use flashpager_binary::names::is_called;
+use flashpager_layout::{Order, Piece, Sequence, Units, place};
+use flashpager_replay::replay;
+use flashpager_trace::calls::OpenCalls;
+use flashpager_trace::{MemoryTrace, Run, Trace, TraceInfo};
+use rayon::prelude::*;
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde::Serialize;
+
+use super::{
+    Coverage, Executed, Moved, Opened, check_same_image, code, executed_share, open, placed, rows,
+    times, units,
+};
+use crate::design::Design;
+use crate::linked::Linked;
+use crate::simulation::Row;
+
+/// Candidates that are looked at again at once.
+const AT_ONCE: usize = 8;
+/// Pieces of a trace that a candidate is replayed on; of longer traces so many are sampled, in
+/// this many stretches.
+const SAMPLED_PIECES: usize = 4_000_000;
+const STRETCHES: usize = 64;
+/// Candidates that an exchange tries in the place of one.
+const TRIED: usize = 16;
+/// Distinct executions of a function whose calls are limited.
+const MAX_BODIES: usize = 4096;
+
+/// What is to be pinned, and for what.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Recorded executions of one image, and how much each counts.
+    pub traces: Vec<(PathBuf, f64)>,
+    /// The map of the link of what was recorded; without one, functions are what is pinned.
+    pub map: Option<PathBuf>,
+    /// What runs it.
+    pub design: Design,
+    /// Bytes of RAM for what is pinned.
+    pub ram_bytes: u64,
+    /// Units that are pinned whatever they save.
+    pub always: Vec<String>,
+    /// Functions, and the longest that a recorded call of each may take from an empty cache.
+    pub calls: Vec<(String, f64)>,
+}
+
+/// A unit, and what all up to it give.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Step {
+    /// The unit.
+    pub name: String,
+    /// Its length.
+    pub bytes: u32,
+    /// Bytes of RAM of all up to it, with what their alignments take.
+    pub ram_bytes: u64,
+    /// Time over that before.
+    pub time_ratio: f64,
+    /// Misses of all traces.
+    pub misses: u64,
+}
+
+/// What a limited function's calls take from an empty cache.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ColdCall {
+    /// The function, as it was asked for.
+    pub function: String,
+    /// The longest that is allowed.
+    pub limit_ns: f64,
+    /// The longest before.
+    pub before_ns: f64,
+    /// The longest with what is pinned.
+    pub after_ns: f64,
+    /// Calls recorded.
+    pub calls: u64,
+}
+
+/// What [`pin`] gives.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Pinning {
+    /// Names of what to pin, in the order of the image.
+    pub pinned: Vec<String>,
+    /// Bytes of RAM that it takes.
+    pub ram_bytes: u64,
+    /// By trace, nothing pinned.
+    pub before: Vec<Row>,
+    /// By trace, with all of it pinned.
+    pub after: Vec<Row>,
+    /// Time over that before.
+    pub time_ratio: f64,
+    /// The greedy choice, step by step, each replayed on whole traces.
+    pub curve: Vec<Step>,
+    /// The step of the curve after which RAM saves less; nothing without a step that saves.
+    pub knee: Option<usize>,
+    /// Whether an exchange found better than the greedy choice.
+    pub is_exchanged: bool,
+    /// Of limited functions.
+    pub calls: Vec<ColdCall>,
+    /// How units were found.
+    pub coverage: Coverage,
+    /// Bytes of the image that stays in flash.
+    pub image_bytes: u32,
+    /// Choices replayed.
+    pub evaluations: u64,
+    /// The share of the executed pieces that the search looked at.
+    pub sampled_share: f64,
+}
+
+/// How far it has come: what the best so far takes of the time before, and bytes of RAM.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Progress {
+    /// Time over that before, as the search sees it.
+    pub time_ratio: f64,
+    /// Bytes of RAM of what is chosen.
+    pub ram_bytes: u64,
+}
+
+/// A trace as the search replays it.
+struct Looked {
+    design: Design,
+    weight: f64,
+    pieces: Vec<Piece>,
+    executed: Vec<u32>,
+    bytes: u64,
+}
+
+/// The calls of a limited function, each way of them once.
+struct Calls {
+    function: String,
+    limit_ns: f64,
+    count: u64,
+    bodies: Vec<(usize, MemoryTrace)>,
+}
+
+struct Problem<'a> {
+    units: &'a Units,
+    looked: Vec<Looked>,
+    opened: &'a [Opened],
+    calls: Vec<Calls>,
+    before_ns: f64,
+}
+
+fn time_ns(design: &Design, trace: &MemoryTrace, bytes: u64) -> Result<f64> {
+    let (mut counts, _) = replay(trace, design.cache(), &[design.register()], &|| true, None)?;
+    counts[0].bytes_read = bytes;
+    Ok(design.time_of(&counts[0]).time_ns)
+}
+
+impl Problem<'_> {
+    /// Bytes of RAM of the units of these numbers, one behind another.
+    fn ram(&self, pinned: &[u32]) -> u64 {
+        let mut sorted = pinned.to_vec();
+        sorted.sort_unstable();
+        sorted.iter().fold(0, |at: u64, number| {
+            let unit = &self.units.all()[*number as usize];
+            at.next_multiple_of(u64::from(unit.align)) + u64::from(unit.bytes)
+        })
+    }
+
+    /// The time of all that is looked at, over that before.
+    fn cost(&self, pinned: &[u32]) -> Result<f64> {
+        let units = self.units.with_resident_numbers(pinned);
+        let placement = place(&units, &Order::original(&units))?;
+        let mut sum = 0.0;
+        for looked in &self.looked {
+            let run = |number: &u32| {
+                let piece = &looked.pieces[*number as usize];
+                let unit = piece.unit as usize;
+                (!units.is_resident(unit)).then(|| Run {
+                    offset: placement.offsets[unit] + piece.start,
+                    length: piece.bytes,
+                })
+            };
+            let runs = looked.executed.iter().filter_map(run).collect();
+            let trace = MemoryTrace::with_image(runs, placement.image_bytes);
+            sum += looked.weight * time_ns(&looked.design, &trace, looked.bytes)?;
+        }
+        Ok(sum / self.before_ns)
+    }
+
+    /// The longest of each limited function's calls from an empty cache.
+    fn cold(&self, pinned: &[u32]) -> Result<Vec<f64>> {
+        let units = self.units.with_resident_numbers(pinned);
+        let placement = place(&units, &Order::original(&units))?;
+        let of = |calls: &Calls| -> Result<f64> {
+            let body = |(looked, body): &(usize, MemoryTrace)| -> Result<f64> {
+                let runs = body.in_memory().unwrap_or_default();
+                let bytes = runs.iter().map(|run| u64::from(run.length)).sum();
+                let moved = placement.remap(&units, body, &|| true)?;
+                time_ns(&self.looked[*looked].design, &moved, bytes)
+            };
+            let all = calls.bodies.par_iter().map(body).collect::<Result<Vec<_>>>()?;
+            Ok(all.into_iter().fold(0.0, f64::max))
+        };
+        self.calls.iter().map(of).collect()
+    }
+
+    /// Whether all limits are kept.
+    fn is_in_time(&self, pinned: &[u32]) -> Result<bool> {
+        if self.calls.is_empty() {
+            return Ok(true);
+        }
+        let cold = self.cold(pinned)?;
+        Ok(cold.iter().zip(&self.calls).all(|(now, calls)| *now <= calls.limit_ns))
+    }
+
+    fn bytes(&self, number: u32) -> f64 {
+        f64::from(self.units.all()[number as usize].bytes)
+    }
+}
+
+/// Choose what to pin. The search ends early, and keeps what it has, once `searches` says no;
+/// `go_on` ends all.
+///
+/// # Errors
+/// Traces of several images or that cannot be read, names of no unit, designs whose time is no
+/// sum, RAM that holds all there is, and calls that cannot be as short as they are to be.
+pub fn pin(
+    request: &Request,
+    go_on: &(dyn Fn() -> bool + Sync),
+    searches: &(dyn Fn() -> bool + Sync),
+    told: &(dyn Fn(Progress) + Sync),
+) -> Result<Pinning> {
+    check(request)?;
+    let opened = request.traces.iter().map(|(path, weight)| open(path, *weight, 0.0));
+    let opened = opened.collect::<Result<Vec<_>>>()?;
+    let first = &opened[0].info;
+    for (other, (path, _)) in opened.iter().zip(&request.traces) {
+        check_same_image(first, &other.info, path)?;
+    }
+    code::check_named(first)?;
+    let mut executed = Executed::new(first.image_bytes as u32);
+    for one in &opened {
+        executed.add(&one.training, go_on)?;
+    }
+    let (all_units, notes) = match &request.map {
+        Some(map) => (Linked::of(first, map)?.units().clone(), Vec::new()),
+        None => units(first, &executed)?,
+    };
+    let weights: Vec<f64> = opened.iter().map(|one| one.weight).collect();
+    let designs = [(request.design.clone(), 1.0)];
+    let exact = |pinned: &[u32]| -> Result<(Vec<Row>, f64, u32)> {
+        let units = all_units.with_resident_numbers(pinned);
+        let order = Order::original(&units);
+        let traces = opened.iter().map(|one| (&one.info, &one.training));
+        let moved: Vec<Moved<'_>> = placed(&units, &order, traces)?;
+        let rows = rows(&designs, &moved)?;
+        let time = times(&rows, 1, &weights)[0];
+        Ok((rows, time, place(&units, &order)?.image_bytes))
+    };
+    let (before, before_ns, _) = exact(&[])?;
+
+    let sequences = opened.iter().map(|one| Sequence::of(&all_units, &one.training, go_on));
+    let sequences = sequences.collect::<Result<Vec<_>>>()?;
+    let coverage = Coverage {
+        movable: all_units.movable().len(),
+        executed_share: executed_share(&all_units, &sequences),
+        notes,
+    };
+    let pieces: usize = sequences.iter().map(|sequence| sequence.executed.len()).sum();
+    let share = (SAMPLED_PIECES as f64 / pieces.max(1) as f64).min(1.0);
+    let mut looked = Vec::new();
+    for (one, sequence) in opened.iter().zip(sequences) {
+        looked.push(Looked {
+            design: request.design.executing(&one.info)?.into_owned(),
+            weight: one.weight,
+            ..sampled(sequence, share, &request.design)
+        });
+    }
+    let mut problem =
+        Problem { units: &all_units, looked, opened: &opened, calls: Vec::new(), before_ns: 1.0 };
+    problem.before_ns = problem.cost(&[])?;
+    for (function, limit_ns) in &request.calls {
+        problem.calls.push(problem.calls_of(function, *limit_ns)?);
+    }
+
+    let mut always = numbers_of(&all_units, &request.always)?;
+    if problem.ram(&always) > request.ram_bytes {
+        return Err(Error::design(format!(
+            "what is always pinned takes {} bytes of RAM, and there are {}",
+            problem.ram(&always),
+            request.ram_bytes
+        )));
+    }
+    let mut search = Search { problem: &problem, ram_bytes: request.ram_bytes, evaluations: 1 };
+    let cold_before = problem.cold(&[])?;
+    search.shorten_calls(&mut always)?;
+    let (greedy, others) = search.greedy(&always, &[], searches, told)?;
+    // What saves most by itself may have been too large behind others that save more a byte.
+    let alone: Vec<Vec<u32>> = others
+        .iter()
+        .filter(|number| search.fits(&always, **number))
+        .map(|number| with(&always, *number))
+        .collect();
+    let costs = search.costs(&alone)?;
+    let most = costs.iter().zip(&alone).min_by(|a, b| a.0.total_cmp(b.0));
+    let (greedy, others) = match most {
+        Some((_, first)) if searches() && problem.is_in_time(first)? => {
+            let other = search.greedy(&always, &first[always.len()..], searches, told)?;
+            let both = search.costs(&[greedy.clone(), other.0.clone()])?;
+            if both[1] < both[0] { other } else { (greedy, others) }
+        }
+        _ => (greedy, others),
+    };
+    let chosen = search.exchange(&always, (&greedy, &others), searches, told)?;
+    let evaluations = search.evaluations;
+
+    // Whole traces decide.
+    let mut curve = Vec::new();
+    let mut decided: (Vec<u32>, f64) = (always.clone(), f64::INFINITY);
+    let steps: Vec<usize> = (1..=greedy.len()).collect();
+    let of_steps = steps.par_iter().map(|count| exact(&greedy[..*count]));
+    for (count, given) in steps.iter().zip(of_steps.collect::<Result<Vec<_>>>()?) {
+        let (rows, time, _) = given;
+        let unit = &all_units.all()[greedy[*count - 1] as usize];
+        curve.push(Step {
+            name: unit.name.clone(),
+            bytes: unit.bytes,
+            ram_bytes: problem.ram(&greedy[..*count]),
+            time_ratio: time / before_ns,
+            misses: rows.iter().map(|row| row.evaluation.counts.misses).sum(),
+        });
+        if *count >= always.len() && time < decided.1 {
+            decided = (greedy[..*count].to_vec(), time);
+        }
+    }
+    if always.is_empty() && before_ns <= decided.1 {
+        decided = (Vec::new(), before_ns);
+    }
+    let mut is_exchanged = false;
+    let (_, exchanged_ns, _) = exact(&chosen)?;
+    if exchanged_ns < decided.1 {
+        is_exchanged = chosen != greedy;
+        decided = (chosen, exchanged_ns);
+    }
+    let mut pinned = decided.0;
+    pinned.sort_unstable();
+    let (after, after_ns, image_bytes) = exact(&pinned)?;
+    let cold = problem.cold(&pinned)?;
+    let calls = problem.calls.iter().zip(cold_before).zip(cold);
+    Ok(Pinning {
+        ram_bytes: problem.ram(&pinned),
+        pinned: pinned.iter().map(|one| all_units.all()[*one as usize].name.clone()).collect(),
+        before,
+        after,
+        time_ratio: after_ns / before_ns,
+        knee: knee(&curve),
+        curve,
+        is_exchanged,
+        calls: calls
+            .map(|((calls, before_ns), after_ns)| ColdCall {
+                function: calls.function.clone(),
+                limit_ns: calls.limit_ns,
+                before_ns,
+                after_ns,
+                calls: calls.count,
+            })
+            .collect(),
+        coverage,
+        image_bytes,
+        evaluations,
+        sampled_share: share,
+    })
+}
+
+fn check(request: &Request) -> Result<()> {
+    if request.traces.is_empty() {
+        return Err(Error::design("pinning needs a trace"));
+    }
+    if request.traces.iter().any(|(_, weight)| !(*weight > 0.0 && weight.is_finite())) {
+        return Err(Error::design("a weight is above 0"));
+    }
+    if request.design.is_executed() {
+        return Err(Error::design(
+            "with a critical block or a load ahead, times are no sums, which the search takes \
+             them to be; pin for the design without them",
+        ));
+    }
+    Ok(())
+}
+
+fn numbers_of(units: &Units, names: &[String]) -> Result<Vec<u32>> {
+    let order = units.with_resident(names.iter().map(String::as_str));
+    let resident = match order {
+        Ok(resident) => resident,
+        Err(_) if names.is_empty() => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let numbers = 0..units.all().len() as u32;
+    Ok(numbers.filter(|number| resident.is_resident(*number as usize)).collect())
+}
+
+/// A sequence, or evenly spaced stretches of a long one. A cache fills anew at each stretch only
+/// as far as the last one left it.
+fn sampled(sequence: Sequence, share: f64, design: &Design) -> Looked {
+    let Sequence { pieces, executed, bytes } = sequence;
+    let looked = |executed: Vec<u32>, bytes| Looked {
+        design: design.clone(),
+        weight: 1.0,
+        pieces: pieces.clone(),
+        executed,
+        bytes,
+    };
+    if share >= 1.0 {
+        return looked(executed, bytes);
+    }
+    let length = executed.len() / STRETCHES;
+    let kept = (length as f64 * share).ceil() as usize;
+    let mut some = Vec::with_capacity(kept * STRETCHES);
+    for stretch in 0..STRETCHES {
+        some.extend_from_slice(&executed[stretch * length..stretch * length + kept]);
+    }
+    let bytes = some.iter().map(|number| u64::from(pieces[*number as usize].bytes)).sum();
+    looked(some, bytes)
+}
+
+struct Search<'p> {
+    problem: &'p Problem<'p>,
+    ram_bytes: u64,
+    evaluations: u64,
+}
+
+impl Search<'_> {
+    /// What each of several choices costs.
+    fn costs(&mut self, choices: &[Vec<u32>]) -> Result<Vec<f64>> {
+        self.evaluations += choices.len() as u64;
+        choices.par_iter().map(|choice| self.problem.cost(choice)).collect()
+    }
+
+    fn fits(&self, pinned: &[u32], more: u32) -> bool {
+        self.problem.ram(&with(pinned, more)) <= self.ram_bytes
+    }
+
+    /// Pin until all limited calls are short enough: what shortens the worst of them most for
+    /// each byte.
+    fn shorten_calls(&mut self, pinned: &mut Vec<u32>) -> Result<()> {
+        let problem = self.problem;
+        loop {
+            let cold = problem.cold(pinned)?;
+            let late = cold.iter().zip(&problem.calls).position(|(now, of)| *now > of.limit_ns);
+            let Some(late) = late else { return Ok(()) };
+            let calls = &problem.calls[late];
+            let mut touched = FxHashSet::default();
+            for (_, body) in &calls.bodies {
+                for run in body.in_memory().unwrap_or_default() {
+                    touched.extend(problem.units.owner(run.offset).map(|unit| unit as u32));
+                    touched.extend(problem.units.owner(run.end() - 1).map(|unit| unit as u32));
+                }
+            }
+            let mut candidates: Vec<u32> = problem.units.movable().to_vec();
+            candidates.retain(|number| touched.contains(number) && !pinned.contains(number));
+            candidates.retain(|number| self.fits(pinned, *number));
+            let now = cold[late];
+            let saves = |number: &u32| -> Result<(f64, u32)> {
+                let then = problem.cold(&with(pinned, *number))?[late];
+                Ok(((now - then) / problem.bytes(*number), *number))
+            };
+            let saved = candidates.iter().map(saves).collect::<Result<Vec<_>>>()?;
+            match saved.into_iter().max_by(|a, b| a.0.total_cmp(&b.0)) {
+                Some((saved, number)) if saved > 0.0 => pinned.push(number),
+                _ => {
+                    return Err(Error::design(format!(
+                        "{} bytes of RAM do not make every call of {} as short as {:.3} us from \
+                         an empty cache: what can be pinned gives {:.3} us",
+                        self.ram_bytes,
+                        shown(&calls.function),
+                        calls.limit_ns / 1e3,
+                        now / 1e3
+                    )));
+                }
+            }
+        }
+    }
+
+    /// Choose by time saved for each byte, from `always` and `first` on. Gives what was chosen, and the rest
+    /// by what it saved when it was last looked at.
+    fn greedy(
+        &mut self,
+        always: &[u32],
+        first: &[u32],
+        searches: &dyn Fn() -> bool,
+        told: &dyn Fn(Progress),
+    ) -> Result<(Vec<u32>, Vec<u32>)> {
+        let problem = self.problem;
+        let mut chosen: Vec<u32> = always.iter().chain(first).copied().collect();
+        let begun = chosen.len();
+        let mut cost = problem.cost(&chosen)?;
+        let touched: FxHashSet<u32> = problem
+            .looked
+            .iter()
+            .flat_map(|looked| looked.pieces.iter().map(|piece| piece.unit))
+            .collect();
+        let is_candidate = |number: &u32| touched.contains(number) && !chosen.contains(number);
+        let numbers: Vec<u32> =
+            problem.units.movable().iter().copied().filter(is_candidate).collect();
+        // What each saved for each byte when it was last looked at, and with how many chosen.
+        let mut candidates: Vec<(f64, u32, usize)> =
+            numbers.into_iter().map(|number| (f64::INFINITY, number, usize::MAX)).collect();
+        let mut left = Vec::new();
+        while searches() {
+            let fits = |(_, number, _): &(f64, u32, usize)| self.fits(&chosen, *number);
+            let (fitting, others): (Vec<_>, Vec<_>) = candidates.into_iter().partition(fits);
+            candidates = fitting;
+            left.extend(others);
+            let round = chosen.len();
+            let best = loop {
+                candidates.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+                match candidates.first() {
+                    None => break None,
+                    Some((saved, _, seen)) if *seen == round => {
+                        break (*saved > 0.0).then_some(0);
+                    }
+                    Some((saved, ..)) if *saved <= 0.0 => break None,
+                    Some(_) => {}
+                }
+                let stale: Vec<usize> = (0..candidates.len())
+                    .filter(|place| candidates[*place].2 != round)
+                    .take(if round == begun { usize::MAX } else { AT_ONCE })
+                    .collect();
+                let choices: Vec<Vec<u32>> =
+                    stale.iter().map(|place| with(&chosen, candidates[*place].1)).collect();
+                for (place, then) in stale.iter().zip(self.costs(&choices)?) {
+                    let number = candidates[*place].1;
+                    candidates[*place] = ((cost - then) / problem.bytes(number), number, round);
+                }
+                if !searches() {
+                    break None;
+                }
+            };
+            let Some(place) = best else { break };
+            let (saved, number, _) = candidates.remove(place);
+            if !problem.is_in_time(&with(&chosen, number))? {
+                left.push((saved, number, round));
+                continue;
+            }
+            chosen.push(number);
+            cost -= saved * problem.bytes(number);
+            told(Progress { time_ratio: cost, ram_bytes: problem.ram(&chosen) });
+        }
+        left.extend(candidates);
+        left.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        Ok((chosen, left.into_iter().map(|(_, number, _)| number).collect()))
+    }
+
+    /// Put others in the place of what was chosen while that saves more.
+    fn exchange(
+        &mut self,
+        always: &[u32],
+        (greedy, others): (&[u32], &[u32]),
+        searches: &dyn Fn() -> bool,
+        told: &dyn Fn(Progress),
+    ) -> Result<Vec<u32>> {
+        let problem = self.problem;
+        let mut chosen = greedy.to_vec();
+        let mut cost = problem.cost(&chosen)?;
+        let all: Vec<u32> = others.iter().chain(greedy).copied().collect();
+        loop {
+            let before = cost;
+            let mut leaving: Vec<u32> =
+                chosen.iter().copied().filter(|number| !always.contains(number)).collect();
+            let without: Vec<Vec<u32>> = leaving.iter().map(|one| less(&chosen, *one)).collect();
+            let losses = self.costs(&without)?;
+            let mut by_loss: Vec<(f64, u32)> = losses.into_iter().zip(leaving.drain(..)).collect();
+            by_loss.sort_by(|a, b| a.0.total_cmp(&b.0));
+            for (_, one) in by_loss {
+                if !searches() {
+                    return Ok(chosen);
+                }
+                let base = less(&chosen, one);
+                let mut entering = all.clone();
+                entering.retain(|number| !chosen.contains(number) && self.fits(&base, *number));
+                entering.truncate(TRIED);
+                let choices: Vec<Vec<u32>> =
+                    entering.iter().map(|number| with(&base, *number)).collect();
+                let mut filled: Vec<(f64, Vec<u32>)> =
+                    self.costs(&choices)?.into_iter().zip(choices).collect();
+                filled.sort_by(|a, b| a.0.total_cmp(&b.0));
+                filled.truncate(TRIED.div_ceil(4));
+                let mut best = self.filled_up(filled, &entering)?;
+                best.retain(|(then, _)| *then < cost - 1e-9);
+                for (then, choice) in best {
+                    if problem.is_in_time(&choice)? {
+                        (cost, chosen) = (then, choice);
+                        told(Progress { time_ratio: cost, ram_bytes: problem.ram(&chosen) });
+                        break;
+                    }
+                }
+            }
+            if cost > before - 1e-6 {
+                return Ok(chosen);
+            }
+        }
+    }
+
+    /// Choices, each with one more of `entering` where one fits and saves; the best first.
+    fn filled_up(
+        &mut self,
+        choices: Vec<(f64, Vec<u32>)>,
+        entering: &[u32],
+    ) -> Result<Vec<(f64, Vec<u32>)>> {
+        let mut filled = Vec::new();
+        for (cost, choice) in choices {
+            let fitting = entering.iter().copied();
+            let fitting =
+                fitting.filter(|number| !choice.contains(number) && self.fits(&choice, *number));
+            let more: Vec<Vec<u32>> =
+                fitting.take(TRIED).map(|number| with(&choice, number)).collect();
+            filled.extend(self.costs(&more)?.into_iter().zip(more));
+            filled.push((cost, choice));
+        }
+        filled.sort_by(|a, b| a.0.total_cmp(&b.0));
+        Ok(filled)
+    }
+}
+
+fn with(chosen: &[u32], more: u32) -> Vec<u32> {
+    chosen.iter().copied().chain([more]).collect()
+}
+
+fn less(chosen: &[u32], one: u32) -> Vec<u32> {
+    chosen.iter().copied().filter(|number| *number != one).collect()
+}
+
+/// The step that lies farthest above the straight line from nothing to all: before it RAM saves
+/// more than on average, behind it less (Satopää et al., "Finding a Kneedle in a Haystack", 2011).
+fn knee(curve: &[Step]) -> Option<usize> {
+    let last = curve.last()?;
+    let all = 1.0 - last.time_ratio;
+    if all <= 0.0 {
+        return None;
+    }
+    let above =
+        |step: &Step| (1.0 - step.time_ratio) / all - step.ram_bytes as f64 / last.ram_bytes as f64;
+    (0..curve.len()).max_by(|a, b| above(&curve[*a]).total_cmp(&above(&curve[*b])))
+}
+
+impl Problem<'_> {
+    /// The recorded calls of a function, as [`crate::calls`] finds them.
+    fn calls_of(&self, function: &str, limit_ns: f64) -> Result<Calls> {
+        let info = &self.opened[0].info;
+        let entries = entries(info, function)?;
+        let starts: FxHashSet<u32> = info.symbols().map(|symbol| symbol.offset).collect();
+        let mut count = 0;
+        let mut bodies: FxHashMap<Vec<Run>, usize> = FxHashMap::default();
+        for (number, one) in self.opened.iter().enumerate() {
+            let runs = one.training.in_memory().unwrap_or_default();
+            let mut open: OpenCalls<Option<usize>> = OpenCalls::default();
+            let mut take = |from: usize, to: usize| {
+                count += 1;
+                bodies.entry(runs[from..to].to_vec()).or_insert(number);
+            };
+            for (at, run) in runs.iter().enumerate() {
+                let Some(before) = at.checked_sub(1).map(|at| runs[at]) else { continue };
+                let returned = open.returned(run.offset, |_, begun| {
+                    if let Some(from) = begun {
+                        take(from, at);
+                    }
+                });
+                if !returned && starts.contains(&run.offset) && !starts.contains(&before.end()) {
+                    let is_it = entries.contains(&run.offset);
+                    open.called(before.end(), is_it.then_some(at));
+                }
+            }
+            for (_, begun) in open.into_open() {
+                if let Some(from) = begun {
+                    take(from, runs.len());
+                }
+            }
+        }
+        if bodies.is_empty() {
+            return Err(Error::design(format!(
+                "{} is never called in the traces: a limit on its calls says nothing",
+                shown(function)
+            )));
+        }
+        if bodies.len() > MAX_BODIES {
+            return Err(Error::design(format!(
+                "the calls of {} go {} ways, and at most {MAX_BODIES} are looked at: limit a \
+                 function that it calls",
+                shown(function),
+                bodies.len()
+            )));
+        }
+        let image_bytes = self.units.image_bytes();
+        let bodies = bodies.into_iter();
+        let bodies =
+            bodies.map(|(runs, trace)| (trace, MemoryTrace::with_image(runs, image_bytes)));
+        Ok(Calls { function: function.to_owned(), limit_ns, count, bodies: bodies.collect() })
+    }
+}
+
+/// The first bytes of the functions of a name.
+fn entries(info: &TraceInfo, function: &str) -> Result<FxHashSet<u32>> {
+    let named = info.symbols().filter(|symbol| is_called(&symbol.name, function));
+    let entries: FxHashSet<u32> = named.map(|symbol| symbol.offset).collect();
+    if entries.is_empty() {
+        let near = did_you_mean(function, info.symbols().map(|symbol| symbol.name.as_str()));
+        return Err(Error::design(format!("the trace has no function {}{near}", shown(function))));
+    }
+    Ok(entries)
+}

@@ -1,0 +1,233 @@
+//! Pinning: what is told of a choice is what a plain cache gives for the program without it, and
+//! no choice is worse than one that is found at a glance.
+
+use std::path::PathBuf;
+
+use flashpager::cost::Ram;
+use flashpager::design::Design;
+use flashpager::layout::pin::{Pinning, Request, pin};
+use flashpager::spec::DesignSpec;
+use flashpager::trace::{Image, Run, Symbol, TraceInfo, TraceWriter};
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+/// A cache page is a flash page, so that each miss costs the same.
+const PAGE: u32 = 32;
+const FRAMES: u32 = 3;
+
+fn name(function: usize) -> String {
+    format!("f{function}")
+}
+
+/// A trace of functions f0, f1, … of as many pages, one behind another.
+fn written(folder: &TempDir, pages: &[u32], runs: &[Run]) -> PathBuf {
+    let mut offset = 0;
+    let symbols = pages.iter().enumerate().map(|(function, pages)| {
+        let symbol = Symbol { name: name(function), offset, bytes: pages * PAGE };
+        offset += pages * PAGE;
+        symbol
+    });
+    let symbols: Vec<Symbol> = symbols.collect();
+    let path = folder.path().join("made.trace");
+    let mut writer = TraceWriter::create(&path, false).unwrap();
+    writer.know(&symbols);
+    for run in runs {
+        writer.push(*run).unwrap();
+    }
+    let image = Image {
+        path: "made".into(),
+        build_id: String::new(),
+        offset: 0,
+        bytes: offset,
+        sections: Vec::new(),
+        symbols,
+    };
+    let info = TraceInfo {
+        program: "made".into(),
+        architecture: "arm".into(),
+        images: vec![image],
+        image_bytes: offset.into(),
+        ..TraceInfo::default()
+    };
+    writer.close(info).unwrap().name().unwrap();
+    path
+}
+
+fn design(policy: &str) -> Design {
+    let spec = DesignSpec {
+        cache_bytes: (FRAMES * PAGE).into(),
+        cache_page_bytes: PAGE,
+        flash_page_bytes: Some(PAGE),
+        policy: policy.into(),
+        ram: Some(Ram { t_read_ns: 3.0, t_write_ns: 1.0 }),
+        nor: Some("none".into()),
+        ..DesignSpec::default()
+    };
+    Design::new(spec).unwrap()
+}
+
+fn request(path: PathBuf, ram_pages: u32) -> Request {
+    Request {
+        traces: vec![(path, 1.0)],
+        map: None,
+        design: design("lru"),
+        ram_bytes: (ram_pages * PAGE).into(),
+        always: Vec::new(),
+        calls: Vec::new(),
+    }
+}
+
+fn pinned(request: &Request) -> Pinning {
+    pin(request, &|| true, &|| true, &|_| ()).unwrap()
+}
+
+/// Misses of a cache that is a list, without the functions of a set: the others move up.
+fn misses(pages: &[u32], runs: &[Run], set: u32) -> u64 {
+    let mut moved = Vec::new();
+    let mut free = 0;
+    for (function, count) in pages.iter().enumerate() {
+        let is_pinned = set >> function & 1 == 1;
+        moved.extend((0..*count).map(|page| (!is_pinned).then_some(free + page)));
+        free += if is_pinned { 0 } else { *count };
+    }
+    let mut cached: Vec<u32> = Vec::new();
+    let mut misses = 0;
+    for run in runs {
+        for page in run.offset / PAGE..=(run.offset + run.length - 1) / PAGE {
+            let Some(page) = moved[page as usize] else { continue };
+            match cached.iter().position(|other| *other == page) {
+                Some(place) => drop(cached.remove(place)),
+                None => {
+                    misses += 1;
+                    cached.truncate(FRAMES as usize - 1);
+                }
+            }
+            cached.insert(0, page);
+        }
+    }
+    misses
+}
+
+fn bytes(pages: &[u32], set: u32) -> u32 {
+    let in_set = |(function, pages): (usize, &u32)| (set >> function & 1) * pages * PAGE;
+    pages.iter().enumerate().map(in_set).sum()
+}
+
+fn set_of(found: &Pinning) -> u32 {
+    found.pinned.iter().map(|name| 1 << name[1..].parse::<u32>().unwrap()).sum()
+}
+
+proptest! {
+    #[test]
+    fn choices_do_what_is_told(
+        pages in prop::collection::vec(1u32..4, 2..7),
+        jumps in prop::collection::vec((0u32..64, 1u32..80), 20..150),
+        ram_pages in 1u32..8,
+    ) {
+        let all: u32 = pages.iter().sum::<u32>() * PAGE;
+        let run = |(at, length): &(u32, u32)| {
+            let offset = at * 16 % all;
+            Run { offset, length: (*length).min(all - offset) }
+        };
+        let runs: Vec<Run> = jumps.iter().map(run).collect();
+        let folder = tempfile::tempdir().unwrap();
+        let request = request(written(&folder, &pages, &runs), ram_pages);
+        let found = pinned(&request);
+        let set = set_of(&found);
+        let told = |rows: &[flashpager::simulation::Row]| rows[0].evaluation.counts.misses;
+        prop_assert_eq!(told(&found.before), misses(&pages, &runs, 0));
+        prop_assert_eq!(told(&found.after), misses(&pages, &runs, set));
+        prop_assert_eq!(found.ram_bytes, u64::from(bytes(&pages, set)));
+        prop_assert!(found.ram_bytes <= request.ram_bytes);
+        let mut so_far = 0;
+        for step in &found.curve {
+            so_far |= 1 << step.name[1..].parse::<u32>().unwrap();
+            prop_assert_eq!(step.misses, misses(&pages, &runs, so_far));
+            prop_assert_eq!(step.ram_bytes, u64::from(bytes(&pages, so_far)));
+        }
+        // Neither nothing nor one function is better.
+        let singles = (0..pages.len()).map(|function| 1 << function).chain([0]);
+        for other in singles {
+            if u64::from(bytes(&pages, other)) <= request.ram_bytes {
+                prop_assert!(misses(&pages, &runs, set) <= misses(&pages, &runs, other));
+            }
+        }
+        let reads = |rows: &[flashpager::simulation::Row]| rows[0].evaluation.counts.bytes_read;
+        prop_assert_eq!(reads(&found.before), reads(&found.after));
+    }
+}
+
+fn page(number: u32) -> Run {
+    Run { offset: number * PAGE, length: PAGE }
+}
+
+/// f0 to f3 take turns, so that LRU of three frames always misses; without any one all hit.
+#[test]
+fn one_function_less_ends_a_fight() {
+    let folder = tempfile::tempdir().unwrap();
+    let runs: Vec<Run> = (0..100).flat_map(|_| [page(0), page(1), page(2), page(3)]).collect();
+    let path = written(&folder, &[1, 1, 1, 1], &runs);
+    let found = pinned(&request(path, 1));
+    assert_eq!(found.pinned.len(), 1);
+    assert_eq!(found.before[0].evaluation.counts.misses, 400);
+    assert_eq!(found.after[0].evaluation.counts.misses, 3);
+    assert_eq!((found.curve.len(), found.knee), (1, Some(0)));
+}
+
+/// A handler of one page runs seldom: nothing would be saved by it, but its calls are limited.
+#[test]
+fn limited_calls_are_pinned_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut runs = Vec::new();
+    for turn in 0..60 {
+        runs.extend([page(0), page(1), page(2)]);
+        if turn % 20 == 10 {
+            // The handler f4, called in the middle of f2, with what it calls, f3.
+            let (ahead, behind) = (page(2).offset + 16, PAGE - 16);
+            runs.pop();
+            runs.push(Run { offset: page(2).offset, length: 16 });
+            runs.push(Run { offset: page(4).offset, length: 16 });
+            runs.push(page(3));
+            runs.push(Run { offset: page(4).offset + 16, length: 16 });
+            runs.push(Run { offset: ahead, length: behind });
+        }
+    }
+    let path = written(&folder, &[1, 1, 1, 1, 1], &runs);
+    let limited = |limit_ns: f64| Request {
+        calls: vec![("f4".into(), limit_ns)],
+        ..request(path.clone(), 2)
+    };
+    let cold = pinned(&limited(1e9));
+    let call = &cold.calls[0];
+    assert_eq!((call.calls, call.before_ns), (3, call.before_ns));
+    // Two misses of one page each.
+    let one = {
+        let prices = design("lru").prices();
+        prices.t_load_ns + f64::from(PAGE) * (prices.t_byte_ns + 1.0)
+    };
+    let read = 3.0 * f64::from(2 * PAGE);
+    assert!((call.before_ns - (2.0 * one + read)).abs() < 1e-6, "{} {one}", call.before_ns);
+    let short = pinned(&limited(one + read + 1.0));
+    assert!(short.pinned.iter().any(|name| name == "f3" || name == "f4"), "{:?}", short.pinned);
+    assert!(short.calls[0].after_ns <= one + read + 1.0);
+    let shortest = pinned(&limited(read + 1.0));
+    assert_eq!(shortest.pinned, ["f3", "f4"]);
+    let refused = pin(&limited(read - 1.0), &|| true, &|| true, &|_| ()).unwrap_err().to_string();
+    assert!(refused.contains("do not make every call of f4 as short"), "{refused}");
+}
+
+#[test]
+fn what_cannot_be_pinned_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = written(&folder, &[1, 1], &[page(0), page(1)]);
+    let refused =
+        |request: &Request| pin(request, &|| true, &|| true, &|_| ()).unwrap_err().to_string();
+    let said = refused(&Request { always: vec!["f7".into()], ..request(path.clone(), 1) });
+    assert!(said.contains("'f7' is no unit of the image"), "{said}");
+    let always = vec!["f0".into()];
+    let said = refused(&Request { always, ram_bytes: 8, ..request(path.clone(), 1) });
+    assert!(said.contains("takes 32 bytes of RAM, and there are 8"), "{said}");
+    let calls = vec![("f9".into(), 1.0)];
+    let said = refused(&Request { calls, ..request(path, 1) });
+    assert!(said.contains("the trace has no function f9"), "{said}");
+}

@@ -1,0 +1,286 @@
+"""``flashpager pin``: which functions to move from flash to RAM."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from flashpager import _engine, pins
+from flashpager._engine import Design, FlashpagerError, Linked, Pinning, Row
+from flashpager.axes import AXES
+from flashpager.cli import linking, options
+from flashpager.cli.console import note, out, print_json, print_whole
+from flashpager.cli.searching import names_or_file, numbers, searching, stoppable
+from flashpager.files import appearing_whole, check_writable, refuse_overwriting
+from flashpager.quantities import counted, duration, parse_duration, parse_size, percent
+from flashpager.trace import Trace
+
+#: Longer names are cut off in the table; JSON has them whole.
+_NAME_CHARACTERS = 60
+#: Names in a note.
+_NAMED = 3
+
+
+@options.takes_designs(axes=tuple(axis for axis in AXES if axis != "critical_block_bytes"))
+def pin(
+    traces: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="TRACE...",
+            help="Traces of one program; - for standard input.",
+            show_default=False,
+            callback=options.traces_given,
+        ),
+    ],
+    *,
+    flags: options.DesignFlags,
+    ram: Annotated[
+        str, typer.Option("--ram", metavar="SIZE", help="RAM for what is pinned, as 4K.")
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE", help="What is pinned, one a line."),
+    ] = None,
+    map_: linking.Map = None,
+    format_: Annotated[
+        str,
+        typer.Option(
+            "--format", metavar="NAME", help=f"{' | '.join(_engine.pin_formats())}: who reads it."
+        ),
+    ] = _engine.pin_formats()[0],
+    weights: Annotated[
+        str | None,
+        typer.Option("--weights", metavar="LIST", help="How much each trace counts, as 3,1."),
+    ] = None,
+    always: Annotated[
+        str | None,
+        typer.Option(
+            "--always",
+            metavar="NAMES|FILE",
+            help="Pinned whatever they save: names, or a file of one a line.",
+        ),
+    ] = None,
+    max_call: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--max-call",
+            metavar="FUNCTION=TIME",
+            help="No recorded call of it may take longer from an empty cache; repeatable.",
+        ),
+    ] = None,
+    seconds: Annotated[
+        float, typer.Option("--seconds", metavar="N", help="How long to search at most.")
+    ] = pins.SECONDS,
+    limit: Annotated[
+        int, typer.Option("--limit", min=0, metavar="N", help="Rows to print; 0 for all.")
+    ] = 15,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            "--plot", metavar="FILE", help="Time over RAM, step by step, as .html, .png or .svg."
+        ),
+    ] = None,
+    json: options.Json = False,
+) -> None:
+    """Choose which functions to pin in RAM, so that most time is saved.
+
+    Each choice is replayed: what is pinned leaves the flash image and the cache to the others. A
+    greedy choice comes first, then exchanges; whole traces decide. Ctrl-C ends the search and keeps
+    the best so far. With --map the input sections of a link are chosen, and --format writes them as
+    a linker or a build system takes them.
+    """
+    design = flags.one_design("pin takes one design; 'flashpager explore' takes lists")
+    linked = _linked(traces[0], output, map_, format_)
+    opened = [Trace.open(path) for path in traces]
+    for path in filter(None, (output, plot)):
+        check_writable(path)
+        refuse_overwriting(path, *traces, *([map_] if map_ else []))
+    if plot is not None:
+        from flashpager.plots import picture  # noqa: PLC0415  (Altair starts slowly)
+
+        picture.check_output(plot)
+    with stoppable() as go_on, searching() as progress:
+        found = pins.pin(
+            opened,
+            design,
+            options.parsed("--ram", ram, parse_size),
+            map_=map_,
+            weights=numbers("--weights", weights),
+            always=names_or_file("--always", always, "units that are pinned"),
+            calls=[_limited(text) for text in max_call or []],
+            seconds=seconds,
+            progress=progress,
+            go_on=go_on,
+        )
+        stopped = not go_on()
+    if output is not None:
+        _write(output, found, linked, format_)
+    if plot is not None:
+        from flashpager.plots import pin as pictures  # noqa: PLC0415
+
+        picture.write(pictures.chart(found), plot)
+    if json:
+        head: dict[str, object] = {
+            "version": _engine.version(),
+            "traces": [trace.described() for trace in opened],
+            "interrupted": stopped,
+            "said": flags.said(design),
+        }
+        print_json({**head, **found.as_dict()})
+        return
+    info = opened[0].info
+    out.print(
+        f"{escape(info.program)} ({info.architecture or 'unknown architecture'}): "
+        f"{counted(found.coverage.movable, 'unit')} that can be pinned, "
+        f"{percent(found.coverage.executed_share, 1)} of the executed bytes"
+    )
+    out.print(escape(flags.origins(design)))
+    out.print()
+    _show(found, design, limit)
+    if stopped:
+        note("interrupted: the best so far is kept")
+    for text in found.coverage.notes:
+        note(f"note: {text}")
+    if output is None:
+        note("note: -o FILE keeps the names")
+
+
+def _linked(trace: Path, output: Path | None, map_: Path | None, format_: str) -> Linked | None:
+    if format_ not in _engine.pin_formats():
+        known = ", ".join(_engine.pin_formats())
+        message = f"--format {format_}: no format of what is pinned (known: {known})"
+        raise FlashpagerError(message)
+    if format_ != _engine.pin_formats()[0] and (map_ is None or output is None):
+        message = f"--format {format_} is of -o and of the map of a link: name both, and --map"
+        raise FlashpagerError(message)
+    if map_ is None:
+        return None
+    linked = Linked(trace, map_)
+    linking.note_relaxed(linked)
+    return linked
+
+
+def _limited(text: str) -> tuple[str, float]:
+    function, equals, time = text.rpartition("=")
+    if not equals or not function:
+        message = f"--max-call {text}: say a function and a time, as radio_isr=20us"
+        raise FlashpagerError(message)
+    return function, options.parsed("--max-call", time, parse_duration)
+
+
+def _write(output: Path, found: Pinning, linked: Linked | None, format_: str) -> None:
+    if linked is None:
+        with appearing_whole(output) as path:
+            path.write_text("".join(f"{name}\n" for name in found.pinned), encoding="utf-8")
+    else:
+        written = linked.pin_text(found.pinned, format_)
+        with appearing_whole(output) as path:
+            path.write_text(written.text, encoding="utf-8")
+        if written.left_out:
+            count = counted(len(written.left_out), "unit")
+            note(
+                f"note: {format_} has no words for {count} ({_some(written.left_out)}), which "
+                f"{'is' if len(written.left_out) == 1 else 'are'} not in {output}: their objects "
+                "or archives have no functions by themselves"
+            )
+        if written.ambiguous:
+            count = counted(len(written.ambiguous), "section")
+            note(
+                f"note: {count} of other objects "
+                f"{'has' if len(written.ambiguous) == 1 else 'have'} the same name and "
+                f"{'goes' if len(written.ambiguous) == 1 else 'go'} to RAM, too "
+                f"({_some(written.ambiguous)}): rename one, or use --format gnu-ld"
+            )
+    note(f"{output}: {counted(len(found.pinned), 'unit')}, {found.ram_bytes:,} bytes of RAM")
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:_NAMED]) + (" …" if len(names) > _NAMED else "")
+
+
+def _time(rows: Sequence[Row]) -> float:
+    return sum(row.time.time_ns for row in rows)
+
+
+def _misses(rows: Sequence[Row]) -> int:
+    return sum(row.counts.misses for row in rows)
+
+
+def _show(found: Pinning, design: Design, limit: int) -> None:
+    if not found.pinned:
+        out.print("nothing is pinned: no choice that fits saves time")
+        return
+    several = len(found.before) > 1
+    times = (
+        f"{percent(found.time_ratio, 1)} of the time before, by the weights of the traces"
+        if several
+        else f"{duration(_time(found.after))} instead of {duration(_time(found.before))}"
+    )
+    out.print(
+        f"{counted(len(found.pinned), 'unit')} in {found.ram_bytes:,} bytes of RAM: "
+        f"{1 / found.time_ratio:.2f} times as fast, {times}; "
+        f"misses {_misses(found.before):,} → {_misses(found.after):,}"
+    )
+    if design.processor:
+        out.print(
+            f"times the program out of RAM: {_slowdown(found.before):.2f} → "
+            f"{_slowdown(found.after):.2f}"
+        )
+    for calls in found.calls:
+        out.print(
+            f"{escape(calls.function)}, from an empty cache: at most "
+            f"{duration(calls.after_ns)} instead of {duration(calls.before_ns)} "
+            f"(limit {duration(calls.limit_ns)}, {counted(calls.calls, 'call')})"
+        )
+    if found.curve:
+        out.print()
+        print_whole(_curve(found, limit))
+    if limit and len(found.curve) > limit:
+        note(f"{len(found.curve) - limit} more steps; --limit 0 shows all")
+    if found.knee is not None:
+        knee, last = found.curve[found.knee], found.curve[-1]
+        share = (1 - knee.time_ratio) / (1 - last.time_ratio)
+        out.print(
+            f"knee: the first {knee.ram_bytes:,} bytes, up to {escape(knee.name)}, save "
+            f"{percent(share, 1)} of what all {last.ram_bytes:,} save"
+        )
+    if found.is_exchanged:
+        out.print("the choice is better than the last step: units were exchanged for others")
+    looked = (
+        ""
+        if found.sampled_share >= 1
+        else (f", on {percent(found.sampled_share, 1)} of what was executed; whole traces decided")
+    )
+    out.print(f"{counted(found.evaluations, 'choice')} replayed{looked}")
+
+
+def _slowdown(rows: Sequence[Row]) -> float:
+    return _time(rows) / sum(row.time.read_ns for row in rows)
+
+
+def _curve(found: Pinning, limit: int) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="")
+    for title, justify in (
+        ("step by step", "left"),
+        ("bytes", "right"),
+        ("RAM", "right"),
+        ("of the time before", "right"),
+        ("misses", "right"),
+    ):
+        table.add_column(title, justify="left" if justify == "left" else "right", no_wrap=True)
+    for number, step in enumerate(found.curve[: limit or None]):
+        star = "*" if number == found.knee else " "
+        name = step.name
+        if len(name) > _NAME_CHARACTERS:
+            name = name[: _NAME_CHARACTERS - 1] + "…"
+        table.add_row(
+            f"{star}{escape(name)}",
+            f"{step.bytes:,}",
+            f"{step.ram_bytes:,}",
+            percent(step.time_ratio, 1),
+            f"{step.misses:,}",
+        )
+    return table

@@ -1,0 +1,99 @@
+"""What commands that search have in common: lists, progress, and Ctrl-C that keeps the best."""
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+from flashpager._engine import FlashpagerError
+from flashpager.cli.console import err
+from flashpager.files import read_text
+from flashpager.quantities import percent, split_list
+
+
+def some(option: str, text: str, what: str) -> list[str]:
+    """Give the items of a list that has some."""
+    items = split_list(text)
+    if not items:
+        message = f"{option}: '{text}' names nothing; name {what}, or leave {option} out"
+        raise FlashpagerError(message)
+    return items
+
+
+def numbers(option: str, text: str | None) -> list[float]:
+    """Give the numbers of a list; none where nothing is said."""
+    if text is None:
+        return []
+    try:
+        return [float(one) for one in some(option, text, "a number for each trace, as 3,1")]
+    except ValueError:
+        message = f"{option}: '{text}' is no list of numbers, as 3,1"
+        raise FlashpagerError(message) from None
+
+
+def names_or_file(option: str, text: str | None, what: str) -> list[str]:
+    """Give names out of a list, or out of a file if there is one of that name."""
+    if text is None:
+        return []
+    if not text.strip() or not Path(text).is_file():
+        # Names of methods have commas between their parameters: they are in parentheses.
+        return some(option, text, what)
+    lines = [line.partition("#")[0].strip() for line in read_text(Path(text)).splitlines()]
+    if names := [line for line in lines if line]:
+        return names
+    message = f"{option}: {text} names no unit"
+    raise FlashpagerError(message)
+
+
+class Stop:
+    """Whether somebody pressed Ctrl-C."""
+
+    def __init__(self) -> None:
+        self.pressed = False
+
+    def __call__(self) -> bool:
+        """Tell whether to go on."""
+        return not self.pressed
+
+
+@contextmanager
+def stoppable() -> Iterator[Stop]:
+    """Let the first Ctrl-C end the search, and the second all."""
+    stop = Stop()
+
+    def pressed(number: int, frame: FrameType | None) -> None:
+        del number, frame
+        if stop.pressed:
+            raise KeyboardInterrupt
+        stop.pressed = True
+
+    try:
+        before = signal.signal(signal.SIGINT, pressed)
+    except ValueError:
+        # Only the main thread of a program hears of it.
+        yield stop
+        return
+    try:
+        yield stop
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def searching() -> Iterator[Callable[[float, int, float], None] | None]:
+    """Show how much of the time is used and what was gained, where a terminal is."""
+    if not err.is_terminal:
+        yield None
+        return
+    from rich.progress import BarColumn, Progress, TextColumn  # noqa: PLC0415
+
+    columns = [TextColumn("search"), BarColumn(), TextColumn("{task.fields[gain]}")]
+    with Progress(*columns, console=err, transient=True) as bar:
+        task = bar.add_task("search", total=1.0, gain="")
+
+        def report(ratio: float, ram_bytes: int, share: float) -> None:
+            gain = f"{percent(ratio, 1)} of the time before so far, {ram_bytes:,} bytes of RAM"
+            bar.update(task, completed=min(share, 1.0), gain=gain if ram_bytes else "")
+
+        yield report

@@ -1,0 +1,71 @@
+"""What RAM for pinned functions saves: time over RAM."""
+
+import altair as alt
+import polars as pl
+
+from flashpager._engine import Pinning
+from flashpager.plots import style
+from flashpager.plots.style import styled
+from flashpager.quantities import counted, percent
+
+#: Steps that are named in the picture.
+_NAMED = 12
+
+
+def chart(found: Pinning) -> alt.LayerChart:
+    """Draw the greedy choice step by step, with its knee and with what was chosen in the end."""
+    steps = pl.DataFrame(
+        {
+            "ram": [0, *(step.ram_bytes for step in found.curve)],
+            "time": [1.0, *(step.time_ratio for step in found.curve)],
+            "unit": ["", *(step.name for step in found.curve)],
+            "misses": [
+                sum(row.counts.misses for row in found.before),
+                *(step.misses for step in found.curve),
+            ],
+        }
+    )
+    ram = alt.X("ram:Q", title="RAM for pinned functions (bytes)", axis=alt.Axis(format=",d"))
+    time = alt.Y(
+        "time:Q",
+        title="share of the time before",
+        axis=alt.Axis(format="%"),
+        scale=alt.Scale(zero=True),
+    )
+    tips = [
+        alt.Tooltip("unit:N", title="pinned"),
+        alt.Tooltip("ram:Q", title="bytes of RAM", format=",d"),
+        alt.Tooltip("time:Q", title="of the time before", format=".1%"),
+        alt.Tooltip("misses:Q", format=",d"),
+    ]
+    line = alt.Chart(steps).mark_line(
+        interpolate="step-after", color=style.BLUE, point=alt.OverlayMarkDef(color=style.BLUE)
+    )
+    layers: list[alt.Chart] = [line.encode(x=ram, y=time, tooltip=tips)]
+    layers.append(
+        alt.Chart(steps.slice(1, _NAMED))
+        .mark_text(align="left", dx=6, dy=-6, color=style.INK, limit=160)
+        .encode(x=ram, y=time, text="unit:N")
+    )
+    if found.knee is not None:
+        knee = steps.slice(found.knee + 1, 1)
+        layers.append(
+            alt.Chart(knee)
+            .mark_point(size=160, color=style.VERMILLION, strokeWidth=2)
+            .encode(x=ram, y=time, tooltip=tips)
+        )
+    if found.pinned:
+        end = pl.DataFrame({"ram": [found.ram_bytes], "time": [found.time_ratio]})
+        layers.append(
+            alt.Chart(end)
+            .mark_point(size=120, color=style.CHOSEN, filled=True, shape="diamond")
+            .encode(x="ram:Q", y="time:Q")
+        )
+    said = [
+        f"{counted(len(found.pinned), 'unit')} in {found.ram_bytes:,} bytes (diamond): "
+        f"{percent(found.time_ratio, 1)} of the time before"
+    ]
+    if found.knee is not None:
+        said.append(f"the knee (ring) is at {found.curve[found.knee].ram_bytes:,} bytes")
+    both: alt.LayerChart = alt.layer(*layers).properties(width=style.WIDTH, height=style.HEIGHT)
+    return styled(both, "What RAM saves, function by function", "; ".join(said))
