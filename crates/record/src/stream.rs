@@ -272,12 +272,15 @@ impl StreamReader {
                     // What is not recorded of a virtual machine is not told either.
                     "outside" if value == "unknown" => recording.info.outside_instructions = None,
                     "recorder_version" => recording.info.recorder_version = shown(value),
+                    "program" => recording.info.program = shown(value),
                     "refused" => self.refused = Some(shown(value)),
                     "target" => recording.info.architecture = shown(value),
                     "given" => {
-                        recording.methods.given_bytes = value
+                        let (bytes, name) = value.split_once(' ').unwrap_or((value, ""));
+                        recording.methods.given_bytes = bytes
                             .parse()
-                            .map_err(|_| format!("given '{}' is no number", shown(value)))?;
+                            .map_err(|_| format!("given '{}' is no number", shown(bytes)))?;
+                        recording.methods.given_name = shown(name);
                     }
                     "in_doubt" => {
                         let more: u64 = value
@@ -318,7 +321,7 @@ impl StreamReader {
             }
             BLOCK => {
                 let (address, sizes) = (number(0)?, number(8)?);
-                let block = block(recording, address, sizes, word(16))?;
+                let block = block(recording, address, sizes, word(16), false)?;
                 if self.described == MAX_BLOCKS {
                     self.cut = true;
                     return Ok(());
@@ -328,7 +331,7 @@ impl StreamReader {
             }
             PIECE => {
                 let (address, sizes) = (number(0)?, number(8)?);
-                self.piece = Some(block(recording, address, sizes, None)?);
+                self.piece = Some(block(recording, address, sizes, None, true)?);
                 if word(16).is_some_and(|in_doubt| in_doubt != 0) {
                     recording.in_doubt(1);
                 }
@@ -368,16 +371,20 @@ impl StreamReader {
 }
 
 /// A block as it is described, with its `sizes` in bytes and, above them, in instructions;
-/// `does` where the recorder knows it.
+/// `does` where the recorder knows it. With `may_be_data`, bytes that no instruction fetches may be
+/// ones that are read.
 fn block(
     recording: &mut Recording,
     address: u64,
     sizes: u64,
     does: Option<u32>,
+    may_be_data: bool,
 ) -> std::result::Result<Block, String> {
     let (bytes, instructions) = (sizes as u32, (sizes >> 32) as u32);
     let empty = bytes == 0 && instructions == 0;
-    if !(empty || bytes <= MAX_RUN_BYTES && (1..=bytes).contains(&instructions)) {
+    let is_data = may_be_data && instructions == 0;
+    let right = is_data || (1..=bytes).contains(&instructions);
+    if !(empty || bytes <= MAX_RUN_BYTES && right) {
         let plural = if instructions == 1 { "" } else { "s" };
         return Err(format!("a block of {instructions} instruction{plural} in {bytes} bytes"));
     }

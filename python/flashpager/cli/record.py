@@ -68,6 +68,13 @@ def record(
     java: Annotated[
         bool, typer.Option("--java", help="Record the Java classes of a 'java …' command.")
     ] = False,
+    interpreter: Annotated[
+        bool,
+        typer.Option(
+            "--interpreter",
+            help="The program interprets an image, and tells itself which bytes it takes.",
+        ),
+    ] = False,
     include: Annotated[
         str,
         typer.Option(
@@ -134,7 +141,9 @@ def record(
     ended. Each thread has its own trace: TRACE for the first, beside it the others;
     with --children each process has, too, by the built-in stepper.
 
-    With --java the bytecode of its classes is placed, method behind method.
+    With --java the bytecode of its classes is placed, method behind method. With
+    --interpreter the program writes the stream of docs/formats.md into the file that
+    FLASHPAGER_STREAM names: code and data of what it interprets, as they lie.
 
     flashpager record -o app.trace -- ./app args
 
@@ -162,9 +171,10 @@ def record(
             arrangement=methods.arrangement(order, keep),
             caps=[Path(name) for name in split_list(cap)],
         ),
+        interpreter=interpreter,
     )
     _refuse_mixed(request, java=java)
-    if not java and command and Path(command[0]).name == "java":
+    if not (java or interpreter) and command and Path(command[0]).name == "java":
         note("note: this records the virtual machine itself; --java records what it executes")
     start = time.monotonic()
     with _kept(request) as written, watching() as progress:
@@ -174,12 +184,16 @@ def record(
     infos = [trace.info for trace in (result.trace, *result.further)]
     placed = sum(info.instructions or 0 for info in infos)
     total = placed + sum(info.outside_instructions or 0 for info in infos)
-    noun = "bytecode" if java else "instruction"
+    noun = "bytecode" if java or interpreter else "instruction"
+    if interpreter and not total:
+        # It tells bytes alone.
+        placed = total = sum(info.bytes for info in infos)
+        noun = "byte"
     beside = f", and {counted(len(result.further), 'trace')} beside it" if result.further else ""
     note(
         f"{output}{beside}: {counted_si(total, noun)} in {seconds:.1f} s "
         f"({si(total / seconds)} a second), "
-        + ("" if java else f"{si(placed)} of them placed, ")
+        + ("" if java or interpreter else f"{si(placed)} of them placed, ")
         + f"{size / 1e6:.2f} MB"
     )
     for info in infos[:1]:
@@ -188,7 +202,7 @@ def record(
             note(
                 f"region: {info.region}; {counted_si(before, 'instruction')} ran before or between"
             )
-    if not java:
+    if not (java or interpreter):
         _note_outside(infos, placed, total)
     methods.note_further(result.further, noun)
     if str(output) != "-":
@@ -320,7 +334,7 @@ def _region(
 def _refuse_mixed(request: Request, *, java: bool) -> None:
     """Refuse options of the one kind of program for the other, and drop what is not asked for."""
     asked = request.java or Java()
-    if java:
+    if java or request.interpreter:
         given = {
             "--section": request.sections != _engine.default_sections(),
             "--image": bool(request.images),
@@ -332,6 +346,11 @@ def _refuse_mixed(request: Request, *, java: bool) -> None:
             ),
         }
         reason = "--java records bytecode"
+        if request.interpreter:
+            reason = "--interpreter records what the program tells"
+            given |= {"--java": java, "--include": bool(asked.include), "--cap": bool(asked.caps)}
+            given |= {"--order": bool(asked.arrangement.order), "--children": request.children}
+            request.java = None
     else:
         given = {
             "--include": bool(asked.include),

@@ -12,6 +12,7 @@ from flashpager._engine import FlashpagerError
 from flashpager.cli import options
 from flashpager.cli.console import EXIT_UNMET, counting, note, out, print_json, print_whole
 from flashpager.cli.paged import verify_paged
+from flashpager.device.counted import compare as counted_on_device
 from flashpager.device.design import LOOKUPS, PagerDesign
 from flashpager.device.emulated import DEVICES, Compared
 from flashpager.device.image import pattern, read_image
@@ -54,6 +55,14 @@ def verify(
         Path | None,
         typer.Option("--program", metavar="FILE", help="The program recorded, for versatilepb."),
     ] = None,
+    counts: Annotated[
+        Path | None,
+        typer.Option(
+            "--counts",
+            metavar="FILE",
+            help="Compare what a device of yours counted instead: lines of name and value.",
+        ),
+    ] = None,
     json: options.Json = False,
 ) -> None:
     """Run the pager on an emulated device, and compare its counts with what simulate says.
@@ -65,8 +74,14 @@ def verify(
     With versatilepb, an ARM926EJ-S with an MMU, the program that was recorded runs itself: its
     code comes in by page faults. What it writes must be what it writes alone.
 
+    With --counts nothing runs: what your own firmware says of fp_pager_stat() is compared.
+
     The exit code is 1 if a count differs.
     """
+    if counts:
+        _refuse_what_runs(device, program, image)
+        _compare(trace, flags, counts, json=json)
+        return
     if not device:
         board = Path(flags.board or "").stem
         device = board if board in MACHINES else next(iter(DEVICES))
@@ -115,16 +130,61 @@ def verify(
         )
         out.print(escape(flags.origins(design)))
         _print_table(compared)
-        if differ:
-            out.print(f"{len(differ)} of {counted(len(compared), 'count')} differ")
-        else:
-            out.print(f"all {len(compared)} are equal")
+        _print_end(compared, differ)
         if verified.cycles is not None:
             note(f"note: {verified.cycles:,} cycles in all, its emulated chip among them")
         if not image:
             note("note: the image is a pattern, as a trace has no bytes of it; --image gives them")
     if differ:
         raise typer.Exit(EXIT_UNMET)
+
+
+def _refuse_what_runs(*given: object) -> None:
+    if any(given):
+        message = "--counts: leave --device, --program and --image away: nothing runs"
+        raise FlashpagerError(message)
+
+
+def _compare(trace: Path, flags: options.DesignFlags, path: Path, *, json: bool) -> None:
+    """Compare what a file says that a device counted."""
+    design = flags.one_design("verify takes one design; 'flashpager explore' takes lists")
+    opened = Trace.open(trace, "none")
+    with counting("replays") as progress:
+        row = _engine.simulate(trace, [design], progress)[0]
+    compared = counted_on_device(path, row.counts)
+    differ = [each for each in compared if not each.is_equal]
+    if json:
+        print_json(
+            {
+                "version": _engine.version(),
+                "trace": opened.described(),
+                "design": row.design.as_dict(),
+                "file": str(path),
+                "equal": not differ,
+                "counts": [
+                    {"count": each.name, "simulated": each.simulated, "device": each.device}
+                    for each in compared
+                ],
+            }
+        )
+    else:
+        out.print(
+            f"{escape(opened.info.program or opened.name)}: {counted(row.frames, 'frame')} of "
+            f"{format_size(row.design.cache_page_bytes)}, {escape(row.design.policy)}, register "
+            f"{row.design.register} of {format_size(row.flash_page_bytes)}; counts of {path}"
+        )
+        out.print(escape(flags.origins(design)))
+        _print_table(compared)
+        _print_end(compared, differ)
+    if differ:
+        raise typer.Exit(EXIT_UNMET)
+
+
+def _print_end(compared: list[Compared], differ: list[Compared]) -> None:
+    if differ:
+        out.print(f"{len(differ)} of {counted(len(compared), 'count')} differ")
+    else:
+        out.print(f"all {len(compared)} are equal")
 
 
 def _print_table(compared: list[Compared]) -> None:

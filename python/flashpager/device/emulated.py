@@ -16,7 +16,7 @@ from flashpager.device.runs import Runs
 from flashpager.installed import pager_sources
 
 #: What the firmware counts of what :class:`Counts` has.
-_COUNTS = (
+COUNTS = (
     "references",
     "misses",
     "reference_bits_set",
@@ -33,7 +33,7 @@ _COUNTS = (
     "max_walk",
 )
 #: What the emulated chip counts for itself.
-_OF_CHIP = ("loads", "prefetches", "column_changes", "bytes_fetched", "bytes_skipped")
+COUNTS_OF_CHIP = ("loads", "prefetches", "column_changes", "bytes_fetched", "bytes_skipped")
 #: Counters of the firmware have 32 bits.
 _MODULUS = 1 << 32
 
@@ -111,10 +111,10 @@ class Device:
             (folder / "runs.bin").write_bytes(runs.as_bytes())
             self.compile(folder, sources or pager_sources())
             told = _run(self.emulator, folder)
-        compared = [Compared(name, getattr(counts, name), _of(told, name)) for name in _COUNTS]
+        compared = [Compared(name, getattr(counts, name), _of(told, name)) for name in COUNTS]
         compared += [
             Compared(f"{name}, by the chip", getattr(counts, name), _of(told, f"chip_{name}"))
-            for name in _OF_CHIP
+            for name in COUNTS_OF_CHIP
         ]
         compared.append(Compared("CRC-32 of all bytes", runs.crc(image), _of(told, "crc")))
         return Verified(compared, told.get("cycles"))

@@ -9,7 +9,7 @@ from flashpager import _engine
 from flashpager._engine import Ending, FlashpagerError, Origin, Recorded
 from flashpager.files import refuse_overwriting
 from flashpager.quantities import counted
-from flashpager.recorders import java, machine_code
+from flashpager.recorders import java, machine_code, told
 from flashpager.recorders.machine_code import RECORDERS
 from flashpager.recorders.request import Java, Progress, Request, Target
 from flashpager.recorders.signals import forwarded_signals
@@ -41,7 +41,12 @@ def record(request: Request, progress: Progress, say: Callable[[str], None]) -> 
     if not request.command:
         message = "say which program to record, behind --"
         raise FlashpagerError(message)
-    target = java.target(request) if request.java else machine_code.target(request, say)
+    if request.interpreter:
+        target = told.target(request)
+    elif request.java:
+        target = java.target(request)
+    else:
+        target = machine_code.target(request, say)
     refuse_overwriting(request.output, Path(target.program), *request.images)
     origin = Origin(
         target.program,
@@ -102,6 +107,11 @@ def _run(
     ):
         request.output.unlink(missing_ok=True)
         message = f"{info.program}: ended ({failure}) before its first instruction"
+        if request.interpreter:
+            message = (
+                f"{info.program}: told nothing: record --interpreter wants a program that writes "
+                f"a recorder stream into the file that {told.STREAM} names (docs/formats.md)"
+            )
         raise FlashpagerError(message)
     return Result(trace, further, interrupted, failure)
 

@@ -47,6 +47,8 @@ class Request:
     region: Region = field(default_factory=Region)
     #: Set for a command that starts a Java virtual machine.
     java: Java | None = None
+    #: The program is an interpreter that tells itself which bytes of its image it takes.
+    interpreter: bool = False
 
 
 class Recorder(Protocol):

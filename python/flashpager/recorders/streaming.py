@@ -24,9 +24,14 @@ class Channel:
 
     @contextmanager
     def started(
-        self, command: Callable[[int, int], list[str]]
+        self,
+        command: Callable[[int, int], list[str]],
+        variables: Callable[[int, int], dict[str, str]] = lambda _pipe, _tail: {},
     ) -> Iterator[subprocess.Popen[bytes]]:
-        """Start what ``command(pipe, tail)`` gives, of file descriptors that it inherits."""
+        """Start what ``command(pipe, tail)`` gives, of file descriptors that it inherits.
+
+        What ``variables(pipe, tail)`` gives stands in its environment besides.
+        """
         self.pipe, writer = os.pipe()
         self.shared = os.memfd_create("flashpager-tail", 0)
         os.ftruncate(self.shared, self._tail_bytes)
@@ -34,7 +39,7 @@ class Channel:
             with subprocess.Popen(
                 command(writer, self.shared),
                 pass_fds=(writer, self.shared),
-                env=environment.of_the_user(),
+                env=environment.of_the_user() | variables(writer, self.shared),
             ) as child:
                 os.close(writer)
                 writer = -1

@@ -19,6 +19,8 @@ pub struct Methods {
     name_bytes: usize,
     /// Bytes at the start of the image in which all stays where it is.
     pub given_bytes: u32,
+    /// The section that they are; empty for a CAP file's.
+    pub given_name: String,
     /// How the other methods are laid out.
     pub arrangement: Arrangement,
 }
@@ -58,6 +60,9 @@ impl Methods {
         let end = self.symbols.iter().map(|symbol| symbol.offset + symbol.bytes).max();
         let end = end.unwrap_or(0).max(self.given_bytes);
         info.images = vec![image(&info.program, self.given_bytes, end, self.symbols)];
+        if !self.given_name.is_empty() && self.given_bytes > 0 {
+            info.images[0].sections[0].name = self.given_name;
+        }
         info.image_bytes = u64::from(end);
         can_move.then_some(self.arrangement)
     }

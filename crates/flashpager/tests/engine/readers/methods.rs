@@ -138,6 +138,25 @@ fn what_is_given_stays() {
 }
 
 #[test]
+fn what_is_given_has_a_name() {
+    let told = [
+        b"FPSTRM01".to_vec(),
+        record(1, b"program=story.z5"),
+        record(1, b"given=4096 story"),
+        method(64, 6, "Main"),
+        record(7, &[&64_u64.to_le_bytes()[..], &6_u64.to_le_bytes()].concat()),
+        record(4, b""),
+    ]
+    .concat();
+    let mut traces = import_as(Cursor::new(told), Arrangement::default()).unwrap();
+    let (_, info, runs) = traces.remove(0);
+    assert_eq!((&*info.program, info.image_bytes, runs), ("story.z5", 4096, vec![run(64, 6)]));
+    let [section] = &info.images[0].sections[..] else { panic!("{:?}", info.images) };
+    assert_eq!((&*section.name, section.offset, section.bytes), ("story", 0, 4096));
+    assert_eq!(names(&info), [("Main", 64, 6)]);
+}
+
+#[test]
 fn threads_keep_apart() {
     let stream = [
         head(),

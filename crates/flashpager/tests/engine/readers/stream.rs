@@ -53,6 +53,19 @@ fn a_stream_becomes_runs() {
 }
 
 #[test]
+fn data_that_is_read_is_no_instruction() {
+    let code = |address, bytes| piece(address, bytes, 1);
+    let data = [piece(0x200, 8, 0), piece(0x208, 1, 0)];
+    let told = stream(&[&[code(0x100, 3)][..], &data, &[code(0x103, 2), record(4, b"")]].concat());
+    let (info, runs) = import_stream(&told).unwrap();
+    assert_eq!(runs, [run(0x100, 3), run(0x200, 9), run(0x103, 2)]);
+    assert_eq!((info.bytes, info.instructions), (14, Some(2)));
+    // Where nobody tells instructions, they are unknown.
+    let (info, _) = import_stream(&stream(&data)).unwrap();
+    assert_eq!((info.bytes, info.instructions), (9, None));
+}
+
+#[test]
 fn code_of_no_bytes_lies_outside() {
     let kernel = block(0xffff_0fe0, 0, 0);
     let data = stream(&[block(0x100, 16, 4), kernel, block(0x110, 6, 2), words(&[0, 2, 0, 1, 2])]);

@@ -1,0 +1,74 @@
+"""verify --counts: what a device of the user's own counted."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT, fails, flashpager
+
+_SENSORS = ROOT / "examples/traces/java/sensors.trace"
+_DESIGN = ("--part", "W25N01GV", "--policy", "clock", "--cache", "1K")
+
+
+def _simulated() -> dict[str, int]:
+    counts: dict[str, int] = flashpager("simulate", _SENSORS, *_DESIGN, "--json").json["counts"]
+    return counts
+
+
+def _told(folder: Path, text: str) -> Path:
+    path = folder / "counts.txt"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_equal(tmp_path: Path) -> None:
+    """Those that are given are compared, in what form a firmware may print them."""
+    counts = _simulated()
+    text = (
+        f"misses {counts['misses']}\n\nloads = {counts['loads']}\r\n  walk:{counts['walk']}\n"
+        f"chip_loads\t{counts['loads']}\n"
+    )
+    done = flashpager("verify", _SENSORS, *_DESIGN, "--counts", _told(tmp_path, text))
+    assert "all 4 are equal" in done.out
+    assert "loads, by the chip" in done.out
+    assert f"{counts['misses']:,}" in done.out
+
+
+def test_one_differs(tmp_path: Path) -> None:
+    """A table says which one, and the exit code is 1."""
+    counts = _simulated()
+    text = f"misses {counts['misses']}\nloads {counts['loads'] + 1}\n"
+    told = _told(tmp_path, text)
+    done = flashpager("verify", _SENSORS, *_DESIGN, "--counts", told, code=1)
+    assert done.out.rstrip().endswith("1 of 2 counts differ")
+    as_json = flashpager("verify", _SENSORS, *_DESIGN, "--counts", told, "--json", code=1).json
+    assert not as_json["equal"]
+    assert as_json["counts"][1] == {
+        "count": "loads",
+        "simulated": counts["loads"],
+        "device": counts["loads"] + 1,
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("misses 1\nhello world\n", "line 2: 'hello world' is no count"),
+        ("faults 12\n", "line 1: 'faults 12' is no count"),
+        ("misses -1\n", "line 1: 'misses -1' is no count"),
+        ("misses 1\nmisses 1\n", "line 2: misses stands there twice"),
+        ("\n", "has no counts"),
+    ],
+)
+def test_refusals(tmp_path: Path, text: str, said: str) -> None:
+    """What is no count is named by its line."""
+    assert said in fails("verify", _SENSORS, *_DESIGN, "--counts", _told(tmp_path, text))
+
+
+def test_nothing_runs(tmp_path: Path) -> None:
+    """A file that is not there, and what would be run."""
+    missing = tmp_path / "none.txt"
+    assert "No such file" in fails("verify", _SENSORS, *_DESIGN, "--counts", missing)
+    told = _told(tmp_path, "misses 1")
+    said = fails("verify", _SENSORS, *_DESIGN, "--counts", told, "--device", "cortex-m3")
+    assert "nothing runs" in said
