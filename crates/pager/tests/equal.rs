@@ -11,13 +11,22 @@ use proptest::prelude::*;
 
 /// Of a shipped trace: enough to reach all parts of a program.
 const RUNS: usize = 100_000;
+/// Random programs, where nobody asks for another number of them.
+const CASES: u32 = 64;
+
+fn cases_wanted() -> Option<u32> {
+    std::env::var("PROPTEST_CASES").ok()?.parse().ok()
+}
+
+fn has_parameter(policy: &str) -> bool {
+    matches!(policy, "pa-clock" | "random" | "fifo-sc" | "pa-fifo-sc")
+}
 
 fn design_of(shape: &Shape, sizes: &Sizes) -> (CacheDesign, RegisterDesign) {
-    let policy = match shape.policy {
-        "pa-clock" | "random" | "fifo-sc" | "pa-fifo-sc" => {
-            format!("{}({})", shape.policy, sizes.parameter)
-        }
-        other => other.to_owned(),
+    let policy = if has_parameter(shape.policy) {
+        format!("{}({})", shape.policy, sizes.parameter)
+    } else {
+        shape.policy.to_owned()
     };
     let cache = CacheDesign {
         cache_bytes: u64::from(sizes.frames) * u64::from(sizes.page_bytes),
@@ -129,30 +138,51 @@ fn shipped_traces() {
     assert!(checked > 90 * 2 * 9, "{checked} were checked");
 }
 
-/// All strings of references to a few pages, and all small sizes.
+/// Whether there is time: `make soak` asks for more cases than there are by default.
+fn is_soak() -> bool {
+    cases_wanted().is_some_and(|cases| cases > CASES)
+}
+
+/// All strings of references to a few pages, and all small sizes: in turn, or in a soak all of them
+/// with each string.
 #[test]
 fn exhaustive() {
     const PAGES: u32 = 4;
     const LENGTH: u32 = 6;
+    let image_bytes = PAGES * 4;
+    let mut all_sizes = Vec::new();
+    for frames in 1..=4 {
+        for flash_page_bytes in [8, 16, 1024] {
+            for codeword_bytes in [1, 2, 8] {
+                for parameter in 1..=3 {
+                    all_sizes.push(Sizes {
+                        frames,
+                        page_bytes: 4,
+                        flash_page_bytes,
+                        codeword_bytes,
+                        image_bytes,
+                        parameter,
+                    });
+                }
+            }
+        }
+    }
     for number in 0..PAGES.pow(LENGTH) {
         let page = |place: u32| number / PAGES.pow(place) % PAGES;
         // What is the same but for the names of its pages is not: registers know their order.
         let runs: Vec<Run> =
             (0..LENGTH).map(|place| Run { offset: page(place) * 4, length: 4 }).collect();
-        let image_bytes = PAGES * 4;
         let trace = MemoryTrace::with_image(runs.clone(), image_bytes);
-        // Each string with one size: all of them in turn.
-        let frames = 1 + number % 4;
-        let sizes = Sizes {
-            frames,
-            page_bytes: 4,
-            flash_page_bytes: [8, 16, 1024][(number / 4 % 3) as usize],
-            codeword_bytes: [1, 2, 8][(number / 12 % 3) as usize],
-            image_bytes,
-            parameter: 1 + number % 3,
-        };
-        for shape in SHAPES.iter().filter(|shape| can_be(shape, &sizes)) {
-            check(shape, &sizes, &trace, &runs, true);
+        // The step has no factor in common with their number, nor with that of the pages.
+        let one = number as usize * 31 % all_sizes.len();
+        let sizes = if is_soak() { &all_sizes[..] } else { &all_sizes[one..=one] };
+        for sizes in sizes {
+            // A policy that takes no parameter takes one size of three.
+            let takes =
+                |shape: &Shape| sizes.parameter == 1 || !is_soak() || has_parameter(shape.policy);
+            for shape in SHAPES.iter().filter(|shape| takes(shape) && can_be(shape, sizes)) {
+                check(shape, sizes, &trace, &runs, true);
+            }
         }
     }
 }
@@ -229,9 +259,7 @@ fn cases() -> impl Strategy<Value = Case> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(
-        std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(64)
-    ))]
+    #![proptest_config(ProptestConfig::with_cases(cases_wanted().unwrap_or(CASES)))]
 
     #[test]
     fn random_programs(case in cases(), loops in any::<bool>()) {
