@@ -59,11 +59,11 @@ class Block:
     shown: str = ""
 
 
-def blocks(text: str) -> list[Block]:
-    """Give the blocks of a document that are to be run."""
+def blocks(text: str, *, all_of_them: bool = False) -> list[Block]:
+    """Give the blocks of a document that are to be run; those that are not to be, too, if asked."""
     found = []
     for match in _BLOCK.finditer(text):
-        if _NOT_RUN.search(text[: match.start()]):
+        if not all_of_them and _NOT_RUN.search(text[: match.start()]):
             continue
         shown = _SHOWN.match(text, match.end())
         line = text.count("\n", 0, match.start()) + 2

@@ -28,7 +28,8 @@ def target(request: Request) -> Target:
         raise FlashpagerError(message)
     program = str(short(Path(found).absolute()))
     recorder = Interpreter([found, *arguments])
-    return Target(recorder, program, arguments, Placement.of_methods(Arrangement()))
+    # What it is given is told by itself, as far as it matters.
+    return Target(recorder, program, [], Placement.of_methods(Arrangement()))
 
 
 class Interpreter:

@@ -1,0 +1,133 @@
+/*
+ * A story in flash, behind the pager: code through one cursor, what it reads through another. The
+ * chip is an emulated one, whose pages are those of flash.bin. At the end counts.txt has a line for
+ * each count, of the pager and of the chip.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "flashpager_pager.h"
+#include "story.h"
+
+#if FP_PAGER_REGISTER >= FP_PAGER_DOUBLE_BUFFER
+static uint8_t held[2][FP_PAGER_FLASH_PAGE_BYTES];
+#else
+static uint8_t held[1][FP_PAGER_FLASH_PAGE_BYTES];
+#endif
+static int flash;
+
+_Noreturn static void stop(const char *what)
+{
+    fprintf(stderr, "%s\n", what);
+    exit(EXIT_FAILURE);
+}
+
+static void fill(uint8_t buffer, uint32_t page)
+{
+    if (lseek(flash, (off_t)(page * FP_PAGER_FLASH_PAGE_BYTES), SEEK_SET) < 0 ||
+        read(flash, held[buffer], FP_PAGER_FLASH_PAGE_BYTES) != FP_PAGER_FLASH_PAGE_BYTES)
+        stop("flash.bin has no such page");
+}
+
+#define CHIP_ILLEGAL(what) stop(what)
+#define CHIP_PAGES ((FP_PAGER_IMAGE_BYTES - 1u) / FP_PAGER_FLASH_PAGE_BYTES + 1u)
+#define CHIP_BYTE(page, column) (held[chip.buffer][column])
+#define CHIP_LOADED(buffer, page) fill(buffer, page)
+#include "emulated/chip.h"
+
+#if FP_PAGER_CODEWORD_BYTES
+/* Nothing is wrong ever. */
+int fp_flash_correct(fp_flash_page page, uint_fast16_t column, uint8_t *codeword)
+{
+    (void)page;
+    (void)column;
+    (void)codeword;
+    return 0;
+}
+#endif
+
+int fp_flash_failed(fp_page page, int error)
+{
+    (void)page;
+    return error;
+}
+
+static struct fp_cursor code, data;
+
+int medium_open(const char *name)
+{
+    (void)name;
+    flash = open("flash.bin", O_RDONLY);
+    if (flash < 0)
+        return -1;
+    chip_reset();
+    return fp_pager_start();
+}
+
+unsigned long medium_bytes(void)
+{
+    return FP_PAGER_IMAGE_BYTES;
+}
+
+static inline int next_byte(struct fp_cursor *cursor, unsigned long at)
+{
+    if (fp_cursor_tell(cursor) != at) {
+        if (at >= FP_PAGER_IMAGE_BYTES)
+            return FP_PAGER_OUTSIDE;
+        fp_cursor_jump(cursor, (fp_offset)at);
+    }
+    return fp_cursor_byte(cursor);
+}
+
+int medium_code(unsigned long at)
+{
+    return next_byte(&code, at);
+}
+
+int medium_data(unsigned long at)
+{
+    return next_byte(&data, at);
+}
+
+int medium_read(unsigned long at, void *to, unsigned long size)
+{
+    return at < FP_PAGER_IMAGE_BYTES ? fp_pager_read((fp_offset)at, to, size) : FP_PAGER_OUTSIDE;
+}
+
+void medium_close(void)
+{
+    const struct fp_pager_stat *of = fp_pager_stat();
+    const struct {
+        const char *name;
+        uint32_t value;
+    } counts[] = {
+        {"references", of->references},
+        {"misses", of->misses},
+        {"reference_bits_set", of->reference_bits_set},
+        {"loads", of->loads},
+        {"prefetches", of->prefetches},
+        {"other_page", of->other_page},
+        {"other_buffer", of->other_buffer},
+        {"forward", of->forward},
+        {"backward", of->backward},
+        {"column_changes", of->column_changes},
+        {"bytes_fetched", of->bytes_fetched},
+        {"bytes_skipped", of->bytes_skipped},
+        {"walk", of->walk},
+        {"max_walk", of->max_walk},
+        {"chip_loads", chip.counts.loads},
+        {"chip_prefetches", chip.counts.prefetches},
+        {"chip_column_changes", chip.counts.column_changes},
+        {"chip_bytes_fetched", chip.counts.bytes_fetched},
+        {"chip_bytes_skipped", chip.counts.bytes_skipped},
+    };
+    FILE *file = fopen("counts.txt", "w");
+    if (!file)
+        stop("counts.txt cannot be written");
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+        fprintf(file, "%s %lu\n", counts[i].name, (unsigned long)counts[i].value);
+    fclose(file);
+    close(flash);
+}

@@ -1,0 +1,112 @@
+/* In place of memory.c of jzip, and of the functions of its fileio.c that read the story file. */
+#include "ztypes.h"
+
+static zbyte_t taken(int byte)
+{
+    if (byte < 0)
+        fatal("the story cannot be read");
+    return (zbyte_t)byte;
+}
+
+/* Code runs where it lies, with one look at a byte. */
+zbyte_t read_code_byte(void)
+{
+    return taken(medium_code(pc++));
+}
+
+zword_t read_code_word(void)
+{
+    const unsigned high = read_code_byte();
+    return (zword_t)(high << 8 | read_code_byte());
+}
+
+zbyte_t story_byte(unsigned long at)
+{
+    return at < data_size ? datap[at] : taken(medium_data(at));
+}
+
+zword_t story_word(unsigned long at)
+{
+    const unsigned high = story_byte(at);
+    return (zword_t)(high << 8 | story_byte(at + 1));
+}
+
+zbyte_t read_data_byte(unsigned long *addr)
+{
+    return story_byte((*addr)++);
+}
+
+zword_t read_data_word(unsigned long *addr)
+{
+    const zword_t word = story_word(*addr);
+    *addr += 2;
+    return word;
+}
+
+void story_set_byte(unsigned long at, unsigned value)
+{
+    if (at >= data_size)
+        fatal("the story writes to what is only read");
+    datap[at] = (zbyte_t)value;
+}
+
+void story_set_word(unsigned long at, unsigned value)
+{
+    story_set_byte(at, value >> 8);
+    story_set_byte(at + 1, value & 0xff);
+}
+
+/* What RAM holds of the story is its dynamic memory: jzip has all below the code there. */
+void load_cache(void)
+{
+    const unsigned long pages = h_restart_size / PAGE_SIZE + 1;
+    line = malloc((size_t)screen_cols + 1);
+    status_line = malloc((size_t)screen_cols + 1);
+    datap = malloc(pages * PAGE_SIZE);
+    if (!line || !status_line || !datap)
+        fatal("no memory for the story");
+    /* z_restart() reads it. No memory for an undo. */
+    data_size = h_restart_size;
+}
+
+void unload_cache(void)
+{
+    z_new_line();
+    free(line);
+    free(status_line);
+    free(datap);
+}
+
+void open_story(const char *name)
+{
+    if (medium_open(name) < 0)
+        fatal("the story cannot be opened");
+}
+
+void close_story(void)
+{
+    medium_close();
+}
+
+unsigned int get_story_size(void)
+{
+    return (unsigned)((medium_bytes() + (unsigned)story_scaler - 1) / (unsigned)story_scaler);
+}
+
+void read_page(int page, void *buffer)
+{
+    const unsigned long at = (unsigned long)page * PAGE_SIZE, end = medium_bytes();
+    const unsigned long size = at + PAGE_SIZE <= end ? PAGE_SIZE : at < end ? end - at : 0;
+    if (medium_read(at, buffer, size) < 0)
+        fatal("the story cannot be read");
+}
+
+/* As jzip does, the header left out. */
+void z_verify(void)
+{
+    const unsigned long end = (unsigned long)h_file_size * (unsigned)story_scaler;
+    zword_t sum = 0;
+    for (unsigned long at = 64; at < end; at++)
+        sum = (zword_t)(sum + taken(medium_data(at)));
+    conditional_jump(sum == h_checksum);
+}

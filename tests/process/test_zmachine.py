@@ -1,0 +1,226 @@
+"""A program that no one here wrote: jzip plays a story from flash, on a Cortex-M3, as simulated.
+
+jzip and a compiler for the Z-machine are fetched from Debian, once, into ``build/``.
+"""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from flashpager.trace import Trace
+from tests import tools
+from tests.conftest import COMMAND, ROOT, Finished, fails, flashpager, need
+from tests.docs.test_documents import blocks
+
+_EXAMPLE = ROOT / "examples/zmachine"
+_PACKAGES = ROOT / "build/zmachine-packages"
+_SESSION = (_EXAMPLE / "session.txt").read_bytes()
+_PARTS = {"double-buffer": "KFG1G16Q2M", "double-buffer-prefetch": "KFG1G16Q2M"}
+_PART = "MT29F1G08ABAFA"
+
+
+@pytest.fixture(scope="session")
+def packages() -> Path:
+    """Give the folder with jzip and inform6."""
+    need("arm-none-eabi-gcc", "qemu-system-arm")
+    if not _PACKAGES.exists():
+        _PACKAGES.parent.mkdir(exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=_PACKAGES.parent, prefix="fetched-") as place:
+            fetched = Path(place) / "packages"
+            command = [str(_EXAMPLE / "packages"), str(fetched)]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            if done.returncode:
+                reason = "jzip and inform6 cannot be fetched from Debian"
+                if tools.promised():
+                    pytest.fail(f"{reason}: {done.stderr}")
+                pytest.skip(reason)
+            try:
+                fetched.rename(_PACKAGES)
+            except OSError:
+                # Another worker was faster.
+                assert _PACKAGES.exists()
+    return _PACKAGES
+
+
+@dataclass(frozen=True)
+class Built:
+    """A story, its interpreters, and what it was seen to do."""
+
+    folder: Path
+    packages: Path
+    trace: Path
+    #: What jzip writes whose sources are as they were fetched.
+    transcript: bytes
+
+    @property
+    def story(self) -> Path:
+        """The story, which is what lies in flash."""
+        return self.folder / "library.z5"
+
+    def make(self, *targets: str, **variables: Path) -> None:
+        """Build."""
+        given = {"BUILD": self.folder, "PACKAGES": self.packages, **variables}
+        words = [f"{name}={value}" for name, value in given.items()]
+        command = ["make", "-C", str(_EXAMPLE), *words, *targets]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def _record(folder: Path) -> Finished:
+    told = ("told/jzip", "library.z5")
+    return flashpager(
+        *("record", "--interpreter", "-o", "library.trace", "--", *told),
+        cwd=folder,
+        stdin=_SESSION,
+    )
+
+
+@pytest.fixture(scope="session")
+def built(packages: Path, tmp_path_factory: pytest.TempPathFactory) -> Built:
+    """Build all but the devices, play the session and record it."""
+    folder = tmp_path_factory.mktemp("zmachine")
+    made = Built(folder, packages, folder / "library.trace", b"")
+    made.make("all", "original")
+    played = subprocess.run(
+        ["original/jzip", "library.z5"],
+        cwd=folder,
+        input=_SESSION,
+        capture_output=True,
+        check=True,
+    )
+    assert _record(folder).out.encode() == played.stdout
+    return Built(folder, packages, made.trace, played.stdout)
+
+
+def test_the_story(built: Built) -> None:
+    """It is larger than 64 KB, and much of it is taken: code, text and tables."""
+    info = Trace.open(built.trace).info
+    assert info.image_bytes == built.story.stat().st_size > 64 * 1024
+    assert (info.program, info.recorder, info.architecture) == ("library.z5", "jzip", "z-machine")
+    assert info.instructions is None
+    assert info.bytes > 1_000_000
+    [image] = info.images
+    assert [section.name for section in image.sections] == ["story"]
+    names = {symbol.name for symbol in image.symbols}
+    assert {"Main", "Arrive7", "strings_area", "dictionary"} <= names
+    text = built.transcript.decode()
+    assert "Taken." in text
+    assert "no such thing" not in text
+    assert text.rstrip().splitlines()[-1].startswith("[256, 156] > You leave after 256 turns")
+
+
+@pytest.mark.parametrize(
+    "design",
+    [
+        ("fifo", "sequential", 64, "scan"),
+        ("clock", "random-column", 64, "table"),
+        ("clock", "start-column", 256, "hint"),
+        ("pa-clock(4)", "random-column", 128, "hint"),
+        ("sieve", "double-buffer", 32, "table"),
+        ("lru", "start-column", 512, "scan"),
+        ("lru", "double-buffer-prefetch", 64, "table"),
+        ("random(5)", "random-column", 16, "table"),
+    ],
+    ids=lambda design: f"{design[0]}-{design[1]}-{design[2]}",
+)
+def test_counts_are_those_of_the_trace(
+    built: Built, tmp_path: Path, design: tuple[str, str, int, str]
+) -> None:
+    """Behind the pager jzip writes what it writes alone, and each count is the simulated one."""
+    policy, register, page_bytes, lookup = design
+    words = (
+        *("--part", _PARTS.get(register, _PART), "--policy", policy, "--register", register),
+        *("--cache", "4K", "--cache-page", str(page_bytes)),
+    )
+    flashpager(
+        *("deploy", built.trace, *words, "--lookup", lookup),
+        *("--image", built.story, "-o", tmp_path),
+    )
+    built.make("run", DESIGN=tmp_path)
+    assert (tmp_path / "transcript.txt").read_bytes() == built.transcript
+    told = tmp_path / "counts.txt"
+    done = flashpager("verify", built.trace, *words, "--counts", told, "--json").json
+    assert done["equal"]
+    counts = {each["count"]: each["device"] for each in done["counts"]}
+    assert len(counts) == 19
+    assert counts["misses"] > 100
+
+
+def test_an_altered_story_is_another(built: Built, tmp_path: Path) -> None:
+    """What runs is what flash holds: the text of its image."""
+    words = ("--part", _PART, "--policy", "clock", "--cache", "4K")
+    flashpager("deploy", built.trace, *words, "--image", built.story, "-o", tmp_path)
+    flash = (tmp_path / "flash.bin").read_bytes()
+    symbols = Trace.open(built.trace).info.images[0].symbols
+    main = next(symbol for symbol in symbols if symbol.name == "Main")
+    # print "THE LIBRARY^^" is the first instruction: b2, then the text.
+    at = main.offset + 1
+    assert flash[at] == 0xB2
+    # Its first three letters, of A0 and shifts: others.
+    altered = flash[: at + 1] + bytes([flash[at + 1] ^ 0x04]) + flash[at + 2 :]
+    (tmp_path / "flash.bin").write_bytes(altered)
+    built.make("run", DESIGN=tmp_path)
+    transcript = (tmp_path / "transcript.txt").read_bytes()
+    assert transcript != built.transcript
+    assert transcript.splitlines()[1:] == built.transcript.splitlines()[1:]
+
+
+def test_reading_ahead_breaks_equality(built: Built, tmp_path: Path) -> None:
+    """A decoder that looks at the byte behind what it executes takes pages in vain."""
+    words = ("--part", _PART, "--policy", "clock", "--cache", "4K", "--cache-page", "16")
+    flashpager("deploy", built.trace, *words, "--image", built.story, "-o", tmp_path)
+    example = tmp_path / "examples/zmachine"
+    shutil.copytree(_EXAMPLE, example)
+    shutil.copytree(ROOT / "examples/firmware", tmp_path / "examples/firmware")
+    shutil.copytree(ROOT / "runtime/pager", tmp_path / "runtime/pager")
+    source = example / "paged.c"
+    text = source.read_text()
+    right = "    return next_byte(&code, at);"
+    assert text.count(right) == 1
+    ahead = "    int byte = next_byte(&code, at);\n    next_byte(&code, at + 1);\n    return byte;"
+    source.write_text(text.replace(right, ahead))
+    subprocess.run(
+        [
+            *("make", "-C", str(example), f"BUILD={tmp_path / 'build'}"),
+            *(f"PACKAGES={built.packages}", f"DESIGN={tmp_path}", "run"),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    assert (tmp_path / "transcript.txt").read_bytes() == built.transcript
+    told = tmp_path / "counts.txt"
+    done = flashpager("verify", built.trace, *words, "--counts", told, "--json", code=1).json
+    differ = {each["count"] for each in done["counts"] if each["simulated"] != each["device"]}
+    assert {"references", "misses", "loads, by the chip"} <= differ
+
+
+def test_the_chapter(packages: Path, tmp_path: Path) -> None:
+    """What docs/zmachine.md tells to type works."""
+    copy = tmp_path / "flashpager"
+    for folder in ("examples/zmachine", "examples/firmware", "runtime/pager"):
+        shutil.copytree(ROOT / folder, copy / folder)
+    path = f"{COMMAND.parent}{os.pathsep}{os.environ['PATH']}"
+    found = blocks((ROOT / "docs/zmachine.md").read_text(encoding="utf-8"), all_of_them=True)
+    assert len(found) > 3
+    for block in found:
+        done = subprocess.run(
+            ["sh", "-eu", "-c", block.script],
+            cwd=copy,
+            env={**os.environ, "PATH": path, "PACKAGES": str(packages)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, f"{block.script}\n{done.stdout}\n{done.stderr}"
+
+
+def test_a_program_that_tells_nothing(tmp_path: Path) -> None:
+    """A program that writes no stream is no interpreter of that kind."""
+    said = fails("record", "--interpreter", "-o", tmp_path / "no.trace", "--", "true")
+    assert "FLASHPAGER_STREAM" in said
+    assert not (tmp_path / "no.trace").exists()
