@@ -24,6 +24,12 @@
 #else
 #define DONE(job) ((void)0)
 #endif
+/* The same of a frame that was looked at. */
+#ifdef FP_PAGER_STEP_DONE
+#define STEP_DONE() FP_PAGER_STEP_DONE()
+#else
+#define STEP_DONE() ((void)0)
+#endif
 
 #ifdef __GNUC__
 #define OUT_OF_LINE __attribute__((noinline))
@@ -352,6 +358,7 @@ static inline void choose(struct search *search)
     frame_t place = pager.hand;
     for (;;) {
         search->walk++;
+        STEP_DONE();
         if (!(pager.entry[FRAME_AT(place)] & REFERENCED))
             break;
 #if POLICY_IS(PA_CLOCK)

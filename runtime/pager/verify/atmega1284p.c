@@ -4,15 +4,25 @@
  * Its host is simavr.c, to which it speaks by three registers that nobody uses: what is written to
  * GPIOR1 gathers, and GPIOR2 says what it is for; a read of GPIOR0 gives the next byte of runs.bin,
  * of GPIOR1 whether there is one; each byte of the image that was taken goes to GPIOR0.
+ *
+ * With CHIP_ON_PINS the chip is a NAND on the pins, and this file is compiled as a program is that
+ * uses the pager: beside pager.c and nand_pins.c, all with marks.h. Else the chip is emulated here,
+ * and the cycles say nothing of a device.
  */
+#ifdef CHIP_ON_PINS
+#include "../flashpager_pager.h"
+#include "nand_pins.h"
+#else
 #define FP_PAGER_STATISTICS 1
 #define FP_PAGER_CURSORS 1
 #define FP_PAGER_API static __attribute__((unused))
 #include "../pager.c"
+#endif
 
 #include <avr/interrupt.h>
 #include <avr/io.h>
 #include <avr/sleep.h>
+#include <string.h>
 
 #define LOAD 1
 #define SAY 2
@@ -24,7 +34,7 @@ static void send(uint32_t value, uint8_t bytes)
         GPIOR1 = (uint8_t)value;
 }
 
-static void send_text(const char *text)
+static __attribute__((unused)) void send_text(const char *text)
 {
     do
         GPIOR1 = (uint8_t)*text;
@@ -45,7 +55,7 @@ __attribute__((noreturn)) static void stop(const char *what)
     leave();
 }
 
-static void say(const char *name, uint32_t value)
+static __attribute__((unused)) void say(const char *name, uint32_t value)
 {
     send(value, 4);
     send_text(name);
@@ -69,6 +79,11 @@ static int next_run(uint32_t *offset, uint32_t *length)
     return 1;
 }
 
+#ifdef CHIP_ON_PINS
+#define CHIP_ILLEGAL(what) stop(what)
+#define CHIP_PAGES ((FP_PAGER_IMAGE_BYTES - 1ul) / FP_PAGER_FLASH_PAGE_BYTES + 1ul)
+#define CHIP_START() nand_start()
+#else
 #if FP_PAGER_REGISTER >= FP_PAGER_DOUBLE_BUFFER
 static uint8_t held[2][FP_PAGER_FLASH_PAGE_BYTES];
 #else
@@ -90,6 +105,7 @@ static void fill(uint8_t buffer, uint32_t page)
 #define CHIP_BYTE(page, column) (held[chip.buffer][column])
 #define CHIP_LOADED(buffer, page) fill(buffer, page)
 #include "../emulated/chip.h"
+#endif
 #include "walked.h"
 
 int main(void)

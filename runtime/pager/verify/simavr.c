@@ -1,7 +1,12 @@
 /*
- * The host of atmega1284p.c: simavr, with runs.bin and image.bin
+ * The host of a firmware on an ATmega1284P: simavr, with runs.bin and image.bin
  *
- * Prints what the firmware says, the CRC-32 of the bytes that it took, and its cycles.
+ *     host device.elf [name=value]...
+ *
+ * Prints what the firmware says, the CRC-32 of the bytes that it took, and its cycles: in all, and
+ * by job. With page_bytes there is a NAND chip on its pins, which prints what it counts; `t_r`,
+ * `t_rc` and `t_ccs` are its times in cycles, `pages` how many it has. With fit_runs, what comes
+ * before that run and what comes behind are two parts.
  */
 #include <simavr/sim_avr.h>
 #include <simavr/sim_elf.h>
@@ -34,11 +39,17 @@ static void stop(const char *what)
     exit(1);
 }
 
+#include "avr_jobs.h"
+#include "nand_chip.h"
+
+static uint64_t fit_runs, served;
+
 static uint8_t next_byte(avr_t *avr, avr_io_addr_t address, void *context)
 {
     const int byte = getc(runs);
     (void)address;
     (void)context;
+    served++;
     avr->data[GPIOR0] = (uint8_t)byte;
     return (uint8_t)byte;
 }
@@ -48,6 +59,8 @@ static uint8_t has_more(avr_t *avr, avr_io_addr_t address, void *context)
     const int byte = getc(runs);
     (void)address;
     (void)context;
+    if (fit_runs && served == fit_runs * 8)
+        jobs_tell();
     if (byte != EOF)
         ungetc(byte, runs);
     avr->data[GPIOR1] = byte != EOF;
@@ -93,30 +106,58 @@ static void act(avr_t *avr, avr_io_addr_t address, uint8_t what, void *context)
     }
 }
 
+/* A number of the command line, or what is usual. */
+static uint32_t option(int argc, char **argv, const char *name, uint32_t usual)
+{
+    const size_t length = strlen(name);
+    for (int i = 2; i < argc; i++)
+        if (!strncmp(argv[i], name, length) && argv[i][length] == '=')
+            return (uint32_t)strtoul(argv[i] + length + 1, NULL, 10);
+    return usual;
+}
+
 int main(int argc, char **argv)
 {
     elf_firmware_t firmware;
+    struct nand_kind chip;
     avr_t *avr;
     int state = cpu_Running;
     memset(&firmware, 0, sizeof(firmware));
     runs = fopen("runs.bin", "rb");
     image = fopen("image.bin", "rb");
     avr = avr_make_mcu_by_name("atmega1284p");
-    if (argc != 2 || !runs || !image || !avr || elf_read_firmware(argv[1], &firmware) != 0)
+    if (argc < 2 || !runs || !image || !avr || elf_read_firmware(argv[1], &firmware) != 0)
         stop("simavr does not begin");
     avr_init(avr);
     avr->log = LOG_ERROR;
-    firmware.frequency = 16000000;
+    firmware.frequency = option(argc, argv, "clock_hz", 16000000);
     avr_load_firmware(avr, &firmware);
+    fit_runs = option(argc, argv, "fit_runs", 0);
+    memset(&chip, 0, sizeof(chip));
+    chip.page_bytes = option(argc, argv, "page_bytes", 0);
+    chip.pages = option(argc, argv, "pages", 0);
+    chip.t_r = option(argc, argv, "t_r", 0);
+    chip.t_rc = option(argc, argv, "t_rc", 0);
+    chip.t_ccs = option(argc, argv, "t_ccs", 0);
+    chip.image = image;
     avr_register_io_read(avr, GPIOR0, next_byte, NULL);
     avr_register_io_read(avr, GPIOR1, has_more, NULL);
     avr_register_io_write(avr, GPIOR0, take, NULL);
     avr_register_io_write(avr, GPIOR1, gather, NULL);
     avr_register_io_write(avr, GPIOR2, act, NULL);
+    if (chip.page_bytes)
+        nand_connect(avr, &chip);
+    jobs_begin(avr, &firmware);
     while (state != cpu_Done && state != cpu_Crashed)
-        state = avr_run(avr);
+        state = jobs_run();
     if (state == cpu_Crashed)
         stop("the processor crashed");
+    if (chip.page_bytes)
+        printf("chip_loads %u\nchip_column_changes %u\nchip_bytes_fetched %u\n"
+               "chip_bytes_skipped %u\n",
+               nand.counts.loads, nand.counts.column_changes, nand.counts.bytes_fetched,
+               nand.counts.bytes_skipped);
+    jobs_tell();
     printf("crc %u\ncycles %llu\n", (unsigned)~crc, (unsigned long long)avr->cycle);
     return 0;
 }

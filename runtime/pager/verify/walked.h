@@ -1,5 +1,5 @@
 /* What the firmware of every device does: take runs, tell counts. The file that includes it has
- * next_run(), taken() and say(), and the pager with its chip. */
+ * next_run(), taken() and say(), and the pager with its chip: an emulated one, or CHIP_START(). */
 #ifndef FLASHPAGER_WALKED_H
 #define FLASHPAGER_WALKED_H
 
@@ -20,17 +20,29 @@ FP_PAGER_API int fp_flash_failed(fp_page page, int error)
     return error;
 }
 
+#ifndef AVR_JOB
+#define AVR_JOB(job) ((void)0)
+#endif
+#ifndef CHIP_START
+#define CHIP_START() chip_reset()
+#define CHIP_IS_EMULATED 1
+#else
+#define CHIP_IS_EMULATED 0
+#endif
+
 static void walk(void)
 {
     struct fp_cursor cursor = {NULL, NULL, 0};
     uint32_t offset = 0, length = 0;
-    chip_reset();
+    CHIP_START();
     if (fp_pager_start())
         CHIP_ILLEGAL("the pager does not start");
     while (next_run(&offset, &length)) {
         fp_cursor_jump(&cursor, (fp_offset)offset);
         for (; length > 0; length--) {
+            AVR_JOB(read);
             const int byte = fp_cursor_byte(&cursor);
+            AVR_JOB(program);
             if (byte < 0)
                 CHIP_ILLEGAL("a byte was refused");
             taken((uint8_t)byte);
@@ -40,6 +52,7 @@ static void walk(void)
 
 static void say_counts(void)
 {
+#if FP_PAGER_STATISTICS
     const struct fp_pager_stat *of = fp_pager_stat();
     say("references", of->references);
     say("misses", of->misses);
@@ -55,11 +68,14 @@ static void say_counts(void)
     say("bytes_skipped", of->bytes_skipped);
     say("walk", of->walk);
     say("max_walk", of->max_walk);
+#endif
+#if CHIP_IS_EMULATED
     say("chip_loads", chip.counts.loads);
     say("chip_prefetches", chip.counts.prefetches);
     say("chip_column_changes", chip.counts.column_changes);
     say("chip_bytes_fetched", chip.counts.bytes_fetched);
     say("chip_bytes_skipped", chip.counts.bytes_skipped);
+#endif
 }
 
 #endif

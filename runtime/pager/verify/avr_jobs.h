@@ -1,0 +1,257 @@
+/*
+ * Whose cycles: a firmware with the pager in simavr, an instruction at a time
+ *
+ * A job is told by where the program is: by functions that stand in the firmware's table of symbols,
+ * and by labels between instructions, which take no cycle and no byte. A function's job has the
+ * cycles of all that it calls and that has no job of its own. Labels are put by FP_PAGER_JOB_DONE()
+ * and FP_PAGER_STEP_DONE() in pager.c, and by AVR_JOB() of marks.h in a program.
+ *
+ * What is told is split into parts, one after another, and faults are gathered by what was done for
+ * them: so prices can be fitted to a part, and held against another.
+ */
+#ifndef FLASHPAGER_AVR_JOBS_H
+#define FLASHPAGER_AVR_JOBS_H
+
+#include <simavr/sim_avr.h>
+#include <simavr/sim_elf.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum job {
+    JOB_PROGRAM,
+    JOB_READ,   /* bytes out of windows */
+    JOB_LOOKUP, /* a window, and the frame of its page */
+    JOB_FAULT,  /* all of a fault that is none of the following */
+    JOB_SEARCH,
+    JOB_COMMAND,
+    JOB_WAIT,
+    JOB_COLUMN,
+    JOB_SKIP,
+    JOB_FETCH,
+    JOB_OTHERS, /* what a program names for itself, from here on */
+    JOBS = JOB_OTHERS + 8
+};
+
+static const char *const job_names[JOB_OTHERS] = {"program", "read",   "lookup", "fault", "search",
+                                                  "command", "wait",   "column", "skip",  "fetch"};
+
+/* A name in the table of symbols, to its end or to a dot, and to what comes behind a label's name. */
+static const struct {
+    const char *name;
+    uint8_t is_label;
+    enum job job;
+} job_symbols[] = {
+    {"fp_cursor_turn", 0, JOB_LOOKUP},
+    {"fp_pager_page", 0, JOB_LOOKUP},
+    {"fetch", 0, JOB_FAULT},
+    {"fp_flash_load", 0, JOB_COMMAND},
+    {"fp_flash_wait", 0, JOB_WAIT},
+    {"fp_flash_column", 0, JOB_COLUMN},
+    {"fp_flash_skip", 0, JOB_SKIP},
+    {"fp_flash_fetch", 0, JOB_FETCH},
+    {"fp_done_FP_PAGER_PRE_PROCESS", 1, JOB_SEARCH},
+    {"fp_done_FP_PAGER_GET_FREEFRAME", 1, JOB_FAULT},
+    {"fp_job_program", 1, JOB_PROGRAM},
+    {"fp_job_read", 1, JOB_READ},
+    {"fp_job_other0", 1, JOB_OTHERS + 0},
+    {"fp_job_other1", 1, JOB_OTHERS + 1},
+    {"fp_job_other2", 1, JOB_OTHERS + 2},
+    {"fp_job_other3", 1, JOB_OTHERS + 3},
+    {"fp_job_other4", 1, JOB_OTHERS + 4},
+    {"fp_job_other5", 1, JOB_OTHERS + 5},
+    {"fp_job_other6", 1, JOB_OTHERS + 6},
+    {"fp_job_other7", 1, JOB_OTHERS + 7},
+};
+#define JOB_SYMBOLS (sizeof(job_symbols) / sizeof(job_symbols[0]))
+#define JOB_STEP "fp_step"
+
+/* Of a fault, what it is told by. */
+struct job_class {
+    uint32_t loads, column_changes, skipped, fetched, walk;
+    uint64_t faults;
+    uint64_t cycles[JOBS];
+};
+
+#define JOB_MARKS 256
+#define JOB_DEPTH 64
+#define JOB_CLASSES 65536
+
+static struct {
+    avr_t *avr;
+    struct {
+        uint32_t address;
+        int symbol; /* or -1 for a step */
+    } marks[JOB_MARKS];
+    unsigned count;
+    uint8_t is_marked[1 << 16]; /* by word of the program */
+    struct {
+        uint16_t sp;
+        enum job job;
+    } frames[JOB_DEPTH];
+    unsigned depth; /* of the topmost */
+    uint64_t cycles[JOBS];
+    unsigned part;
+    uint64_t hits;
+    struct job_class *classes;
+    unsigned classes_count;
+    /* The turn that goes on. */
+    unsigned turn_depth; /* 0 for none */
+    uint8_t is_fault;
+    uint64_t before[JOBS];
+    struct job_class now;
+} jobs;
+
+static void job_add(const elf_firmware_t *firmware, int is_label)
+{
+    for (uint32_t i = 0; i < firmware->symbolcount; i++) {
+        const char *name = firmware->symbol[i]->symbol;
+        const uint32_t address = firmware->symbol[i]->addr;
+        int found = -2;
+        if (address >= 1u << 17)
+            continue;
+        if (is_label && !strncmp(name, JOB_STEP, strlen(JOB_STEP)))
+            found = -1;
+        for (unsigned symbol = 0; symbol < JOB_SYMBOLS; symbol++) {
+            const size_t length = strlen(job_symbols[symbol].name);
+            const char end = is_label ? '_' : '.';
+            if (job_symbols[symbol].is_label == is_label &&
+                !strncmp(name, job_symbols[symbol].name, length) &&
+                (name[length] == 0 || name[length] == end))
+                found = (int)symbol;
+        }
+        if (found == -2)
+            continue;
+        if (jobs.count == JOB_MARKS)
+            stop("too many labels");
+        jobs.marks[jobs.count].address = address;
+        jobs.marks[jobs.count++].symbol = found;
+        jobs.is_marked[address >> 1] = 1;
+    }
+}
+
+/* Where two are at one address, a function begins before its label. */
+static void jobs_begin(avr_t *avr, const elf_firmware_t *firmware)
+{
+    jobs.avr = avr;
+    jobs.classes = calloc(JOB_CLASSES, sizeof(jobs.classes[0]));
+    if (!jobs.classes)
+        stop("out of memory");
+    job_add(firmware, 0);
+    job_add(firmware, 1);
+    jobs.frames[0].sp = UINT16_MAX;
+    avr->run_cycle_limit = 1;
+}
+
+static uint16_t job_sp(void)
+{
+    return (uint16_t)(jobs.avr->data[R_SPL] | jobs.avr->data[R_SPH] << 8);
+}
+
+static int job_same(const struct job_class *a, const struct job_class *b)
+{
+    return a->loads == b->loads && a->column_changes == b->column_changes &&
+           a->skipped == b->skipped && a->fetched == b->fetched && a->walk == b->walk;
+}
+
+static void job_turn_ends(void)
+{
+    struct job_class *found = jobs.classes;
+    jobs.turn_depth = 0;
+    if (!jobs.is_fault) {
+        jobs.hits++;
+        return;
+    }
+    while (found < jobs.classes + jobs.classes_count && !job_same(found, &jobs.now))
+        found++;
+    if (found == jobs.classes + jobs.classes_count) {
+        if (jobs.classes_count == JOB_CLASSES)
+            stop("too many kinds of faults");
+        *found = jobs.now;
+        jobs.classes_count++;
+    }
+    found->faults++;
+    for (unsigned job = 0; job < JOBS; job++)
+        found->cycles[job] += jobs.cycles[job] - jobs.before[job];
+}
+
+static void job_enter(enum job job)
+{
+    /* A loop whose first instruction is the function's, or a jump instead of a call. */
+    if (jobs.depth && job_sp() == jobs.frames[jobs.depth].sp) {
+        jobs.frames[jobs.depth].job = job;
+        return;
+    }
+    if (jobs.depth == JOB_DEPTH - 1)
+        stop("calls nest too deeply");
+    jobs.depth++;
+    jobs.frames[jobs.depth].sp = job_sp();
+    jobs.frames[jobs.depth].job = job;
+    if (job == JOB_LOOKUP && !jobs.turn_depth) {
+        jobs.turn_depth = jobs.depth;
+        jobs.is_fault = 0;
+        memset(&jobs.now, 0, sizeof(jobs.now));
+        memcpy(jobs.before, jobs.cycles, sizeof(jobs.before));
+    }
+    if (job == JOB_FAULT)
+        jobs.is_fault = 1;
+}
+
+static void job_arrive(uint32_t address)
+{
+    for (unsigned i = 0; i < jobs.count; i++) {
+        if (jobs.marks[i].address != address)
+            continue;
+        if (jobs.marks[i].symbol == -1)
+            jobs.now.walk++;
+        else if (job_symbols[jobs.marks[i].symbol].is_label)
+            jobs.frames[jobs.depth].job = job_symbols[jobs.marks[i].symbol].job;
+        else
+            job_enter(job_symbols[jobs.marks[i].symbol].job);
+    }
+}
+
+/* Run an instruction, for whose job it is. */
+static int jobs_run(void)
+{
+    avr_t *avr = jobs.avr;
+    const avr_cycle_count_t before = avr->cycle;
+    int state;
+    while (job_sp() > jobs.frames[jobs.depth].sp) {
+        if (jobs.depth == jobs.turn_depth)
+            job_turn_ends();
+        jobs.depth--;
+    }
+    if (jobs.is_marked[avr->pc >> 1])
+        job_arrive(avr->pc);
+    state = avr_run(avr);
+    jobs.cycles[jobs.frames[jobs.depth].job] += avr->cycle - before;
+    return state;
+}
+
+/* Tell a part, and begin the next. */
+static void jobs_tell(void)
+{
+    const unsigned part = jobs.part++;
+    printf("hits_%u %llu\n", part, (unsigned long long)jobs.hits);
+    for (unsigned job = 0; job < JOBS; job++) {
+        const unsigned long long cycles = jobs.cycles[job];
+        if (job < JOB_OTHERS)
+            printf("%s_%u %llu\n", job_names[job], part, cycles);
+        else if (cycles)
+            printf("other%u_%u %llu\n", job - JOB_OTHERS, part, cycles);
+    }
+    for (unsigned i = 0; i < jobs.classes_count; i++) {
+        const struct job_class *each = jobs.classes + i;
+        printf("faults %u %u %u %u %u %u %llu", part, each->loads, each->column_changes,
+               each->skipped, each->fetched, each->walk, (unsigned long long)each->faults);
+        for (unsigned job = JOB_LOOKUP; job < JOB_OTHERS; job++)
+            printf(" %llu", (unsigned long long)each->cycles[job]);
+        putchar('\n');
+    }
+    memset(jobs.cycles, 0, sizeof(jobs.cycles));
+    jobs.hits = jobs.classes_count = 0;
+}
+
+#endif
