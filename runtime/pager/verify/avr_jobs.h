@@ -12,6 +12,8 @@
 #ifndef FLASHPAGER_AVR_JOBS_H
 #define FLASHPAGER_AVR_JOBS_H
 
+#include "nand_chip.h"
+
 #include <simavr/sim_avr.h>
 #include <simavr/sim_elf.h>
 #include <stdint.h>
@@ -100,6 +102,7 @@ static struct {
     unsigned turn_depth; /* 0 for none */
     uint8_t is_fault;
     uint64_t before[JOBS];
+    struct nand_counts asked;
     struct job_class now;
 } jobs;
 
@@ -163,6 +166,10 @@ static void job_turn_ends(void)
         jobs.hits++;
         return;
     }
+    jobs.now.loads = nand.counts.loads - jobs.asked.loads;
+    jobs.now.column_changes = nand.counts.column_changes - jobs.asked.column_changes;
+    jobs.now.skipped = nand.counts.bytes_skipped - jobs.asked.bytes_skipped;
+    jobs.now.fetched = nand.counts.bytes_fetched - jobs.asked.bytes_fetched;
     while (found < jobs.classes + jobs.classes_count && !job_same(found, &jobs.now))
         found++;
     if (found == jobs.classes + jobs.classes_count) {
@@ -191,6 +198,7 @@ static void job_enter(enum job job)
     if (job == JOB_LOOKUP && !jobs.turn_depth) {
         jobs.turn_depth = jobs.depth;
         jobs.is_fault = 0;
+        jobs.asked = nand.counts;
         memset(&jobs.now, 0, sizeof(jobs.now));
         memcpy(jobs.before, jobs.cycles, sizeof(jobs.before));
     }

@@ -40,7 +40,6 @@ static void stop(const char *what)
 }
 
 #include "avr_jobs.h"
-#include "nand_chip.h"
 
 static uint64_t fit_runs, served;
 
