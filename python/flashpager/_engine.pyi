@@ -69,6 +69,10 @@ class Handler:
     @property
     def downgrade_ns(self) -> float: ...
     @property
+    def load_command_ns(self) -> float: ...
+    @property
+    def column_command_ns(self) -> float: ...
+    @property
     def update_mmu_ns(self) -> float: ...
     @property
     def post_process_ns(self) -> float: ...
@@ -92,6 +96,8 @@ class Handler:
         post_process_ns: float = 0.0,
         false_fault_ns: float = 0.0,
         load_stopover_ns: float | None = None,
+        load_command_ns: float = 0.0,
+        column_command_ns: float = 0.0,
     ) -> Handler: ...
 
 @final

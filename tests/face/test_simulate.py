@@ -214,6 +214,8 @@ class TestPrices:
             "get_freeframe_ns": 300,
             "walk_step_ns": 13,
             "downgrade_ns": 0,
+            "load_command_ns": 0,
+            "column_command_ns": 0,
             "update_mmu_ns": 120,
             "post_process_ns": 80,
             "false_fault_ns": 0,

@@ -50,6 +50,10 @@ view! {
         walk_step_ns: f64,
         /// Of each page moved from valid to invalid.
         downgrade_ns: f64,
+        /// Of each load that is asked for: commanding it.
+        load_command_ns: f64,
+        /// Of each column change, beside the bus.
+        column_command_ns: f64,
         /// Page table and TLB.
         update_mmu_ns: f64,
         /// Restoring registers.
@@ -63,7 +67,8 @@ view! {
         #[new]
         #[pyo3(signature = (lookup_ns=0.0, pre_process_ns=0.0, get_freeframe_ns=0.0,
             walk_step_ns=0.0, downgrade_ns=0.0, update_mmu_ns=0.0, post_process_ns=0.0,
-            false_fault_ns=0.0, load_stopover_ns=None))]
+            false_fault_ns=0.0, load_stopover_ns=None, load_command_ns=0.0,
+            column_command_ns=0.0))]
         #[expect(clippy::too_many_arguments, reason = "as many times as a handler has")]
         fn new(
             lookup_ns: f64,
@@ -75,6 +80,8 @@ view! {
             post_process_ns: f64,
             false_fault_ns: f64,
             load_stopover_ns: Option<f64>,
+            load_command_ns: f64,
+            column_command_ns: f64,
         ) -> Self {
             Self(cost::Handler {
                 lookup_ns,
@@ -86,6 +93,8 @@ view! {
                 post_process_ns,
                 false_fault_ns,
                 load_stopover_ns,
+                load_command_ns,
+                column_command_ns,
             })
         }
 

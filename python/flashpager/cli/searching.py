@@ -49,7 +49,7 @@ def names_or_file(option: str, text: str | None, what: str) -> list[str]:
 class Stop:
     """Whether somebody pressed Ctrl-C."""
 
-    def __init__(self) -> None:
+    def __init__(self) -> None:  # noqa: D107
         self.pressed = False
 
     def __call__(self) -> bool:

@@ -1,5 +1,6 @@
 """``flashpager verify``: an emulated device counts what was simulated, or it says where not."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -8,17 +9,22 @@ from rich.markup import escape
 from rich.table import Table
 
 from flashpager import _engine
-from flashpager._engine import FlashpagerError
+from flashpager._engine import FlashpagerError, Row
 from flashpager.cli import options
 from flashpager.cli.console import EXIT_UNMET, counting, note, out, print_json, print_whole
 from flashpager.cli.paged import verify_paged
 from flashpager.device.counted import compare as counted_on_device
+from flashpager.device.cycles import JOBS, Part
 from flashpager.device.design import LOOKUPS, PagerDesign
-from flashpager.device.emulated import DEVICES, Compared
+from flashpager.device.emulated import DEVICES, Compared, Device, Verified
+from flashpager.device.fitting import FIT_RUNS, Fitting, clock_of
 from flashpager.device.image import pattern, read_image
+from flashpager.device.nand import NandChip
 from flashpager.device.paged import MACHINES
 from flashpager.device.runs import Runs
-from flashpager.quantities import counted, format_size
+from flashpager.device.timing import TOLERANCE, ComparedTime, compared_times, untimed
+from flashpager.files import appearing_whole
+from flashpager.quantities import counted, duration, format_size, percent
 from flashpager.trace import Trace
 
 Lookup = Annotated[
@@ -63,6 +69,18 @@ def verify(
             help="Compare what a device of yours counted instead: lines of name and value.",
         ),
     ] = None,
+    fit: Annotated[
+        Path | None,
+        typer.Option(
+            "--fit",
+            metavar="FILE",
+            help="Fit the board's prices to the device, and write a board with them.",
+        ),
+    ] = None,
+    fit_runs: Annotated[
+        int,
+        typer.Option("--fit-runs", metavar="N", min=1, help="With --fit: to so many first runs."),
+    ] = FIT_RUNS,
     json: options.Json = False,
 ) -> None:
     """Run the pager on an emulated device, and compare its counts with what simulate says.
@@ -76,7 +94,11 @@ def verify(
 
     With --counts nothing runs: what your own firmware says of fp_pager_stat() is compared.
 
-    The exit code is 1 if a count differs.
+    The ATmega1284P has a NAND chip on its pins, and time: its cycles are held against what the
+    board's prices give, to 1 %. --fit measures such prices, on part of the trace, and says how well
+    they tell the rest.
+
+    The exit code is 1 if a count differs, or a time by more than 1 %.
     """
     if counts:
         _refuse_what_runs(device, program, image)
@@ -102,8 +124,17 @@ def verify(
         row = _engine.simulate(trace, [design], progress)[0]
     pager = PagerDesign.of(row, info.image_bytes, lookup)
     data = read_image(image, info) if image else pattern(info)
-    verified = emulated.verify(pager, Runs.of(opened), data, row.counts)
-    compared, differ = verified.counts, verified.differ
+    runs = Runs.of(opened)
+    chip, untold = _chip_of(emulated, row, pager, flags.board)
+    if fit:
+        fitting = Fitting(opened, runs, data, row, pager, _known(chip, untold), emulated, fit_runs)
+        _fit(fitting, fit, json=json)
+        return
+    verified = emulated.verify(pager, runs, data, row.counts, chip=chip)
+    times: list[ComparedTime] = []
+    if chip:
+        untold = untimed(row) or ""
+        times = [] if untold else compared_times(row, verified.parts, chip.clock_hz)
     if json:
         print_json(
             {
@@ -114,11 +145,15 @@ def verify(
                 "device": device,
                 "image": str(image) if image else None,
                 "cycles": verified.cycles,
-                "equal": not differ,
+                "clock_hz": chip.clock_hz if chip else None,
+                "equal": not verified.differ,
                 "counts": [
                     {"count": each.name, "simulated": each.simulated, "device": each.device}
-                    for each in compared
+                    for each in verified.counts
                 ],
+                "jobs": [_jobs_of(part) for part in verified.parts],
+                "times": [_time_of(each) for each in times],
+                "untimed": untold or None,
             }
         )
     else:
@@ -129,13 +164,10 @@ def verify(
             f"{format_size(pager.flash_page_bytes)}"
         )
         out.print(escape(flags.origins(design)))
-        _print_table(compared)
-        _print_end(compared, differ)
-        if verified.cycles is not None:
-            note(f"note: {verified.cycles:,} cycles in all, its emulated chip among them")
+        _print_answer(verified, times, chip, untold)
         if not image:
             note("note: the image is a pattern, as a trace has no bytes of it; --image gives them")
-    if differ:
+    if verified.differ or any(not each.is_within for each in times):
         raise typer.Exit(EXIT_UNMET)
 
 
@@ -187,6 +219,45 @@ def _print_end(compared: list[Compared], differ: list[Compared]) -> None:
         out.print(f"all {len(compared)} are equal")
 
 
+def _chip_of(
+    device: Device, row: Row, pager: PagerDesign, board: str | None
+) -> tuple[NandChip | None, str]:
+    """Give the chip on the device's pins, or why it has none."""
+    if not device.compile_on_pins:
+        return None, ""
+    refusal = NandChip.refusal(row, pager)
+    if refusal:
+        return None, refusal
+    return NandChip.of(row, pager, clock_of(board)), ""
+
+
+def _known(chip: NandChip | None, refusal: str) -> NandChip:
+    if chip is None:
+        message = f"--fit: {refusal or 'this device has no clock'}; --device atmega1284p has one"
+        raise FlashpagerError(message)
+    return chip
+
+
+def _print_answer(
+    verified: Verified, times: list[ComparedTime], chip: NandChip | None, untold: str
+) -> None:
+    """Print counts and times."""
+    compared, differ = verified.counts, verified.differ
+    _print_table(compared)
+    _print_end(compared, differ)
+    if chip:
+        out.print(f"\ncycles of {chip.clock_hz / 1e6:g} MHz:")
+    for part in verified.parts:
+        _print_jobs(part)
+    if times:
+        out.print()
+        _print_times(times)
+    if untold:
+        note(f"note: time is not compared: {untold}")
+    if verified.cycles is not None and chip is None:
+        note(f"note: {verified.cycles:,} cycles in all, its emulated chip among them")
+
+
 def _print_table(compared: list[Compared]) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("count", no_wrap=True)
@@ -195,4 +266,96 @@ def _print_table(compared: list[Compared]) -> None:
     for each in compared:
         differs = "" if each.is_equal else "differs"
         table.add_row(each.name, f"{each.simulated:,}", f"{each.device:,}", differs)
+    print_whole(table)
+
+
+def _fit(fitting: Fitting, path: Path, *, json: bool) -> None:
+    """Fit prices, write the board, and say how well they tell what they were not fitted to."""
+    fitted = fitting.run()
+    with appearing_whole(path) as whole:
+        whole.write_text(fitted.text, encoding="utf-8")
+    errors = fitting.errors(path)
+    late = [each for part in errors for each in part.times if not each.is_within]
+    if json:
+        print_json(
+            {
+                "version": _engine.version(),
+                "board": str(path),
+                "equal": not fitted.differ,
+                "jobs": [_jobs_of(part) for part in fitted.parts],
+                "parts": [
+                    {"runs": part.runs, "times": [_time_of(each) for each in part.times]}
+                    for part in errors
+                ],
+            }
+        )
+    else:
+        for part in fitted.parts:
+            _print_jobs(part)
+            out.print()
+        for of in errors:
+            out.print(f"{of.title}, {counted(of.runs, 'run')}:")
+            _print_times(of.times)
+        note(f"{path}: a board with these prices")
+    if fitted.differ:
+        _print_table(fitted.differ)
+    if fitted.differ or late:
+        raise typer.Exit(EXIT_UNMET)
+
+
+def _jobs_of(part: Part) -> dict[str, int]:
+    told = {"references": part.hits + part.misses, "misses": part.misses, "read": part.read}
+    return told | {name: getattr(part.cycles, name) for name in JOBS}
+
+
+def _time_of(time: ComparedTime) -> dict[str, object]:
+    return {
+        "time": time.name,
+        "simulated_ns": time.simulated_ns,
+        "device_ns": time.device_ns,
+        "error": time.error,
+    }
+
+
+#: What a job is done for, and how that is counted.
+_EACH: dict[str, tuple[str, Callable[[Part], int]]] = {
+    "lookup": ("reference", lambda part: part.hits + part.misses),
+    "fault": ("fault", lambda part: part.misses),
+    "search": ("fault", lambda part: part.misses),
+    "command": ("load", lambda part: part.total("loads")),
+    "wait": ("load", lambda part: part.total("loads")),
+    "column": ("column change", lambda part: part.total("column_changes")),
+    "skip": ("byte skipped", lambda part: part.total("bytes_skipped")),
+    "fetch": (
+        "byte fetched",
+        lambda part: part.total("bytes_fetched") - part.total("bytes_skipped"),
+    ),
+}
+
+
+def _print_jobs(part: Part) -> None:
+    """Say whose the cycles are."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("job", no_wrap=True)
+    for title in ("cycles", "share", "each", ""):
+        table.add_column(title, justify="left" if not title else "right", no_wrap=True)
+    paging = part.cycles.together
+    for name, (noun, count) in _EACH.items():
+        cycles, times = getattr(part.cycles, name), count(part)
+        if cycles:
+            each = f"{cycles / times:.1f}" if times else "-"
+            table.add_row(name, f"{cycles:,}", percent(cycles / paging, 1), each, f"a {noun}")
+    table.add_row("paging", f"{paging:,}", percent(1, 1), "", "")
+    print_whole(table)
+
+
+def _print_times(times: list[ComparedTime]) -> None:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("time", no_wrap=True)
+    for title in ("simulated", "device", "error", ""):
+        table.add_column(title, justify="right", no_wrap=True)
+    for each in times:
+        late = "" if each.is_within else f"over {percent(TOLERANCE)}"
+        simulated, device = duration(each.simulated_ns, 6), duration(each.device_ns, 6)
+        table.add_row(each.name, simulated, device, f"{100 * each.error:+.3f} %", late)
     print_whole(table)

@@ -6,12 +6,15 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from flashpager._engine import Counts, FlashpagerError
+from flashpager.device.cycles import Part, parts_of
 from flashpager.device.design import PagerDesign
 from flashpager.device.image import in_pages
+from flashpager.device.nand import NandChip
 from flashpager.device.runs import Runs
 from flashpager.installed import pager_sources
 
@@ -57,8 +60,10 @@ class Verified:
     """What came of a verification."""
 
     counts: list[Compared]
-    #: Of the whole program, its emulated chip among it, where the emulator knows them.
+    #: Of the whole program, where the emulator knows them.
     cycles: int | None
+    #: By job, where the chip is outside of the device: what comes before a run, and the rest.
+    parts: list[Part] = field(default_factory=list)
 
     @property
     def differ(self) -> list[Compared]:
@@ -78,6 +83,9 @@ class Device:
     compile: Callable[[Path, Path], None]
     #: What is run there.
     emulator: Sequence[str]
+    #: The same as ``compile`` where the chip is on the device's pins, for devices that have them:
+    #: makes ``counting.elf`` and ``device.elf``, which keeps no statistics.
+    compile_on_pins: Callable[[Path, Path], None] | None = None
 
     def verify(
         self,
@@ -86,8 +94,14 @@ class Device:
         image: bytes,
         counts: Counts,
         sources: Path | None = None,
+        *,
+        chip: NandChip | None = None,
+        fit_runs: int = 0,
     ) -> Verified:
         """Let the device take all runs, and compare what it counted.
+
+        With a ``chip`` on its pins it takes them twice: with statistics for the counts, and as it
+        would be deployed for the chip's counts, the bytes and the cycles.
 
         Args:
             design: what its pager is compiled for.
@@ -95,6 +109,8 @@ class Device:
             image: its bytes, as long as the design says.
             counts: what was simulated.
             sources: a folder with those of a pager; else what is installed.
+            chip: outside of the device.
+            fit_runs: the cycles of so many first runs are a part by themselves.
 
         Raises:
             FlashpagerError: for a missing tool, a design that does not fit the device, and what
@@ -109,15 +125,25 @@ class Device:
             (folder / "fp_pager_design.h").write_text(design.header("verify"), encoding="ascii")
             (folder / "image.bin").write_bytes(in_pages(image, design))
             (folder / "runs.bin").write_bytes(runs.as_bytes())
-            self.compile(folder, sources or pager_sources())
-            told = _run(self.emulator, folder)
-        compared = [Compared(name, getattr(counts, name), _of(told, name)) for name in COUNTS]
+            lines: list[str] = []
+            if chip is None or self.compile_on_pins is None:
+                self.compile(folder, sources or pager_sources())
+                counted = deployed = _numbers(_run(self.emulator, folder))
+            else:
+                self.compile_on_pins(folder, sources or pager_sources())
+                options = chip.options(fit_runs)
+                commands = [["./host", name, *options] for name in ("counting.elf", "device.elf")]
+                with ThreadPoolExecutor() as both:
+                    counting, lines = both.map(lambda command: _run(command, folder), commands)
+                counted, deployed = _numbers(counting), _numbers(lines)
+        compared = [Compared(name, getattr(counts, name), _of(counted, name)) for name in COUNTS]
         compared += [
-            Compared(f"{name}, by the chip", getattr(counts, name), _of(told, f"chip_{name}"))
+            Compared(f"{name}, by the chip", getattr(counts, name), _of(deployed, f"chip_{name}"))
             for name in COUNTS_OF_CHIP
+            if chip is None or name != "prefetches"
         ]
-        compared.append(Compared("CRC-32 of all bytes", runs.crc(image), _of(told, "crc")))
-        return Verified(compared, told.get("cycles"))
+        compared.append(Compared("CRC-32 of all bytes", runs.crc(image), _of(deployed, "crc")))
+        return Verified(compared, deployed.get("cycles"), parts_of(lines) if lines else [])
 
 
 def _missing(tool: str, package: str) -> str:
@@ -166,23 +192,41 @@ def _compile_cortex_m3(folder: Path, pager: Path) -> None:
 #: Bytes of RAM of an ATmega1284P, and of its stack at least.
 _AVR_RAM_BYTES = 16_384
 _AVR_STACK_BYTES = 512
+#: How firmware for it is compiled.
+AVR_COMPILER = ("avr-gcc", "-std=c99", "-Os", "-mmcu=atmega1284p")
 
 
-def _compile_avr(folder: Path, pager: Path) -> None:
-    sources = pager / "verify"
+def _compile_host(folder: Path, sources: Path) -> None:
     flags = [shlex.split(os.environ.get(name, "")) for name in ("CPPFLAGS", "LDFLAGS")]
     host = ["cc", "-O2", *flags[0], str(sources / "simavr.c"), "-o", "host"]
     complaint = _compile([*host, *flags[1], "-lsimavr", "-lm"], folder)
     if "sim_avr.h" in complaint or "-lsimavr" in complaint:
         raise FlashpagerError(_missing("simavr/sim_avr.h", "libsimavr-dev"))
     _refuse(complaint, "cc", "", 0)
-    command = [
-        *("avr-gcc", "-std=c99", "-Os", "-mmcu=atmega1284p", "-I."),
-        *("-o", "device.elf", str(sources / "atmega1284p.c")),
-    ]
+
+
+def _compile_avr(folder: Path, pager: Path) -> None:
+    _compile_host(folder, pager / "verify")
+    _compile_for_avr(folder, "device.elf", [str(pager / "verify" / "atmega1284p.c")])
+
+
+def _compile_avr_on_pins(folder: Path, pager: Path) -> None:
+    sources = pager / "verify"
+    _compile_host(folder, sources)
+    files = [sources / "atmega1284p.c", sources / "nand_pins.c", pager / "pager.c"]
+    for name, statistics in (("counting.elf", 1), ("device.elf", 0)):
+        flags = [
+            *("-include", str(sources / "marks.h"), "-DCHIP_ON_PINS", "-DFP_PAGER_CURSORS=1"),
+            f"-DFP_PAGER_STATISTICS={statistics}",
+        ]
+        _compile_for_avr(folder, name, [*flags, *map(str, files)])
+
+
+def _compile_for_avr(folder: Path, name: str, arguments: Sequence[str]) -> None:
+    command = [*AVR_COMPILER, "-I.", "-o", name, *arguments]
     complaint = _compile(command, folder)
     if not complaint:
-        size = ["avr-size", "device.elf"]
+        size = ["avr-size", name]
         used = subprocess.run(size, cwd=folder, capture_output=True, text=True, check=True)
         data, bss = (int(word) for word in used.stdout.splitlines()[1].split()[1:3])
         if data + bss > _AVR_RAM_BYTES - _AVR_STACK_BYTES:
@@ -190,7 +234,7 @@ def _compile_avr(folder: Path, pager: Path) -> None:
     _refuse(complaint, command[0], "ATmega1284P", 16)
 
 
-def _run(command: Sequence[str], folder: Path) -> dict[str, int]:
+def _run(command: Sequence[str], folder: Path) -> list[str]:
     done = subprocess.run(
         command,
         cwd=folder,
@@ -209,6 +253,11 @@ def _run(command: Sequence[str], folder: Path) -> dict[str, int]:
         last = lines[-1] if lines else f"exit status {done.returncode}"
         message = f"{command[0]}: {last}"
         raise FlashpagerError(message)
+    return lines
+
+
+def _numbers(lines: Sequence[str]) -> dict[str, int]:
+    """Give the numbers that were told, by name."""
     pairs = (line.rpartition(" ") for line in lines)
     return {name: int(value) for name, _, value in pairs if name and value.isdecimal()}
 
@@ -233,5 +282,6 @@ DEVICES = {
         packages={"avr-gcc": "gcc-avr avr-libc", "cc": "gcc"},
         compile=_compile_avr,
         emulator=("./host", "device.elf"),
+        compile_on_pins=_compile_avr_on_pins,
     ),
 }

@@ -40,6 +40,20 @@ class Runs:
             numbers.byteswap()
         return numbers.tobytes()
 
+    def first(self, count: int) -> "Runs":
+        """Give the first runs."""
+        return Runs(self.numbers[: 2 * count])
+
+    @property
+    def count(self) -> int:
+        """How many runs there are."""
+        return len(self.numbers) // 2
+
+    @property
+    def bytes_read(self) -> int:
+        """How many bytes they fetch."""
+        return sum(self.numbers[1::2])
+
     def crc(self, image: bytes) -> int:
         """Give the CRC-32 of all bytes executed, in their order."""
         crc, view = 0, memoryview(image)

@@ -29,6 +29,8 @@ const HANDLER: &[&str] = &[
     "get_freeframe_ns",
     "walk_step_ns",
     "downgrade_ns",
+    "load_command_ns",
+    "column_command_ns",
     "update_mmu_ns",
     "post_process_ns",
     "false_fault_ns",

@@ -20,6 +20,10 @@ pub struct Handler {
     pub walk_step_ns: f64,
     /// Of every page moved from valid to invalid.
     pub downgrade_ns: f64,
+    /// Of every load that is asked for: commanding it, before the host may search.
+    pub load_command_ns: f64,
+    /// Of every column change, beside what it takes on the bus.
+    pub column_command_ns: f64,
     /// UpdateMMU: page table and TLB.
     pub update_mmu_ns: f64,
     /// PostProcess: restoring registers.
@@ -38,13 +42,15 @@ impl Handler {
     }
 
     /// All its times by name.
-    pub fn times(&self) -> [(&'static str, f64); 9] {
+    pub fn times(&self) -> [(&'static str, f64); 11] {
         [
             ("lookup_ns", self.lookup_ns),
             ("pre_process_ns", self.pre_process_ns),
             ("get_freeframe_ns", self.get_freeframe_ns),
             ("walk_step_ns", self.walk_step_ns),
             ("downgrade_ns", self.downgrade_ns),
+            ("load_command_ns", self.load_command_ns),
+            ("column_command_ns", self.column_command_ns),
             ("update_mmu_ns", self.update_mmu_ns),
             ("post_process_ns", self.post_process_ns),
             ("false_fault_ns", self.false_fault_ns),

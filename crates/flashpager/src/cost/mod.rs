@@ -133,7 +133,9 @@ impl Prices {
             t_r_ns,
             t_load_commands_ns,
             t_byte_ns,
-            t_column_change_ns: part.column_change_ns(bus),
+            t_column_change_ns: part
+                .column_change_ns(bus)
+                .map(|change_ns| change_ns + handler.column_command_ns),
             ram,
             t_execute_ns: None,
             handler,
@@ -147,14 +149,15 @@ impl Prices {
     /// The jobs of a fault of `class` that writes `bytes_written` into its frame. Reads
     /// and lookups belong to no fault.
     pub fn jobs(&self, class: &FaultClass, bytes_written: u64) -> Jobs {
-        let Handler { walk_step_ns, downgrade_ns, .. } = self.handler;
+        let Handler { walk_step_ns, downgrade_ns, load_command_ns, .. } = self.handler;
         let mut transfer = f64::from(class.bytes_fetched) * self.t_byte_ns
             + bytes_written as f64 * self.ram.t_write_ns;
         if class.column_change {
             transfer += self.column_change_ns();
         }
         Jobs {
-            pre_process_ns: self.handler.pre_process_ns,
+            pre_process_ns: self.handler.pre_process_ns
+                + if class.load { load_command_ns } else { 0.0 },
             get_freeframe_ns: self.handler.get_freeframe_ns
                 + f64::from(class.search.walk) * walk_step_ns
                 + f64::from(class.search.downgrades) * downgrade_ns,
@@ -349,6 +352,7 @@ impl Time {
         let column_change_ns = times(counts.column_changes, prices.column_change_ns());
         let lookups_ns = times(counts.references, prices.handler.lookup_ns);
         let handler_ns = times(counts.misses, fault_ns)
+            + times(counts.loads, prices.handler.load_command_ns)
             + times(counts.walk, prices.handler.walk_step_ns)
             + times(downgrades, prices.handler.downgrade_ns);
         let false_faults_ns = prices.false_faults_ns(counts);

@@ -1,0 +1,200 @@
+"""Cycles of a device by job, and the prices that make them."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+
+from flashpager._engine import FlashpagerError
+
+
+@dataclass(frozen=True)
+class JobCycles:
+    """Cycles by job of the pager."""
+
+    #: A window, and the frame of its page.
+    lookup: int = 0
+    #: All of a fault that is none of the following.
+    fault: int = 0
+    search: int = 0
+    #: Of a load.
+    command: int = 0
+    wait: int = 0
+    #: Column changes.
+    column: int = 0
+    skip: int = 0
+    fetch: int = 0
+
+    @property
+    def together(self) -> int:
+        """Of all jobs."""
+        return sum(getattr(self, each.name) for each in fields(self))
+
+    def __add__(self, other: "JobCycles") -> "JobCycles":
+        """Add both up, job by job."""
+        return JobCycles(
+            *(getattr(self, each.name) + getattr(other, each.name) for each in fields(self))
+        )
+
+
+#: The jobs, in the order in which the host of the emulator tells them.
+JOBS = tuple(each.name for each in fields(JobCycles))
+
+
+@dataclass(frozen=True)
+class Faults:
+    """Faults for which the same was done."""
+
+    #: What each of them has.
+    loads: int
+    column_changes: int
+    bytes_skipped: int
+    #: With those skipped.
+    bytes_fetched: int
+    walk: int
+    count: int
+    #: Of all of them.
+    cycles: JobCycles
+
+
+@dataclass(frozen=True)
+class Part:
+    """Cycles of a part of a program."""
+
+    hits: int
+    #: Of bytes out of windows.
+    read: int
+    #: What is no job of the pager.
+    program: int
+    cycles: JobCycles
+    faults: list[Faults]
+
+    @property
+    def misses(self) -> int:
+        """How many faults there are."""
+        return sum(each.count for each in self.faults)
+
+    def total(self, name: str) -> int:
+        """Add up a field of the faults."""
+        return sum(getattr(each, name) * each.count for each in self.faults)
+
+
+def parts_of(lines: Iterable[str]) -> list[Part]:
+    """Read what the host of the emulator told, part by part.
+
+    Raises:
+        FlashpagerError: if it told none.
+
+    """
+    numbers: dict[str, int] = {}
+    faults: dict[int, list[Faults]] = {}
+    for line in lines:
+        words = line.split()
+        if words[:1] == ["faults"]:
+            part, *of = map(int, words[1:])
+            loads, changes, skipped, fetched, walk, count, *cycles = of
+            done = Faults(loads, changes, skipped, fetched, walk, count, JobCycles(*cycles))
+            faults.setdefault(part, []).append(done)
+        elif words and words[-1].isdecimal():
+            numbers[words[0]] = int(words[-1])
+    parts: list[Part] = []
+    while f"hits_{len(parts)}" in numbers:
+        at = len(parts)
+        of_jobs = JobCycles(*(numbers[f"{name}_{at}"] for name in JOBS))
+        hits, read, program = (numbers[f"{name}_{at}"] for name in ("hits", "read", "program"))
+        parts.append(Part(hits, read, program, of_jobs, faults.get(at, [])))
+    if not parts:
+        message = "the emulated device did not say its cycles"
+        raise FlashpagerError(message)
+    return parts
+
+
+@dataclass(frozen=True)
+class Prices:
+    """What the pager's jobs cost on a device, in cycles."""
+
+    read_byte: float
+    #: Of each reference.
+    lookup: float
+    #: Of each fault, beside what follows.
+    fault: float
+    #: Of a search, whatever its walk.
+    search: float
+    walk_step: float
+    #: Of a load, beside its t_R.
+    load_command: float
+    #: All of a column change.
+    column_change: float | None
+    #: A byte on the bus, whether it is looked at or not.
+    bus_byte: int
+    #: What a byte takes besides where it goes into a frame.
+    store_byte: float
+
+
+def fit(part: Part, bytes_read: int, t_r: int, others: Sequence[Part] = ()) -> Prices:
+    """Fit prices to a part of a program.
+
+    Args:
+        part: what was measured.
+        bytes_read: of its runs.
+        t_r: of the chip, in cycles.
+        others: the same program with other registers, for what this one does not do.
+
+    Raises:
+        FlashpagerError: for a part without a hit or a fault.
+
+    """
+    misses = part.misses
+    if not misses or not part.hits:
+        message = "the part of the trace has no hit or no fault to fit prices to: take more runs"
+        raise FlashpagerError(message)
+    of_faults = sum((each.cycles for each in part.faults), JobCycles())
+    lookup = (part.cycles.lookup - of_faults.lookup) / part.hits
+    search, walk_step = _line([(each.walk, each.cycles.search, each.count) for each in part.faults])
+    of_loads = [each for each in part.faults if each.loads]
+    loads = sum(each.loads * each.count for each in of_loads)
+    commanding = sum(
+        each.cycles.command
+        + each.cycles.search
+        + each.cycles.wait
+        - each.count * max(t_r, each.cycles.search / each.count)
+        for each in of_loads
+    )
+    everyone = (part, *others)
+    changing = next((one for one in everyone if one.total("column_changes")), None)
+    skipping = next((one for one in everyone if one.total("bytes_skipped")), None)
+    fetched = part.total("bytes_fetched") - part.total("bytes_skipped")
+    a_fetch = part.cycles.fetch / fetched
+    bus_byte, a_skip = round(a_fetch), 0.0
+    if skipping:
+        told = [
+            (each.bytes_skipped, each.cycles.skip, each.count)
+            for each in skipping.faults
+            if each.bytes_skipped
+        ]
+        a_skip, slope = _line(told)
+        bus_byte = round(slope)
+    skips = sum(each.count for each in part.faults if each.bytes_skipped)
+    return Prices(
+        read_byte=part.read / bytes_read,
+        lookup=lookup,
+        fault=(of_faults.lookup + of_faults.fault - misses * lookup + a_skip * skips) / misses,
+        search=search,
+        walk_step=walk_step,
+        load_command=commanding / loads,
+        column_change=changing.cycles.column / changing.total("column_changes")
+        if changing
+        else None,
+        bus_byte=bus_byte,
+        store_byte=max(0.0, a_fetch - bus_byte),
+    )
+
+
+def _line(points: Sequence[tuple[int, int, int]]) -> tuple[float, float]:
+    """Fit a line, base and slope, to sums of y over n cases of one x each: (x, sum of y, n)."""
+    n = sum(count for _, _, count in points)
+    mean_x = sum(x * count for x, _, count in points) / n
+    mean_y = sum(y for _, y, _ in points) / n
+    spread = sum((x - mean_x) ** 2 * count for x, _, count in points)
+    if not spread:
+        return (mean_y, 0.0) if mean_x == 0 else (0.0, mean_y / mean_x)
+    slope = sum((x - mean_x) * (y - mean_y * count) for x, y, count in points) / spread
+    return mean_y - slope * mean_x, slope
