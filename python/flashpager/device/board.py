@@ -58,7 +58,7 @@ class FittedBoard:
             *textwrap.wrap(said, 98),
             '"""',
             f"part = {json.dumps(design.part)}",
-            f"nor = {json.dumps(design.nor or 'none')}",
+            'nor = "none" # an AVR with these pins has none',
             f"bus = {json.dumps(self.bus)} # a strobe of RE#, by nand_pins.c",
             f"cache_bytes = {design.cache_bytes}",
             f"cache_page_bytes = {design.cache_page_bytes}",

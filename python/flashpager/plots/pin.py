@@ -62,8 +62,10 @@ def chart(found: Pinning) -> alt.LayerChart:
             .encode(x="ram:Q", y="time:Q")
         )
     said = [
-        f"{counted(len(found.pinned), 'unit')} in {found.ram_bytes:,} bytes (diamond): "
-        f"{percent(found.time_ratio, 1)} of the time before"
+        (
+            f"{counted(len(found.pinned), 'unit')} in {found.ram_bytes:,} bytes (diamond): "
+            f"{percent(found.time_ratio, 1)} of the time before"
+        )
     ]
     if found.knee is not None:
         said.append(f"the knee (ring) is at {found.curve[found.knee].ram_bytes:,} bytes")

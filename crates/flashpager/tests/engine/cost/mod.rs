@@ -134,6 +134,45 @@ fn time_is_the_sum_of_its_steps() {
 }
 
 #[test]
+fn a_load_costs_its_command_and_hides_nothing_of_it() {
+    let handler = Handler { load_command_ns: 11.0, ..prices().handler };
+    let commanded = Prices { handler, ..prices() };
+    let counts = Counts {
+        misses: 5,
+        loads: 3,
+        bytes_written: 40,
+        bytes_fetched: 40,
+        walk: 5,
+        fault_classes: vec![(class(true, false, 8, 1), 3), (class(false, false, 8, 1), 2)],
+        ..Counts::default()
+    };
+    for schedule in [Schedule::Sequential, Schedule::Parallel] {
+        let of = |prices: &Prices| Time::of(&counts, &Prices { schedule, ..*prices });
+        assert_eq!(of(&commanded).time_ns - of(&prices()).time_ns, 3.0 * 11.0);
+        assert_eq!(of(&commanded).handler_ns - of(&prices()).handler_ns, 3.0 * 11.0);
+        let later = |load| {
+            let fault = |prices: Prices| prices.fault_ns(&class(load, false, 8, 1), 8);
+            fault(Prices { schedule, ..commanded }) - fault(Prices { schedule, ..prices() })
+        };
+        assert_eq!((later(true), later(false)), (11.0, 0.0));
+    }
+}
+
+#[test]
+fn a_column_change_costs_its_command_beside_the_bus() {
+    let spec = |column_command_ns| DesignSpec {
+        part: Some("MT29F1G08ABAFA".into()),
+        register: Some("random-column".into()),
+        handler: Some(Handler { column_command_ns, ..Handler::default() }),
+        ..DesignSpec::default()
+    };
+    let change_ns = |command_ns| {
+        Design::new(spec(command_ns)).unwrap().prices().t_column_change_ns.unwrap()
+    };
+    assert_eq!(change_ns(70.0), change_ns(0.0) + 70.0);
+}
+
+#[test]
 fn latency_by_nearest_rank() {
     // 98 cheap faults, one dear, one dearest: the 99th of 100 is the dear one.
     let counts = Counts {

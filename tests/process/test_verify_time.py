@@ -1,0 +1,227 @@
+"""Time on an emulated device: a NAND chip on the pins of an AVR, and prices fitted to it."""
+
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flashpager.device import emulated
+from flashpager.installed import pager_sources
+from tests import tools
+from tests.conftest import ROOT, Finished, fails, flashpager, import_csv, need
+
+_SENSORS = ROOT / "examples/traces/java/sensors.trace"
+_AVR = ("--device", "atmega1284p")
+#: A raw NAND with pages of 2 KB.
+_PART = ("--part", "MT29F1G08ABAEA")
+_FIT_RUNS = 4000
+
+
+@pytest.fixture(name="trace")
+def _trace(tmp_path: Path) -> Path:
+    """Give the first runs of the sensors."""
+    text = tmp_path / "all.csv"
+    flashpager("trace", "export", _SENSORS, "-o", text)
+    with text.open(encoding="ascii") as lines:
+        next(lines)
+        return import_csv(tmp_path, "".join(line for line, _ in zip(lines, range(12_000))))
+
+
+def _verify(*arguments: str | Path, code: int | None = None) -> Finished:
+    need("avr-gcc")
+    done = flashpager("verify", *arguments, code=code)
+    if "libsimavr-dev" in done.err:
+        reason = tools.not_installed(["simavr/sim_avr.h"])
+        if tools.promised():
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return done
+
+
+def _errors(told: list[dict[str, Any]]) -> dict[str, float]:
+    return {each["time"]: each["error"] for each in told}
+
+
+def _in_nanoseconds(board: Path, name: str, factor: float) -> None:
+    """Make a price wrong."""
+    text, count = re.subn(
+        rf"^{name} = ([0-9.]+)",
+        lambda found: f"{name} = {float(found[1]) * factor:.2f}",
+        board.read_text(encoding="utf-8"),
+        flags=re.MULTILINE,
+    )
+    assert count == 1, name
+    board.write_text(text, encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "design",
+    [
+        ("--policy", "clock", "--register", "random-column"),
+        ("--policy", "sieve", "--register", "start-column"),
+        ("--policy", "fifo", "--lookup", "hint", "--register", "sequential", "--flash-page", "512"),
+        ("--policy", "random(7)", "--register", "random-column", "--cache-page", "32"),
+    ],
+    ids=lambda design: design[1],
+)
+def test_prices_tell_what_they_were_not_fitted_to(
+    trace: Path, tmp_path: Path, design: tuple[str, ...]
+) -> None:
+    """The rest of the trace, and then all of it from the board's file."""
+    board = tmp_path / "own.toml"
+    fit = ("--fit", board, "--fit-runs", str(_FIT_RUNS))
+    told = _verify(trace, *_PART, *design, *_AVR, *fit, "--json", code=0).json
+    assert told["equal"]
+    assert [part["runs"] for part in told["parts"]] == [_FIT_RUNS, 12_000 - _FIT_RUNS]
+    for part in told["parts"]:
+        assert all(abs(error) < 0.01 for error in _errors(part["times"]).values())
+    written = board.read_text(encoding="utf-8")
+    assert "avr-gcc" in written
+    assert "20 MHz" not in written
+    told = _verify(trace, "--board", board, *_lookup(design), *_AVR, "--json", code=0).json
+    assert told["equal"]
+    assert told["untimed"] is None
+    assert set(_errors(told["times"])) == {"paging", "bytes"}
+    assert sum(told["jobs"][0][name] for name in ("lookup", "fetch", "fault")) > 0
+
+
+def _lookup(design: tuple[str, ...]) -> tuple[str, ...]:
+    at = design.index("--lookup") if "--lookup" in design else len(design)
+    return design[at : at + 2]
+
+
+@dataclass(frozen=True)
+class _Board:
+    """A board that was fitted, and the trace."""
+
+    path: Path
+    trace: Path
+
+
+@pytest.fixture(name="fitted")
+def _fitted(trace: Path, tmp_path: Path) -> _Board:
+    board = tmp_path / "fitted.toml"
+    design = (*_PART, "--policy", "clock", "--register", "random-column")
+    fit = ("--fit", board, "--fit-runs", str(_FIT_RUNS))
+    _verify(trace, *design, *_AVR, *fit, code=0)
+    return _Board(board, trace)
+
+
+def test_other_shapes(fitted: _Board) -> None:
+    """What was fitted to one shape tells others: other pages, another register, a fuller cache."""
+    for shape in (
+        ("--register", "start-column"),
+        ("--cache-page", "32"),
+        ("--cache-page", "128", "--cache", "1K"),
+    ):
+        told = _verify(fitted.trace, "--board", fitted.path, *shape, *_AVR, "--json", code=0).json
+        assert told["equal"]
+        assert abs(_errors(told["times"])["paging"]) < 0.01, shape
+
+
+def test_wrong_prices_are_found(fitted: _Board) -> None:
+    """A price that is wrong by a fifth is one line in the table, and exit code 1."""
+    right = fitted.path.read_text(encoding="utf-8")
+    for name, late in (("lookup_ns", "paging"), ("pre_process_ns", "paging"), ("t_read_ns", "bytes")):
+        fitted.path.write_text(right, encoding="utf-8")
+        _in_nanoseconds(fitted.path, name, 1.2)
+        done = _verify(fitted.trace, "--board", fitted.path, *_AVR, code=1)
+        assert "all 19 are equal" in done.out
+        line = next(line for line in done.out.splitlines() if line.startswith(late))
+        assert "over" in done.out.split("simulated")[-1]
+        assert line
+
+
+def test_what_is_not_compared_is_said(fitted: _Board) -> None:
+    """No prices, another schedule, chips that an AVR's pins have not."""
+    for design, said in (
+        (_PART, "--fit FILE"),
+        (("--board", fitted.path, "--schedule", "sequential"), "searches while the flash loads"),
+        (("--board", fitted.path, "--codeword", "512"), "no ECC"),
+        (("--part", "W25N01GV"), "W25N01GV is not"),
+        (("--part", "KFG1G16Q2M", "--register", "double-buffer"), "double-buffer is another"),
+    ):
+        done = _verify(fitted.trace, *design, *_AVR, code=0)
+        assert "time is not compared" in done.err
+        assert said in done.err, done.err
+
+
+def test_refusals(trace: Path, tmp_path: Path) -> None:
+    """One line says what cannot be fitted, and no file is left."""
+    need("avr-gcc", "arm-none-eabi-gcc")
+    board = tmp_path / "own.toml"
+    for arguments, said in (
+        ((*_AVR, *_PART, "--fit-runs", "12000"), "12000 runs"),
+        ((*_AVR, "--part", "W25N01GV"), "parallel NAND"),
+        (("--device", "cortex-m3", *_PART), "no clock"),
+        ((*_AVR, *_PART, "--codeword", "512"), "no ECC"),
+    ):
+        assert said in fails("verify", trace, *arguments, "--fit", board)
+        assert not board.exists()
+
+
+@pytest.mark.parametrize(
+    ("file", "right", "wrong", "said"),
+    [
+        ("verify/nand_pins.c", "    wait_ready();\n    return FP", "    return FP", "use while busy"),
+        ("verify/nand_pins.c", "command(NAND_READ_CONFIRM);", "", "fetch of nothing"),
+        ("verify/nand_pins.c", "address((uint8_t)page);", "", "an address too short"),
+        ("verify/nand_pins.c", "page >> 8", "page + 8", "load of a page that is none"),
+        ("verify/nand_pins.c", "    DDRA = 0;\n", "", "two drive the bus"),
+        ("verify/nand_pins.c", "command(NAND_COLUMN);", "command(NAND_READ);", "confirmation of"),
+        ("pager.c", "fp_flash_fetch(fetched, stop - start)", "fp_flash_fetch(fetched, 2049)", "past"),
+    ],
+    ids=lambda given: given if " " in given and "(" not in given else None,
+)
+def test_illegal_use(  # noqa: PLR0917 (the firmware, and what it is told)
+    trace: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    file: str,
+    right: str,
+    wrong: str,
+    said: str,
+) -> None:
+    """The chip stops a firmware that uses it as no chip can be used."""
+    need("avr-gcc")
+    copy = tmp_path / "pager"
+    shutil.copytree(pager_sources(), copy)
+    text = (copy / file).read_text(encoding="utf-8")
+    assert right in text
+    (copy / file).write_text(text.replace(right, wrong), encoding="utf-8")
+    monkeypatch.setattr(emulated, "pager_sources", lambda: copy)
+    _verify(trace, *_PART, "--policy", "clock", *_AVR, "--register", "random-column")
+    assert said in fails("verify", trace, *_PART, *_AVR, "--register", "random-column")
+
+
+def test_labels_take_no_cycle(tmp_path: Path) -> None:
+    """The pager with labels for jobs is, to the byte, the one without."""
+    need("avr-gcc")
+    pager = pager_sources()
+    macros = {
+        "POLICY": "FP_PAGER_CLOCK",
+        "LOOKUP": "FP_PAGER_TABLE",
+        "REGISTER": "FP_PAGER_RANDOM_COLUMN",
+        "FRAMES": "30",
+        "PAGE_BYTES": "64",
+        "FLASH_PAGE_BYTES": "2048",
+        "IMAGE_BYTES": "6711",
+    }
+    lines = [f"#define FP_PAGER_{name} {value}\n" for name, value in macros.items()]
+    (tmp_path / "fp_pager_design.h").write_text("".join(lines), encoding="ascii")
+    code = []
+    for flags in ([], ["-include", str(pager / "verify" / "marks.h")]):
+        command = [*emulated.AVR_COMPILER, f"-I{tmp_path}", *flags, "-c", "-o", "pager.o"]
+        subprocess.run([*command, str(pager / "pager.c")], cwd=tmp_path, check=True)
+        subprocess.run(
+            ["avr-objcopy", "-O", "binary", "-j", ".text", "pager.o", "pager.bin"],
+            cwd=tmp_path,
+            check=True,
+        )
+        code.append((tmp_path / "pager.bin").read_bytes())
+    assert code[0] == code[1]
+    assert len(code[0]) > 500
