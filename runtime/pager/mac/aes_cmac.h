@@ -1,0 +1,42 @@
+/*
+ * AES-CMAC with a key of 128 bits (RFC 4493, NIST SP 800-38B), for fp_flash_mac() of the pager
+ *
+ *     static struct fp_aes_cmac mac;
+ *
+ *     fp_aes_cmac_key(&mac, key);         // once, before fp_pager_start()
+ *
+ *     void fp_flash_mac(const uint8_t head[8], const uint8_t *data, uint_fast16_t size,
+ *                       uint8_t tag[FP_PAGER_TAG_BYTES])
+ *     {
+ *         fp_aes_cmac(&mac, head, data, size, tag, FP_PAGER_TAG_BYTES);
+ *     }
+ *
+ * `flashpager deploy --mac aes-cmac` makes the same tags. The cipher is tiny-AES-c. It looks its
+ * S-box up in memory: where that is cached, its time depends on the key. A chip with AES in
+ * hardware has no use for this file.
+ */
+#ifndef FLASHPAGER_AES_CMAC_H
+#define FLASHPAGER_AES_CMAC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define FP_AES_CMAC_KEY_BYTES 16
+/* Of a block, and of the longest tag. */
+#define FP_AES_CMAC_BYTES 16
+
+/* A key, ready for use. Its fields are the library's own. */
+struct fp_aes_cmac {
+    uint8_t round_keys[176];
+    uint8_t subkey[FP_AES_CMAC_BYTES];
+};
+
+/* Make a key ready. */
+void fp_aes_cmac_key(struct fp_aes_cmac *mac, const uint8_t key[FP_AES_CMAC_KEY_BYTES]);
+
+/* The first `tag_size` bytes, at most FP_AES_CMAC_BYTES, of the MAC of `head` and, behind it,
+ * `data`. */
+void fp_aes_cmac(const struct fp_aes_cmac *mac, const uint8_t head[8], const uint8_t *data,
+                 size_t size, uint8_t *tag, uint_fast8_t tag_size);
+
+#endif
