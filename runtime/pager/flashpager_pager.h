@@ -56,8 +56,8 @@
  * least significant first. So a page that was altered, put at another place or kept from an older
  * image is refused: FP_PAGER_FORGED. The image's version must be at least fp_flash_oldest(), a
  * counter that only grows: else FP_PAGER_OLD. Tags stand in the spare area of a flash page, that of
- * its first unit at FP_PAGER_TAG_AT; fp_flash_spare() gets them. What they cost on the bus is beside
- * the pager's counts: price it as the handler's time.
+ * its first unit at FP_PAGER_TAG_AT; fp_flash_spare() gets them. `flashpager deploy` writes them, and
+ * mac/aes_cmac.h is a MAC.
  */
 #ifndef FLASHPAGER_PAGER_H
 #define FLASHPAGER_PAGER_H
@@ -343,6 +343,8 @@ struct fp_pager_stat {
     uint32_t column_changes;
     uint32_t bytes_fetched;
     uint32_t bytes_skipped;
+    uint32_t tag_bytes_fetched; /* of those fetched */
+    uint32_t mac_bytes; /* of which a MAC was taken */
     uint32_t walk;
     uint32_t max_walk;
     uint32_t downgrades; /* fifo-sc and pa-fifo-sc */
@@ -410,8 +412,9 @@ FP_PAGER_API int fp_flash_correct(fp_flash_page page, uint_fast16_t column, uint
 #endif
 
 #if FP_PAGER_TAG_BYTES
-/* Read bytes of the spare area of the flash page that is held, `at` from its start, and leave the
- * column where it was. FP_PAGER_OK or FP_PAGER_IO. */
+/* Change the column to the spare area of the flash page that is held, and fetch bytes `at` from its
+ * start. Where the column is then does not matter: it is changed, or the page loaded, before anything
+ * else is fetched. FP_PAGER_OK or FP_PAGER_IO. */
 FP_PAGER_API int fp_flash_spare(uint_fast16_t at, uint8_t *to, uint_fast8_t size);
 
 /* The MAC of `head` and, behind it, `data`: AES-CMAC, Ascon-Mac, with your key. */

@@ -626,7 +626,8 @@ static OUT_OF_LINE int fetch(fp_page page)
 #elif TWO_BUFFERS
             fp_flash_column(start);
 #else
-            if (start != pager.column) {
+            /* Behind a tag the column is in the spare area. */
+            if (start != pager.column || (FP_PAGER_TAG_BYTES && !load)) {
                 COUNT(column_changes, 1);
                 fp_flash_column(start);
             }
@@ -647,8 +648,13 @@ static OUT_OF_LINE int fetch(fp_page page)
                 error = FP_PAGER_OK;
 #endif
 #if FP_PAGER_TAG_BYTES
-            if (!error)
+            if (!error) {
+                COUNT(column_changes, REGISTER_IS(RANDOM_COLUMN));
+                COUNT(bytes_fetched, FP_PAGER_TAG_BYTES);
+                COUNT(tag_bytes_fetched, FP_PAGER_TAG_BYTES);
+                COUNT(mac_bytes, 8 + (stop - start));
                 error = authenticate(wanted, start, fetched, stop - start);
+            }
 #endif
 #if WIDENS
             if (fetched != frame && !error)

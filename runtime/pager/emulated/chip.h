@@ -5,8 +5,9 @@
  * what is asked of it, and refuses what a real chip could not do: CHIP_ILLEGAL(what) is called, and
  * must not return. It keeps no bytes: CHIP_BYTE(page, column) gives them, CHIP_BYTE of a column
  * behind the flash page the spare area. CHIP_PAGES is how many pages it has. All three are macros
- * of whoever includes this. So may be CHIP_FAILS(), asked whether a read fails, CHIP_LOADED(buffer,
- * page), told of each load, and CHIP_WAITS(), called where it is waited for.
+ * of whoever includes this. So may be CHIP_SPARE_BYTES, of the spare area, behind which nothing may
+ * be fetched; CHIP_FAILS(), asked whether a read fails; CHIP_LOADED(buffer, page), told of each
+ * load; and CHIP_WAITS(), called where it is waited for.
  */
 #ifndef FLASHPAGER_EMULATED_CHIP_H
 #define FLASHPAGER_EMULATED_CHIP_H
@@ -20,8 +21,9 @@ struct chip_counts {
     uint32_t loads;
     uint32_t prefetches;
     uint32_t column_changes; /* of a register: an address in a buffer is none */
-    uint32_t bytes_fetched;  /* with those skipped */
+    uint32_t bytes_fetched;  /* with those skipped, and those of tags */
     uint32_t bytes_skipped;
+    uint32_t tag_bytes_fetched;
 };
 
 static struct {
@@ -34,7 +36,7 @@ static struct {
 
 static void chip_reset(void)
 {
-    const struct chip_counts none = {0, 0, 0, 0, 0};
+    const struct chip_counts none = {0, 0, 0, 0, 0, 0};
     chip.counts = none;
     chip.held[0] = chip.held[1] = CHIP_NOTHING;
     chip.busy[0] = chip.busy[1] = 0;
@@ -86,16 +88,21 @@ FP_PAGER_API int fp_flash_wait(void)
 }
 
 /* What comes next must be there. */
-static void chip_ready(uint32_t size)
+static void chip_ready(void)
 {
     chip_demand(!chip.busy[chip.buffer], "use while busy");
     chip_demand(chip.held[chip.buffer] != CHIP_NOTHING, "fetch of nothing");
+}
+
+static void chip_reaches(uint32_t size)
+{
+    chip_ready();
     chip_demand(chip.column + size <= FP_PAGER_FLASH_PAGE_BYTES, "fetch past the page");
 }
 
 FP_PAGER_API int fp_flash_fetch(uint8_t *to, uint_fast16_t size)
 {
-    chip_ready((uint32_t)size);
+    chip_reaches((uint32_t)size);
     for (uint_fast16_t i = 0; i < size; i++)
         to[i] = (uint8_t)CHIP_BYTE(chip.held[chip.buffer], chip.column + (uint32_t)i);
     chip.column += (uint32_t)size;
@@ -110,7 +117,7 @@ FP_PAGER_API int fp_flash_fetch(uint8_t *to, uint_fast16_t size)
 #if FP_PAGER_REGISTER <= FP_PAGER_START_COLUMN
 FP_PAGER_API void fp_flash_skip(uint_fast16_t size)
 {
-    chip_ready((uint32_t)size);
+    chip_reaches((uint32_t)size);
     chip_demand(size > 0, "skip of nothing");
     chip.column += (uint32_t)size;
     chip.counts.bytes_fetched += (uint32_t)size;
@@ -119,7 +126,7 @@ FP_PAGER_API void fp_flash_skip(uint_fast16_t size)
 #else
 FP_PAGER_API void fp_flash_column(uint_fast16_t column)
 {
-    chip_ready(0);
+    chip_ready();
     chip_demand(column < FP_PAGER_FLASH_PAGE_BYTES, "change to a column that is none");
 #if FP_PAGER_REGISTER == FP_PAGER_RANDOM_COLUMN
     chip_demand(column != chip.column, "change to the same column");
@@ -148,10 +155,19 @@ FP_PAGER_API void fp_flash_load_ahead(fp_flash_page page)
 #if FP_PAGER_TAG_BYTES
 FP_PAGER_API int fp_flash_spare(uint_fast16_t at, uint8_t *to, uint_fast8_t size)
 {
-    chip_ready(0);
+    const uint32_t column = (uint32_t)FP_PAGER_FLASH_PAGE_BYTES + (uint32_t)at;
+    chip_ready();
+#ifdef CHIP_SPARE_BYTES
+    chip_demand(at + size <= CHIP_SPARE_BYTES, "fetch past the spare area");
+#endif
     for (uint_fast8_t i = 0; i < size; i++)
-        to[i] = (uint8_t)CHIP_BYTE(chip.held[chip.buffer],
-                                   (uint32_t)FP_PAGER_FLASH_PAGE_BYTES + (uint32_t)at + i);
+        to[i] = (uint8_t)CHIP_BYTE(chip.held[chip.buffer], column + i);
+    chip.column = column + size;
+    chip.counts.bytes_fetched += size;
+    chip.counts.tag_bytes_fetched += size;
+#if FP_PAGER_REGISTER == FP_PAGER_RANDOM_COLUMN
+    chip.counts.column_changes++;
+#endif
 #ifdef CHIP_FAILS
     if (CHIP_FAILS())
         return FP_PAGER_IO;

@@ -84,10 +84,14 @@ static int next_run(uint32_t *offset, uint32_t *length)
 #define CHIP_PAGES ((FP_PAGER_IMAGE_BYTES - 1ul) / FP_PAGER_FLASH_PAGE_BYTES + 1ul)
 #define CHIP_START() nand_start()
 #else
+/* With its spare area, where there are tags. */
+#ifndef CHIP_SPARE_BYTES
+#define CHIP_SPARE_BYTES 0
+#endif
 #if FP_PAGER_REGISTER >= FP_PAGER_DOUBLE_BUFFER
-static uint8_t held[2][FP_PAGER_FLASH_PAGE_BYTES];
+static uint8_t held[2][FP_PAGER_FLASH_PAGE_BYTES + CHIP_SPARE_BYTES];
 #else
-static uint8_t held[1][FP_PAGER_FLASH_PAGE_BYTES];
+static uint8_t held[1][FP_PAGER_FLASH_PAGE_BYTES + CHIP_SPARE_BYTES];
 #endif
 
 /* The host writes the page there. */
@@ -95,7 +99,7 @@ static void fill(uint8_t buffer, uint32_t page)
 {
     send(page, 4);
     send((uint16_t)held[buffer], 2);
-    send(FP_PAGER_FLASH_PAGE_BYTES, 2);
+    send(sizeof(held[0]), 2);
     GPIOR2 = LOAD;
     __asm__ volatile("" ::: "memory");
 }

@@ -76,17 +76,21 @@ static uint32_t read_file(uint32_t file, void *to, uint32_t size)
 }
 
 /* The chip: what it holds is read from the file when it is loaded. */
+/* With its spare area, where there are tags. */
+#ifndef CHIP_SPARE_BYTES
+#define CHIP_SPARE_BYTES 0
+#endif
 #if FP_PAGER_REGISTER >= FP_PAGER_DOUBLE_BUFFER
-static uint8_t held[2][FP_PAGER_FLASH_PAGE_BYTES];
+static uint8_t held[2][FP_PAGER_FLASH_PAGE_BYTES + CHIP_SPARE_BYTES];
 #else
-static uint8_t held[1][FP_PAGER_FLASH_PAGE_BYTES];
+static uint8_t held[1][FP_PAGER_FLASH_PAGE_BYTES + CHIP_SPARE_BYTES];
 #endif
 static uint32_t image;
 
 static void fill(uint8_t buffer, uint32_t page)
 {
-    const uint32_t seek[2] = {image, page * FP_PAGER_FLASH_PAGE_BYTES};
-    if (semihost(SYS_SEEK, seek) || read_file(image, held[buffer], FP_PAGER_FLASH_PAGE_BYTES))
+    const uint32_t seek[2] = {image, page * (uint32_t)sizeof(held[0])};
+    if (semihost(SYS_SEEK, seek) || read_file(image, held[buffer], sizeof(held[0])))
         stop("image.bin has no such page");
 }
 
