@@ -137,6 +137,31 @@ _MUTANTS = (
     ),
     Mutant("version-not-bound", "put_32(head, pager.version);", "put_32(head, 0);"),
     Mutant(
+        "number-of-the-place",
+        "error = authenticate(wanted, start,",
+        "error = authenticate(placed(wanted), start,",
+    ),
+    Mutant("column-not-back", "(FP_PAGER_TAG_BYTES && !load)", "0"),
+    Mutant(
+        "tag-of-what-is-corrupt",
+        "            if (!error) {\n                COUNT(column_changes",
+        "            {\n                COUNT(column_changes",
+    ),
+    Mutant("corrected-is-wrong", "            if (error > 0)\n", "            if (0)\n"),
+    Mutant(
+        "correction-of-another-block",
+        "error = fp_flash_correct(placed(wanted),",
+        "error = fp_flash_correct(wanted,",
+    ),
+    Mutant(
+        "head-not-counted",
+        "COUNT(mac_bytes, 8 + (stop - start));",
+        "COUNT(mac_bytes, stop - start);",
+    ),
+    Mutant(
+        "tag-of-the-first-unit", "FP_PAGER_TAG_AT + index * FP_PAGER_TAG_BYTES", "FP_PAGER_TAG_AT"
+    ),
+    Mutant(
         "older-image",
         "if (pager.version < fp_flash_oldest())",
         "if (pager.version + 1 < fp_flash_oldest())",
@@ -178,6 +203,7 @@ def _fails_in_c(copy: Path) -> str:
     """Give the first test of the pager in C that fails, or nothing."""
     binary = copy / "tests-of-pager"
     sources = sorted((copy / "tests").glob("test_pager_*.c"))
+    sources.append(copy / "pager/mac/aes_cmac.c")
     command = ["cc", "-std=c11", "-O1", "-g", "-w", "-fsanitize=address,undefined"]
     command += ["-fno-sanitize-recover=all", "-o", str(binary), str(copy / "tests/test.c")]
     command += [str(copy / "tests/main.c"), *map(str, sources)]
@@ -254,7 +280,7 @@ def main() -> None:
             continue
         with tempfile.TemporaryDirectory(prefix="flashpager-") as place:
             copy = Path(place)
-            for folder in ("pager", "tests"):
+            for folder in ("pager", "tests", "third_party"):
                 shutil.copytree(_RUNTIME / folder, copy / folder)
             if mutant:
                 if text.count(mutant.right) != 1:
