@@ -13,6 +13,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 from pathlib import Path
 
@@ -193,9 +194,83 @@ def print_pager(targets: list[str]) -> None:
     print(table(["policy, lookup", *targets, "cursors", "RAM"], rows))
 
 
+# littlefs as its binding for Python has it: its sources in C are in the source distribution.
+LITTLEFS = ("littlefs-python", "0.19.0")
+# Read only, without memory of its own, and without what it prints.
+LITTLEFS_MACROS = ("READONLY", "NO_MALLOC", "NO_ASSERT", "NO_DEBUG", "NO_WARN", "NO_ERROR")
+LITTLEFS_CACHE_BYTES = 64
+LITTLEFS_STRUCTURES = """
+#include "lfs.h"
+char file_system[sizeof(lfs_t)], file[sizeof(lfs_file_t)], opened[sizeof(struct lfs_file_config)];
+char config[sizeof(struct lfs_config)];
+"""
+
+
+def fetch_littlefs(directory: Path) -> Path:
+    """Fetch the sources of littlefs from PyPI, and give their folder."""
+    name, version = LITTLEFS
+    pip = (sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", name)
+    run(*pip, "--dest", directory, f"{name}=={version}")
+    archive = next(directory.glob("*.tar.gz"))
+    with tarfile.open(archive) as opened:
+        opened.extractall(directory, filter="data")
+    return directory / f"{name.replace('-', '_')}-{version}" / "littlefs"
+
+
+def measure_littlefs(target: str, sources: Path, directory: Path) -> tuple[int, int]:
+    """Give the bytes of code of littlefs, and of RAM with one file open and two small caches."""
+    prefix, machine = PAGER_TARGETS[target]
+    compiled = directory / "littlefs.o"
+    macros = [f"-DLFS_{name}" for name in LITTLEFS_MACROS]
+    compiler = [f"{prefix}gcc", *machine, *FLAGS, "-fno-common", f"-I{sources}", *macros]
+    code = 0
+    for source in ("lfs.c", "lfs_util.c"):
+        run(*compiler, "-c", sources / source, "-o", compiled)
+        text, data, _ = size_of(prefix, compiled)
+        code += text + data
+    structures = directory / "structures.c"
+    structures.write_text(LITTLEFS_STRUCTURES)
+    run(*compiler, "-c", structures, "-o", compiled)
+    text, data, bss = size_of(prefix, compiled)
+    return code, data + bss + 2 * LITTLEFS_CACHE_BYTES
+
+
+def print_beside(targets: list[str]) -> None:
+    """Print the pager beside what a user would link instead."""
+    rows: list[list[object]] = []
+    with tempfile.TemporaryDirectory() as place:
+        directory = Path(place)
+        sources = fetch_littlefs(directory)
+        for target in targets:
+            code, cursors, ram = measure_pager(target, "CLOCK", "TABLE", directory)
+            theirs = measure_littlefs(target, sources, directory)
+            ours = (code + cursors, ram + PAGER_FRAMES * PAGER_PAGE_BYTES)
+            rows.append([target, *ours, *theirs, f"{theirs[0] / ours[0]:.1f}"])
+    print(
+        f"\nThe pager with its cursors, `clock` and table, and littlefs {' '.join(LITTLEFS)} read "
+        f"only: bytes of code by `gcc -Os`, and of RAM, the pager's {PAGER_FRAMES} frames and "
+        f"littlefs' two caches of {LITTLEFS_CACHE_BYTES} bytes and one open file among it:\n"
+    )
+    head = ["target", "pager: code", "RAM", "littlefs: code", "RAM", "littlefs / pager"]
+    print(table(head, rows))
+
+
 def main() -> None:
     """Print all tables."""
-    argparse.ArgumentParser(description=__doc__.splitlines()[0]).parse_args()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument(
+        "--beside",
+        action="store_true",
+        help="the pager beside littlefs, which is fetched from PyPI, and nothing else",
+    )
+    if parser.parse_args().beside:
+        installed = [
+            name for name, (prefix, _) in PAGER_TARGETS.items() if shutil.which(f"{prefix}gcc")
+        ]
+        if not installed:
+            sys.exit("sizes.py: no compiler (Debian: apt install gcc-arm-none-eabi gcc-avr)")
+        print_beside(installed)
+        return
     code: list[list[object]] = []
     structures: list[list[object]] = []
     for name, (prefix, _, _) in TARGETS.items():
