@@ -1,5 +1,6 @@
 /*
- * Labels between instructions, by which a simulator tells jobs: they take no cycle and no byte
+ * Labels between instructions, by which a simulator tells jobs. A label takes no cycle and no byte,
+ * though the compiler may arrange what stands around it otherwise.
  *
  * Compile pager.c and a program with `-include marks.h`. Who reads them: avr_jobs.h.
  */
