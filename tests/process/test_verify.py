@@ -221,7 +221,8 @@ def test_designs_that_are_none(tmp_path: Path, macro: str, said: str) -> None:
     def complaint(macros: dict[str, str]) -> str:
         lines = [f"#define FP_PAGER_{name} {value}\n" for name, value in macros.items()]
         (tmp_path / "fp_pager_design.h").write_text("".join(lines), encoding="ascii")
-        command = ["cc", "-std=c11", "-fsyntax-only", f"-I{tmp_path}", pager_sources() / "pager.c"]
+        source = str(pager_sources() / "pager.c")
+        command = ["cc", "-std=c11", "-fsyntax-only", f"-I{tmp_path}", source]
         return subprocess.run(command, capture_output=True, text=True, check=False).stderr
 
     need("cc")

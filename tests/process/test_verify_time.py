@@ -1,8 +1,8 @@
 """Time on an emulated device: a NAND chip on the pins of an AVR, and prices fitted to it."""
 
+import itertools
 import re
 import shutil
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ def _trace(tmp_path: Path) -> Path:
     flashpager("trace", "export", _SENSORS, "-o", text)
     with text.open(encoding="ascii") as lines:
         next(lines)
-        return import_csv(tmp_path, "".join(line for line, _ in zip(lines, range(_RUNS))))
+        return import_csv(tmp_path, "".join(itertools.islice(lines, _RUNS)))
 
 
 def _verify(*arguments: str | Path, code: int | None = None) -> Finished:
@@ -193,7 +193,7 @@ def test_refusals(trace: Path, tmp_path: Path) -> None:
     ],
     ids=lambda given: given if " " in given and "(" not in given else None,
 )
-def test_illegal_use(  # noqa: PLR0917 (the firmware, and what it is told)
+def test_illegal_use(
     trace: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -42,7 +42,7 @@ Image = Annotated[
 
 
 @options.takes_designs()
-def verify(
+def verify(  # noqa: C901  (what runs, and what does not)
     trace: options.Trace,
     *,
     flags: options.DesignFlags,

@@ -69,5 +69,5 @@ def chart(found: Pinning) -> alt.LayerChart:
     ]
     if found.knee is not None:
         said.append(f"the knee (ring) is at {found.curve[found.knee].ram_bytes:,} bytes")
-    both: alt.LayerChart = alt.layer(*layers).properties(width=style.WIDTH, height=style.HEIGHT)
+    both = alt.LayerChart(layer=layers).properties(width=style.WIDTH, height=style.HEIGHT)
     return styled(both, "What RAM saves, function by function", "; ".join(said))

@@ -156,6 +156,7 @@ fn any_executed_case() -> impl Strategy<Value = (Case, Option<u32>)> {
                     downgrade_ns: handler.downgrade_ns * slow,
                     update_mmu_ns: handler.update_mmu_ns * slow,
                     post_process_ns: handler.post_process_ns * slow,
+                    load_command_ns: handler.load_command_ns * slow,
                     false_fault_ns: handler.false_fault_ns * slow,
                     ..handler
                 },
@@ -184,6 +185,7 @@ fn walk_through_time(case: &Case, critical: Option<u32>) -> (f64, Vec<f64>, Vec<
         downgrade_ns,
         update_mmu_ns,
         post_process_ns,
+        load_command_ns,
         false_fault_ns,
         ..
     } = prices.handler;
@@ -224,6 +226,9 @@ fn walk_through_time(case: &Case, critical: Option<u32>) -> (f64, Vec<f64>, Vec<
 
         let began = now;
         now += pre_process_ns;
+        if access.load {
+            now += load_command_ns;
+        }
         let sought = now;
         now += get_freeframe_ns
             + f64::from(search.walk) * walk_step_ns

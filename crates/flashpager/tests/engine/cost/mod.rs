@@ -166,9 +166,8 @@ fn a_column_change_costs_its_command_beside_the_bus() {
         handler: Some(Handler { column_command_ns, ..Handler::default() }),
         ..DesignSpec::default()
     };
-    let change_ns = |command_ns| {
-        Design::new(spec(command_ns)).unwrap().prices().t_column_change_ns.unwrap()
-    };
+    let change_ns =
+        |command_ns| Design::new(spec(command_ns)).unwrap().prices().t_column_change_ns.unwrap();
     assert_eq!(change_ns(70.0), change_ns(0.0) + 70.0);
 }
 
@@ -398,6 +397,8 @@ fn any_case() -> impl Strategy<Value = Case> {
                     downgrade_ns: down,
                     update_mmu_ns: update,
                     post_process_ns: post,
+                    load_command_ns: pre / 2.0,
+                    column_command_ns: 0.0,
                     false_fault_ns: false_fault,
                     load_stopover_ns: None,
                 },
