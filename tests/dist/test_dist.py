@@ -201,6 +201,7 @@ COMMANDS = {
     "estimate": ("estimate", "--part", "W25N01GV", "--plot", "waterfall.png"),
     "handler": ("handler",),
     "layout": ("layout", CARD, *DESIGN, "--evaluations", "5", "-o", "order.json"),
+    "pin": ("pin", CARD, *DESIGN, "--ram", "64", "-o", "pinned.txt"),
     "deploy": ("deploy", CARD, *DESIGN, "-o", "deployed"),
     "verify": ("verify", CARD, *DESIGN),
     "report": ("report", CARD, *DESIGN, "-o", "report.html", "--plots", "plots"),

@@ -361,3 +361,40 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
     fails(*export, order, "--map", map_, *to, words=["main.o", "compiled again", "link again"])
     (tmp_path / "main.o").unlink()
     fails(*export, order, "--map", map_, *to, words=["main.o", "gone", "compile with -c"])
+
+
+def test_pinned_functions_leave_the_cache(tmp_path: Path) -> None:
+    """Thumb, GNU ld: what pin predicts is what the program counts that is linked so."""
+    need("qemu-system-arm", "arm-none-eabi-gcc", "make")
+    # Calls from flash to RAM are far: the linker would put veneers between.
+    far = ("OPTIMIZE=-Os -mlong-calls",)
+    firmware = ["make", "-s", "-C", ROOT / "examples" / "firmware", f"BUILD={tmp_path}", *far]
+    subprocess.run(firmware, check=True)
+    elf, map_ = tmp_path / "card-firmware.elf", tmp_path / "card-firmware.map"
+    before = record_firmware(elf, tmp_path / "old.trace")
+    old = shutil.copy(map_, tmp_path / "old.map")
+    lines = tmp_path / "to-ram.ld"
+    design = ("--part", "W25Q128JV", "--bus", "104MHz-x4", "--cache", "1K", "--cache-page", "16")
+    design += ("--ways", "2", "--policy", "lru", "--processor", "cortex-m3@48MHz")
+    to_linker = ("--map", old, "--format", "gnu-ld", "-o", lines)
+    # Functions of libraries call one another by short calls.
+    told = flashpager("pin", before, *design, "--ram", "1500", *to_linker, "--json").json
+    own = [name for name in told["pinned"] if "lib" not in name]
+    fixed = ("--always", ",".join(own), "--json", "--ram")
+    told = flashpager("pin", before, *design, *fixed, "8K", "--map", old).json
+    ram = str(told["curve"][len(own) - 1]["ram_bytes"])
+    told = flashpager("pin", before, *design, *fixed, ram, *to_linker).json
+    assert told["pinned"] == own
+    assert len(own) > 5
+    subprocess.run([*firmware, f"PINNED={lines}"], check=True)
+    after = record_firmware(elf, tmp_path / "new.trace")
+    counted = flashpager("simulate", after, *design, "--json").json["counts"]
+    predicted = told["after"][0]["counts"]
+    for name in ("misses", "loads", "bytes_fetched", "bytes_written"):
+        assert counted[name] == predicted[name], name
+    # The start copies more into RAM: a loop over two lines for each word, which hits.
+    words = -(-int(ram) // 4)
+    assert counted["references"] - predicted["references"] == 2 * words
+    assert predicted["misses"] < told["before"][0]["counts"]["misses"]
+    ran = subprocess.run([*firmware, "run"], capture_output=True, text=True, check=True)
+    assert "fault" not in ran.stdout

@@ -36,7 +36,7 @@ def names_or_file(option: str, text: str | None, what: str) -> list[str]:
     """Give names out of a list, or out of a file if there is one of that name."""
     if text is None:
         return []
-    if not text.strip() or not Path(text).is_file():
+    if not text.strip() or not _is_file(text):
         # Names of methods have commas between their parameters: they are in parentheses.
         return some(option, text, what)
     lines = [line.partition("#")[0].strip() for line in read_text(Path(text)).splitlines()]
@@ -44,6 +44,14 @@ def names_or_file(option: str, text: str | None, what: str) -> list[str]:
         return names
     message = f"{option}: {text} names no unit"
     raise FlashpagerError(message)
+
+
+def _is_file(text: str) -> bool:
+    try:
+        return Path(text).is_file()
+    except OSError:
+        # A list may be longer than a name can be.
+        return False
 
 
 class Stop:

@@ -8,8 +8,8 @@ from flashpager.plots import style
 from flashpager.plots.style import styled
 from flashpager.quantities import counted, percent
 
-#: Steps that are named in the picture.
-_NAMED = 12
+#: Names stand this share of the width apart.
+_APART = 0.12
 
 
 def chart(found: Pinning) -> alt.LayerChart:
@@ -43,7 +43,7 @@ def chart(found: Pinning) -> alt.LayerChart:
     )
     layers: list[alt.Chart] = [line.encode(x=ram, y=time, tooltip=tips)]
     layers.append(
-        alt.Chart(steps.slice(1, _NAMED))
+        alt.Chart(_named(steps))
         .mark_text(align="left", dx=6, dy=-6, color=style.INK, limit=160)
         .encode(x=ram, y=time, text="unit:N")
     )
@@ -71,3 +71,14 @@ def chart(found: Pinning) -> alt.LayerChart:
         said.append(f"the knee (ring) is at {found.curve[found.knee].ram_bytes:,} bytes")
     both = alt.LayerChart(layer=layers).properties(width=style.WIDTH, height=style.HEIGHT)
     return styled(both, "What RAM saves, function by function", "; ".join(said))
+
+
+def _named(steps: pl.DataFrame) -> pl.DataFrame:
+    """Give the steps that save most of those whose names do not stand in one another's way."""
+    ram = [float(value) for value in steps["ram"]]
+    saved = [0.0, *(-float(value) for value in steps["time"].diff().drop_nulls())]
+    chosen: list[int] = []
+    for place in sorted(range(1, len(ram)), key=lambda place: -saved[place]):
+        if all(abs(ram[place] - ram[other]) >= _APART * ram[-1] for other in chosen):
+            chosen.append(place)
+    return steps[sorted(chosen)]

@@ -1,0 +1,77 @@
+"""``flashpager pin``: what to move to RAM, told, written and refused."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT, fails, flashpager
+
+CARD = ROOT / "examples/traces/card-firmware.trace"
+DESIGN = ("--board", "rp2040", "--cache", "2K")
+
+
+def test_what_is_told_is_what_is_written(tmp_path: Path) -> None:
+    """The sentence, the table, the file and JSON say the same, and it fits."""
+    names, picture = tmp_path / "pinned.txt", tmp_path / "pinned.svg"
+    arguments = ("pin", CARD, *DESIGN, "--ram", "400")
+    said = flashpager(*arguments, "-o", names, "--plot", picture).out
+    told = flashpager(*arguments, "--json").json
+    assert names.read_text(encoding="utf-8").split() == told["pinned"]
+    assert picture.stat().st_size > 1000
+    assert 0 < told["ram_bytes"] <= 400
+    before, after = (told[when][0]["time"]["time_ns"] for when in ("before", "after"))
+    assert after < before
+    assert told["time_ratio"] == pytest.approx(after / before)
+    assert f"{before / after:.2f} times as fast" in said
+    assert f"in {told['ram_bytes']:,} bytes of RAM" in said
+    # Each step saves, and the whole choice is no worse than the last.
+    ratios = [step["time_ratio"] for step in told["curve"]]
+    assert ratios[-1] >= told["time_ratio"]
+    assert [step["ram_bytes"] for step in told["curve"]] == sorted(
+        step["ram_bytes"] for step in told["curve"]
+    )
+    knee = told["curve"][told["knee"]]
+    share = (1 - knee["time_ratio"]) / (1 - ratios[-1])
+    assert f"the first {knee['ram_bytes']:,} bytes, up to {knee['name']}, save" in said
+    assert share * told["curve"][-1]["ram_bytes"] >= knee["ram_bytes"] * 0.999
+
+
+def test_more_ram_is_never_slower() -> None:
+    """And what is always pinned is pinned."""
+    ratios = []
+    for ram in ("100", "1K", "4K"):
+        arguments = ("--ram", ram, "--always", "radio_init", "--json")
+        told = flashpager("pin", CARD, *DESIGN, *arguments).json
+        assert "radio_init" in told["pinned"]
+        ratios.append(told["time_ratio"])
+    assert ratios == sorted(ratios, reverse=True)
+
+
+def test_calls_are_limited() -> None:
+    """What a function may take from an empty cache is kept, or refused."""
+    arguments = ("pin", CARD, *DESIGN, "--ram", "1K")
+    told = flashpager(*arguments, "--max-call", "radio_poll=1s", "--json").json["calls"][0]
+    limit = f"radio_poll={told['before_ns'] * 0.9:.0f}ns"
+    limited = flashpager(*arguments, "--max-call", limit, "--json").json["calls"][0]
+    assert limited["before_ns"] == told["before_ns"]
+    assert limited["after_ns"] <= limited["limit_ns"] < told["before_ns"]
+    assert "as short as" in fails(*arguments, "--max-call", "radio_poll=1ns")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--ram", "0"), "--ram"),
+        (("--ram", "4K", "--always", "radio_pol"), "did you mean radio_poll"),
+        (("--ram", "4K", "--max-call", "radio_poll"), "say a function and a time"),
+        (("--ram", "4K", "--max-call", "nobody=1us"), "the trace has no function nobody"),
+        (("--ram", "4K", "--format", "gnu-ld"), "--format gnu-ld is of -o and of the map"),
+        (("--ram", "4K", "--format", "xc8"), "no format of what is pinned"),
+        (("--ram", "4K", "--weights", "1,2"), "2 weights for 1 trace"),
+        (("--ram", "4K", "--cache", "1K,2K"), "pin takes one design"),
+        (("--ram", "4K", "--seconds", "nan"), "a search takes some time"),
+    ],
+)
+def test_refusals(arguments: tuple[str, ...], said: str) -> None:
+    """One line, and exit code 2."""
+    assert said in fails("pin", CARD, *DESIGN, *arguments)
