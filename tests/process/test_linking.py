@@ -368,7 +368,8 @@ def test_pinned_functions_leave_the_cache(tmp_path: Path) -> None:
     need("qemu-system-arm", "arm-none-eabi-gcc", "make")
     # Calls from flash to RAM are far: the linker would put veneers between.
     far = ("OPTIMIZE=-Os -mlong-calls",)
-    firmware = ["make", "-s", "-C", ROOT / "examples" / "firmware", f"BUILD={tmp_path}", *far]
+    folder = str(ROOT / "examples" / "firmware")
+    firmware = ["make", "-s", "-C", folder, f"BUILD={tmp_path}", *far]
     subprocess.run(firmware, check=True)
     elf, map_ = tmp_path / "card-firmware.elf", tmp_path / "card-firmware.map"
     before = record_firmware(elf, tmp_path / "old.trace")
