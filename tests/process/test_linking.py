@@ -375,8 +375,9 @@ def test_pinned_functions_leave_the_cache(tmp_path: Path) -> None:
     before = record_firmware(elf, tmp_path / "old.trace")
     old = shutil.copy(map_, tmp_path / "old.map")
     lines = tmp_path / "to-ram.ld"
-    design = ("--part", "W25Q128JV", "--bus", "104MHz-x4", "--cache", "1K", "--cache-page", "16")
-    design += ("--ways", "2", "--policy", "lru", "--processor", "cortex-m3@48MHz")
+    chip = ("--part", "W25Q128JV", "--bus", "104MHz-x4", "--processor", "cortex-m3@48MHz")
+    cache = ("--cache", "1K", "--cache-page", "16", "--ways", "2", "--policy", "lru")
+    design = (*chip, *cache)
     to_linker = ("--map", old, "--format", "gnu-ld", "-o", lines)
     # Functions of libraries call one another by short calls.
     told = flashpager("pin", before, *design, "--ram", "1500", *to_linker, "--json").json
