@@ -6,6 +6,10 @@ For each trace: a cache of 2 KB (of the sensors 4 KB, too), LRU, K9F1208Q0B read
 the smart card's bus, RAM and NOR, and no time of a fault handler. Orders are made from the first
 70 % of the runs and judged by the last 30 %. Share of NOR's bandwidth on these, the best of cache
 pages of 16, 32, 64 and 128 bytes in each column by itself (of 8, too, for the recorded order).
+
+    .venv/bin/python benches/layout.py --converging 5,10,20,30 --seconds 180 [--map MAP] TRACE
+
+How much of what a search of 180 seconds gains shorter ones do, on all of the trace.
 """
 
 import argparse
@@ -56,12 +60,34 @@ def _row(path: Path, cache_bytes: str, seconds: float) -> str:
     )
 
 
+def _converging(path: Path, map_: Path | None, several_seconds: list[float]) -> None:
+    """Print the time that orders save, in share of what the last and longest search saves."""
+    saved = []
+    for seconds in several_seconds:
+        found: Layout = flashpager.layout(
+            Trace.open(path), _design("2K"), map_=map_, seconds=seconds, pages=PAGES
+        )
+        before = max(_share(page.before.rows) for page in found.pages)
+        saved.append(1 - before / max(_share(page.found.rows) for page in found.pages))
+    print(f"{path.stem}: {found.coverage.movable} units")
+    print("| s | time saved, % | of the longest search, % |\n|--:|--:|--:|")
+    for seconds, share in zip(several_seconds, saved, strict=True):
+        print(f"| {seconds:g} | {100 * share:.2f} | {100 * share / saved[-1]:.1f} |")
+
+
 def main() -> None:
     """Print a row a trace."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("traces", nargs="*", type=Path)
     parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--converging", metavar="SECONDS,…")
+    parser.add_argument("--map", type=Path)
     asked = parser.parse_args()
+    if asked.converging:
+        several_seconds = [float(word) for word in asked.converging.split(",")]
+        for path in asked.traces:
+            _converging(path, asked.map, [*several_seconds, asked.seconds])
+        return
     traces = asked.traces or [ROOT / "examples" / "traces" / f"{name}.trace" for name in _TRACES]
     print(
         "| trace | cache | units | executed in them, % | before | best published (order, page) "
