@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 import flashpager as flashpager_api
+from flashpager.results import table as results_table
 from tests.conftest import COMMAND, ROOT, flashpager, import_csv
 from tests.face.test_explore import noise
 from tests.face.test_simulate import GOOD_PART
@@ -68,6 +69,22 @@ class TestInterrupted:
         assert table.read_bytes() == b"older"
         assert {path.name for path in tmp_path.iterdir()} == {table.name, cells.name}
         assert all(path.suffix == ".parquet" for path in cells.iterdir())
+
+    def test_nothing_stays_of_a_cell_half_kept(
+        self, trace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Ctrl-C while a cell is written leaves no part of it."""
+        keep = tmp_path / "cells"
+
+        def interrupted_after_writing(piece: pl.DataFrame, path: Path) -> None:
+            piece.write_parquet(path)
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(results_table, "write_parquet", interrupted_after_writing)
+        space = flashpager_api.Space(policy="lru,fifo")
+        with pytest.raises(KeyboardInterrupt):
+            flashpager_api.explore(flashpager_api.Trace.open(trace), space, keep=keep)
+        assert list(keep.iterdir()) == []
 
     def test_resumed(self, tmp_path: Path) -> None:
         """What is kept is used, what is damaged is not, and the result is as if uninterrupted."""

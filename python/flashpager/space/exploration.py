@@ -199,9 +199,11 @@ class Kept:
             table.write_parquet(piece, temporary)
             temporary.replace(path)
         except OSError as error:
+            raise KeepingError(self._folder, error) from None
+        finally:
+            # Of a cell that is interrupted or fails, half a file stays.
             with suppress(OSError):
                 temporary.unlink()
-            raise KeepingError(self._folder, error) from None
 
     def remove(self) -> None:
         """Forget all cells."""
