@@ -296,14 +296,16 @@ FP_PAGER_API void fp_cursor_close(struct fp_cursor *cursor);
 static inline int fp_cursor_byte(struct fp_cursor *cursor)
 {
     const uint8_t *at = cursor->at;
+    int byte;
     if (at == cursor->end) {
         int error = fp_cursor_turn(cursor);
         if (error)
             return error;
         at = cursor->at;
     }
-    cursor->at = at + 1;
-    return *at;
+    byte = *at++; /* loaded and incremented at once, where a core can */
+    cursor->at = at;
+    return byte;
 }
 
 /* Offset of the next byte. */
