@@ -2,12 +2,14 @@
 
 import os
 import re
+import subprocess
+import sys
 
 import pytest
 
 from flashpager._engine import FlashpagerError
 from flashpager.swap import vm
-from tests.conftest import need
+from tests.conftest import ROOT, need
 
 SIZES = ("medium_size=3", "disk_size=9G")
 #: By medium and layout: MB of the machine and of the medium, MB that are worked on, and how what
@@ -40,16 +42,33 @@ CASES = {
 
 
 @pytest.fixture(scope="module")
-def machine(tmp_path_factory: pytest.TempPathFactory) -> vm.Machine:
-    """Build the modules and all that a VM boots."""
+def kernel() -> vm.Kernel:
+    """Give the kernel that was unpacked."""
     need(*vm.TOOLS)
     try:
-        kernel = vm.kernel()
+        return vm.kernel()
     except FlashpagerError as missing:
         if os.environ.get("FLASHPAGER_REQUIRE_TOOLS"):
             raise
         pytest.skip(str(missing))
+
+
+@pytest.fixture(scope="module")
+def machine(kernel: vm.Kernel, tmp_path_factory: pytest.TempPathFactory) -> vm.Machine:
+    """Build the modules and all that a VM boots."""
     return vm.make(kernel, tmp_path_factory.mktemp("vm"))
+
+
+def test_a_write_to_ram_takes_little_of_a_stack(kernel: vm.Kernel) -> None:
+    """The deepest chain under whoever reclaims memory, through every pointer to a function."""
+    command = [sys.executable, ROOT / "runtime/linux/stack.py", kernel.directory]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    found = re.search(r"^\| `submit` \| fragments \| (\d+) \| (.*) \|$", done.stdout, re.MULTILINE)
+    assert found, done.stdout
+    assert 512 < int(found[1]) <= 1024
+    names = found[2].split()
+    assert names[:3] == ["serve", "fp_swap_put", "put_record"]
+    assert names[-1] == "ram_program"
 
 
 @pytest.mark.parametrize(("medium", "layout"), CASES)
@@ -73,6 +92,9 @@ def test_a_kernel_swaps_and_loses_no_page(machine: vm.Machine, medium: str, layo
     assert (min(map(int, moved.groups())) > 1000) == (medium != "ram"), said
     assert re.search(r"^check ok$", said, re.MULTILINE), said
     assert re.search(r"^removed$", said, re.MULTILINE), said
+    # While pages go out and come back the module allocates nothing, and others do.
+    assert re.search(r"^allocations ours 0$", said, re.MULTILINE), said
+    assert re.search(r"^allocations tracing [1-9]", said, re.MULTILINE), said
     # The kernel said what it was told to swap to, and nothing else.
     kernel = re.findall(r"^dmesg: (?!random: crng init done)(.*)$", said, re.MULTILINE)
     assert [words.split(":")[0].split(" ")[0] for words in kernel] == [

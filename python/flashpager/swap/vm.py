@@ -105,8 +105,8 @@ def kernel() -> Kernel:
     return found
 
 
-def build(kernel: Kernel, here: Path, runtime: Path) -> list[Path]:
-    """Build the modules in a copy of their sources under `here`.
+def build(kernel: Kernel, here: Path, runtime: Path, flags: str = "") -> list[Path]:
+    """Build the modules in a copy of their sources under `here`, with more flags of the compiler.
 
     Raises:
         FlashpagerError: if they do not build without a warning.
@@ -117,7 +117,15 @@ def build(kernel: Kernel, here: Path, runtime: Path) -> list[Path]:
         built_before = shutil.ignore_patterns("*.o", "*.ko", ".*.cmd")
         shutil.copytree(runtime / room, copy / room, ignore=built_before)
     makefile = kernel.one("usr/src/linux-headers-*-common") / "Makefile"
-    command = ["make", "-s", "-f", str(makefile), f"M={copy / 'linux'}", "modules"]
+    command = [
+        "make",
+        "-s",
+        "-f",
+        str(makefile),
+        f"M={copy / 'linux'}",
+        f"KCFLAGS={flags}",
+        "modules",
+    ]
     headers = kernel.one("usr/src/linux-headers-*-amd64")
     ran = subprocess.run(command, cwd=headers, capture_output=True, text=True, check=False)
     if ran.returncode != 0 or "warning" in ran.stderr:

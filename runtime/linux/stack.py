@@ -1,0 +1,149 @@
+"""Print the most stack that the swap module takes, by the function that the kernel calls.
+
+    runtime/linux/vm/packages build/kernel
+    .venv/bin/python runtime/linux/stack.py build/kernel
+
+The modules are compiled with -fstack-usage and -fcallgraph-info. A call of a pointer is taken to
+reach every function that a structure's member of that name is set to, but none that is called
+already: no medium lies on itself. Functions of the kernel count nothing. A write to RAM runs on the
+stack of whoever reclaims memory: the exit code is 1 where it takes more than 1,024 bytes. With a
+log, which is for flash, it runs on a worker's own stack.
+"""
+
+import argparse
+import re
+import sys
+import tempfile
+from collections import defaultdict
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+from flashpager.swap import vm
+
+RUNTIME = Path(__file__).resolve().parent.parent
+LIMIT_BYTES = 1024
+#: What is called on a stack that is somebody else's, with fragments.
+_BORROWED = "submit"
+_LAYOUTS = ("fragments", "log")
+_NODE = re.compile(
+    r'^node: { title: "([^"]+)" label: "[^"]*?\\n([^"]+):\d+:\d+\\n(\d+) bytes \(([\w,]+)\)',
+    re.MULTILINE,
+)
+_EDGE = re.compile(
+    r'^edge: { sourcename: "([^"]+)" targetname: "([^"]+)" label: "([^"]+?):(\d+):\d+"',
+    re.MULTILINE,
+)
+_POINTER = re.compile(r"(?:->|\.)(\w+)\s*\(")
+_SET = re.compile(r"(?:\.|->)(\w+)\s*=\s*&?(\w+)\s*[,;}]")
+_INDIRECT = "__indirect_call"
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Functions that call one another."""
+
+    stack_bytes: int
+    names: tuple[str, ...]
+
+
+@dataclass
+class Calls:
+    """Who calls whom, by the compiler's names of functions."""
+
+    stack_bytes: dict[str, int] = field(default_factory=dict)
+    files: dict[str, Path] = field(default_factory=dict)
+    called: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    unbounded: set[str] = field(default_factory=set)
+
+    def roots(self) -> list[str]:
+        """Give the functions that nothing of the module calls."""
+        targets = {target for many in self.called.values() for target in many}
+        return sorted(set(self.stack_bytes) - targets)
+
+    def deepest(self, root: str, layout: str) -> Chain:
+        """Give the chain that takes the most stack, with one layout of the store."""
+        others = {name for name in self.stack_bytes if self._is_of_another(name, layout)}
+
+        @cache
+        def below(name: str, above: frozenset[str]) -> Chain:
+            path = above | {name}
+            further = sorted(self.called[name] & self.stack_bytes.keys() - path - others)
+            chains = [below(each, path) for each in further]
+            most = max(chains, key=lambda chain: chain.stack_bytes, default=Chain(0, ()))
+            return Chain(self.stack_bytes[name] + most.stack_bytes, (_short(name), *most.names))
+
+        return below(root, frozenset())
+
+    def _is_of_another(self, name: str, layout: str) -> bool:
+        return self.files[name].parent.name in set(_LAYOUTS) - {layout}
+
+
+def _short(name: str) -> str:
+    return name.rpartition(":")[2]
+
+
+def calls_of(sources: Path) -> Calls:
+    """Read what the compiler wrote beside the objects of a directory."""
+    found = Calls()
+    graphs = [path.read_text(encoding="utf-8") for path in sources.rglob("*.ci")]
+    for graph in graphs:
+        for name, file, stack_bytes, kind in _NODE.findall(graph):
+            found.stack_bytes[name] = int(stack_bytes)
+            found.files[name] = Path(file)
+            if kind not in ("static", "dynamic,bounded"):
+                found.unbounded.add(name)
+    members = _members(sources, found)
+    for graph in graphs:
+        for source, target, file, line in _EDGE.findall(graph):
+            if target != _INDIRECT:
+                found.called[source].add(target)
+                continue
+            text = Path(file).read_text(encoding="utf-8").splitlines()[int(line) - 1]
+            for member in _POINTER.findall(text):
+                found.called[source] |= members[member]
+    return found
+
+
+def _members(sources: Path, found: Calls) -> dict[str, set[str]]:
+    """Give the functions that members of structures are set to."""
+    named = defaultdict(set)
+    for name in found.stack_bytes:
+        named[_short(name)].add(name)
+    members: dict[str, set[str]] = defaultdict(set)
+    for source in sources.rglob("*.c"):
+        for member, value in _SET.findall(source.read_text(encoding="utf-8")):
+            # A static function of that file, or a global one.
+            own = {name for name in named[value] if name.endswith(f"{source.name}:{value}")}
+            members[member] |= own or named[value] & {value}
+    return members
+
+
+def main() -> int:
+    """Build, and print a row for each function that the kernel calls."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("kernel", type=Path, metavar="KERNEL")
+    kernel = vm.Kernel(parser.parse_args().kernel.resolve())
+    with tempfile.TemporaryDirectory(prefix="flashpager-") as folder:
+        here = Path(folder)
+        vm.build(kernel, here, RUNTIME, "-fstack-usage -fcallgraph-info=su")
+        calls = calls_of(here)
+    print("| called by the kernel | layout | stack, bytes | the deepest chain |\n|---|---|--:|---|")
+    borrowed = 0
+    for root in calls.roots():
+        chains = {layout: calls.deepest(root, layout) for layout in _LAYOUTS}
+        for layout, chain in chains.items():
+            first, *further = chain.names
+            is_either = len(set(chains.values())) == 1
+            if not is_either or layout == _LAYOUTS[0]:
+                what = "either" if is_either else layout
+                print(f"| `{first}` | {what} | {chain.stack_bytes} | {' '.join(further)} |")
+        if _short(root) == _BORROWED:
+            borrowed = chains["fragments"].stack_bytes
+    for name in sorted(calls.unbounded):
+        print(f"not bounded: {_short(name)}")
+    return int(not 0 < borrowed <= LIMIT_BYTES or bool(calls.unbounded))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
