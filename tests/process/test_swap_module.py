@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -41,16 +42,19 @@ CASES = {
 }
 
 
-@pytest.fixture(scope="module")
-def kernel() -> vm.Kernel:
-    """Give the kernel that was unpacked."""
-    need(*vm.TOOLS)
+def _kernel(target: vm.Target) -> vm.Kernel:
+    need(*target.tools)
     try:
-        return vm.kernel()
+        return vm.kernel(target)
     except FlashpagerError as missing:
         if os.environ.get("FLASHPAGER_REQUIRE_TOOLS"):
             raise
         pytest.skip(str(missing))
+
+
+@pytest.fixture(name="kernel", scope="module")
+def _kernel_of_a_pc() -> vm.Kernel:
+    return _kernel(vm.PC)
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +65,7 @@ def machine(kernel: vm.Kernel, tmp_path_factory: pytest.TempPathFactory) -> vm.M
 
 def test_a_write_to_ram_takes_little_of_a_stack(kernel: vm.Kernel) -> None:
     """The deepest chain under whoever reclaims memory, through every pointer to a function."""
-    command = [sys.executable, ROOT / "runtime/linux/stack.py", kernel.directory]
+    command = [sys.executable, str(ROOT / "runtime/linux/stack.py"), str(kernel.directory)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     found = re.search(r"^\| `submit` \| fragments \| (\d+) \| (.*) \|$", done.stdout, re.MULTILINE)
     assert found, done.stdout
@@ -74,9 +78,18 @@ def test_a_write_to_ram_takes_little_of_a_stack(kernel: vm.Kernel) -> None:
 @pytest.mark.parametrize(("medium", "layout"), CASES)
 def test_a_kernel_swaps_and_loses_no_page(machine: vm.Machine, medium: str, layout: str) -> None:
     """A VM works on more memory than is free."""
+    _swap(machine, medium, layout)
+
+
+def test_an_arm_swaps_and_loses_no_page(tmp_path: Path) -> None:
+    """The same with words of 32 bits; its kernel is smaller."""
+    _swap(vm.make(_kernel(vm.ARM), tmp_path), "ram", "auto", memory_less=32)
+
+
+def _swap(machine: vm.Machine, medium: str, layout: str, memory_less: int = 0) -> None:
     (memory, size, work), refused = CASES[medium, layout]
     variables = {"CASE": "swap", "MEDIUM": medium, "LAYOUT": layout}
-    said = machine.run({**variables, "SIZE": str(size), "WORK": str(work)}, memory)
+    said = machine.run({**variables, "SIZE": str(size), "WORK": str(work)}, memory - memory_less)
     assert re.search(rf"^wrong pages 0 of {work * 256}$", said, re.MULTILINE), said
     swapped = re.findall(r"^pswp(?:in|out) (\d+)", said, re.MULTILINE)
     assert len(swapped) == 2, said

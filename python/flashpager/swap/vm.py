@@ -18,10 +18,9 @@ from pathlib import Path
 from flashpager import installed
 from flashpager._engine import FlashpagerError
 
-#: Where `runtime/linux/vm/packages` unpacked a kernel.
+#: Where `runtime/linux/vm/packages` unpacked a kernel: of this machine, and of an ARM.
 KERNEL = "FLASHPAGER_KERNEL"
-#: What building and running takes.
-TOOLS = ("gcc", "make", "strip", "qemu-system-x86_64")
+ARM_KERNEL = "FLASHPAGER_ARM_KERNEL"
 #: Of the kernel's, with what they depend on.
 _MODULES = ("lz4", "deflate", "zstd", "lzo", "mtdram", "nandsim", "phram", "mtdblock", "zram")
 #: Of `runtime/`, what the module is made of.
@@ -31,10 +30,53 @@ _CFLAGS = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-O2", "-static", "-D_DEFA
 
 
 @dataclass(frozen=True)
+class Target:
+    """A kind of machine."""
+
+    #: How Debian names its kernel.
+    flavour: str
+    #: How the kernel's sources name it.
+    architecture: str
+    #: What compilers for it begin with.
+    prefix: str
+    console: str
+    emulator: str
+    options: tuple[str, ...]
+    #: Debian's packages of what building and running takes.
+    packages: str
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """What building and running takes."""
+        return (f"{self.prefix}gcc", f"{self.prefix}strip", "make", self.emulator)
+
+
+PC = Target(
+    flavour="amd64",
+    architecture="x86_64",
+    prefix="",
+    console="ttyS0",
+    emulator="qemu-system-x86_64",
+    options=(),
+    packages="build-essential qemu-system-x86",
+)
+ARM = Target(
+    flavour="armmp",
+    architecture="arm",
+    prefix="arm-linux-gnueabihf-",
+    console="ttyAMA0",
+    emulator="qemu-system-arm",
+    options=("-M", "virt", "-cpu", "cortex-a15"),
+    packages="make gcc-arm-linux-gnueabihf libc6-dev-armhf-cross qemu-system-arm",
+)
+
+
+@dataclass(frozen=True)
 class Kernel:
     """A directory in which `runtime/linux/vm/packages` unpacked a kernel."""
 
     directory: Path
+    target: Target = PC
 
     def one(self, pattern: str) -> Path:
         """Find the file or directory of a pattern.
@@ -53,9 +95,11 @@ class Kernel:
         """Give the kernel's name, as `uname -r` prints it."""
         return self.one("lib/modules/*").name
 
-    def vmlinux(self) -> bytes:
-        """Take the kernel out of its bzImage: PVH boots it without a boot loader's work."""
-        image = self.one("boot/vmlinuz-*").read_bytes()
+    def bootable(self) -> bytes:
+        """Give what QEMU boots: of a bzImage what is in it, which PVH boots without more work."""
+        image = self.one(f"boot/vmlinuz-*-{self.target.flavour}").read_bytes()
+        if self.target is not PC:
+            return image
         offset, size = struct.unpack_from("<II", image, 0x248)
         start = ((image[0x1F1] or 4) + 1) * 512 + offset
         return lzma.LZMADecompressor().decompress(image[start : start + size])
@@ -89,19 +133,21 @@ def loaded_for(module: Path, modules: Sequence[Path]) -> list[Path]:
     return list(reversed(list(dict.fromkeys(reversed(needed)))))
 
 
-def kernel() -> Kernel:
+def kernel(target: Target = PC) -> Kernel:
     """Give the kernel that the environment names.
 
     Raises:
         FlashpagerError: if it names none.
 
     """
-    given = os.environ.get(KERNEL)
+    variable, architecture = (KERNEL, "") if target is PC else (ARM_KERNEL, " armhf")
+    given = os.environ.get(variable)
     if given is None:
-        message = f"{KERNEL} not set: runtime/linux/vm/packages DIRECTORY unpacks a kernel"
+        command = f"runtime/linux/vm/packages DIRECTORY{architecture}"
+        message = f"{variable} not set: {command} unpacks a kernel"
         raise FlashpagerError(message)
-    found = Kernel(Path(given).resolve())
-    found.one("boot/vmlinuz-*")
+    found = Kernel(Path(given).resolve(), target)
+    found.one(f"boot/vmlinuz-*-{target.flavour}")
     return found
 
 
@@ -117,16 +163,12 @@ def build(kernel: Kernel, here: Path, runtime: Path, flags: str = "") -> list[Pa
         built_before = shutil.ignore_patterns("*.o", "*.ko", ".*.cmd")
         shutil.copytree(runtime / room, copy / room, ignore=built_before)
     makefile = kernel.one("usr/src/linux-headers-*-common") / "Makefile"
-    command = [
-        "make",
-        "-s",
-        "-f",
-        str(makefile),
-        f"M={copy / 'linux'}",
-        f"KCFLAGS={flags}",
-        "modules",
-    ]
-    headers = kernel.one("usr/src/linux-headers-*-amd64")
+    target = kernel.target
+    # The headers name the compiler that made the kernel, with its version.
+    tools = (f"CROSS_COMPILE={target.prefix}", f"CC={target.prefix}gcc")
+    asked = (f"ARCH={target.architecture}", f"M={copy / 'linux'}", f"KCFLAGS={flags}", "modules")
+    command = ["make", "-s", "-f", str(makefile), *tools, *asked]
+    headers = kernel.one(f"usr/src/linux-headers-*-{target.flavour}")
     ran = subprocess.run(command, cwd=headers, capture_output=True, text=True, check=False)
     if ran.returncode != 0 or "warning" in ran.stderr:
         message = f"the swap module does not build: {ran.stdout}{ran.stderr}"
@@ -154,18 +196,20 @@ class Machine:
 
     #: With a kernel, `vmlinux`, and what it boots from, `initramfs`.
     directory: Path
+    target: Target = PC
 
     def command(
         self, variables: Mapping[str, str], memory_mib: int = 128, options: Sequence[str] = ()
     ) -> list[str]:
         """Give QEMU's command line; `variables` are the environment of the first process."""
-        line = ["console=ttyS0", "quiet", "oops=panic", "panic=-1"]
+        line = [f"console={self.target.console}", "quiet", "oops=panic", "panic=-1"]
         line += [f"{name}={value}" for name, value in variables.items()]
-        machine = ["-m", str(memory_mib), "-nodefaults", "-display", "none", "-no-reboot"]
+        machine = [*self.target.options, "-m", str(memory_mib)]
+        machine += ["-nodefaults", "-display", "none", "-no-reboot"]
         files = ["-kernel", str(self.directory / "vmlinux")]
         files += ["-initrd", str(self.directory / "initramfs")]
         serial = ["-accel", "tcg", "-serial", "stdio", *options]
-        return ["qemu-system-x86_64", *machine, *serial, *files, "-append", " ".join(line)]
+        return [self.target.emulator, *machine, *serial, *files, "-append", " ".join(line)]
 
     def run(
         self, variables: Mapping[str, str], memory_mib: int = 128, timeout_s: float = 240
@@ -196,11 +240,11 @@ def make(kernel: Kernel, here: Path) -> Machine:
         FlashpagerError: if a tool is missing, or something does not build.
 
     """
-    tools = {tool: shutil.which(tool) for tool in TOOLS}
-    missing = [tool for tool, path in tools.items() if path is None]
+    target = kernel.target
+    missing = [tool for tool in target.tools if shutil.which(tool) is None]
     if missing:
         named = ", ".join(missing)
-        message = f"{named} not installed (Debian: apt install build-essential qemu-system-x86)"
+        message = f"{named} not installed (Debian: apt install {target.packages})"
         raise FlashpagerError(message)
     runtime = installed.runtime_sources()
     modules = [*kernel.modules(_MODULES), *build(kernel, here, runtime)]
@@ -211,14 +255,14 @@ def make(kernel: Kernel, here: Path) -> Machine:
     for name in _PROGRAMS:
         program = here / name
         source = runtime / "linux/vm" / f"{name}.c"
-        compiler = [str(tools["gcc"]), *_CFLAGS]
+        compiler = [f"{target.prefix}gcc", *_CFLAGS]
         subprocess.run([*compiler, "-o", str(program), str(source)], check=True)
         files[f"bin/{name}"] = program.read_bytes()
     folder = f"lib/modules/{kernel.release()}"
     lines = []
     for path in modules:
         stripped = here / path.name
-        strip = [str(tools["strip"]), "-g"]
+        strip = [f"{target.prefix}strip", "-g"]
         subprocess.run([*strip, "-o", str(stripped), str(path)], check=True)
         files[f"{folder}/{path.name}"] = stripped.read_bytes()
         needed = " ".join(other.name for other in loaded_for(path, modules))
@@ -229,5 +273,5 @@ def make(kernel: Kernel, here: Path) -> Machine:
     aliases = [f"alias crypto-{name} {name}\n" for name in ("lz4", "deflate", "zstd", "lzo")]
     files[f"{folder}/modules.alias"] = "".join(aliases).encode()
     (here / "initramfs").write_bytes(initramfs(files))
-    (here / "vmlinux").write_bytes(kernel.vmlinux())
-    return Machine(here)
+    (here / "vmlinux").write_bytes(kernel.bootable())
+    return Machine(here, target)
