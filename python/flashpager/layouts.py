@@ -29,7 +29,7 @@ def layout(
     pages: Sequence[int] = PAGES,
     weights: Sequence[float] = (),
     resident: Sequence[str] = (),
-    held_out: Sequence[Trace] = (),
+    held_out: Trace | Sequence[Trace] = (),
     held_out_share: float = 0.0,
     seconds: float = SECONDS,
     evaluations: int | None = None,
@@ -81,9 +81,10 @@ def layout(
     if not sum(of_traces) < math.inf:
         message = "the weights are too large to be added"
         raise FlashpagerError(message)
-    if not 0 < seconds < math.inf or (evaluations is not None and evaluations <= 0):
-        message = "a search takes some time: more than 0"
-        raise FlashpagerError(message)
+    kept_back = [held_out] if isinstance(held_out, Trace) else list(held_out)
+    _check_named_once(several)
+    _check_named_once(kept_back)
+    _check_search(seconds, evaluations, seed)
     if len(set(pages)) < len(pages):
         message = f"a cache page comes twice in {', '.join(map(str, pages))}: name each once"
         raise FlashpagerError(message)
@@ -103,13 +104,32 @@ def layout(
         [(design, 1.0) for design in asked],
         told,
         map=map_,
-        held_out=[trace.path for trace in held_out],
+        held_out=[trace.path for trace in kept_back],
         held_out_share=held_out_share,
         pages=list(pages),
         resident=list(resident),
         seed=seed,
         evaluations=evaluations,
     )
+
+
+def _check_named_once(traces: Sequence[Trace]) -> None:
+    files = [trace.path for trace in traces]
+    if twice := next((path for path in files if files.count(path) > 1), None):
+        message = f"{twice}: is named twice; a weight says how much a trace counts"
+        raise FlashpagerError(message)
+
+
+def _check_search(seconds: float, evaluations: int | None, seed: int) -> None:
+    if not 0 < seconds < math.inf:
+        message = f"{seconds:g} seconds: a search takes a time above 0 that ends"
+        raise FlashpagerError(message)
+    if evaluations is not None and evaluations <= 0:
+        message = f"{evaluations} evaluations: a search tries one order at least"
+        raise FlashpagerError(message)
+    if not 0 <= seed < 2**64:
+        message = f"a seed of {seed}: it is 0 to 2^64 - 1"
+        raise FlashpagerError(message)
 
 
 def order_text(names: Sequence[str]) -> str:

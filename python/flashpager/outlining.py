@@ -73,6 +73,9 @@ def outline(
     if not classes.is_dir() and not zipfile.is_zipfile(classes):
         message = f"{classes}: is neither a jar nor a folder of classes"
         raise FlashpagerError(message)
+    if missing := next((path for path in class_path if not path.exists()), None):
+        message = f"--class-path {missing}: is not there"
+        raise FlashpagerError(message)
     if classes.is_dir() and output.exists():
         message = f"{output}: is there already; a folder of classes is written anew"
         raise FlashpagerError(message)

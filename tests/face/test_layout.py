@@ -229,7 +229,22 @@ class TestFace:
             (("--weights", "one"), "--weights: 'one' is no list of numbers"),
             (("--held-out-share", "0.3"), "--held-out-share: '0.3' is no share"),
             (("--held-out-share", "100%"), "at least 0 and below 1"),
-            (("--seconds", "0"), "a search takes some time"),
+            (("--seconds", "0"), "0 seconds: a search takes a time above 0"),
+            (("--seconds", "inf"), "inf seconds: a search takes a time above 0 that ends"),
+            (("--evaluations", "0"), "0 evaluations: a search tries one order at least"),
+            (("--evaluations", "9", "--seconds", "9"), "--seconds and --evaluations exclude"),
+            (
+                ("--cache", "1K,32", "--pages", "64,128"),
+                "--pages 64: a cache of 32 bytes is smaller than its page of 64 bytes; the order is",
+            ),
+            (
+                ("--cache", "1K,8", "--cache-page", "32"),
+                "a cache of 8 bytes is smaller than its page of 32 bytes; the order is for all",
+            ),
+            (
+                ("--cache", "8"),
+                "--pages 16: a cache of 8 bytes is smaller than its page of 16 bytes",
+            ),
             (("--seed", str(2**64)), "--seed"),
             (("--held-out", str(CARD)), "was recorded in another image"),
         ],
@@ -237,6 +252,16 @@ class TestFace:
     def test_refused(self, flags: tuple[str, ...], said: str) -> None:
         """One line says what and what to do."""
         assert said in fails("layout", SENSORS, *flags)
+
+    def test_small_caches(self) -> None:
+        """A cache smaller than the usual page is laid out for the pages that it can have."""
+        few = ("--evaluations", "64")
+        found = layout(SENSORS, *DESIGN, "--cache", "1K,32", "--pages", "16,32", *few)
+        (first, second) = (row["design"]["cache_bytes"] for row in found["pages"][0]["cases"])
+        assert (first, second) == (1024, 32)
+        told = flashpager("layout", SENSORS, *DESIGN, "--cache", "64", *few)
+        assert "note: cache pages of 128 bytes left out: a cache of 64 bytes is" in told.err
+        assert not re.search(r"^\*?128 ", told.out, re.MULTILINE)
 
     def test_without_functions(self, tmp_path: Path) -> None:
         """A trace that names no functions has nothing to move."""
@@ -256,3 +281,9 @@ class TestFace:
             package.layout(trace, design, pages=(64, 64))
         with pytest.raises(FlashpagerError, match="2 weights for 1 trace:"):
             package.layout(trace, design, weights=[1, 2])
+        with pytest.raises(FlashpagerError, match="a seed of -1: it is 0 to"):
+            package.layout(trace, design, seed=-1)
+        with pytest.raises(FlashpagerError, match="is named twice"):
+            package.layout([trace, trace], design)
+        with pytest.raises(FlashpagerError, match="that the search sees"):
+            package.layout(trace, design, held_out=trace)

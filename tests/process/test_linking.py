@@ -281,6 +281,10 @@ def test_split_functions_linked_anew(tmp_path: Path) -> None:
     new = link(tmp_path, "new", f"-Wl,-T,{script_of(tmp_path).name}")
     check_equal(predicted, record(new), before)
     flashpager("layout", "check", new, order, "--map", tmp_path / "new.map")
+    # By its symbols: part_1.cold is what .text.unlikely.part_1 holds.
+    told = flashpager("layout", "check", new, order)
+    assert f"{new} obeys {order}" in told.out
+    assert "a line before does" not in told.err
 
 
 def test_lld_knows_symbols_only(tmp_path: Path) -> None:
@@ -303,6 +307,9 @@ def test_lld_knows_symbols_only(tmp_path: Path) -> None:
     mixed = [name for name in found if "(.text.mix)" in name]
     assert PARTS - 3 <= len(mixed) <= PARTS
     assert len(found) - len(mixed) <= 2
+    # What lld was given says less, which it obeys.
+    told = flashpager("layout", "check", new, symbols)
+    assert "1 line stands for several functions each, which lie together in any order" in told.out
 
 
 def test_lld_does_as_it_is_told(tmp_path: Path) -> None:
@@ -320,6 +327,24 @@ def test_lld_does_as_it_is_told(tmp_path: Path) -> None:
     check_equal(predicted, record(new), before)
     flashpager("layout", "check", new, symbols)
     flashpager("layout", "check", new, order, "--map", tmp_path / "new.map")
+
+
+def test_a_map_names_what_was_stripped(tmp_path: Path) -> None:
+    """Without symbols the map says what moves; without it names are made up, and that is said."""
+    need("gcc", "qemu-x86_64", "strip")
+    make_parts(tmp_path)
+    program = link(tmp_path, "old")
+    subprocess.run(["strip", program], check=True)
+    trace = record(program)
+    few = ("--pages", "64", "--evaluations", "2")
+    told = flashpager("layout", trace, *few)
+    assert "functions have no symbol: their names are made of where they lay" in told.err
+    order = tmp_path / "any.order"
+    told = flashpager("layout", trace, *few, "--map", tmp_path / "old.map", "-o", order)
+    assert "no symbol" not in told.err
+    assert "part_1.o(.text.part_1)" in order.read_text(encoding="utf-8").splitlines()
+    refused = fails("layout", "check", tmp_path / "part_1.o", order)
+    assert "part_1.o: is an object that was not linked: name the program" in refused
 
 
 def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:

@@ -71,6 +71,8 @@ view! {
         baseline: LayoutOutcome,
         /// The best of all.
         found: LayoutOutcome,
+        /// Orders that the search tried with this page; 0 where it ended before.
+        evaluations: u64,
         /// The names of movable units, as they are laid out.
         order: Vec<String>,
         /// Bytes of the image laid out so.

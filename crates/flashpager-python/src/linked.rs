@@ -41,6 +41,8 @@ view! {
         unclear: usize,
         /// Those that name only what a line before them does, which counts.
         repeated: usize,
+        /// Those that are the name of several functions.
+        several: usize,
         /// What does not obey.
         disobeyed: Vec<Disobeyed>,
     }

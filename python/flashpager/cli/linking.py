@@ -34,9 +34,6 @@ Format = Annotated[
 #: Which one where nothing is said.
 DEFAULT_FORMAT = _engine.order_formats()[0]
 
-#: Which one where nothing is said.
-DEFAULT_FORMAT = _engine.order_formats()[0]
-
 #: Most names in a note, and most lines of a table.
 _NAMED = 3
 _SHOWN = 40
@@ -209,6 +206,10 @@ def check(
 
 def _unseen(checked: "CheckedLink") -> str:
     told = []
+    if checked.several:
+        names = counted(checked.several, "line")
+        stand = "stands" if checked.several == 1 else "stand"
+        told.append(f"{names} {stand} for several functions each, which lie together in any order")
     if checked.unseen:
         told.append(f"{checked.unseen:,} more have no symbol of their own: see them with --map")
     if checked.unclear:
@@ -253,6 +254,7 @@ def profile(
     With it clang splits cold parts off functions (-mllvm -hot-cold-split), also for targets on
     which nothing could write a profile. It needs debug information (-g).
     """
+    check_writable(output)
     refuse_overwriting(output, trace, *([elf] if elf else []))
     made = _engine.sample_profile(trace, elf)
     with appearing_whole(output) as file:

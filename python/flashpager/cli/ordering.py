@@ -34,6 +34,11 @@ _WELL_COVERED = 0.99
 _MAX_SEED = 2**64 - 1
 
 
+def _other_traces(paths: list[Path] | None) -> list[Path] | None:
+    """Give the files of traces, one of which may come from standard input."""
+    return options.traces_given(paths) if paths else paths
+
+
 @options.takes_designs(axes=tuple(axis for axis in AXES if axis != "critical_block_bytes"))
 def layout(
     traces: Annotated[
@@ -80,6 +85,7 @@ def layout(
             "--held-out",
             metavar="TRACE",
             help="A trace that the search does not see, to judge the order by; repeatable.",
+            callback=_other_traces,
         ),
     ] = None,
     held_out_share: Annotated[
@@ -91,14 +97,20 @@ def layout(
         ),
     ] = None,
     seconds: Annotated[
-        float, typer.Option("--seconds", metavar="N", help="How long to search.")
-    ] = layouts.SECONDS,
+        float | None,
+        typer.Option(
+            "--seconds",
+            metavar="N",
+            help="How long to search.",
+            show_default=f"{layouts.SECONDS:g}",
+        ),
+    ] = None,
     evaluations: Annotated[
         int | None,
         typer.Option(
             "--evaluations",
             metavar="N",
-            help="Try so many orders instead: the same is found each time.",
+            help="Try about so many orders instead: the same is found each time.",
         ),
     ] = None,
     seed: Annotated[
@@ -149,6 +161,7 @@ def layout(
         refuse_overwriting(plot, *traces, *(held_out or []))
         picture.check_output(plot)
     share = options.parsed("--held-out-share", held_out_share, parse_share) or 0.0
+    names = names_or_file("--resident", resident, "units that lie in RAM")
     with stoppable() as go_on, _gaining() as progress:
         found = layouts.layout(
             check_traces(opened, "layout"),
@@ -156,10 +169,10 @@ def layout(
             map_=map_,
             pages=tried,
             weights=numbers("--weights", weights),
-            resident=names_or_file("--resident", resident, "units that lie in RAM"),
+            resident=names,
             held_out=judged,
             held_out_share=share,
-            seconds=seconds,
+            seconds=_seconds(seconds, evaluations),
             evaluations=evaluations,
             seed=seed,
             progress=progress,
@@ -189,13 +202,39 @@ def layout(
         print_json({**head, **_with_cases(found, cases)})
         return
     _show(opened[0].info, found, designs, flags, cases)
+    _note_namesakes(names, best)
     if stopped:
-        note("interrupted: the best so far is kept")
+        _note_interrupted(found)
     if output is not None:
         page = "" if not tried else f", for cache pages of {best.cache_page_bytes} bytes"
         note(f"{output}: {counted(len(best.order), 'unit')}{page}")
     else:
         note("note: -o ORDER keeps the order")
+
+
+def _seconds(seconds: float | None, evaluations: int | None) -> float:
+    if seconds is not None and evaluations is not None:
+        message = "--seconds and --evaluations exclude each other: one of them ends the search"
+        raise FlashpagerError(message)
+    return layouts.SECONDS if seconds is None else seconds
+
+
+def _note_interrupted(found: Layout) -> None:
+    """Say which pages the search did not come to."""
+    note("interrupted: the best so far is kept")
+    if untried := [str(page.cache_page_bytes) for page in found.pages if not page.evaluations]:
+        note(
+            f"note: cache pages of {', '.join(untried)} bytes were not searched: theirs is the "
+            "best published order, and another page may be the best"
+        )
+
+
+def _note_namesakes(resident: Sequence[str], best: PageLayout) -> None:
+    """Say which function a name stands for where several have it."""
+    units = [unit.name for unit in best.units]
+    for name in resident:
+        if others := [unit for unit in units if unit.startswith(f"{name}@")]:
+            note(f"note: --resident {name} is the first of that name; {', '.join(others)} stay")
 
 
 def _asked(flags: options.DesignFlags, pages: str | None) -> tuple[list[Design], list[int]]:
@@ -204,12 +243,12 @@ def _asked(flags: options.DesignFlags, pages: str | None) -> tuple[list[Design],
     if pages is not None and says_page:
         message = "--pages and --cache-page exclude each other: one is a choice, the other is said"
         raise FlashpagerError(message)
-    designs = flags.space().possible_designs().possible
-    if len({design.cache_page_bytes for design in designs}) > 1:
-        message = "--cache-page takes one page here; --pages takes those to choose from"
-        raise FlashpagerError(message)
     if says_page:
-        return designs, []
+        checked = flags.space().designs()
+        if len({design.cache_page_bytes for design in checked.possible}) > 1:
+            message = "--cache-page takes one page here; --pages takes those to choose from"
+            raise FlashpagerError(message)
+        return _all_of(checked), []
     if pages is not None:
         listed = some("--pages", pages, "a cache page, as 32,64")
         sizes = [options.parsed("--pages", page, parse_size) for page in listed]
@@ -218,21 +257,36 @@ def _asked(flags: options.DesignFlags, pages: str | None) -> tuple[list[Design],
             raise FlashpagerError(message)
     else:
         sizes = list(layouts.PAGES)
-    for page in sizes:
-        for design in designs:
-            checked = _checked(design, page)
-            if not checked.possible:
-                message = f"--pages {page}: {'; '.join(checked.reasons)}"
-                raise FlashpagerError(message)
-    return designs, sizes
+    space = flags.space()
+    by_page = {page: _with_page(space, page) for page in sizes}
+    if pages is None:
+        # Of those that nobody named, the ones that every design can have.
+        left_out = [page for page, checked in by_page.items() if checked.impossible]
+        if 0 < len(left_out) < len(sizes):
+            reason = by_page[left_out[0]].reasons[0]
+            note(f"note: cache pages of {', '.join(map(str, left_out))} bytes left out: {reason}")
+            sizes = [page for page in sizes if page not in left_out]
+    designs = [_all_of(by_page[page], f"--pages {page}: ") for page in sizes]
+    # What all is measured against: the usual page, where it is one of them.
+    usual = space.board.cache_page_bytes
+    return designs[sizes.index(usual) if usual in sizes else 0], sizes
 
 
-def _checked(design: Design, page: int) -> Checked:
+def _with_page(space: Space, page: int) -> Checked:
     try:
-        return Space(design, cache_page_bytes=page).designs()
+        return Space.of(space.board, {**space.axes, "cache_page_bytes": [page]}).designs()
     except FlashpagerError as error:
         message = f"--pages {page}: {error}"
         raise FlashpagerError(message) from error
+
+
+def _all_of(checked: Checked, what: str = "") -> list[Design]:
+    """Give the designs, all of which an order is for."""
+    if not checked.impossible:
+        return checked.possible
+    among = "" if not checked.possible else "; the order is for all designs: leave that one out"
+    message = f"{what}{checked.reasons[0]}{among}"
+    raise FlashpagerError(message)
 
 
 @contextmanager

@@ -55,7 +55,8 @@ def outline(
     and lay that out: the new methods are units of their own.
     """
     refuse_overwriting(output, trace, classes)
-    check_writable(output)
+    if not classes.is_dir():
+        check_writable(output)
     share = options.parsed(_OPTION, colder_than, parse_share)
     if share >= 1:
         message = f"{_OPTION}: below 100%, or all is cold"

@@ -54,6 +54,8 @@ pub struct Checked {
     pub unclear: usize,
     /// Those that name only what a line before them does, which counts.
     pub repeated: usize,
+    /// Those that are the name of several functions, which a linker lays together in any order.
+    pub several: usize,
     /// What does not obey, as the order has it, then by address.
     pub disobeyed: Vec<Disobeyed>,
 }
@@ -78,6 +80,9 @@ pub fn check(elf: &[u8], place: &str, order: &[Line], map: Option<&LinkMap>) -> 
         .ok()
         .filter(|_| elf.starts_with(b"\x7fELF"))
         .ok_or_else(|| Error::data(place, "is no ELF file"))?;
+    if file.kind() == object::ObjectKind::Relocatable {
+        return Err(Error::data(place, "is an object that was not linked: name the program"));
+    }
     let seen = match map {
         Some(map) => by_map(&file, place, order, map)?,
         None => by_symbols(&file, place, order)?,
@@ -122,6 +127,10 @@ impl Seen {
             let number = by_address.partition_point(|(other, _)| *other < address);
             number.checked_sub(1).map_or(String::new(), |number| by_address[number].1.to_owned())
         };
+        let is_several = |(line, places): &(&Line, &Vec<Placed>)| {
+            matches!(line, Line::Symbol(_)) && places.len() > 1
+        };
+        let several = order.iter().zip(&self.placed).filter(is_several).count();
         let mut disobeyed = Vec::new();
         for (number, line) in order.iter().enumerate() {
             let is_known = [&self.unseen, &self.unclear, &self.repeated]
@@ -162,6 +171,7 @@ impl Seen {
             unseen: self.unseen.len(),
             unclear: self.unclear.len(),
             repeated: self.repeated.len(),
+            several,
             disobeyed,
         }
     }
@@ -410,7 +420,9 @@ fn by_symbols(file: &object::File<'_>, place: &str, order: &[Line]) -> Result<Se
                     continue;
                 };
                 let short = name.split_once('.').map(|(_, rest)| rest);
-                [Some(name), short]
+                // Cold parts that GCC split off, or a function that is cold as a whole.
+                let cold = name.strip_prefix("unlikely.").map(|rest| format!("{rest}.cold"));
+                [Some(name), cold.as_deref(), short]
                     .into_iter()
                     .flatten()
                     .find_map(|name| by_name.get(name))

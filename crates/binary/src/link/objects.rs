@@ -66,7 +66,7 @@ fn find(file: &str, beside: &Path) -> Result<(PathBuf, Vec<u8>), String> {
     let there = tried.iter().find(|path| path.is_file());
     let Some(path) = there else {
         return Err(format!(
-            "names {}, which is gone: keep the objects (compile with -c, link apart), beside \
+            "names {}, which is gone: keep the objects (compile with -c, link apart; with -flto, -save-temps), beside \
              the map or where the linker ran",
             shown(file)
         ));

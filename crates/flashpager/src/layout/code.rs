@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use flashpager_base::{Error, Result};
+use flashpager_binary::elf::is_unnamed;
 use flashpager_layout::{Unit, Units};
 use flashpager_record::placement::METHOD_COMPONENT;
 use flashpager_trace::{Image, Run, Symbol, Trace, TraceInfo, for_runs};
@@ -117,6 +118,14 @@ pub fn units(info: &TraceInfo, executed: &Executed) -> Result<(Units, Vec<String
         notes.push(format!("{stay} {methods}: CAP files are as their converter wrote them"));
     }
     units.sort_by_key(|unit| unit.offset);
+    let nameless = units.iter().filter(|unit| is_unnamed(&unit.name)).count();
+    if nameless > 0 {
+        notes.push(format!(
+            "{nameless} of {} functions have no symbol: their names are made of where they lay, and \
+             no linker can be told of them",
+            units.len()
+        ));
+    }
     if !is_bytecode {
         let usual = align(&mut units);
         notes.push(format!("alignment of {usual} taken from where functions lie"));

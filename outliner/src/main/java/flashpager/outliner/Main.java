@@ -116,6 +116,14 @@ public final class Main {
 
     private static byte[] rewritten(String name, byte[] bytes, Outliner outliner) {
         boolean isClass = name.endsWith(".class") && !name.endsWith("module-info.class");
-        return isClass ? outliner.rewrite(bytes) : bytes;
+        if (!isClass) {
+            return bytes;
+        }
+        try {
+            return outliner.rewrite(bytes);
+        } catch (IndexOutOfBoundsException | IllegalArgumentException error) {
+            // What ASM does with a file that is cut or damaged.
+            throw new OutlineException(name + ": is no whole class file: " + error.getMessage());
+        }
     }
 }

@@ -3,9 +3,11 @@ package flashpager.outliner;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeSet;
 import org.objectweb.asm.ClassReader;
 import org.objectweb.asm.ClassWriter;
@@ -78,7 +80,7 @@ final class Outliner {
                 continue;
             }
             try {
-                outline(node, method, known, reader.offsets(method, known.bytes()));
+                outline(node, method, known, reader.offsets(method, known));
             } catch (AnalyzerException | TypeNotPresentException error) {
                 String text = Profile.text(node.name, method.name, method.desc);
                 notes.add(text + ": left whole: " + firstLine(error));
@@ -377,14 +379,31 @@ final class Outliner {
         }
 
         /** The offsets of a method's instructions, and its length, which must fit together. */
-        int[] offsets(MethodNode method, int bytes) {
+        int[] offsets(MethodNode method, Profile.Method executed) {
             List<Integer> known = offsets.get(method);
+            int bytes = executed.bytes();
             int count = 0;
+            AbstractInsnNode last = null;
             for (AbstractInsnNode node : method.instructions) {
-                count += node.getOpcode() >= 0 ? 1 : 0;
+                if (node.getOpcode() >= 0) {
+                    last = node;
+                    count++;
+                }
+            }
+            Set<Integer> ends = new HashSet<>(known);
+            ends.add(bytes);
+            boolean fits = last != null && count == known.size();
+            if (fits && last instanceof InsnNode) {
+                // A return or a throw, as nearly always.
+                fits = known.get(count - 1) == bytes - 1;
+            } else if (fits) {
+                fits = known.get(count - 1) < bytes;
+            }
+            for (Profile.Part part : executed.parts()) {
+                fits &= ends.contains(part.start()) && ends.contains(part.end());
             }
             String text = Profile.text(getClassName(), method.name, method.desc);
-            if (count != known.size() || known.isEmpty() || known.get(count - 1) >= bytes) {
+            if (!fits) {
                 throw new OutlineException(
                         text + ": has other code than the program that was recorded");
             }
