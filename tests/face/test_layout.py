@@ -235,7 +235,7 @@ class TestFace:
             (("--evaluations", "9", "--seconds", "9"), "--seconds and --evaluations exclude"),
             (
                 ("--cache", "1K,32", "--pages", "64,128"),
-                "--pages 64: a cache of 32 bytes is smaller than its page of 64 bytes; the order is",
+                "--pages 64: a cache of 32 bytes is smaller than its page of 64 bytes; the order",
             ),
             (
                 ("--cache", "1K,8", "--cache-page", "32"),
