@@ -10,6 +10,10 @@
  *             collects the stream there before it writes it to the pipe, so
  *             that the reader finds the last, unwritten piece even when the
  *             program is killed
+ *   reads=START-END  data reads that touch these addresses, as linked, are
+ *             told, too; may be there several times
+ *   linked=ADDRESS   where the program's executable segments were linked for,
+ *             in user mode; without it it runs where it was linked for
  *   one-stream  all threads together, in the order executed; else a THREAD or
  *             SWITCH record says whose blocks follow, once there are several
  *
@@ -54,6 +58,7 @@ enum record_kind {
     RECORD_END = 4,
     RECORD_THREAD = 6,
     RECORD_SWITCH = 8,
+    RECORD_READ = 10,
 };
 
 /* QEMU reads this after dlopen(). 9.0 refuses version 1, 8.2 refuses version 2,
@@ -122,6 +127,13 @@ struct block {
     uint64_t leads_to; /* a branch of ARM leads there, if its last instruction is one */
 };
 
+/* A read of data by the block at hand. */
+struct data_read {
+    uint64_t address;
+    uint64_t begun; /* of the block, the instruction that read included */
+    uint32_t bytes;
+};
+
 static struct tail *tail;
 static size_t tail_capacity;
 static struct running_slot *slot;
@@ -131,6 +143,9 @@ static struct {
     uint64_t accesses; /* of its repeated instruction */
     bool repetition;   /* it is the last instruction of the block before */
     uint32_t thread;   /* that it executes now; another one may have its place later */
+    struct data_read *reads; /* of its block */
+    size_t read_count;
+    size_t read_capacity;
 } current[MAX_RUNNING];
 static bool one_stream;
 static unsigned int telling; /* the processor whose blocks the stream tells */
@@ -163,6 +178,12 @@ struct ranges {
 };
 static struct ranges guest_known; /* guest addresses */
 static struct ranges host_own;    /* QEMU's own files, mapped before the guest's */
+
+/* Where reads are told: as linked, and from the first block on in guest memory. */
+static struct ranges told_reads;
+static struct range all_told_reads; /* from the lowest to the highest of them */
+static uint64_t linked_code = NEVER;
+static bool placed_reads;
 
 __attribute__((constructor)) static void pick_version(void)
 {
@@ -361,9 +382,11 @@ static bool is_in_doubt(const struct block *block, uint64_t accesses, const stru
            (next == NULL || next->address != end - block->last_bytes);
 }
 
-/* Which number tells what was executed of a block; NEVER for nothing at all. */
-static uint64_t number_of(unsigned int vcpu, uint64_t executed, const struct block *next)
+/* Which number tells what was executed of a block; NEVER for nothing at all. What did not count is
+ * taken off `executed_of_it`. */
+static uint64_t number_of(unsigned int vcpu, uint64_t *executed_of_it, const struct block *next)
 {
+    uint64_t executed = *executed_of_it;
     struct block *block = current[vcpu].block;
     uint64_t accesses = current[vcpu].accesses;
     bool repetition = current[vcpu].repetition;
@@ -375,6 +398,7 @@ static uint64_t number_of(unsigned int vcpu, uint64_t executed, const struct blo
     }
     if (next != NULL && begun_again(block, executed, accesses, next)) {
         executed -= ONE_INSTRUCTION + (uint32_t)next->whole;
+        *executed_of_it = executed;
         if (executed == 0) {
             return NEVER;
         }
@@ -443,6 +467,19 @@ static void put_thread(unsigned int vcpu, uint64_t blocks_before)
     telling = vcpu;
 }
 
+/* Tell what the block whose number follows has read. */
+static void put_reads(unsigned int vcpu, uint64_t executed)
+{
+    for (size_t i = 0; i < current[vcpu].read_count; i++) {
+        const struct data_read *read = &current[vcpu].reads[i];
+        if (read->begun <= executed) {
+            uint32_t payload[4] = { (uint32_t)read->address, (uint32_t)(read->address >> 32),
+                                    read->bytes, (uint32_t)read->begun };
+            put_record(RECORD_READ, payload, sizeof payload);
+        }
+    }
+}
+
 /* A processor's block has ended, and `next` begins, if any. */
 static inline void change_block(unsigned int vcpu, struct block *next)
 {
@@ -457,9 +494,12 @@ static inline void change_block(unsigned int vcpu, struct block *next)
         uint64_t begun = atomic_load_explicit(counter, memory_order_relaxed);
         uint64_t number = block->number;
         if (begun != block->usual || (next != NULL && next->alone)) {
-            number = number_of(vcpu, begun, next);
+            number = number_of(vcpu, &begun, next);
         }
         if (number != NEVER) {
+            if (current[vcpu].read_count > 0) {
+                put_reads(vcpu, begun);
+            }
             uint64_t place = atomic_load_explicit(&tail->base, memory_order_relaxed) +
                              atomic_load_explicit(&tail->used, memory_order_relaxed);
             atomic_store_explicit(&now->told_at, place, memory_order_release);
@@ -472,6 +512,7 @@ static inline void change_block(unsigned int vcpu, struct block *next)
     }
     current[vcpu].block = next;
     current[vcpu].accesses = 0;
+    current[vcpu].read_count = 0;
     atomic_store_explicit(counter, 0, memory_order_release);
     if (next != NULL) {
         atomic_store_explicit(&now->address, next->address, memory_order_release);
@@ -522,6 +563,65 @@ static void on_access(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t ad
         qemu_plugin_mem_is_store(info) == (wants_store != NULL)) {
         current[vcpu].accesses++;
     }
+}
+
+/* Data is read. Only what touches the placed image is kept. */
+static void on_read(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *begun)
+{
+    uint64_t bytes = UINT64_C(1) << qemu_plugin_mem_size_shift(info);
+    if (address >= all_told_reads.end || address + bytes <= all_told_reads.start ||
+        qemu_plugin_mem_is_store(info) || !recording || vcpu >= MAX_RUNNING) {
+        return;
+    }
+    bool is_told = false;
+    for (size_t i = 0; i < told_reads.count && !is_told; i++) {
+        is_told = address < told_reads.items[i].end && address + bytes > told_reads.items[i].start;
+    }
+    if (!is_told) {
+        return;
+    }
+    size_t place = current[vcpu].read_count;
+    if (place == current[vcpu].read_capacity) {
+        size_t capacity = place ? 2 * place : 64;
+        struct data_read *grown = realloc(current[vcpu].reads, capacity * sizeof *grown);
+        if (grown == NULL) {
+            fprintf(stderr, "flashpager recorder: out of memory\n");
+            _exit(1);
+        }
+        current[vcpu].reads = grown;
+        current[vcpu].read_capacity = capacity;
+    }
+    current[vcpu].reads[place] =
+        (struct data_read){ address, (uint64_t)(uintptr_t)begun, (uint32_t)bytes };
+    current[vcpu].read_count = place + 1;
+}
+
+/* Tell what an instruction reads, up to whose end so much of its block has begun. */
+static void watch_reads(struct qemu_plugin_insn *instruction, uint64_t begun)
+{
+    if (told_reads.count > 0) {
+        qemu_plugin_register_vcpu_mem_cb(instruction, on_read, QEMU_PLUGIN_CB_NO_REGS,
+                                         QEMU_PLUGIN_MEM_R, (void *)(uintptr_t)begun);
+    }
+}
+
+/* From here on addresses are those of the running program. */
+static void place_reads(void)
+{
+    uint64_t bias = linked_code == NEVER ? 0 : qemu_plugin_start_code() - linked_code;
+    all_told_reads = (struct range){ UINT64_MAX, 0 };
+    for (size_t i = 0; i < told_reads.count; i++) {
+        struct range *range = &told_reads.items[i];
+        range->start += bias;
+        range->end += bias;
+        if (range->start < all_told_reads.start) {
+            all_told_reads.start = range->start;
+        }
+        if (range->end > all_told_reads.end) {
+            all_told_reads.end = range->end;
+        }
+    }
+    placed_reads = true;
 }
 
 static void count(struct qemu_plugin_insn *instruction, size_t bytes)
@@ -647,6 +747,11 @@ static void on_block_translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
         fprintf(stderr, "flashpager recorder: out of memory\n");
         _exit(1);
     }
+    if (!placed_reads) {
+        acquire();
+        place_reads();
+        release();
+    }
     struct qemu_plugin_insn *last = qemu_plugin_tb_get_insn(tb, instructions - 1);
     uint64_t address = block->address = qemu_plugin_tb_vaddr(tb);
     uint64_t at = address;
@@ -654,6 +759,7 @@ static void on_block_translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
     for (size_t i = 1; i < instructions; i++) {
         uint64_t next = qemu_plugin_insn_vaddr(qemu_plugin_tb_get_insn(tb, i));
         count(qemu_plugin_tb_get_insn(tb, i - 1), next - at);
+        watch_reads(qemu_plugin_tb_get_insn(tb, i - 1), i * ONE_INSTRUCTION + (next - address));
         is_thumb |= next % 4 == 2;
         at = next;
     }
@@ -665,6 +771,7 @@ static void on_block_translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
         last_bytes = examine_last(block, last, is_thumb);
         block->last_bytes = (uint32_t)last_bytes;
         count(last, last_bytes);
+        watch_reads(last, instructions * ONE_INSTRUCTION + (at + last_bytes - address));
     }
     block->whole = instructions * ONE_INSTRUCTION + (at + last_bytes - address);
     block->usual = block->repeats || block->maybe_short ? NEVER : block->whole;
@@ -813,6 +920,16 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int
             pipe_fd = take_fd(argv[i] + 5);
         } else if (strncmp(argv[i], "tail=", 5) == 0) {
             tail_fd = take_fd(argv[i] + 5);
+        } else if (strncmp(argv[i], "reads=", 6) == 0) {
+            char *end;
+            uint64_t from = strtoull(argv[i] + 6, &end, 0);
+            uint64_t to = *end == '-' ? strtoull(end + 1, &end, 0) : 0;
+            if (*end != '\0' || to <= from || !add(&told_reads, from, to)) {
+                fprintf(stderr, "flashpager recorder: '%s' is no range\n", argv[i]);
+                return 1;
+            }
+        } else if (strncmp(argv[i], "linked=", 7) == 0) {
+            linked_code = strtoull(argv[i] + 7, NULL, 0);
         } else if (strcmp(argv[i], "one-stream") == 0 || strcmp(argv[i], "one-stream=on") == 0) {
             one_stream = true;
         } else {

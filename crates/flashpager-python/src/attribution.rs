@@ -31,8 +31,12 @@ view! {
         code_bytes: u64,
         /// Bytes executed, once for each time.
         bytes_executed: u64,
+        /// Bytes read as data, once for each time.
+        bytes_read: u64,
         /// True faults.
         misses: u64,
+        /// Those of them that a data read had.
+        read_misses: u64,
         /// Those that loaded a flash page into the register.
         loads: u64,
         /// Misses in a flash page that is not held.

@@ -304,6 +304,11 @@ impl Recording {
         self.import.as_mut().ok_or_else(finished)?.select(region.0.clone()).map_err(raise)
     }
 
+    /// Record data reads, too, before anything is read.
+    fn take_reads(&mut self) -> PyResult<()> {
+        self.import.as_mut().ok_or_else(finished).map(Import::take_reads)
+    }
+
     /// Whether the part that is recorded has ended: what follows is of no use.
     fn is_over(&self) -> bool {
         self.import.as_ref().is_some_and(Import::is_over)

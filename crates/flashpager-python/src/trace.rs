@@ -184,9 +184,15 @@ view! {
         image_bytes: u64,
         /// Runs in the file.
         runs: u64,
+        /// Those of them that are data reads, not executed.
+        reads: u64,
+        /// Bytes of the data reads.
+        read_bytes: u64,
+        /// Executed runs that go on with one that a data read parted.
+        continued: u64,
         /// Instructions placed and executed; None where the format does not tell.
         instructions: Option<u64>,
-        /// Bytes fetched by them.
+        /// Bytes of all runs.
         bytes: u64,
         /// Instructions executed outside the placed images, not in the runs; None where
         /// the recorder does not tell.
@@ -307,11 +313,12 @@ pub fn block_statistics(
     }
     let found = run(py, report_runs(&progress), |go_on, report| {
         let file = TraceFile::open(&trace)?;
-        let trace::TraceInfo { runs, bytes, .. } = *file.info();
+        let runs = file.info().runs;
         let tell = |read| report((read, runs));
         let watched = Watched::new(&file, &tell);
         let counts = BlockCounts::of(&watched, file.info().symbols(), &go_on)?;
-        Ok(blocks::BlockStatistics::new(&counts, runs, bytes))
+        let info = file.info();
+        Ok(blocks::BlockStatistics::new(&counts, info.executed_runs(), info.executed_bytes()))
     })?;
     Ok(BlockStatistics(found))
 }
@@ -376,6 +383,21 @@ pub fn export_trace(
 #[pyfunction]
 pub fn export_formats() -> Vec<&'static str> {
     TextFormat::NAMES.to_vec()
+}
+
+/// Where sections of an ELF file are linked for, as pairs of start and end, and where its
+/// executable segments begin; None if it has none.
+#[pyfunction]
+pub fn linked_ranges(
+    path: PathBuf,
+    sections: Vec<String>,
+) -> PyResult<(Vec<(u64, u64)>, Option<u64>)> {
+    let elf = ElfFile::read(&path).map_err(raise)?;
+    let image = elf.place(&path, &sections, 0).map_err(raise)?;
+    let range = |section: &flashpager::trace::Section| {
+        (section.address, section.address + u64::from(section.bytes))
+    };
+    Ok((image.sections.iter().map(range).collect(), elf.first_executable()))
 }
 
 /// The instruction set and build id of an ELF file.

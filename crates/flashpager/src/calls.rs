@@ -266,6 +266,7 @@ pub fn call_times(
              and cannot be told by call; time the calls of the design without them",
         ));
     }
+    info.refuse_reads(&info.program, "the time of calls")?;
     let design = &*design.executing(info)?;
     let symbols = symbols_of(info, elfs)?;
     let mut entries: FxHashMap<u32, Vec<usize>> =

@@ -330,6 +330,7 @@ impl Linked {
         order: &Order,
         go_on: &dyn Fn() -> bool,
     ) -> Result<TraceInfo> {
+        trace.info().refuse_reads(&trace.path().display().to_string(), "another order")?;
         let placement = self.place(order)?;
         let mut info = trace.info().clone();
         info.images = self.laid_out(&placement);

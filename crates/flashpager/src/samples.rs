@@ -7,7 +7,7 @@ use flashpager_base::{Error, Result};
 use flashpager_binary::binaries::Binaries;
 use flashpager_binary::samples::SampleProfile;
 use flashpager_record::placement::BYTECODE;
-use flashpager_trace::{TraceFile, for_runs};
+use flashpager_trace::{ExecutedRuns, TraceFile, for_runs};
 
 /// Profile the first image of `trace`, the program, by the lines of its file or of `elf`. `go_on`
 /// as in [`for_runs`].
@@ -39,7 +39,7 @@ pub fn sample_profile(
 fn times(trace: &TraceFile, go_on: &dyn Fn() -> bool) -> Result<Vec<u64>> {
     // How many more runs cover a byte than the one before it.
     let mut changes = vec![0_i64; trace.info().image_bytes as usize + 1];
-    for_runs(trace, go_on, |runs| {
+    for_runs(&ExecutedRuns(trace), go_on, |runs| {
         for run in runs {
             changes[run.offset as usize] += 1;
             changes[run.end() as usize] -= 1;

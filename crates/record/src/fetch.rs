@@ -1,8 +1,9 @@
 //! Executed code, piece by piece, before and after it has a place in flash.
 
-use flashpager_trace::Run;
+use flashpager_trace::{MAX_RUN_BYTES, Run};
 
 use super::placement::Placer;
+use super::sink::DataRead;
 
 /// One piece of executed code, at a run-time address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +14,15 @@ pub struct Fetch {
     pub bytes: u32,
     /// Instructions in it.
     pub instructions: u32,
+}
+
+/// Data that an instruction reads, at a run-time address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Read {
+    /// Address of its first byte.
+    pub address: u64,
+    /// Bytes read.
+    pub bytes: u32,
 }
 
 /// Where `fetch` lies in flash, `None` outside. A piece that begins inside the
@@ -26,4 +36,41 @@ pub fn place(placer: Option<&Placer>, fetch: Fetch) -> std::result::Result<Optio
             format!("{what}; say which addresses lie in flash with --elf or --range")
         }),
     }
+}
+
+/// Add what lies in flash of `bytes` bytes read at `address`, by the instruction that ends `behind`
+/// bytes of its code. Reads of one instruction that adjoin are one.
+pub fn place_read(
+    placer: Option<&Placer>,
+    read: Read,
+    behind: u32,
+    reads: &mut Vec<DataRead>,
+) -> std::result::Result<(), String> {
+    let Read { address, bytes } = read;
+    let mut add = |run: Run| match reads.last_mut() {
+        Some(last)
+            if last.behind == behind
+                && last.run.end() == run.offset
+                && last.run.length + run.length <= MAX_RUN_BYTES =>
+        {
+            last.run.length += run.length;
+        }
+        _ => reads.push(DataRead { behind, run }),
+    };
+    let Some(placer) = placer else {
+        add(Run::checked(address, bytes.into())?);
+        return Ok(());
+    };
+    let mut at = 0;
+    while at < bytes {
+        match placer.locate(address.wrapping_add(at.into())) {
+            Some(place) => {
+                let length = (bytes - at).min(place.bytes);
+                add(Run { offset: place.offset, length });
+                at += length;
+            }
+            None => at += 1,
+        }
+    }
+    Ok(())
 }

@@ -6,7 +6,7 @@ use flashpager_base::{Error, Result, named};
 use flashpager_trace::{Ending, TraceInfo};
 use rustc_hash::FxHashSet;
 
-use super::fetch::{Fetch, place};
+use super::fetch::{Fetch, Read, place, place_read};
 use super::input::{Input, Lines};
 use super::placement::arrange::Arrangement;
 use super::placement::{Placement, Placer};
@@ -111,6 +111,12 @@ impl Import {
         self.recording.select(region)
     }
 
+    /// Record the data reads, too, that a foreign format tells of; the recorder stream's are
+    /// recorded in any case.
+    pub fn take_reads(&mut self) {
+        self.recording.with_reads = true;
+    }
+
     /// Whether the part that is recorded has ended: what follows is of no use.
     pub fn is_over(&self) -> bool {
         self.recording.is_over()
@@ -149,7 +155,7 @@ impl Import {
             Format::Csv => {
                 let mut lines = Lines::new(input);
                 let limit = recording.placer.as_ref().map_or(u32::MAX, Placer::image_bytes);
-                csv::read(&mut lines, &mut |line, run| {
+                csv::read(&mut lines, &mut |line, run, mark| {
                     if run.end() > limit {
                         return Err(Error::data(
                             format!("{name}, line {line}"),
@@ -161,14 +167,16 @@ impl Import {
                         countdown = WATCH_INTERVAL;
                         stopped = !recording.look(watch);
                     }
-                    recording.sink().run(run)?;
+                    recording.sink().run(run, mark)?;
                     if stopped { Err(Error::Interrupted) } else { Ok(()) }
                 })
             }
             Format::Lackey | Format::Din => {
                 let mut lines = Lines::new(input);
                 let mut foreign_pages = FxHashSet::default();
-                let mut take = |line: u64, fetch: Fetch| {
+                let with_reads = recording.with_reads;
+                let mut reads = Vec::new();
+                let mut take = |line: u64, fetch: Fetch, read: &[Read]| {
                     if let (Some(placer), Some(process)) = (recording.placer.as_mut(), *process)
                         && placer.locate(fetch.address).is_none()
                         && foreign_pages.insert(fetch.address >> 12)
@@ -178,11 +186,17 @@ impl Import {
                     }
                     let run = place(recording.placer.as_ref(), fetch)
                         .map_err(|what| Error::data(format!("{name}, line {line}"), what))?;
+                    reads.clear();
+                    for read in read.iter().filter(|_| with_reads) {
+                        place_read(recording.placer.as_ref(), *read, fetch.bytes, &mut reads)
+                            .map_err(|what| Error::data(format!("{name}, line {line}"), what))?;
+                    }
+                    let Fetch { bytes, instructions, .. } = fetch;
+                    let sink = recording.sink();
                     match run {
-                        Some(run) => recording.sink().placed(run, fetch.instructions)?,
-                        None => {
-                            recording.sink().outside(fetch.bytes, fetch.instructions, NO_FILE)?
-                        }
+                        Some(run) if reads.is_empty() => sink.placed(run, instructions)?,
+                        Some(run) => sink.placed_reading(run, instructions, &reads)?,
+                        None => sink.outside_reading(bytes, instructions, NO_FILE, &reads)?,
                     }
                     countdown -= 1;
                     if countdown == 0 {
@@ -204,7 +218,9 @@ impl Import {
                         outcome => outcome.map(drop),
                     }
                 } else {
-                    din::read(&mut lines, instruction_bytes, &mut take)
+                    din::read(&mut lines, instruction_bytes, &mut |line, fetch| {
+                        take(line, fetch, &[])
+                    })
                 }
             }
         };

@@ -5,11 +5,14 @@
 
 use flashpager_base::Result;
 
-use super::fetch::Fetch;
+use super::fetch::{Fetch, Read};
 use super::input::{Lines, parse_decimal, parse_hex};
 
 /// Longest instruction of any architecture that Valgrind runs, with headroom.
 const MAX_INSTRUCTION_BYTES: u64 = 64;
+
+/// Longest access of an instruction, with headroom.
+const MAX_READ_BYTES: u64 = 4096;
 
 /// Whether a file that starts with `start` looks like this format.
 pub fn recognises(start: &[u8]) -> bool {
@@ -20,6 +23,8 @@ pub fn recognises(start: &[u8]) -> bool {
 struct Held {
     line: u64,
     fetch: Fetch,
+    /// What it read.
+    reads: Vec<Read>,
     /// Whether it accessed data.
     accessed: bool,
     /// Whether it follows itself, and accessed data before.
@@ -38,9 +43,12 @@ impl Held {
 /// What lackey says last of a program that it has seen end.
 const LAST: &[u8] = b"Exit code:";
 
+/// Told each instruction with its line number and what it read.
+type Sink<'a> = &'a mut dyn FnMut(u64, Fetch, &[Read]) -> Result<()>;
+
 /// Hand every instruction of `lines`, with its line number, to `sink`. Gives whether lackey
 /// says that the program ended: it does not where that became another one.
-pub fn read(lines: &mut Lines, sink: &mut dyn FnMut(u64, Fetch) -> Result<()>) -> Result<bool> {
+pub fn read(lines: &mut Lines, sink: Sink<'_>) -> Result<bool> {
     let mut has_ended = false;
     let mut held: Option<Held> = None;
     while let Some(line) = lines.next_line()? {
@@ -58,16 +66,26 @@ pub fn read(lines: &mut Lines, sink: &mut dyn FnMut(u64, Fetch) -> Result<()>) -
                 let line = lines.number();
                 let repeated =
                     held.as_ref().is_some_and(|before| before.accessed && before.fetch == fetch);
-                let next = Held { line, fetch, accessed: false, repeated };
+                let next = Held { line, fetch, reads: Vec::new(), accessed: false, repeated };
                 if let Some(before) = held.replace(next)
                     && !before.is_end_of_repetition(&fetch)
                 {
-                    sink(before.line, before.fetch)?;
+                    sink(before.line, before.fetch, &before.reads)?;
                 }
             }
-            [b' ', b'L' | b'S' | b'M', b' ', ..] => {
+            [b' ', kind @ (b'L' | b'S' | b'M'), b' ', access @ ..] => {
                 if let Some(held) = &mut held {
                     held.accessed = true;
+                    // A modification reads before it writes.
+                    if *kind != b'S' {
+                        let mut fields = access.splitn(2, |byte| *byte == b',');
+                        let address = fields.next().and_then(parse_hex);
+                        let bytes = fields.next().and_then(parse_decimal);
+                        if let (Some(address), Some(bytes @ 1..=MAX_READ_BYTES)) = (address, bytes)
+                        {
+                            held.reads.push(Read { address, bytes: bytes as u32 });
+                        }
+                    }
                 }
             }
             [b'=', b'=', said @ ..] => {
@@ -82,7 +100,7 @@ pub fn read(lines: &mut Lines, sink: &mut dyn FnMut(u64, Fetch) -> Result<()>) -
         }
     }
     if let Some(last) = held {
-        sink(last.line, last.fetch)?;
+        sink(last.line, last.fetch, &last.reads)?;
     }
     Ok(has_ended)
 }

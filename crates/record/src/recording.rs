@@ -56,6 +56,8 @@ pub struct Recording {
     selection: Option<Selection>,
     /// Whether the program is ended before its own end, as nothing more is to be recorded.
     pub was_ended: bool,
+    /// Whether foreign formats' data reads are recorded.
+    pub with_reads: bool,
     /// Processes that the program started and that are not recorded.
     pub children: u64,
     /// How the program ended, where the recorder tells.
@@ -96,6 +98,7 @@ impl Recording {
             known: (0, 0),
             selection: None,
             was_ended: false,
+            with_reads: false,
             children: 0,
             ended: None,
             processes: Vec::new(),

@@ -4,12 +4,23 @@ use std::path::{Path, PathBuf};
 
 use flashpager_base::Result;
 use flashpager_trace::file::Unnamed;
-use flashpager_trace::{Ending, OutsideFile, Run, RunBuilder, Symbol, TraceInfo, TraceWriter};
+use flashpager_trace::{
+    Ending, Mark, OutsideFile, Run, RunBuilder, Symbol, TraceInfo, TraceWriter,
+};
 
 use super::region::Selection;
 
 /// In place of the number of a file: none is known.
 pub const NO_FILE: u32 = u32::MAX;
+
+/// Placed data that a piece of code read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DataRead {
+    /// Bytes of the code up to the end of the instruction that read.
+    pub behind: u32,
+    /// What was read.
+    pub run: Run,
+}
 
 /// What one thread executes, on its way to a file.
 pub struct Sink {
@@ -25,6 +36,10 @@ pub struct Sink {
     pub in_doubt: u64,
     writer: TraceWriter,
     builder: RunBuilder,
+    /// Whether the run in the builder goes on with one that a data read parted.
+    continues: bool,
+    /// The end of a run that a data read parted, until something else is executed.
+    parted: Option<u32>,
     instructions: u64,
     outside_instructions: u64,
     outside_bytes: u64,
@@ -61,6 +76,8 @@ impl Sink {
             in_doubt: 0,
             writer,
             builder: RunBuilder::default(),
+            continues: false,
+            parted: None,
             instructions: 0,
             outside_instructions: 0,
             outside_bytes: 0,
@@ -97,10 +114,45 @@ impl Sink {
         if self.selection.as_ref().is_some_and(|selection| !selection.is_over()) {
             self.beside_instructions += u64::from(instructions);
         }
+        self.cut()
+    }
+
+    /// What follows is behind a jump.
+    #[inline]
+    fn cut(&mut self) -> Result<()> {
+        self.parted = None;
         match self.builder.cut() {
-            Some(run) => self.writer.push(run),
+            Some(run) => self.write(run),
             None => Ok(()),
         }
+    }
+
+    #[inline]
+    fn write(&mut self, run: Run) -> Result<()> {
+        let continues = std::mem::take(&mut self.continues);
+        let mark = if continues { Mark::Continued } else { Mark::Executed };
+        self.writer.push_marked(run, mark)
+    }
+
+    #[inline]
+    fn fetch(&mut self, piece: Run) -> Result<()> {
+        if let Some(end) = self.parted.take() {
+            // The builder is empty.
+            self.continues = end == piece.offset;
+        }
+        match self.builder.push(piece) {
+            Some(run) => self.write(run),
+            None => Ok(()),
+        }
+    }
+
+    /// Data was read, by what was executed last.
+    fn read(&mut self, read: Run) -> Result<()> {
+        if let Some(run) = self.builder.cut() {
+            self.parted = Some(run.end());
+            self.write(run)?;
+        }
+        self.writer.push_marked(read, Mark::Read)
     }
 
     /// A piece of placed code was executed.
@@ -112,24 +164,69 @@ impl Sink {
             return self.beside(instructions);
         }
         self.instructions += u64::from(instructions);
-        match self.builder.push(piece) {
-            Some(run) => self.writer.push(run),
-            None => Ok(()),
+        self.fetch(piece)
+    }
+
+    /// A piece of placed code was executed, which read data meanwhile.
+    pub fn placed_reading(
+        &mut self,
+        piece: Run,
+        instructions: u32,
+        reads: &[DataRead],
+    ) -> Result<()> {
+        if let Some(selection) = &mut self.selection
+            && !selection.takes_placed(piece, instructions)
+        {
+            return self.beside(instructions);
         }
+        self.instructions += u64::from(instructions);
+        let mut done = 0;
+        for read in reads {
+            let behind = read.behind.clamp(done, piece.length);
+            if behind > done {
+                self.fetch(Run { offset: piece.offset + done, length: behind - done })?;
+                done = behind;
+            }
+            self.read(read.run)?;
+        }
+        if done < piece.length {
+            self.fetch(Run { offset: piece.offset + done, length: piece.length - done })?;
+        }
+        Ok(())
     }
 
     /// A run as it stands, joined with nothing, of unknown instructions.
-    pub fn run(&mut self, run: Run) -> Result<()> {
-        self.writer.push(run)
+    pub fn run(&mut self, run: Run, mark: Mark) -> Result<()> {
+        self.writer.push_marked(run, mark)
     }
 
     /// Code that is not placed was executed, of the file with this number.
     #[inline]
     pub fn outside(&mut self, bytes: u32, instructions: u32, file: u32) -> Result<()> {
+        self.takes_outside(bytes, instructions, file).map(drop)
+    }
+
+    /// The same, which read placed data meanwhile.
+    pub fn outside_reading(
+        &mut self,
+        bytes: u32,
+        instructions: u32,
+        file: u32,
+        reads: &[DataRead],
+    ) -> Result<()> {
+        if self.takes_outside(bytes, instructions, file)? {
+            reads.iter().try_for_each(|read| self.read(read.run))?;
+        }
+        Ok(())
+    }
+
+    /// Gives whether that is recorded.
+    #[inline]
+    fn takes_outside(&mut self, bytes: u32, instructions: u32, file: u32) -> Result<bool> {
         if let Some(selection) = &mut self.selection
             && !selection.takes_outside(instructions)
         {
-            return self.beside(instructions);
+            return self.beside(instructions).map(|()| false);
         }
         if let Some(all) = self.outside_of.get_mut(file as usize) {
             *all += u64::from(instructions);
@@ -139,10 +236,7 @@ impl Sink {
         }
         self.outside_instructions += u64::from(instructions);
         self.outside_bytes += u64::from(bytes);
-        match self.builder.cut() {
-            Some(run) => self.writer.push(run),
-            None => Ok(()),
-        }
+        self.cut().map(|()| true)
     }
 
     /// Instructions recorded so far, placed and outside.
@@ -165,9 +259,7 @@ impl Sink {
 
     /// Hand the last run over; gives whether there was any.
     pub fn complete(&mut self) -> Result<bool> {
-        if let Some(run) = self.builder.cut() {
-            self.writer.push(run)?;
-        }
+        self.cut()?;
         Ok(self.writer.runs() > 0)
     }
 

@@ -9,10 +9,10 @@ use std::path::Path;
 use flashpager_base::{Error, Result, shown};
 use flashpager_trace::{Ending, MAX_RUN_BYTES, Run};
 
-use super::fetch::{Fetch, place};
+use super::fetch::{Fetch, Read, place, place_read};
 use super::input::{Input, parse_number};
 use super::recording::{Progress, Recording};
-use super::sink::{NO_FILE, Sink};
+use super::sink::{DataRead, NO_FILE, Sink};
 
 const MAGIC: &[u8; 8] = b"FPSTRM01";
 pub const RECORD_FLAG: u32 = 1 << 31;
@@ -31,6 +31,10 @@ pub const THREAD: u32 = 6;
 pub const PIECE: u32 = 7;
 pub const SWITCH: u32 = 8;
 const PROCESS: u32 = 9;
+const READ: u32 = 10;
+
+/// Longest read of one instruction, with headroom.
+const MAX_READ_BYTES: u32 = 1 << 12;
 
 /// What a block does, besides its instructions.
 const ENTERS: u32 = 1;
@@ -59,14 +63,34 @@ enum Place {
 }
 
 impl Block {
+    /// Execute it, and forget what it read.
     #[inline]
-    fn execute(&self, sink: &mut Sink) -> Result<()> {
+    fn execute(&self, sink: &mut Sink, reads: &mut Vec<DataRead>) -> Result<()> {
+        if !reads.is_empty() {
+            let executed = self.execute_reading(sink, reads);
+            reads.clear();
+            return executed;
+        }
         sink.blocks += 1;
         sink.calls += u64::from(self.enters);
         sink.returns += u64::from(self.returns);
         match self.place {
             Place::Flash(run) => sink.placed(run, self.instructions),
             Place::Outside(file) => sink.outside(self.bytes, self.instructions, file),
+            Place::Nowhere => Ok(()),
+        }
+    }
+
+    #[cold]
+    fn execute_reading(&self, sink: &mut Sink, reads: &[DataRead]) -> Result<()> {
+        sink.blocks += 1;
+        sink.calls += u64::from(self.enters);
+        sink.returns += u64::from(self.returns);
+        match self.place {
+            Place::Flash(run) => sink.placed_reading(run, self.instructions, reads),
+            Place::Outside(file) => {
+                sink.outside_reading(self.bytes, self.instructions, file, reads)
+            }
             Place::Nowhere => Ok(()),
         }
     }
@@ -87,6 +111,8 @@ pub struct StreamReader {
     known: u64,
     /// What was just executed without a number.
     piece: Option<Block>,
+    /// What the next block reads.
+    reads: Vec<DataRead>,
     /// Why the recorder does not record.
     refused: Option<String>,
     ended: bool,
@@ -105,6 +131,7 @@ impl StreamReader {
             position: 0,
             known: 0,
             piece: None,
+            reads: Vec::new(),
             refused: None,
             ended: false,
             cut: false,
@@ -173,9 +200,10 @@ impl StreamReader {
                 at += 4;
                 if self.known > 0 {
                     self.known -= 1;
+                    self.reads.clear();
                     continue;
                 }
-                block.execute(recording.sink())?;
+                block.execute(recording.sink(), &mut self.reads)?;
                 continue;
             }
             let length = (word & 0x00ff_ffff) as usize;
@@ -197,7 +225,7 @@ impl StreamReader {
                 (kind, Some(recording)) => {
                     self.record(kind, payload, recording).map_err(|what| self.error(at, what))?;
                     if let Some(piece) = self.piece.take() {
-                        piece.execute(recording.sink())?;
+                        piece.execute(recording.sink(), &mut self.reads)?;
                     }
                 }
             }
@@ -335,6 +363,15 @@ impl StreamReader {
                 if word(16).is_some_and(|in_doubt| in_doubt != 0) {
                     recording.in_doubt(1);
                 }
+            }
+            READ => {
+                let (address, bytes) = (number(0)?, word(8).ok_or_else(too_short)?);
+                let behind = word(12).ok_or_else(too_short)?;
+                if !(1..=MAX_READ_BYTES).contains(&bytes) {
+                    return Err(format!("a read of {bytes} bytes"));
+                }
+                let placer = recording.placer.as_ref();
+                place_read(placer, Read { address, bytes }, behind, &mut self.reads)?;
             }
             METHOD => {
                 let (address, bytes) = (number(0)?, word(8).ok_or_else(too_short)?);

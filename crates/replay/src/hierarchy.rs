@@ -13,7 +13,7 @@
 
 use flashpager_base::sizes::power_of_two;
 use flashpager_base::{Error, Result};
-use flashpager_trace::Run;
+use flashpager_trace::{Run, Trace};
 
 use super::references::Collapser;
 use crate::pager::{Moment, Outcome, Page, Policy};
@@ -99,6 +99,17 @@ impl HierarchyDesign {
         }
         Ok(())
     }
+}
+
+/// Refuse data reads: they do not pass an instruction cache.
+pub(super) fn check_reads(trace: &dyn Trace) -> Result<()> {
+    if !trace.has_reads() {
+        return Ok(());
+    }
+    Err(Error::design(
+        "the trace holds data reads, which do not pass the board's instruction cache: take a \
+         board without one, or record without --with-reads",
+    ))
 }
 
 fn check_ways(what: &str, ways: u32) -> Result<()> {

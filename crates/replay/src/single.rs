@@ -3,7 +3,7 @@
 use flashpager_base::Result;
 use flashpager_trace::{Run, Trace, for_runs};
 
-use super::hierarchy::{Front, Translated, words_before};
+use super::hierarchy::{Front, Translated, check_reads, words_before};
 use super::next_uses::next_uses;
 use super::references::Collapser;
 use super::requests::Requests;
@@ -48,6 +48,9 @@ pub fn replay(
     cache.check()?;
     for register in registers {
         register.check(cache.cache_page_bytes)?;
+    }
+    if cache.hierarchy.is_some() {
+        check_reads(trace)?;
     }
     let pages = image_pages(trace.image_bytes(), cache.cache_page_bytes)?;
     cache

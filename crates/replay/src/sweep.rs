@@ -9,7 +9,7 @@ use flashpager_base::Result;
 use flashpager_trace::{Run, Trace, for_runs};
 
 use super::cell::Cell;
-use super::hierarchy::{Front, ICacheShape, Translated};
+use super::hierarchy::{Front, ICacheShape, Translated, check_reads};
 use super::next_uses::next_uses;
 use super::requests::Requests;
 use super::{Counts, image_pages};
@@ -42,6 +42,9 @@ pub(super) fn sweep_all(
 ) -> Result<Vec<Vec<Vec<Counts>>>> {
     let Some(Cell { cache_page_bytes, .. }) = cells.first() else { return Ok(Vec::new()) };
     cells.iter().try_for_each(|cell| cell.check(trace.image_bytes()))?;
+    if cells.iter().any(|cell| cell.hierarchy.is_some()) {
+        check_reads(trace)?;
+    }
     let pages = image_pages(trace.image_bytes(), *cache_page_bytes)?;
     let shift = cache_page_bytes.trailing_zeros();
     let mut streams: Vec<Stream> = Vec::new();

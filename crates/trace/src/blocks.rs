@@ -12,7 +12,7 @@ use flashpager_base::Result;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 
-use super::{Run, Trace, TraceInfo, for_runs};
+use super::{Mark, Rejoined, Run, Trace, TraceInfo, for_marked_runs};
 use crate::calls::OpenCalls;
 use crate::image::Symbol;
 
@@ -101,16 +101,16 @@ impl BlockCounts {
                     && pages.saturating_mul(size) >= used_bytes
             });
         let jumps = match (self.seen_calls, self.seen_returns) {
-            (Some(calls), Some(returns)) => returns <= calls && calls <= info.runs,
+            (Some(calls), Some(returns)) => returns <= calls && calls <= info.executed_runs(),
             (None, None) => true,
             _ => false,
         };
         pages_fit
             && jumps
-            && (used_blocks > 0) == (info.runs > 0)
+            && (used_blocks > 0) == (info.executed_runs() > 0)
             && used_blocks <= used_bytes
-            && used_bytes <= info.image_bytes.min(info.bytes)
-            && (info.runs..=info.bytes).contains(&executed_blocks)
+            && used_bytes <= info.image_bytes.min(info.executed_bytes())
+            && (info.executed_runs()..=info.executed_bytes()).contains(&executed_blocks)
     }
 }
 
@@ -164,6 +164,7 @@ pub(crate) struct BlockCounter {
     seen: FxHashMap<Run, Seen>,
     calls: Calls,
     before: Option<u32>,
+    rejoined: Rejoined,
 }
 
 impl BlockCounter {
@@ -178,7 +179,7 @@ impl BlockCounter {
 
     #[inline]
     pub(crate) fn add(&mut self, run: Run) {
-        let Self { entries, seen, calls, before } = self;
+        let Self { entries, seen, calls, before, .. } = self;
         let seen = seen
             .entry(run)
             .or_insert_with(|| Seen { executions: 0, enters: entries.has(run.offset) });
@@ -188,13 +189,24 @@ impl BlockCounter {
         }
     }
 
+    /// Count what is executed of marked runs.
+    #[inline]
+    pub(crate) fn add_marked(&mut self, run: Run, mark: Mark) {
+        if let Some(whole) = self.rejoined.push(run, mark) {
+            self.add(whole);
+        }
+    }
+
     /// What was counted, of an image of `image_bytes` with `symbols`; `None` where some were
     /// told too late for what had been executed.
     pub(crate) fn finish<'a>(
-        self,
+        mut self,
         image_bytes: u64,
         symbols: impl IntoIterator<Item = &'a Symbol>,
     ) -> Option<BlockCounts> {
+        if let Some(last) = self.rejoined.end() {
+            self.add(last);
+        }
         let (mut entries, mut named) = (FxHashSet::default(), 0u64);
         for symbol in symbols {
             entries.insert(symbol.offset);
@@ -274,8 +286,8 @@ impl BlockCounts {
         let entries = Entries::default();
         entries.add(symbols.clone());
         let mut counter = BlockCounter::new(entries);
-        for_runs(trace, go_on, |runs| {
-            runs.iter().for_each(|run| counter.add(*run));
+        for_marked_runs(trace, go_on, |run, mark| {
+            counter.add_marked(run, mark);
             Ok(())
         })?;
         // All symbols were known before the first run.
@@ -284,7 +296,7 @@ impl BlockCounts {
 }
 
 impl BlockStatistics {
-    /// Of a trace of `runs` runs and `bytes` bytes.
+    /// Of a trace of which `runs` runs and `bytes` bytes were executed.
     pub fn new(counts: &BlockCounts, runs: u64, bytes: u64) -> Self {
         let mean = |sum: u64, count: u64| if count == 0 { 0.0 } else { sum as f64 / count as f64 };
         let BlockCounts { used_blocks, used_bytes, .. } = *counts;

@@ -6,7 +6,7 @@ use flashpager_base::{Error, Result};
 
 use crate::blocks::{BlockCounter, Entries};
 use crate::watched::Watched;
-use crate::{TraceFile, TraceInfo, TraceWriter, for_runs};
+use crate::{Mark, TraceFile, TraceInfo, TraceWriter, for_marked_runs};
 
 /// Read `file` whole, which checks its runs, and compare what its description says of them.
 /// With an `output`, write it anew instead, with the same runs and a description that has all
@@ -25,22 +25,31 @@ pub fn check(
     if let Some(output) = output {
         let mut writer = TraceWriter::create(output, false)?;
         writer.know(info.symbols());
-        for_runs(&watched, go_on, |runs| runs.iter().try_for_each(|run| writer.push(*run)))?;
+        for_marked_runs(&watched, go_on, |run, mark| writer.push_marked(run, mark))?;
         return writer.finish(info.clone());
     }
     let entries = Entries::default();
     entries.add(info.symbols());
     let mut counter = BlockCounter::new(entries);
-    let mut bytes = 0;
-    for_runs(&watched, go_on, |runs| {
-        for &run in runs {
-            bytes += u64::from(run.length);
-            counter.add(run);
+    let (mut bytes, mut reads, mut read_bytes, mut continued) = (0, 0, 0, 0);
+    for_marked_runs(&watched, go_on, |run, mark| {
+        bytes += u64::from(run.length);
+        match mark {
+            Mark::Executed => {}
+            Mark::Continued => continued += 1,
+            Mark::Read => {
+                reads += 1;
+                read_bytes += u64::from(run.length);
+            }
         }
+        counter.add_marked(run, mark);
         Ok(())
     })?;
+    let said = (info.bytes, info.reads, info.read_bytes, info.continued);
     let counted = counter.finish(info.image_bytes, info.symbols());
-    if bytes != info.bytes || (info.blocks.is_some() && info.blocks != counted) {
+    if (bytes, reads, read_bytes, continued) != said
+        || (info.blocks.is_some() && info.blocks != counted)
+    {
         return Err(Error::data(
             file.path().display().to_string(),
             "its description does not say what its runs are: write it anew with 'flashpager trace \

@@ -5,15 +5,16 @@ use std::path::Path;
 
 use flashpager_base::{Error, Result};
 
-use super::Trace;
 use super::output::{Output, Space};
+use super::{Mark, Trace};
 
 /// A text format to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextFormat {
-    /// `offset,length` lines under a header.
+    /// `offset,length` lines under a header, with a third column `kind` if data reads are among
+    /// the runs.
     Csv,
-    /// Dinero: an instruction fetch of every `instruction_bytes`.
+    /// Dinero: an instruction fetch, or a read, of every `instruction_bytes`.
     Din {
         /// Bytes between two fetches within a run.
         instruction_bytes: u32,
@@ -62,7 +63,8 @@ pub fn export(
 ) -> Result<()> {
     let failed = |e| Error::io(place, e);
     if format == TextFormat::Csv {
-        writeln!(out, "offset,length").map_err(failed)?;
+        let kind = if trace.has_reads() { ",kind" } else { "" };
+        writeln!(out, "offset,length{kind}").map_err(failed)?;
     }
     let mut source = trace.runs()?;
     let mut chunk = Vec::new();
@@ -74,14 +76,20 @@ pub fn export(
         if chunk.is_empty() {
             return out.flush().map_err(failed);
         }
+        // Empty where all is executed.
+        let mut marks = source.marks().iter();
         for run in &chunk {
+            let mark = marks.next();
             match format {
-                TextFormat::Csv => {
-                    writeln!(out, "{},{}", run.offset, run.length).map_err(failed)?
+                TextFormat::Csv => match mark {
+                    None => writeln!(out, "{},{}", run.offset, run.length),
+                    Some(mark) => writeln!(out, "{},{},{}", run.offset, run.length, mark.name()),
                 }
+                .map_err(failed)?,
                 TextFormat::Din { instruction_bytes } => {
+                    let label = if mark == Some(&Mark::Read) { 0 } else { 2 };
                     for at in (run.offset..run.end()).step_by(instruction_bytes.max(1) as usize) {
-                        writeln!(out, "2 {at:x}").map_err(failed)?;
+                        writeln!(out, "{label} {at:x}").map_err(failed)?;
                     }
                 }
             }

@@ -1,6 +1,7 @@
 //! The trace file: Parquet with the columns `offset` and `length`, one row a
 //! run, dictionary-encoded and Zstandard-compressed, and a JSON description
-//! ([`TraceInfo`]) under the key [`METADATA_KEY`].
+//! ([`TraceInfo`]) under the key [`METADATA_KEY`]. With schema 2 a length's upper bits
+//! tell data reads from what is executed.
 
 use std::fs::File;
 use std::io;
@@ -22,10 +23,13 @@ use super::columns::footer::{Footer, Kind, Physical};
 use super::columns::pages::ColumnReader;
 use super::columns::{crc32, parquet_error};
 use super::output::{Output, Space};
-use super::{CHUNK_RUNS, Run, RunSource, Symbol, Trace, TraceInfo, WarmUp};
+use super::{CHUNK_RUNS, Mark, Run, RunSource, Symbol, Trace, TraceInfo, WarmUp};
 
-/// Version of the file's layout, in [`TraceInfo::schema_version`].
+/// Version of the file's layout without data reads, in [`TraceInfo::schema_version`].
 pub const SCHEMA_VERSION: u32 = 1;
+
+/// Version of the layout with data reads.
+pub const SCHEMA_VERSION_WITH_READS: u32 = 2;
 
 /// The Parquet metadata key of the JSON description.
 pub const METADATA_KEY: &str = "flashpager";
@@ -60,6 +64,9 @@ pub struct TraceWriter {
     lengths: Vec<i32>,
     runs: u64,
     bytes: u64,
+    reads: u64,
+    read_bytes: u64,
+    continued: u64,
     end: u32,
     checksum: RunChecksum,
     /// Nothing where the distinct runs became too many.
@@ -158,6 +165,9 @@ impl TraceWriter {
             lengths: Vec::new(),
             runs: 0,
             bytes: 0,
+            reads: 0,
+            read_bytes: 0,
+            continued: 0,
             end: 0,
             checksum: RunChecksum::default(),
             blocks: Some(BlockCounter::new(entries.clone())),
@@ -174,11 +184,25 @@ impl TraceWriter {
         self.entries.add(symbols);
     }
 
-    /// Add a run.
+    /// Add an executed run.
     #[inline]
     pub fn push(&mut self, run: Run) -> Result<()> {
+        self.push_marked(run, Mark::Executed)
+    }
+
+    /// Add a run, and what it is.
+    #[inline]
+    pub fn push_marked(&mut self, run: Run, mark: Mark) -> Result<()> {
+        match mark {
+            Mark::Executed => {}
+            Mark::Continued => self.continued += 1,
+            Mark::Read => {
+                self.reads += 1;
+                self.read_bytes += u64::from(run.length);
+            }
+        }
         self.offsets.push(run.offset as i32);
-        self.lengths.push(run.length as i32);
+        self.lengths.push(mark.on(run.length) as i32);
         self.bytes += u64::from(run.length);
         self.end = self.end.max(run.end());
         if self.offsets.len() == self.group_runs { self.write_group() } else { Ok(()) }
@@ -221,7 +245,10 @@ impl TraceWriter {
             let runs = runs.map(|(offset, length)| (*offset as u32, *length as u32));
             self.checksum.add(runs.clone());
             if let Some(blocks) = &mut self.blocks {
-                runs.for_each(|(offset, length)| blocks.add(Run { offset, length }));
+                runs.for_each(|(offset, marked)| {
+                    let (mark, length) = Mark::off(marked);
+                    blocks.add_marked(Run { offset, length }, mark);
+                });
                 self.blocks.take_if(|blocks| blocks.distinct_runs() > MAX_WRITTEN_RUNS);
             }
         }
@@ -245,8 +272,13 @@ impl TraceWriter {
         if !self.offsets.is_empty() {
             self.write_group()?;
         }
+        let has_marks = self.reads > 0 || self.continued > 0;
+        info.schema_version = if has_marks { SCHEMA_VERSION_WITH_READS } else { SCHEMA_VERSION };
         info.runs = self.runs;
         info.bytes = self.bytes;
+        info.reads = self.reads;
+        info.read_bytes = self.read_bytes;
+        info.continued = self.continued;
         info.image_bytes = info.image_bytes.max(u64::from(self.end));
         info.blocks =
             self.blocks.take().and_then(|blocks| blocks.finish(info.image_bytes, info.symbols()));
@@ -274,7 +306,8 @@ impl TraceFile {
     pub fn open(path: &Path) -> Result<Self> {
         let place = path.display().to_string();
         let (_, footer) = open_footer(path)?;
-        let mut info: TraceInfo = footer.description(path, &KIND, METADATA_KEY, SCHEMA_VERSION)?;
+        let versions = SCHEMA_VERSION..=SCHEMA_VERSION_WITH_READS;
+        let mut info: TraceInfo = footer.description(path, &KIND, METADATA_KEY, versions)?;
         let json = footer.value(METADATA_KEY).unwrap_or_default();
         if checksums(&footer).is_some_and(|(sum, _)| sum != crc32(json.as_bytes())) {
             return Err(Error::data(&place, "its description is damaged: make or copy it again"));
@@ -284,7 +317,16 @@ impl TraceFile {
         // Counted by rules of another version: counted again when somebody asks.
         info.blocks.take_if(|blocks| blocks.rules != RULES);
         let impossible = info.blocks.as_ref().is_some_and(|blocks| !blocks.are_possible(&info));
-        if footer.rows != info.runs || info.image_bytes > u64::from(u32::MAX) || impossible {
+        let marked = info.reads.saturating_add(info.continued);
+        let misfit = marked > info.runs
+            || info.read_bytes > info.bytes
+            || info.read_bytes < info.reads
+            || (marked > 0 && info.schema_version < SCHEMA_VERSION_WITH_READS);
+        if footer.rows != info.runs
+            || misfit
+            || info.image_bytes > u64::from(u32::MAX)
+            || impossible
+        {
             return Err(Error::data(&place, "its description does not fit its contents"));
         }
         Ok(Self { path: path.to_owned(), info })
@@ -320,8 +362,9 @@ impl TraceFile {
 
     /// Its basic blocks, if it holds their counts.
     pub fn blocks(&self) -> Option<BlockStatistics> {
-        let TraceInfo { runs, bytes, ref blocks, .. } = self.info;
-        blocks.as_ref().map(|blocks| BlockStatistics::new(blocks, runs, bytes))
+        let blocks = self.info.blocks.as_ref()?;
+        let (runs, bytes) = (self.info.executed_runs(), self.info.executed_bytes());
+        Some(BlockStatistics::new(blocks, runs, bytes))
     }
 }
 
@@ -332,6 +375,10 @@ impl Trace for TraceFile {
 
     fn warm_up(&self) -> WarmUp {
         self.info.warm_up
+    }
+
+    fn has_reads(&self) -> bool {
+        self.info.schema_version >= SCHEMA_VERSION_WITH_READS
     }
 
     fn runs(&self) -> Result<Box<dyn RunSource + '_>> {
@@ -346,6 +393,7 @@ impl Trace for TraceFile {
             left: 0,
             offsets: Vec::with_capacity(CHUNK_RUNS),
             lengths: Vec::with_capacity(CHUNK_RUNS),
+            marks: self.has_reads().then(Vec::new),
             checksum: RunChecksum::default(),
         }))
     }
@@ -362,6 +410,8 @@ struct FileSource {
     left: usize,
     offsets: Vec<u32>,
     lengths: Vec<u32>,
+    /// Of a trace with data reads.
+    marks: Option<Vec<Mark>>,
     checksum: RunChecksum,
 }
 
@@ -409,9 +459,26 @@ impl RunSource for FileSource {
         {
             return Err(damaged(&self.place, "its runs do not match their checksum"));
         }
+        if let Some(marks) = &mut self.marks {
+            take_marks(&mut self.lengths, marks);
+        }
         append_checked(&self.offsets, &self.lengths, self.image_bytes, runs)
             .map_err(|what| damaged(&self.place, what))
     }
+
+    fn marks(&self) -> &[Mark] {
+        self.marks.as_deref().unwrap_or_default()
+    }
+}
+
+/// Replace `marks` by those of `lengths`, and take them off there.
+pub(crate) fn take_marks(lengths: &mut [u32], marks: &mut Vec<Mark>) {
+    marks.clear();
+    marks.extend(lengths.iter_mut().map(|length| {
+        let (mark, plain) = Mark::off(*length);
+        *length = plain;
+        mark
+    }));
 }
 
 pub(crate) fn damaged(place: &str, what: impl std::fmt::Display) -> Error {

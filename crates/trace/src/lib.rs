@@ -7,6 +7,7 @@ pub mod blocks;
 pub mod calls;
 pub mod check;
 pub mod columns;
+mod executed;
 pub mod export;
 pub mod file;
 mod image;
@@ -20,6 +21,7 @@ use flashpager_base::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 pub use blocks::BlockCounts;
+pub use executed::{ExecutedRuns, Mark, Rejoined};
 pub use file::{TraceFile, TraceWriter};
 pub use image::{Image, Section, Symbol};
 pub use moves::{Move, Moves, NotPlaced};
@@ -72,6 +74,10 @@ impl Run {
 pub trait RunSource {
     /// Replace `runs` by the next chunk; empty at the end.
     fn read(&mut self, runs: &mut Vec<Run>) -> Result<()>;
+    /// What each run of the last chunk is; empty where all are [`Mark::Executed`].
+    fn marks(&self) -> &[Mark] {
+        &[]
+    }
 }
 
 /// A trace that can be read as often as needed.
@@ -87,6 +93,10 @@ pub trait Trace: Sync {
     /// Its first runs that fill a cache and are not counted.
     fn warm_up(&self) -> WarmUp {
         WarmUp::default()
+    }
+    /// Whether data reads are among its runs, which [`RunSource::marks`] tells.
+    fn has_reads(&self) -> bool {
+        false
     }
 }
 
@@ -125,9 +135,41 @@ pub fn for_runs(
     }
 }
 
+/// As [`for_runs`], run by run, with what each of them is.
+///
+/// # Errors
+/// As of [`for_runs`].
+pub fn for_marked_runs(
+    trace: &dyn Trace,
+    go_on: &dyn Fn() -> bool,
+    mut take: impl FnMut(Run, Mark) -> Result<()>,
+) -> Result<()> {
+    if !trace.has_reads() {
+        return for_runs(trace, go_on, |runs| {
+            runs.iter().try_for_each(|run| take(*run, Mark::Executed))
+        });
+    }
+    let mut source = trace.runs()?;
+    let mut chunk = Vec::new();
+    loop {
+        if !go_on() {
+            return Err(Error::Interrupted);
+        }
+        source.read(&mut chunk)?;
+        if chunk.is_empty() {
+            return Ok(());
+        }
+        for (run, mark) in chunk.iter().zip(source.marks()) {
+            take(*run, *mark)?;
+        }
+    }
+}
+
 /// A trace in memory.
 pub struct MemoryTrace {
     runs: Vec<Run>,
+    /// Of each run, or none where all are executed.
+    marks: Vec<Mark>,
     image_bytes: u32,
     warm_up: WarmUp,
 }
@@ -141,21 +183,22 @@ impl MemoryTrace {
 
     /// Of an image of so many bytes, in which all runs lie.
     pub fn with_image(runs: Vec<Run>, image_bytes: u32) -> Self {
-        Self { runs, image_bytes, warm_up: WarmUp::default() }
+        Self { runs, marks: Vec::new(), image_bytes, warm_up: WarmUp::default() }
     }
 
     /// All runs of `trace`, held in memory.
     pub fn load(trace: &dyn Trace) -> Result<Self> {
-        let mut runs = Vec::new();
+        let (mut runs, mut marks) = (Vec::new(), Vec::new());
         let mut chunk = Vec::new();
         let mut source = trace.runs()?;
         loop {
             source.read(&mut chunk)?;
             if chunk.is_empty() {
                 let (image_bytes, warm_up) = (trace.image_bytes(), trace.warm_up());
-                return Ok(Self { runs, image_bytes, warm_up });
+                return Ok(Self { runs, marks, image_bytes, warm_up });
             }
             runs.extend_from_slice(&chunk);
+            marks.extend_from_slice(source.marks());
         }
     }
 }
@@ -174,12 +217,20 @@ impl Trace for MemoryTrace {
     }
 
     fn runs(&self) -> Result<Box<dyn RunSource + '_>> {
-        Ok(Box::new(MemorySource { rest: &self.runs }))
+        Ok(Box::new(MemorySource { rest: &self.runs, marks: &self.marks, now: 0 }))
+    }
+
+    fn has_reads(&self) -> bool {
+        !self.marks.is_empty()
     }
 }
 
 struct MemorySource<'a> {
     rest: &'a [Run],
+    /// From the last chunk on.
+    marks: &'a [Mark],
+    /// Runs of the last chunk.
+    now: usize,
 }
 
 impl RunSource for MemorySource<'_> {
@@ -188,7 +239,13 @@ impl RunSource for MemorySource<'_> {
         runs.clear();
         runs.extend_from_slice(now);
         self.rest = rest;
+        self.marks = &self.marks[self.now.min(self.marks.len())..];
+        self.now = now.len();
         Ok(())
+    }
+
+    fn marks(&self) -> &[Mark] {
+        &self.marks[..self.now.min(self.marks.len())]
     }
 }
 
@@ -236,6 +293,11 @@ pub struct OutsideFile {
     pub instructions: u64,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 /// What a trace file says of itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TraceInfo {
@@ -261,9 +323,18 @@ pub struct TraceInfo {
     pub image_bytes: u64,
     /// Runs in the file.
     pub runs: u64,
+    /// Those of them that are data reads, not executed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub reads: u64,
+    /// Bytes of the data reads.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub read_bytes: u64,
+    /// Executed runs that go on with one that a data read parted.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub continued: u64,
     /// Instructions placed and executed; absent where the format does not tell.
     pub instructions: Option<u64>,
-    /// Bytes fetched by them.
+    /// Bytes of all runs.
     pub bytes: u64,
     /// Instructions executed outside the placed images, not in the runs; absent where
     /// the recorder does not tell.
@@ -315,6 +386,32 @@ impl TraceInfo {
         if self.warm_up.is_none() { 1.0 } else { counted as f64 / self.bytes.max(1) as f64 }
     }
 
+    /// Runs as they were executed, none of them parted by a data read.
+    pub fn executed_runs(&self) -> u64 {
+        self.runs.saturating_sub(self.reads).saturating_sub(self.continued)
+    }
+
+    /// Bytes of what was executed.
+    pub fn executed_bytes(&self) -> u64 {
+        self.bytes.saturating_sub(self.read_bytes)
+    }
+
+    /// Refuse a trace with data reads where they would be taken for code. `place` is its file,
+    /// `who` what does so.
+    ///
+    /// # Errors
+    /// One that has any.
+    pub fn refuse_reads(&self, place: &str, who: &str) -> Result<()> {
+        if self.reads == 0 {
+            return Ok(());
+        }
+        let what = format!(
+            "holds {} data reads, which {who} would take for code; record it without --with-reads",
+            self.reads
+        );
+        Err(Error::data(place, what))
+    }
+
     /// All symbols of all images.
     pub fn symbols(&self) -> impl Iterator<Item = &Symbol> + Clone {
         self.images.iter().flat_map(|image| &image.symbols)
@@ -335,6 +432,9 @@ impl Default for TraceInfo {
             images: Vec::new(),
             image_bytes: 0,
             runs: 0,
+            reads: 0,
+            read_bytes: 0,
+            continued: 0,
             instructions: None,
             bytes: 0,
             outside_instructions: Some(0),

@@ -3,7 +3,7 @@
 use flashpager_base::Result;
 use serde::{Deserialize, Serialize};
 
-use crate::{Run, RunSource, Trace};
+use crate::{Mark, Run, RunSource, Trace};
 
 /// So many runs of a trace, its first, of so many bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -68,25 +68,38 @@ impl Trace for FirstRuns<'_> {
         Some(&runs[..runs.len().min(self.runs as usize)])
     }
 
+    fn has_reads(&self) -> bool {
+        self.trace.has_reads()
+    }
+
     fn runs(&self) -> Result<Box<dyn RunSource + '_>> {
-        Ok(Box::new(FirstSource { source: self.trace.runs()?, left: self.runs }))
+        Ok(Box::new(FirstSource { source: self.trace.runs()?, left: self.runs, read: 0 }))
     }
 }
 
 struct FirstSource<'a> {
     source: Box<dyn RunSource + 'a>,
     left: u64,
+    /// Runs of the last chunk.
+    read: usize,
 }
 
 impl RunSource for FirstSource<'_> {
     fn read(&mut self, runs: &mut Vec<Run>) -> Result<()> {
         if self.left == 0 {
             runs.clear();
+            self.read = 0;
             return Ok(());
         }
         self.source.read(runs)?;
         runs.truncate(runs.len().min(self.left as usize));
         self.left -= runs.len() as u64;
+        self.read = runs.len();
         Ok(())
+    }
+
+    fn marks(&self) -> &[Mark] {
+        let marks = self.source.marks();
+        &marks[..marks.len().min(self.read)]
     }
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use flashpager_base::Result;
 
-use super::{Run, RunSource, Trace, WarmUp};
+use super::{Mark, Run, RunSource, Trace, WarmUp};
 
 /// A trace, and whoever wants to know how many runs all its readers have read.
 pub struct Watched<'a> {
@@ -33,6 +33,10 @@ impl Trace for Watched<'_> {
         self.trace.warm_up()
     }
 
+    fn has_reads(&self) -> bool {
+        self.trace.has_reads()
+    }
+
     fn runs(&self) -> Result<Box<dyn RunSource + '_>> {
         Ok(Box::new(WatchedSource { source: self.trace.runs()?, watched: self }))
     }
@@ -50,5 +54,9 @@ impl RunSource for WatchedSource<'_> {
         let read = self.watched.read.fetch_add(count, Ordering::Relaxed) + count;
         (self.watched.tell)(read);
         Ok(())
+    }
+
+    fn marks(&self) -> &[Mark] {
+        self.source.marks()
     }
 }

@@ -8,7 +8,7 @@ use flashpager_base::Result;
 
 use crate::columns::footer::Footer;
 use crate::columns::pages::ColumnReader;
-use crate::file::{append_checked, damaged, unreadable};
+use crate::file::{append_checked, damaged, take_marks, unreadable};
 use crate::{Run, Trace, TraceFile};
 
 /// A trace file of which windows are read. Checksums are those of whole files: what a window
@@ -73,6 +73,9 @@ impl<'a> Windows<'a> {
                 };
                 read().map_err(|e| unreadable(&self.place, group + 1, e))?;
             }
+        }
+        if self.trace.has_reads() {
+            take_marks(&mut lengths, &mut Vec::new());
         }
         append_checked(&offsets, &lengths, self.trace.image_bytes(), runs)
             .map_err(|what| damaged(&self.place, what))

@@ -1,6 +1,6 @@
 //! Attribution: which code of a program causes the faults of a design.
 //!
-//! A fault belongs to whoever owns the byte that was to be executed: a symbol,
+//! A fault belongs to whoever owns the byte that was to be executed or read: a symbol,
 //! a line of source, or an image. The faults are counted by the replay and
 //! priced afterwards, as all counts are.
 
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 use flashpager_base::{Error, Result, named, shown};
 use flashpager_replay::{Counts, Events, Fault, FaultClass, replay};
-use flashpager_trace::{FirstRuns, Trace, TraceInfo, for_runs};
+use flashpager_trace::{FirstRuns, Mark, Run, RunSource, Trace, TraceInfo, for_marked_runs};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
@@ -61,8 +61,12 @@ pub struct Owner {
     pub code_bytes: u64,
     /// Bytes executed, once for each time.
     pub bytes_executed: u64,
+    /// Bytes read as data, once for each time.
+    pub bytes_read: u64,
     /// True faults.
     pub misses: u64,
+    /// Those of them that a data read had.
+    pub read_misses: u64,
     /// Those that loaded a flash page into the register.
     pub loads: u64,
     /// Misses in a flash page that is not held.
@@ -111,6 +115,8 @@ pub struct Attribution {
 #[derive(Clone, Default)]
 struct Tally {
     bytes_executed: u64,
+    bytes_read: u64,
+    read_misses: u64,
     sums: Counts,
     classes: FxHashMap<FaultClass, u64>,
 }
@@ -164,15 +170,25 @@ pub fn attribute(
     let owners = Owners::of(info, trace.image_bytes(), by, elfs, &mut notes)?;
     let mut tallies = vec![Tally::default(); owners.len()];
     let begun = Cell::new(0_u64);
+    let is_read = Cell::new(false);
     let mut sink = |_: usize, fault: &Fault| {
         if begun.get() > warm_up.runs {
-            tallies[owners.of_byte(fault.offset)].add(fault);
+            let tally = &mut tallies[owners.of_byte(fault.offset)];
+            tally.add(fault);
+            tally.read_misses += u64::from(is_read.get());
         }
     };
+    // In step with the replay. What cannot be read ends that, too.
+    let mut marks = trace.has_reads().then(|| Marks::of(trace)).transpose()?;
     let events = Events {
         critical_block_bytes: None,
         sink: &mut sink,
-        begun: Some(&mut |_, _| begun.set(begun.get() + 1)),
+        begun: Some(&mut |_, _| {
+            begun.set(begun.get() + 1);
+            if let Some(marks) = &mut marks {
+                is_read.set(marks.next() == Some(Mark::Read));
+            }
+        }),
     };
     let counts_of = |trace: &dyn Trace, events: Option<Events<'_>>| {
         let (mut counts, _) = replay(trace, design.cache(), &[design.register()], go_on, events)?;
@@ -183,14 +199,18 @@ pub fn attribute(
         counts = counts.minus(&counts_of(&FirstRuns::of(trace, warm_up.runs), None)?);
     }
     let mut left = warm_up.runs;
-    for_runs(trace, go_on, |runs| {
-        let (warming, counted) = runs.split_at(runs.len().min(left as usize));
-        left -= warming.len() as u64;
-        for run in counted {
-            owners.of_range(run.offset, run.end(), |owner, bytes| {
-                tallies[owner].bytes_executed += u64::from(bytes);
-            });
+    for_marked_runs(trace, go_on, |run, mark| {
+        if left > 0 {
+            left -= 1;
+            return Ok(());
         }
+        owners.of_range(run.offset, run.end(), |owner, bytes| {
+            let tally = &mut tallies[owner];
+            match mark {
+                Mark::Read => tally.bytes_read += u64::from(bytes),
+                Mark::Executed | Mark::Continued => tally.bytes_executed += u64::from(bytes),
+            }
+        });
         Ok(())
     })?;
 
@@ -208,7 +228,7 @@ pub fn attribute(
         .iter()
         .zip(&fault_ns)
         .enumerate()
-        .filter(|(_, (tally, _))| tally.bytes_executed > 0)
+        .filter(|(_, (tally, _))| tally.bytes_executed + tally.bytes_read > 0)
         .map(|(owner, (tally, fault_ns))| described(owners.who(owner), tally, *fault_ns))
         .collect();
     Ok(Attribution {
@@ -220,6 +240,28 @@ pub fn attribute(
         owners: sorted(found),
         notes,
     })
+}
+
+/// What the runs of a trace are, one by one.
+struct Marks<'t> {
+    source: Box<dyn RunSource + 't>,
+    runs: Vec<Run>,
+    at: usize,
+}
+
+impl<'t> Marks<'t> {
+    fn of(trace: &'t dyn Trace) -> Result<Self> {
+        Ok(Self { source: trace.runs()?, runs: Vec::new(), at: 0 })
+    }
+
+    fn next(&mut self) -> Option<Mark> {
+        if self.at == self.runs.len() {
+            self.at = 0;
+            self.source.read(&mut self.runs).ok()?;
+        }
+        self.at += 1;
+        self.source.marks().get(self.at - 1).copied()
+    }
 }
 
 /// A note where much is in code that no symbol names.
@@ -252,7 +294,9 @@ fn described(who: Who, tally: &Tally, fault_ns: f64) -> Owner {
         offset: who.offset,
         code_bytes: who.code_bytes,
         bytes_executed: tally.bytes_executed,
+        bytes_read: tally.bytes_read,
         misses: tally.sums.misses,
+        read_misses: tally.read_misses,
         loads: tally.sums.loads,
         other_page: tally.sums.other_page,
         other_buffer: tally.sums.other_buffer,
@@ -315,10 +359,12 @@ fn sorted(mut owners: Vec<Owner>) -> Vec<Owner> {
 
 impl Owner {
     /// All that is summed.
-    fn counts(&mut self) -> [&mut u64; 10] {
+    fn counts(&mut self) -> [&mut u64; 12] {
         [
             &mut self.bytes_executed,
+            &mut self.bytes_read,
             &mut self.misses,
+            &mut self.read_misses,
             &mut self.loads,
             &mut self.other_page,
             &mut self.other_buffer,

@@ -230,6 +230,9 @@ pub fn arrange(
     go_on: &dyn Fn() -> bool,
 ) -> Result<Vec<Unnamed>> {
     let Some(first) = files.first() else { return Ok(Vec::new()) };
+    for file in files {
+        file.trace.info().refuse_reads(&file.known_as.display().to_string(), "another order")?;
+    }
     let (old, given_bytes, given) = movable(first.known_as, first.trace.info())?;
     let symbols = &old.symbols[given..];
     let used = used(files, symbols, given_bytes, go_on)?;

@@ -156,7 +156,8 @@ fn open(path: &Path) -> Result<(File, Footer, PagesInfo, (u32, u32))> {
     let place = path.display().to_string();
     let mut file = File::open(path).map_err(|e| Error::file(path, e))?;
     let footer = Footer::read(path, &mut file, &KIND)?;
-    let info: PagesInfo = footer.description(path, &KIND, METADATA_KEY, SCHEMA_VERSION)?;
+    let info: PagesInfo =
+        footer.description(path, &KIND, METADATA_KEY, SCHEMA_VERSION..=SCHEMA_VERSION)?;
     let json = footer.value(METADATA_KEY).unwrap_or_default();
     let checksums = footer
         .value(CHECKSUM_KEY)

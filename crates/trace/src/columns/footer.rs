@@ -5,6 +5,7 @@
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 use flashpager_base::{Error, Result, shown};
@@ -141,7 +142,7 @@ impl Footer {
         self.pairs.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
     }
 
-    /// The JSON description under `key`, whose `schema_version` must be `version`.
+    /// The JSON description under `key`, whose `schema_version` must be one of `versions`.
     ///
     /// # Errors
     /// When there is none, or one of another version or shape.
@@ -150,7 +151,7 @@ impl Footer {
         path: &Path,
         kind: &Kind,
         key: &str,
-        version: u32,
+        versions: RangeInclusive<u32>,
     ) -> Result<T> {
         #[derive(serde::Deserialize)]
         struct Version {
@@ -164,9 +165,12 @@ impl Footer {
             wrong(format!("is a Parquet file but no flashpager {name} (no description in it)"))
         })?;
         let found: Version = serde_json::from_str(json).map_err(damaged)?;
-        if found.schema_version != version {
+        if !versions.contains(&found.schema_version) {
+            let (first, last) = versions.into_inner();
+            let known =
+                if first == last { format!(" {first}") } else { format!("s {first} to {last}") };
             return Err(wrong(format!(
-                "has {} schema version {}, this flashpager reads version {version}",
+                "has {} schema version {}, this flashpager reads version{known}",
                 kind.name, found.schema_version
             )));
         }
