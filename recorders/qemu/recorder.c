@@ -600,8 +600,10 @@ static void on_read(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t addr
 static void watch_reads(struct qemu_plugin_insn *instruction, uint64_t begun)
 {
     if (told_reads.count > 0) {
+        /* QEMU 7.2 tells of nothing when only loads are asked for. */
         qemu_plugin_register_vcpu_mem_cb(instruction, on_read, QEMU_PLUGIN_CB_NO_REGS,
-                                         QEMU_PLUGIN_MEM_R, (void *)(uintptr_t)begun);
+                                         api_version < 2 ? QEMU_PLUGIN_MEM_RW : QEMU_PLUGIN_MEM_R,
+                                         (void *)(uintptr_t)begun);
     }
 }
 

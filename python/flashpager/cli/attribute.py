@@ -115,7 +115,9 @@ def _show(
     counts, time = result.counts, result.time
     out.print(
         f"{escape(info.program)} ({info.architecture or 'unknown architecture'}), "
-        f"{si(info.image_bytes, 'B')} of code in flash, {si(info.bytes, 'B')} executed"
+        f"{si(info.image_bytes, 'B')} of code in flash, "
+        f"{si(info.bytes - info.read_bytes, 'B')} executed"
+        + (f", {si(info.read_bytes, 'B')} read as data" if info.reads else "")
     )
     console.say_warm_up(info)
     out.print(_setting(result))
@@ -127,7 +129,7 @@ def _show(
     )
     out.print()
     shown = frame if limit == 0 else frame.head(limit)
-    print_whole(_table(shown, by))
+    print_whole(_table(shown, by, with_reads=info.reads > 0))
 
 
 def _note_rest(frame: "pl.DataFrame", words: tuple[str, str], limit: int) -> None:
@@ -141,13 +143,16 @@ def _note_rest(frame: "pl.DataFrame", words: tuple[str, str], limit: int) -> Non
         )
 
 
-def _table(frame: "pl.DataFrame", by: str) -> Table:
+def _table(frame: "pl.DataFrame", by: str, *, with_reads: bool) -> Table:
     shown = Table(box=None, pad_edge=False, header_style="bold")
     words = {"symbol": ("symbol", "image"), "line": ("line", "function", "image")}
     for title in words.get(by, ("image",)):
         shown.add_column(title, no_wrap=True)
-    numbers = ("misses", "loads", "back", "fetched", "executed", "misses/KB")
-    for title in (*numbers, "time", "share", "sum"):
+    numbers = ["misses", "loads", "back", "fetched", "executed"]
+    if with_reads:
+        numbers[1:1] = ["of reads"]
+        numbers += ["read"]
+    for title in (*numbers, "misses/KB", "time", "share", "sum"):
         shown.add_column(title, justify="right", no_wrap=True)
     for row in frame.iter_rows(named=True):
         names = [row["name"]]
@@ -155,14 +160,17 @@ def _table(frame: "pl.DataFrame", by: str) -> Table:
             names.append(row["function"] or "–")
         if by != "image":
             names.append(Path(row["image"]).name or "–")
+        used = row["bytes_executed"] + row["bytes_read"]
         shown.add_row(
             *(escape(_short(name)) for name in names),
             f"{row['misses']:,}",
+            *([f"{row['read_misses']:,}"] if with_reads else []),
             f"{row['loads']:,}",
             f"{row['backward']:,}",
             si(row["bytes_fetched"], "B"),
             si(row["bytes_executed"], "B"),
-            f"{1024 * row['misses'] / row['bytes_executed']:.3g}",
+            *([si(row["bytes_read"], "B")] if with_reads else []),
+            f"{1024 * row['misses'] / used:.3g}",
             duration(row["fault_ns"]),
             percent(row["share"], 1),
             percent(row["cumulative_share"], 1),

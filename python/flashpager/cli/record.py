@@ -51,6 +51,12 @@ def record(
             "--image", metavar="FILES", help="Place these files' code, not the program's."
         ),
     ] = "",
+    with_reads: Annotated[
+        bool,
+        typer.Option(
+            "--with-reads", help="Data reads that fall into what is placed, too: constants, tables."
+        ),
+    ] = False,
     system: Annotated[
         str | None,
         typer.Option(
@@ -161,6 +167,7 @@ def record(
         sections=split_list(section),
         images=[Path(name) for name in split_list(image)],
         with_libraries=with_libraries,
+        with_reads=with_reads,
         system=system,
         recorder=recorder,
         one_stream=one_stream,
@@ -196,6 +203,9 @@ def record(
         + ("" if java or interpreter else f"{si(placed)} of them placed, ")
         + f"{size / 1e6:.2f} MB"
     )
+    if request.with_reads:
+        reads, read_bytes = sum(i.reads for i in infos), sum(i.read_bytes for i in infos)
+        note(f"{counted_si(reads, 'data read')} of {si(read_bytes, 'B')} in what is placed")
     for info in infos[:1]:
         if info.region:
             before = sum(each.beside_instructions for each in infos)
@@ -333,6 +343,17 @@ def _region(
 
 def _refuse_mixed(request: Request, *, java: bool) -> None:
     """Refuse options of the one kind of program for the other, and drop what is not asked for."""
+    if request.with_reads:
+        given = {
+            "--java": java,
+            "--interpreter": request.interpreter,
+            "--children": request.children,
+            "--with-libraries": request.with_libraries,
+            "--image": bool(request.images),
+        }
+        for option in (name for name, present in given.items() if present):
+            message = f"{option}: leave it out (--with-reads records what one program reads of itself)"
+            raise FlashpagerError(message)
     asked = request.java or Java()
     if java or request.interpreter:
         given = {

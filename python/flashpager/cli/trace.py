@@ -21,7 +21,7 @@ from flashpager.faults.page_choice import (
     page_use_text,
 )
 from flashpager.files import refuse_overwriting
-from flashpager.quantities import counted, format_size, si, split_list
+from flashpager.quantities import counted, format_size, percent, si, split_list
 
 app = typer.Typer(
     help="Import, describe and export traces.",
@@ -70,6 +70,9 @@ def import_trace(
     instruction_bytes: Annotated[
         int, typer.Option("--instruction-bytes", min=1, max=16, help="Instruction length in din.")
     ] = 4,
+    with_reads: Annotated[
+        bool, typer.Option("--with-reads", help="lackey: take data reads of what is placed, too.")
+    ] = False,
 ) -> None:
     """Turn lackey text, Dinero din, CSV or a recorder stream into a trace.
 
@@ -93,6 +96,8 @@ def import_trace(
             raise _engine.FlashpagerError(message)
         placement = Placement.of_range(_address(start, "--range"), _address(end, "--range"))
     recording = _engine.Recording(output, placement, origin, live=False)
+    if with_reads:
+        recording.take_reads()
     with watching() as progress:
         ended, found = recording.read_file(file, format_, instruction_bytes, progress)
     trace, *threads = recording.finish(ended)
@@ -178,8 +183,7 @@ def show_info(
         *([("process", escape(info.process))] if info.process else []),
         *([("thread", escape(info.thread))] if info.thread else []),
         ("flash image", counted(info.image_bytes, "byte")),
-        ("runs", f"{info.runs:,} ({blocks.mean_run_bytes:.1f} bytes each)"),
-        ("bytes fetched", f"{info.bytes:,}"),
+        *_runs_rows(info, blocks.mean_run_bytes),
     ]
     if info.instructions is not None:
         bits = 8 * trace.stat().st_size / info.instructions
@@ -211,6 +215,25 @@ def show_info(
         out.print(f"not recorded: {what}", markup=False)
     if origins:
         note(origins)
+
+
+def _runs_rows(info: _engine.TraceInfo, mean_run_bytes: float) -> list[tuple[str, str]]:
+    """Say how many runs there are, and what share of them is data that is read."""
+    if not info.reads:
+        return [
+            ("runs", f"{info.runs:,} ({mean_run_bytes:.1f} bytes each)"),
+            ("bytes fetched", f"{info.bytes:,}"),
+        ]
+    executed = info.runs - info.reads - info.continued
+    return [
+        ("runs", f"{executed:,} executed ({mean_run_bytes:.1f} bytes each)"),
+        (
+            "data reads",
+            f"{info.reads:,}, {info.read_bytes:,} bytes: "
+            f"{percent(info.read_bytes / info.bytes, 1)} of all bytes",
+        ),
+        ("bytes fetched", f"{info.bytes:,}"),
+    ]
 
 
 @app.command("check")
@@ -292,7 +315,7 @@ def export(
         typer.Option(
             "--format",
             metavar="NAME",
-            help=f"{' | '.join(_engine.export_formats())}; csv has offset,length",
+            help=f"{' | '.join(_engine.export_formats())}; csv has offset,length, kind with reads",
         ),
     ] = _engine.export_formats()[0],
     instruction_bytes: Annotated[

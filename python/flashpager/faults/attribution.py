@@ -26,7 +26,8 @@ _SCHEMA = {
     "offset": pl.UInt32,
     **dict.fromkeys(
         (
-            *("code_bytes", "bytes_executed", "misses", "loads", "other_page"),
+            *("code_bytes", "bytes_executed", "bytes_read", "misses", "read_misses"),
+            *("loads", "other_page"),
             *(
                 "other_buffer",
                 "forward",

@@ -59,6 +59,8 @@ def record(request: Request, progress: Progress, say: Callable[[str], None]) -> 
     recording = _engine.Recording(request.output, target.placement, origin, live=True)
     try:
         recording.select(request.region)
+        if request.with_reads:
+            recording.take_reads()
         return _run(target, recording, request, progress)
     finally:
         recording.abandon()

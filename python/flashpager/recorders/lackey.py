@@ -31,6 +31,7 @@ class Lackey:
     package = "valgrind"
     runs_firmware = False
     follows_children = False
+    tells_reads = True
     is_native = True
 
     def __init__(self, valgrind: str, command: list[str]) -> None:

@@ -69,6 +69,9 @@ def _recorder(
         if request.system is not None and not asked.runs_firmware:
             message = f"{asked.name} cannot run firmware; leave --recorder out"
             raise FlashpagerError(message)
+        if request.with_reads and not asked.tells_reads:
+            message = f"--recorder {asked.name}: tells no data reads; leave --with-reads out"
+            raise FlashpagerError(message)
         obstacle = asked.obstacle(request, architecture)
         if obstacle is not None:
             raise FlashpagerError(obstacle.remedy)
@@ -78,7 +81,8 @@ def _recorder(
     first, *others = [
         recorder
         for recorder in RECORDERS.values()
-        if request.system is None or recorder.runs_firmware
+        if (request.system is None or recorder.runs_firmware)
+        and (recorder.tells_reads or not request.with_reads)
     ]
     missing = first.obstacle(request, architecture)
     if missing is None:

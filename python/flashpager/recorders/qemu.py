@@ -30,6 +30,7 @@ class Qemu:
     package = "qemu-user"
     runs_firmware = True
     follows_children = False
+    tells_reads = True
     is_native = False
 
     @classmethod
@@ -51,6 +52,12 @@ class Qemu:
         """Take the program as it is to be run, of this architecture."""
         self.channel = Channel(slots=1)
         self.one_stream = request.one_stream
+        self.reads = ""
+        if request.with_reads:
+            ranges, first_executable = _engine.linked_ranges(program, request.sections)
+            self.reads = "".join(f",reads={start:#x}-{end:#x}" for start, end in ranges)
+            if request.system is None and first_executable is not None:
+                self.reads += f",linked={first_executable:#x}"
         if request.system is None:
             self.emulator = [qemu_user(architecture) or "", "-0", request.command[0]]
             self.tail = [str(program), *request.command[1:]]
@@ -80,7 +87,9 @@ class Qemu:
     def _command(self, pipe: int, tail: int) -> list[str]:
         # QEMU takes a doubled comma for one that is meant.
         file = str(QEMU_PLUGIN).replace(",", ",,")
-        plugin = f"{file},pipe={pipe},tail={tail}" + (",one-stream=on" if self.one_stream else "")
+        plugin = f"{file},pipe={pipe},tail={tail}{self.reads}"
+        if self.one_stream:
+            plugin += ",one-stream=on"
         return [*self.emulator, "-plugin", plugin, *self.tail]
 
     def read(

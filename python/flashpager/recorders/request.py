@@ -39,6 +39,8 @@ class Request:
     system: str | None = None
     #: One of ``machine_code.RECORDERS`` by name, or None to take what is there.
     recorder: str | None = None
+    #: Data reads that fall into what is placed, too.
+    with_reads: bool = False
     #: All threads in one trace, in the order executed.
     one_stream: bool = False
     #: Processes that the program starts too, each in a trace of its own.
@@ -92,6 +94,8 @@ class MachineRecorder(Recorder, Protocol):
     runs_firmware: bool
     #: Whether it records processes that the program starts.
     follows_children: bool
+    #: Whether it tells data reads.
+    tells_reads: bool
     #: Whether it stands in only for programs of this machine's own architecture.
     is_native: bool
 

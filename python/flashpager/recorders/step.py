@@ -26,6 +26,7 @@ class Stepper:
     package = ""
     runs_firmware = False
     follows_children = True
+    tells_reads = False
     is_native = True
 
     @classmethod
