@@ -1,10 +1,11 @@
 """How fast programs are recorded, with QEMU, with lackey and by stepping, in one run.
 
-    .venv/bin/python benches/recording.py
+    .venv/bin/python benches/recording.py [reads]
 
 All run `bzip2` over the same text, the stepper over a few words of it, with its library placed, the
 whole `flashpager record` timed from outside: start of the emulator, translation and writing of the
-trace included.
+trace included. Then QEMU with and without data reads, on programs that gcc compiles: one reads a
+constant at every sixth instruction or so, the other sorts in RAM and reads none in its loop.
 """
 
 import json
@@ -46,9 +47,61 @@ def _record(recorder: str, text: str, folder: Path) -> tuple[float, dict[str, in
     return seconds, json.loads(told)
 
 
+_READING = """
+static unsigned table[256] __attribute__((section(".rodata"))) = { 1, 2, 3 };
+static unsigned numbers[1 << 12];
+int main(void)
+{
+    unsigned sum = 1;
+#ifdef TABLE
+    for (unsigned i = 0; i < 20000000; i++)
+        sum = (sum >> 8) ^ ((volatile unsigned *)table)[(sum ^ i) & 255];
+#else
+    for (unsigned turn = 0; turn < 4; turn++) {
+        for (unsigned i = 0; i < 1 << 12; i++) numbers[i] = sum = sum * 1664525 + 1013904223;
+        for (unsigned i = 1; i < 1 << 12; i++)
+            for (unsigned j = i; j > 0 && numbers[j - 1] > numbers[j]; j--) {
+                unsigned one = numbers[j];
+                numbers[j] = numbers[j - 1];
+                numbers[j - 1] = one;
+            }
+    }
+#endif
+    return sum == 0;
+}
+"""
+
+
+def _reads(folder: Path) -> None:
+    """Print what data reads cost."""
+    source = folder / "reading.c"
+    source.write_text(_READING)
+    print(f"\n{'program':<10}{'recording':>12}{'seconds':>9}{'M instr/s':>11}{'data reads':>12}")
+    for name, flags in (("table", ["-DTABLE"]), ("sort", [])):
+        program, trace = folder / name, folder / f"{name}.trace"
+        build = ["gcc", "-O1", "-w", "-static", "-no-pie", *flags, "-o", program, source]
+        subprocess.run(build, check=True)
+        for word, more in (("plain", []), ("with reads", ["--with-reads"])):
+            command = [FLASHPAGER, "record", *more, "--section", ".text,.rodata", "-o", trace]
+            start = time.perf_counter()
+            subprocess.run([*command, "--", program], check=True, capture_output=True)
+            seconds = time.perf_counter() - start
+            told = subprocess.run(
+                [FLASHPAGER, "trace", "info", "--json", trace], check=True, capture_output=True
+            ).stdout
+            info = json.loads(told)
+            rate = info["instructions"] / seconds / 1e6
+            reads = info.get("reads", 0)
+            print(f"{name:<10}{word:>12}{seconds:>9.2f}{rate:>11.2f}{reads:>12,}")
+
+
 def main() -> None:
     """Print one row a recording."""
-    for tool in ("bzip2", "qemu-x86_64", "valgrind"):
+    if sys.argv[1:] == ["reads"]:
+        with tempfile.TemporaryDirectory() as name:
+            _reads(Path(name))
+        return
+    for tool in ("bzip2", "gcc", "qemu-x86_64", "valgrind"):
         if shutil.which(tool) is None:
             sys.exit(f"benches/recording.py: {tool} is not installed")
     print(
@@ -76,6 +129,8 @@ def main() -> None:
         print(f"QEMU on the {size} input records at {ratio:.0f} times lackey's rate")
     ratio = rates["lackey", "short"] / rates["step", "tiny"]
     print(f"lackey records at {ratio:.0f} times the stepper's rate")
+    with tempfile.TemporaryDirectory() as name:
+        _reads(Path(name))
 
 
 if __name__ == "__main__":

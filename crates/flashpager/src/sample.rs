@@ -207,7 +207,10 @@ impl Replays {
 /// A trace that has enough runs for `plan`.
 fn open(path: &Path, plan: Plan) -> Result<TraceFile> {
     let file = simulation::open(path, WarmUp::default())?;
-    file.info().refuse_reads(&path.display().to_string(), "a sample")?;
+    if file.info().reads > 0 {
+        let what = "holds data reads, which a sample does not tell: replay the whole (--exact)";
+        return Err(Error::data(path.display().to_string(), what));
+    }
     let Plan { windows, window_runs } = plan;
     let sampled =
         windows.checked_mul(window_runs).and_then(|runs| runs.checked_mul(REPLICATES as u64));

@@ -12,7 +12,7 @@ from flashpager._engine import Attribution, TraceInfo
 from flashpager.axes import AXES
 from flashpager.cli import console, options
 from flashpager.cli.console import note, out, print_json, print_whole, share
-from flashpager.cli.setup import cache, medium
+from flashpager.cli.setup import cache, executed, medium
 from flashpager.files import refuse_overwriting
 from flashpager.quantities import counted, duration, percent, si
 from flashpager.trace import Trace
@@ -115,9 +115,7 @@ def _show(
     counts, time = result.counts, result.time
     out.print(
         f"{escape(info.program)} ({info.architecture or 'unknown architecture'}), "
-        f"{si(info.image_bytes, 'B')} of code in flash, "
-        f"{si(info.bytes - info.read_bytes, 'B')} executed"
-        + (f", {si(info.read_bytes, 'B')} read as data" if info.reads else "")
+        f"{si(info.image_bytes, 'B')} of code in flash, {executed(info)}"
     )
     console.say_warm_up(info)
     out.print(_setting(result))

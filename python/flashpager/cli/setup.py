@@ -1,8 +1,8 @@
 """What a design reads and what lies between, in words."""
 
 from flashpager import _engine
-from flashpager._engine import Design
-from flashpager.quantities import counted, format_size
+from flashpager._engine import Design, TraceInfo
+from flashpager.quantities import counted, format_size, si
 
 
 def is_in_place(design: Design) -> bool:
@@ -27,3 +27,9 @@ def cache(design: Design, frames: int) -> str:
         return f"cache {size} in {counted(frames, 'page')} of {page}, {design.policy}"
     sets, ways = counted(frames // design.ways, "set"), counted(design.ways, "way")
     return f"cache {size} in hardware, {sets} of {ways}, lines of {page}, {design.policy}"
+
+
+def executed(info: TraceInfo) -> str:
+    """Say how much a trace executes, and reads besides."""
+    text = f"{si(info.bytes - info.read_bytes, 'B')} executed"
+    return f"{text}, {si(info.read_bytes, 'B')} read as data" if info.reads else text

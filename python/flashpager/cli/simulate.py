@@ -22,7 +22,7 @@ from flashpager.cli.console import (
     print_whole,
     share,
 )
-from flashpager.cli.setup import cache, is_in_place, medium
+from flashpager.cli.setup import cache, executed, is_in_place, medium
 from flashpager.quantities import (
     counted,
     counted_si,
@@ -194,7 +194,7 @@ def _show_setup(info: TraceInfo, row: Row, origins: str) -> None:
     design, prices = row.design, row.prices
     out.print(
         f"{escape(info.program)} ({info.architecture or 'unknown architecture'}), "
-        f"{si(info.image_bytes, 'B')} of code in flash, {si(info.bytes, 'B')} executed"
+        f"{si(info.image_bytes, 'B')} of code in flash, {executed(info)}"
     )
     console.say_warm_up(info)
     if not info.ending.is_complete:

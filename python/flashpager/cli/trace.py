@@ -19,9 +19,10 @@ from flashpager.faults.page_choice import (
     choose_page,
     outside_text,
     page_use_text,
+    reads_text,
 )
 from flashpager.files import refuse_overwriting
-from flashpager.quantities import counted, format_size, percent, si, split_list
+from flashpager.quantities import counted, format_size, si, split_list
 
 app = typer.Typer(
     help="Import, describe and export traces.",
@@ -224,14 +225,11 @@ def _runs_rows(info: _engine.TraceInfo, mean_run_bytes: float) -> list[tuple[str
             ("runs", f"{info.runs:,} ({mean_run_bytes:.1f} bytes each)"),
             ("bytes fetched", f"{info.bytes:,}"),
         ]
+    # A data read parts a run in the file, not in the program.
     executed = info.runs - info.reads - info.continued
     return [
         ("runs", f"{executed:,} executed ({mean_run_bytes:.1f} bytes each)"),
-        (
-            "data reads",
-            f"{info.reads:,}, {info.read_bytes:,} bytes: "
-            f"{percent(info.read_bytes / info.bytes, 1)} of all bytes",
-        ),
+        ("data reads", reads_text(info)),
         ("bytes fetched", f"{info.bytes:,}"),
     ]
 

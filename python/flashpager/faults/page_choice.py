@@ -36,6 +36,12 @@ def outside_text(info: TraceInfo) -> str:
     return f"{instructions}, {counted(info.outside_bytes, 'byte')}"
 
 
+def reads_text(info: TraceInfo) -> str:
+    """Say how much is read as data."""
+    share = percent(info.read_bytes / info.bytes, 1)
+    return f"{info.reads:,} of {counted(info.read_bytes, 'byte')}, {share} of all bytes"
+
+
 def page_use_text(blocks: BlockStatistics) -> str:
     """Say how much of the pages in which anything is executed is executed."""
     shares = {use.page_bytes: use.used_share for use in blocks.pages}

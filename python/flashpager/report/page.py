@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from flashpager import _engine
 from flashpager._engine import Design, Row, SampleErrors, Time
-from flashpager.faults.page_choice import calls_text, outside_text, page_use_text
+from flashpager.faults.page_choice import calls_text, outside_text, page_use_text, reads_text
 from flashpager.plots import space, style
 from flashpager.quantities import duration, format_size, percent, si, within
 from flashpager.report import choice
@@ -358,6 +358,7 @@ def _about_trace(report: "Report") -> list[tuple[str, str]]:
         ("ending", str(info.ending)),
         ("instructions", "unknown" if instructions is None else f"{instructions:,}"),
         ("bytes fetched by the CPU", f"{info.bytes:,} in {info.runs:,} runs"),
+        *([("data reads", reads_text(info))] if info.reads else []),
         ("outside the image", outside_text(info)),
         (
             "basic blocks",

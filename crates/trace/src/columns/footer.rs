@@ -166,12 +166,12 @@ impl Footer {
         })?;
         let found: Version = serde_json::from_str(json).map_err(damaged)?;
         if !versions.contains(&found.schema_version) {
-            let (first, last) = versions.into_inner();
-            let known =
-                if first == last { format!(" {first}") } else { format!("s {first} to {last}") };
+            let known: Vec<String> = versions.map(|version| version.to_string()).collect();
             return Err(wrong(format!(
-                "has {} schema version {}, this flashpager reads version{known}",
-                kind.name, found.schema_version
+                "has {} schema version {}, this flashpager reads version {}",
+                kind.name,
+                found.schema_version,
+                known.join(" or ")
             )));
         }
         serde_json::from_str(json).map_err(damaged)
