@@ -197,6 +197,14 @@ def test_measurements_by_hand() -> None:
     # dummies 16 clocks less.
     lines = claims["four data lines save, over one, for 128 KB"]
     assert lines.predicted == pytest.approx((131072 * 6 + 32 * 16) * 25 / 1e6)
+    # A byte on each edge of 80 MHz: 48 bytes more. 100 KiB in lines of 64 and of 16 bytes.
+    longer = claims["ESP32-S3, a line of 64 bytes instead of 16 takes longer by"]
+    assert longer.predicted == pytest.approx(48 * 1e3 / 160)
+    taken = [cycles / 0.24 * line / 102400 for cycles, line in ((278493, 64), (633664, 16))]
+    assert longer.measured == round(taken[0] - taken[1])
+    # (8 + 24 + 8 + 32) clocks of 1/75 µs.
+    word = claims["PSRAM on one line at 75 MHz, no cache: a read of 32 bits"]
+    assert word.predicted == pytest.approx(72 * 1e3 / 75)
 
 
 def test_measurements_follow_the_part(tmp_path: Path) -> None:

@@ -265,8 +265,8 @@ class TestProgram:
     def test_slow_reference(self, trace: Path, shape: tuple[int, int, int]) -> None:
         """Collapsed references and misses are those of a plain replay, byte by byte."""
         cache_bytes, page_bytes, ways = shape
-        design = ("--part", "W25Q128JV", "--policy", "lru", "--cache", str(cache_bytes))
-        design += ("--cache-page", str(page_bytes), "--ways", str(ways))
+        sizes = ("--cache", str(cache_bytes), "--cache-page", str(page_bytes), "--ways", str(ways))
+        design = ("--part", "W25Q128JV", "--policy", "lru", *sizes)
         counts = flashpager("simulate", trace, *design, "--json").json["counts"]
         expected = replayed(rows(trace), cache_bytes, page_bytes, ways)
         for name in ("references", "hits", "misses"):
@@ -429,6 +429,6 @@ class TestBadInput:
     )
     def test_options(self, tmp_path: Path, options: tuple[str, ...], word: str) -> None:
         """What does not go together."""
-        command = ("--with-reads", *options, "-o", tmp_path / "t.trace", "--", "/bin/true")
-        fails("record", *command, words=[word, "--with-reads"])
+        output = ("-o", str(tmp_path / "t.trace"), "--", "/bin/true")
+        fails("record", "--with-reads", *options, *output, words=[word, "--with-reads"])
         assert not list(tmp_path.iterdir())

@@ -203,9 +203,6 @@ def record(
         + ("" if java or interpreter else f"{si(placed)} of them placed, ")
         + f"{size / 1e6:.2f} MB"
     )
-    if request.with_reads:
-        reads, read_bytes = sum(i.reads for i in infos), sum(i.read_bytes for i in infos)
-        note(f"{counted_si(reads, 'data read')} of {si(read_bytes, 'B')} in what is placed")
     for info in infos[:1]:
         if info.region:
             before = sum(each.beside_instructions for each in infos)
@@ -213,6 +210,7 @@ def record(
                 f"region: {info.region}; {counted_si(before, 'instruction')} ran before or between"
             )
     if not (java or interpreter):
+        _note_reads(request, infos)
         _note_outside(infos, placed, total)
     methods.note_further(result.further, noun)
     if str(output) != "-":
@@ -229,6 +227,12 @@ def record(
         sys.exit(EXIT_INTERRUPTED)
     # The trace is there all the same: 'trace arrange' takes another order.
     methods.check_known(output, asked_order)
+
+
+def _note_reads(request: Request, infos: list[TraceInfo]) -> None:
+    if request.with_reads:
+        reads = counted_si(sum(info.reads for info in infos), "data read")
+        note(f"{reads} of {si(sum(info.read_bytes for info in infos), 'B')} in what is placed")
 
 
 @contextmanager
@@ -352,7 +356,9 @@ def _refuse_mixed(request: Request, *, java: bool) -> None:
             "--image": bool(request.images),
         }
         for option in (name for name, present in given.items() if present):
-            message = f"{option}: leave it out (--with-reads records what one program reads of itself)"
+            message = (
+                f"{option}: leave it out (--with-reads records what one program reads of itself)"
+            )
             raise FlashpagerError(message)
     asked = request.java or Java()
     if java or request.interpreter:

@@ -30,6 +30,7 @@ from flashpager.papers.flash_media import (
 )
 
 _IMX6, _OCTAL = str(PARTS / "imx6-nand.toml"), str(PARTS / "W35N02JW.toml")
+_PSRAM = str(PARTS / "octal-psram.toml")
 _KB, _KIB = 1000, 1024
 #: As far as a prediction may be from a measurement, in percent: a bound of ours, not a source's.
 TOLERANCE = "15"
@@ -43,6 +44,7 @@ class Cause(StrEnum):
     CLOCK = "a clock that is not the one stated"
     MAXIMUM = "a datasheet's maximum where a chip is faster"
     PART = "a number of the part that is not checked"
+    CONTROLLER = "clocks of a cache or a controller that nobody published"
     HOST = "a host unlike those that were measured"
 
 
@@ -81,6 +83,10 @@ def reproduce(parts: Mapping[str, str] | None = None) -> list[Claim]:
         *check.buffered_nand(),
         *check.serial_nor(),
         *check.in_place(),
+        *check.reckoned_in_place(),
+        *check.lines_of_psram(),
+        *check.words_of_psram(),
+        *check.without_a_cache(),
         *check.cards(),
         *check.dividers(),
         *_left_out(),
@@ -446,6 +452,151 @@ class _Check:
                 )
             )
         return claims
+
+    def reckoned_in_place(self) -> list[Claim]:
+        """Misses whose clocks others counted."""
+        name = "W25Q128JV"
+        claims: list[Claim] = []
+        for at, what, taken, most, clock, divider, size, why in (
+            (
+                "Raspberry Pi forum, 2026-01-12",
+                "RP2350: a line of 8 bytes fetched, four lines, divider 3",
+                84,
+                84,
+                150,
+                3,
+                8,
+                "12 clocks of address, mode bits and dummies, and 16 of data",
+            ),
+            (
+                "little-cpu 357",
+                "TinyQV's flash controller: 16 bits fetched after a jump, divider 2",
+                34,
+                36,
+                64,
+                2,
+                2,
+                "read from its source, chip select and what its input is late included",
+            ),
+        ):
+            bus = f"{clock / divider}MHz-x4"
+            found = self.ask(name, bus, operation="read", mode="0-4-4", size=size)
+            cycles = found.stages[-1].ns * clock / 1e3
+            low, high = (100 * (cycles / end - 1) for end in (most, taken))
+            off = f"{high:+.0f} %" if taken == most else f"{low:+.0f} to {high:+.0f} %"
+            claims.append(
+                Claim(
+                    at,
+                    what,
+                    f"{taken} cycles" if taken == most else f"{taken} to {most} cycles",
+                    f"{plain(cycles)} cycles ({off})",
+                    Kind.RECOMPUTED,
+                    words(),
+                    one(cycles / taken),
+                    f"reckoned by its author, not timed: {why}",
+                )
+            )
+        return claims
+
+    def lines_of_psram(self) -> list[Claim]:
+        """ESP32-S3: 100 KiB read through its data cache, with lines of three sizes."""
+        at, moved, cpu_mhz = "esp32-s3-memorycopy 2", 100 * _KIB, 240
+        cycles = {16: 633_664, 32: 403_334, 64: 278_493}
+        took = {line: taken * 1e3 / cpu_mhz / (moved / line) for line, taken in cycles.items()}
+        found = {
+            line: self.ask(_PSRAM, "80MHz-x8", operation="read", mode="8-8-8", size=line)
+            for line in cycles
+        }
+        ns = {line: one.stages[-1].ns for line, one in found.items()}
+        claims: list[Claim] = [
+            _measurement(
+                at,
+                f"ESP32-S3, PSRAM on eight lines at 80 MHz: a line of {line} bytes",
+                round(took[line]),
+                ns[line],
+                "ns",
+                cause=Cause.CONTROLLER,
+                why=f"{took[line] - ns[line]:.0f} ns are the cache's, the controller's and the "
+                "copying loop's, in all three sizes; the part's dummies are unverified",
+            )
+            for line in cycles
+        ]
+        claims += [
+            _measurement(
+                at,
+                f"ESP32-S3, a line of {line} bytes instead of 16 takes longer by",
+                round(took[line] - took[16]),
+                ns[line] - ns[16],
+                "ns",
+                cause=Cause.CONTROLLER,
+                why="a difference of two measurements: what each line takes besides is gone",
+            )
+            for line in (32, 64)
+        ]
+        return claims
+
+    def words_of_psram(self) -> list[Claim]:
+        """RP2350: PSRAM on one line at 75 MHz by PIO, each read a transaction of its own."""
+        at, mhz = "rp2040-psram 14", 75
+        rate = {1: 1.04, 4: 2.96}
+        took = {size: size * 1e9 / (mb_s * _KIB * _KIB) for size, mb_s in rate.items()}
+        ns = {
+            size: self.ask("W25Q128JV", f"{mhz}MHz-x1", operation="read", mode="1-1-1", size=size)
+            .stages[-1]
+            .ns
+            for size in rate
+        }
+        claims: list[Claim] = [
+            _measurement(
+                at,
+                f"PSRAM on one line at 75 MHz, no cache: a read of {8 * size} bits",
+                round(took[size]),
+                ns[size],
+                "ns",
+                cause=Cause.SOFTWARE,
+                why=f"{took[size] - ns[size]:.0f} ns between two reads; its author saw some 300 "
+                "on the line. The clocks are those of W25Q128JV's fast read",
+            )
+            for size in rate
+        ]
+        claims.append(
+            _measurement(
+                at,
+                "PSRAM on one line at 75 MHz: 32 bits instead of 8 take longer by",
+                round(took[4] - took[1]),
+                ns[4] - ns[1],
+                "ns",
+                cause=Cause.SOFTWARE,
+                why="a difference of two measurements: what is between two reads is gone",
+            )
+        )
+        return claims
+
+    def without_a_cache(self) -> list[Claim]:
+        """RP2040: instructions fetched with the cache off, the time for each access to flash."""
+        name, taken = "W25Q128JV", 400
+        ns = {
+            divider: self.ask(
+                name, f"{125 / divider}MHz-x4", operation="read", mode="0-4-4", size=4
+            )
+            .stages[-1]
+            .ns
+            for divider in (4, 2)
+        }
+        return [
+            _measurement(
+                "oberon-rtk, flash memory",
+                "RP2040 at 125 MHz, its cache off, divider 4: a word fetched in place",
+                taken,
+                ns[4],
+                "ns",
+                cause=Cause.CLOCK,
+                said="about ",
+                why="with the divider that is stated the word alone takes longer. With the 2 of a "
+                f"Pico's board file it is {plain(ns[2], 0)} ns, and {plain(taken - ns[2], 0)} are "
+                "left for what is executed",
+            )
+        ]
 
     def dividers(self) -> list[Claim]:
         """Clocks that a port was asked for, and what its divider made of them."""

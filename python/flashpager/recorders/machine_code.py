@@ -65,19 +65,7 @@ def _recorder(
     if request.children:
         return _following(request, architecture, say)
     if request.recorder is not None:
-        asked = RECORDERS[request.recorder]
-        if request.system is not None and not asked.runs_firmware:
-            message = f"{asked.name} cannot run firmware; leave --recorder out"
-            raise FlashpagerError(message)
-        if request.with_reads and not asked.tells_reads:
-            message = f"--recorder {asked.name}: tells no data reads; leave --with-reads out"
-            raise FlashpagerError(message)
-        obstacle = asked.obstacle(request, architecture)
-        if obstacle is not None:
-            raise FlashpagerError(obstacle.remedy)
-        if asked.is_native:
-            say(f"note: recording with {asked.description}")
-        return asked
+        return _asked(RECORDERS[request.recorder], request, architecture, say)
     first, *others = [
         recorder
         for recorder in RECORDERS.values()
@@ -98,6 +86,27 @@ def _recorder(
     packages = " ".join(recorder.package for recorder in (first, *others) if recorder.package)
     message = f"{missing.why}, and {names} cannot stand in (Debian: apt install {packages})"
     raise FlashpagerError(message)
+
+
+def _asked(
+    asked: type[MachineRecorder],
+    request: Request,
+    architecture: str,
+    say: Callable[[str], None],
+) -> type[MachineRecorder]:
+    """Give the recorder that is asked for, if it can."""
+    if request.system is not None and not asked.runs_firmware:
+        message = f"{asked.name} cannot run firmware; leave --recorder out"
+        raise FlashpagerError(message)
+    if request.with_reads and not asked.tells_reads:
+        message = f"--recorder {asked.name}: tells no data reads; leave --with-reads out"
+        raise FlashpagerError(message)
+    obstacle = asked.obstacle(request, architecture)
+    if obstacle is not None:
+        raise FlashpagerError(obstacle.remedy)
+    if asked.is_native:
+        say(f"note: recording with {asked.description}")
+    return asked
 
 
 def _following(
