@@ -1,0 +1,88 @@
+/*
+ * The mote on this machine: the pager with an emulated chip, for tests with the sanitizers
+ *
+ * The link is standard input and output. Standard error tells counts, and the CRC-32 of all bytes
+ * that were executed. In this folder's image.bin is the image, padded to whole flash pages.
+ */
+#include "flashpager_pager.h"
+#include "interpreter.h"
+#include "mote.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define CHIP_PAGES ((FP_PAGER_IMAGE_BYTES - 1u) / FP_PAGER_FLASH_PAGE_BYTES + 1u)
+
+static uint8_t flash[CHIP_PAGES * FP_PAGER_FLASH_PAGE_BYTES];
+static uint32_t crc = 0xffffffffu;
+
+__attribute__((noreturn)) static void fail(const char *what)
+{
+    fprintf(stderr, "error %s\n", what);
+    exit(1);
+}
+
+#define CHIP_ILLEGAL(what) fail(what)
+#define CHIP_BYTE(page, column) (flash[(page)*FP_PAGER_FLASH_PAGE_BYTES + (column)])
+#include "emulated/chip.h"
+
+int fp_flash_failed(fp_page page, int error)
+{
+    (void)page;
+    return error;
+}
+
+void vm_stop(const char *why, uint16_t at)
+{
+    fprintf(stderr, "error %s, before offset %u\n", why, at);
+    exit(1);
+}
+
+void code_taken(uint8_t byte)
+{
+    crc ^= byte;
+    for (unsigned bit = 0; bit < 8; bit++)
+        crc = crc >> 1 ^ (crc & 1 ? 0xedb88320u : 0);
+}
+
+void link_put(uint8_t byte)
+{
+    if (putchar(byte) == EOF)
+        fail("the world has gone");
+}
+
+uint8_t link_get(void)
+{
+    int byte;
+    fflush(stdout);
+    byte = getchar();
+    if (byte == EOF)
+        fail("the world has gone");
+    return (uint8_t)byte;
+}
+
+static void say(const char *name, uint32_t value)
+{
+    fprintf(stderr, "%s %u\n", name, (unsigned)value);
+}
+
+int main(void)
+{
+    FILE *file = fopen("image.bin", "rb");
+    if (!file || fread(flash, 1, sizeof(flash), file) != sizeof(flash))
+        fail("image.bin is too short");
+    fclose(file);
+    chip_reset();
+    if (fp_pager_start())
+        fail("the pager does not start");
+    mote_run(MOTE_ADDRESS);
+    fflush(stdout);
+#include "counts.h"
+    say("chip_loads", chip.counts.loads);
+    say("chip_prefetches", chip.counts.prefetches);
+    say("chip_column_changes", chip.counts.column_changes);
+    say("chip_bytes_fetched", chip.counts.bytes_fetched);
+    say("chip_bytes_skipped", chip.counts.bytes_skipped);
+    say("crc", ~crc);
+    return 0;
+}

@@ -1,0 +1,76 @@
+/* Where bytecode comes from: through the pager, or, for comparison, from memory that a processor
+ * reads in place, as the NOR flash in an AVR. And the marks by which a simulator tells jobs. */
+#ifndef BYTECODE_MEMORY_H
+#define BYTECODE_MEMORY_H
+
+#include <stdint.h>
+
+#ifdef __AVR__
+#include <avr/pgmspace.h>
+#define PROGRAM_MEMORY PROGMEM
+#define PROGRAM_BYTE(at) pgm_read_byte(&(at))
+#define PROGRAM_WORD(at) pgm_read_word(&(at))
+#define PROGRAM_INT(at) ((int32_t)pgm_read_dword(&(at)))
+#else
+#define PROGRAM_MEMORY
+#define PROGRAM_BYTE(at) (at)
+#define PROGRAM_WORD(at) (at)
+#define PROGRAM_INT(at) (at)
+#endif
+
+#ifndef AVR_JOB
+#define AVR_JOB(job) ((void)0)
+#endif
+
+/* Each byte that was taken is told to whoever counts. */
+#ifndef MEMORY_IS_TOLD
+#define CODE_TAKEN(byte) ((void)(byte))
+#elif defined(__AVR__)
+#include <avr/io.h>
+#define CODE_TAKEN(byte) (GPIOR0 = (byte))
+#else
+void code_taken(uint8_t byte);
+#define CODE_TAKEN(byte) code_taken(byte)
+#endif
+
+#ifdef MEMORY_IN_PLACE
+#include "image.h" /* PROGRAM_MEMORY, too */
+
+static uint16_t code_at;
+
+static inline int code_byte(void)
+{
+    return PROGRAM_BYTE(image[code_at++]);
+}
+
+static inline void code_jump(uint16_t to)
+{
+    code_at = to;
+}
+
+static inline uint16_t code_tell(void)
+{
+    return code_at;
+}
+#else
+#include "flashpager_pager.h"
+
+static struct fp_cursor code;
+
+static inline int code_byte(void)
+{
+    return fp_cursor_byte(&code);
+}
+
+static inline void code_jump(uint16_t to)
+{
+    fp_cursor_jump(&code, to);
+}
+
+static inline uint16_t code_tell(void)
+{
+    return (uint16_t)fp_cursor_tell(&code);
+}
+#endif
+
+#endif

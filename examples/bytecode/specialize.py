@@ -1,0 +1,506 @@
+#!/usr/bin/env python3
+"""Off-board specializer: makes of a jar what an interpreter on a sensor runs in place.
+
+    specialize.py PROGRAM.jar RECORDED.trace -o FOLDER
+
+As the converters of Java Card and JITS do it: operands are rewritten in place to what they stand
+for, so that nothing is looked up by name on board. Methods lie where the recorder placed them, and
+no instruction changes its length: the trace that was recorded is one of this image, too.
+
+FOLDER/image.bin is the bytecode for flash, FOLDER/program.h what the interpreter holds beside it:
+classes with their tables of methods, methods, constants.
+"""
+
+import argparse
+import re
+import sys
+import zipfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from class_file import (
+    ACC_ABSTRACT,
+    ACC_FINAL,
+    ACC_INTERFACE,
+    ACC_PRIVATE,
+    ACC_STATIC,
+    ClassFile,
+    Member,
+    Method,
+    slots,
+    written,
+)
+
+from flashpager import FlashpagerError, Trace
+
+#: What the interpreter calls itself, by number. It is not in the image, and was not recorded.
+NATIVES = (
+    Member("java/lang/Object", "<init>", "()V"),
+    Member("platform/Machine", "now", "()I"),
+    Member("platform/Machine", "waitForInterrupt", "(I)I"),
+    Member("platform/Machine", "startConversion", "(I)V"),
+    Member("platform/Machine", "conversion", "()I"),
+    Member("platform/Machine", "channelClear", "()Z"),
+    Member("platform/Machine", "transmit", "([BI)Z"),
+    Member("platform/Machine", "receive", "([B)I"),
+)
+#: Places of methods that are native, and of those that are not in the image.
+_NATIVE, _NOWHERE = 0xFF00, 0xFFFF
+
+#: Kinds of fields, as interpreter.h has them, and their bytes.
+_KINDS = {"Z": 0, "B": 0, "C": 1, "S": 2, "I": 3, "L": 4, "[": 4}
+_BYTES = (1, 2, 2, 4, 2)
+
+_LDC, _LDC_W, _GETSTATIC, _GETFIELD, _PUTFIELD = 18, 19, 178, 180, 181
+_INVOKEVIRTUAL, _INVOKESPECIAL, _INVOKESTATIC, _INVOKEINTERFACE = 182, 183, 184, 185
+_NEW, _NEWARRAY, _ANEWARRAY, _CHECKCAST = 187, 188, 189, 192
+#: Opcodes of the specializer's own: the instruction that stood here, and then, the first time, the
+#: initialiser of the class that the next instruction names.
+_LEAD, _LEAD_GETFIELD = 203, 204
+#: Bytes of the instructions that the interpreter has.
+_LENGTHS = {
+    **dict.fromkeys((*range(9), *range(26, 30), *range(42, 54), *range(59, 63), *range(75, 87)), 1),
+    **dict.fromkeys((46, 50, 51, 52, 53, 87, 88, 89, 90, 91, 92), 1),
+    **dict.fromkeys((96, 97, 100, 101, 104, 105, 108, 112, 116, 120, 121, 122, 123, 124, 125), 1),
+    **dict.fromkeys((126, 127, 128, 129, 130, 131, 133, 136, 145, 146, 147), 1),
+    **dict.fromkeys((172, 176, 177, 190), 1),
+    **{16: 2, 17: 3, _LDC: 2, _LDC_W: 3, 21: 2, 25: 2, 54: 2, 58: 2, 132: 3},
+    **dict.fromkeys((*range(153, 168), 198, 199), 3),
+    **dict.fromkeys((178, 179, 180, 181, 182, 183, 184, 187, 189, 192), 3),
+    **{_INVOKEINTERFACE: 5, _NEWARRAY: 2},
+}
+#: Those without 46-53 that the interpreter has not: loads of longs, floats and doubles.
+for _opcode in (47, 48, 49, 80, 81, 82):
+    _LENGTHS.pop(_opcode, None)
+_JUMPS = (*range(153, 168), 198, 199)
+#: What may stand before an instruction that initialises a class: it cannot jump, call, or be longer.
+_BEFORE = (*range(1, 9), *range(26, 30), *range(42, 46), 89)
+
+
+@dataclass
+class Class:
+    """A class of the program, or an interface."""
+
+    file: ClassFile
+    number: int
+    superclass: "Class | None" = None
+    #: Of an object, with its header.
+    object_bytes: int = 2
+    #: Place and descriptor of the fields of its own, by name and descriptor.
+    places: dict[tuple[str, str], int] = field(default_factory=dict)
+    #: Methods that are called by their place in this table.
+    table: list["Placed"] = field(default_factory=list)
+
+    @property
+    def above(self) -> Iterator["Class"]:
+        """This class and those above it."""
+        at: Class | None = self
+        while at is not None:
+            yield at
+            at = at.superclass
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A method, with its number and its place in the image."""
+
+    owner: str
+    method: Method
+    number: int
+    offset: int
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What overrides it has the same."""
+        return self.method.name, self.method.descriptor
+
+    @property
+    def arguments(self) -> int:
+        """Slots that its caller pushes."""
+        return slots(self.method.descriptor) + (0 if self.method.flags & ACC_STATIC else 1)
+
+    @property
+    def title(self) -> str:
+        """Give it as a trace names it."""
+        return written(self.owner, self.method.name, self.method.descriptor)
+
+
+def refuse(message: str) -> ValueError:
+    """Make the error for what cannot be specialized."""
+    return ValueError(message)
+
+
+def _package(name: str) -> str:
+    return name.rpartition("/")[0]
+
+
+class Program:
+    """All classes of a program whose bytecode was recorded."""
+
+    def __init__(self, files: Sequence[ClassFile], offsets: dict[str, tuple[int, int]]) -> None:
+        """Arrange them.
+
+        Args:
+            files: the classes, in the order of their names.
+            offsets: where each method lies, and how long it is, by its name in the trace.
+
+        """
+        self.classes: dict[str, Class] = {}
+        self.methods: dict[Member, Placed] = {}
+        self.by_number: list[Placed] = []
+        self.constants: dict[int, int] = {}
+        self.selectors: dict[tuple[str, str], int] = {}
+        self.statics: dict[Member, tuple[int, str]] = {}
+        self.static_bytes = 0
+        #: Of instructions before those that may initialise a class: opcode and class, by place.
+        self.leads: dict[int, tuple[int, int]] = {}
+        for number, each in enumerate(files):
+            self.classes[each.name] = Class(each, number)
+        if len(files) > 127:
+            raise refuse(f"{len(files)} classes: the interpreter numbers at most 127")
+        for one in self.classes.values():
+            self._place_methods(one, offsets)
+        done: set[str] = set()
+        for one in self.classes.values():
+            self._arrange(one, done)
+        placed = {each.title for each in self.by_number if each.offset < _NATIVE}
+        for title in offsets.keys() - placed:
+            raise refuse(f"the trace has {title}, and no class that was given does")
+
+    def _place_methods(self, one: Class, offsets: dict[str, tuple[int, int]]) -> None:
+        for method in one.file.methods:
+            if method.code is None:
+                continue
+            title = written(one.file.name, method.name, method.descriptor)
+            offset, size = offsets.get(title, (_NOWHERE, len(method.code)))
+            if size != len(method.code):
+                raise refuse(
+                    f"{title} has {len(method.code)} bytes, and {size} in the trace: "
+                    "record the trace of this jar"
+                )
+            if offset != _NOWHERE and offset + size > _NATIVE:
+                raise refuse(f"{title} lies at {offset}: the interpreter's images end at {_NATIVE}")
+            placed = Placed(one.file.name, method, len(self.by_number), offset)
+            if placed.arguments > 127 or method.max_locals + method.max_stack > 250:
+                raise refuse(f"{title} has too many locals for the interpreter's frames")
+            self.by_number.append(placed)
+            self.methods[Member(one.file.name, method.name, method.descriptor)] = placed
+
+    def _arrange(self, one: Class, done: set[str]) -> None:
+        """Lay out a class's objects and its table of methods, those above it first."""
+        if one.file.name in done:
+            return
+        done.add(one.file.name)
+        above = one.file.superclass
+        if above in self.classes:
+            one.superclass = self.classes[above]
+            self._arrange(one.superclass, done)
+            if self.initialiser(above):
+                raise refuse(f"{above} has an initialiser and subclasses, which would call it, too")
+            one.object_bytes = one.superclass.object_bytes
+            one.table = list(one.superclass.table)
+        elif above != "java/lang/Object":
+            raise refuse(f"{one.file.name}: its superclass {above} was not given")
+        for each in one.file.fields:
+            if each.flags & ACC_STATIC and each.is_constant:
+                continue
+            kind = self._kind(each.descriptor, f"{one.file.name}.{each.name}")
+            if each.flags & ACC_STATIC:
+                member = Member(one.file.name, each.name, each.descriptor)
+                self.statics[member] = (self.static_bytes, each.descriptor)
+                self.static_bytes += _BYTES[kind]
+            else:
+                one.places[each.name, each.descriptor] = one.object_bytes
+                one.object_bytes += _BYTES[kind]
+        if max(one.object_bytes, self.static_bytes) > 255:
+            raise refuse(f"{one.file.name}: the interpreter's objects have at most 255 bytes")
+        for method in one.file.methods:
+            if method.flags & (ACC_STATIC | ACC_PRIVATE) or method.name[0] == "<":
+                continue
+            member = Member(one.file.name, method.name, method.descriptor)
+            placed = self.methods.get(member) or Placed(member.owner, method, _NOWHERE, _NOWHERE)
+            at = [i for i, each in enumerate(one.table) if each.key == placed.key]
+            if not at:
+                one.table.append(placed)
+                continue
+            over = one.table[at[0]]
+            if not over.method.flags & 5 and _package(over.owner) != _package(placed.owner):
+                raise refuse(f"{placed.title} does not override {over.title}, of another package")
+            one.table[at[0]] = placed
+
+    @staticmethod
+    def _kind(descriptor: str, what: str) -> int:
+        if descriptor[0] not in _KINDS:
+            raise refuse(f"{what}: the interpreter has no fields of long, float or double")
+        return _KINDS[descriptor[0]]
+
+    def field_operand(self, member: Member) -> bytes:
+        """Give kind and place of a field."""
+        static = self.statics.get(member)
+        if static is not None:
+            return bytes((_KINDS[member.descriptor[0]], static[0]))
+        if member.owner in self.classes:
+            for one in self.classes[member.owner].above:
+                place = one.places.get((member.name, member.descriptor))
+                if place is not None:
+                    return bytes((_KINDS[member.descriptor[0]], place))
+        raise refuse(f"there is no field {member.owner}.{member.name}")
+
+    def method_of(self, member: Member) -> int:
+        """Give the number of a method that is called directly."""
+        if member in NATIVES:
+            return len(self.by_number) + NATIVES.index(member)
+        if member.owner in self.classes:
+            for one in self.classes[member.owner].above:
+                found = self.methods.get(Member(one.file.name, member.name, member.descriptor))
+                if found:
+                    return found.number
+        what = written(member.owner, member.name, member.descriptor)
+        raise refuse(f"there is no method {what}, and the interpreter has none of its own")
+
+    def virtual_operand(self, member: Member) -> tuple[int, int]:
+        """Give opcode and operand of a call by class: direct, where only one method can be meant."""
+        one = self.classes.get(member.owner)
+        if one is None:
+            return _INVOKESPECIAL, self.method_of(member)
+        places = [
+            i for i, each in enumerate(one.table) if each.key == (member.name, member.descriptor)
+        ]
+        if not places:
+            for each in one.above:
+                for method in each.file.methods:
+                    if (method.name, method.descriptor) != (member.name, member.descriptor):
+                        continue
+                    if method.flags & ACC_PRIVATE:
+                        return _INVOKESPECIAL, self.method_of(member)
+            raise refuse(f"{one.file.name} has no method {member.name} of its own to be called")
+        of_class = one.table[places[0]]
+        if (of_class.method.flags | one.file.flags) & ACC_FINAL:
+            return _INVOKESPECIAL, of_class.number
+        return _INVOKEVIRTUAL, of_class.arguments << 8 | places[0]
+
+    def selector(self, name: str, descriptor: str) -> int:
+        """Give the number of a method of interfaces."""
+        return self.selectors.setdefault((name, descriptor), len(self.selectors))
+
+    def constant(self, value: int) -> int:
+        """Give the place of a constant in the table of all."""
+        return self.constants.setdefault(value, len(self.constants))
+
+    def initialiser(self, name: str) -> Placed | None:
+        """Give what initialises a class, if something does."""
+        return self.methods.get(Member(name, "<clinit>", "()V"))
+
+    def specialize(self, placed: Placed, file: ClassFile) -> bytes:
+        """Rewrite a method's operands."""
+        code = bytearray(placed.method.code or b"")
+        at, before, targets = 0, -1, set[int]()
+        if placed.method.handlers:
+            raise refuse(f"{placed.title}: the interpreter has no exceptions")
+        starts: list[int] = []
+        while at < len(code):
+            opcode = code[at]
+            if opcode not in _LENGTHS:
+                raise refuse(f"{placed.title}, offset {at}: the interpreter has no opcode {opcode}")
+            if opcode in _JUMPS:
+                targets.add(at + int.from_bytes(code[at + 1 : at + 3], "big", signed=True))
+            starts.append(at)
+            at += _LENGTHS[opcode]
+        original = bytes(code)
+        for at in starts:
+            initialised = self._rewrite(code, at, file, placed)
+            if initialised is not None:
+                self._lead(code, original, (before, at, initialised), targets, placed)
+            before = at
+        return bytes(code)
+
+    def _rewrite(self, code: bytearray, at: int, file: ClassFile, placed: Placed) -> str | None:
+        """Rewrite an instruction; give the class that it may initialise."""
+        opcode, index = code[at], int.from_bytes(code[at + 1 : at + 3], "big")
+        owner = None
+        if opcode in (_LDC, _LDC_W):
+            value = file.integer(code[at + 1] if opcode == _LDC else index)
+            if value is None:
+                raise refuse(f"{placed.title}, offset {at}: the interpreter's constants are ints")
+            place = self.constant(value)
+            size = _LENGTHS[opcode] - 1
+            if place >> 8 * size:
+                raise refuse("there are too many constants")
+            code[at + 1 : at + 1 + size] = place.to_bytes(size, "big")
+        elif _GETSTATIC <= opcode <= _PUTFIELD:
+            member = file.member(index)
+            code[at + 1 : at + 3] = self.field_operand(member)
+            owner = member.owner if opcode < _GETFIELD else None
+        elif opcode == _INVOKEVIRTUAL:
+            code[at], operand = self.virtual_operand(file.member(index))
+            code[at + 1 : at + 3] = operand.to_bytes(2, "big")
+        elif opcode in (_INVOKESPECIAL, _INVOKESTATIC):
+            member = file.member(index)
+            code[at + 1 : at + 3] = self.method_of(member).to_bytes(2, "big")
+            owner = member.owner if opcode == _INVOKESTATIC else None
+        elif opcode == _INVOKEINTERFACE:
+            member = file.member(index)
+            number = self.selector(member.name, member.descriptor)
+            code[at + 1 : at + 3] = number.to_bytes(2, "big")
+        elif opcode in (_NEW, _CHECKCAST):
+            name = file.class_name(index)
+            if name not in self.classes or self.classes[name].file.flags & ACC_INTERFACE:
+                raise refuse(f"{placed.title}, offset {at}: {name} is no class that was given")
+            code[at + 1 : at + 3] = self.classes[name].number.to_bytes(2, "big")
+            owner = name if opcode == _NEW else None
+        elif opcode == _ANEWARRAY:
+            code[at + 1 : at + 3] = bytes(2)
+        if owner and owner != placed.owner and self.initialiser(owner):
+            return owner
+        return None
+
+    def _lead(
+        self,
+        code: bytearray,
+        original: bytes,
+        where: tuple[int, int, str],
+        targets: set[int],
+        placed: Placed,
+    ) -> None:
+        """Let the instruction before initialise a class: its bytes come before the initialiser's."""
+        before, at, name = where
+        opcode = original[before] if before >= 0 else 0
+        if at in targets or (opcode != _GETFIELD and opcode not in _BEFORE):
+            raise refuse(
+                f"{placed.title}, offset {at}: initialises {name}, and what stands before it has no "
+                "room for that"
+            )
+        self.leads[placed.offset + before] = (opcode, self.classes[name].number)
+        code[before] = _LEAD_GETFIELD if opcode == _GETFIELD else _LEAD
+
+    def image(self, size: int) -> bytes:
+        """Give the bytecode of all methods that have a place."""
+        data = bytearray(b"\xff" * size)
+        for each in self.by_number:
+            if each.offset != _NOWHERE:
+                code = self.specialize(each, self.classes[each.owner].file)
+                data[each.offset : each.offset + len(code)] = code
+        return bytes(data)
+
+    def found(self, one: Class, key: tuple[str, str]) -> Placed | None:
+        """Give the method that a class's objects have under a name."""
+        return next((each for each in one.table if each.key == key), None)
+
+    def header(self, image_bytes: int) -> str:
+        """Write program.h; the image comes first, which gives numbers to selectors and constants."""
+        vtables: list[int] = []
+        itable: list[tuple[int, int]] = []
+        classes = []
+        for one in self.classes.values():
+            selected = [
+                (number, found.number)
+                for key, number in self.selectors.items()
+                if (found := self.found(one, key))
+                and not one.file.flags & (ACC_ABSTRACT | ACC_INTERFACE)
+            ]
+            above = one.superclass.number if one.superclass else 255
+            initialiser = self.initialiser(one.file.name)
+            first = initialiser.number if initialiser else 0xFFFF
+            classes.append(
+                f"{{{above}, {one.object_bytes}, {len(selected)}, {len(vtables)}, {len(itable)}, "
+                f"{first}}}, /* {one.file.name} */"
+            )
+            vtables += [each.number for each in one.table]
+            itable += selected
+        methods = []
+        for each in self.by_number:
+            room = each.method.max_locals - each.arguments + 1 + each.method.max_stack
+            methods.append(
+                f"{{{each.offset}, {each.arguments}, {each.method.max_locals}, {room}}}, "
+                f"/* {each.title} */"
+            )
+        for number, native in enumerate(NATIVES):
+            arguments = slots(native.descriptor) + (native.name == "<init>")
+            title = written(native.owner, native.name, native.descriptor)
+            methods.append(f"{{{_NATIVE + number}, {arguments}, {arguments}, 0}}, /* {title} */")
+        leads = [f"{{{at}, {of[0]}, {of[1]}}}," for at, of in sorted(self.leads.items())]
+        selectors = [slots(key[1]) + 1 for key in self.selectors]
+        lines = [
+            "/* What specialize.py made: the program's tables. Do not edit. */",
+            f"#define PROGRAM_IMAGE_BYTES {image_bytes}",
+            f"#define PROGRAM_CLASSES {len(self.classes)}",
+            f"#define PROGRAM_METHODS {len(methods)}",
+            f"#define PROGRAM_STATIC_BYTES {max(1, self.static_bytes)}",
+            f"#define PROGRAM_LEADS {len(leads)}",
+            *self._names(),
+            "#ifdef PROGRAM_TABLES",
+            *_table("struct program_class", "program_classes", classes),
+            *_table("struct program_method", "program_methods", methods),
+            *_table("uint16_t", "program_vtables", [f"{each}," for each in vtables]),
+            *_table(
+                "struct program_selected", "program_selected", [f"{{{s}, {m}}}," for s, m in itable]
+            ),
+            *_table("uint8_t", "program_selector_arguments", [f"{each}," for each in selectors]),
+            *_table("int32_t", "program_constants", [f"INT32_C({v})," for v in self.constants]),
+            *_table("struct program_lead", "program_leads", leads),
+            "#endif",
+        ]
+        return "\n".join(lines) + "\n"
+
+    def _names(self) -> Iterator[str]:
+        """Give names for what C starts the program with."""
+        for one in self.classes.values():
+            yield f"#define CLASS_{_identifier(one.file.name)} {one.number}"
+            for (name, _), place in one.places.items():
+                yield f"#define FIELD_{_identifier(one.file.name)}_{_identifier(name)} {place}"
+        for each in self.by_number:
+            title = _identifier(each.title.replace("<", "").replace(">", "")).rstrip("_")
+            yield f"#define METHOD_{title} {each.number}"
+
+
+def _identifier(name: str) -> str:
+    return re.sub(r"\W+", "_", name)
+
+
+def _table(kind: str, name: str, rows: Sequence[str]) -> list[str]:
+    """A C array; an empty one has a row of zeros, which nobody reaches."""
+    body = rows or ["{0},"] if kind.startswith("struct") else rows or ["0,"]
+    return [f"static const {kind} {name}[] PROGRAM_MEMORY = {{", *(f"    {r}" for r in body), "};"]
+
+
+def specialize(jar: Path, recorded: Path, folder: Path) -> None:
+    """Write image.bin and program.h.
+
+    Raises:
+        ValueError: for what the interpreter has not, and a trace of another program.
+
+    """
+    [image] = Trace.open(recorded).info.images
+    offsets = {each.name: (each.offset, each.bytes) for each in image.symbols}
+    packages = {name.partition("(")[0].split(".")[0] for name in offsets}
+    with zipfile.ZipFile(jar) as archive:
+        names = sorted(
+            name
+            for name in archive.namelist()
+            if name.endswith(".class") and name.split("/")[0] in packages
+        )
+        files = [ClassFile(archive.read(name), name) for name in names]
+    program = Program(files, offsets)
+    data = program.image(image.bytes)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "image.bin").write_bytes(data)
+    (folder / "program.h").write_text(program.header(image.bytes), encoding="utf-8")
+
+
+def main() -> None:
+    """Answer the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("jar", type=Path)
+    parser.add_argument("trace", type=Path)
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FOLDER")
+    given = parser.parse_args()
+    try:
+        specialize(given.jar, given.trace, given.output)
+    except (ValueError, OSError, zipfile.BadZipFile, FlashpagerError) as error:
+        sys.stderr.write(f"specialize.py: {error}\n")
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()
