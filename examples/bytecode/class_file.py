@@ -143,9 +143,7 @@ class ClassFile:
         stack, local, size = struct.unpack_from(">HHI", code)
         (handlers,) = struct.unpack_from(">H", code, 8 + size)
         body = code[8 : 8 + size]
-        return Method(
-            self._text(name), self._text(descriptor), flags, body, stack, local, handlers
-        )
+        return Method(self._text(name), self._text(descriptor), flags, body, stack, local, handlers)
 
 
 #: Java's primitive types, as people write them.

@@ -1,8 +1,10 @@
 /*
  * The mote on this machine: the pager with an emulated chip, for tests with the sanitizers
  *
- * The link is standard input and output. Standard error tells counts, and the CRC-32 of all bytes
- * that were executed. In this folder's image.bin is the image, padded to whole flash pages.
+ *     host link_in=FD link_out=FD
+ *
+ * The link goes through the two open files. Standard output tells counts, and the CRC-32 of all
+ * bytes that were executed. In this folder's image.bin is the image, padded to whole flash pages.
  */
 #include "flashpager_pager.h"
 #include "interpreter.h"
@@ -14,11 +16,12 @@
 #define CHIP_PAGES ((FP_PAGER_IMAGE_BYTES - 1u) / FP_PAGER_FLASH_PAGE_BYTES + 1u)
 
 static uint8_t flash[CHIP_PAGES * FP_PAGER_FLASH_PAGE_BYTES];
+static FILE *link_in, *link_out;
 static uint32_t crc = 0xffffffffu;
 
 __attribute__((noreturn)) static void fail(const char *what)
 {
-    fprintf(stderr, "error %s\n", what);
+    printf("error %s\n", what);
     exit(1);
 }
 
@@ -34,7 +37,7 @@ int fp_flash_failed(fp_page page, int error)
 
 void vm_stop(const char *why, uint16_t at)
 {
-    fprintf(stderr, "error %s, before offset %u\n", why, at);
+    printf("error %s, before offset %u\n", why, at);
     exit(1);
 }
 
@@ -47,15 +50,15 @@ void code_taken(uint8_t byte)
 
 void link_put(uint8_t byte)
 {
-    if (putchar(byte) == EOF)
+    if (putc(byte, link_out) == EOF)
         fail("the world has gone");
 }
 
 uint8_t link_get(void)
 {
     int byte;
-    fflush(stdout);
-    byte = getchar();
+    fflush(link_out);
+    byte = getc(link_in);
     if (byte == EOF)
         fail("the world has gone");
     return (uint8_t)byte;
@@ -63,20 +66,24 @@ uint8_t link_get(void)
 
 static void say(const char *name, uint32_t value)
 {
-    fprintf(stderr, "%s %u\n", name, (unsigned)value);
+    printf("%s %u\n", name, (unsigned)value);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    int in = -1, out = -1;
     FILE *file = fopen("image.bin", "rb");
     if (!file || fread(flash, 1, sizeof(flash), file) != sizeof(flash))
         fail("image.bin is too short");
     fclose(file);
+    if (argc != 3 || sscanf(argv[1], "link_in=%d", &in) != 1 ||
+        sscanf(argv[2], "link_out=%d", &out) != 1 || !(link_in = fdopen(in, "rb")) ||
+        !(link_out = fdopen(out, "wb")))
+        fail("there is no link");
     chip_reset();
     if (fp_pager_start())
         fail("the pager does not start");
     mote_run(MOTE_ADDRESS);
-    fflush(stdout);
 #include "counts.h"
     say("chip_loads", chip.counts.loads);
     say("chip_prefetches", chip.counts.prefetches);
@@ -84,5 +91,7 @@ int main(void)
     say("chip_bytes_fetched", chip.counts.bytes_fetched);
     say("chip_bytes_skipped", chip.counts.bytes_skipped);
     say("crc", ~crc);
+    fclose(link_in);
+    fclose(link_out);
     return 0;
 }

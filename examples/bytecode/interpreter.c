@@ -26,12 +26,6 @@ struct program_selected {
     uint16_t method;
 };
 
-/* The instruction that stood at an offset, and the class that the next one initialises. */
-struct program_lead {
-    uint16_t offset;
-    uint8_t opcode, of_class;
-};
-
 #define PROGRAM_NATIVE 0xff00u
 #define PROGRAM_NOWHERE 0xffffu
 #define PROGRAM_TABLES
@@ -137,8 +131,7 @@ enum opcode {
     CHECKCAST = 192,
     IFNULL = 198,
     IFNONNULL,
-    LEAD = 203, /* from here on specialize.py's own */
-    LEAD_GETFIELD,
+    NEW_INITIALISED = 203, /* specialize.py's own: NEW of a class that has an initialiser */
 };
 
 /* An object's first byte is its class; an array's is ARRAY and the kind of its elements, and its
@@ -382,14 +375,6 @@ static void initialise(uint8_t number)
     code_jump(at);
 }
 
-static const struct program_lead *lead(uint16_t at)
-{
-    for (uint8_t i = 0; i < PROGRAM_LEADS; i++)
-        if (PROGRAM_WORD(program_leads[i].offset) == at)
-            return &program_leads[i];
-    stop("an instruction is not the program's");
-}
-
 static void call_selected(uint16_t selector)
 {
     const uint8_t arguments = PROGRAM_BYTE(program_selector_arguments[selector]);
@@ -458,33 +443,6 @@ static inline void jump_if(int condition)
         code_jump((uint16_t)(code_tell() - 3u + distance));
 }
 
-static inline void load_constant(uint8_t opcode)
-{
-    push((int32_t)opcode - ICONST_0);
-}
-
-/* An instruction of one byte that pushes a constant or a local, or the topmost slot again. */
-static void push_simple(uint8_t opcode)
-{
-    if (opcode == DUP)
-        push(sp[-1]);
-    else if (opcode >= ALOAD_0)
-        push(locals[opcode - ALOAD_0]);
-    else if (opcode >= ILOAD_0)
-        push(locals[opcode - ILOAD_0]);
-    else if (opcode == ACONST_NULL)
-        push(0);
-    else
-        load_constant(opcode);
-}
-
-static inline void get_field(void)
-{
-    const uint8_t kind = take();
-    const uint8_t place = take();
-    sp[-1] = load(object(sp[-1]) + place, kind);
-}
-
 static void array_load(uint8_t kind)
 {
     const uint8_t *from = element(kind);
@@ -513,7 +471,7 @@ static void run(void)
         case ICONST_0 + 3:
         case ICONST_0 + 4:
         case ICONST_5:
-            load_constant(opcode);
+            push((int32_t)opcode - ICONST_0);
             break;
         case BIPUSH:
             push((int8_t)take());
@@ -769,9 +727,12 @@ static void run(void)
             store(to, kind, pop());
             break;
         }
-        case GETFIELD:
-            get_field();
+        case GETFIELD: {
+            const uint8_t kind = take();
+            const uint8_t place = take();
+            sp[-1] = load(object(sp[-1]) + place, kind);
             break;
+        }
         case PUTFIELD: {
             const uint8_t kind = take();
             const uint8_t place = take();
@@ -825,14 +786,10 @@ static void run(void)
         case CHECKCAST:
             check_cast((uint8_t)take2());
             break;
-        case LEAD:
-        case LEAD_GETFIELD: {
-            const struct program_lead *found = lead((uint16_t)(code_tell() - 1u));
-            if (opcode == LEAD)
-                push_simple(PROGRAM_BYTE(found->opcode));
-            else
-                get_field();
-            initialise(PROGRAM_BYTE(found->of_class));
+        case NEW_INITIALISED: {
+            const uint8_t number = (uint8_t)take2();
+            initialise(number);
+            push(vm_new(number));
             break;
         }
         default:

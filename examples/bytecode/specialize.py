@@ -55,9 +55,9 @@ _BYTES = (1, 2, 2, 4, 2)
 _LDC, _LDC_W, _GETSTATIC, _GETFIELD, _PUTFIELD = 18, 19, 178, 180, 181
 _INVOKEVIRTUAL, _INVOKESPECIAL, _INVOKESTATIC, _INVOKEINTERFACE = 182, 183, 184, 185
 _NEW, _NEWARRAY, _ANEWARRAY, _CHECKCAST = 187, 188, 189, 192
-#: Opcodes of the specializer's own: the instruction that stood here, and then, the first time, the
-#: initialiser of the class that the next instruction names.
-_LEAD, _LEAD_GETFIELD = 203, 204
+#: An opcode of the specializer's own: NEW of a class that has an initialiser. As in the trace, that
+#: runs when the instruction's bytes have been taken.
+_NEW_INITIALISED = 203
 #: Bytes of the instructions that the interpreter has.
 _LENGTHS = {
     **dict.fromkeys((*range(9), *range(26, 30), *range(42, 54), *range(59, 63), *range(75, 87)), 1),
@@ -73,9 +73,6 @@ _LENGTHS = {
 #: Those without 46-53 that the interpreter has not: loads of longs, floats and doubles.
 for _opcode in (47, 48, 49, 80, 81, 82):
     _LENGTHS.pop(_opcode, None)
-_JUMPS = (*range(153, 168), 198, 199)
-#: What may stand before an instruction that initialises a class: it cannot jump, call, or be longer.
-_BEFORE = (*range(1, 9), *range(26, 30), *range(42, 46), 89)
 
 
 @dataclass
@@ -153,8 +150,6 @@ class Program:
         self.selectors: dict[tuple[str, str], int] = {}
         self.statics: dict[Member, tuple[int, str]] = {}
         self.static_bytes = 0
-        #: Of instructions before those that may initialise a class: opcode and class, by place.
-        self.leads: dict[int, tuple[int, int]] = {}
         for number, each in enumerate(files):
             self.classes[each.name] = Class(each, number)
         if len(files) > 127:
@@ -295,28 +290,19 @@ class Program:
     def specialize(self, placed: Placed, file: ClassFile) -> bytes:
         """Rewrite a method's operands."""
         code = bytearray(placed.method.code or b"")
-        at, before, targets = 0, -1, set[int]()
+        at = 0
         if placed.method.handlers:
             raise refuse(f"{placed.title}: the interpreter has no exceptions")
-        starts: list[int] = []
         while at < len(code):
             opcode = code[at]
             if opcode not in _LENGTHS:
                 raise refuse(f"{placed.title}, offset {at}: the interpreter has no opcode {opcode}")
-            if opcode in _JUMPS:
-                targets.add(at + int.from_bytes(code[at + 1 : at + 3], "big", signed=True))
-            starts.append(at)
+            self._rewrite(code, at, file, placed)
             at += _LENGTHS[opcode]
-        original = bytes(code)
-        for at in starts:
-            initialised = self._rewrite(code, at, file, placed)
-            if initialised is not None:
-                self._lead(code, original, (before, at, initialised), targets, placed)
-            before = at
         return bytes(code)
 
-    def _rewrite(self, code: bytearray, at: int, file: ClassFile, placed: Placed) -> str | None:
-        """Rewrite an instruction; give the class that it may initialise."""
+    def _rewrite(self, code: bytearray, at: int, file: ClassFile, placed: Placed) -> None:
+        """Rewrite an instruction."""
         opcode, index = code[at], int.from_bytes(code[at + 1 : at + 3], "big")
         owner = None
         if opcode in (_LDC, _LDC_W):
@@ -348,31 +334,15 @@ class Program:
             if name not in self.classes or self.classes[name].file.flags & ACC_INTERFACE:
                 raise refuse(f"{placed.title}, offset {at}: {name} is no class that was given")
             code[at + 1 : at + 3] = self.classes[name].number.to_bytes(2, "big")
-            owner = name if opcode == _NEW else None
+            if opcode == _NEW and name != placed.owner and self.initialiser(name):
+                code[at] = _NEW_INITIALISED
         elif opcode == _ANEWARRAY:
             code[at + 1 : at + 3] = bytes(2)
         if owner and owner != placed.owner and self.initialiser(owner):
-            return owner
-        return None
-
-    def _lead(
-        self,
-        code: bytearray,
-        original: bytes,
-        where: tuple[int, int, str],
-        targets: set[int],
-        placed: Placed,
-    ) -> None:
-        """Let the instruction before initialise a class: its bytes come before the initialiser's."""
-        before, at, name = where
-        opcode = original[before] if before >= 0 else 0
-        if at in targets or (opcode != _GETFIELD and opcode not in _BEFORE):
             raise refuse(
-                f"{placed.title}, offset {at}: initialises {name}, and what stands before it has no "
-                "room for that"
+                f"{placed.title}, offset {at}: {owner} has an initialiser, which the interpreter "
+                "runs where an object of it is made"
             )
-        self.leads[placed.offset + before] = (opcode, self.classes[name].number)
-        code[before] = _LEAD_GETFIELD if opcode == _GETFIELD else _LEAD
 
     def image(self, size: int) -> bytes:
         """Give the bytecode of all methods that have a place."""
@@ -419,7 +389,6 @@ class Program:
             arguments = slots(native.descriptor) + (native.name == "<init>")
             title = written(native.owner, native.name, native.descriptor)
             methods.append(f"{{{_NATIVE + number}, {arguments}, {arguments}, 0}}, /* {title} */")
-        leads = [f"{{{at}, {of[0]}, {of[1]}}}," for at, of in sorted(self.leads.items())]
         selectors = [slots(key[1]) + 1 for key in self.selectors]
         lines = [
             "/* What specialize.py made: the program's tables. Do not edit. */",
@@ -427,7 +396,6 @@ class Program:
             f"#define PROGRAM_CLASSES {len(self.classes)}",
             f"#define PROGRAM_METHODS {len(methods)}",
             f"#define PROGRAM_STATIC_BYTES {max(1, self.static_bytes)}",
-            f"#define PROGRAM_LEADS {len(leads)}",
             *self._names(),
             "#ifdef PROGRAM_TABLES",
             *_table("struct program_class", "program_classes", classes),
@@ -438,7 +406,6 @@ class Program:
             ),
             *_table("uint8_t", "program_selector_arguments", [f"{each}," for each in selectors]),
             *_table("int32_t", "program_constants", [f"INT32_C({v})," for v in self.constants]),
-            *_table("struct program_lead", "program_leads", leads),
             "#endif",
         ]
         return "\n".join(lines) + "\n"

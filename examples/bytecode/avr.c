@@ -1,0 +1,88 @@
+/*
+ * The mote on an AVR, ATmega1284P, with a NAND chip on its pins: nand_pins.h has the wiring
+ *
+ * Its host is simavr.c, to which it speaks by three registers that nobody uses: what is written to
+ * GPIOR1 gathers, and GPIOR2 says what it is for; a read of GPIOR0 gives the next byte of the link.
+ * Where bytes of bytecode are counted, each goes to GPIOR0.
+ */
+#include "interpreter.h"
+#include "mote.h"
+
+#ifndef MEMORY_IN_PLACE
+#include "flashpager_pager.h"
+#include "verify/nand_pins.h"
+#endif
+
+#include <avr/interrupt.h>
+#include <avr/io.h>
+#include <avr/sleep.h>
+
+#define SAY 2
+#define STOP 3
+#define PUT 4
+
+static void gather(uint32_t value, uint8_t bytes)
+{
+    for (; bytes > 0; bytes--, value >>= 8)
+        GPIOR1 = (uint8_t)value;
+}
+
+static void gather_text(const char *text)
+{
+    do
+        GPIOR1 = (uint8_t)*text;
+    while (*text++);
+}
+
+__attribute__((noreturn)) static void leave(void)
+{
+    cli();
+    for (;;)
+        sleep_mode();
+}
+
+void vm_stop(const char *why, uint16_t at)
+{
+    gather(at, 4);
+    gather_text(why);
+    GPIOR2 = STOP;
+    leave();
+}
+
+void link_put(uint8_t byte)
+{
+    GPIOR1 = byte;
+    GPIOR2 = PUT;
+}
+
+uint8_t link_get(void)
+{
+    return GPIOR0;
+}
+
+static void say(const char *name, uint32_t value)
+{
+    gather(value, 4);
+    gather_text(name);
+    GPIOR2 = SAY;
+}
+
+#ifndef MEMORY_IN_PLACE
+int fp_flash_failed(fp_page page, int error)
+{
+    (void)page;
+    return error;
+}
+#endif
+
+int main(void)
+{
+#ifndef MEMORY_IN_PLACE
+    nand_start();
+    if (fp_pager_start())
+        vm_stop("the pager does not start", 0);
+#endif
+    mote_run(MOTE_ADDRESS);
+#include "counts.h"
+    leave();
+}

@@ -1,0 +1,293 @@
+#!/usr/bin/env python3
+"""The sensors' bytecode on a mote, as simulated: what the sink gets, counts, and whose cycles.
+
+    mote.py sensors.jar sensors.trace --seconds 900 --on avr -o FOLDER
+
+The bytecode is specialized, the interpreter compiled, and the mote runs in the world that
+platform.Simulation makes around it, beside a mote in a JVM. Printed is an object of JSON: whether
+the sink has the same values, each count as simulated for the trace and as the mote has it, and on
+the AVR its cycles by job. The exit code is 1 if something differs.
+"""
+
+import argparse
+import json
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from specialize import specialize
+
+from flashpager import Design, FlashpagerError, Row, Trace, simulate
+from flashpager.device.cycles import JobCycles, Part, parts_of
+from flashpager.device.design import LOOKUPS, PagerDesign
+from flashpager.device.emulated import AVR_COMPILER, COUNTS, COUNTS_OF_CHIP, Compared
+from flashpager.device.image import in_pages
+from flashpager.device.nand import NandChip
+from flashpager.device.runs import Runs
+from flashpager.installed import pager_sources
+
+_HERE = Path(__file__).parent
+_WARNINGS = ("-Wall", "-Wextra", "-Werror")
+_SANITIZERS = ("-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+#: Bytes of RAM of an ATmega1284P, and of its stack at least.
+_AVR_RAM_BYTES, _AVR_STACK_BYTES = 16_384, 512
+#: Those of the AVR's programs: with counts, as it would be deployed, and with the bytecode in the
+#: chip's own flash, which is a NOR flash and read in place.
+_KINDS = ("counting", "deployed", "in_place")
+
+
+def _run(command: Sequence[str | Path], folder: Path) -> str:
+    """Give what a command writes; what it complains of is an error."""
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode:
+        said = (done.stderr.strip() or f"exit status {done.returncode}").splitlines()
+        message = next((line for line in said if "error" in line), said[-1])
+        raise ValueError(f"{command[0]}: {message}")
+    return done.stdout
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What runs, and where it is built."""
+
+    jar: Path
+    trace: Trace
+    folder: Path
+    seconds: int
+    design: Design
+    lookup: str
+    clock_hz: int
+
+    @cached_property
+    def row(self) -> Row:
+        """What is simulated."""
+        return simulate(self.trace, self.design)
+
+    @cached_property
+    def pager(self) -> PagerDesign:
+        """What the pager is compiled for."""
+        return PagerDesign.of(self.row, self.trace.info.image_bytes, self.lookup)
+
+    @cached_property
+    def image(self) -> bytes:
+        """The bytecode, as it was specialized."""
+        return (self.folder / "image.bin").read_bytes()[: self.trace.info.image_bytes]
+
+    def build(self) -> None:
+        """Make all that does not depend on who runs it."""
+        specialize(self.jar, Path(self.trace.path), self.folder)
+        image = in_pages((self.folder / "image.bin").read_bytes(), self.pager)
+        (self.folder / "image.bin").write_bytes(image)
+        (self.folder / "fp_pager_design.h").write_text(self.pager.header("the mote"), "ascii")
+        rows = "\n".join(f"    {', '.join(map(str, part))}," for part in _rows(self.image))
+        (self.folder / "image.h").write_text(
+            f"static const uint8_t image[] PROGRAM_MEMORY = {{\n{rows}\n}};\n", "ascii"
+        )
+        java = _HERE / "world/platform/Remote.java"
+        _run(["javac", "-d", "world", "-cp", self.jar, java], self.folder)
+
+    def world(self, told: str, *words: str) -> list[str]:
+        """Give the command of the world, which tells a file what the sink has."""
+        path = f"{self.folder / 'world'}:{self.jar}"
+        return ["java", "-cp", path, "platform.Remote", told, str(self.seconds), *words]
+
+    def live(self, command: Sequence[str], told: str) -> list[str]:
+        """Let a mote live in the world. Gives what it told; `told` is a file for the sink's values.
+
+        Raises:
+            ValueError: for what the mote stops with.
+
+        """
+        (mote_in, world_out), (world_in, mote_out) = os.pipe(), os.pipe()
+        with subprocess.Popen(
+            self.world(told), cwd=self.folder, stdin=world_in, stdout=world_out
+        ) as world:
+            links = (f"link_in={mote_in}", f"link_out={mote_out}")
+            with subprocess.Popen(
+                [*command, *links],
+                cwd=self.folder,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                pass_fds=(mote_in, mote_out),
+            ) as mote:
+                for each in (mote_in, mote_out, world_in, world_out):
+                    os.close(each)
+                lines = mote.communicate()[0].splitlines()
+            status = world.wait()
+        for line in lines:
+            if line.startswith("error "):
+                raise ValueError(f"the mote stopped: {line.removeprefix('error ')}")
+        if mote.returncode or status:
+            last = lines[-1] if lines else "it said nothing"
+            raise ValueError(f"{command[0]}: {last}")
+        return lines
+
+    def sources(self, *names: str) -> list[str | Path]:
+        """Give sources and where their headers are."""
+        pager = pager_sources()
+        own = [_HERE / name for name in ("mote.c", "interpreter.c")]
+        return ["-I.", f"-I{_HERE}", f"-I{pager}", *own, *(pager / name for name in names)]
+
+    def sink(self, told: str) -> dict[str, int]:
+        """Give the sink's values of a file."""
+        lines = (self.folder / told).read_text("utf-8").splitlines()
+        return {name: int(value) for name, _, value in (line.rpartition(" ") for line in lines)}
+
+
+def _rows(data: bytes) -> list[bytes]:
+    return [data[at : at + 16] for at in range(0, len(data), 16)]
+
+
+def on_host(setting: Setting) -> list[str]:
+    """Run it on this machine, with the sanitizers."""
+    macros = ["-DFP_PAGER_STATISTICS=1", "-DFP_PAGER_CURSORS=1", "-DMEMORY_IS_TOLD"]
+    files = [*setting.sources("pager.c"), _HERE / "host.c"]
+    compiler = ["gcc", "-std=gnu11", *_WARNINGS, *_SANITIZERS, *macros]
+    _run([*compiler, *files, "-o", "host"], setting.folder)
+    return setting.live(["./host"], "sink.txt")
+
+
+def _compile_avr(setting: Setting, kind: str) -> None:
+    folder, marks = setting.folder, pager_sources() / "verify/marks.h"
+    flags: list[str | Path] = ["-include", marks, "-DFP_PAGER_CURSORS=1"]
+    if kind == "counting":
+        flags += ["-DFP_PAGER_STATISTICS=1", "-DMEMORY_IS_TOLD"]
+    if kind == "in_place":
+        flags += ["-DMEMORY_IN_PLACE", "-DFP_PAGER_STATISTICS=0"]
+        files = setting.sources()
+    else:
+        files = setting.sources("pager.c", "verify/nand_pins.c")
+    _run([*AVR_COMPILER, *_WARNINGS, *flags, *files, _HERE / "avr.c", "-o", f"{kind}.elf"], folder)
+    size = _run(["avr-size", f"{kind}.elf"], folder).splitlines()[1].split()
+    if int(size[1]) + int(size[2]) > _AVR_RAM_BYTES - _AVR_STACK_BYTES:
+        raise ValueError(f"{kind}.elf does not fit the chip's RAM: take a smaller cache")
+
+
+def on_avr(setting: Setting) -> dict[str, list[str]]:
+    """Run it in simavr, each of the programs."""
+    why = NandChip.refusal(setting.row, setting.pager)
+    if why:
+        raise ValueError(why)
+    chip = NandChip.of(setting.row, setting.pager, setting.clock_hz)
+    given = [shlex.split(os.environ.get(name, "")) for name in ("CPPFLAGS", "LDFLAGS")]
+    host = ["cc", "-O2", *given[0], f"-I{pager_sources()}", _HERE / "simavr.c", "-o", "simavr"]
+    _run([*host, *given[1], "-lsimavr", "-lm"], setting.folder)
+    for kind in _KINDS:
+        _compile_avr(setting, kind)
+
+    def live(kind: str) -> list[str]:
+        options = chip.options(0) if kind != "in_place" else [f"clock_hz={setting.clock_hz}"]
+        return setting.live(["./simavr", f"{kind}.elf", *options], f"sink-{kind}.txt")
+
+    with ThreadPoolExecutor(2) as both:
+        return dict(zip(_KINDS, both.map(live, _KINDS), strict=True))
+
+
+def _numbers(lines: Sequence[str]) -> dict[str, int]:
+    pairs = (line.rpartition(" ") for line in lines)
+    return {name: int(value) for name, _, value in pairs if name and value.isdecimal()}
+
+
+def compared(setting: Setting, counting: Sequence[str], deployed: Sequence[str]) -> list[Compared]:
+    """Hold what the mote told against what is simulated."""
+    told, of_chip = _numbers(counting), _numbers(deployed)
+    counts = setting.row.counts
+    found = [Compared(name, getattr(counts, name), told[name]) for name in COUNTS]
+    found += [
+        Compared(f"{name}, by the chip", getattr(counts, name), of_chip[f"chip_{name}"])
+        for name in COUNTS_OF_CHIP
+        if f"chip_{name}" in of_chip
+    ]
+    crc = Runs.of(setting.trace).crc(setting.image)
+    return [*found, Compared("CRC-32 of all bytes", crc, told["crc"])]
+
+
+def _cycles(lines: Sequence[str]) -> dict[str, int]:
+    """Give cycles by job, and in all. What the mote asks of its hardware is `link`."""
+    numbers = _numbers(lines)
+    [part] = parts_of(lines)
+    jobs = {"interpretation": part.program, "read": part.read, "link": numbers.get("other0_0", 0)}
+    jobs |= {name: getattr(part.cycles, name) for name in JobCycles.__dataclass_fields__}
+    return {**jobs, "all": numbers["cycles"]}
+
+
+def answer(setting: Setting, on: str) -> dict[str, object]:
+    """Run it there, and in a JVM, and tell."""
+    setting.build()
+    _run(setting.world("sink-jvm.txt", "here"), setting.folder)
+    if on == "host":
+        lines = {"counting": on_host(setting)}
+        sinks = ["sink.txt"]
+    else:
+        lines = on_avr(setting)
+        sinks = [f"sink-{kind}.txt" for kind in _KINDS]
+    counts = compared(setting, lines["counting"], lines.get("deployed", lines["counting"]))
+    jvm = setting.sink("sink-jvm.txt")
+    told = _numbers(lines["counting"])
+    return {
+        "design": setting.row.design.as_dict(),
+        "lookup": setting.lookup,
+        "clock_hz": setting.clock_hz,
+        "sink": jvm,
+        "sink_is_equal": all(setting.sink(each) == jvm for each in sinks),
+        "counts_are_equal": all(each.is_equal for each in counts),
+        "counts": [
+            {"count": each.name, "simulated": each.simulated, "mote": each.device}
+            for each in counts
+        ],
+        "bytes": setting.trace.info.bytes,
+        "instructions": setting.trace.info.instructions,
+        "heap_bytes": told["heap_bytes"],
+        "stack_slots": told["stack_slots"],
+        "cycles": {kind: _cycles(lines[kind]) for kind in _KINDS[1:] if kind in lines},
+    }
+
+
+def main() -> None:
+    """Answer the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("jar", type=Path)
+    parser.add_argument("trace", type=Path)
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FOLDER")
+    parser.add_argument("--seconds", type=int, default=900, help="of virtual time, as recorded")
+    parser.add_argument("--on", choices=("host", "avr"), default="host")
+    parser.add_argument("--board", default="micaz")
+    for name in ("part", "policy", "register", "cache-bytes", "cache-page-bytes"):
+        parser.add_argument(f"--{name}")
+    parser.add_argument("--lookup", choices=LOOKUPS, default=LOOKUPS[0])
+    parser.add_argument("--clock-hz", type=int, default=7_372_800)
+    given = parser.parse_args()
+    names = ("policy", "register", "cache_bytes", "cache_page_bytes")
+    fields = {name: getattr(given, name) for name in names if getattr(given, name)}
+    try:
+        design = Design.from_board(given.board)
+        design = design.on_part(given.part) if given.part else design
+        found = answer(
+            Setting(
+                given.jar.resolve(),
+                Trace.open(given.trace.resolve()),
+                given.output.resolve(),
+                given.seconds,
+                design.replace(**fields),
+                given.lookup,
+                given.clock_hz,
+            ),
+            given.on,
+        )
+    except (ValueError, OSError, FlashpagerError) as error:
+        sys.stderr.write(f"mote.py: {error}\n")
+        sys.exit(2)
+    sys.stdout.write(json.dumps(found, indent=2) + "\n")
+    sys.exit(not (found["sink_is_equal"] and found["counts_are_equal"]))
+
+
+if __name__ == "__main__":
+    main()

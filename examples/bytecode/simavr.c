@@ -1,0 +1,145 @@
+/*
+ * The host of the mote on an ATmega1284P: simavr, with a NAND chip on its pins
+ *
+ *     simavr DEVICE.elf link_in=FD link_out=FD clock_hz=N [page_bytes=N pages=N t_r=N t_rc=N t_ccs=N]
+ *
+ * The link goes through the two open files. Standard output tells what the firmware says, what the
+ * chip counts (image.bin is what it holds), the CRC-32 of the bytes that the firmware says it took,
+ * and its cycles: in all, and by job. Without page_bytes there is no chip. Times are in cycles.
+ */
+#include <simavr/sim_avr.h>
+#include <simavr/sim_elf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* In the memory of an ATmega1284P. */
+#define GPIOR0 0x3e
+#define GPIOR1 0x4a
+#define GPIOR2 0x4b
+
+static FILE *link_in, *link_out;
+static uint8_t gathered[256];
+static unsigned count;
+static uint32_t crc = 0xffffffffu;
+
+static void stop(const char *what)
+{
+    printf("error %s\n", what);
+    fflush(stdout);
+    exit(1);
+}
+
+#include "verify/avr_jobs.h"
+
+static uint8_t next_byte(avr_t *avr, avr_io_addr_t address, void *context)
+{
+    int byte;
+    (void)address;
+    (void)context;
+    fflush(link_out);
+    byte = getc(link_in);
+    if (byte == EOF)
+        stop("the world has gone");
+    avr->data[GPIOR0] = (uint8_t)byte;
+    return (uint8_t)byte;
+}
+
+static void take(avr_t *avr, avr_io_addr_t address, uint8_t byte, void *context)
+{
+    (void)avr;
+    (void)address;
+    (void)context;
+    crc ^= byte;
+    for (unsigned bit = 0; bit < 8; bit++)
+        crc = crc >> 1 ^ (crc & 1 ? 0xedb88320u : 0);
+}
+
+static void gather(avr_t *avr, avr_io_addr_t address, uint8_t byte, void *context)
+{
+    (void)avr;
+    (void)address;
+    (void)context;
+    if (count == sizeof(gathered) - 1)
+        stop("the firmware says too much");
+    gathered[count++] = byte;
+}
+
+static void act(avr_t *avr, avr_io_addr_t address, uint8_t what, void *context)
+{
+    const char *text = (const char *)gathered + 4;
+    uint32_t value;
+    (void)avr;
+    (void)address;
+    (void)context;
+    gathered[count] = 0;
+    value = gathered[0] | (uint32_t)gathered[1] << 8 | (uint32_t)gathered[2] << 16 |
+            (uint32_t)gathered[3] << 24;
+    if (what == 4) {
+        for (unsigned i = 0; i < count; i++)
+            putc(gathered[i], link_out);
+    } else if (what == 2) {
+        printf("%s %u\n", text, (unsigned)value);
+    } else {
+        printf("error %s, before offset %u\n", text, (unsigned)value);
+        exit(1);
+    }
+    count = 0;
+}
+
+/* A number of the command line, or 0. */
+static uint32_t option(int argc, char **argv, const char *name)
+{
+    const size_t length = strlen(name);
+    for (int i = 2; i < argc; i++)
+        if (!strncmp(argv[i], name, length) && argv[i][length] == '=')
+            return (uint32_t)strtoul(argv[i] + length + 1, NULL, 10);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    elf_firmware_t firmware;
+    struct nand_kind chip;
+    avr_t *avr;
+    int state = cpu_Running;
+    memset(&firmware, 0, sizeof(firmware));
+    memset(&chip, 0, sizeof(chip));
+    link_in = fdopen((int)option(argc, argv, "link_in"), "rb");
+    link_out = fdopen((int)option(argc, argv, "link_out"), "wb");
+    avr = avr_make_mcu_by_name("atmega1284p");
+    if (argc < 2 || !link_in || !link_out || !avr || elf_read_firmware(argv[1], &firmware) != 0)
+        stop("simavr does not begin");
+    avr_init(avr);
+    avr->log = LOG_ERROR;
+    firmware.frequency = option(argc, argv, "clock_hz");
+    avr_load_firmware(avr, &firmware);
+    avr_register_io_read(avr, GPIOR0, next_byte, NULL);
+    avr_register_io_write(avr, GPIOR0, take, NULL);
+    avr_register_io_write(avr, GPIOR1, gather, NULL);
+    avr_register_io_write(avr, GPIOR2, act, NULL);
+    chip.page_bytes = option(argc, argv, "page_bytes");
+    chip.pages = option(argc, argv, "pages");
+    chip.t_r = option(argc, argv, "t_r");
+    chip.t_rc = option(argc, argv, "t_rc");
+    chip.t_ccs = option(argc, argv, "t_ccs");
+    if (chip.page_bytes) {
+        chip.image = fopen("image.bin", "rb");
+        if (!chip.image)
+            stop("there is no image.bin");
+        nand_connect(avr, &chip);
+    }
+    jobs_begin(avr, &firmware);
+    while (state != cpu_Done && state != cpu_Crashed)
+        state = jobs_run();
+    if (state == cpu_Crashed)
+        stop("the processor crashed");
+    if (chip.page_bytes)
+        printf("chip_loads %u\nchip_column_changes %u\nchip_bytes_fetched %u\n"
+               "chip_bytes_skipped %u\n",
+               nand.counts.loads, nand.counts.column_changes, nand.counts.bytes_fetched,
+               nand.counts.bytes_skipped);
+    jobs_tell();
+    printf("crc %u\ncycles %llu\n", (unsigned)~crc, (unsigned long long)avr->cycle);
+    return 0;
+}
