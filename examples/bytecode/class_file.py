@@ -148,8 +148,15 @@ class ClassFile:
 
 #: Java's primitive types, as people write them.
 _PRIMITIVES = {
-    **{"B": "byte", "C": "char", "D": "double", "F": "float", "I": "int", "J": "long"},
-    **{"S": "short", "Z": "boolean", "V": "void"},
+    "B": "byte",
+    "C": "char",
+    "D": "double",
+    "F": "float",
+    "I": "int",
+    "J": "long",
+    "S": "short",
+    "V": "void",
+    "Z": "boolean",
 }
 
 

@@ -42,7 +42,6 @@ enum opcode {
     BIPUSH = 16,
     SIPUSH,
     LDC,
-    LDC_W,
     ILOAD = 21,
     ALOAD = 25,
     ILOAD_0,
@@ -66,38 +65,27 @@ enum opcode {
     CASTORE,
     SASTORE,
     POP,
-    POP2,
-    DUP,
+    DUP = 89,
     DUP_X1,
     DUP_X2,
     DUP2,
     IADD = 96,
-    LADD,
     ISUB = 100,
-    LSUB,
     IMUL = 104,
     LMUL,
     IDIV = 108,
     IREM = 112,
-    INEG = 116,
     ISHL = 120,
-    LSHL,
-    ISHR,
+    ISHR = 122,
     LSHR,
-    IUSHR,
-    LUSHR,
-    IAND,
-    LAND,
-    IOR,
-    LOR,
-    IXOR,
-    LXOR,
-    IINC,
+    IAND = 126,
+    IOR = 128,
+    IXOR = 130,
+    IINC = 132,
     I2L,
     L2I = 136,
     I2B = 145,
-    I2C,
-    I2S,
+    I2S = 147,
     IFEQ = 153,
     IFNE,
     IFLT,
@@ -482,9 +470,6 @@ static void run(void)
         case LDC:
             push(PROGRAM_INT(program_constants[take()]));
             break;
-        case LDC_W:
-            push(PROGRAM_INT(program_constants[take2()]));
-            break;
         case ILOAD:
         case ALOAD:
             push(locals[take()]);
@@ -552,9 +537,6 @@ static void run(void)
         case POP:
             sp--;
             break;
-        case POP2:
-            sp -= 2;
-            break;
         case DUP:
             push(sp[-1]);
             break;
@@ -596,9 +578,6 @@ static void run(void)
             sp--;
             sp[-1] = remainder_of(sp[-1], sp[0]);
             break;
-        case INEG:
-            sp[-1] = (int32_t)(0u - (uint32_t)sp[-1]);
-            break;
         case ISHL:
             sp--;
             sp[-1] = (int32_t)((uint32_t)sp[-1] << (sp[0] & 31));
@@ -606,10 +585,6 @@ static void run(void)
         case ISHR:
             sp--;
             sp[-1] >>= sp[0] & 31;
-            break;
-        case IUSHR:
-            sp--;
-            sp[-1] = (int32_t)((uint32_t)sp[-1] >> (sp[0] & 31));
             break;
         case IAND:
             sp--;
@@ -623,30 +598,15 @@ static void run(void)
             sp--;
             sp[-1] ^= sp[0];
             break;
-        case LADD:
-        case LSUB:
-        case LMUL:
-        case LAND:
-        case LOR:
-        case LXOR: {
+        case LMUL: {
             const uint64_t b = (uint64_t)pop_long();
             const uint64_t a = (uint64_t)pop_long();
-            push_long((int64_t)(opcode == LADD   ? a + b
-                                : opcode == LSUB ? a - b
-                                : opcode == LMUL ? a * b
-                                : opcode == LAND ? (a & b)
-                                : opcode == LOR  ? (a | b)
-                                                 : (a ^ b)));
+            push_long((int64_t)(a * b));
             break;
         }
-        case LSHL:
-        case LSHR:
-        case LUSHR: {
+        case LSHR: {
             const uint8_t by = pop() & 63;
-            const int64_t a = pop_long();
-            push_long(opcode == LSHL   ? (int64_t)((uint64_t)a << by)
-                      : opcode == LSHR ? a >> by
-                                       : (int64_t)((uint64_t)a >> by));
+            push_long(pop_long() >> by);
             break;
         }
         case IINC: {
@@ -663,9 +623,6 @@ static void run(void)
             break;
         case I2B:
             sp[-1] = (int8_t)sp[-1];
-            break;
-        case I2C:
-            sp[-1] = (uint16_t)sp[-1];
             break;
         case I2S:
             sp[-1] = (int16_t)sp[-1];

@@ -1,5 +1,6 @@
 /* Where bytecode comes from: through the pager, or, for comparison, from memory that a processor
- * reads in place, as the NOR flash in an AVR. And the marks by which a simulator tells jobs. */
+ * reads in place, as the NOR flash in an AVR. And the marks by which a simulator tells jobs: `read`
+ * takes a byte, `other1` says where to go on or asks where it is. */
 #ifndef BYTECODE_MEMORY_H
 #define BYTECODE_MEMORY_H
 
@@ -45,7 +46,9 @@ static inline int code_byte(void)
 
 static inline void code_jump(uint16_t to)
 {
+    AVR_JOB(other1);
     code_at = to;
+    AVR_JOB(program);
 }
 
 static inline uint16_t code_tell(void)
@@ -64,12 +67,17 @@ static inline int code_byte(void)
 
 static inline void code_jump(uint16_t to)
 {
+    AVR_JOB(other1);
     fp_cursor_jump(&code, to);
+    AVR_JOB(program);
 }
 
 static inline uint16_t code_tell(void)
 {
-    return (uint16_t)fp_cursor_tell(&code);
+    AVR_JOB(other1);
+    const uint16_t at = (uint16_t)fp_cursor_tell(&code);
+    AVR_JOB(program);
+    return at;
 }
 #endif
 

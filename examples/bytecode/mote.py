@@ -21,10 +21,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from specialize import specialize
+from specialize import refuse, specialize
 
 from flashpager import Design, FlashpagerError, Row, Trace, simulate
-from flashpager.device.cycles import JobCycles, Part, parts_of
+from flashpager.device.cycles import JobCycles, parts_of
 from flashpager.device.design import LOOKUPS, PagerDesign
 from flashpager.device.emulated import AVR_COMPILER, COUNTS, COUNTS_OF_CHIP, Compared
 from flashpager.device.image import in_pages
@@ -48,7 +48,7 @@ def _run(command: Sequence[str | Path], folder: Path) -> str:
     if done.returncode:
         said = (done.stderr.strip() or f"exit status {done.returncode}").splitlines()
         message = next((line for line in said if "error" in line), said[-1])
-        raise ValueError(f"{command[0]}: {message}")
+        refuse(f"{command[0]}: {message}")
     return done.stdout
 
 
@@ -124,10 +124,10 @@ class Setting:
             status = world.wait()
         for line in lines:
             if line.startswith("error "):
-                raise ValueError(f"the mote stopped: {line.removeprefix('error ')}")
+                refuse(f"the mote stopped: {line.removeprefix('error ')}")
         if mote.returncode or status:
             last = lines[-1] if lines else "it said nothing"
-            raise ValueError(f"{command[0]}: {last}")
+            refuse(f"{command[0]}: {last}")
         return lines
 
     def sources(self, *names: str) -> list[str | Path]:
@@ -168,18 +168,18 @@ def _compile_avr(setting: Setting, kind: str) -> None:
     _run([*AVR_COMPILER, *_WARNINGS, *flags, *files, _HERE / "avr.c", "-o", f"{kind}.elf"], folder)
     size = _run(["avr-size", f"{kind}.elf"], folder).splitlines()[1].split()
     if int(size[1]) + int(size[2]) > _AVR_RAM_BYTES - _AVR_STACK_BYTES:
-        raise ValueError(f"{kind}.elf does not fit the chip's RAM: take a smaller cache")
+        refuse(f"{kind}.elf does not fit the chip's RAM: take a smaller cache")
 
 
 def on_avr(setting: Setting) -> dict[str, list[str]]:
     """Run it in simavr, each of the programs."""
     why = NandChip.refusal(setting.row, setting.pager)
     if why:
-        raise ValueError(why)
+        refuse(why)
     chip = NandChip.of(setting.row, setting.pager, setting.clock_hz)
     given = [shlex.split(os.environ.get(name, "")) for name in ("CPPFLAGS", "LDFLAGS")]
-    host = ["cc", "-O2", *given[0], f"-I{pager_sources()}", _HERE / "simavr.c", "-o", "simavr"]
-    _run([*host, *given[1], "-lsimavr", "-lm"], setting.folder)
+    host = [*given[0], f"-I{pager_sources()}", str(_HERE / "simavr.c"), "-o", "simavr"]
+    _run(["cc", "-O2", *host, *given[1], "-lsimavr", "-lm"], setting.folder)
     for kind in _KINDS:
         _compile_avr(setting, kind)
 
@@ -215,6 +215,7 @@ def _cycles(lines: Sequence[str]) -> dict[str, int]:
     numbers = _numbers(lines)
     [part] = parts_of(lines)
     jobs = {"interpretation": part.program, "read": part.read, "link": numbers.get("other0_0", 0)}
+    jobs["jump"] = numbers.get("other1_0", 0)
     jobs |= {name: getattr(part.cycles, name) for name in JobCycles.__dataclass_fields__}
     return {**jobs, "all": numbers["cycles"]}
 

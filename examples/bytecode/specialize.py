@@ -18,6 +18,7 @@ import zipfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NoReturn
 
 from class_file import (
     ACC_ABSTRACT,
@@ -52,7 +53,7 @@ _NATIVE, _NOWHERE = 0xFF00, 0xFFFF
 _KINDS = {"Z": 0, "B": 0, "C": 1, "S": 2, "I": 3, "L": 4, "[": 4}
 _BYTES = (1, 2, 2, 4, 2)
 
-_LDC, _LDC_W, _GETSTATIC, _GETFIELD, _PUTFIELD = 18, 19, 178, 180, 181
+_LDC, _GETSTATIC, _GETFIELD, _PUTFIELD = 18, 178, 180, 181
 _INVOKEVIRTUAL, _INVOKESPECIAL, _INVOKESTATIC, _INVOKEINTERFACE = 182, 183, 184, 185
 _NEW, _NEWARRAY, _ANEWARRAY, _CHECKCAST = 187, 188, 189, 192
 #: An opcode of the specializer's own: NEW of a class that has an initialiser. As in the trace, that
@@ -60,19 +61,15 @@ _NEW, _NEWARRAY, _ANEWARRAY, _CHECKCAST = 187, 188, 189, 192
 _NEW_INITIALISED = 203
 #: Bytes of the instructions that the interpreter has.
 _LENGTHS = {
-    **dict.fromkeys((*range(9), *range(26, 30), *range(42, 54), *range(59, 63), *range(75, 87)), 1),
-    **dict.fromkeys((46, 50, 51, 52, 53, 87, 88, 89, 90, 91, 92), 1),
-    **dict.fromkeys((96, 97, 100, 101, 104, 105, 108, 112, 116, 120, 121, 122, 123, 124, 125), 1),
-    **dict.fromkeys((126, 127, 128, 129, 130, 131, 133, 136, 145, 146, 147), 1),
-    **dict.fromkeys((172, 176, 177, 190), 1),
-    **{16: 2, 17: 3, _LDC: 2, _LDC_W: 3, 21: 2, 25: 2, 54: 2, 58: 2, 132: 3},
-    **dict.fromkeys((*range(153, 168), 198, 199), 3),
-    **dict.fromkeys((178, 179, 180, 181, 182, 183, 184, 187, 189, 192), 3),
-    **{_INVOKEINTERFACE: 5, _NEWARRAY: 2},
+    **dict.fromkeys((*range(1, 9), *range(26, 30), *range(42, 47), *range(50, 54)), 1),
+    **dict.fromkeys((*range(59, 63), *range(75, 80), *range(83, 88), *range(89, 93)), 1),
+    **dict.fromkeys((96, 100, 104, 105, 108, 112, 120, 122, 123, 126, 128, 130), 1),
+    **dict.fromkeys((133, 136, 145, 147, 172, 176, 177, 190), 1),
+    **dict.fromkeys((16, _LDC, 21, 25, 54, 58, _NEWARRAY), 2),
+    **dict.fromkeys((17, 132, *range(153, 168), *range(178, 185)), 3),
+    **dict.fromkeys((_NEW, _ANEWARRAY, _CHECKCAST, 198, 199), 3),
+    _INVOKEINTERFACE: 5,
 }
-#: Those without 46-53 that the interpreter has not: loads of longs, floats and doubles.
-for _opcode in (47, 48, 49, 80, 81, 82):
-    _LENGTHS.pop(_opcode, None)
 
 
 @dataclass
@@ -91,7 +88,7 @@ class Class:
 
     @property
     def above(self) -> Iterator["Class"]:
-        """This class and those above it."""
+        """Give the class and those above it."""
         at: Class | None = self
         while at is not None:
             yield at
@@ -123,9 +120,9 @@ class Placed:
         return written(self.owner, self.method.name, self.method.descriptor)
 
 
-def refuse(message: str) -> ValueError:
-    """Make the error for what cannot be specialized."""
-    return ValueError(message)
+def refuse(message: str) -> NoReturn:
+    """Raise an error that is told to the user in a line."""
+    raise ValueError(message)
 
 
 def _package(name: str) -> str:
@@ -148,12 +145,12 @@ class Program:
         self.by_number: list[Placed] = []
         self.constants: dict[int, int] = {}
         self.selectors: dict[tuple[str, str], int] = {}
-        self.statics: dict[Member, tuple[int, str]] = {}
+        self.statics: dict[Member, int] = {}
         self.static_bytes = 0
         for number, each in enumerate(files):
             self.classes[each.name] = Class(each, number)
         if len(files) > 127:
-            raise refuse(f"{len(files)} classes: the interpreter numbers at most 127")
+            refuse(f"{len(files)} classes: the interpreter numbers at most 127")
         for one in self.classes.values():
             self._place_methods(one, offsets)
         done: set[str] = set()
@@ -161,7 +158,7 @@ class Program:
             self._arrange(one, done)
         placed = {each.title for each in self.by_number if each.offset < _NATIVE}
         for title in offsets.keys() - placed:
-            raise refuse(f"the trace has {title}, and no class that was given does")
+            refuse(f"the trace has {title}, and no class that was given does")
 
     def _place_methods(self, one: Class, offsets: dict[str, tuple[int, int]]) -> None:
         for method in one.file.methods:
@@ -170,15 +167,15 @@ class Program:
             title = written(one.file.name, method.name, method.descriptor)
             offset, size = offsets.get(title, (_NOWHERE, len(method.code)))
             if size != len(method.code):
-                raise refuse(
+                refuse(
                     f"{title} has {len(method.code)} bytes, and {size} in the trace: "
                     "record the trace of this jar"
                 )
             if offset != _NOWHERE and offset + size > _NATIVE:
-                raise refuse(f"{title} lies at {offset}: the interpreter's images end at {_NATIVE}")
+                refuse(f"{title} lies at {offset}: the interpreter's images end at {_NATIVE}")
             placed = Placed(one.file.name, method, len(self.by_number), offset)
             if placed.arguments > 127 or method.max_locals + method.max_stack > 250:
-                raise refuse(f"{title} has too many locals for the interpreter's frames")
+                refuse(f"{title} has too many locals for the interpreter's frames")
             self.by_number.append(placed)
             self.methods[Member(one.file.name, method.name, method.descriptor)] = placed
 
@@ -192,24 +189,27 @@ class Program:
             one.superclass = self.classes[above]
             self._arrange(one.superclass, done)
             if self.initialiser(above):
-                raise refuse(f"{above} has an initialiser and subclasses, which would call it, too")
+                refuse(f"{above} has an initialiser and subclasses, which would call it, too")
             one.object_bytes = one.superclass.object_bytes
             one.table = list(one.superclass.table)
         elif above != "java/lang/Object":
-            raise refuse(f"{one.file.name}: its superclass {above} was not given")
+            refuse(f"{one.file.name}: its superclass {above} was not given")
         for each in one.file.fields:
             if each.flags & ACC_STATIC and each.is_constant:
                 continue
             kind = self._kind(each.descriptor, f"{one.file.name}.{each.name}")
             if each.flags & ACC_STATIC:
                 member = Member(one.file.name, each.name, each.descriptor)
-                self.statics[member] = (self.static_bytes, each.descriptor)
+                self.statics[member] = self.static_bytes
                 self.static_bytes += _BYTES[kind]
             else:
                 one.places[each.name, each.descriptor] = one.object_bytes
                 one.object_bytes += _BYTES[kind]
         if max(one.object_bytes, self.static_bytes) > 255:
-            raise refuse(f"{one.file.name}: the interpreter's objects have at most 255 bytes")
+            refuse(f"{one.file.name}: the interpreter's objects have at most 255 bytes")
+        self._arrange_table(one)
+
+    def _arrange_table(self, one: Class) -> None:
         for method in one.file.methods:
             if method.flags & (ACC_STATIC | ACC_PRIVATE) or method.name[0] == "<":
                 continue
@@ -221,26 +221,26 @@ class Program:
                 continue
             over = one.table[at[0]]
             if not over.method.flags & 5 and _package(over.owner) != _package(placed.owner):
-                raise refuse(f"{placed.title} does not override {over.title}, of another package")
+                refuse(f"{placed.title} does not override {over.title}, of another package")
             one.table[at[0]] = placed
 
     @staticmethod
     def _kind(descriptor: str, what: str) -> int:
         if descriptor[0] not in _KINDS:
-            raise refuse(f"{what}: the interpreter has no fields of long, float or double")
+            refuse(f"{what}: the interpreter has no fields of long, float or double")
         return _KINDS[descriptor[0]]
 
-    def field_operand(self, member: Member) -> bytes:
+    def field_operand(self, member: Member) -> int:
         """Give kind and place of a field."""
         static = self.statics.get(member)
         if static is not None:
-            return bytes((_KINDS[member.descriptor[0]], static[0]))
+            return _KINDS[member.descriptor[0]] << 8 | static
         if member.owner in self.classes:
             for one in self.classes[member.owner].above:
                 place = one.places.get((member.name, member.descriptor))
                 if place is not None:
-                    return bytes((_KINDS[member.descriptor[0]], place))
-        raise refuse(f"there is no field {member.owner}.{member.name}")
+                    return _KINDS[member.descriptor[0]] << 8 | place
+        refuse(f"there is no field {member.owner}.{member.name}")
 
     def method_of(self, member: Member) -> int:
         """Give the number of a method that is called directly."""
@@ -252,10 +252,10 @@ class Program:
                 if found:
                     return found.number
         what = written(member.owner, member.name, member.descriptor)
-        raise refuse(f"there is no method {what}, and the interpreter has none of its own")
+        refuse(f"there is no method {what}, and the interpreter has none of its own")
 
     def virtual_operand(self, member: Member) -> tuple[int, int]:
-        """Give opcode and operand of a call by class: direct, where only one method can be meant."""
+        """Give opcode and operand of a call by class: direct, where one method can be meant."""
         one = self.classes.get(member.owner)
         if one is None:
             return _INVOKESPECIAL, self.method_of(member)
@@ -269,7 +269,7 @@ class Program:
                         continue
                     if method.flags & ACC_PRIVATE:
                         return _INVOKESPECIAL, self.method_of(member)
-            raise refuse(f"{one.file.name} has no method {member.name} of its own to be called")
+            refuse(f"{one.file.name} has no method {member.name} of its own to be called")
         of_class = one.table[places[0]]
         if (of_class.method.flags | one.file.flags) & ACC_FINAL:
             return _INVOKESPECIAL, of_class.number
@@ -279,9 +279,14 @@ class Program:
         """Give the number of a method of interfaces."""
         return self.selectors.setdefault((name, descriptor), len(self.selectors))
 
-    def constant(self, value: int) -> int:
+    def constant(self, value: int | None, where: str) -> int:
         """Give the place of a constant in the table of all."""
-        return self.constants.setdefault(value, len(self.constants))
+        if value is None:
+            refuse(f"{where}: the interpreter's constants are ints")
+        place = self.constants.setdefault(value, len(self.constants))
+        if place > 255:
+            refuse(f"{where}: the interpreter has at most 256 constants")
+        return place
 
     def initialiser(self, name: str) -> Placed | None:
         """Give what initialises a class, if something does."""
@@ -292,56 +297,61 @@ class Program:
         code = bytearray(placed.method.code or b"")
         at = 0
         if placed.method.handlers:
-            raise refuse(f"{placed.title}: the interpreter has no exceptions")
+            refuse(f"{placed.title}: the interpreter has no exceptions")
         while at < len(code):
             opcode = code[at]
             if opcode not in _LENGTHS:
-                raise refuse(f"{placed.title}, offset {at}: the interpreter has no opcode {opcode}")
+                refuse(f"{placed.title}, offset {at}: the interpreter has no opcode {opcode}")
             self._rewrite(code, at, file, placed)
             at += _LENGTHS[opcode]
         return bytes(code)
 
-    def _rewrite(self, code: bytearray, at: int, file: ClassFile, placed: Placed) -> None:
+    def _rewrite(  # noqa: C901  (a case for each kind of operand)
+        self, code: bytearray, at: int, file: ClassFile, placed: Placed
+    ) -> None:
         """Rewrite an instruction."""
         opcode, index = code[at], int.from_bytes(code[at + 1 : at + 3], "big")
-        owner = None
-        if opcode in (_LDC, _LDC_W):
-            value = file.integer(code[at + 1] if opcode == _LDC else index)
-            if value is None:
-                raise refuse(f"{placed.title}, offset {at}: the interpreter's constants are ints")
-            place = self.constant(value)
-            size = _LENGTHS[opcode] - 1
-            if place >> 8 * size:
-                raise refuse("there are too many constants")
-            code[at + 1 : at + 1 + size] = place.to_bytes(size, "big")
+        where = f"{placed.title}, offset {at}"
+        operand = None
+        if opcode == _LDC:
+            code[at + 1] = self.constant(file.integer(code[at + 1]), where)
         elif _GETSTATIC <= opcode <= _PUTFIELD:
             member = file.member(index)
-            code[at + 1 : at + 3] = self.field_operand(member)
-            owner = member.owner if opcode < _GETFIELD else None
+            operand = self.field_operand(member)
+            if opcode < _GETFIELD:
+                self._refuse_first_use(member.owner, placed, where)
         elif opcode == _INVOKEVIRTUAL:
             code[at], operand = self.virtual_operand(file.member(index))
-            code[at + 1 : at + 3] = operand.to_bytes(2, "big")
         elif opcode in (_INVOKESPECIAL, _INVOKESTATIC):
             member = file.member(index)
-            code[at + 1 : at + 3] = self.method_of(member).to_bytes(2, "big")
-            owner = member.owner if opcode == _INVOKESTATIC else None
+            operand = self.method_of(member)
+            if opcode == _INVOKESTATIC:
+                self._refuse_first_use(member.owner, placed, where)
         elif opcode == _INVOKEINTERFACE:
             member = file.member(index)
-            number = self.selector(member.name, member.descriptor)
-            code[at + 1 : at + 3] = number.to_bytes(2, "big")
+            operand = self.selector(member.name, member.descriptor)
         elif opcode in (_NEW, _CHECKCAST):
-            name = file.class_name(index)
-            if name not in self.classes or self.classes[name].file.flags & ACC_INTERFACE:
-                raise refuse(f"{placed.title}, offset {at}: {name} is no class that was given")
-            code[at + 1 : at + 3] = self.classes[name].number.to_bytes(2, "big")
-            if opcode == _NEW and name != placed.owner and self.initialiser(name):
+            one = self._class_of(file.class_name(index), where)
+            operand = one.number
+            if opcode == _NEW and one.file.name != placed.owner and self.initialiser(one.file.name):
                 code[at] = _NEW_INITIALISED
         elif opcode == _ANEWARRAY:
-            code[at + 1 : at + 3] = bytes(2)
-        if owner and owner != placed.owner and self.initialiser(owner):
-            raise refuse(
-                f"{placed.title}, offset {at}: {owner} has an initialiser, which the interpreter "
-                "runs where an object of it is made"
+            operand = 0
+        if operand is not None:
+            code[at + 1 : at + 3] = operand.to_bytes(2, "big")
+
+    def _class_of(self, name: str, where: str) -> Class:
+        one = self.classes.get(name)
+        if one is None or one.file.flags & ACC_INTERFACE:
+            refuse(f"{where}: {name} is no class that was given")
+        return one
+
+    def _refuse_first_use(self, owner: str, placed: Placed, where: str) -> None:
+        """Refuse what may initialise a class without making an object of it."""
+        if owner != placed.owner and self.initialiser(owner):
+            refuse(
+                f"{where}: {owner} has an initialiser, which the interpreter runs where an object "
+                "of the class is made"
             )
 
     def image(self, size: int) -> bytes:
@@ -358,7 +368,7 @@ class Program:
         return next((each for each in one.table if each.key == key), None)
 
     def header(self, image_bytes: int) -> str:
-        """Write program.h; the image comes first, which gives numbers to selectors and constants."""
+        """Write program.h, after the image: that numbers selectors and constants."""
         vtables: list[int] = []
         itable: list[tuple[int, int]] = []
         classes = []
@@ -426,7 +436,7 @@ def _identifier(name: str) -> str:
 
 
 def _table(kind: str, name: str, rows: Sequence[str]) -> list[str]:
-    """A C array; an empty one has a row of zeros, which nobody reaches."""
+    """Write an array in C; an empty one has a row of zeros, which nobody reaches."""
     body = rows or ["{0},"] if kind.startswith("struct") else rows or ["0,"]
     return [f"static const {kind} {name}[] PROGRAM_MEMORY = {{", *(f"    {r}" for r in body), "};"]
 
