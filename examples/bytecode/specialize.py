@@ -455,7 +455,7 @@ def specialize(jar: Path, recorded: Path, folder: Path) -> None:
         names = sorted(
             name
             for name in archive.namelist()
-            if name.endswith(".class") and name.split("/")[0] in packages
+            if name.endswith(".class") and name.removesuffix(".class").split("/")[0] in packages
         )
         files = [ClassFile(archive.read(name), name) for name in names]
     program = Program(files, offsets)

@@ -1,0 +1,130 @@
+"""The sensors' bytecode, interpreted in place behind the pager: as in a JVM, and as simulated."""
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flashpager.trace import Trace
+from tests import tools
+from tests.conftest import ROOT, Finished, flashpager, need
+
+_EXAMPLE = ROOT / "examples/bytecode"
+#: Enough for messages of each application, and for the caches to be full.
+_SECONDS = 150
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """The program, and what a JVM executed of it."""
+
+    jar: Path
+    trace: Path
+
+
+@pytest.fixture(scope="session")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
+    """Build the sensors and record their first minutes."""
+    need("java", "javac", "mvn", "gcc")
+    folder = tmp_path_factory.mktemp("sensors")
+    here = folder / "sensors"
+    shutil.copytree(ROOT / "examples/java/sensors", here, ignore=shutil.ignore_patterns("target"))
+    build = ["mvn", "--quiet", "--batch-mode", "-f", str(here / "pom.xml"), "package"]
+    done = subprocess.run(build, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    jar, trace = here / "target/sensors.jar", folder / "sensors.trace"
+    flashpager(
+        *("record", "--java", "--include", "sensors.*", "-o", trace),
+        *("--", "java", "-jar", jar, str(_SECONDS)),
+    )
+    return Recorded(jar, trace)
+
+
+def _mote(jar: Path, trace: Path, folder: Path, *words: str) -> Finished:
+    command = [sys.executable, str(_EXAMPLE / "mote.py"), str(jar), str(trace)]
+    given = ["-o", str(folder), "--seconds", str(_SECONDS), *words]
+    done = subprocess.run([*command, *given], capture_output=True, text=True, check=False)
+    return Finished(done.returncode, done.stdout, done.stderr, done.stdout.encode())
+
+
+def _lived(done: Finished) -> Mapping[str, Any]:
+    """Give what a mote told that lived as the one in the JVM, and as simulated."""
+    if "libsimavr-dev" in done.err or "sim_avr.h" in done.err:
+        if tools.promised():
+            pytest.fail(done.err)
+        pytest.skip(tools.not_installed(["simavr/sim_avr.h"]))
+    assert done.code == 0, done.err + done.out
+    told: dict[str, Any] = json.loads(done.out)
+    assert told["sink_is_equal"]
+    assert told["counts_are_equal"]
+    assert all(each["simulated"] == each["mote"] for each in told["counts"])
+    return told
+
+
+@pytest.mark.parametrize(
+    "design",
+    [
+        ("--policy", "clock"),
+        ("--policy", "lru", "--cache-page-bytes", "16", "--lookup", "scan"),
+        (
+            *("--part", "MT29F1G08ABAEA", "--policy", "fifo", "--register", "random-column"),
+            *("--cache-bytes", "512", "--cache-page-bytes", "32", "--lookup", "hint"),
+        ),
+    ],
+    ids=("clock", "lru", "fifo"),
+)
+def test_on_this_machine(recorded: Recorded, tmp_path: Path, design: tuple[str, ...]) -> None:
+    """With the sanitizers: the sink gets what it gets from the JVM, and each count is simulated."""
+    told = _lived(_mote(recorded.jar, recorded.trace, tmp_path, *design))
+    sink = told["sink"]
+    assert min(sink["ofMote"], sink["foreignReceived"], sink["checksum"], sink["hottest"]) > 0
+    assert {f"7/{port}/1" for port in (1, 2, 3, 4)} <= sink.keys()
+    counts = {each["count"]: each["mote"] for each in told["counts"]}
+    assert counts["misses"] > told["design"]["cache_bytes"] // told["design"]["cache_page_bytes"]
+    assert len(counts) == 20
+    assert told["bytes"] == Trace.open(recorded.trace).info.bytes > 100_000
+
+
+def test_on_an_avr(recorded: Recorded, tmp_path: Path) -> None:
+    """On its pins is a NAND chip; the cycles of all jobs are those of the whole."""
+    need("avr-gcc", "avr-size")
+    told = _lived(_mote(recorded.jar, recorded.trace, tmp_path, "--policy", "clock", "--on", "avr"))
+    paged, in_place = (told["cycles"][kind] for kind in ("deployed", "in_place"))
+    for cycles in (paged, in_place):
+        assert sum(cycles.values()) == 2 * cycles["all"]
+    of_pager = ("lookup", "fault", "search", "command", "wait", "skip", "fetch")
+    assert all(paged[job] > 0 == in_place[job] for job in of_pager)
+    assert 0 < in_place["read"] < paged["read"]
+    assert paged["link"] == in_place["link"] > 0
+    # Nine cycles are the least that a byte's way from the pins into RAM takes.
+    counts = {each["count"]: each["mote"] for each in told["counts"]}
+    assert paged["fetch"] > 9 * (counts["bytes_fetched"] - counts["bytes_skipped"])
+
+
+def test_another_program_is_refused(recorded: Recorded, tmp_path: Path) -> None:
+    """A trace of another jar, and classes that use what the interpreter has not."""
+    other = ROOT / "examples/traces/java/purse.trace"
+    done = _mote(recorded.jar, other, tmp_path / "other")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("mote.py: the trace has ")
+    assert len(done.err.splitlines()) == 1
+
+    source, classes = tmp_path / "Halves.java", tmp_path / "classes"
+    source.write_text(
+        "public class Halves { public static void main(String[] a) { float x = a.length; x /= 2;"
+        " System.exit((int) x); } }",
+        encoding="ascii",
+    )
+    subprocess.run(["javac", "-d", classes, source], check=True)
+    jar, trace = tmp_path / "halves.jar", tmp_path / "halves.trace"
+    subprocess.run(["jar", "cf", jar, "-C", classes, "."], check=True)
+    flashpager("record", "--java", "-o", trace, "--", "java", "-cp", jar, "Halves")
+    done = _mote(jar, trace, tmp_path / "halves")
+    assert done.code == 2
+    assert "Halves.main(java.lang.String[]), offset 2: the interpreter has no opcode" in done.err
