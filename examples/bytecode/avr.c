@@ -7,6 +7,7 @@
  */
 #include "interpreter.h"
 #include "mote.h"
+#include "program_memory.h"
 
 #ifndef MEMORY_IN_PLACE
 #include "flashpager_pager.h"
@@ -30,8 +31,8 @@ static void gather(uint32_t value, uint8_t bytes)
 static void gather_text(const char *text)
 {
     do
-        GPIOR1 = (uint8_t)*text;
-    while (*text++);
+        GPIOR1 = PROGRAM_BYTE(*text);
+    while (PROGRAM_BYTE(*text++));
 }
 
 __attribute__((noreturn)) static void leave(void)
@@ -80,7 +81,7 @@ int main(void)
 #ifndef MEMORY_IN_PLACE
     nand_start();
     if (fp_pager_start())
-        vm_stop("the pager does not start", 0);
+        vm_stop(PROGRAM_TEXT("the pager does not start"), 0);
 #endif
     mote_run(MOTE_ADDRESS);
 #include "counts.h"

@@ -2,21 +2,21 @@
 {
 #if FP_PAGER_STATISTICS
     const struct fp_pager_stat *of = fp_pager_stat();
-    say("references", of->references);
-    say("misses", of->misses);
-    say("reference_bits_set", of->reference_bits_set);
-    say("loads", of->loads);
-    say("prefetches", of->prefetches);
-    say("other_page", of->other_page);
-    say("other_buffer", of->other_buffer);
-    say("forward", of->forward);
-    say("backward", of->backward);
-    say("column_changes", of->column_changes);
-    say("bytes_fetched", of->bytes_fetched);
-    say("bytes_skipped", of->bytes_skipped);
-    say("walk", of->walk);
-    say("max_walk", of->max_walk);
+    say(PROGRAM_TEXT("references"), of->references);
+    say(PROGRAM_TEXT("misses"), of->misses);
+    say(PROGRAM_TEXT("reference_bits_set"), of->reference_bits_set);
+    say(PROGRAM_TEXT("loads"), of->loads);
+    say(PROGRAM_TEXT("prefetches"), of->prefetches);
+    say(PROGRAM_TEXT("other_page"), of->other_page);
+    say(PROGRAM_TEXT("other_buffer"), of->other_buffer);
+    say(PROGRAM_TEXT("forward"), of->forward);
+    say(PROGRAM_TEXT("backward"), of->backward);
+    say(PROGRAM_TEXT("column_changes"), of->column_changes);
+    say(PROGRAM_TEXT("bytes_fetched"), of->bytes_fetched);
+    say(PROGRAM_TEXT("bytes_skipped"), of->bytes_skipped);
+    say(PROGRAM_TEXT("walk"), of->walk);
+    say(PROGRAM_TEXT("max_walk"), of->max_walk);
 #endif
-    say("heap_bytes", vm_heap_used());
-    say("stack_slots", vm_stack_used());
+    say(PROGRAM_TEXT("heap_bytes"), vm_heap_used());
+    say(PROGRAM_TEXT("stack_slots"), vm_stack_used());
 }

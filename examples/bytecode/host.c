@@ -9,6 +9,7 @@
 #include "flashpager_pager.h"
 #include "interpreter.h"
 #include "mote.h"
+#include "program_memory.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,12 +86,12 @@ int main(int argc, char **argv)
         fail("the pager does not start");
     mote_run(MOTE_ADDRESS);
 #include "counts.h"
-    say("chip_loads", chip.counts.loads);
-    say("chip_prefetches", chip.counts.prefetches);
-    say("chip_column_changes", chip.counts.column_changes);
-    say("chip_bytes_fetched", chip.counts.bytes_fetched);
-    say("chip_bytes_skipped", chip.counts.bytes_skipped);
-    say("crc", ~crc);
+    say(PROGRAM_TEXT("chip_loads"), chip.counts.loads);
+    say(PROGRAM_TEXT("chip_prefetches"), chip.counts.prefetches);
+    say(PROGRAM_TEXT("chip_column_changes"), chip.counts.column_changes);
+    say(PROGRAM_TEXT("chip_bytes_fetched"), chip.counts.bytes_fetched);
+    say(PROGRAM_TEXT("chip_bytes_skipped"), chip.counts.bytes_skipped);
+    say(PROGRAM_TEXT("crc"), ~crc);
     fclose(link_in);
     fclose(link_out);
     return 0;

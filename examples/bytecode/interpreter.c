@@ -159,7 +159,7 @@ static inline uint8_t take(void)
     AVR_JOB(program);
 #ifndef MEMORY_IN_PLACE
     if (byte < 0)
-        stop("the pager has no such byte");
+        stop(PROGRAM_TEXT("the pager has no such byte"));
 #endif
     CODE_TAKEN((uint8_t)byte);
     return (uint8_t)byte;
@@ -234,7 +234,7 @@ static void store(uint8_t *to, uint8_t kind, int32_t value)
 static uint8_t *object(int32_t ref)
 {
     if (!ref)
-        stop("an object is null");
+        stop(PROGRAM_TEXT("an object is null"));
     return heap + (uint16_t)ref;
 }
 
@@ -249,7 +249,7 @@ static vm_ref allocate(uint8_t type, uint16_t size)
 {
     const uint16_t at = heap_end;
     if (size > VM_HEAP_BYTES - at)
-        stop("the heap is full");
+        stop(PROGRAM_TEXT("the heap is full"));
     heap_end = (uint16_t)(at + ((size + 1u) & ~1u));
     heap[at] = type;
     return at;
@@ -271,9 +271,9 @@ static vm_ref new_array(uint8_t kind, int32_t length)
     const uint16_t count = (uint16_t)length;
     vm_ref array;
     if (length < 0)
-        stop("an array has less than no elements");
+        stop(PROGRAM_TEXT("an array has less than no elements"));
     if (length > VM_HEAP_BYTES >> shift)
-        stop("the heap is full");
+        stop(PROGRAM_TEXT("the heap is full"));
     array = allocate(ARRAY | kind, (uint16_t)(ARRAY_BYTES + (count << shift)));
     memcpy(heap + array + HEADER_BYTES, &count, sizeof(count));
     return array;
@@ -285,7 +285,7 @@ static uint8_t *element(uint8_t kind)
     const int32_t index = pop();
     uint8_t *array = object(pop());
     if (index < 0 || index >= length_of(array))
-        stop("an index is outside of its array");
+        stop(PROGRAM_TEXT("an index is outside of its array"));
     return array + ARRAY_BYTES + ((uint16_t)index << shift_of(kind));
 }
 
@@ -310,7 +310,7 @@ static void enter(uint16_t number, uint16_t go_on)
     int32_t *const of_caller = locals, *const saved_by_caller = saved;
     const uint16_t needs = (uint16_t)(sp - stack) + PROGRAM_BYTE(method->room);
     if (needs > VM_STACK_SLOTS)
-        stop("the stack is full");
+        stop(PROGRAM_TEXT("the stack is full"));
     if (needs > stack_most)
         stack_most = needs;
     locals = sp - PROGRAM_BYTE(method->arguments);
@@ -328,7 +328,7 @@ static void invoke(uint16_t number)
         return;
     }
     if (offset == PROGRAM_NOWHERE)
-        stop("a method is called that is not in the image");
+        stop(PROGRAM_TEXT("a method is called that is not in the image"));
     sp -= PROGRAM_BYTE(program_methods[number].arguments);
     *sp = vm_native((uint8_t)offset, sp);
     /* Of the natives, those return nothing: see specialize.py's NATIVES. */
@@ -373,7 +373,7 @@ static void call_selected(uint16_t selector)
             invoke(PROGRAM_WORD(program_selected[row].method));
             return;
         }
-    stop("a class has not what an interface wants");
+    stop(PROGRAM_TEXT("a class has not what an interface wants"));
 }
 
 static void check_cast(uint8_t to)
@@ -384,7 +384,7 @@ static void check_cast(uint8_t to)
     number = *object(sp[-1]);
     while (number != to) {
         if (number >= PROGRAM_CLASSES)
-            stop("an object is of another class");
+            stop(PROGRAM_TEXT("an object is of another class"));
         number = PROGRAM_BYTE(program_classes[number].above);
     }
 }
@@ -394,14 +394,14 @@ static void check_cast(uint8_t to)
 static int32_t divide(int32_t a, int32_t b)
 {
     if (b == 0)
-        stop("a division by 0");
+        stop(PROGRAM_TEXT("a division by 0"));
     return b == -1 ? (int32_t)(0u - (uint32_t)a) : a / b;
 }
 
 static int32_t remainder_of(int32_t a, int32_t b)
 {
     if (b == 0)
-        stop("a division by 0");
+        stop(PROGRAM_TEXT("a division by 0"));
     return b == -1 ? 0 : a % b;
 }
 
@@ -750,7 +750,7 @@ static void run(void)
             break;
         }
         default:
-            stop("an opcode that is none");
+            stop(PROGRAM_TEXT("an opcode that is none"));
         }
     }
 }

@@ -48,7 +48,7 @@ uint16_t vm_stack_used(void);
 
 /* What the program around it has. */
 
-/* Stop, and say why: something went wrong at this offset of the image. */
+/* Stop, and say why, a text of PROGRAM_TEXT(): something went wrong before this offset of the image. */
 __attribute__((noreturn)) void vm_stop(const char *why, uint16_t at);
 
 /* A method that is not in the image, by its place in specialize.py's NATIVES. `slots` are its

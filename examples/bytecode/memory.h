@@ -6,18 +6,7 @@
 
 #include <stdint.h>
 
-#ifdef __AVR__
-#include <avr/pgmspace.h>
-#define PROGRAM_MEMORY PROGMEM
-#define PROGRAM_BYTE(at) pgm_read_byte(&(at))
-#define PROGRAM_WORD(at) pgm_read_word(&(at))
-#define PROGRAM_INT(at) ((int32_t)pgm_read_dword(&(at)))
-#else
-#define PROGRAM_MEMORY
-#define PROGRAM_BYTE(at) (at)
-#define PROGRAM_WORD(at) (at)
-#define PROGRAM_INT(at) (at)
-#endif
+#include "program_memory.h"
 
 #ifndef AVR_JOB
 #define AVR_JOB(job) ((void)0)

@@ -220,6 +220,28 @@ def _cycles(lines: Sequence[str]) -> dict[str, int]:
     return {**jobs, "all": numbers["cycles"]}
 
 
+def _static_bytes(elf: Path) -> dict[str, int]:
+    """Give the bytes of RAM by symbol."""
+    rows = (line.split() for line in _run(["avr-nm", "-S", elf], elf.parent).splitlines())
+    return {row[3]: int(row[1], 16) for row in rows if len(row) == 4 and row[2] in "bBdD"}
+
+
+def _ram(setting: Setting, lines: dict[str, list[str]]) -> dict[str, int]:
+    """Give what the mote's program needs of the RAM: of heap and frames, what it used."""
+    told, of = _numbers(lines["deployed"]), _static_bytes(setting.folder / "deployed.elf")
+    heap, frames, cache = of.pop("heap"), of.pop("stack"), of.pop("frames")
+    used, slots = told["heap_bytes"], told["stack_slots"] * 4
+    if used > heap or slots > frames:
+        refuse("the mote says that it used more than there is")
+    return {
+        "heap": used,
+        "frames": slots,
+        "cache": cache,
+        "other": sum(of.values()),
+        "C's stack": told["stack_bytes"],
+    }
+
+
 def answer(setting: Setting, on: str) -> dict[str, object]:
     """Run it there, and in a JVM, and tell."""
     setting.build()
@@ -246,6 +268,7 @@ def answer(setting: Setting, on: str) -> dict[str, object]:
         ],
         "bytes": setting.trace.info.bytes,
         "instructions": setting.trace.info.instructions,
+        "ram": _ram(setting, lines) if on == "avr" else None,
         "heap_bytes": told["heap_bytes"],
         "stack_slots": told["stack_slots"],
         "cycles": {kind: _cycles(lines[kind]) for kind in _KINDS[1:] if kind in lines},

@@ -103,6 +103,7 @@ int main(int argc, char **argv)
     struct nand_kind chip;
     avr_t *avr;
     int state = cpu_Running;
+    uint16_t lowest = UINT16_MAX;
     memset(&firmware, 0, sizeof(firmware));
     memset(&chip, 0, sizeof(chip));
     link_in = fdopen((int)option(argc, argv, "link_in"), "rb");
@@ -130,8 +131,13 @@ int main(int argc, char **argv)
         nand_connect(avr, &chip);
     }
     jobs_begin(avr, &firmware);
-    while (state != cpu_Done && state != cpu_Crashed)
+    while (state != cpu_Done && state != cpu_Crashed) {
+        const uint16_t sp = job_sp();
         state = jobs_run();
+        /* 0 before the program sets it. */
+        if (sp && sp < lowest)
+            lowest = sp;
+    }
     if (state == cpu_Crashed)
         stop("the processor crashed");
     if (chip.page_bytes)
@@ -140,6 +146,7 @@ int main(int argc, char **argv)
                nand.counts.loads, nand.counts.column_changes, nand.counts.bytes_fetched,
                nand.counts.bytes_skipped);
     jobs_tell();
+    printf("stack_bytes %u\n", (unsigned)(avr->ramend - lowest));
     printf("crc %u\ncycles %llu\n", (unsigned)~crc, (unsigned long long)avr->cycle);
     return 0;
 }

@@ -1,0 +1,21 @@
+/* What lies in the processor's own memory of programs, which an AVR reads by instructions of its
+ * own: tables and texts. */
+#ifndef BYTECODE_PROGRAM_MEMORY_H
+#define BYTECODE_PROGRAM_MEMORY_H
+
+#ifdef __AVR__
+#include <avr/pgmspace.h>
+#define PROGRAM_MEMORY PROGMEM
+#define PROGRAM_BYTE(at) pgm_read_byte(&(at))
+#define PROGRAM_WORD(at) pgm_read_word(&(at))
+#define PROGRAM_INT(at) ((int32_t)pgm_read_dword(&(at)))
+#define PROGRAM_TEXT(text) PSTR(text)
+#else
+#define PROGRAM_MEMORY
+#define PROGRAM_BYTE(at) (at)
+#define PROGRAM_WORD(at) (at)
+#define PROGRAM_INT(at) (at)
+#define PROGRAM_TEXT(text) (text)
+#endif
+
+#endif
