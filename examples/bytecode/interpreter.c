@@ -156,11 +156,11 @@ static inline uint8_t take(void)
 {
     AVR_JOB(read);
     const int byte = code_byte();
-    AVR_JOB(program);
 #ifndef MEMORY_IN_PLACE
     if (byte < 0)
         stop(PROGRAM_TEXT("the pager has no such byte"));
 #endif
+    AVR_JOB(program);
     CODE_TAKEN((uint8_t)byte);
     return (uint8_t)byte;
 }
