@@ -14,7 +14,7 @@ import json
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ import altair as alt
 import polars as pl
 
 from flashpager import Design, Trace, simulate
+from flashpager.device.cycles import JobCycles
 from flashpager.plots import picture, style
 
 _ROOT = Path(__file__).resolve().parent.parent
@@ -142,8 +143,8 @@ def _chart(runs: list[Lived], nor: Lived) -> alt.LayerChart:
     first = next(run for run in runs if run is not nor)
     share = 100 * first.cycles["interpretation"] / first.all
     title = (
-        f"Code in NAND makes the program {first.all / nor.all:.2f} times as long, though its memory "
-        f"has {100 * nor.memory / first.memory:.0f} % of the speed of NOR: interpretation takes "
+        f"Code in NAND makes the program {first.all / nor.all:.2f} times as long, though its "
+        f"memory has {100 * nor.memory / first.memory:.0f} % of the speed of NOR: interpretation takes "
         f"{share:.0f} % of the time"
     )
     subtitle = (
@@ -166,6 +167,25 @@ def _row(run: Lived, nor: Lived, told: dict[str, Any] | None) -> str:
     return f"| {run.name} | {misses} | {' | '.join(cells)} | {share} | {paper} | {ram} |"
 
 
+def _prediction(folder: Path) -> str:
+    """Hold the paging of the program against prices that were fitted to its trace alone."""
+    words = (*_LARGE, "--policy", "clock")
+    cache = Design.from_board("micaz").cache_bytes
+    board = folder / "fitted.toml"
+    command = [str(Path(sys.executable).with_name("flashpager")), "verify", str(_TRACE), *words]
+    fitting = ["--cache", str(cache), "--device", "atmega1284p", "--fit", str(board)]
+    subprocess.run([*command, *fitting], check=True, stdout=subprocess.DEVNULL)
+    time = simulate(Trace.open(_TRACE), Design.from_board(board)).time
+    told = _run((*_LARGE, "--cache-bytes", str(cache), "--clock-hz", "16000000"))
+    jobs = told["cycles"]["deployed"]
+    taken_ms = sum(jobs[each.name] for each in fields(JobCycles)) / 16e3
+    simulated_ms = (time.time_ns - time.read_ns) / 1e6
+    return (
+        f"paging on {_LARGE[1]} at 16 MHz: {simulated_ms:.1f} ms simulated with fitted prices, "
+        f"{taken_ms:.1f} ms taken by the program: {100 * (simulated_ms / taken_ms - 1):+.2f} %"
+    )
+
+
 def main() -> None:
     """Run all, print the table and draw."""
     parser = argparse.ArgumentParser()
@@ -184,6 +204,8 @@ def main() -> None:
     first = next(iter(told.values()))
     print(f"{sum(len(of['counts']) for of in told.values())} counts and CRCs are equal")
     print(f"the sink, as in the JVM: {first['sink']}")
+    with tempfile.TemporaryDirectory(prefix="flashpager-") as folder:
+        print(_prediction(Path(folder)))
     picture.write(_chart(runs, nor), given.output)
 
 

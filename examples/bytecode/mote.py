@@ -44,7 +44,10 @@ _KINDS = ("counting", "deployed", "in_place")
 
 def _run(command: Sequence[str | Path], folder: Path) -> str:
     """Give what a command writes; what it complains of is an error."""
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    try:
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        refuse(f"{command[0]} not installed")
     if done.returncode:
         said = (done.stderr.strip() or f"exit status {done.returncode}").splitlines()
         message = next((line for line in said if "error" in line), said[-1])

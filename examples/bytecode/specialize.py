@@ -448,7 +448,10 @@ def specialize(jar: Path, recorded: Path, folder: Path) -> None:
         ValueError: for what the interpreter has not, and a trace of another program.
 
     """
-    [image] = Trace.open(recorded).info.images
+    info = Trace.open(recorded).info
+    if info.architecture != "jvm" or len(info.images) != 1:
+        refuse(f"{recorded}: is no trace of Java bytecode")
+    [image] = info.images
     offsets = {each.name: (each.offset, each.bytes) for each in image.symbols}
     packages = {name.partition("(")[0].split(".")[0] for name in offsets}
     with zipfile.ZipFile(jar) as archive:
