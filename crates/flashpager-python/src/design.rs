@@ -54,6 +54,10 @@ view! {
         load_command_ns: f64,
         /// Of each column change, beside the bus.
         column_command_ns: f64,
+        /// Of each tag that is checked, beside the bus and the blocks of its MAC.
+        tag_check_ns: f64,
+        /// Of each 16 bytes of which a MAC is taken.
+        mac_block_ns: f64,
         /// Page table and TLB.
         update_mmu_ns: f64,
         /// Restoring registers.
@@ -68,7 +72,7 @@ view! {
         #[pyo3(signature = (lookup_ns=0.0, pre_process_ns=0.0, get_freeframe_ns=0.0,
             walk_step_ns=0.0, downgrade_ns=0.0, update_mmu_ns=0.0, post_process_ns=0.0,
             false_fault_ns=0.0, load_stopover_ns=None, load_command_ns=0.0,
-            column_command_ns=0.0))]
+            column_command_ns=0.0, tag_check_ns=0.0, mac_block_ns=0.0))]
         #[expect(clippy::too_many_arguments, reason = "as many times as a handler has")]
         fn new(
             lookup_ns: f64,
@@ -82,6 +86,8 @@ view! {
             load_stopover_ns: Option<f64>,
             load_command_ns: f64,
             column_command_ns: f64,
+            tag_check_ns: f64,
+            mac_block_ns: f64,
         ) -> Self {
             Self(cost::Handler {
                 lookup_ns,
@@ -95,6 +101,8 @@ view! {
                 load_stopover_ns,
                 load_command_ns,
                 column_command_ns,
+                tag_check_ns,
+                mac_block_ns,
             })
         }
 
@@ -419,6 +427,12 @@ impl Design {
     #[getter]
     fn codeword_bytes(&self) -> Option<u32> {
         self.spec.codeword_bytes
+    }
+
+    /// With authentication, bytes of the tag of what is fetched.
+    #[getter]
+    fn tag_bytes(&self) -> Option<u32> {
+        self.spec.tag_bytes
     }
 
     /// Who is evicted.

@@ -46,6 +46,10 @@ view! {
         bytes_fetched: u64,
         /// Bytes over the bus that were thrown away.
         bytes_skipped: u64,
+        /// Bytes of tags over the bus; 0 without authentication.
+        tag_bytes_fetched: u64,
+        /// Bytes of which a MAC was taken; 0 without authentication.
+        mac_bytes: u64,
         /// Bytes written into frames.
         bytes_written: u64,
         /// Frames looked at in search of victims.

@@ -515,7 +515,7 @@ fn estimated(parts: &Weighted<'_>, factor: f64) -> Counts {
     let counts = sums!(
         references hits misses false_faults reference_bits_set loads prefetches other_page
         other_buffer forward backward column_changes bytes_read bytes_fetched bytes_skipped
-        bytes_written walk downgrades false_fault_downgrades words line_refills tlb_misses
+        tag_bytes_fetched mac_bytes bytes_written walk downgrades false_fault_downgrades words line_refills tlb_misses
     );
     // Where joints are all that there is, what is taken off for them can be too much.
     let hits = counts.references.saturating_sub(counts.misses + counts.false_faults);

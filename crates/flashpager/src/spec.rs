@@ -48,6 +48,9 @@ pub struct DesignSpec {
     pub register: Option<String>,
     /// With host ECC: bytes fetched and checked together.
     pub codeword_bytes: Option<u32>,
+    /// With authentication: bytes of the tag of a cache page, or of a codeword that is larger.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tag_bytes: Option<u32>,
     /// Who is evicted.
     pub policy: String,
     /// Ways of a set of a cache in hardware; nothing for frames in software.
@@ -149,6 +152,7 @@ impl Default for DesignSpec {
             flash_page_bytes: None,
             register: None,
             codeword_bytes: None,
+            tag_bytes: None,
             policy: "lru".into(),
             ways: None,
             ram: None,
@@ -266,8 +270,8 @@ impl Axis {
         match value {
             Value::Text(text) if text == NONE && self.may_be_none() => Ok(Value::Nothing),
             Value::Text(text) => (self.checked)(&text).map(Value::Text),
-            // The RAM for frames need be no power of two, nor need ways.
-            Value::Size(bytes) if !matches!(self.name, "cache_bytes" | "ways") => {
+            // The RAM for frames need be no power of two, nor need ways or a tag.
+            Value::Size(bytes) if !matches!(self.name, "cache_bytes" | "ways" | "tag_bytes") => {
                 power_of_two(self.title, below_4_gib(self.name, bytes)?)?;
                 Ok(value)
             }
@@ -422,6 +426,19 @@ pub const AXES: &[Axis] = &[
         checked: no_name,
         set: |design, value| {
             design.codeword_bytes = value.size_or_none("codeword_bytes")?;
+            Ok(())
+        },
+    },
+    Axis {
+        name: "tag_bytes",
+        title: "tag",
+        kind: AxisKind::SizeOrNone,
+        metavar: "BYTES",
+        help: || "With authentication: bytes of the tag of what is fetched, up to 16.".into(),
+        all: None,
+        checked: no_name,
+        set: |design, value| {
+            design.tag_bytes = value.size_or_none("tag_bytes")?;
             Ok(())
         },
     },

@@ -137,6 +137,19 @@ impl Counts {
         self
     }
 
+    /// The counts of a device that checks the tag of each page it fetches. The tag stands in the
+    /// spare area, so a register of one page changes its column to it, and back before it fetches
+    /// from the same page again. The classes of faults stay those without tags.
+    pub fn with_tags(mut self, tags: &Tags) -> Self {
+        self.tag_bytes_fetched = self.misses * u64::from(tags.tag_bytes);
+        self.mac_bytes = self.misses * u64::from(tags.mac_bytes);
+        self.bytes_fetched += self.tag_bytes_fetched;
+        if tags.changes_column {
+            self.column_changes = self.misses + self.forward + self.backward;
+        }
+        self
+    }
+
     /// What was counted after `before`, which is what the same replay counts of the trace's first
     /// runs alone. It is exact for policies that do not look ahead: up to there they did the same.
     /// The walks that remain are those of the classes of faults that do.
@@ -158,6 +171,8 @@ impl Counts {
             bytes_read: self.bytes_read - before.bytes_read,
             bytes_fetched: self.bytes_fetched - before.bytes_fetched,
             bytes_skipped: self.bytes_skipped - before.bytes_skipped,
+            tag_bytes_fetched: self.tag_bytes_fetched - before.tag_bytes_fetched,
+            mac_bytes: self.mac_bytes - before.mac_bytes,
             bytes_written: self.bytes_written - before.bytes_written,
             walk: self.walk - before.walk,
             max_walk: fault_classes.iter().map(|(class, _)| class.search.walk).max().unwrap_or(0),
@@ -186,6 +201,23 @@ impl Counts {
         self.bytes_fetched += u64::from(access.bytes_fetched);
         self.bytes_skipped += u64::from(access.bytes_skipped);
     }
+}
+
+/// Tags that authenticate what is fetched at a miss, one each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tags {
+    /// Bytes of a tag.
+    pub tag_bytes: u32,
+    /// Bytes of which its MAC is taken: what is fetched, behind version and number.
+    pub mac_bytes: u32,
+    /// Whether getting it is a column change.
+    pub changes_column: bool,
+}
+
+/// Of a count that only some designs have.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// How often more each of `all` came than in `before`, both ascending; nothing where it did not.
@@ -342,6 +374,12 @@ pub struct Counts {
     pub bytes_fetched: u64,
     /// Bytes over the bus that were thrown away.
     pub bytes_skipped: u64,
+    /// Bytes of tags over the bus; 0 without authentication.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub tag_bytes_fetched: u64,
+    /// Bytes of which a MAC was taken; 0 without authentication.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub mac_bytes: u64,
     /// Bytes written into frames.
     pub bytes_written: u64,
     /// Frames looked at in search of victims.

@@ -46,8 +46,8 @@ DESIGN_COLUMNS = (
 COUNTS = (
     *("references", "hits", "misses", "false_faults", "reference_bits_set", "loads"),
     *("prefetches", "other_page", "other_buffer", "forward", "backward", "column_changes"),
-    *("bytes_read", "bytes_fetched", "bytes_skipped", "bytes_written", "walk", "max_walk"),
-    *("downgrades", "words", "line_refills", "tlb_misses"),
+    *("bytes_read", "bytes_fetched", "bytes_skipped", "tag_bytes_fetched", "bytes_written"),
+    *("walk", "max_walk", "downgrades", "words", "line_refills", "tlb_misses"),
 )
 _TIME = (
     *("time_ns", "load_ns", "fetch_ns", "write_ns", "read_ns", "column_change_ns"),

@@ -229,7 +229,7 @@ pub fn attribute(
         .zip(&fault_ns)
         .enumerate()
         .filter(|(_, (tally, _))| tally.bytes_executed + tally.bytes_read > 0)
-        .map(|(owner, (tally, fault_ns))| described(owners.who(owner), tally, *fault_ns))
+        .map(|(owner, (tally, fault_ns))| described(design, owners.who(owner), tally, *fault_ns))
         .collect();
     Ok(Attribution {
         design: design.spec(),
@@ -284,7 +284,8 @@ fn nameless(owners: &Owners, misses: &[u64]) -> Option<String> {
     })
 }
 
-fn described(who: Who, tally: &Tally, fault_ns: f64) -> Owner {
+fn described(design: &Design, who: Who, tally: &Tally, fault_ns: f64) -> Owner {
+    let sums = design.tagged(tally.sums.clone());
     Owner {
         name: who.name,
         function: who.function,
@@ -295,16 +296,16 @@ fn described(who: Who, tally: &Tally, fault_ns: f64) -> Owner {
         code_bytes: who.code_bytes,
         bytes_executed: tally.bytes_executed,
         bytes_read: tally.bytes_read,
-        misses: tally.sums.misses,
+        misses: sums.misses,
         read_misses: tally.read_misses,
-        loads: tally.sums.loads,
-        other_page: tally.sums.other_page,
-        other_buffer: tally.sums.other_buffer,
-        forward: tally.sums.forward,
-        backward: tally.sums.backward,
-        column_changes: tally.sums.column_changes,
-        bytes_fetched: tally.sums.bytes_fetched,
-        bytes_skipped: tally.sums.bytes_skipped,
+        loads: sums.loads,
+        other_page: sums.other_page,
+        other_buffer: sums.other_buffer,
+        forward: sums.forward,
+        backward: sums.backward,
+        column_changes: sums.column_changes,
+        bytes_fetched: sums.bytes_fetched,
+        bytes_skipped: sums.bytes_skipped,
         fault_ns,
         fault_error: None,
     }

@@ -31,6 +31,8 @@ const HANDLER: &[&str] = &[
     "downgrade_ns",
     "load_command_ns",
     "column_command_ns",
+    "tag_check_ns",
+    "mac_block_ns",
     "update_mmu_ns",
     "post_process_ns",
     "false_fault_ns",

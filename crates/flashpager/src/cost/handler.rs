@@ -24,6 +24,10 @@ pub struct Handler {
     pub load_command_ns: f64,
     /// Of every column change, beside what it takes on the bus.
     pub column_command_ns: f64,
+    /// Of every tag that is checked, beside the bus and the blocks of its MAC.
+    pub tag_check_ns: f64,
+    /// Of every 16 bytes of which a MAC is taken, the last of them begun: a block of AES.
+    pub mac_block_ns: f64,
     /// UpdateMMU: page table and TLB.
     pub update_mmu_ns: f64,
     /// PostProcess: restoring registers.
@@ -42,7 +46,7 @@ impl Handler {
     }
 
     /// All its times by name.
-    pub fn times(&self) -> [(&'static str, f64); 11] {
+    pub fn times(&self) -> [(&'static str, f64); 13] {
         [
             ("lookup_ns", self.lookup_ns),
             ("pre_process_ns", self.pre_process_ns),
@@ -51,6 +55,8 @@ impl Handler {
             ("downgrade_ns", self.downgrade_ns),
             ("load_command_ns", self.load_command_ns),
             ("column_command_ns", self.column_command_ns),
+            ("tag_check_ns", self.tag_check_ns),
+            ("mac_block_ns", self.mac_block_ns),
             ("update_mmu_ns", self.update_mmu_ns),
             ("post_process_ns", self.post_process_ns),
             ("false_fault_ns", self.false_fault_ns),

@@ -25,7 +25,7 @@ use flashpager_base::{Error, Result};
 use flashpager_media::bus::Bus;
 use flashpager_media::operation::What;
 use flashpager_media::part::{EccPlace, Kind, Part, Power};
-use flashpager_replay::{Counts, Executed, FaultClass};
+use flashpager_replay::{Counts, Executed, FaultClass, Tags};
 use handler::{Busy, Jobs, Schedule, Timeline};
 
 /// The papers' MB: 2²⁰ bytes.
@@ -75,10 +75,39 @@ pub struct Prices {
     pub schedule: Schedule,
     /// Whether setting a reference bit again is a false fault.
     pub emulates_bit: bool,
+    /// What checks the tag of what a fault fetches; nothing without authentication.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tag: Option<TagPrices>,
     /// What stands in front of the page cache.
     pub fetch: Option<FetchPrices>,
     /// What the part takes of its supply, where it says.
     pub power: Option<Power>,
+}
+
+/// What a tag costs at each fault.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct TagPrices {
+    /// Bytes of it over the bus.
+    pub bytes: u32,
+    /// Whether getting it is a column change, and what follows in the same page another.
+    pub changes_column: bool,
+    /// Checking it: `tag_check_ns`, and `mac_block_ns` for each 16 bytes.
+    pub check_ns: f64,
+}
+
+/// Bytes of a block of AES.
+const MAC_BLOCK_BYTES: u32 = 16;
+
+impl TagPrices {
+    /// The prices of tags that `handler` checks.
+    pub fn new(tags: &Tags, handler: &Handler) -> Self {
+        let blocks = tags.mac_bytes.div_ceil(MAC_BLOCK_BYTES);
+        Self {
+            bytes: tags.tag_bytes,
+            changes_column: tags.changes_column,
+            check_ns: handler.tag_check_ns + f64::from(blocks) * handler.mac_block_ns,
+        }
+    }
 }
 
 impl Prices {
@@ -90,7 +119,7 @@ impl Prices {
     /// A part that holds no code or has no time on the bus; commands that have no price;
     /// times below 0.
     pub fn new(part: &Part, bus: Bus, software: &Software, reading: &Reading<'_>) -> Result<Self> {
-        let Software { ram, handler, schedule, emulates_bit, fetch } = *software;
+        let Software { ram, handler, schedule, emulates_bit, tags, fetch } = *software;
         let Reading { count_commands, mode, bytes } = *reading;
         let in_place = part.kind.is_read_in_place();
         let (t_r_ns, t_byte_ns) = if in_place {
@@ -141,6 +170,7 @@ impl Prices {
             handler,
             schedule,
             emulates_bit,
+            tag: tags.map(|tags| TagPrices::new(&tags, &handler)),
             fetch,
             power: part.power(What::Read),
         })
@@ -152,8 +182,15 @@ impl Prices {
         let Handler { walk_step_ns, downgrade_ns, load_command_ns, .. } = self.handler;
         let mut transfer = f64::from(class.bytes_fetched) * self.t_byte_ns
             + bytes_written as f64 * self.ram.t_write_ns;
-        if class.column_change {
-            transfer += self.column_change_ns();
+        let mut column_changes = u32::from(class.column_change);
+        if let Some(tag) = self.tag {
+            if tag.changes_column {
+                column_changes = 1 + u32::from(!class.load);
+            }
+            transfer += f64::from(tag.bytes) * self.t_byte_ns + tag.check_ns;
+        }
+        if column_changes > 0 {
+            transfer += f64::from(column_changes) * self.column_change_ns();
         }
         Jobs {
             pre_process_ns: self.handler.pre_process_ns
@@ -286,6 +323,8 @@ pub struct Software {
     pub schedule: Schedule,
     /// Whether setting a reference bit again is a false fault.
     pub emulates_bit: bool,
+    /// What it checks of what it fetches.
+    pub tags: Option<Tags>,
     /// What stands in front of the page cache.
     pub fetch: Option<FetchPrices>,
 }
@@ -351,7 +390,8 @@ impl Time {
         let read_ns = prices.reading_ns(bytes_read, words, line_refills, tlb_misses);
         let column_change_ns = times(counts.column_changes, prices.column_change_ns());
         let lookups_ns = times(counts.references, prices.handler.lookup_ns);
-        let handler_ns = times(counts.misses, fault_ns)
+        let check_ns = prices.tag.map_or(0.0, |tag| tag.check_ns);
+        let handler_ns = times(counts.misses, fault_ns + check_ns)
             + times(counts.loads, prices.handler.load_command_ns)
             + times(counts.walk, prices.handler.walk_step_ns)
             + times(downgrades, prices.handler.downgrade_ns);

@@ -16,7 +16,7 @@ use flashpager_media::operation::Ask;
 use flashpager_media::part::{self, Kind, Part};
 use flashpager_replay::pager::{Metadata, PolicySpec, Search};
 use flashpager_replay::register::{RegisterDesign, RegisterModel};
-use flashpager_replay::{CacheDesign, Counts, Events, Fault, FaultClass, replay};
+use flashpager_replay::{CacheDesign, Counts, Events, Fault, FaultClass, Tags, replay};
 use flashpager_trace::{Trace, TraceInfo};
 use serde::Serialize;
 
@@ -150,6 +150,7 @@ impl Design {
         let software = software(&spec, processor.as_ref())?;
         assumed.extend(assumed_software(&spec, processor.as_ref(), &software));
         let prices = Prices::new(&part, bus, &software, &reading(&spec))?;
+        assumed.extend(assumed_check(&prices));
         check_reading(&part, &spec)?;
         if let Some(port) = spec.port.filter(|_| in_place) {
             port.check_makes(bus)?;
@@ -192,6 +193,7 @@ impl Design {
             )));
         }
         check_critical_block(&spec, &register)?;
+        check_tags(&part, &spec, &register)?;
         let design = Self {
             spec,
             part,
@@ -283,10 +285,21 @@ impl Design {
         Ok(self.evaluation(&counts, time, executed.fault_latencies, &executed.waits))
     }
 
-    /// The counts, with the false faults of an emulated reference bit.
+    /// The counts, with the false faults of an emulated reference bit, and with tags.
     fn as_seen(&self, counts: &Counts) -> Counts {
-        let counts = counts.clone();
-        if self.prices.emulates_bit { counts.with_emulated_bit() } else { counts }
+        let mut counts = counts.clone();
+        if self.prices.emulates_bit {
+            counts = counts.with_emulated_bit();
+        }
+        self.tagged(counts)
+    }
+
+    /// The counts, with the tags of what was fetched.
+    pub(crate) fn tagged(&self, counts: Counts) -> Counts {
+        match tags(&self.spec) {
+            Some(tags) => counts.with_tags(&tags),
+            None => counts,
+        }
     }
 
     /// The design as written down, with what was not said, the flash page, the policy's
@@ -513,6 +526,22 @@ impl DesignSpec {
     }
 }
 
+/// What is before the data of which a MAC is taken: the image's version and the unit's number.
+const MAC_HEAD_BYTES: u32 = 8;
+
+/// Where tags stand in the spare area: behind the mark of a bad block.
+pub const TAG_AT: u32 = 2;
+
+/// The tags of a design, if it has any. Its register is settled, and known.
+fn tags(spec: &DesignSpec) -> Option<Tags> {
+    let unit_bytes = spec.cache_page_bytes.max(spec.codeword_bytes.unwrap_or(0));
+    spec.tag_bytes.map(|tag_bytes| Tags {
+        tag_bytes,
+        mac_bytes: MAC_HEAD_BYTES.saturating_add(unit_bytes),
+        changes_column: said(&spec.register) == RegisterModel::RandomColumn.name(),
+    })
+}
+
 /// What a fault and the instruction fetch take of the host.
 fn software(spec: &DesignSpec, processor: Option<&Processor>) -> Result<Software> {
     let (handler, ram) = software_times(spec, processor)?;
@@ -521,6 +550,7 @@ fn software(spec: &DesignSpec, processor: Option<&Processor>) -> Result<Software
         handler,
         schedule: spec.schedule.parse()?,
         emulates_bit: spec.emulates_bit()?,
+        tags: tags(spec),
         fetch: spec.hierarchy()?.map(|(_, prices)| prices),
     })
 }
@@ -583,6 +613,16 @@ fn assumed_software(
         take("ram", format!("copy {:.1} ns a byte", ram.t_write_ns), reason(true));
     }
     assumed
+}
+
+/// That tags are checked for nothing, where nobody says what it takes.
+fn assumed_check(prices: &Prices) -> Option<Assumption> {
+    let is_free = prices.tag.is_some_and(|tag| tag.check_ns == 0.0);
+    is_free.then(|| Assumption {
+        field: "handler",
+        value: "tag_check_ns, mac_block_ns 0".into(),
+        reason: "nobody said what checking a tag takes: docs/pager.md measures it".into(),
+    })
 }
 
 /// Check that `part` takes `bus`. A NAND on a parallel bus that is too fast or too wide may be
@@ -663,6 +703,54 @@ pub fn check_register(part: &Part, model: RegisterModel) -> Result<()> {
         return Err(Error::design(
             "a double buffer: the part holds one page at a time, OneNAND two; choose \
              sequential, start-column or random-column",
+        ));
+    }
+    Ok(())
+}
+
+/// Check that tags can be fetched, and that all those of a flash page fit into its spare area.
+fn check_tags(part: &Part, spec: &DesignSpec, register: &RegisterDesign) -> Result<()> {
+    let Some(tag_bytes) = spec.tag_bytes else { return Ok(()) };
+    let wrong = |why: String| Err(Error::design(format!("a tag of {tag_bytes} bytes: {why}")));
+    let RegisterDesign { model, flash_page_bytes, codeword_bytes } = *register;
+    if !(1..=16).contains(&tag_bytes) {
+        return wrong("take 1 to 16, as a MAC has; 8 or more against forgery".into());
+    }
+    if part.kind.is_read_in_place() {
+        return wrong(format!(
+            "{} is read in place, and nobody checks it; leave it out",
+            part.name
+        ));
+    }
+    if model != RegisterModel::RandomColumn && !model.has_two_buffers() {
+        return wrong(format!(
+            "tags stand in the spare area, and {} cannot change its column to it; take \
+             random-column or double-buffer, and a part that has it",
+            model.name()
+        ));
+    }
+    if spec.critical_block_bytes.is_some() {
+        return wrong(
+            "nothing of a page is used before all of it was checked; leave the critical \
+             block out"
+                .into(),
+        );
+    }
+    let Some(spare) = part.spare_bytes.as_ref() else {
+        return wrong(format!("{} does not say how large its spare area is", part.name));
+    };
+    // As a part's pages are taken to be larger, so is their spare area.
+    let own = u64::from(part.flash_page_bytes().max(1));
+    let spare_bytes = u64::from(spare.value) * u64::from(flash_page_bytes) / own;
+    let unit_bytes = spec.cache_page_bytes.max(codeword_bytes.unwrap_or(0)).max(1);
+    let units = u64::from(flash_page_bytes / unit_bytes);
+    let needed = units * u64::from(tag_bytes);
+    let room = spare_bytes.saturating_sub(u64::from(TAG_AT));
+    if needed > room {
+        return wrong(format!(
+            "{units} units of {unit_bytes} bytes in a flash page take {needed} bytes of the spare \
+             area, which has {room} behind the mark of a bad block; take shorter tags, or a larger \
+             cache page or codeword"
         ));
     }
     Ok(())
