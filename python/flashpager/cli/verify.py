@@ -13,12 +13,25 @@ from flashpager._engine import FlashpagerError, Row
 from flashpager.cli import options
 from flashpager.cli.console import EXIT_UNMET, counting, note, out, print_json, print_whole
 from flashpager.cli.paged import verify_paged
+from flashpager.device.authentication import (
+    MACS,
+    Authentication,
+    authentication,
+    check_version,
+)
 from flashpager.device.counted import compare as counted_on_device
 from flashpager.device.cycles import JOBS, Part
 from flashpager.device.design import LOOKUPS, PagerDesign
-from flashpager.device.emulated import DEVICES, Compared, Device, Verified
+from flashpager.device.emulated import (
+    DEVICES,
+    Compared,
+    Deployed,
+    Device,
+    RefusedImageError,
+    Verified,
+)
 from flashpager.device.fitting import FIT_RUNS, Fitting, clock_of
-from flashpager.device.image import pattern, read_image
+from flashpager.device.image import pattern, read_flash, read_image, without_spare
 from flashpager.device.nand import NandChip
 from flashpager.device.paged import MACHINES
 from flashpager.device.runs import Runs
@@ -39,6 +52,20 @@ Image = Annotated[
     Path | None,
     typer.Option("--image", metavar="FILE", help="The image's bytes, as they lie in flash."),
 ]
+Mac = Annotated[
+    str | None,
+    typer.Option("--mac", metavar="NAME", help=f"With --tag: its MAC, {' | '.join(MACS)}."),
+]
+Key = Annotated[
+    Path | None,
+    typer.Option("--key", metavar="HEXFILE", help="With --tag: the key, hexadecimal digits."),
+]
+ImageVersion = Annotated[
+    int | None,
+    typer.Option(
+        "--image-version", metavar="N", help="With --tag: the image's version, which tags hold."
+    ),
+]
 
 
 @options.takes_designs()
@@ -48,6 +75,23 @@ def verify(  # noqa: C901  (what runs, and what does not)
     flags: options.DesignFlags,
     lookup: Lookup = LOOKUPS[0],
     image: Image = None,
+    mac: Mac = None,
+    key: Key = None,
+    image_version: ImageVersion = None,
+    flash: Annotated[
+        Path | None,
+        typer.Option(
+            "--flash", metavar="FILE", help="What is in flash instead: flash.bin of deploy."
+        ),
+    ] = None,
+    oldest: Annotated[
+        int | None,
+        typer.Option(
+            "--oldest",
+            metavar="N",
+            help="With --tag: the device's rollback counter; by default the image's version.",
+        ),
+    ] = None,
     device: Annotated[
         str,
         typer.Option(
@@ -98,10 +142,14 @@ def verify(  # noqa: C901  (what runs, and what does not)
     board's prices give, to 1 %. --fit measures such prices, on part of the trace, and says how well
     they tell the rest.
 
-    The exit code is 1 if a count differs, or a time by more than 1 %.
+    With --tag the device checks AES-CMAC tags of what it fetches, which deploy wrote to --flash.
+    It refuses what was altered or moved, and an image of an older version.
+
+    The exit code is 1 if a count differs, or a time by more than 1 %, or the device refuses the
+    image.
     """
     if counts:
-        _refuse_what_runs(device, program, image)
+        _refuse_what_runs(device, program, image, mac, key, flash)
         _compare(trace, flags, counts, json=json)
         return
     if not device:
@@ -123,14 +171,26 @@ def verify(  # noqa: C901  (what runs, and what does not)
     with counting("replays") as progress:
         row = _engine.simulate(trace, [design], progress)[0]
     pager = PagerDesign.of(row, info.image_bytes, lookup)
-    data = read_image(image, info) if image else pattern(info)
+    secret = authentication(pager.tag_bytes, mac, key, image_version)
+    deployed = _deployed(secret, oldest)
+    held = _held(flash, image, pager)
+    if held is not None:
+        data = without_spare(held, pager)
+    else:
+        data = read_image(image, info) if image else pattern(info)
     runs = Runs.of(opened)
     chip, untold = _chip_of(emulated, row, pager, flags.board)
     if fit:
         fitting = Fitting(opened, runs, data, row, pager, _known(chip, untold), emulated, fit_runs)
         _fit(fitting, fit, json=json)
         return
-    verified = emulated.verify(pager, runs, data, row.counts, chip=chip)
+    try:
+        verified = emulated.verify(
+            pager, runs, data, row.counts, chip=chip, deployed=deployed, flash=held
+        )
+    except RefusedImageError as refused:
+        _print_refusal(refused, opened, row, device, json=json)
+        raise typer.Exit(EXIT_UNMET) from None
     times: list[ComparedTime] = []
     if chip:
         untold = untimed(row) or ""
@@ -144,6 +204,8 @@ def verify(  # noqa: C901  (what runs, and what does not)
                 "lookup": lookup,
                 "device": device,
                 "image": str(image) if image else None,
+                "flash": str(flash) if flash else None,
+                "refused": None,
                 "cycles": verified.cycles,
                 "clock_hz": chip.clock_hz if chip else None,
                 "equal": not verified.differ,
@@ -165,15 +227,55 @@ def verify(  # noqa: C901  (what runs, and what does not)
         )
         out.print(escape(flags.origins(design)))
         _print_answer(verified, times, chip, untold)
-        if not image:
+        if not image and not flash:
             note("note: the image is a pattern, as a trace has no bytes of it; --image gives them")
     if verified.differ or any(not each.is_within for each in times):
         raise typer.Exit(EXIT_UNMET)
 
 
+def _deployed(secret: Authentication | None, oldest: int | None) -> Deployed | None:
+    """Give what the device wants of its flash, where it authenticates that."""
+    if oldest is not None:
+        check_version("--oldest", oldest)
+        if secret is None:
+            message = "--oldest: the design has no tags; give their bytes with --tag"
+            raise FlashpagerError(message)
+    return secret and Deployed(secret, secret.image_version if oldest is None else oldest)
+
+
+def _held(flash: Path | None, image: Path | None, pager: PagerDesign) -> bytes | None:
+    if flash is None:
+        return None
+    if image:
+        message = "--flash has the image already: leave --image away"
+        raise FlashpagerError(message)
+    return read_flash(flash, pager)
+
+
+def _print_refusal(
+    refused: RefusedImageError, opened: Trace, row: Row, device: str, *, json: bool
+) -> None:
+    if not json:
+        out.print(escape(str(refused)), soft_wrap=True)
+        return
+    print_json(
+        {
+            "version": _engine.version(),
+            "trace": opened.described(),
+            "design": row.design.as_dict(),
+            "device": device,
+            "equal": False,
+            "refused": str(refused),
+        }
+    )
+
+
 def _refuse_what_runs(*given: object) -> None:
     if any(given):
-        message = "--counts: leave --device, --program and --image away: nothing runs"
+        message = (
+            "--counts: leave --device, --program, --image, --flash, --mac and --key away: nothing "
+            "runs"
+        )
         raise FlashpagerError(message)
 
 

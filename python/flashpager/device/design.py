@@ -20,6 +20,8 @@ _POLICIES = {
 #: Most frames, and bytes of a flash page.
 _MOST_FRAMES = 32_000
 _MOST_FLASH_PAGE_BYTES = 32_768
+#: Where tags begin in the spare area: behind the mark of a bad block, as the engine has it.
+TAG_AT = 2
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,10 @@ class PagerDesign:
     flash_page_bytes: int
     codeword_bytes: int | None
     image_bytes: int
+    #: Of a tag; nothing without authentication.
+    tag_bytes: int | None = None
+    #: Of a flash page, where there are tags.
+    spare_bytes: int = 0
 
     @classmethod
     def of(cls, row: Row, image_bytes: int, lookup: str) -> "PagerDesign":
@@ -98,6 +104,8 @@ class PagerDesign:
             flash_page_bytes=row.flash_page_bytes,
             codeword_bytes=design.codeword_bytes,
             image_bytes=image_bytes,
+            tag_bytes=design.tag_bytes,
+            spare_bytes=_spare_bytes(row) if design.tag_bytes else 0,
         )
 
     @property
@@ -105,7 +113,12 @@ class PagerDesign:
         """Flash pages of the image."""
         return -(-self.image_bytes // self.flash_page_bytes)
 
-    def header(self, said: str) -> str:
+    @property
+    def unit_bytes(self) -> int:
+        """What is fetched together, and has a tag."""
+        return max(self.page_bytes, self.codeword_bytes or 0)
+
+    def header(self, said: str, image_version: int | None = None) -> str:
         """Write ``fp_pager_design.h``; ``said`` is told in its first line."""
         macros: dict[str, object] = {
             "POLICY": _macro(self.policy),
@@ -118,11 +131,22 @@ class PagerDesign:
         }
         if self.codeword_bytes:
             macros["CODEWORD_BYTES"] = self.codeword_bytes
+        if self.tag_bytes:
+            macros["TAG_BYTES"] = self.tag_bytes
+            macros["TAG_AT"] = TAG_AT
+            if image_version is not None:
+                macros["IMAGE_VERSION"] = f"{image_version}ul"
         lines = [f"/* {said.replace('*/', '* /')} */"]
         lines += [f"#define FP_PAGER_{name} {value}" for name, value in macros.items()]
         if self.parameter is not None:
             lines.append(f"#define {_POLICIES[self.policy]} {self.parameter}")
         return "\n".join(lines) + "\n"
+
+
+def _spare_bytes(row: Row) -> int:
+    """Give the spare area of a flash page, which grows with pages that are taken to be larger."""
+    part = _engine.find_part(row.design.part)
+    return int(part.number("spare_bytes")) * row.flash_page_bytes // part.flash_page_bytes
 
 
 def _macro(name: str) -> str:

@@ -11,12 +11,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from flashpager._engine import Counts, FlashpagerError
+from flashpager.device.authentication import Authentication
 from flashpager.device.cycles import Part, parts_of
 from flashpager.device.design import PagerDesign
 from flashpager.device.image import in_pages
 from flashpager.device.nand import NandChip
 from flashpager.device.runs import Runs
 from flashpager.installed import pager_sources
+from flashpager.quantities import counted as said
 
 #: What the firmware counts of what :class:`Counts` has.
 COUNTS = (
@@ -37,6 +39,9 @@ COUNTS = (
 )
 #: What the emulated chip counts for itself.
 COUNTS_OF_CHIP = ("loads", "prefetches", "column_changes", "bytes_fetched", "bytes_skipped")
+#: The same of a device that checks tags, and of its chip.
+TAG_COUNTS = ("tag_bytes_fetched", "mac_bytes")
+TAG_COUNTS_OF_CHIP = ("tag_bytes_fetched",)
 #: Counters of the firmware have 32 bits.
 _MODULUS = 1 << 32
 
@@ -71,6 +76,28 @@ class Verified:
         return [each for each in self.counts if not each.is_equal]
 
 
+class RefusedImageError(Exception):
+    """The device refused to run what is in its flash; says why, in a line."""
+
+
+@dataclass(frozen=True)
+class Deployed:
+    """What stands in flash, where it is authenticated, and what the device wants of it."""
+
+    secret: Authentication
+    #: The device's rollback counter: the oldest version that it runs.
+    oldest: int
+
+    def header(self, design: PagerDesign) -> str:
+        """Give what the firmware wants to know beside the pager's design."""
+        key = ", ".join(f"{byte:#04x}" for byte in self.secret.key)
+        return (
+            f"#define VERIFY_KEY {{{key}}}\n"
+            f"#define VERIFY_OLDEST {self.oldest}ul\n"
+            f"#define CHIP_SPARE_BYTES {design.spare_bytes}\n"
+        )
+
+
 @dataclass(frozen=True)
 class Device:
     """A microcontroller and its emulator."""
@@ -97,6 +124,8 @@ class Device:
         *,
         chip: NandChip | None = None,
         fit_runs: int = 0,
+        deployed: Deployed | None = None,
+        flash: bytes | None = None,
     ) -> Verified:
         """Let the device take all runs, and compare what it counted.
 
@@ -111,8 +140,11 @@ class Device:
             sources: a folder with those of a pager; else what is installed.
             chip: outside of the device.
             fit_runs: the cycles of so many first runs are a part by themselves.
+            deployed: for a design with tags, what they are made and checked with.
+            flash: what is in flash, spare areas among it; else what the image makes.
 
         Raises:
+            RefusedImageError: where a tag is wrong, or the image too old.
             FlashpagerError: for a missing tool, a design that does not fit the device, and what
                 the firmware stops with.
 
@@ -122,28 +154,36 @@ class Device:
                 raise FlashpagerError(_missing(tool, package))
         with tempfile.TemporaryDirectory(prefix="flashpager-") as place:
             folder = Path(place)
-            (folder / "fp_pager_design.h").write_text(design.header("verify"), encoding="ascii")
-            (folder / "image.bin").write_bytes(in_pages(image, design))
+            secret = deployed.secret if deployed else None
+            header = design.header("verify", secret.image_version if secret else None)
+            header += deployed.header(design) if deployed else ""
+            (folder / "fp_pager_design.h").write_text(header, encoding="ascii")
+            held = in_pages(image, design, secret) if flash is None else flash
+            (folder / "image.bin").write_bytes(held)
             (folder / "runs.bin").write_bytes(runs.as_bytes())
             lines: list[str] = []
             if chip is None or self.compile_on_pins is None:
                 self.compile(folder, sources or pager_sources())
-                counted = deployed = _numbers(_run(self.emulator, folder))
+                counted = told = _numbers(_run(self.emulator, folder, design))
             else:
                 self.compile_on_pins(folder, sources or pager_sources())
                 options = chip.options(fit_runs)
                 commands = [["./host", name, *options] for name in ("counting.elf", "device.elf")]
                 with ThreadPoolExecutor() as both:
-                    counting, lines = both.map(lambda command: _run(command, folder), commands)
-                counted, deployed = _numbers(counting), _numbers(lines)
-        compared = [Compared(name, getattr(counts, name), _of(counted, name)) for name in COUNTS]
+                    counting, lines = both.map(
+                        lambda command: _run(command, folder, design), commands
+                    )
+                counted, told = _numbers(counting), _numbers(lines)
+        names = (*COUNTS, *TAG_COUNTS) if design.tag_bytes else COUNTS
+        of_chip = (*COUNTS_OF_CHIP, *TAG_COUNTS_OF_CHIP) if design.tag_bytes else COUNTS_OF_CHIP
+        compared = [Compared(name, getattr(counts, name), _of(counted, name)) for name in names]
         compared += [
-            Compared(f"{name}, by the chip", getattr(counts, name), _of(deployed, f"chip_{name}"))
-            for name in COUNTS_OF_CHIP
+            Compared(f"{name}, by the chip", getattr(counts, name), _of(told, f"chip_{name}"))
+            for name in of_chip
             if chip is None or name != "prefetches"
         ]
-        compared.append(Compared("CRC-32 of all bytes", runs.crc(image), _of(deployed, "crc")))
-        return Verified(compared, deployed.get("cycles"), parts_of(lines) if lines else [])
+        compared.append(Compared("CRC-32 of all bytes", runs.crc(image), _of(told, "crc")))
+        return Verified(compared, told.get("cycles"), parts_of(lines) if lines else [])
 
 
 def _missing(tool: str, package: str) -> str:
@@ -234,7 +274,27 @@ def _compile_for_avr(folder: Path, name: str, arguments: Sequence[str]) -> None:
     _refuse(complaint, command[0], "ATmega1284P", 16)
 
 
-def _run(command: Sequence[str], folder: Path) -> list[str]:
+#: What the firmware stops with where it refuses an image.
+_FORGED = "error a page has the wrong tag"
+_OLD = "error the image is older than the rollback counter allows"
+
+
+def _refusal(lines: Sequence[str], design: PagerDesign) -> str | None:
+    """Say why the device refused what is in its flash, if it did."""
+    if _OLD in lines:
+        return "the device refused the image: it is older than the rollback counter allows"
+    if _FORGED not in lines:
+        return None
+    told = _numbers(lines)
+    page, taken = _of(told, "refused_page"), _of(told, "taken_bytes")
+    return (
+        f"the device refused page {page}, at {page * design.page_bytes:#x} of the image, after "
+        f"{said(taken, 'byte')} of the trace: its tag is wrong; it was altered or moved, or is "
+        "of another version or key"
+    )
+
+
+def _run(command: Sequence[str], folder: Path, design: PagerDesign) -> list[str]:
     done = subprocess.run(
         command,
         cwd=folder,
@@ -245,6 +305,9 @@ def _run(command: Sequence[str], folder: Path) -> list[str]:
     )
     # Where semihosting writes depends on QEMU's version.
     lines = (done.stdout + done.stderr).splitlines()
+    refused = _refusal(lines, design)
+    if refused:
+        raise RefusedImageError(refused)
     for line in lines:
         if line.startswith("error "):
             message = f"the emulated device stopped: {line.removeprefix('error ')}"

@@ -1,10 +1,13 @@
 """The image in flash: its bytes."""
 
+import itertools
 import random
+from collections.abc import Iterator
 from pathlib import Path
 
 from flashpager._engine import FlashpagerError, TraceInfo
-from flashpager.device.design import PagerDesign
+from flashpager.device.authentication import Authentication
+from flashpager.device.design import TAG_AT, PagerDesign
 
 #: What flash holds where nothing was programmed.
 _ERASED = b"\xff"
@@ -46,6 +49,47 @@ def pattern(info: TraceInfo) -> bytes:
     return random.Random(info.image_bytes).randbytes(info.image_bytes)  # noqa: S311 (no secret)
 
 
-def in_pages(data: bytes, design: PagerDesign) -> bytes:
-    """Fill up the last flash page."""
-    return data.ljust(design.flash_pages * design.flash_page_bytes, _ERASED)
+def in_pages(data: bytes, design: PagerDesign, secret: Authentication | None = None) -> bytes:
+    """Fill up the last flash page; with tags, give each page its spare area behind it."""
+    filled = data.ljust(design.flash_pages * design.flash_page_bytes, _ERASED)
+    if secret is None or not design.tag_bytes:
+        return filled
+    tags = secret.tags(_cut(filled, design.unit_bytes), design.tag_bytes)
+    units = design.flash_page_bytes // design.unit_bytes
+    before = _ERASED * TAG_AT
+    return b"".join(
+        page + (before + b"".join(itertools.islice(tags, units))).ljust(design.spare_bytes, _ERASED)
+        for page in _cut(filled, design.flash_page_bytes)
+    )
+
+
+def read_flash(path: Path, design: PagerDesign) -> bytes:
+    """Read what deploy wrote for a design: whole flash pages, with tags their spare areas.
+
+    Raises:
+        FlashpagerError: if it has another length than that.
+
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        message = f"{path}: {error.strerror or error}"
+        raise FlashpagerError(message) from None
+    page = design.flash_page_bytes + design.spare_bytes
+    if len(data) != design.flash_pages * page:
+        message = (
+            f"{path}: {len(data)} bytes, but this design has {design.flash_pages} flash pages of "
+            f"{page} bytes, {design.spare_bytes} of them spare: deploy the same design"
+        )
+        raise FlashpagerError(message)
+    return data
+
+
+def without_spare(flash: bytes, design: PagerDesign) -> bytes:
+    """Give the image that such flash pages hold."""
+    pages = _cut(flash, design.flash_page_bytes + design.spare_bytes)
+    return b"".join(page[: design.flash_page_bytes] for page in pages)[: design.image_bytes]
+
+
+def _cut(data: bytes, size: int) -> Iterator[bytes]:
+    return (data[at : at + size] for at in range(0, len(data), size))

@@ -56,6 +56,8 @@ class NandChip:
         """Say why a design has no such chip; None where it has one."""
         if pager.register not in _REGISTERS:
             return f"the AVR's chip is a NAND, which has one register: {pager.register} is another"
+        if pager.tag_bytes:
+            return "the AVR's chip is emulated where its spare areas are read"
         part = _engine.find_part(row.design.part)
         try:
             part.number("sdr.t_rc_ns")

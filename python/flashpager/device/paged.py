@@ -216,6 +216,8 @@ def _refusals(row: Row) -> Iterator[str]:
         )
     if design.critical_block_bytes:
         yield "the handler fetches a page whole before it is used: leave --critical-block away"
+    if design.tag_bytes:
+        yield "the emulated machine checks no tags: leave --tag away, or take another --device"
     if design.reference_bit != "emulated":
         yield (
             "an ARM926 has no reference bit: take --reference-bit emulated, as --board "

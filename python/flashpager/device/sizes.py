@@ -4,7 +4,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from flashpager.device.design import PagerDesign
@@ -17,36 +17,56 @@ _TARGETS = {
 }
 
 
+#: Of a key that is ready for use, ``struct fp_aes_cmac``.
+_KEY_RAM_BYTES = 192
+
+
 @dataclass(frozen=True)
 class Sizes:
-    """What the pager takes of a target, in bytes."""
+    """What the pager, or the MAC of its tags, takes of a target, in bytes."""
 
     target: str
     code: int
-    #: All of its RAM, the frames among it.
+    #: All of its RAM, the frames or the key among it.
     ram: int
 
 
 def sizes_of(design: PagerDesign) -> list[Sizes]:
     """Compile the pager for each target whose compiler is installed."""
+    return _compiled(design, "pager.c")
+
+
+def mac_sizes_of(design: PagerDesign) -> list[Sizes]:
+    """Compile AES-CMAC for the same targets, with the RAM of one key."""
+    compiled = _compiled(design, "mac/aes_cmac.c")
+    return [replace(each, ram=each.ram + _KEY_RAM_BYTES) for each in compiled]
+
+
+def _compiled(design: PagerDesign, source: str) -> list[Sizes]:
     found = []
     for target, (prefix, flags) in _TARGETS.items():
         if not (shutil.which(f"{prefix}gcc") and shutil.which(f"{prefix}size")):
             continue
         with tempfile.TemporaryDirectory(prefix="flashpager-") as place:
             Path(place, "fp_pager_design.h").write_text(design.header("sizes"), encoding="ascii")
-            compiled = Path(place, "pager.o")
+            compiled = Path(place, "compiled.o")
             command = [
                 *(f"{prefix}gcc", "-std=c99", "-Os", *flags, f"-I{place}", "-c"),
-                *("-o", str(compiled), str(pager_sources() / "pager.c")),
+                *("-o", str(compiled), str(pager_sources() / source)),
             ]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if done.returncode:
                 # A cache that is larger than what the target can address.
                 continue
-            said = subprocess.run(
-                [f"{prefix}size", str(compiled)], capture_output=True, text=True, check=True
+            told = subprocess.run(
+                [f"{prefix}size", "-A", str(compiled)], capture_output=True, text=True, check=True
             )
-        numbers = [int(number) for number in re.findall(r"\b\d+\b", said.stdout)[:3]]
-        found.append(Sizes(target, code=numbers[0], ram=numbers[1] + numbers[2]))
+        sections = re.findall(r"^\.(text|rodata|data|bss)\S*\s+(\d+)", told.stdout, re.MULTILINE)
+        of = dict.fromkeys(("text", "rodata", "data", "bss"), 0)
+        for name, size in sections:
+            of[name] += int(size)
+        # Constants of an AVR are copied to RAM, as it reads them from there.
+        copied = of["rodata"] if target == "AVR" else 0
+        code = of["text"] + of["rodata"]
+        found.append(Sizes(target, code=code, ram=of["data"] + of["bss"] + copied))
     return found
