@@ -40,16 +40,19 @@ fn main() {
     copy_pager().expect("the pager is copied");
 }
 
-/// The pager in C, which `flashpager verify` compiles.
+/// The pager in C, which `flashpager verify` compiles, and the cipher of its tags.
 fn copy_pager() -> io::Result<()> {
-    let folder = Path::new("../../runtime/pager");
-    println!("cargo::rerun-if-changed={}", folder.display());
+    let runtime = Path::new("../../runtime");
+    let (pager, cipher) = (runtime.join("pager"), runtime.join("third_party/tiny-aes"));
+    println!("cargo::rerun-if-changed={}", pager.display());
+    println!("cargo::rerun-if-changed={}", cipher.display());
     let output = Path::new(&env::var_os("OUT_DIR").unwrap_or_default()).join("runtime");
     if output.exists() {
         fs::remove_dir_all(&output)?;
     }
-    fs::create_dir(&output)?;
-    copy(folder, &output.join("pager"))
+    fs::create_dir_all(output.join("third_party"))?;
+    copy(&cipher, &output.join("third_party/tiny-aes"))?;
+    copy(&pager, &output.join("pager"))
 }
 
 fn copy_examples() -> io::Result<()> {

@@ -494,8 +494,9 @@ static void put_32(uint8_t *to, uint32_t value)
         to[i] = (uint8_t)value;
 }
 
-/* Check the tag of a unit, which begins at a column. In constant time. */
-static int authenticate(fp_flash_page flash_page, uint_fast16_t column, const uint8_t *unit,
+/* Check the tag of a unit, which begins at a column. In constant time. Out of line, as it has buffers
+ * that the rest of a fetch has no use for. */
+static OUT_OF_LINE int authenticate(fp_flash_page flash_page, uint_fast16_t column, const uint8_t *unit,
                         uint_fast16_t size)
 {
     uint8_t head[8], tag[FP_PAGER_TAG_BYTES], right[FP_PAGER_TAG_BYTES];

@@ -87,7 +87,8 @@ def _say(pager: PagerDesign, origins: str) -> None:
     if pager.tag_bytes:
         for each in mac_sizes_of(pager):
             out.print(
-                f"{each.target}: {each.code:,} bytes of code, {each.ram:,} bytes of RAM for AES-CMAC"
+                f"{each.target}: {each.code:,} bytes of code, {each.ram:,} bytes of RAM: AES-CMAC "
+                "and its key"
             )
     if not sizes:
         note(

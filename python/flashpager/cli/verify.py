@@ -174,14 +174,16 @@ def verify(  # noqa: C901  (what runs, and what does not)
     secret = authentication(pager.tag_bytes, mac, key, image_version)
     deployed = _deployed(secret, oldest)
     held = _held(flash, image, pager)
-    if held is not None:
-        data = without_spare(held, pager)
-    else:
-        data = read_image(image, info) if image else pattern(info)
+    data = _data(held, image, opened, pager)
     runs = Runs.of(opened)
     chip, untold = _chip_of(emulated, row, pager, flags.board)
     if fit:
-        fitting = Fitting(opened, runs, data, row, pager, _known(chip, untold), emulated, fit_runs)
+        if flash:
+            message = "--fit: leave --flash away: what it measures takes other pages, too"
+            raise FlashpagerError(message)
+        fitting = Fitting(
+            opened, runs, data, row, pager, _known(chip, untold), emulated, fit_runs, deployed
+        )
         _fit(fitting, fit, json=json)
         return
     try:
@@ -240,7 +242,9 @@ def _deployed(secret: Authentication | None, oldest: int | None) -> Deployed | N
         if secret is None:
             message = "--oldest: the design has no tags; give their bytes with --tag"
             raise FlashpagerError(message)
-    return secret and Deployed(secret, secret.image_version if oldest is None else oldest)
+    if secret is None:
+        return None
+    return Deployed(secret, secret.image_version if oldest is None else oldest)
 
 
 def _held(flash: Path | None, image: Path | None, pager: PagerDesign) -> bytes | None:
@@ -250,6 +254,13 @@ def _held(flash: Path | None, image: Path | None, pager: PagerDesign) -> bytes |
         message = "--flash has the image already: leave --image away"
         raise FlashpagerError(message)
     return read_flash(flash, pager)
+
+
+def _data(held: bytes | None, image: Path | None, opened: Trace, pager: PagerDesign) -> bytes:
+    """Give the image's bytes: what flash holds, what a file has, or a pattern."""
+    if held is not None:
+        return without_spare(held, pager)
+    return read_image(image, opened.info) if image else pattern(opened.info)
 
 
 def _print_refusal(
@@ -432,6 +443,7 @@ _EACH: dict[str, tuple[str, Callable[[Part], int]]] = {
         "byte fetched",
         lambda part: part.total("bytes_fetched") - part.total("bytes_skipped"),
     ),
+    "check": ("tag", lambda part: part.misses),
 }
 
 

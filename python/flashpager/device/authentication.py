@@ -46,18 +46,16 @@ def authentication(
                 message = f"{flag}: the design has no tags; give their bytes with --tag"
                 raise FlashpagerError(message)
         return None
-    for flag, value in given.items():
-        if value is None:
-            message = (
-                f"a tag of {tag_bytes} bytes: {flag} is missing; tags want --mac "
-                f"{' | '.join(MACS)}, --key and --image-version"
-            )
-            raise FlashpagerError(message)
+    if mac is None or key is None or image_version is None:
+        missing = ", ".join(flag for flag, value in given.items() if value is None)
+        message = (
+            f"a tag of {tag_bytes} bytes: {missing} missing; tags want --mac {' | '.join(MACS)}, "
+            "--key HEXFILE and --image-version N"
+        )
+        raise FlashpagerError(message)
     if mac not in MACS:
         message = f"--mac {mac}: it is {', '.join(MACS)}"
         raise FlashpagerError(message)
-    assert key is not None
-    assert image_version is not None
     check_version("--image-version", image_version)
     return Authentication(read_key(key), image_version)
 

@@ -63,6 +63,7 @@ class FittedBoard:
             f"cache_bytes = {design.cache_bytes}",
             f"cache_page_bytes = {design.cache_page_bytes}",
             f"register = {json.dumps(design.register)}",
+            *([f"tag_bytes = {design.tag_bytes}"] if design.tag_bytes else []),
             f"policy = {json.dumps(design.policy)}",
             'schedule = "parallel" # the pager searches while the flash loads',
             "",
@@ -85,6 +86,9 @@ class FittedBoard:
             own = max(0.0, prices.column_change - beside)
             what = f"fp_flash_column(): {prices.column_change:.1f} less {beside:.1f} of its bus"
             lines.append(self._time("column_command_ns", own, what))
+        if prices.tag_check is not None and prices.mac_block is not None:
+            lines.append(self._time("tag_check_ns", prices.tag_check, "a tag, but for its MAC"))
+            lines.append(self._time("mac_block_ns", prices.mac_block, "AES-CMAC, each 16 bytes"))
         return "\n".join(lines) + "\n"
 
     def _time(self, name: str, cycles: float, what: str) -> str:

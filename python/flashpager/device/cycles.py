@@ -22,6 +22,8 @@ class JobCycles:
     column: int = 0
     skip: int = 0
     fetch: int = 0
+    #: Of tags, but for getting them.
+    check: int = 0
 
     @property
     def together(self) -> int:
@@ -71,6 +73,11 @@ class Part:
     def misses(self) -> int:
         """How many faults there are."""
         return sum(each.count for each in self.faults)
+
+    @property
+    def checking(self) -> int:
+        """Cycles of all checks of tags."""
+        return sum(each.cycles.check for each in self.faults)
 
     def total(self, name: str) -> int:
         """Add up a field of the faults."""
@@ -127,6 +134,25 @@ class Prices:
     bus_byte: int
     #: What a byte takes besides where it goes into a frame.
     store_byte: float
+    #: Of a tag that is checked, beside the blocks of its MAC; None without tags.
+    tag_check: float | None = None
+    #: Of a block of 16 bytes of a MAC.
+    mac_block: float | None = None
+
+
+#: Of AES.
+_BLOCK_BYTES = 16
+#: Of what a MAC is taken, before the data.
+_HEAD_BYTES = 8
+
+
+def fit_checks(measured: Sequence[tuple[int, Part]]) -> tuple[float, float]:
+    """Fit what checking a tag takes, by itself and a block, to units of several sizes in bytes."""
+    points = [
+        (-(-(unit_bytes + _HEAD_BYTES) // _BLOCK_BYTES), part.checking, part.misses)
+        for unit_bytes, part in measured
+    ]
+    return _line(points)
 
 
 def fit(part: Part, bytes_read: int, t_r: int, others: Sequence[Part] = ()) -> Prices:

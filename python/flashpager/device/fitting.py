@@ -6,9 +6,9 @@ from pathlib import Path
 from flashpager import _engine
 from flashpager._engine import Design, FlashpagerError, Handler, Host, Row
 from flashpager.device.board import FittedBoard
-from flashpager.device.cycles import Part, fit
+from flashpager.device.cycles import Part, fit, fit_checks
 from flashpager.device.design import PagerDesign
-from flashpager.device.emulated import Compared, Device
+from flashpager.device.emulated import Compared, Deployed, Device
 from flashpager.device.nand import NandChip
 from flashpager.device.runs import Runs
 from flashpager.device.timing import ComparedTime, compared_times
@@ -16,6 +16,8 @@ from flashpager.trace import Trace
 
 #: First runs that prices are fitted to, where nobody says how many.
 FIT_RUNS = 20_000
+#: First runs that are enough for what does not vary, a check of a tag.
+_CHECK_RUNS = 500
 #: Of an AVR of which nobody says it.
 _CLOCK_HZ = 16_000_000
 #: The fastest that an ATmega1284P takes.
@@ -76,6 +78,7 @@ class Fitting:
         chip: NandChip,
         device: Device,
         fit_runs: int,
+        deployed: Deployed | None = None,
     ) -> None:
         """Take what a verification takes.
 
@@ -95,6 +98,7 @@ class Fitting:
         self._trace, self._runs, self._image = trace, runs, image
         self._row, self._pager, self._chip = row, pager, chip
         self._device, self._fit_runs = device, fit_runs
+        self._deployed = deployed
         self._parts: list[Part] = []
 
     def run(self) -> Fitted:
@@ -106,10 +110,14 @@ class Fitting:
             self._row.counts,
             chip=self._chip,
             fit_runs=self._fit_runs,
+            deployed=self._deployed,
         )
         self._parts = verified.parts
         first = self._runs.first(self._fit_runs)
         prices = fit(self._parts[0], first.bytes_read, self._chip.t_r, self._other(first))
+        if self._deployed:
+            tag_check, mac_block = self._checks()
+            prices = replace(prices, tag_check=tag_check, mac_block=mac_block)
         board = FittedBoard(
             design=self._row.design,
             lookup=self._pager.lookup,
@@ -128,8 +136,22 @@ class Fitting:
         design = self._row.design.replace(register="random-column", bus=bus, handler=Handler())
         return _engine.simulate(self._trace.path, [design])[0].prices.t_column_change_ns
 
+    def _checks(self) -> tuple[float, float]:
+        """Measure checks of pages of half the size, too: what they take is base and slope."""
+        own = self._pager
+        half = replace(own, page_bytes=own.page_bytes // 2, spare_bytes=2 * own.spare_bytes)
+        chip = replace(self._chip, spare_bytes=half.spare_bytes)
+        few = self._runs.first(min(self._fit_runs, _CHECK_RUNS))
+        parts = self._device.verify(
+            half, few, self._image, self._row.counts, chip=chip, deployed=self._deployed
+        ).parts
+        return fit_checks([(own.unit_bytes, self._parts[0]), (half.unit_bytes, parts[0])])
+
     def _other(self, first: Runs) -> list[Part]:
         """Measure what the design's register does not do: a column change, or a skip."""
+        if self._deployed:
+            # Tags want a register whose column can be changed, and that skips nothing.
+            return []
         is_random = self._pager.register == "random-column"
         register = "start-column" if is_random else "random-column"
         try:

@@ -28,6 +28,8 @@ class NandChip:
 
     clock_hz: int
     page_bytes: int
+    #: Behind each page in the image, where there are tags.
+    spare_bytes: int
     pages: int
     t_r: int
     t_rc: int
@@ -45,6 +47,7 @@ class NandChip:
         return cls(
             clock_hz=clock_hz,
             page_bytes=pager.flash_page_bytes,
+            spare_bytes=pager.spare_bytes,
             pages=pager.flash_pages,
             t_r=cycles(row.prices.t_r_ns),
             t_rc=cycles(part.number("sdr.t_rc_ns")),
@@ -56,8 +59,6 @@ class NandChip:
         """Say why a design has no such chip; None where it has one."""
         if pager.register not in _REGISTERS:
             return f"the AVR's chip is a NAND, which has one register: {pager.register} is another"
-        if pager.tag_bytes:
-            return "the AVR's chip is emulated where its spare areas are read"
         part = _engine.find_part(row.design.part)
         try:
             part.number("sdr.t_rc_ns")
@@ -70,6 +71,7 @@ class NandChip:
         return [
             f"clock_hz={self.clock_hz}",
             f"page_bytes={self.page_bytes}",
+            f"spare_bytes={self.spare_bytes}",
             f"pages={self.pages}",
             f"t_r={self.t_r}",
             f"t_rc={self.t_rc}",

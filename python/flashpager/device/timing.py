@@ -60,6 +60,8 @@ def untimed(row: Row) -> str | None:
         )
     if row.design.codeword_bytes:
         return "the device fetches codewords, but computes no ECC"
+    if row.design.tag_bytes and not handler.mac_block_ns:
+        return "no [handler] of a board says what checking a tag takes; --fit FILE measures it"
     if row.design.count_commands:
         return "count_commands counts what the device has in load_command_ns"
     return None

@@ -32,12 +32,14 @@ enum job {
     JOB_COLUMN,
     JOB_SKIP,
     JOB_FETCH,
+    JOB_CHECK,  /* of a tag, but for getting it */
     JOB_OTHERS, /* what a program names for itself, from here on */
     JOBS = JOB_OTHERS + 8
 };
 
-static const char *const job_names[JOB_OTHERS] = {"program", "read",   "lookup", "fault", "search",
-                                                  "command", "wait",   "column", "skip",  "fetch"};
+static const char *const job_names[JOB_OTHERS] = {
+    "program", "read", "lookup", "fault", "search", "command",
+    "wait",    "column", "skip", "fetch", "check"};
 
 /* A name in the table of symbols, to its end or to a dot, and to what comes behind a label's name. */
 static const struct {
@@ -53,6 +55,7 @@ static const struct {
     {"fp_flash_column", 0, JOB_COLUMN},
     {"fp_flash_skip", 0, JOB_SKIP},
     {"fp_flash_fetch", 0, JOB_FETCH},
+    {"authenticate", 0, JOB_CHECK},
     {"fp_done_FP_PAGER_PRE_PROCESS", 1, JOB_SEARCH},
     {"fp_done_FP_PAGER_GET_FREEFRAME", 1, JOB_FAULT},
     {"fp_job_program", 1, JOB_PROGRAM},

@@ -27,12 +27,12 @@
 /* What chip it is. Times in cycles. */
 struct nand_kind {
     uint32_t page_bytes;
-    uint32_t spare_bytes; /* behind them; those that are not in the file are erased */
+    uint32_t spare_bytes; /* behind them */
     uint32_t pages;
     uint32_t t_r;
     uint32_t t_rc; /* from an edge of RE# to the next, and of WE# */
     uint32_t t_ccs;
-    FILE *image; /* page behind page, without their spare areas */
+    FILE *image; /* page behind page, each with its spare area */
 };
 
 /* What was asked of it. */
@@ -41,6 +41,7 @@ struct nand_counts {
     uint32_t column_changes;
     uint32_t bytes_fetched; /* with those that nobody looked at */
     uint32_t bytes_skipped;
+    uint32_t spare_bytes_fetched;
 };
 
 static struct {
@@ -113,12 +114,12 @@ static void nand_load(void)
 {
     const unsigned columns = nand_column_cycles();
     const uint32_t page = nand_number(columns, NAND_ROW_CYCLES);
+    const uint32_t whole = nand.kind.page_bytes + nand.kind.spare_bytes;
     nand.column = nand_number(0, columns) + (nand.command == NAND_READ_UPPER ? 256u : 0u);
     nand_demand(page < nand.kind.pages, "load of a page that is none");
     nand_demand(nand.column < nand.kind.page_bytes, "load at a column that is none");
-    memset(nand.held, 0xff, nand.kind.page_bytes + nand.kind.spare_bytes);
-    if (fseek(nand.kind.image, (long)page * (long)nand.kind.page_bytes, SEEK_SET) ||
-        fread(nand.held, 1, nand.kind.page_bytes, nand.kind.image) != nand.kind.page_bytes)
+    if (fseek(nand.kind.image, (long)page * (long)whole, SEEK_SET) ||
+        fread(nand.held, 1, whole, nand.kind.image) != whole)
         stop("image.bin has no such page");
     nand.has_page = 1;
     nand.is_status = 0;
@@ -216,6 +217,7 @@ static void nand_read_done(void)
     if (!nand.is_status) {
         nand.counts.bytes_fetched++;
         nand.counts.bytes_skipped += !nand.is_looked_at;
+        nand.counts.spare_bytes_fetched += nand.column > nand.kind.page_bytes;
     }
     nand_drive(NAND_FLOATS);
 }

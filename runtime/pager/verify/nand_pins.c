@@ -117,3 +117,11 @@ void fp_flash_column(uint_fast16_t column)
     /* What is left of t_CCS, at most 300 ns, passes while this returns. */
 }
 #endif
+
+#if FP_PAGER_TAG_BYTES
+int fp_flash_spare(uint_fast16_t at, uint8_t *to, uint_fast8_t size)
+{
+    fp_flash_column((uint_fast16_t)(FP_PAGER_FLASH_PAGE_BYTES + at));
+    return fp_flash_fetch(to, size);
+}
+#endif

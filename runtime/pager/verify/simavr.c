@@ -5,7 +5,8 @@
  *
  * Prints what the firmware says, the CRC-32 of the bytes that it took, and its cycles: in all, and
  * by job. With page_bytes there is a NAND chip on its pins, which prints what it counts; `t_r`,
- * `t_rc` and `t_ccs` are its times in cycles, `pages` how many it has. With fit_runs, what comes
+ * `t_rc` and `t_ccs` are its times in cycles, `pages` how many it has, `spare_bytes` what is behind
+ * each in image.bin. With fit_runs, what comes
  * before that run and what comes behind are two parts.
  */
 #include <simavr/sim_avr.h>
@@ -134,6 +135,7 @@ int main(int argc, char **argv)
     fit_runs = option(argc, argv, "fit_runs", 0);
     memset(&chip, 0, sizeof(chip));
     chip.page_bytes = option(argc, argv, "page_bytes", 0);
+    chip.spare_bytes = option(argc, argv, "spare_bytes", 0);
     chip.pages = option(argc, argv, "pages", 0);
     chip.t_r = option(argc, argv, "t_r", 0);
     chip.t_rc = option(argc, argv, "t_rc", 0);
@@ -153,9 +155,9 @@ int main(int argc, char **argv)
         stop("the processor crashed");
     if (chip.page_bytes)
         printf("chip_loads %u\nchip_column_changes %u\nchip_bytes_fetched %u\n"
-               "chip_bytes_skipped %u\n",
+               "chip_bytes_skipped %u\nchip_tag_bytes_fetched %u\n",
                nand.counts.loads, nand.counts.column_changes, nand.counts.bytes_fetched,
-               nand.counts.bytes_skipped);
+               nand.counts.bytes_skipped, nand.counts.spare_bytes_fetched);
     jobs_tell();
     printf("crc %u\ncycles %llu\n", (unsigned)~crc, (unsigned long long)avr->cycle);
     return 0;

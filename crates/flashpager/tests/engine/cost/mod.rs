@@ -172,6 +172,94 @@ fn a_column_change_costs_its_command_beside_the_bus() {
     assert_eq!(change_ns(70.0), change_ns(0.0) + 70.0);
 }
 
+/// A chip with one register changes its column to the spare area and back, two buffers change none.
+#[test]
+fn a_tag_costs_its_bytes_its_column_changes_and_its_check_at_each_fault() {
+    let run = |at: u32| Run { offset: at.wrapping_mul(2_654_435_761) % 60_000, length: 700 };
+    let trace = MemoryTrace::new((0..3_000).map(run).collect());
+    let handler = Handler { tag_check_ns: 500.0, mac_block_ns: 30.0, ..prices().handler };
+    for (part, register, columns) in [
+        ("MT29F1G08ABAFA", "random-column", true),
+        ("KFG1G16Q2M", "double-buffer", false),
+        ("KFG1G16Q2M", "double-buffer-prefetch", false),
+    ] {
+        let spec = |tag_bytes| DesignSpec {
+            part: Some(part.into()),
+            register: Some(register.into()),
+            policy: "clock".into(),
+            cache_page_bytes: 256,
+            cache_bytes: 4096,
+            codeword_bytes: Some(512),
+            schedule: "parallel".into(),
+            handler: Some(handler),
+            tag_bytes,
+            ..DesignSpec::default()
+        };
+        let designs = [None, Some(8)].map(|tag| Design::new(spec(tag)).unwrap());
+        let found = simulate(&trace, &designs, &|| true, &|_, _| {}).unwrap();
+        let (bare, tagged) = (&found[0], &found[1]);
+        let (before, counts) = (&bare.counts, &tagged.counts);
+        let misses = counts.misses;
+        assert!(before.forward > 0 && before.backward > 0 && before.misses == misses);
+        assert_eq!((before.tag_bytes_fetched, before.mac_bytes), (0, 0));
+        assert_eq!(counts.tag_bytes_fetched, 8 * misses);
+        assert_eq!(counts.mac_bytes, (8 + 512) * misses);
+        assert_eq!(counts.bytes_fetched, before.bytes_fetched + 8 * misses);
+        let changes = if columns { misses + before.forward + before.backward } else { 0 };
+        assert_eq!(counts.column_changes, changes);
+        // 520 bytes are 33 blocks.
+        let check_ns = 500.0 + 33.0 * 30.0;
+        assert_eq!(tagged.time.handler_ns - bare.time.handler_ns, misses as f64 * check_ns);
+        if !designs[1].is_executed() {
+            let byte_ns = designs[1].prices().t_byte_ns;
+            let change_ns = designs[1].prices().t_column_change_ns.unwrap_or(0.0);
+            let more = misses as f64 * (check_ns + 8.0 * byte_ns)
+                + (changes - before.column_changes) as f64 * change_ns;
+            assert!((tagged.time.time_ns - bare.time.time_ns - more).abs() < 1.0);
+            let faults: f64 =
+                tagged.fault_latencies.iter().map(|(ns, times)| ns * *times as f64).sum();
+            let others = tagged.time.read_ns + tagged.time.lookups_ns;
+            assert!((faults + others - tagged.time.time_ns).abs() < 1.0);
+        }
+        assert!(tagged.latency.worst_fault_ns >= bare.latency.worst_fault_ns + check_ns);
+    }
+}
+
+#[test]
+fn tags_that_cannot_be_are_refused() {
+    let spec = || DesignSpec {
+        part: Some("MT29F1G08ABAEA".into()),
+        register: Some("random-column".into()),
+        cache_page_bytes: 512,
+        cache_bytes: 4096,
+        tag_bytes: Some(15),
+        ..DesignSpec::default()
+    };
+    // 4 tags of 15 bytes and the mark of a bad block are in 64 bytes.
+    let free = Design::new(spec()).unwrap();
+    assert!(free.assumed().iter().any(|one| one.value.contains("mac_block_ns")));
+    let nand = |part: &str| Some(part.to_owned());
+    for (wrong, said) in [
+        (DesignSpec { tag_bytes: Some(16), ..spec() }, "62 behind the mark"),
+        (DesignSpec { tag_bytes: Some(17), cache_page_bytes: 1024, ..spec() }, "1 to 16"),
+        (DesignSpec { tag_bytes: Some(0), ..spec() }, "1 to 16"),
+        (DesignSpec { register: nand("start-column"), ..spec() }, "cannot change its column"),
+        (DesignSpec { part: nand("W25Q128JV"), register: None, ..spec() }, "in place"),
+        (
+            DesignSpec {
+                part: nand("KFG1G16Q2M"),
+                register: nand("double-buffer"),
+                critical_block_bytes: Some(64),
+                ..spec()
+            },
+            "critical block",
+        ),
+    ] {
+        let refused = Design::new(wrong).unwrap_err().to_string();
+        assert!(refused.contains(said), "{refused}");
+    }
+}
+
 #[test]
 fn latency_by_nearest_rank() {
     // 98 cheap faults, one dear, one dearest: the 99th of 100 is the dear one.
