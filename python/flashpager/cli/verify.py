@@ -69,7 +69,7 @@ ImageVersion = Annotated[
 
 
 @options.takes_designs()
-def verify(  # noqa: C901  (what runs, and what does not)
+def verify(  # noqa: C901, PLR0912, PLR0915  (what runs, and what does not)
     trace: options.Trace,
     *,
     flags: options.DesignFlags,

@@ -137,7 +137,10 @@ class Fitting:
         return _engine.simulate(self._trace.path, [design])[0].prices.t_column_change_ns
 
     def _checks(self) -> tuple[float, float]:
-        """Measure checks of pages of half the size, too: what they take is base and slope."""
+        """Measure checks of pages of half the size, too: what they take is base and slope.
+
+        The chip has a larger spare area then, so that twice as many tags fit.
+        """
         own = self._pager
         half = replace(own, page_bytes=own.page_bytes // 2, spare_bytes=2 * own.spare_bytes)
         chip = replace(self._chip, spare_bytes=half.spare_bytes)
@@ -148,19 +151,20 @@ class Fitting:
         return fit_checks([(own.unit_bytes, self._parts[0]), (half.unit_bytes, parts[0])])
 
     def _other(self, first: Runs) -> list[Part]:
-        """Measure what the design's register does not do: a column change, or a skip."""
-        if self._deployed:
-            # Tags want a register whose column can be changed, and that skips nothing.
-            return []
+        """Measure what the design's register does not do: a column change, or a skip.
+
+        Who skips has no tags: these want a register whose column can be changed.
+        """
         is_random = self._pager.register == "random-column"
         register = "start-column" if is_random else "random-column"
         try:
-            design = self._row.design.replace(register=register).settled()
+            design = self._row.design.replace(register=register, tag_bytes=None).settled()
             row = _engine.simulate(self._trace.path, [design])[0]
         except FlashpagerError:
             return []
-        pager = replace(self._pager, register=register)
-        return self._device.verify(pager, first, self._image, row.counts, chip=self._chip).parts
+        pager = replace(self._pager, register=register, tag_bytes=None, spare_bytes=0)
+        chip = replace(self._chip, spare_bytes=0)
+        return self._device.verify(pager, first, self._image, row.counts, chip=chip).parts
 
     def errors(self, board: Path) -> list[Errors]:
         """Say how well a board with the prices tells both parts."""
