@@ -216,6 +216,8 @@ class TestPrices:
             "downgrade_ns": 0,
             "load_command_ns": 0,
             "column_command_ns": 0,
+            "tag_check_ns": 0,
+            "mac_block_ns": 0,
             "update_mmu_ns": 120,
             "post_process_ns": 80,
             "false_fault_ns": 0,

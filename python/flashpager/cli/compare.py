@@ -185,6 +185,7 @@ def _value(column: str, value: object) -> str:
 def _design(best: "Best") -> str:
     design = best.design
     codeword = f", codeword {design.codeword_bytes}" if design.codeword_bytes else ""
+    codeword += f", tag {design.tag_bytes}" if design.tag_bytes else ""
     return (
         f"{best.bandwidth_mib_s:.2f} MB/s with {design.part} on {design.bus}, {design.policy},"
         f" cache {format_size(design.cache_bytes)} in pages of"

@@ -363,6 +363,7 @@ def _show_answer(
         + ","
         f" register {best['register']}"
         + (f", codeword {best['codeword_bytes']}" if best["codeword_bytes"] else "")
+        + (f", tag {best['tag_bytes']}" if best["tag_bytes"] else "")
         + (f", {best['schedule']} handler" if best["schedule"] != "sequential" else "")
         + (
             f", {format_size(best['critical_block_bytes'])} of a page first"

@@ -16,8 +16,10 @@ def medium(design: Design, flash_page_bytes: int) -> str:
         mode = f", read mode {design.read_mode}" if design.read_mode else ""
         return f"{design.part} on {design.bus}, read in place{mode}"
     codeword = f", codeword {design.codeword_bytes}" if design.codeword_bytes else ""
+    tag = f", tag {design.tag_bytes}" if design.tag_bytes else ""
     page = format_size(flash_page_bytes)
-    return f"{design.part} on {design.bus}, flash page {page}, register {design.register}{codeword}"
+    reading = f"register {design.register}{codeword}{tag}"
+    return f"{design.part} on {design.bus}, flash page {page}, {reading}"
 
 
 def cache(design: Design, frames: int) -> str:

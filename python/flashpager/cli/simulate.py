@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
 from rich.markup import escape
@@ -233,9 +233,17 @@ def _show_setup(info: TraceInfo, row: Row, origins: str) -> None:
     out.print(
         f"prices: {flash}, write {prices.ram.t_write_ns:.4g} ns, {read}"
         f"lookup {duration(handler.lookup_ns)}, fault {duration(handler.fixed_fault_ns)}"
-        f" + {duration(handler.walk_step_ns)} a step{_uncounted(design, handler)}"
+        f" + {duration(handler.walk_step_ns)} a step{_check(row)}{_uncounted(design, handler)}"
     )
     _show_handling(design, handler)
+
+
+def _check(row: Row) -> str:
+    """Say what checking a tag takes, where there are any."""
+    if row.design.tag_bytes is None:
+        return ""
+    tag = cast("dict[str, float]", row.prices.as_dict()["tag"])
+    return f", a tag's check {duration(tag['check_ns'])}"
 
 
 def _uncounted(design: Design, handler: Handler) -> str:
@@ -478,9 +486,10 @@ def _show_faults(row: Row) -> None:
         return
     other = f"other buffer {counts.other_buffer:,}, " if counts.other_buffer else ""
     ahead = f"; loaded ahead {counts.prefetches:,}" if counts.prefetches else ""
+    tags = f"; tags {counts.tag_bytes_fetched:,} B" if counts.tag_bytes_fetched else ""
     out.print(
         f"misses: other page {counts.other_page:,}, {other}forward {counts.forward:,}, "
-        f"backward {counts.backward:,}; skipped {counts.bytes_skipped:,} B{ahead}"
+        f"backward {counts.backward:,}; skipped {counts.bytes_skipped:,} B{ahead}{tags}"
     )
     same_page = counts.forward + counts.backward
     if same_page:

@@ -201,9 +201,11 @@ def tied(text: str) -> str:
 def setting(frame: pl.DataFrame) -> str:
     """Say what all designs of a table share."""
     row = frame.row(0, named=True)
-    codeword = row["codeword_bytes"]
-    return f"{row['part']}, {row['bus']}, {row['register']}" + (
-        f", codeword {said(codeword)}" if codeword else ""
+    codeword, tag = row["codeword_bytes"], row["tag_bytes"]
+    return (
+        f"{row['part']}, {row['bus']}, {row['register']}"
+        + (f", codeword {said(codeword)}" if codeword else "")
+        + (f", tag {said(tag)}" if tag else "")
     )
 
 

@@ -11,7 +11,7 @@
  *         fp_aes_cmac(&mac, head, data, size, tag, FP_PAGER_TAG_BYTES);
  *     }
  *
- * `flashpager deploy --mac aes-cmac` makes the same tags. The cipher is tiny-AES-c. It looks its
+ * `flashpager deploy --tag BYTES --mac aes-cmac` makes the same tags. The cipher is tiny-AES-c. It looks its
  * S-box up in memory: where that is cached, its time depends on the key. A chip with AES in
  * hardware has no use for this file.
  */
