@@ -204,6 +204,11 @@ COMMANDS = {
     "pin": ("pin", CARD, *DESIGN, "--ram", "64", "-o", "pinned.txt"),
     "deploy": ("deploy", CARD, *DESIGN, "-o", "deployed"),
     "verify": ("verify", CARD, *DESIGN),
+    "verify tags": (
+        *("verify", CARD, *DESIGN, "--part", "MT29F1G08ABAEA", "--register", "random-column"),
+        *("--cache", "8K", "--cache-page", "512", "--tag", "8", "--mac", "aes-cmac"),
+        *("--key", "key.hex", "--image-version", "1"),
+    ),
     "report": ("report", CARD, *DESIGN, "-o", "report.html", "--plots", "plots"),
     "trace": ("trace", "info", CARD),
     "boards": ("boards",),
@@ -226,8 +231,9 @@ COMMANDS = {
 @pytest.mark.parametrize("name", COMMANDS)
 def test_command(installation: Installation, name: str) -> None:
     """Each answers, and writes what it was asked for."""
-    if name == "verify":
+    if name.startswith("verify"):
         need("arm-none-eabi-gcc", "qemu-system-arm")
+        (installation.work / "key.hex").write_text("00" * 16, encoding="ascii")
     command = COMMANDS[name]
     assert installation.flashpager(*command).strip()
     for file in command:

@@ -201,6 +201,18 @@ def test_forged_images_are_refused(card: _Card, tmp_path: Path, on: tuple[str, .
     assert not told["equal"]
 
 
+def test_counts_of_a_device_of_ones_own(card: _Card, tmp_path: Path) -> None:
+    """They may have those of tags."""
+    counts = flashpager("simulate", card.trace, *_DESIGN, "--json").json["counts"]
+    told = tmp_path / "counts.txt"
+    names = ("misses", "tag_bytes_fetched", "mac_bytes")
+    told.write_text("".join(f"{name} {counts[name]}\n" for name in names), encoding="ascii")
+    own = ("verify", card.trace, *_DESIGN, "--counts", told)
+    assert "all 3 are equal" in flashpager(*own).out
+    # Without tags none are fetched.
+    assert "2 of 3 counts differ" in flashpager(*own, "--tag", "none", code=1).out
+
+
 def test_another_key_is_refused(card: _Card) -> None:
     """Who does not have the key makes no tags."""
     need(*_TOOLS)

@@ -4,7 +4,13 @@ import re
 from pathlib import Path
 
 from flashpager._engine import Counts, FlashpagerError
-from flashpager.device.emulated import COUNTS, COUNTS_OF_CHIP, Compared
+from flashpager.device.emulated import (
+    COUNTS,
+    COUNTS_OF_CHIP,
+    TAG_COUNTS,
+    TAG_COUNTS_OF_CHIP,
+    Compared,
+)
 
 _LINE = re.compile(r"(?P<name>[a-z_]+)[ \t:=]+(?P<value>[0-9]+)")
 
@@ -22,8 +28,9 @@ def compare(path: Path, counts: Counts) -> list[Compared]:
         what = error.strerror if isinstance(error, OSError) else "is no text"
         message = f"{path}: {what}"
         raise FlashpagerError(message) from None
-    known = {name: (name, name) for name in COUNTS}
-    known |= {f"chip_{name}": (f"{name}, by the chip", name) for name in COUNTS_OF_CHIP}
+    known = {name: (name, name) for name in (*COUNTS, *TAG_COUNTS)}
+    of_chip = (*COUNTS_OF_CHIP, *TAG_COUNTS_OF_CHIP)
+    known |= {f"chip_{name}": (f"{name}, by the chip", name) for name in of_chip}
     found: dict[str, Compared] = {}
     for number, line in enumerate(lines, 1):
         if not line.strip():
