@@ -29,6 +29,8 @@ CARGO_FLAGS := --release --locked
 # The store in C is compiled in, and the recorders in C are built beside.
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates parts boards cores runtime/medium \
     runtime/compress runtime/swap runtime/pager runtime/third_party recorders/qemu recorders/step -name '*.rs' -o -name '*.toml' -o -name '*.[ch]')
+# Of x86-64 alone.
+PAGED := $(if $(filter x86_64,$(shell uname -m)),$(wildcard runtime/pager/linux/*.c))
 DEMO_TRACE := examples/traces/card-firmware.trace
 SOAK_SECONDS := 120
 SOAK_PROGRAMS := 300
@@ -63,7 +65,7 @@ test-python: build
 	$(BIN)/python -m pytest -n $(CORES) --dist worksteal
 
 lint: build
-	@for source in recorders/*/*.c; do \
+	@for source in recorders/*/*.c $(PAGED); do \
 	    $(CC) -O2 -std=c11 -Wall -Wextra -Werror -pedantic -c -o /dev/null $$source || exit; \
 	done
 	cargo fmt --all --check

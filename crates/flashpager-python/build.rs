@@ -1,7 +1,7 @@
 //! The recorders in C, the examples and the pager in C, which the Python package ships beside the engine.
 //!
 //! The recorders are programs of their own: QEMU loads the plugin, and the kernel starts the
-//! stepper. The examples are copied, as a package takes files of other folders from here alone.
+//! stepper; so is the pager of Linux programs, which the loader preloads into them. The examples are copied, as a package takes files of other folders from here alone.
 
 use std::path::Path;
 use std::process::Command;
@@ -13,28 +13,38 @@ const STEPPED: [&str; 2] = ["x86_64", "aarch64"];
 /// The examples that are installed.
 const EXAMPLES: [&str; 4] = ["traces", "pages", "spaces", "exploring.ipynb"];
 
-/// A recorder, of all C files of its folder.
-struct Recorder {
+/// A program or library, of all C files of its folder.
+struct Native {
     folder: &'static str,
     output: &'static str,
     flags: &'static [&'static str],
     libraries: &'static [&'static str],
 }
 
-const QEMU: Recorder = Recorder {
-    folder: "qemu",
+const QEMU: Native = Native {
+    folder: "recorders/qemu",
     output: "flashpager-qemu.so",
     flags: &["-shared", "-fPIC", "-fvisibility=hidden"],
     libraries: &["-ldl"],
 };
-const STEP: Recorder =
-    Recorder { folder: "step", output: "flashpager-step", flags: &[], libraries: &[] };
+const STEP: Native =
+    Native { folder: "recorders/step", output: "flashpager-step", flags: &[], libraries: &[] };
+/// What `flashpager page` preloads into a program.
+const PAGE: Native = Native {
+    folder: "runtime/pager/linux",
+    output: "flashpager-page.so",
+    flags: &["-shared", "-fPIC", "-fvisibility=hidden"],
+    libraries: &["-ldl", "-lpthread"],
+};
 
 fn main() {
     build(&QEMU);
     let target = |what: &str| env::var(format!("CARGO_CFG_TARGET_{what}")).unwrap_or_default();
     if target("OS") == "linux" && STEPPED.contains(&target("ARCH").as_str()) {
         build(&STEP);
+    }
+    if target("OS") == "linux" && target("ARCH") == "x86_64" {
+        build(&PAGE);
     }
     copy_examples().expect("the examples are copied");
     copy_pager().expect("the pager is copied");
@@ -82,8 +92,8 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn build(recorder: &Recorder) {
-    let folder = Path::new("../../recorders").join(recorder.folder);
+fn build(native: &Native) {
+    let folder = Path::new("../..").join(native.folder);
     println!("cargo::rerun-if-changed={}", folder.display());
     let mut sources: Vec<_> = fs::read_dir(&folder)
         .into_iter()
@@ -94,12 +104,12 @@ fn build(recorder: &Recorder) {
         .collect();
     sources.sort();
     assert!(!sources.is_empty(), "{}: no C files", folder.display());
-    let output = Path::new(&env::var_os("OUT_DIR").unwrap_or_default()).join(recorder.output);
+    let output = Path::new(&env::var_os("OUT_DIR").unwrap_or_default()).join(native.output);
     let compiler = cc::Build::new().opt_level(2).debug(false).std("c11").get_compiler();
     let mut command: Command = compiler.to_command();
-    command.args(recorder.flags).arg("-o").arg(output).args(sources).args(recorder.libraries);
+    command.args(native.flags).arg("-o").arg(output).args(sources).args(native.libraries);
     match command.status() {
         Ok(status) if status.success() => {}
-        failed => panic!("the recorder in {} is not built: {failed:?}", folder.display()),
+        failed => panic!("what is in {} is not built: {failed:?}", folder.display()),
     }
 }

@@ -33,6 +33,8 @@ NATIVE = ("_engine.abi3.so", "_recorders/flashpager-qemu.so", "_recorders/flashp
 #: What every Linux has that the wheel's tag admits.
 LIBRARIES = {"libc.so.6", "libm.so.6", "libgcc_s.so.1", "libdl.so.2", "libpthread.so.0"}
 MACHINE = os.uname().machine
+if MACHINE == "x86_64":
+    NATIVE += ("_recorders/flashpager-page.so",)
 
 
 @pytest.fixture(name="wheel", scope="module")
@@ -209,6 +211,7 @@ COMMANDS = {
         *("--cache", "8K", "--cache-page", "512", "--tag", "8", "--mac", "aes-cmac"),
         *("--key", "key.hex", "--image-version", "1"),
     ),
+    "page": ("page", "--frames", "4", "--policy", "clock", "--json", "--", "/usr/bin/true"),
     "report": ("report", CARD, *DESIGN, "-o", "report.html", "--plots", "plots"),
     "trace": ("trace", "info", CARD),
     "boards": ("boards",),

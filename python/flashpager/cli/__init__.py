@@ -49,6 +49,7 @@ _COMMANDS = {
     "handler": _Entry("Show a page fault's handler as a timeline."),
     "deploy": _Entry("Write what a firmware needs to run a design."),
     "verify": _Entry("Compare an emulated device's counts with a simulation's."),
+    "page": _Entry("Run a Linux program with its code paged by faults.", interspersed=False),
     "compare": _Entry("Compare two tables that explore -o wrote."),
     "report": _Entry("Write one interactive HTML page about a design."),
     "reproduce": _Entry("Hold a paper's claims against our figures."),

@@ -28,7 +28,7 @@ def target(request: Request, say: Callable[[str], None]) -> Target:
         FlashpagerError: if one of them cannot be had.
 
     """
-    run_as, program = _find_program(request)
+    run_as, program = find_program(request.command[0], is_firmware=request.system is not None)
     architecture, build_id = _engine.elf_identity(program)
     recorder = _recorder(request, architecture, say).of(request, run_as, architecture)
     placement = Placement.of_files(
@@ -40,10 +40,14 @@ def target(request: Request, say: Callable[[str], None]) -> Target:
     return Target(recorder, str(program), request.command[1:], placement, architecture, build_id)
 
 
-def _find_program(request: Request) -> tuple[Path, Path]:
-    """Give the program as it is to be run, and the file that it is."""
-    name = request.command[0]
-    found = name if request.system is not None else shutil.which(name)
+def find_program(name: str, *, is_firmware: bool = False) -> tuple[Path, Path]:
+    """Give the program as it is to be run, and the file that it is.
+
+    Raises:
+        FlashpagerError: if there is none, or it is a script.
+
+    """
+    found = name if is_firmware else shutil.which(name)
     if found is None and Path(name).is_file():
         message = f"{name}: is not executable (chmod +x)"
         raise FlashpagerError(message)

@@ -16,6 +16,8 @@
 #define MOST_FRAMES 32000u
 #define MOST_PAGES 524272u
 
+#define MOST_TIMES 65536u
+
 /* The design, as the environment gives it to the library in one variable of numbers: a descriptor of
  * the shared memory, one of a socket, the policy by its place, its parameter, the frames. */
 #define DESIGN_VARIABLE "FLASHPAGER_PAGE"
@@ -28,7 +30,7 @@ enum state {
 };
 
 /* What the library tells flashpager in memory that they share, so that it is told whichever way the
- * program ends. Python reads it: all fields have 8 bytes. */
+ * program ends. Python reads it. */
 struct told {
     uint64_t state;
     uint64_t error;      /* errno beside the reason, or 0 */
@@ -39,6 +41,9 @@ struct told {
     uint64_t handler_ns; /* of all faults, from the handler's first instruction to its last */
     uint64_t outer_ns;   /* of a fault outside of the handler: to it and back, the median of some */
     char reason[256];
+    /* Of each fault that was served, in the handler; of more than these the last ones. */
+    uint64_t faults;
+    uint32_t fault_ns[MOST_TIMES];
 };
 
 /* The program's code, as the policies see it. */

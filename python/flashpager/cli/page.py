@@ -1,0 +1,146 @@
+"""``flashpager page``: a Linux program runs with its own code paged by faults."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from flashpager import _engine
+from flashpager._engine import FlashpagerError, TraceInfo
+from flashpager.cli import options
+from flashpager.cli.console import EXIT_UNMET, counting, err, note, print_json
+from flashpager.device import linux
+from flashpager.device.emulated import Compared
+from flashpager.device.linux import PageDesign, Paged, Program
+from flashpager.quantities import counted
+from flashpager.trace import Trace
+
+
+def page(
+    command: Annotated[
+        list[str], typer.Argument(metavar="-- PROGRAM [ARGS]...", help="What to run.")
+    ],
+    *,
+    frames: Annotated[
+        int, typer.Option("--frames", metavar="N", help="Frames of 4096 bytes, at least 2.")
+    ],
+    policy: Annotated[
+        str,
+        typer.Option(
+            "--policy", metavar="NAME", help=f"{' | '.join(linux.POLICIES)}, as fifo-sc(25%)."
+        ),
+    ],
+    trace: Annotated[
+        Path | None,
+        typer.Option(
+            "--trace", metavar="FILE", help="Compare the counts with the replay of this recording."
+        ),
+    ] = None,
+    json: options.Json = False,
+) -> None:
+    """Run a program of x86-64 Linux with its own code paged from its file, by its page faults.
+
+    The code is empty at first; a fault brings a page into one of the frames, by userfaultfd. The
+    policies are those of the pager in C. Libraries stay where they are. The program has one
+    thread; processes that it starts run as they do without a pager.
+
+    With --trace the counts are held against those of simulate, for what was recorded with the
+    sections that are paged:
+
+    flashpager record --section .init,.plt,.plt.got,.plt.sec,.text,.fini -o app.trace -- ./app
+
+    flashpager page --frames 8 --policy clock --trace app.trace -- ./app
+
+    Counts go to standard error. With --json they go to standard output, and what the program writes
+    there to standard error. The exit code is 1 if a count differs.
+    """
+    if not command:
+        message = "say which program to run, behind --"
+        raise FlashpagerError(message)
+    design = PageDesign.of(policy, frames)
+    program = Program.of(command[0])
+    opened = _checked(trace, program, command) if trace else None
+    simulated = None
+    if opened and trace:
+        with counting("replays") as progress:
+            simulated = _engine.simulate(trace, [design.simulated()], progress)[0].counts
+    paged = linux.page(program, command, design, quiet=json)
+    compared = paged.compare(simulated) if simulated else []
+    differ = [each for each in compared if not each.is_equal]
+    if json:
+        print_json(_as_dict(program, command, design, paged, compared))
+    else:
+        _print(program, design, paged, compared)
+    if paged.failure:
+        note(f"note: the program ended with {paged.failure}")
+    if differ:
+        raise typer.Exit(EXIT_UNMET)
+
+
+def _checked(trace: Path, program: Program, command: list[str]) -> Trace:
+    """Open a trace of the program."""
+    opened = Trace.open(trace, "none")
+    info: TraceInfo = opened.info
+    program.check(info, _engine.elf_identity(program.file)[1])
+    if info.arguments != command[1:]:
+        note("note: the trace was recorded with other arguments")
+    return opened
+
+
+def _as_dict(
+    program: Program,
+    command: list[str],
+    design: PageDesign,
+    paged: Paged,
+    compared: list[Compared],
+) -> dict[str, object]:
+    return {
+        "version": _engine.version(),
+        "program": str(program.file),
+        "arguments": command[1:],
+        "policy": str(design),
+        "frames": design.frames,
+        "page_bytes": linux.PAGE_BYTES,
+        "code_bytes": paged.code_bytes,
+        "sections": program.section_names().split(","),
+        "counts": paged.counts,
+        "simulated": {each.name: each.simulated for each in compared} or None,
+        "equal": all(each.is_equal for each in compared) if compared else None,
+        "data_reads": paged.data_reads,
+        "straddles": paged.straddles,
+        "handler_ns": paged.handler_ns,
+        "mean_handler_ns": paged.mean_handler_ns,
+        "outer_ns": paged.outer_ns,
+        "microseconds_a_fault": paged.microseconds_a_fault,
+        "seconds": paged.seconds,
+        "exit_code": paged.exit_code,
+    }
+
+
+def _print(program: Program, design: PageDesign, paged: Paged, compared: list[Compared]) -> None:
+    note(
+        f"{program.name}: {counted(paged.code_pages, 'page')} of code through "
+        f"{counted(design.frames, 'frame')}, {design}"
+    )
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("count", no_wrap=True)
+    for title in ("paged", "simulated", "") if compared else ("paged",):
+        table.add_column(title, justify="right", no_wrap=True)
+    by_name = {each.name: each for each in compared}
+    for name, value in paged.counts.items():
+        row = [name, f"{value:,}"]
+        if name in by_name:
+            each = by_name[name]
+            row += [f"{each.simulated:,}", "" if each.is_equal else "differs"]
+        table.add_row(*row)
+    err.print(table)
+    taken = paged.microseconds_a_fault
+    if taken is not None:
+        note(
+            f"{taken:.1f} µs a fault, the median: {taken - paged.outer_ns / 1000:.1f} in the "
+            f"handler, {paged.outer_ns / 1000:.1f} to it and back; {paged.seconds:.2f} s in all"
+        )
+    if compared:
+        differ = sum(not each.is_equal for each in compared)
+        note(f"{differ} of {len(compared)} counts differ" if differ else "all counts are equal")

@@ -1,0 +1,339 @@
+"""Programs of this machine paged by faults of their own code, against the replay of a recording."""
+
+import os
+import platform
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import REQUIRE_TOOLS, Finished, fails, flashpager, need, process
+
+pytestmark = pytest.mark.skipif(
+    platform.machine() != "x86_64" or platform.system() != "Linux",
+    reason="page runs programs of x86-64 Linux",
+)
+
+_SECTIONS = ".init,.plt,.plt.got,.plt.sec,.text,.fini"
+_COUNTS = ("misses", "false_faults", "reference_bits_set", "downgrades", "walk", "max_walk")
+_POLICIES = (
+    *("fifo", "clock", "pa-clock(2)", "random(7)", "fifo-sc(2)", "pa-fifo-sc(2)"),
+    *("fifo-sc(75%)", "pa-fifo-sc(75%)"),
+)
+_FRAMES = (2, 3, 5, 8)
+
+#: Calls functions on several pages in an order that a generator draws, one of them with an instruction
+#: across the end of a page; its handlers of signals and it itself block all signals for a while. By its
+#: argument it reads its code as data, too, starts children, closes descriptors or starts a thread.
+_PROGRAM = r"""
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define F(n)                                                        \
+    __attribute__((noinline, aligned(2048))) int f##n(int x)        \
+    {                                                               \
+        for (int i = 0; i < 3; i++)                                 \
+            x = x * 31 + n + i;                                     \
+        return x;                                                   \
+    }
+F(0) F(1) F(2) F(3) F(4) F(5) F(6) F(7) F(8) F(9) F(10) F(11)
+
+/* An instruction of seven bytes, three of them before the end of the page. */
+__asm__(".text\n"
+        ".balign 4096\n"
+        "first: .skip 4000, 0x90\n"
+        ".globl across\n"
+        "across:\n"
+        ".skip 4096 - 3 - 4000, 0x90\n"
+        "lea 0x12345(%rdi), %rax\n" /* 48 8d 87 45 23 01 00 */
+        "ret\n"
+        ".balign 4096\n");
+long across(long);
+
+static int (*const all[])(int) = {f0, f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11};
+static volatile sig_atomic_t handled;
+static void handler(int number) { handled += all[number % 12](1) != 0; }
+
+static void *begin(void *argument) { return argument; }
+
+int main(int argc, char **argv)
+{
+    unsigned draw = 12345;
+    int sum = 0;
+    int reads = argc > 1 && !strcmp(argv[1], "reads");
+    struct sigaction action = {.sa_handler = handler};
+    sigset_t all_signals;
+    sigfillset(&action.sa_mask);
+    sigaction(SIGUSR1, &action, NULL);
+    sigfillset(&all_signals);
+    for (int i = 0; i < 700; i++) {
+        draw = draw * 1103515245 + 12345;
+        sum = all[(draw >> 16) % 12](sum);
+        if (i % 5 == 0)
+            sum += (int)across(i);
+        if (i % 100 == 50)
+            raise(SIGUSR1);
+        if (i == 300)
+            sigprocmask(SIG_BLOCK, &all_signals, NULL);
+        if (i == 400)
+            sigprocmask(SIG_UNBLOCK, &all_signals, NULL);
+        if (reads && i % 7 == 0)
+            sum += *(const volatile unsigned char *)(const void *)all[(draw >> 20) % 12];
+    }
+    if (argc > 1 && !strcmp(argv[1], "forks")) {
+        int status;
+        fflush(stdout);
+        pid_t child = fork();
+        if (child == 0)
+            _exit(all[3](1) && across(1) == 0x12346 ? 5 : 6);
+        waitpid(child, &status, 0);
+        printf("child %d\n", WEXITSTATUS(status));
+        child = vfork();
+        if (child == 0)
+            _exit(7);
+        waitpid(child, &status, 0);
+        printf("child %d\n", WEXITSTATUS(status));
+    }
+    if (argc > 1 && !strcmp(argv[1], "closes"))
+        for (int fd = 3; fd < 1024; fd++)
+            close(fd);
+    if (argc > 1 && !strcmp(argv[1], "threads")) {
+        pthread_t thread;
+        pthread_create(&thread, NULL, begin, NULL);
+    }
+    if (argc > 1 && !strcmp(argv[1], "dies"))
+        raise(SIGTERM);
+    if (argc > 1 && !strcmp(argv[1], "becomes"))
+        execlp("echo", "echo", "another", (char *)NULL);
+    for (int i = 0; i < 12; i++)
+        sum = all[i](sum);
+    printf("%d %d\n", sum, (int)handled);
+    return 0;
+}
+"""
+
+
+@pytest.fixture(name="program", scope="module")
+def _program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    need("gcc")
+    folder = tmp_path_factory.mktemp("paged")
+    built(folder, _PROGRAM, "program")
+    return folder / "program"
+
+
+def built(folder: Path, source: str, name: str, *flags: str) -> Path:
+    """Compile a program."""
+    (folder / f"{name}.c").write_text(source, encoding="utf-8")
+    separate = () if "-z" in flags else ("-z", "separate-code")
+    command = ("gcc", "-O1", "-no-pie" if "-static" in flags else "-pie", *separate, *flags)
+    output = folder / name
+    subprocess.run(
+        [*command, "-o", str(output), f"{name}.c", "-lpthread"], cwd=folder, check=True
+    )
+    return output
+
+
+def paged(*arguments: str | Path, code: int | None = 0) -> Finished:
+    """Page a program, where userfaultfd may be had."""
+    done = flashpager("page", *arguments, code=None)
+    if done.code == 2 and "userfaultfd: is not permitted" in done.err:
+        assert len(done.err.splitlines()) == 1
+        if os.environ.get(REQUIRE_TOOLS):
+            pytest.fail(done.err)
+        pytest.skip(done.err)
+    assert code is None or done.code == code, done.err
+    return done
+
+
+def recorded(folder: Path, *command: str | Path) -> Path:
+    """Record a program with the sections that are paged."""
+    need("qemu-x86_64")
+    trace = folder / "program.trace"
+    flashpager("record", "--section", _SECTIONS, "-o", trace, "--", *command)
+    return trace
+
+
+@pytest.mark.parametrize("frames", _FRAMES)
+@pytest.mark.parametrize("command", [("program",), ("program", "reads"), ("/usr/bin/ls", "-la", "/usr")])
+def test_all_counts_are_equal(
+    program: Path, tmp_path: Path, command: tuple[str, ...], frames: int
+) -> None:
+    """True faults, false ones, downgrades and walk, for each policy; and what the program writes."""
+    run = (program if command[0] == "program" else Path(command[0]), *command[1:])
+    trace = recorded(tmp_path, *run)
+    alone = subprocess.run(run, capture_output=True, check=True).stdout
+    straddles = reads = 0
+    for policy in _POLICIES:
+        if "sc" in policy and frames == 2:
+            continue
+        if "75%" in policy and frames * 3 // 4 < 2:
+            continue
+        design = ("--frames", str(frames), "--policy", policy)
+        done = paged(*design, "--trace", trace, "--json", "--", *run).json
+        assert done["equal"], done
+        assert done["counts"]["misses"] > frames
+        assert done["microseconds_a_fault"] > 0
+        simulated = flashpager(
+            *("simulate", trace, "--part", "MT29F4G01ABAFD", "--reference-bit", "emulated"),
+            *("--cache-page", "4K", "--cache", f"{4 * frames}K", "--policy", policy, "--json"),
+        ).json["counts"]
+        assert {name: simulated[name] for name in _COUNTS} == done["counts"]
+        straddles += done["straddles"]
+        reads += done["data_reads"]
+    assert process("page", *design, "--", *run).out.encode() == alone
+    assert bool(reads) == (command[-1] == "reads")
+    if command[0] == "program" and frames == 3:
+        assert straddles > 0
+
+
+def test_the_table(program: Path, tmp_path: Path) -> None:
+    """Beside what the program writes; another trace than of this run differs."""
+    trace = recorded(tmp_path, program)
+    design = ("--frames", "4", "--policy", "clock", "--trace", trace)
+    done = paged(*design, "--", program)
+    assert "all counts are equal" in done.err
+    assert "µs a fault" in done.err
+    assert len(done.out.splitlines()) == 1
+    other = paged(*design, "--", program, "reads", "forks", code=None)
+    assert "the trace was recorded with other arguments" in other.err
+
+
+@pytest.mark.parametrize(
+    ("asked", "written"),
+    [
+        ("forks", ["child 5", "child 7"]),
+        ("closes", []),
+        ("becomes", ["another"]),
+    ],
+)
+def test_what_a_program_may_do(program: Path, asked: str, written: list[str]) -> None:
+    """Children run on their own code, and descriptors may be closed; another program is not paged."""
+    for policy in ("clock", "fifo-sc(2)"):
+        design = ("--frames", "3", "--policy", policy)
+        done = paged(*design, "--", program, asked)
+        lines = done.out.splitlines()
+        assert lines[: len(written)] == written
+        if asked != "becomes":
+            alone = subprocess.run((program, asked), capture_output=True, check=True, text=True)
+            assert done.out == alone.stdout
+        assert "true faults" not in done.err
+        assert "µs a fault" in done.err
+
+
+def test_a_program_that_fails(program: Path) -> None:
+    """What was counted until then is told, and how it ended."""
+    done = paged("--frames", "3", "--policy", "clock", "--", program, "dies")
+    assert f"ended with signal {signal.SIGTERM.name}" in done.err
+    done = paged("--frames", "3", "--policy", "clock", "--json", "--", "/usr/bin/false")
+    assert done.json["exit_code"] == 1
+    assert done.json["counts"]["misses"] > 0
+
+
+def test_its_environment_is_as_given(tmp_path: Path) -> None:
+    """Nothing of the pager's is left in it, and what was preloaded still is."""
+    design = ("--frames", "4", "--policy", "fifo", "--", "/usr/bin/env")
+    paged(*design)
+    variables = {"PATH": "/usr/bin", "LD_PRELOAD": "libm.so.6", "LAST": "1"}
+    for given in (variables, {name: variables[name] for name in ("PATH", "LAST")}):
+        done = process("page", *design, env=given, cwd=tmp_path)
+        said = dict(line.split("=", 1) for line in done.out.splitlines())
+        assert said == given
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (("--frames", "1", "--policy", "clock"), ["--frames 1", "two pages", "take 2"]),
+        (("--frames", "40000", "--policy", "clock"), ["--frames 40000"]),
+        (("--frames", "8", "--policy", "lru"), ["lru", "does not see hits", "pa-fifo-sc"]),
+        (("--frames", "8", "--policy", "clock(3)"), ["write clock"]),
+        (("--frames", "8", "--policy", "pa-clock"), ["pa-clock(8)"]),
+        (("--frames", "8", "--policy", "pa-clock(50%)"), ["write pa-clock(BUDGET)"]),
+        (("--frames", "8", "--policy", "random"), ["its seed"]),
+        (("--frames", "8", "--policy", "fifo-sc(1)"), ["of 8 frames 1 would be valid"]),
+        (("--frames", "2", "--policy", "fifo-sc"), ["of 2 frames 1 would be valid"]),
+        (("--frames", "8", "--policy", "fifo-sc(8)"), ["one frame must be left"]),
+        (("--frames", "8", "--policy", "pa-fifo-sc(100%)"), ["one frame must be left"]),
+    ],
+)
+def test_designs_that_cannot_be(flags: tuple[str, ...], words: list[str]) -> None:
+    """In one line, before anything runs."""
+    said = fails("page", *flags, "--", "/usr/bin/false")
+    for word in words:
+        assert word in said
+
+
+def test_programs_that_cannot_be_paged(program: Path, tmp_path: Path) -> None:
+    """What each is, and what to do."""
+    design = ("page", "--frames", "8", "--policy", "clock", "--")
+    simple = "int main(void) { return 0; }\n"
+    chosen = (
+        "static int one(void) { return 0; }\n"
+        "static int (*choose(void))(void) { return one; }\n"
+        'int chosen(void) __attribute__((ifunc("choose")));\n'
+        "int main(void) { return chosen(); }\n"
+    )
+    early = (
+        "static void early(void) {}\n"
+        '__attribute__((section(".preinit_array"), used)) static void (*at)(void) = early;\n'
+        + simple
+    )
+    (tmp_path / "script").write_text("#!/bin/sh\n", encoding="utf-8")
+    (tmp_path / "words").write_text("no program\n", encoding="utf-8")
+    shutil.copy(program, tmp_path / "cut")
+    os.truncate(tmp_path / "cut", 1000)
+    for name in ("script", "words", "cut"):
+        (tmp_path / name).chmod(0o755)
+    for path, words in (
+        (built(tmp_path, simple, "static", "-static"), "linked statically"),
+        (built(tmp_path, simple, "static-pie", "-static-pie"), "linked statically"),
+        (built(tmp_path, simple, "mixed", "-z", "noseparate-code"), "-z separate-code"),
+        (built(tmp_path, chosen, "chosen"), "IFUNC"),
+        (built(tmp_path, early, "early"), ".preinit_array"),
+        (tmp_path / "script", "is a script"),
+        (tmp_path / "words", "no ELF file"),
+        (tmp_path / "cut", "damaged"),
+        (tmp_path / "none", "no such program"),
+    ):
+        assert words in fails(*design, path), path
+    if shutil.which("arm-linux-gnueabihf-gcc"):
+        arm = ["arm-linux-gnueabihf-gcc", "-o", "arm", "static.c"]
+        subprocess.run(arm, cwd=tmp_path, check=True)
+        assert "no program of x86-64" in fails(*design, tmp_path / "arm")
+
+
+def test_programs_that_the_pager_stops(program: Path) -> None:
+    """Threads: nothing is told of what was not paged to its end."""
+    design = ("--frames", "8", "--policy", "clock", "--")
+    paged(*design, program)
+    assert "was stopped: the program starts a thread" in fails("page", *design, program, "threads")
+
+
+def test_traces_of_something_else(program: Path, tmp_path: Path) -> None:
+    """Of other sections, of a part, of another program: what to record is said."""
+    need("qemu-x86_64")
+    design = ("page", "--frames", "8", "--policy", "clock", "--trace")
+    text, part, other = (tmp_path / name for name in ("text.trace", "part.trace", "other.trace"))
+    flashpager("record", "-o", text, "--", program)
+    flashpager(
+        *("record", "--section", _SECTIONS, "-o", part, "--max-instructions", "90000", "--"), program
+    )
+    flashpager("record", "--section", _SECTIONS, "-o", other, "--", "/usr/bin/true")
+    said = fails(*design, text, "--", program)
+    assert "flashpager record --section .init,.plt" in said
+    assert ".text,.fini" in said
+    assert "holds part" in fails(*design, part, "--", program)
+    assert "is not of" in fails(*design, other, "--", program)
+
+
+def test_without_permission(program: Path) -> None:
+    """What to allow is said."""
+    if os.geteuid() != 0 or shutil.which("setpriv") is None:
+        pytest.skip("only root can give its permissions away")
+    paged("--frames", "4", "--policy", "clock", "--", program)
