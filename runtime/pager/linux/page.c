@@ -345,6 +345,18 @@ INTERPOSED int pselect(int count, fd_set *restrict reads, fd_set *restrict write
     return REAL(pselect)(count, reads, writes, others, timeout, set ? &changed : NULL);
 }
 
+/* ------------------------------------------------------------------ descriptors */
+
+/* A program that closes all that it may have inherited knows nothing of the pager's. */
+INTERPOSED int close(int descriptor)
+{
+    if (is_paged && descriptor == userfault) {
+        errno = EBADF;
+        return -1;
+    }
+    return REAL(close)(descriptor);
+}
+
 /* ------------------------------------------------------------------ threads and children */
 
 static const char a_thread[] = "the program starts a thread, and one thread is paged";
