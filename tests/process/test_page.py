@@ -137,9 +137,7 @@ def built(folder: Path, source: str, name: str, *flags: str) -> Path:
     separate = () if "-z" in flags else ("-z", "separate-code")
     command = ("gcc", "-O1", "-no-pie" if "-static" in flags else "-pie", *separate, *flags)
     output = folder / name
-    subprocess.run(
-        [*command, "-o", str(output), f"{name}.c", "-lpthread"], cwd=folder, check=True
-    )
+    subprocess.run([*command, "-o", str(output), f"{name}.c", "-lpthread"], cwd=folder, check=True)
     return output
 
 
@@ -164,7 +162,9 @@ def recorded(folder: Path, *command: str | Path) -> Path:
 
 
 @pytest.mark.parametrize("frames", _FRAMES)
-@pytest.mark.parametrize("command", [("program",), ("program", "reads"), ("/usr/bin/ls", "-la", "/usr")])
+@pytest.mark.parametrize(
+    "command", [("program",), ("program", "reads"), ("/usr/bin/ls", "-la", "/usr")]
+)
 def test_all_counts_are_equal(
     program: Path, tmp_path: Path, command: tuple[str, ...], frames: int
 ) -> None:
@@ -328,9 +328,7 @@ def test_traces_of_something_else(program: Path, tmp_path: Path) -> None:
     design = ("page", "--frames", "8", "--policy", "clock", "--trace")
     text, part, other = (tmp_path / name for name in ("text.trace", "part.trace", "other.trace"))
     flashpager("record", "-o", text, "--", program)
-    flashpager(
-        *("record", "--section", _SECTIONS, "-o", part, "--to", "f3", "--"), program
-    )
+    flashpager(*("record", "--section", _SECTIONS, "-o", part, "--to", "f3", "--"), program)
     flashpager("record", "--section", _SECTIONS, "-o", other, "--", "/usr/bin/true")
     said = fails(*design, text, "--", program)
     assert "flashpager record --section .init,.plt" in said

@@ -177,9 +177,8 @@ class Program:
         except ValueError as error:
             message = f"{name}: {error}"
             raise FlashpagerError(message) from None
-        others = (
-            (mode.st_mode & stat.S_ISUID and mode.st_uid != os.geteuid())
-            or (mode.st_mode & stat.S_ISGID and mode.st_gid != os.getegid())
+        others = (mode.st_mode & stat.S_ISUID and mode.st_uid != os.geteuid()) or (
+            mode.st_mode & stat.S_ISGID and mode.st_gid != os.getegid()
         )
         if others:
             message = f"{name}: runs with another user's rights, and loads nothing of ours: copy it"
@@ -347,7 +346,9 @@ def page(program: Program, command: list[str], design: PageDesign, *, quiet: boo
     if not LIBRARY.exists():
         raise FlashpagerError(installed.absence("the pager of Linux programs", LIBRARY))
     if any(character in str(LIBRARY) for character in ": "):
-        message = f"{LIBRARY}: the loader preloads no path with a space or a colon: install elsewhere"
+        message = (
+            f"{LIBRARY}: the loader preloads no path with a space or a colon: install elsewhere"
+        )
         raise FlashpagerError(message)
     shared = os.memfd_create("flashpager-page", 0)
     ours, theirs = socket.socketpair()

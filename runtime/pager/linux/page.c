@@ -86,14 +86,26 @@ static struct {
 
 /* ------------------------------------------------------------------ ends */
 
+/* The handler calls nothing that the program may have replaced by a function of its own, which would be
+ * paged. */
+static long call(long number, long a, long b, long c)
+{
+    long result;
+    __asm__ volatile("syscall"
+                     : "=a"(result)
+                     : "a"(number), "D"(a), "S"(b), "d"(c)
+                     : "rcx", "r11", "memory");
+    return result;
+}
+
 _Noreturn static void leave(enum state state, const char *why, int error)
 {
-    size_t length = strlen(why), room = sizeof(told->reason) - 1;
-    memcpy(told->reason, why, length < room ? length : room);
+    for (size_t i = 0; why[i] && i < sizeof(told->reason) - 1; i++)
+        told->reason[i] = why[i];
     told->error = (uint64_t)error;
     told->state = state;
     for (;;)
-        syscall(SYS_exit_group, 2);
+        call(SYS_exit_group, 2, 0, 0);
 }
 
 _Noreturn static void refuse(const char *why, int error)
@@ -122,22 +134,25 @@ void fp_page_map(uint32_t page, const uint8_t *bytes)
         .src = (uintptr_t)bytes,
         .len = PAGE_BYTES,
     };
-    while (ioctl(userfault, UFFDIO_COPY, &copy) != 0) {
+    for (;;) {
+        const int error = (int)-call(SYS_ioctl, userfault, UFFDIO_COPY, (long)(uintptr_t)&copy);
         /* It may have been lent. */
-        if (errno == EEXIST)
+        if (error == 0 || error == EEXIST)
             return;
-        if (errno != EAGAIN && errno != EINTR)
-            stop(errno == EBADF || errno == ENOTTY
+        if (error != EAGAIN && error != EINTR)
+            stop(error == EBADF || error == ENOTTY
                      ? "the program closed the descriptor of the pager"
                      : "a page of code cannot be mapped",
-                 errno);
+                 error);
     }
 }
 
 void fp_page_unmap(uint32_t page)
 {
-    if (madvise(CODE.start + (size_t)page * PAGE_BYTES, PAGE_BYTES, MADV_DONTNEED) != 0)
-        stop("a page of code cannot be unmapped", errno);
+    const long at = (long)(uintptr_t)(CODE.start + (size_t)page * PAGE_BYTES);
+    const int error = (int)-call(SYS_madvise, at, PAGE_BYTES, MADV_DONTNEED);
+    if (error)
+        stop("a page of code cannot be unmapped", error);
 }
 
 /* Map a page until the instruction at hand is done. */
@@ -393,7 +408,7 @@ static void in_child(void)
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
     if (at == MAP_FAILED)
         abort();
-    memcpy(CODE.start, CODE.flash, bytes);
+    fp_page_copy(CODE.start, CODE.flash, bytes);
     if (mprotect(CODE.start, bytes, PROT_READ | PROT_EXEC) != 0)
         abort();
     close(userfault);
@@ -487,16 +502,37 @@ static void *memory_of(size_t bytes)
     return memory;
 }
 
-/* The environment becomes what it was given as. */
+/* Give what the environment has of a name, and take it out. A program may have functions of its own for
+ * that, as bash has, which know nothing before it begins. */
+static char *taken(const char *name)
+{
+    const size_t length = strlen(name);
+    char *value = NULL;
+    for (char **at = environ; at && *at; at++) {
+        if (strncmp(*at, name, length) == 0 && (*at)[length] == '=') {
+            value = *at + length + 1;
+            for (char **next = at; *next; next++)
+                next[0] = next[1];
+            break;
+        }
+    }
+    return value;
+}
+
+/* What is preloaded becomes what it was given as: ours is the first of it. */
 static void hide(void)
 {
-    const char *preloaded = getenv("LD_PRELOAD");
-    const char *others = preloaded ? strchr(preloaded, ':') : NULL;
-    unsetenv(DESIGN_VARIABLE);
-    if (others)
-        setenv("LD_PRELOAD", others + 1, 1);
-    else
-        unsetenv("LD_PRELOAD");
+    static const char name[] = "LD_PRELOAD=";
+    for (char **at = environ; at && *at; at++) {
+        if (strncmp(*at, name, sizeof(name) - 1) == 0) {
+            char *first = *at + sizeof(name) - 1, *others = strchr(first, ':');
+            if (others)
+                memmove(first, others + 1, strlen(others + 1) + 1);
+            else
+                taken("LD_PRELOAD");
+            return;
+        }
+    }
 }
 
 static void handle(int number, void (*handler)(int, siginfo_t *, void *))
@@ -537,7 +573,7 @@ static void measure(void)
 
 __attribute__((constructor)) static void start(void)
 {
-    const char *design = getenv(DESIGN_VARIABLE);
+    char *design = taken(DESIGN_VARIABLE);
     unsigned long numbers[5];
     if (!design)
         return;

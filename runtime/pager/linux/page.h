@@ -58,6 +58,12 @@ struct code {
 };
 extern struct code fp_page_code;
 
+/* The library's own, as the program may have a memcpy() that is paged. */
+static inline void fp_page_copy(uint8_t *to, const uint8_t *from, size_t size)
+{
+    __asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(size) : : "memory");
+}
+
 /* Make accesses to a page succeed, with these bytes; or fault. */
 void fp_page_map(uint32_t page, const uint8_t *bytes);
 void fp_page_unmap(uint32_t page);

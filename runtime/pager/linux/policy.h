@@ -7,8 +7,6 @@
  */
 #include "page.h"
 
-#include <string.h>
-
 #define FP_PAGER_API static __attribute__((unused))
 #define FP_PAGER_DESIGN_GIVEN
 #define FP_PAGER_STATISTICS 1
@@ -50,7 +48,7 @@ FP_PAGER_API void fp_flash_column(uint_fast16_t column)
 
 FP_PAGER_API int fp_flash_fetch(uint8_t *to, uint_fast16_t size)
 {
-    memcpy(to, fp_page_code.flash + (size_t)held.page * PAGE_BYTES + held.column, size);
+    fp_page_copy(to, fp_page_code.flash + (size_t)held.page * PAGE_BYTES + held.column, size);
     held.column += (uint32_t)size;
     return FP_PAGER_OK;
 }
