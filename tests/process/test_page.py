@@ -26,9 +26,9 @@ _POLICIES = (
 )
 _FRAMES = (2, 3, 5, 8)
 
-#: Calls functions on several pages in an order that a generator draws, one of them with an instruction
-#: across the end of a page; its handlers of signals and it itself block all signals for a while. By its
-#: argument it reads its code as data, too, starts children, closes descriptors or starts a thread.
+#: Calls functions on several pages in an order that a generator draws, one of them with an
+#: instruction across the end of a page; its handlers of signals and it itself block all signals for
+#: a while. By its argument it reads its code as data, too, or does what is special.
 _PROGRAM = r"""
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -168,8 +168,8 @@ def recorded(folder: Path, *command: str | Path) -> Path:
 def test_all_counts_are_equal(
     program: Path, tmp_path: Path, command: tuple[str, ...], frames: int
 ) -> None:
-    """True faults, false ones, downgrades and walk, for each policy; and what the program writes."""
-    run = (program if command[0] == "program" else Path(command[0]), *command[1:])
+    """True faults, false ones, downgrades and walk; and what the program writes."""
+    run = (str(program) if command[0] == "program" else command[0], *command[1:])
     trace = recorded(tmp_path, *run)
     alone = subprocess.run(run, capture_output=True, check=True).stdout
     straddles = reads = 0
@@ -217,7 +217,7 @@ def test_the_table(program: Path, tmp_path: Path) -> None:
     ],
 )
 def test_what_a_program_may_do(program: Path, asked: str, written: list[str]) -> None:
-    """Children run on their own code, and descriptors may be closed; another program is not paged."""
+    """Children run on their own code, descriptors may be closed, another program follows."""
     for policy in ("clock", "fifo-sc(2)"):
         design = ("--frames", "3", "--policy", policy)
         done = paged(*design, "--", program, asked)
@@ -228,6 +228,14 @@ def test_what_a_program_may_do(program: Path, asked: str, written: list[str]) ->
             assert done.out == alone.stdout
         assert "true faults" not in done.err
         assert "µs a fault" in done.err
+
+
+def test_a_shell() -> None:
+    """It has functions of its own for the environment, and children that run other programs."""
+    need("bash")
+    script = "x=$(echo 7; seq 3); echo $x $? $LD_PRELOAD"
+    design = ("--frames", "3", "--policy", "clock")
+    assert paged(*design, "--", "/bin/bash", "-c", script).out == "7 1 2 3 0\n"
 
 
 def test_a_program_that_fails(program: Path) -> None:
@@ -337,8 +345,8 @@ def test_traces_of_something_else(program: Path, tmp_path: Path) -> None:
     assert "is not of" in fails(*design, other, "--", program)
 
 
-#: A filter for seccomp(2) by which userfaultfd(2), and a request of its device, are not permitted: load the
-#: call's number, compare, load the request, compare, permit, refuse with EPERM.
+#: A filter for seccomp(2) by which userfaultfd(2), and a request of its device, are not permitted:
+#: load the call's number, compare, load the request, compare, permit, refuse with EPERM.
 _FILTER = (
     *((0x20, 0, 0, 0), (0x15, 4, 0, 323), (0x15, 0, 2, 16), (0x20, 0, 0, 24)),
     *((0x15, 1, 0, 0xAA00), (0x06, 0, 0, 0x7FFF0000), (0x06, 0, 0, 0x00050001)),
@@ -363,7 +371,7 @@ def test_without_permission(program: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        preexec_fn=_forbid,  # noqa: PLW1509  (it makes two system calls)
+        preexec_fn=_forbid,
     )
     assert done.returncode == 2
     assert done.stdout == ""

@@ -12,7 +12,7 @@ from flashpager.cli import options
 from flashpager.cli.console import EXIT_UNMET, counting, err, note, print_json
 from flashpager.device import linux
 from flashpager.device.emulated import Compared
-from flashpager.device.linux import PageDesign, Paged, Program
+from flashpager.device.linux import Paged, PageDesign, Program
 from flashpager.quantities import counted
 from flashpager.trace import Trace
 

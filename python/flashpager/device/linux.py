@@ -60,12 +60,13 @@ _ASK_PERSONALITY = 0xFFFFFFFF
 # Of ELF files of 64 bits.
 _EXECUTABLE_TYPES = (2, 3)
 _X86_64 = 62
-_PT_LOAD, _PT_DYNAMIC, _PT_INTERP = 1, 2, 3
+_PT_LOAD, _PT_INTERP = 1, 3
 _PF_X = 1
 _SHF_ALLOC, _SHF_EXECINSTR = 2, 4
 _SHT_RELA, _SHT_NOBITS = 4, 8
 _SHT_PREINIT_ARRAY = 16
 _R_X86_64_IRELATIVE = 37
+_MOST_NAME_BYTES = 4096
 
 
 @dataclass(frozen=True)
@@ -120,8 +121,8 @@ class PageDesign:
             if not _LEAST_PAGES <= parameter < frames:
                 message = (
                     f"--policy {text}: of {frames} frames {parameter} would be valid; an "
-                    f"instruction across the end of a page wants {_LEAST_PAGES}, and one frame must "
-                    "be left"
+                    f"instruction across the end of a page wants {_LEAST_PAGES}, and one frame "
+                    "must be left"
                 )
                 raise FlashpagerError(message)
         return cls(name, parameter, frames)
@@ -219,7 +220,40 @@ class Program:
 
 
 def _code_of(data: bytes) -> tuple[int, tuple[tuple[str, int, int], ...]]:
-    """Give where the executable segment of a program begins, and its sections."""
+    """Give where the executable segment of a program begins, and its sections of code."""
+    start, length = _segment_of(data)
+    found = []
+    for name, type_, flags, address, offset, size in _sections_of(data):
+        if type_ == _SHT_PREINIT_ARRAY and size:
+            message = "runs code before the pager can begin, by its .preinit_array"
+            raise ValueError(message)
+        if type_ == _SHT_RELA and flags & _SHF_ALLOC and _has_ifunc(data[offset : offset + size]):
+            message = (
+                "runs code before the pager can begin, to choose between its functions (IFUNC): "
+                "build it without target_clones and ifunc"
+            )
+            raise ValueError(message)
+        if not flags & _SHF_ALLOC or not size or not start <= address < start + length:
+            continue
+        if type_ == _SHT_NOBITS or not flags & _SHF_EXECINSTR:
+            message = (
+                "has data and code in one segment, and data is not paged: link it with "
+                "-z separate-code"
+            )
+            raise ValueError(message)
+        found.append((address, name, size))
+    found.sort()
+    if not found or start % PAGE_BYTES or found[0][0] != start:
+        message = (
+            "has code that does not begin where a page does: link it with GNU ld and "
+            "-z separate-code"
+        )
+        raise ValueError(message)
+    return start, tuple((name, address, size) for address, name, size in found)
+
+
+def _segment_of(data: bytes) -> tuple[int, int]:
+    """Give address and bytes of the one executable segment."""
     if data[:4] != b"\x7fELF":
         message = "is no ELF file"
         raise ValueError(message)
@@ -227,8 +261,8 @@ def _code_of(data: bytes) -> tuple[int, tuple[tuple[str, int, int], ...]]:
     if data[4:6] != b"\x02\x01" or machine != _X86_64 or kind not in _EXECUTABLE_TYPES:
         message = "is no program of x86-64, and the pager runs nothing else"
         raise ValueError(message)
-    at, sections_at = struct.unpack_from("<QQ", data, 32)
-    _, size, count, section_size, section_count, names = struct.unpack_from("<6H", data, 52)
+    (at,) = struct.unpack_from("<Q", data, 32)
+    size, count = struct.unpack_from("<HH", data, 54)
     headers = [struct.unpack_from("<IIQQQQ", data, at + size * i) for i in range(count)]
     if not any(header[0] == _PT_INTERP for header in headers):
         message = (
@@ -240,47 +274,31 @@ def _code_of(data: bytes) -> tuple[int, tuple[tuple[str, int, int], ...]]:
     if len(code) != 1:
         message = f"has {len(code)} executable segments, and one is paged"
         raise ValueError(message)
-    _, _, _, start, _, length = code[0]
-    raw = [
-        struct.unpack_from("<IIQQQQ", data, sections_at + section_size * i)
-        for i in range(section_count)
-    ]
-    if not raw:
+    return code[0][3], code[0][5]
+
+
+def _sections_of(data: bytes) -> list[tuple[str, int, int, int, int, int]]:
+    """Give name, type, flags, address, offset and bytes of each section."""
+    (at,) = struct.unpack_from("<Q", data, 40)
+    size, count, names = struct.unpack_from("<HHH", data, 58)
+    if not count:
         message = "has no sections, which say what of it is code: take it as it was linked"
         raise ValueError(message)
-    names_at = raw[names][4]
+    raw = [struct.unpack_from("<IIQQQQ", data, at + size * i) for i in range(count)]
     found = []
-    for name, type_, flags, address, offset, bytes_ in raw:
-        if type_ == _SHT_PREINIT_ARRAY and bytes_:
-            message = "runs code before the pager can begin, by its .preinit_array"
+    for name, *rest in raw:
+        begin = raw[names][4] + name
+        text, zero, _ = data[begin : begin + _MOST_NAME_BYTES].partition(b"\0")
+        if not zero:
+            message = "is a damaged ELF file"
             raise ValueError(message)
-        if type_ == _SHT_RELA and flags & _SHF_ALLOC:
-            entries = struct.iter_unpack("<QQq", data[offset : offset + bytes_ // 24 * 24])
-            if any(entry[1] & 0xFFFFFFFF == _R_X86_64_IRELATIVE for entry in entries):
-                message = (
-                    "runs code before the pager can begin, to choose between its functions "
-                    "(IFUNC): build it without target_clones and ifunc"
-                )
-                raise ValueError(message)
-        if not flags & _SHF_ALLOC or not bytes_ or not start <= address < start + length:
-            continue
-        if type_ == _SHT_NOBITS or not flags & _SHF_EXECINSTR:
-            message = (
-                "has data and code in one segment, and data is not paged: link it with "
-                "-z separate-code"
-            )
-            raise ValueError(message)
-        end = data.index(b"\0", names_at + name)
-        text = data[names_at + name : end].decode("utf-8", "replace")
-        found.append((address, text, bytes_))
-    found.sort()
-    if not found or start % PAGE_BYTES or found[0][0] != start:
-        message = (
-            "has code that does not begin where a page does: link it with GNU ld and "
-            "-z separate-code"
-        )
-        raise ValueError(message)
-    return start, tuple((text, address, bytes_) for address, text, bytes_ in found)
+        found.append((text.decode("utf-8", "replace"), *rest))
+    return found
+
+
+def _has_ifunc(relocations: bytes) -> bool:
+    entries = struct.iter_unpack("<QQq", relocations[: len(relocations) // 24 * 24])
+    return any(entry[1] & 0xFFFFFFFF == _R_X86_64_IRELATIVE for entry in entries)
 
 
 @dataclass(frozen=True)
@@ -293,7 +311,7 @@ class Paged:
     data_reads: int
     #: Instructions across the end of a page whose first page was lent to them.
     straddles: int
-    #: Of a fault: in the handler, the median and the mean, and to it and back. None without a fault.
+    #: Of a fault: in the handler, the median and the mean, and to it and back. None without one.
     handler_ns: float | None
     mean_handler_ns: float | None
     outer_ns: int
