@@ -111,6 +111,20 @@ int main(int argc, char **argv)
         pthread_t thread;
         pthread_create(&thread, NULL, begin, NULL);
     }
+    if (argc > 1 && !strcmp(argv[1], "handles")) {
+        sigset_t blocked;
+        signal(SIGBUS, handler);
+        signal(SIGTRAP, handler);
+        raise(SIGBUS);
+        __asm__ volatile("int3");
+        signal(SIGBUS, SIG_IGN);
+        raise(SIGBUS);
+        sum = all[handled % 12](sum);
+        printf("handled %d %d\n", signal(SIGTRAP, SIG_DFL) == handler,
+               sigprocmask(SIG_BLOCK, NULL, &blocked));
+    }
+    if (argc > 1 && !strcmp(argv[1], "breaks"))
+        __asm__ volatile("int3");
     if (argc > 1 && !strcmp(argv[1], "dies"))
         raise(SIGTERM);
     if (argc > 1 && !strcmp(argv[1], "becomes"))
@@ -214,6 +228,7 @@ def test_the_table(program: Path, tmp_path: Path) -> None:
         ("forks", ["child 5", "child 7"]),
         ("closes", []),
         ("becomes", ["another"]),
+        ("handles", ["handled 1 0"]),
     ],
 )
 def test_what_a_program_may_do(program: Path, asked: str, written: list[str]) -> None:
@@ -242,6 +257,8 @@ def test_a_program_that_fails(program: Path) -> None:
     """What was counted until then is told, and how it ended."""
     done = paged("--frames", "3", "--policy", "clock", "--", program, "dies")
     assert f"ended with signal {signal.SIGTERM.name}" in done.err
+    done = paged("--frames", "3", "--policy", "clock", "--", program, "breaks")
+    assert f"ended with signal {signal.SIGTRAP.name}" in done.err
     done = paged("--frames", "3", "--policy", "clock", "--json", "--", "/usr/bin/false")
     assert done.json["exit_code"] == 1
     assert done.json["counts"]["misses"] > 0

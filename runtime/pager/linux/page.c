@@ -198,8 +198,10 @@ static void pass_on(int number, siginfo_t *info, void *context)
     const struct sigaction *theirs = of_program_for(number);
     if (!(theirs->sa_flags & SA_SIGINFO) &&
         (theirs->sa_handler == SIG_DFL || theirs->sa_handler == SIG_IGN)) {
+        if (theirs->sa_handler == SIG_IGN && info->si_code <= 0)
+            return;
         /* A fault comes again, and ends the program as it would have. */
-        const struct sigaction none = { .sa_handler = theirs->sa_handler };
+        const struct sigaction none = { .sa_handler = SIG_DFL };
         REAL(sigaction)(number, &none, NULL);
         if (info->si_code <= 0 || number == SIGTRAP)
             raise(number);
