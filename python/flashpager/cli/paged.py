@@ -7,11 +7,14 @@ from rich.markup import escape
 from rich.table import Table
 
 from flashpager import _engine
-from flashpager._engine import FlashpagerError
+from flashpager._engine import Design, FlashpagerError
 from flashpager.cli import options
-from flashpager.cli.console import EXIT_UNMET, counting, out, print_json, print_whole
+from flashpager.cli.console import EXIT_UNMET, counting, note, out, print_json, print_whole
 from flashpager.device import paged
 from flashpager.device.emulated import Compared
+from flashpager.device.paged_fitting import Bench
+from flashpager.device.paged_times import SCHEDULES, TOLERANCE, ComparedTimes
+from flashpager.files import appearing_whole
 from flashpager.quantities import counted, format_size
 from flashpager.trace import Trace
 
@@ -22,9 +25,11 @@ def verify_paged(
     program: Path | None,
     machine: str,
     *,
+    times: bool,
+    fit: Path | None,
     json: bool,
 ) -> None:
-    """Run the program of a trace behind the handler, and print what was counted.
+    """Run the program of a trace behind the handler, and print what was counted, and timed.
 
     Raises:
         FlashpagerError: for what cannot be run there.
@@ -38,11 +43,15 @@ def verify_paged(
             f"{machine} runs the program itself: give the file that was recorded with --program"
         )
         raise FlashpagerError(message)
+    bench = Bench.of(opened, program, flags.board)
+    if fit:
+        design = _fit(bench, design, fit)
     with counting("replays") as progress:
         row = _engine.simulate(trace, [design], progress)[0]
     pager = paged.PagedDesign.of(row, info)
     compared = paged.verify(pager, program, info, row.counts)
     differ = [each for each in compared if not each.is_equal]
+    timed = _times(bench, design) if times or fit else []
     if json:
         print_json(
             {
@@ -56,6 +65,7 @@ def verify_paged(
                     {"count": each.name, "simulated": each.simulated, "device": each.device}
                     for each in compared
                 ],
+                "times": [_times_of(each) for each in timed],
             }
         )
     else:
@@ -71,7 +81,16 @@ def verify_paged(
             out.print(f"{len(differ)} of {counted(len(compared), 'count')} differ")
         else:
             out.print(f"all {len(compared)} are equal")
-    if differ:
+        if timed:
+            out.print()
+            _print_times(timed)
+            note(
+                f"note: an instruction takes {bench.instruction_ns} ns, whatever it does; a load "
+                "and a byte from the flash are modelled, as the design prices them"
+            )
+    if fit:
+        note(f"{fit}: a board with these prices")
+    if differ or any(not each.is_within for each in timed):
         raise typer.Exit(EXIT_UNMET)
 
 
@@ -84,3 +103,95 @@ def _print(compared: list[Compared]) -> None:
         differs = "" if each.is_equal else "differs"
         table.add_row(each.name, f"{each.simulated:,}", f"{each.device:,}", differs)
     print_whole(table)
+
+
+def _fit(bench: Bench, design: Design, path: Path) -> Design:
+    """Fit a handler's prices, write a board with them, and give the design with them."""
+    handler, differ = bench.fit(design)
+    if differ:
+        first = differ[0]
+        message = (
+            f"prices cannot be fitted: {first.name} is {first.device:,} on the machine, and "
+            f"{first.simulated:,} simulated"
+        )
+        raise FlashpagerError(message)
+    with appearing_whole(path) as whole:
+        whole.write_text(bench.board(design, handler), encoding="utf-8")
+    return design.replace(handler=Design.from_board(path).handler)
+
+
+def _times(bench: Bench, design: Design) -> list[ComparedTimes]:
+    """Time a design by each schedule.
+
+    Raises:
+        FlashpagerError: for a board without prices, and where timing changes a count.
+
+    """
+    if not design.handler.fixed_fault_ns:
+        message = (
+            "--times: no [handler] of a board says what the handler takes: take --board "
+            "versatilepb, or measure it with --fit FILE, which writes such a board"
+        )
+        raise FlashpagerError(message)
+    found = []
+    for schedule in dict.fromkeys((*SCHEDULES, design.schedule)):
+        row = bench.time(design.replace(schedule=schedule))
+        if row.differ:
+            message = f"{schedule}, timed: {row.differ[0].name} differs"
+            raise FlashpagerError(message)
+        found.append(row.compared)
+    return found
+
+
+def _times_of(times: ComparedTimes) -> dict[str, object]:
+    together = [*times.jobs, times.longest, times.false_fault, times.total]
+    return {
+        "schedule": times.schedule,
+        "within": times.is_within,
+        "jobs": [
+            {
+                "job": each.name,
+                "machine_ns": each.machine_ns,
+                "model_ns": each.model_ns,
+                "error": each.error,
+            }
+            for each in together
+        ],
+    }
+
+
+def _print_times(timed: list[ComparedTimes]) -> None:
+    """Print jobs in rows, and what the machine and the model make of them in columns."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("a true fault, on average (µs)", no_wrap=True)
+    for each in timed:
+        table.add_column(each.schedule, justify="right", no_wrap=True)
+        table.add_column("model", justify="right", no_wrap=True)
+    for jobs in zip(*(each.jobs for each in timed), strict=True):
+        cells = [f"{ns / 1e3:,.2f}" for job in jobs for ns in (job.machine_ns, job.model_ns)]
+        table.add_row(jobs[0].name, *cells)
+    for name in ("longest", "false_fault"):
+        jobs = tuple(getattr(each, name) for each in timed)
+        cells = [f"{ns / 1e3:,.2f}" for job in jobs for ns in (job.machine_ns, job.model_ns)]
+        table.add_row(jobs[0].name, *cells)
+    totals = [each.total for each in timed]
+    table.add_row(
+        f"{totals[0].name} (ms)",
+        *(f"{ns / 1e6:,.3f}" for job in totals for ns in (job.machine_ns, job.model_ns)),
+    )
+    errors = [cell for job in totals for cell in ("", f"{100 * job.error:+.2f} %")]
+    table.add_row("", *errors)
+    print_whole(table)
+    first, *others = timed
+    for each in others:
+        saved, model = (
+            100 * (1 - new / old)
+            for new, old in (
+                (each.total.machine_ns, first.total.machine_ns),
+                (each.total.model_ns, first.total.model_ns),
+            )
+        )
+        out.print(f"{each.schedule} saves {saved:.2f} %, by the model {model:.2f}")
+    for each in timed:
+        if not each.is_within:
+            out.print(f"{each.schedule}: over {100 * TOLERANCE:g} % apart")

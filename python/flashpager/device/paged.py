@@ -14,6 +14,7 @@ from pathlib import Path
 from flashpager import _engine
 from flashpager._engine import Counts, FlashpagerError, Row, TraceInfo
 from flashpager.device.emulated import Compared
+from flashpager.device.paged_times import Pace, Timed
 from flashpager.installed import pager_sources
 from flashpager.quantities import format_size
 
@@ -64,8 +65,8 @@ _TOOLS = {
 }
 _QEMU = ("qemu-system-arm", "-M", "versatilepb", "-nographic", "-monitor", "none")
 _QUIET = ("-serial", "none", "-semihosting-config", "enable=on,target=native")
-#: The clock is that of the instructions, so that each run is as the other.
-_CLOCK = ("-icount", "shift=2,sleep=off")
+#: An instruction takes a nanosecond, shifted by so much, where nothing is timed.
+_SHIFT = 2
 
 #: By the name that ``--device`` takes, as it is told to people.
 MACHINES = {"versatilepb": "an ARM926EJ-S with its MMU (Versatile PB) in QEMU"}
@@ -126,8 +127,8 @@ class PagedDesign:
             code=_code_of(info, design.cache_page_bytes),
         )
 
-    def header(self, entry: int, t_r_ticks: int = 0) -> str:
-        """Write ``fp_pager_design.h`` for a program that begins at ``entry``."""
+    def header(self, entry: int, pace: Pace | None = None) -> str:
+        """Write ``fp_pager_design.h`` for a program that begins at ``entry``, to be timed or not."""
         macros: dict[str, object] = {
             "FP_PAGER_POLICY": _macro("", self.policy),
             "FP_PAGER_LOOKUP": "FP_PAGER_MMU",
@@ -139,8 +140,9 @@ class PagedDesign:
             "FP_PAGER_IMAGE_BYTES": self.image_bytes,
             "FP_ARM926_CODE": f"{self.code:#010x}",
             "FP_VERIFY_ENTRY": f"{entry:#010x}",
-            "FP_VERIFY_T_R": t_r_ticks,
         }
+        if pace:
+            macros |= pace.macros()
         if self.codeword_bytes:
             macros["FP_PAGER_CODEWORD_BYTES"] = self.codeword_bytes
         if self.parameter is not None:
@@ -162,22 +164,66 @@ def verify(design: PagedDesign, program: Path, info: TraceInfo, counts: Counts) 
             not run.
 
     """
+    _demand_tools()
+    _entry_of(program, info)
+    with tempfile.TemporaryDirectory(prefix="flashpager-") as place:
+        command = [*_QEMU, *_QUIET, "-kernel", str(program.resolve())]
+        alone = _run(command, Path(place), _seconds(info, counts))
+    said = _paged(design, program, info, counts)
+    compared = _compared(said, counts)
+    compared.append(Compared("CRC-32 of the output", _crc(alone), _crc(said.written)))
+    return compared
+
+
+def time(
+    design: PagedDesign, program: Path, info: TraceInfo, counts: Counts, pace: Pace
+) -> tuple[Timed, list[Compared]]:
+    """Run a program on the machine, paged and timed; give times, and counts that differ.
+
+    Raises:
+        FlashpagerError: as :func:`verify`.
+
+    """
+    _demand_tools()
+    said = _paged(design, program, info, counts, pace)
+    differ = [each for each in _compared(said, counts) if not each.is_equal]
+    return Timed.told(said.lines, design.schedule, pace), differ
+
+
+@dataclass(frozen=True)
+class _Said:
+    """What the machine wrote: the program, and behind it the handler."""
+
+    written: list[str]
+    lines: list[str]
+
+
+def _demand_tools() -> None:
     for tool, package in _TOOLS.items():
         if shutil.which(tool) is None:
             message = f"{tool} not installed: verify wants it (Debian: apt install {package})"
             raise FlashpagerError(message)
+
+
+def _paged(
+    design: PagedDesign,
+    program: Path,
+    info: TraceInfo,
+    counts: Counts,
+    pace: Pace | None = None,
+) -> _Said:
+    """Run a program paged."""
     entry = _entry_of(program, info)
-    # A fault makes QEMU translate a page of code anew.
-    seconds = 60 + info.bytes / 4e6 + (counts.misses + counts.false_faults) / 100
     with tempfile.TemporaryDirectory(prefix="flashpager-") as place:
         folder = Path(place)
-        (folder / "fp_pager_design.h").write_text(design.header(entry), encoding="ascii")
+        (folder / "fp_pager_design.h").write_text(design.header(entry, pace), encoding="ascii")
         _compile(folder, pager_sources() / "verify")
-        elf = str(program.resolve())
-        alone = _run([*_QEMU, *_QUIET, "-kernel", elf], folder, seconds)
         # QEMU reads a comma as the end of a value.
-        loaded = ("-kernel", "device.elf", "-device", f"loader,file={elf.replace(',', ',,')}")
-        paged = _run([*_QEMU, *_QUIET, *_CLOCK, *loaded], folder, seconds)
+        elf = str(program.resolve()).replace(",", ",,")
+        loaded = ("-kernel", "device.elf", "-device", f"loader,file={elf}")
+        # The clock is that of the instructions, so that each run is as the other.
+        clock = ("-icount", f"shift={pace.shift if pace else _SHIFT},sleep=off")
+        paged = _run([*_QEMU, *_QUIET, *clock, *loaded], folder, _seconds(info, counts))
     if _MARK not in paged:
         last = paged[-1] if paged else "it wrote nothing"
         message = f"{program}: the program ended without the pager: {last}"
@@ -190,13 +236,21 @@ def verify(design: PagedDesign, program: Path, info: TraceInfo, counts: Counts) 
             if "access" in told:
                 message += f" of {told['access']:#x} by the instruction at {told['at']:#x}"
             raise FlashpagerError(message)
+    return _Said(paged[:at], paged[at + 1 :])
+
+
+def _seconds(info: TraceInfo, counts: Counts) -> float:
+    """Give the longest that a run may take: a fault makes QEMU translate a page of code anew."""
+    return 60 + info.bytes / 4e6 + (counts.misses + counts.false_faults) / 100
+
+
+def _compared(said: _Said, counts: Counts) -> list[Compared]:
+    told = _told(said.lines)
     compared = [Compared(name, getattr(counts, name), _of(told, name)) for name in _COUNTS]
-    compared += [
+    return compared + [
         Compared(f"{name}, by the chip", getattr(counts, name), _of(told, f"chip_{name}"))
         for name in _OF_CHIP
     ]
-    compared.append(Compared("CRC-32 of the output", _crc(alone), _crc(paged[:at])))
-    return compared
 
 
 def _refusals(row: Row) -> Iterator[str]:

@@ -7,7 +7,8 @@
  * behind the flash page the spare area. CHIP_PAGES is how many pages it has. All three are macros
  * of whoever includes this. So may be CHIP_SPARE_BYTES, of the spare area, behind which nothing may
  * be fetched; CHIP_FAILS(), asked whether a read fails; CHIP_LOADED(buffer, page), told of each
- * load; and CHIP_WAITS(), called where it is waited for.
+ * load; CHIP_WAITS(), called where it is waited for; and CHIP_FETCH(to, page, column, size), which
+ * copies bytes in its own time instead of byte by byte.
  */
 #ifndef FLASHPAGER_EMULATED_CHIP_H
 #define FLASHPAGER_EMULATED_CHIP_H
@@ -103,8 +104,12 @@ static void chip_reaches(uint32_t size)
 FP_PAGER_API int fp_flash_fetch(uint8_t *to, uint_fast16_t size)
 {
     chip_reaches((uint32_t)size);
+#ifdef CHIP_FETCH
+    CHIP_FETCH(to, chip.held[chip.buffer], chip.column, size);
+#else
     for (uint_fast16_t i = 0; i < size; i++)
         to[i] = (uint8_t)CHIP_BYTE(chip.held[chip.buffer], chip.column + (uint32_t)i);
+#endif
     chip.column += (uint32_t)size;
     chip.counts.bytes_fetched += (uint32_t)size;
 #ifdef CHIP_FAILS

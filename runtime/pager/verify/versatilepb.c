@@ -7,11 +7,19 @@
  * writes and ends by semihosting, which goes through us: at its end come a line "--- pager" and
  * lines with the counts. `flashpager verify` compiles, runs and reads it.
  *
- * The design says besides FP_VERIFY_ENTRY, where the program begins, and FP_VERIFY_T_R, ticks of the
- * counter of 24 MHz that a load takes.
+ * The design says besides FP_VERIFY_ENTRY, where the program begins. With FP_VERIFY_TIMES as 1 the
+ * handler's jobs are timed, and their times follow the counts: versatilepb_times.h.
  */
 #define FP_PAGER_STATISTICS 1
 #define FP_PAGER_API static __attribute__((unused))
+#include "../flashpager_pager.h"
+
+#ifndef FP_VERIFY_TIMES
+#define FP_VERIFY_TIMES 0
+#endif
+#if FP_VERIFY_TIMES
+#include "versatilepb_stamps.h"
+#endif
 #include "../pager.c"
 
 #include "../mmu/arm926.c"
@@ -20,7 +28,6 @@
 #define SYS_EXIT 0x18
 #define ADP_STOPPED_RUN_TIME_ERROR 0x20023
 
-#define COUNTER (*(const volatile uint32_t *)0x1000005cu)
 /* Where all of RAM is seen a second time, without pages. */
 #define FLAT 0x80000000u
 #define RAM_MEGABYTES 128u
@@ -40,18 +47,23 @@ static void write_text(const char *text)
     semihost(SYS_WRITE0, (uint32_t)(uintptr_t)text);
 }
 
-static void say(const char *name, uint32_t value)
+static void write_number(uint32_t value)
 {
     char digits[12] = {0};
-    unsigned at = sizeof(digits) - 2;
-    digits[at] = '\n';
+    unsigned at = sizeof(digits) - 1;
     do {
         digits[--at] = (char)('0' + value % 10);
         value /= 10;
     } while (value);
-    write_text(name);
-    write_text(" ");
+    digits[--at] = ' ';
     write_text(digits + at);
+}
+
+static void say(const char *name, uint32_t value)
+{
+    write_text(name);
+    write_number(value);
+    write_text("\n");
 }
 
 _Noreturn static void stop(const char *what)
@@ -65,25 +77,14 @@ _Noreturn static void stop(const char *what)
 
 static uint32_t literals;
 
-#if FP_VERIFY_T_R
-static uint32_t ready; /* when the load is done */
-
-static void load(void)
-{
-    ready = COUNTER + FP_VERIFY_T_R;
-}
-
-static void wait(void)
-{
-    while ((int32_t)(COUNTER - ready) < 0) {
-    }
-}
-
-#define CHIP_LOADED(buffer, page) load()
-#define CHIP_WAITS() wait()
-#endif
-
 #define CODE_BYTE(offset) (*(const uint8_t *)(uintptr_t)(FLAT + FP_ARM926_CODE + (offset)))
+#if FP_VERIFY_TIMES
+#include "versatilepb_times.h"
+#define CHIP_LOADED(buffer, page) load_starts()
+#define CHIP_WAITS() load_ends()
+#define CHIP_FETCH(to, page, column, size)                                                       \
+    fetch_for(to, &CODE_BYTE((page)*FP_PAGER_FLASH_PAGE_BYTES + (column)), size)
+#endif
 #define CHIP_ILLEGAL(what) stop(what)
 #define CHIP_PAGES ((FP_PAGER_IMAGE_BYTES - 1u) / FP_PAGER_FLASH_PAGE_BYTES + 1u)
 #define CHIP_BYTE(page, column) CODE_BYTE((page)*FP_PAGER_FLASH_PAGE_BYTES + (column))
@@ -147,6 +148,9 @@ __attribute__((used)) static void ended(void)
     say("chip_bytes_fetched", chip.counts.bytes_fetched);
     say("chip_bytes_skipped", chip.counts.bytes_skipped);
     say("literals", literals);
+#if FP_VERIFY_TIMES
+    say_times();
+#endif
 }
 
 __attribute__((used)) static void unexpected(void)
@@ -188,12 +192,18 @@ __attribute__((used)) void start(void)
 /* The stacks of supervisor and abort mode; QEMU has cleared all memory. */
 __attribute__((used)) static uint32_t stacks[2][1024] __attribute__((aligned(8)));
 
+#if FP_VERIFY_TIMES
+#define PREFETCH_ABORT "timed_prefetch_abort"
+#else
+#define PREFETCH_ABORT "fp_arm926_prefetch_abort"
+#endif
+
 __asm__(".section .vectors, \"ax\"\n"
         ".arm\n"
         "    ldr pc, =reset\n"
         "    ldr pc, =unexpected\n"
         "    ldr pc, =supervisor_call\n"
-        "    ldr pc, =fp_arm926_prefetch_abort\n"
+        "    ldr pc, =" PREFETCH_ABORT "\n"
         "    ldr pc, =fp_arm926_data_abort\n"
         "    ldr pc, =unexpected\n"
         "    ldr pc, =unexpected\n"

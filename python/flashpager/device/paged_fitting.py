@@ -1,0 +1,147 @@
+"""A handler on the emulated machine, timed and priced."""
+
+import subprocess
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from flashpager import _engine
+from flashpager._engine import Design, FlashpagerError, Handler
+from flashpager.device import paged
+from flashpager.device.emulated import Compared
+from flashpager.device.paged import PagedDesign
+from flashpager.device.paged_times import (
+    SCHEDULES,
+    ComparedTimes,
+    Pace,
+    Timed,
+    compare,
+    fit,
+    instruction_ns,
+)
+from flashpager.quantities import format_size
+from flashpager.trace import Trace
+
+#: Digits of a time, in ns, behind the point.
+_DIGITS = 2
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A program and the machine that it runs on."""
+
+    trace: Trace
+    program: Path
+    instruction_ns: int
+
+    @classmethod
+    def of(cls, trace: Trace, program: Path, board: str | None) -> "Bench":
+        """Take the processor of a board.
+
+        Raises:
+            FlashpagerError: for one that the machine has not.
+
+        """
+        return cls(trace, program, instruction_ns(board))
+
+    def time(self, design: Design, progress: Progress | None = None) -> "TimedRow":
+        """Simulate a design, and run it timed.
+
+        Raises:
+            FlashpagerError: for what cannot be run there, or is not priced as it runs.
+
+        """
+        for message in _untimed(design):
+            raise FlashpagerError(message)
+        row = _engine.simulate(self.trace.path, [design], progress)[0]
+        pager = PagedDesign.of(row, self.trace.info)
+        pace = Pace.of(design, self.instruction_ns)
+        timed, differ = paged.time(pager, self.program, self.trace.info, row.counts, pace)
+        return TimedRow(timed, compare(timed, row), differ)
+
+    def fit(self, design: Design) -> tuple[Handler, list[Compared]]:
+        """Fit prices to a design, sequential, and give counts that differ.
+
+        What a page moved down takes is told by ``pa-fifo-sc``, for ``fifo-sc``, too.
+        """
+        moves = design.policy.partition("(")[0].endswith("fifo-sc")
+        if moves:
+            design = design.replace(policy=f"pa-{design.policy.removeprefix('pa-')}")
+        row = self.time(design.replace(schedule=SCHEDULES[0]))
+        return fit(row.timed, moves=moves), row.differ
+
+    def board(self, design: Design, handler: Handler) -> str:
+        """Give the file of a board with fitted prices, a TOML text."""
+        mhz = 1e3 / self.instruction_ns
+        said = (
+            f"An ARM926EJ-S that runs its program from {design.part} by page faults: the Versatile "
+            "PB that QEMU emulates, on which 'flashpager verify' runs the handler. It has no caches "
+            "and no TLB that would keep references from the pager, and no reference bits. Each "
+            f"instruction takes {self.instruction_ns} ns. The handler's times are those of its "
+            "instructions, fitted by verify --fit to "
+            f"{self.trace.path.name} with {design.policy}, sequential, {design.frames} frames of "
+            f"{format_size(design.cache_page_bytes)}, compiled by {_compiler()}. Other policies take "
+            "other times; load_stopover_ns is a timer's, and a byte's time is modelled."
+        )
+        fields: list[tuple[str, float]] = [
+            (name, round(ns, _DIGITS)) for name, ns in handler.times() if ns
+        ]
+        lines = [
+            'description = """',
+            *textwrap.wrap(said, 98),
+            '"""',
+            f'part = "{design.part}"',
+            'nor = "none"',
+            f'bus = "{design.bus}"',
+            f"cache_bytes = {design.cache_bytes}",
+            f'cache_page_bytes = "{format_size(design.cache_page_bytes)}"',
+            f'register = "{design.register}"',
+            f'policy = "{design.policy}"',
+            f'schedule = "{SCHEDULES[1]}"',
+            'reference_bit = "emulated"',
+            "",
+            "[processor]",
+            f"clock_mhz = {mhz:g}",
+            "cycles_per_instruction = 1",
+            "",
+            "[ram]",
+            f"t_read_ns = {design.ram.t_read_ns:g}",
+            f"t_write_ns = {design.ram.t_write_ns:g}",
+            "",
+            "[handler]",
+            *(f"{name} = {ns:g}" for name, ns in fields),
+        ]
+        return "\n".join(lines) + "\n"
+
+
+@dataclass(frozen=True)
+class TimedRow:
+    """A design, timed and held against its simulation."""
+
+    timed: Timed
+    compared: ComparedTimes
+    #: Counts that are not those simulated.
+    differ: list[Compared]
+
+
+def _untimed(design: Design) -> list[str]:
+    """Say what the machine times otherwise than the model prices it."""
+    found = []
+    if design.register == "double-buffer-prefetch":
+        found.append(
+            "double-buffer-prefetch: a load ahead goes on while the program runs, whose own time "
+            "the machine does not tell: take --register double-buffer to compare times"
+        )
+    if design.codeword_bytes:
+        found.append("the machine fetches codewords, but computes no ECC: leave --codeword away")
+    if design.count_commands:
+        found.append("count_commands counts what the machine has in load_command_ns")
+    return found
+
+
+def _compiler() -> str:
+    command = ["arm-none-eabi-gcc", "-dumpfullversion", "-dumpversion"]
+    said = subprocess.run(command, capture_output=True, text=True, check=False).stdout.split()
+    return f"arm-none-eabi-gcc {said[0] if said else ''} -O2".replace("  ", " ")

@@ -1,0 +1,378 @@
+"""The jobs of the fault handler on the emulated machine: what each took, and what it is priced at.
+
+QEMU charges each instruction the same and nothing for a bus. So the machine's own are the times of the
+handler's instructions, and the two waits are modelled: a load takes what the design says, and so does
+a byte from the flash to its frame.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from flashpager._engine import Design, FlashpagerError, Handler, Host, Row
+
+#: How far total times may be apart, as a share of the machine's.
+TOLERANCE = 0.02
+#: What each instruction takes where the board's processor says nothing.
+_INSTRUCTION_NS = 4
+#: Powers of two that QEMU's -icount takes, in nanoseconds an instruction.
+_PACES = tuple(1 << shift for shift in range(11))
+#: The machine's counter.
+TICK_NS = 1e9 / 24e6
+#: Instructions of a stamp; from the first to the last of what is timed they are in each job's time.
+_STAMP = 4
+#: Instructions of an abort that stand before its first stamp, and behind its last.
+_BEFORE, _BEHIND = 3, 1
+#: A loop of two instructions, in which the machine waits.
+_SPIN = 2
+
+#: Kinds of faults, as versatilepb_times.h numbers them.
+LOADED, IN_BUFFER, FALSE = "true, loaded", "true, in a buffer", "false"
+_KINDS = (LOADED, IN_BUFFER, FALSE)
+#: Jobs, in its order; the load has in it what is done meanwhile.
+JOBS = (
+    *("pre_process", "load_command", "get_freeframe", "load", "trans_host_mem"),
+    *("update_mmu", "post_process", "whole"),
+)
+_FIELDS = 4 + 2 * len(JOBS)
+SCHEDULES = ("sequential", "parallel")
+
+
+def instruction_ns(board: str | None) -> int:
+    """Give what an instruction takes on a board: a cycle or more of its processor.
+
+    Raises:
+        FlashpagerError: for what QEMU has not.
+
+    """
+    processor = Host.from_board(Path(board))[0].processor if board else None
+    if processor is None:
+        return _INSTRUCTION_NS
+    ns = 1e3 / processor.clock_mhz * processor.cycles_per_instruction
+    near = min(_PACES, key=lambda pace: abs(pace - ns))
+    if abs(near / ns - 1) > TOLERANCE / 2:
+        message = (
+            f"{board}: an instruction takes {ns:g} ns by its [processor], and on the emulated "
+            "machine 1, 2, 4 ... 1024: clock_mhz = 250 with cycles_per_instruction = 1 are 4"
+        )
+        raise FlashpagerError(message)
+    return near
+
+
+@dataclass(frozen=True)
+class Pace:
+    """What takes time on the machine, in nanoseconds."""
+
+    instruction_ns: int
+    #: A load, and a byte from the flash into a frame: both are modelled.
+    load_ns: float
+    byte_ns: float
+
+    @classmethod
+    def of(cls, design: Design, instruction_ns: int) -> "Pace":
+        """Take what the engine prices a design's load and bytes at."""
+        jobs = design.fault_times([1], 0)[0].jobs
+        return cls(
+            instruction_ns,
+            jobs.load_stopover_ns,
+            jobs.trans_host_mem_ns / design.cache_page_bytes,
+        )
+
+    @property
+    def shift(self) -> int:
+        """What -icount calls an instruction's time."""
+        return self.instruction_ns.bit_length() - 1
+
+    def macros(self) -> dict[str, object]:
+        """Give what versatilepb_times.h wants."""
+        return {
+            "FP_VERIFY_TIMES": 1,
+            "FP_VERIFY_T_R": round(self.load_ns / TICK_NS),
+            "FP_VERIFY_BYTE": round(self.byte_ns / TICK_NS * 65536),
+            "FP_VERIFY_SPINS": round(256 * TICK_NS / (_SPIN * self.instruction_ns)),
+        }
+
+
+@dataclass(frozen=True)
+class Faults:
+    """Faults of a kind after searches of a length. Times are in ns, without what measuring takes."""
+
+    kind: str
+    #: Frames looked at, and pages moved down from valid to invalid.
+    search: int
+    count: int
+    #: Of each of :data:`JOBS`, of all these faults together, and the longest.
+    sum_ns: dict[str, float]
+    longest_ns: dict[str, float]
+
+    def mean_ns(self, job: str) -> float:
+        """Give what a job took on average."""
+        return self.sum_ns[job] / self.count
+
+
+@dataclass(frozen=True)
+class Timed:
+    """A run of a program, timed."""
+
+    schedule: str
+    pace: Pace
+    faults: tuple[Faults, ...]
+
+    @classmethod
+    def told(cls, lines: Iterable[str], schedule: str, pace: Pace) -> "Timed":
+        """Read what the machine said.
+
+        Raises:
+            FlashpagerError: where it said nothing of times.
+
+        """
+        found = []
+        for line in lines:
+            words = line.split()
+            if len(words) != _FIELDS or words[0] != "times":
+                continue
+            kind, search, count, *ticks = (int(word) for word in words[1:])
+            took = dict(zip(JOBS, zip(ticks[::2], ticks[1::2], strict=True), strict=True))
+            own = _own_ns(_KINDS[kind], took["get_freeframe"][0] / count, schedule, pace)
+            found.append(
+                Faults(
+                    _KINDS[kind],
+                    search,
+                    count,
+                    {job: total * TICK_NS - count * own[job] for job, (total, _) in took.items()},
+                    {job: most * TICK_NS - own[job] for job, (_, most) in took.items()},
+                )
+            )
+        if not found:
+            message = "the emulated machine did not say its times"
+            raise FlashpagerError(message)
+        return cls(schedule, pace, tuple(found))
+
+    @property
+    def true_faults(self) -> tuple[Faults, ...]:
+        """Those that fetch a page."""
+        return tuple(each for each in self.faults if each.kind != FALSE)
+
+    @property
+    def loaded(self) -> tuple[Faults, ...]:
+        """Those that load a flash page."""
+        return tuple(each for each in self.faults if each.kind == LOADED)
+
+    @property
+    def false_faults(self) -> tuple[Faults, ...]:
+        """Those that fetch nothing."""
+        return tuple(each for each in self.faults if each.kind == FALSE)
+
+    @property
+    def total_ns(self) -> float:
+        """Give the time of all faults together."""
+        return total(self.faults, "whole")
+
+    def load_ns(self, faults: Faults) -> float:
+        """Give what the flash took of a load: where the search was longer, the machine's timer."""
+        if faults.kind != LOADED:
+            return 0.0
+        if self._is_longer(faults):
+            return self.pace.load_ns
+        return faults.mean_ns("load")
+
+    def hidden_ns(self, faults: Faults) -> float:
+        """Give what of a fault was done while the flash loaded."""
+        if faults.kind != LOADED or self.schedule == "sequential":
+            return 0.0
+        together = faults.mean_ns("get_freeframe") + self.load_ns(faults)
+        return together - faults.mean_ns("load")
+
+    def _is_longer(self, faults: Faults) -> bool:
+        return self.schedule != "sequential" and _outlasts(
+            faults.mean_ns("get_freeframe"), self.pace
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give all of it for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> "Timed":
+        """Take what :meth:`as_dict` gave."""
+        faults = tuple(Faults(**each) for each in fields["faults"])
+        return cls(fields["schedule"], Pace(**fields["pace"]), faults)
+
+
+def _outlasts(search_ns: float, pace: Pace) -> bool:
+    return search_ns > pace.load_ns
+
+
+def _own_ns(kind: str, search_ticks: float, schedule: str, pace: Pace) -> dict[str, float]:
+    """Give what measuring adds to a fault's jobs, less what no stamp sees.
+
+    A stamp is in the time of what it ends, but where a wait ends at a moment whatever came before.
+    """
+    stamp = float(_STAMP * pace.instruction_ns)
+    outside = (_BEFORE + _BEHIND) * pace.instruction_ns
+    own = dict.fromkeys(JOBS, 0.0)
+    if kind == FALSE:
+        return own | {"whole": stamp - outside}
+    stamps = dict.fromkeys(("pre_process", "get_freeframe", "post_process"), 1)
+    stamps["update_mmu"] = 2
+    whole = 6
+    if kind == LOADED:
+        stamps["load_command"] = 1
+        if schedule != "sequential" and not _outlasts(search_ticks * TICK_NS, pace):
+            whole -= 2 if schedule == "parallel-mmu" else 1
+    own |= {job: count * stamp for job, count in stamps.items()}
+    own["pre_process"] -= _BEFORE * pace.instruction_ns
+    own["post_process"] -= _BEHIND * pace.instruction_ns
+    own["whole"] = whole * stamp - outside
+    return own
+
+
+def total(faults: Iterable[Faults], job: str) -> float:
+    """Add up what a job took, in ns."""
+    return sum(each.sum_ns[job] for each in faults)
+
+
+def counted(faults: Iterable[Faults]) -> int:
+    """Give how many they are."""
+    return sum(each.count for each in faults)
+
+
+def _mean(faults: Sequence[Faults], job: str) -> float:
+    return total(faults, job) / counted(faults) if faults else 0.0
+
+
+def _line(faults: Sequence[Faults], job: str) -> tuple[float, float]:
+    """Fit what a job takes to the length of the search: for none, and for each more."""
+    count = counted(faults)
+    if not count:
+        return 0.0, 0.0
+    mean = sum(each.search * each.count for each in faults) / count
+    spread = sum(each.count * (each.search - mean) ** 2 for each in faults)
+    if not spread:
+        return _mean(faults, job), 0.0
+    rise = sum((each.search - mean) * each.sum_ns[job] for each in faults) / spread
+    base = _mean(faults, job) - rise * mean
+    if base >= 0:
+        return base, rise
+    # The last frame looked at is not invalidated, and takes less: no price is below nothing.
+    squares = sum(each.count * each.search**2 for each in faults)
+    return 0.0, sum(each.search * each.sum_ns[job] for each in faults) / squares
+
+
+def fit(timed: Timed, *, moves: bool) -> Handler:
+    """Fit a handler's prices to what a machine took that did all one after another.
+
+    Args:
+        timed: with a policy whose false faults move no page down.
+        moves: whether its search moves pages down, and looks at none.
+
+    """
+    faults = timed.true_faults
+    base, step = _line(faults, "get_freeframe")
+    return Handler(
+        pre_process_ns=_mean(faults, "pre_process"),
+        get_freeframe_ns=base,
+        walk_step_ns=0.0 if moves else step,
+        downgrade_ns=step if moves else 0.0,
+        load_command_ns=_mean(timed.loaded, "load_command"),
+        update_mmu_ns=_mean(faults, "update_mmu"),
+        post_process_ns=_mean(faults, "post_process"),
+        false_fault_ns=_mean(timed.false_faults, "whole"),
+        load_stopover_ns=_mean(timed.loaded, "load"),
+    )
+
+
+@dataclass(frozen=True)
+class ComparedJob:
+    """A time on the machine, and as the model has it."""
+
+    name: str
+    machine_ns: float
+    model_ns: float
+
+    @property
+    def error(self) -> float:
+        """How much more the model has, as a share of the machine's."""
+        if self.machine_ns:
+            return self.model_ns / self.machine_ns - 1
+        return 0.0 if not self.model_ns else float("inf")
+
+
+@dataclass(frozen=True)
+class ComparedTimes:
+    """A schedule on the machine, and as the model has it."""
+
+    schedule: str
+    #: Of a true fault, on average: the paper's jobs, what is hidden, and the whole.
+    jobs: list[ComparedJob]
+    longest: ComparedJob
+    false_fault: ComparedJob
+    #: Of all faults of the program.
+    total: ComparedJob
+
+    @property
+    def is_within(self) -> bool:
+        """Whether the totals are as near as they must be."""
+        return abs(self.total.error) <= TOLERANCE
+
+
+#: The paper's jobs, with the machine's that are in each.
+_PAPER: dict[str, tuple[str, ...]] = {
+    "PreProcess": ("pre_process", "load_command"),
+    "GetFreeframe": ("get_freeframe",),
+    "TransHostMem": ("trans_host_mem",),
+    "UpdateMMU": ("update_mmu",),
+    "PostProcess": ("post_process",),
+}
+
+
+def compare(timed: Timed, row: Row) -> ComparedTimes:
+    """Hold the machine's times against a simulation of the same design and schedule."""
+    faults = timed.true_faults
+    count = max(counted(faults), 1)
+    counts, design = row.counts, row.design
+    prices = design.handler
+    jobs = design.fault_times([1], 0)[0].jobs
+    # What a false fault of fifo-sc moves down is no true fault's.
+    moved = sum(each.search * each.count for each in faults) - counts.walk
+    search = counts.walk * prices.walk_step_ns + moved * prices.downgrade_ns
+    model = {
+        "PreProcess": prices.pre_process_ns + prices.load_command_ns * counts.loads / count,
+        "GetFreeframe": prices.get_freeframe_ns + search / count,
+        "LoadStopover": jobs.load_stopover_ns * counts.loads / count,
+        "TransHostMem": jobs.trans_host_mem_ns,
+        "UpdateMMU": prices.update_mmu_ns,
+        "PostProcess": prices.post_process_ns,
+        "hidden": 0.0 - row.time.hidden_ns / count,
+    }
+    machine = {
+        name: sum(total(faults, job) for job in _PAPER.get(name, ())) / count for name in model
+    }
+    machine["LoadStopover"] = _each(faults, timed.load_ns) / count
+    machine["hidden"] = 0.0 - _each(faults, timed.hidden_ns) / count
+    whole = row.time.time_ns - row.time.read_ns
+    true = ComparedJob(
+        "a true fault",
+        total(faults, "whole") / count,
+        (whole - row.time.false_faults_ns) / count,
+    )
+    return ComparedTimes(
+        timed.schedule,
+        [*(ComparedJob(name, machine[name], model[name]) for name in model), true],
+        ComparedJob(
+            "the longest",
+            max((each.longest_ns["whole"] for each in faults), default=0.0),
+            max((ns for ns, _ in row.fault_latencies), default=0.0),
+        ),
+        ComparedJob(
+            "a false fault",
+            _mean(timed.false_faults, "whole"),
+            row.time.false_faults_ns / max(counts.false_faults, 1),
+        ),
+        ComparedJob("all faults", timed.total_ns, whole),
+    )
+
+
+def _each(faults: Iterable[Faults], of: Callable[[Faults], float]) -> float:
+    return sum(each.count * of(each) for each in faults)

@@ -1,0 +1,36 @@
+/*
+ * When each job of the handler begins and ends, by the counter of a Versatile PB
+ *
+ * A stamp is the counter of 24 MHz, put to where the linker's script keeps the last 16 KB of the
+ * pager's memory free. It is always four instructions, the second of which reads the counter: that
+ * much is known of what measuring adds, and can be taken off.
+ */
+#ifndef FLASHPAGER_VERSATILEPB_STAMPS_H
+#define FLASHPAGER_VERSATILEPB_STAMPS_H
+
+#include <stdint.h>
+
+/* Beside the jobs of the MMU's header: what they do not tell apart. */
+#define STAMP_COMMAND 6 /* the load has been asked for */
+#define STAMP_FETCH 7   /* the first byte is to come */
+#define STAMP_BEGIN 8   /* the fault */
+
+#define COUNTER (*(const volatile uint32_t *)0x1000005cu)
+#define STAMPS ((const volatile uint32_t *)0x003fc000u)
+
+/* Where what is stamped is not known to the compiler: nothing moves across. */
+#define STAMP(place)                                                                             \
+    do {                                                                                         \
+        uint32_t counter_, stamps_;                                                              \
+        __asm__ volatile("mov %0, #0x10000000\n\t"                                               \
+                         "ldr %0, [%0, #0x5c]\n\t"                                               \
+                         "mov %1, #0x003fc000\n\t"                                               \
+                         "str %0, [%1, #4 * %c2]"                                                \
+                         : "=&r"(counter_), "=&r"(stamps_)                                       \
+                         : "i"(place)                                                            \
+                         : "memory");                                                            \
+    } while (0)
+
+#define FP_PAGER_JOB_DONE(job) STAMP(job)
+
+#endif

@@ -1,0 +1,175 @@
+/*
+ * The times of the handler's jobs on a Versatile PB, for the file that includes the pager
+ *
+ * QEMU charges each instruction as much as each other, and nothing for a bus or a flash chip. So the
+ * two waits are modelled: a load takes FP_VERIFY_T_R ticks of the counter from its command on, and
+ * bytes take FP_VERIFY_BYTE / 65,536 ticks each from the first on. All else is the handler's own
+ * instructions. FP_VERIFY_SPINS / 256 is how often a loop of two instructions runs in a tick.
+ *
+ * say_times() writes a line for each kind of fault and length of its search: "times", the kind (0: a
+ * true fault that loads, 1: one whose page is in a buffer, 2: a false fault), frames looked at and
+ * pages moved down, how many such faults there were, and of each job the sum and the longest, in
+ * ticks. The jobs are those of enum job.
+ */
+#ifndef FLASHPAGER_VERSATILEPB_TIMES_H
+#define FLASHPAGER_VERSATILEPB_TIMES_H
+
+/* What is summed. JOB_LOAD is from the command to the end of the load, and so has in it what is done
+ * meanwhile. */
+enum job {
+    JOB_PRE_PROCESS,
+    JOB_COMMAND,
+    JOB_GET_FREEFRAME,
+    JOB_LOAD,
+    JOB_TRANS_HOST_MEM,
+    JOB_UPDATE_MMU,
+    JOB_POST_PROCESS,
+    JOB_WHOLE,
+    JOBS,
+};
+
+enum kind { LOADED, IN_BUFFER, FALSE_FAULT, KINDS };
+
+/* Clock looks at the first frame twice at most. What is longer is the last. */
+#define SEARCHES (FP_PAGER_FRAMES + 2u)
+
+static struct {
+    uint32_t count;
+    struct {
+        uint32_t sum, longest;
+    } job[JOBS];
+} times[KINDS][SEARCHES];
+
+static uint32_t ready; /* when the load is done */
+
+/* Instructions of a wait beside its loop, behind where it reads the counter. */
+#define WAIT_OWN 8u
+
+/* By count, not by asking again: that would take the time of a few instructions too many, and is slow
+ * on the host. */
+static void wait_until(uint32_t then)
+{
+    const int32_t left = (int32_t)(then - COUNTER);
+    uint32_t spins;
+    if (left <= 0)
+        return;
+    spins = (uint32_t)left * FP_VERIFY_SPINS >> 8;
+    if (spins > WAIT_OWN / 2)
+        __asm__ volatile("1: subs %0, %0, #1\n\tbne 1b" : "+r"(spins) : "0"(spins - WAIT_OWN / 2) : "cc");
+}
+
+static inline void load_starts(void)
+{
+    STAMP(STAMP_COMMAND);
+    ready = STAMPS[STAMP_COMMAND] + FP_VERIFY_T_R;
+}
+
+static inline void load_ends(void)
+{
+    wait_until(ready);
+}
+
+static void fetch_for(uint8_t *to, const uint8_t *from, uint32_t size)
+{
+    const uint32_t bytes = size;
+    STAMP(STAMP_FETCH);
+    for (; size >= 32; size -= 32)
+        __asm__ volatile("ldm %0!, {r3-r10}\n\tstm %1!, {r3-r10}"
+                         : "+r"(from), "+r"(to)
+                         :
+                         : "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "memory");
+    for (; size > 0; size--)
+        *to++ = *from++;
+    wait_until(STAMPS[STAMP_FETCH] + (bytes * FP_VERIFY_BYTE >> 16));
+}
+
+static uint32_t between(unsigned from, unsigned to)
+{
+    return STAMPS[to] - STAMPS[from];
+}
+
+/* A fault has been served. */
+__attribute__((used)) static void add_times(void)
+{
+    static struct fp_pager_stat before;
+    const struct fp_pager_stat *now = fp_pager_stat();
+    const uint32_t search = now->walk - before.walk + now->downgrades - before.downgrades;
+    uint32_t took[JOBS] = {0};
+    enum kind kind = FALSE_FAULT;
+    took[JOB_WHOLE] = between(STAMP_BEGIN, FP_PAGER_POST_PROCESS);
+    if (now->misses != before.misses) {
+        kind = now->loads != before.loads ? LOADED : IN_BUFFER;
+        took[JOB_PRE_PROCESS] = between(STAMP_BEGIN, FP_PAGER_PRE_PROCESS);
+        took[JOB_TRANS_HOST_MEM] = between(STAMP_FETCH, FP_PAGER_TRANS_HOST_MEM);
+        took[JOB_UPDATE_MMU] = between(FP_PAGER_LOAD_STOPOVER, STAMP_FETCH);
+        took[JOB_GET_FREEFRAME] = between(FP_PAGER_PRE_PROCESS, FP_PAGER_GET_FREEFRAME);
+        if (kind == LOADED) {
+            took[JOB_LOAD] = between(STAMP_COMMAND, FP_PAGER_LOAD_STOPOVER);
+#if FP_PAGER_SCHEDULE == FP_PAGER_SCHEDULE_SEQUENTIAL
+            took[JOB_COMMAND] = between(FP_PAGER_GET_FREEFRAME, STAMP_COMMAND);
+#else
+            took[JOB_COMMAND] = between(FP_PAGER_PRE_PROCESS, STAMP_COMMAND);
+            took[JOB_GET_FREEFRAME] = between(STAMP_COMMAND, FP_PAGER_GET_FREEFRAME);
+#endif
+        }
+#if FP_PAGER_SCHEDULE == FP_PAGER_SCHEDULE_PARALLEL_MMU
+        took[JOB_UPDATE_MMU] += between(FP_PAGER_GET_FREEFRAME, FP_PAGER_UPDATE_MMU);
+        took[JOB_POST_PROCESS] = between(FP_PAGER_TRANS_HOST_MEM, FP_PAGER_POST_PROCESS);
+#else
+        took[JOB_UPDATE_MMU] += between(FP_PAGER_TRANS_HOST_MEM, FP_PAGER_UPDATE_MMU);
+        took[JOB_POST_PROCESS] = between(FP_PAGER_UPDATE_MMU, FP_PAGER_POST_PROCESS);
+#endif
+    }
+    /* A fault of a page that is mapped already is none. */
+    if (kind != FALSE_FAULT || now->false_faults != before.false_faults) {
+        const uint32_t at = search < SEARCHES ? search : SEARCHES - 1u;
+        times[kind][at].count++;
+        for (unsigned job = 0; job < JOBS; job++) {
+            times[kind][at].job[job].sum += took[job];
+            if (took[job] > times[kind][at].job[job].longest)
+                times[kind][at].job[job].longest = took[job];
+        }
+    }
+    before = *now;
+}
+
+static void say_times(void)
+{
+    for (unsigned kind = 0; kind < KINDS; kind++) {
+        for (uint32_t search = 0; search < SEARCHES; search++) {
+            if (!times[kind][search].count)
+                continue;
+            write_text("times");
+            write_number(kind);
+            write_number(search);
+            write_number(times[kind][search].count);
+            for (unsigned job = 0; job < JOBS; job++) {
+                write_number(times[kind][search].job[job].sum);
+                write_number(times[kind][search].job[job].longest);
+            }
+            write_text("\n");
+        }
+    }
+}
+
+/* As fp_arm926_prefetch_abort, with a stamp before and behind. Four instructions are before the first
+ * and behind the last. */
+__asm__(".text\n"
+        ".arm\n"
+        "timed_prefetch_abort:\n"
+        "    sub lr, lr, #4\n"
+        "    push {r0-r3, r12, lr}\n"
+        "    mov r0, #0x10000000\n"
+        "    ldr r0, [r0, #0x5c]\n"
+        "    mov r1, #0x003fc000\n"
+        "    str r0, [r1, #4 * 8]\n"
+        "    mov r0, lr\n"
+        "    bl prefetch_abort\n"
+        "    mov r0, #0x10000000\n"
+        "    ldr r0, [r0, #0x5c]\n"
+        "    mov r1, #0x003fc000\n"
+        "    str r0, [r1, #4 * 5]\n"
+        "    bl add_times\n"
+        "    ldm sp!, {r0-r3, r12, pc}^\n");
+
+#endif
