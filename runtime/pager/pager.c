@@ -292,22 +292,15 @@ static inline void clear_bit(frame_t frame)
 #endif
 
 #if SECOND_CHANCE
-/* Move down what valid holds too many. Gives how many those were. */
-static inline frame_t move_down(void)
+/* Move down what valid holds above `most`. Gives how many those were. */
+static inline frame_t move_down(frame_t most)
 {
     frame_t moved = 0;
-    for (; pager.valid > FP_PAGER_VALID; pager.valid--, moved++) {
+    for (; pager.valid > most; pager.valid--, moved++) {
         clear_bit(pager.valid_from);
         pager.valid_from = pager.newer[pager.valid_from];
     }
     return moved;
-}
-
-static inline void move_down_counted(void)
-{
-    frame_t moved = move_down();
-    COUNT(downgrades, moved);
-    (void)moved;
 }
 
 /* Put a frame that is in no list into the ring, as the newest. */
@@ -347,8 +340,9 @@ static inline void choose(struct search *search)
 #if POLICY_IS(RANDOM)
     search->random = pager.random;
 #endif
-#if POLICY_IS(PA_FIFO_SC)
-    search->moved = move_down();
+#if SECOND_CHANCE
+    /* What comes in will be valid, too: room is made while the flash loads. */
+    search->moved = move_down((frame_t)(FP_PAGER_VALID - 1u));
 #endif
     if (pager.used != FP_PAGER_FRAMES)
         return;
@@ -439,7 +433,6 @@ static inline void commit(fp_page page, const struct search *search)
         link_newest(frame);
     make_valid(frame);
     COUNT(downgrades, search->moved);
-    move_down_counted();
 #endif
     if (!full)
         pager.used++;
@@ -861,7 +854,11 @@ FP_PAGER_API int fp_pager_fault(fp_page page)
     }
     make_valid((frame_t)frame);
 #if POLICY_IS(FIFO_SC)
-    move_down_counted();
+    {
+        const frame_t moved = move_down((frame_t)FP_PAGER_VALID);
+        COUNT(downgrades, moved);
+        (void)moved;
+    }
 #endif
 #else
     COUNT(reference_bits_set, 1);

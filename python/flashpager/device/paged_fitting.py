@@ -66,11 +66,13 @@ class Bench:
 
         What a page moved down takes is told by ``pa-fifo-sc``, for ``fifo-sc``, too.
         """
-        moves = design.policy.partition("(")[0].endswith("fifo-sc")
-        if moves:
-            design = design.replace(policy=f"pa-{design.policy.removeprefix('pa-')}")
-        row = self.time(design.replace(schedule=SCHEDULES[0]))
-        return fit(row.timed, moves=moves), row.differ
+        design = design.replace(schedule=SCHEDULES[0])
+        own = self.time(design)
+        if not design.policy.startswith("fifo-sc"):
+            moves = design.policy.startswith("pa-fifo-sc")
+            return fit(own.timed, moves=moves), own.differ
+        moving = self.time(design.replace(policy=f"pa-{design.policy}"))
+        return fit(own.timed, moving.timed, moves=True), [*own.differ, *moving.differ]
 
     def board(self, design: Design, handler: Handler) -> str:
         """Give the file of a board with fitted prices, a TOML text."""

@@ -260,16 +260,18 @@ def _line(faults: Sequence[Faults], job: str) -> tuple[float, float]:
     return 0.0, sum(each.search * each.sum_ns[job] for each in faults) / squares
 
 
-def fit(timed: Timed, *, moves: bool) -> Handler:
+def fit(timed: Timed, moving: Timed | None = None, *, moves: bool) -> Handler:
     """Fit a handler's prices to what a machine took that did all one after another.
 
     Args:
-        timed: with a policy whose false faults move no page down.
-        moves: whether its search moves pages down, and looks at none.
+        timed: with the policy that is priced.
+        moving: with ``pa-fifo-sc``, for a policy all of whose faults move one page down.
+        moves: whether the search moves pages down, and looks at none.
 
     """
     faults = timed.true_faults
-    base, step = _line(faults, "get_freeframe")
+    base, step = _line((moving or timed).true_faults, "get_freeframe")
+    false_fault = _mean(timed.false_faults, "whole")
     return Handler(
         pre_process_ns=_mean(faults, "pre_process"),
         get_freeframe_ns=base,
@@ -278,7 +280,7 @@ def fit(timed: Timed, *, moves: bool) -> Handler:
         load_command_ns=_mean(timed.loaded, "load_command"),
         update_mmu_ns=_mean(faults, "update_mmu"),
         post_process_ns=_mean(faults, "post_process"),
-        false_fault_ns=_mean(timed.false_faults, "whole"),
+        false_fault_ns=max(0.0, false_fault - (step if moving else 0.0)),
         load_stopover_ns=_mean(timed.loaded, "load"),
     )
 

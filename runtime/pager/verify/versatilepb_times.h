@@ -42,20 +42,23 @@ static struct {
 
 static uint32_t ready; /* when the load is done */
 
-/* Instructions of a wait beside its loop, behind where it reads the counter. */
-#define WAIT_OWN 8u
+/* Instructions beside the loop from where a wait reads the counter to the next stamp. */
+#define LOAD_OWN 16u
+#define FETCH_OWN 24u
 
 /* By count, not by asking again: that would take the time of a few instructions too many, and is slow
  * on the host. */
-static void wait_until(uint32_t then)
+static void wait_until(uint32_t then, uint32_t own)
 {
     const int32_t left = (int32_t)(then - COUNTER);
     uint32_t spins;
     if (left <= 0)
         return;
     spins = (uint32_t)left * FP_VERIFY_SPINS >> 8;
-    if (spins > WAIT_OWN / 2)
-        __asm__ volatile("1: subs %0, %0, #1\n\tbne 1b" : "+r"(spins) : "0"(spins - WAIT_OWN / 2) : "cc");
+    if (spins <= own / 2)
+        return;
+    spins -= own / 2;
+    __asm__ volatile("1: subs %0, %0, #1\n\tbne 1b" : "+r"(spins) : : "cc");
 }
 
 static inline void load_starts(void)
@@ -66,7 +69,7 @@ static inline void load_starts(void)
 
 static inline void load_ends(void)
 {
-    wait_until(ready);
+    wait_until(ready, LOAD_OWN);
 }
 
 static void fetch_for(uint8_t *to, const uint8_t *from, uint32_t size)
@@ -80,7 +83,7 @@ static void fetch_for(uint8_t *to, const uint8_t *from, uint32_t size)
                          : "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "memory");
     for (; size > 0; size--)
         *to++ = *from++;
-    wait_until(STAMPS[STAMP_FETCH] + (bytes * FP_VERIFY_BYTE >> 16));
+    wait_until(STAMPS[STAMP_FETCH] + (bytes * FP_VERIFY_BYTE >> 16), FETCH_OWN);
 }
 
 static uint32_t between(unsigned from, unsigned to)
