@@ -2,6 +2,7 @@
 
 import os
 import random
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -169,6 +170,81 @@ def test_other_programs(recorded: dict[str, tuple[Path, Path]], tmp_path: Path) 
     fails("verify", trace, "--board", "smartcard", "--program", file, words=["versatilepb"])
     shipped = ROOT / "examples/traces/card-firmware.trace"
     fails("verify", shipped, *_BOARD, "--program", file, words=["4 MB"])
+
+
+def test_times(recorded: dict[str, tuple[Path, Path]]) -> None:
+    """Jobs take what the board's prices say; the search is hidden, and no fault is longer for it."""
+    trace, file = recorded["firmware"]
+    flags = (*_BOARD, "--cache", "8K", "--program", file, "--times")
+    done = flashpager("verify", trace, *flags, "--json").json
+    alone, parallel = done["times"]
+    assert (alone["schedule"], parallel["schedule"]) == ("sequential", "parallel")
+    assert alone["within"]
+    assert parallel["within"]
+    before, after = (
+        {job["job"]: job["machine_ns"] for job in each["jobs"]} for each in (alone, parallel)
+    )
+    jobs = ("PreProcess", "GetFreeframe", "LoadStopover", "TransHostMem", "UpdateMMU")
+    assert sum(before[job] for job in (*jobs, "PostProcess")) == pytest.approx(
+        before["a true fault"], rel=0.002
+    )
+    saved = before["a true fault"] - after["a true fault"]
+    assert saved == pytest.approx(-after["hidden"], rel=0.3)
+    assert after["the longest"] < before["the longest"]
+    # A load, a transfer and nothing of a search beside them.
+    assert after["the longest"] < 19_338 + 49_152 + 800
+
+
+def test_times_in_a_table(recorded: dict[str, tuple[Path, Path]], tmp_path: Path) -> None:
+    """Prices that are not the machine's are found out."""
+    trace, file = recorded["firmware"]
+    board = tmp_path / "slow.toml"
+    text = (ROOT / "boards/versatilepb.toml").read_text(encoding="utf-8")
+    assert text.count("update_mmu_ns = ") == 1
+    board.write_text(text.replace("update_mmu_ns = ", "update_mmu_ns = 9"), encoding="utf-8")
+    flags = ("--cache", "11K", "--program", file, "--times")
+    done = flashpager("verify", trace, *_BOARD, *flags)
+    assert re.search(r"^GetFreeframe( +0\.\d\d){4}$", done.out, re.MULTILINE)
+    assert re.search(r"^parallel saves 0\.2\d %, by the model 0\.2\d$", done.out, re.MULTILINE)
+    flags = ("--board", board, "--device", "versatilepb", *flags)
+    assert "over 2 % apart" in flashpager("verify", trace, *flags, code=1).out
+
+
+@pytest.mark.parametrize("policy", ["clock", "fifo-sc(50%)"])
+def test_fitted_prices(
+    recorded: dict[str, tuple[Path, Path]], tmp_path: Path, policy: str
+) -> None:
+    """A slower processor has prices of its own, which tell what is saved in parallel."""
+    trace, file = recorded["firmware"]
+    board, fitted = tmp_path / "slow.toml", tmp_path / "fitted.toml"
+    text = (ROOT / "boards/versatilepb.toml").read_text(encoding="utf-8")
+    board.write_text(text.replace("clock_mhz = 250", "clock_mhz = 15.625"), encoding="utf-8")
+    flags = ("--device", "versatilepb", "--cache", "11K", "--policy", policy, "--program", file)
+    done = flashpager("verify", trace, "--board", board, *flags, "--fit", fitted, "--json").json
+    assert done["equal"]
+    assert all(each["within"] for each in done["times"])
+    before, after = (each["jobs"][-1] for each in done["times"])
+    saved = [1 - after[of] / before[of] for of in ("machine_ns", "model_ns")]
+    assert saved[0] > 0.005
+    assert saved[0] == pytest.approx(saved[1], abs=0.003)
+    said = flashpager("verify", trace, "--board", fitted, *flags, "--times", "--json").json
+    assert said["times"] == done["times"]
+
+
+def test_what_has_no_times(recorded: dict[str, tuple[Path, Path]], tmp_path: Path) -> None:
+    """What is not timed, or not priced, is refused."""
+    trace, file = recorded["firmware"]
+    given = (trace, "--times", "--program", file)
+    fails("verify", trace, "--times", words=["--times", "versatilepb"])
+    ahead = ("--register", "double-buffer-prefetch")
+    fails("verify", *given, *_BOARD, *ahead, words=["--register double-buffer"])
+    board = tmp_path / "other.toml"
+    text = (ROOT / "boards/versatilepb.toml").read_text(encoding="utf-8")
+    board.write_text(text[: text.index("[handler]")], encoding="utf-8")
+    other = ("--board", board, "--device", "versatilepb")
+    fails("verify", *given, *other, words=["no [handler]", "--fit"])
+    board.write_text(text.replace("clock_mhz = 250", "clock_mhz = 192"), encoding="utf-8")
+    fails("verify", *given, *other, words=["5.20833 ns", "clock_mhz = 250"])
 
 
 def _changed(folder: Path, name: str, right: str, wrong: str) -> Path:

@@ -61,18 +61,23 @@ class Bench:
         timed, differ = paged.time(pager, self.program, self.trace.info, row.counts, pace)
         return TimedRow(timed, compare(timed, row), differ)
 
-    def fit(self, design: Design) -> tuple[Handler, list[Compared]]:
-        """Fit prices to a design, sequential, and give counts that differ.
+    def fit(self, design: Design) -> Handler:
+        """Fit prices to a design, sequential.
 
         What a page moved down takes is told by ``pa-fifo-sc``, for ``fifo-sc``, too.
+
+        Raises:
+            FlashpagerError: as :meth:`time`, and for a count that differs.
+
         """
         design = design.replace(schedule=SCHEDULES[0])
         own = self.time(design)
+        own.demand_equal()
         if not design.policy.startswith("fifo-sc"):
-            moves = design.policy.startswith("pa-fifo-sc")
-            return fit(own.timed, moves=moves), own.differ
+            return fit(own.timed, moves=design.policy.startswith("pa-fifo-sc"))
         moving = self.time(design.replace(policy=f"pa-{design.policy}"))
-        return fit(own.timed, moving.timed, moves=True), [*own.differ, *moving.differ]
+        moving.demand_equal()
+        return fit(own.timed, moving.timed, moves=True)
 
     def board(self, design: Design, handler: Handler) -> str:
         """Give the file of a board with fitted prices, a TOML text."""
@@ -126,6 +131,20 @@ class TimedRow:
     compared: ComparedTimes
     #: Counts that are not those simulated.
     differ: list[Compared]
+
+    def demand_equal(self) -> None:
+        """Refuse times of what does not count as it is simulated.
+
+        Raises:
+            FlashpagerError: for the first count that differs.
+
+        """
+        for each in self.differ:
+            message = (
+                f"{self.timed.schedule}, timed: {each.name} is {each.device:,} on the machine, and "
+                f"{each.simulated:,} simulated"
+            )
+            raise FlashpagerError(message)
 
 
 def _untimed(design: Design) -> list[str]:

@@ -6,9 +6,8 @@ a byte from the flash to its frame.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from flashpager._engine import Design, FlashpagerError, Handler, Host, Row
 
@@ -189,15 +188,31 @@ class Timed:
             faults.mean_ns("get_freeframe"), self.pace
         )
 
-    def as_dict(self) -> dict[str, Any]:
-        """Give all of it for JSON."""
-        return asdict(self)
+    def as_rows(self) -> list[list[int]]:
+        """Give a row for each of its faults, in whole ns: kind, search, count, sums, longest."""
+        return [
+            [
+                *(_KINDS.index(each.kind), each.search, each.count),
+                *(round(each.sum_ns[job]) for job in JOBS),
+                *(round(each.longest_ns[job]) for job in JOBS),
+            ]
+            for each in self.faults
+        ]
 
     @classmethod
-    def from_dict(cls, fields: dict[str, Any]) -> "Timed":
-        """Take what :meth:`as_dict` gave."""
-        faults = tuple(Faults(**each) for each in fields["faults"])
-        return cls(fields["schedule"], Pace(**fields["pace"]), faults)
+    def of_rows(cls, rows: Iterable[list[int]], schedule: str, pace: Pace) -> "Timed":
+        """Take what :meth:`as_rows` gave."""
+        faults = tuple(
+            Faults(
+                _KINDS[kind],
+                search,
+                count,
+                dict(zip(JOBS, map(float, ns[: len(JOBS)]), strict=True)),
+                dict(zip(JOBS, map(float, ns[len(JOBS) :]), strict=True)),
+            )
+            for kind, search, count, *ns in rows
+        )
+        return cls(schedule, pace, faults)
 
 
 def _outlasts(search_ns: float, pace: Pace) -> bool:

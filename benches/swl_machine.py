@@ -1,0 +1,34 @@
+"""Measure the fault handler on the emulated ARM926, as ``flashpager reproduce swl`` shows it.
+
+    .venv/bin/python benches/swl_machine.py
+
+writes python/flashpager/papers/swl/machine.json. It takes gcc-arm-none-eabi, newlib and
+qemu-system-arm, and a minute.
+"""
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from flashpager.papers.swl.machine import BUILD, FILE, PROGRAM, RECORD, measure, text
+from flashpager.trace import Trace
+
+
+def main() -> None:
+    """Build and record the program, and measure."""
+    root = Path(__file__).resolve().parent.parent
+    with tempfile.TemporaryDirectory(prefix="flashpager-") as place:
+        folder = Path(place)
+        command = ["make", "-s", "-C", str(root / BUILD), f"BUILD={folder}"]
+        subprocess.run(command, check=True)
+        trace = folder / "newlib.trace"
+        command = [str(Path(sys.executable).parent / "flashpager"), "record", "--system", RECORD]
+        command += ["-o", str(trace), str(folder / PROGRAM)]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        FILE.write_text(text(measure(Trace.open(trace, "none"), folder / PROGRAM)))
+    sys.stdout.write(f"{FILE}\n")
+
+
+if __name__ == "__main__":
+    main()
