@@ -211,9 +211,7 @@ def test_times_in_a_table(recorded: dict[str, tuple[Path, Path]], tmp_path: Path
 
 
 @pytest.mark.parametrize("policy", ["clock", "fifo-sc(50%)"])
-def test_fitted_prices(
-    recorded: dict[str, tuple[Path, Path]], tmp_path: Path, policy: str
-) -> None:
+def test_fitted_prices(recorded: dict[str, tuple[Path, Path]], tmp_path: Path, policy: str) -> None:
     """A slower processor has prices of its own, which tell what is saved in parallel."""
     trace, file = recorded["firmware"]
     board, fitted = tmp_path / "slow.toml", tmp_path / "fitted.toml"

@@ -19,6 +19,7 @@ from flashpager.papers.claim import Claim, Verdict, summary
 from flashpager.papers.mtdcompr import board
 from flashpager.papers.mtdcompr import claims as mtdcompr
 from flashpager.papers.swl import claims as swl
+from flashpager.papers.swl import machine
 
 #: What is replayed, by where its traces are, and what is only composed: the latter takes no time
 #: worth a bar.
@@ -165,6 +166,9 @@ def _reproduce_swl(traces: Path, plots: Path | None, *, json: bool) -> None:
     _show(found.claims, "paper", "ours")
     out.print()
     _show_beyond(found.beyond)
+    out.print()
+    for line in machine.about(found.handler.machine):
+        out.print(escape(line))
     _sum_up(found.claims)
 
 
@@ -262,6 +266,9 @@ def _table(claims: list[Claim], theirs: str, ours: str, *, with_why: bool) -> Ta
     table.add_column("claim", min_width=24, max_width=44)
     table.add_column(theirs, max_width=24)
     table.add_column(ours, max_width=52)
+    on_machine = any(claim.machine for claim in claims)
+    if on_machine:
+        table.add_column("machine", max_width=36)
     table.add_column("kind", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
     if with_why:
@@ -277,6 +284,7 @@ def _table(claims: list[Claim], theirs: str, ours: str, *, with_why: bool) -> Ta
             escape(claim.claim),
             escape("\n".join(claim.paper.split("; "))),
             escape("\n".join(claim.ours.split("; "))),
+            *([escape("\n".join(claim.machine.split("; ")))] if on_machine else []),
             claim.kind,
             verdict,
         ]

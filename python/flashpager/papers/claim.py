@@ -253,6 +253,8 @@ class Claim:
     note: str = ""
     #: What is not judged, and stands beside it.
     witnesses: tuple[Figure, ...] = ()
+    #: What an emulated machine was measured to do, where one was. It is shown, and not judged.
+    machine: str = ""
 
     @property
     def verdict(self) -> Verdict:

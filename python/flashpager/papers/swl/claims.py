@@ -3,6 +3,7 @@
 The paper measured its handler on a board and replayed SPEC traces through a simulator. The board is
 ``boards/omap5912-onenand.toml``, whose times are derived from some of the paper's figures;
 all others are predicted. The traces cannot be had: other programs of the same kinds stand in.
+Beside it stands what our handler takes on an emulated machine: :mod:`flashpager.papers.swl.machine`.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,6 +29,7 @@ from flashpager.papers.claim import (
     words,
 )
 from flashpager.papers.flash_media import plain
+from flashpager.papers.swl import machine as measured
 from flashpager.papers.swl.replay_claims import claim_of_traces, claims_of_replays
 from flashpager.papers.swl.replays import Beyond, Program, beyond, replay
 from flashpager.papers.swl.tables import SHORTER, prices, shares, similar
@@ -39,6 +41,8 @@ MOST_WALK = 60
 CLOCK_WALK = 2
 FIGURE_6 = {"Clock": ("87", "77"), "FIFO-SC": ("85", "78")}
 SEARCHES = {"Clock": (CLOCK_WALK, 0), "FIFO-SC": (0, 1)}
+#: The same faults on the machine, by walk or pages moved down, and policy.
+MEASURED = {"Clock": (CLOCK_WALK, measured.CLOCK), "FIFO-SC": (1, measured.FIFO_SC)}
 _FIGURE_6_US = {policy: (float(old), float(new)) for policy, (old, new) in FIGURE_6.items()}
 #: What rounding to whole µs may take.
 _HALF_US = 0.5
@@ -102,7 +106,13 @@ class Handler:
     """The board's fault handler by every schedule, in µs."""
 
     design: Design
+    machine: measured.Machine = field(default_factory=measured.read)
     _found: dict[tuple[int, int, float | None], FaultTimes] = field(default_factory=dict)
+
+    def of_machine(self, policy: str = measured.CLOCK) -> "Handler":
+        """Give the same board with the prices that were measured on the machine."""
+        prices = self.machine.handler(policy)
+        return Handler(self.design.replace(handler=prices), self.machine)
 
     def fault(
         self, walk: int, downgrades: int = 0, load_stopover_ns: float | None = None
@@ -180,6 +190,7 @@ class Handler:
                 [load],
                 f"the datasheet's t_R, with which figure 7 would be flat up to a walk of {flat}; "
                 f"flat up to {FLAT_UP_TO}, it leaves ours",
+                machine=f"{self.machine.job_us('sequential', 'load', 1):.2f} µs, a timer's",
             ),
             _printed(
                 "Table 2",
@@ -191,8 +202,13 @@ class Handler:
                 f"with DRAM at 100 in table 2. {plain(float(_ONE_KB_US) - load)} µs of transfer "
                 f"are {1e3 * transfer / page:.0f} ns a byte, no burst but asynchronous cycles and "
                 f"a store each: the board's {self.design.bus} takes {plain(load + transfer)} µs",
+                machine=f"{self._one_page():.2f} µs, both modelled",
             ),
         ]
+
+    def _one_page(self) -> float:
+        jobs = ("load", "trans_host_mem")
+        return sum(self.machine.job_us("sequential", job, 1) for job in jobs)
 
     def _equations(self) -> list[Claim]:
         """Tell how far our schedules are from the equations that they were written from."""
@@ -217,6 +233,7 @@ class Handler:
 
         most = max(off(self.fault(walk)) for walk in range(MOST_WALK + 1))
         parallel, mmu = (self.us(one, CLOCK_WALK) for one in ("parallel", "parallel-mmu"))
+        two = {one: self.machine.us(one, CLOCK_WALK) for one in ("parallel", "parallel-mmu")}
         return [
             Claim(
                 "section 3.1",
@@ -226,7 +243,9 @@ class Handler:
                 Kind.BUILT_IN,
                 words(),
                 one(most),
-                "our schedules are these equations",
+                "our schedules are these equations. The machine's prices are those of its sequential "
+                "runs; judged by them are its parallel ones",
+                machine=self._off(),
             ),
             Claim(
                 "section 3.1, footnote 3",
@@ -238,8 +257,16 @@ class Handler:
                 words(),
                 one(parallel - mmu),
                 "how long UpdateMMU takes is ours to choose",
+                machine=f"{two['parallel'] - two['parallel-mmu']:.2f} of {two['parallel']:.2f} µs",
             ),
         ]
+
+    def _off(self) -> str:
+        """Say how far the machine's parallel faults are from the model with its prices."""
+        model = self.of_machine()
+        walks = self.machine.walks("parallel")
+        off = measured.worst_error([(us, model.us("parallel", walk)) for walk, us in walks])
+        return f"up to {off:.1f} % off, walks {walks[0][0]} to {walks[-1][0]}"
 
     def _figure_6(self) -> list[Claim]:
         at = "Fig. 6"
@@ -265,6 +292,10 @@ class Handler:
             for policy, (before, after) in _FIGURE_6_US.items()
         }
         by_board = (self.gain(*search) for search in SEARCHES.values())
+        ran = {
+            policy: (self.machine.gain(walk, which), *self._ran(walk, which))
+            for policy, (walk, which) in MEASURED.items()
+        }
         return [
             Claim(
                 "section 3.2",
@@ -275,6 +306,7 @@ class Handler:
                 falling(),
                 one(*drops.values()),
                 f"of figure 6; by figure 7 {' and '.join(f'{gain:.2f}' for gain in by_board)} %",
+                machine="; ".join(f"{policy}: {gain:.2f} %" for policy, (gain, *_) in ran.items()),
             ),
             *(
                 Claim(
@@ -286,6 +318,7 @@ class Handler:
                     about(gain),
                     one(min(max(float(gain), least), most)),
                     "judged is what is nearest, of all that the rounded times allow",
+                    machine=f"{ran[policy][0]:.2f} %",
                 )
                 for (policy, printed), gain in zip(FIGURE_6.items(), GAINS_6, strict=True)
                 for least, most in [allowed[policy]]
@@ -298,6 +331,7 @@ class Handler:
                     "µs",
                     [self.us(schedule, *SEARCHES[policy]) for schedule in _BOTH],
                     slips.get(policy, ""),
+                    machine="; ".join(f"{us:.2f} µs" for us in ran[policy][1:]),
                 )
                 for policy, printed in FIGURE_6.items()
             ),
@@ -312,8 +346,16 @@ class Handler:
                 Kind.DERIVED,
                 not_rising(),
                 tuple(Figure(policy, each) for policy, each in gets.items()),
+                machine="; ".join(
+                    f"{policy}: {self.machine.job_us('parallel', 'get_freeframe', *search):.2f} of "
+                    f"{self.machine.job_us('sequential', 'load', *search):.2f} µs"
+                    for policy, search in MEASURED.items()
+                ),
             ),
         ]
+
+    def _ran(self, walk: int, policy: str) -> list[float]:
+        return [self.machine.us(schedule, walk, policy) for schedule in _BOTH]
 
     def _figure_7(self) -> list[Claim]:
         at = "Fig. 7"
@@ -322,6 +364,7 @@ class Handler:
         worst, hidden = float(SEQUENTIAL[MOST_WALK]), float(PARALLEL[MOST_WALK])
         gains = {walk: self.gain(walk) for walk in range(1, MOST_WALK + 1)}
         best = max(gains, key=lambda walk: gains[walk])
+        ran = self.machine
         return [
             _printed(
                 at,
@@ -331,6 +374,7 @@ class Handler:
                 [self.us("sequential", walk) for walk in SEQUENTIAL],
                 _FITTED,
                 kind=Kind.BUILT_IN,
+                machine="; ".join(f"{ran.us('sequential', walk):.2f} µs" for walk in SEQUENTIAL),
             ),
             _printed(
                 at,
@@ -340,6 +384,7 @@ class Handler:
                 [flat],
                 _FITTED,
                 kind=Kind.BUILT_IN,
+                machine=f"{ran.flat_up_to()} frames",
             ),
             _printed(
                 at,
@@ -347,6 +392,7 @@ class Handler:
                 about(WORST_GAIN),
                 "%",
                 [self.gain(int(FLAT_UP_TO))],
+                machine=f"{ran.gain(int(FLAT_UP_TO)):.1f} %",
             ),
             Claim(
                 at,
@@ -358,6 +404,9 @@ class Handler:
                 rising(),
                 one(*gains.values()),
                 f"LoadStopover hides {plain(load)} µs and no more",
+                machine=", ".join(
+                    f"{ran.gain(walk):.1f} % at {walk}" for walk in (1, ran.best(), MOST_WALK)
+                ),
             ),
             _printed(
                 "abstract",
@@ -369,6 +418,7 @@ class Handler:
                 f"the text has {WORST_GAIN} % at a walk of {FLAT_UP_TO}; at {MOST_WALK}, the worst "
                 f"measured, it is {100 * (1 - hidden / worst):.2f} %, by the board "
                 f"{gains[MOST_WALK]:.1f}",
+                machine=f"{_drop(*(ran.worst_us(schedule) for schedule in _BOTH)):.1f} %",
             ),
         ]
 
@@ -380,6 +430,8 @@ class Handler:
         step = self.design.handler.walk_step_ns / 1e3
         hidden = float(SEQUENTIAL[MOST_WALK]) - float(PARALLEL[MOST_WALK])
         flat = self.flat_up_to()
+        ran = [self.machine.us("parallel", walk) for walk in PARALLEL]
+        fixed = [us for _, us in self.machine.walks("parallel", measured.PA_CLOCK)]
         return [
             _printed(
                 at,
@@ -393,6 +445,7 @@ class Handler:
                 f"would be flat up to {self.budget(load_us=hidden)}; flat up to {flat} leaves less "
                 f"than {plain(self.job_us('get_freeframe', flat) + step)}. PA-Clock has "
                 f"{plain(float(PA_CLOCK) - float(PARALLEL[1]), 1)} µs more than Clock's flat line",
+                machine="; ".join(f"{us:.2f} µs" for us in (*ran, max(fixed))),
             ),
             Claim(
                 at,
@@ -405,6 +458,7 @@ class Handler:
                 one(min(bounded), max(bounded)),
                 "its budget is reckoned so. Of faults that load; one whose page is in a buffer "
                 "hides nothing, but is shorter",
+                machine=f"{min(fixed):.2f} to {max(fixed):.2f} µs",
             ),
         ]
 
@@ -413,6 +467,8 @@ class Handler:
         ours = self.false_faults()
         longer, shorter = (float(figure) for figure in FALSE_FAULTS.values())
         step = float(REFERENCE_STEP[0]) - float(REFERENCE_STEP[1])
+        both = (measured.FIFO_SC, measured.PA_FIFO_SC)
+        ran = [self.machine.false_fault_us(policy) for policy in both]
         return [
             _printed(
                 at,
@@ -422,6 +478,7 @@ class Handler:
                 [ours[policy] for policy in FALSE_FAULTS],
                 _FITTED,
                 kind=Kind.BUILT_IN,
+                machine="; ".join(f"{us:.2f} µs" for us in ran),
             ),
             _printed(
                 at,
@@ -430,6 +487,7 @@ class Handler:
                 "%",
                 [100 * (1 - shorter / longer)],
                 kind=Kind.RECOMPUTED,
+                machine=f"{_drop(*ran):.1f} %",
             ),
             Claim(
                 at,
@@ -441,6 +499,7 @@ class Handler:
                 one(longer - shorter, step),
                 f"the whole, {longer} − {shorter}, and its part, {' − '.join(REFERENCE_STEP)}: "
                 "rounding to 0.1 µs just allows both. How much is mainly, the paper does not say",
+                machine=f"{ran[0] - ran[1]:.2f} µs, the page moved down",
             ),
         ]
 
@@ -474,6 +533,7 @@ def _printed(
     *,
     kind: Kind = Kind.DERIVED,
     decimals: int = 2,
+    machine: str = "",
 ) -> Claim:
     """Judge figures by how they were printed; `slip` explains a difference, or what is built in."""
     off = [
@@ -493,4 +553,5 @@ def _printed(
         rule,
         one(*ours),
         slip if kind is Kind.BUILT_IN or not admitted else "",
+        machine=machine,
     )

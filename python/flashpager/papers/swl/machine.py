@@ -9,7 +9,6 @@ of what, and not how fast an OMAP5912 is.
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 
 from flashpager._engine import Design, Handler
@@ -30,6 +29,8 @@ FRAMES = 59
 _LESS_FRAMES = 24
 CLOCK, PA_CLOCK = "clock", "pa-clock(13)"
 FIFO_SC, PA_FIFO_SC = "fifo-sc(50%)", "pa-fifo-sc(50%)"
+#: Jobs that neither load nor search nor transfer.
+_AROUND = ("pre_process", "load_command", "update_mmu", "post_process")
 _BOTH = ("sequential", "parallel")
 #: How far from the shortest a latency is no longer flat: a tick of the counter is 42 ns.
 _FLAT_US = 0.25
@@ -164,7 +165,11 @@ class Machine:
 
     def walks(self, schedule: str, policy: str = CLOCK) -> list[tuple[int, float]]:
         """Give latencies by walk, but those of free frames."""
-        return [(walk, self.us(schedule, walk, policy)) for walk in self.loaded(schedule, policy) if walk]
+        return [
+            (walk, self.us(schedule, walk, policy))
+            for walk in self.loaded(schedule, policy)
+            if walk
+        ]
 
     def gain(self, walk: int, policy: str = CLOCK) -> float:
         """Give what the parallel handler saves of the sequential one's time, in percent."""
@@ -180,6 +185,11 @@ class Machine:
             longest = walk
         return longest
 
+    def best(self) -> int:
+        """Give the walk after which most is gained."""
+        both = set(self.loaded("sequential")) & set(self.loaded("parallel"))
+        return max(sorted(both), key=self.gain)
+
     def worst_us(self, schedule: str, policy: str = CLOCK) -> float:
         """Give the longest of all faults."""
         return max(each.longest_ns["whole"] for each in self.timed(schedule, policy).faults) / 1e3
@@ -187,21 +197,57 @@ class Machine:
     def false_fault_us(self, policy: str) -> float:
         """Give a false fault on average."""
         faults = self.timed("sequential", policy).false_faults
-        return sum(each.sum_ns["whole"] for each in faults) / sum(each.count for each in faults) / 1e3
+        return (
+            sum(each.sum_ns["whole"] for each in faults) / sum(each.count for each in faults) / 1e3
+        )
 
-    @cached_property
-    def handler(self) -> Handler:
-        """The prices of the model: from what was measured sequentially."""
-        return fit(self.timed("sequential"), moves=False)
+    def handler(self, policy: str = CLOCK) -> Handler:
+        """Give the prices of the model: from what was measured sequentially."""
+        own = self.timed("sequential", policy)
+        if policy == FIFO_SC:
+            return fit(own, self.timed("sequential", PA_FIFO_SC), moves=True)
+        return fit(own, moves=policy == PA_FIFO_SC)
 
-    def design(self, board: Design) -> Design:
-        """Give a board with the machine's prices."""
-        return board.replace(handler=self.handler)
+    def spans(
+        self, schedule: str, walk: int, policy: str = CLOCK
+    ) -> list[tuple[str, str, float, float]]:
+        """Give jobs of a fault that loads, by whom, and from when to when in µs, on average."""
+        took = {job: self.job_us(schedule, job, walk, policy) for job in JOBS}
+        commanded = took["pre_process"] + took["load_command"]
+        searched = commanded + took["get_freeframe"]
+        loads = searched if schedule == "sequential" else commanded
+        loaded = loads + took["load"]
+        fetched = loaded + took["trans_host_mem"]
+        mapped = fetched + took["update_mmu"]
+        return [
+            ("PreProcess", "host", 0.0, commanded),
+            ("GetFreeframe", "host", commanded, searched),
+            ("LoadStopover", "flash", loads, loaded),
+            ("TransHostMem", "host", loaded, fetched),
+            ("UpdateMMU", "host", fetched, mapped),
+            ("PostProcess", "host", mapped, mapped + took["post_process"]),
+        ]
 
-    def search_share(self, walk: int) -> float:
-        """Give how much of a fault the search is, in percent."""
-        part = self.job_us("sequential", "get_freeframe", walk)
-        return 100 * part / self.us("sequential", walk)
+
+def about(machine: Machine) -> list[str]:
+    """Say what the machine is, and where it is another than the paper's."""
+    fast = machine.at(FAST_NS)
+    around = sum(machine.job_us("sequential", name, 2) for name in _AROUND)
+    prices = machine.handler()
+    base, step = (ns / 1e3 for ns in (prices.get_freeframe_ns, prices.walk_step_ns))
+    false_fault, short = (machine.false_fault_us(policy) for policy in (FIFO_SC, PA_FIFO_SC))
+    return [
+        f"machine: our handler on an ARM926EJ-S that QEMU emulates, {SLOW_NS} ns an instruction, "
+        f"whatever it does. At that pace PreProcess, UpdateMMU and PostProcess take {around:.1f} µs "
+        "together, in the paper 8.8. LoadStopover is a timer's and TransHostMem modelled, as long as "
+        "on the board: QEMU charges no bus.",
+        f"Clock's search takes {step:.2f} µs a frame and {base:.2f} before the first, in the paper "
+        "0.88 and 7.92: after short walks there is less to hide. Moving a page down is "
+        f"{false_fault - short:.2f} of {false_fault:.2f} µs of FIFO-SC's false fault, in the paper "
+        "3.1 of 14.3: the rest is short here, and PA-FIFO-SC saves a larger share.",
+        f"At {FAST_NS} ns an instruction the same handler is flat up to {fast.flat_up_to()} frames, "
+        f"the longest walk, and gains {fast.gain(13):.1f} % at 13: load and transfer stay as long.",
+    ]
 
 
 def worst_error(pairs: Sequence[tuple[float, float]]) -> float:

@@ -1,4 +1,8 @@
-"""The SWL paper's figures 6 to 12, ours, with the numbers of its text drawn over them."""
+"""The SWL paper's figures 6 to 12, ours, with the numbers of its text drawn over them.
+
+Figures 6 to 8 are there a second time: what was measured on the emulated machine, over the model
+with that machine's prices.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,12 +12,14 @@ import polars as pl
 
 from flashpager.papers.claim import signed
 from flashpager.papers.swl import claims as swl
+from flashpager.papers.swl.machine import PA_CLOCK
 from flashpager.papers.swl.replays import GAINS, Program, fifo_sc, pa_fifo_sc
 from flashpager.papers.swl.tables import SIZES_KB
 from flashpager.plots import style
 from flashpager.quantities import format_size
 
 _PAPER = "the paper's text"
+_MODEL, _MACHINE = "the model with the machine's prices", "measured on the machine"
 _LANES = {"host": "processor", "flash": "OneNAND"}
 _LATENCY = "page fault latency (µs)"
 _ROW = 64
@@ -26,6 +32,9 @@ def pictures(found: swl.Found) -> dict[str, style.Drawing]:
         "figure7": _figure_7(found.handler),
         "figure8": _figure_8(found.handler),
         "figure9": _figure_9(found.handler),
+        "figure6-machine": _figure_6_machine(found.handler),
+        "figure7-machine": _figure_7_machine(found.handler),
+        "figure8-machine": _figure_8_machine(found.handler),
     }
     for program in found.programs:
         number, *_ = GAINS[program.stands_for]
@@ -46,6 +55,57 @@ def _figure_6(handler: swl.Handler) -> alt.LayerChart:
             ours = found.latency_ns / 1e3
             ends.append((name, ours, f"{ours:.1f}"))
             printed.append((name, float(figure), _PAPER))
+    clock, fifo = (
+        handler.us("sequential", *search) - handler.us("parallel", *search)
+        for search in swl.SEARCHES.values()
+    )
+    title = (
+        f"Searching while the flash loads hides {clock:.1f} µs of a fault under Clock, "
+        f"{fifo:.1f} under FIFO-SC"
+    )
+    subtitle = (
+        f"Clock: a walk of {swl.CLOCK_WALK}; FIFO-SC: one page moved down. Upper bars are the "
+        "processor's, lower ones the OneNAND's"
+    )
+    return _lanes(spans, ends, printed, title, subtitle)
+
+
+def _figure_6_machine(handler: swl.Handler) -> alt.LayerChart:
+    machine = handler.machine
+    spans, ends, modelled = [], [], []
+    for policy, (walk, which) in swl.MEASURED.items():
+        model = handler.of_machine(which)
+        for schedule in ("sequential", "parallel"):
+            name = f"{policy}, {schedule}"
+            spans += [
+                (name, job, _LANES[who], 1e3 * start, 1e3 * end)
+                for job, who, start, end in machine.spans(schedule, walk, which)
+            ]
+            took = machine.us(schedule, walk, which)
+            ends.append((name, took, f"{took:.1f}"))
+            modelled.append((name, model.us(schedule, *swl.SEARCHES[policy]), _MODEL))
+    clock, fifo = (
+        machine.us("sequential", *of) - machine.us("parallel", *of) for of in swl.MEASURED.values()
+    )
+    title = (
+        f"On an emulated ARM926 the search hides {clock:.1f} µs of a fault under Clock, "
+        f"{fifo:.1f} under FIFO-SC"
+    )
+    subtitle = (
+        f"{machine.instruction_ns} ns an instruction; load and transfer are modelled. Clock: a walk "
+        f"of {swl.CLOCK_WALK}; FIFO-SC: one page moved down"
+    )
+    return _lanes(spans, ends, modelled, title, subtitle)
+
+
+def _lanes(
+    spans: Sequence[tuple[str, str, str, float, float]],
+    ends: Sequence[tuple[str, float, str]],
+    marked: Sequence[tuple[str, float, str]],
+    title: str,
+    subtitle: str,
+) -> alt.LayerChart:
+    """Draw jobs (row, job, lane, from, to in ns), their ends in µs, and what is marked beside."""
     frame = pl.DataFrame(
         spans, schema=["row", "job", "lane", "start", "end"], orient="row"
     ).with_columns(pl.col("start", "end") / 1e3)
@@ -83,31 +143,20 @@ def _figure_6(handler: swl.Handler) -> alt.LayerChart:
         .mark_text(align="left", dx=10, dy=-12, fontSize=style.FONT_SIZE, fontWeight="bold")
         .encode(x="end:Q", y=y, text="says:N")
     )
-    clock, fifo = (
-        handler.us("sequential", *search) - handler.us("parallel", *search)
-        for search in swl.SEARCHES.values()
-    )
-    title = (
-        f"Searching while the flash loads hides {clock:.1f} µs of a fault under Clock, "
-        f"{fifo:.1f} under FIFO-SC"
-    )
-    subtitle = (
-        f"Clock: a walk of {swl.CLOCK_WALK}; FIFO-SC: one page moved down. Upper bars are the "
-        "processor's, lower ones the OneNAND's"
-    )
-    points = _points(printed, ["row", "value", "who"]).encode(x="value:Q", y=y)
+    points = _points(marked, ["row", "value", "who"]).encode(x="value:Q", y=y)
     return style.finish([bars, sums, points], title, subtitle, height=_ROW * len(rows))
 
 
 def _points(rows: Sequence[tuple[Any, ...]], columns: Sequence[str]) -> alt.Chart:
-    """Mark what the paper says; its legend is a shape."""
+    """Mark what somebody else says, who stands last; the legend is a shape."""
+    who = str(rows[0][-1])
     points: alt.Chart = (
         alt.Chart(pl.DataFrame(rows, schema=list(columns), orient="row"))
         .mark_point(size=130, filled=True, color=style.BLACK, opacity=1)
         .encode(
             shape=alt.Shape(
                 "who:N",
-                scale=alt.Scale(domain=[_PAPER], range=["diamond"]),
+                scale=alt.Scale(domain=[who], range=["diamond"]),
                 legend=alt.Legend(
                     title=None,
                     orient="top",
@@ -128,8 +177,9 @@ def _walks(
     budget: int,
     title: str,
     subtitle: str,
+    who: str = _PAPER,
 ) -> alt.LayerChart:
-    """Draw latencies over the walk; `lines` are (colour, µs from a walk of 1 on) by name."""
+    """Draw latencies over the walk, and what the paper or the machine says; `lines` are (colour, µs from a walk of 1 on) by name."""
     rows = [
         (walk, us, name)
         for name, (_, values) in lines.items()
@@ -157,8 +207,18 @@ def _walks(
             ),
         )
     )
-    texts = [(walk, float(text), text, _PAPER) for walk, text in printed]
+    mark = pl.DataFrame({"walk": [budget], "us": [0.0], "says": [f"{budget}"]})
+    rule = alt.Chart(mark).mark_rule(color=style.GREY, strokeDash=[4, 4]).encode(x=x)
+    reads = (
+        alt.Chart(mark)
+        .mark_text(align="left", dx=6, dy=-8, color=style.GREY, fontSize=style.FONT_SIZE)
+        .encode(x=x, y="us:Q", text=alt.value(f"a walk of {budget} takes as long as the load"))
+    )
+    texts = [(walk, float(text), text, who) for walk, text in printed]
     points = _points(texts, ["walk", "us", "says", "who"]).encode(x=x, y="us:Q")
+    if who != _PAPER:
+        marks = points.encode(size=alt.value(50))
+        return style.finish([rule, reads, drawn, marks], title, subtitle)
     said = alt.Chart(pl.DataFrame(texts, schema=["walk", "us", "says", "who"], orient="row"))
     said = said.encode(x=x, y="us:Q", text="says:N")
     at_the_left = alt.datum.walk < swl.MOST_WALK / 2
@@ -170,13 +230,6 @@ def _walks(
             align="right", dx=-6, dy=-14, fontSize=style.FONT_SIZE
         ),
     ]
-    mark = pl.DataFrame({"walk": [budget], "us": [0.0], "says": [f"{budget}"]})
-    rule = alt.Chart(mark).mark_rule(color=style.GREY, strokeDash=[4, 4]).encode(x=x)
-    reads = (
-        alt.Chart(mark)
-        .mark_text(align="left", dx=6, dy=-8, color=style.GREY, fontSize=style.FONT_SIZE)
-        .encode(x=x, y="us:Q", text=alt.value(f"a walk of {budget} takes as long as the load"))
-    )
     return style.finish([rule, reads, drawn, points, *labels], title, subtitle)
 
 
@@ -226,6 +279,51 @@ def _figure_8(handler: swl.Handler) -> alt.LayerChart:
         "for PA-Clock"
     )
     return _walks(lines, printed, budget, title, subtitle)
+
+
+def _figure_7_machine(handler: swl.Handler) -> alt.LayerChart:
+    machine, model = handler.machine, handler.of_machine()
+    both = ("sequential", "parallel")
+    lines = {
+        f"Clock, {schedule}, modelled": (
+            colour,
+            [model.us(schedule, walk) for walk in range(1, swl.MOST_WALK + 1)],
+        )
+        for schedule, colour in zip(both, (style.VERMILLION, style.BLUE), strict=True)
+    }
+    points = [(walk, f"{us:.3f}") for schedule in both for walk, us in machine.walks(schedule)]
+    flat = machine.flat_up_to()
+    title = (
+        f"On an emulated ARM926 a parallel fault takes {machine.us('parallel', 1):.1f} µs up to a "
+        f"walk of {flat}, and {machine.gain(13):.0f} % are gained at 13"
+    )
+    subtitle = (
+        f"{machine.instruction_ns} ns an instruction; load and transfer are modelled. Lines: the "
+        "model with what the machine took sequentially"
+    )
+    return _walks(lines, points, model.budget(), title, subtitle, _MACHINE)
+
+
+def _figure_8_machine(handler: swl.Handler) -> alt.LayerChart:
+    machine, model = handler.machine, handler.of_machine()
+    walks = range(1, swl.MOST_WALK + 1)
+    bounded = machine.walks("parallel", PA_CLOCK)
+    longest = max(walk for walk, _ in bounded)
+    lines = {
+        "Clock, parallel, modelled": (style.BLUE, [model.us("parallel", walk) for walk in walks]),
+        "PA-Clock, parallel, modelled": (
+            style.ORANGE,
+            [model.us("parallel", min(walk, longest)) for walk in walks],
+        ),
+    }
+    points = [(walk, f"{us:.3f}") for walk, us in (*machine.walks("parallel"), *bounded)]
+    title = (
+        f"On an emulated ARM926 PA-Clock, which looks at {longest} frames at most, takes "
+        f"{max(us for _, us in bounded):.1f} µs where Clock takes up to "
+        f"{machine.us('parallel', swl.MOST_WALK):.1f}"
+    )
+    subtitle = f"{machine.instruction_ns} ns an instruction; load and transfer are modelled"
+    return _walks(lines, points, model.budget(), title, subtitle, _MACHINE)
 
 
 def _figure_9(handler: swl.Handler) -> alt.LayerChart:
