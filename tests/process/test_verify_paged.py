@@ -11,6 +11,8 @@ import pytest
 
 from flashpager.device import paged
 from flashpager.installed import pager_sources
+from flashpager.papers.swl import machine
+from flashpager.trace import Trace
 from tests.conftest import ROOT, fails, flashpager, need
 
 #: Designs run; all of them with a larger ``FLASHPAGER_TEST_ROUNDS``.
@@ -173,9 +175,9 @@ def test_other_programs(recorded: dict[str, tuple[Path, Path]], tmp_path: Path) 
 
 
 def test_times(recorded: dict[str, tuple[Path, Path]]) -> None:
-    """Jobs take what the board's prices say; the search is hidden, and no fault is longer for it."""
+    """Jobs take what the board's prices say; the search is hidden, and no fault longer."""
     trace, file = recorded["firmware"]
-    flags = (*_BOARD, "--cache", "8K", "--program", file, "--times")
+    flags = (*_BOARD, "--cache", "11K", "--program", file, "--times")
     done = flashpager("verify", trace, *flags, "--json").json
     alone, parallel = done["times"]
     assert (alone["schedule"], parallel["schedule"]) == ("sequential", "parallel")
@@ -206,8 +208,8 @@ def test_times_in_a_table(recorded: dict[str, tuple[Path, Path]], tmp_path: Path
     done = flashpager("verify", trace, *_BOARD, *flags)
     assert re.search(r"^GetFreeframe( +0\.\d\d){4}$", done.out, re.MULTILINE)
     assert re.search(r"^parallel saves 0\.2\d %, by the model 0\.2\d$", done.out, re.MULTILINE)
-    flags = ("--board", board, "--device", "versatilepb", *flags)
-    assert "over 2 % apart" in flashpager("verify", trace, *flags, code=1).out
+    other = ("--board", board, "--device", "versatilepb")
+    assert "over 2 % apart" in flashpager("verify", trace, *other, *flags, code=1).out
 
 
 @pytest.mark.parametrize("policy", ["clock", "fifo-sc(50%)"])
@@ -243,6 +245,27 @@ def test_what_has_no_times(recorded: dict[str, tuple[Path, Path]], tmp_path: Pat
     fails("verify", *given, *other, words=["no [handler]", "--fit"])
     board.write_text(text.replace("clock_mhz = 250", "clock_mhz = 192"), encoding="utf-8")
     fails("verify", *given, *other, words=["5.20833 ns", "clock_mhz = 250"])
+
+
+def test_what_was_measured_for_the_paper(recorded: dict[str, tuple[Path, Path]]) -> None:
+    """What ``reproduce swl`` shows of the machine is what it does: measured anew, in part."""
+    configuration = machine.Configuration(
+        machine.SLOW_NS, machine.CLOCK, machine.FRAMES, "parallel"
+    )
+    trace, file = recorded["newlib"]
+    now = machine.measure(Trace.open(trace, "none"), file, [configuration])[configuration]
+    kept = machine.read().runs[configuration]
+    assert now.pace.instruction_ns == kept.pace.instruction_ns
+    # Another compiler makes other instructions, and another newlib other faults.
+    assert now.total_ns == pytest.approx(kept.total_ns, rel=0.02)
+    ours, theirs = (
+        {each.search: each.mean_ns("whole") for each in timed.loaded} for timed in (now, kept)
+    )
+    both = set(ours) & set(theirs)
+    assert len(both) > 10
+    assert {1, 2, 13} <= both
+    for walk in both:
+        assert ours[walk] == pytest.approx(theirs[walk], rel=0.02)
 
 
 def _changed(folder: Path, name: str, right: str, wrong: str) -> Path:

@@ -113,7 +113,7 @@ def verify(  # noqa: C901, PLR0912, PLR0915  (what runs, and what does not)
             help="Compare what a device of yours counted instead: lines of name and value.",
         ),
     ] = None,
-    times: Annotated[
+    with_times: Annotated[
         bool,
         typer.Option("--times", help="Of versatilepb: compare the time of each job, too."),
     ] = False,
@@ -162,9 +162,9 @@ def verify(  # noqa: C901, PLR0912, PLR0915  (what runs, and what does not)
         board = Path(flags.board or "").stem
         device = board if board in MACHINES else next(iter(DEVICES))
     if device in MACHINES:
-        verify_paged(trace, flags, program, device, times=times, fit=fit, json=json)
+        verify_paged(trace, flags, program, device, times=with_times, fit=fit, json=json)
         return
-    if times:
+    if with_times:
         message = f"--times: {device} has no jobs to tell; versatilepb has, as a board or a device"
         raise FlashpagerError(message)
     if program:

@@ -128,7 +128,7 @@ class PagedDesign:
         )
 
     def header(self, entry: int, pace: Pace | None = None) -> str:
-        """Write ``fp_pager_design.h`` for a program that begins at ``entry``, to be timed or not."""
+        """Write ``fp_pager_design.h`` for a program, to be timed or not."""
         macros: dict[str, object] = {
             "FP_PAGER_POLICY": _macro("", self.policy),
             "FP_PAGER_LOOKUP": "FP_PAGER_MMU",

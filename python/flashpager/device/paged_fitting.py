@@ -2,7 +2,6 @@
 
 import subprocess
 import textwrap
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,7 +24,6 @@ from flashpager.trace import Trace
 
 #: Digits of a time, in ns, behind the point.
 _DIGITS = 2
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
@@ -46,7 +44,7 @@ class Bench:
         """
         return cls(trace, program, instruction_ns(board))
 
-    def time(self, design: Design, progress: Progress | None = None) -> "TimedRow":
+    def time(self, design: Design) -> "TimedRow":
         """Simulate a design, and run it timed.
 
         Raises:
@@ -55,7 +53,7 @@ class Bench:
         """
         for message in _untimed(design):
             raise FlashpagerError(message)
-        row = _engine.simulate(self.trace.path, [design], progress)[0]
+        row = _engine.simulate(self.trace.path, [design])[0]
         pager = PagedDesign.of(row, self.trace.info)
         pace = Pace.of(design, self.instruction_ns)
         timed, differ = paged.time(pager, self.program, self.trace.info, row.counts, pace)
@@ -83,14 +81,14 @@ class Bench:
         """Give the file of a board with fitted prices, a TOML text."""
         mhz = 1e3 / self.instruction_ns
         said = (
-            f"An ARM926EJ-S that runs its program from {design.part} by page faults: the Versatile "
-            "PB that QEMU emulates, on which 'flashpager verify' runs the handler. It has no caches "
-            "and no TLB that would keep references from the pager, and no reference bits. Each "
-            f"instruction takes {self.instruction_ns} ns. The handler's times are those of its "
-            "instructions, fitted by verify --fit to "
+            f"An ARM926EJ-S that runs its program from {design.part} by page faults: the "
+            "Versatile PB that QEMU emulates, on which 'flashpager verify' runs the handler. It "
+            "has no caches and no TLB that would keep references from the pager, and no reference "
+            f"bits. Each instruction takes {self.instruction_ns} ns. The handler's times are those "
+            "of its instructions, fitted by verify --fit to "
             f"{self.trace.path.name} with {design.policy}, sequential, {design.frames} frames of "
-            f"{format_size(design.cache_page_bytes)}, compiled by {_compiler()}. Other policies take "
-            "other times; load_stopover_ns is a timer's, and a byte's time is modelled."
+            f"{format_size(design.cache_page_bytes)}, compiled by {_compiler()}. Other policies "
+            "take other times; load_stopover_ns is a timer's, and a byte's time is modelled."
         )
         fields: list[tuple[str, float]] = [
             (name, round(ns, _DIGITS)) for name, ns in handler.times() if ns

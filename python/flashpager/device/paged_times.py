@@ -1,8 +1,8 @@
 """The jobs of the fault handler on the emulated machine: what each took, and what it is priced at.
 
-QEMU charges each instruction the same and nothing for a bus. So the machine's own are the times of the
-handler's instructions, and the two waits are modelled: a load takes what the design says, and so does
-a byte from the flash to its frame.
+QEMU charges each instruction the same and nothing for a bus. So the machine's own are the times of
+the handler's instructions, and the two waits are modelled: a load takes what the design says, and
+so does a byte from the flash to its frame.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -95,7 +95,7 @@ class Pace:
 
 @dataclass(frozen=True)
 class Faults:
-    """Faults of a kind after searches of a length. Times are in ns, without what measuring takes."""
+    """Faults of a kind after searches of a length. Times in ns, without what measuring takes."""
 
     kind: str
     #: Frames looked at, and pages moved down from valid to invalid.

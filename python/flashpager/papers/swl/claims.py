@@ -3,7 +3,7 @@
 The paper measured its handler on a board and replayed SPEC traces through a simulator. The board is
 ``boards/omap5912-onenand.toml``, whose times are derived from some of the paper's figures;
 all others are predicted. The traces cannot be had: other programs of the same kinds stand in.
-Beside it stands what our handler takes on an emulated machine: :mod:`flashpager.papers.swl.machine`.
+Beside it stands what our handler takes on an emulated machine (``machine.py``).
 """
 
 from collections.abc import Callable, Sequence
@@ -243,8 +243,8 @@ class Handler:
                 Kind.BUILT_IN,
                 words(),
                 one(most),
-                "our schedules are these equations. The machine's prices are those of its sequential "
-                "runs; judged by them are its parallel ones",
+                "our schedules are these equations. The machine's parallel faults are held against "
+                "prices fitted to its sequential ones",
                 machine=self._off(),
             ),
             Claim(

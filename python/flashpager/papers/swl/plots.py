@@ -92,8 +92,8 @@ def _figure_6_machine(handler: swl.Handler) -> alt.LayerChart:
         f"{fifo:.1f} under FIFO-SC"
     )
     subtitle = (
-        f"{machine.instruction_ns} ns an instruction; load and transfer are modelled. Clock: a walk "
-        f"of {swl.CLOCK_WALK}; FIFO-SC: one page moved down"
+        f"{machine.instruction_ns} ns an instruction; load and transfer are modelled. Clock: a "
+        f"walk of {swl.CLOCK_WALK}; FIFO-SC: one page moved down"
     )
     return _lanes(spans, ends, modelled, title, subtitle)
 
@@ -179,7 +179,10 @@ def _walks(
     subtitle: str,
     who: str = _PAPER,
 ) -> alt.LayerChart:
-    """Draw latencies over the walk, and what the paper or the machine says; `lines` are (colour, µs from a walk of 1 on) by name."""
+    """Draw latencies over the walk, and what `who` says.
+
+    `lines` are (colour, µs from a walk of 1 on) by name.
+    """
     rows = [
         (walk, us, name)
         for name, (_, values) in lines.items()
