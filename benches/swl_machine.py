@@ -6,6 +6,7 @@ writes python/flashpager/papers/swl/machine.json. It takes gcc-arm-none-eabi, ne
 qemu-system-arm, and a minute.
 """
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -17,6 +18,8 @@ from flashpager.trace import Trace
 
 def main() -> None:
     """Build and record the program, and measure."""
+    # A sound card of the host's is nobody's business.
+    os.environ["QEMU_AUDIO_DRV"] = "none"
     root = Path(__file__).resolve().parent.parent
     with tempfile.TemporaryDirectory(prefix="flashpager-") as place:
         folder = Path(place)
@@ -25,7 +28,7 @@ def main() -> None:
         trace = folder / "newlib.trace"
         command = [str(Path(sys.executable).parent / "flashpager"), "record", "--system", RECORD]
         command += ["-o", str(trace), str(folder / PROGRAM)]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(command, check=True, capture_output=True)
         FILE.write_text(text(measure(Trace.open(trace, "none"), folder / PROGRAM)))
     sys.stdout.write(f"{FILE}\n")
 

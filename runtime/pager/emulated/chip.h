@@ -64,13 +64,14 @@ static void chip_load(uint8_t buffer, uint32_t page)
 
 FP_PAGER_API void fp_flash_load(fp_flash_page page, uint_fast16_t column)
 {
-    chip_load(chip.buffer, (uint32_t)page);
     chip_demand(column < FP_PAGER_FLASH_PAGE_BYTES, "load at a column that is none");
 #if FP_PAGER_REGISTER == FP_PAGER_SEQUENTIAL || FP_PAGER_REGISTER >= FP_PAGER_DOUBLE_BUFFER
     chip_demand(column == 0, "load at a column");
 #endif
     chip.column = (uint32_t)column;
     chip.counts.loads++;
+    /* The chip is busy from the last of it on. */
+    chip_load(chip.buffer, (uint32_t)page);
 }
 
 FP_PAGER_API int fp_flash_wait(void)

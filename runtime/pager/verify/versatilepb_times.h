@@ -43,7 +43,7 @@ static struct {
 static uint32_t ready; /* when the load is done */
 
 /* Instructions beside the loop from where a wait reads the counter to the next stamp. */
-#define LOAD_OWN 16u
+#define LOAD_OWN 13u
 #define FETCH_OWN 24u
 
 /* By count, not by asking again: that would take the time of a few instructions too many, and is slow
