@@ -88,6 +88,7 @@ bench: build
 	$(BIN)/python benches/log.py
 	$(BIN)/python benches/pager.py
 	$(BIN)/python benches/page.py 16
+	$(BIN)/python benches/bytecode.py -o build/bytecode.svg
 	cargo bench -p flashpager --bench replay --bench explore --bench swap --locked
 
 # Both hold the built jars: who installs them needs no JDK. Without debug information the engine

@@ -33,7 +33,7 @@ _LARGE = ("--part", "MT29F1G08ABAEA", "--register", "random-column")
 _DESIGNS: dict[str, tuple[str, ...]] = {
     "K9F1208Q0B, 30 × 64 B": (),
     "K9F1208Q0B, 120 × 16 B": ("--cache-page-bytes", "16"),
-    "K9F1208Q0B, 16 × 64 B": ("--cache-bytes", "1024"),
+    "K9F1208Q0B, 16 × 64 B": ("--cache-bytes", "1024", "--heap-bytes", "2624"),
     "MT29F1G08ABAEA, 30 × 64 B": _LARGE,
     "MT29F1G08ABAEA, 120 × 16 B": (*_LARGE, "--cache-page-bytes", "16"),
 }
@@ -144,8 +144,8 @@ def _chart(runs: list[Lived], nor: Lived) -> alt.LayerChart:
     share = 100 * first.cycles["interpretation"] / first.all
     title = (
         f"Code in NAND makes the program {first.all / nor.all:.2f} times as long, though its "
-        f"memory has {100 * nor.memory / first.memory:.0f} % of the speed of NOR: interpretation takes "
-        f"{share:.0f} % of the time"
+        f"memory has {100 * nor.memory / first.memory:.0f} % of the speed of NOR: "
+        f"interpretation takes {share:.0f} % of the time"
     )
     subtitle = (
         "sensors, 1.89 million bytecodes, interpreted in place by an ATmega1284P at 7.3728 MHz "
@@ -174,7 +174,7 @@ def _prediction(folder: Path) -> str:
     board = folder / "fitted.toml"
     command = [str(Path(sys.executable).with_name("flashpager")), "verify", str(_TRACE), *words]
     fitting = ["--cache", str(cache), "--device", "atmega1284p", "--fit", str(board)]
-    subprocess.run([*command, *fitting], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([*command, *fitting], check=True, capture_output=True)
     time = simulate(Trace.open(_TRACE), Design.from_board(board)).time
     told = _run((*_LARGE, "--cache-bytes", str(cache), "--clock-hz", "16000000"))
     jobs = told["cycles"]["deployed"]
@@ -191,6 +191,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("-o", "--output", type=Path, default=Path("bytecode.svg"))
     given = parser.parse_args()
+    given.output.parent.mkdir(parents=True, exist_ok=True)
     pom = _JAR.parent.parent / "pom.xml"
     subprocess.run(["mvn", "--quiet", "--batch-mode", "-f", pom, "package"], check=True)
     told = {name: _run(words) for name, words in _DESIGNS.items()}

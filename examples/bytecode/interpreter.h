@@ -10,6 +10,7 @@
  * kind, initialisers of classes. It has no floats, exceptions, switches, threads, or strings, and
  * specialize.py refuses a program that uses them. There is no collector: the heap is as large as all
  * that is ever allocated, and vm_stop() is called where it is full. So it is where a JVM would throw.
+ * Nobody verifies bytecode on board: the image is trusted, as specialize.py made it of what a JVM took.
  */
 #ifndef BYTECODE_INTERPRETER_H
 #define BYTECODE_INTERPRETER_H

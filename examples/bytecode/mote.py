@@ -65,6 +65,7 @@ class Setting:
     seconds: int
     design: Design
     lookup: str
+    heap_bytes: int
     clock_hz: int
 
     @cached_property
@@ -134,10 +135,17 @@ class Setting:
         return lines
 
     def sources(self, *names: str) -> list[str | Path]:
-        """Give sources and where their headers are."""
+        """Give sources, where their headers are, and how large the heap is."""
         pager = pager_sources()
         own = [_HERE / name for name in ("mote.c", "interpreter.c")]
-        return ["-I.", f"-I{_HERE}", f"-I{pager}", *own, *(pager / name for name in names)]
+        return [
+            f"-DVM_HEAP_BYTES={self.heap_bytes}",
+            "-I.",
+            f"-I{_HERE}",
+            f"-I{pager}",
+            *own,
+            *(pager / name for name in names),
+        ]
 
     def sink(self, told: str) -> dict[str, int]:
         """Give the sink's values of a file."""
@@ -290,6 +298,7 @@ def main() -> None:
     for name in ("part", "policy", "register", "cache-bytes", "cache-page-bytes"):
         parser.add_argument(f"--{name}")
     parser.add_argument("--lookup", choices=LOOKUPS, default=LOOKUPS[0])
+    parser.add_argument("--heap-bytes", type=int, default=8192)
     parser.add_argument("--clock-hz", type=int, default=7_372_800)
     given = parser.parse_args()
     names = ("policy", "register", "cache_bytes", "cache_page_bytes")
@@ -305,6 +314,7 @@ def main() -> None:
                 given.seconds,
                 design.replace(**fields),
                 given.lookup,
+                given.heap_bytes,
                 given.clock_hz,
             ),
             given.on,

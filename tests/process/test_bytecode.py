@@ -107,6 +107,14 @@ def test_on_an_avr(recorded: Recorded, tmp_path: Path) -> None:
     assert paged["fetch"] > 9 * (counts["bytes_fetched"] - counts["bytes_skipped"])
 
 
+def test_a_heap_that_is_full(recorded: Recorded, tmp_path: Path) -> None:
+    """The mote stops, and says why and where."""
+    done = _mote(recorded.jar, recorded.trace, tmp_path, "--policy", "clock", "--heap-bytes", "900")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("mote.py: the mote stopped: the heap is full, before offset ")
+    assert len(done.err.splitlines()) == 1
+
+
 def test_another_program_is_refused(recorded: Recorded, tmp_path: Path) -> None:
     """A trace of another jar, and classes that use what the interpreter has not."""
     other = ROOT / "examples/traces/java/purse.trace"

@@ -64,6 +64,7 @@ final class Remote {
                     out.write(frame, 0, length);
                     out.flush();
                 }
+                case -1 -> System.exit(1); // the mote has stopped, and says why
                 default -> throw new IOException("the mote asks what is none: " + request);
             }
         }
