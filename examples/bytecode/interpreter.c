@@ -13,8 +13,8 @@ struct program_class {
     uint16_t vtable, first_selected, initialiser;
 };
 
-/* A method: where it lies, or a number from PROGRAM_NATIVE on; slots of arguments, of all locals, and
- * what it needs of the stack behind its arguments. */
+/* A method: where it lies, or a number from PROGRAM_NATIVE on; slots of arguments, of all locals,
+ * and what it needs of the stack behind its arguments. */
 struct program_method {
     uint16_t offset;
     uint8_t arguments, locals, room;

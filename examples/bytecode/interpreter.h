@@ -8,9 +8,10 @@
  *
  * It has what programs for sensors use: ints, longs in arithmetic, objects, arrays, calls of every
  * kind, initialisers of classes. It has no floats, exceptions, switches, threads, or strings, and
- * specialize.py refuses a program that uses them. There is no collector: the heap is as large as all
- * that is ever allocated, and vm_stop() is called where it is full. So it is where a JVM would throw.
- * Nobody verifies bytecode on board: the image is trusted, as specialize.py made it of what a JVM took.
+ * specialize.py refuses a program that uses them. There is no collector: the heap is as large as
+ * all that is ever allocated, and vm_stop() is called where it is full. So it is where a JVM would
+ * throw. Nobody verifies bytecode on board: the image is trusted, as specialize.py made it of what
+ * a JVM took.
  */
 #ifndef BYTECODE_INTERPRETER_H
 #define BYTECODE_INTERPRETER_H
@@ -49,7 +50,8 @@ uint16_t vm_stack_used(void);
 
 /* What the program around it has. */
 
-/* Stop, and say why, a text of PROGRAM_TEXT(): something went wrong before this offset of the image. */
+/* Stop, and say why, a text of PROGRAM_TEXT(): something went wrong before this offset of the
+ * image. */
 __attribute__((noreturn)) void vm_stop(const char *why, uint16_t at);
 
 /* A method that is not in the image, by its place in specialize.py's NATIVES. `slots` are its

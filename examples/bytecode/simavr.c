@@ -1,7 +1,8 @@
 /*
  * The host of the mote on an ATmega1284P: simavr, with a NAND chip on its pins
  *
- *     simavr DEVICE.elf link_in=FD link_out=FD clock_hz=N [page_bytes=N pages=N t_r=N t_rc=N t_ccs=N]
+ *     simavr DEVICE.elf link_in=FD link_out=FD clock_hz=N
+ *         [page_bytes=N pages=N t_r=N t_rc=N t_ccs=N]
  *
  * The link goes through the two open files. Standard output tells what the firmware says, what the
  * chip counts (image.bin is what it holds), the CRC-32 of the bytes that the firmware says it took,
