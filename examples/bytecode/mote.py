@@ -37,9 +37,9 @@ _WARNINGS = ("-Wall", "-Wextra", "-Werror")
 _SANITIZERS = ("-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 #: Bytes of RAM of an ATmega1284P, and of its stack at least.
 _AVR_RAM_BYTES, _AVR_STACK_BYTES = 16_384, 512
-#: Those of the AVR's programs: with counts, as it would be deployed, and with the bytecode in the
-#: chip's own flash, which is a NOR flash and read in place.
-_KINDS = ("counting", "deployed", "in_place")
+#: Those of the AVR's programs: with counts; as it would be deployed; with the bytecode in the
+#: chip's own flash, which is a NOR flash and read in place; and without the labels that tell jobs.
+_KINDS = ("counting", "deployed", "in_place", "unmarked")
 
 
 def _run(command: Sequence[str | Path], folder: Path) -> str:
@@ -168,7 +168,9 @@ def on_host(setting: Setting) -> list[str]:
 
 def _compile_avr(setting: Setting, kind: str) -> None:
     folder, marks = setting.folder, pager_sources() / "verify/marks.h"
-    flags: list[str | Path] = ["-include", marks, "-DFP_PAGER_CURSORS=1"]
+    flags: list[str | Path] = ["-DFP_PAGER_CURSORS=1"]
+    if kind != "unmarked":
+        flags += ["-include", marks]
     if kind == "counting":
         flags += ["-DFP_PAGER_STATISTICS=1", "-DMEMORY_IS_TOLD"]
     if kind == "in_place":
@@ -282,7 +284,8 @@ def answer(setting: Setting, on: str) -> dict[str, object]:
         "ram": _ram(setting, lines) if on == "avr" else None,
         "heap_bytes": told["heap_bytes"],
         "stack_slots": told["stack_slots"],
-        "cycles": {kind: _cycles(lines[kind]) for kind in _KINDS[1:] if kind in lines},
+        "cycles": {kind: _cycles(lines[kind]) for kind in _KINDS[1:3] if kind in lines},
+        "cycles_unmarked": _numbers(lines["unmarked"])["cycles"] if on == "avr" else None,
     }
 
 
