@@ -514,6 +514,10 @@ class TestBadInput:
             ({"schema_version": 99}, [(0, 4)], ["version 99", "version 1 or 2"]),
             ({"schema_version": "x"}, [(0, 4)], ["description is damaged"]),
             ({"images": 3}, [(0, 4)], ["description is damaged"]),
+            # Reads in a schema that has none, more of them than runs, and a run that is two things.
+            ({"reads": 1, "read_bytes": 4}, [(0, 2**31 + 4)], ["does not fit"]),
+            ({"schema_version": 2, "reads": 2, "read_bytes": 8}, [(0, 4)], ["does not fit"]),
+            ({"schema_version": 2}, [(0, 3 * 2**30 + 4)], [str(3 * 2**30 + 4)]),
             ({}, [], ["damaged"]),
         ],
     )

@@ -385,13 +385,13 @@ pub fn export_formats() -> Vec<&'static str> {
     TextFormat::NAMES.to_vec()
 }
 
+/// Addresses from the first up to the second.
+type Range = (u64, u64);
+
 /// Where sections of an ELF file are linked for, as pairs of start and end, and where its
 /// executable segments begin; None if it has none.
 #[pyfunction]
-pub fn linked_ranges(
-    path: PathBuf,
-    sections: Vec<String>,
-) -> PyResult<(Vec<(u64, u64)>, Option<u64>)> {
+pub fn linked_ranges(path: PathBuf, sections: Vec<String>) -> PyResult<(Vec<Range>, Option<u64>)> {
     let elf = ElfFile::read(&path).map_err(raise)?;
     let image = elf.place(&path, &sections, 0).map_err(raise)?;
     let range = |section: &flashpager::trace::Section| {

@@ -263,7 +263,7 @@ fn a_damaged_stream_is_named_by_the_byte() {
     assert_says(bad(words(&[1])), &["in.txt, byte 32", "block 1 was never described"]);
     assert_says(bad(words(&[0x7fff_ffff])), &["byte 32", "never described"]);
     assert_says(bad(words(&[0x83ff_ffff])), &["byte 32", "too long"]);
-    assert_says(bad(record(10, b"x")), &["byte 32", "unknown kind 10"]);
+    assert_says(bad(record(11, b"x")), &["byte 32", "unknown kind 11"]);
     assert_says(bad(record(2, b"x")), &["byte 32", "too short"]);
     assert_says(bad(record(3, b"x")), &["byte 32", "too short"]);
     assert_says(bad(record(1, b"x")), &["byte 32", "META"]);
