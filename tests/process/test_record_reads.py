@@ -47,6 +47,27 @@ written:
         .quad 0
 """
 
+#: Reads the first byte of a function, then calls it.
+READER = """
+        .globl _start, function
+        .type _start, @function
+        .type function, @function
+        .text
+_start: mov function, %al
+        nop
+        call function
+        mov $60, %eax
+        xor %edi, %edi
+        syscall
+        .size _start, . - _start
+function:
+        nop
+        ret
+        .size function, . - function
+"""
+#: The function, and what it returns to.
+ENTERED = ("executed", "executed")
+
 #: A program of C whose library, switches and tables read what is placed.
 C = """
 #include <stdio.h>
@@ -184,6 +205,15 @@ class TestKnown:
         trace = recorded(tmp_path, program, *options[:-2])
         assert info_of(trace)["schema_version"] == 1
         assert "reads" not in info_of(trace)
+
+    def test_a_warm_up_ends_where_a_function_is_executed(self, tmp_path: Path) -> None:
+        """Who reads a function's first byte does not enter it."""
+        need("qemu-x86_64")
+        program = compile_with("gcc", tmp_path, "reader", READER, *STATIC)
+        trace = recorded(tmp_path, program, "--with-reads")
+        assert [kind for _, _, kind in rows(trace)] == ["executed", "read", "continued", *ENTERED]
+        found = flashpager("simulate", trace, "--warm-up", "function", "--json").json
+        assert found["trace"]["warm_up"]["runs"] == 3
 
     def test_a_part_of_the_execution(self, tmp_path: Path) -> None:
         """What is read before a region begins is not in it."""

@@ -2,7 +2,7 @@
 
 use flashpager_base::sizes::parse_size;
 use flashpager_base::{Error, Result, shown};
-use flashpager_trace::{Run, TraceFile, WarmUp};
+use flashpager_trace::{Mark, Run, TraceFile, WarmUp};
 
 use crate::calls::found;
 
@@ -20,7 +20,7 @@ pub fn find(trace: &TraceFile, text: &str) -> Result<WarmUp> {
     let info = trace.info();
     let refused = |what: String| Error::data(trace.path().display().to_string(), what);
     if let Some(bytes) = wanted(text, info.bytes) {
-        let warm_up = WarmUp::until(trace, |before, _| before.bytes >= bytes)?;
+        let warm_up = WarmUp::until(trace, |before, _, _| before.bytes >= bytes)?;
         if warm_up.runs >= info.runs {
             return Err(refused(format!(
                 "fetches {} bytes: a warm-up of {text} leaves nothing to count; take a shorter one",
@@ -41,7 +41,8 @@ pub fn find(trace: &TraceFile, text: &str) -> Result<WarmUp> {
     let entries: Vec<u32> =
         found(&symbols, text, info)?.iter().map(|symbol| symbol.offset).collect();
     let enters = |run: &Run| entries.iter().any(|at| (run.offset..run.end()).contains(at));
-    let warm_up = WarmUp::until(trace, |_, run| enters(run))?;
+    // Who reads a function does not enter it.
+    let warm_up = WarmUp::until(trace, |_, run, mark| mark != Mark::Read && enters(run))?;
     if warm_up.runs >= info.runs {
         return Err(refused(format!(
             "{} is never executed, so no warm-up ends there",

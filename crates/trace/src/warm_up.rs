@@ -20,19 +20,23 @@ impl WarmUp {
         self.runs == 0
     }
 
-    /// The first runs of `trace` up to the one of which `ends` says so, told it and how much there
-    /// is before it; all where it never does.
+    /// The first runs of `trace` up to the one of which `ends` says so, told how much there is
+    /// before it, it, and what it is; all where it never does.
     ///
     /// # Errors
     /// What cannot be read.
-    pub fn until(trace: &dyn Trace, mut ends: impl FnMut(&Self, &Run) -> bool) -> Result<Self> {
+    pub fn until(
+        trace: &dyn Trace,
+        mut ends: impl FnMut(&Self, &Run, Mark) -> bool,
+    ) -> Result<Self> {
         let mut found = Self::default();
         let mut runs = Vec::new();
         let mut source = trace.runs()?;
         loop {
             source.read(&mut runs)?;
+            let mut marks = source.marks().iter();
             for run in &runs {
-                if ends(&found, run) {
+                if ends(&found, run, marks.next().copied().unwrap_or_default()) {
                     return Ok(found);
                 }
                 found.runs += 1;
