@@ -183,6 +183,9 @@ def _print_times(timed: list[ComparedTimes]) -> None:
             )
         )
         out.print(f"{each.schedule} saves {saved:.2f} %, by the model {model:.2f}")
-    for each in timed:
-        if not each.is_within:
-            out.print(f"{each.schedule}: over {100 * TOLERANCE:g} % apart")
+    late = [each.schedule for each in timed if not each.is_within]
+    if late:
+        out.print(
+            f"{', '.join(late)}: over {100 * TOLERANCE:g} % apart; prices are those of a policy "
+            "and a compiler, and --fit FILE measures them"
+        )

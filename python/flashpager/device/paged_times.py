@@ -180,8 +180,9 @@ class Timed:
         """Give what of a fault was done while the flash loaded."""
         if faults.kind != LOADED or self.schedule == "sequential":
             return 0.0
-        together = faults.mean_ns("get_freeframe") + self.load_ns(faults)
-        return together - faults.mean_ns("load")
+        alone = (job for job in JOBS if job not in ("load", "whole"))
+        together = sum(faults.mean_ns(job) for job in alone) + self.load_ns(faults)
+        return together - faults.mean_ns("whole")
 
     def _is_longer(self, faults: Faults) -> bool:
         return self.schedule != "sequential" and _outlasts(
