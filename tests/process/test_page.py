@@ -123,6 +123,12 @@ int main(int argc, char **argv)
         printf("handled %d %d\n", signal(SIGTRAP, SIG_DFL) == handler,
                sigprocmask(SIG_BLOCK, NULL, &blocked));
     }
+    if (argc > 1 && !strcmp(argv[1], "waits")) {
+        puts("waits");
+        fflush(stdout);
+        sigdelset(&all_signals, SIGINT);
+        sigsuspend(&all_signals);
+    }
     if (argc > 1 && !strcmp(argv[1], "breaks"))
         __asm__ volatile("int3");
     if (argc > 1 && !strcmp(argv[1], "dies"))
@@ -218,8 +224,10 @@ def test_the_table(program: Path, tmp_path: Path) -> None:
     assert "all counts are equal" in done.err
     assert "µs a fault" in done.err
     assert len(done.out.splitlines()) == 1
-    other = paged(*design, "--", program, "reads", "forks", code=None)
+    other = paged(*design, "--", program, "handles", code=1)
     assert "the trace was recorded with other arguments" in other.err
+    assert "differs" in other.err
+    assert "of 6 counts differ" in other.err.splitlines()[-1]
 
 
 @pytest.mark.parametrize(
@@ -262,6 +270,20 @@ def test_a_program_that_fails(program: Path) -> None:
     done = paged("--frames", "3", "--policy", "clock", "--json", "--", "/usr/bin/false")
     assert done.json["exit_code"] == 1
     assert done.json["counts"]["misses"] > 0
+
+
+def test_an_interruption(program: Path) -> None:
+    """The program is told, and what was counted until then is."""
+    paged("--frames", "3", "--policy", "clock", "--", program)
+    command = (COMMAND, "page", "--frames", "3", "--policy", "clock", "--", program, "waits")
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+        assert child.stdout and child.stderr  # noqa: PT018
+        assert child.stdout.readline() == b"waits\n"
+        child.send_signal(signal.SIGINT)
+        said = child.stderr.read().decode()
+        assert child.wait() == 130
+    assert "misses" in said
+    assert "ended with signal SIGINT" in said
 
 
 def test_its_environment_is_as_given(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from rich.table import Table
 from flashpager import _engine
 from flashpager._engine import FlashpagerError, TraceInfo
 from flashpager.cli import options
-from flashpager.cli.console import EXIT_UNMET, counting, err, note, print_json
+from flashpager.cli.console import EXIT_INTERRUPTED, EXIT_UNMET, counting, err, note, print_json
 from flashpager.device import linux
 from flashpager.device.emulated import Compared
 from flashpager.device.linux import Paged, PageDesign, Program
@@ -74,6 +74,8 @@ def page(
         _print(program, design, paged, compared)
     if paged.failure:
         note(f"note: the program ended with {paged.failure}")
+    if paged.interrupted:
+        raise typer.Exit(EXIT_INTERRUPTED)
     if differ:
         raise typer.Exit(EXIT_UNMET)
 

@@ -319,6 +319,8 @@ class Paged:
     seconds: float
     #: Of the program; that of a signal is negative.
     exit_code: int
+    #: A signal was sent to us, and passed on.
+    interrupted: bool
 
     @property
     def code_pages(self) -> int:
@@ -423,6 +425,7 @@ def page(program: Program, command: list[str], design: PageDesign, *, quiet: boo
         outer_ns=told["outer_ns"],
         seconds=seconds,
         exit_code=code,
+        interrupted=forward.count > 0,
     )
 
 
