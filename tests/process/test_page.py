@@ -377,6 +377,11 @@ def test_traces_of_something_else(program: Path, tmp_path: Path) -> None:
     flashpager("record", "-o", text, "--", program)
     flashpager(*("record", "--section", _SECTIONS, "-o", part, "--to", "f3", "--"), program)
     flashpager("record", "--section", _SECTIONS, "-o", other, "--", "/usr/bin/true")
+    reads = tmp_path / "reads.trace"
+    flashpager(
+        *("record", "--with-reads", "--section", _SECTIONS, "-o", reads, "--"), program, "reads"
+    )
+    assert "without --with-reads" in fails(*design, reads, "--", program, "reads")
     said = fails(*design, text, "--", program)
     assert "flashpager record --section .init,.plt" in said
     assert ".text,.fini" in said

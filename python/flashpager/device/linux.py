@@ -214,6 +214,12 @@ class Program:
                 "behind another by their alignment: no trace has its pages"
             )
             raise FlashpagerError(message)
+        if info.reads:
+            message = (
+                "the trace holds reads of data, and here they are no references: record it without "
+                "--with-reads"
+            )
+            raise FlashpagerError(message)
         if info.region or info.ending.name != "complete":
             message = f"the trace holds part of what {self.name} executes: record all of it"
             raise FlashpagerError(message)
