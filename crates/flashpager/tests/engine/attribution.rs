@@ -44,6 +44,7 @@ fn design(register: &str, policy: &str) -> Design {
         flash_page_bytes: Some(1024),
         register: Some(register.into()),
         codeword_bytes: None,
+        tag_bytes: None,
         policy: policy.into(),
         ram: Some(Ram { t_read_ns: 30.0, t_write_ns: 30.0 }),
         handler: Some(Handler {

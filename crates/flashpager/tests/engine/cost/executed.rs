@@ -61,6 +61,7 @@ fn one_nand(model: RegisterModel, policy: &str, critical: Option<u32>) -> Design
         flash_page_bytes: None,
         register: Some(model.name().into()),
         codeword_bytes: None,
+        tag_bytes: None,
         policy: policy.into(),
         ram: Some(Ram { t_read_ns: 10.0, t_write_ns: 10.0 }),
         handler: None,
