@@ -11,7 +11,7 @@ from rich.table import Table
 
 from flashpager import _engine
 from flashpager._engine import FlashpagerError, SwapSpec, SwapSystem
-from flashpager.cli import options, swap_pages
+from flashpager.cli import options, swap_pages, swap_vm
 from flashpager.cli.console import counting, note, out, print_json, print_whole
 from flashpager.files import refuse_overwriting
 from flashpager.quantities import (
@@ -32,6 +32,7 @@ app = typer.Typer(
 )
 app.command("capture")(swap_pages.capture)
 app.command("info")(swap_pages.show_info)
+app.command("vm")(swap_vm.vm)
 
 #: Rows of a table for people; --json has all.
 _ROWS = 12

@@ -10,10 +10,21 @@ import polars as pl
 from flashpager.plots import style
 from flashpager.swap import benchmark, words
 from flashpager.swap.benchmark import MIB
+from flashpager.swap.kernel import INSTRUCTION_NS, SYSTEMS, Measured
 
 #: By what the program reads.
 READINGS = {"random": style.VERMILLION, "fixed": style.BLUE, "last": style.GREEN}
 WITHOUT = "without swap"
+#: By what a kernel swaps to.
+_SWAPS = {
+    "none": style.BLACK,
+    "zram": style.GREY,
+    "ram": style.BLUE,
+    "mtdram": style.SKY,
+    "log": style.GREEN,
+    "rewrite": style.VERMILLION,
+    "mtdblock": style.PURPLE,
+}
 #: Room above the lines, for what stands at the rules.
 _HEADROOM = 1.3
 #: Right of this share of the axis, words stand left of their rule.
@@ -63,6 +74,30 @@ def bench_chart(found: benchmark.Bench) -> alt.LayerChart:
     machine = "this machine, live" if found.live else f"{spec.clock_mhz:g} MHz"
     subtitle = f"{words.system(first.system)}, {machine}; pages {spec.pages}; MB = 2^20 bytes"
     subtitle += "; title: means; dashed: without swap"
+    return chart(lines, rules, title, subtitle)
+
+
+def kernel_chart(found: Measured) -> alt.LayerChart:
+    """Draw what a kernel swaps to: a curve for each, of the first kind of reads."""
+    reading = found.setup.readings[0]
+    lines = {}
+    for name, runs in found.curves.items():
+        curve = [(point.allocated_bytes / MIB, point.mib_s) for point in runs[reading].points]
+        lines[SYSTEMS[name].title] = Line(_SWAPS[name], curve, dashed=name == "none")
+    ends = {name: found.end(name) for name in found.curves}
+    best = max(ends, key=lambda name: ends[name])
+    rules = [(ends[best] / MIB, f"{SYSTEMS[best].title}: out of memory")]
+    without = found.without_swap()
+    title = f"{words.megabytes(ends[best])} of memory with {SYSTEMS[best].title}"
+    if without is not None and best != "none":
+        rules.append((without / MIB, "out of memory without swap"))
+        title += f", {words.megabytes(without)} without swap"
+    setup = found.setup
+    subtitle = (
+        f"{reading} reads; Linux {found.kernel} in a machine of "
+        f"{words.megabytes(setup.memory_bytes)}, {setup.compressor}; "
+        f"chips take no time; {INSTRUCTION_NS} ns an instruction; MB = 2^20 bytes"
+    )
     return chart(lines, rules, title, subtitle)
 
 

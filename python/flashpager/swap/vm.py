@@ -133,20 +133,20 @@ def loaded_for(module: Path, modules: Sequence[Path]) -> list[Path]:
     return list(reversed(list(dict.fromkeys(reversed(needed)))))
 
 
-def kernel(target: Target = PC) -> Kernel:
-    """Give the kernel that the environment names.
+def kernel(target: Target = PC, given: Path | None = None) -> Kernel:
+    """Give the kernel in a folder, or in the one that the environment names.
 
     Raises:
-        FlashpagerError: if it names none.
+        FlashpagerError: if there is none.
 
     """
     variable, architecture = (KERNEL, "") if target is PC else (ARM_KERNEL, " armhf")
-    given = os.environ.get(variable)
+    given = given or (Path(os.environ[variable]) if os.environ.get(variable) else None)
     if given is None:
         command = f"runtime/linux/vm/packages DIRECTORY{architecture}"
         message = f"{variable} not set: {command} unpacks a kernel"
         raise FlashpagerError(message)
-    found = Kernel(Path(given).resolve(), target)
+    found = Kernel(given.resolve(), target)
     found.one(f"boot/vmlinuz-*-{target.flavour}")
     return found
 
@@ -212,15 +212,19 @@ class Machine:
         return [self.target.emulator, *machine, *serial, *files, "-append", " ".join(line)]
 
     def run(
-        self, variables: Mapping[str, str], memory_mib: int = 128, timeout_s: float = 240
+        self,
+        variables: Mapping[str, str],
+        memory_mib: int = 128,
+        timeout_s: float = 240,
+        options: Sequence[str] = (),
     ) -> str:
-        """Boot, and give what the machine printed.
+        """Boot, with further options of QEMU's, and give what the machine printed.
 
         Raises:
             FlashpagerError: if it does not end in time.
 
         """
-        command = self.command(variables, memory_mib)
+        command = self.command(variables, memory_mib, options)
         try:
             ran = subprocess.run(command, capture_output=True, timeout=timeout_s, check=False)
         except subprocess.TimeoutExpired as late:
@@ -247,6 +251,9 @@ def make(kernel: Kernel, here: Path) -> Machine:
         message = f"{named} not installed (Debian: apt install {target.packages})"
         raise FlashpagerError(message)
     runtime = installed.runtime_sources()
+    if not (runtime / "linux").is_dir():
+        message = f"{runtime}: no sources of the kernel modules: take a checkout of flashpager"
+        raise FlashpagerError(message)
     modules = [*kernel.modules(_MODULES), *build(kernel, here, runtime)]
     files = {
         "init": (runtime / "linux/vm/init").read_bytes(),

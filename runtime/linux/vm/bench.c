@@ -1,7 +1,8 @@
 /* bench random|fixed|last CHUNK_KB PAGES REPEATS MOST_MB SECONDS: MTDCOMPR's program. Allocate
  * chunk by chunk, fill each, read some of what there is, until memory ends:
  *     point READING ALLOCATED_BYTES READ_BYTES NANOSECONDS FAULTS
- *     end READING ALLOCATED_BYTES memory|most|time|wrong PAGES_IN PAGES_OUT
+ *     end READING ALLOCATED_BYTES killed|stuck|most|wrong PAGES_IN PAGES_OUT
+ * Memory ends where the kernel kills the program, or where it touches no page for SECONDS.
  *
  * bench idle MB ROUNDS: send pages out and take them in again, nothing else going on:
  *     idle PAGES OUT_NANOSECONDS IN_NANOSECONDS */
@@ -29,7 +30,8 @@
 
 /* What the parent sees of the child. */
 struct progress {
-    volatile uint64_t pages; /* that are filled */
+    volatile uint64_t pages;   /* that are filled */
+    volatile uint64_t touches; /* so far */
 };
 
 /* splitmix64 */
@@ -137,6 +139,7 @@ static int allocate(struct progress *progress, const char *reading, size_t chunk
         for (size_t page = start; page < end; page++) {
             fill(memory[page], page);
             progress->pages = page + 1;
+            progress->touches++;
         }
         if (strcmp(reading, "fixed") == 0)
             first = next(&dice) % (end / chunk) * chunk;
@@ -147,6 +150,7 @@ static int allocate(struct progress *progress, const char *reading, size_t chunk
         for (size_t i = 0; i < count; i++) {
             size_t page = strcmp(reading, "random") == 0 ? next(&dice) % end : first + i % chunk;
             right &= is_right(memory[page], page);
+            progress->touches++;
         }
         begun = now_ns() - begun;
         if (!right)
@@ -164,7 +168,9 @@ static int bench(char **arguments)
     size_t random = strtoull(arguments[3], NULL, 10);
     size_t repeats = strtoull(arguments[4], NULL, 10);
     size_t most = strtoull(arguments[5], NULL, 10) * (1024 * 1024 / PAGE_BYTES);
-    uint64_t until = now_ns() + strtoull(arguments[6], NULL, 10) * 1000000000u;
+    uint64_t patience = strtoull(arguments[6], NULL, 10) * 1000000000u;
+    uint64_t touched = 0;
+    uint64_t since = now_ns();
     struct progress *progress = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE,
                                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     uint64_t in = vmstat("pswpin");
@@ -179,14 +185,18 @@ static int bench(char **arguments)
     if (child == 0)
         _exit(allocate(progress, arguments[1], chunk, random, repeats, most));
     while (waitpid(child, &status, WNOHANG) == 0) {
-        if (!how && now_ns() > until) {
-            how = "time";
+        if (progress->touches != touched) {
+            touched = progress->touches;
+            since = now_ns();
+        }
+        if (!how && now_ns() - since > patience) {
+            how = "stuck";
             kill(child, SIGKILL);
         }
         usleep(10000);
     }
     if (!how)
-        how = WIFSIGNALED(status)           ? "memory"
+        how = WIFSIGNALED(status)            ? "killed"
               : WEXITSTATUS(status) == 0     ? "most"
               : WEXITSTATUS(status) == WRONG ? "wrong"
                                              : "failed";

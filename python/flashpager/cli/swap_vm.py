@@ -1,0 +1,237 @@
+"""``flashpager swap vm``: the benchmark program in a virtual machine with a Linux kernel."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from flashpager import _engine
+from flashpager._engine import FlashpagerError
+from flashpager.cli import options
+from flashpager.cli.console import counting, note, out, print_json, print_whole
+from flashpager.quantities import duration, format_size, parse_size, significant, split_list
+from flashpager.swap import kernel as kernels
+from flashpager.swap import vm as machines
+from flashpager.swap.kernel import SYSTEMS, Measured, Setup
+from flashpager.swap.words import megabytes
+
+_ELSE = Setup()
+#: Those of the kernel's that both zram and the module take.
+_COMPRESSORS = ("lz4", "deflate", "zstd")
+_MOST_READS = 4096
+
+
+def vm(
+    *,
+    kernel: Annotated[
+        Path | None,
+        typer.Option(
+            "--kernel",
+            metavar="DIR",
+            help="A kernel that runtime/linux/vm/packages unpacked; else $FLASHPAGER_KERNEL.",
+        ),
+    ] = None,
+    systems: Annotated[
+        str,
+        typer.Option("--systems", metavar="LIST", help=f"{' | '.join(SYSTEMS)}; else all."),
+    ] = "all",
+    reads: Annotated[
+        str,
+        typer.Option("--reads", metavar="LIST", help="random | fixed | last; else all."),
+    ] = "all",
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            "--memory",
+            metavar="SIZE",
+            help=f"Of a machine; else {format_size(_ELSE.memory_bytes)}.",
+        ),
+    ] = None,
+    chip: Annotated[
+        str | None,
+        typer.Option(
+            "--chip",
+            metavar="SIZE",
+            help=f"Of mtdram and nandsim, beside it; else {format_size(_ELSE.chip_bytes)}.",
+        ),
+    ] = None,
+    compressor: Annotated[
+        str,
+        typer.Option("--compressor", metavar="NAME", help=" | ".join(_COMPRESSORS)),
+    ] = _ELSE.compressor,
+    chunk: Annotated[
+        str | None,
+        typer.Option(
+            "--chunk",
+            metavar="SIZE",
+            help=f"Allocated and filled at a time; else {format_size(_ELSE.chunk_bytes)}.",
+        ),
+    ] = None,
+    random_pages: Annotated[
+        int,
+        typer.Option(
+            "--random-pages", metavar="N", min=1, max=_MOST_READS, help="Pages that random reads."
+        ),
+    ] = _ELSE.random_pages,
+    repeat: Annotated[
+        int,
+        typer.Option(
+            "--repeat",
+            metavar="N",
+            min=1,
+            max=_MOST_READS,
+            help="Times fixed and last read their chunk.",
+        ),
+    ] = _ELSE.repeats,
+    plot: Annotated[
+        Path | None,
+        typer.Option("--plot", metavar="FILE", help="Picture as .png, .svg or .html."),
+    ] = None,
+    json: options.Json = False,
+) -> None:
+    """Run the benchmark program in a virtual machine, swapping to the kernel module, to zram, ...
+
+    QEMU boots Debian's kernel, without root and without KVM. Time there is counted in instructions.
+    The program allocates until memory ends; every page that it reads is checked.
+
+    flashpager swap vm --kernel build/kernel --plot vm.png
+    """
+    names = kernels.known([] if "all" in (asked := split_list(systems)) else asked)
+    setup = Setup(
+        memory_bytes=_size("--memory", memory, _ELSE.memory_bytes),
+        chip_bytes=_size("--chip", chip, _ELSE.chip_bytes),
+        compressor=_one_of("--compressor", compressor, _COMPRESSORS),
+        readings=_readings(reads),
+        chunk_bytes=_size("--chunk", chunk, _ELSE.chunk_bytes),
+        random_pages=random_pages,
+        repeats=repeat,
+    )
+    setup.check()
+    if plot is not None:
+        from flashpager.plots import picture  # noqa: PLC0415  (Altair starts slowly)
+
+        picture.check_output(plot)
+    found_kernel = machines.kernel(kernel)
+    with counting("machines") as progress:
+        found = kernels.measure(found_kernel, setup, names, progress)
+    if plot is not None:
+        from flashpager.plots import swap  # noqa: PLC0415
+
+        picture.write(swap.kernel_chart(found), plot)
+        note(f"{plot}: {setup.readings[0]} reads")
+    if json:
+        print_json({"version": _engine.version(), **found.as_dict()})
+        return
+    _show(found)
+
+
+def _size(name: str, text: str | None, other: int) -> int:
+    given = options.parsed(name, text, parse_size)
+    return other if given is None else given
+
+
+def _one_of(name: str, value: str, known: tuple[str, ...]) -> str:
+    if value not in known:
+        message = f"{name}: unknown '{value}' (known: {', '.join(known)})"
+        raise FlashpagerError(message)
+    return value
+
+
+def _readings(text: str) -> tuple[str, ...]:
+    asked = split_list(text)
+    if "all" in asked:
+        return tuple(_ELSE.readings)
+    for one in asked:
+        _one_of("--reads", one, tuple(_ELSE.readings))
+    if not asked:
+        message = f"--reads: nothing to read (known: {', '.join(_ELSE.readings)}, all)"
+        raise FlashpagerError(message)
+    return tuple(dict.fromkeys(asked))
+
+
+def _show(found: Measured) -> None:
+    setup = found.setup
+    without = found.without_swap()
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("swap")
+    titles = ["memory", "× no swap"]
+    for reading in setup.readings:
+        titles += [f"{reading}: MB/s", "of RAM"]
+    for title in [*titles, "pages in", "out", "ends"]:
+        table.add_column(title, justify="right")
+    for name, runs in found.curves.items():
+        cells = [megabytes(found.end(name))]
+        cells.append("–" if without is None else f"{found.end(name) / without:.2f}")
+        for run in runs.values():
+            start = swap_starts(found, run.points[0].allocated_bytes)
+            rate, beyond = run.rate(start), run.beyond(start)
+            cells += [
+                "–" if rate is None else significant(rate, 3),
+                "–" if beyond is None else f"{significant(100 * beyond, 3)} %",
+            ]
+        cells += [
+            f"{sum(run.pages_in for run in runs.values()):,}",
+            f"{sum(run.pages_out for run in runs.values()):,}",
+            ", ".join(dict.fromkeys(run.ended for run in runs.values())),
+        ]
+        table.add_row(escape(SYSTEMS[name].title), *cells)
+    print_whole(table)
+    out.print()
+    for line in comparison(found):
+        out.print(line, style="bold")
+    out.print()
+    for name, words in (
+        (
+            "machine",
+            f"{megabytes(setup.memory_bytes)}, a chip of {megabytes(setup.chip_bytes)} beside",
+        ),
+        (
+            "kernel",
+            f"Linux {found.kernel}, QEMU {found.qemu}; {kernels.INSTRUCTION_NS} ns an instruction",
+        ),
+        ("store", f"{setup.compressor}; chips take no time of their own"),
+        (
+            "program",
+            (
+                f"chunks of {setup.chunk_bytes:,} bytes of synthetic(25%), {setup.random_pages} "
+                f"pages of random reads, fixed and last read a chunk {setup.repeats} times; speeds are "
+                "of what is read while more is allocated than is there without swap"
+            ),
+        ),
+    ):
+        out.print(f"[dim]{name:<8}[/dim] {escape(words)}")
+
+
+def swap_starts(found: Measured, chunk: int) -> int:
+    """Give the bytes from which on pages are swapped: what is there without, or a first chunk."""
+    return found.without_swap() or chunk
+
+
+def comparison(found: Measured) -> list[str]:
+    """Hold ours against zram, and the log against the rewriter."""
+    lines = []
+    if {"zram", "ram"} <= set(found.curves):
+        lines.append(
+            f"memory goes {100 * found.end('ram') / found.end('zram'):.0f} % as far as with zram"
+        )
+    if found.idle:
+        ours, zram = found.idle["ram"], found.idle["zram"]
+        lines.append(
+            f"a page out takes {duration(ours.out_ns)}, with zram {duration(zram.out_ns)}: "
+            f"× {ours.out_ns / zram.out_ns:.2f}; in {duration(ours.in_ns)}, with zram "
+            f"{duration(zram.in_ns)}: × {ours.in_ns / zram.in_ns:.2f}"
+        )
+    if {"log", "rewrite"} <= set(found.curves) and "random" in found.curves["log"]:
+        rates = []
+        for name in ("log", "rewrite"):
+            run = found.curves[name]["random"]
+            rates.append(run.rate(swap_starts(found, run.points[0].allocated_bytes)))
+        log, rewrite = rates
+        if log and rewrite:
+            lines.append(
+                f"random reads with the log are {log / rewrite:.1f} times as fast as with "
+                "the rewriter"
+            )
+    return lines
