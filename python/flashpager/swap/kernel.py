@@ -23,8 +23,8 @@ INSTRUCTION_NS = 4
 _COUNTED = ("-icount", f"shift={INSTRUCTION_NS.bit_length() - 1},sleep=off")
 #: A machine that does not end in this time has hung.
 _HUNG_S = 600.0
-#: The program has reached the end of memory when it touches no page for so long.
-_PATIENCE_S = 2
+#: The program has reached the end of memory when a chunk takes it so long, in the machine's time.
+_PATIENCE_S = 5
 #: Above all memory that a machine here has; the kernel ends the program long before.
 _MOST_MIB = 2000
 #: Pages that are sent out and taken in for the time of one, in a machine with this memory.
@@ -115,7 +115,7 @@ class Curve:
     points: Sequence[Point]
     #: Bytes that were filled in the end.
     end_bytes: int
-    #: How the end came: ``killed`` by the kernel, or ``stuck``: no page was touched any more.
+    #: How the end came: ``killed`` by the kernel, or ``stuck``: nearly all writes are refused.
     ended: str
     pages_in: int
     pages_out: int

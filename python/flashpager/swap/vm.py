@@ -25,7 +25,7 @@ ARM_KERNEL = "FLASHPAGER_ARM_KERNEL"
 _MODULES = ("lz4", "deflate", "zstd", "lzo", "mtdram", "nandsim", "phram", "mtdblock", "zram")
 #: Of `runtime/`, what the module is made of.
 _ROOMS = ("swap", "medium", "compress", "linux")
-_PROGRAMS = ("fill", "bench")
+_PROGRAMS = ("fill", "bench", "cuts")
 _CFLAGS = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-O2", "-static", "-D_DEFAULT_SOURCE")
 
 

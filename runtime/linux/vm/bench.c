@@ -2,7 +2,7 @@
  * chunk by chunk, fill each, read some of what there is, until memory ends:
  *     point READING ALLOCATED_BYTES READ_BYTES NANOSECONDS FAULTS
  *     end READING ALLOCATED_BYTES killed|stuck|most|wrong PAGES_IN PAGES_OUT
- * Memory ends where the kernel kills the program, or where it touches no page for SECONDS.
+ * Memory ends where the kernel kills the program, or where a chunk takes it SECONDS.
  *
  * bench idle MB ROUNDS: send pages out and take them in again, nothing else going on:
  *     idle PAGES OUT_NANOSECONDS IN_NANOSECONDS */
@@ -30,8 +30,8 @@
 
 /* What the parent sees of the child. */
 struct progress {
-    volatile uint64_t pages;   /* that are filled */
-    volatile uint64_t touches; /* so far */
+    volatile uint64_t pages;  /* that are filled */
+    volatile uint64_t chunks; /* that were read, too */
 };
 
 /* splitmix64 */
@@ -139,7 +139,6 @@ static int allocate(struct progress *progress, const char *reading, size_t chunk
         for (size_t page = start; page < end; page++) {
             fill(memory[page], page);
             progress->pages = page + 1;
-            progress->touches++;
         }
         if (strcmp(reading, "fixed") == 0)
             first = next(&dice) % (end / chunk) * chunk;
@@ -150,7 +149,6 @@ static int allocate(struct progress *progress, const char *reading, size_t chunk
         for (size_t i = 0; i < count; i++) {
             size_t page = strcmp(reading, "random") == 0 ? next(&dice) % end : first + i % chunk;
             right &= is_right(memory[page], page);
-            progress->touches++;
         }
         begun = now_ns() - begun;
         if (!right)
@@ -158,6 +156,7 @@ static int allocate(struct progress *progress, const char *reading, size_t chunk
         printf("point %s %zu %zu %llu %ld\n", reading, end * PAGE_BYTES, count * PAGE_BYTES,
                (unsigned long long)begun, faults() - before);
         fflush(stdout);
+        progress->chunks++;
     }
     return 0;
 }
@@ -169,7 +168,7 @@ static int bench(char **arguments)
     size_t repeats = strtoull(arguments[4], NULL, 10);
     size_t most = strtoull(arguments[5], NULL, 10) * (1024 * 1024 / PAGE_BYTES);
     uint64_t patience = strtoull(arguments[6], NULL, 10) * 1000000000u;
-    uint64_t touched = 0;
+    uint64_t before = 0;
     uint64_t since = now_ns();
     struct progress *progress = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE,
                                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -185,8 +184,8 @@ static int bench(char **arguments)
     if (child == 0)
         _exit(allocate(progress, arguments[1], chunk, random, repeats, most));
     while (waitpid(child, &status, WNOHANG) == 0) {
-        if (progress->touches != touched) {
-            touched = progress->touches;
+        if (progress->chunks != before) {
+            before = progress->chunks;
             since = now_ns();
         }
         if (!how && now_ns() - since > patience) {

@@ -1,0 +1,119 @@
+"""Machines that are killed while they swap to a log whose cells a file keeps, or write to it.
+
+    python -m tests.process.killed_vms KILLS [SEED]
+
+boots a machine, which swaps or, the next time, writes and flushes pages of its own; kills QEMU at a
+moment drawn by the seed; boots again from the same file, and so on. Each machine mounts what the one
+before left, walks the store, reads every page, and compares the pages that were written with what
+they held at one moment not before the last flush.
+"""
+
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+
+from flashpager.swap import vm
+
+CHIP_MIB = 16
+_MEMORY_MIB = 96
+#: MB that a machine works on while it swaps: more than is free.
+_WORK_MIB = 32
+#: A machine that is not at work in this time has hung.
+_HUNG_S = 240.0
+#: From then to the kill, at most.
+_LATEST_S = 4.0
+
+
+@dataclass(frozen=True)
+class Cut:
+    """What a machine said from its start to its end."""
+
+    said: str
+    #: The last write that is on the chip when it starts, and pages that are not as then.
+    moment: int
+    wrong: int
+    #: The last write that it flushed.
+    synced: int
+
+    def fault(self, before: int) -> str | None:
+        """Say what is wrong, if anything, where writes up to `before` were flushed."""
+        checks = re.findall(r"^check (.*)$", self.said, re.MULTILINE)
+        failed = re.search(r"^failed +(\d+)$", self.said, re.MULTILINE)
+        if checks != ["ok"] or failed is None or int(failed[1]) != 0:
+            return "the store is damaged"
+        if self.wrong != 0:
+            return f"{self.wrong} pages are not as they were at write {self.moment}"
+        if self.moment < before:
+            return f"write {self.moment} is the last that is there, {before} was flushed"
+        return None
+
+
+def boot_and_kill(machine: vm.Machine, chip: Path, does: str, synced: int, wait_s: float) -> Cut:
+    """Boot from a chip, new where there is no file; kill the machine `wait_s` after it is busy."""
+    is_new = not chip.exists()
+    variables = {
+        **{"CASE": "power_cuts", "SIZE": str(CHIP_MIB), "WORK": str(_WORK_MIB)},
+        **{"FORMAT": str(int(is_new)), "DOES": does, "SYNCED": str(synced)},
+    }
+    backend = f"memory-backend-file,id=chip,share=on,mem-path={chip},size={CHIP_MIB}M"
+    options = ("-object", backend, "-device", "ivshmem-plain,memdev=chip")
+    command = machine.command(variables, _MEMORY_MIB, options)
+    lines: list[str] = []
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, errors="replace") as qemu:
+        killer = threading.Timer(_HUNG_S, qemu.kill)
+        killer.start()
+        is_busy = False
+        assert qemu.stdout is not None
+        for line in qemu.stdout:
+            lines.append(line.rstrip())
+            if not is_busy and line.rstrip() == "busy":
+                is_busy = True
+                killer.cancel()
+                killer = threading.Timer(wait_s, qemu.kill)
+                killer.start()
+        killer.cancel()
+    said = "\n".join(lines)
+    # The last line may be cut, too: a number is whole if another line follows.
+    flushed = re.findall(r"^synced (\d+)\n", said, re.MULTILINE)
+    moment = re.search(r"^moment (\d+) wrong (\d+)$", said, re.MULTILINE)
+    assert is_busy, said[-2000:]
+    assert moment is not None, said[-2000:]
+    return Cut(said, int(moment[1]), int(moment[2]), max(map(int, flushed), default=0))
+
+
+def kill_some(machine: vm.Machine, chip: Path, kills: int, seed: int) -> list[Cut]:
+    """Kill machines one after another; fail where one finds something wrong."""
+    dice = random.Random(seed)  # noqa: S311
+    cuts: list[Cut] = []
+    synced = 0
+    # The last machine finds what the last kill left.
+    for number in range(kills + 1):
+        does = ("write", "swap")[number % 2]
+        cut = boot_and_kill(machine, chip, does, synced, dice.uniform(0, _LATEST_S))
+        fault = cut.fault(synced)
+        assert fault is None, f"seed {seed}, kill {number}: {fault}:\n{cut.said[:3000]}"
+        synced = max(cut.synced, cut.moment)
+        cuts.append(cut)
+    return cuts
+
+
+def main() -> None:
+    """Kill as many machines as are asked for."""
+    kills = int(sys.argv[1])
+    seed = int(sys.argv[2]) if len(sys.argv) > 2 else random.randrange(2**32)  # noqa: PLR2004, S311
+    with tempfile.TemporaryDirectory(prefix="flashpager-kills-") as folder:
+        machine = vm.make(vm.kernel(), Path(folder))
+        cuts = kill_some(machine, Path(folder) / "chip.img", kills, seed)
+    print(
+        f"seed {seed}: {kills} machines killed, {cuts[-1].moment:,} writes kept; no page wrong, "
+        "none older than the last flush"
+    )
+
+
+if __name__ == "__main__":
+    main()
