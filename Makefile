@@ -7,7 +7,7 @@
 #   make format     lets them mend what they can
 #   make bench      recording and replay rates (docs/performance.md)
 #   make soak       what takes long: more cases, more seeds, fuzzing; SOAK_SECONDS a fuzz target,
-#                   SOAK_PROGRAMS an architecture, SOAK_CUTS the log
+#                   SOAK_PROGRAMS an architecture, SOAK_CUTS the log, SOAK_KILLS machines
 #   make dist       a wheel and a source distribution in dist/
 #   make test-dist  installs them elsewhere and tests that, as an ordinary user
 #   make clean
@@ -35,9 +35,10 @@ DEMO_TRACE := examples/traces/card-firmware.trace
 SOAK_SECONDS := 120
 SOAK_PROGRAMS := 300
 SOAK_CUTS := 10000000
+SOAK_KILLS := 50
 
 .PHONY: build demo dist test test-c test-rust test-python test-dist lint format bench clean
-.PHONY: soak soak-c soak-rust soak-torture soak-mutants soak-python soak-paged soak-step soak-fuzz
+.PHONY: soak soak-c soak-rust soak-torture soak-mutants soak-python soak-paged soak-step soak-kills soak-fuzz
 
 build: $(BIN)/.built $(AGENT) $(OUTLINER)
 
@@ -103,7 +104,7 @@ dist: $(BIN)/maturin $(AGENT) $(OUTLINER)
 test-dist: build dist
 	FLASHPAGER_DIST=$(CURDIR)/dist $(BIN)/python -m pytest tests/dist
 
-soak: soak-c soak-rust soak-torture soak-mutants soak-python soak-paged soak-step soak-fuzz
+soak: soak-c soak-rust soak-torture soak-mutants soak-python soak-paged soak-step soak-kills soak-fuzz
 
 soak-c:
 	$(MAKE) --no-print-directory -C runtime -j$(CORES) soak
@@ -134,6 +135,14 @@ soak-paged: build
 # On a kernel of the other architecture; CONTRIBUTING.md says how to get one.
 soak-step: build
 	$(BIN)/python -m pytest -rs tests/process/test_step_aarch64.py
+
+# Machines with a kernel that swap to a log, killed; a failure says which seed repeats it.
+soak-kills: build
+	@if [ -z "$$FLASHPAGER_KERNEL" ]; then \
+	    echo "soak-kills: left out, no kernel (runtime/linux/vm/packages DIR, FLASHPAGER_KERNEL=DIR)"; \
+	    exit 0; \
+	fi; \
+	$(BIN)/python -m tests.process.killed_vms $(SOAK_KILLS)
 
 # The sanitizer on a stable compiler; fuzz/README.md says what to do with a finding.
 soak-fuzz:

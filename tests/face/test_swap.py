@@ -445,3 +445,31 @@ def test_live() -> None:
         assert run["ending"] == "out-of-memory", reading
         assert run["out_of_memory_at_bytes"] > 1.5 * run["frames"] * run["spec"]["page_bytes"]
         assert run["counts"]["swap_outs"] > 0
+
+
+class TestVm:
+    """``swap vm``: what is refused. What it measures, tests of the kernel module run."""
+
+    def test_what_cannot_be(self, tmp_path: Path) -> None:
+        """One line each; nothing is booted."""
+        (tmp_path / "boot").mkdir()
+        (tmp_path / "boot" / "vmlinuz-6.1.0").write_bytes(b"none")
+        for arguments, words in (
+            (("--systems", "zram,floppy"), ["unknown system 'floppy'", "mtdblock"]),
+            (("--reads", "all,"), ["runtime/linux/vm/packages"]),
+            (("--reads", "first"), ["--reads", "first", "random"]),
+            (("--reads", ","), ["--reads", "random"]),
+            (("--compressor", "heatshrink"), ["--compressor", "heatshrink", "lz4"]),
+            (("--memory", "8M"), ["--memory", "80M"]),
+            (("--memory", "much"), ["--memory", "much"]),
+            (("--chip", "4097K"), ["--chip", "whole MB"]),
+            (("--chunk", "5000"), ["--chunk", "4K"]),
+            (("--random-pages", "0"), ["--random-pages"]),
+            (("--plot", "x.txt"), ["x.txt"]),
+            (("--kernel", tmp_path / "nowhere"), ["nowhere", "runtime/linux/vm/packages"]),
+            (("--kernel", tmp_path / "boot"), ["boot/vmlinuz", "runtime/linux/vm/packages"]),
+        ):
+            fails("swap", "vm", *arguments, env={"FLASHPAGER_KERNEL": ""}, words=words)
+        fails("swap", "vm", env={"FLASHPAGER_KERNEL": ""}, words=["FLASHPAGER_KERNEL"])
+        without = {"PATH": str(tmp_path)}
+        fails("swap", "vm", "--kernel", tmp_path, env=without, words=["qemu-system-x86_64"])

@@ -2,10 +2,10 @@
 
     python -m tests.process.killed_vms KILLS [SEED]
 
-boots a machine, which swaps or, the next time, writes and flushes pages of its own; kills QEMU at a
-moment drawn by the seed; boots again from the same file, and so on. Each machine mounts what the one
-before left, walks the store, reads every page, and compares the pages that were written with what
-they held at one moment not before the last flush.
+boots a machine, which swaps or, the next time, writes and flushes pages of its own; kills QEMU at
+a moment drawn by the seed; boots again from the same file, and so on. Each machine mounts what the
+one before left, walks the store, reads every page, and compares the pages that were written with
+what they held at one moment not before the last flush.
 """
 
 import random
@@ -57,8 +57,12 @@ def boot_and_kill(machine: vm.Machine, chip: Path, does: str, synced: int, wait_
     """Boot from a chip, new where there is no file; kill the machine `wait_s` after it is busy."""
     is_new = not chip.exists()
     variables = {
-        **{"CASE": "power_cuts", "SIZE": str(CHIP_MIB), "WORK": str(_WORK_MIB)},
-        **{"FORMAT": str(int(is_new)), "DOES": does, "SYNCED": str(synced)},
+        "CASE": "power_cuts",
+        "SIZE": str(CHIP_MIB),
+        "WORK": str(_WORK_MIB),
+        "FORMAT": str(int(is_new)),
+        "DOES": does,
+        "SYNCED": str(synced),
     }
     backend = f"memory-backend-file,id=chip,share=on,mem-path={chip},size={CHIP_MIB}M"
     options = ("-object", backend, "-device", "ivshmem-plain,memdev=chip")
@@ -105,7 +109,7 @@ def kill_some(machine: vm.Machine, chip: Path, kills: int, seed: int) -> list[Cu
 def main() -> None:
     """Kill as many machines as are asked for."""
     kills = int(sys.argv[1])
-    seed = int(sys.argv[2]) if len(sys.argv) > 2 else random.randrange(2**32)  # noqa: PLR2004, S311
+    seed = int(sys.argv[2]) if len(sys.argv) > 2 else random.randrange(2**32)  # noqa: S311
     with tempfile.TemporaryDirectory(prefix="flashpager-kills-") as folder:
         machine = vm.make(vm.kernel(), Path(folder))
         cuts = kill_some(machine, Path(folder) / "chip.img", kills, seed)

@@ -9,8 +9,11 @@ from pathlib import Path
 import pytest
 
 from flashpager._engine import FlashpagerError
+from flashpager.swap import kernel as kernels
 from flashpager.swap import vm
+from flashpager.swap.benchmark import MIB
 from tests.conftest import ROOT, need
+from tests.process.killed_vms import kill_some
 
 SIZES = ("medium_size=3", "disk_size=9G")
 #: By medium and layout: MB of the machine and of the medium, MB that are worked on, and how what
@@ -121,3 +124,26 @@ def _swap(machine: vm.Machine, medium: str, layout: str, memory_less: int = 0) -
     assert len(refusals) == len(refused), said
     for line, words in zip(refusals, refused, strict=True):
         assert line.startswith(words), said
+
+
+def test_the_benchmark_comes_to_the_end_of_memory(machine: vm.Machine) -> None:
+    """Every page that is read is right, and the kernel ends the program when all is full."""
+    setup = kernels.Setup(memory_bytes=84 * MIB, readings=("random",), random_pages=32)
+    (run,) = kernels.bench(machine, setup, "ram").values()
+    assert run.ended == "killed"
+    assert min(run.pages_in, run.pages_out) > 100
+    sizes = [point.allocated_bytes for point in run.points]
+    assert sizes == [setup.chunk_bytes * (number + 1) for number in range(len(sizes))]
+    assert sizes[-1] <= run.end_bytes < sizes[-1] + 2 * setup.chunk_bytes
+    # All is in RAM at first; what waits for pages is slower.
+    waiting = [point for point in run.points if point.faults > 0]
+    assert run.points[0].faults == 0
+    assert len(waiting) > 3
+    assert max(point.mib_s for point in waiting) < run.ram_mib_s()
+
+
+def test_killed_machines_leave_what_they_flushed(machine: vm.Machine, tmp_path: Path) -> None:
+    """One is killed while it writes; the next finds its pages, swaps and is killed, too."""
+    first, second = kill_some(machine, tmp_path / "chip.img", 1, seed=1)
+    assert first.moment == 0
+    assert 0 < first.synced <= second.moment

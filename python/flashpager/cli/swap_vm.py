@@ -196,8 +196,8 @@ def _show(found: Measured) -> None:
             "program",
             (
                 f"chunks of {setup.chunk_bytes:,} bytes of synthetic(25%), {setup.random_pages} "
-                f"pages of random reads, fixed and last read a chunk {setup.repeats} times; speeds are "
-                "of what is read while more is allocated than is there without swap"
+                f"pages of random reads, fixed and last read a chunk {setup.repeats} times; "
+                "speeds are of what is read while more is allocated than is there without swap"
             ),
         ),
     ):

@@ -225,14 +225,14 @@ def measure(
     most = len(systems) + compares
     with tempfile.TemporaryDirectory(prefix="flashpager-vm-") as folder:
         machine = vm.make(kernel, Path(folder))
-        curves = {}
+        runs = {}
         for number, name in enumerate(systems):
             progress(number, most)
-            curves[name] = _bench(machine, setup, name)
+            runs[name] = bench(machine, setup, name)
         progress(len(systems), most)
-        idle = _idle(machine, setup) if compares else {}
+        times = idle(machine, setup) if compares else {}
         progress(most, most)
-    return Measured(kernel.release(), _qemu(), setup, curves, idle)
+    return Measured(kernel.release(), _qemu(), setup, runs, times)
 
 
 def _qemu() -> str:
@@ -253,7 +253,13 @@ def _variables(setup: Setup, system: System) -> dict[str, str]:
     }
 
 
-def _bench(machine: vm.Machine, setup: Setup, name: str) -> dict[str, Curve]:
+def bench(machine: vm.Machine, setup: Setup, name: str) -> dict[str, Curve]:
+    """Boot a machine with a system and run the program, once for each kind of reads.
+
+    Raises:
+        FlashpagerError: where the machine hangs, or something was wrong in it.
+
+    """
     system = SYSTEMS[name]
     memory = setup.memory_bytes // MIB
     if system.has_chip:
@@ -314,7 +320,13 @@ def check(name: str, said: str) -> None:
         raise FlashpagerError(message)
 
 
-def _idle(machine: vm.Machine, setup: Setup) -> dict[str, Idle]:
+def idle(machine: vm.Machine, setup: Setup) -> dict[str, Idle]:
+    """Time pages in a machine that swaps by turns to zram and to ours on RAM.
+
+    Raises:
+        FlashpagerError: where the machine hangs, or something was wrong in it.
+
+    """
     variables = {
         **_variables(setup, SYSTEMS["ram"]),
         "CASE": "idle",
