@@ -1,5 +1,7 @@
 """``flashpager swap vm``: the benchmark program in a virtual machine with a Linux kernel."""
 
+import shlex
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -85,6 +87,10 @@ def vm(
             help="Times fixed and last read their chunk.",
         ),
     ] = _ELSE.repeats,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Keep all that was measured."),
+    ] = None,
     plot: Annotated[
         Path | None,
         typer.Option("--plot", metavar="FILE", help="Picture as .png, .svg or .html."),
@@ -113,9 +119,14 @@ def vm(
         from flashpager.plots import picture  # noqa: PLC0415  (Altair starts slowly)
 
         picture.check_output(plot)
+    if output is not None and not output.absolute().parent.is_dir():
+        message = f"{output}: no such folder"
+        raise FlashpagerError(message)
     found_kernel = machines.kernel(kernel)
     with counting("machines") as progress:
         found = kernels.measure(found_kernel, setup, names, progress)
+    if output is not None:
+        found.write(output, shlex.join(["flashpager", *sys.argv[1:]]))
     if plot is not None:
         from flashpager.plots import swap  # noqa: PLC0415
 
@@ -191,7 +202,10 @@ def _show(found: Measured) -> None:
             "kernel",
             f"Linux {found.kernel}, QEMU {found.qemu}; {kernels.INSTRUCTION_NS} ns an instruction",
         ),
-        ("store", f"{setup.compressor}; chips take no time of their own"),
+        (
+            "store",
+            f"{setup.compressor}; on nandsim with the time of {kernels.NAND}, but for mtdblock",
+        ),
         (
             "program",
             (

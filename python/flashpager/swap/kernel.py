@@ -1,10 +1,11 @@
 """MTDCOMPR's program in a virtual machine, on what a Linux kernel swaps to.
 
 QEMU counts instructions (``-icount``): one takes 4 ns of the machine's time, on any host, idle or
-not. That is 250 million a second; the paper's board has some 277 million. Chips are emulated and
-take no time of their own.
+not. That is 250 million a second; the paper's board has some 277 million. An emulated chip takes no
+time; what NAND would take is added: what the module counts, at a part's prices.
 """
 
+import json
 import re
 import statistics
 import subprocess
@@ -14,6 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from flashpager import _engine
 from flashpager._engine import FlashpagerError
 from flashpager.swap import vm
 from flashpager.swap.benchmark import MIB
@@ -29,6 +31,10 @@ _PATIENCE_S = 5
 _MOST_MIB = 2000
 #: Pages that are sent out and taken in for the time of one, in a machine with this memory.
 _IDLE_MIB, _IDLE_MEMORY_MIB = 8, 160
+_NUMBER = r" (\d+)"
+#: The part that prices NAND, the paper's; a byte on its bus (CARDIS 2010, table 1).
+NAND = "MT29F2G08AAC"
+_BYTE_NS = 40.0
 #: Bytes of a page of memory; of one of NAND, and with its spare ones.
 _PAGE = 4096
 _NAND_PAGE, _NAND_WHOLE_PAGE = 2048, 2112
@@ -101,11 +107,25 @@ class Point:
     ns: int
     #: That waited for a page to come in.
     faults: int
+    #: Pages of 4096 bytes that the chip was asked for meanwhile; 0 of what does not tell.
+    chip_read: int
+    chip_programmed: int
 
-    @property
-    def mib_s(self) -> float:
-        """Give the speed of the reads, in 2**20 bytes a second."""
-        return self.read_bytes / MIB / (self.ns / 1e9)
+
+def nand_ns(read_pages: int, programmed_pages: int) -> float:
+    """Give what NAND takes for pages of memory: loads, programs, erasures, bytes over the bus.
+
+    Whole flash pages, one after another. A block is erased for each that is programmed.
+    """
+    part = _engine.find_part(NAND)
+    flash_page = part.number("page_bytes")
+    byte_ns = _BYTE_NS * _PAGE
+    program = part.number("t_prog_ns") + part.number("t_bers_ns") / part.number("pages_per_block")
+    load = part.number("t_r_ns")
+    of_page = _PAGE / flash_page
+    return read_pages * (load * of_page + byte_ns) + programmed_pages * (
+        program * of_page + byte_ns
+    )
 
 
 @dataclass(frozen=True)
@@ -120,19 +140,37 @@ class Curve:
     pages_in: int
     pages_out: int
 
+    #: Whether the chip is NAND, whose time is added.
+    nand: bool
+    #: Times that each page of a chunk was read; 1 of random reads.
+    repeats: int
+
+    def ns(self, point: Point) -> float:
+        """Give what reading took at a point, the chip's time with it."""
+        chip = nand_ns(point.chip_read, point.chip_programmed) if self.nand else 0.0
+        return point.ns + chip
+
+    def mib_s(self, point: Point) -> float:
+        """Give the speed of the reads at a point, in 2**20 bytes a second."""
+        return point.read_bytes / MIB / (self.ns(point) / 1e9)
+
     def ram_mib_s(self) -> float:
         """Give the speed of the reads while all is in RAM."""
-        return statistics.median(point.mib_s for point in self.points[:3])
+        return statistics.median(map(self.mib_s, self.points[:3]))
+
+    def after(self, from_bytes: int) -> list[Point]:
+        """Give the points at which more is allocated."""
+        return [point for point in self.points if point.allocated_bytes > from_bytes]
 
     def beyond(self, from_bytes: int) -> float | None:
         """Give the mean of speeds where more is allocated, as a share of RAM's."""
-        speeds = [point.mib_s for point in self.points if point.allocated_bytes > from_bytes]
+        speeds = [self.mib_s(point) for point in self.after(from_bytes)]
         return statistics.mean(speeds) / self.ram_mib_s() if speeds else None
 
     def rate(self, from_bytes: int) -> float | None:
         """Give bytes read over the time of reading, in 2**20 bytes a second, where more is."""
-        after = [point for point in self.points if point.allocated_bytes > from_bytes]
-        took_ns = sum(point.ns for point in after)
+        after = self.after(from_bytes)
+        took_ns = sum(map(self.ns, after))
         return sum(point.read_bytes for point in after) / MIB / (took_ns / 1e9) if after else None
 
 
@@ -178,6 +216,16 @@ class Measured:
             for name, runs in self.curves.items()
         }
         return {**asdict(self), "curves": curves}
+
+    def write(self, path: Path, command: str) -> None:
+        """Keep it as JSON, with the command that gave it; a line a curve.
+
+        Raises:
+            OSError: if the file cannot be written.
+
+        """
+        text = json.dumps({"command": command, **self.as_dict()}, separators=(",", ":"))
+        path.write_text(text.replace('"points":', '\n"points":') + "\n", encoding="utf-8")
 
     @staticmethod
     def from_dict(found: Mapping[str, Any]) -> "Measured":
@@ -278,10 +326,10 @@ def bench(machine: vm.Machine, setup: Setup, name: str) -> dict[str, Curve]:
         "MOST": str(_MOST_MIB),
         "PATIENCE": str(_PATIENCE_S),
     }
-    return curves(name, setup.readings, machine.run(variables, memory, _HUNG_S, _COUNTED))
+    return curves(name, setup, machine.run(variables, memory, _HUNG_S, _COUNTED))
 
 
-def curves(name: str, readings: Sequence[str], said: str) -> dict[str, Curve]:
+def curves(name: str, setup: Setup, said: str) -> dict[str, Curve]:
     """Read what a machine said of a system.
 
     Raises:
@@ -290,8 +338,8 @@ def curves(name: str, readings: Sequence[str], said: str) -> dict[str, Curve]:
     """
     check(name, said)
     found = {}
-    for reading in readings:
-        points = re.findall(rf"^point {reading} (\d+) (\d+) (\d+) (\d+)$", said, re.MULTILINE)
+    for reading in setup.readings:
+        points = re.findall(rf"^point {reading}{_NUMBER * 6}$", said, re.MULTILINE)
         end = re.search(rf"^end {reading} (\d+) (\w+) (\d+) (\d+)$", said, re.MULTILINE)
         if end is None or end[2] not in ("killed", "stuck") or not points:
             message = f"{name}: the program did not reach the end of memory: {said[-300:]}"
@@ -302,6 +350,9 @@ def curves(name: str, readings: Sequence[str], said: str) -> dict[str, Curve]:
             end[2],
             int(end[3]),
             int(end[4]),
+            # What mtdblock asks of it, nobody counts.
+            SYSTEMS[name].medium == "nandsim" and SYSTEMS[name].driver == "fpswap",
+            1 if reading == "random" else setup.repeats,
         )
     return found
 

@@ -1,7 +1,8 @@
 /* bench random|fixed|last CHUNK_KB PAGES REPEATS MOST_MB SECONDS: MTDCOMPR's program. Allocate
  * chunk by chunk, fill each, read some of what there is, until memory ends:
- *     point READING ALLOCATED_BYTES READ_BYTES NANOSECONDS FAULTS
+ *     point READING ALLOCATED_BYTES READ_BYTES NANOSECONDS FAULTS CHIP_READ CHIP_PROGRAMMED
  *     end READING ALLOCATED_BYTES killed|stuck|most|wrong PAGES_IN PAGES_OUT
+ * What the chip was asked for meanwhile is in pages of 4096 bytes, 0 of what does not tell.
  * Memory ends where the kernel kills the program, or where a chunk takes it SECONDS.
  *
  * bench idle MB ROUNDS: send pages out and take them in again, nothing else going on:
@@ -104,6 +105,17 @@ static uint64_t vmstat(const char *name)
     return value;
 }
 
+/* Pages of the chip that were read and programmed so far. */
+static void chip(unsigned long long *read_pages, unsigned long long *programmed)
+{
+    FILE *file = fopen("/sys/block/fpswap0/bd_stat", "r");
+
+    if (!file || fscanf(file, "%*u %llu %llu", read_pages, programmed) != 2)
+        *read_pages = *programmed = 0;
+    if (file)
+        fclose(file);
+}
+
 static void *take(size_t bytes)
 {
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
@@ -133,6 +145,7 @@ static int allocate(struct progress *progress, const char *reading, size_t chunk
         size_t first = start;
         size_t count = chunk * repeats;
         long before;
+        unsigned long long read_before, read_after, programmed_before, programmed_after;
         uint64_t begun;
         int right = 1;
 
@@ -144,6 +157,7 @@ static int allocate(struct progress *progress, const char *reading, size_t chunk
             first = next(&dice) % (end / chunk) * chunk;
         if (strcmp(reading, "random") == 0)
             count = random;
+        chip(&read_before, &programmed_before);
         before = faults();
         begun = now_ns();
         for (size_t i = 0; i < count; i++) {
@@ -153,8 +167,11 @@ static int allocate(struct progress *progress, const char *reading, size_t chunk
         begun = now_ns() - begun;
         if (!right)
             return WRONG;
-        printf("point %s %zu %zu %llu %ld\n", reading, end * PAGE_BYTES, count * PAGE_BYTES,
-               (unsigned long long)begun, faults() - before);
+        before = faults() - before;
+        chip(&read_after, &programmed_after);
+        printf("point %s %zu %zu %llu %ld %llu %llu\n", reading, end * PAGE_BYTES,
+               count * PAGE_BYTES, (unsigned long long)begun, before, read_after - read_before,
+               programmed_after - programmed_before);
         fflush(stdout);
         progress->chunks++;
     }
