@@ -284,7 +284,7 @@ def measure(
 
 
 def _qemu() -> str:
-    command = [vm.QEMU, "--version"]
+    command = [vm.PC.emulator, "--version"]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     return said.split("\n", 1)[0].removeprefix("QEMU emulator version ").split(" ")[0]
 
