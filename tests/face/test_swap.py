@@ -453,7 +453,7 @@ class TestVm:
     def test_what_cannot_be(self, tmp_path: Path) -> None:
         """One line each; nothing is booted."""
         (tmp_path / "boot").mkdir()
-        (tmp_path / "boot" / "vmlinuz-6.1.0").write_bytes(b"none")
+        (tmp_path / "boot" / "vmlinuz-6.1.0-1-amd64").write_bytes(b"none")
         for arguments, words in (
             (("--systems", "zram,floppy"), ["unknown system 'floppy'", "mtdblock"]),
             (("--reads", "all,"), ["runtime/linux/vm/packages"]),
