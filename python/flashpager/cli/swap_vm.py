@@ -12,7 +12,7 @@ from rich.table import Table
 from flashpager import _engine
 from flashpager._engine import FlashpagerError
 from flashpager.cli import options
-from flashpager.cli.console import counting, note, out, print_json, print_whole
+from flashpager.cli.console import EXIT_UNMET, counting, note, out, print_json, print_whole
 from flashpager.quantities import duration, format_size, parse_size, significant, split_list
 from flashpager.swap import kernel as kernels
 from flashpager.swap import vm as machines
@@ -125,6 +125,8 @@ def vm(
     found_kernel = machines.kernel(given=kernel)
     with counting("machines") as progress:
         found = kernels.measure(found_kernel, setup, names, progress)
+    for name, why in found.left_out.items():
+        note(f"{name} is left out: {why}")
     if output is not None:
         found.write(output, shlex.join(["flashpager", *sys.argv[1:]]))
     if plot is not None:
@@ -134,8 +136,10 @@ def vm(
         note(f"{plot}: {setup.readings[0]} reads")
     if json:
         print_json({"version": _engine.version(), **found.as_dict()})
-        return
-    _show(found)
+    else:
+        _show(found)
+    if found.left_out:
+        raise typer.Exit(EXIT_UNMET)
 
 
 def _size(name: str, text: str | None, other: int) -> int:

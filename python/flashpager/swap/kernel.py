@@ -24,7 +24,7 @@ from flashpager.swap.benchmark import MIB
 INSTRUCTION_NS = 4
 _COUNTED = ("-icount", f"shift={INSTRUCTION_NS.bit_length() - 1},sleep=off")
 #: A machine that does not end in this time has hung.
-_HUNG_S = 600.0
+_HUNG_S = 300.0
 #: The program has reached the end of memory when a chunk takes it so long, in the machine's time.
 _PATIENCE_S = 5
 #: Above all memory that a machine here has; the kernel ends the program long before.
@@ -193,6 +193,8 @@ class Measured:
     curves: Mapping[str, Mapping[str, Curve]]
     #: Of zram and of ours on RAM, in one machine; empty where not both are asked for.
     idle: Mapping[str, Idle]
+    #: Systems whose machine hung or failed, and what it said.
+    left_out: Mapping[str, str]
 
     def without_swap(self) -> int | None:
         """Give the bytes that are there without swap."""
@@ -239,7 +241,7 @@ class Measured:
         }
         idle = {name: Idle(**one) for name, one in found["idle"].items()}
         setup = Setup(**found["setup"])
-        return Measured(found["kernel"], found["qemu"], setup, curves, idle)
+        return Measured(found["kernel"], found["qemu"], setup, curves, idle, found["left_out"])
 
 
 def known(names: Sequence[str]) -> list[str]:
@@ -265,7 +267,7 @@ def measure(
     """Boot a machine for each system and run the program; `progress` counts machines.
 
     Raises:
-        FlashpagerError: where a tool is missing, a machine hangs, or a page comes back wrong.
+        FlashpagerError: where a tool is missing, or all machines fail.
 
     """
     setup.check()
@@ -273,14 +275,20 @@ def measure(
     most = len(systems) + compares
     with tempfile.TemporaryDirectory(prefix="flashpager-vm-") as folder:
         machine = vm.make(kernel, Path(folder))
-        runs = {}
+        runs: dict[str, dict[str, Curve]] = {}
+        left_out: dict[str, str] = {}
         for number, name in enumerate(systems):
             progress(number, most)
-            runs[name] = bench(machine, setup, name)
+            try:
+                runs[name] = bench(machine, setup, name)
+            except FlashpagerError as error:
+                left_out[name] = str(error)
+        if not runs:
+            raise FlashpagerError(next(iter(left_out.values())))
         progress(len(systems), most)
         times = idle(machine, setup) if compares else {}
         progress(most, most)
-    return Measured(kernel.release(), _qemu(), setup, runs, times)
+    return Measured(kernel.release(), _qemu(), setup, runs, times, left_out)
 
 
 def _qemu() -> str:
