@@ -460,7 +460,7 @@ class TestVm:
             (("--reads", "first"), ["--reads", "first", "random"]),
             (("--reads", ","), ["--reads", "random"]),
             (("--compressor", "heatshrink"), ["--compressor", "heatshrink", "lz4"]),
-            (("--memory", "8M"), ["--memory", "80M"]),
+            (("--memory", "8M"), ["--memory", "96M"]),
             (("--memory", "much"), ["--memory", "much"]),
             (("--chip", "4097K"), ["--chip", "whole MB"]),
             (("--chunk", "5000"), ["--chunk", "4K"]),

@@ -11,7 +11,6 @@ import pytest
 from flashpager._engine import FlashpagerError
 from flashpager.swap import kernel as kernels
 from flashpager.swap import vm
-from flashpager.swap.benchmark import MIB
 from tests.conftest import ROOT, need
 from tests.process.killed_vms import kill_some
 
@@ -128,7 +127,7 @@ def _swap(machine: vm.Machine, medium: str, layout: str, memory_less: int = 0) -
 
 def test_the_benchmark_comes_to_the_end_of_memory(machine: vm.Machine) -> None:
     """Every page that is read is right, and the kernel ends the program when all is full."""
-    setup = kernels.Setup(memory_bytes=84 * MIB, readings=("random",), random_pages=32)
+    setup = kernels.Setup(readings=("random",), random_pages=32)
     (run,) = kernels.bench(machine, setup, "ram").values()
     assert run.ended == "killed"
     assert min(run.pages_in, run.pages_out) > 100

@@ -88,7 +88,7 @@ class Setup:
             FlashpagerError: with what to take.
 
         """
-        mib = (("--memory", self.memory_bytes, 80, 1024), ("--chip", self.chip_bytes, 4, 64))
+        mib = (("--memory", self.memory_bytes, 96, 1024), ("--chip", self.chip_bytes, 4, 64))
         for name, size, least, most in mib:
             if size % MIB or not least * MIB <= size <= most * MIB:
                 message = f"{name}: take whole MB, {least}M to {most}M"
