@@ -220,8 +220,10 @@ fn a_tag_costs_its_bytes_its_column_changes_and_its_check_at_each_fault() {
                 tagged.fault_latencies.iter().map(|(ns, times)| ns * *times as f64).sum();
             let others = tagged.time.read_ns + tagged.time.lookups_ns;
             assert!((faults + others - tagged.time.time_ns).abs() < 1.0);
+            assert!(tagged.latency.worst_fault_ns >= bare.latency.worst_fault_ns + check_ns);
         }
-        assert!(tagged.latency.worst_fault_ns >= bare.latency.worst_fault_ns + check_ns);
+        // A load ahead goes on while a tag is checked.
+        assert!(tagged.latency.worst_fault_ns >= bare.latency.worst_fault_ns);
     }
 }
 
