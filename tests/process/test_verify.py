@@ -4,6 +4,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from flashpager import _engine
@@ -274,3 +275,26 @@ def test_deploy_without_bytes(tmp_path: Path) -> None:
     assert not (tmp_path / "out" / "flash.bin").exists()
     assert "--image" in done.err
     assert ".text of card-firmware.elf at 0x0" in done.err
+
+
+def test_deploy_a_row(tmp_path: Path) -> None:
+    """A row of an exploration is the design that it was made with."""
+    need("arm-none-eabi-gcc")
+    table = tmp_path / "designs.csv"
+    asked = ("--part", "W25N01GV", "--register", "start-column", "--policy", "clock")
+    flashpager("explore", _SENSORS, *asked, "--cache", "1K,2K", "-o", table)
+    sizes = [row["cache_bytes"] for row in pl.read_csv(table).iter_rows(named=True)]
+    number = sizes.index(2048) + 1
+    flashpager("deploy", _SENSORS, "--row", f"{table}:{number}", "-o", tmp_path / "row")
+    flashpager("deploy", _SENSORS, *asked, "--cache", "2K", "-o", tmp_path / "flags")
+    headers = [tmp_path / name / "fp_pager_design.h" for name in ("row", "flags")]
+    assert headers[0].read_bytes() == headers[1].read_bytes()
+    for flags, said in (
+        ((f"{table}:0",), "the table has 2 rows"),
+        ((f"{table}:3",), "the table has 2 rows"),
+        ((str(table),), "is no table and row, as designs.parquet:1"),
+        ((f"{tmp_path}/none.csv:1",), "none.csv: No such file"),
+        ((f"{table}:1", "--policy", "lru"), "--row says the whole design"),
+    ):
+        assert said in fails("deploy", _SENSORS, "--row", *flags, "-o", tmp_path / "no")
+    assert not (tmp_path / "no").exists()

@@ -7,7 +7,7 @@ import typer
 from rich.markup import escape
 
 from flashpager import _engine
-from flashpager._engine import FlashpagerError, TraceInfo
+from flashpager._engine import Design, FlashpagerError, TraceInfo
 from flashpager.cli import options
 from flashpager.cli.console import counting, note, out
 from flashpager.cli.verify import Image, ImageVersion, Key, Lookup, Mac
@@ -18,6 +18,7 @@ from flashpager.device.sizes import mac_sizes_of, sizes_of
 from flashpager.files import appearing_whole
 from flashpager.installed import pager_sources
 from flashpager.quantities import counted, format_size
+from flashpager.results import table
 from flashpager.trace import Trace
 
 
@@ -29,6 +30,14 @@ def deploy(
     output: Annotated[
         Path, typer.Option("-o", "--output", metavar="DIR", help="Where to; it is made.")
     ],
+    row: Annotated[
+        str | None,
+        typer.Option(
+            "--row",
+            metavar="TABLE:N",
+            help="Instead of a board and flags: row N, from 1, of a table that explore -o wrote.",
+        ),
+    ] = None,
     lookup: Lookup = LOOKUPS[0],
     image: Image = None,
     mac: Mac = None,
@@ -44,15 +53,21 @@ def deploy(
     With --tag flash pages have their spare areas behind them, with a tag of each cache page, or of
     each codeword that is larger: a MAC by --key of the bytes, their place and --image-version.
     """
-    design = flags.one_design("deploy takes one design; 'flashpager explore' takes lists")
+    design = (
+        flags.one_design("deploy takes one design; 'flashpager explore' takes lists")
+        if row is None
+        else _explored(row, flags)
+    )
     opened = Trace.open(trace, "none")
     info = opened.info
     with counting("replays") as progress:
-        row = _engine.simulate(trace, [design], progress)[0]
-    pager = PagerDesign.of(row, info.image_bytes, lookup)
+        found = _engine.simulate(trace, [design], progress)[0]
+    pager = PagerDesign.of(found, info.image_bytes, lookup)
     secret = authentication(pager.tag_bytes, mac, key, image_version)
     data = read_image(image, info) if image else None
-    said = f"{row.design.part}, {row.design.policy}, for {Path(info.program).name or opened.name}"
+    said = (
+        f"{found.design.part}, {found.design.policy}, for {Path(info.program).name or opened.name}"
+    )
     try:
         output.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -69,9 +84,35 @@ def deploy(
         pages = counted(pager.flash_pages, "flash page")
         spare = f", and {pager.spare_bytes} bytes spare each" if secret else ""
         note(f"{flash}: {pages} of {format_size(pager.flash_page_bytes)}{spare}")
-    _say(pager, flags.origins(design))
+    _say(pager, flags.origins(design) if row is None else f"design: {row}")
     if data is None:
         _say_image(info)
+
+
+def _explored(row: str, flags: options.DesignFlags) -> Design:
+    """Give the design of a row of an exploration.
+
+    Raises:
+        FlashpagerError: beside other words of a design, for a table that cannot be read, and a row
+            that it does not have.
+
+    """
+    if flags.axes or flags.board or flags.nor:
+        message = "--row says the whole design: leave the board and the other flags of it out"
+        raise FlashpagerError(message)
+    name, _, number = row.rpartition(":")
+    if not name or not number.isdecimal():
+        message = f"--row {row}: is no table and row, as designs.parquet:1"
+        raise FlashpagerError(message)
+    frame, _about = table.read(Path(name))
+    lacking = next((column for column in table.COLUMNS if column not in frame.columns), None)
+    if lacking is not None:
+        message = f"{name}: no table of designs of this version: column {lacking} missing"
+        raise FlashpagerError(message)
+    if not 1 <= int(number) <= len(frame):
+        message = f"--row {row}: the table has {counted(len(frame), 'row')}"
+        raise FlashpagerError(message)
+    return table.design_of(frame.row(int(number) - 1, named=True))
 
 
 def _say(pager: PagerDesign, origins: str) -> None:
