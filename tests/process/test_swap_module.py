@@ -19,11 +19,11 @@ SIZES = ("medium_size=3", "disk_size=9G")
 #: cannot be is refused, in the order in which `runtime/linux/vm/init` tries it.
 CASES = {
     ("ram", "auto"): (
-        (128, 28, 72),
+        (128, 28, 63),
         ["layout=x", "layout=rewrite", "medium=nand", *SIZES, "compressor=nope", "devices=17"],
     ),
     ("mtdram", "auto"): (
-        (140, 28, 72),
+        (140, 28, 63),
         [
             "layout=fragments keeps nothing",
             "medium=mtd:9: there is none",
@@ -33,12 +33,12 @@ CASES = {
         ],
     ),
     ("nandsim", "auto"): (
-        (160, 32, 80),
+        (160, 32, 65),
         ["mtd:0 holds no store", "layout=fragments: mtd:0 is erased", "layout=rewrite keeps"],
     ),
     # The rewriter is slow, and more pages wait in memory meanwhile: work on what fits in any case.
     ("nandsim", "rewrite"): (
-        (160, 32, 72),
+        (160, 32, 65),
         ["mtd:0 holds no store", "layout=fragments: mtd:0 is erased", "layout=rewrite keeps"],
     ),
 }
@@ -85,7 +85,7 @@ def test_a_kernel_swaps_and_loses_no_page(machine: vm.Machine, medium: str, layo
 
 def test_an_arm_swaps_and_loses_no_page(tmp_path: Path) -> None:
     """The same with words of 32 bits; its kernel is smaller."""
-    _swap(vm.make(_kernel(vm.ARM), tmp_path), "ram", "auto", memory_less=26)
+    _swap(vm.make(_kernel(vm.ARM), tmp_path), "ram", "auto", memory_less=24)
 
 
 def _swap(machine: vm.Machine, medium: str, layout: str, memory_less: int = 0) -> None:
