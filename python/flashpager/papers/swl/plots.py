@@ -88,8 +88,8 @@ def _figure_6_machine(handler: swl.Handler) -> alt.LayerChart:
         machine.us("sequential", *of) - machine.us("parallel", *of) for of in swl.MEASURED.values()
     )
     title = (
-        f"On an emulated ARM926 the search hides {clock:.1f} µs of a fault under Clock, "
-        f"{fifo:.1f} under FIFO-SC"
+        f"On an emulated ARM926 searching during the load hides {clock:.1f} µs of a fault "
+        f"under Clock, {fifo:.1f} under FIFO-SC"
     )
     subtitle = (
         f"{machine.instruction_ns} ns an instruction; load and transfer are modelled. Clock: a "
