@@ -1,5 +1,7 @@
 """Programs of machine code: under QEMU with our plugin, Valgrind's lackey, or our own stepper.
 
+Firmware of an RP2040 runs in rp2040js, too.
+
 A new recorder is a module beside this one and a place in ``RECORDERS``.
 """
 
@@ -13,11 +15,12 @@ from flashpager._engine import FlashpagerError, Placement
 from flashpager.recorders.lackey import Lackey
 from flashpager.recorders.qemu import Qemu
 from flashpager.recorders.request import MachineRecorder, Request, Target, short
+from flashpager.recorders.rp2040js import Rp2040js, addresses_of
 from flashpager.recorders.step import Stepper
 
 #: All of them by name; where none is asked for, the first that can record a program does.
 RECORDERS: dict[str, type[MachineRecorder]] = {
-    recorder.name: recorder for recorder in (Qemu, Lackey, Stepper)
+    recorder.name: recorder for recorder in (Qemu, Lackey, Stepper, Rp2040js)
 }
 
 
@@ -29,13 +32,18 @@ def target(request: Request, say: Callable[[str], None]) -> Target:
 
     """
     run_as, program = find_program(request.command[0], is_firmware=request.system is not None)
-    architecture, build_id = _engine.elf_identity(program)
+    flat = None if Rp2040js.machine(request) is None else addresses_of(program)
+    architecture, build_id = ("arm", "") if flat else _engine.elf_identity(program)
     recorder = _recorder(request, architecture, say).of(request, run_as, architecture)
-    placement = Placement.of_files(
-        request.images or [program],
-        sections=request.sections,
-        with_libraries=request.with_libraries,
-        bias=None if request.system is None else 0,
+    placement = (
+        Placement.of_range(flat.start, flat.stop)
+        if flat
+        else Placement.of_files(
+            request.images or [program],
+            sections=request.sections,
+            with_libraries=request.with_libraries,
+            bias=None if request.system is None else 0,
+        )
     )
     return Target(recorder, str(program), request.command[1:], placement, architecture, build_id)
 
@@ -68,6 +76,8 @@ def _recorder(
     """Find the recorder that is asked for, or else the first that can."""
     if request.children:
         return _following(request, architecture, say)
+    if Rp2040js.machine(request) is not None and request.recorder is None:
+        return _asked(Rp2040js, request, architecture, say)
     if request.recorder is not None:
         return _asked(RECORDERS[request.recorder], request, architecture, say)
     first, *others = [

@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Runs firmware of an RP2040 in rp2040js (npm) and streams every executed block (docs/formats.md,
+// "Recorder stream").
+//
+//   node rp2040js.mjs --version
+//   node rp2040js.mjs --pipe FD [OPTION]... FIRMWARE
+//
+//   --pipe FD          where the stream goes
+//   --reads START-END  data reads that touch these addresses are told, too; may be there several times
+//   --boot-rom FILE    the chip's ROM, 16 KB; without it a call into it ends the run
+//   --usb FILE         a host is on the USB port: it opens the serial port that the firmware has,
+//                      sends this file and prints what comes back
+//
+// Each instruction is executed by itself, so that blocks end where the processor jumped or an
+// exception was taken. rp2040js has one core, and no time but an instruction's cycles out of RAM.
+
+import { readFileSync, writeSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+
+const FLASH = 0x10000000;
+const FLASH_END = 0x11000000;
+const RAM = 0x20000000;
+const RAM_END = 0x20042000;
+const ROM_END = 0x4000;
+const BOOT2_BYTES = 256;
+// How one core starts the other, among what SIO has.
+const FIFO_WR = 0x54;
+
+const RECORD_FLAG = 0x80000000;
+const META = 1;
+const BLOCK = 3;
+const END = 4;
+const READ = 10;
+// Instructions between two looks at signals, and halfwords of the longest block.
+const SLICE = 200000;
+const MAX_HALFWORDS = 4096;
+
+function fail(message, code = 2) {
+  flush();
+  process.stderr.write(`rp2040js: ${message}\n`);
+  process.exit(code);
+}
+
+function emulator() {
+  const beside = join(dirname(process.execPath), '..', 'lib');
+  for (const folder of [process.cwd(), beside, '/usr/local/lib', '/usr/lib', '/usr/share/nodejs']) {
+    const require = createRequire(join(folder, 'none.js'));
+    try {
+      const found = require.resolve('rp2040js');
+      const { version } = JSON.parse(readFileSync(found.replace(/dist.*$/, 'package.json'), 'utf8'));
+      return { ...require('rp2040js'), version };
+    } catch (error) {
+      if (error.code !== 'MODULE_NOT_FOUND') throw error;
+    }
+  }
+  fail('the package rp2040js is not installed', 3);
+}
+
+// The stream, as words that are written together.
+const words = new Uint32Array(16384);
+let used = 0;
+let pipe = -1;
+
+function flush() {
+  let bytes = new Uint8Array(words.buffer, 0, used * 4);
+  used = 0;
+  try {
+    while (pipe >= 0 && bytes.length > 0) bytes = bytes.subarray(writeSync(pipe, bytes));
+  } catch (error) {
+    // Nobody reads on: as much as was asked for is recorded.
+    if (error.code !== 'EPIPE') throw error;
+    process.exit(0);
+  }
+}
+
+function put(word) {
+  if (used === words.length) flush();
+  words[used++] = word;
+}
+
+function putRecord(kind, payload) {
+  put((RECORD_FLAG | (kind << 24) | (payload.length * 4)) >>> 0);
+  for (const word of payload) put(word);
+}
+
+function putText(kind, text) {
+  const bytes = Buffer.from(text);
+  put((RECORD_FLAG | (kind << 24) | bytes.length) >>> 0);
+  const padded = Buffer.concat([bytes, Buffer.alloc(-bytes.length & 3)]);
+  for (let i = 0; i < padded.length; i += 4) put(padded.readUInt32LE(i));
+}
+
+let toldSecondCore = false;
+
+function tellSecondCore() {
+  if (!toldSecondCore) putText(META, 'left_out=the second core: rp2040js has one');
+  toldSecondCore = true;
+}
+
+// Give the pieces of a firmware file, as [address, bytes].
+function* pieces(name, file) {
+  if (file.length >= 52 && file.readUInt32BE(0) === 0x7f454c46) {
+    if (file[4] !== 1 || file[5] !== 1 || file.readUInt16LE(18) !== 40) {
+      fail(`${name}: is no ELF file for ARM`);
+    }
+    const at = file.readUInt32LE(28);
+    for (let i = 0; i < file.readUInt16LE(44); i++) {
+      const head = at + i * file.readUInt16LE(42);
+      if (head + 32 > file.length) fail(`${name}: ends within its program headers`);
+      const [type, offset, , address, bytes] = [0, 4, 8, 12, 16].map((n) =>
+        file.readUInt32LE(head + n),
+      );
+      if (type === 1 && bytes > 0) {
+        if (offset + bytes > file.length) fail(`${name}: ends within a segment`);
+        yield [address, file.subarray(offset, offset + bytes)];
+      }
+    }
+  } else if (file.length >= 512 && file.readUInt32LE(0) === 0x0a324655) {
+    for (let at = 0; at + 512 <= file.length; at += 512) {
+      // Blocks that are not for the flash are passed over, as the boot ROM does.
+      const bytes = file.readUInt32LE(at + 16);
+      if (bytes > 476) fail(`${name}: byte ${at}: a UF2 block of ${bytes} bytes (up to 476)`);
+      if (!(file.readUInt32LE(at + 8) & 1)) {
+        yield [file.readUInt32LE(at + 12), file.subarray(at + 32, at + 32 + bytes)];
+      }
+    }
+  } else {
+    yield [FLASH, file];
+  }
+}
+
+function load(machine, name) {
+  let loaded = 0;
+  for (const [address, bytes] of pieces(name, readFileSync(name))) {
+    if (address >= FLASH && address + bytes.length <= FLASH_END) {
+      machine.flash.set(bytes, address - FLASH);
+    } else if (address >= RAM && address + bytes.length <= RAM_END) {
+      machine.sram.set(bytes, address - RAM);
+    } else {
+      fail(`${name}: ${bytes.length} bytes at 0x${address.toString(16)}, where an RP2040 has none`);
+    }
+    loaded += bytes.length;
+  }
+  if (loaded === 0) fail(`${name}: nothing to load`);
+}
+
+// Whether flash begins with a second stage of booting, by its checksum. The ROM copies that to RAM
+// and runs it; here the flash can be read from the beginning.
+function hasSecondStage(flash) {
+  let crc = 0xffffffff;
+  for (let i = 0; i < BOOT2_BYTES - 4; i++) {
+    crc ^= flash[i] << 24;
+    for (let bit = 0; bit < 8; bit++) crc = crc & RECORD_FLAG ? (crc << 1) ^ 0x04c11db7 : crc << 1;
+  }
+  const told = new DataView(flash.buffer).getUint32(BOOT2_BYTES - 4, true);
+  return crc >>> 0 === told;
+}
+
+const options = { reads: [], bootRom: null, usb: null };
+const given = process.argv.slice(2);
+let firmware = null;
+while (given.length > 0) {
+  const option = given.shift();
+  if (!option.startsWith('--')) {
+    if (firmware !== null) fail(`${option}: one firmware at a time`);
+    firmware = option;
+    continue;
+  }
+  if (option === '--version') {
+    process.stdout.write(`${emulator().version}\n`);
+    process.exit(0);
+  }
+  if (!['--pipe', '--reads', '--boot-rom', '--usb'].includes(option)) {
+    fail(`${option}: unknown option (known: --boot-rom FILE, --usb FILE)`);
+  }
+  const value = given.shift();
+  if (value === undefined) fail(`${option}: wants a value`);
+  if (option === '--pipe') pipe = Number(value);
+  if (option === '--reads') options.reads.push(value.split('-').map(Number));
+  if (option === '--boot-rom') options.bootRom = value;
+  if (option === '--usb') options.usb = value;
+}
+if (firmware === null) fail('no firmware');
+
+const { RP2040, USBCDC, version } = emulator();
+const machine = new RP2040();
+const { core, clock } = machine;
+
+// What the emulator cannot do is said once; what no processor would do ends the run.
+const warned = new Set();
+machine.logger = {
+  debug() {},
+  info() {},
+  warn(where, message) {
+    const line = `rp2040js: ${where}: ${message}\n`;
+    if (warned.size < 20 && !warned.has(line)) {
+      warned.add(line);
+      process.stderr.write(line);
+    }
+  },
+  error(where, message) {
+    fail(`${where}: ${message}`, 1);
+  },
+};
+
+function read(name) {
+  try {
+    return readFileSync(name);
+  } catch (error) {
+    return fail(`${name}: cannot be read (${error.code})`);
+  }
+}
+
+if (options.bootRom !== null) {
+  const rom = read(options.bootRom);
+  if (rom.length !== ROM_END) fail(`${options.bootRom}: ${rom.length} bytes, and the ROM has 16384`);
+  machine.loadBootrom(new Uint32Array(rom.buffer.slice(rom.byteOffset, rom.byteOffset + ROM_END)));
+}
+load(machine, firmware);
+if (options.usb !== null) {
+  const sent = read(options.usb);
+  const host = new USBCDC(machine.usbCtrl);
+  let at = 0;
+  const more = () => {
+    while (at < sent.length && host.txFIFO.itemCount < 256) host.sendSerialByte(sent[at++]);
+  };
+  const endpointRead = machine.usbCtrl.onEndpointRead;
+  machine.usbCtrl.onEndpointRead = (...args) => {
+    more();
+    endpointRead(...args);
+  };
+  host.onDeviceConnected = more;
+  host.onSerialData = (bytes) => process.stdout.write(bytes);
+}
+for (const uart of machine.uart) {
+  uart.onByte = (byte) => process.stdout.write(Uint8Array.of(byte));
+}
+
+const writeSio = machine.sio.writeUint32.bind(machine.sio);
+machine.sio.writeUint32 = (offset, value) => {
+  if (offset === FIFO_WR) tellSecondCore();
+  writeSio(offset, value);
+};
+
+core.VTOR = hasSecondStage(machine.flash) ? FLASH + BOOT2_BYTES : FLASH;
+core.SP = machine.readUint32(core.VTOR);
+core.PC = machine.readUint32(core.VTOR + 4) & ~1;
+
+let exit = null;
+machine.onBreak = (code) => {
+  if (code !== 0xab) fail(`breakpoint or undefined instruction at 0x${pc.toString(16)}`, 1);
+  const [operation, argument] = core.registers;
+  if (operation === 0x03) {
+    process.stdout.write(Uint8Array.of(machine.readUint8(argument)));
+  } else if (operation === 0x04) {
+    const text = [];
+    for (let at = argument; machine.readUint8(at) !== 0; at++) text.push(machine.readUint8(at));
+    process.stdout.write(Uint8Array.from(text));
+  } else if (operation === 0x18) {
+    exit = argument === 0x20026 ? 0 : 1;
+  } else if (operation === 0x20) {
+    exit = machine.readUint32(argument) === 0x20026 ? machine.readUint32(argument + 4) & 255 : 1;
+  } else {
+    core.registers[0] = 0xffffffff;
+  }
+};
+
+// Data reads of the instruction at hand, as [address, bytes].
+let loads = null;
+const toldReads = [];
+if (options.reads.length > 0) {
+  const lowest = Math.min(...options.reads.map(([start]) => start));
+  const highest = Math.max(...options.reads.map(([, end]) => end));
+  const watch = (name, bytes) => {
+    const original = core[name].bind(core);
+    core[name] = (address) => {
+      if (loads !== null && address < highest && address + bytes > lowest) {
+        loads.push([address >>> 0, bytes]);
+      }
+      return original(address);
+    };
+  };
+  watch('readUint8', 1);
+  watch('readUint16', 2);
+  watch('readUint32', 4);
+}
+
+const numbers = new Map();
+let blockStart = 0;
+let blockEnd = -1;
+let instructions = 0;
+let pc = 0;
+let asleep = false;
+
+function endBlock() {
+  if (instructions === 0) return;
+  const key = blockStart * 2 * MAX_HALFWORDS + (blockEnd - blockStart) / 2;
+  let number = numbers.get(key);
+  if (number === undefined) {
+    number = numbers.size;
+    numbers.set(key, number);
+    putRecord(BLOCK, [blockStart, 0, blockEnd - blockStart, instructions]);
+  }
+  for (const [address, bytes, begun] of toldReads) putRecord(READ, [address, 0, bytes, begun]);
+  toldReads.length = 0;
+  put(number);
+  instructions = 0;
+}
+
+// Keep what the instruction has read, but for the words that it was fetched by; what adjoins of
+// it is kept word by word, as QEMU tells it.
+function keepReads(fetches) {
+  for (const [address, bytes] of loads.slice(fetches)) {
+    if (options.reads.some(([start, end]) => address < end && address + bytes > start)) {
+      toldReads.push([address, bytes, blockEnd - blockStart]);
+    }
+  }
+}
+
+function wakes() {
+  return (
+    (core.pendingInterrupts & core.enabledInterrupts) !== 0 ||
+    core.pendingSystick || core.pendingPendSV || core.pendingSVCall || core.pendingNMI
+  );
+}
+
+function sleep() {
+  while (!wakes()) {
+    const nanos = clock.nanosToNextAlarm;
+    if (clock.nextAlarm === null) {
+      endBlock();
+      fail(`waits at 0x${pc.toString(16)}, and nothing is to wake it`, 1);
+    }
+    clock.tick(nanos);
+  }
+  asleep = false;
+}
+
+function executeOne() {
+  if (asleep) sleep();
+  // Here rather than in the instruction, whose address is known then. Each taken exception lets
+  // only more urgent ones follow.
+  while (core.interruptsUpdated && core.checkForInterrupts());
+  pc = (core.PC & ~1) >>> 0;
+  if (!(pc >= FLASH && pc < FLASH_END) && !(pc >= RAM && pc < RAM_END)) {
+    endBlock();
+    if (pc >= ROM_END) fail(`runs to 0x${pc.toString(16)}, where no code is`, 1);
+    if (options.bootRom === null) {
+      fail('calls the boot ROM, which rp2040js has not: --boot-rom FILE', 1);
+    }
+  }
+  if (pc !== blockEnd || blockEnd - blockStart >= MAX_HALFWORDS) {
+    endBlock();
+    blockStart = pc;
+  }
+  const half = machine.readUint16(pc);
+  const bytes = half >> 12 === 0xf || half >> 11 === 0x1d ? 4 : 2;
+  blockEnd = pc + bytes;
+  instructions++;
+  if (options.reads.length > 0) loads = [];
+  const cycles = core.executeInstruction();
+  if (loads !== null) {
+    // All that lies in the placed code is seen, so its fetches are.
+    const fetched = loads.filter(([address], i) => i < bytes / 2 && address === pc + 2 * i).length;
+    keepReads(fetched);
+    loads = null;
+  }
+  if (((core.PC & ~1) >>> 0) !== blockEnd) {
+    endBlock();
+    blockEnd = -1;
+  }
+  clock.tick((cycles * 1e9) / machine.clkSys);
+  // rp2040js would take an interrupt that is masked, and not wake for a SysTick.
+  if (core.waiting) {
+    core.waiting = false;
+    asleep = true;
+  }
+}
+
+function slice() {
+  for (let i = 0; i < SLICE; i++) {
+    executeOne();
+    if (exit !== null) {
+      endBlock();
+      putRecord(END, []);
+      flush();
+      process.exitCode = exit;
+      return;
+    }
+  }
+  flush();
+  setImmediate(slice);
+}
+
+for (const [signal, number] of [['SIGINT', 2], ['SIGTERM', 15]]) {
+  process.on(signal, () => {
+    endBlock();
+    flush();
+    process.exit(128 + number);
+  });
+}
+if (pipe >= 0) writeSync(pipe, 'FPSTRM01');
+putText(META, 'recorder=rp2040js');
+putText(META, 'target=arm');
+putText(META, 'mode=system');
+putText(META, 'in_doubt=0');
+slice();
