@@ -10,7 +10,7 @@
 //   --reads START-END  data reads that touch these addresses are told, too; may be there several times
 //   --boot-rom FILE    the chip's ROM, 16 KB; without it a call into it ends the run
 //   --usb FILE         a host is on the USB port: it opens the serial port that the firmware has,
-//                      sends this file and prints what comes back
+//                      sends a line of this file for each line that comes back, which it prints
 //
 // Each instruction is executed by itself, so that blocks end where the processor jumped or an
 // exception was taken. rp2040js has one core, and no time but an instruction's cycles out of RAM.
@@ -222,17 +222,33 @@ load(machine, firmware);
 if (options.usb !== null) {
   const sent = read(options.usb);
   const host = new USBCDC(machine.usbCtrl);
-  let at = 0;
-  const more = () => {
-    while (at < sent.length && host.txFIFO.itemCount < 256) host.sendSerialByte(sent[at++]);
-  };
   const endpointRead = machine.usbCtrl.onEndpointRead;
-  machine.usbCtrl.onEndpointRead = (...args) => {
-    more();
-    endpointRead(...args);
+  let at = 0;
+  // How much the firmware wants of each endpoint, until it is there.
+  const wanted = new Map();
+  const give = () => {
+    const size = wanted.get(host.outEndpoint);
+    if (size === undefined || host.txFIFO.empty) return;
+    wanted.delete(host.outEndpoint);
+    endpointRead(host.outEndpoint, size);
   };
-  host.onDeviceConnected = more;
-  host.onSerialData = (bytes) => process.stdout.write(bytes);
+  const sendLine = () => {
+    const end = sent.indexOf(10, at) + 1 || sent.length;
+    while (at < end) {
+      if (host.txFIFO.full) fail(`${options.usb}: a line of more than ${host.txFIFO.size} bytes`);
+      host.sendSerialByte(sent[at++]);
+    }
+    give();
+  };
+  machine.usbCtrl.onEndpointRead = (endpoint, size) => {
+    wanted.set(endpoint, size);
+    give();
+  };
+  host.onDeviceConnected = sendLine;
+  host.onSerialData = (bytes) => {
+    process.stdout.write(bytes);
+    for (let i = bytes.indexOf(10); i >= 0; i = bytes.indexOf(10, i + 1)) sendLine();
+  };
 }
 for (const uart of machine.uart) {
   uart.onByte = (byte) => process.stdout.write(Uint8Array.of(byte));
@@ -319,10 +335,18 @@ function keepReads(fetches) {
   }
 }
 
+// Whether something is pending that would be taken now, were it not masked.
 function wakes() {
+  const now = core.exceptionPriority(core.IPSR);
+  const pending = core.pendingInterrupts & core.enabledInterrupts;
+  for (let priority = 0; priority < now; priority++) {
+    if (pending & core.interruptPriorities[priority]) return true;
+  }
   return (
-    (core.pendingInterrupts & core.enabledInterrupts) !== 0 ||
-    core.pendingSystick || core.pendingPendSV || core.pendingSVCall || core.pendingNMI
+    core.pendingNMI ||
+    (core.pendingSystick && core.systickPriority < now) ||
+    (core.pendingPendSV && core.pendSVPriority < now) ||
+    (core.pendingSVCall && core.svCallPriority < now)
   );
 }
 
@@ -343,7 +367,9 @@ function executeOne() {
   // Here rather than in the instruction, whose address is known then. Each taken exception lets
   // only more urgent ones follow.
   while (core.interruptsUpdated && core.checkForInterrupts());
-  pc = (core.PC & ~1) >>> 0;
+  // It would leave the vector's Thumb bit there, and then count on from an odd address.
+  core.PC &= ~1;
+  pc = core.PC;
   if (!(pc >= FLASH && pc < FLASH_END) && !(pc >= RAM && pc < RAM_END)) {
     endBlock();
     if (pc >= ROM_END) fail(`runs to 0x${pc.toString(16)}, where no code is`, 1);
