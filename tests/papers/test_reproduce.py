@@ -205,6 +205,13 @@ def test_measurements_by_hand() -> None:
     # (8 + 24 + 8 + 32) clocks of 1/75 µs.
     word = claims["PSRAM on one line at 75 MHz, no cache: a read of 32 bits"]
     assert word.predicted == pytest.approx(72 * 1e3 / 75)
+    # (8 + 24 + 64) clocks of two cycles each.
+    (turn,) = (claim for name, claim in claims.items() if name.startswith("PicoSoC"))
+    assert turn.predicted == pytest.approx(96 * 2)
+    # 10.7 ms instead of 5.9, at half the clock.
+    (half,) = (claim for name, claim in claims.items() if "24 MHz instead of 48" in name)
+    assert half.measured == round((73.7 - 63) / (68.9 - 63), 2)
+    assert half.predicted == pytest.approx(2)
 
 
 def test_measurements_follow_the_part(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ from flashpager.papers.flash_media import (
 )
 
 _IMX6, _OCTAL = str(PARTS / "imx6-nand.toml"), str(PARTS / "W35N02JW.toml")
-_PSRAM = str(PARTS / "octal-psram.toml")
+_PSRAM, _PLAIN_READ = str(PARTS / "octal-psram.toml"), str(PARTS / "plain-read-nor.toml")
 _KB, _KIB = 1000, 1024
 #: As far as a prediction may be from a measurement, in percent: a bound of ours, not a source's.
 TOLERANCE = "15"
@@ -86,7 +86,10 @@ def reproduce(parts: Mapping[str, str] | None = None) -> list[Claim]:
         *check.reckoned_in_place(),
         *check.lines_of_psram(),
         *check.words_of_psram(),
+        *check.bursts_of_psram(),
         *check.without_a_cache(),
+        *check.a_loop_without_a_cache(),
+        *check.clocks_of_a_library(),
         *check.cards(),
         *check.dividers(),
         *_left_out(),
@@ -571,6 +574,88 @@ class _Check:
             )
         )
         return claims
+
+    def bursts_of_psram(self) -> list[Claim]:
+        """RP2350 at 150 MHz: PSRAM by PIO at half that clock, 16 bytes a transaction and 4."""
+        at, mhz, moved = "rp2040-psram 15", 75, 8 * _KIB * _KIB
+        claims: list[Claim] = []
+        for lines, mode, us in (
+            ("one line", "1-1-1", {4: 3_704_978, 16: 1_613_943}),
+            ("four lines", "0-4-4", {4: 2_278_914, 16: 768_089}),
+        ):
+            took = {size: taken * 1e3 / (moved / size) for size, taken in us.items()}
+            ns = {
+                size: self.ask("W25Q128JV", f"{mhz}MHz-x4", operation="read", mode=mode, size=size)
+                .stages[-1]
+                .ns
+                for size in us
+            }
+            claims.append(
+                _measurement(
+                    at,
+                    f"PSRAM on {lines} at 75 MHz: 128 bits instead of 32 take longer by",
+                    round(took[16] - took[4]),
+                    ns[16] - ns[4],
+                    "ns",
+                    cause=Cause.SOFTWARE,
+                    why="a difference of two measurements; the program that copies to the port "
+                    "moves 12 bytes more, and that is not in it",
+                )
+            )
+        return claims
+
+    def a_loop_without_a_cache(self) -> list[Claim]:
+        """PicoSoC: two instructions of a loop, read from flash by each turn anew."""
+        divider, taken, clock_mhz = 2, 197, 12
+        found = self.ask(
+            _PLAIN_READ, f"{clock_mhz / divider}MHz-x1", operation="read", mode="1-1-1", size=8
+        )
+        cycles = found.stages[-1].ns * clock_mhz / 1e3
+        return [
+            _measurement(
+                "picorv32 126",
+                "PicoSoC at 12 MHz, no cache: a turn of a loop of two instructions, read with 03h",
+                taken,
+                cycles,
+                "cycles",
+                cause=Cause.CONTROLLER,
+                why="a jump begins a new read: command, address, two words, two cycles a clock",
+            )
+        ]
+
+    def clocks_of_a_library(self) -> list[Claim]:
+        """nRF5340: what a library takes longer out of QSPI flash than out of the chip's own."""
+        at = "nRF Connect SDK, XIP on the nRF5340"
+        # Of 64 and 128 MHz: out of internal flash, then by the clock of QSPI; all with the cache.
+        took = {64: (63, {48: 68.9, 24: 73.7}), 128: (31, {96: 34.1, 48: 36.4})}
+        added = {
+            (cpu, mhz): ms - inside
+            for cpu, (inside, outside) in took.items()
+            for mhz, ms in outside.items()
+        }
+        ns = {
+            mhz: self.ask("W25Q128JV", f"{mhz}MHz-x4", operation="read", mode="1-4-4", size=16)
+            .stages[-1]
+            .ns
+            for mhz in (24, 48, 96)
+        }
+        return [
+            _measurement(
+                at,
+                f"external flash adds more, with {than}, by",
+                round(added[cpu, slow] / added[other_cpu, fast], 2),
+                ns[slow] / ns[fast],
+                "x",
+                cause=Cause.CONTROLLER,
+                why="a ratio of two differences, so that neither misses nor their clocks matter; "
+                "what a miss takes besides does not scale with the clock of QSPI",
+            )
+            for cpu, slow, other_cpu, fast, than in (
+                (64, 24, 64, 48, "QSPI at 24 MHz instead of 48, processor at 64"),
+                (128, 48, 128, 96, "QSPI at 48 MHz instead of 96, processor at 128"),
+                (64, 48, 128, 48, "the processor at 64 MHz instead of 128, QSPI at 48"),
+            )
+        ]
 
     def without_a_cache(self) -> list[Claim]:
         """RP2040: instructions fetched with the cache off, the time for each access to flash."""
