@@ -32,7 +32,7 @@ def target(request: Request, say: Callable[[str], None]) -> Target:
 
     """
     run_as, program = find_program(request.command[0], is_firmware=request.system is not None)
-    flat = None if Rp2040js.machine(request) is None else addresses_of(program)
+    flat = addresses_of(program) if Rp2040js.is_asked(request) else None
     architecture, build_id = ("arm", "") if flat else _engine.elf_identity(program)
     recorder = _recorder(request, architecture, say).of(request, run_as, architecture)
     placement = (
@@ -76,7 +76,7 @@ def _recorder(
     """Find the recorder that is asked for, or else the first that can."""
     if request.children:
         return _following(request, architecture, say)
-    if Rp2040js.machine(request) is not None and request.recorder is None:
+    if Rp2040js.is_asked(request) and request.recorder is None:
         return _asked(Rp2040js, request, architecture, say)
     if request.recorder is not None:
         return _asked(RECORDERS[request.recorder], request, architecture, say)

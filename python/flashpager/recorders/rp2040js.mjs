@@ -36,8 +36,20 @@ const READ = 10;
 // Instructions between two looks at signals, and halfwords of the longest block.
 const SLICE = 200000;
 const MAX_HALFWORDS = 4096;
+const MOST_ASLEEP_NANOS = 60e9;
+
+// The block at hand, with what it has read, and those that were described.
+const toldReads = [];
+const numbers = new Map();
+let blockStart = 0;
+let blockEnd = -1;
+let instructions = 0;
+let pc = 0;
+let asleep = false;
+let sleepsSince = 0;
 
 function fail(message, code = 2) {
+  endBlock();
   flush();
   process.stderr.write(`rp2040js: ${message}\n`);
   process.exit(code);
@@ -285,7 +297,6 @@ machine.onBreak = (code) => {
 
 // Data reads of the instruction at hand, as [address, bytes].
 let loads = null;
-const toldReads = [];
 if (options.reads.length > 0) {
   const lowest = Math.min(...options.reads.map(([start]) => start));
   const highest = Math.max(...options.reads.map(([, end]) => end));
@@ -302,13 +313,6 @@ if (options.reads.length > 0) {
   watch('readUint16', 2);
   watch('readUint32', 4);
 }
-
-const numbers = new Map();
-let blockStart = 0;
-let blockEnd = -1;
-let instructions = 0;
-let pc = 0;
-let asleep = false;
 
 function endBlock() {
   if (instructions === 0) return;
@@ -350,20 +354,24 @@ function wakes() {
   );
 }
 
+// Let time pass until something wakes the processor; give whether it did so soon.
 function sleep() {
-  while (!wakes()) {
+  for (let i = 0; i < 1000; i++) {
+    if (wakes()) {
+      asleep = false;
+      return true;
+    }
     const nanos = clock.nanosToNextAlarm;
-    if (clock.nextAlarm === null) {
-      endBlock();
-      fail(`waits at 0x${pc.toString(16)}, and nothing is to wake it`, 1);
+    if (clock.nextAlarm === null || clock.nanos + nanos > sleepsSince + MOST_ASLEEP_NANOS) {
+      fail(`waits behind 0x${pc.toString(16)}, and nothing wakes it`, 1);
     }
     clock.tick(nanos);
   }
-  asleep = false;
+  return false;
 }
 
 function executeOne() {
-  if (asleep) sleep();
+  if (asleep && !sleep()) return;
   // Here rather than in the instruction, whose address is known then. Each taken exception lets
   // only more urgent ones follow.
   while (core.interruptsUpdated && core.checkForInterrupts());
@@ -371,7 +379,6 @@ function executeOne() {
   core.PC &= ~1;
   pc = core.PC;
   if (!(pc >= FLASH && pc < FLASH_END) && !(pc >= RAM && pc < RAM_END)) {
-    endBlock();
     if (pc >= ROM_END) fail(`runs to 0x${pc.toString(16)}, where no code is`, 1);
     if (options.bootRom === null) {
       fail('calls the boot ROM, which rp2040js has not: --boot-rom FILE', 1);
@@ -402,6 +409,7 @@ function executeOne() {
   if (core.waiting) {
     core.waiting = false;
     asleep = true;
+    sleepsSince = clock.nanos;
   }
 }
 

@@ -19,6 +19,8 @@ _SCRIPT = Path(__file__).with_suffix(".mjs")
 _FLASH = range(0x1000_0000, 0x1100_0000)
 _UF2_BLOCK = 512
 _UF2_MAGIC = b"UF2\n"
+#: What the script takes beside the firmware, each with a file.
+_OPTIONS = ("--boot-rom", "--usb")
 #: Exit status of the script where the package is not there.
 _NO_PACKAGE = 3
 
@@ -35,18 +37,21 @@ class Rp2040js:
     is_native = False
 
     @classmethod
-    def machine(cls, request: Request) -> list[str] | None:
-        """Give the options of ``--system rp2040js …``; None if that is not asked for."""
+    def is_asked(cls, request: Request) -> bool:
+        """Whether ``--system`` names it."""
+        return cls._asked(request)[:1] == [cls.name]
+
+    @classmethod
+    def _asked(cls, request: Request) -> list[str]:
         try:
-            name, *options = shlex.split(request.system or "")
+            return shlex.split(request.system or "")
         except ValueError:
-            return None
-        return options if name == cls.name else None
+            return []
 
     @classmethod
     def obstacle(cls, request: Request, architecture: str) -> Obstacle | None:
         """Say why it cannot record the program, if it cannot."""
-        if cls.machine(request) is None:
+        if not cls.is_asked(request):
             why = "rp2040js runs firmware of an RP2040 alone"
             return Obstacle(why, f"{why}; for such say --system rp2040js")
         if architecture != "arm":
@@ -78,14 +83,14 @@ class Rp2040js:
             raise FlashpagerError(message)
         self.channel = Channel()
         self.node = shutil.which("node") or ""
-        self.options = [*(self.machine(request) or []), str(firmware)]
+        self.options = [*_checked(self._asked(request)[1:]), str(firmware)]
         if request.with_reads:
-            ranges = [addresses_of(firmware) or range(0)]
-            if not ranges[0]:
-                linked, _ = _engine.linked_ranges(firmware, request.sections)
-                ranges = [range(start, end) for start, end in linked]
-            for each in ranges:
-                self.options[:0] = ["--reads", f"{each.start:#x}-{each.stop:#x}"]
+            flat = addresses_of(firmware)
+            ranges = [(flat.start, flat.stop)] if flat else []
+            if not flat:
+                ranges, _ = _engine.linked_ranges(firmware, request.sections)
+            for start, end in ranges:
+                self.options[:0] = ["--reads", f"{start:#x}-{end:#x}"]
 
     def version(self) -> str:
         """Give our version and that of rp2040js."""
@@ -125,6 +130,22 @@ def addresses_of(firmware: Path) -> range | None:
         message = f"{firmware}: has nothing for {_FLASH.start:#x}, the flash of an RP2040"
         raise FlashpagerError(message)
     return range(_FLASH.start, max(ends))
+
+
+def _checked(options: list[str]) -> list[str]:
+    """Refuse options that it has not, and files that are not there."""
+    given = iter(options)
+    for option in given:
+        if option not in _OPTIONS:
+            known = ", ".join(f"{name} FILE" for name in _OPTIONS)
+            message = f"--system: rp2040js has no option '{option}' (known: {known})"
+            raise FlashpagerError(message)
+        file = next(given, None)
+        if file is None or not Path(file).is_file():
+            what = "say which file" if file is None else f"{file}: no such file"
+            message = f"--system: rp2040js {option}: {what}"
+            raise FlashpagerError(message)
+    return options
 
 
 def _version(node: str) -> subprocess.CompletedProcess[str]:

@@ -1,0 +1,259 @@
+"""Firmware of an RP2040 in rp2040js, which is no package of Debian's: left out where it is not."""
+
+import os
+import shutil
+import signal
+import struct
+import subprocess
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from flashpager.recorders import rp2040js
+from tests.conftest import COMMAND, ROOT, fails, flashpager, info_of, need, runs_of
+from tests.programs import x86_loop
+
+#: A part of a UF2 file, and its three magic numbers.
+UF2_BYTES = 256
+UF2_MAGIC = (0x0A324655, 0x9E5D5157, 0x0AB16F30)
+FLASH = 0x1000_0000
+
+#: Vectors at the flash's beginning: stack, start, 13 others, and what SysTick calls.
+VECTORS = """
+        .syntax unified
+        .cpu cortex-m0plus
+        .thumb
+        .section .text
+        .word 0x20001000, start + 1
+        .rept 13
+        .word bad + 1
+        .endr
+        .word tick + 1
+        .rept 32
+        .word bad + 1
+        .endr
+        .thumb_func
+bad:    ldr r1, =0x20023
+        b leave
+        .thumb_func
+good:   ldr r1, =0x20026
+leave:  movs r0, #0x18
+        bkpt 0xab
+        .ltorg
+"""
+
+#: A SysTick that is masked wakes the processor, is taken when it is no longer masked, and wakes it
+#: again. In its handler, too, the program counter is even.
+SYSTICK = (
+    VECTORS
+    + """
+        .thumb_func
+start:  ldr r4, =0x20000000
+        movs r0, #0
+        str r0, [r4]
+        ldr r1, =0xe000e010
+        movs r0, #200
+        str r0, [r1, #4]
+        str r0, [r1, #8]
+        movs r0, #7
+        cpsid i
+        str r0, [r1]
+        wfi
+        ldr r0, [r4]
+        cmp r0, #0
+        bne bad
+        cpsie i
+        nop
+        ldr r0, [r4]
+        cmp r0, #1
+        bne bad
+        wfi
+        ldr r0, [r4]
+        cmp r0, #2
+        bne bad
+        b good
+        .thumb_func
+tick:   mov r2, pc
+        lsls r2, r2, #31
+        bne bad
+        ldr r2, [r4]
+        adds r2, #1
+        str r2, [r4]
+        bx lr
+        .ltorg
+"""
+)
+#: Runs for ever.
+ENDLESS = VECTORS + "\n.thumb_func\nstart: nop\n b start\n.thumb_func\ntick: bx lr\n"
+#: Nothing is to wake it.
+ASLEEP = VECTORS + "\n.thumb_func\nstart: wfi\n b start\n.thumb_func\ntick: bx lr\n"
+#: The chip's ROM, which lies at 0.
+ROM = VECTORS + "\n.thumb_func\nstart: movs r0, #1\n bx r0\n.thumb_func\ntick: bx lr\n"
+
+
+@pytest.fixture(autouse=True)
+def _installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave the tests out where Node.js or the package is not there."""
+    beside = ROOT / "node_modules"
+    if beside.is_dir():
+        monkeypatch.setenv("NODE_PATH", str(beside))
+    node = shutil.which("node")
+    if node is None or subprocess.run(
+        [node, Path(rp2040js.__file__).with_suffix(".mjs"), "--version"],
+        capture_output=True,
+        check=False,
+    ).returncode:
+        pytest.skip("no rp2040js (apt install nodejs npm; npm install rp2040js)")
+
+
+def firmware(folder: Path, source: str, name: str = "small") -> Path:
+    """Assemble and link a firmware."""
+    need("arm-none-eabi-gcc")
+    (folder / f"{name}.s").write_text(source, encoding="utf-8")
+    elf = folder / f"{name}.elf"
+    link = ["-nostdlib", f"-Wl,-Ttext={FLASH:#x}", "-Wl,-e,0"]
+    subprocess.run(
+        ["arm-none-eabi-gcc", "-mcpu=cortex-m0plus", *link, "-o", elf, folder / f"{name}.s"],
+        check=True,
+    )
+    return elf
+
+
+def record(output: Path, program: Path, *flags: str, system: str = "rp2040js") -> None:
+    """Record a firmware."""
+    flashpager("record", *flags, "--system", system, "-o", output, program)
+
+
+def test_as_qemu_does(tmp_path: Path) -> None:
+    """The example firmware executes and reads the same, byte for byte, as in QEMU's machine."""
+    need("arm-none-eabi-gcc", "make", "qemu-system-arm")
+    qemu = "qemu-system-arm -M lm3s6965evb -nographic -semihosting"
+    found = []
+    for machine, system in (("rp2040", "rp2040js"), ("lm3s6965", qemu)):
+        build = tmp_path / machine
+        cpu = f"CPU_{machine}=-mcpu=cortex-m0plus -mthumb"
+        made = ["make", "-s", "-C", ROOT / "examples/firmware", f"MACHINE={machine}", cpu]
+        subprocess.run([*made, f"BUILD={build}"], check=True)
+        trace = tmp_path / f"{machine}.trace"
+        reads = ("--with-reads", "--section", ".text,.rodata")
+        record(trace, build / "card-firmware.elf", *reads, system=system)
+        info = info_of(trace)
+        assert info["ending"] == "complete"
+        assert info["reads"] > 100_000
+        assert (info["architecture"], info["in_doubt"]) == ("arm", 0)
+        found.append((info["instructions"], pl.read_parquet(trace)))
+    (instructions, runs), (qemus, qemus_runs) = found
+    assert instructions == qemus
+    assert runs.equals(qemus_runs)
+
+
+def test_exceptions(tmp_path: Path) -> None:
+    """What rp2040js would do otherwise than the processor is done as the processor does it."""
+    trace = tmp_path / "t.trace"
+    elf = firmware(tmp_path, SYSTICK)
+    record(trace, elf)
+    info = info_of(trace)
+    assert info["ending"] == "complete"
+    # Each instruction once, and the handler's seven twice.
+    assert info["instructions"] == 24 + 2 * 7 + 3
+    assert info["outside_instructions"] == 0
+
+
+def uf2(binary: bytes) -> bytes:
+    """Pack what is for the flash, and a block that is not."""
+    first, second, last = UF2_MAGIC
+    parts = [binary[at : at + UF2_BYTES] for at in range(0, len(binary), UF2_BYTES)]
+    blocks = [(0, FLASH + UF2_BYTES * number, part) for number, part in enumerate(parts)]
+    blocks.append((1, 0x3000_0000, b"no flash"))
+    return b"".join(
+        struct.pack("<8I", first, second, flags, address, UF2_BYTES, number, len(blocks), 0)
+        + part.ljust(476, b"\0")
+        + struct.pack("<I", last)
+        for number, (flags, address, part) in enumerate(blocks)
+    )
+
+
+def test_without_symbols(tmp_path: Path) -> None:
+    """A UF2 file, and the bare bytes, execute what the ELF file does."""
+    elf = firmware(tmp_path, SYSTICK)
+    binary = tmp_path / "small.bin"
+    subprocess.run(["arm-none-eabi-objcopy", "-O", "binary", elf, binary], check=True)
+    packed = tmp_path / "small.uf2"
+    packed.write_bytes(uf2(binary.read_bytes()))
+    recorded = []
+    for program in (elf, binary, packed):
+        trace = tmp_path / f"{program.suffix[1:]}.trace"
+        record(trace, program, "--with-reads")
+        recorded.append(pl.read_parquet(trace))
+    assert recorded[0].equals(recorded[1])
+    assert recorded[0].equals(recorded[2])
+
+
+def test_a_part(tmp_path: Path) -> None:
+    """What never ends is ended; an interrupted recording keeps what ran."""
+    elf = firmware(tmp_path, ENDLESS)
+    trace = tmp_path / "t.trace"
+    record(trace, elf, "--max-instructions", "1000")
+    assert info_of(trace)["instructions"] == 1000
+    command = [COMMAND, "record", "--system", "rp2040js", "-o", trace, elf]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as child:
+        time.sleep(2)
+        child.send_signal(signal.SIGINT)
+        assert child.wait(timeout=20) == 130
+    info = info_of(trace)
+    assert info["ending"] == "interrupted"
+    assert info["instructions"] > 1000
+    assert runs_of(trace)[1] == runs_of(trace)[2]
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [(ASLEEP, "nothing wakes it"), (ROM, "--boot-rom"), (VECTORS, "")],
+)
+def test_what_cannot_go_on(tmp_path: Path, source: str, words: str) -> None:
+    """The run ends, says why, and keeps what ran."""
+    if not words:
+        source, words = f"{source}\n.thumb_func\nstart: udf #1\n.thumb_func\ntick: nop\n", "undef"
+    trace = tmp_path / "t.trace"
+    command = [COMMAND, "record", "--system", "rp2040js", "-o", trace, firmware(tmp_path, source)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert words in done.stderr
+    assert info_of(trace)["ending"] == {"failed": "exit status 1"}
+    assert info_of(trace)["instructions"] > 0
+
+
+def test_boot_rom(tmp_path: Path) -> None:
+    """With the ROM a call into it is executed, outside of what is placed."""
+    rom = tmp_path / "rom.bin"
+    # bx lr, of which the first is jumped to; behind it nothing.
+    rom.write_bytes(bytes.fromhex("7047") * 8192)
+    elf = firmware(tmp_path, ROM.replace("bx r0", "blx r0\n b good"))
+    trace = tmp_path / "t.trace"
+    record(trace, elf, system=f"rp2040js --boot-rom {rom}")
+    assert info_of(trace)["ending"] == "complete"
+    assert info_of(trace)["outside_instructions"] == 1
+
+
+def test_refused(tmp_path: Path) -> None:
+    """What cannot be, each in a line."""
+    elf = firmware(tmp_path, ENDLESS)
+    trace = tmp_path / "t.trace"
+
+    def refused(*given: object, words: list[str], system: str = "rp2040js") -> None:
+        fails("record", "-o", trace, "--system", system, *given, words=words)
+        assert not trace.exists()
+
+    refused(elf, system="rp2040js --fast", words=["no option '--fast'", "--usb FILE"])
+    refused(elf, system="rp2040js --usb", words=["--usb: say which file"])
+    refused(elf, system="rp2040js --usb nowhere", words=["nowhere: no such file"])
+    refused("--", elf, "-v", words=["-v", "takes no arguments"])
+    refused("nowhere.elf", words=["nowhere.elf"])
+    with pytest.MonkeyPatch.context() as without:
+        without.setenv("PATH", str(tmp_path))
+        refused(elf, words=["Node.js is not installed"])
+    words = ["say --system rp2040js"]
+    fails("record", "-o", trace, "--recorder", "rp2040js", elf, words=words)
+    if os.uname().machine == "x86_64":
+        refused(x86_loop(tmp_path)[0], words=["rp2040js does not run programs for x86_64"])
