@@ -6,11 +6,13 @@ import math
 def lines() -> list[str]:
     """Give the lines: a frame, letters of lines, a flower of arcs, a spiral of short lines."""
     out = ["G28", "M104 S60", "G0 Z2 F600"]
-    out += ["G0 X5 Y5 F6000", "G1 Z0 F600", "G1 X35 F3000", "G1 Y25", "G1 X5", "G1 Y5", "G0 Z2 F600"]
+    out += ["G0 X5 Y5 F6000", "G1 Z0 F600", "G1 X35 F3000"]
+    out += ["G1 Y25", "G1 X5", "G1 Y5", "G0 Z2 F600"]
     for letter in range(4):
         x = 8 + 6.5 * letter
-        out += [f"G0 X{x:.3f} Y8 F6000 ; letter {letter}", "G1 Z0 F600", f"G1 X{x + 2:.3f} Y14 F2400"]
-        out += [f"G1 X{x + 4:.3f} Y8", f"G0 X{x + 1:.3f} Y11", f"G1 X{x + 3:.3f} Y11", "G0 Z2 F600"]
+        out += [f"G0 X{x:.3f} Y8 F6000 ; letter {letter}", "G1 Z0 F600"]
+        out += [f"G1 X{x + 2:.3f} Y14 F2400", f"G1 X{x + 4:.3f} Y8"]
+        out += [f"G0 X{x + 1:.3f} Y11", f"G1 X{x + 3:.3f} Y11", "G0 Z2 F600"]
         out.append("M105")
     for petal in range(6):
         angle = petal * math.pi / 3

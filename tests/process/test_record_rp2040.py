@@ -100,11 +100,14 @@ def _installed(monkeypatch: pytest.MonkeyPatch) -> None:
     if beside.is_dir():
         monkeypatch.setenv("NODE_PATH", str(beside))
     node = shutil.which("node")
-    if node is None or subprocess.run(
-        [node, Path(rp2040js.__file__).with_suffix(".mjs"), "--version"],
-        capture_output=True,
-        check=False,
-    ).returncode:
+    if (
+        node is None
+        or subprocess.run(
+            [node, Path(rp2040js.__file__).with_suffix(".mjs"), "--version"],
+            capture_output=True,
+            check=False,
+        ).returncode
+    ):
         pytest.skip("no rp2040js (apt install nodejs npm; npm install rp2040js)")
 
 
@@ -134,7 +137,7 @@ def test_as_qemu_does(tmp_path: Path) -> None:
     for machine, system in (("rp2040", "rp2040js"), ("lm3s6965", qemu)):
         build = tmp_path / machine
         cpu = f"CPU_{machine}=-mcpu=cortex-m0plus -mthumb"
-        made = ["make", "-s", "-C", ROOT / "examples/firmware", f"MACHINE={machine}", cpu]
+        made = ["make", "-s", "-C", str(ROOT / "examples/firmware"), f"MACHINE={machine}", cpu]
         subprocess.run([*made, f"BUILD={build}"], check=True)
         trace = tmp_path / f"{machine}.trace"
         reads = ("--with-reads", "--section", ".text,.rodata")
@@ -197,8 +200,9 @@ def test_a_part(tmp_path: Path) -> None:
     trace = tmp_path / "t.trace"
     record(trace, elf, "--max-instructions", "1000")
     assert info_of(trace)["instructions"] == 1000
-    command = [COMMAND, "record", "--system", "rp2040js", "-o", trace, elf]
-    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as child:
+    with subprocess.Popen(
+        [COMMAND, "record", "--system", "rp2040js", "-o", trace, elf], stderr=subprocess.DEVNULL
+    ) as child:
         time.sleep(2)
         child.send_signal(signal.SIGINT)
         assert child.wait(timeout=20) == 130
@@ -217,8 +221,13 @@ def test_what_cannot_go_on(tmp_path: Path, source: str, words: str) -> None:
     if not words:
         source, words = f"{source}\n.thumb_func\nstart: udf #1\n.thumb_func\ntick: nop\n", "undef"
     trace = tmp_path / "t.trace"
-    command = [COMMAND, "record", "--system", "rp2040js", "-o", trace, firmware(tmp_path, source)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(
+        [COMMAND, "record", "--system", "rp2040js", "-o", trace, firmware(tmp_path, source)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
     assert words in done.stderr
     assert info_of(trace)["ending"] == {"failed": "exit status 1"}
     assert info_of(trace)["instructions"] > 0
@@ -236,12 +245,38 @@ def test_boot_rom(tmp_path: Path) -> None:
     assert info_of(trace)["outside_instructions"] == 1
 
 
+def test_usb(tmp_path: Path) -> None:
+    """The host enumerates the plotter, and each of its lines is answered."""
+    elf = ROOT / "build/examples/pico/plotter.elf"
+    if not elf.exists():
+        pytest.skip("no plotter (examples/workloads/pico.sh builds it)")
+    drawn = elf.parent / "part.gcode"
+    trace = tmp_path / "t.trace"
+    done = subprocess.run(
+        [COMMAND, "record", "--system", f"rp2040js --usb {drawn}", "-o", trace, elf],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    answers = done.stdout.splitlines()
+    # All but the last, which ends the run.
+    assert len(answers) == len(drawn.read_text(encoding="utf-8").splitlines()) - 1
+    assert all(answer.endswith("ok") for answer in answers)
+    assert info_of(trace)["ending"] == "complete"
+    (handler,) = (
+        symbol["offset"]
+        for symbol in info_of(trace)["images"][0]["symbols"]
+        if symbol["name"] == "USBCTRL_IRQ"
+    )
+    assert pl.read_parquet(trace).filter(pl.col("offset") == handler).height > len(answers)
+
+
 def test_refused(tmp_path: Path) -> None:
     """What cannot be, each in a line."""
     elf = firmware(tmp_path, ENDLESS)
     trace = tmp_path / "t.trace"
 
-    def refused(*given: object, words: list[str], system: str = "rp2040js") -> None:
+    def refused(*given: str | Path, words: list[str], system: str = "rp2040js") -> None:
         fails("record", "-o", trace, "--system", system, *given, words=words)
         assert not trace.exists()
 

@@ -6,7 +6,9 @@ pub enum Command {
     /// G0, G1: straight to there.
     Line,
     /// G2, G3: on a circle about a centre that is given relative to here.
-    Arc { clockwise: bool },
+    Arc {
+        clockwise: bool,
+    },
     /// G28: to the origin.
     Home,
     /// M104: what the heater is to hold, in °C.

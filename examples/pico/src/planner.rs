@@ -87,7 +87,14 @@ impl Planner {
     }
 
     /// Cut an arc into lines, each for `segment`.
-    pub fn arc(&mut self, to: [f32; AXES], i: f32, j: f32, clockwise: bool, mut segment: impl FnMut(Segment)) {
+    pub fn arc(
+        &mut self,
+        to: [f32; AXES],
+        i: f32,
+        j: f32,
+        clockwise: bool,
+        mut segment: impl FnMut(Segment),
+    ) {
         let centre = [self.position[0] + i, self.position[1] + j];
         let radius = sqrtf(i * i + j * j);
         let start = atan2f(-j, -i);
