@@ -62,7 +62,7 @@ def record(
         typer.Option(
             "--system",
             metavar="COMMAND",
-            help="Run firmware in this QEMU machine (quoted command).",
+            help="Run firmware in this QEMU machine (quoted command), or in rp2040js.",
         ),
     ] = None,
     recorder: Annotated[
