@@ -48,7 +48,7 @@ def verify_paged(
         design = _fit(bench, design, fit)
     with counting("replays") as progress:
         row = _engine.simulate(trace, [design], progress)[0]
-    pager = paged.PagedDesign.of(row, info)
+    pager = paged.PagedDesign.of(row, info, machine)
     compared = paged.verify(pager, program, info, row.counts)
     differ = [each for each in compared if not each.is_equal]
     timed = _times(bench, design) if times or fit else []
@@ -70,7 +70,7 @@ def verify_paged(
         )
     else:
         out.print(
-            f"{escape(info.program or opened.name)} on {paged.MACHINES[machine]}: "
+            f"{escape(info.program or opened.name)} on {paged.MACHINES[machine].title}: "
             f"{counted(pager.frames, 'frame')} of {format_size(pager.page_bytes)}, "
             f"{escape(row.design.policy)}, {pager.schedule}, register {pager.register} of "
             f"{format_size(pager.flash_page_bytes)}"

@@ -53,8 +53,6 @@ _COUNTS = (
     "bytes_fetched",
     "bytes_skipped",
 )
-#: What the emulated chip counts for itself.
-_OF_CHIP = ("loads", "prefetches", "column_changes", "bytes_fetched", "bytes_skipped")
 #: Where the handler begins to speak, behind what the program wrote.
 _MARK = "--- pager"
 #: Of the header of an ELF file of 32 bits.
@@ -63,13 +61,66 @@ _TOOLS = {
     "arm-none-eabi-gcc": "gcc-arm-none-eabi libnewlib-arm-none-eabi",
     "qemu-system-arm": "qemu-system-arm",
 }
-_QEMU = ("qemu-system-arm", "-M", "versatilepb", "-nographic", "-monitor", "none")
-_QUIET = ("-serial", "none", "-semihosting-config", "enable=on,target=native")
+_QUIET = ("-nographic", "-monitor", "none", "-serial", "none", "-semihosting-config", "enable=on,target=native")
 #: An instruction takes a nanosecond, shifted by so much, where nothing is timed.
 _SHIFT = 2
 
-#: By the name that ``--device`` takes, as it is told to people.
-MACHINES = {"versatilepb": "an ARM926EJ-S with its MMU (Versatile PB) in QEMU"}
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A machine with an ARM926EJ-S."""
+
+    #: As it is told to people.
+    title: str
+    #: What QEMU calls it, and runtime/pager/verify its source and its linker's script.
+    name: str
+    #: Where its RAM begins.
+    ram: int = 0
+    #: What its flash chip counts for itself, by what of :class:`Counts` it must add up to.
+    of_chip: tuple[tuple[str, tuple[str, ...]], ...] = tuple(
+        (name, (name,))
+        for name in ("loads", "prefetches", "column_changes", "bytes_fetched", "bytes_skipped")
+    )
+    #: Macros of the design.
+    macros: tuple[tuple[str, int], ...] = ()
+    #: Whether a chip of QEMU's holds the image.
+    has_flash: bool = False
+
+    @property
+    def qemu(self) -> tuple[str, ...]:
+        """Give how QEMU is run as this machine."""
+        return ("qemu-system-arm", "-M", self.name, "-cpu", "arm926", *_QUIET)
+
+
+_ONENAND = (("loads", ("loads", "prefetches")), ("bytes_fetched", ("bytes_fetched",)))
+#: By the name that ``--device`` takes.
+MACHINES = {
+    "versatilepb": Machine(
+        "an ARM926EJ-S with its MMU (Versatile PB) in QEMU",
+        "versatilepb",
+    ),
+    "n800": Machine(
+        "an ARM926EJ-S with a OneNAND that interrupts (Nokia N800) in QEMU",
+        "n800",
+        ram=0x80000000,
+        of_chip=_ONENAND,
+        macros=(("FP_ONENAND_INTERRUPT", 1),),
+        has_flash=True,
+    ),
+    "n800-polled": Machine(
+        "an ARM926EJ-S with a OneNAND that is asked (Nokia N800) in QEMU",
+        "n800",
+        ram=0x80000000,
+        of_chip=_ONENAND,
+        has_flash=True,
+    ),
+}
+#: The first flash page of the image: it lies on both dies of a chip with 64K pages a die.
+_FIRST_PAGE = (1 << 16) - 4
+#: Of the N800's timers; a tick is one of its interrupts.
+_TIMER_MHZ = 19.2
+_TICK_US = 97
 
 
 @dataclass(frozen=True)
@@ -88,9 +139,12 @@ class PagedDesign:
     image_bytes: int
     #: Where the image begins for the program.
     code: int
+    machine: Machine
+    #: A load, for a machine with a flash chip.
+    load_ns: float
 
     @classmethod
-    def of(cls, row: Row, info: TraceInfo) -> "PagedDesign":
+    def of(cls, row: Row, info: TraceInfo, machine: str = "versatilepb") -> "PagedDesign":
         """Give what a design that was simulated is on the machine.
 
         Raises:
@@ -124,7 +178,9 @@ class PagedDesign:
             flash_page_bytes=row.flash_page_bytes,
             codeword_bytes=design.codeword_bytes,
             image_bytes=info.image_bytes,
-            code=_code_of(info, design.cache_page_bytes),
+            code=_code_of(info, design.cache_page_bytes, MACHINES[machine].ram),
+            machine=MACHINES[machine],
+            load_ns=design.fault_times([1], 0)[0].jobs.load_stopover_ns,
         )
 
     def header(self, entry: int, pace: Pace | None = None) -> str:
@@ -141,6 +197,11 @@ class PagedDesign:
             "FP_ARM926_CODE": f"{self.code:#010x}",
             "FP_VERIFY_ENTRY": f"{entry:#010x}",
         }
+        macros |= dict(self.machine.macros)
+        if self.machine.has_flash:
+            macros["FP_ONENAND_FIRST_PAGE"] = _FIRST_PAGE
+            macros["FP_VERIFY_T_R"] = round(self.load_ns / 1e3 * _TIMER_MHZ)
+            macros["FP_VERIFY_TICK"] = round(_TICK_US * _TIMER_MHZ)
         if pace:
             macros |= pace.macros()
         if self.codeword_bytes:
@@ -165,12 +226,13 @@ def verify(design: PagedDesign, program: Path, info: TraceInfo, counts: Counts) 
 
     """
     _demand_tools()
+    _demand_machine(design.machine)
     _entry_of(program, info)
     with tempfile.TemporaryDirectory(prefix="flashpager-") as place:
-        command = [*_QEMU, *_QUIET, "-kernel", str(program.resolve())]
+        command = [*design.machine.qemu, "-kernel", str(program.resolve())]
         alone = _run(command, Path(place), _seconds(info, counts))
     said = _paged(design, program, info, counts)
-    compared = _compared(said, counts)
+    compared = _compared(said, counts, design.machine)
     compared.append(Compared("CRC-32 of the output", _crc(alone), _crc(said.written)))
     return compared
 
@@ -186,7 +248,7 @@ def time(
     """
     _demand_tools()
     said = _paged(design, program, info, counts, pace)
-    differ = [each for each in _compared(said, counts) if not each.is_equal]
+    differ = [each for each in _compared(said, counts, design.machine) if not each.is_equal]
     return Timed.told(said.lines, design.schedule, pace), differ
 
 
@@ -205,6 +267,17 @@ def _demand_tools() -> None:
             raise FlashpagerError(message)
 
 
+def _demand_machine(machine: Machine) -> None:
+    command = ["qemu-system-arm", "-M", "help"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if not re.search(rf"^{machine.name} ", done.stdout, re.MULTILINE):
+        message = (
+            f"this qemu-system-arm has no machine {machine.name}, which QEMU 9.2 dropped: take "
+            "--device versatilepb, or an older QEMU (Debian 12 has 7.2)"
+        )
+        raise FlashpagerError(message)
+
+
 def _paged(
     design: PagedDesign,
     program: Path,
@@ -217,13 +290,15 @@ def _paged(
     with tempfile.TemporaryDirectory(prefix="flashpager-") as place:
         folder = Path(place)
         (folder / "fp_pager_design.h").write_text(design.header(entry, pace), encoding="ascii")
-        _compile(folder, pager_sources() / "verify")
+        _compile(folder, pager_sources() / "verify", design.machine)
         # QEMU reads a comma as the end of a value.
         elf = str(program.resolve()).replace(",", ",,")
         loaded = ("-kernel", "device.elf", "-device", f"loader,file={elf}")
         # The clock is that of the instructions, so that each run is as the other.
         clock = ("-icount", f"shift={pace.shift if pace else _SHIFT},sleep=off")
-        paged = _run([*_QEMU, *_QUIET, *clock, *loaded], folder, _seconds(info, counts))
+        flash = _flash(folder / "flash", program, design, info) if design.machine.has_flash else ()
+        command = [*design.machine.qemu, *clock, *loaded, *flash]
+        paged = _run(command, folder, _seconds(info, counts))
     if _MARK not in paged:
         last = paged[-1] if paged else "it wrote nothing"
         message = f"{program}: the program ended without the pager: {last}"
@@ -244,12 +319,16 @@ def _seconds(info: TraceInfo, counts: Counts) -> float:
     return 60 + info.bytes / 4e6 + (counts.misses + counts.false_faults) / 100
 
 
-def _compared(said: _Said, counts: Counts) -> list[Compared]:
+def _compared(said: _Said, counts: Counts, machine: Machine) -> list[Compared]:
     told = _told(said.lines)
     compared = [Compared(name, getattr(counts, name), _of(told, name)) for name in _COUNTS]
     return compared + [
-        Compared(f"{name}, by the chip", getattr(counts, name), _of(told, f"chip_{name}"))
-        for name in _OF_CHIP
+        Compared(
+            f"{' and '.join(of)}, by the chip",
+            sum(getattr(counts, each) for each in of),
+            _of(told, f"chip_{name}"),
+        )
+        for name, of in machine.of_chip
     ]
 
 
@@ -295,7 +374,7 @@ def _macro(prefix: str, name: str) -> str:
     return f"FP_PAGER_{prefix}{name.replace('-', '_').upper()}"
 
 
-def _code_of(info: TraceInfo, page_bytes: int) -> int:
+def _code_of(info: TraceInfo, page_bytes: int, ram: int) -> int:
     """Give where the image begins for the program."""
     bases = {
         section.address - section.offset - image.offset
@@ -315,10 +394,10 @@ def _code_of(info: TraceInfo, page_bytes: int) -> int:
             f"{page_bytes} divides, in the linker's script"
         )
         raise FlashpagerError(message)
-    if code < _PAGER_BYTES or code + info.image_bytes > _RAM_BYTES:
+    if code < ram + _PAGER_BYTES or code + info.image_bytes > ram + _RAM_BYTES:
         message = (
-            f"the code begins at {code:#x}: the pager has the first 4 MB of the machine's 128, and "
-            "the program what is above: link it there"
+            f"the code begins at {code:#x}: the pager has the first 4 MB of the machine's 128, from "
+            f"{ram:#x} on, and the program what is above: link it there"
         )
         raise FlashpagerError(message)
     return code
@@ -339,13 +418,7 @@ def _entry_of(program: Path, info: TraceInfo) -> int:
     ):
         message = f"{program}: it is no executable ELF file of a 32-bit ARM"
         raise FlashpagerError(message)
-    entry, _, sections = struct.unpack_from("<III", data, 24)
-    size, count = struct.unpack_from("<HH", data, 46)
-    have = set()
-    for at in range(sections, sections + size * count, max(size, 1)):
-        if at + 24 <= len(data):
-            address, _, length = struct.unpack_from("<III", data, at + 12)
-            have.add((address, length))
+    have = {(address, size) for address, _, size in _sections(data)}
     for section in info.images[0].sections:
         if (section.address, section.bytes) not in have:
             message = (
@@ -353,14 +426,43 @@ def _entry_of(program: Path, info: TraceInfo) -> int:
                 f"as {section.name} of the trace: it is not the program that was recorded"
             )
             raise FlashpagerError(message)
-    return int(entry) & ~1
+    return int(struct.unpack_from("<I", data, 24)[0]) & ~1
 
 
-def _compile(folder: Path, sources: Path) -> None:
+def _sections(data: bytes) -> Iterator[tuple[int, int, int]]:
+    """Give address, place in the file and size of the sections of an ELF file."""
+    (sections,) = struct.unpack_from("<I", data, 32)
+    size, count = struct.unpack_from("<HH", data, 46)
+    for at in range(sections, sections + size * count, max(size, 1)):
+        if at + 24 <= len(data):
+            yield struct.unpack_from("<III", data, at + 12)
+
+
+def _flash(
+    path: Path, program: Path, design: PagedDesign, info: TraceInfo
+) -> tuple[str, str]:
+    """Write what the flash chip holds, and give how QEMU is told of it."""
+    data = program.read_bytes()
+    starts = {(address, size): start for address, start, size in _sections(data)}
+    with path.open("wb") as file:
+        # What is before takes no room.
+        file.truncate((_FIRST_PAGE + _pages(info, design)) * design.flash_page_bytes)
+        for section in info.images[0].sections:
+            start = starts[section.address, section.bytes]
+            file.seek(_FIRST_PAGE * design.flash_page_bytes + section.address - design.code)
+            file.write(data[start : start + section.bytes])
+    return ("-drive", f"if=mtd,format=raw,file={path.name}")
+
+
+def _pages(info: TraceInfo, design: PagedDesign) -> int:
+    return -(-info.image_bytes // design.flash_page_bytes)
+
+
+def _compile(folder: Path, sources: Path, machine: Machine) -> None:
     command = [
         *("arm-none-eabi-gcc", "-std=c11", "-O2", "-mcpu=arm926ej-s", "-marm", "-ffreestanding"),
-        *("-I.", "-nostartfiles", "--specs=nano.specs", "-T", str(sources / "versatilepb.ld")),
-        *("-o", "device.elf", str(sources / "versatilepb.c")),
+        *("-I.", "-nostartfiles", "--specs=nano.specs", "-T", str(sources / f"{machine.name}.ld")),
+        *("-o", "device.elf", str(sources / f"{machine.name}.c")),
     ]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -396,7 +498,7 @@ def _run(command: list[str], folder: Path, seconds: float) -> list[str]:
 
 
 def _is_noise(line: str) -> bool:
-    return line.startswith("qemu: module ")
+    return line.startswith(("qemu: module ", "qemu-system-arm: warning: "))
 
 
 def _told(lines: list[str]) -> dict[str, int]:

@@ -9,6 +9,10 @@
  *
  * The design says besides FP_VERIFY_ENTRY, where the program begins. With FP_VERIFY_TIMES as 1 the
  * handler's jobs are timed, and their times follow the counts: versatilepb_times.h.
+ *
+ * Another machine with such a processor includes this behind what it has otherwise, as n800.c does:
+ * MACHINE_RAM, where its RAM begins, MACHINE_IRQ, and machine_failure(), machine_say() and
+ * machine_start(). It has the pager's port to its flash chip.
  */
 #define FP_PAGER_STATISTICS 1
 #define FP_PAGER_API static __attribute__((unused))
@@ -24,13 +28,28 @@
 
 #include "../mmu/arm926.c"
 
+#ifndef MACHINE_RAM
+#define MACHINE_RAM 0u
+#define MACHINE_IRQ "unexpected"
+#define MACHINE_IS_VERSATILEPB 1
+#else
+#define MACHINE_IS_VERSATILEPB 0
+#endif
+
+/* Why a page failed. */
+static const char *machine_failure(void);
+/* What was counted beside the pager. */
+static void machine_say(void);
+/* Before the pager starts; the table has all of RAM where it is. */
+static void machine_start(uint32_t *level_1);
+
 #define SYS_WRITE0 0x04
 #define SYS_EXIT 0x18
 #define ADP_STOPPED_RUN_TIME_ERROR 0x20023
 
-/* Where all of RAM is seen a second time, without pages. */
-#define FLAT 0x80000000u
 #define RAM_MEGABYTES 128u
+/* Of a first-level table: a section of the domain 0, for all to read and write. */
+#define SECTION(megabyte) ((megabyte) << 20 | 0xc12u)
 
 void start(void);
 
@@ -77,6 +96,9 @@ _Noreturn static void stop(const char *what)
 
 static uint32_t literals;
 
+#if MACHINE_IS_VERSATILEPB
+/* Where all of RAM is seen a second time, without pages. */
+#define FLAT 0x80000000u
 #define CODE_BYTE(offset) (*(const uint8_t *)(uintptr_t)(FLAT + FP_ARM926_CODE + (offset)))
 #if FP_VERIFY_TIMES
 #include "versatilepb_times.h"
@@ -89,6 +111,37 @@ static uint32_t literals;
 #define CHIP_PAGES ((FP_PAGER_IMAGE_BYTES - 1u) / FP_PAGER_FLASH_PAGE_BYTES + 1u)
 #define CHIP_BYTE(page, column) CODE_BYTE((page)*FP_PAGER_FLASH_PAGE_BYTES + (column))
 #include "../emulated/chip.h"
+
+FP_PAGER_API void fp_flash_peek(fp_offset offset, uint8_t *to, uint_fast8_t size)
+{
+    literals++;
+    for (uint_fast8_t i = 0; i < size; i++)
+        to[i] = CODE_BYTE(offset + i);
+}
+
+static const char *machine_failure(void)
+{
+    return "a page that fails";
+}
+
+static void machine_say(void)
+{
+    say("chip_loads", chip.counts.loads);
+    say("chip_prefetches", chip.counts.prefetches);
+    say("chip_column_changes", chip.counts.column_changes);
+    say("chip_bytes_fetched", chip.counts.bytes_fetched);
+    say("chip_bytes_skipped", chip.counts.bytes_skipped);
+}
+
+static void machine_start(uint32_t *level_1)
+{
+    for (uint32_t i = 0; i < RAM_MEGABYTES; i++)
+        level_1[(FLAT >> 20) + i] = SECTION(i);
+    for (uint32_t i = 0x100; i < 0x102; i++)
+        level_1[i] = SECTION(i);
+    chip_reset();
+}
+#endif
 
 FP_PAGER_API int fp_flash_failed(fp_page page, int error)
 {
@@ -107,19 +160,13 @@ FP_PAGER_API int fp_flash_correct(fp_flash_page page, uint_fast16_t column, uint
 }
 #endif
 
-FP_PAGER_API void fp_flash_peek(fp_offset offset, uint8_t *to, uint_fast8_t size)
-{
-    literals++;
-    for (uint_fast8_t i = 0; i < size; i++)
-        to[i] = CODE_BYTE(offset + i);
-}
-
 FP_PAGER_API void fp_arm926_failed(uint32_t pc, uint32_t address, int error)
 {
     write_text("--- pager\n");
     say("at", pc);
     say("access", address);
-    stop(error == FP_PAGER_OUTSIDE ? "an access that the pager does not know" : "a page that fails");
+    stop(error == FP_PAGER_OUTSIDE ? "an access that the pager does not know"
+                                     : machine_failure());
 }
 
 /* The program wants to end. */
@@ -142,11 +189,7 @@ __attribute__((used)) static void ended(void)
     say("column_changes", of->column_changes);
     say("bytes_fetched", of->bytes_fetched);
     say("bytes_skipped", of->bytes_skipped);
-    say("chip_loads", chip.counts.loads);
-    say("chip_prefetches", chip.counts.prefetches);
-    say("chip_column_changes", chip.counts.column_changes);
-    say("chip_bytes_fetched", chip.counts.bytes_fetched);
-    say("chip_bytes_skipped", chip.counts.bytes_skipped);
+    machine_say();
     say("literals", literals);
 #if FP_VERIFY_TIMES
     say_times();
@@ -160,16 +203,11 @@ __attribute__((used)) static void unexpected(void)
 
 static uint32_t level_1[4096] __attribute__((aligned(16384)));
 
-/* Sections of the domain 0, for all to read and write. */
-#define SECTION(megabyte) ((megabyte) << 20 | 0xc12u)
-
 __attribute__((used)) void start(void)
 {
     for (uint32_t i = 0; i < RAM_MEGABYTES; i++)
-        level_1[i] = level_1[(FLAT >> 20) + i] = SECTION(i);
-    for (uint32_t i = 0x100; i < 0x102; i++)
-        level_1[i] = SECTION(i);
-    chip_reset();
+        level_1[(MACHINE_RAM >> 20) + i] = SECTION((MACHINE_RAM >> 20) + i);
+    machine_start(level_1);
     if (fp_pager_start())
         stop("the pager does not start");
     fp_arm926_start(level_1);
@@ -179,8 +217,8 @@ __attribute__((used)) void start(void)
                      "orr r12, r12, #1\n\t"
                      "mcr p15, 0, r12, c1, c0, 0\n\t"
                      "nop\n\tnop\n\t"
-                     /* User mode, no interrupts. */
-                     "mov r12, #0xd0\n\t"
+                     /* User mode. Interrupts are on: only who wants some lets them come. */
+                     "mov r12, #0x50\n\t"
                      "msr spsr_cxsf, r12\n\t"
                      "mov lr, %2\n\t"
                      "movs pc, lr"
@@ -189,8 +227,8 @@ __attribute__((used)) void start(void)
                      : "r12", "lr", "memory");
 }
 
-/* The stacks of supervisor and abort mode; QEMU has cleared all memory. */
-__attribute__((used)) static uint32_t stacks[2][1024] __attribute__((aligned(8)));
+/* The stacks of supervisor, abort and interrupt mode; QEMU has cleared all memory. */
+__attribute__((used)) static uint32_t stacks[3][1024] __attribute__((aligned(8)));
 
 #if FP_VERIFY_TIMES
 #define PREFETCH_ABORT "timed_prefetch_abort"
@@ -206,7 +244,7 @@ __asm__(".section .vectors, \"ax\"\n"
         "    ldr pc, =" PREFETCH_ABORT "\n"
         "    ldr pc, =fp_arm926_data_abort\n"
         "    ldr pc, =unexpected\n"
-        "    ldr pc, =unexpected\n"
+        "    ldr pc, =" MACHINE_IRQ "\n"
         "    ldr pc, =unexpected\n"
         "    .ltorg\n"
         ".text\n"
@@ -214,6 +252,8 @@ __asm__(".section .vectors, \"ax\"\n"
         "reset:\n"
         "    msr cpsr_c, #0xd7\n"
         "    ldr sp, =stacks + 8192\n"
+        "    msr cpsr_c, #0xd2\n"
+        "    ldr sp, =stacks + 12288\n"
         "    msr cpsr_c, #0xd3\n"
         "    ldr sp, =stacks + 4096\n"
         "    b start\n"
