@@ -62,8 +62,6 @@ _TOOLS = {
     "qemu-system-arm": "qemu-system-arm",
 }
 _QUIET = ("-nographic", "-monitor", "none", "-serial", "none", "-semihosting-config", "enable=on,target=native")
-#: An instruction takes a nanosecond, shifted by so much, where nothing is timed.
-_SHIFT = 2
 
 
 
@@ -86,6 +84,8 @@ class Machine:
     macros: tuple[tuple[str, int], ...] = ()
     #: Whether a chip of QEMU's holds the image.
     has_flash: bool = False
+    #: An instruction takes a nanosecond, shifted by so much, where nothing is timed.
+    shift: int = 2
 
     @property
     def qemu(self) -> tuple[str, ...]:
@@ -93,6 +93,8 @@ class Machine:
         return ("qemu-system-arm", "-M", self.name, "-cpu", "arm926", *_QUIET)
 
 
+#: Slow, so that a load is soon over for who asks whether it is.
+_SLOW = 6
 _ONENAND = (("loads", ("loads", "prefetches")), ("bytes_fetched", ("bytes_fetched",)))
 #: By the name that ``--device`` takes.
 MACHINES = {
@@ -107,6 +109,7 @@ MACHINES = {
         of_chip=_ONENAND,
         macros=(("FP_ONENAND_INTERRUPT", 1),),
         has_flash=True,
+        shift=_SLOW,
     ),
     "n800-polled": Machine(
         "an ARM926EJ-S with a OneNAND that is asked (Nokia N800) in QEMU",
@@ -114,6 +117,7 @@ MACHINES = {
         ram=0x80000000,
         of_chip=_ONENAND,
         has_flash=True,
+        shift=_SLOW,
     ),
 }
 #: The first flash page of the image: it lies on both dies of a chip with 64K pages a die.
@@ -295,7 +299,7 @@ def _paged(
         elf = str(program.resolve()).replace(",", ",,")
         loaded = ("-kernel", "device.elf", "-device", f"loader,file={elf}")
         # The clock is that of the instructions, so that each run is as the other.
-        clock = ("-icount", f"shift={pace.shift if pace else _SHIFT},sleep=off")
+        clock = ("-icount", f"shift={pace.shift if pace else design.machine.shift},sleep=off")
         flash = _flash(folder / "flash", program, design, info) if design.machine.has_flash else ()
         command = [*design.machine.qemu, *clock, *loaded, *flash]
         paged = _run(command, folder, _seconds(info, counts))
