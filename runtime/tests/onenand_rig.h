@@ -42,6 +42,7 @@ enum trouble { NONE, CORRECTED, WRONG, REFUSED, NO_LOAD, SILENT };
 
 static struct {
     uint16_t address_1, address_2, address_8, start_buffer, config, device, maker, buffer_bytes;
+    uint16_t buffers;
     struct die {
         uint8_t data[2][2048];
         uint16_t spare[2][32];
@@ -119,7 +120,7 @@ static uint16_t chip_read(uint32_t word)
     case FP_ONENAND_BUFFER_BYTES:
         return chip.buffer_bytes;
     case FP_ONENAND_BUFFERS:
-        return 0x0201u;
+        return chip.buffers;
     case FP_ONENAND_CONFIG_1:
         return chip.config;
     case FP_ONENAND_STATUS:
@@ -148,6 +149,8 @@ static void chip_command(struct die *die, uint16_t command)
     die->command = command;
     if (command == FP_ONENAND_RESET) {
         chip.resets++;
+        /* Nobody says what is in them then. */
+        memset(die->data, 0x55, sizeof(die->data));
         die->trouble = NONE;
         die->left = 3;
         return;
@@ -208,6 +211,7 @@ static void chip_reset(uint64_t seed)
     chip.maker = 0xecu;
     chip.device = 0x38u;
     chip.buffer_bytes = 2048;
+    chip.buffers = 0x0201u;
     chip.config = 0x40c0u;
     chip.bad_block = UINT32_MAX;
     chip.random = seed;
@@ -367,6 +371,9 @@ static void others(void)
     EXPECT_EQ(fp_onenand_start(), FP_PAGER_IO);
     EXPECT_EQ(fp_onenand_why(), FP_ONENAND_OTHER);
     chip.buffer_bytes = 2048;
+    chip.buffers = 0x0101u;
+    EXPECT_EQ(fp_onenand_start(), FP_PAGER_IO);
+    chip.buffers = 0x0201u;
     chip.maker = chip.device = 0;
     EXPECT_EQ(fp_onenand_start(), FP_PAGER_IO);
     EXPECT_EQ(fp_onenand_why(), FP_ONENAND_OTHER);

@@ -35,6 +35,12 @@ def verify_paged(
         FlashpagerError: for what cannot be run there.
 
     """
+    if (times or fit) and paged.MACHINES[machine].has_flash:
+        message = (
+            f"{'--fit' if fit else '--times'}: on {machine} a load takes its time, and nothing is "
+            "timed: take --device versatilepb"
+        )
+        raise FlashpagerError(message)
     design = flags.one_design("verify takes one design; 'flashpager explore' takes lists")
     opened = Trace.open(trace, "none")
     info = opened.info

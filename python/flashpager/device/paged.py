@@ -122,6 +122,7 @@ MACHINES = {
 }
 #: The first flash page of the image: it lies on both dies of a chip with 64K pages a die.
 _FIRST_PAGE = (1 << 16) - 4
+_ONENAND_PAGE = 2048
 #: Of the N800's timers; a tick is one of its interrupts.
 _TIMER_MHZ = 19.2
 _TICK_US = 97
@@ -163,7 +164,7 @@ class PagedDesign:
                 f"{', '.join(_POLICIES)}: take one of them with --policy"
             )
             raise FlashpagerError(message)
-        for message in _refusals(row):
+        for message in (*_refusals(row), *_refusals_of_flash(row, MACHINES[machine])):
             raise FlashpagerError(message)
         name = matched[1]
         parameter = int(matched[2]) if matched[2] and _POLICIES[name] else None
@@ -372,6 +373,24 @@ def _refusals(row: Row) -> Iterator[str]:
         )
     if row.frames * design.cache_page_bytes > _FRAME_BYTES:
         yield f"a cache of {format_size(design.cache_bytes)}: the emulated machine has up to 3M"
+
+
+def _refusals_of_flash(row: Row, machine: Machine) -> Iterator[str]:
+    """Say what of a design a machine's flash chip has not."""
+    if not machine.has_flash:
+        return
+    if row.flash_page_bytes != _ONENAND_PAGE:
+        yield (
+            f"flash pages of {format_size(row.flash_page_bytes)}: this machine's OneNAND has pages "
+            "of 2K: take --part KFG1G16Q2M"
+        )
+    if not row.design.register.startswith("double-buffer"):
+        yield (
+            f"register {row.design.register}: a OneNAND has two buffers: take --register "
+            "double-buffer or double-buffer-prefetch"
+        )
+    if row.design.codeword_bytes:
+        yield "a OneNAND corrects what it loads itself: leave --codeword away"
 
 
 def _macro(prefix: str, name: str) -> str:

@@ -32,7 +32,6 @@ static struct {
     uint32_t loading; /* the page, or NO_PAGE_HELD where its buffer holds no whole page then */
     uint16_t column;
     uint8_t buffer, into;
-    uint8_t is_asked_for; /* a load that fp_flash_wait() has not told the end of */
     volatile uint8_t is_busy;
     volatile int8_t result;
     uint8_t why;
@@ -103,7 +102,8 @@ FP_PAGER_API int fp_onenand_start(void)
     const uint32_t device = FP_ONENAND_READ(FP_ONENAND_DEVICE);
     const uint32_t wanted = FP_PAGER_REGISTER >= FP_PAGER_DOUBLE_BUFFER ? 2 : 1;
     onenand.corrected = 0;
-    onenand.is_busy = onenand.is_asked_for = 0;
+    onenand.is_busy = 0;
+    onenand.result = FP_PAGER_OK;
     onenand.buffer = onenand.into = 0;
     onenand.why = FP_ONENAND_FINE;
     /* A bus without a chip gives the same bits for all. */
@@ -144,7 +144,6 @@ static void start_load(uint32_t what, uint32_t page, uint_fast8_t sector, uint_f
         end_load(load_fails(FP_ONENAND_BEYOND));
         return;
     }
-    onenand.held[buffer] = NO_PAGE_HELD;
     see_die(page);
     FP_ONENAND_WRITE(FP_ONENAND_ADDRESS_1,
                      page / onenand.die_pages << DIE_SHIFT |
@@ -231,12 +230,14 @@ FP_PAGER_API int fp_onenand_peek(uint32_t offset, uint8_t *to, uint_fast16_t siz
     held = onenand.held[other];
     fp_onenand_load(page, sector, 1, other);
     error = fp_onenand_wait();
-    if (!error)
+    if (!error) {
         copy_out(page, other, column, to, size);
-    if (held != NO_PAGE_HELD) {
-        fp_onenand_load(held, sector, 1, other);
-        if (!fp_onenand_wait())
-            onenand.held[other] = held;
+        /* Behind a reset there would be more to bring back. */
+        if (held != NO_PAGE_HELD) {
+            fp_onenand_load(held, sector, 1, other);
+            if (!fp_onenand_wait())
+                onenand.held[other] = held;
+        }
     }
     onenand.result = result;
     return error;
@@ -247,15 +248,11 @@ FP_PAGER_API int fp_onenand_peek(uint32_t offset, uint8_t *to, uint_fast16_t siz
 FP_PAGER_API void fp_flash_load(fp_flash_page page, uint_fast16_t column)
 {
     onenand.column = (uint16_t)column;
-    onenand.is_asked_for = 1;
     fp_onenand_load(FP_ONENAND_FIRST_PAGE + (uint32_t)page, 0, FP_ONENAND_SECTORS, onenand.buffer);
 }
 
 FP_PAGER_API int fp_flash_wait(void)
 {
-    if (!onenand.is_asked_for)
-        return FP_PAGER_OK;
-    onenand.is_asked_for = 0;
     return fp_onenand_wait();
 }
 
@@ -291,7 +288,6 @@ FP_PAGER_API void fp_flash_buffer(uint_fast8_t buffer)
 #if FP_PAGER_REGISTER == FP_PAGER_DOUBLE_BUFFER_PREFETCH
 FP_PAGER_API void fp_flash_load_ahead(fp_flash_page page)
 {
-    onenand.is_asked_for = 1;
     fp_onenand_load(FP_ONENAND_FIRST_PAGE + (uint32_t)page, 0, FP_ONENAND_SECTORS,
                     !onenand.buffer);
 }

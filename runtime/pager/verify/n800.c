@@ -78,7 +78,10 @@ static uint16_t onenand_read(uint32_t word)
 static inline void interrupts_on(void)
 {
     uint32_t status;
-    __asm__ volatile("mrs %0, cpsr\n\tbic %0, %0, #0x80\n\tmsr cpsr_c, %0" : "=r"(status) : : "memory");
+    __asm__ volatile("mrs %0, cpsr\n\tbic %0, %0, #0x80\n\tmsr cpsr_c, %0"
+                     : "=r"(status)
+                     :
+                     : "memory");
 }
 
 static void onenand_write(uint32_t word, uint16_t value)
@@ -96,6 +99,8 @@ static void onenand_write(uint32_t word, uint16_t value)
         TIMER_2(TIMER_CONTROL) = TIMER_STARTS;
         waited = 0;
     }
+    if (word == FP_ONENAND_COMMAND && value != FP_ONENAND_LOAD && value != FP_ONENAND_RESET)
+        stop("a command that reads nothing from the OneNAND");
     *(volatile uint16_t *)(FP_ONENAND_BASE + 2 * word) = value;
 #if FP_ONENAND_INTERRUPT
     if (word == FP_ONENAND_COMMAND && value == FP_ONENAND_LOAD)
@@ -109,7 +114,10 @@ static void onenand_write(uint32_t word, uint16_t value)
 FP_PAGER_API int fp_onenand_sleep(void)
 {
     /* An interrupt that comes in between wakes it, though it is off. */
-    __asm__ volatile("mrs r12, cpsr\n\torr r12, r12, #0x80\n\tmsr cpsr_c, r12" : : : "r12", "memory");
+    __asm__ volatile("mrs r12, cpsr\n\torr r12, r12, #0x80\n\tmsr cpsr_c, r12"
+                     :
+                     :
+                     : "r12", "memory");
     if (fp_onenand_ask() > 0)
         __asm__ volatile("mcr p15, 0, %0, c7, c0, 4" : : "r"(0) : "memory");
     interrupts_on();
