@@ -5,10 +5,12 @@ import random
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from flashpager._engine import TraceInfo
 from flashpager.device import paged
 from flashpager.installed import pager_sources
 from flashpager.papers.swl import machine
@@ -18,7 +20,6 @@ from tests.conftest import ROOT, fails, flashpager, need
 #: Designs run; all of them with a larger ``FLASHPAGER_TEST_ROUNDS``.
 _ROUNDS = int(os.environ.get("FLASHPAGER_TEST_ROUNDS", "8"))
 _TOOLS = ("arm-none-eabi-gcc", "qemu-system-arm")
-_MACHINE = "qemu-system-arm -M versatilepb -nographic -semihosting"
 _BOARD = ("--board", "versatilepb")
 _LARGE_PAGES = ("--part", "MT29F4G01ABAFD", "--bus", "50MHz-x4", "--cache-page", "4K")
 _VALID = ("1", "25%", "50%", "75%")
@@ -70,17 +71,18 @@ _MATRIX = _matrix()
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, Path]]:
     """Build and record both programs: trace and file of each."""
     need(*_TOOLS)
+    return _record(tmp_path_factory, "versatilepb")
+
+
+def _record(tmp_path_factory: pytest.TempPathFactory, machine: str) -> dict[str, tuple[Path, Path]]:
     found = {}
-    for name, words in (
-        ("firmware", ("MACHINE=versatilepb", "card-firmware.elf")),
-        ("newlib", ("newlib.elf",)),
-    ):
+    system = f"qemu-system-arm -M {machine} -cpu arm926 -nographic -semihosting"
+    for name, file in (("firmware", "card-firmware.elf"), ("newlib", "newlib.elf")):
         folder = tmp_path_factory.mktemp(name)
-        *variables, file = words
-        command = ["make", "-C", str(ROOT / "examples" / name), *variables, f"BUILD={folder}"]
-        subprocess.run(command, check=True, capture_output=True)
+        command = ["make", "-C", str(ROOT / "examples" / name), f"MACHINE={machine}"]
+        subprocess.run([*command, f"BUILD={folder}"], check=True, capture_output=True)
         trace = folder / f"{name}.trace"
-        flashpager("record", "--system", _MACHINE, "-o", trace, folder / file)
+        flashpager("record", "--system", system, "-o", trace, folder / file)
         found[name] = (trace, folder / file)
     return found
 
@@ -276,3 +278,226 @@ def _changed(folder: Path, name: str, right: str, wrong: str) -> Path:
     assert text.count(right) == 1
     (copy / name).write_text(text.replace(right, wrong), encoding="utf-8")
     return copy
+
+
+#: The OneNAND of the N800 interrupts, or is asked.
+_ONENANDS = ("n800", "n800-polled")
+_TWO = 2
+_N800_FRAMES = {"firmware": (13, 11, 8, 3, 2), "newlib": (48, 24, 12, 2)}
+
+
+def _n800_matrix() -> list[tuple[str, tuple[str, ...]]]:
+    """Give programs and designs, those with few faults first."""
+    found: list[tuple[str, tuple[str, ...]]] = []
+    registers = ("double-buffer", "double-buffer-prefetch")
+    first = ("clock", "fifo-sc(50%)")
+    policies = [*first, *(policy for policy in _POLICIES if policy not in first)]
+    for rank in range(max(map(len, _N800_FRAMES.values()))):
+        for policy in policies:
+            for program, sizes in _N800_FRAMES.items():
+                if rank == len(sizes) or ("(75%)" in policy and sizes[rank] == _TWO):
+                    continue
+                turn = len(found)
+                # To ask takes QEMU long.
+                is_polled = program == "firmware" and turn % 4 == 0
+                flags = ("--policy", policy, "--cache", f"{sizes[rank]}K")
+                flags += ("--register", registers[turn // 2 % 2])
+                flags += ("--schedule", _SCHEDULES[(turn + turn // 3) % 3])
+                found.append((program, (*flags, "--device", _ONENANDS[is_polled])))
+    return found
+
+
+_N800_MATRIX = _n800_matrix()
+
+
+@pytest.fixture(scope="module")
+def on_n800(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, Path]]:
+    """Build and record both programs for an N800."""
+    need(*_TOOLS)
+    asked = ["qemu-system-arm", "-M", "help"]
+    machines = subprocess.run(asked, check=True, capture_output=True, text=True)
+    if "\nn800 " not in machines.stdout:
+        pytest.skip("this qemu-system-arm has no n800: QEMU 9.2 dropped it")
+    return _record(tmp_path_factory, "n800")
+
+
+@pytest.mark.parametrize(("program", "design"), _N800_MATRIX[: _ROUNDS // 2])
+def test_a_onenand_counts_the_same(
+    on_n800: dict[str, tuple[Path, Path]], program: str, design: tuple[str, ...]
+) -> None:
+    """The image comes from the registers and buffers of a chip, over two dies."""
+    trace, file = on_n800[program]
+    done = flashpager("verify", trace, *_BOARD, *design, "--program", file, "--json").json
+    assert done["equal"]
+    counts = {each["count"]: each["device"] for each in done["counts"]}
+    assert counts["loads and prefetches, by the chip"] > 0
+    assert counts["CRC-32 of the output"] > 0
+
+
+_N800 = (*_BOARD, "--device", "n800", "--cache", "11K")
+#: A load is served by two interrupts: that of the chip, and that of the timer that stands for t_R.
+_BY_LOAD = 2
+
+
+def _spied(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
+    """Keep what the machine says beside the counts."""
+    told: dict[str, int] = {}
+    run = paged._run
+
+    def spy(command: list[str], folder: Path, seconds: float) -> list[str]:
+        lines = run(command, folder, seconds)
+        told.update(paged._told(lines))
+        return lines
+
+    monkeypatch.setattr(paged, "_run", spy)
+    return told
+
+
+def test_interrupts_in_the_handler(
+    on_n800: dict[str, tuple[Path, Path]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others come while a fault is served, and change no count and no output."""
+    told = _spied(monkeypatch)
+    monkeypatch.setattr(paged, "_TICK_US", 11)
+    trace, file = on_n800["firmware"]
+    flashpager("verify", trace, *_N800, "--program", file)
+    loads = told["chip_loads"] + told["chip_sector_loads"]
+    assert told["interrupts_done"] == loads
+    assert told["literals"] > 0
+    assert told["interrupts_in_handler"] > _BY_LOAD * loads + 500
+    assert told["interrupts_ticks"] > told["interrupts_in_handler"] - _BY_LOAD * loads
+
+
+def _break(monkeypatch: pytest.MonkeyPatch, page: int, rule: str) -> None:
+    """Let QEMU's block layer fail reads of a flash page of the image."""
+    write = paged._flash
+
+    def flash(path: Path, program: Path, design: paged.PagedDesign, info: TraceInfo) -> object:
+        write(path, program, design, info)
+        sector = (paged._FIRST_PAGE + page) * 4
+        path.with_name("rules").write_text(
+            f'[inject-error]\nevent = "none"\niotype = "read"\nsector = "{sector}"\n{rule}\n',
+            encoding="ascii",
+        )
+        return ("-drive", f"if=mtd,format=raw,file=blkdebug:rules:{path.name}")
+
+    monkeypatch.setattr(paged, "_flash", flash)
+
+
+@pytest.mark.parametrize("machine", _ONENANDS)
+def test_a_load_that_fails_once(
+    on_n800: dict[str, tuple[Path, Path]], machine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The chip tells an error; it is tried again, and the program does not notice."""
+    told = _spied(monkeypatch)
+    _break(monkeypatch, 1, 'once = "on"')
+    trace, file = on_n800["firmware"]
+    done = flashpager(
+        *("verify", trace, *_N800, "--device", machine, "--program", file, "--json"), code=1
+    ).json
+    assert told["retries"] == 1
+    differ = {each["count"] for each in done["counts"] if each["simulated"] != each["device"]}
+    # What the chip did beside.
+    assert differ == {"loads and prefetches, by the chip"}
+    assert told["chip_loads"] == told["loads"] + 1
+
+
+@pytest.mark.parametrize("machine", _ONENANDS)
+def test_a_load_that_fails_for_ever(
+    on_n800: dict[str, tuple[Path, Path]], machine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The program ends at the instruction that could not be fetched."""
+    _break(monkeypatch, 1, 'once = "off"')
+    trace, file = on_n800["firmware"]
+    said = fails("verify", trace, *_N800, "--device", machine, "--program", file)
+    assert "a page that fails: the OneNAND tells an error" in said
+    assert "by the instruction at 0x80400" in said
+
+
+def test_a_onenand_that_is_too_small(
+    on_n800: dict[str, tuple[Path, Path]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The driver refuses an image that ends beyond the chip, and a load there."""
+    monkeypatch.setattr(paged, "_FIRST_PAGE", (1 << 17) - 2)
+    trace, file = on_n800["firmware"]
+    fails("verify", trace, *_N800, "--program", file, words=["a page that the OneNAND has not"])
+    start = "        return FP_PAGER_OUTSIDE;"
+    copy = _changed(tmp_path, "onenand/onenand.c", start, "")
+    monkeypatch.setattr(paged, "pager_sources", lambda: copy)
+    said = fails("verify", trace, *_N800, "--program", file)
+    assert "a page that the OneNAND has not of 0x8040" in said
+
+
+@pytest.mark.parametrize(
+    ("machine", "name", "right", "wrong"),
+    [
+        ("n800", "verify/n800.c", "GPIO_1(GPIO_ENABLE) = GPIO_ONENAND;", ""),
+        (
+            *("n800-polled", "onenand/onenand.h"),
+            *("define FP_ONENAND_ASKED 1000000ul", "define FP_ONENAND_ASKED 3"),
+        ),
+    ],
+)
+def test_a_onenand_that_is_silent(
+    on_n800: dict[str, tuple[Path, Path]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    machine: str,
+    name: str,
+    right: str,
+    wrong: str,
+) -> None:
+    """An interrupt that never comes, and a load that takes longer than the chip is asked."""
+    copy = _changed(tmp_path, name, right, wrong)
+    monkeypatch.setattr(paged, "pager_sources", lambda: copy)
+    trace, file = on_n800["firmware"]
+    said = fails("verify", trace, *_N800, "--device", machine, "--program", file)
+    assert "a page that fails: the OneNAND is not done in time" in said
+
+
+def test_nothing_is_unlocked(
+    on_n800: dict[str, tuple[Path, Path]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Locked blocks are loaded as they are; what else might be told the chip is found out."""
+    right = "FP_ONENAND_WRITE(FP_ONENAND_COMMAND, FP_ONENAND_RESET);"
+    copy = _changed(
+        tmp_path, "onenand/onenand.c", right, "FP_ONENAND_WRITE(FP_ONENAND_COMMAND, 0x27);"
+    )
+    monkeypatch.setattr(paged, "pager_sources", lambda: copy)
+    trace, file = on_n800["firmware"]
+    words = ["a command that reads nothing from the OneNAND"]
+    fails("verify", trace, *_N800, "--program", file, words=words)
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (("--register", "random-column"), ["--register double-buffer"]),
+        ((*_LARGE_PAGES, "--register", "random-column"), ["pages of 2K", "KFG1G16Q2M"]),
+        (("--codeword", "512"), ["--codeword"]),
+        (("--times",), ["--times", "--device versatilepb"]),
+        (("--fit", "none.toml"), ["--fit", "--device versatilepb"]),
+        (("--policy", "lru"), ["must see every reference"]),
+    ],
+)
+def test_refusals_of_an_n800(
+    on_n800: dict[str, tuple[Path, Path]], flags: tuple[str, ...], words: list[str]
+) -> None:
+    """What a OneNAND has not is refused."""
+    trace, file = on_n800["firmware"]
+    cache = ("--cache", "16K")
+    fails("verify", trace, *_N800, *cache, *flags, "--program", file, words=words)
+
+
+def test_a_qemu_without_it(
+    on_n800: dict[str, tuple[Path, Path]],
+    recorded: dict[str, tuple[Path, Path]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A newer QEMU, and a program that is linked for another machine."""
+    trace, file = recorded["firmware"]
+    fails("verify", trace, *_N800, "--program", file, words=["0x400000", "from 0x80000000 on"])
+    machine = replace(paged.MACHINES["n800"], name="n801")
+    monkeypatch.setitem(paged.MACHINES, "n800", machine)
+    trace, file = on_n800["firmware"]
+    fails("verify", trace, *_N800, "--program", file, words=["no machine n801", "QEMU 9.2"])

@@ -61,8 +61,15 @@ _TOOLS = {
     "arm-none-eabi-gcc": "gcc-arm-none-eabi libnewlib-arm-none-eabi",
     "qemu-system-arm": "qemu-system-arm",
 }
-_QUIET = ("-nographic", "-monitor", "none", "-serial", "none", "-semihosting-config", "enable=on,target=native")
-
+_QUIET = (
+    "-nographic",
+    "-monitor",
+    "none",
+    "-serial",
+    "none",
+    "-semihosting-config",
+    "enable=on,target=native",
+)
 
 
 @dataclass(frozen=True)
@@ -461,9 +468,7 @@ def _sections(data: bytes) -> Iterator[tuple[int, int, int]]:
             yield struct.unpack_from("<III", data, at + 12)
 
 
-def _flash(
-    path: Path, program: Path, design: PagedDesign, info: TraceInfo
-) -> tuple[str, str]:
+def _flash(path: Path, program: Path, design: PagedDesign, info: TraceInfo) -> tuple[str, str]:
     """Write what the flash chip holds, and give how QEMU is told of it."""
     data = program.read_bytes()
     starts = {(address, size): start for address, start, size in _sections(data)}
