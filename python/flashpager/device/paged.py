@@ -128,7 +128,7 @@ MACHINES = {
     ),
 }
 #: The first flash page of the image: it lies on both dies of a chip with 64K pages a die.
-_FIRST_PAGE = (1 << 16) - 4
+FIRST_PAGE = (1 << 16) - 4
 _ONENAND_PAGE = 2048
 #: Of the N800's timers; a tick is one of its interrupts.
 _TIMER_MHZ = 19.2
@@ -211,7 +211,7 @@ class PagedDesign:
         }
         macros |= dict(self.machine.macros)
         if self.machine.has_flash:
-            macros["FP_ONENAND_FIRST_PAGE"] = _FIRST_PAGE
+            macros["FP_ONENAND_FIRST_PAGE"] = FIRST_PAGE
             macros["FP_VERIFY_T_R"] = round(self.load_ns / 1e3 * _TIMER_MHZ)
             macros["FP_VERIFY_TICK"] = round(_TICK_US * _TIMER_MHZ)
         if pace:
@@ -426,8 +426,8 @@ def _code_of(info: TraceInfo, page_bytes: int, ram: int) -> int:
         raise FlashpagerError(message)
     if code < ram + _PAGER_BYTES or code + info.image_bytes > ram + _RAM_BYTES:
         message = (
-            f"the code begins at {code:#x}: the pager has the first 4 MB of the machine's 128, from "
-            f"{ram:#x} on, and the program what is above: link it there"
+            f"the code begins at {code:#x}: the pager has the first 4 MB of the machine's 128, "
+            f"from {ram:#x} on, and the program what is above: link it there"
         )
         raise FlashpagerError(message)
     return code
@@ -474,10 +474,10 @@ def _flash(path: Path, program: Path, design: PagedDesign, info: TraceInfo) -> t
     starts = {(address, size): start for address, start, size in _sections(data)}
     with path.open("wb") as file:
         # What is before takes no room.
-        file.truncate((_FIRST_PAGE + _pages(info, design)) * design.flash_page_bytes)
+        file.truncate((FIRST_PAGE + _pages(info, design)) * design.flash_page_bytes)
         for section in info.images[0].sections:
             start = starts[section.address, section.bytes]
-            file.seek(_FIRST_PAGE * design.flash_page_bytes + section.address - design.code)
+            file.seek(FIRST_PAGE * design.flash_page_bytes + section.address - design.code)
             file.write(data[start : start + section.bytes])
     return ("-drive", f"if=mtd,format=raw,file={path.name}")
 
