@@ -46,6 +46,8 @@ def need(*wanted: str) -> None:
     """Skip the test when a tool is missing; fail where all tools are promised."""
     missing = tools.missing(*wanted)
     if not missing:
+        for machine in tools.missing_machines(*wanted):
+            pytest.skip(f"this qemu-system-arm has no {machine}: {tools.MACHINES[machine]}")
         return
     reason = tools.not_installed(missing)
     if tools.promised():

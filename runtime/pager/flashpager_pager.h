@@ -250,7 +250,7 @@ typedef uint_fast32_t fp_page;
 enum fp_pager_error {
     FP_PAGER_OK = 0,
     FP_PAGER_IO = -1,         /* the chip failed: what fp_flash_wait() and fp_flash_fetch() return */
-    FP_PAGER_CORRUPT = -2,    /* ECC could not correct: what fp_flash_correct() returns */
+    FP_PAGER_CORRUPT = -2,    /* ECC could not correct: what fp_flash_correct() returns, too */
     FP_PAGER_FORGED = -3,     /* the tag is wrong */
     FP_PAGER_OUTSIDE = -4,    /* behind the image; fp_flash_failed() is not asked */
     FP_PAGER_OLD = -5,        /* the image's version is below the rollback counter */
@@ -381,7 +381,8 @@ typedef uint_fast32_t fp_flash_page;
  * model is sequential. The pager looks for a victim meanwhile, then calls fp_flash_wait(). */
 FP_PAGER_API void fp_flash_load(fp_flash_page page, uint_fast16_t column);
 
-/* Wait until what was begun is done. FP_PAGER_OK or FP_PAGER_IO. */
+/* Wait until what was begun is done. FP_PAGER_OK or FP_PAGER_IO; FP_PAGER_CORRUPT of a chip that
+ * corrects what it loads itself. */
 FP_PAGER_API int fp_flash_wait(void);
 
 /* Fetch bytes. FP_PAGER_OK or FP_PAGER_IO. */

@@ -49,9 +49,9 @@
 #endif
 #ifndef FP_ONENAND_READ
 /* May be your own: read and write a word of the chip. */
-#define FP_ONENAND_READ(word) (*(const volatile uint16_t *)(FP_ONENAND_BASE + 2ul * (word)))
-#define FP_ONENAND_WRITE(word, value)                                                            \
-    (*(volatile uint16_t *)(FP_ONENAND_BASE + 2ul * (word)) = (uint16_t)(value))
+#define FP_ONENAND_WORD(word) ((volatile uint16_t *)(uintptr_t)(FP_ONENAND_BASE + 2ul * (word)))
+#define FP_ONENAND_READ(word) (*FP_ONENAND_WORD(word))
+#define FP_ONENAND_WRITE(word, value) (*FP_ONENAND_WORD(word) = (uint16_t)(value))
 #endif
 
 #define FP_ONENAND_SECTOR_BYTES 512u
