@@ -66,7 +66,7 @@ def missing(*tools: str) -> list[str]:
 
 
 def missing_machines(*tools: str) -> list[str]:
-    """Give those of some machines of QEMU's that it has not; what is no machine is not asked for."""
+    """Give those of some machines of QEMU's that it has not. Other tools are passed by."""
     wanted = [tool for tool in tools if tool in MACHINES]
     if not wanted or missing("qemu-system-arm"):
         return []

@@ -250,7 +250,7 @@ typedef uint_fast32_t fp_page;
 enum fp_pager_error {
     FP_PAGER_OK = 0,
     FP_PAGER_IO = -1,         /* the chip failed: what fp_flash_wait() and fp_flash_fetch() return */
-    FP_PAGER_CORRUPT = -2,    /* ECC could not correct: what fp_flash_correct() returns, too */
+    FP_PAGER_CORRUPT = -2,    /* ECC could not correct: what fp_flash_correct() returns */
     FP_PAGER_FORGED = -3,     /* the tag is wrong */
     FP_PAGER_OUTSIDE = -4,    /* behind the image; fp_flash_failed() is not asked */
     FP_PAGER_OLD = -5,        /* the image's version is below the rollback counter */

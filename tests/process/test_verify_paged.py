@@ -105,6 +105,7 @@ def test_all_counts_are_equal(
 def test_the_matrix_is_large() -> None:
     """What `make soak` runs whole."""
     assert len(set(_MATRIX)) >= 200
+    assert len(set(_N800_MATRIX)) >= _N800_DESIGNS
 
 
 def test_a_table(recorded: dict[str, tuple[Path, Path]]) -> None:
@@ -310,6 +311,8 @@ def _n800_matrix() -> list[tuple[str, tuple[str, ...]]]:
     return found
 
 
+#: As docs/onenand.md says.
+_N800_DESIGNS = 110
 _N800_MATRIX = _n800_matrix()
 
 

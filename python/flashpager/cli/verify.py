@@ -103,7 +103,9 @@ def verify(  # noqa: C901, PLR0912, PLR0915  (what runs, and what does not)
     ] = "",
     program: Annotated[
         Path | None,
-        typer.Option("--program", metavar="FILE", help="The program recorded, for a machine with an MMU."),
+        typer.Option(
+            "--program", metavar="FILE", help="The program recorded, for a machine with an MMU."
+        ),
     ] = None,
     counts: Annotated[
         Path | None,
@@ -140,8 +142,8 @@ def verify(  # noqa: C901, PLR0912, PLR0915  (what runs, and what does not)
     With versatilepb, an ARM926EJ-S with an MMU, the program that was recorded runs itself: its
     code comes in by page faults. What it writes must be what it writes alone. n800 has a OneNAND
     besides, which interrupts when it has loaded, and n800-polled asks it. With --times versatilepb
-    runs it twice more, sequential and parallel, and the jobs of its faults are held against the board's
-    prices, to 2 %.
+    runs it twice more, sequential and parallel, and the jobs of its faults are held against the
+    board's prices, to 2 %.
 
     With --counts nothing runs: what your own firmware says of fp_pager_stat() is compared.
 
