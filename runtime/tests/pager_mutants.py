@@ -2,9 +2,10 @@
 
     .venv/bin/python runtime/tests/pager_mutants.py [NAME ...]
 
-Each mutant replaces one piece of text of pager/pager.c, which must be there once. It is caught
-where a test of runtime/tests/test_pager_*.c fails, or where `flashpager verify` finds a count that
-differs on a Cortex-M3 that QEMU emulates; or where one of them does not end.
+Each mutant replaces one piece of text of pager/pager.c, or of the driver of a OneNAND, which must be
+there once. It is caught where a test of runtime/tests/test_pager_*.c fails, or where `flashpager
+verify` finds a count that differs on a Cortex-M3 that QEMU emulates; or where one of them does not
+end.
 """
 
 import argparse
@@ -48,6 +49,11 @@ class Mutant:
     name: str
     right: str
     wrong: str
+    file: str = "pager/pager.c"
+
+
+def _of_onenand(name: str, right: str, wrong: str = "") -> Mutant:
+    return Mutant(f"onenand-{name}", right, wrong, "pager/onenand/onenand.c")
 
 
 _MUTANTS = (
@@ -196,6 +202,42 @@ _MUTANTS = (
         "    cursor->at = cursor->end = NULL;\n    if (offset >=",
         "    if (offset >=",
     ),
+    _of_onenand("ecc-believed", "ecc & ECC_WRONG)", "0)"),
+    _of_onenand("error-believed", "status & STATUS_ERROR || "),
+    _of_onenand("end-without-load", " || !(interrupts & INTERRUPT_LOAD)"),
+    _of_onenand("corrected-not-counted", "        onenand.corrected++;", ";"),
+    _of_onenand(
+        "interrupt-of-nobody", "    if (!onenand.is_busy)\n        return;\n    for", "    for"
+    ),
+    _of_onenand("failed-is-held", "result ? NO_PAGE_HELD : onenand.loading", "onenand.loading"),
+    _of_onenand(
+        "lost-is-given",
+        "    if (page == NO_PAGE_HELD)\n        return load_fails(FP_ONENAND_LOST);\n",
+    ),
+    _of_onenand(
+        "reset-forgotten", "reset_die();\n    }\n    return onenand", "}\n    return onenand"
+    ),
+    _of_onenand("reset-believed", "    onenand.held[0] = onenand.held[1] = NO_PAGE_HELD;\n"),
+    _of_onenand("reset-is-why", "    onenand.why = why;\n"),
+    _of_onenand("pin-not-driven", " | CONFIG_INT"),
+    _of_onenand("page-beyond", "page >= onenand.pages", "page > onenand.pages"),
+    _of_onenand(
+        "other-die-commanded",
+        "    see_die(page);\n    FP_ONENAND_WRITE(FP_ONENAND_ADDRESS_1",
+        "    FP_ONENAND_WRITE(FP_ONENAND_ADDRESS_1",
+    ),
+    _of_onenand("other-die-read", "    see_die(page);\n    for (; size", "    for (; size"),
+    _of_onenand("one-buffer-is-enough", ">> 8 < wanted", ">> 8 < 0 * wanted"),
+    _of_onenand("ahead-not-ended", "= (int8_t)fp_onenand_wait();", "= onenand.result;"),
+    _of_onenand("peek-in-use", "!onenand.buffer : 1", "onenand.buffer : 1"),
+    _of_onenand("peek-loses", "                onenand.held[other] = held;", "                ;"),
+    _of_onenand(
+        "peek-is-believed", "    if (!error) {\n        copy_out", "    {\n        copy_out"
+    ),
+    _of_onenand(
+        "ahead-told-twice", "    onenand.result = result;\n    return error;", "return error;"
+    ),
+    _of_onenand("mark-not-read", "page < first + 2", "page < first + 0"),
 )
 
 
@@ -273,7 +315,6 @@ def main() -> None:
     parser.add_argument("names", nargs="*", metavar="NAME")
     names = parser.parse_args().names
     verifier = Verifier()
-    text = (_RUNTIME / "pager/pager.c").read_text(encoding="utf-8")
     survived = []
     for mutant in (None, *_MUTANTS):
         if mutant and names and mutant.name not in names:
@@ -283,10 +324,11 @@ def main() -> None:
             for folder in ("pager", "tests", "third_party"):
                 shutil.copytree(_RUNTIME / folder, copy / folder)
             if mutant:
+                text = (_RUNTIME / mutant.file).read_text(encoding="utf-8")
                 if text.count(mutant.right) != 1:
                     sys.exit(f"pager_mutants.py: {mutant.name}: its text is not there once")
                 changed = text.replace(mutant.right, mutant.wrong)
-                (copy / "pager/pager.c").write_text(changed, encoding="utf-8")
+                (copy / mutant.file).write_text(changed, encoding="utf-8")
             by = _fails_in_c(copy) or verifier.differs(copy / "pager")
         if mutant is None:
             if by:

@@ -1,6 +1,6 @@
 /* Its INT pin tells that a load is done: nobody asks it while it loads. */
 #define FP_ONENAND_INTERRUPT 1
-#include "onenand_rig.h"
+#include "pager_onenand.h"
 
 static uint32_t slept_for; /* which load, and how long */
 static unsigned slept;
@@ -49,12 +49,12 @@ static void comes_early(void)
 }
 
 static const struct test tests[] = {
-    {"onenand_interrupt_fuzz", fuzz},
-    {"onenand_interrupt_troubles", troubles},
-    {"onenand_interrupt_loads", loads},
-    {"onenand_interrupt_peeks", peeks},
-    {"onenand_interrupt_others", others},
-    {"onenand_interrupt_comes_early", comes_early},
+    {"pager_onenand_interrupt_fuzz", fuzz},
+    {"pager_onenand_interrupt_troubles", troubles},
+    {"pager_onenand_interrupt_loads", loads},
+    {"pager_onenand_interrupt_peeks", peeks},
+    {"pager_onenand_interrupt_others", others},
+    {"pager_onenand_interrupt_comes_early", comes_early},
     {NULL, NULL},
 };
 

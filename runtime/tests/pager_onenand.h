@@ -352,13 +352,20 @@ static void peeks(void)
     expect_page(fp_pager_page(12), 12);
     EXPECT_EQ(chip.loads, 1); /* that ahead alone: it was held still */
     (void)fp_onenand_wait();
-    EXPECT_EQ(fp_onenand_peek(7 * 1024 + 600, word, 4), 0);
+    /* What failed ahead is not read as what it should have been. */
+    chip.next = WRONG;
+    expect_page(fp_pager_page(14), 14);
+    EXPECT_EQ(fp_onenand_peek(16 * 1024, word, 4), 0);
+    EXPECT_EQ(word[0], chip_byte(place_of(16 * 1024), 0));
+    EXPECT_EQ(fp_onenand_wait(), FP_PAGER_CORRUPT);
+    expect_page(fp_pager_page(18), 18);
+    expect_page(fp_pager_page(20), 20);
     chip.next = REFUSED;
     chip.for_ever = true;
     EXPECT_EQ(fp_onenand_peek(200 * 1024, word, 4), FP_PAGER_IO);
     chip.next = NONE;
     chip.for_ever = false;
-    expect_page(fp_pager_page(14), 14);
+    expect_page(fp_pager_page(22), 22);
     EXPECT_EQ(fp_pager_stat()->retries, 1);
     EXPECT_EQ(fp_onenand_why(), FP_ONENAND_LOST);
 }
