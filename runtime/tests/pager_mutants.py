@@ -2,8 +2,8 @@
 
     .venv/bin/python runtime/tests/pager_mutants.py [NAME ...]
 
-Each mutant replaces one piece of text of pager/pager.c, or of the driver of a OneNAND, which must be
-there once. It is caught where a test of runtime/tests/test_pager_*.c fails, or where `flashpager
+Each mutant replaces one piece of text of pager/pager.c, or of the driver of a OneNAND, which must
+be there once. It is caught where a test of runtime/tests/test_pager_*.c fails, or where `flashpager
 verify` finds a count that differs on a Cortex-M3 that QEMU emulates; or where one of them does not
 end.
 """
