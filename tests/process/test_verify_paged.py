@@ -299,10 +299,8 @@ def _n800_matrix() -> list[tuple[str, tuple[str, ...]]]:
                 if rank == len(sizes) or ("(75%)" in policy and sizes[rank] == _TWO):
                     continue
                 turn = len(found)
-                # To ask takes QEMU long.
-                is_polled = program == "firmware" and turn % 4 == 0
                 flags = (
-                    *("--device", _ONENANDS[is_polled]),
+                    *("--device", _ONENANDS[turn % 3 == 0]),
                     *("--policy", policy, "--cache", f"{sizes[rank]}K"),
                     *("--register", registers[turn // 2 % 2]),
                     *("--schedule", _SCHEDULES[(turn + turn // 3) % 3]),
@@ -368,7 +366,7 @@ def test_interrupts_in_the_handler(
 ) -> None:
     """Others come while a fault is served, and change no count and no output."""
     told = _spy(monkeypatch)
-    monkeypatch.setattr(paged, "_TICK_US", 11)
+    monkeypatch.setattr(paged, "_TICK", 1)
     trace, file = on_n800["firmware"]
     flashpager("verify", trace, *_N800, "--program", file)
     loads = told["chip_loads"] + told["chip_sector_loads"]

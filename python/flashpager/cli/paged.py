@@ -37,8 +37,8 @@ def verify_paged(
     """
     if (times or fit) and paged.MACHINES[machine].has_flash:
         message = (
-            f"{'--fit' if fit else '--times'}: on {machine} a load takes its time, and nothing is "
-            "timed: take --device versatilepb"
+            f"{'--fit' if fit else '--times'}: on {machine} nothing is timed: "
+            "take --device versatilepb"
         )
         raise FlashpagerError(message)
     design = flags.one_design("verify takes one design; 'flashpager explore' takes lists")

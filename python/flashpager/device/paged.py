@@ -61,6 +61,8 @@ _TOOLS = {
     "arm-none-eabi-gcc": "gcc-arm-none-eabi libnewlib-arm-none-eabi",
     "qemu-system-arm": "qemu-system-arm",
 }
+#: An instruction takes a nanosecond, shifted by so much, where nothing is timed.
+_SHIFT = 2
 _QUIET = (
     "-nographic",
     "-monitor",
@@ -91,8 +93,6 @@ class Machine:
     macros: tuple[tuple[str, int], ...] = ()
     #: Whether a chip of QEMU's holds the image.
     has_flash: bool = False
-    #: An instruction takes a nanosecond, shifted by so much, where nothing is timed.
-    shift: int = 2
     #: The version of QEMU that has it no more.
     dropped: str = ""
 
@@ -102,8 +102,6 @@ class Machine:
         return ("qemu-system-arm", "-M", self.name, "-cpu", "arm926", *_QUIET)
 
 
-#: Slow, so that a load is soon over for who asks whether it is.
-_SLOW = 6
 _ONENAND = (("loads", ("loads", "prefetches")), ("bytes_fetched", ("bytes_fetched",)))
 #: By the name that ``--device`` takes.
 MACHINES = {
@@ -118,7 +116,6 @@ MACHINES = {
         of_chip=_ONENAND,
         macros=(("FP_ONENAND_INTERRUPT", 1),),
         has_flash=True,
-        shift=_SLOW,
         dropped="9.2",
     ),
     "n800-polled": Machine(
@@ -127,16 +124,14 @@ MACHINES = {
         ram=0x80000000,
         of_chip=_ONENAND,
         has_flash=True,
-        shift=_SLOW,
         dropped="9.2",
     ),
 }
 #: The first flash page of the image: it lies on both dies of a chip with 64K pages a die.
 FIRST_PAGE = (1 << 16) - 4
 _ONENAND_PAGE = 2048
-#: Of the N800's timers; a tick is one of its interrupts.
-_TIMER_MHZ = 19.2
-_TICK_US = 97
+#: The N800's timer interrupts each so many periods of 32,768 Hz.
+_TICK = 3
 
 
 @dataclass(frozen=True)
@@ -156,8 +151,6 @@ class PagedDesign:
     #: Where the image begins for the program.
     code: int
     machine: Machine
-    #: A load, for a machine with a flash chip.
-    load_ns: float
 
     @classmethod
     def of(cls, row: Row, info: TraceInfo, machine: str = "versatilepb") -> "PagedDesign":
@@ -196,7 +189,6 @@ class PagedDesign:
             image_bytes=info.image_bytes,
             code=_code_of(info, design.cache_page_bytes, MACHINES[machine].ram),
             machine=MACHINES[machine],
-            load_ns=design.fault_times([1], 0)[0].jobs.load_stopover_ns,
         )
 
     def header(self, entry: int, pace: Pace | None = None) -> str:
@@ -216,8 +208,7 @@ class PagedDesign:
         macros |= dict(self.machine.macros)
         if self.machine.has_flash:
             macros["FP_ONENAND_FIRST_PAGE"] = FIRST_PAGE
-            macros["FP_VERIFY_T_R"] = round(self.load_ns / 1e3 * _TIMER_MHZ)
-            macros["FP_VERIFY_TICK"] = round(_TICK_US * _TIMER_MHZ)
+            macros["FP_VERIFY_TICK"] = _TICK
         if pace:
             macros |= pace.macros()
         if self.codeword_bytes:
@@ -313,7 +304,7 @@ def _paged(
         elf = str(program.resolve()).replace(",", ",,")
         loaded = ("-kernel", "device.elf", "-device", f"loader,file={elf}")
         # The clock is that of the instructions, so that each run is as the other.
-        clock = ("-icount", f"shift={pace.shift if pace else design.machine.shift},sleep=off")
+        clock = ("-icount", f"shift={pace.shift if pace else _SHIFT},sleep=off")
         flash = _flash(folder / "flash", program, design, info) if design.machine.has_flash else ()
         command = [*design.machine.qemu, *clock, *loaded, *flash]
         paged = _run(command, folder, _seconds(info, counts))

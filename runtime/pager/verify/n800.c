@@ -5,11 +5,12 @@
  * before the program runs.
  *
  * QEMU's chip has loaded what is wanted when it has its command. So t_R is a timer's: from the command
- * on until GP timer 2 has counted FP_VERIFY_T_R ticks of 19.2 MHz, the chip's interrupt register reads
- * 0, and the interrupt controller keeps what its INT pin asks for. That pin is bit 26 of GPIO 1.
+ * on until GP timer 2 has counted once, the chip's interrupt register reads 0, and the interrupt
+ * controller keeps what its INT pin asks for. That pin is bit 26 of GPIO 1. QEMU's timers count 32,768
+ * times a second, whatever clock they are given, so a load takes 30.5 us.
  *
- * With FP_ONENAND_INTERRUPT as 1 the pager sleeps until it is high. GP timer 3 interrupts each
- * FP_VERIFY_TICK ticks, whatever runs: by that a load that does not end is noticed.
+ * With FP_ONENAND_INTERRUPT as 1 the pager sleeps until it is high. GP timer 3 interrupts when it has
+ * counted FP_VERIFY_TICK times, whatever runs: by that a load that does not end is noticed.
  */
 #include <stdint.h>
 
@@ -95,7 +96,7 @@ static void onenand_write(uint32_t word, uint16_t value)
         else
             bus.loads++;
         INTC_SET(LINE_GPIO_1);
-        TIMER_2(TIMER_COUNT) = -(uint32_t)FP_VERIFY_T_R;
+        TIMER_2(TIMER_COUNT) = UINT32_MAX;
         TIMER_2(TIMER_CONTROL) = TIMER_STARTS;
         waited = 0;
     }
