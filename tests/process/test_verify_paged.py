@@ -376,7 +376,7 @@ def test_interrupts_in_the_handler(
     assert told["interrupts_ticks"] > told["interrupts_in_handler"] - _BY_LOAD * loads
 
 
-def test_a_load_that_fails_once(
+def test_a_onenand_that_fails_once(
     on_n800: dict[str, tuple[Path, Path]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The chip tells an error; it is tried again, and the program does not notice."""
@@ -391,7 +391,7 @@ def test_a_load_that_fails_once(
 
 
 @pytest.mark.parametrize("machine", _ONENANDS)
-def test_a_load_that_fails_for_ever(
+def test_a_onenand_that_fails_for_ever(
     on_n800: dict[str, tuple[Path, Path]], machine: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The program ends at the instruction that could not be fetched."""
