@@ -447,6 +447,18 @@ impl Design {
         self.spec.ways
     }
 
+    /// Lines that a prefetch buffer takes in ahead; None without one.
+    #[getter]
+    fn prefetch_lines(&self) -> Option<u32> {
+        self.spec.prefetch_lines
+    }
+
+    /// When the program goes on at a miss: `whole`, `early-restart` or `critical-word-first`.
+    #[getter]
+    fn line_fetch(&self) -> &str {
+        &self.spec.line_fetch
+    }
+
     /// How a part that is read in place is read, as `1-4-4`; None for the fastest way.
     #[getter]
     fn read_mode(&self) -> Option<&str> {

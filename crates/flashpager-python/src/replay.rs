@@ -30,6 +30,8 @@ view! {
         loads: u64,
         /// Flash pages loaded ahead.
         prefetches: u64,
+        /// Lines read ahead that were dropped without having been asked for.
+        prefetches_in_vain: u64,
         /// Misses in a flash page that is not held.
         other_page: u64,
         /// Misses in the flash page of the buffer that was not used last.
@@ -67,6 +69,9 @@ view! {
         /// (distance in blocks, how often), ascending, for consecutive requests in one flash
         /// page.
         distance_histogram: Vec<(i32, u64)>,
+        /// (offset in the line of the word that is wanted first, misses), ascending; empty where
+        /// lines are fetched whole.
+        first_words: Vec<(u32, u64)>,
     }
     methods {
         /// The share of requests in the register's page that ask for the next block.

@@ -52,6 +52,7 @@ fn rates(criterion: &mut Criterion) {
         model: RegisterModel::Sequential,
         flash_page_bytes: 512,
         codeword_bytes: None,
+        prefetch_lines: 0,
     };
     for (cache_bytes, cache_page_bytes) in [(2048, 64), (65536, 64)] {
         for policy in ["lru", "fifo", "clock", "min"] {
@@ -81,6 +82,7 @@ fn hierarchy(criterion: &mut Criterion) {
         model: RegisterModel::DoubleBuffer,
         flash_page_bytes: 2048,
         codeword_bytes: None,
+        prefetch_lines: 0,
     };
     let paths = ["chess", "raytracer", "bzip2"].map(|name| folder.join(format!("{name}.trace")));
     for path in paths.into_iter().chain([trace_path()]) {
@@ -117,6 +119,7 @@ fn in_sets(criterion: &mut Criterion) {
         model: RegisterModel::StartColumn,
         flash_page_bytes: 8,
         codeword_bytes: None,
+        prefetch_lines: 0,
     };
     let mut group = criterion.benchmark_group("in sets of two");
     group.throughput(Throughput::Elements(instructions)).sample_size(10);

@@ -20,7 +20,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
 use crate::cost::{Distribution, Latency, Prices};
-use crate::design::Design;
+use crate::design::{Design, NO_SUMS};
 use crate::simulation::Told;
 
 /// Where nothing returns to: the end of the address space.
@@ -261,10 +261,10 @@ pub fn call_times(
     told: Told<'_>,
 ) -> Result<Vec<CallTimes>> {
     if design.is_executed() {
-        return Err(Error::design(
-            "with a critical block or a load ahead a fault's time depends on what runs around it \
-             and cannot be told by call; time the calls of the design without them",
-        ));
+        return Err(Error::design(format!(
+            "with {NO_SUMS}, a fault's time depends on what runs around it and cannot be told by \
+             call; time the calls of the design without them"
+        )));
     }
     info.refuse_reads(&info.program, "the time of calls")?;
     let design = &*design.executing(info)?;
@@ -315,7 +315,7 @@ pub fn call_times(
         executed.set(executed.get() + fault.executed);
     };
     let mut begun = |run: Run, executed: &Executed| follower.begin(run, moment(executed));
-    let events = Events { critical_block_bytes: None, sink: &mut sink, begun: Some(&mut begun) };
+    let events = Events { critical_block_bytes: None, sink: &mut sink, begun: Some(&mut begun), words: None };
     let (_, rest) = replay(trace, design.cache(), &[design.register()], go_on, Some(events))?;
     let all = executed.get() + rest;
     Ok(follower.finish(&moment(&all)))

@@ -507,14 +507,17 @@ fn estimated(parts: &Weighted<'_>, factor: f64) -> Counts {
                 loads_by_flash_page: merged(parts, factor, |part| {
                     Box::new(part.counts.loads_by_flash_page.iter().copied())
                 }),
+                first_words: merged(parts, factor, |part| {
+                    Box::new(part.counts.first_words.iter().copied())
+                }),
                 // Prices have been paid.
                 fault_classes: Vec::new(),
             }
         };
     }
     let counts = sums!(
-        references hits misses false_faults reference_bits_set loads prefetches other_page
-        other_buffer forward backward column_changes bytes_read bytes_fetched bytes_skipped
+        references hits misses false_faults reference_bits_set loads prefetches
+        prefetches_in_vain other_page other_buffer forward backward column_changes bytes_read bytes_fetched bytes_skipped
         tag_bytes_fetched mac_bytes bytes_written walk downgrades false_fault_downgrades words line_refills tlb_misses
     );
     // Where joints are all that there is, what is taken off for them can be too much.

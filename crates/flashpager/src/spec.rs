@@ -8,7 +8,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::cost::handler::{Handler, Schedule};
-use crate::cost::{FetchPrices, Ram};
+use crate::cost::{FetchPrices, LineFetch, Ram};
 use flashpager_base::sizes::{below_4_gib, power_of_two};
 use flashpager_base::{Error, Result};
 use flashpager_media::bus::Bus;
@@ -56,6 +56,12 @@ pub struct DesignSpec {
     /// Ways of a set of a cache in hardware; nothing for frames in software.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ways: Option<u32>,
+    /// Lines that a prefetch buffer behind a cache in hardware takes in ahead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prefetch_lines: Option<u32>,
+    /// How a line comes into a cache in hardware ([`LineFetch`]).
+    #[serde(skip_serializing_if = "is_whole")]
+    pub line_fetch: String,
     /// The RAM; with a processor that copies, its time for it if nothing is said, else the smart
     /// card's.
     pub ram: Option<Ram>,
@@ -82,6 +88,11 @@ pub struct DesignSpec {
     /// The board's port, which makes the clock of the bus; it is no part of what is compared or kept.
     #[serde(skip)]
     pub port: Option<Peripheral>,
+}
+
+/// Of a way to fetch lines that need not be said.
+fn is_whole(line_fetch: &str) -> bool {
+    line_fetch == LineFetch::Whole.name()
 }
 
 /// An instruction cache as a person writes it down, with its times.
@@ -155,6 +166,8 @@ impl Default for DesignSpec {
             tag_bytes: None,
             policy: "lru".into(),
             ways: None,
+            prefetch_lines: None,
+            line_fetch: LineFetch::default().name().into(),
             ram: None,
             handler: None,
             nor: None,
@@ -227,6 +240,9 @@ pub enum AxisKind {
     SizeOrNone,
 }
 
+/// Sizes that need be no power of two: the RAM for frames, and what is counted.
+const NUMBERS: [&str; 4] = ["cache_bytes", "ways", "prefetch_lines", "tag_bytes"];
+
 /// A field that an exploration may vary. Its flag is its title with dashes.
 #[derive(Clone, Copy, Debug)]
 pub struct Axis {
@@ -270,8 +286,7 @@ impl Axis {
         match value {
             Value::Text(text) if text == NONE && self.may_be_none() => Ok(Value::Nothing),
             Value::Text(text) => (self.checked)(&text).map(Value::Text),
-            // The RAM for frames need be no power of two, nor need ways or a tag.
-            Value::Size(bytes) if !matches!(self.name, "cache_bytes" | "ways" | "tag_bytes") => {
+            Value::Size(bytes) if !NUMBERS.contains(&self.name) => {
                 power_of_two(self.title, below_4_gib(self.name, bytes)?)?;
                 Ok(value)
             }
@@ -320,6 +335,10 @@ fn spelled((name, parameters): &(&str, usize)) -> String {
 
 fn registers() -> Vec<&'static str> {
     RegisterModel::ALL.iter().map(|(name, _)| *name).collect()
+}
+
+fn line_fetches() -> Vec<&'static str> {
+    LineFetch::ALL.iter().map(|(name, _)| *name).collect()
 }
 
 fn schedules() -> Vec<&'static str> {
@@ -464,6 +483,32 @@ pub const AXES: &[Axis] = &[
             design.ways = value.size_or_none("ways")?;
             Ok(())
         },
+    },
+    Axis {
+        name: "prefetch_lines",
+        title: "prefetch lines",
+        kind: AxisKind::SizeOrNone,
+        metavar: "N",
+        help: || "Buffer behind a cache in hardware, for so many lines read ahead.".into(),
+        all: None,
+        checked: no_name,
+        set: |design, value| {
+            let lines = value.size_or_none("prefetch_lines")?;
+            design.prefetch_lines = lines.filter(|lines| *lines > 0);
+            Ok(())
+        },
+    },
+    Axis {
+        name: "line_fetch",
+        title: "line fetch",
+        kind: AxisKind::Text,
+        metavar: "HOW",
+        help: || {
+            format!("When a cache in hardware goes on at a miss: {}.", line_fetches().join(" | "))
+        },
+        all: Some(line_fetches),
+        checked: known::<LineFetch>,
+        set: |design, value| value.text().map(|text| design.line_fetch = text),
     },
     Axis {
         name: "schedule",

@@ -499,6 +499,7 @@ mod tests {
         model: RegisterModel::StartColumn,
         flash_page_bytes: 512,
         codeword_bytes: None,
+        prefetch_lines: 0,
     };
 
     /// Sixty functions that call each other in phases.

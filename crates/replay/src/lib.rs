@@ -19,7 +19,7 @@ use serde::Serialize;
 pub use cell::Cell;
 pub use hierarchy::{HierarchyDesign, ICacheShape, TlbShape, WORD_BYTES};
 pub use many::{passes, readings, replay_cells};
-pub use single::{Events, RunSink, replay};
+pub use single::{Events, RunSink, WordSink, replay};
 pub use sweep::sweep;
 
 use crate::pager::{Page, PolicySpec, Search, Shape};
@@ -115,6 +115,7 @@ impl Counts {
             fault_classes: Vec::new(),
             loads_by_flash_page: self.loads_by_flash_page.clone(),
             distance_histogram: self.distance_histogram.clone(),
+            first_words: self.first_words.clone(),
             ..*self
         }
     }
@@ -163,6 +164,7 @@ impl Counts {
             reference_bits_set: self.reference_bits_set - before.reference_bits_set,
             loads: self.loads - before.loads,
             prefetches: self.prefetches - before.prefetches,
+            prefetches_in_vain: self.prefetches_in_vain - before.prefetches_in_vain,
             other_page: self.other_page - before.other_page,
             other_buffer: self.other_buffer - before.other_buffer,
             forward: self.forward - before.forward,
@@ -183,6 +185,7 @@ impl Counts {
             tlb_misses: self.tlb_misses - before.tlb_misses,
             distance_histogram: less(&self.distance_histogram, &before.distance_histogram),
             fault_classes,
+            first_words: less(&self.first_words, &before.first_words),
             loads_by_flash_page: less(&self.loads_by_flash_page, &before.loads_by_flash_page),
         }
     }
@@ -196,7 +199,8 @@ impl Counts {
             RegisterCase::Backward => self.backward += 1,
         }
         self.loads += u64::from(access.load);
-        self.prefetches += u64::from(access.prefetch.is_some());
+        self.prefetches += u64::from(access.prefetches);
+        self.prefetches_in_vain += u64::from(access.dropped);
         self.column_changes += u64::from(access.column_change);
         self.bytes_fetched += u64::from(access.bytes_fetched);
         self.bytes_skipped += u64::from(access.bytes_skipped);
@@ -356,11 +360,14 @@ pub struct Counts {
     pub reference_bits_set: u64,
     /// Flash pages loaded into the register because they were asked for.
     pub loads: u64,
-    /// Flash pages loaded ahead.
+    /// Flash pages loaded ahead, or lines read ahead.
     pub prefetches: u64,
+    /// Lines read ahead that left the prefetch buffer without having been asked for.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub prefetches_in_vain: u64,
     /// Misses in a flash page that is not held.
     pub other_page: u64,
-    /// Misses in the flash page of the buffer that was not used last.
+    /// Misses in the flash page of the buffer that was not used last, or in a prefetch buffer.
     pub other_buffer: u64,
     /// Misses in the register's page, at its next column or behind.
     pub forward: u64,
@@ -400,6 +407,10 @@ pub struct Counts {
     /// (distance in blocks, how often), ascending, for consecutive requests in
     /// one flash page.
     pub distance_histogram: Vec<(i32, u64)>,
+    /// (offset in the line of the word that is wanted first, misses), ascending; only where the
+    /// words of a line are used as they come.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub first_words: Vec<(u32, u64)>,
     /// (class, how often), ascending: what a latency distribution is priced from.
     #[serde(skip)]
     pub fault_classes: Vec<(FaultClass, u64)>,

@@ -49,9 +49,19 @@ pub struct RegisterDesign {
     pub flash_page_bytes: u32,
     /// With host ECC, the codeword that is fetched and checked whole.
     pub codeword_bytes: Option<u32>,
+    /// Of a part that is read in place: cache pages that a buffer takes in ahead; 0 without one.
+    pub prefetch_lines: u32,
 }
 
+/// Most cache pages that a prefetch buffer may hold.
+const MAX_PREFETCH_LINES: u32 = 1024;
+
 impl RegisterDesign {
+    /// Whether what it does at a request depends on more than the request before.
+    pub fn is_followed(&self) -> bool {
+        self.model.has_two_buffers() || self.prefetch_lines > 0
+    }
+
     /// Check it, alone and against the cache page that is to be fetched.
     pub fn check(&self, cache_page_bytes: u32) -> Result<()> {
         power_of_two("flash page", self.flash_page_bytes)?;
@@ -81,6 +91,25 @@ impl RegisterDesign {
                 "random-column: small-page chips ({} bytes) have no column change; choose \
                  sequential or start-column",
                 self.flash_page_bytes
+            )));
+        }
+        self.check_prefetch(cache_page_bytes)
+    }
+
+    fn check_prefetch(&self, cache_page_bytes: u32) -> Result<()> {
+        let lines = self.prefetch_lines;
+        if lines > MAX_PREFETCH_LINES {
+            return Err(Error::design(format!(
+                "a prefetch buffer of {lines} lines: take at most {MAX_PREFETCH_LINES}"
+            )));
+        }
+        let is_in_place = self.model == RegisterModel::StartColumn
+            && self.flash_page_bytes == cache_page_bytes
+            && self.codeword_bytes.is_none();
+        if lines > 0 && !is_in_place {
+            return Err(Error::design(format!(
+                "a prefetch buffer of {lines} lines stands before a part that is read in place: \
+                 choose start-column, flash pages as large as a cache page, and no codeword"
             )));
         }
         Ok(())
@@ -116,8 +145,12 @@ pub struct Access {
     /// Distance from the last requested block, in blocks, when both lie in one
     /// flash page.
     pub distance: Option<i32>,
-    /// The flash page loaded ahead after it.
+    /// The flash page loaded ahead after it, or the first of them.
     pub prefetch: Option<u32>,
+    /// How many are loaded ahead.
+    pub prefetches: u32,
+    /// How many that were loaded ahead left a prefetch buffer without having been asked for.
+    pub dropped: u32,
 }
 
 /// No flash page.
@@ -139,6 +172,11 @@ pub struct Register {
     last_column: u32,
     /// The flash page in the buffer that was not used last.
     other_page: u32,
+    /// Lines that a prefetch buffer holds at most, and those that it holds: from the first up to
+    /// the end.
+    prefetch_lines: u32,
+    first_ahead: u32,
+    end_ahead: u32,
 }
 
 impl Register {
@@ -158,6 +196,9 @@ impl Register {
             next_column: 0,
             last_column: 0,
             other_page: NONE,
+            prefetch_lines: design.prefetch_lines,
+            first_ahead: 0,
+            end_ahead: 0,
         }
     }
 
@@ -174,6 +215,9 @@ impl Register {
             DoubleBuffer, DoubleBufferPrefetch, RandomColumn, Sequential, StartColumn,
         };
         let wanted = self.flash_page(offset);
+        if self.prefetch_lines > 0 {
+            return self.read_in_stream(wanted);
+        }
         let column = offset & self.flash_page_mask;
         let start = column & !self.codeword_mask;
         let end = (column + self.block_bytes + self.codeword_mask) & !self.codeword_mask;
@@ -221,6 +265,30 @@ impl Register {
             bytes_fetched: bytes_skipped + (end - start),
             distance,
             prefetch,
+            prefetches: u32::from(prefetch.is_some()),
+            dropped: 0,
+        }
+    }
+
+    /// Take `line` out of the prefetch buffer, or begin to read there; then go on reading.
+    fn read_in_stream(&mut self, line: u32) -> Access {
+        let is_held = (self.first_ahead..self.end_ahead).contains(&line);
+        let kept_from = if is_held { line } else { self.end_ahead };
+        let dropped = kept_from - self.first_ahead;
+        let from = if is_held { self.end_ahead } else { line + 1 };
+        let end = line.saturating_add(self.prefetch_lines).min(self.last_flash_page) + 1;
+        (self.first_ahead, self.end_ahead) = (line + 1, end);
+        let prefetches = end - from;
+        Access {
+            case: if is_held { RegisterCase::OtherBuffer } else { RegisterCase::OtherPage },
+            load: !is_held,
+            column_change: false,
+            bytes_skipped: 0,
+            bytes_fetched: self.block_bytes,
+            distance: None,
+            prefetch: (prefetches > 0).then_some(from),
+            prefetches,
+            dropped,
         }
     }
 }

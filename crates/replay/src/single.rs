@@ -1,9 +1,9 @@
 //! One replay, fault by fault.
 
-use flashpager_base::Result;
+use flashpager_base::{Error, Result};
 use flashpager_trace::{Run, Trace, for_runs};
 
-use super::hierarchy::{Front, Translated, check_reads, words_before};
+use super::hierarchy::{Front, Translated, WORD_BYTES, check_reads, words_before};
 use super::next_uses::next_uses;
 use super::references::Collapser;
 use super::requests::Requests;
@@ -22,10 +22,16 @@ pub struct Events<'a> {
     /// Called where a run begins, with what was done before it. What its first byte needs, a
     /// fault among it, comes later.
     pub begun: Option<RunSink<'a>>,
+    /// Called where a word of the line that was missing last is first needed, but for the word that
+    /// was missing. Nothing behind an instruction cache, which asks for lines.
+    pub words: Option<WordSink<'a>>,
 }
 
 /// Told of each run with what was done before it.
 pub type RunSink<'a> = &'a mut dyn FnMut(Run, &Executed);
+
+/// Told of the word of a line, and what was done since its fault.
+pub type WordSink<'a> = &'a mut dyn FnMut(u32, &Executed);
 
 /// Replay `trace` through `cache`, with each of `registers` behind it.
 ///
@@ -49,6 +55,9 @@ pub fn replay(
     for register in registers {
         register.check(cache.cache_page_bytes)?;
     }
+    if events.as_ref().is_some_and(|events| events.words.is_some()) {
+        check_words(cache)?;
+    }
     if cache.hierarchy.is_some() {
         check_reads(trace)?;
     }
@@ -56,6 +65,28 @@ pub fn replay(
     cache
         .policy
         .visit(cache.shape(pages), Replay { trace, pages, cache, registers, go_on, events })?
+}
+
+/// Most words of a line that are told one by one.
+const WORDS: u32 = u64::BITS;
+
+/// Check that the words of its lines can be told one by one.
+fn check_words(cache: &CacheDesign) -> Result<()> {
+    if cache.hierarchy.is_some() {
+        return Err(Error::design(
+            "words of a line one by one behind an instruction cache, which asks for its own lines: \
+             take a board without one, or lines that are fetched whole",
+        ));
+    }
+    if cache.cache_page_bytes > WORDS * WORD_BYTES {
+        return Err(Error::design(format!(
+            "words one by one of lines of {} bytes: take lines of at most {} bytes, or fetch them \
+             whole",
+            cache.cache_page_bytes,
+            WORDS * WORD_BYTES
+        )));
+    }
+    Ok(())
 }
 
 struct Replay<'a, 'e> {
@@ -199,12 +230,14 @@ impl Replay<'_, '_> {
             }
             requests.check_memory()
         })?;
-        let last = faults.map_or(sums, |faults| faults.finish(sums));
+        let (last, first_words) =
+            faults.map_or((sums, Vec::new()), |faults| faults.finish(sums));
         let mut counts = requests.finish(&[sums.references], sums.bytes, registers).swap_remove(0);
         for counts in &mut counts {
             counts.words = sums.words;
             counts.line_refills = sums.line_refills;
             counts.tlb_misses = sums.tlb_misses;
+            counts.first_words.clone_from(&first_words);
         }
         Ok((counts, last))
     }
@@ -222,6 +255,11 @@ struct Faults<'e> {
     events: Events<'e>,
     /// Without an instruction cache, the first byte of the run that was not looked at.
     cursor: u32,
+    /// Where words are asked for: the first byte of the line that was missing last, which of its
+    /// words were needed, and how many misses wanted which word first.
+    line_start: u32,
+    needed: u64,
+    first_words: Vec<u64>,
 }
 
 struct Pending {
@@ -249,8 +287,11 @@ impl<'e> Faults<'e> {
             by_lines: line_bytes.is_some(),
             pending: None,
             last: Executed::default(),
+            first_words: vec![0; if events.words.is_some() { WORDS as usize } else { 0 }],
             events,
             cursor: 0,
+            line_start: u32::MAX,
+            needed: 0,
         }
     }
 
@@ -289,6 +330,9 @@ impl<'e> Faults<'e> {
     /// The bytes from `from` up to `to` are executed.
     #[inline]
     fn touch(&mut self, from: u32, to: u32, at: impl Fn(u32) -> Executed) {
+        if self.events.words.is_some() {
+            return self.need_words(from, to, at);
+        }
         let (Some(block_bytes), Some(last)) = (self.block_bytes, &mut self.pending) else {
             return;
         };
@@ -311,11 +355,36 @@ impl<'e> Faults<'e> {
         }
     }
 
+    /// Tell of the words that the bytes from `from` up to `to` need first, of the line that was
+    /// missing last.
+    fn need_words(&mut self, from: u32, to: u32, at: impl Fn(u32) -> Executed) {
+        let Some(words) = &mut self.events.words else { return };
+        let line_end = u64::from(self.line_start) + (1 << self.shift);
+        let (from, to) = (from.max(self.line_start), line_end.min(to.into()));
+        if self.line_start == u32::MAX || u64::from(from) >= to {
+            return;
+        }
+        let word_of = |offset: u32| (offset - self.line_start) / WORD_BYTES;
+        for word in word_of(from)..=word_of((to - 1) as u32) {
+            if self.needed >> word & 1 == 0 {
+                self.needed |= 1 << word;
+                let offset = from.max(self.line_start + word * WORD_BYTES);
+                words(word, &(at(offset) - self.last));
+            }
+        }
+    }
+
     /// Fetch the page of the byte at `offset`, before which `now` was done.
     fn serve(&mut self, offset: u32, search: Search, now: Executed) {
         self.tell();
         let executed = now - self.last;
         self.last = now;
+        if self.events.words.is_some() {
+            self.line_start = offset >> self.shift << self.shift;
+            let word = (offset - self.line_start) / WORD_BYTES;
+            self.needed = 1 << word;
+            self.first_words[word as usize] += 1;
+        }
         self.pending = Some(Pending { offset, search, executed, left: None });
         if self.block_bytes.is_none() {
             self.tell();
@@ -332,9 +401,11 @@ impl<'e> Faults<'e> {
         }
     }
 
-    /// Gives what was done after the last fault, of `sums` in all.
-    fn finish(mut self, sums: Executed) -> Executed {
+    /// Gives what was done after the last fault, of `sums` in all, and of each word that was wanted
+    /// first its offset in the line and how often.
+    fn finish(mut self, sums: Executed) -> (Executed, Vec<(u32, u64)>) {
         self.tell();
-        sums - self.last
+        let offsets = (0..).step_by(WORD_BYTES as usize).zip(self.first_words);
+        (sums - self.last, offsets.filter(|(_, misses)| *misses > 0).collect())
     }
 }

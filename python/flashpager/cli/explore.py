@@ -360,6 +360,8 @@ def _show_answer(
         f" {best['policy']}, {counted(best['frames'], 'page')} of"
         f" {format_size(best['cache_page_bytes'])}"
         + (f" in sets of {best['ways']}" if best["ways"] else "")
+        + (f", {best['prefetch_lines']} lines ahead" if best["prefetch_lines"] else "")
+        + (f", {best['line_fetch']}" if best["line_fetch"] != "whole" else "")
         + ","
         f" register {best['register']}"
         + (f", codeword {best['codeword_bytes']}" if best["codeword_bytes"] else "")

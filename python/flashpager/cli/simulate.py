@@ -269,6 +269,10 @@ def _show_handling(design: Design, handler: Handler) -> None:
         )
     if design.critical_block_bytes:
         said.append(f"the needed {format_size(design.critical_block_bytes)} of a page first")
+    if design.prefetch_lines:
+        said.append(f"a prefetch buffer reads {counted(design.prefetch_lines, 'line')} ahead")
+    if design.line_fetch != "whole":
+        said.append(f"{design.line_fetch}: the program goes on when the wanted word is there")
     if said:
         out.print("; ".join(said))
     icache, tlb = design.icache, design.tlb
@@ -463,6 +467,17 @@ def _show_misses(row: Row) -> None:
             f" ({share(lost, all_cycles)})"
         )
     out.print(line)
+    if row.design.prefetch_lines:
+        out.print(
+            f"of the misses {share(counts.other_buffer, counts.misses)} are in the prefetch buffer; "
+            f"lines read ahead {counts.prefetches:,}, in vain {counts.prefetches_in_vain:,}"
+        )
+    if row.design.line_fetch != "whole":
+        out.print(
+            f"of the misses {share(dict(counts.first_words).get(0, 0), counts.misses)} want the "
+            "first word of the line first; the longest wait for a later word is "
+            f"{duration(row.worst_wait_ns)}"
+        )
     if counts.walk:
         out.print(f"walk {counted(counts.walk, 'frame')}, longest {counts.max_walk:,}")
 

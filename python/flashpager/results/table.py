@@ -45,8 +45,9 @@ DESIGN_COLUMNS = (
 #: What a replay counts; prices do not move it.
 COUNTS = (
     *("references", "hits", "misses", "false_faults", "reference_bits_set", "loads"),
-    *("prefetches", "other_page", "other_buffer", "forward", "backward", "column_changes"),
-    *("bytes_read", "bytes_fetched", "bytes_skipped", "tag_bytes_fetched", "bytes_written"),
+    *("prefetches", "prefetches_in_vain", "other_page", "other_buffer", "forward", "backward"),
+    *("column_changes", "bytes_read", "bytes_fetched", "bytes_skipped", "tag_bytes_fetched"),
+    "bytes_written",
     *("walk", "max_walk", "downgrades", "words", "line_refills", "tlb_misses"),
 )
 _TIME = (
@@ -82,7 +83,7 @@ def _type(name: str) -> type[pl.DataType]:
     if name in _FLAGS:
         return pl.Boolean
     whole = name in COUNTS or name in _WHOLE or name.endswith("_bytes")
-    counted = (*("frames", "ways", "icache_ways", "tlb_sets", "tlb_ways"),)
+    counted = (*("frames", "ways", "prefetch_lines", "icache_ways", "tlb_sets", "tlb_ways"),)
     return pl.UInt64 if whole or name in counted else pl.Float64
 
 

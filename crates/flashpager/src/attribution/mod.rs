@@ -17,7 +17,7 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use crate::cost::Prices;
-use crate::design::{Design, Evaluation};
+use crate::design::{Design, Evaluation, NO_SUMS};
 use crate::spec::DesignSpec;
 use owners::{Owners, Who};
 
@@ -156,10 +156,10 @@ pub fn attribute(
     go_on: &dyn Fn() -> bool,
 ) -> Result<Attribution> {
     if design.is_executed() {
-        return Err(Error::design(
-            "with a critical block or a load ahead a fault's time depends on what runs around it \
-             and cannot be summed by owner; attribute the design without them",
-        ));
+        return Err(Error::design(format!(
+            "with {NO_SUMS}, a fault's time depends on what runs around it and cannot be summed by \
+             owner; attribute the design without them"
+        )));
     }
     let warm_up = trace.warm_up();
     if !warm_up.is_none() {
@@ -189,6 +189,7 @@ pub fn attribute(
                 is_read.set(marks.next() == Some(Mark::Read));
             }
         }),
+        words: None,
     };
     let counts_of = |trace: &dyn Trace, events: Option<Events<'_>>| {
         let (mut counts, _) = replay(trace, design.cache(), &[design.register()], go_on, events)?;

@@ -8,6 +8,7 @@ mod execution;
 mod fetch;
 pub mod handler;
 mod latency;
+mod line_fetch;
 mod read_disturb;
 mod run_time;
 
@@ -18,6 +19,7 @@ pub use execution::{Distribution, Execution, ExecutionTime};
 pub use fetch::{Fetch, FetchPrices};
 pub use handler::Handler;
 pub use latency::{Latency, fault_latencies};
+pub use line_fetch::{LineExecution, LineFetch};
 pub use read_disturb::ReadDisturb;
 pub use run_time::{RunTime, Work, fault_path};
 

@@ -7,6 +7,7 @@ mod passes;
 mod settled;
 
 use std::borrow::Cow;
+use std::cell::RefCell;
 
 use flashpager_base::sizes::power_of_two;
 use flashpager_base::{Error, Result};
@@ -16,13 +17,13 @@ use flashpager_media::operation::Ask;
 use flashpager_media::part::{self, Kind, Part};
 use flashpager_replay::pager::{Metadata, PolicySpec, Search};
 use flashpager_replay::register::{RegisterDesign, RegisterModel};
-use flashpager_replay::{CacheDesign, Counts, Events, Fault, FaultClass, Tags, replay};
+use flashpager_replay::{CacheDesign, Counts, Events, Fault, FaultClass, Tags, WordSink, replay};
 use flashpager_trace::{Trace, TraceInfo};
 use serde::Serialize;
 
 use crate::cost::handler::{Busy, Jobs, Schedule, Span, Timeline};
 use crate::cost::{
-    Execution, Fetch, FlashEnergy, Handler, Latency, NorComparison, Prices, Ram, ReadDisturb,
+    Execution, Fetch, FlashEnergy, Handler, Latency, LineExecution, LineFetch, NorComparison, Prices, Ram, ReadDisturb,
     Reading, RunTime, Software, Time, Work, fault_latencies, fault_path, fetches_below_codeword,
     t_r_ns, warnings,
 };
@@ -42,6 +43,7 @@ pub struct Design {
     nor_bus: Bus,
     cache: CacheDesign,
     register: RegisterDesign,
+    line_fetch: LineFetch,
     prices: Prices,
     assumed: Vec<Assumption>,
     processor: Option<Processor>,
@@ -121,6 +123,10 @@ pub struct Scheduled {
     pub longest_hidden_walk: Option<f64>,
 }
 
+/// With what a design is executed ([`Design::is_executed`]), for those who refuse it.
+pub(crate) const NO_SUMS: &str =
+    "a critical block, a load ahead, a prefetch buffer or lines used as they come";
+
 /// Below this share of a fault nothing is hidden but rounding.
 const ROUNDING: f64 = 1e-9;
 
@@ -183,7 +189,10 @@ impl Design {
                 part.flash_page_bytes()
             }),
             codeword_bytes: spec.codeword_bytes,
+            prefetch_lines: spec.prefetch_lines.unwrap_or(0),
         };
+        let line_fetch: LineFetch = spec.line_fetch.parse()?;
+        check_line_fetch(&part, &spec, line_fetch, &prices)?;
         check_register(&part, register.model)?;
         register.check(cache.cache_page_bytes)?;
         if register.model == RegisterModel::RandomColumn && prices.t_column_change_ns.is_none() {
@@ -202,6 +211,7 @@ impl Design {
             nor_bus,
             cache,
             register,
+            line_fetch,
             prices,
             assumed,
             processor,
@@ -251,10 +261,10 @@ impl Design {
             )));
         }
         if self.is_executed() {
-            return Err(Error::design(
-                "with a critical block or a load ahead, times are no sums, of which those of a \
-                 warm-up could be taken; choose the design without them, or no warm-up",
-            ));
+            return Err(Error::design(format!(
+                "with {NO_SUMS}, times are no sums, of which those of a warm-up could be taken; \
+                 choose the design without them, or no warm-up"
+            )));
         }
         Ok(())
     }
@@ -269,18 +279,43 @@ impl Design {
     pub fn is_executed(&self) -> bool {
         self.register.model == RegisterModel::DoubleBufferPrefetch
             || self.spec.critical_block_bytes.is_some()
+            || self.fetches_ahead()
+    }
+
+    /// Whether lines of a part that is read in place come while the program runs.
+    fn fetches_ahead(&self) -> bool {
+        self.register.prefetch_lines > 0 || self.line_fetch != LineFetch::Whole
     }
 
     /// Replay `trace` fault by fault, in time.
     fn execute(&self, trace: &dyn Trace, go_on: &dyn Fn() -> bool) -> Result<Evaluation> {
         let Self { cache, register, prices, .. } = self;
+        if self.fetches_ahead() {
+            return self.execute_lines(trace, go_on);
+        }
         let critical_block_bytes = self.spec.critical_block_bytes;
         let mut execution = Execution::new(*prices, cache.cache_page_bytes, critical_block_bytes);
         let sink = &mut |_: usize, fault: &Fault| execution.fault(fault);
-        let events = Events { critical_block_bytes, sink, begun: None };
+        let events = Events { critical_block_bytes, sink, begun: None, words: None };
         let (counts, rest) = replay(trace, cache, &[*register], go_on, Some(events))?;
         let counts = self.as_seen(&counts[0]);
         let executed = execution.finish(&rest);
+        let time = Time::of_execution(&counts, prices, executed.time_ns);
+        Ok(self.evaluation(&counts, time, executed.fault_latencies, &executed.waits))
+    }
+
+    /// The same, where lines come while the program runs.
+    fn execute_lines(&self, trace: &dyn Trace, go_on: &dyn Fn() -> bool) -> Result<Evaluation> {
+        let Self { cache, register, line_fetch, prices, .. } = self;
+        let execution = LineExecution::new(*prices, cache.cache_page_bytes, *line_fetch);
+        let execution = RefCell::new(execution);
+        let sink = &mut |_: usize, fault: &Fault| execution.borrow_mut().fault(fault);
+        let mut word = |word: u32, executed: &_| execution.borrow_mut().word(word, executed);
+        let words = (*line_fetch != LineFetch::Whole).then_some(&mut word as WordSink<'_>);
+        let events = Events { critical_block_bytes: None, sink, begun: None, words };
+        let (counts, rest) = replay(trace, cache, &[*register], go_on, Some(events))?;
+        let counts = self.as_seen(&counts[0]);
+        let executed = execution.into_inner().finish(&rest);
         let time = Time::of_execution(&counts, prices, executed.time_ns);
         Ok(self.evaluation(&counts, time, executed.fault_latencies, &executed.waits))
     }
@@ -471,7 +506,9 @@ impl Design {
             fetch: Fetch::of(counts, &time, &fault_latencies, waits, &self.prices),
             fault_latencies,
             nor,
-            energy: FlashEnergy::of(counts, &self.prices),
+            // How far a line that is read ahead came before it was broken off is not known.
+            energy: FlashEnergy::of(counts, &self.prices)
+                .filter(|_| self.register.prefetch_lines == 0),
             read_disturb: ReadDisturb::of(
                 counts,
                 &time,
@@ -712,7 +749,7 @@ pub fn check_register(part: &Part, model: RegisterModel) -> Result<()> {
 fn check_tags(part: &Part, spec: &DesignSpec, register: &RegisterDesign) -> Result<()> {
     let Some(tag_bytes) = spec.tag_bytes else { return Ok(()) };
     let wrong = |why: String| Err(Error::design(format!("a tag of {tag_bytes} bytes: {why}")));
-    let RegisterDesign { model, flash_page_bytes, codeword_bytes } = *register;
+    let RegisterDesign { model, flash_page_bytes, codeword_bytes, .. } = *register;
     if !(1..=16).contains(&tag_bytes) {
         return wrong("take 1 to 16, as a MAC has; 8 or more against forgery".into());
     }
@@ -752,6 +789,49 @@ fn check_tags(part: &Part, spec: &DesignSpec, register: &RegisterDesign) -> Resu
              area, which has {room} behind the mark of a bad block; take shorter tags, or a larger \
              cache page or codeword"
         ));
+    }
+    Ok(())
+}
+
+/// Check that lines can come while the program runs, where they do.
+fn check_line_fetch(
+    part: &Part,
+    spec: &DesignSpec,
+    fetch: LineFetch,
+    prices: &Prices,
+) -> Result<()> {
+    let what = match (spec.prefetch_lines, fetch) {
+        (None, LineFetch::Whole) => return Ok(()),
+        (Some(_), LineFetch::CriticalWordFirst) => {
+            return Err(Error::design(
+                "a prefetch buffer with critical-word-first: a burst that wraps never comes to the \
+                 next line; choose one of the two",
+            ));
+        }
+        (Some(lines), _) => format!("a prefetch buffer of {lines} lines"),
+        (None, fetch) => fetch.name().to_owned(),
+    };
+    let wrong = |why: &str| Err(Error::design(format!("{what}: {why}")));
+    if spec.ways.is_none() {
+        return wrong("there is one behind a cache in hardware alone; give --ways, or leave it out");
+    }
+    if !part.kind.is_read_in_place() || !part.is_serial() {
+        return wrong(&format!(
+            "{} is no serial part that is read in place; leave it out",
+            part.name
+        ));
+    }
+    if prices.schedule != Schedule::Sequential {
+        return wrong("its controller searches nothing meanwhile; choose schedule sequential");
+    }
+    if fetch == LineFetch::Whole {
+        return Ok(());
+    }
+    if spec.icache.is_some() {
+        return wrong("an instruction cache in front asks for lines, not words; choose whole");
+    }
+    if prices.ram.t_write_ns > 0.0 {
+        return wrong("words come into the cache as they come over the bus; leave t_write_ns out");
     }
     Ok(())
 }

@@ -23,7 +23,7 @@ use serde::Serialize;
 pub use code::{Coverage, Executed, executed_share, units};
 pub use heat::{Heat, PageHeat};
 
-use crate::design::Design;
+use crate::design::{Design, NO_SUMS};
 use crate::linked::Linked;
 use crate::simulation::{self, Row};
 
@@ -546,10 +546,10 @@ fn check(request: &Request) -> Result<()> {
     }
     for (design, _) in &request.designs {
         if design.is_executed() {
-            return Err(Error::design(
-                "with a critical block or a load ahead, times are no sums, which the search takes \
-                 them to be; lay out for the design without them",
-            ));
+            return Err(Error::design(format!(
+                "with {NO_SUMS}, times are no sums, which the search takes them to be; lay out for \
+                 the design without them"
+            )));
         }
     }
     Ok(())

@@ -24,7 +24,7 @@ use super::{
     Coverage, Executed, Moved, Opened, check_same_image, code, executed_share, open, placed, rows,
     times, units,
 };
-use crate::design::Design;
+use crate::design::{Design, NO_SUMS};
 use crate::linked::Linked;
 use crate::simulation::Row;
 
@@ -382,10 +382,10 @@ fn check(request: &Request) -> Result<()> {
         return Err(Error::design("a weight is above 0"));
     }
     if request.design.is_executed() {
-        return Err(Error::design(
-            "with a critical block or a load ahead, times are no sums, which the search takes \
-             them to be; pin for the design without them",
-        ));
+        return Err(Error::design(format!(
+            "with {NO_SUMS}, times are no sums, which the search takes them to be; pin for the \
+             design without them"
+        )));
     }
     Ok(())
 }

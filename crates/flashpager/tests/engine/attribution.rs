@@ -165,7 +165,7 @@ fn check(runs: Vec<Run>, register: &str, policy: &str) {
 
     let mut faults: Vec<Fault> = Vec::new();
     let mut sink = |_: usize, fault: &Fault| faults.push(*fault);
-    let events = Events { critical_block_bytes: None, sink: &mut sink, begun: None };
+    let events = Events { critical_block_bytes: None, sink: &mut sink, begun: None, words: None };
     let registers = [design.register()];
     let (counts, _) = replay(&trace, design.cache(), &registers, &|| true, Some(events)).unwrap();
     let counts = &counts[0];

@@ -44,6 +44,7 @@ fn registers() -> Vec<RegisterDesign> {
         model,
         flash_page_bytes,
         codeword_bytes,
+        prefetch_lines: 0,
     };
     vec![
         design(RegisterModel::Sequential, 512, None),
@@ -93,7 +94,7 @@ fn golden_text(trace: &Path) -> String {
         let CacheDesign { cache_bytes, cache_page_bytes, policy, .. } = &cache;
         let (found, _) = replay(&trace, &cache, &registers, &|| true, None).unwrap();
         for (register, counts) in registers.iter().zip(found) {
-            let RegisterDesign { model, flash_page_bytes, codeword_bytes } = register;
+            let RegisterDesign { model, flash_page_bytes, codeword_bytes, .. } = register;
             writeln!(
                 text,
                 "{policy} {cache_bytes}/{cache_page_bytes} {} {flash_page_bytes}/{} {}",

@@ -36,7 +36,8 @@ impl Followed {
         if access.load {
             *self.loads_of.entry(self.register.flash_page(offset)).or_default() += 1;
         }
-        if let Some(ahead) = access.prefetch {
+        let first = access.prefetch.unwrap_or(0);
+        for ahead in first..first + access.prefetches {
             *self.loads_of.entry(ahead).or_default() += 1;
         }
         if let Some(distance) = access.distance {
@@ -53,6 +54,7 @@ impl Followed {
         }
         counts.loads = self.sums.loads;
         counts.prefetches = self.sums.prefetches;
+        counts.prefetches_in_vain = self.sums.prefetches_in_vain;
         counts.other_page = self.sums.other_page;
         counts.other_buffer = self.sums.other_buffer;
         counts.forward = self.sums.forward;

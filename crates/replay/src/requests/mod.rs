@@ -7,7 +7,7 @@
 //! matters of them gives the counts of every register model and flash page size
 //! exactly: where the later block lies, whether it lies before or behind the
 //! earlier one, how far, and in which of the flash page sizes both share a page.
-//! Only two buffers remember more; they are followed one by one.
+//! Only two buffers and a prefetch buffer remember more; they are followed one by one.
 
 mod followed;
 mod view;
@@ -36,7 +36,7 @@ pub(super) struct Requests {
     last: LastBlocks,
     /// Blocks as the cache fetches them first, then codewords, by their size.
     views: Vec<View>,
-    /// Registers with two buffers, each at every size.
+    /// Registers that remember more than one request, each at every size.
     followed: Vec<(RegisterDesign, Vec<Followed>)>,
 }
 
@@ -80,14 +80,14 @@ impl Requests {
         } else {
             LastBlocks::OfEach(vec![NO_BLOCK; sizes])
         };
-        let mut two_buffers: Vec<RegisterDesign> =
-            registers.iter().copied().filter(|register| register.model.has_two_buffers()).collect();
-        two_buffers.sort_unstable();
-        two_buffers.dedup();
+        let mut alone: Vec<RegisterDesign> =
+            registers.iter().copied().filter(|register| register.is_followed()).collect();
+        alone.sort_unstable();
+        alone.dedup();
         let follow = |design: RegisterDesign| {
             (design, vec![Followed::new(Register::new(design, block_bytes, pages)); sizes])
         };
-        let followed = two_buffers.into_iter().map(follow).collect();
+        let followed = alone.into_iter().map(follow).collect();
         let pagers = vec![PagerCounts::default(); sizes];
         Ok(Self { block_bytes, pagers, last, views, followed })
     }
@@ -233,7 +233,7 @@ impl Requests {
 /// What is to be counted for `registers`: sizes of units fetched whole, and of
 /// flash pages, both ascending. Nothing is for registers that are followed.
 fn units_and_pages(block_bytes: u32, registers: &[RegisterDesign]) -> (Vec<u32>, Vec<u32>) {
-    let counted = || registers.iter().filter(|register| !register.model.has_two_buffers());
+    let counted = || registers.iter().filter(|register| !register.is_followed());
     let units: BTreeSet<u32> =
         counted().flat_map(|register| [block_bytes, unit_bytes(register, block_bytes)]).collect();
     let pages: BTreeSet<u32> = counted().map(|register| register.flash_page_bytes).collect();
@@ -258,7 +258,7 @@ pub(super) fn requests_bytes(
         by_unit.min(2 * MAX_BYTES) + 16 * classes * sizes * places
     };
     // Followed registers count loads by flash page, distances and classes.
-    let followed = registers.iter().filter(|register| register.model.has_two_buffers()).count();
+    let followed = registers.iter().filter(|register| register.is_followed()).count();
     let followed = (64 * sizes * followed as u64).saturating_mul(touched + 1);
     let finished = sizes * registers.len() as u64 * 16;
     units.into_iter().map(of_unit).fold(followed, u64::saturating_add).saturating_add(

@@ -144,7 +144,7 @@ fn any_executed_case() -> impl Strategy<Value = (Case, Option<u32>)> {
     (any_case(), model, schedule, 7..=10u32, critical, slow).prop_map(
         |(case, model, schedule, flash_page, critical, slow)| {
             let register =
-                RegisterDesign { model, flash_page_bytes: 1 << flash_page, codeword_bytes: None };
+                RegisterDesign { model, flash_page_bytes: 1 << flash_page, codeword_bytes: None, prefetch_lines: 0 };
             let Prices { handler, ram, fetch, .. } = case.prices;
             let prices = Prices {
                 schedule,

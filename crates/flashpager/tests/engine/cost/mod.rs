@@ -387,7 +387,7 @@ fn one_frame(runs: &[(u32, u32)], model: RegisterModel, flash_page: u32, prices:
         ways: None,
         hierarchy: None,
     };
-    let register = RegisterDesign { model, flash_page_bytes: flash_page, codeword_bytes: None };
+    let register = RegisterDesign { model, flash_page_bytes: flash_page, codeword_bytes: None, prefetch_lines: 0 };
     Case { runs: runs.to_vec(), cache, register, prices }
 }
 
@@ -424,7 +424,7 @@ impl Case {
     fn faults(&self, critical: Option<u32>) -> (Vec<Fault>, Executed) {
         let mut faults = Vec::new();
         let sink = &mut |_: usize, fault: &Fault| faults.push(*fault);
-        let events = Events { critical_block_bytes: critical, sink, begun: None };
+        let events = Events { critical_block_bytes: critical, sink, begun: None, words: None };
         let registers = [self.register];
         let (_, rest) =
             replay(&self.trace(), &self.cache, &registers, &|| true, Some(events)).unwrap();
@@ -507,7 +507,7 @@ fn any_case() -> impl Strategy<Value = Case> {
                 ways: None,
                 hierarchy,
             };
-            let register = RegisterDesign { model, flash_page_bytes: 1024, codeword_bytes: None };
+            let register = RegisterDesign { model, flash_page_bytes: 1024, codeword_bytes: None, prefetch_lines: 0 };
             Case { runs, cache, register, prices }
         },
     )

@@ -138,7 +138,7 @@ fn passes_end_when_they_are_told_to() {
         let single = questions(|go_on| replay(&trace, &cache, &registers, go_on, None).map(|_| ()));
         let told = questions(|go_on| {
             let events =
-                Events { critical_block_bytes: Some(16), sink: &mut |_, _| {}, begun: None };
+                Events { critical_block_bytes: Some(16), sink: &mut |_, _| {}, begun: None, words: None };
             replay(&trace, &cache, &registers, go_on, Some(events)).map(|_| ())
         });
         assert_eq!((single, told), (swept, swept), "{policy}");

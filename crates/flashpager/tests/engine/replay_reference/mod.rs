@@ -59,7 +59,7 @@ fn design(
     flash_page_bytes: u32,
     codeword_bytes: Option<u32>,
 ) -> RegisterDesign {
-    RegisterDesign { model, flash_page_bytes, codeword_bytes }
+    RegisterDesign { model, flash_page_bytes, codeword_bytes, prefetch_lines: 0 }
 }
 
 /// Every register model with small and large flash pages and codewords.
@@ -118,7 +118,7 @@ impl Case {
 fn engine(case: &Case, policy: &str, registers: &[RegisterDesign]) -> Vec<Replayed> {
     let mut faults: Vec<Vec<Fault>> = vec![Vec::new(); registers.len()];
     let sink = &mut |register: usize, fault: &Fault| faults[register].push(*fault);
-    let events = Events { critical_block_bytes: case.critical, sink, begun: None };
+    let events = Events { critical_block_bytes: case.critical, sink, begun: None, words: None };
     let replayed = replay(&case.trace(), &case.cache(policy), registers, &|| true, Some(events));
     let (counts, rest) = replayed.unwrap();
     let both = counts.into_iter().zip(faults);

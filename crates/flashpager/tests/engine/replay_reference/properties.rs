@@ -346,6 +346,7 @@ fn check_what_follows_first_runs(case: &Case, registers: &[RegisterDesign], firs
                 }
                 begun += 1;
             }),
+            words: None,
         };
         let cache = case.cache(&policy);
         let (_, rest) = replay(&case.trace(), &cache, registers, &|| true, Some(events)).unwrap();

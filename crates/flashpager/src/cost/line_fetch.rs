@@ -1,0 +1,145 @@
+//! The time of a program fault by fault, where lines of a part that is read in place come over the
+//! bus while it runs: the rest of a line behind the word that was wanted, and the lines behind it
+//! into a prefetch buffer.
+//!
+//! There is one bus. A line that was asked for is never broken off; what is read ahead of it is, at
+//! once, by a miss that the buffer does not hold.
+
+use std::collections::VecDeque;
+
+use flashpager_base::named;
+use flashpager_replay::{Executed, Fault, FaultClass, WORD_BYTES};
+
+use super::Prices;
+use super::execution::{Distribution, ExecutionTime};
+
+/// In which order a line comes, and when the program goes on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LineFetch {
+    /// When the whole line is there.
+    #[default]
+    Whole,
+    /// From its first word on; when the wanted word is there.
+    EarlyRestart,
+    /// From the wanted word on and, from the end of the line, from its first word on, as a burst
+    /// that wraps; when the wanted word is there.
+    CriticalWordFirst,
+}
+
+named! {
+    LineFetch: "unknown way to fetch a line",
+    "whole" => Whole,
+    "early-restart" => EarlyRestart,
+    "critical-word-first" => CriticalWordFirst,
+}
+
+/// A program on its way through time.
+pub struct LineExecution {
+    prices: Prices,
+    line_bytes: u32,
+    fetch: LineFetch,
+    /// When the program went on after the last fault.
+    resumed_ns: f64,
+    /// What it has waited since then for words of its line.
+    waited_ns: f64,
+    /// When the data of the line that was asked for last begins and ends.
+    data_ns: f64,
+    done_ns: f64,
+    /// Its word that was wanted first.
+    first_word: u32,
+    /// When each line that the buffer holds is there whole, and the number of the first of them.
+    ahead: VecDeque<f64>,
+    first_ahead: u32,
+    latencies: Distribution,
+    waits: Distribution,
+}
+
+impl LineExecution {
+    /// Before the first fault.
+    pub fn new(prices: Prices, line_bytes: u32, fetch: LineFetch) -> Self {
+        Self {
+            prices,
+            line_bytes,
+            fetch,
+            resumed_ns: 0.0,
+            waited_ns: 0.0,
+            data_ns: 0.0,
+            done_ns: 0.0,
+            first_word: 0,
+            ahead: VecDeque::new(),
+            first_ahead: 0,
+            latencies: Distribution::default(),
+            waits: Distribution::default(),
+        }
+    }
+
+    /// When `executed` is done, of what follows the last fault.
+    fn after(&self, executed: &Executed) -> f64 {
+        self.resumed_ns + self.prices.host_ns(executed) + self.waited_ns
+    }
+
+    /// When `word` of the line that was asked for last is there.
+    fn arrival_ns(&self, word: u32) -> f64 {
+        let words = self.line_bytes.div_ceil(WORD_BYTES);
+        let before = match self.fetch {
+            LineFetch::Whole => return self.done_ns,
+            LineFetch::EarlyRestart => word,
+            LineFetch::CriticalWordFirst => (word + words - self.first_word) % words,
+        };
+        let bytes = ((before + 1) * WORD_BYTES).min(self.line_bytes);
+        self.data_ns + f64::from(bytes) * self.prices.t_byte_ns
+    }
+
+    /// Take the next fault.
+    pub fn fault(&mut self, fault: &Fault) {
+        let now = self.after(&fault.executed);
+        let class = FaultClass::of(&fault.access, fault.search);
+        let jobs = self.prices.jobs(&class, u64::from(self.line_bytes));
+        let asked_ns = now + jobs.pre_process_ns + jobs.get_freeframe_ns;
+        let line_ns = f64::from(self.line_bytes) * self.prices.t_byte_ns;
+        if fault.access.load {
+            self.ahead.clear();
+            self.data_ns = asked_ns.max(self.done_ns) + jobs.load_stopover_ns;
+            self.done_ns = self.data_ns + line_ns;
+        } else {
+            let passed = (fault.page - self.first_ahead) as usize;
+            let mut there = self.ahead.drain(..=passed);
+            self.done_ns = there.next_back().unwrap_or(asked_ns);
+            self.data_ns = self.done_ns - line_ns;
+        }
+        self.first_word = (fault.offset & (self.line_bytes - 1)) / WORD_BYTES;
+        // From when on the lines behind it have room.
+        let taken_ns = self.done_ns.max(asked_ns);
+        self.first_ahead = fault.page + 1;
+        for _ in 0..fault.access.prefetches {
+            let last = self.ahead.back().copied().unwrap_or(self.done_ns);
+            self.ahead.push_back(last.max(taken_ns) + line_ns);
+        }
+        let written_ns = f64::from(self.line_bytes) * self.prices.ram.t_write_ns;
+        self.resumed_ns = asked_ns.max(self.arrival_ns(self.first_word))
+            + written_ns
+            + jobs.update_mmu_ns
+            + jobs.post_process_ns;
+        self.waited_ns = 0.0;
+        self.latencies.add(self.resumed_ns - now);
+    }
+
+    /// The program first needs `word` of the line that was asked for last, when it has done
+    /// `executed` since then.
+    pub fn word(&mut self, word: u32, executed: &Executed) {
+        let wait_ns = self.arrival_ns(word) - self.after(executed);
+        if wait_ns > 0.0 {
+            self.waited_ns += wait_ns;
+            self.waits.add(wait_ns);
+        }
+    }
+
+    /// What all took, with what was executed after the last fault.
+    pub fn finish(self, rest: &Executed) -> ExecutionTime {
+        ExecutionTime {
+            time_ns: self.after(rest),
+            fault_latencies: self.latencies.ascending(),
+            waits: self.waits.ascending(),
+        }
+    }
+}
