@@ -1,5 +1,6 @@
 """Caches in hardware over serial NOR: counts by a second model, prices by hand, bad designs."""
 
+import itertools
 import json
 import random
 from collections.abc import Callable
@@ -269,6 +270,71 @@ BOARDS = {
 }
 
 
+class TestAhead:
+    """Lines that come while the program runs."""
+
+    FLAGS = (
+        *("--part", "W25Q128JV", "--bus", "80MHz-x4", "--read-mode", "1-4-4", "--cache", "1K"),
+        *("--cache-page", "16", "--ways", "2", "--policy", "lru"),
+    )
+
+    def test_a_second_model_of_the_buffer(self, trace: Path) -> None:
+        """It holds the lines behind the last miss, whatever was missing before."""
+        caches = [least_recent(2) for _ in range(32)]
+        missed = [page for page in collapsed(runs_of(trace), 16) if not caches[page % 32](page)]
+        whole = simulate(trace, *self.FLAGS)
+        for lines in (1, 2, 7):
+            row = simulate(trace, *self.FLAGS, "--prefetch-lines", str(lines))
+            counts = row["counts"]
+            close = sum(0 < page - last <= lines for last, page in itertools.pairwise(missed))
+            assert counts["other_buffer"] == close
+            assert counts["misses"] == len(missed) == counts["loads"] + close
+            assert whole["counts"]["misses"] == len(missed)
+            assert row["time"]["time_ns"] < whole["time"]["time_ns"]
+            assert row["design"]["prefetch_lines"] == lines
+
+    def test_words(self, trace: Path) -> None:
+        """Each miss wants one first, and none is later than its whole line."""
+        whole = simulate(trace, *self.FLAGS)
+        assert "first_words" not in whole["counts"]
+        assert "line_fetch" not in whole["design"]
+        for fetch in ("early-restart", "critical-word-first"):
+            row = simulate(trace, *self.FLAGS, "--line-fetch", fetch)
+            words = dict(row["counts"].pop("first_words"))
+            assert set(words) == {0, 4, 8, 12}
+            assert sum(words.values()) == row["counts"]["misses"]
+            assert row["counts"] == whole["counts"]
+            assert row["time"]["time_ns"] < whole["time"]["time_ns"]
+            # The first word is there 24 clocks of its address and 8 of its own after the miss.
+            least = min(row["latency"]["mean_fault_ns"], whole["latency"]["mean_fault_ns"])
+            assert least >= (8 + 6 + 6 + 8) * 1e3 / 80
+            done = flashpager("simulate", trace, *self.FLAGS, "--line-fetch", fetch).out
+            assert f"{fetch}: the program goes on" in done
+
+    def test_explored(self, trace: Path, tmp_path: Path) -> None:
+        """Both are axes, and each design is what simulate says."""
+        output = tmp_path / "designs.jsonl"
+        axes = ("--prefetch-lines", "none,1", "--line-fetch", "whole,early-restart")
+        flashpager("explore", trace, *self.FLAGS, *axes, "-o", output)
+        rows = [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()]
+        assert len(rows) == 4
+        for row in rows:
+            lines = row["prefetch_lines"]
+            ahead = ("--prefetch-lines", str(lines or "none"), "--line-fetch", row["line_fetch"])
+            alone = simulate(trace, *self.FLAGS, *ahead)
+            assert row["time_ns"] == alone["time"]["time_ns"]
+            in_vain = alone["counts"].get("prefetches_in_vain", 0)
+            assert row["prefetches_in_vain"] == in_vain
+            assert bool(in_vain) == bool(lines)
+
+    @pytest.mark.parametrize("command", ["pin", "attribute", "layout"])
+    def test_no_sums(self, command: str, tmp_path: Path) -> None:
+        """What takes times to be sums says so."""
+        more = {"pin": ("--ram", "1K"), "layout": ("-o", str(tmp_path / "order"))}
+        flags = ("--board", "rp2040", "--prefetch-lines", "2", *more.get(command, ()))
+        assert "a prefetch buffer" in fails(command, FIRMWARE, *flags)
+
+
 class TestBoards:
     """Boards of real chips."""
 
@@ -374,6 +440,24 @@ BAD: list[tuple[tuple[str, ...], list[str]]] = [
     (("--flash-page", "2K"), ["read in place and has none"]),
     (("--codeword", "512"), ["read in place"]),
     (("--register", "random-column"), ["without a data register", "start-column"]),
+    (("--prefetch-lines", "2"), ["a prefetch buffer of 2 lines", "give --ways"]),
+    (("--line-fetch", "early-restart"), ["early-restart", "give --ways"]),
+    (("--ways", "2", "--line-fetch", "late"), ["unknown way to fetch a line 'late'"]),
+    (("--ways", "2", "--prefetch-lines", "1025"), ["at most 1024"]),
+    (
+        ("--ways", "2", "--prefetch-lines", "2", "--line-fetch", "critical-word-first"),
+        ["a burst that wraps never comes to the next line"],
+    ),
+    (("--ways", "2", "--prefetch-lines", "2", "--schedule", "parallel"), ["sequential"]),
+    (("--ways", "2", "--prefetch-lines", "2", "--warm-up", "1"), ["times are no sums"]),
+    (
+        ("--ways", "1", "--cache-page", "512", "--line-fetch", "early-restart"),
+        ["at most 256 bytes"],
+    ),
+    (
+        ("--part", "W25N01GV", "--ways", "2", "--prefetch-lines", "2"),
+        ["W25N01GV is no serial part that is read in place"],
+    ),
     (("--part", "W25N01GV", "--read-mode", "1-4-4"), ["loads pages and is not read in place"]),
 ]
 

@@ -41,7 +41,12 @@ fn main() {
         [RegisterModel::Sequential, RegisterModel::StartColumn, RegisterModel::RandomColumn]
     {
         for flash_page_bytes in [2048, 4096] {
-            registers.push(RegisterDesign { model, flash_page_bytes, codeword_bytes: None, prefetch_lines: 0 });
+            registers.push(RegisterDesign {
+                model,
+                flash_page_bytes,
+                codeword_bytes: None,
+                prefetch_lines: 0,
+            });
         }
     }
     let cache_bytes: Vec<u64> =

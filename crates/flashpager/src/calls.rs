@@ -315,7 +315,12 @@ pub fn call_times(
         executed.set(executed.get() + fault.executed);
     };
     let mut begun = |run: Run, executed: &Executed| follower.begin(run, moment(executed));
-    let events = Events { critical_block_bytes: None, sink: &mut sink, begun: Some(&mut begun), words: None };
+    let events = Events {
+        critical_block_bytes: None,
+        sink: &mut sink,
+        begun: Some(&mut begun),
+        words: None,
+    };
     let (_, rest) = replay(trace, design.cache(), &[design.register()], go_on, Some(events))?;
     let all = executed.get() + rest;
     Ok(follower.finish(&moment(&all)))

@@ -230,8 +230,7 @@ impl Replay<'_, '_> {
             }
             requests.check_memory()
         })?;
-        let (last, first_words) =
-            faults.map_or((sums, Vec::new()), |faults| faults.finish(sums));
+        let (last, first_words) = faults.map_or((sums, Vec::new()), |faults| faults.finish(sums));
         let mut counts = requests.finish(&[sums.references], sums.bytes, registers).swap_remove(0);
         for counts in &mut counts {
             counts.words = sums.words;

@@ -23,9 +23,9 @@ use serde::Serialize;
 
 use crate::cost::handler::{Busy, Jobs, Schedule, Span, Timeline};
 use crate::cost::{
-    Execution, Fetch, FlashEnergy, Handler, Latency, LineExecution, LineFetch, NorComparison, Prices, Ram, ReadDisturb,
-    Reading, RunTime, Software, Time, Work, fault_latencies, fault_path, fetches_below_codeword,
-    t_r_ns, warnings,
+    Execution, Fetch, FlashEnergy, Handler, Latency, LineExecution, LineFetch, NorComparison,
+    Prices, Ram, ReadDisturb, Reading, RunTime, Software, Time, Work, fault_latencies, fault_path,
+    fetches_below_codeword, t_r_ns, warnings,
 };
 use crate::spec::{DesignSpec, NO_NOR};
 
@@ -813,7 +813,9 @@ fn check_line_fetch(
     };
     let wrong = |why: &str| Err(Error::design(format!("{what}: {why}")));
     if spec.ways.is_none() {
-        return wrong("there is one behind a cache in hardware alone; give --ways, or leave it out");
+        return wrong(
+            "there is one behind a cache in hardware alone; give --ways, or leave it out",
+        );
     }
     if !part.kind.is_read_in_place() || !part.is_serial() {
         return wrong(&format!(

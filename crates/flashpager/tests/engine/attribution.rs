@@ -33,6 +33,8 @@ fn design(register: &str, policy: &str) -> Design {
     };
     Design::new(DesignSpec {
         ways: None,
+        prefetch_lines: None,
+        line_fetch: "whole".into(),
         read_mode: None,
         port: None,
         count_commands: false,

@@ -51,6 +51,8 @@ fn critical_blocks_by_hand() {
 fn one_nand(model: RegisterModel, policy: &str, critical: Option<u32>) -> Design {
     let spec = DesignSpec {
         ways: None,
+        prefetch_lines: None,
+        line_fetch: "whole".into(),
         read_mode: None,
         port: None,
         part: Some("KFG1G16Q2M".into()),
@@ -143,8 +145,12 @@ fn any_executed_case() -> impl Strategy<Value = (Case, Option<u32>)> {
     let slow = prop::sample::select(vec![1.0, 0.1, 0.001]);
     (any_case(), model, schedule, 7..=10u32, critical, slow).prop_map(
         |(case, model, schedule, flash_page, critical, slow)| {
-            let register =
-                RegisterDesign { model, flash_page_bytes: 1 << flash_page, codeword_bytes: None, prefetch_lines: 0 };
+            let register = RegisterDesign {
+                model,
+                flash_page_bytes: 1 << flash_page,
+                codeword_bytes: None,
+                prefetch_lines: 0,
+            };
             let Prices { handler, ram, fetch, .. } = case.prices;
             let prices = Prices {
                 schedule,

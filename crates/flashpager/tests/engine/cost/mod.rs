@@ -2,6 +2,7 @@
 
 mod executed;
 mod handler;
+mod lines;
 mod run_time;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -387,7 +388,12 @@ fn one_frame(runs: &[(u32, u32)], model: RegisterModel, flash_page: u32, prices:
         ways: None,
         hierarchy: None,
     };
-    let register = RegisterDesign { model, flash_page_bytes: flash_page, codeword_bytes: None, prefetch_lines: 0 };
+    let register = RegisterDesign {
+        model,
+        flash_page_bytes: flash_page,
+        codeword_bytes: None,
+        prefetch_lines: 0,
+    };
     Case { runs: runs.to_vec(), cache, register, prices }
 }
 
@@ -507,7 +513,12 @@ fn any_case() -> impl Strategy<Value = Case> {
                 ways: None,
                 hierarchy,
             };
-            let register = RegisterDesign { model, flash_page_bytes: 1024, codeword_bytes: None, prefetch_lines: 0 };
+            let register = RegisterDesign {
+                model,
+                flash_page_bytes: 1024,
+                codeword_bytes: None,
+                prefetch_lines: 0,
+            };
             Case { runs, cache, register, prices }
         },
     )

@@ -113,6 +113,9 @@ struct Held {
 /// image of `image` bytes.
 fn accesses(blocks: &[Page], cache_page: u32, image: u32, design: &RegisterDesign) -> Vec<Access> {
     use RegisterCase::{Backward, Forward, OtherBuffer, OtherPage};
+    if design.prefetch_lines > 0 {
+        return read_ahead(blocks, cache_page, image, design.prefetch_lines);
+    }
     use RegisterModel::{
         DoubleBuffer, DoubleBufferPrefetch, RandomColumn, Sequential, StartColumn,
     };
@@ -172,10 +175,45 @@ fn accesses(blocks: &[Page], cache_page: u32, image: u32, design: &RegisterDesig
             bytes_fetched: (skipped + end - start) as u32,
             distance: same.map(|held| ((column - held.requested_column) / b) as i32),
             prefetch: prefetches.then_some(behind as u32),
+            prefetches: u32::from(prefetches),
+            dropped: 0,
         });
         held = Some(Held { flash_page, next_column: end, requested_column: column });
     }
     all
+}
+
+/// The prefetch buffer of docs/model.md, its lines in a list.
+fn read_ahead(missed: &[Page], line_bytes: u32, image: u32, most: u32) -> Vec<Access> {
+    let image_lines = image.div_ceil(line_bytes);
+    let mut held: Vec<Page> = Vec::new();
+    let serve = |&line: &Page| {
+        let is_held = held.contains(&line);
+        let before = held.len();
+        held.retain(|other| is_held && *other >= line);
+        let dropped = (before - held.len()) as u32;
+        held.retain(|other| *other != line);
+        let mut read = Vec::new();
+        for ahead in line + 1..=line + most {
+            if ahead < image_lines && !held.contains(&ahead) {
+                read.push(ahead);
+            }
+        }
+        held.extend(&read);
+        assert!(held.len() <= most as usize);
+        Access {
+            case: if is_held { RegisterCase::OtherBuffer } else { RegisterCase::OtherPage },
+            load: !is_held,
+            column_change: false,
+            bytes_skipped: 0,
+            bytes_fetched: line_bytes,
+            distance: None,
+            prefetch: read.first().copied(),
+            prefetches: read.len() as u32,
+            dropped,
+        }
+    };
+    missed.iter().map(serve).collect()
 }
 
 /// What is replayed.
@@ -252,15 +290,17 @@ pub fn with_sums(pager: &Counts, faults: &[Fault], cache_page: u32, flash_page: 
                 u64::from(*page) * u64::from(cache_page) / u64::from(flash_page);
             *loads_by_flash_page.entry(flash_page_number as u32).or_default() += 1;
         }
-        if let Some(ahead) = access.prefetch {
-            *loads_by_flash_page.entry(ahead).or_default() += 1;
+        for ahead in 0..access.prefetches {
+            let first = access.prefetch.unwrap();
+            *loads_by_flash_page.entry(first + ahead).or_default() += 1;
         }
     }
     let of_case = |case: RegisterCase| count(&|f| f.access.case == case);
     Counts {
         misses: faults.len() as u64,
         loads: count(&|f| f.access.load),
-        prefetches: count(&|f| f.access.prefetch.is_some()),
+        prefetches: total(&|f| f.access.prefetches),
+        prefetches_in_vain: total(&|f| f.access.dropped),
         other_page: of_case(RegisterCase::OtherPage),
         other_buffer: of_case(RegisterCase::OtherBuffer),
         forward: of_case(RegisterCase::Forward),

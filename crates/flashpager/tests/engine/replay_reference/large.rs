@@ -137,8 +137,12 @@ fn passes_end_when_they_are_told_to() {
         let swept = questions(|go_on| sweep(&trace, &cell, go_on).map(|_| ()));
         let single = questions(|go_on| replay(&trace, &cache, &registers, go_on, None).map(|_| ()));
         let told = questions(|go_on| {
-            let events =
-                Events { critical_block_bytes: Some(16), sink: &mut |_, _| {}, begun: None, words: None };
+            let events = Events {
+                critical_block_bytes: Some(16),
+                sink: &mut |_, _| {},
+                begun: None,
+                words: None,
+            };
             replay(&trace, &cache, &registers, go_on, Some(events)).map(|_| ())
         });
         assert_eq!((single, told), (swept, swept), "{policy}");

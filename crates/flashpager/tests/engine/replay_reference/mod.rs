@@ -2,6 +2,7 @@
 //! must hold for any replay.
 
 mod large;
+mod lines;
 mod policies;
 mod properties;
 mod registers;
