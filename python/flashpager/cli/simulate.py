@@ -469,8 +469,8 @@ def _show_misses(row: Row) -> None:
     out.print(line)
     if row.design.prefetch_lines:
         out.print(
-            f"of the misses {share(counts.other_buffer, counts.misses)} are in the prefetch buffer; "
-            f"lines read ahead {counts.prefetches:,}, in vain {counts.prefetches_in_vain:,}"
+            f"of the misses {share(counts.other_buffer, counts.misses)} are in the prefetch buffer;"
+            f" lines read ahead {counts.prefetches:,}, in vain {counts.prefetches_in_vain:,}"
         )
     if row.design.line_fetch != "whole":
         out.print(
