@@ -39,6 +39,7 @@ fn design_of(shape: &Shape, sizes: &Sizes) -> (CacheDesign, RegisterDesign) {
         model: shape.register.parse::<RegisterModel>().unwrap(),
         flash_page_bytes: sizes.flash_page_bytes,
         codeword_bytes: Some(sizes.codeword_bytes).filter(|&bytes| bytes > 1),
+        prefetch_lines: 0,
     };
     (cache, register)
 }
