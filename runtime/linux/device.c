@@ -8,7 +8,10 @@
 #include <linux/debugfs.h>
 #include <linux/highmem.h>
 #include <linux/module.h>
+#include <linux/platform_device.h>
+#include <linux/reboot.h>
 #include <linux/sched/mm.h>
+#include <linux/suspend.h>
 #include <linux/vmalloc.h>
 #include <linux/workqueue.h>
 #include <linux/xxhash.h>
@@ -71,6 +74,7 @@ static struct fpswap *all[DEVICES_MAX];
 static struct workqueue_struct *workers;
 static struct dentry *debug_root;
 static int major;
+static bool imaging; /* whoever writes now writes an image of memory before the power goes */
 
 static u32 kernel_crc(u32 crc, const void *data, size_t size)
 {
@@ -226,12 +230,24 @@ static int discard(struct fpswap *swap, struct bio *bio)
     return error;
 }
 
+/* Whether its store is there after the power was gone. */
+static bool is_kept(const struct fpswap *swap)
+{
+    return swap->mtd && swap->config.layout == &fp_swap_log;
+}
+
 static int transfer(struct fpswap *swap, struct bio *bio)
 {
     bool is_write = op_is_write(bio_op(bio));
     struct bvec_iter iter;
     struct bio_vec vector;
 
+    if (is_write && READ_ONCE(imaging) && !is_kept(swap)) {
+        pr_err_once("%s ends with the power: hibernate to another swap (resume=), or to a log on an MTD\n",
+                    swap->disk->disk_name);
+        atomic64_inc(&swap->failed_writes);
+        return FP_SWAP_IO;
+    }
     bio_for_each_segment(vector, bio, iter) {
         u32 slot = iter.bi_sector >> PAGE_SECTORS_SHIFT;
         int error;
@@ -406,7 +422,122 @@ static int check_show(struct seq_file *file, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(check);
 
-static void swap_free(struct fpswap *swap)
+/* Hibernation, and the power that goes. Neither flushes a swap. */
+
+/* End what is at work, and put all onto the media. */
+static int quiesce(void)
+{
+    int number;
+    int error = 0;
+
+    for (number = 0; number < DEVICES_MAX; number++) {
+        struct fpswap *swap = all[number];
+
+        if (!swap)
+            continue;
+        flush_work(&swap->served);
+        cancel_work_sync(&swap->work);
+        if (swap->mtd && sync_store(swap))
+            error = -EIO;
+    }
+    return error;
+}
+
+static int before_image(struct device *device)
+{
+    return quiesce();
+}
+
+static int after_image(struct device *device)
+{
+    WRITE_ONCE(imaging, true);
+    return 0;
+}
+
+/* This memory is an image's. The log has gone on since: the image was written to it, and read by
+ * another kernel. Read its tables again. Slots that were empty then hold the image. */
+static int after_restore(struct device *device)
+{
+    unsigned int noio = memalloc_noio_save();
+    int number;
+
+    for (number = 0; number < DEVICES_MAX; number++) {
+        struct fpswap *swap = all[number];
+        u32 slot;
+        int error;
+
+        if (!swap || !is_kept(swap))
+            continue;
+        mutex_lock(&swap->lock);
+        for (slot = 0; slot < swap->config.slot_count; slot++) {
+            if (!fp_swap_holds(&swap->store, slot))
+                set_bit(slot, swap->freed);
+        }
+        error = fp_swap_mount(&swap->store, &swap->config);
+        mutex_unlock(&swap->lock);
+        if (error)
+            pr_err("%s: %s could not be read again: error %d; its pages are lost\n",
+                   swap->disk->disk_name, medium, error);
+        else
+            queue_work(workers, &swap->work);
+    }
+    memalloc_noio_restore(noio);
+    return 0;
+}
+
+static const struct dev_pm_ops power_operations = {
+    .freeze = before_image,
+    .thaw = after_image,
+    .poweroff = before_image,
+    .restore = after_restore,
+};
+static struct platform_driver power_driver = {
+    .driver = {.name = "flashpager-swap", .pm = &power_operations},
+};
+static struct platform_device *power_device;
+
+static int power_changed(struct notifier_block *block, unsigned long event, void *unused)
+{
+    if (event == PM_POST_HIBERNATION || event == PM_POST_RESTORE)
+        WRITE_ONCE(imaging, false);
+    return NOTIFY_DONE;
+}
+static struct notifier_block power_notifier = {.notifier_call = power_changed};
+
+static int going_down(struct notifier_block *block, unsigned long event, void *unused)
+{
+    if (quiesce())
+        pr_err("what was written last could not be put onto the medium\n");
+    return NOTIFY_DONE;
+}
+/* Before an MTD's own, which may put its chip to sleep. */
+static struct notifier_block down_notifier = {.notifier_call = going_down, .priority = 1};
+
+static int power_open(void)
+{
+    int error = platform_driver_register(&power_driver);
+
+    if (error)
+        return error;
+    power_device = platform_device_register_simple("flashpager-swap", -1, NULL, 0);
+    if (IS_ERR(power_device)) {
+        platform_driver_unregister(&power_driver);
+        return PTR_ERR(power_device);
+    }
+    register_pm_notifier(&power_notifier);
+    register_reboot_notifier(&down_notifier);
+    return 0;
+}
+
+static void power_close(void)
+{
+    unregister_reboot_notifier(&down_notifier);
+    unregister_pm_notifier(&power_notifier);
+    platform_device_unregister(power_device);
+    platform_driver_unregister(&power_driver);
+}
+
+static void fpswap_free(struct fpswap *swap)
 {
     debugfs_remove_recursive(swap->debug);
     if (swap->disk) {
@@ -689,7 +820,7 @@ static struct fpswap *swap_create(int number)
     return swap;
 
 failed:
-    swap_free(swap);
+    fpswap_free(swap);
     return ERR_PTR(error);
 }
 
@@ -699,7 +830,7 @@ static void close_all(void)
 
     for (number = 0; number < DEVICES_MAX; number++) {
         if (all[number])
-            swap_free(all[number]);
+            fpswap_free(all[number]);
     }
     debugfs_remove_recursive(debug_root);
     destroy_workqueue(workers);
@@ -709,6 +840,7 @@ static void close_all(void)
 static int __init fpswap_init(void)
 {
     int number;
+    int error;
 
     if (devices < 1 || devices > DEVICES_MAX) {
         pr_err("devices=%u: take 1 to %d\n", devices, DEVICES_MAX);
@@ -732,11 +864,15 @@ static int __init fpswap_init(void)
         }
         all[number] = swap;
     }
-    return 0;
+    error = power_open();
+    if (error)
+        close_all();
+    return error;
 }
 
 static void __exit fpswap_exit(void)
 {
+    power_close();
     close_all();
 }
 
