@@ -492,7 +492,7 @@ static const struct dev_pm_ops power_operations = {
     .restore = after_restore,
 };
 static struct platform_driver power_driver = {
-    .driver = {.name = "flashpager-swap", .pm = &power_operations},
+    .driver = {.name = "flashpager-swap", .pm = &power_operations, .suppress_bind_attrs = true},
 };
 static struct platform_device *power_device;
 
@@ -680,11 +680,14 @@ static int store_start(struct fpswap *swap)
     case FP_SWAP_OK:
         return 0;
     case FP_SWAP_INVALID:
-        if (config->layout == &fp_swap_log)
-            pr_err("sizes that do not fit: the medium has %u blocks, and a log keeps %u free (reserve=%u)\n",
-                   config->medium->block_count, fp_swap_log_reserve(config), reserve);
-        else
+        if (config->layout != &fp_swap_log)
             pr_err("sizes that do not fit: take a medium_size of 1M to 2047M\n");
+        else if (fp_swap_log_reserve(config) == 0)
+            pr_err("layout=log: a log cannot be on %u erase blocks of %u bytes; take another medium\n",
+                   config->medium->block_count, config->medium->block_bytes);
+        else
+            pr_err("layout=log: of %u erase blocks at least %u must be kept free, and reserve=%u asks for so many; take a larger medium or leave reserve out\n",
+                   config->medium->block_count, fp_swap_log_reserve(config), reserve);
         return -EINVAL;
     case FP_SWAP_NO_STORE:
         pr_err("%s holds no store: format=1 makes one, and what it holds is lost\n", medium);
@@ -721,6 +724,10 @@ static int swap_open(struct fpswap *swap)
         error = rewriter_open(swap);
         if (error)
             return error;
+    }
+    if (reserve && how != LAYOUT_LOG) {
+        pr_err("reserve=%u: only a log keeps blocks free; leave it out\n", reserve);
+        return -EINVAL;
     }
     taken = how == LAYOUT_REWRITE ? &swap->rewriter.medium
             : swap->mtd          ? &swap->mtd->medium

@@ -3,23 +3,19 @@
 
 #include "fpswap.h"
 
-#include <linux/list.h>
 #include <linux/module.h>
 #include <linux/mtd/mtd.h>
 #include <linux/slab.h>
 
 /* Of an MTD that takes smaller writes than a log does. */
 #define LEAST_PROGRAM_BYTES 512u
+/* Of MTDs that are looked at for a name. */
+#define NUMBERS 256
 
 struct mtd_medium {
     struct fpswap_mtd shown;
     struct mtd_info *mtd;
-    struct list_head others;
 };
-
-/* Those that are open: no MTD twice. */
-static LIST_HEAD(open_ones);
-static DEFINE_MUTEX(open_lock);
 
 static loff_t address(const struct mtd_medium *it, u32 block, u32 offset)
 {
@@ -79,9 +75,6 @@ static void close_medium(struct fpswap_mtd *shown)
 {
     struct mtd_medium *it = container_of(shown, struct mtd_medium, shown);
 
-    mutex_lock(&open_lock);
-    list_del(&it->others);
-    mutex_unlock(&open_lock);
     put_mtd_device(it->mtd);
     kfree(it);
 }
@@ -94,15 +87,28 @@ static struct mtd_info *mtd_of(const char *name)
     return kstrtoint(name, 10, &number) ? get_mtd_device_nm(name) : get_mtd_device(NULL, number);
 }
 
-/* What is wrong with it, or NULL. */
-static const char *unfit(const struct mtd_medium *it, u64 bytes)
+/* Whether another one has its name: the kernel gave the first of them. */
+static bool has_namesake(const struct mtd_info *mtd)
 {
-    const struct mtd_medium *other;
+    bool found = false;
+    int number;
 
-    list_for_each_entry (other, &open_ones, others) {
-        if (other->mtd == it->mtd)
-            return "it is in use: take another one";
+    for (number = mtd->index + 1; number < NUMBERS && !found; number++) {
+        struct mtd_info *other = get_mtd_device(NULL, number);
+
+        if (!IS_ERR(other)) {
+            found = strcmp(other->name, mtd->name) == 0;
+            put_mtd_device(other);
+        }
     }
+    return found;
+}
+
+/* What is wrong with it, or NULL. */
+static const char *unfit(const struct mtd_medium *it, const char *name, u64 bytes)
+{
+    if (strcmp(name, it->mtd->name) == 0 && has_namesake(it->mtd))
+        return "another one has that name: take its number";
     if (!(it->mtd->flags & MTD_WRITEABLE))
         return "it is read-only: take another one";
     if (it->mtd->erasesize == 0 || it->mtd->numeraseregions > 1)
@@ -127,11 +133,7 @@ struct fpswap_mtd *fpswap_mtd_open(const char *name, u64 bytes)
         return ERR_PTR(-ENODEV);
     }
     it->mtd = mtd;
-    mutex_lock(&open_lock);
-    wrong = unfit(it, bytes);
-    if (!wrong)
-        list_add(&it->others, &open_ones);
-    mutex_unlock(&open_lock);
+    wrong = unfit(it, name, bytes);
     if (wrong) {
         pr_err("medium=mtd:%s: %s\n", name, wrong);
         put_mtd_device(mtd);

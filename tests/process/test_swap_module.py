@@ -15,12 +15,16 @@ from tests.conftest import ROOT, need
 from tests.process.killed_vms import kill_some
 
 SIZES = ("medium_size=3", "disk_size=9G")
+LOG_SIZES = ("layout=log: of 192 erase blocks", "layout=log: of 8 erase blocks at least 12")
 #: By medium and layout: MB of the machine and of the medium, MB that are worked on, and how what
 #: cannot be is refused, in the order in which `runtime/linux/vm/init` tries it.
 CASES = {
     ("ram", "auto"): (
         (128, 28, 63),
-        ["layout=x", "layout=rewrite", "medium=nand", *SIZES, "compressor=nope", "devices=17"],
+        [
+            *("layout=x", "layout=rewrite", "medium=nand", *SIZES, "compressor=nope"),
+            *("devices=17", "reserve=5", *LOG_SIZES),
+        ],
     ),
     ("mtdram", "auto"): (
         (140, 28, 63),
@@ -30,6 +34,8 @@ CASES = {
             "mtd:0 holds no store",
             "medium=mtd:0: it is smaller than medium_size",
             "devices=2",
+            "mtd:0 holds a store of another version or shape",
+            "mtd:0 holds a store of another version or shape",
         ],
     ),
     ("nandsim", "auto"): (
@@ -141,6 +147,38 @@ def test_the_benchmark_comes_to_the_end_of_memory(machine: vm.Machine) -> None:
     assert run.points[0].faults == 0
     assert len(waiting) > 3
     assert max(map(run.mib_s, waiting)) < run.ram_mib_s()
+
+
+def test_a_machine_hibernates_to_a_log(machine: vm.Machine, tmp_path: Path) -> None:
+    """Another one with the same chip goes on where the first one ended, and all pages are right."""
+    chip = f"memory-backend-file,id=chip,share=on,mem-path={tmp_path / 'chip'},size=64M"
+    options = ("-object", chip, "-device", "ivshmem-plain,memdev=chip")
+    variables = {"CASE": "hibernate", "SIZE": "64", "WORK": "32"}
+    first, second = (
+        machine.run({**variables, "FORMAT": is_new}, 256, options=options) for is_new in "10"
+    )
+    assert re.search(r"^hibernating$", first, re.MULTILINE), first
+    assert "resumed" not in first, first
+    # An image in memory would end with the power, and is refused.
+    refusals = re.findall(r"^refused: flashpager-swap(?:-mtd)?: (.*)$", first, re.MULTILINE)
+    assert [line.split(":")[0] for line in refusals] == [
+        "medium=mtd",
+        "fpswap0 ends with the power",
+    ], first
+    assert "another one has that name" in refusals[0], first
+    assert "hibernated to RAM" not in first, first
+    assert "while in use" not in first, first
+    # The program was at work in between, and is only now at its end.
+    assert re.search(r"^filled before *$", first, re.MULTILINE), first
+    assert re.search(r"^resumed\nwrong pages 0 of 8192$", second, re.MULTILINE), second
+    swapped = re.findall(r"^pswp(?:in|out) (\d+)", second, re.MULTILINE)
+    assert len(swapped) == 2, second
+    assert min(map(int, swapped)) > 8000, second
+    assert re.search(r"^io_stat +0 +0 +0 ", second, re.MULTILINE), second
+    # Nothing is left of the image: only what mkswap wrote.
+    assert re.search(r"^mm_stat +4096 ", second, re.MULTILINE), second
+    assert re.search(r"^check ok$", second, re.MULTILINE), second
+    assert re.search(r"^removed$", second, re.MULTILINE), second
 
 
 def test_killed_machines_leave_what_they_flushed(machine: vm.Machine, tmp_path: Path) -> None:
