@@ -1,0 +1,61 @@
+"""Machines with a kernel that looks for errors of its modules, which swap.
+
+    runtime/linux/vm/debug-kernel build/debug-kernel
+    FLASHPAGER_DEBUG_KERNEL=build/debug-kernel .venv/bin/python -m tests.process.debugged_vms
+
+boots a machine with two processors for each medium, layout and compressor. Each tries what cannot be, works on
+more memory than there is, and removes the module. Every page must be right, and the kernel must have found nothing:
+no access to memory that is not ours (KASAN), no wrong order of locks, no sleep where none may be, no undefined
+behaviour, and no memory that was left behind.
+"""
+
+import os
+import re
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from flashpager.swap import vm
+from tests.process.test_swap_module import CASES, check
+
+KERNEL = "FLASHPAGER_DEBUG_KERNEL"
+#: Medium, layout and compressor.
+RUNS = (
+    ("ram", "auto", "lz4"),
+    ("ram", "auto", "deflate"),
+    ("mtdram", "auto", "zstd"),
+    ("mtdram", "log", "lz4"),
+    ("nandsim", "auto", "lz4"),
+    ("nandsim", "rewrite", "lz4"),
+)
+#: What the kernel and its tables take more than another one does.
+_MORE_MIB = 24
+
+
+def main() -> None:
+    """Boot all machines."""
+    if not os.environ.get(KERNEL):
+        sys.exit(f"{KERNEL} not set: runtime/linux/vm/debug-kernel DIRECTORY builds one")
+    with tempfile.TemporaryDirectory(prefix="flashpager-debug-") as folder:
+        machine = vm.make(vm.kernel(given=Path(os.environ[KERNEL])), Path(folder))
+        for medium, layout, compressor in RUNS:
+            (memory_mib, size, work), refused = CASES[medium, layout if layout != "log" else "auto"]
+            variables = {"CASE": "swap", "MEDIUM": medium, "LAYOUT": layout, "SIZE": str(size)}
+            variables |= {"WORK": str(work), "COMPRESSOR": compressor}
+            start = time.monotonic()
+            said = machine.run(variables, memory_mib + _MORE_MIB, 900, ("-smp", "2"))
+            check(said, medium, work, refused)
+            assert re.search(r"^leaks 0$", said, re.MULTILINE), said
+            took = time.monotonic() - start
+            out = re.search(r"^pswpout (\d+)", said, re.MULTILINE)
+            assert out is not None
+            print(
+                f"{medium}, {layout}, {compressor}: {int(out[1]):,} pages out, nothing found, "
+                f"{took:.0f} s",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()
