@@ -38,7 +38,7 @@ SOAK_CUTS := 10000000
 SOAK_KILLS := 50
 
 .PHONY: build demo dist test test-c test-rust test-python test-dist lint format bench clean
-.PHONY: soak soak-c soak-rust soak-torture soak-mutants soak-python soak-paged soak-step soak-kills soak-fuzz
+.PHONY: soak soak-c soak-rust soak-torture soak-mutants soak-python soak-paged soak-step soak-kills soak-debug soak-fuzz
 
 build: $(BIN)/.built $(AGENT) $(OUTLINER)
 
@@ -104,7 +104,7 @@ dist: $(BIN)/maturin $(AGENT) $(OUTLINER)
 test-dist: build dist
 	FLASHPAGER_DIST=$(CURDIR)/dist $(BIN)/python -m pytest tests/dist
 
-soak: soak-c soak-rust soak-torture soak-mutants soak-python soak-paged soak-step soak-kills soak-fuzz
+soak: soak-c soak-rust soak-torture soak-mutants soak-python soak-paged soak-step soak-kills soak-debug soak-fuzz
 
 soak-c:
 	$(MAKE) --no-print-directory -C runtime -j$(CORES) soak
@@ -143,6 +143,15 @@ soak-kills: build
 	    exit 0; \
 	fi; \
 	$(BIN)/python -m tests.process.killed_vms $(SOAK_KILLS)
+
+# Machines with a kernel that looks for errors of the swap module: KASAN, lockdep, UBSan, kmemleak.
+soak-debug: build
+	@if [ -z "$$FLASHPAGER_DEBUG_KERNEL" ]; then \
+	    echo "soak-debug: left out, no kernel (runtime/linux/vm/debug-kernel DIR," \
+	        "FLASHPAGER_DEBUG_KERNEL=DIR)"; \
+	    exit 0; \
+	fi; \
+	$(BIN)/python -m tests.process.debugged_vms
 
 # The sanitizer on a stable compiler; fuzz/README.md says what to do with a finding.
 soak-fuzz:
