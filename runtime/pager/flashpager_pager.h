@@ -382,7 +382,8 @@ typedef uint_fast32_t fp_flash_page;
 FP_PAGER_API void fp_flash_load(fp_flash_page page, uint_fast16_t column);
 
 /* Wait until what was begun is done. FP_PAGER_OK or FP_PAGER_IO; FP_PAGER_CORRUPT of a chip that
- * corrects what it loads itself. */
+ * corrects what it loads itself. With prefetch it is called where nothing was begun, too, and gives
+ * FP_PAGER_OK then. */
 FP_PAGER_API int fp_flash_wait(void);
 
 /* Fetch bytes. FP_PAGER_OK or FP_PAGER_IO. */

@@ -99,30 +99,41 @@ typedef uint_fast16_t frame_t;
 #endif
 #endif
 
-#define NO_FLASH_PAGE ((fp_flash_page)-1)
+/* A flash page, as it is kept. */
+#ifdef FP_PAGER_SIZES_VARY
+typedef uint32_t stored_flash_page;
+#elif FP_PAGER_IMAGE_BYTES / FP_PAGER_FLASH_PAGE_BYTES < 32767
+typedef uint16_t stored_flash_page;
+#else
+typedef uint32_t stored_flash_page;
+#endif
+#define NO_FLASH_PAGE ((stored_flash_page)-1)
 
-/* Fields used most stand first, where short instructions reach them. */
+/* Fields used most stand first, where short instructions reach them. They are as small as their
+ * values: fast types have 4 bytes on a Cortex-M. */
 static struct {
 #if FP_PAGER_CURSORS > 1 && !MMU
     struct fp_cursor *open;
 #endif
+    int error;              /* of the last page that was not given */
+    stored_flash_page held; /* in the register, or used last; NO_FLASH_PAGE */
+#if TWO_BUFFERS
+    stored_flash_page other; /* in the other buffer */
+#endif
+    uint16_t column;
 #if COLLAPSES
-    fp_page current; /* the page of the last reference, or NO_PAGE */
+    entry_t current; /* the page of the last reference, or NO_PAGE */
 #endif
 #if !POLICY_IS(LRU)
-    frame_t hand; /* a place; with a second chance the oldest frame of the ring */
+    stored_frame hand; /* a place; with a second chance the oldest frame of the ring */
 #endif
+    stored_frame used; /* frames that have been filled */
 #if SECOND_CHANCE
-    frame_t valid_from; /* the oldest frame of valid */
-    frame_t valid;      /* how many there are */
+    stored_frame valid_from; /* the oldest frame of valid */
+    stored_frame valid;      /* how many there are */
 #endif
-    frame_t used;       /* frames that have been filled */
-    int error;          /* of the last page that was not given */
-    fp_flash_page held; /* in the register, or used last; NO_FLASH_PAGE */
-    uint_fast16_t column;
 #if TWO_BUFFERS
-    fp_flash_page other; /* in the other buffer */
-    uint_fast8_t buffer;
+    uint8_t buffer;
 #endif
 #if POLICY_IS(RANDOM)
     uint32_t random;
@@ -892,6 +903,9 @@ FP_PAGER_API int fp_pager_start(void)
 #if POLICY_IS(RANDOM)
     pager.random = FP_PAGER_SEED ? (uint32_t)FP_PAGER_SEED : 2463534242u;
 #endif
+#if REGISTER_IS(DOUBLE_BUFFER_PREFETCH)
+    (void)fp_flash_wait(); /* what was begun before, where this is not the first start */
+#endif
 #if FP_PAGER_BAD_BLOCKS
     bad_count = 0;
     {
@@ -918,7 +932,6 @@ FP_PAGER_API int fp_pager_start(void)
     pager.held = NO_FLASH_PAGE;
 #if TWO_BUFFERS
     pager.other = NO_FLASH_PAGE;
-    fp_flash_buffer(0);
 #endif
 #if FP_PAGER_PINNED_PAGES
     for (fp_page page = 0; page < FP_PAGER_PINNED_PAGES; page++) {

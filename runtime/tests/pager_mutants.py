@@ -125,6 +125,13 @@ _MUTANTS = (
         "        if (fp_flash_wait() < 0)\n            pager.held = pager.other",
         "        if (0)\n            pager.held = pager.other",
     ),
+    Mutant("ahead-again", "pager.other != wanted + 1u) {", "1) {"),
+    Mutant(
+        "ahead-of-another-block",
+        "fp_flash_load_ahead(placed(pager.other));",
+        "fp_flash_load_ahead(pager.other);",
+    ),
+    Mutant("start-while-busy", "    (void)fp_flash_wait(); /* what", "    /* what"),
     Mutant("ahead-believed", "pager.held = pager.other = NO_FLASH_PAGE;", "{ }"),
     Mutant("behind-the-image", "if (offset >= FP_PAGER_IMAGE_BYTES)", "if (0)"),
     Mutant(
