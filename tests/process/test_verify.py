@@ -277,6 +277,93 @@ def test_deploy_without_bytes(tmp_path: Path) -> None:
     assert ".text of card-firmware.elf at 0x0" in done.err
 
 
+def _linked(tmp_path: Path, name: str, source: str, *flags: str) -> Path:
+    """Compile and link a program of a Cortex-M3, whose code begins at 8000h."""
+    program = tmp_path / f"{name}.elf"
+    (tmp_path / f"{name}.c").write_text(source, encoding="ascii")
+    subprocess.run(
+        [
+            *("arm-none-eabi-gcc", "-mcpu=cortex-m3", "-mthumb", "-Os", "-nostdlib", *flags),
+            *("-Wl,-Ttext=0x8000,-e,one", "-o", str(program), str(tmp_path / f"{name}.c")),
+        ],
+        check=True,
+    )
+    return program
+
+
+@pytest.mark.parametrize("command", ["deploy", "verify"])
+def test_image_out_of_a_program(tmp_path: Path, command: str) -> None:
+    """The bytes are those of its sections; another version is told by build id, or by functions."""
+    need(*_TOOLS, "arm-none-eabi-objcopy")
+    source = "int one(int a) { return a * 17 + 3; }\nint two(int a) { return a / 7; }\n"
+    program = _linked(tmp_path, "app", source)
+    trace = tmp_path / "app.trace"
+    (tmp_path / "app.din").write_text("2 8000\n2 8004\n2 8008\n2 8000\n", encoding="ascii")
+    imported = ("trace", "import", tmp_path / "app.din")
+    flashpager(*imported, "--elf", program, "-o", trace)
+    asked = (command, trace, *_SMALL)
+    place = ("-o", tmp_path / "made") if command == "deploy" else ()
+    done = flashpager(*asked, "--image", program, *place)
+    if command == "deploy":
+        plain = tmp_path / "plain.bin"
+        copy = ["arm-none-eabi-objcopy", "-O", "binary", "-j", ".text", str(program), str(plain)]
+        subprocess.run(copy, check=True)
+        flash = (tmp_path / "made/flash.bin").read_bytes()
+        assert flash == plain.read_bytes().ljust(2048, b"\xff")
+    else:
+        assert "are equal" in done.out
+        assert "pattern" not in done.err
+    swapped = "\n".join(reversed(source.splitlines())) + "\n"
+    other = _linked(tmp_path, "other", swapped, "-fno-toplevel-reorder")
+    said = fails(*asked, "--image", other, *place)
+    assert f"{other}: is not the version that was recorded: one lies elsewhere" in said
+    longer = _linked(tmp_path, "longer", source + "int three(int a) { return a * two(a); }\n")
+    said = fails(*asked, "--image", longer, *place)
+    assert "belongs to none of the trace's files (app.elf: its sections lie elsewhere" in said
+    named = "-Wl,--build-id,--section-start=.note.gnu.build-id=0x1000"
+    first = _linked(tmp_path, "first", source, named)
+    second = _linked(tmp_path, "second", source.replace("17", "19"), named)
+    flashpager(*imported, "--elf", first, "-o", trace)
+    said = fails(*asked, "--image", second, *place)
+    assert "belongs to none of the trace's files (first.elf: its build id " in said
+
+
+def test_deploy_over_the_ram_of_the_chip(tmp_path: Path) -> None:
+    """What does not fit it is refused, and nothing is written; the board says how much it has."""
+    need("arm-none-eabi-gcc", "avr-gcc")
+    out = ("-o", tmp_path / "out")
+    said = fails("deploy", _SENSORS, "--board", "micaz", "--policy", "clock", "--cache", "8K", *out)
+    assert "bytes of RAM, 8,192 of them frames, and the chip has 4,096: take a smaller" in said
+    # The frames alone would fit.
+    asked = ("deploy", _SENSORS, "--part", "W25N01GV", "--policy", "clock", "--cache", "4K", *out)
+    assert "4,096 of them frames, and the chip has 4,200" in fails(*asked, "--chip-ram", "4200")
+    assert not (tmp_path / "out").exists()
+    flashpager(*asked, "--chip-ram", "4200", "--lookup", "scan")
+    for program in ("card-firmware.trace", "java/oath.trace"):
+        trace = ROOT / "examples/traces" / program
+        flashpager("deploy", trace, "--board", "atmega1284p", *out)
+    said = fails("deploy", _SENSORS, "--board", "atmega1284p", "--cache", "40K", *out)
+    assert "40,960 of them frames, and the chip has 16,384" in said
+
+
+def test_deploy_over_what_an_avr_addresses(tmp_path: Path) -> None:
+    """It is said that the pager cannot be compiled for it."""
+    need("arm-none-eabi-gcc", "avr-gcc")
+    asked = ("deploy", _SENSORS, "--part", "W25N01GV", "--policy", "clock", "--cache", "1M")
+    done = flashpager(*asked, "-o", tmp_path / "out")
+    assert "AVR: cannot address it" in done.out
+    assert "of them cursors" in done.out
+
+
+@pytest.mark.parametrize("command", ["deploy", "verify"])
+def test_images_that_are_too_large(tmp_path: Path, command: str) -> None:
+    """The pager has signed offsets of 32 bits."""
+    trace = import_csv(tmp_path, "0,4\n3000000000,4\n")
+    out = ("-o", tmp_path / "out") if command == "deploy" else ()
+    said = fails(command, trace, "--part", "W25N01GV", *out)
+    assert "an image of 3,000,000,004 bytes: the pager takes up to 2,147,418,112" in said
+
+
 def test_deploy_a_row(tmp_path: Path) -> None:
     """A row of an exploration is the design that it was made with."""
     need("arm-none-eabi-gcc")
@@ -285,10 +372,11 @@ def test_deploy_a_row(tmp_path: Path) -> None:
     flashpager("explore", _SENSORS, *asked, "--cache", "1K,2K", "-o", table)
     sizes = [row["cache_bytes"] for row in pl.read_csv(table).iter_rows(named=True)]
     number = sizes.index(2048) + 1
-    flashpager("deploy", _SENSORS, "--row", f"{table}:{number}", "-o", tmp_path / "row")
+    done = flashpager("deploy", _SENSORS, "--row", f"{table}:{number}", "-o", tmp_path / "row")
     flashpager("deploy", _SENSORS, *asked, "--cache", "2K", "-o", tmp_path / "flags")
     headers = [tmp_path / name / "fp_pager_design.h" for name in ("row", "flags")]
     assert headers[0].read_bytes() == headers[1].read_bytes()
+    assert f"design: {table}:{number}: W25N01GV, clock, 32 pages of 64, start-column" in done.out
     for flags, said in (
         ((f"{table}:0",), "the table has 2 rows"),
         ((f"{table}:3",), "the table has 2 rows"),

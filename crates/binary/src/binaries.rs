@@ -11,6 +11,9 @@ use super::names::file_name;
 use crate::elf::{ElfFile, is_unnamed, read_bytes};
 use crate::samples::{SampleProfile, profile};
 
+/// What flash holds where nothing was programmed.
+const ERASED: u8 = 0xff;
+
 struct Binary {
     path: PathBuf,
     bytes: Vec<u8>,
@@ -106,6 +109,39 @@ impl Binaries {
         times: &dyn Fn(Range<u32>) -> u64,
     ) -> Result<SampleProfile> {
         self.read(image, about, |bytes| profile(bytes, &about.sections, times))
+    }
+
+    /// The bytes of the flash image, as they lie there: sections of the files that were named. What
+    /// lies between them is erased.
+    ///
+    /// # Errors
+    /// When no file was named for one of `images`, and when a named one has other functions than
+    /// those recorded, or not the bytes of its sections.
+    pub fn in_flash(&self, images: &[Image]) -> Result<Vec<u8>> {
+        let mut flash = Vec::new();
+        for (image, binary) in images.iter().zip(&self.named) {
+            let Some(Binary { path, bytes, elf }) = binary else {
+                let what = "is in flash, too, and no file was given for it: give one file with the \
+                            bytes of all";
+                return Err(Error::data(shown(file_name(&image.path)), what));
+            };
+            let wrong = |what: String| Error::data(path.display().to_string(), what);
+            if let Some(moved) = elf.moved(image) {
+                return Err(wrong(format!(
+                    "is not the version that was recorded: {} lies elsewhere; record it again",
+                    shown(moved)
+                )));
+            }
+            for section in &image.sections {
+                let held = ElfFile::section_bytes(bytes, section).ok_or_else(|| {
+                    wrong(format!("does not hold the bytes of {}", shown(&section.name)))
+                })?;
+                let at = section.offset as usize;
+                flash.resize(flash.len().max(at + held.len()), ERASED);
+                flash[at..at + held.len()].copy_from_slice(held);
+            }
+        }
+        Ok(flash)
     }
 
     /// Read the contents of the file of `image`.

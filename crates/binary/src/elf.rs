@@ -1,5 +1,6 @@
 //! ELF files: sections, segments, symbols and build id.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use flashpager_base::{Error, Result, shown};
@@ -237,6 +238,31 @@ impl ElfFile {
                     && section.bytes == u64::from(wanted.bytes)
             })
         })
+    }
+
+    /// The first function of `image` that is here by name, and not where it was recorded. Files
+    /// without a build id have nothing else by which their versions are told apart.
+    pub fn moved<'image>(&self, image: &'image Image) -> Option<&'image str> {
+        let mut here: HashMap<String, Vec<u32>> = HashMap::new();
+        for symbol in self.names_in(&image.sections) {
+            here.entry(symbol.name).or_default().push(symbol.offset);
+        }
+        image
+            .symbols
+            .iter()
+            .find(|recorded| {
+                here.get(&recorded.name).is_some_and(|offsets| !offsets.contains(&recorded.offset))
+            })
+            .map(|recorded| recorded.name.as_str())
+    }
+
+    /// The bytes of a section in the contents of a file, if they are there, and so many.
+    pub fn section_bytes<'data>(contents: &'data [u8], wanted: &Section) -> Option<&'data [u8]> {
+        let file = object::File::parse(contents).ok()?;
+        let section = file.sections().find(|section| {
+            section.name() == Ok(wanted.name.as_str()) && section.address() == wanted.address
+        })?;
+        section.data().ok().filter(|data| data.len() == wanted.bytes as usize)
     }
 
     /// Its functions in `sections`, by flash offset: of several names for one address the

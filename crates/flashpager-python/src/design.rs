@@ -660,6 +660,12 @@ impl Board {
         Design::seen(&self.0.design)
     }
 
+    /// RAM of its microcontroller, all of it, in bytes.
+    #[getter]
+    fn ram_bytes(&self) -> Option<u64> {
+        self.0.ram_bytes
+    }
+
     /// What a design on it must do, as it is written.
     #[getter]
     fn needs(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {

@@ -98,8 +98,8 @@ mod _engine {
     #[pymodule_export]
     use super::trace::{
         BlockStatistics, Ending, Image, OutsideFile, PageUse, Section, Symbol, TraceInfo, WarmUp,
-        block_statistics, check_trace, elf_identity, export_formats, export_trace, linked_ranges,
-        recorded_blocks, trace_info,
+        block_statistics, check_trace, elf_identity, export_formats, export_trace, flash_image,
+        linked_ranges, recorded_blocks, trace_info,
     };
     #[pymodule_export]
     use super::version;

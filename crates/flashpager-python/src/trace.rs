@@ -1,8 +1,10 @@
 //! Traces: what they say of themselves, and as text.
 
+use std::borrow::Cow;
 use std::io::BufWriter;
 use std::path::PathBuf;
 
+use flashpager::binary::binaries::Binaries;
 use flashpager::binary::elf::ElfFile;
 use flashpager::trace::export::{TextFormat, export, export_to_file};
 use flashpager::trace::{self, BlockCounts, TraceFile, Watched, blocks, check};
@@ -383,6 +385,14 @@ pub fn export_trace(
 #[pyfunction]
 pub fn export_formats() -> Vec<&'static str> {
     TextFormat::NAMES.to_vec()
+}
+
+/// The bytes of a trace's flash image, out of the ELF file that was recorded.
+#[pyfunction]
+pub fn flash_image(info: &TraceInfo, elf: PathBuf) -> PyResult<Cow<'static, [u8]>> {
+    let images = &info.0.images;
+    let binaries = Binaries::of(images, &[elf]).map_err(raise)?;
+    binaries.in_flash(images).map(Cow::Owned).map_err(raise)
 }
 
 /// Addresses from the first up to the second.

@@ -1,5 +1,6 @@
 """``flashpager deploy``: what a firmware needs to run a design."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +15,7 @@ from flashpager.cli.verify import Image, ImageVersion, Key, Lookup, Mac
 from flashpager.device.authentication import authentication
 from flashpager.device.design import LOOKUPS, PagerDesign
 from flashpager.device.image import in_pages, layout, read_image
-from flashpager.device.sizes import mac_sizes_of, sizes_of
+from flashpager.device.sizes import Sizes, mac_sizes_of, sizes_of, targets
 from flashpager.files import appearing_whole
 from flashpager.installed import pager_sources
 from flashpager.quantities import counted, format_size
@@ -43,11 +44,19 @@ def deploy(
     mac: Mac = None,
     key: Key = None,
     image_version: ImageVersion = None,
+    chip_ram: Annotated[
+        str | None,
+        typer.Option(
+            "--chip-ram",
+            metavar="SIZE",
+            help="RAM of the microcontroller, which the pager must fit; by default the board's.",
+        ),
+    ] = None,
 ) -> None:
     """Write what a firmware needs to run a program by a design: fp_pager_design.h, flash.bin.
 
     The header is what the pager in C is compiled for. The flash image is that of --image, in whole
-    flash pages. 'flashpager verify' with the same design shows that the pager does what was
+    flash pages. A pager that needs more RAM than the microcontroller has is refused. 'flashpager verify' with the same design shows that the pager does what was
     simulated.
 
     With --tag flash pages have their spare areas behind them, with a tag of each cache page, or of
@@ -65,6 +74,8 @@ def deploy(
     pager = PagerDesign.of(found, info.image_bytes, lookup)
     secret = authentication(pager.tag_bytes, mac, key, image_version)
     data = read_image(image, info) if image else None
+    sizes = _Sizes.of(pager)
+    _refuse_over(_ram_of_chip(chip_ram, flags.board), pager, sizes)
     said = (
         f"{found.design.part}, {found.design.policy}, for {Path(info.program).name or opened.name}"
     )
@@ -84,7 +95,8 @@ def deploy(
         pages = counted(pager.flash_pages, "flash page")
         spare = f", and {pager.spare_bytes} bytes spare each" if secret else ""
         note(f"{flash}: {pages} of {format_size(pager.flash_page_bytes)}{spare}")
-    _say(pager, flags.origins(design) if row is None else f"design: {row}")
+    explored = f"design: {row}: {found.design.part}, {pager}"
+    _say(pager, sizes, flags.origins(design) if row is None else explored)
     if data is None:
         _say_image(info)
 
@@ -115,23 +127,66 @@ def _explored(row: str, flags: options.DesignFlags) -> Design:
     return table.design_of(frame.row(int(number) - 1, named=True))
 
 
-def _say(pager: PagerDesign, origins: str) -> None:
-    out.print(escape(origins))
-    frames = pager.frames * pager.page_bytes
-    out.print(f"frames: {pager.frames} of {format_size(pager.page_bytes)}, {frames:,} bytes of RAM")
-    sizes = sizes_of(pager)
-    for each in sizes:
-        out.print(
-            f"{each.target}: {each.code:,} bytes of code, {each.ram - frames:,} bytes of RAM "
-            "beside the frames"
+@dataclass(frozen=True)
+class _Sizes:
+    """What pager and MAC take, for each target whose compiler is installed."""
+
+    pager: list[Sizes]
+    mac: list[Sizes]
+    #: Targets that cannot address so large a cache.
+    too_small: list[str]
+
+    @classmethod
+    def of(cls, pager: PagerDesign) -> "_Sizes":
+        """Compile both."""
+        found = sizes_of(pager)
+        fitting = {each.target for each in found}
+        too_small = [target for target in targets() if target not in fitting]
+        return cls(found, mac_sizes_of(pager) if pager.tag_bytes else [], too_small)
+
+    def least_ram(self, pager: PagerDesign) -> int:
+        """Give the RAM that both take at least, on the target that wants the least."""
+        mac = {each.target: each.ram for each in self.mac}
+        totals = [each.ram + mac.get(each.target, 0) for each in self.pager]
+        return min(totals, default=pager.frame_bytes)
+
+
+def _ram_of_chip(given: str | None, board: str | None) -> int | None:
+    """Give the RAM of the microcontroller, if anybody says it."""
+    if given is not None:
+        return _engine.parse_size(given)
+    return _engine.Board.read(board).ram_bytes if board else None
+
+
+def _refuse_over(chip: int | None, pager: PagerDesign, sizes: _Sizes) -> None:
+    """Raise an error for a pager that does not fit the RAM of the microcontroller."""
+    wanted = sizes.least_ram(pager)
+    if chip is not None and wanted > chip:
+        smaller = "" if pager.lookup == "scan" else ", or --lookup scan"
+        message = (
+            f"the design takes {wanted:,} bytes of RAM, {pager.frame_bytes:,} of them frames, and "
+            f"the chip has {chip:,}: take a smaller cache{smaller}"
         )
-    if pager.tag_bytes:
-        for each in mac_sizes_of(pager):
-            out.print(
-                f"{each.target}: {each.code:,} bytes of code, {each.ram:,} bytes of RAM: AES-CMAC "
-                "and its key"
-            )
-    if not sizes:
+        raise FlashpagerError(message)
+
+
+def _say(pager: PagerDesign, sizes: _Sizes, origins: str) -> None:
+    out.print(escape(origins))
+    frames = pager.frame_bytes
+    out.print(f"frames: {pager.frames} of {format_size(pager.page_bytes)}, {frames:,} bytes of RAM")
+    for each in sizes.pager:
+        out.print(
+            f"{each.target}: {each.code:,} bytes of code, {each.cursors:,} of them cursors; "
+            f"{each.ram - frames:,} bytes of RAM beside the frames"
+        )
+    for each in sizes.mac:
+        out.print(
+            f"{each.target}: {each.code:,} bytes of code, {each.ram:,} bytes of RAM: AES-CMAC "
+            "and its key"
+        )
+    for target in sizes.too_small:
+        out.print(f"{target}: cannot address it")
+    if not sizes.pager and not sizes.too_small:
         note(
             "note: code and RAM are not measured without a compiler (Debian: apt install "
             "gcc-arm-none-eabi gcc-avr)"

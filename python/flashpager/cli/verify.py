@@ -50,7 +50,11 @@ Lookup = Annotated[
 ]
 Image = Annotated[
     Path | None,
-    typer.Option("--image", metavar="FILE", help="The image's bytes, as they lie in flash."),
+    typer.Option(
+        "--image",
+        metavar="FILE",
+        help="The image's bytes, as they lie in flash, or the ELF file that was recorded.",
+    ),
 ]
 Mac = Annotated[
     str | None,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from flashpager._engine import Design
 from flashpager.device.cycles import Prices
-from flashpager.device.emulated import AVR_COMPILER
+from flashpager.device.emulated import AVR_COMPILER, AVR_RAM_BYTES
 from flashpager.quantities import counted, format_size
 
 #: Digits of a time, in ns, behind the point.
@@ -66,6 +66,7 @@ class FittedBoard:
             *([f"tag_bytes = {design.tag_bytes}"] if design.tag_bytes else []),
             f"policy = {json.dumps(design.policy)}",
             'schedule = "parallel" # the pager searches while the flash loads',
+            f"ram_bytes = {json.dumps(format_size(AVR_RAM_BYTES))}",
             "",
             "[processor]",
             f"clock_mhz = {self.clock_hz / 1e6:g}",

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from flashpager import _engine
 from flashpager._engine import FlashpagerError, Row
+from flashpager.quantities import counted
 
 #: How the frame of a page is found, as ``flashpager_pager.h`` has it.
 LOOKUPS = ("table", "hint", "scan")
@@ -20,6 +21,8 @@ _POLICIES = {
 #: Most frames, and bytes of a flash page.
 _MOST_FRAMES = 32_000
 _MOST_FLASH_PAGE_BYTES = 32_768
+#: And of an image, as ``flashpager_pager.h`` has it.
+_MOST_IMAGE_BYTES = 0x7FFF_0000
 #: Where tags begin in the spare area: behind the mark of a bad block, as the engine has it.
 TAG_AT = 2
 
@@ -93,6 +96,11 @@ class PagerDesign:
                 f"has at most {_MOST_FRAMES} frames, and pages of {_MOST_FLASH_PAGE_BYTES} bytes"
             )
             raise FlashpagerError(message)
+        if image_bytes > _MOST_IMAGE_BYTES:
+            message = (
+                f"an image of {image_bytes:,} bytes: the pager takes up to {_MOST_IMAGE_BYTES:,}"
+            )
+            raise FlashpagerError(message)
         name, parameter = matched[1], matched[2]
         return cls(
             policy=name,
@@ -106,6 +114,20 @@ class PagerDesign:
             image_bytes=image_bytes,
             tag_bytes=design.tag_bytes,
             spare_bytes=_spare_bytes(row) if design.tag_bytes else 0,
+        )
+
+    @property
+    def frame_bytes(self) -> int:
+        """RAM of the frames."""
+        return self.frames * self.page_bytes
+
+    def __str__(self) -> str:
+        policy = self.policy if self.parameter is None else f"{self.policy}({self.parameter})"
+        codeword = f", codewords of {self.codeword_bytes}" if self.codeword_bytes else ""
+        tags = f", tags of {self.tag_bytes}" if self.tag_bytes else ""
+        return (
+            f"{policy}, {counted(self.frames, 'page')} of {self.page_bytes}, {self.register}"
+            f"{codeword}{tags}"
         )
 
     @property

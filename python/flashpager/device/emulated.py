@@ -229,8 +229,9 @@ def _compile_cortex_m3(folder: Path, pager: Path) -> None:
     _refuse(_compile(command, folder), command[0], "LM3S6965", 64)
 
 
-#: Bytes of RAM of an ATmega1284P, and of its stack at least.
-_AVR_RAM_BYTES = 16_384
+#: Bytes of RAM of an ATmega1284P.
+AVR_RAM_BYTES = 16_384
+#: And of its stack at least.
 _AVR_STACK_BYTES = 512
 #: How firmware for it is compiled.
 AVR_COMPILER = ("avr-gcc", "-std=c99", "-Os", "-mmcu=atmega1284p")
@@ -269,7 +270,7 @@ def _compile_for_avr(folder: Path, name: str, arguments: Sequence[str]) -> None:
         size = ["avr-size", name]
         used = subprocess.run(size, cwd=folder, capture_output=True, text=True, check=True)
         data, bss = (int(word) for word in used.stdout.splitlines()[1].split()[1:3])
-        if data + bss > _AVR_RAM_BYTES - _AVR_STACK_BYTES:
+        if data + bss > AVR_RAM_BYTES - _AVR_STACK_BYTES:
             complaint = "it does not fit"
     _refuse(complaint, command[0], "ATmega1284P", 16)
 

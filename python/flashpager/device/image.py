@@ -5,6 +5,7 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
+from flashpager import _engine
 from flashpager._engine import FlashpagerError, TraceInfo
 from flashpager.device.authentication import Authentication
 from flashpager.device.design import TAG_AT, PagerDesign
@@ -14,10 +15,11 @@ _ERASED = b"\xff"
 
 
 def read_image(path: Path, info: TraceInfo) -> bytes:
-    """Read an image, as it lies in flash.
+    """Read an image: its bytes as they lie in flash, or the ELF file that was recorded.
 
     Raises:
-        FlashpagerError: if it has another length than the trace's, whose layout it then is not.
+        FlashpagerError: if it has another length than the trace's, whose layout it then is not, and
+            for an ELF file of another version.
 
     """
     try:
@@ -25,6 +27,8 @@ def read_image(path: Path, info: TraceInfo) -> bytes:
     except OSError as error:
         message = f"{path}: {error.strerror or error}"
         raise FlashpagerError(message) from None
+    if data.startswith(b"\x7fELF") and len(data) != info.image_bytes:
+        data = _engine.flash_image(info, path)
     if len(data) != info.image_bytes:
         message = (
             f"{path}: {len(data)} bytes, but the image of the trace has {info.image_bytes}: it is "

@@ -21,6 +21,10 @@ _TARGETS = {
 _KEY_RAM_BYTES = 192
 
 
+#: Functions that stand on ``fp_pager_page()``; the rest is the pager itself.
+CURSORS = ("fp_cursor_turn", "fp_cursor_close", "fp_pager_read", "fp_pager_error")
+
+
 @dataclass(frozen=True)
 class Sizes:
     """What the pager, or the MAC of its tags, takes of a target, in bytes."""
@@ -29,10 +33,21 @@ class Sizes:
     code: int
     #: All of its RAM, the frames or the key among it.
     ram: int
+    #: Of the code, the cursors and ``fp_pager_read()``.
+    cursors: int = 0
+
+
+def targets() -> list[str]:
+    """Give the targets whose compilers are installed."""
+    return [
+        target
+        for target, (prefix, _) in _TARGETS.items()
+        if all(shutil.which(f"{prefix}{tool}") for tool in ("gcc", "size", "nm"))
+    ]
 
 
 def sizes_of(design: PagerDesign) -> list[Sizes]:
-    """Compile the pager for each target whose compiler is installed."""
+    """Compile the pager for each of :func:`targets`; leave out those that cannot address it."""
     return _compiled(design, "pager.c")
 
 
@@ -44,9 +59,8 @@ def mac_sizes_of(design: PagerDesign) -> list[Sizes]:
 
 def _compiled(design: PagerDesign, source: str) -> list[Sizes]:
     found = []
-    for target, (prefix, flags) in _TARGETS.items():
-        if not (shutil.which(f"{prefix}gcc") and shutil.which(f"{prefix}size")):
-            continue
+    for target in targets():
+        prefix, flags = _TARGETS[target]
         with tempfile.TemporaryDirectory(prefix="flashpager-") as place:
             Path(place, "fp_pager_design.h").write_text(design.header("sizes"), encoding="ascii")
             compiled = Path(place, "compiled.o")
@@ -58,15 +72,22 @@ def _compiled(design: PagerDesign, source: str) -> list[Sizes]:
             if done.returncode:
                 # A cache that is larger than what the target can address.
                 continue
-            told = subprocess.run(
-                [f"{prefix}size", "-A", str(compiled)], capture_output=True, text=True, check=True
-            )
-        sections = re.findall(r"^\.(text|rodata|data|bss)\S*\s+(\d+)", told.stdout, re.MULTILINE)
+            told = _told(f"{prefix}size", "-A", compiled)
+            symbols = _told(f"{prefix}nm", "-S", compiled)
+        sections = re.findall(r"^\.(text|rodata|data|bss)\S*\s+(\d+)", told, re.MULTILINE)
+        functions = re.findall(r"^\w+ (\w+) \w (\w+)$", symbols, re.MULTILINE)
+        cursors = sum(int(size, 16) for size, name in functions if name in CURSORS)
         of = dict.fromkeys(("text", "rodata", "data", "bss"), 0)
         for name, size in sections:
             of[name] += int(size)
         # Constants of an AVR are copied to RAM, as it reads them from there.
         copied = of["rodata"] if target == "AVR" else 0
         code = of["text"] + of["rodata"]
-        found.append(Sizes(target, code=code, ram=of["data"] + of["bss"] + copied))
+        ram = of["data"] + of["bss"] + copied
+        found.append(Sizes(target, code=code, ram=ram, cursors=cursors))
     return found
+
+
+def _told(tool: str, option: str, compiled: Path) -> str:
+    command = [tool, option, str(compiled)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout

@@ -46,6 +46,8 @@ const TLB: &[&str] = &["sets", "ways", "lookup_ns", "page_walk_ns"];
 pub struct Board {
     /// What it says of a design; the rest is not said.
     pub design: DesignSpec,
+    /// RAM of its microcontroller, all of it.
+    pub ram_bytes: Option<u64>,
     /// What a design on it must do, as it is written: `ram`, `min_bandwidth`, `max_fault`,
     /// `checked_ecc`.
     pub needs: toml::Table,
@@ -79,7 +81,9 @@ impl Board {
         if let Some(first) = policies.first().filter(|_| !table.contains_key("policy")) {
             design.policy = first.to_string();
         }
-        Ok(Self { design, needs, unknown: texts(&table, "unknown", &place)?, policies })
+        let ram_bytes = table.get("ram_bytes").map(|given| size(&place, "ram_bytes", given));
+        let unknown = texts(&table, "unknown", &place)?;
+        Ok(Self { design, ram_bytes: ram_bytes.transpose()?, needs, unknown, policies })
     }
 }
 
@@ -95,7 +99,7 @@ fn texts(table: &toml::Table, name: &str, place: &str) -> Result<Vec<String>> {
 }
 
 /// Fields that tell nothing of prices or hosts.
-const BESIDES: [&str; 4] = ["description", "needs", "policies", "unknown"];
+const BESIDES: [&str; 5] = ["description", "needs", "policies", "ram_bytes", "unknown"];
 
 /// The fields of a design.
 pub fn design_fields() -> impl Iterator<Item = &'static str> {
