@@ -12,6 +12,16 @@ const REGISTERS: [&str; 5] =
     ["sequential", "start-column", "random-column", "double-buffer", "double-buffer-prefetch"];
 /// The registers that have shapes with the narrow types of a small image, too.
 const SMALL: [&str; 2] = ["sequential", "random-column"];
+/// Bytes of a tag, of shapes that check one: each such register has a share of the pairs of policy
+/// and lookup, as what tags do depends on neither.
+const TAGS: [u32; 3] = [8, 1, 16];
+
+/// Its types, and the bytes of its tags.
+#[derive(Clone, Copy)]
+struct Kind {
+    small: bool,
+    tag_bytes: u32,
+}
 
 fn main() -> std::io::Result<()> {
     let runtime = Path::new("../../runtime/pager").canonicalize()?;
@@ -27,11 +37,21 @@ fn main() -> std::io::Result<()> {
             // No count depends on the schedule: behind an MMU all in turn.
             let schedule =
                 if lookup == "mmu" { MMU_SCHEDULES[(place + turn) % 3] } else { "parallel" };
-            let sizes: &[bool] = if SMALL.contains(&register) { &[false, true] } else { &[false] };
-            for &small in sizes {
+            let mut kinds = vec![Kind { small: false, tag_bytes: 0 }];
+            if SMALL.contains(&register) {
+                kinds.push(Kind { small: true, tag_bytes: 0 });
+            }
+            // The spare area is reached by a register whose column can be changed.
+            if turn >= 2 && (place + place / 3 + turn) % 3 == 0 {
+                let tag_bytes = TAGS[place / 3 % TAGS.len()];
+                kinds.push(Kind { small: register == "random-column", tag_bytes });
+            }
+            for kind in kinds {
+                let Kind { small, tag_bytes } = kind;
                 let size = if small { "small" } else { "large" };
-                let name = format!("fp_{policy}_{lookup}_{register}_{size}").replace('-', "_");
-                let source = source(&runtime, &name, [policy, lookup, register], schedule, small);
+                let name = format!("fp_{policy}_{lookup}_{register}_{size}_{tag_bytes}");
+                let name = name.replace('-', "_");
+                let source = source(&runtime, &name, [policy, lookup, register], schedule, kind);
                 let path = output.join(format!("{name}.c"));
                 std::fs::write(&path, source)?;
                 build.file(path);
@@ -40,7 +60,7 @@ fn main() -> std::io::Result<()> {
                 let _ = writeln!(
                     list,
                     "    Shape::new({policy:?}, {lookup:?}, {register:?}, {schedule:?}, {small}, \
-                     &raw const {name}),"
+                     {tag_bytes}, &raw const {name}),"
                 );
             }
         }
@@ -53,7 +73,7 @@ fn main() -> std::io::Result<()> {
     std::fs::write(output.join("shapes.rs"), shapes)
 }
 
-fn source(runtime: &Path, name: &str, choices: [&str; 3], schedule: &str, small: bool) -> String {
+fn source(runtime: &Path, name: &str, choices: [&str; 3], schedule: &str, kind: Kind) -> String {
     let mut text = String::new();
     for (kind, choice) in ["POLICY", "LOOKUP", "REGISTER"].into_iter().zip(choices) {
         let choice = choice.replace('-', "_").to_uppercase();
@@ -61,8 +81,11 @@ fn source(runtime: &Path, name: &str, choices: [&str; 3], schedule: &str, small:
     }
     let schedule = schedule.replace('-', "_").to_uppercase();
     let _ = writeln!(text, "#define FP_PAGER_SCHEDULE FP_PAGER_SCHEDULE_{schedule}");
-    if small {
+    if kind.small {
         text += "#define SHAPE_IS_SMALL\n";
+    }
+    if kind.tag_bytes > 0 {
+        let _ = writeln!(text, "#define SHAPE_TAG_BYTES {}", kind.tag_bytes);
     }
     let shape = runtime.join("emulated/shape.c");
     let _ = writeln!(text, "#define SHAPE {name}\n#include {:?}", shape.display().to_string());

@@ -27,6 +27,7 @@ pub struct Chip {
     pub column_changes: u32,
     pub bytes_fetched: u32,
     pub bytes_skipped: u32,
+    pub tag_bytes_fetched: u32,
 }
 
 #[repr(C)]

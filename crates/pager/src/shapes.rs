@@ -46,6 +46,8 @@ pub struct Counts {
     pub max_walk: u32,
     pub false_faults: u32,
     pub downgrades: u32,
+    pub tag_bytes_fetched: u32,
+    pub mac_bytes: u32,
 }
 
 /// Why a shape did not do what it was asked.
@@ -86,6 +88,8 @@ pub struct Shape {
     pub schedule: &'static str,
     /// Whether it has the narrow types of a small image.
     pub is_small: bool,
+    /// Of the tag of each unit, checked before it is used; 0 for none.
+    pub tag_bytes: u32,
     program: Mutex<Program>,
 }
 
@@ -101,9 +105,11 @@ impl Shape {
         register: &'static str,
         schedule: &'static str,
         is_small: bool,
+        tag_bytes: u32,
         program: *const ffi::Shape,
     ) -> Self {
-        Self { policy, lookup, register, schedule, is_small, program: Mutex::new(Program(program)) }
+        let program = Mutex::new(Program(program));
+        Self { policy, lookup, register, schedule, is_small, tag_bytes, program }
     }
 
     /// Whether a design is not larger than it is made for.
@@ -152,10 +158,23 @@ impl Shape {
         if error != 0 {
             return Err(Failure::Pager(error));
         }
-        let Counts { loads, prefetches, column_changes, bytes_fetched, bytes_skipped, .. } =
-            told.stat;
-        let by_pager =
-            ffi::Chip { loads, prefetches, column_changes, bytes_fetched, bytes_skipped };
+        let Counts {
+            loads,
+            prefetches,
+            column_changes,
+            bytes_fetched,
+            bytes_skipped,
+            tag_bytes_fetched,
+            ..
+        } = told.stat;
+        let by_pager = ffi::Chip {
+            loads,
+            prefetches,
+            column_changes,
+            bytes_fetched,
+            bytes_skipped,
+            tag_bytes_fetched,
+        };
         if told.chip != by_pager {
             return Err(Failure::ChipDiffers);
         }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use flashpager_pager::{Counts, SHAPES, Shape, Sizes};
 use flashpager_replay::pager::PolicySpec;
 use flashpager_replay::register::{RegisterDesign, RegisterModel};
-use flashpager_replay::{CacheDesign, replay};
+use flashpager_replay::{CacheDesign, Tags, replay};
 use flashpager_trace::{MemoryTrace, Run, TraceFile};
 use proptest::prelude::*;
 
@@ -44,9 +44,25 @@ fn design_of(shape: &Shape, sizes: &Sizes) -> (CacheDesign, RegisterDesign) {
     (cache, register)
 }
 
-/// What the engine counts, for several registers behind one cache.
-fn expected(trace: &MemoryTrace, cache: &CacheDesign, registers: &[RegisterDesign]) -> Vec<Counts> {
-    let (all, _) = replay(trace, cache, registers, &|| true, None).unwrap();
+/// The tags that a shape checks, if any.
+fn tags_of(shape: &Shape, sizes: &Sizes) -> Option<Tags> {
+    /// Version and number, of which the MAC is taken, too.
+    const HEAD_BYTES: u32 = 8;
+    (shape.tag_bytes > 0).then(|| Tags {
+        tag_bytes: shape.tag_bytes,
+        mac_bytes: HEAD_BYTES + sizes.page_bytes.max(sizes.codeword_bytes),
+        changes_column: shape.register == "random-column",
+    })
+}
+
+/// What the engine counts.
+fn expected(
+    trace: &MemoryTrace,
+    cache: &CacheDesign,
+    register: RegisterDesign,
+    tags: Option<Tags>,
+) -> Counts {
+    let (mut all, _) = replay(trace, cache, &[register], &|| true, None).unwrap();
     let modulo = |count: u64| count as u32;
     let of = |counts: flashpager_replay::Counts| Counts {
         references: modulo(counts.references),
@@ -65,17 +81,25 @@ fn expected(trace: &MemoryTrace, cache: &CacheDesign, registers: &[RegisterDesig
         max_walk: counts.max_walk,
         false_faults: modulo(counts.false_faults),
         downgrades: modulo(counts.downgrades),
+        tag_bytes_fetched: modulo(counts.tag_bytes_fetched),
+        mac_bytes: modulo(counts.mac_bytes),
     };
-    all.into_iter().map(of).collect()
+    let counts = all.remove(0);
+    of(match tags {
+        Some(tags) => counts.with_tags(&tags),
+        None => counts,
+    })
 }
 
 fn check(shape: &Shape, sizes: &Sizes, trace: &MemoryTrace, runs: &[Run], whole: bool) {
     let (cache, register) = design_of(shape, sizes);
     let place = || {
-        let Shape { policy, lookup, register, schedule, is_small, .. } = shape;
-        format!("{policy} {lookup} {register} {schedule} small {is_small} {sizes:?}")
+        let Shape { policy, lookup, register, schedule, is_small, tag_bytes, .. } = shape;
+        format!(
+            "{policy} {lookup} {register} {schedule} small {is_small} tags {tag_bytes} {sizes:?}"
+        )
     };
-    let mut expected = expected(trace, &cache, &[register])[0];
+    let mut expected = expected(trace, &cache, register, tags_of(shape, sizes));
     if shape.lookup == "mmu" {
         // It has no reference bits: setting one again is a fault.
         expected.false_faults = expected.false_faults.wrapping_add(expected.reference_bits_set);

@@ -3,7 +3,7 @@
  *
  * For tests that want many sizes: SHAPE is the name of the only thing that can be seen outside. The
  * code is that of pager.c; a device has constants where this has variables. SHAPE_IS_SMALL gives it
- * the narrow types of a small image. Behind an MMU, whose entries are emulated, it counts the
+ * the narrow types of a small image, SHAPE_TAG_BYTES tags. Behind an MMU, whose entries are emulated, it counts the
  * references itself: the pager does not see hits.
  */
 #include "shape.h"
@@ -24,6 +24,11 @@ static struct shape_sizes sizes;
 #define FP_PAGER_WALK_BUDGET (sizes.parameter)
 #define FP_PAGER_SEED (sizes.parameter)
 #define FP_PAGER_VALID ((uint_fast16_t)sizes.parameter)
+#ifdef SHAPE_TAG_BYTES
+#define FP_PAGER_TAG_BYTES SHAPE_TAG_BYTES
+#define FP_PAGER_TAG_AT 2
+#define FP_PAGER_IMAGE_VERSION 7
+#endif
 #define FP_PAGER_SIZES_VARY
 #ifdef SHAPE_IS_SMALL
 #define FP_PAGER_MOST_FRAMES SHAPE_SMALL_FRAMES
@@ -46,7 +51,53 @@ _Noreturn static void illegal(const char *what)
 
 #define CHIP_ILLEGAL(what) illegal(what)
 #define CHIP_PAGES ((sizes.image_bytes - 1) / sizes.flash_page_bytes + 1)
+#if FP_PAGER_TAG_BYTES
+/* A MAC for tests: each byte of it depends on all that it is taken of, and on their order. */
+FP_PAGER_API void fp_flash_mac(const uint8_t head[8], const uint8_t *data, uint_fast16_t size,
+                               uint8_t tag[FP_PAGER_TAG_BYTES])
+{
+    uint64_t sum = UINT64_C(14695981039346656037);
+    for (uint_fast16_t i = 0; i < size + 8u; i++)
+        sum = (sum ^ (i < 8 ? head[i] : data[i - 8])) * UINT64_C(1099511628211);
+    for (unsigned i = 0; i < FP_PAGER_TAG_BYTES; i++, sum = (sum ^ sum >> 29) * UINT64_C(1099511628211))
+        tag[i] = (uint8_t)(sum >> 32);
+}
+
+FP_PAGER_API uint32_t fp_flash_oldest(void)
+{
+    return FP_PAGER_IMAGE_VERSION;
+}
+
+/* A byte of the spare area, as the header of the pager defines it: tags of version, number and data
+ * of each unit, which is a codeword, or a cache page where that is as large or larger. */
+static uint8_t spare_byte(uint32_t page, uint32_t at)
+{
+    static uint8_t tag[FP_PAGER_TAG_BYTES], unit[SHAPE_PAGE_BYTES];
+    const uint32_t bytes =
+        sizes.codeword_bytes > sizes.page_bytes ? sizes.codeword_bytes : sizes.page_bytes;
+    const uint32_t in_page = (at - FP_PAGER_TAG_AT) / FP_PAGER_TAG_BYTES;
+    const uint32_t number = page * (sizes.flash_page_bytes / bytes) + in_page;
+    if ((at - FP_PAGER_TAG_AT) % FP_PAGER_TAG_BYTES == 0) {
+        uint8_t head[8] = {FP_PAGER_IMAGE_VERSION, 0, 0, 0, 0, 0, 0, 0};
+        for (unsigned i = 0; i < 4; i++)
+            head[4 + i] = (uint8_t)(number >> 8 * i);
+        for (uint32_t i = 0; i < bytes; i++)
+            unit[i] = shape_byte(number * bytes + i);
+        fp_flash_mac(head, unit, bytes, tag);
+    }
+    return tag[(at - FP_PAGER_TAG_AT) % FP_PAGER_TAG_BYTES];
+}
+
+static uint8_t chip_byte(uint32_t page, uint32_t column)
+{
+    return column < sizes.flash_page_bytes ? shape_byte(page * sizes.flash_page_bytes + column)
+                                           : spare_byte(page, column - sizes.flash_page_bytes);
+}
+
+#define CHIP_BYTE(page, column) chip_byte(page, column)
+#else
 #define CHIP_BYTE(page, column) shape_byte((page)*sizes.flash_page_bytes + (column))
+#endif
 #include "chip.h"
 
 static uint32_t corrected;
@@ -182,10 +233,11 @@ static void tell(struct shape_counts *counts)
         of->prefetches,    of->other_page, of->other_buffer,       of->forward,
         of->backward,      of->column_changes, of->bytes_fetched,  of->bytes_skipped,
         of->walk,          of->max_walk,   of->false_faults,       of->downgrades,
+        of->tag_bytes_fetched, of->mac_bytes,
     };
     counts->chip = (struct shape_chip){
         chip.counts.loads,         chip.counts.prefetches,    chip.counts.column_changes,
-        chip.counts.bytes_fetched, chip.counts.bytes_skipped,
+        chip.counts.bytes_fetched, chip.counts.bytes_skipped, chip.counts.tag_bytes_fetched,
     };
 }
 

@@ -34,11 +34,11 @@ struct shape_run {
 struct shape_stat {
     uint32_t references, misses, reference_bits_set, loads, prefetches, other_page, other_buffer,
         forward, backward, column_changes, bytes_fetched, bytes_skipped, walk, max_walk,
-        false_faults, downgrades;
+        false_faults, downgrades, tag_bytes_fetched, mac_bytes;
 };
 
 struct shape_chip {
-    uint32_t loads, prefetches, column_changes, bytes_fetched, bytes_skipped;
+    uint32_t loads, prefetches, column_changes, bytes_fetched, bytes_skipped, tag_bytes_fetched;
 };
 
 struct shape_counts {
