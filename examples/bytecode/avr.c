@@ -1,10 +1,12 @@
 /*
- * The mote on an AVR, ATmega1284P, with a NAND chip on its pins: nand_pins.h has the wiring
+ * The mote on an AVR, ATmega1284P or ATmega128, with a NAND chip on its pins: nand_pins.h has the
+ * wiring
  *
- * Its host is simavr.c, to which it speaks by three registers that nobody uses: what is written to
- * GPIOR1 gathers, and GPIOR2 says what it is for; a read of GPIOR0 gives the next byte of the link.
- * Where bytes of bytecode are counted, each goes to GPIOR0.
+ * Its host is simavr.c, to which it speaks by three registers (avr_link.h): what is written to
+ * LINK_GATHER gathers, and LINK_ACT says what it is for; a read of LINK_BYTE gives the next byte of
+ * the link. Where bytes of bytecode are counted, each goes to LINK_BYTE.
  */
+#include "avr_link.h"
 #include "interpreter.h"
 #include "mote.h"
 #include "program_memory.h"
@@ -15,7 +17,6 @@
 #endif
 
 #include <avr/interrupt.h>
-#include <avr/io.h>
 #include <avr/sleep.h>
 
 #define SAY 2
@@ -25,13 +26,13 @@
 static void gather(uint32_t value, uint8_t bytes)
 {
     for (; bytes > 0; bytes--, value >>= 8)
-        GPIOR1 = (uint8_t)value;
+        LINK_GATHER = (uint8_t)value;
 }
 
 static void gather_text(const char *text)
 {
     do
-        GPIOR1 = PROGRAM_BYTE(*text);
+        LINK_GATHER = PROGRAM_BYTE(*text);
     while (PROGRAM_BYTE(*text++));
 }
 
@@ -46,26 +47,26 @@ void vm_stop(const char *why, uint16_t at)
 {
     gather(at, 4);
     gather_text(why);
-    GPIOR2 = STOP;
+    LINK_ACT = STOP;
     leave();
 }
 
 void link_put(uint8_t byte)
 {
-    GPIOR1 = byte;
-    GPIOR2 = PUT;
+    LINK_GATHER = byte;
+    LINK_ACT = PUT;
 }
 
 uint8_t link_get(void)
 {
-    return GPIOR0;
+    return LINK_BYTE;
 }
 
 static void say(const char *name, uint32_t value)
 {
     gather(value, 4);
     gather_text(name);
-    GPIOR2 = SAY;
+    LINK_ACT = SAY;
 }
 
 #ifndef MEMORY_IN_PLACE

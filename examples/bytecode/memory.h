@@ -16,8 +16,8 @@
 #ifndef MEMORY_IS_TOLD
 #define CODE_TAKEN(byte) ((void)(byte))
 #elif defined(__AVR__)
-#include <avr/io.h>
-#define CODE_TAKEN(byte) (GPIOR0 = (byte))
+#include "avr_link.h"
+#define CODE_TAKEN(byte) (LINK_BYTE = (byte))
 #else
 void code_taken(uint8_t byte);
 #define CODE_TAKEN(byte) code_taken(byte)

@@ -35,8 +35,13 @@ from flashpager.installed import pager_sources
 _HERE = Path(__file__).parent
 _WARNINGS = ("-Wall", "-Wextra", "-Werror")
 _SANITIZERS = ("-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
-#: Bytes of RAM of an ATmega1284P, and of its stack at least.
-_AVR_RAM_BYTES, _AVR_STACK_BYTES = 16_384, 512
+#: With 16 KB of RAM, and with 4.
+_CHIPS = ("atmega1284p", "atmega128")
+#: What linker and compiler say of what is larger than the chip.
+_TOO_LARGE = ("overflowed by", "not within region", "too large", "will not fit")
+_OVER = "the mote does not fit the chip's RAM: take a smaller cache, heap or stack of slots"
+#: What the simulator stops with where C's stack does not fit.
+_STACK_IS_OVER = "error C's stack comes down to what lies below it"
 #: Those of the AVR's programs: with counts; as it would be deployed; with the bytecode in the
 #: chip's own flash, which is a NOR flash and read in place; and without the labels that tell jobs.
 _KINDS = ("counting", "deployed", "in_place", "unmarked")
@@ -49,6 +54,8 @@ def _run(command: Sequence[str | Path], folder: Path) -> str:
     except FileNotFoundError:
         refuse(f"{command[0]} not installed")
     if done.returncode:
+        if any(words in done.stderr for words in _TOO_LARGE):
+            refuse(_OVER)
         said = (done.stderr.strip() or f"exit status {done.returncode}").splitlines()
         message = next((line for line in said if "error" in line), said[-1])
         refuse(f"{command[0]}: {message}")
@@ -66,7 +73,9 @@ class Setting:
     design: Design
     lookup: str
     heap_bytes: int
+    stack_slots: int
     clock_hz: int
+    chip: str
 
     @cached_property
     def row(self) -> Row:
@@ -127,6 +136,8 @@ class Setting:
                 lines = mote.communicate()[0].splitlines()
             status = world.wait()
         for line in lines:
+            if line == _STACK_IS_OVER:
+                refuse(_OVER)
             if line.startswith("error "):
                 refuse(f"the mote stopped: {line.removeprefix('error ')}")
         if mote.returncode or status:
@@ -140,6 +151,7 @@ class Setting:
         own = [_HERE / name for name in ("mote.c", "interpreter.c")]
         return [
             f"-DVM_HEAP_BYTES={self.heap_bytes}",
+            f"-DVM_STACK_SLOTS={self.stack_slots}",
             "-I.",
             f"-I{_HERE}",
             f"-I{pager}",
@@ -178,10 +190,14 @@ def _compile_avr(setting: Setting, kind: str) -> None:
         files = setting.sources()
     else:
         files = setting.sources("pager.c", "verify/nand_pins.c")
-    _run([*AVR_COMPILER, *_WARNINGS, *flags, *files, _HERE / "avr.c", "-o", f"{kind}.elf"], folder)
+    chosen = f"-mmcu={setting.chip}"
+    compiler = [chosen if word.startswith("-mmcu=") else word for word in AVR_COMPILER]
+    _run([*compiler, *_WARNINGS, *flags, *files, _HERE / "avr.c", "-o", f"{kind}.elf"], folder)
+
+
+def _static_ram(folder: Path, kind: str) -> int:
     size = _run(["avr-size", f"{kind}.elf"], folder).splitlines()[1].split()
-    if int(size[1]) + int(size[2]) > _AVR_RAM_BYTES - _AVR_STACK_BYTES:
-        refuse(f"{kind}.elf does not fit the chip's RAM: take a smaller cache")
+    return int(size[1]) + int(size[2])
 
 
 def on_avr(setting: Setting) -> dict[str, list[str]]:
@@ -198,7 +214,9 @@ def on_avr(setting: Setting) -> dict[str, list[str]]:
 
     def live(kind: str) -> list[str]:
         options = chip.options(0) if kind != "in_place" else [f"clock_hz={setting.clock_hz}"]
-        return setting.live(["./simavr", f"{kind}.elf", *options], f"sink-{kind}.txt")
+        static = f"static_bytes={_static_ram(setting.folder, kind)}"
+        command = ["./simavr", f"{kind}.elf", setting.chip, static, *options]
+        return setting.live(command, f"sink-{kind}.txt")
 
     with ThreadPoolExecutor(2) as both:
         return dict(zip(_KINDS, both.map(live, _KINDS), strict=True))
@@ -272,6 +290,7 @@ def answer(setting: Setting, on: str) -> dict[str, object]:
         "design": setting.row.design.as_dict(),
         "lookup": setting.lookup,
         "clock_hz": setting.clock_hz,
+        "chip": setting.chip if on == "avr" else None,
         "sink": jvm,
         "sink_is_equal": all(setting.sink(each) == jvm for each in sinks),
         "counts_are_equal": all(each.is_equal for each in counts),
@@ -302,7 +321,9 @@ def main() -> None:
         parser.add_argument(f"--{name}")
     parser.add_argument("--lookup", choices=LOOKUPS, default=LOOKUPS[0])
     parser.add_argument("--heap-bytes", type=int, default=8192)
+    parser.add_argument("--stack-slots", type=int, default=160, help="of frames, of 4 bytes")
     parser.add_argument("--clock-hz", type=int, default=7_372_800)
+    parser.add_argument("--chip", choices=_CHIPS, default=_CHIPS[0])
     given = parser.parse_args()
     names = ("policy", "register", "cache_bytes", "cache_page_bytes")
     fields = {name: getattr(given, name) for name in names if getattr(given, name)}
@@ -318,12 +339,16 @@ def main() -> None:
                 design.replace(**fields),
                 given.lookup,
                 given.heap_bytes,
+                given.stack_slots,
                 given.clock_hz,
+                given.chip,
             ),
             given.on,
         )
     except (ValueError, OSError, FlashpagerError) as error:
-        sys.stderr.write(f"mote.py: {error}\n")
+        is_file = isinstance(error, OSError) and error.filename
+        said = f"{error.filename}: {error.strerror}" if is_file else error
+        sys.stderr.write(f"mote.py: {said}\n")
         sys.exit(2)
     sys.stdout.write(json.dumps(found, indent=2) + "\n")
     sys.exit(not (found["sink_is_equal"] and found["counts_are_equal"]))

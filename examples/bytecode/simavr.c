@@ -1,12 +1,13 @@
 /*
- * The host of the mote on an ATmega1284P: simavr, with a NAND chip on its pins
+ * The host of the mote on an AVR: simavr, with a NAND chip on its pins
  *
- *     simavr DEVICE.elf link_in=FD link_out=FD clock_hz=N
+ *     simavr DEVICE.elf CHIP link_in=FD link_out=FD clock_hz=N static_bytes=N
  *         [page_bytes=N pages=N t_r=N t_rc=N t_ccs=N]
  *
  * The link goes through the two open files. Standard output tells what the firmware says, what the
  * chip counts (image.bin is what it holds), the CRC-32 of the bytes that the firmware says it took,
- * and its cycles: in all, and by job. Without page_bytes there is no chip. Times are in cycles.
+ * and its cycles: in all, and by job. A stack that comes down to the static_bytes of RAM stops it. Without
+ * page_bytes there is no chip. Times are in cycles.
  */
 #include <simavr/sim_avr.h>
 #include <simavr/sim_elf.h>
@@ -14,10 +15,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* In the memory of an ATmega1284P. */
-#define GPIOR0 0x3e
-#define GPIOR1 0x4a
-#define GPIOR2 0x4b
+/* The registers of avr_link.h, and PINA, where they are in memory. */
+static const struct {
+    const char *chip;
+    avr_io_addr_t byte, gather, act;
+    uint16_t io_pins;
+} links[] = {
+    {"atmega1284p", 0x3e, 0x4a, 0x4b, 0x20}, /* GPIOR0, GPIOR1, GPIOR2 */
+    {"atmega128", 0x42, 0x5c, 0x40, 0x39},   /* OCDR, XDIV, SFIOR */
+};
+#define RAM_START 0x100u
+#define LINKS (sizeof(links) / sizeof(links[0]))
 
 static FILE *link_in, *link_out;
 static uint8_t gathered[256];
@@ -36,13 +44,12 @@ static void stop(const char *what)
 static uint8_t next_byte(avr_t *avr, avr_io_addr_t address, void *context)
 {
     int byte;
-    (void)address;
     (void)context;
     fflush(link_out);
     byte = getc(link_in);
     if (byte == EOF)
         stop("the world has gone");
-    avr->data[GPIOR0] = (uint8_t)byte;
+    avr->data[address] = (uint8_t)byte;
     return (uint8_t)byte;
 }
 
@@ -92,7 +99,7 @@ static void act(avr_t *avr, avr_io_addr_t address, uint8_t what, void *context)
 static uint32_t option(int argc, char **argv, const char *name)
 {
     const size_t length = strlen(name);
-    for (int i = 2; i < argc; i++)
+    for (int i = 3; i < argc; i++)
         if (!strncmp(argv[i], name, length) && argv[i][length] == '=')
             return (uint32_t)strtoul(argv[i] + length + 1, NULL, 10);
     return 0;
@@ -105,32 +112,40 @@ int main(int argc, char **argv)
     avr_t *avr;
     int state = cpu_Running;
     uint16_t lowest = UINT16_MAX;
+    uint32_t floor_of_stack;
+    unsigned link = 0;
     memset(&firmware, 0, sizeof(firmware));
     memset(&chip, 0, sizeof(chip));
     link_in = fdopen((int)option(argc, argv, "link_in"), "rb");
     link_out = fdopen((int)option(argc, argv, "link_out"), "wb");
-    avr = avr_make_mcu_by_name("atmega1284p");
-    if (argc < 2 || !link_in || !link_out || !avr || elf_read_firmware(argv[1], &firmware) != 0)
+    while (link < LINKS && (argc < 3 || strcmp(argv[2], links[link].chip)))
+        link++;
+    if (link == LINKS)
+        stop("simavr.c knows no such chip");
+    avr = avr_make_mcu_by_name(links[link].chip);
+    if (!link_in || !link_out || !avr || elf_read_firmware(argv[1], &firmware) != 0)
         stop("simavr does not begin");
     avr_init(avr);
     avr->log = LOG_ERROR;
     firmware.frequency = option(argc, argv, "clock_hz");
     avr_load_firmware(avr, &firmware);
-    avr_register_io_read(avr, GPIOR0, next_byte, NULL);
-    avr_register_io_write(avr, GPIOR0, take, NULL);
-    avr_register_io_write(avr, GPIOR1, gather, NULL);
-    avr_register_io_write(avr, GPIOR2, act, NULL);
+    avr_register_io_read(avr, links[link].byte, next_byte, NULL);
+    avr_register_io_write(avr, links[link].byte, take, NULL);
+    avr_register_io_write(avr, links[link].gather, gather, NULL);
+    avr_register_io_write(avr, links[link].act, act, NULL);
     chip.page_bytes = option(argc, argv, "page_bytes");
     chip.pages = option(argc, argv, "pages");
     chip.t_r = option(argc, argv, "t_r");
     chip.t_rc = option(argc, argv, "t_rc");
     chip.t_ccs = option(argc, argv, "t_ccs");
+    chip.io_pins = links[link].io_pins;
     if (chip.page_bytes) {
         chip.image = fopen("image.bin", "rb");
         if (!chip.image)
             stop("there is no image.bin");
         nand_connect(avr, &chip);
     }
+    floor_of_stack = RAM_START + option(argc, argv, "static_bytes");
     jobs_begin(avr, &firmware);
     while (state != cpu_Done && state != cpu_Crashed) {
         const uint16_t sp = job_sp();
@@ -138,6 +153,8 @@ int main(int argc, char **argv)
         /* 0 before the program sets it. */
         if (sp && sp < lowest)
             lowest = sp;
+        if (sp && sp + 1u < floor_of_stack)
+            stop("C's stack comes down to what lies below it");
     }
     if (state == cpu_Crashed)
         stop("the processor crashed");

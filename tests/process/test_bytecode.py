@@ -91,10 +91,19 @@ def test_on_this_machine(recorded: Recorded, tmp_path: Path, design: tuple[str, 
     assert told["bytes"] == Trace.open(recorded.trace).info.bytes > 100_000
 
 
-def test_on_an_avr(recorded: Recorded, tmp_path: Path) -> None:
+#: What fits into the 4 KB of RAM of a MicaZ's chip.
+_MICAZ = ("--chip", "atmega128", "--heap-bytes", "2624", "--stack-slots", "46")
+
+
+@pytest.mark.parametrize(
+    "chip", [(), (*_MICAZ, "--cache-bytes", "832")], ids=("atmega1284p", "atmega128")
+)
+def test_on_an_avr(recorded: Recorded, tmp_path: Path, chip: tuple[str, ...]) -> None:
     """On its pins is a NAND chip; the cycles of all jobs are those of the whole."""
     need("avr-gcc", "avr-size")
-    told = _lived(_mote(recorded.jar, recorded.trace, tmp_path, "--policy", "clock", "--on", "avr"))
+    asked = ("--policy", "clock", "--on", "avr", *chip)
+    told = _lived(_mote(recorded.jar, recorded.trace, tmp_path, *asked))
+    assert sum(told["ram"].values()) < (4096 if chip else 16_384)
     paged, in_place = (told["cycles"][kind] for kind in ("deployed", "in_place"))
     for cycles in (paged, in_place):
         assert sum(cycles.values()) == 2 * cycles["all"]
@@ -107,6 +116,17 @@ def test_on_an_avr(recorded: Recorded, tmp_path: Path) -> None:
     # Nine cycles are the least that a byte's way from the pins into RAM takes.
     counts = {each["count"]: each["mote"] for each in told["counts"]}
     assert paged["fetch"] > 9 * (counts["bytes_fetched"] - counts["bytes_skipped"])
+
+
+@pytest.mark.parametrize("cache", ["960", "2K"])
+def test_a_cache_that_is_too_large(recorded: Recorded, tmp_path: Path, cache: str) -> None:
+    """Whether the linker sees it, or the stack comes down to what lies below."""
+    need("avr-gcc", "avr-size")
+    asked = ("--policy", "clock", "--on", "avr", *_MICAZ, "--cache-bytes", cache)
+    done = _mote(recorded.jar, recorded.trace, tmp_path, *asked)
+    if "libsimavr-dev" not in done.err and "sim_avr.h" not in done.err:
+        assert (done.code, done.out) == (2, "")
+        assert done.err.startswith("mote.py: the mote does not fit the chip's RAM: take a smaller ")
 
 
 def test_a_heap_that_is_full(recorded: Recorded, tmp_path: Path) -> None:

@@ -56,8 +56,8 @@ def deploy(
     """Write what a firmware needs to run a program by a design: fp_pager_design.h, flash.bin.
 
     The header is what the pager in C is compiled for. The flash image is that of --image, in whole
-    flash pages. A pager that needs more RAM than the microcontroller has is refused. 'flashpager verify' with the same design shows that the pager does what was
-    simulated.
+    flash pages. A pager that needs more RAM than the microcontroller has is refused. 'flashpager
+    verify' with the same design shows that the pager does what was simulated.
 
     With --tag flash pages have their spare areas behind them, with a tag of each cache page, or of
     each codeword that is larger: a MAC by --key of the bytes, their place and --image-version.

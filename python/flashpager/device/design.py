@@ -122,6 +122,7 @@ class PagerDesign:
         return self.frames * self.page_bytes
 
     def __str__(self) -> str:
+        """Say it in a few words."""
         policy = self.policy if self.parameter is None else f"{self.policy}({self.parameter})"
         codeword = f", codewords of {self.codeword_bytes}" if self.codeword_bytes else ""
         tags = f", tags of {self.tag_bytes}" if self.tag_bytes else ""

@@ -22,7 +22,7 @@
 
 #define NAND_ADDRESSES 5
 #define NAND_FLOATS 0xff
-#define NAND_IO_PINS 0x20 /* PINA in the memory of an ATmega1284P */
+#define NAND_IO_PINS 0x20 /* PINA in the memory of most AVRs, as of an ATmega1284P */
 
 /* What chip it is. Times in cycles. */
 struct nand_kind {
@@ -32,6 +32,7 @@ struct nand_kind {
     uint32_t t_r;
     uint32_t t_rc; /* from an edge of RE# to the next, and of WE# */
     uint32_t t_ccs;
+    uint16_t io_pins; /* PINA in the AVR's memory; 0 for NAND_IO_PINS */
     FILE *image; /* page behind page, each with its spare area */
 };
 
@@ -71,7 +72,7 @@ static void nand_demand(int holds, const char *what)
 
 static void nand_drive(uint8_t byte)
 {
-    uint8_t changed = (uint8_t)(byte ^ nand.avr->data[NAND_IO_PINS]);
+    uint8_t changed = (uint8_t)(byte ^ nand.avr->data[nand.kind.io_pins]);
     for (unsigned pin = 0; changed; pin++, changed >>= 1)
         if (changed & 1)
             avr_raise_irq(nand.io + IOPORT_IRQ_PIN0 + pin, byte >> pin & 1);
@@ -273,6 +274,8 @@ static void nand_connect(avr_t *avr, const struct nand_kind *kind)
     avr_irq_t *control = avr_io_getirq(avr, AVR_IOCTL_IOPORT_GETIRQ(NAND_CONTROL), 0);
     nand.avr = avr;
     nand.kind = *kind;
+    if (!nand.kind.io_pins)
+        nand.kind.io_pins = NAND_IO_PINS;
     nand.io = avr_io_getirq(avr, AVR_IOCTL_IOPORT_GETIRQ(NAND_IO), 0);
     nand.state = avr_io_getirq(avr, AVR_IOCTL_IOPORT_GETIRQ(NAND_STATE), 0);
     nand.held = calloc(1, kind->page_bytes + kind->spare_bytes);
