@@ -537,6 +537,12 @@ impl Design {
         self.checked().err().map(|error| error.to_string())
     }
 
+    /// Whether flash or bus go on while the program runs, so that no fault's time is its own.
+    #[getter]
+    fn is_executed(&self) -> PyResult<bool> {
+        Ok(self.checked().map_err(raise)?.is_executed())
+    }
+
     /// What nobody said, and why it is so.
     #[getter]
     fn assumed(&self) -> PyResult<Vec<Assumption>> {

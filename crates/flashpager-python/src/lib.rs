@@ -73,7 +73,9 @@ mod _engine {
     #[pymodule_export]
     use super::pin::{ColdCall, PinStep, Pinning, pin_in_ram};
     #[pymodule_export]
-    use super::processor::{CallTimes, Core, CoreJob, Spread, call_times, cores, find_core};
+    use super::processor::{
+        CallTimes, Core, CoreJob, Spread, Stall, call_times, cores, find_core, worst_stall,
+    };
     #[pymodule_export]
     use super::record::{
         Arrangement, Origin, Placement, Recorded, Recording, Region, arrange_methods,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use flashpager::media::cores as engine;
-use flashpager::{calls, simulation};
+use flashpager::{calls, simulation, stall};
 use pyo3::prelude::*;
 
 use crate::design::Design;
@@ -88,6 +88,22 @@ view! {
     }
 }
 
+view! {
+    /// The stretch of a trace in which misses take most time.
+    Stall = stall::Stall {
+        /// The length of the stretch, in bytes executed.
+        window_bytes: u64,
+        /// Misses in it.
+        misses: u64,
+        /// What they take.
+        stall_ns: f64,
+        /// Where in the image the first of them is.
+        offset: u32,
+        /// Bytes executed before it.
+        executed_bytes: u64,
+    }
+}
+
 /// All cores of the catalog, by name.
 #[pyfunction]
 pub fn cores() -> PyResult<Vec<Core>> {
@@ -129,4 +145,36 @@ pub fn call_times(
         },
     )?;
     Ok(timed.into_iter().map(CallTimes).collect())
+}
+
+/// Replay a trace through a design and find the stretch of ``window_bytes`` executed in which misses
+/// take most time; misses of a warm-up are in none. ``progress(finished, all)`` is called with the
+/// number of passes; one under way counts in part.
+#[pyfunction]
+#[pyo3(signature = (
+    trace, design, window_bytes=stall::INTERRUPT_BYTES, progress=None, *, warm_up=None
+))]
+pub fn worst_stall(
+    py: Python<'_>,
+    trace: PathBuf,
+    design: Py<Design>,
+    window_bytes: u64,
+    progress: Option<Py<PyAny>>,
+    warm_up: Option<&WarmUp>,
+) -> PyResult<Stall> {
+    let warm_up = warm_up.map(|given| given.0).unwrap_or_default();
+    let found = run(
+        py,
+        |py, (finished, all): (f64, usize)| match &progress {
+            Some(progress) => progress.call1(py, (finished, all)).map(drop),
+            None => Ok(()),
+        },
+        |go_on, report| {
+            let told = |finished, all| report((finished, all));
+            let design = design.get().checked()?;
+            let trace = simulation::open(&trace, warm_up)?;
+            stall::worst_stall(&trace, trace.info(), &design, window_bytes, &go_on, &told)
+        },
+    )?;
+    Ok(Stall(found))
 }

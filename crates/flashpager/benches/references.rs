@@ -6,8 +6,10 @@
 //! cargo bench -p flashpager --bench references -- FILE sizes POLICY FIRST-LAST
 //! ```
 //!
+//! A number behind the frames makes sets of so many ways.
+//!
 //! FILE holds little-endian 32-bit page numbers, consecutive ones different, as
-//! benches/sweep.py writes it and measures with it beside other tools. Prints one
+//! benches/sweep.py and benches/xip.py write it and measure with it beside other tools. Prints one
 //! line of JSON. `seconds` is from the references in memory to the misses: it
 //! includes making the caches, and for MIN finding the next uses, which take
 //! `next_use_seconds` of it. Reading the file is not in it.
@@ -22,7 +24,7 @@ use flashpager::pager::{
 };
 use serde_json::json;
 
-const USAGE: &str = "references FILE single|sizes POLICY FRAMES[,FRAMES…|-LAST]";
+const USAGE: &str = "references FILE single|sizes POLICY FRAMES[,FRAMES…|-LAST] [WAYS]";
 
 /// References handed over at once, as in a replay.
 const BLOCK: usize = 1 << 13;
@@ -39,6 +41,8 @@ struct References<'a> {
     pages: &'a [Page],
     /// Sizes in frames; only for several sizes.
     frames: &'a [u32],
+    /// Of a set; none for frames that are all alike.
+    ways: Option<u32>,
 }
 
 impl References<'_> {
@@ -86,7 +90,7 @@ impl SizesVisitor for References<'_> {
     type Output = Measured;
 
     fn visit<P: Policy>(self, parameters: &[Parameter]) -> Result<Measured> {
-        let mut caches = P::AllSizes::new(self.frames, None, self.page_bound(), parameters)?;
+        let mut caches = P::AllSizes::new(self.frames, self.ways, self.page_bound(), parameters)?;
         // With inclusion the sizes that miss are the first ones: counting where
         // they end is enough, and the sums come afterwards.
         let mut misses = vec![0; self.frames.len() + 1];
@@ -132,21 +136,21 @@ fn parse_sizes(text: &str) -> Vec<u32> {
 fn main() {
     // cargo bench adds an argument of its own.
     let arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
-    let [file, what, policy, sizes] = arguments.as_slice() else {
-        println!("usage: {USAGE}\nbenches/sweep.py calls this");
+    let ([file, what, policy, sizes] | [file, what, policy, sizes, _]) = arguments.as_slice()
+    else {
+        println!("usage: {USAGE}\nbenches/sweep.py and benches/xip.py call this");
         return;
     };
+    let ways = arguments.get(4).map(|text| text.parse().expect("a number of ways"));
     let pages = read_pages(Path::new(file));
     let frames = parse_sizes(sizes);
     let policy: PolicySpec = policy.parse().expect("a known policy");
-    let references = References { pages: &pages, frames: &frames };
+    let references = References { pages: &pages, frames: &frames, ways };
     let page_bound = references.page_bound();
 
     let start = Instant::now();
     let measured = match what.as_str() {
-        "single" => {
-            policy.visit(Shape { frames: frames[0], pages: page_bound, ways: None }, references)
-        }
+        "single" => policy.visit(Shape { frames: frames[0], pages: page_bound, ways }, references),
         "sizes" => policy.visit_sizes(false, references),
         _ => panic!("usage: {USAGE}"),
     }

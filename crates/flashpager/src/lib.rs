@@ -47,6 +47,7 @@ pub mod sample;
 pub mod samples;
 pub mod simulation;
 pub mod spec;
+pub mod stall;
 pub mod warm_up;
 
 pub use flashpager_base::{Error, Result, VERSION, error, sizes};

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,17 +25,21 @@ from flashpager.cli.console import (
     print_json,
     print_whole,
 )
+from flashpager.cli.setup import cache, medium
 from flashpager.files import refuse_overwriting
+from flashpager.losses import Losses, clock_mhz, is_in_hardware
 from flashpager.quantities import (
     counted,
     duration,
     format_size,
+    parse_size,
     percent,
     si,
     significant,
 )
 from flashpager.results import table
 from flashpager.results.answer import COMBINED_COLUMNS, Answer, DesignRow, answer
+from flashpager.results.in_place import Change, bites, by_gain, pinning
 from flashpager.results.needs import Needs
 from flashpager.results.table import DESIGN_COLUMNS
 from flashpager.space import Space
@@ -86,6 +90,14 @@ def explore(
     sort: Annotated[
         str, typer.Option("--sort", metavar="COLUMN", help="Column to sort by, best first.")
     ] = "bandwidth",
+    pin: Annotated[
+        str | None,
+        typer.Option(
+            "--pin",
+            metavar="SIZE",
+            help="Of a cache in hardware: also what functions pinned in so much RAM give, as 4K.",
+        ),
+    ] = None,
     warm_up: options.WarmUp = None,
     limit: Annotated[
         int, typer.Option("--limit", min=0, metavar="N", help="Rows to print; 0 for all.")
@@ -158,9 +170,10 @@ def explore(
     of_parts = set(checked.parts_left_out.values())
     reasons = [] if has_needs else [each for each in checked.reasons if each not in of_parts]
     tried = {*space_asked.axes, *(["cache_bytes"] if needs.ram_bytes else [])}
-    cache = options.unpublished_policy(flags.board, tried)
-    cache += [] if has_board else options.unsaid_cache(designs[0], tried)
+    untold = options.unpublished_policy(flags.board, tried)
+    untold += [] if has_board else options.unsaid_cache(designs[0], tried)
     best = _best_design(designs, found.best)
+    in_place = _in_place(found, frame, designs, opened, weights, pin)
     with held_to([each.said for each in found.unmet]):
         if json:
             print_json(
@@ -168,21 +181,104 @@ def explore(
                     "version": _engine.version(),
                     "traces": described,
                     "designs": table.sort(frame, table.sort_column(sort)).to_dicts(),
-                    "answer": _answer_fields(found),
+                    "answer": _answer_fields(found, in_place),
                     "needs": asdict(needs),
                     "unmet": [asdict(each) for each in found.unmet],
-                    "assumed": [*(one.as_dict() for one in _assumed(designs)), *cache],
+                    "assumed": [*(one.as_dict() for one in _assumed(designs)), *untold],
                     "parts_left_out": checked.parts_left_out,
                     "left_out": unwarmed,
                 }
             )
         elif has_needs:
-            _show_answer(found, limit, column, opened, best)
+            _show_answer(found, limit, column, opened, best, in_place)
         else:
+            if in_place:
+                _show_in_place(found, in_place)
+                out.print()
             _show_all(frame if len(opened) == 1 else found.designs, limit, column, opened)
         if not json:
-            _show_what_was_taken(checked, [best] if best else [], cache)
+            _show_what_was_taken(checked, [best] if best else [], untold)
         _explain([*unwarmed, *reasons], _rows_of(frame, found.best) if has_needs else frame)
+
+
+@dataclass(frozen=True)
+class _InPlace:
+    """What is said of a best design that has a cache in hardware."""
+
+    design: Design
+    losses: Losses
+    changes: list[Change]
+
+
+def _in_place(
+    found: Answer,
+    frame: pl.DataFrame,
+    designs: Sequence[Design],
+    traces: Sequence[Trace],
+    weights: dict[str, float],
+    pinned: str | None,
+) -> _InPlace | None:
+    """Say what the best design loses and what bites, where it has a cache in hardware."""
+    best = found.best
+    ram = None if pinned is None else options.parsed("--pin", pinned, parse_size)
+    if best is None:
+        return None
+    # As it was asked for: its board says what its clocks can be.
+    place = _place_of(frame, best, len(designs))
+    design = designs[place]
+    if not is_in_hardware(design):
+        if ram is not None:
+            message = (
+                f"--pin {pinned}: is said of a cache in hardware before flash that is read in "
+                "place; 'flashpager pin' tells it of any design"
+            )
+            raise FlashpagerError(message)
+        return None
+    with counting("passes for stalls") as progress:
+        stalls = [
+            _engine.worst_stall(trace.path, design, progress=progress, warm_up=trace.info.warm_up)
+            for trace in traces
+            if not design.is_executed
+        ]
+    losses = Losses.of(frame[place :: len(designs)].to_dicts(), stalls)
+    with counting("passes for what bites") as progress:
+        changes = bites(traces, design, weights, progress)
+    if ram is not None:
+        changes = by_gain([*changes, *pinning(traces, design, ram, weights)])
+    return _InPlace(design, losses, changes)
+
+
+def _place_of(frame: pl.DataFrame, best: DesignRow, designs: int) -> int:
+    """Find the best design among those that were asked for."""
+    same = [pl.col(name).eq_missing(pl.lit(best.columns[name])) for name in DESIGN_COLUMNS]
+    numbered = frame.head(designs).with_row_index("_place")
+    return int(numbered.filter(same)["_place"][0])
+
+
+def _show_in_place(found: Answer, told: _InPlace) -> None:
+    """Say what the best design loses, and which of its limits bites."""
+    best, losses = found.best, told.losses
+    if best is None:
+        return
+    if losses.slowdown is not None and best.run_ms is not None:
+        times = significant(losses.slowdown, 3)
+        out.print(
+            f"[bold]{times} times[/bold] the program out of RAM, "
+            f"{duration(best.run_ms * 1e6)}"
+        )
+    else:
+        out.print(f"[bold]{duration(losses.lost_ns)}[/bold] lost to misses")
+        note("note: --processor, as cortex-m0plus@125MHz, has the time of the instructions")
+    out.print(f"{medium(told.design, 0)}; {cache(told.design, best.frames)}")
+    for line in losses.said():
+        out.print(line)
+    if not told.changes:
+        tried = "clock, lines, read mode, cache, ways and line"
+        out.print(f"no single step of {tried} makes it notably faster" if losses.misses else "no miss")
+        return
+    out.print(f"[bold]bites most[/bold]: {told.changes[0].sentence}")
+    for change in told.changes[1:]:
+        out.print(f"       then: {change.sentence}")
 
 
 def _that_warm_up(designs: list[Design], traces: Sequence[Trace]) -> tuple[list[Design], list[str]]:
@@ -322,8 +418,12 @@ def _block_bytes(traces: Sequence[Trace], weights: dict[str, float]) -> float:
     return math.fsum(share * blocks.mean_executed_block_bytes for share, blocks in shares)
 
 
-def _answer_fields(found: Answer) -> dict[str, Any]:
-    return {
+def _answer_fields(found: Answer, in_place: _InPlace | None) -> dict[str, Any]:
+    told: dict[str, Any] = {}
+    if in_place is not None:
+        told["losses"] = in_place.losses.as_dict()
+        told["changes"] = [change.as_dict() for change in in_place.changes]
+    return told | {
         "best": found.best and found.best.columns,
         "front": found.front.to_dicts(),
         "bites": found.bites,
@@ -339,16 +439,46 @@ def _show_answer(
     column: str,
     traces: Sequence[Trace],
     design: Design | None,
+    in_place: _InPlace | None,
 ) -> None:
-
     total = counted(len(found.designs), "design")
     if found.best is None:
         out.print(f"[bold]none of {total} does all that is asked[/bold]")
         for line in found.bites:
             out.print(line)
         return
-    best = found.best.columns
+    if in_place is not None:
+        _show_in_place(found, in_place)
+        out.print(f"{len(found.fitting):,} of {total} fit")
+    else:
+        _show_best(found, traces)
     several = len(traces) > 1
+    out.print(f"why: {found.why}")
+    for line in found.bites or (["no constraint costs speed"] if found.needs.conditions() else []):
+        out.print(line)
+    if in_place is None:
+        _say_uncounted(found.best.columns, traces, design)
+    unverified = options.unverified(design, energy=False) if design else None
+    if unverified:
+        note(unverified)
+    out.print("\n[bold]RAM against time[/bold]: no other fitting design has less of both")
+    shown = _thinned(found.front, limit)
+    show(shown, _varying(found.fitting), several=several)
+    if len(shown) < len(found.front):
+        note(f"{len(found.front) - len(shown)} more lie between these; --limit 0 shows all")
+    what = "fastest" if column in ("bandwidth_mib_s", "ns_per_byte") else f"best by {column}"
+    out.print(f"\n[bold]{what}[/bold]")
+    fitting = found.fitting
+    if column in fitting.columns:
+        fitting = table.sort(fitting, column)
+    show(fitting if limit == 0 else fitting.head(limit), _varying(fitting), several=several)
+
+
+def _show_best(found: Answer, traces: Sequence[Trace]) -> None:
+    """Say what the best design is, and what it comes to."""
+    if found.best is None:
+        return
+    best, several, total = found.best.columns, len(traces) > 1, counted(len(found.designs), "design")
     slower = ""
     if best["slowdown"]:
         slower = f", {significant(best['slowdown'], 3)} times slower than out of RAM"
@@ -376,9 +506,12 @@ def _show_answer(
         f" worst fault {duration(best['worst_fault_ns'])}"
         f"   ({len(found.fitting):,} of {total} fit; MB/s of 2^20 bytes)"
     )
-    out.print(f"why: {found.why}")
-    for line in found.bites or (["no constraint costs speed"] if found.needs.conditions() else []):
-        out.print(line)
+
+
+def _say_uncounted(
+    best: Mapping[str, Any], traces: Sequence[Trace], design: Design | None
+) -> None:
+    """Say what is in no figure."""
     code = max(trace.info.image_bytes for trace in traces)
     pages = -(-code // best["cache_page_bytes"])
     commands = "" if design is None or _has_commands(design) else "the commands of a load, "
@@ -392,20 +525,6 @@ def _show_answer(
                 else ", and a handler of 0 ns (--processor or a board has its times)"
             )
         )
-    unverified = options.unverified(design, energy=False) if design else None
-    if unverified:
-        note(unverified)
-    out.print("\n[bold]RAM against time[/bold]: no other fitting design has less of both")
-    shown = _thinned(found.front, limit)
-    show(shown, _varying(found.fitting), several=several)
-    if len(shown) < len(found.front):
-        note(f"{len(found.front) - len(shown)} more lie between these; --limit 0 shows all")
-    what = "fastest" if column in ("bandwidth_mib_s", "ns_per_byte") else f"best by {column}"
-    out.print(f"\n[bold]{what}[/bold]")
-    fitting = found.fitting
-    if column in fitting.columns:
-        fitting = table.sort(fitting, column)
-    show(fitting if limit == 0 else fitting.head(limit), _varying(fitting), several=several)
 
 
 def _alike(parts: Sequence[str]) -> str:
@@ -455,9 +574,20 @@ def _explain(reasons: Sequence[str], frame: pl.DataFrame) -> None:
 
 
 def _varying(frame: pl.DataFrame) -> list[str]:
-    axes = [axis for axis in SHOWN if axis in frame.columns]
+    is_hardware = _is_in_hardware(frame)
+    # Without pages in flash, their size is that of a line.
+    hidden = ("flash_page_bytes",) if is_hardware else ()
+    axes = [axis for axis in SHOWN if axis in frame.columns and axis not in hidden]
     varying = [axis for axis in axes if frame[axis].n_unique() > 1]
-    return varying or ["part", "policy", "cache_bytes", "cache_page_bytes"]
+    ways = ["ways"] if is_hardware else []
+    return varying or ["part", "policy", "cache_bytes", "cache_page_bytes", *ways]
+
+
+def _is_in_hardware(frame: pl.DataFrame) -> bool:
+    """Tell whether all designs of a table have a cache in hardware before flash read in place."""
+    parts = frame["part"].unique().to_list()
+    in_place = all(_engine.find_part(part).is_read_in_place for part in parts)
+    return in_place and len(frame) > 0 and frame["ways"].null_count() == 0
 
 
 #: Columns behind those that vary, and which of them a narrow terminal can do without, first first.
@@ -475,16 +605,25 @@ _TITLES = (
     "worst",
 )
 _DISPENSABLE = ("fetched", "loads", "p99", "mean fault", "misses", "of NOR")
+#: The same of caches in hardware: their frames are no RAM of the program's, and each miss is a load.
+_HARDWARE_TITLES = ("hits", "misses", "fetched", "a miss", "lost ms", "cycles lost", "run ms")
+_HARDWARE_DISPENSABLE = ("fetched", "lost ms", "misses")
 
 
 def show(frame: pl.DataFrame, varying: list[str], *, several: bool = False) -> None:
     """Print rows: what varies, then what an engineer decides by."""
-    titles = [*_TITLES, "ECC"]
-    if frame["slowdown"].is_null().all():
-        titles = [title for title in titles if title not in ("run ms", "slower")]
-    if several:
+    titles, dispensable = [*_TITLES, "ECC"], _DISPENSABLE
+    if _is_in_hardware(frame):
+        titles, dispensable = [*_HARDWARE_TITLES, "slower"], _HARDWARE_DISPENSABLE
+        if "read_ns" not in frame.columns:
+            # Of several traces together nobody can say it.
+            titles = [title for title in titles if title not in ("lost ms", "cycles lost")]
+    elif several:
         titles.insert(2, "least")
-    for narrower in (None, *_DISPENSABLE):
+    if frame["slowdown"].is_null().all():
+        of_processor = ("run ms", "slower", "cycles lost")
+        titles = [title for title in titles if title not in of_processor]
+    for narrower in (None, *(title for title in dispensable if title in titles)):
         if narrower:
             titles.remove(narrower)
         shown = _table(frame, varying, titles)
@@ -512,9 +651,19 @@ def _axis(axis: str, value: object) -> str:
     return format_size(value) if axis.endswith("_bytes") and isinstance(value, int) else str(value)
 
 
+def _lost_ms(row: dict[str, Any]) -> float:
+    """Give what the program loses on one trace: all but its own time."""
+    return float(row["time_ns"] - row["read_ns"]) / 1e6 if "read_ns" in row else math.nan
+
+
 def _cells(row: dict[str, Any]) -> dict[str, str]:
     ratio = row.get("nor_ratio")
+    lost_ms, mhz = _lost_ms(row), clock_mhz(row.get("processor"))
     return {
+        "hits": percent(row["hits"] / row["references"] if row["references"] else None, 3),
+        "a miss": duration(row["mean_fault_ns"]),
+        "lost ms": significant(lost_ms, 4),
+        "cycles lost": "–" if mhz is None else si(lost_ms * mhz * 1e3),
         "RAM B": "–" if row["metadata_bytes"] is None else f"{row['ram_bytes']}",
         "MB/s": f"{row['bandwidth_mib_s']:.2f}",
         "run ms": "–" if row["run_ms"] is None else significant(row["run_ms"], 4),

@@ -23,6 +23,7 @@ from flashpager.cli.console import (
     share,
 )
 from flashpager.cli.setup import cache, executed, is_in_place, medium
+from flashpager.losses import Losses, is_in_hardware
 from flashpager.quantities import (
     counted,
     counted_si,
@@ -94,6 +95,13 @@ def simulate(
     with counting("replays") as progress:
         rows = _engine.simulate(trace, [design, *others], progress, warm_up=warming)
     row = rows[0]
+    losses = None
+    if is_in_hardware(row.design):
+        stall = None
+        if not row.is_executed:
+            with counting("passes for stalls") as progress:
+                stall = _engine.worst_stall(trace, design, progress=progress, warm_up=warming)
+        losses = Losses.of_row(row, stall)
     timed = []
     if calls:
         with counting("passes for calls") as progress:
@@ -108,12 +116,13 @@ def simulate(
             }
             gate = {"needs": asdict(needs), "unmet": [asdict(each) for each in unmet]}
             of_calls = {"calls": [each.as_dict() for each in timed]} if calls else {}
+            of_calls |= {"losses": losses.as_dict()} if losses else {}
             assumed = [one.as_dict() for one in row.assumed]
             origins |= {"assumed": [*assumed, *flags.unsaid_cache(design)]}
             origins |= unpublished.as_dict(rows)
             print_json({**head, **row.as_dict(), **origins, **gate, **of_calls})
             return
-        _show(opened.info, row, flags.origins(design))
+        _show(opened.info, row, flags.origins(design), losses)
         if timed:
             out.print()
             show_calls(timed, row.run, opened.info)
@@ -182,12 +191,12 @@ def _note_commands(row: Row) -> None:
         )
 
 
-def _show(info: TraceInfo, row: Row, origins: str) -> None:
+def _show(info: TraceInfo, row: Row, origins: str, losses: Losses | None) -> None:
     _show_setup(info, row, origins)
     out.print()
     _show_time(row, info)
     out.print()
-    _show_faults(row)
+    _show_faults(row, losses)
 
 
 def _show_setup(info: TraceInfo, row: Row, origins: str) -> None:
@@ -448,24 +457,15 @@ def _hits(row: Row) -> str:
     return percent(counts.hits / max(1, counts.references), 3)
 
 
-def _show_misses(row: Row) -> None:
+def _show_misses(row: Row, losses: Losses | None) -> None:
     """Say what misses of a part that is read in place cost, in the words of its boards."""
-    counts, latency, run = row.counts, row.latency, row.run
+    counts, latency = row.counts, row.latency
     between = si(counts.bytes_read / counts.misses, "B") if counts.misses else "no end of bytes"
     line = f"a miss every {between} executed"
     if counts.misses:
         line += f", and it takes {duration(latency.mean_fault_ns)}"
-    clock_mhz = _clock_mhz(row.design)
-    if run and clock_mhz and counts.misses:
-        cycles = latency.mean_fault_ns * clock_mhz / 1e3
-        lost = run.lost_ns * clock_mhz / 1e3
-        all_cycles = run.paged_ns * clock_mhz / 1e3
-        line += f", {significant(cycles, 3)} cycles"
-        out.print(line)
-        line = (
-            f"{si(lost)} of {counted_si(round(all_cycles), 'cycle')} lost to misses"
-            f" ({share(lost, all_cycles)})"
-        )
+        if losses and losses.miss_cycles is not None:
+            line += f", {significant(losses.miss_cycles, 3)} cycles"
     out.print(line)
     if row.design.prefetch_lines:
         out.print(
@@ -478,18 +478,13 @@ def _show_misses(row: Row) -> None:
             "first word of the line first; the longest wait for a later word is "
             f"{duration(row.worst_wait_ns)}"
         )
+    for said in losses.said()[1:] if losses else []:
+        out.print(said)
     if counts.walk:
         out.print(f"walk {counted(counts.walk, 'frame')}, longest {counts.max_walk:,}")
 
 
-def _clock_mhz(design: Design) -> float | None:
-    """Give the clock of the design's processor."""
-    if design.processor is None:
-        return None
-    return float(design.processor.rpartition("@")[2].removesuffix("MHz"))
-
-
-def _show_faults(row: Row) -> None:
+def _show_faults(row: Row, losses: Losses | None) -> None:
     counts, latency = row.counts, row.latency
     out.print(
         f"references {counts.references:,}   hits {counts.hits:,}"
@@ -497,7 +492,7 @@ def _show_faults(row: Row) -> None:
         + (f"   false faults {counts.false_faults:,}" if counts.false_faults else "")
     )
     if is_in_place(row.design):
-        _show_misses(row)
+        _show_misses(row, losses)
         return
     other = f"other buffer {counts.other_buffer:,}, " if counts.other_buffer else ""
     ahead = f"; loaded ahead {counts.prefetches:,}" if counts.prefetches else ""

@@ -1,0 +1,79 @@
+// The cache simulation of cachegrind over a file of line references, without Valgrind around it.
+//
+// benches/xip.py compiles this with cachegrind's own cg_sim.c, of Debian's source package:
+//
+//     cachegrind FILE WAYS LINE_BYTES SIZE,SIZE,...   one cache after another
+//
+// FILE holds little-endian 32-bit line numbers. Prints one line of JSON. `seconds` is the
+// references alone, out of memory: neither reading the file nor making a cache is in it. The
+// second level, which cachegrind cannot be without, is as small as it can be and is asked at misses.
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+// What cg_sim.c takes from Valgrind.
+typedef int Int;
+typedef unsigned int UInt;
+typedef unsigned char UChar;
+typedef unsigned char Bool;
+typedef char HChar;
+typedef unsigned long UWord;
+typedef unsigned long Addr;
+typedef unsigned long long ULong;
+#define False 0
+#define True 1
+#define VG_(name) vg_##name
+typedef struct {
+  Int size, assoc, line_size;
+} cache_t;
+
+static int vg_log2(UInt value) { return value ? 31 - __builtin_clz(value) : -1; }
+static void *vg_malloc(const char *what, size_t bytes) {
+  (void)what;
+  return malloc(bytes);
+}
+static void vg_tool_panic(const char *what) {
+  fprintf(stderr, "cachegrind: %s\n", what);
+  exit(2);
+}
+#define vg_sprintf sprintf
+#define vg_printf printf
+#include CG_SIM
+
+static double now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return time.tv_sec + time.tv_nsec * 1e-9;
+}
+
+int main(int count, char **arguments) {
+  if (count != 5) vg_tool_panic("FILE WAYS LINE_BYTES SIZE,SIZE,...");
+  FILE *file = fopen(arguments[1], "rb");
+  if (!file || fseek(file, 0, SEEK_END)) vg_tool_panic("cannot open the references");
+  long references = ftell(file) / 4;
+  rewind(file);
+  uint32_t *lines = malloc(references * sizeof *lines);
+  if (fread(lines, 4, references, file) != (size_t)references) vg_tool_panic("cannot read them");
+  fclose(file);
+  int ways = atoi(arguments[2]), line_bytes = atoi(arguments[3]), shift = vg_log2(line_bytes);
+  double seconds = 0;
+  char *separator = "";
+  printf("{\"misses\": [");
+  for (char *size = strtok(arguments[4], ","); size; size = strtok(NULL, ",")) {
+    cache_t first = {atoi(size), ways, line_bytes}, second = {line_bytes, 1, line_bytes};
+    cachesim_initcaches(first, first, second);
+    // A tag of 0 is an empty way, and line 0 is one of ours: all lie higher by whole caches.
+    ULong misses = 0, second_misses = 0;
+    double start = now();
+    for (long i = 0; i < references; i++) {
+      cachesim_I1_doref_NoX((Addr)(lines[i] + (1ul << 30)) << shift, 1, &misses, &second_misses);
+    }
+    seconds += now() - start;
+    printf("%s%llu", separator, misses);
+    separator = ", ";
+  }
+  printf("], \"seconds\": %.9f}\n", seconds);
+}

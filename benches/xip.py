@@ -1,0 +1,211 @@
+"""How fast misses of a cache in hardware are counted, beside cachegrind's, in one run.
+
+    .venv/bin/python benches/xip.py
+
+Two comparisons, both on one core and in turns, the best of all rounds:
+
+- *references*: the line references of a recorded trace, in memory, through caches of 2 ways and
+  lines of 8 bytes: the 16 KB of an RP2040 alone, and eight sizes from 1 KB to 128 KB. The other is
+  cachegrind's own simulation (cg_sim.c of Debian's source package, which apt-get fetches into
+  build/bench-cachegrind, built with -O3 by benches/cachegrind.c), one size after another. All misses
+  have to be equal, or this fails.
+- *programs*: a program as a user asks: ``valgrind --tool=cachegrind`` runs it and counts; the other
+  is ``flashpager simulate`` of its trace, which was recorded once. cachegrind's lines are at least 16
+  bytes, so both take lines of 32.
+
+Dinero IV is in no package registry: its counts of such caches are those of cachegrind, LRU within sets.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+_ROOT = Path(__file__).resolve().parents[1]
+_BUILD = _ROOT / "build" / "bench-cachegrind"
+_LINE, _WAYS = 8, 2
+_ONE = [16 << 10]
+_EIGHT = [1 << power for power in range(10, 18)]
+#: A program whose work needs no input: it counts primes.
+_PROGRAM_LINE = 32
+_SOURCES = """Types: deb-src
+URIs: http://deb.debian.org/debian
+Suites: bookworm
+Components: main
+Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg
+"""
+
+
+class Measured(NamedTuple):
+    """One run of one tool: how long, and the misses of each size."""
+
+    seconds: float
+    misses: list[int]
+
+
+def _call(*command: object, cwd: Path | None = None) -> str:
+    done = subprocess.run(
+        [str(word) for word in command],
+        check=False,
+        text=True,
+        cwd=cwd,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    if done.returncode:
+        sys.exit(f"benches/xip.py: {command[0]} failed:\n{done.stderr[-3000:]}")
+    return done.stdout
+
+
+def _cg_sim() -> Path:
+    """Fetch cachegrind's source, once."""
+    found = next(_BUILD.glob("valgrind-*/cachegrind/cg_sim.c"), None)
+    if found is not None:
+        return found
+    if shutil.which("apt-get") is None:
+        sys.exit("benches/xip.py: needs apt-get for the source package valgrind")
+    sources, state, cache = (_BUILD / name for name in ("sources", "state", "cache"))
+    for folder in (sources, state / "lists" / "partial", cache / "archives" / "partial"):
+        folder.mkdir(parents=True, exist_ok=True)
+    (sources / "debian.sources").write_text(_SOURCES, encoding="ascii")
+    flags = [
+        *("-o", "Dir::Etc::SourceList=/dev/null", "-o", f"Dir::Etc::SourceParts={sources}"),
+        *("-o", f"Dir::State::Lists={state / 'lists'}", "-o", f"Dir::Cache={cache}"),
+    ]
+    _call("apt-get", *flags, "update")
+    _call("apt-get", *flags, "source", "--download-only", "valgrind", cwd=_BUILD)
+    (archive,) = _BUILD.glob("valgrind_*.orig.tar.*")
+    _call("tar", "xf", archive, "-C", _BUILD, "--wildcards", "*/cachegrind/cg_sim.c")
+    return next(_BUILD.glob("valgrind-*/cachegrind/cg_sim.c"))
+
+
+def _driver() -> Path:
+    driver = _BUILD / "cachegrind"
+    source = _ROOT / "benches" / "cachegrind.c"
+    _call("cc", "-O3", f'-DCG_SIM="{_cg_sim()}"', "-o", driver, source)
+    return driver
+
+
+def _ours() -> Path:
+    """Build benches/references.rs of the engine."""
+    command = "cargo bench -p flashpager --bench references --locked --no-run --message-format json"
+    artifacts = [json.loads(line) for line in _call(*command.split(), cwd=_ROOT).splitlines()]
+    (path,) = (
+        artifact["executable"]
+        for artifact in artifacts
+        if artifact.get("executable") and artifact["target"]["name"] == "references"
+    )
+    return Path(path)
+
+
+def _references(flashpager: str, trace: Path) -> Path:
+    """Write the lines that a trace touches, those that follow each other once."""
+    import numpy as np  # noqa: PLC0415  (of the development environment)
+
+    path, text = _BUILD / f"{trace.stem}-{_LINE}.u32", _BUILD / f"{trace.stem}.csv"
+    _call(flashpager, "trace", "export", trace, "-o", text)
+    offsets, lengths = np.loadtxt(text, dtype=np.int64, delimiter=",", skiprows=1).T
+    text.unlink()
+    first = offsets // _LINE
+    counts = (offsets + lengths - 1) // _LINE - first + 1
+    lines = np.arange(counts.sum()) + np.repeat(first - np.cumsum(counts) + counts, counts)
+    lines = lines[np.r_[True, lines[1:] != lines[:-1]]]
+    lines.astype("<u4").tofile(path)
+    return path
+
+
+def _told(*command: object) -> Measured:
+    answer = json.loads(_call(*command))
+    return Measured(answer["seconds"], answer["misses"])
+
+
+def _best(rounds: int, *tools: Callable[[], Measured]) -> list[Measured]:
+    """Measure tools in turns; the fastest of each counts."""
+    runs = [[tool() for tool in tools] for _ in range(rounds)]
+    return [min(of_tool) for of_tool in zip(*runs, strict=True)]
+
+
+def _compare_references(ours: Path, driver: Path, path: Path, rounds: int) -> None:
+    count = path.stat().st_size // 4
+    print(f"\n{path.stem}: {count / 1e6:.2f} M references of {_LINE}-byte lines, {_WAYS} ways, LRU\n")
+    print("| sizes | flashpager, ns a reference | cachegrind | ratio | misses |")
+    print("|---|--:|--:|--:|---|")
+    for sizes in (_ONE, _EIGHT):
+        frames = ",".join(str(size // _LINE) for size in sizes)
+        what = "single" if len(sizes) == 1 else "sizes"
+        listed = ",".join(map(str, sizes))
+        own, other = _best(
+            rounds,
+            lambda: _told(ours, path, what, "lru", frames, _WAYS),
+            lambda: _told(driver, path, _WAYS, _LINE, listed),
+        )
+        if own.misses != other.misses:
+            sys.exit(f"benches/xip.py: misses differ: {own.misses} and {other.misses}")
+        ns = [1e9 * one.seconds / count for one in (own, other)]
+        print(f"| {len(sizes)} | {ns[0]:.2f} | {ns[1]:.2f} | {ns[1] / ns[0]:.1f} | equal |")
+
+
+def _timed(*command: object) -> float:
+    start = time.perf_counter()
+    _call(*command)
+    return time.perf_counter() - start
+
+
+def _compare_programs(flashpager: str, rounds: int) -> None:
+    """Run bzip2 below cachegrind, and replay what was recorded of it."""
+    if shutil.which("valgrind") is None:
+        sys.exit("benches/xip.py: valgrind is not installed")
+    program, data = shutil.which("bzip2"), _BUILD / "input"
+    data.write_bytes(bytes(range(256)) * 64 + Path(sys.executable).read_bytes()[: 1 << 19])
+    trace = _BUILD / "bzip2.trace"
+    command = (program, "-kc", data)
+    record = (flashpager, "record", "--all-images", "-o", trace, "--", *command)
+    _call(*record)
+    size = f"{_ONE[0]},{_WAYS},{_PROGRAM_LINE}"
+    cachegrind = (
+        *("valgrind", "--tool=cachegrind", "--cache-sim=yes", "--cachegrind-out-file=/dev/null"),
+        *(f"--I1={size}", *command),
+    )
+    design = (
+        *("--part", "W25Q128JV", "--bus", "104MHz-x4", "--cache", _ONE[0], "--ways", _WAYS),
+        *("--cache-page", _PROGRAM_LINE, "--policy", "lru"),
+    )
+    runs = [
+        (_timed(*cachegrind), _timed(flashpager, "simulate", trace, *design, "--json"))
+        for _ in range(rounds)
+    ]
+    theirs, own = (min(times) for times in zip(*runs, strict=True))
+    row = json.loads(_call(flashpager, "simulate", trace, *design, "--json"))
+    instructions = row["trace"]["instructions"]
+    print(f"\nbzip2 of {data.stat().st_size:,} bytes, {instructions / 1e6:.1f} M instructions\n")
+    print("| tool | seconds | ratio |")
+    print("|---|--:|--:|")
+    print(f"| valgrind --tool=cachegrind --I1={size} | {theirs:.2f} | {theirs / own:.1f} |")
+    print(f"| flashpager simulate, started and decoded | {own:.2f} | |")
+
+
+def main() -> None:
+    """Print a table for each comparison."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=5, help="runs of each; the best counts")
+    parser.add_argument("--trace", type=Path, action="append", help="default: bzip2 and phalanx")
+    parser.add_argument("--flashpager", default=str(Path(sys.executable).with_name("flashpager")))
+    options = parser.parse_args()
+    os.environ["RAYON_NUM_THREADS"] = "1"
+    _BUILD.mkdir(parents=True, exist_ok=True)
+    ours, driver = _ours(), _driver()
+    examples = _ROOT / "examples" / "traces"
+    for trace in options.trace or [examples / "bzip2.trace", examples / "phalanx.trace"]:
+        path = _references(options.flashpager, trace)
+        _compare_references(ours, driver, path, options.rounds)
+    _compare_programs(options.flashpager, options.rounds)
+
+
+if __name__ == "__main__":
+    main()

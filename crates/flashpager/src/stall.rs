@@ -1,0 +1,100 @@
+//! How long misses stop a program within a stretch as short as an interrupt handler.
+//!
+//! The worst single miss says how late an interrupt can begin. What runs then is a few hundred
+//! bytes, and several of their lines may be missing, too: the worst stretch says how long that
+//! takes, by the misses that the replay met.
+
+use std::collections::VecDeque;
+
+use flashpager_base::{Error, Result};
+use flashpager_replay::{Events, Fault, FaultClass, replay};
+use flashpager_trace::{Trace, TraceInfo};
+use serde::Serialize;
+
+use crate::design::Design;
+use crate::simulation::Told;
+
+/// Bytes executed in a short interrupt handler: a hundred instructions of two or four bytes.
+pub const INTERRUPT_BYTES: u64 = 256;
+
+/// The stretch of a trace in which misses take most time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Stall {
+    /// The length of the stretch, in bytes executed (and read, in a trace with reads).
+    pub window_bytes: u64,
+    /// Misses in it.
+    pub misses: u64,
+    /// What they take.
+    pub stall_ns: f64,
+    /// Where in the image the first of them is; 0 without a miss.
+    pub offset: u32,
+    /// Bytes executed before it, the warm-up's among them.
+    pub executed_bytes: u64,
+}
+
+struct Met {
+    at: u64,
+    ns: f64,
+    offset: u32,
+}
+
+/// Replay `trace`, which `info` describes, through `design`, and find the `window_bytes` executed in
+/// a row in which misses take most time; of several the first. A window that begins with a miss
+/// at byte a has the misses at bytes below a + `window_bytes`. Misses of the warm-up are in none.
+///
+/// # Errors
+/// A window of 0 bytes, designs that are executed fault by fault, and whatever the replay gives.
+pub fn worst_stall(
+    trace: &dyn Trace,
+    info: &TraceInfo,
+    design: &Design,
+    window_bytes: u64,
+    go_on: &dyn Fn() -> bool,
+    told: Told<'_>,
+) -> Result<Stall> {
+    if window_bytes == 0 {
+        return Err(Error::design("a stretch of 0 bytes has no misses; give it at least 1"));
+    }
+    if design.is_executed() {
+        return Err(Error::design(
+            "with a critical block or a load ahead a fault's time depends on what runs around it; \
+             ask for the worst stretch of the design without them",
+        ));
+    }
+    let design = &*design.executing(info)?;
+    let prices = design.prices();
+    let written = u64::from(design.cache().cache_page_bytes);
+    let tell = |read: u64| told((read as f64 / info.runs.max(1) as f64).min(1.0), 1);
+    let trace = &flashpager_trace::Watched::new(trace, &tell);
+    let warm_up = trace.warm_up().bytes;
+    let mut worst = Stall { window_bytes, ..Stall::default() };
+    let mut window: VecDeque<Met> = VecDeque::new();
+    let mut at = 0;
+    let mut sink = |_: usize, fault: &Fault| {
+        at += fault.executed.bytes;
+        if at < warm_up {
+            return;
+        }
+        let class = FaultClass::of(&fault.access, fault.search);
+        let ns = prices.fault_ns(&class, written);
+        window.push_back(Met { at, ns, offset: fault.offset });
+        while window.front().is_some_and(|met| met.at + window_bytes <= at) {
+            window.pop_front();
+        }
+        // Summed anew, so that no rounding is carried along.
+        let stall_ns = window.iter().map(|met| met.ns).sum();
+        if stall_ns > worst.stall_ns {
+            let first = window.front();
+            worst = Stall {
+                misses: window.len() as u64,
+                stall_ns,
+                offset: first.map_or(0, |met| met.offset),
+                executed_bytes: first.map_or(0, |met| met.at),
+                ..worst
+            };
+        }
+    };
+    let events = Events { critical_block_bytes: None, sink: &mut sink, begun: None };
+    replay(trace, design.cache(), &[design.register()], go_on, Some(events))?;
+    Ok(worst)
+}
