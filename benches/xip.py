@@ -5,15 +5,15 @@
 Two comparisons, both on one core and in turns, the best of all rounds:
 
 - *references*: the line references of a recorded trace, in memory, through caches of 2 ways and
-  lines of 8 bytes: the 16 KB of an RP2040 alone, and eight sizes from 1 KB to 128 KB. The other is
-  cachegrind's own simulation (cg_sim.c of Debian's source package, which apt-get fetches into
-  build/bench-cachegrind, built with -O3 by benches/cachegrind.c), one size after another. All misses
-  have to be equal, or this fails.
+  lines of 8 bytes: the 16 KB of an RP2040 alone, and eight sizes from 1 KB to 128 KB. The other
+  is cachegrind's own simulation (cg_sim.c of Debian's source package, which apt-get fetches into
+  build/bench-cachegrind, built with -O3 by benches/cachegrind.c), one size after another. All
+  misses have to be equal, or this fails.
 - *programs*: a program as a user asks: ``valgrind --tool=cachegrind`` runs it and counts; the other
-  is ``flashpager simulate`` of its trace, which was recorded once. cachegrind's lines are at least 16
-  bytes, so both take lines of 32.
+  is ``flashpager simulate`` of its trace, which was recorded once. cachegrind's lines are at least
+  16 bytes, so both take lines of 32.
 
-Dinero IV is in no package registry: its counts of such caches are those of cachegrind, LRU within sets.
+Dinero IV is in no package registry.
 """
 
 import argparse
@@ -23,16 +23,18 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from array import array
 from pathlib import Path
 from typing import NamedTuple
+
+import polars as pl
 
 _ROOT = Path(__file__).resolve().parents[1]
 _BUILD = _ROOT / "build" / "bench-cachegrind"
 _LINE, _WAYS = 8, 2
 _ONE = [16 << 10]
 _EIGHT = [1 << power for power in range(10, 18)]
-#: A program whose work needs no input: it counts primes.
+#: cachegrind has no lines of 8 bytes.
 _PROGRAM_LINE = 32
 _SOURCES = """Types: deb-src
 URIs: http://deb.debian.org/debian
@@ -55,8 +57,7 @@ def _call(*command: object, cwd: Path | None = None) -> str:
         check=False,
         text=True,
         cwd=cwd,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        capture_output=True,
     )
     if done.returncode:
         sys.exit(f"benches/xip.py: {command[0]} failed:\n{done.stderr[-3000:]}")
@@ -106,17 +107,17 @@ def _ours() -> Path:
 
 def _references(flashpager: str, trace: Path) -> Path:
     """Write the lines that a trace touches, those that follow each other once."""
-    import numpy as np  # noqa: PLC0415  (of the development environment)
-
     path, text = _BUILD / f"{trace.stem}-{_LINE}.u32", _BUILD / f"{trace.stem}.csv"
     _call(flashpager, "trace", "export", trace, "-o", text)
-    offsets, lengths = np.loadtxt(text, dtype=np.int64, delimiter=",", skiprows=1).T
+    first, last = pl.col("offset"), pl.col("offset") + pl.col("length") - 1
+    lines = (
+        pl.read_csv(text)
+        .select(line=pl.int_ranges(first // _LINE, last // _LINE + 1))
+        .explode("line")["line"]
+    )
     text.unlink()
-    first = offsets // _LINE
-    counts = (offsets + lengths - 1) // _LINE - first + 1
-    lines = np.arange(counts.sum()) + np.repeat(first - np.cumsum(counts) + counts, counts)
-    lines = lines[np.r_[True, lines[1:] != lines[:-1]]]
-    lines.astype("<u4").tofile(path)
+    lines = lines.filter((lines != lines.shift(1)).fill_null(value=True))
+    path.write_bytes(array("I", lines.cast(pl.UInt32)).tobytes())
     return path
 
 
@@ -125,15 +126,17 @@ def _told(*command: object) -> Measured:
     return Measured(answer["seconds"], answer["misses"])
 
 
-def _best(rounds: int, *tools: Callable[[], Measured]) -> list[Measured]:
+def _best(rounds: int, *tools: tuple[object, ...]) -> list[Measured]:
     """Measure tools in turns; the fastest of each counts."""
-    runs = [[tool() for tool in tools] for _ in range(rounds)]
+    runs = [[_told(*tool) for tool in tools] for _ in range(rounds)]
     return [min(of_tool) for of_tool in zip(*runs, strict=True)]
 
 
 def _compare_references(ours: Path, driver: Path, path: Path, rounds: int) -> None:
     count = path.stat().st_size // 4
-    print(f"\n{path.stem}: {count / 1e6:.2f} M references of {_LINE}-byte lines, {_WAYS} ways, LRU\n")
+    print(
+        f"\n{path.stem}: {count / 1e6:.2f} M references of {_LINE}-byte lines, {_WAYS} ways, LRU\n"
+    )
     print("| sizes | flashpager, ns a reference | cachegrind | ratio | misses |")
     print("|---|--:|--:|--:|---|")
     for sizes in (_ONE, _EIGHT):
@@ -142,8 +145,8 @@ def _compare_references(ours: Path, driver: Path, path: Path, rounds: int) -> No
         listed = ",".join(map(str, sizes))
         own, other = _best(
             rounds,
-            lambda: _told(ours, path, what, "lru", frames, _WAYS),
-            lambda: _told(driver, path, _WAYS, _LINE, listed),
+            (ours, path, what, "lru", frames, _WAYS),
+            (driver, path, _WAYS, _LINE, listed),
         )
         if own.misses != other.misses:
             sys.exit(f"benches/xip.py: misses differ: {own.misses} and {other.misses}")

@@ -109,11 +109,8 @@ class Losses:
 
     def said(self) -> list[str]:
         """Say it, a line each."""
-        ratio = percent(self.hit_ratio, 3)
-        lines = [
-            f"references {self.references:,}   hits {self.hits:,} ({ratio})   "
-            f"misses {self.misses:,}"
-        ]
+        hits = f"{self.hits:,} ({percent(self.hit_ratio, 3)})"
+        lines = [f"references {self.references:,}   hits {hits}   misses {self.misses:,}"]
         if not self.misses:
             return lines
         if self.lost_cycles is not None and self.all_cycles:

@@ -154,7 +154,7 @@ def explore(
     with _saying_what_is_kept(output, keep), bar as progress:
         frame = explore_designs(opened, designs, progress=progress, keep=keep, cluster=cluster)
     described = [trace.described() for trace in opened]
-    if output is not None:
+    if output is not None and keep is not None:
         configuration = {
             "board": asked.board.as_dict(),
             "axes": dict(asked.axes),
@@ -163,15 +163,16 @@ def explore(
         }
         table.write(frame, output, described, configuration)
         note(f"{counted(len(frame), 'row')} written to {output}")
-    if keep is not None:
         forget(keep)
     found = answer(frame, needs, weights=weights, block_bytes=_block_bytes(opened, weights))
     # What was tried unasked need not be possible, and only the winner's faults matter.
     of_parts = set(checked.parts_left_out.values())
     reasons = [] if has_needs else [each for each in checked.reasons if each not in of_parts]
     tried = {*space_asked.axes, *(["cache_bytes"] if needs.ram_bytes else [])}
-    untold = options.unpublished_policy(flags.board, tried)
-    untold += [] if has_board else options.unsaid_cache(designs[0], tried)
+    untold = [
+        *options.unpublished_policy(flags.board, tried),
+        *([] if has_board else options.unsaid_cache(designs[0], tried)),
+    ]
     best = _best_design(designs, found.best)
     in_place = _in_place(found, frame, designs, opened, weights, pin)
     with held_to([each.said for each in found.unmet]):
@@ -192,9 +193,7 @@ def explore(
         elif has_needs:
             _show_answer(found, limit, column, opened, best, in_place)
         else:
-            if in_place:
-                _show_in_place(found, in_place)
-                out.print()
+            _show_in_place(found, in_place)
             _show_all(frame if len(opened) == 1 else found.designs, limit, column, opened)
         if not json:
             _show_what_was_taken(checked, [best] if best else [], untold)
@@ -255,16 +254,16 @@ def _place_of(frame: pl.DataFrame, best: DesignRow, designs: int) -> int:
     return int(numbered.filter(same)["_place"][0])
 
 
-def _show_in_place(found: Answer, told: _InPlace) -> None:
+def _show_in_place(found: Answer, told: _InPlace | None) -> None:
     """Say what the best design loses, and which of its limits bites."""
-    best, losses = found.best, told.losses
-    if best is None:
+    best = found.best
+    if best is None or told is None:
         return
+    losses = told.losses
     if losses.slowdown is not None and best.run_ms is not None:
         times = significant(losses.slowdown, 3)
         out.print(
-            f"[bold]{times} times[/bold] the program out of RAM, "
-            f"{duration(best.run_ms * 1e6)}"
+            f"[bold]{times} times[/bold] the program out of RAM, {duration(best.run_ms * 1e6)}"
         )
     else:
         out.print(f"[bold]{duration(losses.lost_ns)}[/bold] lost to misses")
@@ -273,12 +272,14 @@ def _show_in_place(found: Answer, told: _InPlace) -> None:
     for line in losses.said():
         out.print(line)
     if not told.changes:
-        tried = "clock, lines, read mode, cache, ways and line"
-        out.print(f"no single step of {tried} makes it notably faster" if losses.misses else "no miss")
+        none = "no single step of clock, lines, read mode, cache, ways and line makes it faster"
+        out.print(none if losses.misses else "nothing bites: it does not miss")
+        out.print()
         return
     out.print(f"[bold]bites most[/bold]: {told.changes[0].sentence}")
     for change in told.changes[1:]:
         out.print(f"       then: {change.sentence}")
+    out.print()
 
 
 def _that_warm_up(designs: list[Design], traces: Sequence[Trace]) -> tuple[list[Design], list[str]]:
@@ -478,7 +479,11 @@ def _show_best(found: Answer, traces: Sequence[Trace]) -> None:
     """Say what the best design is, and what it comes to."""
     if found.best is None:
         return
-    best, several, total = found.best.columns, len(traces) > 1, counted(len(found.designs), "design")
+    best, several, total = (
+        found.best.columns,
+        len(traces) > 1,
+        counted(len(found.designs), "design"),
+    )
     slower = ""
     if best["slowdown"]:
         slower = f", {significant(best['slowdown'], 3)} times slower than out of RAM"
@@ -508,9 +513,7 @@ def _show_best(found: Answer, traces: Sequence[Trace]) -> None:
     )
 
 
-def _say_uncounted(
-    best: Mapping[str, Any], traces: Sequence[Trace], design: Design | None
-) -> None:
+def _say_uncounted(best: Mapping[str, Any], traces: Sequence[Trace], design: Design | None) -> None:
     """Say what is in no figure."""
     code = max(trace.info.image_bytes for trace in traces)
     pages = -(-code // best["cache_page_bytes"])
@@ -605,7 +608,7 @@ _TITLES = (
     "worst",
 )
 _DISPENSABLE = ("fetched", "loads", "p99", "mean fault", "misses", "of NOR")
-#: The same of caches in hardware: their frames are no RAM of the program's, and each miss is a load.
+#: The same of caches in hardware: their frames are no RAM of the program's.
 _HARDWARE_TITLES = ("hits", "misses", "fetched", "a miss", "lost ms", "cycles lost", "run ms")
 _HARDWARE_DISPENSABLE = ("fetched", "lost ms", "misses")
 

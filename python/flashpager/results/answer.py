@@ -313,6 +313,10 @@ def _ratio(ratio: float) -> str:
 
 def _short(row: Mapping[str, Any]) -> str:
     """Name a design by what is chosen in it."""
+    if row["ways"] is not None:
+        sets = f"{counted(row['frames'] // row['ways'], 'set')} of {counted(row['ways'], 'way')}"
+        line = format_size(row["cache_page_bytes"])
+        return f"{row['part']}, {row['bus']}, {row['policy']}, {sets}, lines of {line}"
     return (
         f"{row['part']}, {row['policy']}, {counted(row['frames'], 'page')} of"
         f" {format_size(row['cache_page_bytes'])}, {row['register']}"
@@ -322,7 +326,8 @@ def _short(row: Mapping[str, Any]) -> str:
 def _why(designs: pl.DataFrame, fitting: pl.DataFrame, block_bytes: float | None) -> str:
     """Say in one sentence why the fastest design is."""
     best = fitting.row(0, named=True)
-    said = f"pages of {format_size(best['cache_page_bytes'])}"
+    unit = "lines" if best["ways"] is not None else "pages"
+    said = f"{unit} of {format_size(best['cache_page_bytes'])}"
     if block_bytes:
         said += f" against executed basic blocks of {block_bytes:.0f} bytes on average"
     fetched, misses = _ratio(best["fetch_ratio"]), percent(best["miss_ratio"])
@@ -332,7 +337,7 @@ def _why(designs: pl.DataFrame, fitting: pl.DataFrame, block_bytes: float | None
         said += f", {misses} of page references miss and {reloads} of the loads reload the page"
         said += " that the register held"
     else:
-        said += f" and {misses} of page references miss"
+        said += f" and {misses} of {unit[:-1]} references miss"
     whole = designs.filter(
         pl.col("cache_page_bytes") == pl.col("flash_page_bytes"),
         *(pl.col(name).eq_missing(pl.lit(best[name])) for name in ("part", "bus", "policy")),

@@ -1,7 +1,7 @@
 """Which limit of a cache in hardware bites.
 
-Nothing is reckoned by a rule: each thing that could be changed is replayed and priced as a design of
-its own.
+Nothing is reckoned by a rule: each thing that could be changed is replayed and priced as a design
+of its own.
 """
 
 import math
@@ -104,9 +104,8 @@ def changes(design: Design) -> list[tuple[str, str, Design]]:
         faster = [*range(half, divider), *range(half - 1, 0, -1)]
         buses = [f"{text}/{one}-x{lines}{bus['rest']}" for one in faster]
         if divider == 1:
-            twice = f"{2 * clock:g}MHz-x{lines}{bus['rest']}"
-            clipped = design.replace(bus=twice, clip_bus=True).settled().bus
-            buses = [twice, clipped]
+            most = dict(_engine.find_part(design.part).pace or ()).get("clock_mhz", 0.0)
+            buses = [f"{one:g}MHz-x{lines}{bus['rest']}" for one in (2 * clock, most)]
         quicker = [one for one in buses if _mhz(one) > mhz]
         first(
             "clock",
@@ -221,16 +220,17 @@ def pinning(
     design: Design,
     ram_bytes: int,
     weights: Mapping[str, float] | None = None,
-    seconds: float = pins.SECONDS,
 ) -> list[Change]:
     """Search what to pin in so much RAM, as ``flashpager pin`` does; nothing where that is no gain.
+
+    The search takes at most :data:`flashpager.pins.SECONDS`.
 
     Raises:
         FlashpagerError: as :func:`flashpager.pin` does.
 
     """
     of_traces = [(weights or {}).get(trace.name, 1.0) for trace in traces]
-    found = pins.pin(traces, design, ram_bytes, weights=of_traces, seconds=seconds)
+    found = pins.pin(traces, design, ram_bytes, weights=of_traces, seconds=pins.SECONDS)
     before, after = (
         [flatten(row, trace.name) for row, trace in zip(rows, traces, strict=True)]
         for rows in (found.before, found.after)

@@ -158,7 +158,10 @@ class Space:
             FlashpagerError: for a pattern that no part matches.
 
         """
-        return _matching_parts([str(part) for part in self.axes.get("part", [self.board.part])])
+        patterns = [str(part) for part in self.axes.get("part", [self.board.part])]
+        # A cache in hardware has no use for a part that loads pages.
+        ways = self.axes.get("ways", [self.board.ways])
+        return _matching_parts(patterns, in_place=None not in ways and "none" not in ways)
 
     def _checked_values(self) -> dict[str, list[AxisValue]]:
         """Give the values of each axis that varies."""
@@ -242,14 +245,21 @@ def _size(axis: _engine.Axis, given: AxisValue) -> int | None:
     return parse_size(given)
 
 
-def _matching_parts(patterns: Sequence[str]) -> list[str]:
-    """Give the parts that patterns stand for; a pattern means NAND parts alone.
+def _matching_parts(patterns: Sequence[str], *, in_place: bool) -> list[str]:
+    """Give the parts that patterns stand for.
+
+    A pattern means NAND parts alone, or those that are read in place.
 
     Raises:
         FlashpagerError: for a pattern without a part.
 
     """
-    parts = [part.name for part in _engine.catalog() if part.kind == "nand"]
+    kind = "part that is read in place" if in_place else "NAND part"
+    parts = [
+        part.name
+        for part in _engine.catalog()
+        if (part.is_read_in_place if in_place else part.kind == "nand")
+    ]
     found: dict[str, None] = {}
     for pattern in (("*" if pattern == "all" else pattern) for pattern in patterns):
         if pattern.endswith(".toml") or not any(sign in pattern for sign in "*?["):
@@ -257,7 +267,7 @@ def _matching_parts(patterns: Sequence[str]) -> list[str]:
             continue
         matching = [name for name in parts if fnmatch.fnmatch(name.upper(), pattern.upper())]
         if not matching:
-            message = f"no NAND part matches '{pattern}' (known: {', '.join(parts)})"
+            message = f"no {kind} matches '{pattern}' (known: {', '.join(parts)})"
             raise FlashpagerError(message)
         found |= dict.fromkeys(matching)
     return list(found)

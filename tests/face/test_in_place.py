@@ -1,0 +1,283 @@
+"""What is said of caches in hardware, held against the replays that it is of."""
+
+import json
+import random
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flashpager import Design, Trace, _engine, pins, simulate
+from flashpager.losses import Losses
+from flashpager.quantities import parse_duration
+from flashpager.results.in_place import NOTABLE, bites, changes
+from tests.conftest import ROOT, fails, flashpager, import_csv, runs_of
+from tests.face.test_xip import collapsed, least_recent
+
+FIRMWARE = ROOT / "examples" / "traces" / "card-firmware.trace"
+ROUNDS = 8
+#: A sentence has three digits.
+ROUNDED = 0.006
+#: Where each change is found in a design.
+FIELDS = {
+    "clock": {"bus"},
+    "lines": {"bus", "read_mode"},
+    "read_mode": {"read_mode"},
+    "cache_bytes": {"cache_bytes"},
+    "ways": {"ways"},
+    "cache_page_bytes": {"cache_page_bytes"},
+}
+
+
+def drawn(dice: random.Random, folder: Path) -> Path:
+    """Draw loops over places near one another and far."""
+    image = 1 << dice.randint(10, 15)
+    text = []
+    for _ in range(dice.randint(5, 60)):
+        loop = [(dice.randrange(image), dice.randint(1, 90)) for _ in range(dice.randint(1, 9))]
+        text += loop * dice.randint(1, 6)
+    folder.mkdir()
+    return import_csv(folder, "".join(f"{offset},{length}\n" for offset, length in text))
+
+
+def design(dice: random.Random) -> Design:
+    """Draw a cache in hardware."""
+    ways, line = dice.choice((1, 2, 4, 8)), dice.choice((8, 16, 32, 64))
+    fields: dict[str, Any] = {"processor": "cortex-m0plus@125MHz"} if dice.random() < 0.7 else {}
+    return Design(
+        part="W25Q128JV",
+        bus=dice.choice(("125MHz/4-x4", "125MHz/8-x4", "40MHz-x1", "104MHz-x2", "80MHz-x4")),
+        cache_bytes=ways * line * dice.choice((1, 2, 8, 32)),
+        cache_page_bytes=line,
+        ways=ways,
+        policy=dice.choice(("lru", "fifo", "plru")),
+        **fields,
+    )
+
+
+def lost_or_run(found: Any) -> float:  # noqa: ANN401  (a Row)
+    """Give what gains are made of."""
+    return found.run.paged_ns if found.run else found.time.time_ns
+
+
+@pytest.mark.parametrize("seed", range(ROUNDS))
+def test_what_bites_is_true(seed: int, tmp_path: Path) -> None:
+    """Each sentence says what one changed field comes to when it is simulated by itself."""
+    dice = random.Random(seed)  # noqa: S311
+    own = design(dice)
+    # Only what was recorded says how many instructions it is.
+    trace = Trace.open(FIRMWARE if own.processor else drawn(dice, tmp_path / "drawn"))
+    before = simulate(trace, own)
+    told = bites([trace], own)
+    assert [one.gain for one in told] == sorted((one.gain for one in told), reverse=True)
+    said = {one.what for one in told}
+    assert len(said) == len(told)
+    best: dict[str, float] = {}
+    for what, _, changed in changes(own):
+        after = simulate(trace, changed)
+        gain = lost_or_run(before) / lost_or_run(after) if lost_or_run(after) else float("inf")
+        best[what] = max(gain, best.get(what, 0))
+        fields, now = own.settled().as_dict(), changed.as_dict()
+        assert {name for name in fields if fields[name] != now[name]} <= FIELDS[what]
+    # Nothing that helps is left out, and what is said helps.
+    notable = {what for what, gain in best.items() if gain >= NOTABLE}
+    assert said == (notable if before.counts.misses else set())
+    for one in told:
+        assert one.gain == pytest.approx(best[one.what])
+        assert one.design is not None
+        after = simulate(trace, one.design)
+        assert one.misses == after.counts.misses
+        if after.run:
+            found = re.search(r": ([\d.]+) times as fast, ([\d.,]+) times the prog", one.sentence)
+            assert found is not None, one.sentence
+            assert float(found[1]) == pytest.approx(one.gain, rel=ROUNDED)
+            assert float(found[2].replace(",", "")) == pytest.approx(
+                after.run.slowdown, rel=ROUNDED
+            )
+        else:
+            found = re.search(r": misses lose ([\d.]+) % less", one.sentence)
+            assert found is not None, one.sentence
+            less = 1 - after.time.time_ns / before.time.time_ns
+            assert float(found[1]) / 100 == pytest.approx(less, abs=ROUNDED / 10)
+
+
+def stretch(runs: list[tuple[int, int]], line: int, cache: tuple[int, int], window: int) -> int:
+    """Count the misses of the worst stretch, byte by byte, with lists for sets."""
+    sets = [least_recent(cache[1]) for _ in range(cache[0])]
+    missed, executed, before = [], 0, -1
+    for offset, length in runs:
+        for byte in range(offset, offset + length):
+            page = byte // line
+            if page != before and not sets[page % cache[0]](page):
+                missed.append(executed)
+            before = page
+            executed += 1
+    return max(sum(1 for at in missed if first <= at < first + window) for first in missed)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_worst_stall(seed: int, tmp_path: Path) -> None:
+    """It is that of the worst stretch, found by trying each."""
+    dice = random.Random(seed)  # noqa: S311
+    trace = drawn(dice, tmp_path / "drawn")
+    runs = runs_of(trace)[:600]
+    text = "".join(f"{offset},{length}\n" for offset, length in runs)
+    trace = import_csv(tmp_path, text)
+    own = Design(
+        part="W25Q128JV", bus="104MHz-x4", cache_bytes=512, cache_page_bytes=8, ways=2, policy="lru"
+    )
+    one = simulate(Trace.open(trace), own).latency.worst_fault_ns
+    for window in (1, 40, 256):
+        stall = _engine.worst_stall(trace, own, window)
+        expected = stretch(runs, 8, (32, 2), window)
+        assert stall.misses == expected
+        assert stall.stall_ns == pytest.approx(expected * one)
+        assert stall.window_bytes == window
+
+
+def test_losses_add_up() -> None:
+    """They are what simulate counts and prices."""
+    row = json.loads(flashpager("simulate", FIRMWARE, "--board", "rp2040", "--cache", "2K",
+                                "--json").out)  # fmt: skip
+    losses, run, counts = row["losses"], row["run"], row["counts"]
+    assert losses["hit_ratio"] == counts["hits"] / counts["references"]
+    assert losses["lost_cycles"] == pytest.approx(run["lost_ns"] * 0.125)
+    assert losses["all_cycles"] == pytest.approx(run["paged_ns"] * 0.125)
+    assert losses["slowdown"] == pytest.approx(run["slowdown"])
+    assert losses["miss_cycles"] == pytest.approx(28 * 4)
+    said = " ".join(flashpager("simulate", FIRMWARE, "--board", "rp2040", "--cache", "2K").out
+                    .split())  # fmt: skip
+    found = re.search(r"it waits ([\d.]+ \S+) \(112 cycles\) for a miss, and ([\d.]+ \S+) \(", said)
+    assert found is not None, said
+    assert parse_duration(found[1].replace(" ", "")) == pytest.approx(896)
+    stall = losses["stall"]["stall_ns"]
+    assert parse_duration(found[2].replace(" ", "")) == pytest.approx(stall, rel=ROUNDED)
+
+
+def test_a_warm_up_stalls_nobody() -> None:
+    """What a start misses is in no stretch."""
+    own = Design.from_board("rp2040").replace(cache_bytes=1 << 14)
+    whole = Trace.open(FIRMWARE)
+    warm = Trace.open(FIRMWARE, "50%")
+    stalls = [_engine.worst_stall(one.path, own, warm_up=one.info.warm_up) for one in (whole, warm)]
+    assert stalls[1].misses < stalls[0].misses
+    assert stalls[1].executed_bytes >= warm.info.warm_up.bytes or not stalls[1].misses
+
+
+def test_an_unbounded_stretch_is_all() -> None:
+    """A window as long as the trace has all misses in it."""
+    own = Design.from_board("rp2040").replace(cache_bytes=2048)
+    trace = Trace.open(FIRMWARE)
+    row = simulate(trace, own)
+    stall = _engine.worst_stall(FIRMWARE, own, trace.info.bytes)
+    assert stall.misses == row.counts.misses
+    assert stall.stall_ns == pytest.approx(Losses.of_row(row, stall).lost_ns)
+    with pytest.raises(_engine.FlashpagerError, match="0 bytes"):
+        _engine.worst_stall(FIRMWARE, own, 0)
+
+
+class TestExplore:
+    """The answer in the words of a board."""
+
+    FLAGS = ("--board", "rp2040", "--cache", "1K,2K", "--ways", "1,2", "--limit", "4")
+
+    def test_in_words(self) -> None:
+        """It says what is lost, and what bites, of the fastest; the table has no pages in it."""
+        done = flashpager("explore", FIRMWARE, *self.FLAGS)
+        answer = flashpager("explore", FIRMWARE, *self.FLAGS, "--json").json["answer"]
+        best = answer["best"]
+        said = " ".join(done.out.split())
+        assert f"{best['slowdown']:.3g} times the program out of RAM" in said
+        assert "cycles lost to misses" in said
+        assert "worst stall of an interrupt: it waits 896 ns" in said
+        assert answer["changes"], "something bites a cache of 2 KB"
+        assert f"bites most: {answer['changes'][0]['sentence']}" in said
+        for other in answer["changes"][1:]:
+            assert f"then: {other['sentence']}" in said
+        assert "clock" in {one["what"] for one in answer["changes"]}
+        assert "62.5 MHz instead of 31.25 MHz" in said
+        assert "hits" in done.out
+        for foreign in ("RAM B", "MB/s", "register", "flash page"):
+            assert foreign not in done.out, foreign
+
+    def test_with_needs(self) -> None:
+        """A need that bites is said beside."""
+        flags = (*self.FLAGS, "--ram", "1K")
+        said = " ".join(flashpager("explore", FIRMWARE, *flags).out.split())
+        assert "RAM of 1K bites: with 2,048 bytes" in said
+        assert "lines of 8 against executed basic blocks" in said
+
+    def test_pinned(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """What is said of it is what pin found, replayed."""
+        found: list[_engine.Pinning] = []
+
+        def spied(*given: Any, **named: Any) -> _engine.Pinning:  # noqa: ANN401
+            found.append(_pin(*given, **named))
+            return found[-1]
+
+        _pin = pins.pin
+        monkeypatch.setattr(pins, "pin", spied)
+        monkeypatch.setattr(pins, "SECONDS", 1.0)
+        flags = ("--board", "rp2040", "--cache", "1K", "--pin", "256")
+        changes = flashpager("explore", FIRMWARE, *flags, "--json").json["answer"]["changes"]
+        (pinned,) = (one for one in changes if one["what"] == "pinned")
+        (before,), (after,) = found[0].before, found[0].after
+        assert before.run is not None
+        assert after.run is not None
+        assert before.run.paged_ns == pytest.approx(self.alone().run.paged_ns)  # type: ignore[union-attr]
+        assert pinned["gain"] == pytest.approx(before.run.paged_ns / after.run.paged_ns)
+        assert pinned["misses"] == after.counts.misses
+        assert pinned["slowdown"] == pytest.approx(after.run.slowdown)
+        assert f"pinned in {found[0].ram_bytes} bytes of RAM: " in pinned["sentence"]
+
+    @staticmethod
+    def alone() -> _engine.Row:
+        """Replay the design of the test above by itself."""
+        own = Design.from_board("rp2040").replace(cache_bytes=1024)
+        return simulate(Trace.open(FIRMWARE), own)
+
+    def test_what_cannot_be_pinned(self) -> None:
+        """It is said in one line."""
+        wrong = fails("explore", FIRMWARE, "--cache", "1K", "--pin", "1K")
+        assert "'flashpager pin'" in wrong
+
+    def test_parts_by_pattern(self) -> None:
+        """Behind a cache in hardware they are those that are read in place."""
+        flags = ("--part", "*", "--bus", "50MHz-x4", "--ways", "2", "--cache", "1K")
+        rows = flashpager("explore", FIRMWARE, *flags, "--cache-page", "8", "--json").json
+        parts = {row["part"] for row in rows["designs"]}
+        assert "W25Q128JV" in parts
+        assert all(_engine.find_part(part).is_read_in_place for part in parts)
+        assert "no part that is read in place matches" in fails(
+            "explore", FIRMWARE, "--part", "K9*", "--ways", "2", "--cache", "1K"
+        )
+
+    def test_several_traces(self) -> None:
+        """Gains are of all together, by their weights."""
+        other = ROOT / "examples" / "traces" / "troff.trace"
+        flags = ("--board", "rp2040", "--cache", "512", "--weight", "3,1", "--json")
+        answer = flashpager("explore", FIRMWARE, other, *flags).json["answer"]
+        own = Design.from_board("rp2040").replace(cache_bytes=512)
+        traces = [Trace.open(FIRMWARE), Trace.open(other)]
+        (clock,) = (one for one in answer["changes"] if one["what"] == "clock")
+        quick = own.replace(bus="125MHz/2-x4")
+        costs = [
+            sum(
+                weight * row.run.paged_ns / row.counts.bytes_read
+                for weight, row in zip((3, 1), (simulate(t, one) for t in traces), strict=True)
+                if row.run
+            )
+            for one in (own, quick)
+        ]
+        assert clock["gain"] == pytest.approx(costs[0] / costs[1])
+
+
+def test_no_miss_no_words(tmp_path: Path) -> None:
+    """What never misses has no worst stall, and nothing bites."""
+    assert collapsed([(0, 4)], 8) == [0]
+    trace = import_csv(tmp_path, "0,4\n" * 9)
+    flags = ("--part", "W25Q128JV", "--bus", "104MHz-x4", "--ways", "2", "--warm-up", "50%")
+    said = flashpager("explore", trace, *flags).out
+    assert "nothing bites" in said
+    assert "worst stall" not in said
