@@ -151,7 +151,7 @@ fn main() {
     let start = Instant::now();
     let measured = match what.as_str() {
         "single" => policy.visit(Shape { frames: frames[0], pages: page_bound, ways }, references),
-        "sizes" => policy.visit_sizes(false, references),
+        "sizes" => policy.visit_sizes(ways.is_some(), references),
         _ => panic!("usage: {USAGE}"),
     }
     .expect("a design that can be");

@@ -39,7 +39,7 @@ from flashpager.quantities import (
 )
 from flashpager.results import table
 from flashpager.results.answer import COMBINED_COLUMNS, Answer, DesignRow, answer
-from flashpager.results.in_place import Change, bites, by_gain, pinning
+from flashpager.results.in_place import NO_BITE, NO_MISS, Change, bites, by_gain, pinning
 from flashpager.results.needs import Needs
 from flashpager.results.table import DESIGN_COLUMNS
 from flashpager.space import Space
@@ -272,8 +272,7 @@ def _show_in_place(found: Answer, told: _InPlace | None) -> None:
     for line in losses.said():
         out.print(line)
     if not told.changes:
-        none = "no single step of clock, lines, read mode, cache, ways and line makes it faster"
-        out.print(none if losses.misses else "nothing bites: it does not miss")
+        out.print(NO_BITE if losses.misses else NO_MISS)
         out.print()
         return
     out.print(f"[bold]bites most[/bold]: {told.changes[0].sentence}")

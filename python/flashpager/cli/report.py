@@ -1,16 +1,21 @@
 """``flashpager report``: pictures and one page."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from flashpager import _engine
-from flashpager._engine import FlashpagerError
+from flashpager._engine import Design, FlashpagerError
 from flashpager.cli import options
 from flashpager.cli.console import counting, note
 from flashpager.cli.long import Exact, blocks_of, sample_of
 from flashpager.files import refuse_overwriting
+from flashpager.losses import is_in_hardware
+
+if TYPE_CHECKING:
+    from flashpager.report import Report
+    from flashpager.report.in_place import InPlaceReport
 
 
 @options.takes_designs()
@@ -29,8 +34,8 @@ def report(
 ) -> None:
     """Write one HTML page about a design and its neighbours: charts, table, configuration.
 
-    Of a trace of more than 134 million runs, windows are replayed, and the page
-    says how far its figures may be off.
+    Of a cache in hardware it says which limit bites. Of a trace of more than 134 million runs,
+    windows are replayed but for those, and the page says how far its figures may be off.
     """
     design = flags.one_design("report takes one design and looks at its neighbours itself")
     refuse_overwriting(output, trace)
@@ -39,22 +44,37 @@ def report(
         raise FlashpagerError(message)
     # Altair takes its time to load; other commands do without it.
     from flashpager.plots.picture import make_folder  # noqa: PLC0415
-    from flashpager.report import build  # noqa: PLC0415
 
     if plots is not None:
         make_folder(plots)
-    info = _engine.trace_info(trace)
-    blocks = blocks_of(trace, info)
-    sample = sample_of(trace, info, exact=exact)
-    with counting("replays") as progress:
-        built = build(
-            trace, design, progress, blocks=blocks, sample=sample, origins=flags.origins(design)
-        )
+    built = _built(trace, design, flags, exact=exact)
     built.write_html(output)
     pictures = built.write_pictures(plots) if plots is not None else []
-    note(f"{output}: {len(built.frame)} designs, {len(built.charts)} charts")
+    note(f"{output}: {len(built.rows)} designs, {len(built.charts)} charts")
     if plots is not None:
         note(f"{plots}: {', '.join(path.name for path in pictures)}")
     note(flags.origins(design))
     for warning in built.own.warnings:
         note(f"warning: {warning}")
+
+
+def _built(
+    trace: Path, design: Design, flags: options.DesignFlags, *, exact: bool
+) -> "Report | InPlaceReport":
+    """Replay what the page is about."""
+    info = _engine.trace_info(trace)
+    blocks = blocks_of(trace, info)
+    origins = flags.origins(design)
+    if is_in_hardware(design):
+        from flashpager.report import in_place  # noqa: PLC0415
+
+        unknown = _engine.Board.read(Path(flags.board)).unknown if flags.board else []
+        with counting("replays") as progress:
+            return in_place.build(
+                trace, design, progress, blocks=blocks, origins=origins, unknown=unknown
+            )
+    from flashpager.report import build  # noqa: PLC0415
+
+    sample = sample_of(trace, info, exact=exact)
+    with counting("replays") as progress:
+        return build(trace, design, progress, blocks=blocks, sample=sample, origins=origins)

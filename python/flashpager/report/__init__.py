@@ -83,6 +83,11 @@ class Report:
     #: What draws the charts in the page.
     script: str = ""
 
+    @property
+    def rows(self) -> pl.DataFrame:
+        """All designs that were replayed, as InPlaceReport has them."""
+        return self.frame
+
     def html(self) -> str:
         """Render the page."""
         return page.render(self)
@@ -155,7 +160,7 @@ def _built(
         for number in frame.filter("selectable")["id"].to_list()
     }
     order = ("cache_bytes", "policy", "cache_page_bytes")
-    functions, slim, one_function = _function_charts(trace, own, sample)
+    functions, slim, one_function = function_charts(trace, own, sample)
     best = _best_by_part(own, own_part, rows[len(own_part) :])
     dearer = dict.fromkeys(
         around_it.parts.keys() - best.keys(), "takes smaller pages alone, and so more RAM"
@@ -196,7 +201,7 @@ def _built(
     )
 
 
-def _function_charts(
+def function_charts(
     trace: Path, own: Row, sample: SamplePlan | None
 ) -> tuple[dict[str, style.Drawing], dict[str, style.Drawing], str]:
     """Draw which functions the faults of a design belong to, if a fault's time is its own.
@@ -208,6 +213,9 @@ def _function_charts(
     if own.is_executed:
         return {}, {}, ""
     design = own.design
+    if _engine.find_part(design.part).is_read_in_place:
+        # A result says the line there, and no part that is read in place has pages.
+        design = design.replace(flash_page_bytes=None)
     found = _engine.attribute(trace, design, "symbol", [], sample)
     owners = attribution.to_frame(found)
     cache = f"{style.said(design.cache_bytes)} in pages of {design.cache_page_bytes} bytes"

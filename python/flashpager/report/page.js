@@ -7,7 +7,9 @@ const SLIM = 520;
 // Narrower than this, a chart is drawn for a phone.
 const NARROW = 400;
 const read = (element) => JSON.parse(element.textContent);
-const choices = read(document.querySelector("#choices"));
+// A page of a cache in hardware has nothing to choose.
+const list = document.querySelector("#choices");
+const choices = list ? read(list) : { own: 0, designs: {} };
 const views = new Map();
 let chosen = choices.own;
 let ready = false;
@@ -127,8 +129,10 @@ window.addEventListener("beforeprint", () => { for (const part of parts) part.op
 await drawShown();
 ready = true;
 
-const menu = document.querySelector("#choice");
-menu.value = String(chosen);
-menu.disabled = false;
-menu.addEventListener("input", () => choose(menu.value));
-document.querySelector("#choose-own").addEventListener("click", () => choose(choices.own));
+if (list) {
+  const menu = document.querySelector("#choice");
+  menu.value = String(chosen);
+  menu.disabled = false;
+  menu.addEventListener("input", () => choose(menu.value));
+  document.querySelector("#choose-own").addEventListener("click", () => choose(choices.own));
+}

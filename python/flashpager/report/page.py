@@ -10,7 +10,7 @@ import polars as pl
 from markupsafe import Markup
 
 from flashpager import _engine
-from flashpager._engine import Design, Row, SampleErrors, Time
+from flashpager._engine import BlockStatistics, Design, Row, SampleErrors, Time, TraceInfo
 from flashpager.faults.page_choice import calls_text, outside_text, page_use_text, reads_text
 from flashpager.plots import space, style
 from flashpager.quantities import duration, format_size, percent, si, within
@@ -48,22 +48,33 @@ class Section:
     charts: list[str]
 
 
-def render(report: "Report") -> str:
-    """Write a report as one HTML file that needs nothing else."""
-    own, info = report.own, report.info
+def environment_of_pages() -> jinja2.Environment:
+    """Give what renders a page of this folder; whatever strangers wrote is escaped."""
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, loader=jinja2.FileSystemLoader(_HERE)
     )
+    environment.filters["si"] = si
+    return environment
+
+
+def style_of_pages() -> Markup:
+    """Give the style of all pages, with the colours of charts."""
+    return _colours() + Markup((_HERE / "page.css").read_text(encoding="utf-8"))  # noqa: S704  (it is ours)
+
+
+def render(report: "Report") -> str:
+    """Write a report as one HTML file that needs nothing else."""
+    own, info = report.own, report.info
+    environment = environment_of_pages()
     environment.filters |= {
         "size": format_size,
-        "si": si,
         "duration": duration,
         "rounded": choice.rounded,
         "within": within,
     }
-    figures = {name: _figure(name, chart) for name, chart in report.charts.items()}
+    figures = {name: figure_of(name, chart) for name, chart in report.charts.items()}
     for name, chart in report.slim.items():
-        figures[name]["slim"] = _figure(name, chart)["spec"]
+        figures[name]["slim"] = figure_of(name, chart)["spec"]
     if report.sample is not None:
         for figure in figures.values():
             figure["more"] += _sampled(report)
@@ -71,13 +82,13 @@ def render(report: "Report") -> str:
         version=_engine.version(),
         trace=report.trace.name,
         info=info,
-        program=_shown(Path(info.program).name or report.trace.name),
+        program=shown(Path(info.program).name or report.trace.name),
         headline=_headline(report),
         numbers=_numbers(own),
         notices=_notices(report),
         choosing=[figures[name] for name in _CHOOSING],
         chosen={
-            name.removeprefix("chosen-"): _figure(name, chart, report.choices[0]["titles"][name])
+            name.removeprefix("chosen-"): figure_of(name, chart, report.choices[0]["titles"][name])
             for name, chart in report.chosen.items()
         },
         choices=_as_json(_choices(report)),
@@ -94,10 +105,10 @@ def render(report: "Report") -> str:
         origins=report.origins,
         has_nor=own.nor is not None,
         is_sampled=report.sample is not None,
-        about_trace=_about_trace(report),
+        about_trace=about_trace(report.trace, info, report.blocks, report.cache_page.text()),
         about_prices=_about_prices(own),
-        board=_as_toml(own.design),
-        style=_colours() + Markup((_HERE / "page.css").read_text(encoding="utf-8")),  # noqa: S704  (it is ours)
+        board=as_toml(own.design),
+        style=style_of_pages(),
         script=Markup(report.script),  # noqa: S704  (it is no stranger's)
     )
 
@@ -107,7 +118,7 @@ def _as_json(value: object) -> Markup:
     return Markup(text)  # noqa: S704  (no < is left in it)
 
 
-def _figure(name: str, chart: style.Drawing, title: str | None = None) -> dict[str, Any]:
+def figure_of(name: str, chart: style.Drawing, title: str | None = None) -> dict[str, Any]:
     """Take a chart's words into HTML, where they wrap, and let its width be the page's."""
     spec = style.drawable(chart)
     words, said_of_it = spec.pop("title"), spec.pop("usermeta")
@@ -345,11 +356,13 @@ def _notices(report: "Report") -> list[tuple[str, str]]:
     return notices
 
 
-def _about_trace(report: "Report") -> list[tuple[str, str]]:
-    info, blocks = report.info, report.blocks
+def about_trace(
+    trace: Path, info: TraceInfo, blocks: BlockStatistics, cache_page: str = ""
+) -> list[tuple[str, str]]:
+    """Say what a trace says of itself."""
     instructions = info.instructions
     about = [
-        ("file", str(report.trace)),
+        ("file", str(trace)),
         ("program", info.program),
         ("arguments", " ".join(info.arguments) or "none"),
         ("architecture", info.architecture or "unknown"),
@@ -370,14 +383,14 @@ def _about_trace(report: "Report") -> list[tuple[str, str]]:
         ),
         ("calls, returns", calls_text(info, blocks)),
         ("of used pages", page_use_text(blocks)),
-        ("cache page", report.cache_page.text()),
+        *([("cache page", cache_page)] if cache_page else []),
         ("flash image", f"{info.image_bytes:,} bytes"),
     ]
     for image in info.images:
         sections = ", ".join(f"{s.name} {s.bytes:,} bytes" for s in image.sections)
         text = f"{image.path} ({sections})" if sections else image.path
         about.append((f"image at {image.offset:#x}", text))
-    return [(name, _shown(value)) for name, value in about]
+    return [(name, shown(value)) for name, value in about]
 
 
 def _about_prices(own: Row) -> list[tuple[str, str]]:
@@ -404,7 +417,7 @@ def _about_prices(own: Row) -> list[tuple[str, str]]:
     return about
 
 
-def _as_toml(design: Design) -> str:
+def as_toml(design: Design) -> str:
     """Write a design as a board file, by which it can be run again."""
     fields = design.as_dict()
     flat = {k: v for k, v in fields.items() if not isinstance(v, dict) and v is not None}
@@ -417,7 +430,7 @@ def _as_toml(design: Design) -> str:
     return "\n".join(lines)
 
 
-def _shown(text: str) -> str:
+def shown(text: str) -> str:
     """Make control characters, which could reorder or hide text, visible."""
     return "".join(c if c.isprintable() else f"\\u{{{ord(c):x}}}" for c in text)
 

@@ -19,6 +19,9 @@ from flashpager.trace import Trace
 
 #: Below this gain nothing is said to bite.
 NOTABLE = 1.005
+#: What is said where nothing does.
+NO_BITE = "no single step of clock, lines, read mode, cache, ways and line makes it faster"
+NO_MISS = "nothing bites: it does not miss"
 _BUS = re.compile(r"(?P<clock>[0-9.]+)MHz(?:/(?P<divider>\d+))?-x(?P<lines>\d+)(?P<rest>.*)")
 _LINES = (2, 4, 8, 16)
 

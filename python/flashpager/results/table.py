@@ -124,6 +124,9 @@ def design_of(row: Mapping[str, Any]) -> Design:
     for table, names in _FRONT.items():
         front = {name: row[f"{table}_{name}"] for name in names}
         fields[table] = None if None in front.values() else front
+    if _engine.find_part(row["part"]).is_read_in_place:
+        # The line stands there, and such a part has no pages.
+        fields["flash_page_bytes"] = None
     design = Design.from_dict(fields)
     # A row is of a design that can be: a bus that the part cannot take was clipped.
     return design if design.refusal() is None else design.replace(clip_bus=True)
