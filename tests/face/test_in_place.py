@@ -7,12 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import Browser
 
-from flashpager import Design, Trace, _engine, pins, simulate
+from flashpager import Design, Space, Trace, _engine, explore, pins, simulate
+from flashpager import answer as find_answer
 from flashpager.losses import Losses
+from flashpager.plots.in_place import Lost, cache_sizes, lines
+from flashpager.plots.style import NOTABLE as NOTABLE_RATIO
+from flashpager.plots.style import said as size_said
 from flashpager.quantities import parse_duration
 from flashpager.results.in_place import NOTABLE, bites, changes
 from tests.conftest import ROOT, fails, flashpager, import_csv, runs_of
+from tests.face.test_report import _browser, look  # noqa: F401  (a fixture)
 from tests.face.test_xip import collapsed, least_recent
 
 FIRMWARE = ROOT / "examples" / "traces" / "card-firmware.trace"
@@ -206,7 +212,7 @@ class TestExplore:
         flags = (*self.FLAGS, "--ram", "1K")
         said = " ".join(flashpager("explore", FIRMWARE, *flags).out.split())
         assert "RAM of 1K bites: with 2,048 bytes" in said
-        assert "lines of 8 against executed basic blocks" in said
+        assert "lines of 16 against executed basic blocks" in said
 
     def test_pinned(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """What is said of it is what pin found, replayed."""
@@ -271,6 +277,84 @@ class TestExplore:
             for one in (own, quick)
         ]
         assert clock["gain"] == pytest.approx(costs[0] / costs[1])
+
+
+class TestReport:
+    """The page of a board that executes in place."""
+
+    @pytest.mark.parametrize("seed", range(60))
+    def test_sentences_over_charts(self, seed: int) -> None:
+        """Each is true of the figures that it is made of."""
+        dice = random.Random(seed)  # noqa: S311
+        is_share = dice.random() < 0.5
+        most = 1.0 if is_share else 1e8
+        told = [
+            Lost(1 << power, 1 << line, 2, dice.choice((0.0, dice.random() * most)))
+            for power in range(9, 9 + dice.randint(1, 6))
+            for line in range(3, 3 + dice.randint(1, 4))
+        ]
+        own = dice.choice(told)
+        of_size = [one for one in told if one.line_bytes == own.line_bytes]
+        said = cache_sizes(own, of_size, is_share=is_share)
+        larger = [one for one in of_size if one.cache_bytes > own.cache_bytes]
+        half = [one for one in larger if all(2 * o.lost <= own.lost for o in larger
+                                             if o.cache_bytes >= one.cache_bytes)]  # fmt: skip
+        if not own.lost:
+            assert said.endswith("lose nothing")
+        elif half:
+            first = min(half, key=lambda one: one.cache_bytes)
+            assert f"from {size_said(first.cache_bytes)} on it is half of that or less" in said
+        else:
+            assert "half of that or less" not in said
+            assert ("no larger cache" in said) == (not larger)
+        of_line = [one for one in told if one.cache_bytes == own.cache_bytes]
+        said = lines(own, of_line, is_share=is_share)
+        least = min(one.lost for one in of_line)
+        found = re.match(r"Lines of (\d+) bytes lose least", said)
+        if found:
+            best = next(one for one in of_line if one.line_bytes == int(found[1]))
+            assert best.lost == least < own.lost
+        else:
+            assert own.lost <= NOTABLE_RATIO * least
+            assert f"notably less than the {own.line_bytes} bytes" in said
+
+    def test_in_a_browser(self, browser: Browser, tmp_path: Path) -> None:
+        """Its charts are drawn, at a desk and on a phone, and its words are those of explore."""
+        output = tmp_path / "report.html"
+        flags = ("--board", "rp2040", "--cache", "2K")
+        flashpager("report", FIRMWARE, *flags, "-o", output)
+        answer = flashpager("explore", FIRMWARE, *flags, "--json").json["answer"]
+        for width in (1100, 390):
+            seen = look(browser, output, width)
+            assert not seen.trouble
+            assert seen.page["width"] <= width
+            charts = {chart["name"]: chart for chart in seen.page["charts"]}
+            names = {"what-bites", "lost-over-cache-size", "lost-over-line", "faults-by-function"}
+            assert set(charts) == names
+            # On a phone the parts below the first are folded.
+            shown = names if width > 1000 else {"what-bites"}
+            assert all(charts[name]["marks"] > 3 for name in shown)
+            assert answer["changes"][0]["sentence"] in charts["what-bites"]["title"]
+            text = " ".join(seen.page["text"].split())
+            for change in answer["changes"]:
+                assert change["sentence"][1:] in text
+            assert "cycles are lost to misses of 2K in 2 ways" in text
+            assert "Not published" in text
+            assert seen.page["own"] == 1
+            board = tmp_path / "again.toml"
+            board.write_text(seen.page["board"], encoding="utf-8")
+        again = simulate(Trace.open(FIRMWARE), Design.from_board(str(board)))
+        assert again.run is not None
+        assert again.run.slowdown == pytest.approx(answer["best"]["slowdown"])
+
+
+def test_a_row_is_a_design_again() -> None:
+    """What explore finds can be simulated: a part that is read in place has no pages to ask for."""
+    table = explore(Trace.open(FIRMWARE), Space(Design.from_board("rp2040"), cache_bytes="1K,2K"))
+    best = find_answer(table).best
+    assert best is not None
+    row = simulate(Trace.open(FIRMWARE), best.design)
+    assert row.counts.misses == best.misses
 
 
 def test_no_miss_no_words(tmp_path: Path) -> None:

@@ -385,11 +385,6 @@ class TestBoards:
         assert "policy lru (not published; " in flashpager(*flags).err
         assert "not published" not in flashpager(*flags, "--policy", "lru,fifo").err
 
-    def test_no_report(self, tmp_path: Path) -> None:
-        """A report is about flash pages."""
-        wrong = fails("report", FIRMWARE, "--board", "rp2040", "-o", tmp_path / "report.html")
-        assert "W25Q128JV is read in place" in wrong
-
     def test_a_word_as_klipper_reckons(self) -> None:
         """Klipper 6464: 320 ns for 32 bits, at half of 125 MHz."""
         flags = ("--bus", "125MHz/2-x4", "--cache-page", "4")

@@ -45,7 +45,12 @@ def cache_sizes(own: Lost, others: Sequence[Lost], *, is_share: bool) -> str:
         (one for one in others if one.cache_bytes > own.cache_bytes),
         key=lambda one: one.cache_bytes,
     )
-    half = next((one for one in larger if 2 * one.lost <= own.lost), None)
+    half = None
+    for one in reversed(larger):
+        # From there on all are, though a larger cache may lose more than a smaller one.
+        if 2 * one.lost > own.lost:
+            break
+        half = one
     if not own.lost:
         return f"{style.said(own.cache_bytes)} lose nothing"
     if half is None and not larger:
@@ -53,7 +58,7 @@ def cache_sizes(own: Lost, others: Sequence[Lost], *, is_share: bool) -> str:
     if half is None:
         largest = larger[-1]
         said = largest.said(is_share=is_share)
-        return f"{text}; {style.said(largest.cache_bytes)} still lose {said}, more than half of it"
+        return f"{text}; {style.said(largest.cache_bytes)} still lose more than half of it: {said}"
     said = half.said(is_share=is_share)
     return f"{text}; from {style.said(half.cache_bytes)} on it is half of that or less: {said}"
 

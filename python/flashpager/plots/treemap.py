@@ -128,9 +128,9 @@ def chart(
         message = "no fault took any time: there is nothing to draw"
         raise FlashpagerError(message)
     cells, headers = _cells(rows, by, size)
-    # Of a single load shares of faults tell nothing.
+    # Of a single load shares of faults tell nothing, nor where each fault is one.
     loads = int(rows["loads"].sum())
-    shaded = loads > 1
+    shaded = loads > 1 and float(cells["loads_per_fault"].min() or 0) < 1  # type: ignore[arg-type]
     x = alt.X("x:Q", axis=None, scale=alt.Scale(domain=[0, size.width], nice=False))
     y = alt.Y("y:Q", axis=None, scale=alt.Scale(domain=[size.height, 0], nice=False))
     areas = (

@@ -168,8 +168,13 @@ def headline(losses: Losses, design: Design, changes: list[Change]) -> str:
         said = f"{significant(losses.slowdown, 3)} times the program out of RAM: "
         said += f"{share} of its cycles are lost {where}"
     if not losses.misses:
-        return f"{said}. {NO_MISS}."
-    return f"{said}. {changes[0].sentence if changes else NO_BITE}."
+        return f"{said}. {capitalised(NO_MISS)}."
+    return f"{said}. {capitalised(changes[0].sentence if changes else NO_BITE)}."
+
+
+def capitalised(sentence: str) -> str:
+    """Begin a sentence as one begins."""
+    return sentence[:1].upper() + sentence[1:]
 
 
 def _numbers(report: InPlaceReport) -> list[tuple[str, str, str]]:
@@ -276,8 +281,8 @@ def _render(report: InPlaceReport) -> str:
             numbers=_numbers(report),
             notices=_notices(report),
             bites=figures.get("what-bites"),
-            changes=report.changes,
-            no_bite=NO_BITE if report.losses.misses else NO_MISS,
+            changes=[capitalised(change.sentence) for change in report.changes],
+            no_bite=f"{capitalised(NO_BITE if report.losses.misses else NO_MISS)}.",
             sections=[
                 (title, [figures[name] for name in names]) for title, names in sections if names
             ],
