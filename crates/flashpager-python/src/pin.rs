@@ -62,6 +62,8 @@ view! {
         knee: Option<usize>,
         /// Whether an exchange found better than the greedy choice.
         is_exchanged: bool,
+        /// Whether the search came to its end; one that was ended may have left better ones.
+        is_finished: bool,
         /// Of limited functions.
         calls: Vec<ColdCall>,
         /// How units were found.

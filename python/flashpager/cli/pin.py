@@ -142,6 +142,10 @@ def pin(
     _show(found, design, limit)
     if stopped:
         note("interrupted: the best so far is kept")
+    elif not found.is_finished:
+        note(
+            f"note: the search was ended after {seconds:g} s, and more may find better (--seconds)"
+        )
     for text in found.coverage.notes:
         note(f"note: {text}")
     if output is None:

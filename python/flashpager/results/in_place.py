@@ -243,4 +243,6 @@ def pinning(
         return []
     functions = counted(len(found.pinned), "function")
     said = f"{functions} pinned in {counted(found.ram_bytes, 'byte')} of RAM"
+    if not found.is_finished:
+        said += " (search ended early)"
     return [Change.of("pinned", said, gain, after)]

@@ -158,8 +158,14 @@ struct Opened {
 }
 
 fn open(path: &Path, weight: f64, held_out_share: f64) -> Result<Opened> {
+    let opened = open_with_reads(path, weight, held_out_share)?;
+    opened.info.refuse_reads(&path.display().to_string(), "an order of functions")?;
+    Ok(opened)
+}
+
+/// The same, where data reads go with what holds them.
+fn open_with_reads(path: &Path, weight: f64, held_out_share: f64) -> Result<Opened> {
     let file = simulation::open(path, WarmUp::default())?;
-    file.info().refuse_reads(&path.display().to_string(), "an order of functions")?;
     let all = MemoryTrace::load(&file)?;
     let info = TraceFile::info(&file).clone();
     let runs: &[Run] = all.in_memory().unwrap_or_default();

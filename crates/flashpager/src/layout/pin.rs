@@ -21,7 +21,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
 use super::{
-    Coverage, Executed, Moved, Opened, check_same_image, code, executed_share, open, placed, rows,
+    Coverage, Executed, Moved, Opened, check_same_image, code, executed_share, open_with_reads, placed, rows,
     times, units,
 };
 use crate::design::{Design, NO_SUMS};
@@ -34,6 +34,8 @@ const AT_ONCE: usize = 8;
 /// this many stretches.
 const SAMPLED_PIECES: usize = 4_000_000;
 const STRETCHES: usize = 64;
+/// Candidates replayed at first between two questions whether the search goes on.
+const BETWEEN: usize = 32;
 /// Candidates that an exchange tries in the place of one.
 const TRIED: usize = 16;
 /// Distinct executions of a function whose calls are limited.
@@ -105,6 +107,8 @@ pub struct Pinning {
     pub knee: Option<usize>,
     /// Whether an exchange found better than the greedy choice.
     pub is_exchanged: bool,
+    /// Whether the search came to its end; one that was ended may have left better ones.
+    pub is_finished: bool,
     /// Of limited functions.
     pub calls: Vec<ColdCall>,
     /// How units were found.
@@ -233,9 +237,13 @@ pub fn pin(
     told: &(dyn Fn(Progress) + Sync),
 ) -> Result<Pinning> {
     check(request)?;
-    let opened = request.traces.iter().map(|(path, weight)| open(path, *weight, 0.0));
+    let opened = request.traces.iter().map(|(path, weight)| open_with_reads(path, *weight, 0.0));
     let opened = opened.collect::<Result<Vec<_>>>()?;
     let first = &opened[0].info;
+    for one in opened.iter().filter(|one| one.info.reads > 0) {
+        // What is replayed is runs, of which nothing tells any more which are read.
+        check_reads(&one.info, request)?;
+    }
     for (other, (path, _)) in opened.iter().zip(&request.traces) {
         check_same_image(first, &other.info, path)?;
     }
@@ -244,10 +252,17 @@ pub fn pin(
     for one in &opened {
         executed.add(&one.training, go_on)?;
     }
-    let (all_units, notes) = match &request.map {
+    let (all_units, mut notes) = match &request.map {
         Some(map) => (Linked::of(first, map)?.units().clone(), Vec::new()),
         None => units(first, &executed)?,
     };
+    if opened.iter().any(|one| one.info.reads > 0) {
+        notes.push(
+            "data that is read out of a pinned unit leaves the flash with it; other data stays \
+             where it is, though a link may move it up"
+                .to_owned(),
+        );
+    }
     let weights: Vec<f64> = opened.iter().map(|one| one.weight).collect();
     let designs = [(request.design.clone(), 1.0)];
     let exact = |pinned: &[u32]| -> Result<(Vec<Row>, f64, u32)> {
@@ -296,24 +311,20 @@ pub fn pin(
     let mut search = Search { problem: &problem, ram_bytes: request.ram_bytes, evaluations: 1 };
     let cold_before = problem.cold(&[])?;
     search.shorten_calls(&mut always)?;
-    let (greedy, others) = search.greedy(&always, &[], searches, told)?;
+    let found = search.greedy(&always, &[], searches, told)?;
     // What saves most by itself may have been too large behind others that save more a byte.
-    let alone: Vec<Vec<u32>> = others
-        .iter()
-        .filter(|number| search.fits(&always, **number))
-        .map(|number| with(&always, *number))
-        .collect();
-    let costs = search.costs(&alone)?;
-    let most = costs.iter().zip(&alone).min_by(|a, b| a.0.total_cmp(b.0));
-    let (greedy, others) = match most {
-        Some((_, first)) if searches() && problem.is_in_time(first)? => {
-            let other = search.greedy(&always, &first[always.len()..], searches, told)?;
-            let both = search.costs(&[greedy.clone(), other.0.clone()])?;
-            if both[1] < both[0] { other } else { (greedy, others) }
+    let most = found.alone.iter().filter(|(_, number)| !found.chosen.contains(number));
+    let most = most.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, number)| *number);
+    let Greedy { chosen: greedy, left: others, .. } = match most {
+        Some(first) if searches() && problem.is_in_time(&with(&always, first))? => {
+            let other = search.greedy(&always, &[first], searches, told)?;
+            let both = search.costs(&[found.chosen.clone(), other.chosen.clone()])?;
+            if both[1] < both[0] { other } else { found }
         }
-        _ => (greedy, others),
+        _ => found,
     };
     let chosen = search.exchange(&always, (&greedy, &others), searches, told)?;
+    let is_finished = searches();
     let evaluations = search.evaluations;
 
     // Whole traces decide.
@@ -358,6 +369,7 @@ pub fn pin(
         knee: knee(&curve),
         curve,
         is_exchanged,
+        is_finished,
         calls: calls
             .map(|((calls, before_ns), after_ns)| ColdCall {
                 function: calls.function.clone(),
@@ -388,6 +400,20 @@ fn check(request: &Request) -> Result<()> {
         )));
     }
     Ok(())
+}
+
+/// Whether what a trace with data reads tells is what is asked.
+fn check_reads(info: &TraceInfo, request: &Request) -> Result<()> {
+    if request.design.cache().hierarchy.is_some() {
+        return Err(Error::design(
+            "the trace holds data reads, which do not pass the board's instruction cache: take a \
+             board without one, or record without --with-reads",
+        ));
+    }
+    if request.calls.is_empty() {
+        return Ok(());
+    }
+    info.refuse_reads(&info.program, "a limit on calls")
 }
 
 fn numbers_of(units: &Units, names: &[String]) -> Result<Vec<u32>> {
@@ -423,6 +449,16 @@ fn sampled(sequence: Sequence, share: f64, design: &Design) -> Looked {
     }
     let bytes = some.iter().map(|number| u64::from(pieces[*number as usize].bytes)).sum();
     looked(some, bytes)
+}
+
+/// A greedy choice.
+struct Greedy {
+    /// In the order in which they were chosen.
+    chosen: Vec<u32>,
+    /// The rest that fitted once, by what each saved when it was last looked at.
+    left: Vec<u32>,
+    /// What each costs that was looked at by itself, behind what was chosen before.
+    alone: Vec<(f64, u32)>,
 }
 
 struct Search<'p> {
@@ -483,31 +519,36 @@ impl Search<'_> {
         }
     }
 
-    /// Choose by time saved for each byte, from `always` and `first` on. Gives what was chosen, and the rest
-    /// by what it saved when it was last looked at.
+    /// Choose by time saved for each byte, from `always` and `first` on. Where the search is ended
+    /// before, what saved something when it was last looked at follows while it fits.
     fn greedy(
         &mut self,
         always: &[u32],
         first: &[u32],
         searches: &dyn Fn() -> bool,
         told: &dyn Fn(Progress),
-    ) -> Result<(Vec<u32>, Vec<u32>)> {
+    ) -> Result<Greedy> {
         let problem = self.problem;
         let mut chosen: Vec<u32> = always.iter().chain(first).copied().collect();
         let begun = chosen.len();
         let mut cost = problem.cost(&chosen)?;
-        let touched: FxHashSet<u32> = problem
-            .looked
-            .iter()
-            .flat_map(|looked| looked.pieces.iter().map(|piece| piece.unit))
-            .collect();
-        let is_candidate = |number: &u32| touched.contains(number) && !chosen.contains(number);
-        let numbers: Vec<u32> =
+        // What executes most for each byte is looked at first: a search that is ended knows it.
+        let mut heat: FxHashMap<u32, f64> = FxHashMap::default();
+        for looked in &problem.looked {
+            for number in &looked.executed {
+                let piece = &looked.pieces[*number as usize];
+                *heat.entry(piece.unit).or_default() += looked.weight * f64::from(piece.bytes);
+            }
+        }
+        let density = |number: &u32| heat.get(number).map_or(0.0, |of| of / problem.bytes(*number));
+        let is_candidate = |number: &u32| heat.contains_key(number) && !chosen.contains(number);
+        let mut numbers: Vec<u32> =
             problem.units.movable().iter().copied().filter(is_candidate).collect();
+        numbers.sort_by(|a, b| density(b).total_cmp(&density(a)).then(a.cmp(b)));
         // What each saved for each byte when it was last looked at, and with how many chosen.
         let mut candidates: Vec<(f64, u32, usize)> =
             numbers.into_iter().map(|number| (f64::INFINITY, number, usize::MAX)).collect();
-        let mut left = Vec::new();
+        let (mut left, mut alone) = (Vec::new(), Vec::new());
         while searches() {
             let fits = |(_, number, _): &(f64, u32, usize)| self.fits(&chosen, *number);
             let (fitting, others): (Vec<_>, Vec<_>) = candidates.into_iter().partition(fits);
@@ -515,7 +556,8 @@ impl Search<'_> {
             left.extend(others);
             let round = chosen.len();
             let best = loop {
-                candidates.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+                // Stable: of equals the hottest stays first.
+                candidates.sort_by(|a, b| b.0.total_cmp(&a.0));
                 match candidates.first() {
                     None => break None,
                     Some((saved, _, seen)) if *seen == round => {
@@ -528,11 +570,19 @@ impl Search<'_> {
                     .filter(|place| candidates[*place].2 != round)
                     .take(if round == begun { usize::MAX } else { AT_ONCE })
                     .collect();
-                let choices: Vec<Vec<u32>> =
-                    stale.iter().map(|place| with(&chosen, candidates[*place].1)).collect();
-                for (place, then) in stale.iter().zip(self.costs(&choices)?) {
-                    let number = candidates[*place].1;
-                    candidates[*place] = ((cost - then) / problem.bytes(number), number, round);
+                for some in stale.chunks(BETWEEN) {
+                    if !searches() {
+                        break;
+                    }
+                    let choices: Vec<Vec<u32>> =
+                        some.iter().map(|place| with(&chosen, candidates[*place].1)).collect();
+                    for (place, then) in some.iter().zip(self.costs(&choices)?) {
+                        let number = candidates[*place].1;
+                        candidates[*place] = ((cost - then) / problem.bytes(number), number, round);
+                        if round == begun {
+                            alone.push((then, number));
+                        }
+                    }
                 }
                 if !searches() {
                     break None;
@@ -550,7 +600,17 @@ impl Search<'_> {
         }
         left.extend(candidates);
         left.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        Ok((chosen, left.into_iter().map(|(_, number, _)| number).collect()))
+        if !searches() {
+            let saved = |(saved, _, _): &&(f64, u32, usize)| *saved > 0.0 && saved.is_finite();
+            for (_, number, _) in left.iter().filter(saved) {
+                if self.fits(&chosen, *number) && problem.is_in_time(&with(&chosen, *number))? {
+                    chosen.push(*number);
+                }
+            }
+            left.retain(|(_, number, _)| !chosen.contains(number));
+        }
+        let left = left.into_iter().map(|(_, number, _)| number).collect();
+        Ok(Greedy { chosen, left, alone })
     }
 
     /// Put others in the place of what was chosen while that saves more.
@@ -566,6 +626,9 @@ impl Search<'_> {
         let mut cost = problem.cost(&chosen)?;
         let all: Vec<u32> = others.iter().chain(greedy).copied().collect();
         loop {
+            if !searches() {
+                return Ok(chosen);
+            }
             let before = cost;
             let mut leaving: Vec<u32> =
                 chosen.iter().copied().filter(|number| !always.contains(number)).collect();
