@@ -118,14 +118,13 @@ class Losses:
             every = counted_si(round(self.all_cycles), "cycle")
             lines.append(f"{si(self.lost_cycles)} of {every} lost to misses ({share})")
         waits = _timed(self.worst_miss_ns, self.worst_miss_cycles)
-        line = f"worst stall of an interrupt: it waits {waits} for a miss"
+        lines.append(f"an interrupt waits for the miss under way: {waits} at most")
         if self.stall is not None:
             in_all = _timed(self.stall.stall_ns, self.stall_cycles)
-            line += (
-                f", and {in_all} for {counted(self.stall.misses, 'miss')} in "
-                f"{counted(self.stall.window_bytes, 'byte')} executed, as in a short handler"
+            lines.append(
+                f"worst {counted(self.stall.window_bytes, 'byte')} executed, as in a short "
+                f"handler: {in_all} for {counted(self.stall.misses, 'miss')}"
             )
-        lines.append(line)
         return lines
 
 

@@ -87,9 +87,9 @@ def make_firmware(folder: Path, order: Path | str = "/dev/null") -> Path:
     return folder / "card-firmware.elf"
 
 
-def record_firmware(elf: Path, trace: Path) -> Path:
+def record_firmware(elf: Path, trace: Path, *flags: str) -> Path:
     """Record it."""
-    flashpager("record", "-o", trace, "--system", MACHINE, elf)
+    flashpager("record", *flags, "-o", trace, "--system", MACHINE, elf)
     return trace
 
 
@@ -388,8 +388,12 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
     fails(*export, order, "--map", map_, *to, words=["main.o", "gone", "compile with -c"])
 
 
-def test_pinned_functions_leave_the_cache(tmp_path: Path) -> None:
-    """Thumb, GNU ld: what pin predicts is what the program counts that is linked so."""
+@pytest.mark.parametrize("reads", [(), ("--with-reads",)], ids=["executed", "read"])
+def test_pinned_functions_leave_the_cache(tmp_path: Path, reads: tuple[str, ...]) -> None:
+    """Thumb, GNU ld: what pin predicts is what the program counts that is linked so.
+
+    With data reads, too: a pinned function takes its literals with it.
+    """
     need("qemu-system-arm", "arm-none-eabi-gcc", "make")
     # Calls from flash to RAM are far: the linker would put veneers between.
     far = ("OPTIMIZE=-Os -mlong-calls",)
@@ -397,7 +401,8 @@ def test_pinned_functions_leave_the_cache(tmp_path: Path) -> None:
     firmware = ["make", "-s", "-C", folder, f"BUILD={tmp_path}", *far]
     subprocess.run(firmware, check=True)
     elf, map_ = tmp_path / "card-firmware.elf", tmp_path / "card-firmware.map"
-    before = record_firmware(elf, tmp_path / "old.trace")
+    before = record_firmware(elf, tmp_path / "old.trace", *reads)
+    assert bool(info_of(before)["reads"]) == bool(reads)
     old = shutil.copy(map_, tmp_path / "old.map")
     lines = tmp_path / "to-ram.ld"
     chip = ("--part", "W25Q128JV", "--bus", "104MHz-x4", "--processor", "cortex-m3@48MHz")
@@ -414,7 +419,7 @@ def test_pinned_functions_leave_the_cache(tmp_path: Path) -> None:
     assert told["pinned"] == own
     assert len(own) > 5
     subprocess.run([*firmware, f"PINNED={lines}"], check=True)
-    after = record_firmware(elf, tmp_path / "new.trace")
+    after = record_firmware(elf, tmp_path / "new.trace", *reads)
     counted = flashpager("simulate", after, *design, "--json").json["counts"]
     predicted = told["after"][0]["counts"]
     for name in ("misses", "loads", "bytes_fetched", "bytes_written"):

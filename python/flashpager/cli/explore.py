@@ -614,7 +614,8 @@ _HARDWARE_DISPENSABLE = ("fetched", "lost ms", "misses")
 
 def show(frame: pl.DataFrame, varying: list[str], *, several: bool = False) -> None:
     """Print rows: what varies, then what an engineer decides by."""
-    titles, dispensable = [*_TITLES, "ECC"], _DISPENSABLE
+    titles = [*_TITLES, "ECC"]
+    dispensable: Sequence[str] = _DISPENSABLE
     if _is_in_hardware(frame):
         titles, dispensable = [*_HARDWARE_TITLES, "slower"], _HARDWARE_DISPENSABLE
         if "read_ns" not in frame.columns:

@@ -115,7 +115,9 @@ def simulate(
                 "unverified": design.unverified(),
             }
             gate = {"needs": asdict(needs), "unmet": [asdict(each) for each in unmet]}
-            of_calls = {"calls": [each.as_dict() for each in timed]} if calls else {}
+            of_calls: dict[str, Any] = (
+                {"calls": [each.as_dict() for each in timed]} if calls else {}
+            )
             of_calls |= {"losses": losses.as_dict()} if losses else {}
             assumed = [one.as_dict() for one in row.assumed]
             origins |= {"assumed": [*assumed, *flags.unsaid_cache(design)]}

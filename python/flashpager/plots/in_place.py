@@ -210,7 +210,8 @@ def _frame(told: Sequence[Lost], *, is_share: bool) -> tuple[pl.DataFrame, str]:
 
 
 def _top(frame: pl.DataFrame) -> float:
-    return 1.06 * max([*frame["lost"].to_list(), 1e-9])
+    largest: float = max([*frame["lost"].to_list(), 1e-9])
+    return 1.06 * largest
 
 
 def _lost_axis(title: str, top: float, *, is_share: bool) -> alt.Y:

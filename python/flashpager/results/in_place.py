@@ -8,7 +8,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from flashpager import _engine, pins
 from flashpager._engine import Design
@@ -125,7 +125,7 @@ def changes(design: Design) -> list[tuple[str, str, Design]]:
             ],
             lambda found: f"{_lines(found.bus)} lines instead of {lines}",
         )
-    spi = _engine.find_part(design.part).as_dict().get("spi") or {}
+    spi: dict[str, Any] = cast("Any", _engine.find_part(design.part).as_dict()["spi"]) or {}
     mode = design.read_mode
     for name in (one["name"] for one in spi.get("modes", [])):
         if name != mode:
@@ -164,7 +164,7 @@ def _lines(bus: str) -> int:
 
 def _cost(rows: Sequence[Mapping[str, Any]], weights: Mapping[str, float] | None) -> float:
     """Give the time of a design that gains are made of, each trace's bytes with its weight."""
-    return sum(
+    return math.fsum(
         (weights or {}).get(row["trace"], 1.0) * _time_ns(row) / max(1, row["bytes_read"])
         for row in rows
     )

@@ -21,8 +21,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
 use super::{
-    Coverage, Executed, Moved, Opened, check_same_image, code, executed_share, open_with_reads, placed, rows,
-    times, units,
+    Coverage, Executed, Moved, Opened, check_same_image, code, executed_share, open_with_reads,
+    placed, rows, times, units,
 };
 use crate::design::{Design, NO_SUMS};
 use crate::linked::Linked;
