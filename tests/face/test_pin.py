@@ -47,6 +47,15 @@ def test_more_ram_is_never_slower() -> None:
     assert ratios == sorted(ratios, reverse=True)
 
 
+def test_a_search_that_is_ended() -> None:
+    """It says so, and what it found by then still saves."""
+    arguments = ("pin", CARD, *DESIGN, "--ram", "1K", "--seconds", "0.2")
+    told = flashpager(*arguments, "--json").json
+    assert not told["is_finished"]
+    assert told["time_ratio"] < 1
+    assert "the search was ended after 0.2 s" in " ".join(flashpager(*arguments).err.split())
+
+
 def test_calls_are_limited() -> None:
     """What a function may take from an empty cache is kept, or refused."""
     arguments = ("pin", CARD, *DESIGN, "--ram", "1K")
