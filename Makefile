@@ -85,6 +85,7 @@ bench: build
 	$(BIN)/python benches/recording.py
 	$(BIN)/python benches/java.py
 	$(BIN)/python benches/sweep.py
+	$(BIN)/python benches/xip.py
 	$(BIN)/python benches/swap.py
 	$(BIN)/python benches/log.py
 	$(BIN)/python benches/pager.py
