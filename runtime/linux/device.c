@@ -8,6 +8,7 @@
 #include <linux/debugfs.h>
 #include <linux/highmem.h>
 #include <linux/module.h>
+#include <linux/pagemap.h>
 #include <linux/platform_device.h>
 #include <linux/reboot.h>
 #include <linux/sched/mm.h>
@@ -59,7 +60,7 @@ struct fpswap {
     struct mutex lock; /* of the store */
     struct fp_swap store;
     unsigned long *freed; /* slots that the kernel has no more use for */
-    struct work_struct work;
+    struct delayed_work work;
     struct work_struct served; /* of an MTD: serves the requests that wait */
     struct bio_list waiting;
     spinlock_t waiting_lock;
@@ -108,7 +109,7 @@ static bool free_noted(struct fpswap *swap, unsigned int steps)
 
 static void work(struct work_struct *work)
 {
-    struct fpswap *swap = container_of(work, struct fpswap, work);
+    struct fpswap *swap = container_of(to_delayed_work(work), struct fpswap, work);
     unsigned int noio = memalloc_noio_save();
     bool more;
 
@@ -128,7 +129,8 @@ static void work(struct work_struct *work)
     memalloc_noio_restore(noio);
 }
 
-/* Called under the swap area's spinlock. */
+/* Called under the swap area's spinlock. The worker starts a little later: a page that comes in
+ * frees its slot, and a change of context for each would take as long as the page does. */
 static void slot_free_notify(struct block_device *device, unsigned long slot)
 {
     struct fpswap *swap = device->bd_disk->private_data;
@@ -137,7 +139,7 @@ static void slot_free_notify(struct block_device *device, unsigned long slot)
         return;
     atomic64_inc(&swap->notify_free);
     set_bit(slot, swap->freed);
-    queue_work(workers, &swap->work);
+    queue_delayed_work(workers, &swap->work, 1);
 }
 
 static int write_page(struct fpswap *swap, u32 slot, struct page *page)
@@ -339,7 +341,40 @@ static void submit(struct bio *bio)
     memalloc_noio_restore(noio);
 }
 
-static const struct block_device_operations operations = {
+/* A page without a request around it. Where a device has this, the kernel takes a page in without
+ * its swap cache and frees the slot at once, as it does with zram: of RAM, a copy would only take
+ * room. What fails here is tried again by a request, which counts it. */
+static int rw_page(struct block_device *device, sector_t sector, struct page *page, enum req_op op)
+{
+    struct fpswap *swap = device->bd_disk->private_data;
+    u32 slot = sector >> PAGE_SECTORS_SHIFT;
+    bool is_write = op_is_write(op);
+    unsigned long start;
+    unsigned int noio;
+    int error;
+
+    if (sector & (PAGE_SECTORS - 1) || PageTransHuge(page))
+        return -EOPNOTSUPP;
+    noio = memalloc_noio_save();
+    start = bdev_start_io_acct(device, PAGE_SECTORS, op, jiffies);
+    error = is_write ? write_page(swap, slot, page) : read_page(swap, slot, page);
+    bdev_end_io_acct(device, op, start);
+    memalloc_noio_restore(noio);
+    if (error)
+        return -EIO;
+    page_endio(page, is_write, 0);
+    return 0;
+}
+
+static const struct block_device_operations ram_operations = {
+    .submit_bio = submit,
+    .rw_page = rw_page,
+    .swap_slot_free_notify = slot_free_notify,
+    .owner = THIS_MODULE,
+};
+
+/* Of a chip, a page that came in keeps its copy there: it may go out again without a write. */
+static const struct block_device_operations mtd_operations = {
     .submit_bio = submit,
     .swap_slot_free_notify = slot_free_notify,
     .owner = THIS_MODULE,
@@ -544,7 +579,7 @@ static void fpswap_free(struct fpswap *swap)
         if (disk_live(swap->disk))
             del_gendisk(swap->disk);
         flush_work(&swap->served);
-        cancel_work_sync(&swap->work);
+        cancel_delayed_work_sync(&swap->work);
         if (swap->mtd && sync_store(swap))
             pr_err("%s: what was written last could not be put onto the medium\n",
                    swap->disk->disk_name);
@@ -778,7 +813,7 @@ static struct fpswap *swap_create(int number)
     if (!swap)
         return ERR_PTR(-ENOMEM);
     mutex_init(&swap->lock);
-    INIT_WORK(&swap->work, work);
+    INIT_DELAYED_WORK(&swap->work, work);
     INIT_WORK(&swap->served, serve_waiting);
     bio_list_init(&swap->waiting);
     spin_lock_init(&swap->waiting_lock);
@@ -794,7 +829,7 @@ static struct fpswap *swap_create(int number)
     swap->disk->first_minor = number;
     swap->disk->minors = 1;
     swap->disk->flags |= GENHD_FL_NO_PART;
-    swap->disk->fops = &operations;
+    swap->disk->fops = swap->mtd ? &mtd_operations : &ram_operations;
     swap->disk->private_data = swap;
     snprintf(swap->disk->disk_name, DISK_NAME_LEN, "fpswap%d", number);
     set_capacity(swap->disk, (sector_t)swap->config.slot_count << PAGE_SECTORS_SHIFT);
