@@ -2,6 +2,7 @@
 #define pr_fmt(fmt) "flashpager-swap: " fmt
 
 #include "fpswap.h"
+#include "hash.h"
 
 #include <linux/blkdev.h>
 #include <linux/crc32.h>
@@ -15,7 +16,6 @@
 #include <linux/suspend.h>
 #include <linux/vmalloc.h>
 #include <linux/workqueue.h>
-#include <linux/xxhash.h>
 
 #if PAGE_SHIFT != 12
 #error "flashpager-swap: only kernels with pages of 4096 bytes"
@@ -82,13 +82,9 @@ static u32 kernel_crc(u32 crc, const void *data, size_t size)
     return ~crc32_le(~crc, data, size);
 }
 
-/* What is in RAM nobody else reads: any check of 32 bits will do. This one takes a fourth of a
- * CRC's instructions, which were half of all that a page's way in took. */
-static u32 kernel_hash(u32 seed, const void *data, size_t size)
+static u32 ram_hash(u32 seed, const void *data, size_t size)
 {
-    u64 hash = xxh64(data, size, seed);
-
-    return hash ^ hash >> 32;
+    return fpswap_hash(seed, data, size);
 }
 
 /* Free what was noted, at most `steps` slots of it. With the lock. Whether there is more. */
@@ -784,7 +780,7 @@ static int swap_open(struct fpswap *swap)
         .medium = taken,
         .layout = how == LAYOUT_LOG ? &fp_swap_log : &fp_swap_fragments,
         .compressor = raw_cpu_ptr(swap->codecs)->codec.compressor,
-        .crc = swap->mtd ? kernel_crc : kernel_hash,
+        .crc = swap->mtd ? kernel_crc : ram_hash,
         .page_bytes = PAGE_SIZE,
         .slot_count = disk_bytes >> PAGE_SHIFT,
         .reserve_blocks = how == LAYOUT_LOG ? reserve : 0,
