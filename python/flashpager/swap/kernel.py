@@ -36,7 +36,7 @@ _NUMBER = r" (\d+)"
 NAND = "MT29F2G08AAC"
 _BYTE_NS = 40.0
 #: Bytes of a page of memory; of one of NAND, and with its spare ones.
-_PAGE = 4096
+PAGE = 4096
 _NAND_PAGE, _NAND_WHOLE_PAGE = 2048, 2112
 
 
@@ -93,7 +93,7 @@ class Setup:
             if size % MIB or not least * MIB <= size <= most * MIB:
                 message = f"{name}: take whole MB, {least}M to {most}M"
                 raise FlashpagerError(message)
-        if self.chunk_bytes % _PAGE or not _PAGE <= self.chunk_bytes <= 16 * MIB:
+        if self.chunk_bytes % PAGE or not PAGE <= self.chunk_bytes <= 16 * MIB:
             message = "--chunk: take whole pages of 4K, 4K to 16M"
             raise FlashpagerError(message)
 
@@ -119,10 +119,10 @@ def nand_ns(read_pages: int, programmed_pages: int) -> float:
     """
     part = _engine.find_part(NAND)
     flash_page = part.number("page_bytes")
-    byte_ns = _BYTE_NS * _PAGE
+    byte_ns = _BYTE_NS * PAGE
     program = part.number("t_prog_ns") + part.number("t_bers_ns") / part.number("pages_per_block")
     load = part.number("t_r_ns")
-    of_page = _PAGE / flash_page
+    of_page = PAGE / flash_page
     return read_pages * (load * of_page + byte_ns) + programmed_pages * (
         program * of_page + byte_ns
     )
