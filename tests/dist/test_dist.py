@@ -246,6 +246,14 @@ def test_command(installation: Installation, name: str) -> None:
         assert list((installation.work / "plots").glob("*.png"))
 
 
+def test_swap_vm_wants_a_checkout(installation: Installation) -> None:
+    """The kernel module is built of sources that are not installed: one line says so."""
+    said = installation.flashpager("swap", "vm", code=2)
+    assert "no sources of the kernel module" in said
+    assert "checkout" in said
+    assert said.strip().count("\n") == 0
+
+
 def test_every_command_has_been_called(installation: Installation) -> None:
     """A new command is installed, too."""
     called = {command[0] for command in COMMANDS.values()} | {"record", "examples"}

@@ -10,9 +10,9 @@ import pytest
 from flashpager import _engine
 from flashpager.papers.claim import Claim, Verdict
 from flashpager.papers.mtdcompr import claims as mtdcompr
-from flashpager.papers.mtdcompr import plots
-from flashpager.papers.mtdcompr.shares import Reads, ReadTime, drops_after
-from flashpager.swap.benchmark import swap_starts
+from flashpager.papers.mtdcompr import board, kernel, plots
+from flashpager.papers.mtdcompr.shares import Reads, ReadTime, drops_after, end_of
+from flashpager.swap.benchmark import read_times, swap_starts
 from tests.conftest import fails, process
 from tests.papers.checks import sound
 
@@ -147,6 +147,65 @@ def test_programs(found: mtdcompr.Found, pages: Path) -> None:
     assert f"tests ({program.names[0]}): {100 * program.ratio_of_all:.1f} %" in shrink.ours
     assert f"({program.same_pages} of 100 are)" in shrink.why
     assert (shrink.verdict is Verdict.HOLDS) is (program.ratio_of_all < 0.25)
+
+
+def test_in_a_kernel(found: mtdcompr.Found) -> None:
+    """What a kernel made of the program stands beside, each ratio of one run."""
+    measured, command = kernel.measured()
+    assert command.startswith("flashpager swap vm ")
+    assert set(kernel.SYSTEMS.values()) < set(measured.curves)
+    assert not measured.left_out
+    # The board's other runs are with the compressor that was measured.
+    assert measured.setup.compressor == board.COMPARED
+    rows = {row.what: row for row in found.in_kernel}
+    assert len(rows) == len(found.in_kernel) == 13
+    assert all(row.why and row.simulated and row.measured for row in found.in_kernel)
+    # The log beats the rewriter on both, and a page costs less.
+    (gain,) = (row for what, row in rows.items() if "log over" in what)
+    factors = [float(text.split()[0]) for text in (gain.simulated, gain.measured)]
+    assert min(factors) > 1
+    assert min(map(float, re.findall(r"\d+\.\d", gain.why))) > 1
+
+
+def test_the_two_numbers_give_the_speed(found: mtdcompr.Found) -> None:
+    """How many pages came from swap, and what one took: with both, a speed is what it is."""
+    measured, _ = kernel.measured()
+    for name, system in kernel.SYSTEMS.items():
+        run, curve = found.runs[name]["random"], measured.curves[system]["random"]
+        points = kernel.kernel_end(curve)
+        read_mib = sum(point.read_bytes for point in points) / 2**20
+        speed = read_mib / (sum(map(curve.ns, points)) / 1e9) / curve.ram_mib_s()
+        swapped = kernel.Swapped.in_kernel(curve, points)
+        assert 0 < swapped.share < 1
+        assert 1 / (1 + swapped.share * swapped.cost) == pytest.approx(speed)
+        (row,) = (each for each in found.in_kernel if each.what.startswith(f"{board.NAMES[name]}: ra"))
+        assert row.why.startswith(f"{100 * swapped.share:.0f} % of the pages came from swap, ")
+        assert f" for {swapped.cost:.0f} reads from RAM each; on the board " in row.why
+        times = read_times(end_of(run))
+        speed = sum(time.ram_ns for time in times) / sum(time.total_ns for time in times)
+        swapped = kernel.Swapped.on_board(run, end_of(run))
+        assert 0 < swapped.share < 1
+        assert 1 / (1 + swapped.share * swapped.cost) == pytest.approx(speed)
+        assert row.why.endswith(f" for {swapped.cost:.0f} reads from RAM each")
+
+
+def test_fixed_reads_of_a_kernel(found: mtdcompr.Found) -> None:
+    """For as many reads as there were, the share is what was measured; more reads, more of RAM."""
+    for curves in kernel.measured()[0].curves.values():
+        curve = curves["fixed"]
+        shares = [min(1.0, curve.mib_s(point) / curve.ram_mib_s()) for point in curve.points]
+        again = kernel.fixed_share(curve, curve.repeats)
+        assert again == pytest.approx(sum(shares) / len(shares))
+        assert kernel.fixed_share(curve, 1) <= again <= kernel.fixed_share(curve, 50)
+    assert found.repeats > 1
+
+
+def test_another_compressor_gains_less(found: mtdcompr.Found) -> None:
+    """With the kernel's, which leaves more of a page, the board's media add less."""
+    for row in found.in_kernel:
+        if "for a byte of the medium" in row.what:
+            (compared,) = re.findall(r"with it the board gains (\d\.\d\d)$", row.why)
+            assert 0.5 < float(compared) < float(row.simulated), row
 
 
 def test_what_cannot_be(tmp_path: Path) -> None:

@@ -76,12 +76,33 @@ def test_a_write_to_ram_takes_little_of_a_stack(kernel: vm.Kernel) -> None:
     """The deepest chain under whoever reclaims memory, through every pointer to a function."""
     command = [sys.executable, str(ROOT / "runtime/linux/stack.py"), str(kernel.directory)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    found = re.search(r"^\| `submit` \| fragments \| (\d+) \| (.*) \|$", done.stdout, re.MULTILINE)
-    assert found, done.stdout
-    assert 512 < int(found[1]) <= 1024
-    names = found[2].split()
-    assert names[:3] == ["serve", "fp_swap_put", "put_record"]
-    assert names[-1] == "ram_program"
+    for called, first in (("submit", ["serve"]), ("rw_page", ["write_page"])):
+        row = rf"^\| `{called}` \| fragments \| (\d+) \| (.*) \|$"
+        found = re.search(row, done.stdout, re.MULTILINE)
+        assert found, done.stdout
+        assert 512 < int(found[1]) <= 1024
+        names = found[2].split()
+        assert names[-1] == "ram_program"
+        assert "put_record" in names
+        assert names[: len(first)] == first
+
+
+@pytest.mark.parametrize(
+    ("compiler", "emulator"),
+    [("gcc", ()), ("arm-linux-gnueabihf-gcc", ("qemu-arm",))],
+    ids=["64 bits", "32 bits"],
+)
+def test_the_check_of_a_page_in_ram_finds_changes(
+    tmp_path: Path, compiler: str, emulator: tuple[str, ...]
+) -> None:
+    """Single bits, pairs of them, other bytes, words that changed places, another slot's page."""
+    need(compiler, *emulator)
+    program = tmp_path / "ram_hash"
+    source = ROOT / "tests/process/ram_hash.c"
+    words = ["-static", "-O2", "-Wall", "-Wextra", "-Werror"]
+    subprocess.run([compiler, *words, "-o", str(program), str(source)], check=True)
+    done = subprocess.run([*emulator, program], capture_output=True, text=True, check=False)
+    assert re.fullmatch(r"missed 0 of \d{6}\n", done.stdout), done.stdout
 
 
 @pytest.mark.parametrize(("medium", "layout"), CASES)

@@ -192,6 +192,10 @@ def _reproduce_mtdcompr(pages: Path, plots: Path | None, *, json: bool) -> None:
                 "assumed": [{"what": what, "why": why} for what, why in board.ASSUMED],
                 "programs": [asdict(program) for program in found.programs],
                 "repeats": found.repeats,
+                "kernel": {
+                    "command": found.command,
+                    "rows": [asdict(row) for row in found.in_kernel],
+                },
                 "runs": {
                     name: {reading: run.as_dict() for reading, run in runs.items()}
                     for name, runs in found.runs.items()
@@ -207,7 +211,23 @@ def _reproduce_mtdcompr(pages: Path, plots: Path | None, *, json: bool) -> None:
     for what, why in board.ASSUMED:
         table.add_row(escape(what), escape(why))
     out.print(table)
+    out.print()
+    _show_in_kernel(found)
     _sum_up(found.claims)
+
+
+def _show_in_kernel(found: mtdcompr.Found) -> None:
+    """Print ratios of the program in a Linux kernel beside those of the simulated board."""
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    table.add_column("in one run", max_width=40)
+    for title in ("paper", "simulated", "in a kernel"):
+        table.add_column(title, justify="right")
+    table.add_column("of both, the kernel first", max_width=60)
+    for row in found.in_kernel:
+        table.add_row(*map(escape, (row.what, row.paper, row.simulated, row.measured, row.why)))
+    print_whole(table)
+    machine = f"Linux {found.measured.kernel} in QEMU, measured by: {found.command}"
+    out.print(f"[dim]{escape(machine)}[/dim]")
 
 
 def _sum_up(claims: list[Claim], counted: Callable[[list[Claim]], str] = summary) -> None:

@@ -122,6 +122,7 @@ def vm(
     if output is not None and not output.absolute().parent.is_dir():
         message = f"{output}: no such folder"
         raise FlashpagerError(message)
+    machines.sources()
     found_kernel = machines.kernel(given=kernel)
     with counting("machines") as progress:
         found = kernels.measure(found_kernel, setup, names, progress)

@@ -133,6 +133,23 @@ def loaded_for(module: Path, modules: Sequence[Path]) -> list[Path]:
     return list(reversed(list(dict.fromkeys(reversed(needed)))))
 
 
+def sources() -> Path:
+    """Give the folder in which the sources of the modules are: a checkout's.
+
+    Raises:
+        FlashpagerError: where flashpager was installed without them.
+
+    """
+    runtime = installed.runtime_sources()
+    if not (runtime / "linux").is_dir():
+        message = (
+            f"{runtime / 'linux'}: no sources of the kernel module are installed: "
+            "run this in a checkout of flashpager"
+        )
+        raise FlashpagerError(message)
+    return runtime
+
+
 def kernel(target: Target = PC, given: Path | None = None) -> Kernel:
     """Give the kernel in a folder, or in the one that the environment names.
 
@@ -253,10 +270,7 @@ def make(kernel: Kernel, here: Path) -> Machine:
         named = ", ".join(missing)
         message = f"{named} not installed (Debian: apt install {target.packages})"
         raise FlashpagerError(message)
-    runtime = installed.runtime_sources()
-    if not (runtime / "linux").is_dir():
-        message = f"{runtime}: no sources of the kernel modules: take a checkout of flashpager"
-        raise FlashpagerError(message)
+    runtime = sources()
     modules = [*kernel.modules(_MODULES), *build(kernel, here, runtime)]
     files = {
         "init": (runtime / "linux/vm/init").read_bytes(),

@@ -26,6 +26,7 @@ from flashpager.papers.claim import (
     rising,
     words,
 )
+from flashpager.papers.mtdcompr import kernel
 from flashpager.papers.mtdcompr.board import (
     BELOW,
     FIXED,
@@ -39,6 +40,7 @@ from flashpager.papers.mtdcompr.board import (
     TIMES,
     USABLE_MB,
 )
+from flashpager.papers.mtdcompr.kernel import Row
 from flashpager.papers.mtdcompr.runs import Program, Runs, describe, run
 from flashpager.papers.mtdcompr.shares import (
     FIFTHS,
@@ -55,6 +57,7 @@ from flashpager.papers.mtdcompr.shares import (
 from flashpager.papers.mtdcompr.words import faster_ram, percent, times, why_fixed
 from flashpager.swap import benchmark
 from flashpager.swap.benchmark import MIB
+from flashpager.swap.kernel import Measured
 from flashpager.swap.words import eaters, megabytes
 
 
@@ -68,6 +71,10 @@ class Found:
     programs: list[Program]
     #: Times that fixed and last read their chunk.
     repeats: float
+    #: Ratios of the same program in a Linux kernel, and the command that measured it.
+    in_kernel: list[Row]
+    measured: Measured
+    command: str
 
 
 def reproduce(pages: Path, progress: Callable[[int, int], None], divisor: int = 1) -> Found:
@@ -80,8 +87,13 @@ def reproduce(pages: Path, progress: Callable[[int, int], None], divisor: int = 
 
     """
     programs = describe(pages)
-    paper = Paper(run(divisor, progress), programs)
-    return Found(paper.claims(), paper.systems, programs, paper.repeats)
+    runs = run(divisor, progress)
+    paper = Paper(runs, programs)
+    measured, command = kernel.measured()
+    rows = kernel.Beside(runs.systems, runs.compared, paper.repeats, measured).rows()
+    return Found(
+        paper.claims(), paper.systems, programs, paper.repeats, rows, measured, command
+    )
 
 
 class Paper:

@@ -1,0 +1,89 @@
+/* What the check of a page in RAM finds. Prints changes that it missed, of all that were tried. */
+#include "../../runtime/linux/hash.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define PAGE_BYTES 4096u
+#define BITS (8u * PAGE_BYTES)
+#define WORD_BITS (8u * sizeof(unsigned long))
+
+static uint8_t page[PAGE_BYTES];
+static unsigned long tried;
+static unsigned long missed;
+static uint32_t right;
+
+static void flip(unsigned long bit)
+{
+    page[bit / 8u] ^= (uint8_t)(1u << bit % 8u);
+}
+
+static void look(void)
+{
+    tried++;
+    missed += fpswap_hash(1, page, PAGE_BYTES) == right;
+}
+
+int main(void)
+{
+    srand(1);
+    for (size_t at = 0; at < PAGE_BYTES; at++)
+        page[at] = (uint8_t)rand();
+    right = fpswap_hash(1, page, PAGE_BYTES);
+    /* A bit; the same bit of a later word: of each lane, and of the next words of its own. */
+    for (unsigned long bit = 0; bit < BITS; bit++) {
+        flip(bit);
+        look();
+        for (unsigned long words = 1; words <= 8; words += words > 3 ? 4 : 1) {
+            unsigned long other = bit + words * WORD_BITS;
+
+            if (other >= BITS)
+                continue;
+            flip(other);
+            look();
+            flip(other);
+        }
+        flip(bit);
+    }
+    /* Runs of bytes that are others, or zero. */
+    for (int round = 0; round < 20000; round++) {
+        static uint8_t kept[PAGE_BYTES];
+        size_t start = (size_t)rand() % PAGE_BYTES;
+        size_t size = (size_t)rand() % (PAGE_BYTES - start) + 1u;
+
+        memcpy(kept, page, PAGE_BYTES);
+        for (size_t at = start; at < start + size; at++)
+            page[at] = round % 2 ? 0 : (uint8_t)rand();
+        if (memcmp(kept, page, PAGE_BYTES) != 0)
+            look();
+        memcpy(page, kept, PAGE_BYTES);
+    }
+    /* Two words that changed places. */
+    for (int round = 0; round < 20000; round++) {
+        unsigned long *words = (unsigned long *)(void *)page;
+        size_t one = (size_t)rand() % (PAGE_BYTES / sizeof(*words));
+        size_t two = (size_t)rand() % (PAGE_BYTES / sizeof(*words));
+        unsigned long word = words[one];
+
+        if (words[two] == word)
+            continue;
+        words[one] = words[two];
+        words[two] = word;
+        look();
+        words[two] = words[one];
+        words[one] = word;
+    }
+    /* Another slot's page, and a page of another length. */
+    for (uint32_t slot = 2; slot < 20000; slot++) {
+        tried++;
+        missed += fpswap_hash(slot, page, PAGE_BYTES) == right;
+    }
+    memset(page, 0, PAGE_BYTES);
+    right = fpswap_hash(1, page, PAGE_BYTES);
+    for (uint32_t size = 0; size < PAGE_BYTES; size++) {
+        tried++;
+        missed += fpswap_hash(1, page, size) == right;
+    }
+    printf("missed %lu of %lu\n", missed, tried);
+    return missed != 0;
+}
