@@ -125,8 +125,8 @@ static void work(struct work_struct *work)
     memalloc_noio_restore(noio);
 }
 
-/* Called under the swap area's spinlock. The worker starts a little later: a page that comes in
- * frees its slot, and a change of context for each would take as long as the page does. */
+/* Called under the swap area's spinlock. On RAM the worker starts a tick later: there each page that
+ * comes in frees its slot, and many are freed at a time. A log that is nearly full wants them now. */
 static void slot_free_notify(struct block_device *device, unsigned long slot)
 {
     struct fpswap *swap = device->bd_disk->private_data;
@@ -135,7 +135,7 @@ static void slot_free_notify(struct block_device *device, unsigned long slot)
         return;
     atomic64_inc(&swap->notify_free);
     set_bit(slot, swap->freed);
-    queue_delayed_work(workers, &swap->work, 1);
+    queue_delayed_work(workers, &swap->work, swap->mtd ? 0 : 1);
 }
 
 static int write_page(struct fpswap *swap, u32 slot, struct page *page)
@@ -161,6 +161,11 @@ static int write_page(struct fpswap *swap, u32 slot, struct page *page)
     if (!error) {
         mutex_lock(&swap->lock);
         error = fp_swap_put(&swap->store, slot, &packed);
+        /* There may be no memory for RAM as a medium, where there is some in slots not freed yet. */
+        if (error == FP_SWAP_IO && !swap->mtd) {
+            (void)free_noted(swap, UINT_MAX);
+            error = fp_swap_put(&swap->store, slot, &packed);
+        }
         /* What it held before was of no use to the kernel, if that said so. */
         if (test_and_clear_bit(slot, swap->freed) && error)
             (void)fp_swap_free(&swap->store, slot);

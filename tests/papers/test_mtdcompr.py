@@ -9,8 +9,8 @@ import pytest
 
 from flashpager import _engine
 from flashpager.papers.claim import Claim, Verdict
-from flashpager.papers.mtdcompr import claims as mtdcompr
 from flashpager.papers.mtdcompr import board, kernel, plots
+from flashpager.papers.mtdcompr import claims as mtdcompr
 from flashpager.papers.mtdcompr.shares import Reads, ReadTime, drops_after, end_of
 from flashpager.swap.benchmark import read_times, swap_starts
 from tests.conftest import fails, process
@@ -178,7 +178,9 @@ def test_the_two_numbers_give_the_speed(found: mtdcompr.Found) -> None:
         swapped = kernel.Swapped.in_kernel(curve, points)
         assert 0 < swapped.share < 1
         assert 1 / (1 + swapped.share * swapped.cost) == pytest.approx(speed)
-        (row,) = (each for each in found.in_kernel if each.what.startswith(f"{board.NAMES[name]}: ra"))
+        (row,) = (
+            each for each in found.in_kernel if each.what.startswith(f"{board.NAMES[name]}: ra")
+        )
         assert row.why.startswith(f"{100 * swapped.share:.0f} % of the pages came from swap, ")
         assert f" for {swapped.cost:.0f} reads from RAM each; on the board " in row.why
         times = read_times(end_of(run))
