@@ -75,8 +75,6 @@ NAMES = {
     "rewrite": "NAND, read-erase-write",
     "log": "NAND, log",
 }
-#: What the kernel's run compresses by, that the board's is held against.
-COMPARED = "lz4"
 #: What runs under two policies, on a quarter of all.
 POLICIES = ("lru", "cflru(25%)")
 
@@ -94,7 +92,7 @@ def systems(divisor: int) -> dict[tuple[str, str], SwapSpec]:
 
 
 def others(divisor: int) -> dict[str, SwapSpec]:
-    """Give what is run beside: pages that do not compress as well, another compressor, policies."""
+    """Give what is run beside: pages that do not compress as well, and the policies."""
     half = _on(_PCM, divisor).replace(pages="synthetic(50%)", reading="last", reads=1)
     quarter = BOARD.replace(
         ram_bytes=BOARD.ram_bytes // 4, reserved_bytes=BOARD.reserved_bytes // 4, reads=1
@@ -102,13 +100,6 @@ def others(divisor: int) -> dict[str, SwapSpec]:
     small = Medium("pcm", PCM_MB * MIB // 4)
     return {
         "half": half,
-        **{
-            f"compared {name}": _on(medium, divisor).replace(
-                compressor=COMPARED, reading="last", reads=1
-            )
-            for name, medium in SYSTEMS.items()
-            if medium.kind != "ram"
-        },
         **{
             policy: _on(small, divisor, quarter).replace(policy=policy, reading="random")
             for policy in POLICIES

@@ -2,8 +2,8 @@
 
 ``measured.json`` beside this file is what ``flashpager swap vm -o`` wrote, with its command.
 Machine and board have neither the same processor nor the same memory: all is a ratio within one
-run. A share of RAM's speed follows from two numbers, which tell why the two differ: how many of the
-pages that were read came from swap, and how long one took.
+run. A share of RAM's speed follows from two numbers, in which the two differ: how many of the pages
+that were read came from swap, and how long one took.
 """
 
 import json
@@ -52,6 +52,8 @@ class Swapped:
     share: float
     #: What one took beside its reading, in times that a page is read from RAM.
     cost: float
+    #: Of that, the part that went into programming the medium and erasing it.
+    programming: float
 
     @classmethod
     def on_board(cls, run: SwapBench, points: Iterable[benchmark.Point]) -> "Swapped":
@@ -65,6 +67,7 @@ class Swapped:
             len(phases) * pages,
             sum(phase.counts.pages_in for phase in phases),
             lost_ns,
+            sum(phase.time.medium.program_ns + phase.time.medium.erase_ns for phase in phases),
             spec.page_bytes * spec.ram_ns_per_byte,
         )
 
@@ -75,16 +78,24 @@ class Swapped:
         read = sum(point.read_bytes for point in points) // kernel.PAGE
         lost_ns = sum(map(curve.ns, points)) - read * page_ns
         faults = sum(point.faults for point in points)
-        return cls._of(read // curve.repeats, faults, max(0.0, lost_ns), page_ns)
+        programmed = sum(point.chip_programmed for point in points) if curve.nand else 0
+        programming_ns = kernel.nand_ns(0, programmed)
+        return cls._of(read // curve.repeats, faults, max(0.0, lost_ns), programming_ns, page_ns)
 
     @classmethod
-    def _of(cls, pages: int, came: int, lost_ns: float, page_ns: float) -> "Swapped":
-        return cls(came / pages if pages else 0.0, lost_ns / came / page_ns if came else 0.0)
+    def _of(
+        cls, pages: int, came: int, lost_ns: float, programming_ns: float, page_ns: float
+    ) -> "Swapped":
+        if not came or lost_ns <= 0:
+            return cls(0.0, 0.0, 0.0)
+        return cls(came / pages, lost_ns / came / page_ns, programming_ns / lost_ns)
 
     def __str__(self) -> str:
         """Say it."""
-        came = f"{percent(self.share, 0)} of the pages came from swap"
-        return f"{came}, for {self.cost:.0f} reads from RAM each" if self.cost else came
+        return (
+            f"{percent(self.share, 0)} of the pages from swap, each for {self.cost:.0f} reads "
+            f"from RAM, of which programming {percent(self.programming, 0)}"
+        )
 
 
 def page_ns_of(curve: Curve) -> float:
@@ -127,8 +138,6 @@ class Beside:
 
     #: The board's: by system, then by what is read.
     runs: Mapping[str, Mapping[str, SwapBench]]
-    #: The board with the kernel's compressor, by system.
-    compared: Mapping[str, SwapBench]
     #: Reads of a chunk by fixed.
     repeats: float
     found: Measured
@@ -197,14 +206,15 @@ class Beside:
         )
 
     def _memory(self, name: str) -> Row:
-        run, compared = self.runs[name]["random"], self.compared[name]
+        run, curves = self.runs[name]["random"], self.found.curves[SYSTEMS[name]]
         gained = self.found.end(SYSTEMS[name]) - self.without()
+        ends = " and ".join(dict.fromkeys(curve.ended for curve in curves.values()))
         return Row(
             f"{NAMES[name]}: memory gained for a byte of the medium",
             _MEMORY.get(name, "–"),
             f"{self.gain(run):.2f}",
             f"{gained / self.found.setup.chip_bytes:.2f}",
-            f"{self.found.setup.compressor}; with it the board gains {self.gain(compared):.2f}",
+            f"the program was {ends} in the kernel; on the board it ends where no page fits",
         )
 
     def gain(self, run: SwapBench) -> float:

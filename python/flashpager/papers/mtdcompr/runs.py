@@ -68,8 +68,6 @@ class Runs:
     systems: dict[str, dict[str, SwapBench]]
     #: Pages of half their size, on PCM.
     half: SwapBench
-    #: The paper's systems but RAM, with the compressor of the kernel's run.
-    compared: dict[str, SwapBench]
     #: Random reads under two policies, on a quarter of the board.
     lru: SwapBench
     cflru: SwapBench
@@ -105,11 +103,6 @@ def run(divisor: int, progress: Callable[[int, int], None]) -> Runs:
                 for name in board.SYSTEMS
             },
             others["half"].result(),
-            {
-                name: others[f"compared {name}"].result()
-                for name in board.SYSTEMS
-                if f"compared {name}" in others
-            },
             lru,
             cflru,
             churn.result(),
