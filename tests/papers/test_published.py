@@ -66,3 +66,19 @@ def test_the_page_counts_as_the_command(paper: str, shared: Path) -> None:
     assert counted
     assert {verdict for _, verdict in counted} <= {*Verdict}
     assert counts_of_the_page()[paper] == counted
+
+
+def test_the_page_has_what_a_kernel_measured(shared: Path) -> None:
+    """The ratios of docs/claims.md, simulated and in a kernel, are those that are printed."""
+    text = (ROOT / "docs" / "claims.md").read_text(encoding="utf-8")
+    section = text.partition("| in one run | paper | simulated | in a kernel |")[2]
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in section.partition("\n\n")[0].splitlines()
+        if not line.startswith(("|---", " "))
+    ]
+    rows = [row for row in rows if len(row) > 1]
+    printed = " ".join(reproduced("mtdcompr", shared).out.split())
+    assert len(rows) == 13
+    for _, paper, simulated, measured, *_ in rows:
+        assert f"{paper} {simulated} {measured}" in printed

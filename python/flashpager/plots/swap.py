@@ -85,10 +85,10 @@ def kernel_chart(found: Measured) -> alt.LayerChart:
         run = runs[reading]
         curve = [(point.allocated_bytes / MIB, run.mib_s(point)) for point in run.points]
         lines[SYSTEMS[name].title] = Line(_SWAPS[name], curve, dashed=name == "none")
-    ends = {name: found.end(name) for name in found.curves}
+    ends = {name: runs[reading].end_bytes for name, runs in found.curves.items()}
     best = max(ends, key=lambda name: ends[name])
     rules = [(ends[best] / MIB, f"{SYSTEMS[best].title}: out of memory")]
-    without = found.without_swap()
+    without = ends.get("none")
     title = f"{words.megabytes(ends[best])} of memory with {SYSTEMS[best].title}"
     if without is not None and best != "none":
         rules.append((without / MIB, "out of memory without swap"))
