@@ -80,13 +80,13 @@ class Swapped:
         faults = sum(point.faults for point in points)
         programmed = sum(point.chip_programmed for point in points) if curve.nand else 0
         programming_ns = kernel.nand_ns(0, programmed)
-        return cls._of(read // curve.repeats, faults, max(0.0, lost_ns), programming_ns, page_ns)
+        return cls._of(read // curve.repeats, faults, lost_ns, programming_ns, page_ns)
 
     @classmethod
     def _of(
         cls, pages: int, came: int, lost_ns: float, programming_ns: float, page_ns: float
     ) -> "Swapped":
-        if not came or lost_ns <= 0:
+        if not came:
             return cls(0.0, 0.0, 0.0)
         return cls(came / pages, lost_ns / came / page_ns, programming_ns / lost_ns)
 
