@@ -92,6 +92,8 @@ class Swapped:
 
     def __str__(self) -> str:
         """Say it."""
+        if not self.share:
+            return "no page that was read came from swap"
         return (
             f"{percent(self.share, 0)} of the pages from swap, each for {self.cost:.0f} reads "
             f"from RAM, of which programming {percent(self.programming, 0)}"
