@@ -3,15 +3,18 @@
 import os
 import random
 import re
+import statistics
 from pathlib import Path
 
 import pytest
 
 from flashpager import _engine
+from flashpager._engine import SwapPoint
 from flashpager.papers.claim import Claim, Verdict
 from flashpager.papers.mtdcompr import board, kernel, plots
 from flashpager.papers.mtdcompr import claims as mtdcompr
 from flashpager.papers.mtdcompr.shares import Reads, ReadTime, drops_after, end_of
+from flashpager.swap import benchmark
 from flashpager.swap.benchmark import read_times, swap_starts
 from tests.conftest import fails, process
 from tests.papers.checks import sound
@@ -202,6 +205,29 @@ def test_fixed_reads_of_a_kernel(found: mtdcompr.Found) -> None:
         assert again == pytest.approx(sum(shares) / len(shares))
         assert kernel.fixed_share(curve, 1) <= again <= kernel.fixed_share(curve, 50)
     assert found.repeats > 1
+
+
+def test_a_kernel_sends_pages_out_in_batches(found: mtdcompr.Found) -> None:
+    """At most points no page goes to the chip while reads are timed; at some, many do."""
+    measured, _ = kernel.measured()
+    for system in ("log", "rewrite"):
+        curve = measured.curves[system]["random"]
+        programmed = [point.chip_programmed for point in curve.points]
+        assert statistics.median(programmed) <= 2
+        assert max(programmed) > 50
+    # On the board most points at which pages come in send others out.
+    points = [point for point in found.runs["log"]["random"].points if isinstance(point, SwapPoint)]
+    moved = [point.read.counts for point in points if point.read.counts.pages_in > 0]
+    assert sum(counts.pages_out > 0 for counts in moved) > 0.8 * len(moved)
+
+
+def test_another_compressor_gains_as_much(found: mtdcompr.Found) -> None:
+    """The kernel's lz4 in place of deflate is not what memory ends earlier by."""
+    run = found.runs["pcm"]["random"]
+    spec = run.system.spec.replace(compressor="lz4", reading="last", reads=1)
+    assert benchmark.allocated(_engine.swap_bench(spec)) == pytest.approx(
+        benchmark.allocated(run), rel=0.05
+    )
 
 
 def test_what_cannot_be(tmp_path: Path) -> None:

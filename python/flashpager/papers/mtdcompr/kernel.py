@@ -203,29 +203,32 @@ class Beside:
             f"{NAMES['ram']}: memory, times what is there without swap",
             _MEMORY["ram"],
             f"{benchmark.allocated(run) / without_swap(run):.2f}",
-            f"{self.found.end('ram') / self.without():.2f}",
+            f"{self.end('ram') / self.without():.2f}",
             f"swap may take all RAM; on the board {percent(medium, 0)} of it",
         )
 
     def _memory(self, name: str) -> Row:
-        run, curves = self.runs[name]["random"], self.found.curves[SYSTEMS[name]]
-        gained = self.found.end(SYSTEMS[name]) - self.without()
-        ends = " and ".join(dict.fromkeys(curve.ended for curve in curves.values()))
+        run, ended = self.runs[name]["random"], self.found.curves[SYSTEMS[name]]["random"].ended
+        gained = self.end(name) - self.without()
         return Row(
             f"{NAMES[name]}: memory gained for a byte of the medium",
             _MEMORY.get(name, "–"),
             f"{self.gain(run):.2f}",
             f"{gained / self.found.setup.chip_bytes:.2f}",
-            f"the program was {ends} in the kernel; on the board it ends where no page fits",
+            f"the program was {ended} in the kernel; on the board it ends where no page fits",
         )
 
     def gain(self, run: SwapBench) -> float:
         """Give the memory that a byte of the board's medium adds."""
         return (benchmark.allocated(run) - without_swap(run)) / run.system.medium_bytes
 
+    def end(self, name: str) -> int:
+        """Give the bytes that were filled in the kernel's machine in the end."""
+        return self.found.curves[SYSTEMS[name]]["random"].end_bytes
+
     def without(self) -> int:
         """Give the bytes that are there in the kernel's machine without swap."""
-        return self.found.without_swap() or 0
+        return self.found.curves["none"]["random"].end_bytes
 
 
 def _why(board: Swapped, measured_: Swapped) -> str:
