@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -90,7 +91,13 @@ def boot_and_kill(machine: vm.Machine, chip: Path, does: str, synced: int, wait_
     return Cut(said, int(moment[1]), int(moment[2]), max(map(int, flushed), default=0))
 
 
-def kill_some(machine: vm.Machine, chip: Path, kills: int, seed: int) -> list[Cut]:
+def kill_some(
+    machine: vm.Machine,
+    chip: Path,
+    kills: int,
+    seed: int,
+    progress: Callable[[int], None] = lambda _: None,
+) -> list[Cut]:
     """Kill machines one after another; fail where one finds something wrong."""
     dice = random.Random(seed)  # noqa: S311
     cuts: list[Cut] = []
@@ -103,7 +110,12 @@ def kill_some(machine: vm.Machine, chip: Path, kills: int, seed: int) -> list[Cu
         assert fault is None, f"seed {seed}, kill {number}: {fault}:\n{cut.said[:3000]}"
         synced = max(cut.synced, cut.moment)
         cuts.append(cut)
+        progress(number)
     return cuts
+
+
+def _say(words: str) -> None:
+    print(f"machines found right after a kill: {words}", file=sys.stderr, flush=True)
 
 
 def main() -> None:
@@ -112,7 +124,8 @@ def main() -> None:
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else random.randrange(2**32)  # noqa: S311
     with tempfile.TemporaryDirectory(prefix="flashpager-kills-") as folder:
         machine = vm.make(vm.kernel(), Path(folder))
-        cuts = kill_some(machine, Path(folder) / "chip.img", kills, seed)
+        chip = Path(folder) / "chip.img"
+        cuts = kill_some(machine, chip, kills, seed, lambda done: _say(f"{done} of {kills}"))
     print(
         f"seed {seed}: {kills} machines killed, {cuts[-1].moment:,} writes kept; no page wrong, "
         "none older than the last flush"
