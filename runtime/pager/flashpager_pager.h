@@ -140,6 +140,9 @@
 #ifndef FP_PAGER_STATISTICS
 #define FP_PAGER_STATISTICS 0 /* 1: fp_pager_stat() */
 #endif
+#ifndef FP_PAGER_CHECKS
+#define FP_PAGER_CHECKS 0 /* 1, with an MMU: each fault looks at all lists and entries first */
+#endif
 #ifndef FP_PAGER_CURSORS
 #define FP_PAGER_CURSORS 2 /* 1: the program has one cursor and no fp_pager_read() */
 #endif
@@ -211,6 +214,8 @@
 #endif
 #elif FP_PAGER_POLICY >= FP_PAGER_FIFO_SC
 #error "fifo-sc and pa-fifo-sc are for an MMU"
+#elif FP_PAGER_CHECKS
+#error "FP_PAGER_CHECKS is for an MMU"
 #endif
 #if FP_PAGER_SCHEDULE < FP_PAGER_SCHEDULE_SEQUENTIAL ||                                          \
     FP_PAGER_SCHEDULE > FP_PAGER_SCHEDULE_PARALLEL_MMU ||                                        \
@@ -255,6 +260,8 @@ enum fp_pager_error {
     FP_PAGER_OUTSIDE = -4,    /* behind the image; fp_flash_failed() is not asked */
     FP_PAGER_OLD = -5,        /* the image's version is below the rollback counter */
     FP_PAGER_BAD = -6,        /* more bad blocks than FP_PAGER_BAD_BLOCKS */
+    FP_PAGER_DAMAGED = -7,    /* FP_PAGER_CHECKS: what the pager keeps contradicts itself */
+    FP_PAGER_BUSY = -8,       /* FP_PAGER_CHECKS: a fault while one is served */
 };
 
 /* Empty the cache, look for bad blocks, fetch the pinned pages. Before all else; cursors that are

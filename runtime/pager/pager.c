@@ -37,6 +37,12 @@
 #define OUT_OF_LINE
 #endif
 
+#if FP_PAGER_CHECKS
+#define SERVING(is) (pager.serving = (is))
+#else
+#define SERVING(is) ((void)0)
+#endif
+
 #if FP_PAGER_STATISTICS
 #define COUNT(name, more) (stat.name += (uint32_t)(more))
 static struct fp_pager_stat stat;
@@ -140,6 +146,9 @@ static struct {
 #endif
 #if FP_PAGER_TAG_BYTES
     uint32_t version;
+#endif
+#if FP_PAGER_CHECKS
+    uint8_t serving; /* a fault */
 #endif
     entry_t entry[FP_PAGER_MOST_FRAMES]; /* by frame */
 #if ORDERED
@@ -692,7 +701,10 @@ static OUT_OF_LINE int fetch(fp_page page)
         if (!IS_PINNED(page))
             undo(&search);
         pager.error = error;
+        /* All is as before, so that who does not return may fault again. */
+        SERVING(0);
         error = fp_flash_failed(page, error);
+        SERVING(1);
         if (error)
             return error;
     }
@@ -840,7 +852,50 @@ FP_PAGER_API int fp_pager_read(fp_offset from, void *to, size_t size)
 }
 #endif
 #else
-FP_PAGER_API int fp_pager_fault(fp_page page)
+#if FP_PAGER_CHECKS
+/* Whether lists, entries and the page table say the same. Nothing is followed before it is known to
+ * be a frame. */
+static int is_sound(void)
+{
+    unsigned long mapped = 0, held = 0;
+    if (pager.used > FP_PAGER_FRAMES || pager.hand >= FP_PAGER_FRAMES)
+        return 0;
+    for (fp_page page = 0; page < FP_PAGER_PAGES; page++) {
+        const uint_fast16_t frame = fp_mmu_frame(page);
+        if (frame > pager.used || (frame && PAGE_OF(pager.entry[frame - 1u]) != page))
+            return 0;
+        mapped += frame > 0;
+    }
+    for (frame_t frame = 0; frame < FP_PAGER_FRAMES; frame++)
+        held += PAGE_OF(pager.entry[frame]) != NO_PAGE;
+    if (held != mapped)
+        return 0;
+#if SECOND_CHANCE
+    /* A ring of all frames that have been filled: those of invalid, then those of valid. */
+    frame_t place = pager.hand;
+    if (pager.valid > pager.used || (!pager.used && (place || pager.older[0])))
+        return 0;
+    for (frame_t i = 0; i < pager.used; i++) {
+        const int is_valid = i + pager.valid >= pager.used;
+        const entry_t entry = pager.entry[place];
+        if ((i && place == pager.hand) || pager.newer[place] >= pager.used ||
+            pager.older[pager.newer[place]] != place)
+            return 0;
+        if (is_valid ? !(entry & REFERENCED) && PAGE_OF(entry) != NO_PAGE
+                     : (entry & REFERENCED) != 0)
+            return 0;
+        if (i + pager.valid == pager.used && place != pager.valid_from)
+            return 0;
+        place = pager.newer[place];
+    }
+    if (pager.used && place != pager.hand)
+        return 0;
+#endif
+    return 1;
+}
+#endif
+
+static inline int serve(fp_page page)
 {
     uint_fast16_t frame = page < FP_PAGER_PAGES ? fp_mmu_frame(page) : 0;
     if (!frame--) {
@@ -850,8 +905,13 @@ FP_PAGER_API int fp_pager_fault(fp_page page)
         return error;
     }
 #if SETS_BIT
-    if (pager.entry[frame] & REFERENCED)
+    if (pager.entry[frame] & REFERENCED) {
+#if FP_PAGER_CHECKS
+        /* If its entry does not say so, too: else it would fault for ever. */
+        fp_mmu_map(page, frame);
+#endif
         return FP_PAGER_OK;
+    }
     COUNT(references, 1);
     COUNT(false_faults, 1);
     set_bit((frame_t)frame);
@@ -876,6 +936,23 @@ FP_PAGER_API int fp_pager_fault(fp_page page)
 #endif
 #endif
     return FP_PAGER_OK;
+}
+
+FP_PAGER_API int fp_pager_fault(fp_page page)
+{
+#if FP_PAGER_CHECKS
+    int error;
+    if (pager.serving)
+        return FP_PAGER_BUSY;
+    if (!is_sound())
+        return FP_PAGER_DAMAGED;
+    SERVING(1);
+    error = serve(page);
+    SERVING(0);
+    return error;
+#else
+    return serve(page);
+#endif
 }
 
 FP_PAGER_API const uint8_t *fp_pager_peek(fp_page page)

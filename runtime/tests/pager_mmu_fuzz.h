@@ -38,6 +38,15 @@ _Noreturn static void illegal(const char *what)
     FAIL("illegal use: %s", what);
 }
 
+/* What comes while the flash loads. */
+static void waits(void)
+{
+#if FP_PAGER_CHECKS
+    for (fp_page page = 0; page < PAGES; page++)
+        EXPECT_EQ(fp_pager_fault(page), FP_PAGER_BUSY);
+#endif
+}
+
 static uint8_t image_byte(uint32_t offset)
 {
     return (uint8_t)((offset * UINT32_C(2654435761)) >> 24);
@@ -47,12 +56,16 @@ static uint8_t image_byte(uint32_t offset)
 #define CHIP_PAGES ((FP_PAGER_IMAGE_BYTES - 1u) / FP_PAGER_FLASH_PAGE_BYTES + 1u)
 #define CHIP_BYTE(page, column) image_byte((page)*FP_PAGER_FLASH_PAGE_BYTES + (column))
 #define CHIP_FAILS() fails()
+#define CHIP_WAITS() waits()
 #include "../pager/emulated/chip.h"
 
 FP_PAGER_API int fp_flash_failed(fp_page page, int error)
 {
     EXPECT(page < PAGES && error < 0);
     trouble.asked++;
+#if FP_PAGER_CHECKS
+    EXPECT_EQ(fp_pager_fault(PAGES), FP_PAGER_OUTSIDE);
+#endif
     if (trouble.again) {
         trouble.again = false;
         return 0;
@@ -81,7 +94,7 @@ FP_PAGER_API uint_fast16_t fp_mmu_frame(fp_page page)
 
 FP_PAGER_API void fp_mmu_map(fp_page page, uint_fast16_t frame)
 {
-    EXPECT(page < PAGES && !table.valid[page]);
+    EXPECT(page < PAGES && (!table.valid[page] || FP_PAGER_CHECKS));
     EXPECT(!table.frame[page] || table.frame[page] == frame + 1);
     table.frame[page] = (uint8_t)(frame + 1);
     table.valid[page] = true;
@@ -89,7 +102,7 @@ FP_PAGER_API void fp_mmu_map(fp_page page, uint_fast16_t frame)
 
 FP_PAGER_API void fp_mmu_invalidate(fp_page page, uint_fast16_t frame)
 {
-    EXPECT(page < PAGES && table.valid[page]);
+    EXPECT(page < PAGES && (table.valid[page] || FP_PAGER_CHECKS));
     EXPECT_EQ(table.frame[page], frame + 1);
     table.valid[page] = false;
 }
@@ -264,3 +277,76 @@ static void ends(void)
     trouble.often = 0;
     reference(PAGES - 1);
 }
+
+#if FP_PAGER_CHECKS
+/* Write to what the pager keeps of its frames. Gives whether that must be found at once. */
+static bool damage(uint64_t *random)
+{
+    const unsigned frame = random_below(random, FP_PAGER_FRAMES);
+    const uint8_t by = (uint8_t)(1 + random_below(random, 255));
+    switch (random_below(random, SECOND_CHANCE ? 7 : 3)) {
+    case 0:
+        pager.entry[frame] ^= random_below(random, 2) ? REFERENCED : by;
+        break;
+    case 1:
+        pager.hand ^= by;
+        break;
+    case 2:
+        pager.used ^= by;
+        break;
+#if SECOND_CHANCE
+    case 3:
+        pager.newer[frame] ^= by;
+        return frame < pager.used;
+    case 4:
+        pager.older[frame] ^= by;
+        return frame < pager.used;
+    case 5:
+        pager.valid ^= by;
+        break;
+    default:
+        pager.valid_from ^= by;
+#endif
+    }
+    return false;
+}
+
+/* After any damage the program has the right bytes, or it is stopped and nothing is changed. */
+static void damaged(void)
+{
+    const uint32_t rounds = test_rounds(20000);
+    uint32_t found = 0;
+    for (uint32_t seed = test_first(); seed < test_first() + rounds; seed++) {
+        uint64_t random = seed;
+        unsigned steps;
+        int error = 0;
+        test_at("FLASHPAGER_TEST_SEED=%u", seed);
+        start(seed);
+        for (steps = random_below(&random, 40); steps > 0; steps--)
+            reference(random_below(&random, random_below(&random, 2) ? 8 : PAGES));
+        bool at_once = damage(&random);
+        for (unsigned step = 0; step < 100 && !error; step++) {
+            const fp_page page = random_below(&random, PAGES);
+            __typeof__(pager) before;
+            const struct table entries = table;
+            memcpy(&before, &pager, sizeof(pager));
+            if (!table.valid[page]) {
+                error = fp_pager_fault(page);
+                EXPECT(error || !at_once);
+            }
+            if (error) {
+                EXPECT_EQ(error, FP_PAGER_DAMAGED);
+                EXPECT(!memcmp(&before, &pager, sizeof(pager)));
+                EXPECT(!memcmp(&entries, &table, sizeof(table)));
+                found++;
+            } else {
+                const uint8_t *bytes = fp_pager_peek(page);
+                EXPECT(table.valid[page] && bytes);
+                for (unsigned i = 0; i < FP_PAGER_PAGE_BYTES; i++)
+                    EXPECT_EQ(bytes[i], image_byte(page * FP_PAGER_PAGE_BYTES + i));
+            }
+        }
+    }
+    EXPECT(found > rounds / 4 && found < rounds);
+}
+#endif

@@ -200,8 +200,18 @@ _MUTANTS = (
     Mutant("oldest-not-told", "    if (frame == pager.hand) {", "    if (0) {"),
     Mutant(
         "valid-page-faults",
-        "    if (pager.entry[frame] & REFERENCED)\n        return FP_PAGER_OK;\n",
-        "",
+        "    if (pager.entry[frame] & REFERENCED) {\n#if FP_PAGER_CHECKS",
+        "    if (0) {\n#if FP_PAGER_CHECKS",
+    ),
+    Mutant("busy-not-told", "    if (pager.serving)\n        return FP_PAGER_BUSY;\n", ""),
+    Mutant("busy-while-asking", "        SERVING(0);\n        error = fp", "        error = fp"),
+    Mutant("sound-always", "    if (!is_sound())\n        return FP_PAGER_DAMAGED;\n", ""),
+    Mutant("lost-not-seen", "    if (held != mapped)\n        return 0;\n", ""),
+    Mutant("ring-believed", "pager.older[pager.newer[place]] != place)", "0)"),
+    Mutant(
+        "wrong-bit-kept",
+        "        fp_mmu_map(page, frame);\n#endif\n        return",
+        "#endif\n        return",
     ),
     Mutant("outside-given", "if (page >= FP_PAGER_PAGES)", "if (page > FP_PAGER_PAGES + 1u)"),
     Mutant(

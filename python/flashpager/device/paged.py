@@ -150,6 +150,8 @@ class PagedDesign:
     image_bytes: int
     #: Where the image begins for the program.
     code: int
+    #: Whether a read of the code is a reference, as in a trace that has reads.
+    pages_reads: bool
     machine: Machine
 
     @classmethod
@@ -187,6 +189,7 @@ class PagedDesign:
             flash_page_bytes=row.flash_page_bytes,
             codeword_bytes=design.codeword_bytes,
             image_bytes=info.image_bytes,
+            pages_reads=info.reads > 0,
             code=_code_of(info, design.cache_page_bytes, MACHINES[machine].ram),
             machine=MACHINES[machine],
         )
@@ -203,6 +206,7 @@ class PagedDesign:
             "FP_PAGER_FLASH_PAGE_BYTES": self.flash_page_bytes,
             "FP_PAGER_IMAGE_BYTES": self.image_bytes,
             "FP_ARM926_CODE": f"{self.code:#010x}",
+            "FP_ARM926_PAGES_READS": int(self.pages_reads),
             "FP_VERIFY_ENTRY": f"{entry:#010x}",
         }
         macros |= dict(self.machine.macros)
@@ -431,7 +435,7 @@ def _code_of(info: TraceInfo, page_bytes: int, ram: int) -> int:
 
 
 def _entry_of(program: Path, info: TraceInfo) -> int:
-    """Give where a program begins, which must be what was recorded."""
+    """Give where a program begins, odd for Thumb; it must be what was recorded."""
     try:
         data = program.read_bytes()
     except OSError as error:
@@ -453,7 +457,7 @@ def _entry_of(program: Path, info: TraceInfo) -> int:
                 f"as {section.name} of the trace: it is not the program that was recorded"
             )
             raise FlashpagerError(message)
-    return int(struct.unpack_from("<I", data, 24)[0]) & ~1
+    return int(struct.unpack_from("<I", data, 24)[0])
 
 
 def _sections(data: bytes) -> Iterator[tuple[int, int, int]]:

@@ -20,8 +20,15 @@
  *
  * Reads. A literal in a page that is not mapped faults as data. The data abort reads it from the frame
  * if there is one, else with fp_flash_peek() from flash, and goes on behind the instruction: ldr,
- * ldrb, ldrh, ldrsb, ldrsh, ldrd and ldm in the ARM state, also into the program counter. That is
- * no reference, and no page comes in.
+ * ldrb, ldrh, ldrsb, ldrsh, ldrd and ldm in the ARM state, also into the program counter, and ldr,
+ * ldrb, ldrh, ldrsb, ldrsh and ldmia in the Thumb state. That is no reference, and no page comes in.
+ * With
+ *
+ *     #define FP_ARM926_PAGES_READS 1
+ *
+ * it is one: the page comes in as for an instruction, and the data abort reads it from its frame. The
+ * counts are then those of a trace with reads. The instruction is not tried again, so that its own
+ * page and what it reads need not be mapped together.
  *
  * Caches. The write buffer is drained when a page is mapped. Where the data cache is on, map the
  * frames uncached. The instruction cache has virtual tags: what it has of a page stays right when the
@@ -29,11 +36,23 @@
  */
 #include "../flashpager_pager.h"
 
+#include <string.h>
+
 #if FP_PAGER_PAGE_BYTES != 1024 && FP_PAGER_PAGE_BYTES != 4096
 #error "an ARM926 has pages of 1 and 4 KB"
 #endif
+#ifndef FP_ARM926_PAGES_READS
+#define FP_ARM926_PAGES_READS 0
+#endif
 #if FP_ARM926_CODE % FP_PAGER_PAGE_BYTES
 #error "FP_ARM926_CODE is where a page begins"
+#endif
+
+/* What has instructions that Thumb has not. */
+#ifdef __thumb__
+#define IN_ARM_STATE __attribute__((target("arm"), noinline))
+#else
+#define IN_ARM_STATE
 #endif
 
 #define MEGABYTE 0x100000u
@@ -56,17 +75,22 @@
 
 /* Yours: an abort that cannot be served, of an access to `address` by the instruction at `pc`. The
  * error is the pager's; FP_PAGER_OUTSIDE also for a write to the code, and for an instruction that is
- * not known to read. It should not return: if it does the access is tried again. */
+ * not known to read. It must not return, as a read may have been done in part: fp_flash_failed() and
+ * fp_flash_peek() are who can try again. */
 FP_PAGER_API void fp_arm926_failed(uint32_t pc, uint32_t address, int error);
 
-/* Yours: read bytes of the image, 1, 2 or 4, aligned as many, beside what the pager does. */
-FP_PAGER_API void fp_flash_peek(fp_offset offset, uint8_t *to, uint_fast8_t size);
+#if !FP_ARM926_PAGES_READS
+/* Yours: read bytes of the image, 1, 2 or 4, aligned as many, beside what the pager does. Gives 0 or
+ * an error. */
+FP_PAGER_API int fp_flash_peek(fp_offset offset, uint8_t *to, uint_fast8_t size);
+#endif
 
 static uint32_t tables[TABLES * TABLE_ENTRIES] __attribute__((aligned(4096)));
 static uint8_t memory[FP_PAGER_FRAMES * 1ul * FP_PAGER_PAGE_BYTES]
     __attribute__((aligned(FP_PAGER_PAGE_BYTES)));
 
-static inline void forget(fp_page page)
+/* Inlined into what is in the ARM state. */
+__attribute__((always_inline)) static inline void forget(fp_page page)
 {
 #if FP_PAGER_PAGE_BYTES == 1024
     uint32_t address = FP_ARM926_CODE + page * FP_PAGER_PAGE_BYTES;
@@ -91,26 +115,26 @@ FP_PAGER_API uint_fast16_t fp_mmu_frame(fp_page page)
     return (entry - (uint32_t)(uintptr_t)memory) / FP_PAGER_PAGE_BYTES + 1u;
 }
 
-FP_PAGER_API void fp_mmu_map(fp_page page, uint_fast16_t frame)
+IN_ARM_STATE FP_PAGER_API void fp_mmu_map(fp_page page, uint_fast16_t frame)
 {
     tables[BEFORE + page] = (uint32_t)(uintptr_t)fp_mmu_bytes(frame) | READ_ONLY;
     __asm__ volatile("mcr p15, 0, %0, c7, c10, 4" : : "r"(0) : "memory");
 }
 
-FP_PAGER_API void fp_mmu_invalidate(fp_page page, uint_fast16_t frame)
+IN_ARM_STATE FP_PAGER_API void fp_mmu_invalidate(fp_page page, uint_fast16_t frame)
 {
     tables[BEFORE + page] = (uint32_t)(frame + 1u) << 2;
     forget(page);
 }
 
-FP_PAGER_API void fp_mmu_unmap(fp_page page)
+IN_ARM_STATE FP_PAGER_API void fp_mmu_unmap(fp_page page)
 {
     tables[BEFORE + page] = 0;
     forget(page);
 }
 
 /* Write the entries of the code into a first-level table of 4,096 words. */
-FP_PAGER_API void fp_arm926_start(uint32_t *level_1)
+IN_ARM_STATE FP_PAGER_API void fp_arm926_start(uint32_t *level_1)
 {
     const uint32_t first = FP_ARM926_CODE / MEGABYTE;
     for (uint32_t i = 0; i < TABLES * TABLE_ENTRIES; i++) {
@@ -136,6 +160,8 @@ __attribute__((used)) static void prefetch_abort(uint32_t pc)
 
 /* What the data abort has of the program: registers 0 to 14, and the address of the instruction. */
 #define PC 15
+/* The state, in the program's status register. An address that is loaded says it by its last bit. */
+#define THUMB 0x20u
 #define BIT(n) (instruction >> (n)&1u)
 
 static int is_code(uint32_t address)
@@ -143,17 +169,28 @@ static int is_code(uint32_t address)
     return address - FP_ARM926_CODE < FP_PAGER_IMAGE_BYTES;
 }
 
-/* Read 1, 2 or 4 bytes, aligned as many. */
-static uint32_t read_code(uint32_t address, uint_fast8_t size)
+/* Read 1, 2 or 4 bytes, aligned as many. Gives 0 or an error. */
+static int read_code(uint32_t address, uint_fast8_t size, uint32_t *value)
 {
     uint8_t bytes[4] = {0};
     const fp_offset offset = address - FP_ARM926_CODE;
-    const uint8_t *page = fp_pager_peek((fp_page)(offset / FP_PAGER_PAGE_BYTES));
-    if (page)
-        memcpy(bytes, page + offset % FP_PAGER_PAGE_BYTES, size);
-    else
-        fp_flash_peek(offset, bytes, size);
-    return bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
+    const fp_page page = (fp_page)(offset / FP_PAGER_PAGE_BYTES);
+    int error = is_code(address) ? FP_PAGER_OK : FP_PAGER_OUTSIDE;
+#if FP_ARM926_PAGES_READS
+    if (!error)
+        error = fp_pager_fault(page);
+#endif
+    if (!error) {
+        const uint8_t *in_frame = fp_pager_peek(page);
+#if !FP_ARM926_PAGES_READS
+        if (!in_frame)
+            error = fp_flash_peek(offset, bytes, size);
+        else
+#endif
+            memcpy(bytes, in_frame + offset % FP_PAGER_PAGE_BYTES, size);
+    }
+    *value = bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
+    return error;
 }
 
 /* The operand of ldr that is a register with a shift. */
@@ -173,92 +210,149 @@ static uint32_t shifted(uint32_t instruction, const uint32_t *registers)
     }
 }
 
-/* Do what an instruction wanted to read from the code. Gives whether it did. */
-static int read_for(uint32_t *registers)
+/* What an instruction reads. */
+struct reading {
+    uint32_t at;
+    uint32_t loaded; /* registers, ascending; 0 for an instruction that is not known to read */
+    uint32_t written_back;
+    uint_fast8_t size; /* what each takes */
+    uint_fast8_t is_signed;
+    uint_fast8_t base; /* the register to write back to, or PC for none */
+};
+
+static uint32_t bytes_of_list(uint32_t list)
 {
-    const uint32_t instruction = *(const uint32_t *)(uintptr_t)registers[PC];
+    uint32_t bytes = 0;
+    for (; list; list &= list - 1u)
+        bytes += 4;
+    return bytes;
+}
+
+static struct reading read_by_arm(uint32_t instruction, const uint32_t *registers)
+{
     const uint32_t rn = instruction >> 16 & 15u, rd = instruction >> 12 & 15u;
     const uint32_t is_before = BIT(24), is_up = BIT(23), kind = instruction >> 4 & 15u;
-    const uint32_t base = registers[rn] + (rn == PC ? 8u : 0u);
-    /* The registers to load, ascending, and what each takes. */
-    uint32_t loaded = 1u << rd, offset, at;
-    uint_fast8_t size = 4, is_signed = 0;
+    const uint32_t from = registers[rn] + (rn == PC ? 8u : 0u);
+    struct reading found = {0, 1u << rd, 0, 4, 0, PC};
+    uint32_t offset, is_list = 0;
     if ((instruction >> 26 & 3u) == 1u && BIT(20) && !(BIT(25) && BIT(4))) {
         offset = BIT(25) ? shifted(instruction, registers) : instruction & 0xfffu;
-        size = BIT(22) ? 1 : 4;
-        at = is_up ? base + offset : base - offset;
+        found.size = BIT(22) ? 1 : 4;
     } else if ((instruction >> 25 & 7u) == 0 &&
                (kind == 13u || (BIT(20) && (kind == 11u || kind == 15u)))) {
         offset = BIT(22) ? (instruction >> 4 & 0xf0u) | (instruction & 15u)
                          : registers[instruction & 15u];
         if (!BIT(20))
-            loaded |= loaded << 1;
+            found.loaded |= found.loaded << 1;
         else
-            size = kind == 13u ? 1 : 2;
-        is_signed = kind != 11u;
-        at = is_up ? base + offset : base - offset;
-    } else if ((instruction >> 25 & 7u) == 4u && BIT(20) && !BIT(22)) {
-        loaded = instruction & 0xffffu;
-        offset = 0;
-        for (uint32_t left = loaded; left; left &= left - 1u)
-            offset += 4;
-        at = is_up ? base + offset : base - offset;
+            found.size = kind == 13u ? 1 : 2;
+        found.is_signed = kind != 11u;
     } else {
-        return 0;
+        is_list = (instruction >> 25 & 7u) == 4u && BIT(20) && !BIT(22);
+        found.loaded = is_list ? instruction & 0xffffu : 0;
+        offset = bytes_of_list(found.loaded);
     }
-    {
-        const uint32_t written_back = at;
-        if ((instruction >> 25 & 7u) == 4u) {
-            at = (is_up ? base : at) + (is_before == is_up ? 4u : 0u);
-        } else if (!is_before) {
-            at = base;
-        }
-        if (!is_code(at))
-            return 0;
-        registers[PC] += 4u;
-        if (BIT(21) || ((instruction >> 25 & 7u) != 4u && !is_before))
-            registers[rn] = written_back;
+    found.at = found.written_back = is_up ? from + offset : from - offset;
+    if (is_list)
+        found.at = (is_up ? from : found.at) + (is_before == is_up ? 4u : 0u);
+    else if (!is_before)
+        found.at = from;
+    if (BIT(21) || !(is_list || is_before))
+        found.base = (uint_fast8_t)rn;
+    return found;
+}
+
+static struct reading read_by_thumb(uint32_t instruction, const uint32_t *registers)
+{
+    /* Where two registers make the address: str, strh, strb, ldrsb, ldr, ldrh, ldrb, ldrsh. */
+    static const uint8_t sizes[8] = {0, 0, 0, 1, 4, 2, 1, 2};
+    const uint32_t rn = instruction >> 3 & 7u, operation = instruction >> 9 & 7u;
+    const uint32_t offset = instruction >> 6 & 31u;
+    struct reading found = {registers[rn], 1u << (instruction & 7u), 0, 4, 0, PC};
+    switch (instruction >> 11) {
+    case 9: /* ldr, from the literal pool */
+        found.at = ((registers[PC] + 4u) & ~3u) + (instruction & 0xffu) * 4u;
+        found.loaded = 1u << (instruction >> 8 & 7u);
+        break;
+    case 10:
+    case 11:
+        found.at += registers[instruction >> 6 & 7u];
+        found.size = sizes[operation];
+        found.is_signed = operation == 3u || operation == 7u;
+        break;
+    case 13: /* ldr */
+        found.at += offset * 4u;
+        break;
+    case 15: /* ldrb */
+        found.at += offset;
+        found.size = 1;
+        break;
+    case 17: /* ldrh */
+        found.at += offset * 2u;
+        found.size = 2;
+        break;
+    case 25: /* ldmia */
+        found.base = instruction >> 8 & 7u;
+        found.at = registers[found.base];
+        found.loaded = instruction & 0xffu;
+        found.written_back = found.at + bytes_of_list(found.loaded);
+        break;
+    default:
+        found.size = 0;
     }
-    for (uint32_t to = 0; loaded; to++, loaded >>= 1) {
+    if (!found.size)
+        found.loaded = 0;
+    return found;
+}
+
+/* Do what an instruction wanted to read from the code. Gives 0 or an error. */
+static int read_for(uint32_t *registers, uint32_t *status)
+{
+    const uint32_t pc = registers[PC], is_thumb = *status & THUMB;
+    struct reading of =
+        is_thumb ? read_by_thumb(*(const uint16_t *)(uintptr_t)pc, registers)
+                 : read_by_arm(*(const uint32_t *)(uintptr_t)pc, registers);
+    if (!of.loaded || !is_code(of.at))
+        return FP_PAGER_OUTSIDE;
+    registers[PC] = pc + (is_thumb ? 2u : 4u);
+    if (of.base != PC)
+        registers[of.base] = of.written_back;
+    for (uint32_t to = 0; of.loaded; to++, of.loaded >>= 1) {
         uint32_t value;
-        if (!(loaded & 1u))
+        int error;
+        if (!(of.loaded & 1u))
             continue;
-        if (!is_code(at))
-            return 0;
-        value = read_code(at & (uint32_t)-size, size);
-        if (is_signed && size < 4 && value >> (8 * size - 1))
-            value |= UINT32_MAX << 8 * size;
-        if (size == 4)
-            value = value >> 8 * (at & 3u) | value << (-8 * (at & 3u) & 31u);
+        error = read_code(of.at & (uint32_t)-of.size, of.size, &value);
+        if (error)
+            return error;
+        if (of.is_signed && of.size < 4 && value >> (8 * of.size - 1))
+            value |= UINT32_MAX << 8 * of.size;
+        if (of.size == 4)
+            value = value >> 8 * (of.at & 3u) | value << (-8 * (of.at & 3u) & 31u);
         if (to == PC) {
-            /* With the last bit set, in the Thumb state. */
             if (value & 1u)
-                __asm__ volatile("mrs r12, spsr\n\torr r12, r12, #0x20\n\tmsr spsr_c, r12"
-                                 :
-                                 :
-                                 : "r12");
+                *status |= THUMB;
             value &= (uint32_t)~1;
         }
         registers[to] = value;
-        at += 4;
+        of.at += 4;
     }
-    return 1;
+    return FP_PAGER_OK;
 }
 
-__attribute__((used)) static void data_abort(uint32_t *registers)
+/* An access to an address failed. Gives the status to go on with. */
+__attribute__((used)) static uint32_t data_abort(uint32_t *registers, uint32_t status, uint32_t address)
 {
     const uint32_t pc = registers[PC];
-    uint32_t address, status;
-    __asm__("mrs %0, spsr" : "=r"(status));
-    __asm__("mrc p15, 0, %0, c6, c0, 0" : "=r"(address));
-    /* Not in the Thumb state. */
-    if (status & 0x20u || !read_for(registers))
-        fp_arm926_failed(pc, address, FP_PAGER_OUTSIDE);
+    int error = read_for(registers, &status);
+    if (error)
+        fp_arm926_failed(pc, address, error);
+    return status;
 }
 
 /* What the vectors of the two aborts go to. */
-__attribute__((naked, used)) FP_PAGER_API void fp_arm926_prefetch_abort(void);
-__attribute__((naked, used)) FP_PAGER_API void fp_arm926_prefetch_abort(void)
+IN_ARM_STATE __attribute__((naked, used)) FP_PAGER_API void fp_arm926_prefetch_abort(void);
+IN_ARM_STATE __attribute__((naked, used)) FP_PAGER_API void fp_arm926_prefetch_abort(void)
 {
     __asm__ volatile("sub lr, lr, #4\n\t"
                      "push {r0-r3, r12, lr}\n\t"
@@ -268,15 +362,18 @@ __attribute__((naked, used)) FP_PAGER_API void fp_arm926_prefetch_abort(void)
 }
 
 /* The program's own stack pointer and link register are those of user mode. */
-__attribute__((naked, used)) FP_PAGER_API void fp_arm926_data_abort(void);
-__attribute__((naked, used)) FP_PAGER_API void fp_arm926_data_abort(void)
+IN_ARM_STATE __attribute__((naked, used)) FP_PAGER_API void fp_arm926_data_abort(void);
+IN_ARM_STATE __attribute__((naked, used)) FP_PAGER_API void fp_arm926_data_abort(void)
 {
     __asm__ volatile("sub lr, lr, #8\n\t"
                      "sub sp, sp, #64\n\t"
                      "stm sp, {r0-r14}^\n\t"
                      "str lr, [sp, #60]\n\t"
                      "mov r0, sp\n\t"
+                     "mrs r1, spsr\n\t"
+                     "mrc p15, 0, r2, c6, c0, 0\n\t"
                      "bl data_abort\n\t"
+                     "msr spsr_cxsf, r0\n\t"
                      "ldr lr, [sp, #60]\n\t"
                      "ldm sp, {r0-r14}^\n\t"
                      "nop\n\t"

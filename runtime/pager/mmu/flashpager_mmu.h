@@ -42,12 +42,18 @@
  *
  * The handler runs with interrupts off, or with interrupt handlers that are not in paged memory and
  * do not fault: fp_pager_fault() must not be called while it runs.
+ *
+ * Checks. With FP_PAGER_CHECKS as 1, a call while another one runs gives FP_PAGER_BUSY; and before each
+ * fault is served all lists, entries and the page table are looked at: where they contradict each
+ * other, as behind a stray write, nothing is changed, and it gives FP_PAGER_DAMAGED. That takes time by
+ * the pages of the image. A reference bit of clock or pa-clock that is wrong contradicts nothing: it
+ * costs a fault. fp_flash_failed() is called when all is as before, and may fault.
  */
 #ifndef FLASHPAGER_MMU_H
 #define FLASHPAGER_MMU_H
 
 /* An access to a page has faulted. Gives 0, and the access can be tried again; or FP_PAGER_OUTSIDE,
- * or what fp_flash_failed() gave. A fault of a page that is mapped, as by an entry that another
+ * what fp_flash_failed() gave, or with checks FP_PAGER_BUSY or FP_PAGER_DAMAGED. A fault of a page that is mapped, as by an entry that another
  * processor has made valid meanwhile, changes and counts nothing. */
 FP_PAGER_API int fp_pager_fault(fp_page page);
 

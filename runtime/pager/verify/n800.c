@@ -163,7 +163,8 @@ __asm__(".text\n"
         "    bl interrupted\n"
         "    ldm sp!, {r0-r3, r12, pc}^\n");
 
-FP_PAGER_API void fp_flash_peek(fp_offset offset, uint8_t *to, uint_fast8_t size)
+#if !FP_ARM926_PAGES_READS
+FP_PAGER_API int fp_flash_peek(fp_offset offset, uint8_t *to, uint_fast8_t size)
 {
     const fp_offset from = offset & ~(fp_offset)1;
     const uint32_t words = bus.words;
@@ -174,7 +175,9 @@ FP_PAGER_API void fp_flash_peek(fp_offset offset, uint8_t *to, uint_fast8_t size
     bus.words = words;
     for (uint_fast8_t i = 0; i < size; i++)
         to[i] = bytes[offset - from + i];
+    return FP_PAGER_OK;
 }
+#endif
 
 static const char *machine_failure(void)
 {

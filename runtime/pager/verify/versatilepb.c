@@ -7,8 +7,10 @@
  * writes and ends by semihosting, which goes through us: at its end come a line "--- pager" and
  * lines with the counts. `flashpager verify` compiles, runs and reads it.
  *
- * The design says besides FP_VERIFY_ENTRY, where the program begins. With FP_VERIFY_TIMES as 1 the
- * handler's jobs are timed, and their times follow the counts: versatilepb_times.h.
+ * The design says besides FP_VERIFY_ENTRY, where the program begins, its last bit set for Thumb. With
+ * FP_VERIFY_TIMES as 1 the handler's jobs are timed, and their times follow the counts:
+ * versatilepb_times.h. With FP_VERIFY_INTERRUPTS a timer interrupts the program:
+ * versatilepb_interrupts.h.
  *
  * Another machine with such a processor includes this behind what it has otherwise, as n800.c does:
  * MACHINE_RAM, where its RAM begins, MACHINE_IRQ, and machine_failure(), machine_say() and
@@ -21,8 +23,13 @@
 #ifndef FP_VERIFY_TIMES
 #define FP_VERIFY_TIMES 0
 #endif
+#ifndef FP_VERIFY_INTERRUPTS
+#define FP_VERIFY_INTERRUPTS 0
+#endif
 #if FP_VERIFY_TIMES
 #include "versatilepb_stamps.h"
+#elif FP_VERIFY_INTERRUPTS
+#include "versatilepb_interrupts.h"
 #endif
 #include "../pager.c"
 
@@ -30,7 +37,11 @@
 
 #ifndef MACHINE_RAM
 #define MACHINE_RAM 0u
+#if FP_VERIFY_INTERRUPTS
+#define MACHINE_IRQ "interrupt"
+#else
 #define MACHINE_IRQ "unexpected"
+#endif
 #define MACHINE_IS_VERSATILEPB 1
 #else
 #define MACHINE_IS_VERSATILEPB 0
@@ -53,7 +64,8 @@ static void machine_start(uint32_t *level_1);
 
 void start(void);
 
-static int32_t semihost(uint32_t operation, uint32_t argument)
+/* Not inlined into Thumb code, which has no such call. */
+__attribute__((noinline)) static int32_t semihost(uint32_t operation, uint32_t argument)
 {
     register uint32_t r0 __asm__("r0") = operation;
     register uint32_t r1 __asm__("r1") = argument;
@@ -112,12 +124,15 @@ static uint32_t literals;
 #define CHIP_BYTE(page, column) CODE_BYTE((page)*FP_PAGER_FLASH_PAGE_BYTES + (column))
 #include "../emulated/chip.h"
 
-FP_PAGER_API void fp_flash_peek(fp_offset offset, uint8_t *to, uint_fast8_t size)
+#if !FP_ARM926_PAGES_READS
+FP_PAGER_API int fp_flash_peek(fp_offset offset, uint8_t *to, uint_fast8_t size)
 {
     literals++;
     for (uint_fast8_t i = 0; i < size; i++)
         to[i] = CODE_BYTE(offset + i);
+    return FP_PAGER_OK;
 }
+#endif
 
 static const char *machine_failure(void)
 {
@@ -131,6 +146,9 @@ static void machine_say(void)
     say("chip_column_changes", chip.counts.column_changes);
     say("chip_bytes_fetched", chip.counts.bytes_fetched);
     say("chip_bytes_skipped", chip.counts.bytes_skipped);
+#if FP_VERIFY_INTERRUPTS
+    interrupts_end();
+#endif
 }
 
 static void machine_start(uint32_t *level_1)
@@ -140,6 +158,9 @@ static void machine_start(uint32_t *level_1)
     for (uint32_t i = 0x100; i < 0x102; i++)
         level_1[i] = SECTION(i);
     chip_reset();
+#if FP_VERIFY_INTERRUPTS
+    interrupts_start();
+#endif
 }
 #endif
 
@@ -165,8 +186,16 @@ FP_PAGER_API void fp_arm926_failed(uint32_t pc, uint32_t address, int error)
     write_text("--- pager\n");
     say("at", pc);
     say("access", address);
-    stop(error == FP_PAGER_OUTSIDE ? "an access that the pager does not know"
-                                     : machine_failure());
+    switch (error) {
+    case FP_PAGER_OUTSIDE:
+        stop("an access that the pager does not know");
+    case FP_PAGER_DAMAGED:
+        stop("a list of the pager that is damaged");
+    case FP_PAGER_BUSY:
+        stop("a fault inside the handler");
+    default:
+        stop(machine_failure());
+    }
 }
 
 /* The program wants to end. */
@@ -205,6 +234,9 @@ static uint32_t level_1[4096] __attribute__((aligned(16384)));
 
 __attribute__((used)) void start(void)
 {
+    /* User mode, in the Thumb state where the entry's last bit is set. Interrupts are on: only who wants
+     * some lets them come. */
+    const uint32_t status = 0x50u | (FP_VERIFY_ENTRY & 1u) << 5;
     for (uint32_t i = 0; i < RAM_MEGABYTES; i++)
         level_1[(MACHINE_RAM >> 20) + i] = SECTION((MACHINE_RAM >> 20) + i);
     machine_start(level_1);
@@ -217,13 +249,11 @@ __attribute__((used)) void start(void)
                      "orr r12, r12, #1\n\t"
                      "mcr p15, 0, r12, c1, c0, 0\n\t"
                      "nop\n\tnop\n\t"
-                     /* User mode. Interrupts are on: only who wants some lets them come. */
-                     "mov r12, #0x50\n\t"
-                     "msr spsr_cxsf, r12\n\t"
+                     "msr spsr_cxsf, %3\n\t"
                      "mov lr, %2\n\t"
                      "movs pc, lr"
                      :
-                     : "r"(level_1), "r"(1), "r"(FP_VERIFY_ENTRY)
+                     : "r"(level_1), "r"(1), "r"(FP_VERIFY_ENTRY & ~1u), "r"(status)
                      : "r12", "lr", "memory");
 }
 
