@@ -11,6 +11,8 @@ static void semihost(uint32_t operation, uint32_t argument)
     register uint32_t r1 __asm__("r1") = argument;
 #if __ARM_ARCH_PROFILE == 'M'
     __asm__ volatile("bkpt 0xab" : "+r"(r0) : "r"(r1) : "memory");
+#elif defined(__thumb__)
+    __asm__ volatile("svc 0xab" : "+r"(r0) : "r"(r1) : "memory", "lr");
 #else
     __asm__ volatile("svc 0x123456" : "+r"(r0) : "r"(r1) : "memory", "lr");
 #endif

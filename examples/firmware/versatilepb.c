@@ -7,11 +7,11 @@ _Noreturn void reset(void);
 _Noreturn void start(void);
 
 /* Nothing here asks which mode of the processor it is in: alone on the machine the program is in
- * supervisor mode, behind a pager in user mode. */
-__attribute__((naked)) _Noreturn void reset(void)
+ * supervisor mode, behind a pager in user mode. It begins in the ARM state. */
+__attribute__((naked, target("arm"))) _Noreturn void reset(void)
 {
     __asm__ volatile("ldr sp, =stack_top\n\t"
-                     "b start");
+                     "ldr pc, =start");
 }
 
 __attribute__((used)) _Noreturn void start(void)

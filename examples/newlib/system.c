@@ -20,15 +20,19 @@ static void semihost(uint32_t operation, uint32_t argument)
 {
     register uint32_t r0 __asm__("r0") = operation;
     register uint32_t r1 __asm__("r1") = argument;
+#ifdef __thumb__
+    __asm__ volatile("svc 0xab" : "+r"(r0) : "r"(r1) : "memory", "lr");
+#else
     __asm__ volatile("svc 0x123456" : "+r"(r0) : "r"(r1) : "memory", "lr");
+#endif
 }
 
 /* Nothing here asks which mode of the processor it is in: alone on the machine the program is in
- * supervisor mode, behind a pager in user mode. */
-__attribute__((naked, section(".text.reset"))) _Noreturn void reset(void)
+ * supervisor mode, behind a pager in user mode. It begins in the ARM state. */
+__attribute__((naked, target("arm"), section(".text.reset"))) _Noreturn void reset(void)
 {
     __asm__ volatile("ldr sp, =stack_top\n\t"
-                     "b start");
+                     "ldr pc, =start");
 }
 
 __attribute__((used)) _Noreturn void start(void)

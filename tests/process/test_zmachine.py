@@ -6,19 +6,17 @@ jzip and a compiler for the Z-machine are fetched from Debian, once, into ``buil
 import os
 import shutil
 import subprocess
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from flashpager.trace import Trace
-from tests import tools
 from tests.conftest import COMMAND, ROOT, Finished, fails, flashpager, need
 from tests.docs.test_documents import blocks
+from tests.process.debian import fetched
 
 _EXAMPLE = ROOT / "examples/zmachine"
-_PACKAGES = ROOT / "build/zmachine-packages"
 _SESSION = (_EXAMPLE / "session.txt").read_bytes()
 _PARTS = {"double-buffer": "KFG1G16Q2M", "double-buffer-prefetch": "KFG1G16Q2M"}
 _PART = "MT29F1G08ABAFA"
@@ -28,23 +26,7 @@ _PART = "MT29F1G08ABAFA"
 def packages() -> Path:
     """Give the folder with jzip and inform6."""
     need("arm-none-eabi-gcc", "qemu-system-arm")
-    if not _PACKAGES.exists():
-        _PACKAGES.parent.mkdir(exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=_PACKAGES.parent, prefix="fetched-") as place:
-            fetched = Path(place) / "packages"
-            command = [str(_EXAMPLE / "packages"), str(fetched)]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            if done.returncode:
-                reason = "jzip and inform6 cannot be fetched from Debian"
-                if tools.promised():
-                    pytest.fail(f"{reason}: {done.stderr}")
-                pytest.skip(reason)
-            try:
-                fetched.rename(_PACKAGES)
-            except OSError:
-                # Another worker was faster.
-                assert _PACKAGES.exists()
-    return _PACKAGES
+    return fetched("zmachine-packages", [str(_EXAMPLE / "packages"), "DIRECTORY"])
 
 
 @dataclass(frozen=True)
