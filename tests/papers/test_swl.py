@@ -187,6 +187,8 @@ def test_the_machine(found: dict[str, Any], handler: swl.Handler) -> None:
         saved = ran.us("sequential", walk) - ran.us("parallel", walk)
         searched = ran.job_us("sequential", "get_freeframe", walk)
         assert saved == pytest.approx(searched, abs=8 * machine.SLOW_NS / 1e3)
+    by_model = 100 * (1 - model.us("parallel", 13) / model.us("sequential", 13))
+    assert ran.gain(13) == pytest.approx(by_model, rel=0.01)
     assert ran.gain(1) < ran.gain(2) < ran.gain(13) < ran.gain(ran.best())
     assert ran.gain(60) < ran.gain(ran.best())
     # A processor that never waits has nothing to search for long.

@@ -94,6 +94,7 @@ def verify_paged(
                 f"note: an instruction takes {bench.instruction_ns} ns, whatever it does; a load "
                 "and a byte from the flash are modelled, as the design prices them"
             )
+            _note_other_prices(flags.board, design, fit)
     if fit:
         note(f"{fit}: a board with these prices")
     if differ or any(not each.is_within for each in timed):
@@ -138,6 +139,20 @@ def _times(bench: Bench, design: Design) -> list[ComparedTimes]:
         row.demand_equal()
         found.append(row.compared)
     return found
+
+
+def _note_other_prices(board: str | None, design: Design, fit: Path | None) -> None:
+    """Say that a board's prices were measured with another policy than is timed."""
+    if board is None or fit:
+        return
+    priced, timed = (
+        each.policy.partition("(")[0] for each in (Design.from_board(Path(board)), design)
+    )
+    if priced != timed:
+        note(
+            f"note: the handler's prices of {board} are those of its own policy, {priced}, and "
+            f"{timed} takes other times: --fit FILE writes a board with the prices of {timed}"
+        )
 
 
 def _times_of(times: ComparedTimes) -> dict[str, object]:

@@ -1,0 +1,106 @@
+"""What the pager behind an MMU takes of an ARM926EJ-S: code in both states, and RAM a frame.
+
+    .venv/bin/python benches/pager_mmu.py
+
+Prints the table of docs/pager-mmu.md: the pager with the port for the ARM926, and with it both
+aborts, compiled with -Os for 48 frames of 1 KB before an image of 109 KB. RAM a frame is beside
+the page table and the frame itself, for an image of up to 126 pages; and for the largest, of over
+32,766 pages, before over 254 frames.
+"""
+
+import re
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from flashpager.installed import pager_sources
+
+_POLICIES = ("fifo", "clock", "pa-clock", "random", "fifo-sc", "pa-fifo-sc")
+_FRAMES, _MANY_FRAMES = 48, 320
+_IMAGE_BYTES, _LARGE_IMAGE_BYTES = 111148, 40 << 20
+_DESIGN = {
+    "FP_PAGER_LOOKUP": "FP_PAGER_MMU",
+    "FP_PAGER_REGISTER": "FP_PAGER_DOUBLE_BUFFER",
+    "FP_PAGER_PAGE_BYTES": 1024,
+    "FP_PAGER_FLASH_PAGE_BYTES": 2048,
+    "FP_PAGER_VALID": 24,
+    "FP_PAGER_WALK_BUDGET": 5,
+    "FP_PAGER_SEED": 7,
+    "FP_ARM926_CODE": "0x400000",
+}
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Bytes of a policy."""
+
+    policy: str
+    arm: int
+    thumb: int
+    #: With FP_PAGER_CHECKS, as Thumb.
+    checked: int
+    frame: int
+    frame_of_many: int
+
+    def row(self) -> str:
+        """Give a row of the table."""
+        sizes = (self.arm, self.thumb, self.checked, self.frame, self.frame_of_many)
+        return f"| `{self.policy}` | " + " | ".join(f"{size:,}" for size in sizes) + " |"
+
+
+def _compiled(source: str, state: str, macros: dict[str, object]) -> tuple[int, int]:
+    """Give the bytes of code and of RAM that a file takes."""
+    defined = [f"-D{name}={value}" for name, value in macros.items()]
+    flags = ("-std=c99", "-Os", "-mcpu=arm926ej-s", f"-m{state}", "-Wall", "-Wextra", "-Werror")
+    with tempfile.TemporaryDirectory(prefix="flashpager-") as place:
+        file = Path(place) / "compiled.o"
+        command = ["arm-none-eabi-gcc", *flags, "-DFP_PAGER_DESIGN_GIVEN", *defined, "-c"]
+        subprocess.run([*command, "-o", str(file), str(pager_sources() / source)], check=True)
+        told = subprocess.run(
+            ["arm-none-eabi-size", str(file)], capture_output=True, text=True, check=True
+        )
+    text, data, zeroed = map(int, told.stdout.splitlines()[1].split()[:3])
+    return text + data, zeroed
+
+
+def sizes_of(policy: str) -> Sizes:
+    """Compile the pager with a policy, and its port."""
+
+    def taken(
+        state: str, frames: int = _FRAMES, image: int = _IMAGE_BYTES, checks: int = 0
+    ) -> tuple[int, int]:
+        macros = {
+            **_DESIGN,
+            "FP_PAGER_POLICY": "FP_PAGER_" + re.sub("-", "_", policy).upper(),
+            "FP_PAGER_FRAMES": frames,
+            "FP_PAGER_IMAGE_BYTES": image,
+            "FP_PAGER_CHECKS": checks,
+        }
+        code, ram = _compiled("pager.c", state, macros)
+        return code + _compiled("mmu/arm926.c", state, macros)[0], ram
+
+    def of_frame(frames: int, image: int) -> int:
+        few, more = (taken("thumb", frames + by, image)[1] for by in (0, 32))
+        return (more - few) // 32
+
+    return Sizes(
+        policy,
+        taken("arm")[0],
+        taken("thumb")[0],
+        taken("thumb", checks=1)[0],
+        of_frame(_FRAMES, _IMAGE_BYTES),
+        of_frame(_MANY_FRAMES, _LARGE_IMAGE_BYTES),
+    )
+
+
+def main() -> None:
+    """Print the table."""
+    print("| policy | ARM | Thumb | Thumb, checked | RAM a frame | of many |")
+    print("|---|--:|--:|--:|--:|--:|")
+    for policy in _POLICIES:
+        print(sizes_of(policy).row())
+
+
+if __name__ == "__main__":
+    main()
