@@ -575,6 +575,21 @@ def on_n800(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, P
     return _record(tmp_path_factory, "n800")
 
 
+@pytest.mark.parametrize("reads", [(), ("--with-reads",)], ids=["code", "reads"])
+def test_thumb_from_a_onenand(tmp_path: Path, reads: tuple[str, ...]) -> None:
+    """Literals are read beside the pager's loads, or are references."""
+    need(*_TOOLS, "n800")
+    words = ("MACHINE=n800", "STATE=thumb", f"BUILD={tmp_path}")
+    command = ["make", "-C", str(ROOT / "examples/firmware"), *words]
+    subprocess.run(command, check=True, capture_output=True)
+    trace, file = tmp_path / "thumb.trace", tmp_path / "card-firmware.elf"
+    system = "qemu-system-arm -M n800 -cpu arm926 -nographic -semihosting"
+    flashpager("record", *reads, "--system", system, "-o", trace, file)
+    flags = ("--cache", "8K", "--register", "double-buffer-prefetch", "--device", "n800")
+    done = flashpager("verify", trace, *_BOARD, *flags, "--program", file)
+    assert "all 18 are equal" in done.out
+
+
 @pytest.mark.parametrize(("program", "design"), _N800_MATRIX[: _ROUNDS // 2])
 def test_a_onenand_counts_the_same(
     on_n800: dict[str, tuple[Path, Path]], program: str, design: tuple[str, ...]
