@@ -11,7 +11,7 @@ use flashpager_replay::{Events, Fault, FaultClass, replay};
 use flashpager_trace::{Trace, TraceInfo};
 use serde::Serialize;
 
-use crate::design::Design;
+use crate::design::{Design, NO_SUMS};
 use crate::simulation::Told;
 
 /// Bytes executed in a short interrupt handler: a hundred instructions of two or four bytes.
@@ -56,10 +56,10 @@ pub fn worst_stall(
         return Err(Error::design("a stretch of 0 bytes has no misses; give it at least 1"));
     }
     if design.is_executed() {
-        return Err(Error::design(
-            "with a critical block or a load ahead a fault's time depends on what runs around it; \
-             ask for the worst stretch of the design without them",
-        ));
+        return Err(Error::design(format!(
+            "with {NO_SUMS}, a fault's time depends on what runs around it; ask for the worst \
+             stretch of the design without them"
+        )));
     }
     let design = &*design.executing(info)?;
     let prices = design.prices();
@@ -94,7 +94,7 @@ pub fn worst_stall(
             };
         }
     };
-    let events = Events { critical_block_bytes: None, sink: &mut sink, begun: None };
+    let events = Events { critical_block_bytes: None, sink: &mut sink, begun: None, words: None };
     replay(trace, design.cache(), &[design.register()], go_on, Some(events))?;
     Ok(worst)
 }
