@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 from flashpager.recorders import rp2040js
+from tests import tools
 from tests.conftest import COMMAND, ROOT, fails, flashpager, info_of, need, runs_of
 from tests.programs import x86_loop
 
@@ -108,7 +109,10 @@ def _installed(monkeypatch: pytest.MonkeyPatch) -> None:
             check=False,
         ).returncode
     ):
-        pytest.skip("no rp2040js (apt install nodejs npm; npm install rp2040js)")
+        reason = "no rp2040js (apt install nodejs npm; npm install rp2040js)"
+        if tools.promised():
+            pytest.fail(reason)
+        pytest.skip(reason)
 
 
 def firmware(folder: Path, source: str, name: str = "small") -> Path:
