@@ -472,7 +472,7 @@ static int quiesce(void)
         if (!swap)
             continue;
         flush_work(&swap->served);
-        cancel_work_sync(&swap->work);
+        cancel_delayed_work_sync(&swap->work);
         if (swap->mtd && sync_store(swap))
             error = -EIO;
     }
@@ -515,7 +515,7 @@ static int after_restore(struct device *device)
             pr_err("%s: %s could not be read again: error %d; its pages are lost\n",
                    swap->disk->disk_name, medium, error);
         else
-            queue_work(workers, &swap->work);
+            queue_delayed_work(workers, &swap->work, 0);
     }
     memalloc_noio_restore(noio);
     return 0;

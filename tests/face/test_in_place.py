@@ -239,7 +239,8 @@ class TestExplore:
         assert pinned["gain"] == pytest.approx(before.run.paged_ns / after.run.paged_ns)
         assert pinned["misses"] == after.counts.misses
         assert pinned["slowdown"] == pytest.approx(after.run.slowdown)
-        assert f"pinned in {found[0].ram_bytes} bytes of RAM: " in pinned["sentence"]
+        early = "" if found[0].is_finished else " (search ended early)"
+        assert f"pinned in {found[0].ram_bytes} bytes of RAM{early}: " in pinned["sentence"]
 
     @staticmethod
     def alone() -> _engine.Row:

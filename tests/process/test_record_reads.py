@@ -354,7 +354,6 @@ class TestProgram:
         fails("simulate", trace, *board, words=["data reads", "instruction cache"])
         fails("explore", trace, *board, "--cache", "8K,16K", words=["instruction cache"])
         fails("simulate", trace, "--calls", "main", words=["data reads", remedy])
-        fails("pin", trace, "--ram", "1K", "--board", "rp2040", words=["data reads", remedy])
         fails("layout", "order", trace, "-o", tmp_path / "o", words=["data reads", remedy])
 
 
