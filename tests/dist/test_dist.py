@@ -29,7 +29,11 @@ pytestmark = pytest.mark.skipif(not DIST, reason="nothing is released here: make
 CARD = "examples/traces/card-firmware.trace"
 DESIGN = ("--part", "W25N01GV", "--cache", "2K")
 #: The programs in C that a package holds: who loads or starts them.
-NATIVE: tuple[str, ...] = ("_engine.abi3.so", "_recorders/flashpager-qemu.so", "_recorders/flashpager-step")
+NATIVE: tuple[str, ...] = (
+    "_engine.abi3.so",
+    "_recorders/flashpager-qemu.so",
+    "_recorders/flashpager-step",
+)
 #: What every Linux has that the wheel's tag admits.
 LIBRARIES = {"libc.so.6", "libm.so.6", "libgcc_s.so.1", "libdl.so.2", "libpthread.so.0"}
 MACHINE = os.uname().machine
