@@ -140,7 +140,6 @@ static void slot_free_notify(struct block_device *device, unsigned long slot)
 
 static int write_page(struct fpswap *swap, u32 slot, struct page *page)
 {
-    struct fp_swap_packed packed;
     struct fpswap_codec *codec;
     const void *bytes;
     bool full;
@@ -157,14 +156,14 @@ static int write_page(struct fpswap *swap, u32 slot, struct page *page)
 
     codec = fpswap_codec_take(swap->codecs);
     bytes = kmap_local_page(page);
-    error = fp_swap_pack(&swap->store, &codec->codec, slot, bytes, &packed);
+    error = fp_swap_pack(&swap->store, &codec->codec, slot, bytes, &codec->packed);
     if (!error) {
         mutex_lock(&swap->lock);
-        error = fp_swap_put(&swap->store, slot, &packed);
+        error = fp_swap_put(&swap->store, slot, &codec->packed);
         /* There may be no memory for RAM as a medium, where there is some in slots not freed yet. */
         if (error == FP_SWAP_IO && !swap->mtd) {
             (void)free_noted(swap, UINT_MAX);
-            error = fp_swap_put(&swap->store, slot, &packed);
+            error = fp_swap_put(&swap->store, slot, &codec->packed);
         }
         /* What it held before was of no use to the kernel, if that said so. */
         if (test_and_clear_bit(slot, swap->freed) && error)
@@ -179,16 +178,15 @@ static int write_page(struct fpswap *swap, u32 slot, struct page *page)
 static int read_page(struct fpswap *swap, u32 slot, struct page *page)
 {
     struct fpswap_codec *codec = fpswap_codec_take(swap->codecs);
-    struct fp_swap_packed packed;
     void *bytes;
     int error;
 
     mutex_lock(&swap->lock);
-    error = fp_swap_fetch(&swap->store, slot, codec->codec.stage, &packed);
+    error = fp_swap_fetch(&swap->store, slot, codec->codec.stage, &codec->packed);
     mutex_unlock(&swap->lock);
     bytes = kmap_local_page(page);
     if (!error)
-        error = fp_swap_unpack(&swap->store, &codec->codec, slot, &packed, bytes);
+        error = fp_swap_unpack(&swap->store, &codec->codec, slot, &codec->packed, bytes);
     if (error)
         memset(bytes, 0, PAGE_SIZE); /* nothing was ever written there, or nothing is right */
     kunmap_local(bytes);

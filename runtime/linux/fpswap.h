@@ -40,6 +40,7 @@ struct fpswap_codec {
     struct crypto_comp *transform;
     struct fp_compressor compressor;
     struct fp_swap_codec codec;
+    struct fp_swap_packed packed; /* the page on its way: stacks are small */
 };
 
 /* NULL and "none" store pages as they are. */

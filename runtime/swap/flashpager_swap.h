@@ -305,10 +305,12 @@ struct fp_swap_log_head {
 struct fp_swap_log_state {
     struct fp_swap_block *blocks;
     struct fp_swap_log_head heads[FP_SWAP_LOG_HEADS];
+    struct fp_swap_log_head failed_head; /* one as it was before its page was written elsewhere */
     uint8_t *journal;       /* [program_bytes]: entries since the last commit */
     uint8_t *page;          /* [program_bytes]: scratch */
     uint32_t cached;        /* the victim's flash page that stands in it; FP_SWAP_NOWHERE */
     uint32_t entries;       /* in `journal` */
+    uint32_t held;          /* of them, those that the next commit leaves out */
     uint32_t unsaved;       /* blocks whose item has changed since */
     uint32_t generation;    /* the highest of a meta block that was ever seen */
     uint32_t emitted;       /* items in chunks so far */
@@ -329,8 +331,7 @@ struct fp_swap_log_state {
     uint16_t urgent;        /* blocks that must be collected */
     uint16_t victim;        /* block being collected */
     uint32_t cursor;        /* how far */
-    uint32_t pace_live;     /* of the victim, when it was chosen */
-    uint32_t pace_dead;
+    uint32_t reserve;       /* blocks kept free of live data */
     uint32_t clock;         /* records written */
     uint32_t life;          /* of blocks of the first head: average, in records */
     uint64_t live;          /* bytes of all live records */
@@ -341,6 +342,7 @@ struct fp_swap_log_state {
     bool swapping;          /* the last free block is exchanged for one with less in it */
     bool lent;              /* heads have taken what was reserved */
     bool rescuing;          /* a page that could not be programmed is being written elsewhere */
+    bool unreadable;        /* some bytes of the record that was copied last */
     bool failed;            /* the medium did: nothing is believed until a mount */
 };
 

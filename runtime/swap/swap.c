@@ -158,7 +158,7 @@ static bool is_slot(const struct fp_swap *store, uint32_t slot)
     return store && store->config && slot < store->config->slot_count;
 }
 
-static void note_space(struct fp_swap *store)
+static FP_APART void note_space(struct fp_swap *store)
 {
     uint64_t used;
     uint64_t limit;

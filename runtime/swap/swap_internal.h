@@ -12,6 +12,12 @@
 #define FP_DIV64(dividend, divisor) ((dividend) / (divisor))
 #endif
 
+/* Put before a function that is to have a frame of its own, so that what it keeps on the stack is
+ * not there while its caller calls another one. Kernels, whose stacks are small, define it. */
+#ifndef FP_APART
+#define FP_APART
+#endif
+
 /* Codes in fp_swap.size[] that are no number of bytes. A page stored raw has
  * page_bytes. */
 #define FP_SWAP_SIZE_NONE 0u      /* no page */

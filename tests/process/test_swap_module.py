@@ -1,5 +1,6 @@
 """The swap store as a module of Linux: a VM swaps to it, and every page is compared."""
 
+import itertools
 import os
 import re
 import subprocess
@@ -72,19 +73,21 @@ def machine(kernel: vm.Kernel, tmp_path_factory: pytest.TempPathFactory) -> vm.M
     return vm.make(kernel, tmp_path_factory.mktemp("vm"))
 
 
-def test_a_write_to_ram_takes_little_of_a_stack(kernel: vm.Kernel) -> None:
-    """The deepest chain under whoever reclaims memory, through every pointer to a function."""
+def test_a_write_takes_little_of_a_stack(kernel: vm.Kernel) -> None:
+    """The deepest chain with each layout, through every pointer to a function."""
     command = [sys.executable, str(ROOT / "runtime/linux/stack.py"), str(kernel.directory)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    for called, first in (("submit", ["serve"]), ("rw_page", ["write_page"])):
-        row = rf"^\| `{called}` \| fragments \| (\d+) \| (.*) \|$"
+    last = {"fragments": "ram_program", "log": "fp_log_meta_limit"}
+    first = {"submit": "serve", "serve_waiting": "serve", "rw_page": "write_page"}
+    for called, layout in itertools.product(first, last):
+        row = rf"^\| `{called}` \| {layout} \| (\d+) \| (.*) \|$"
         found = re.search(row, done.stdout, re.MULTILINE)
         assert found, done.stdout
-        assert 512 < int(found[1]) <= 1024
+        assert 512 < int(found[1]) <= 1024, found[0]
         names = found[2].split()
-        assert names[-1] == "ram_program"
+        assert names[0] == first[called]
         assert "put_record" in names
-        assert names[: len(first)] == first
+        assert names[-1] == last[layout]
 
 
 @pytest.mark.parametrize(

@@ -25,13 +25,11 @@ static int program_page(struct fp_swap *store, struct fp_swap_log_head *head)
     return FP_SWAP_OK;
 }
 
-/* Go on in a fresh block. `carried`: bytes of a record of `slot` at `where` that go on in it. */
-static int open_block(struct fp_swap *store, uint32_t age, uint32_t carried, uint32_t slot,
-                      uint32_t where)
+/* Go on in a fresh block. */
+static FP_APART int open_block(struct fp_swap *store, uint32_t age)
 {
     struct fp_swap_log_state *log = &store->of.log;
     struct fp_swap_log_head *head = &log->heads[age];
-    uint16_t before = head->block;
     struct fp_swap_block *b;
     uint16_t block;
     int error = fp_log_take_block(store, age, &block);
@@ -47,28 +45,46 @@ static int open_block(struct fp_swap *store, uint32_t age, uint32_t carried, uin
     b->stamp = log->clock;
     b->next = NO_BLOCK;
     head->before = NO_BLOCK;
-    if (carried > 0) {
-        head->before = before;
-        log->blocks[before].next = block;
-        fp_log_mark_unsaved(store, before);
-    }
     head->block = block;
     head->pages = 0;
-    fp_swap_put32(head->page, carried > 0 ? slot : NOWHERE);
-    fp_swap_put32(head->page + 4, carried > 0 ? where : 0);
-    fp_swap_put32(head->page + 8, carried);
+    fp_swap_put32(head->page, NOWHERE);
+    fp_swap_put32(head->page + 4, 0);
+    fp_swap_put32(head->page + 8, 0);
     head->fill = PREAMBLE_BYTES;
-    head->begun = carried > 0 ? 0 : PREAMBLE_BYTES;
-    head->record = head->begun;
+    head->begun = PREAMBLE_BYTES;
+    head->record = PREAMBLE_BYTES;
     return FP_SWAP_OK;
 }
 
-/* Let what is said of the bytes from `from` to `to` of a block be true of those at `at` of the
- * head's block: or be lost, if that is NO_BLOCK. */
-static void move_journal(struct fp_swap *store, uint32_t block, uint32_t from, uint32_t to,
-                         const struct fp_swap_log_head *head, uint32_t at)
+/* The same where `carried` bytes of a slot's record, the head's last one, go on in it. */
+static int carry_on(struct fp_swap *store, uint32_t age, uint32_t carried, uint32_t slot)
+{
+    struct fp_swap_log_head *head = &store->of.log.heads[age];
+    uint16_t before = head->block;
+    int error = open_block(store, age);
+
+    if (error) {
+        return error;
+    }
+    head->before = before;
+    store->of.log.blocks[before].next = head->block;
+    fp_log_mark_unsaved(store, before);
+    fp_swap_put32(head->page, slot);
+    fp_swap_put32(head->page + 4, head->where);
+    fp_swap_put32(head->page + 8, carried);
+    head->begun = 0;
+    head->record = 0;
+    return FP_SWAP_OK;
+}
+
+/* Let what is said of the bytes that the failed head began with, and of those behind them, be true
+ * of those at `at` of the head's block: or be lost, if that is NO_BLOCK. */
+static FP_APART void move_journal(struct fp_swap *store, const struct fp_swap_log_head *head,
+                                  uint32_t at)
 {
     struct fp_swap_log_state *log = &store->of.log;
+    uint32_t block = log->failed_head.block;
+    uint32_t from = log->failed_head.begun;
     uint32_t i;
 
     for (i = 0; i < log->entries; i++) {
@@ -86,12 +102,12 @@ static void move_journal(struct fp_swap *store, uint32_t block, uint32_t from, u
                     ? log->blocks[block_of(store, entry.value)].next != block ||
                           bytes_in_first(store, entry.value, entry.extra) ==
                               record_bytes(entry.extra) || from > 0
-                    : offset < from || offset >= to) {
+                    : offset < from) {
                 continue;
             }
             moved.value = NOWHERE;
             moved.extra = FP_SWAP_SIZE_LOST;
-        } else if (block_of(store, entry.value) == block && offset >= from && offset < to) {
+        } else if (block_of(store, entry.value) == block && offset >= from) {
             moved.value = where_of(store, head->block, offset - from + at);
         } else {
             continue;
@@ -104,8 +120,8 @@ static void move_journal(struct fp_swap *store, uint32_t block, uint32_t from, u
 }
 
 /* Copy bytes of a block, of which the last are in log->page, to the head. */
-static int copy_bytes(struct fp_swap *store, struct fp_swap_log_head *head,
-                      const struct fp_swap_log_head *from)
+static FP_APART int copy_bytes(struct fp_swap *store, struct fp_swap_log_head *head,
+                               const struct fp_swap_log_head *from)
 {
     uint32_t programmed = from->pages * program_bytes(store);
     uint32_t offset = from->begun;
@@ -131,69 +147,76 @@ static int copy_bytes(struct fp_swap *store, struct fp_swap_log_head *head,
     return FP_SWAP_OK;
 }
 
+/* The record that went on in a block goes on in the head's. */
+static FP_APART void follow_carried(struct fp_swap *store, struct fp_swap_log_head *head,
+                                    const struct fp_swap_log_head *old)
+{
+    struct fp_swap_log_state *log = &store->of.log;
+    uint32_t slot;
+    uint32_t where;
+
+    if (old->pages > 0 &&
+        fp_log_read_medium(store, old->block, 0, log->page, PREAMBLE_BYTES)) {
+        memset(log->page, 0xff, PREAMBLE_BYTES);
+    }
+    slot = fp_swap_get32(log->page);
+    where = fp_swap_get32(log->page + 4);
+    if (slot < store->config->slot_count && has_record(store->size[slot]) &&
+        store->where[slot] == where) {
+        uint32_t bytes =
+            record_bytes(store->size[slot]) - bytes_in_first(store, where, store->size[slot]);
+
+        log->blocks[old->block].live -= bytes;
+        log->blocks[head->block].live += bytes;
+    }
+    log->blocks[old->before].next = head->block;
+    fp_log_mark_unsaved(store, old->before);
+    head->before = old->before;
+}
+
 /* The page of a head could not be programmed: all that began in it, or goes on in it, is written
  * to another block. None of it has been committed. */
-static int rescue_page(struct fp_swap *store, uint32_t age)
+static FP_APART int rescue_page(struct fp_swap *store, uint32_t age)
 {
     struct fp_swap_log_state *log = &store->of.log;
     struct fp_swap_log_head *head = &log->heads[age];
-    struct fp_swap_log_head old = *head;
-    bool carried = old.begun == 0 && old.before != NO_BLOCK;
-    uint32_t at = old.begun == 0 ? 0 : PREAMBLE_BYTES;
-    uint32_t slot;
-    uint32_t where;
+    struct fp_swap_log_head *old = &log->failed_head;
+    uint32_t at = head->begun == 0 ? 0 : PREAMBLE_BYTES;
     int error;
 
+    *old = *head;
     log->cached = NOWHERE;
     log->rescuing = true;
-    memcpy(log->page, head->page, old.fill);
+    memcpy(log->page, head->page, old->fill);
     do {
         fp_log_set_state(store, head->block, BLOCK_CLOSED);
         fp_log_mark_urgent(store, head->block, FLAG_RETIRED);
         head->block = NO_BLOCK;
-        error = open_block(store, age, 0, 0, 0);
+        error = open_block(store, age);
         if (!error) {
             head->fill = at;
-            error = copy_bytes(store, head, &old);
+            error = copy_bytes(store, head, old);
         }
     } while (error == PROGRAM_FAILED);
     log->rescuing = false;
     if (error) {
         head->block = NO_BLOCK;
         head->fill = 0;
-        move_journal(store, old.block, old.begun, NOWHERE, head, 0);
+        move_journal(store, head, 0);
         return error;
     }
-    if (carried && log->blocks[old.before].next == old.block) {
-        uint8_t preamble[PREAMBLE_BYTES];
-
-        if (old.pages == 0) {
-            memcpy(preamble, log->page, PREAMBLE_BYTES);
-        } else if (fp_log_read_medium(store, old.block, 0, preamble, PREAMBLE_BYTES)) {
-            memset(preamble, 0xff, PREAMBLE_BYTES);
-        }
-        slot = fp_swap_get32(preamble);
-        where = fp_swap_get32(preamble + 4);
-        if (slot < store->config->slot_count && has_record(store->size[slot]) &&
-            store->where[slot] == where) {
-            uint32_t bytes =
-                record_bytes(store->size[slot]) - bytes_in_first(store, where, store->size[slot]);
-
-            log->blocks[old.block].live -= bytes;
-            log->blocks[head->block].live += bytes;
-        }
-        log->blocks[old.before].next = head->block;
-        fp_log_mark_unsaved(store, old.before);
-        head->before = old.before;
+    if (old->begun == 0 && old->before != NO_BLOCK &&
+        log->blocks[old->before].next == old->block) {
+        follow_carried(store, head, old);
     }
     head->begun = at;
-    if (old.record >= old.begun && old.record > 0) {
-        head->record = old.record - old.begun + at;
+    if (old->record >= old->begun && old->record > 0) {
+        head->record = old->record - old->begun + at;
         head->where = where_of(store, head->block, head->record);
     } else {
         head->record = 0;
     }
-    move_journal(store, old.block, old.begun, NOWHERE, head, at);
+    move_journal(store, head, at);
     return FP_SWAP_OK;
 }
 
@@ -212,9 +235,10 @@ int fp_log_flush(struct fp_swap *store, uint32_t age)
 }
 
 int fp_log_append(struct fp_swap *store, uint32_t age, uint32_t slot, struct source *source,
-                  const uint8_t *header, uint32_t size, uint32_t *where)
+                  uint32_t size)
 {
     struct fp_swap_log_head *head = &store->of.log.heads[age];
+    uint32_t from = store->where[slot];
     uint32_t at = 0;
     int error = FP_SWAP_OK;
 
@@ -223,7 +247,7 @@ int fp_log_append(struct fp_swap *store, uint32_t age, uint32_t slot, struct sou
         error = fp_log_flush(store, age);
     }
     if (!error && (head->block == NO_BLOCK || head->pages == pages_per_block(store))) {
-        error = open_block(store, age, 0, 0, 0);
+        error = open_block(store, age);
     }
     if (error) {
         return error;
@@ -236,7 +260,7 @@ int fp_log_append(struct fp_swap *store, uint32_t age, uint32_t slot, struct sou
         uint8_t *to;
 
         if (head->pages == pages_per_block(store)) {
-            error = open_block(store, age, size - at, slot, head->where);
+            error = carry_on(store, age, size - at, slot);
             if (error) {
                 return error;
             }
@@ -244,20 +268,22 @@ int fp_log_append(struct fp_swap *store, uint32_t age, uint32_t slot, struct sou
         n = program_bytes(store) - head->fill;
         n = n < size - at ? n : size - at;
         to = head->page + head->fill;
-        if (at < RECORD_HEADER && header) {
+        if (!source) {
+            if (fp_log_read_record(store, from, at, to, n)) {
+                memset(to, 0, n);
+                store->of.log.unreadable = true;
+            }
+        } else if (at < RECORD_HEADER) {
             n = n < RECORD_HEADER - at ? n : RECORD_HEADER - at;
-            memcpy(to, header + at, n);
-        } else if (source->data) {
+            memcpy(to, source->header + at, n);
+        } else {
             /* Up to the multiple of four. */
-            uint32_t left = source->at < n ? source->at : n;
+            uint32_t left = source->left < n ? source->left : n;
 
             memcpy(to, source->data, left);
             memset(to + left, 0xff, n - left);
             source->data += left;
-            source->at -= left;
-        } else if (fp_log_read_record(store, source->where, at, to, n)) {
-            memset(to, 0, n);
-            source->unreadable = true;
+            source->left -= left;
         }
         head->fill += n;
         at += n;
@@ -273,7 +299,6 @@ int fp_log_append(struct fp_swap *store, uint32_t age, uint32_t slot, struct sou
             }
         }
     }
-    *where = head->where;
     return FP_SWAP_OK;
 }
 

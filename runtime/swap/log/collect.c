@@ -259,35 +259,22 @@ int fp_log_prepare(struct fp_swap *store, uint32_t bytes, uint32_t *age)
     return error;
 }
 
-/* Move a slot's record, or lose it. */
-static int move_record(struct fp_swap *store, uint32_t slot)
+/* Copy a slot's record to a head, or lose it. */
+static FP_APART int copy_record(struct fp_swap *store, uint32_t slot, uint32_t head)
 {
     struct fp_swap_log_state *log = &store->of.log;
-    uint32_t where = store->where[slot];
     uint16_t size = store->size[slot];
-    const struct fp_swap_block *b = &log->blocks[block_of(store, where)];
-    uint32_t head = head_of_age(store, log->clock - b->stamp);
-    struct source source = {NULL, 0, 0, false};
     uint32_t to;
     int error;
 
-    head = head > age_of(b) ? head : age_of(b);
-    head = head < head_count(store) ? head : head_count(store) - 1u;
-    error = fp_log_prepare(store, record_bytes(size), &head);
+    log->unreadable = false;
+    error = fp_log_append(store, head, slot, NULL, record_bytes(size));
     if (error) {
         return error;
     }
-    /* A rescue may have moved it: then it is not in the victim any more. */
-    if (store->where[slot] != where || store->size[slot] != size) {
-        return FP_SWAP_OK;
-    }
-    source.where = where;
-    error = fp_log_append(store, head, slot, &source, NULL, record_bytes(size), &to);
-    if (error) {
-        return error;
-    }
+    to = log->heads[head].where;
     store->stat.moved_size += size;
-    if (source.unreadable) {
+    if (log->unreadable) {
         if (!fp_log_is_alive(store)) {
             return FP_SWAP_IO;
         }
@@ -297,6 +284,17 @@ static int move_record(struct fp_swap *store, uint32_t slot)
     fp_log_set_record(store, slot, to, size);
     fp_log_note(store, slot | KEY_MOVED, to, size);
     return FP_SWAP_OK;
+}
+
+/* The head for a record of the victim. */
+static FP_APART uint32_t head_of_move(const struct fp_swap *store, uint32_t slot)
+{
+    const struct fp_swap_log_state *log = &store->of.log;
+    const struct fp_swap_block *b = &log->blocks[block_of(store, store->where[slot])];
+    uint32_t head = head_of_age(store, log->clock - b->stamp);
+
+    head = head > age_of(b) ? head : age_of(b);
+    return head < head_count(store) ? head : head_count(store) - 1u;
 }
 
 /* Whether bytes of a slot's record lie in a block. */
@@ -392,27 +390,42 @@ static uint32_t next_live(struct fp_swap *store)
     return NOWHERE;
 }
 
+/* A slot to move out of the victim: NOWHERE where there is none, or the medium cannot be read. */
+static FP_APART uint32_t slot_to_move(struct fp_swap *store)
+{
+    struct fp_swap_log_state *log = &store->of.log;
+    uint32_t slot = log->cursor == NOWHERE ? NOWHERE : next_live(store);
+
+    if (slot == NOWHERE && fp_log_is_alive(store)) {
+        /* A wrong byte on the way. */
+        log->cursor = NOWHERE;
+        slot = find_live(store);
+    }
+    return slot;
+}
+
 /* Move one record of the victim, or let the block be free. */
 static int step(struct fp_swap *store)
 {
     struct fp_swap_log_state *log = &store->of.log;
-    uint32_t slot = NOWHERE;
 
     if (log->blocks[log->victim].live > 0) {
-        if (log->cursor != NOWHERE) {
-            slot = next_live(store);
+        uint32_t slot = slot_to_move(store);
+
+        if (slot == NOWHERE) {
+            return FP_SWAP_IO;
         }
-        if (slot == NOWHERE && log->blocks[log->victim].live > 0) {
-            if (!fp_log_is_alive(store)) {
-                return FP_SWAP_IO;
-            }
-            /* A wrong byte on the way. */
-            log->cursor = NOWHERE;
-            slot = find_live(store);
+        if (slot < store->config->slot_count) {
+            uint32_t where = store->where[slot];
+            uint16_t size = store->size[slot];
+            uint32_t head = head_of_move(store, slot);
+            int error = fp_log_prepare(store, record_bytes(size), &head);
+
+            /* A rescue may have moved it: then it is not in the victim any more. */
+            return error || store->where[slot] != where || store->size[slot] != size
+                       ? error
+                       : copy_record(store, slot, head);
         }
-    }
-    if (slot < store->config->slot_count) {
-        return move_record(store, slot);
     }
     log->blocks[log->victim].stamp = log->entries;
     fp_log_set_state(store, log->victim, BLOCK_FREED);
@@ -520,7 +533,7 @@ static int regain_block(struct fp_swap *store)
             log->swapping = true;
             /* The commit, too, is to take none of these blocks. */
             if (pairs_per_block(store) - log->meta_pairs < REGAIN_PAIRS) {
-                error = fp_log_write_pair(store, 0, PLACE_OPEN);
+                error = fp_log_write_pair(store, PLACE_OPEN);
             }
             block = choose_fitting(store, log->zone_end, block_bytes(store) - PREAMBLE_BYTES,
                                    journal_limit(store));

@@ -81,44 +81,34 @@ uint32_t fp_swap_log_write_bound(const struct fp_swap_config *config)
            FP_LOG_VICTIMS + 2u + commits;
 }
 
-static uint32_t reserve_blocks(const struct fp_swap *store)
-{
-    return store->config->reserve_blocks ? store->config->reserve_blocks
-                                         : least_reserve(store->config);
-}
-
 /* Bytes that all live records may have. */
 static uint64_t live_limit(const struct fp_swap *store)
 {
     uint32_t good = block_count(store) - store->stat.bad_blocks;
+    uint32_t reserve = store->of.log.reserve;
 
-    return good > reserve_blocks(store) ? (uint64_t)(good - reserve_blocks(store)) *
-                                              (block_bytes(store) - PREAMBLE_BYTES)
-                                        : 0;
+    return good > reserve ? (uint64_t)(good - reserve) * (block_bytes(store) - PREAMBLE_BYTES) : 0;
 }
 
-/* Append a slot's record, after what it has to pay. */
-static int append_record(struct fp_swap *store, uint32_t slot,
-                         const struct fp_swap_record *record, const uint8_t *data,
-                         uint32_t *where)
+/* Append a slot's record. */
+static FP_APART int append_record(struct fp_swap *store, uint32_t slot,
+                                  const struct fp_swap_record *record, const uint8_t *data,
+                                  uint32_t *where)
 {
     uint32_t bytes = has_record(record->size) ? record_bytes(record->size) : 0;
     struct record_header header = {slot, record->crc, record->size};
-    struct source source = {data, 0, record->size, false};
-    uint8_t encoded[RECORD_HEADER];
-    uint32_t head;
-    int error = fp_log_collect(store, bytes);
+    struct source source;
+    uint32_t head = fp_log_age_of_write(store, slot);
+    int error = fp_log_prepare(store, bytes, &head);
 
-    if (error) {
-        return error;
-    }
-    head = fp_log_age_of_write(store, slot);
-    error = fp_log_prepare(store, bytes, &head);
     if (error || bytes == 0) {
         return error;
     }
-    fp_log_encode_record(encoded, &header);
-    error = fp_log_append(store, head, slot, &source, encoded, bytes, where);
+    source.data = data;
+    source.left = record->size;
+    fp_log_encode_record(source.header, &header);
+    error = fp_log_append(store, head, slot, &source, bytes);
+    *where = store->of.log.heads[head].where;
     store->stat.written_size += error ? 0 : record->size;
     return error;
 }
@@ -142,7 +132,11 @@ static int put_record(struct fp_swap *store, uint32_t slot, const struct fp_swap
     /* A block that goes bad may be the last one that was free: then more is collected. */
     do {
         bad_blocks = store->stat.bad_blocks;
-        error = append_record(store, slot, record, data, &where);
+        /* What it has to pay. */
+        error = fp_log_collect(store, bytes);
+        if (!error) {
+            error = append_record(store, slot, record, data, &where);
+        }
     } while (error == FP_SWAP_FULL && store->stat.bad_blocks > bad_blocks);
     if (!error) {
         log->clock++;
@@ -199,6 +193,8 @@ static int start_log(struct fp_swap *store, uint32_t *memory, bool keep)
     uint32_t page_words = (program_bytes(store) + 3u) / 4u;
     uint32_t age;
 
+    log->reserve = store->config->reserve_blocks ? store->config->reserve_blocks
+                                                 : least_reserve(store->config);
     log->blocks = (struct fp_swap_block *)memory;
     memory += (size_t)block_count(store) * (FP_SWAP_BLOCK_BYTES / 4u);
     for (age = 0; age < head_count(store); age++) {

@@ -99,12 +99,11 @@ struct entry {
 #define KEY_DROPPED 0x20000000u
 #define KEY_SLOT 0x1fffffffu
 
-/* Where the bytes of a record come from: memory, or a record on the medium. */
+/* A record that is not on the medium yet. */
 struct source {
     const uint8_t *data;
-    uint32_t where;
-    uint32_t at; /* byte of it */
-    bool unreadable; /* some bytes were */
+    uint32_t left; /* bytes of it that are still to be appended */
+    uint8_t header[RECORD_HEADER];
 };
 
 /* Geometry. */
@@ -320,9 +319,10 @@ int fp_log_fetch(struct fp_swap *store, uint32_t slot, const struct fp_swap_reco
 
 /* append.c */
 
-/* Append `size` bytes, a record, to a head; `where` is where it stands then. */
+/* Append `size` bytes, a record, to a head, whose last one it is then. Without a source it is the
+ * slot's own that is copied; `unreadable` is set if some of its bytes were. */
 int fp_log_append(struct fp_swap *store, uint32_t age, uint32_t slot, struct source *source,
-                  const uint8_t *header, uint32_t size, uint32_t *where);
+                  uint32_t size);
 
 /* Program what is in a head, filled up. */
 int fp_log_flush(struct fp_swap *store, uint32_t age);
@@ -346,8 +346,8 @@ enum place {
     PLACE_WHOLE, /* the same, with all items behind it, or as many as it takes */
 };
 
-/* The same for a journal of which all is on the medium, with so many entries. */
-int fp_log_write_pair(struct fp_swap *store, uint32_t entries, enum place place);
+/* The same for a journal of which all that is not held is on the medium. */
+int fp_log_write_pair(struct fp_swap *store, enum place place);
 
 /* Write pairs until as many meta blocks are in use as there should be, or `most` of them. */
 int fp_log_compact_meta(struct fp_swap *store, uint32_t most);

@@ -8,6 +8,11 @@
  * then it is programmed. */
 #define MOST_WAITING 8u
 
+static uint32_t journal_key(const struct fp_swap *store, uint32_t index)
+{
+    return fp_swap_get32(store->of.log.journal + ENTRY_BYTES * index);
+}
+
 static struct entry journal_entry(const struct fp_swap *store, uint32_t index)
 {
     return fp_log_parse_entry(store->of.log.journal + ENTRY_BYTES * index);
@@ -39,10 +44,10 @@ static uint32_t waits_for(const struct fp_swap *store, const struct entry *entry
                                     : FP_SWAP_LOG_HEADS;
 }
 
-/* Program the heads that too many entries wait for. */
-static int flush_waited_for(struct fp_swap *store)
+/* A head that too many entries wait for, or FP_SWAP_LOG_HEADS. */
+static FP_APART uint32_t head_waited_for(const struct fp_swap *store)
 {
-    struct fp_swap_log_state *log = &store->of.log;
+    const struct fp_swap_log_state *log = &store->of.log;
     uint32_t head = FP_SWAP_LOG_HEADS;
     uint32_t waiting = 0;
     uint32_t i;
@@ -56,17 +61,10 @@ static int flush_waited_for(struct fp_swap *store)
         if (head == FP_SWAP_LOG_HEADS) {
             head = waits_for(store, &entry);
         } else if (++waiting > MOST_WAITING) {
-            int error = fp_log_flush(store, head);
-
-            if (error) {
-                return error;
-            }
-            head = FP_SWAP_LOG_HEADS;
-            waiting = 0;
-            i = NOWHERE; /* once more from the first */
+            return head;
         }
     }
-    return FP_SWAP_OK;
+    return FP_SWAP_LOG_HEADS;
 }
 
 /* Whether there is an entry of a slot among those from `from` to `to`, held or not. */
@@ -76,7 +74,7 @@ static bool has_entry(const struct fp_swap *store, uint32_t slot, uint32_t from,
     uint32_t i;
 
     for (i = from; i < to; i++) {
-        uint32_t key = journal_entry(store, i).key;
+        uint32_t key = journal_key(store, i);
 
         if ((key & KEY_SLOT) == slot && !(key & KEY_DROPPED) && !(key & KEY_HELD) == !held) {
             return true;
@@ -85,40 +83,40 @@ static bool has_entry(const struct fp_swap *store, uint32_t slot, uint32_t from,
     return false;
 }
 
-/* Mark what the next pair leaves out, and count what it has. What callers did is in their order;
- * where a record was moved to may wait. */
-static uint32_t mark_journal(struct fp_swap *store, uint32_t *held)
+/* Mark what the next pair leaves out, and count it. What callers did is in their order; where a
+ * record was moved to may wait. */
+static FP_APART void mark_journal(struct fp_swap *store)
 {
     struct fp_swap_log_state *log = &store->of.log;
     bool waiting = false;
+    uint32_t held = 0;
     uint32_t i;
 
-    *held = 0;
     for (i = 0; i < log->entries; i++) {
         struct entry entry = journal_entry(store, i);
         bool pending = waits_for(store, &entry) != FP_SWAP_LOG_HEADS;
         bool moved = (entry.key & KEY_MOVED) != 0;
 
         waiting = waiting || (pending && !moved);
-        if (moved ? pending || (*held > 0 && has_entry(store, entry.key & KEY_SLOT, 0, i, true))
+        if (moved ? pending || (held > 0 && has_entry(store, entry.key & KEY_SLOT, 0, i, true))
                   : waiting) {
             set_marks(store, i, KEY_HELD);
-            ++*held;
+            held++;
         } else {
             set_marks(store, i, 0);
         }
     }
     /* What is newer in this pair than a move that waits is not to be undone by it. */
-    for (i = 0; i < log->entries && *held > 0; i++) {
-        uint32_t key = journal_entry(store, i).key;
+    for (i = 0; i < log->entries && held > 0; i++) {
+        uint32_t key = journal_key(store, i);
 
         if ((key & KEY_HELD) && (key & KEY_MOVED) &&
             has_entry(store, key & KEY_SLOT, i + 1u, log->entries, false)) {
             set_marks(store, i, KEY_DROPPED);
-            --*held;
+            held--;
         }
     }
-    return log->entries - *held;
+    log->held = held;
 }
 
 /* Items that the chunk of a page with so many bytes free has: none of a slot whose entry is
@@ -131,7 +129,7 @@ static uint32_t chunk_items(const struct fp_swap *store, uint32_t first, uint32_
 
     items = items < item_count(store) - first ? items : item_count(store) - first;
     for (i = 0; i < log->entries; i++) {
-        uint32_t key = journal_entry(store, i).key;
+        uint32_t key = journal_key(store, i);
         uint32_t slot = key & KEY_SLOT;
 
         if ((key & KEY_HELD) && slot >= first && slot - first < items) {
@@ -279,7 +277,7 @@ static int settle_journal(struct fp_swap *store)
             continue;
         }
         for (entry = 0; entry < b->stamp && entry < log->entries; entry++) {
-            before += (journal_entry(store, entry).key & KEY_HELD) != 0;
+            before += (journal_key(store, entry) & KEY_HELD) != 0;
         }
         b->stamp = before;
         if (before == 0) {
@@ -287,7 +285,7 @@ static int settle_journal(struct fp_swap *store)
         }
     }
     for (i = 0; i < log->entries; i++) {
-        if (journal_entry(store, i).key & KEY_HELD) {
+        if (journal_key(store, i) & KEY_HELD) {
             memmove(log->journal + ENTRY_BYTES * held, log->journal + ENTRY_BYTES * i,
                     ENTRY_BYTES);
             set_marks(store, held, 0);
@@ -295,6 +293,7 @@ static int settle_journal(struct fp_swap *store)
         }
     }
     log->entries = held;
+    log->held = 0;
     return error;
 }
 
@@ -491,14 +490,16 @@ static int write_pair(struct fp_swap *store, enum content content, enum place pl
     return release_meta_blocks(store);
 }
 
-int fp_log_write_pair(struct fp_swap *store, uint32_t entries, enum place place)
+int fp_log_write_pair(struct fp_swap *store, enum place place)
 {
+    const struct fp_swap_log_state *log = &store->of.log;
     int error = FP_SWAP_OK;
 
     /* Those of blocks that do not fit go first: they say nothing of slots. What a mount writes
      * again stands in the first pair of its block. */
-    while (!error && place == PLACE_NEXT && store->of.log.unsaved > 4u &&
-           entries + store->of.log.unsaved + 4u > (meta_room(store) - ITEM_BYTES) / ENTRY_BYTES) {
+    while (!error && place == PLACE_NEXT && log->unsaved > 4u &&
+           log->entries - log->held + log->unsaved + 4u >
+               (meta_room(store) - ITEM_BYTES) / ENTRY_BYTES) {
         error = write_pair(store, CONTENT_BLOCKS, PLACE_NEXT);
     }
     if (!error) {
@@ -522,35 +523,39 @@ uint32_t fp_log_whole_blocks(const struct fp_swap *store)
     return (item_count(store) + per_block - 1u) / per_block;
 }
 
-/* Mark what the next pair has, and count it. `all`: all of the journal, for which the heads are
- * programmed before; else they are only where something would stand still, as the cycle does at a
- * slot whose entry waits. */
-static int mark_entries(struct fp_swap *store, bool all, uint32_t *entries)
+/* Whether the journal or the cycle would stand still if what waits for the heads did. */
+static FP_APART bool is_held_up(const struct fp_swap *store)
 {
-    struct fp_swap_log_state *log = &store->of.log;
+    const struct fp_swap_log_state *log = &store->of.log;
     uint32_t chunk = meta_room(store) / 4u / ITEM_BYTES;
-    uint32_t held;
+
+    chunk = chunk < item_count(store) - log->next_item ? chunk
+                                                       : item_count(store) - log->next_item;
+    return log->held > journal_capacity(store) / 2u ||
+           chunk_items(store, log->next_item, chunk * ITEM_BYTES) < chunk ||
+           (is_meta_full(store) && is_short_of_zone(store));
+}
+
+/* Mark what the next pair has. `all`: all of the journal, for which the heads are programmed
+ * before; else they are only where something would stand still, as the cycle does at a slot whose
+ * entry waits. */
+static FP_APART int mark_entries(struct fp_swap *store, bool all)
+{
     uint32_t age;
     int error = FP_SWAP_OK;
 
-    if (!all) {
-        error = flush_waited_for(store);
+    while (!all && (age = head_waited_for(store)) != FP_SWAP_LOG_HEADS) {
+        error = fp_log_flush(store, age);
         if (error) {
             return error;
         }
-        *entries = mark_journal(store, &held);
-        /* Neither the journal nor the cycle may. */
-        chunk = chunk < item_count(store) - log->next_item ? chunk
-                                                           : item_count(store) - log->next_item;
-        all = held > journal_capacity(store) / 2u ||
-              chunk_items(store, log->next_item, chunk * ITEM_BYTES) < chunk ||
-              (is_meta_full(store) && is_short_of_zone(store));
     }
-    if (all) {
+    mark_journal(store);
+    if (all || is_held_up(store)) {
         for (age = 0; age < head_count(store) && !error; age++) {
             error = fp_log_flush(store, age);
         }
-        *entries = mark_journal(store, &held);
+        mark_journal(store);
     }
     return error;
 }
@@ -558,12 +563,11 @@ static int mark_entries(struct fp_swap *store, bool all, uint32_t *entries)
 int fp_log_compact_meta(struct fp_swap *store, uint32_t most)
 {
     int error = FP_SWAP_OK;
-    uint32_t entries;
 
     while (!error && most-- > 0 && store->of.log.meta_blocks > fp_log_meta_limit(store)) {
-        error = mark_entries(store, false, &entries);
+        error = mark_entries(store, false);
         if (!error) {
-            error = fp_log_write_pair(store, entries, PLACE_NEXT);
+            error = fp_log_write_pair(store, PLACE_NEXT);
         }
     }
     return error;
@@ -571,15 +575,14 @@ int fp_log_compact_meta(struct fp_swap *store, uint32_t most)
 
 int fp_log_commit(struct fp_swap *store, bool all)
 {
-    uint32_t entries;
     int error;
 
     if (store->of.log.failed) {
         return FP_SWAP_IO;
     }
-    error = mark_entries(store, all, &entries);
+    error = mark_entries(store, all);
     if (!error) {
-        error = fp_log_write_pair(store, entries, PLACE_NEXT);
+        error = fp_log_write_pair(store, PLACE_NEXT);
     }
     return error ? error : fp_log_compact_meta(store, 2);
 }

@@ -584,7 +584,7 @@ int fp_log_mount(struct fp_swap *store)
         return error;
     }
     log->mounting = true;
-    error = fp_log_write_pair(store, log->entries, PLACE_OPEN);
+    error = fp_log_write_pair(store, PLACE_OPEN);
     log->mounting = false;
     if (!error) {
         error = erase_suspects(store);
@@ -592,7 +592,7 @@ int fp_log_mount(struct fp_swap *store)
     /* From here on this is the only mount that there was: what is free is free, and some of it is
      * named before heads may take it. */
     if (!error && log->reserved[1] == NO_BLOCK) {
-        error = fp_log_write_pair(store, 0, PLACE_NEXT);
+        error = fp_log_write_pair(store, PLACE_NEXT);
     }
     return error ? error : fp_log_restock_zone(store);
 }
@@ -651,9 +651,9 @@ int fp_log_format(struct fp_swap *store)
     log->unsaved = 0;
     log->next_item = 0;
     log->emitted = 0;
-    error = fp_log_write_pair(store, 0, PLACE_WHOLE);
+    error = fp_log_write_pair(store, PLACE_WHOLE);
     while (!error && log->emitted < item_count(store)) {
-        error = fp_log_write_pair(store, 0, PLACE_NEXT);
+        error = fp_log_write_pair(store, PLACE_NEXT);
     }
     return error;
 }
