@@ -181,8 +181,8 @@ _MUTANTS = (
     Mutant(
         "none-kept-for-mount",
         "blocks.c",
-        "uint32_t least = fp_log_whole_blocks(store);",
-        "uint32_t least = 0;",
+        "uint32_t whole = fp_log_whole_blocks(store);",
+        "uint32_t whole = 0;",
     ),
     # Errors.
     Mutant(
@@ -225,13 +225,13 @@ _MUTANTS = (
     Mutant(
         "rescued-stay-behind",
         "append.c",
-        "    move_journal(store, old.block, old.begun, NOWHERE, head, at);\n    return FP_SWAP_OK;",
+        "    move_journal(store, head, at);\n    return FP_SWAP_OK;",
         "    return FP_SWAP_OK;",
     ),
     Mutant(
         "rescue-without-carried",
         "append.c",
-        "uint32_t at = old.begun == 0 ? 0 : PREAMBLE_BYTES;",
+        "uint32_t at = head->begun == 0 ? 0 : PREAMBLE_BYTES;",
         "uint32_t at = PREAMBLE_BYTES;",
     ),
     # What a commit says.
@@ -262,7 +262,7 @@ _MUTANTS = (
     Mutant(
         "freed-before-its-entries",
         "meta.c",
-        "before += (journal_entry(store, entry).key & KEY_HELD) != 0;",
+        "before += (journal_key(store, entry) & KEY_HELD) != 0;",
         "before += 0;",
     ),
     Mutant(
