@@ -221,8 +221,9 @@ class Machine:
         """Give QEMU's command line; `variables` are the environment of the first process."""
         line = [f"console={self.target.console}", "quiet", "oops=panic", "panic=-1"]
         if self.target is PC:
-            # On a busy host the kernel may see no tick in time and stop.
-            line.append("no_timer_check")
+            # On a busy host the kernel may see no tick in time and stop, or take its clock for
+            # wrong because it lost ticks.
+            line += ["no_timer_check", "tsc=reliable"]
         line += [f"{name}={value}" for name, value in variables.items()]
         machine = [*self.target.options, "-m", str(memory_mib)]
         machine += ["-nodefaults", "-display", "none", "-no-reboot"]
