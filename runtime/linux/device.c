@@ -225,6 +225,7 @@ static int discard(struct fpswap *swap, struct bio *bio)
         mutex_lock(&swap->lock);
         clear_bit(slot, swap->freed);
         error = fp_swap_free(&swap->store, slot);
+        atomic64_inc(&swap->notify_free);
         mutex_unlock(&swap->lock);
         cond_resched();
     }
@@ -399,12 +400,15 @@ static ssize_t mm_stat_show(struct device *device, struct device_attribute *attr
     struct fp_swap_stat stat;
 
     store_stat(swap, &stat);
+    if (!swap->mtd) {
+        stat.mem_used_total = (u64)atomic_long_read(&swap->ram.used) << PAGE_SHIFT;
+        stat.mem_used_max = (u64)READ_ONCE(swap->ram.used_max) << PAGE_SHIFT;
+    }
+    /* A store that was taken up took as much before. */
     return sysfs_emit(text, "%8llu %8llu %8llu %8llu %8llu %8u %8u %8u %8u\n",
-                      stat.orig_data_size, stat.compr_data_size,
-                      swap->mtd ? stat.mem_used_total
-                                : (u64)atomic_long_read(&swap->ram.used) << PAGE_SHIFT,
-                      stat.mem_limit,
-                      stat.mem_used_max, stat.same_pages, 0, stat.huge_pages, 0);
+                      stat.orig_data_size, stat.compr_data_size, stat.mem_used_total,
+                      stat.mem_limit, max(stat.mem_used_total, stat.mem_used_max),
+                      stat.same_pages, 0, stat.huge_pages, 0);
 }
 static DEVICE_ATTR_RO(mm_stat);
 
@@ -840,7 +844,8 @@ static struct fpswap *swap_create(int number)
     blk_queue_update_dma_alignment(queue, PAGE_SIZE - 1);
     queue->limits.discard_granularity = PAGE_SIZE;
     blk_queue_max_discard_sectors(queue, UINT_MAX);
-    blk_queue_max_write_zeroes_sectors(queue, UINT_MAX);
+    /* More bytes than a request can say would be cut off, in silence. */
+    blk_queue_max_write_zeroes_sectors(queue, round_down(UINT_MAX, PAGE_SIZE) >> SECTOR_SHIFT);
     blk_queue_flag_set(QUEUE_FLAG_NONROT, queue);
     blk_queue_flag_clear(QUEUE_FLAG_ADD_RANDOM, queue);
     /* A page that changed while it was compressed would be found corrupt. */

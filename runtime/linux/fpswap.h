@@ -15,6 +15,7 @@ struct fpswap_ram {
     struct page **pages; /* NULL: all ones, as of an erased NAND */
     size_t count;        /* of them */
     atomic_long_t used;  /* that are there */
+    long used_max;       /* the most that ever were */
 };
 
 /* `log`: with the geometry of a NAND, else in blocks of a page that are rewritten in place. */

@@ -45,11 +45,12 @@ static int ram_program(void *context, u32 block, u32 offset, const void *data, u
         struct page **page = &ram->pages[page_at(ram, block, offset)];
 
         if (!*page) {
-            /* Under memory pressure this is called to relieve it: no I/O to get a page. */
-            *page = alloc_page(GFP_NOIO | __GFP_HIGHMEM | __GFP_NOWARN);
+            /* Under memory pressure this is called to relieve it: no I/O to get a page, and rather
+             * none than to wait for one with the store's lock. */
+            *page = alloc_page(GFP_NOIO | __GFP_HIGHMEM | __GFP_NOWARN | __GFP_RETRY_MAYFAIL);
             if (!*page)
                 return FP_MEDIUM_IO;
-            atomic_long_inc(&ram->used);
+            ram->used_max = max(ram->used_max, atomic_long_inc_return(&ram->used));
         }
         memcpy_to_page(*page, start, bytes, part);
         bytes += part;

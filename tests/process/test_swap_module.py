@@ -142,6 +142,17 @@ def check(said: str, medium: str, work: int, refused: Sequence[str]) -> None:
     moved = re.search(r"^bd_stat +\d+ +(\d+) +(\d+)", said, re.MULTILINE)
     assert moved, said
     assert (min(map(int, moved.groups())) > 1000) == (medium != "ram"), said
+    # The most that was ever used is not less than what is used now.
+    used = re.search(r"^mm_stat +\d+ +\d+ +(\d+) +(\d+) +(\d+)", said, re.MULTILINE)
+    assert used, said
+    assert 0 < int(used[1]) < int(used[3]) <= int(used[2]), said
+    # Discarded slots are counted as freed ones, of which there is one in 4096 bytes.
+    assert re.search(r"^discarded 10$", said, re.MULTILINE), said
+    # The bytes of a request are 32 bits: what is to be zeroed is cut into pieces that fit.
+    zeroes = re.search(r"^zeroes (\d+)$", said, re.MULTILINE)
+    assert zeroes, said
+    assert 0 < int(zeroes[1]) < 2**32, said
+    assert int(zeroes[1]) % 4096 == 0, said
     assert re.search(r"^check ok$", said, re.MULTILINE), said
     assert re.search(r"^removed$", said, re.MULTILINE), said
     # While pages go out and come back the module allocates nothing, and others do.
