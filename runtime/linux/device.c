@@ -107,6 +107,8 @@ static void work(struct work_struct *work)
 {
     struct fpswap *swap = container_of(to_delayed_work(work), struct fpswap, work);
     unsigned int noio = memalloc_noio_save();
+    /* Those who send pages out wait for the lock, and this for memory below an MTD. */
+    unsigned int noreclaim = memalloc_noreclaim_save();
     bool more;
 
     do {
@@ -122,6 +124,7 @@ static void work(struct work_struct *work)
         mutex_unlock(&swap->lock);
         cond_resched();
     } while (more);
+    memalloc_noreclaim_restore(noreclaim);
     memalloc_noio_restore(noio);
 }
 
@@ -662,7 +665,7 @@ static int medium_open(struct fpswap *swap, int *how)
     open = symbol_request(fpswap_mtd_open);
     if (!open) {
         pr_err("medium=%s: load flashpager-swap-mtd first\n", medium);
-        return -ENOENT;
+        return -ENODEV;
     }
     mtd = open(mtd_name(), bytes);
     if (IS_ERR(mtd)) {
@@ -693,8 +696,8 @@ static int rewriter_open(struct fpswap *swap)
 {
     const struct fp_medium *nand = &swap->mtd->medium;
     /* Init clears the rewriter, and takes these. */
-    u8 *block = vmalloc(nand->block_bytes);
-    u32 *good = vmalloc(array_size(nand->block_count, sizeof(*good)));
+    u8 *block = fpswap_table(nand->block_bytes);
+    u32 *good = fpswap_table(array_size(nand->block_count, sizeof(*good)));
     int error = block && good ? fp_swap_rewriter_init(&swap->rewriter, nand, block, good)
                               : -ENOMEM;
 
@@ -713,7 +716,11 @@ static int store_start(struct fpswap *swap)
     struct fp_swap_config *config = &swap->config;
     bool made = format || !swap->mtd;
     int error = made ? fp_swap_format(&swap->store, config) : fp_swap_mount(&swap->store, config);
+    struct fp_swap_stat stat;
 
+    fp_swap_stat(&swap->store, &stat);
+    if (!error && stat.mem_limit < 2 * PAGE_SIZE)
+        error = FP_SWAP_INVALID; /* room for no page */
     switch (error) {
     case FP_SWAP_OK:
         return 0;
@@ -724,8 +731,10 @@ static int store_start(struct fpswap *swap)
             pr_err("layout=log: a log cannot be on %u erase blocks of %u bytes; take another medium\n",
                    config->medium->block_count, config->medium->block_bytes);
         else
-            pr_err("layout=log: of %u erase blocks at least %u must be kept free, and reserve=%u asks for so many; take a larger medium or leave reserve out\n",
-                   config->medium->block_count, fp_swap_log_reserve(config), reserve);
+            pr_err("layout=log: of %u erase blocks at least %u must be kept free%s\n",
+                   config->medium->block_count, fp_swap_log_reserve(config),
+                   reserve ? ", and some for pages: take another reserve, or leave it out"
+                           : ": take a larger medium");
         return -EINVAL;
     case FP_SWAP_NO_STORE:
         pr_err("%s holds no store: format=1 makes one, and what it holds is lost\n", medium);
@@ -781,7 +790,8 @@ static int swap_open(struct fpswap *swap)
         error = PTR_ERR(swap->codecs);
         pr_err("compressor=%s: %s\n", compressor,
                error == -ENOMEM ? "no memory" : "this kernel has none; see /proc/crypto, or modprobe it");
-        return error;
+        /* Of -ENOENT modprobe says that a symbol or a parameter is unknown. */
+        return error == -ENOMEM ? error : -EINVAL;
     }
     *config = (struct fp_swap_config){
         .medium = taken,
@@ -798,8 +808,8 @@ static int swap_open(struct fpswap *swap)
                  ? FP_SWAP_LOG_WORDS(config->slot_count, taken->block_count, PAGE_SIZE,
                                      taken->program_bytes)
                  : FP_SWAP_FRAGMENT_WORDS(config->slot_count, config->chunk_count, PAGE_SIZE));
-    config->memory = vzalloc(config->memory_bytes);
-    swap->freed = vzalloc(BITS_TO_LONGS(config->slot_count) * sizeof(long));
+    config->memory = fpswap_table(config->memory_bytes);
+    swap->freed = fpswap_table(BITS_TO_LONGS(config->slot_count) * sizeof(long));
     if (!config->memory || !swap->freed) {
         pr_err("no memory for %u slots; take a smaller disk_size\n", config->slot_count);
         return -ENOMEM;

@@ -6,8 +6,15 @@
 
 #include <linux/mm.h>
 #include <linux/mutex.h>
+#include <linux/vmalloc.h>
 
 struct crypto_comp;
+
+/* Zeroed memory for a table, or NULL: nothing is said, and nobody ended, where there is too little. */
+static inline void *fpswap_table(size_t bytes)
+{
+    return __vmalloc(bytes, GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN | __GFP_RETRY_MAYFAIL);
+}
 
 /* ram.c: memory as a medium, populated as it is written and given back as it is freed. */
 struct fpswap_ram {

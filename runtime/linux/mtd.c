@@ -87,28 +87,60 @@ static struct mtd_info *mtd_of(const char *name)
     return kstrtoint(name, 10, &number) ? get_mtd_device_nm(name) : get_mtd_device(NULL, number);
 }
 
-/* Whether another one has its name: the kernel gave the first of them. */
-static bool has_namesake(const struct mtd_info *mtd)
+/* Whether there is another one that is alike. */
+static bool has_other(const struct mtd_info *mtd, bool (*alike)(const struct mtd_info *mtd,
+                                                                const struct mtd_info *other))
 {
     bool found = false;
     int number;
 
-    for (number = mtd->index + 1; number < NUMBERS && !found; number++) {
+    for (number = 0; number < NUMBERS && !found; number++) {
         struct mtd_info *other = get_mtd_device(NULL, number);
 
         if (!IS_ERR(other)) {
-            found = strcmp(other->name, mtd->name) == 0;
+            found = other != mtd && alike(mtd, other);
             put_mtd_device(other);
         }
     }
     return found;
 }
 
+static bool has_name(const struct mtd_info *mtd, const struct mtd_info *other)
+{
+    return strcmp(other->name, mtd->name) == 0;
+}
+
+static bool __maybe_unused has_owner(const struct mtd_info *mtd, const struct mtd_info *other)
+{
+    return other->owner == mtd->owner;
+}
+
+/* Whether somebody beside us has it: a file system, UBI, a program. Each kernel counts that in its
+ * way. Where it cannot be told, nobody is taken to have it. */
+static bool is_in_use(const struct mtd_info *mtd)
+{
+#ifdef FPSWAP_MTD_USECOUNT
+    return mtd->usecount > 1;
+#else
+    if (mtd->parent || IS_ENABLED(CONFIG_MTD_PARTITIONED_MASTER))
+        return kref_read(&mtd->refcnt) > 2; /* it is there, and it is ours */
+#ifdef CONFIG_MODULE_UNLOAD
+    /* Of a whole chip only its driver's uses are counted: of all its chips, and by other modules. */
+    return mtd->owner && list_empty(&mtd->owner->source_list) && !has_other(mtd, has_owner) &&
+           module_refcount(mtd->owner) > 1;
+#else
+    return false;
+#endif
+#endif
+}
+
 /* What is wrong with it, or NULL. */
 static const char *unfit(const struct mtd_medium *it, const char *name, u64 bytes)
 {
-    if (strcmp(name, it->mtd->name) == 0 && has_namesake(it->mtd))
+    if (strcmp(name, it->mtd->name) == 0 && has_other(it->mtd, has_name))
         return "another one has that name: take its number";
+    if (is_in_use(it->mtd))
+        return "it is in use: unmount, detach or close it, or take another one";
     if (!(it->mtd->flags & MTD_WRITEABLE))
         return "it is read-only: take another one";
     if (it->mtd->erasesize == 0 || it->mtd->numeraseregions > 1)

@@ -110,7 +110,7 @@ int fpswap_ram_open(struct fpswap_ram *ram, u64 bytes, bool log)
     }
     ram->medium.block_count = div_u64(bytes, ram->medium.block_bytes);
     ram->count = page_at(ram, ram->medium.block_count, 0);
-    ram->pages = vzalloc(ram->count * sizeof(*ram->pages));
+    ram->pages = fpswap_table(ram->count * sizeof(*ram->pages));
     return ram->pages ? 0 : -ENOMEM;
 }
 

@@ -17,7 +17,15 @@ from tests.conftest import ROOT, need
 from tests.process.killed_vms import kill_some
 
 SIZES = ("medium_size=3", "disk_size=9G")
+IN_USE = "medium=mtd:0: it is in use"
 LOG_SIZES = ("layout=log: of 192 erase blocks", "layout=log: of 8 erase blocks at least 12")
+NAND_REFUSED = [
+    "mtd:0 holds no store",
+    "layout=fragments: mtd:0 is erased",
+    "layout=rewrite keeps",
+    IN_USE,
+    "layout=log: of 256 erase blocks at least",
+]
 #: By medium and layout: MB of the machine and of the medium, MB that are worked on, and how what
 #: cannot be is refused, in the order in which `runtime/linux/vm/init` tries it.
 CASES = {
@@ -25,7 +33,7 @@ CASES = {
         (128, 28, 63),
         [
             *("layout=x", "layout=rewrite", "medium=nand", *SIZES, "compressor=nope"),
-            *("devices=17", "reserve=5", *LOG_SIZES),
+            *("devices=17", "reserve=5", *LOG_SIZES, "no memory for 4192256 slots"),
         ],
     ),
     ("mtdram", "auto"): (
@@ -38,16 +46,17 @@ CASES = {
             "devices=2",
             "mtd:0 holds a store of another version or shape",
             "mtd:0 holds a store of another version or shape",
+            IN_USE,
         ],
     ),
     ("nandsim", "auto"): (
         (160, 32, 65),
-        ["mtd:0 holds no store", "layout=fragments: mtd:0 is erased", "layout=rewrite keeps"],
+        NAND_REFUSED,
     ),
     # The rewriter is slow, and more pages wait in memory meanwhile: work on what fits in any case.
     ("nandsim", "rewrite"): (
         (160, 32, 65),
-        ["mtd:0 holds no store", "layout=fragments: mtd:0 is erased", "layout=rewrite keeps"],
+        NAND_REFUSED,
     ),
 }
 
