@@ -26,25 +26,25 @@
 #define DEVICES_MAX 16
 
 static char *medium = "ram";
-module_param(medium, charp, 0444);
+module_param(medium, charp, 0644);
 MODULE_PARM_DESC(medium, "ram (default), or mtd:NAME or mtd:NUMBER of /proc/mtd");
 static bool format;
-module_param(format, bool, 0444);
+module_param(format, bool, 0644);
 MODULE_PARM_DESC(format, "make an empty store on the MTD: what it holds is lost");
 static char *layout = "auto";
-module_param(layout, charp, 0444);
+module_param(layout, charp, 0644);
 MODULE_PARM_DESC(layout, "fragments where the medium rewrites in place, else log (auto); or rewrite");
 static char *compressor = "lz4";
-module_param(compressor, charp, 0444);
+module_param(compressor, charp, 0644);
 MODULE_PARM_DESC(compressor, "one of the kernel's: lz4 (default), deflate, zstd, ...; or none");
 static char *medium_size = "";
-module_param(medium_size, charp, 0444);
+module_param(medium_size, charp, 0644);
 MODULE_PARM_DESC(medium_size, "bytes for compressed pages, as 64M; default a quarter of all memory, all of an MTD");
 static char *disk_size = "";
-module_param(disk_size, charp, 0444);
+module_param(disk_size, charp, 0644);
 MODULE_PARM_DESC(disk_size, "size of the device, as 192M; default three times medium_size");
 static uint reserve;
-module_param(reserve, uint, 0444);
+module_param(reserve, uint, 0644);
 MODULE_PARM_DESC(reserve, "log: erase blocks kept free; 0 (default): as many as must be");
 static uint devices = 1;
 module_param(devices, uint, 0444);
@@ -65,6 +65,7 @@ struct fpswap {
     struct bio_list waiting;
     spinlock_t waiting_lock;
     struct dentry *debug;
+    bool is_going; /* it is being removed: nobody may open it */
     atomic64_t failed_reads;
     atomic64_t failed_writes;
     atomic64_t invalid_io;
@@ -72,6 +73,7 @@ struct fpswap {
 };
 
 static struct fpswap *all[DEVICES_MAX];
+static DEFINE_MUTEX(all_lock);
 static struct workqueue_struct *workers;
 static struct dentry *debug_root;
 static int major;
@@ -369,7 +371,16 @@ static int rw_page(struct block_device *device, sector_t sector, struct page *pa
     return 0;
 }
 
+/* With the disk's open_mutex. */
+static int open_device(struct block_device *device, fmode_t mode)
+{
+    struct fpswap *swap = device->bd_disk->private_data;
+
+    return swap->is_going ? -EBUSY : 0;
+}
+
 static const struct block_device_operations ram_operations = {
+    .open = open_device,
     .submit_bio = submit,
     .rw_page = rw_page,
     .swap_slot_free_notify = slot_free_notify,
@@ -378,6 +389,7 @@ static const struct block_device_operations ram_operations = {
 
 /* Of a chip, a page that came in keeps its copy there: it may go out again without a write. */
 static const struct block_device_operations mtd_operations = {
+    .open = open_device,
     .submit_bio = submit,
     .swap_slot_free_notify = slot_free_notify,
     .owner = THIS_MODULE,
@@ -471,6 +483,7 @@ static int quiesce(void)
     int number;
     int error = 0;
 
+    mutex_lock(&all_lock);
     for (number = 0; number < DEVICES_MAX; number++) {
         struct fpswap *swap = all[number];
 
@@ -481,6 +494,7 @@ static int quiesce(void)
         if (swap->mtd && sync_store(swap))
             error = -EIO;
     }
+    mutex_unlock(&all_lock);
     return error;
 }
 
@@ -502,6 +516,7 @@ static int after_restore(struct device *device)
     unsigned int noio = memalloc_noio_save();
     int number;
 
+    mutex_lock(&all_lock);
     for (number = 0; number < DEVICES_MAX; number++) {
         struct fpswap *swap = all[number];
         u32 slot;
@@ -517,11 +532,12 @@ static int after_restore(struct device *device)
         error = fp_swap_mount(&swap->store, &swap->config);
         mutex_unlock(&swap->lock);
         if (error)
-            pr_err("%s: %s could not be read again: error %d; its pages are lost\n",
-                   swap->disk->disk_name, medium, error);
+            pr_err("%s: its MTD could not be read again: error %d; its pages are lost\n",
+                   swap->disk->disk_name, error);
         else
             queue_delayed_work(workers, &swap->work, 0);
     }
+    mutex_unlock(&all_lock);
     memalloc_noio_restore(noio);
     return 0;
 }
@@ -614,7 +630,7 @@ static u64 size_of(const char *text, u64 other)
     if (!*text)
         return other;
     size = memparse(text, &end);
-    return *end == '\n' || !*end ? size : 0;
+    return *end ? 0 : size;
 }
 
 enum { LAYOUT_AUTO, LAYOUT_FRAGMENTS, LAYOUT_LOG, LAYOUT_REWRITE };
@@ -657,10 +673,6 @@ static int medium_open(struct fpswap *swap, int *how)
         if (error)
             pr_err("no memory for the list of pages; take a smaller medium_size\n");
         return error;
-    }
-    if (devices != 1) {
-        pr_err("devices=%u: an MTD is one\n", devices);
-        return -EINVAL;
     }
     open = symbol_request(fpswap_mtd_open);
     if (!open) {
@@ -880,6 +892,105 @@ failed:
     return ERR_PTR(error);
 }
 
+/* What is written to a parameter ends with the line. */
+static void end_line(char *text)
+{
+    char *end = strchr(text, '\n');
+
+    if (end)
+        *end = '\0';
+}
+
+/* Add a device as the parameters say: its number, or an error. */
+static int swap_add(void)
+{
+    struct fpswap *swap;
+    int number;
+
+    mutex_lock(&all_lock);
+    for (number = 0; number < DEVICES_MAX && all[number]; number++)
+        ;
+    if (number == DEVICES_MAX) {
+        pr_err("there are %d devices: remove one\n", DEVICES_MAX);
+        mutex_unlock(&all_lock);
+        return -ENOSPC;
+    }
+    kernel_param_lock(THIS_MODULE);
+    end_line(medium);
+    end_line(layout);
+    end_line(compressor);
+    end_line(medium_size);
+    end_line(disk_size);
+    swap = swap_create(number);
+    kernel_param_unlock(THIS_MODULE);
+    if (!IS_ERR(swap))
+        all[number] = swap;
+    mutex_unlock(&all_lock);
+    return IS_ERR(swap) ? PTR_ERR(swap) : number;
+}
+
+static int swap_remove(int number)
+{
+    struct fpswap *swap;
+    int error = 0;
+
+    mutex_lock(&all_lock);
+    swap = number >= 0 && number < DEVICES_MAX ? all[number] : NULL;
+    if (swap) {
+        mutex_lock(&swap->disk->open_mutex);
+        swap->is_going = disk_openers(swap->disk) == 0;
+        mutex_unlock(&swap->disk->open_mutex);
+        if (swap->is_going) {
+            all[number] = NULL;
+            fpswap_free(swap);
+        } else {
+            pr_err("fpswap%d is in use: swapoff, unmount or close it\n", number);
+            error = -EBUSY;
+        }
+    } else {
+        pr_err("there is no fpswap%d\n", number);
+        error = -ENODEV;
+    }
+    mutex_unlock(&all_lock);
+    return error;
+}
+
+/* /sys/class/flashpager-swap-control, as zram-control. */
+
+static ssize_t hot_add_show(struct class *class, struct class_attribute *attribute, char *text)
+{
+    int number = swap_add();
+
+    return number < 0 ? number : sysfs_emit(text, "%d\n", number);
+}
+/* Reading it adds a device: only root may. */
+static struct class_attribute class_attr_hot_add = __ATTR(hot_add, 0400, hot_add_show, NULL);
+
+static ssize_t hot_remove_store(struct class *class, struct class_attribute *attribute,
+                                const char *text, size_t size)
+{
+    int number;
+    int error = kstrtoint(text, 10, &number);
+
+    if (!error)
+        error = swap_remove(number);
+    return error ? error : size;
+}
+static CLASS_ATTR_WO(hot_remove);
+
+static struct attribute *control_attrs[] = {
+    &class_attr_hot_add.attr,
+    &class_attr_hot_remove.attr,
+    NULL,
+};
+ATTRIBUTE_GROUPS(control);
+
+static struct class control = {
+    .name = "flashpager-swap-control",
+    .owner = THIS_MODULE,
+    .class_groups = control_groups,
+};
+
 static void close_all(void)
 {
     int number;
@@ -902,6 +1013,10 @@ static int __init fpswap_init(void)
         pr_err("devices=%u: take 1 to %d\n", devices, DEVICES_MAX);
         return -EINVAL;
     }
+    if (devices != 1 && mtd_name()) {
+        pr_err("devices=%u: an MTD is one\n", devices);
+        return -EINVAL;
+    }
     major = register_blkdev(0, "fpswap");
     if (major < 0)
         return major;
@@ -912,22 +1027,28 @@ static int __init fpswap_init(void)
     }
     debug_root = debugfs_create_dir("flashpager-swap", NULL);
     for (number = 0; number < devices; number++) {
-        struct fpswap *swap = swap_create(number);
-
-        if (IS_ERR(swap)) {
+        error = swap_add();
+        if (error < 0) {
             close_all();
-            return PTR_ERR(swap);
+            return error;
         }
-        all[number] = swap;
     }
     error = power_open();
-    if (error)
+    if (error) {
         close_all();
+        return error;
+    }
+    error = class_register(&control);
+    if (error) {
+        power_close();
+        close_all();
+    }
     return error;
 }
 
 static void __exit fpswap_exit(void)
 {
+    class_unregister(&control);
     power_close();
     close_all();
 }

@@ -120,7 +120,32 @@ def test_the_check_of_a_page_in_ram_finds_changes(
 @pytest.mark.parametrize(("medium", "layout"), CASES)
 def test_a_kernel_swaps_and_loses_no_page(machine: vm.Machine, medium: str, layout: str) -> None:
     """A VM works on more memory than is free."""
-    _swap(machine, medium, layout)
+    said = _swap(machine, medium, layout)
+    if medium == "mtdram":
+        _several(said)
+
+
+def _several(said: str) -> None:
+    """Fail where devices of two kinds were not added and removed as they should be."""
+    lines = re.findall(r"^several: flashpager-swap(?:-mtd)?: (.*)$", said, re.MULTILINE)
+    words = [
+        "fpswap0: 4096 slots, fragments",
+        "fpswap1: ",
+        "medium=mtd:0: it is in use",
+        "fpswap0 is in use",
+        "fpswap1 is in use",
+        "there is no fpswap2",
+    ]
+    assert len(lines) == len(words), said
+    for line, first in zip(lines, words, strict=True):
+        assert line.startswith(first), said
+    assert re.search(r"^added 1$", said, re.MULTILINE), said
+    assert "removed: fpswap2" not in said, said
+    # What was on the other device is still there, and the MTD is free.
+    sums = re.findall(r"^(\w{32})  -$", said, re.MULTILINE)
+    assert len(sums) == 2, said
+    assert sums[0] == sums[1], said
+    assert re.search(r"^given back$", said, re.MULTILINE), said
 
 
 def test_an_arm_swaps_and_loses_no_page(tmp_path: Path) -> None:
@@ -128,12 +153,13 @@ def test_an_arm_swaps_and_loses_no_page(tmp_path: Path) -> None:
     _swap(vm.make(_kernel(vm.ARM), tmp_path), "ram", "auto", memory_less=24)
 
 
-def _swap(machine: vm.Machine, medium: str, layout: str, memory_less: int = 0) -> None:
+def _swap(machine: vm.Machine, medium: str, layout: str, memory_less: int = 0) -> str:
     (memory, size, work), refused = CASES[medium, layout]
     variables = {"CASE": "swap", "MEDIUM": medium, "LAYOUT": layout}
     variables |= {"SIZE": str(size), "WORK": str(work)}
     said = machine.run(variables, memory - memory_less)
     check(said, medium, work, refused)
+    return said
 
 
 def check(said: str, medium: str, work: int, refused: Sequence[str]) -> None:
