@@ -1,16 +1,18 @@
 """MTDCOMPR's program in a virtual machine, on what a Linux kernel swaps to.
 
 QEMU counts instructions (``-icount``): one takes 4 ns of the machine's time, on any host, idle or
-not. That is 250 million a second; the paper's board has some 277 million. An emulated chip takes no
-time; what NAND would take is added: what the module counts, at a part's prices.
+not. That is 250 million a second; the paper's board has some 277 million. An emulated chip takes the
+time of a part: `runtime/linux/vm/slowchip.c` has whoever asks it sleep, and time leaps then.
 """
 
 import json
+import os
 import re
 import statistics
 import subprocess
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -24,20 +26,64 @@ from flashpager.swap.benchmark import MIB
 INSTRUCTION_NS = 4
 _COUNTED = ("-icount", f"shift={INSTRUCTION_NS.bit_length() - 1},sleep=off")
 #: A machine that does not end in this time has hung.
-_HUNG_S = 300.0
-#: The program has reached the end of memory when a chunk takes it so long, in the machine's time.
-_PATIENCE_S = 5
+_HUNG_S = 1200.0
+#: The program has reached the end of memory when so many writes are refused in a chunk, or when it
+#: keeps the processor so long, in the machine's time.
+_REFUSALS, _PATIENCE_S = 20_000, 60
 #: Above all memory that a machine here has; the kernel ends the program long before.
 _MOST_MIB = 2000
 #: Pages that are sent out and taken in for the time of one, in a machine with this memory.
 _IDLE_MIB, _IDLE_MEMORY_MIB = 8, 160
 _NUMBER = r" (\d+)"
-#: The part that prices NAND, the paper's; a byte on its bus (CARDIS 2010, table 1).
-NAND = "MT29F2G08AAC"
-_BYTE_NS = 40.0
+#: Reads of pages anywhere, each time another.
+ANYWHERE = ("random", "changed")
 #: Bytes of a page of memory; of one of NAND, and with its spare ones.
 PAGE = 4096
 _NAND_PAGE, _NAND_WHOLE_PAGE = 2048, 2112
+#: The device takes so many times the chip's bytes: more than pages of which a quarter stays.
+_DISK = 4
+
+
+@dataclass(frozen=True)
+class Chip:
+    """What a chip takes for what it is asked."""
+
+    part: str
+    #: Loaded or programmed at a time.
+    page_bytes: int
+    load_ns: int
+    program_ns: int
+    erase_ns: int
+    #: Of a byte on its bus.
+    byte_ps: int
+
+    def programming_ns(self, programs: int, erasures: int) -> float:
+        """Give the time of programming and erasing."""
+        bus_ns = self.page_bytes * self.byte_ps / 1000
+        return programs * (self.program_ns + bus_ns) + erasures * self.erase_ns
+
+    def parameters(self) -> str:
+        """Give it as `runtime/linux/vm/init` has it."""
+        given = {name: value for name, value in asdict(self).items() if name != "part"}
+        return "+".join(f"{name}={value}" for name, value in given.items())
+
+
+def _nand() -> Chip:
+    """The paper's NAND, a byte on its bus as in CARDIS 2010, table 1."""
+    part = _engine.find_part("MT29F2G08AAC")
+    times = (int(part.number(name)) for name in ("t_r_ns", "t_prog_ns", "t_bers_ns"))
+    return Chip(part.name, _NAND_PAGE, *times, byte_ps=40_000)
+
+
+def _pcm() -> Chip:
+    """The paper's PCM: 16 bytes are read in 115 + 7 · 25 ns."""
+    part = _engine.find_part("NP8P128A")
+    program_ns = int(part.number("t_prog_ns"))
+    return Chip(part.name, int(part.number("program_bytes")), 0, program_ns, 0, byte_ps=18_125)
+
+
+#: By what Linux has for a chip.
+CHIPS: Mapping[str, Chip] = {"nandsim": _nand(), "mtdram": _pcm()}
 
 
 @dataclass(frozen=True)
@@ -61,7 +107,7 @@ SYSTEMS: Mapping[str, System] = {
     "none": System("no swap", "none"),
     "zram": System("zram", "zram"),
     "ram": System("ours on RAM", "fpswap"),
-    "mtdram": System("ours on mtdram", "fpswap", "mtdram"),
+    "mtdram": System("ours on mtdram as PCM", "fpswap", "mtdram"),
     "log": System("ours on nandsim, log", "fpswap", "nandsim", "log"),
     "rewrite": System("ours on nandsim, rewriter", "fpswap", "nandsim", "rewrite"),
     "mtdblock": System("mtdblock on nandsim, not compressed", "mtdblock", "nandsim"),
@@ -76,9 +122,9 @@ class Setup:
     #: Of the chip, where there is one: its memory comes beside the machine's.
     chip_bytes: int = 16 * MIB
     compressor: str = "lz4"
-    readings: Sequence[str] = ("random", "fixed", "last")
+    readings: Sequence[str] = ("random", "changed", "fixed", "last")
     chunk_bytes: int = 2 * MIB
-    random_pages: int = 128
+    random_pages: int = 512
     repeats: int = 8
 
     def check(self) -> None:
@@ -105,27 +151,21 @@ class Point:
     allocated_bytes: int
     read_bytes: int
     ns: int
+    #: That what went out meanwhile took longer than the reads.
+    after_ns: int
     #: That waited for a page to come in.
     faults: int
-    #: Pages of 4096 bytes that the chip was asked for meanwhile; 0 of what does not tell.
-    chip_read: int
-    chip_programmed: int
+    #: Of the chip's pages meanwhile; 0 where there is none.
+    loads: int
+    programs: int
+    erasures: int
+    #: From the program's begin to the end of all that.
+    since_ns: int
 
-
-def nand_ns(read_pages: int, programmed_pages: int) -> float:
-    """Give what NAND takes for pages of memory: loads, programs, erasures, bytes over the bus.
-
-    Whole flash pages, one after another. A block is erased for each that is programmed.
-    """
-    part = _engine.find_part(NAND)
-    flash_page = part.number("page_bytes")
-    byte_ns = _BYTE_NS * PAGE
-    program = part.number("t_prog_ns") + part.number("t_bers_ns") / part.number("pages_per_block")
-    load = part.number("t_r_ns")
-    of_page = PAGE / flash_page
-    return read_pages * (load * of_page + byte_ns) + programmed_pages * (
-        program * of_page + byte_ns
-    )
+    @property
+    def took_ns(self) -> int:
+        """What reads took, with what they sent out."""
+        return self.ns + self.after_ns
 
 
 @dataclass(frozen=True)
@@ -139,20 +179,16 @@ class Curve:
     ended: str
     pages_in: int
     pages_out: int
-
-    #: Whether the chip is NAND, whose time is added.
-    nand: bool
+    #: Of the chip's pages in the whole run.
+    loads: int
+    programs: int
+    erasures: int
     #: Times that each page of a chunk was read; 1 of random reads.
     repeats: int
 
-    def ns(self, point: Point) -> float:
-        """Give what reading took at a point, the chip's time with it."""
-        chip = nand_ns(point.chip_read, point.chip_programmed) if self.nand else 0.0
-        return point.ns + chip
-
     def mib_s(self, point: Point) -> float:
         """Give the speed of the reads at a point, in 2**20 bytes a second."""
-        return point.read_bytes / MIB / (self.ns(point) / 1e9)
+        return point.read_bytes / MIB / (point.took_ns / 1e9)
 
     def ram_mib_s(self) -> float:
         """Give the speed of RAM: that of the fastest reads, of which all were there."""
@@ -170,7 +206,7 @@ class Curve:
     def rate(self, from_bytes: int) -> float | None:
         """Give bytes read over the time of reading, in 2**20 bytes a second, where more is."""
         after = self.after(from_bytes)
-        took_ns = sum(map(self.ns, after))
+        took_ns = sum(point.took_ns for point in after)
         return sum(point.read_bytes for point in after) / MIB / (took_ns / 1e9) if after else None
 
 
@@ -272,20 +308,33 @@ def measure(
     """
     setup.check()
     compares = {"zram", "ram"} <= set(systems)
-    most = len(systems) + compares
+    wanted = [(name, reading) for name in systems for reading in setup.readings]
+    most, done = len(wanted) + compares, 0
+
     with tempfile.TemporaryDirectory(prefix="flashpager-vm-") as folder:
         machine = vm.make(kernel, Path(folder))
+
+        def run(one: tuple[str, str]) -> Curve | FlashpagerError:
+            try:
+                return bench(machine, setup, *one)
+            except FlashpagerError as error:
+                return error
+
         runs: dict[str, dict[str, Curve]] = {}
         left_out: dict[str, str] = {}
-        for number, name in enumerate(systems):
-            progress(number, most)
-            try:
-                runs[name] = bench(machine, setup, name)
-            except FlashpagerError as error:
-                left_out[name] = str(error)
+        progress(done, most)
+        # Side by side: a machine's time is its own.
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            for (name, reading), found in zip(wanted, pool.map(run, wanted), strict=True):
+                if isinstance(found, FlashpagerError):
+                    left_out[name] = str(found)
+                else:
+                    runs.setdefault(name, {})[reading] = found
+                done += 1
+                progress(done, most)
+        runs = {name: curves for name, curves in runs.items() if name not in left_out}
         if not runs:
             raise FlashpagerError(next(iter(left_out.values())))
-        progress(len(systems), most)
         times = idle(machine, setup) if compares else {}
         progress(most, most)
     return Measured(kernel.release(), _qemu(), setup, runs, times, left_out)
@@ -305,12 +354,14 @@ def _variables(setup: Setup, system: System) -> dict[str, str]:
         "COMPRESSOR": setup.compressor,
         # RAM is taken as it is needed: no limit but the machine's.
         "SIZE": str(chip if system.has_chip else memory),
-        "DISK": str(chip * 6 if system.has_chip else memory * 3),
+        "DISK": str(chip * _DISK if system.has_chip else memory * 3),
     }
 
 
-def bench(machine: vm.Machine, setup: Setup, name: str) -> dict[str, Curve]:
-    """Boot a machine with a system and run the program, once for each kind of reads.
+def bench(machine: vm.Machine, setup: Setup, name: str, reading: str) -> Curve:
+    """Run the program on a system, with one kind of reads, in a machine of its own.
+
+    What a run leaves behind, half freed, would be less memory for the next.
 
     Raises:
         FlashpagerError: where the machine hangs, or something was wrong in it.
@@ -318,26 +369,29 @@ def bench(machine: vm.Machine, setup: Setup, name: str) -> dict[str, Curve]:
     """
     system = SYSTEMS[name]
     memory = setup.memory_bytes // MIB
+    variables = {
+        **_variables(setup, system),
+        "CASE": "bench",
+        "SYSTEM": system.driver,
+        "READING": reading,
+        "CHUNK": str(setup.chunk_bytes // 1024),
+        "PAGES": str(setup.random_pages),
+        "REPEATS": str(setup.repeats),
+        "MOST": str(_MOST_MIB),
+        "REFUSALS": str(_REFUSALS),
+        "PATIENCE": str(_PATIENCE_S),
+    }
     if system.has_chip:
         # What the emulated chip keeps its bytes in is beside the machine's memory.
         chip = setup.chip_bytes // MIB
         spare = system.medium == "nandsim"
         memory += -(-chip * _NAND_WHOLE_PAGE // _NAND_PAGE) if spare else chip
-    variables = {
-        **_variables(setup, system),
-        "CASE": "bench",
-        "SYSTEM": system.driver,
-        "READINGS": "+".join(setup.readings),
-        "CHUNK": str(setup.chunk_bytes // 1024),
-        "PAGES": str(setup.random_pages),
-        "REPEATS": str(setup.repeats),
-        "MOST": str(_MOST_MIB),
-        "PATIENCE": str(_PATIENCE_S),
-    }
-    return curves(name, setup, machine.run(variables, memory, _HUNG_S, _COUNTED))
+        variables["CHIP"] = CHIPS[system.medium].parameters()
+    said = machine.run(variables, memory, _HUNG_S, _COUNTED)
+    return curve(f"{name}, {reading}", reading, setup, said)
 
 
-def curves(name: str, setup: Setup, said: str) -> dict[str, Curve]:
+def curve(name: str, reading: str, setup: Setup, said: str) -> Curve:
     """Read what a machine said of a system.
 
     Raises:
@@ -345,24 +399,18 @@ def curves(name: str, setup: Setup, said: str) -> dict[str, Curve]:
 
     """
     check(name, said)
-    found = {}
-    for reading in setup.readings:
-        points = re.findall(rf"^point {reading}{_NUMBER * 6}$", said, re.MULTILINE)
-        end = re.search(rf"^end {reading} (\d+) (\w+) (\d+) (\d+)$", said, re.MULTILINE)
-        if end is None or end[2] not in ("killed", "stuck") or not points:
-            message = f"{name}: the program did not reach the end of memory: {said[-300:]}"
-            raise FlashpagerError(message)
-        found[reading] = Curve(
-            [Point(*map(int, point)) for point in points],
-            int(end[1]),
-            end[2],
-            int(end[3]),
-            int(end[4]),
-            # What mtdblock asks of it, nobody counts.
-            SYSTEMS[name].medium == "nandsim" and SYSTEMS[name].driver == "fpswap",
-            1 if reading == "random" else setup.repeats,
-        )
-    return found
+    points = re.findall(rf"^point {reading}{_NUMBER * 9}$", said, re.MULTILINE)
+    end = re.search(rf"^end {reading} (\d+) (\w+){_NUMBER * 5}$", said, re.MULTILINE)
+    if end is None or end[2] not in ("killed", "stuck") or not points:
+        message = f"{name}: the program did not reach the end of memory: {said[-300:]}"
+        raise FlashpagerError(message)
+    return Curve(
+        [Point(*map(int, point)) for point in points],
+        int(end[1]),
+        end[2],
+        *map(int, end.groups()[2:]),
+        repeats=1 if reading in ANYWHERE else setup.repeats,
+    )
 
 
 def check(name: str, said: str) -> None:

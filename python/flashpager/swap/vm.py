@@ -183,14 +183,16 @@ def build(kernel: Kernel, here: Path, runtime: Path, flags: str = "") -> list[Pa
     target = kernel.target
     # The headers name the compiler that made the kernel, with its version.
     tools = (f"CROSS_COMPILE={target.prefix}", f"CC={target.prefix}gcc")
-    asked = (f"ARCH={target.architecture}", f"M={copy / 'linux'}", f"KCFLAGS={flags}", "modules")
-    command = ["make", "-s", "-f", str(makefile), *tools, *asked]
     headers = kernel.one(f"usr/src/linux-headers-*-{target.flavour}")
-    ran = subprocess.run(command, cwd=headers, capture_output=True, text=True, check=False)
-    if ran.returncode != 0 or "warning" in ran.stderr:
-        message = f"the swap module does not build: {ran.stdout}{ran.stderr}"
-        raise FlashpagerError(message)
-    return sorted((copy / "linux").glob("*.ko"))
+    folders = (copy / "linux", copy / "linux/vm")
+    for folder in folders:
+        asked = (f"ARCH={target.architecture}", f"M={folder}", f"KCFLAGS={flags}", "modules")
+        command = ["make", "-s", "-f", str(makefile), *tools, *asked]
+        ran = subprocess.run(command, cwd=headers, capture_output=True, text=True, check=False)
+        if ran.returncode != 0 or "warning" in ran.stderr:
+            message = f"the modules in {folder} do not build: {ran.stdout}{ran.stderr}"
+            raise FlashpagerError(message)
+    return sorted(built for folder in folders for built in folder.glob("*.ko"))
 
 
 def initramfs(files: Mapping[str, bytes]) -> bytes:

@@ -1,9 +1,12 @@
-/* bench random|fixed|last CHUNK_KB PAGES REPEATS MOST_MB SECONDS: MTDCOMPR's program. Allocate
- * chunk by chunk, fill each, read some of what there is, until memory ends:
- *     point READING ALLOCATED_BYTES READ_BYTES NANOSECONDS FAULTS CHIP_READ CHIP_PROGRAMMED
- *     end READING ALLOCATED_BYTES killed|stuck|most|wrong PAGES_IN PAGES_OUT
- * What the chip was asked for meanwhile is in pages of 4096 bytes, 0 of what does not tell.
- * Memory ends where the kernel kills the program, or where a chunk takes it SECONDS.
+/* bench random|changed|fixed|last CHUNK_KB PAGES REPEATS MOST_MB REFUSALS SECONDS: MTDCOMPR's
+ * program. Allocate chunk by chunk, fill each, read some of what there is, until memory ends:
+ *     point READING ALLOCATED_BYTES READ_BYTES NANOSECONDS AFTER FAULTS LOADS PROGRAMS ERASURES SINCE
+ *     end READING ALLOCATED_BYTES killed|stuck|most|wrong PAGES_IN PAGES_OUT LOADS PROGRAMS ERASURES
+ * Before it reads, all that was sent out is written; AFTER is how many nanoseconds later all was that
+ * went out meanwhile. The next three are what the chip was asked for, 0 where there is none. SINCE is
+ * how many nanoseconds after the program began all that was done.
+ * `changed` reads as `random` and writes a word of each page. Memory ends where the kernel kills the
+ * program, or where a chunk has REFUSALS writes refused or keeps the processor SECONDS.
  *
  * bench idle MB ROUNDS: send pages out and take them in again, nothing else going on:
  *     idle PAGES OUT_NANOSECONDS IN_NANOSECONDS */
@@ -105,15 +108,78 @@ static uint64_t vmstat(const char *name)
     return value;
 }
 
-/* Pages of the chip that were read and programmed so far. */
-static void chip(unsigned long long *read_pages, unsigned long long *programmed)
-{
-    FILE *file = fopen("/sys/block/fpswap0/bd_stat", "r");
+/* What the chip was asked for so far. */
+struct chip {
+    uint64_t loads;
+    uint64_t programs;
+    uint64_t erasures;
+};
 
-    if (!file || fscanf(file, "%*u %llu %llu", read_pages, programmed) != 2)
-        *read_pages = *programmed = 0;
+static uint64_t asked(const char *what)
+{
+    char name[64];
+    unsigned long long value = 0;
+    FILE *file;
+
+    snprintf(name, sizeof(name), "/sys/module/slowchip/parameters/%s", what);
+    file = fopen(name, "r");
+    if (!file)
+        return 0;
+    if (fscanf(file, "%llu", &value) != 1)
+        value = 0;
+    fclose(file);
+    return value;
+}
+
+static struct chip chip(void)
+{
+    return (struct chip){asked("loads"), asked("programs"), asked("erasures")};
+}
+
+/* Writes that the device refused so far. */
+static uint64_t refused(void)
+{
+    unsigned long long writes = 0;
+    FILE *file = fopen("/sys/block/fpswap0/io_stat", "r");
+
+    if (file && fscanf(file, "%*u %llu", &writes) != 1)
+        writes = 0;
     if (file)
         fclose(file);
+    return writes;
+}
+
+/* Wait until no page is on its way out; 10 s at most. */
+static void settle(void)
+{
+    for (int again = 0; again < 10000; again++) {
+        char text[16];
+        /* Reading it adds up what each processor counted by itself. */
+        int file = open("/proc/sys/vm/stat_refresh", O_RDONLY);
+
+        if (file >= 0) {
+            if (read(file, text, sizeof(text)) < 0)
+                perror("bench: stat_refresh");
+            close(file);
+        }
+        if (vmstat("nr_writeback") == 0)
+            return;
+        usleep(1000);
+    }
+}
+
+/* Nanoseconds that the processor had something to do. */
+static uint64_t worked_ns(void)
+{
+    double up = 0;
+    double idle = 0;
+    FILE *file = fopen("/proc/uptime", "r");
+
+    if (file && fscanf(file, "%lf %lf", &up, &idle) != 2)
+        up = idle = 0;
+    if (file)
+        fclose(file);
+    return (uint64_t)((up - idle) * 1e9);
 }
 
 static void *take(size_t bytes)
@@ -134,6 +200,9 @@ static int allocate(struct progress *progress, const char *reading, size_t chunk
 {
     uint64_t(*memory)[WORDS] = take(most * PAGE_BYTES);
     uint64_t dice = 1;
+    uint64_t began = now_ns();
+    int changes = strcmp(reading, "changed") == 0;
+    int anywhere = changes || strcmp(reading, "random") == 0;
     int file = open("/proc/self/oom_score_adj", O_WRONLY);
 
     if (file < 0 || write(file, "1000", 4) != 4)
@@ -145,8 +214,8 @@ static int allocate(struct progress *progress, const char *reading, size_t chunk
         size_t first = start;
         size_t count = chunk * repeats;
         long before;
-        unsigned long long read_before, read_after, programmed_before, programmed_after;
-        uint64_t begun;
+        struct chip chip_before, chip_after;
+        uint64_t begun, ended, settled;
         int right = 1;
 
         for (size_t page = start; page < end; page++) {
@@ -155,23 +224,34 @@ static int allocate(struct progress *progress, const char *reading, size_t chunk
         }
         if (strcmp(reading, "fixed") == 0)
             first = next(&dice) % (end / chunk) * chunk;
-        if (strcmp(reading, "random") == 0)
+        if (anywhere)
             count = random;
-        chip(&read_before, &programmed_before);
+        settle();
+        chip_before = chip();
         before = faults();
         begun = now_ns();
         for (size_t i = 0; i < count; i++) {
-            size_t page = strcmp(reading, "random") == 0 ? next(&dice) % end : first + i % chunk;
+            size_t page = anywhere ? next(&dice) % end : first + i % chunk;
             right &= is_right(memory[page], page);
+            if (changes) {
+                memory[page][0] ^= begun;
+                memory[page][1] ^= begun;
+            }
         }
-        begun = now_ns() - begun;
+        ended = now_ns();
         if (!right)
             return WRONG;
         before = faults() - before;
-        chip(&read_after, &programmed_after);
-        printf("point %s %zu %zu %llu %ld %llu %llu\n", reading, end * PAGE_BYTES,
-               count * PAGE_BYTES, (unsigned long long)begun, before, read_after - read_before,
-               programmed_after - programmed_before);
+        settle();
+        settled = now_ns();
+        chip_after = chip();
+        printf("point %s %zu %zu %llu %llu %ld %llu %llu %llu %llu\n", reading, end * PAGE_BYTES,
+               count * PAGE_BYTES, (unsigned long long)(ended - begun),
+               (unsigned long long)(settled - ended), before,
+               (unsigned long long)(chip_after.loads - chip_before.loads),
+               (unsigned long long)(chip_after.programs - chip_before.programs),
+               (unsigned long long)(chip_after.erasures - chip_before.erasures),
+               (unsigned long long)(settled - began));
         fflush(stdout);
         progress->chunks++;
     }
@@ -184,9 +264,12 @@ static int bench(char **arguments)
     size_t random = strtoull(arguments[3], NULL, 10);
     size_t repeats = strtoull(arguments[4], NULL, 10);
     size_t most = strtoull(arguments[5], NULL, 10) * (1024 * 1024 / PAGE_BYTES);
-    uint64_t patience = strtoull(arguments[6], NULL, 10) * 1000000000u;
+    uint64_t patience = strtoull(arguments[7], NULL, 10) * 1000000000u;
+    uint64_t refusals = strtoull(arguments[6], NULL, 10);
     uint64_t before = 0;
-    uint64_t since = now_ns();
+    uint64_t since = worked_ns();
+    uint64_t refused_before = refused();
+    struct chip chip_before = chip(), chip_after;
     struct progress *progress = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE,
                                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     uint64_t in = vmstat("pswpin");
@@ -203,9 +286,11 @@ static int bench(char **arguments)
     while (waitpid(child, &status, WNOHANG) == 0) {
         if (progress->chunks != before) {
             before = progress->chunks;
-            since = now_ns();
+            since = worked_ns();
+            refused_before = refused();
         }
-        if (!how && now_ns() - since > patience) {
+        if (!how &&
+            (worked_ns() - since > patience || refused() - refused_before > refusals)) {
             how = "stuck";
             kill(child, SIGKILL);
         }
@@ -216,10 +301,14 @@ static int bench(char **arguments)
               : WEXITSTATUS(status) == 0     ? "most"
               : WEXITSTATUS(status) == WRONG ? "wrong"
                                              : "failed";
-    printf("end %s %llu %s %llu %llu\n", arguments[1],
+    chip_after = chip();
+    printf("end %s %llu %s %llu %llu %llu %llu %llu\n", arguments[1],
            (unsigned long long)progress->pages * PAGE_BYTES, how,
            (unsigned long long)(vmstat("pswpin") - in),
-           (unsigned long long)(vmstat("pswpout") - out));
+           (unsigned long long)(vmstat("pswpout") - out),
+           (unsigned long long)(chip_after.loads - chip_before.loads),
+           (unsigned long long)(chip_after.programs - chip_before.programs),
+           (unsigned long long)(chip_after.erasures - chip_before.erasures));
     return 0;
 }
 
@@ -269,5 +358,5 @@ int main(int count, char **arguments)
 {
     if (count == 4 && strcmp(arguments[1], "idle") == 0)
         return idle(arguments);
-    return count == 7 ? bench(arguments) : 2;
+    return count == 8 ? bench(arguments) : 2;
 }

@@ -1,0 +1,158 @@
+/* slowchip: an MTD that is another one, but takes a chip's time. nandsim and mtdram take none.
+ *
+ * Whoever asks it sleeps as long as the chip would be busy, so a machine whose time is counted goes
+ * on as one with such a chip. It does one thing at a time. A page of it that is touched is loaded,
+ * or programmed, and goes over the bus whole, as the kernel's NAND drivers do to check it. */
+#define pr_fmt(fmt) "slowchip: " fmt
+
+#include <linux/delay.h>
+#include <linux/err.h>
+#include <linux/init.h>
+#include <linux/math64.h>
+#include <linux/module.h>
+#include <linux/mtd/mtd.h>
+#include <linux/mutex.h>
+
+static uint page_bytes = 2048;
+module_param(page_bytes, uint, 0444);
+MODULE_PARM_DESC(page_bytes, "what is loaded or programmed at a time");
+static uint load_ns, program_ns, erase_ns;
+module_param(load_ns, uint, 0444);
+module_param(program_ns, uint, 0444);
+module_param(erase_ns, uint, 0444);
+static uint byte_ps;
+module_param(byte_ps, uint, 0444);
+MODULE_PARM_DESC(byte_ps, "picoseconds that a byte takes on the bus");
+/* What was asked of it so far: pages loaded and programmed, blocks erased. */
+static ulong loads, programs, erasures;
+module_param(loads, ulong, 0444);
+module_param(programs, ulong, 0444);
+module_param(erasures, ulong, 0444);
+
+static struct mtd_info *behind;
+static struct mtd_info shown;
+static DEFINE_MUTEX(busy);
+
+static ulong pages_of(loff_t from, size_t bytes)
+{
+    u64 end = from + bytes + page_bytes - 1;
+
+    return bytes ? div_u64(end, page_bytes) - div_u64(from, page_bytes) : 0;
+}
+
+static void take_ns(u64 ns)
+{
+    /* Whole microseconds: what is left of one is taken later. */
+    static u64 owed_ns;
+
+    owed_ns += ns;
+    if (owed_ns >= 1000) {
+        u32 left;
+        ulong us = div_u64_rem(owed_ns, 1000, &left);
+
+        owed_ns = left;
+        usleep_range_state(us, us, TASK_UNINTERRUPTIBLE);
+    }
+}
+
+static u64 bus_ns(ulong pages)
+{
+    return div_u64((u64)pages * page_bytes * byte_ps, 1000);
+}
+
+static int slow_read(struct mtd_info *mtd, loff_t from, size_t bytes, size_t *done, u_char *to)
+{
+    ulong pages = pages_of(from, bytes);
+    int error;
+
+    mutex_lock(&busy);
+    loads += pages;
+    take_ns((u64)pages * load_ns + bus_ns(pages));
+    error = mtd_read(behind, from, bytes, done, to);
+    mutex_unlock(&busy);
+    return error;
+}
+
+static int slow_write(struct mtd_info *mtd, loff_t to, size_t bytes, size_t *done,
+                      const u_char *from)
+{
+    ulong pages = pages_of(to, bytes);
+    int error;
+
+    mutex_lock(&busy);
+    programs += pages;
+    take_ns((u64)pages * program_ns + bus_ns(pages));
+    error = mtd_write(behind, to, bytes, done, from);
+    mutex_unlock(&busy);
+    return error;
+}
+
+static int slow_erase(struct mtd_info *mtd, struct erase_info *what)
+{
+    ulong blocks = div_u64(what->len, mtd->erasesize);
+    int error;
+
+    mutex_lock(&busy);
+    erasures += blocks;
+    take_ns((u64)blocks * erase_ns);
+    error = mtd_erase(behind, what);
+    mutex_unlock(&busy);
+    return error;
+}
+
+static int slow_is_bad(struct mtd_info *mtd, loff_t at)
+{
+    return mtd_block_isbad(behind, at);
+}
+
+static int slow_mark_bad(struct mtd_info *mtd, loff_t at)
+{
+    return mtd_block_markbad(behind, at);
+}
+
+static void slow_sync(struct mtd_info *mtd)
+{
+    mtd_sync(behind);
+}
+
+static int __init slow_init(void)
+{
+    int error;
+
+    if (page_bytes == 0)
+        return -EINVAL;
+    behind = get_mtd_device(NULL, 0);
+    if (IS_ERR(behind)) {
+        pr_err("there is no MTD\n");
+        return PTR_ERR(behind);
+    }
+    shown.name = "slowchip";
+    shown.owner = THIS_MODULE;
+    shown.type = behind->type;
+    shown.flags = behind->flags;
+    shown.size = behind->size;
+    shown.erasesize = behind->erasesize;
+    shown.writesize = behind->writesize;
+    shown.writebufsize = behind->writebufsize;
+    shown._read = slow_read;
+    shown._write = slow_write;
+    shown._erase = slow_erase;
+    shown._block_isbad = slow_is_bad;
+    shown._block_markbad = slow_mark_bad;
+    shown._sync = slow_sync;
+    error = mtd_device_register(&shown, NULL, 0);
+    if (error)
+        put_mtd_device(behind);
+    return error;
+}
+
+static void __exit slow_exit(void)
+{
+    mtd_device_unregister(&shown);
+    put_mtd_device(behind);
+}
+
+module_init(slow_init);
+module_exit(slow_exit);
+MODULE_DESCRIPTION("An MTD that takes a chip's time");
+MODULE_LICENSE("Dual MIT/GPL");
