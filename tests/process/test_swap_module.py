@@ -212,7 +212,7 @@ def check(said: str, medium: str, work: int, refused: Sequence[str]) -> None:
 def test_the_benchmark_comes_to_the_end_of_memory(machine: vm.Machine) -> None:
     """Every page that is read is right, and the kernel ends the program when all is full."""
     setup = kernels.Setup(readings=("random",), random_pages=32)
-    (run,) = kernels.bench(machine, setup, "ram").values()
+    run = kernels.bench(machine, setup, "ram", "random")
     assert run.ended == "killed"
     assert min(run.pages_in, run.pages_out) > 100
     sizes = [point.allocated_bytes for point in run.points]

@@ -172,22 +172,18 @@ def _show(found: Measured) -> None:
     without = found.without_swap()
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("swap")
-    titles = ["memory", "× no swap"]
-    for reading in setup.readings:
-        titles += [f"{reading}: MB/s", "of RAM"]
-    for title in [*titles, "pages in", "out", "ends"]:
+    titles = ["memory", "× no swap", *(f"{reading}: MB/s" for reading in setup.readings)]
+    for title in [*titles, "churn: MB/s", "pages in", "out", "ends"]:
         table.add_column(title, justify="right")
     for name, runs in found.curves.items():
         cells = [megabytes(found.end(name))]
         cells.append("–" if without is None else f"{found.end(name) / without:.2f}")
-        for run in runs.values():
-            start = swap_starts(found, run.points[0].allocated_bytes)
-            rate, beyond = run.rate(start), run.beyond(start)
-            cells += [
-                "–" if rate is None else significant(rate, 3),
-                "–" if beyond is None else f"{significant(100 * beyond, 3)} %",
-            ]
         cells += [
+            _speed(run.rate(swap_starts(found, run.points[0].allocated_bytes)))
+            for run in runs.values()
+        ]
+        cells += [
+            _speed(found.churn[name].mib_s if name in found.churn else None),
             f"{sum(run.pages_in for run in runs.values()):,}",
             f"{sum(run.pages_out for run in runs.values()):,}",
             ", ".join(dict.fromkeys(run.ended for run in runs.values())),
@@ -209,7 +205,10 @@ def _show(found: Measured) -> None:
         ),
         (
             "store",
-            f"{setup.compressor}; on nandsim with the time of {kernels.NAND}, but for mtdblock",
+            f"{setup.compressor}; "
+            + ", ".join(
+                f"{of} takes the time of {chip.part}" for of, chip in kernels.CHIPS.items()
+            ),
         ),
         (
             "program",
@@ -219,8 +218,19 @@ def _show(found: Measured) -> None:
                 "speeds are of what is read while more is allocated than is there without swap"
             ),
         ),
+        (
+            "churn",
+            (
+                f"{setup.churn_pages:,} pages of {megabytes(setup.churn_bytes)} changed at "
+                "random, after as many"
+            ),
+        ),
     ):
         out.print(f"[dim]{name:<8}[/dim] {escape(words)}")
+
+
+def _speed(mib_s: float | None) -> str:
+    return "–" if mib_s is None else significant(mib_s, 3)
 
 
 def swap_starts(found: Measured, chunk: int) -> int:
@@ -242,15 +252,12 @@ def comparison(found: Measured) -> list[str]:
             f"× {ours.out_ns / zram.out_ns:.2f}; in {duration(ours.in_ns)}, with zram "
             f"{duration(zram.in_ns)}: × {ours.in_ns / zram.in_ns:.2f}"
         )
-    if {"log", "rewrite"} <= set(found.curves) and "random" in found.curves["log"]:
-        rates = []
-        for name in ("log", "rewrite"):
-            run = found.curves[name]["random"]
-            rates.append(run.rate(swap_starts(found, run.points[0].allocated_bytes)))
-        log, rewrite = rates
-        if log and rewrite:
-            lines.append(
-                f"random reads with the log are {log / rewrite:.1f} times as fast as with "
-                "the rewriter"
-            )
+    if {"log", "rewrite"} <= set(found.churn):
+        log, rewrite = found.churn["log"], found.churn["rewrite"]
+        lines.append(
+            f"pages are changed at random {log.mib_s / rewrite.mib_s:.1f} times as fast with the "
+            f"log as with the rewriter, which programs {rewrite.programs / rewrite.pages_out:.1f} "
+            f"pages of the chip for each that goes out, the log "
+            f"{log.programs / log.pages_out:.2f}"
+        )
     return lines

@@ -97,7 +97,7 @@ def kernel_chart(found: Measured) -> alt.LayerChart:
     subtitle = (
         f"{reading} reads; Linux {found.kernel} in a machine of "
         f"{words.megabytes(setup.memory_bytes)}, {setup.compressor}; "
-        f"time of NAND added but for mtdblock; {INSTRUCTION_NS} ns an instruction; MB = 2^20 bytes"
+        f"chips with their time; {INSTRUCTION_NS} ns an instruction; MB = 2^20 bytes"
     )
     return chart(lines, rules, title, subtitle)
 

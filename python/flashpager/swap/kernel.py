@@ -1,8 +1,8 @@
 """MTDCOMPR's program in a virtual machine, on what a Linux kernel swaps to.
 
 QEMU counts instructions (``-icount``): one takes 4 ns of the machine's time, on any host, idle or
-not. That is 250 million a second; the paper's board has some 277 million. An emulated chip takes the
-time of a part: `runtime/linux/vm/slowchip.c` has whoever asks it sleep, and time leaps then.
+not. That is 250 million a second; the paper's board has some 277 million. An emulated chip takes
+the time of a part: `runtime/linux/vm/slowchip.c` has whoever asks it sleep, and time leaps then.
 """
 
 import json
@@ -35,13 +35,15 @@ _MOST_MIB = 2000
 #: Pages that are sent out and taken in for the time of one, in a machine with this memory.
 _IDLE_MIB, _IDLE_MEMORY_MIB = 8, 160
 _NUMBER = r" (\d+)"
-#: Reads of pages anywhere, each time another.
-ANYWHERE = ("random", "changed")
+#: Beside the readings: pages changed at random, again and again.
+CHURN = "churn"
 #: Bytes of a page of memory; of one of NAND, and with its spare ones.
 PAGE = 4096
 _NAND_PAGE, _NAND_WHOLE_PAGE = 2048, 2112
 #: The device takes so many times the chip's bytes: more than pages of which a quarter stays.
 _DISK = 4
+#: What a machine of `--memory` leaves to programs is all but this.
+_KEPT_MIB = 80
 
 
 @dataclass(frozen=True)
@@ -69,14 +71,14 @@ class Chip:
 
 
 def _nand() -> Chip:
-    """The paper's NAND, a byte on its bus as in CARDIS 2010, table 1."""
+    """Give the paper's NAND, a byte on its bus as in CARDIS 2010, table 1."""
     part = _engine.find_part("MT29F2G08AAC")
-    times = (int(part.number(name)) for name in ("t_r_ns", "t_prog_ns", "t_bers_ns"))
-    return Chip(part.name, _NAND_PAGE, *times, byte_ps=40_000)
+    load, program, erase = (int(part.number(t)) for t in ("t_r_ns", "t_prog_ns", "t_bers_ns"))
+    return Chip(part.name, _NAND_PAGE, load, program, erase, byte_ps=40_000)
 
 
 def _pcm() -> Chip:
-    """The paper's PCM: 16 bytes are read in 115 + 7 · 25 ns."""
+    """Give the paper's PCM: 16 bytes are read in 115 + 7 · 25 ns."""
     part = _engine.find_part("NP8P128A")
     program_ns = int(part.number("t_prog_ns"))
     return Chip(part.name, int(part.number("program_bytes")), 0, program_ns, 0, byte_ps=18_125)
@@ -122,10 +124,17 @@ class Setup:
     #: Of the chip, where there is one: its memory comes beside the machine's.
     chip_bytes: int = 16 * MIB
     compressor: str = "lz4"
-    readings: Sequence[str] = ("random", "changed", "fixed", "last")
+    readings: Sequence[str] = ("random", "fixed", "last")
     chunk_bytes: int = 2 * MIB
     random_pages: int = 512
     repeats: int = 8
+    #: Pages changed at random before, and as many while churn is timed.
+    churn_pages: int = 8192
+
+    @property
+    def churn_bytes(self) -> int:
+        """What is changed at random: what a machine has, and half as much again as the chip."""
+        return self.memory_bytes - _KEPT_MIB * MIB + self.chip_bytes * 3 // 2
 
     def check(self) -> None:
         """Refuse sizes that no machine has.
@@ -159,8 +168,6 @@ class Point:
     loads: int
     programs: int
     erasures: int
-    #: From the program's begin to the end of all that.
-    since_ns: int
 
     @property
     def took_ns(self) -> int:
@@ -211,6 +218,25 @@ class Curve:
 
 
 @dataclass(frozen=True)
+class Churn:
+    """Pages changed at random, where nearly all must come in and others go out for them."""
+
+    pages: int
+    #: Until all that went out was written.
+    ns: int
+    pages_in: int
+    pages_out: int
+    loads: int
+    programs: int
+    erasures: int
+
+    @property
+    def mib_s(self) -> float:
+        """The speed, in 2**20 bytes a second."""
+        return self.pages * PAGE / MIB / (self.ns / 1e9)
+
+
+@dataclass(frozen=True)
 class Idle:
     """How long pages take, out and in, where nothing else is done."""
 
@@ -227,6 +253,8 @@ class Measured:
     setup: Setup
     #: By system, then by what is read.
     curves: Mapping[str, Mapping[str, Curve]]
+    #: By system; without those whose memory ends before.
+    churn: Mapping[str, Churn]
     #: Of zram and of ours on RAM, in one machine; empty where not both are asked for.
     idle: Mapping[str, Idle]
     #: Systems whose machine hung or failed, and what it said.
@@ -276,8 +304,11 @@ class Measured:
             for name, runs in found["curves"].items()
         }
         idle = {name: Idle(**one) for name, one in found["idle"].items()}
+        churned = {name: Churn(**one) for name, one in found["churn"].items()}
         setup = Setup(**found["setup"])
-        return Measured(found["kernel"], found["qemu"], setup, curves, idle, found["left_out"])
+        return Measured(
+            found["kernel"], found["qemu"], setup, curves, churned, idle, found["left_out"]
+        )
 
 
 def known(names: Sequence[str]) -> list[str]:
@@ -308,36 +339,41 @@ def measure(
     """
     setup.check()
     compares = {"zram", "ram"} <= set(systems)
-    wanted = [(name, reading) for name in systems for reading in setup.readings]
-    most, done = len(wanted) + compares, 0
-
+    wanted = [(name, reading) for name in systems for reading in (*setup.readings, CHURN)]
+    wanted = [(name, reading) for name, reading in wanted if (name, reading) != ("none", CHURN)]
+    most = len(wanted) + compares
+    runs: dict[str, dict[str, Curve]] = {}
+    churned: dict[str, Churn] = {}
+    left_out: dict[str, str] = {}
     with tempfile.TemporaryDirectory(prefix="flashpager-vm-") as folder:
         machine = vm.make(kernel, Path(folder))
 
-        def run(one: tuple[str, str]) -> Curve | FlashpagerError:
+        def run(one: tuple[str, str]) -> Curve | Churn | FlashpagerError | None:
             try:
-                return bench(machine, setup, *one)
+                return (churn if one[1] == CHURN else bench)(machine, setup, *one)
             except FlashpagerError as error:
                 return error
 
-        runs: dict[str, dict[str, Curve]] = {}
-        left_out: dict[str, str] = {}
-        progress(done, most)
+        progress(0, most)
         # Side by side: a machine's time is its own.
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            for (name, reading), found in zip(wanted, pool.map(run, wanted), strict=True):
+            for done, ((name, reading), found) in enumerate(
+                zip(wanted, pool.map(run, wanted), strict=True), 1
+            ):
                 if isinstance(found, FlashpagerError):
                     left_out[name] = str(found)
-                else:
+                elif isinstance(found, Churn):
+                    churned[name] = found
+                elif found is not None:
                     runs.setdefault(name, {})[reading] = found
-                done += 1
                 progress(done, most)
         runs = {name: curves for name, curves in runs.items() if name not in left_out}
+        churned = {name: one for name, one in churned.items() if name in runs}
         if not runs:
             raise FlashpagerError(next(iter(left_out.values())))
         times = idle(machine, setup) if compares else {}
         progress(most, most)
-    return Measured(kernel.release(), _qemu(), setup, runs, times, left_out)
+    return Measured(kernel.release(), _qemu(), setup, runs, churned, times, left_out)
 
 
 def _qemu() -> str:
@@ -367,12 +403,7 @@ def bench(machine: vm.Machine, setup: Setup, name: str, reading: str) -> Curve:
         FlashpagerError: where the machine hangs, or something was wrong in it.
 
     """
-    system = SYSTEMS[name]
-    memory = setup.memory_bytes // MIB
     variables = {
-        **_variables(setup, system),
-        "CASE": "bench",
-        "SYSTEM": system.driver,
         "READING": reading,
         "CHUNK": str(setup.chunk_bytes // 1024),
         "PAGES": str(setup.random_pages),
@@ -381,14 +412,39 @@ def bench(machine: vm.Machine, setup: Setup, name: str, reading: str) -> Curve:
         "REFUSALS": str(_REFUSALS),
         "PATIENCE": str(_PATIENCE_S),
     }
+    said = _run(machine, setup, name, variables)
+    return curve(f"{name}, {reading}", reading, setup, said)
+
+
+def churn(machine: vm.Machine, setup: Setup, name: str, _: str = CHURN) -> Churn | None:
+    """Change pages at random; None where memory ends before.
+
+    Raises:
+        FlashpagerError: where the machine hangs, or something was wrong in it.
+
+    """
+    work = setup.churn_bytes // MIB
+    variables = {"READING": CHURN, "WORK": str(work), "PAGES": str(setup.churn_pages)}
+    said = _run(machine, setup, name, variables)
+    check(f"{name}, {CHURN}", said)
+    found = re.search(rf"^churn{_NUMBER * 7}$", said, re.MULTILINE)
+    if found is None and "\nKilled" not in said:
+        message = f"{name}: nothing was changed; the machine said: {said[-300:]}"
+        raise FlashpagerError(message)
+    return None if found is None else Churn(*map(int, found.groups()))
+
+
+def _run(machine: vm.Machine, setup: Setup, name: str, variables: Mapping[str, str]) -> str:
+    system = SYSTEMS[name]
+    memory = setup.memory_bytes // MIB
+    given = {**_variables(setup, system), **variables, "CASE": "bench", "SYSTEM": system.driver}
     if system.has_chip:
         # What the emulated chip keeps its bytes in is beside the machine's memory.
         chip = setup.chip_bytes // MIB
         spare = system.medium == "nandsim"
         memory += -(-chip * _NAND_WHOLE_PAGE // _NAND_PAGE) if spare else chip
-        variables["CHIP"] = CHIPS[system.medium].parameters()
-    said = machine.run(variables, memory, _HUNG_S, _COUNTED)
-    return curve(f"{name}, {reading}", reading, setup, said)
+        given["CHIP"] = CHIPS[system.medium].parameters()
+    return machine.run(given, memory, _HUNG_S, _COUNTED)
 
 
 def curve(name: str, reading: str, setup: Setup, said: str) -> Curve:
@@ -399,17 +455,22 @@ def curve(name: str, reading: str, setup: Setup, said: str) -> Curve:
 
     """
     check(name, said)
-    points = re.findall(rf"^point {reading}{_NUMBER * 9}$", said, re.MULTILINE)
+    points = re.findall(rf"^point {reading}{_NUMBER * 8}$", said, re.MULTILINE)
     end = re.search(rf"^end {reading} (\d+) (\w+){_NUMBER * 5}$", said, re.MULTILINE)
     if end is None or end[2] not in ("killed", "stuck") or not points:
         message = f"{name}: the program did not reach the end of memory: {said[-300:]}"
         raise FlashpagerError(message)
+    pages_in, pages_out, loads, programs, erasures = map(int, end.groups()[2:])
     return Curve(
         [Point(*map(int, point)) for point in points],
         int(end[1]),
         end[2],
-        *map(int, end.groups()[2:]),
-        repeats=1 if reading in ANYWHERE else setup.repeats,
+        pages_in,
+        pages_out,
+        loads,
+        programs,
+        erasures,
+        1 if reading == "random" else setup.repeats,
     )
 
 

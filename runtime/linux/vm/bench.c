@@ -1,12 +1,15 @@
-/* bench random|changed|fixed|last CHUNK_KB PAGES REPEATS MOST_MB REFUSALS SECONDS: MTDCOMPR's
- * program. Allocate chunk by chunk, fill each, read some of what there is, until memory ends:
- *     point READING ALLOCATED_BYTES READ_BYTES NANOSECONDS AFTER FAULTS LOADS PROGRAMS ERASURES SINCE
+/* bench random|fixed|last CHUNK_KB PAGES REPEATS MOST_MB REFUSALS SECONDS: MTDCOMPR's program.
+ * Allocate chunk by chunk, fill each, read some of what there is, until memory ends:
+ *     point READING ALLOCATED_BYTES READ_BYTES NANOSECONDS AFTER FAULTS LOADS PROGRAMS ERASURES
  *     end READING ALLOCATED_BYTES killed|stuck|most|wrong PAGES_IN PAGES_OUT LOADS PROGRAMS ERASURES
  * Before it reads, all that was sent out is written; AFTER is how many nanoseconds later all was that
- * went out meanwhile. The next three are what the chip was asked for, 0 where there is none. SINCE is
- * how many nanoseconds after the program began all that was done.
- * `changed` reads as `random` and writes a word of each page. Memory ends where the kernel kills the
- * program, or where a chunk has REFUSALS writes refused or keeps the processor SECONDS.
+ * went out meanwhile. The last three are what the chip was asked for, 0 where there is none. Memory
+ * ends where the kernel kills the program, or where a chunk has REFUSALS writes refused or keeps the
+ * processor SECONDS.
+ *
+ * bench churn MB PAGES: fill MB, then change PAGES at random, and as many again, which is timed, with
+ * all that went out:
+ *     churn PAGES NANOSECONDS PAGES_IN PAGES_OUT LOADS PROGRAMS ERASURES
  *
  * bench idle MB ROUNDS: send pages out and take them in again, nothing else going on:
  *     idle PAGES OUT_NANOSECONDS IN_NANOSECONDS */
@@ -200,9 +203,6 @@ static int allocate(struct progress *progress, const char *reading, size_t chunk
 {
     uint64_t(*memory)[WORDS] = take(most * PAGE_BYTES);
     uint64_t dice = 1;
-    uint64_t began = now_ns();
-    int changes = strcmp(reading, "changed") == 0;
-    int anywhere = changes || strcmp(reading, "random") == 0;
     int file = open("/proc/self/oom_score_adj", O_WRONLY);
 
     if (file < 0 || write(file, "1000", 4) != 4)
@@ -224,19 +224,15 @@ static int allocate(struct progress *progress, const char *reading, size_t chunk
         }
         if (strcmp(reading, "fixed") == 0)
             first = next(&dice) % (end / chunk) * chunk;
-        if (anywhere)
+        if (strcmp(reading, "random") == 0)
             count = random;
         settle();
         chip_before = chip();
         before = faults();
         begun = now_ns();
         for (size_t i = 0; i < count; i++) {
-            size_t page = anywhere ? next(&dice) % end : first + i % chunk;
+            size_t page = strcmp(reading, "random") == 0 ? next(&dice) % end : first + i % chunk;
             right &= is_right(memory[page], page);
-            if (changes) {
-                memory[page][0] ^= begun;
-                memory[page][1] ^= begun;
-            }
         }
         ended = now_ns();
         if (!right)
@@ -245,13 +241,12 @@ static int allocate(struct progress *progress, const char *reading, size_t chunk
         settle();
         settled = now_ns();
         chip_after = chip();
-        printf("point %s %zu %zu %llu %llu %ld %llu %llu %llu %llu\n", reading, end * PAGE_BYTES,
+        printf("point %s %zu %zu %llu %llu %ld %llu %llu %llu\n", reading, end * PAGE_BYTES,
                count * PAGE_BYTES, (unsigned long long)(ended - begun),
                (unsigned long long)(settled - ended), before,
                (unsigned long long)(chip_after.loads - chip_before.loads),
                (unsigned long long)(chip_after.programs - chip_before.programs),
-               (unsigned long long)(chip_after.erasures - chip_before.erasures),
-               (unsigned long long)(settled - began));
+               (unsigned long long)(chip_after.erasures - chip_before.erasures));
         fflush(stdout);
         progress->chunks++;
     }
@@ -312,6 +307,57 @@ static int bench(char **arguments)
     return 0;
 }
 
+/* Change pages at random; whether all were right. */
+static int change(uint64_t (*memory)[WORDS], size_t pages, size_t count, uint64_t *dice)
+{
+    int right = 1;
+
+    while (count--) {
+        size_t page = next(dice) % pages;
+        uint64_t bits = next(dice);
+
+        right &= is_right(memory[page], page);
+        memory[page][0] ^= bits;
+        memory[page][1] ^= bits;
+    }
+    return right;
+}
+
+static int churn(char **arguments)
+{
+    size_t pages = strtoull(arguments[2], NULL, 10) * (1024 * 1024 / PAGE_BYTES);
+    size_t count = strtoull(arguments[3], NULL, 10);
+    uint64_t(*memory)[WORDS] = take(pages * PAGE_BYTES);
+    struct chip chip_before, chip_after;
+    uint64_t dice = 1;
+    uint64_t in, out, begun;
+    int right;
+
+    for (size_t page = 0; page < pages; page++)
+        fill(memory[page], page);
+    right = change(memory, pages, count, &dice);
+    settle();
+    chip_before = chip();
+    in = vmstat("pswpin");
+    out = vmstat("pswpout");
+    begun = now_ns();
+    right &= change(memory, pages, count, &dice);
+    settle();
+    begun = now_ns() - begun;
+    chip_after = chip();
+    if (!right) {
+        printf("churn failed: a page was wrong\n");
+        return WRONG;
+    }
+    printf("churn %zu %llu %llu %llu %llu %llu %llu\n", count, (unsigned long long)begun,
+           (unsigned long long)(vmstat("pswpin") - in),
+           (unsigned long long)(vmstat("pswpout") - out),
+           (unsigned long long)(chip_after.loads - chip_before.loads),
+           (unsigned long long)(chip_after.programs - chip_before.programs),
+           (unsigned long long)(chip_after.erasures - chip_before.erasures));
+    return 0;
+}
+
 static int idle(char **arguments)
 {
     size_t pages = strtoull(arguments[2], NULL, 10) * (1024 * 1024 / PAGE_BYTES);
@@ -358,5 +404,7 @@ int main(int count, char **arguments)
 {
     if (count == 4 && strcmp(arguments[1], "idle") == 0)
         return idle(arguments);
+    if (count == 4 && strcmp(arguments[1], "churn") == 0)
+        return churn(arguments);
     return count == 8 ? bench(arguments) : 2;
 }

@@ -112,6 +112,14 @@ def churn(divisor: int) -> SwapSpec:
     return _on(Medium("pcm", 2 * MIB), divisor).replace(fill_percent=80, turnovers=10.0)
 
 
+def overwritten(divisor: int) -> dict[str, SwapSpec]:
+    """Give NAND that is overwritten at random, by layout."""
+    return {
+        name: _on(SYSTEMS[name], divisor).replace(fill_percent=60, turnovers=0.5)
+        for name in ("log", "rewrite")
+    }
+
+
 def _on(medium: Medium, divisor: int, board: SwapSpec = BOARD) -> SwapSpec:
     return board.replace(
         medium=f"{medium.kind}:{format_size(medium.size_bytes // divisor)}",

@@ -90,7 +90,7 @@ def reproduce(pages: Path, progress: Callable[[int, int], None], divisor: int = 
     runs = run(divisor, progress)
     paper = Paper(runs, programs)
     measured, command = kernel.measured()
-    rows = kernel.Beside(runs.systems, paper.repeats, measured).rows()
+    rows = kernel.Beside(runs.systems, paper.repeats, runs.overwritten, measured).rows()
     return Found(paper.claims(), paper.systems, programs, paper.repeats, rows, measured, command)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from flashpager._engine import SwapBench, SwapPoint
+from flashpager._engine import SwapBench, SwapChurn, SwapPoint
 from flashpager.papers.mtdcompr.board import FIXED, NAMES, RANDOM
 from flashpager.papers.mtdcompr.shares import (
     END,
@@ -72,14 +72,17 @@ class Swapped:
         )
 
     @classmethod
-    def in_kernel(cls, curve: Curve, points: Sequence[kernel.Point]) -> "Swapped":
+    def in_kernel(
+        cls, curve: Curve, points: Sequence[kernel.Point], chip: kernel.Chip | None
+    ) -> "Swapped":
         """Take points of a measured run; those that waited for a page."""
         page_ns = page_ns_of(curve)
         read = sum(point.read_bytes for point in points) // kernel.PAGE
-        lost_ns = sum(map(curve.ns, points)) - read * page_ns
+        lost_ns = sum(point.took_ns for point in points) - read * page_ns
         faults = sum(point.faults for point in points)
-        programmed = sum(point.chip_programmed for point in points) if curve.nand else 0
-        programming_ns = kernel.nand_ns(0, programmed)
+        programming_ns = (
+            sum(chip.programming_ns(p.programs, p.erasures) for p in points) if chip else 0.0
+        )
         return cls._of(read // curve.repeats, faults, lost_ns, programming_ns, page_ns)
 
     @classmethod
@@ -111,13 +114,18 @@ def measured() -> tuple[Measured, str]:
     return Measured.from_dict(found), found["command"]
 
 
+def chip_of(name: str) -> kernel.Chip | None:
+    """Give the chip of a system of the paper's."""
+    return kernel.CHIPS.get(kernel.SYSTEMS[SYSTEMS[name]].medium)
+
+
 def fixed_share(curve: Curve, repeats: float) -> float:
     """Give the mean share of RAM's speed, had each chunk been read so many times."""
     page_ns = page_ns_of(curve)
     shares = []
     for point in curve.points:
         in_ram_ns = point.read_bytes / kernel.PAGE * page_ns
-        lost_ns = max(0.0, curve.ns(point) - in_ram_ns)
+        lost_ns = max(0.0, point.took_ns - in_ram_ns)
         wanted_ns = repeats * in_ram_ns / curve.repeats
         shares.append(wanted_ns / (wanted_ns + lost_ns))
     return mean(shares)
@@ -142,6 +150,8 @@ class Beside:
     runs: Mapping[str, Mapping[str, SwapBench]]
     #: Reads of a chunk by fixed.
     repeats: float
+    #: The board's NAND, overwritten at random, by layout.
+    overwritten: Mapping[str, SwapChurn]
     found: Measured
 
     def rows(self) -> list[Row]:
@@ -150,6 +160,7 @@ class Beside:
             *(self._fixed(name) for name in SYSTEMS),
             *(self._random(name) for name in SYSTEMS),
             self._log_gain(),
+            self._churn_gain(),
             self._memory_of_ram(),
             *(self._memory(name) for name in SYSTEMS if name != "ram"),
         ]
@@ -161,7 +172,10 @@ class Beside:
             percent(FIXED[name], 0) if name in FIXED else "–",
             percent(Reads.of(board).mean_share(self.repeats)),
             percent(fixed_share(curve, self.repeats)),
-            _why(Swapped.on_board(board, board.points), Swapped.in_kernel(curve, curve.points)),
+            _why(
+                Swapped.on_board(board, board.points),
+                Swapped.in_kernel(curve, curve.points, chip_of(name)),
+            ),
         )
 
     def _random(self, name: str) -> Row:
@@ -179,7 +193,7 @@ class Beside:
         board, curve = self.runs[name]["random"], self.found.curves[SYSTEMS[name]]["random"]
         return (
             Swapped.on_board(board, end_of(board)),
-            Swapped.in_kernel(curve, kernel_end(curve)),
+            Swapped.in_kernel(curve, kernel_end(curve), chip_of(name)),
         )
 
     def _log_gain(self) -> Row:
@@ -194,6 +208,25 @@ class Beside:
             f"{end_share(curves[0]) / end_share(curves[1]):.1f} times",
             f"read-erase-write, a page from swap takes {dearer[1]:.1f} times what it takes with "
             f"the log; on the board {dearer[0]:.1f}",
+        )
+
+    def _churn_gain(self) -> Row:
+        boards = [self.overwritten[name] for name in ("rewrite", "log")]
+        measured_ = [self.found.churn[name] for name in ("rewrite", "log")]
+        programs = [churn.programs / churn.pages_out for churn in measured_]
+        on_board = [
+            one.overwriting.counts.store.programs / one.overwriting.counts.pages_out
+            for one in boards
+        ]
+        kernel_gain = measured_[1].mib_s / measured_[0].mib_s
+        return Row(
+            "NAND: pages changed at random, log over read-erase-write",
+            "–",
+            f"{boards[0].page_ns / boards[1].page_ns:.1f} times",
+            f"{kernel_gain:.1f} times",
+            f"for a page out the rewriter programs {programs[0]:.1f} pages of the chip, the log "
+            f"{programs[1]:.2f}; on the board, where pages only go out, {on_board[0]:.1f} and "
+            f"{on_board[1]:.2f}",
         )
 
     def _memory_of_ram(self) -> Row:

@@ -73,13 +73,15 @@ class Runs:
     cflru: SwapBench
     #: A store that was overwritten many times.
     worn: SwapChurn
+    #: NAND that is overwritten at random, by layout.
+    overwritten: dict[str, SwapChurn]
 
 
 def run(divisor: int, progress: Callable[[int, int], None]) -> Runs:
     """Run everything, as much at once as there are processors."""
     on_systems, beside = board.systems(divisor), board.others(divisor)
-    worn = board.churn(divisor)
-    every = len(on_systems) + len(beside) + 1
+    worn, overwritten = board.churn(divisor), board.overwritten(divisor)
+    every = len(on_systems) + len(beside) + 1 + len(overwritten)
     lock, finished = Lock(), 0
 
     def done(result: _Result) -> _Result:
@@ -94,6 +96,10 @@ def run(divisor: int, progress: Callable[[int, int], None]) -> Runs:
 
     with ThreadPoolExecutor() as pool:
         churn = pool.submit(lambda: done(_engine.swap_churn(worn)))
+        churned = {
+            name: pool.submit(lambda spec: done(_engine.swap_churn(spec)), spec)
+            for name, spec in overwritten.items()
+        }
         systems = {key: pool.submit(bench, spec) for key, spec in on_systems.items()}
         others = {key: pool.submit(bench, spec) for key, spec in beside.items()}
         lru, cflru = (others[policy].result() for policy in board.POLICIES)
@@ -106,4 +112,5 @@ def run(divisor: int, progress: Callable[[int, int], None]) -> Runs:
             lru,
             cflru,
             churn.result(),
+            {name: one.result() for name, one in churned.items()},
         )
