@@ -438,6 +438,8 @@ def _run(machine: vm.Machine, setup: Setup, name: str, variables: Mapping[str, s
     system = SYSTEMS[name]
     memory = setup.memory_bytes // MIB
     given = {**_variables(setup, system), **variables, "CASE": "bench", "SYSTEM": system.driver}
+    # Else the machine's own files are in a file system that goes out, too.
+    given["rootfstype"] = "ramfs"
     if system.has_chip:
         # What the emulated chip keeps its bytes in is beside the machine's memory.
         chip = setup.chip_bytes // MIB

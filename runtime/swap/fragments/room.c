@@ -40,7 +40,10 @@ bool fp_room_set_aside(struct fp_swap *store, uint32_t size, uint32_t pieces, st
         uint32_t node = fp_chunks_pick_largest(store);
         uint32_t length = node == NONE ? 0 : chunks[node].length;
 
-        if (length < store->config->page_bytes && length >= header + size) {
+        /* Of a medium that takes memory as it is written, what was freed comes before what was never
+         * taken. */
+        if ((length < store->config->page_bytes || store->config->medium->release) &&
+            length >= header + size) {
             node = fp_chunks_pick_first(store, header + size);
             length = chunks[node].length;
         }
