@@ -13,10 +13,15 @@ from typing import Any
 
 import polars as pl
 import pytest
+from playwright.sync_api import Browser
 
 from flashpager import FlashpagerError, _engine
 from flashpager.cli import swap as command
-from tests.conftest import REQUIRE_TOOLS, fails, flashpager
+from flashpager.papers.mtdcompr import kernel as mtdcompr
+from flashpager.plots import picture
+from flashpager.plots import swap as plots
+from tests.conftest import REQUIRE_TOOLS, ROOT, fails, flashpager
+from tests.face.test_report import _browser  # noqa: F401  (a fixture)
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 #: A program with pages of its own making, which has started another one like it.
@@ -447,8 +452,32 @@ def test_live() -> None:
         assert run["counts"]["swap_outs"] > 0
 
 
+_REACH = """() => {
+  const svg = document.querySelector("svg").getBoundingClientRect();
+  const texts = [...document.querySelectorAll("svg text")].map((t) => t.getBoundingClientRect());
+  return [
+    Math.min(...texts.map((t) => t.left)) - svg.left,
+    Math.max(...texts.map((t) => t.right)) - svg.left,
+    svg.width,
+  ];
+}"""
+
+
 class TestVm:
     """``swap vm``: what is refused. What it measures, tests of the kernel module run."""
+
+    def test_words_of_a_picture_fit_in_a_wide_font(self, browser: Browser, tmp_path: Path) -> None:
+        """As a picture is laid out with a narrow font; and no more room than words take."""
+        measured, _ = mtdcompr.measured()
+        picture.write(plots.kernel_chart(measured), tmp_path / "vm.svg")
+        for path in (tmp_path / "vm.svg", ROOT / "docs/bytecode.svg"):
+            page = browser.new_page(viewport={"width": 1300, "height": 700})
+            svg = path.read_text(encoding="utf-8")
+            page.set_content(f"<style>text {{ font-family: 'DejaVu Sans' }}</style>{svg}")
+            least, most, width = page.evaluate(_REACH)
+            page.close()
+            assert least >= 0
+            assert width * 0.9 <= most <= width
 
     def test_what_cannot_be(self, tmp_path: Path) -> None:
         """One line each; nothing is booted."""

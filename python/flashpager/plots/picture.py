@@ -1,16 +1,23 @@
 """Pictures as files: PNG, SVG, or a page of HTML that needs no network."""
 
 import json
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from io import BytesIO, StringIO
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import altair as alt
 import vl_convert
 
 from flashpager._engine import FlashpagerError
 from flashpager.files import appearing_whole
+
+#: What characters take of DejaVu Sans' size, hardly less, and how many times that in bold.
+_LARGE_EM, _SMALL_EM, _BOLD = 0.66, 0.53, 1.18
+#: Pixels that are left beside words.
+_MARGIN = 8
 
 
 def check_output(path: Path) -> None:
@@ -38,7 +45,7 @@ def write(picture: alt.TopLevelMixin, path: Path) -> None:
     elif path.suffix == ".svg":
         text = StringIO()
         picture.save(text, format="svg")
-        written = text.getvalue().encode()
+        written = roomy(text.getvalue()).encode()
     else:
         spec = json.dumps(picture.to_dict(), ensure_ascii=False).replace("<", "\\u003c")
         version = ".".join(alt.SCHEMA_VERSION.split(".")[:2])
@@ -47,6 +54,44 @@ def write(picture: alt.TopLevelMixin, path: Path) -> None:
         written = (_PAGE[0] + spec + _PAGE[1] + script + _PAGE[2]).encode()
     with appearing_whole(path) as temporary:
         temporary.write_bytes(written)
+
+
+def roomy(svg: str) -> str:
+    """Widen an SVG picture to what its words take in a wide font.
+
+    It was laid out with the narrow font that the converter has; a reader's may be DejaVu Sans,
+    a quarter wider.
+    """
+    root = ET.fromstring(svg)  # noqa: S314  (the converter's own)
+    across = float(root.attrib["width"])
+    spans = list(_spans(root, 0.0))
+    left = math.ceil(max(0.0, *(_MARGIN - start for start, _ in spans)))
+    right = math.ceil(max(across, *(end + _MARGIN for _, end in spans)))
+    if left == 0 and right == across:
+        return svg
+    high = root.attrib["height"]
+    box = f'width="{left + right}" height="{high}" viewBox="{-left} 0 {left + right} {high}"'
+    svg = re.sub(r'width="[^"]*" height="[^"]*" viewBox="[^"]*"', box, svg, count=1)
+    paper = f'<rect x="{-left}" width="{left + right}"'
+    return re.sub(r'<rect width="[^"]*"', paper, svg, count=1)
+
+
+def _spans(element: ET.Element, across: float) -> Iterator[tuple[float, float]]:
+    """Give where words begin and end from left to right; words that stand upright take none."""
+    moved = re.match(r"translate\(([^,)]*)", element.get("transform", ""))
+    across += float(moved[1]) if moved else 0.0
+    if element.tag.endswith("}text") and "rotate" not in element.get("transform", ""):
+        em = float(element.get("font-size", "0").removesuffix("px"))
+        em *= _BOLD if element.get("font-weight") == "bold" else 1.0
+        lines = [element.text or "", *(line.text or "" for line in element)]
+        most = em * max(
+            sum(_LARGE_EM if each.isupper() or each.isdigit() else _SMALL_EM for each in line)
+            for line in lines
+        )
+        start = across - {"end": most, "middle": most / 2}.get(element.get("text-anchor", ""), 0.0)
+        yield start, start + most
+    for child in element:
+        yield from _spans(child, across)
 
 
 def make_folder(folder: Path) -> None:
