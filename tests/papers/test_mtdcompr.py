@@ -15,6 +15,7 @@ from flashpager.papers.mtdcompr import board, kernel, plots
 from flashpager.papers.mtdcompr import claims as mtdcompr
 from flashpager.papers.mtdcompr.shares import Reads, ReadTime, drops_after, end_of
 from flashpager.swap import benchmark
+from flashpager.swap import kernel as kernels
 from flashpager.swap.benchmark import read_times, swap_starts
 from tests.conftest import fails, process
 from tests.papers.checks import sound
@@ -197,6 +198,27 @@ def test_the_two_numbers_give_the_speed(found: mtdcompr.Found) -> None:
         assert 1 / (1 + swapped.share * swapped.cost) == pytest.approx(speed)
         assert row.why.endswith(cost.format(swapped, 100 * swapped.programming))
         assert (swapped.programming > 0.1) == (name != "ram")
+
+
+def test_a_chip_was_no_faster_than_it_is() -> None:
+    """In all that was measured, what a chip was asked for took its time."""
+    measured, _ = kernel.measured()
+    for name, chip in (
+        (name, kernels.CHIPS.get(each.medium)) for name, each in kernels.SYSTEMS.items()
+    ):
+        if chip is None:
+            continue
+        points = [point for curve in measured.curves[name].values() for point in curve.points]
+        done = [
+            (chip.busy_ns(each.loads, each.programs, each.erasures), each.took_ns)
+            for each in points
+        ]
+        if name in measured.churn:
+            churn = measured.churn[name]
+            done.append((chip.busy_ns(churn.loads, churn.programs, churn.erasures), churn.ns))
+        assert max(busy_ns for busy_ns, _ in done) > 1e8
+        # What was begun before is not over at once.
+        assert all(busy_ns < took_ns + 1e6 for busy_ns, took_ns in done)
 
 
 def test_fixed_reads_of_a_kernel(found: mtdcompr.Found) -> None:

@@ -225,6 +225,23 @@ def test_the_benchmark_comes_to_the_end_of_memory(machine: vm.Machine) -> None:
     assert max(map(run.mib_s, waiting)) < run.ram_mib_s()
 
 
+def test_memory_changed_at_random_stays_in_ram(machine: vm.Machine) -> None:
+    """What pages leave behind is used again: else RAM that was never written to is taken."""
+    setup = kernels.Setup(churn_pages=4096)
+    churn = kernels.churn(machine, setup, "ram")
+    assert churn is not None
+    assert min(churn.pages_in, churn.pages_out) > setup.churn_pages / 2
+
+
+def test_a_chip_takes_its_time(machine: vm.Machine) -> None:
+    """Pages are changed no faster than the chip does what it is asked for that."""
+    churn = kernels.churn(machine, kernels.Setup(churn_pages=512), "log")
+    assert churn is not None
+    busy_ns = kernels.CHIPS["nandsim"].busy_ns(churn.loads, churn.programs, churn.erasures)
+    assert churn.loads > 100
+    assert 0.2 * churn.ns < busy_ns < churn.ns
+
+
 def test_a_machine_hibernates_to_a_log(machine: vm.Machine, tmp_path: Path) -> None:
     """Another one with the same chip goes on where the first one ended, and all pages are right."""
     chip = f"memory-backend-file,id=chip,share=on,mem-path={tmp_path / 'chip'},size=64M"

@@ -252,6 +252,16 @@ def comparison(found: Measured) -> list[str]:
             f"× {ours.out_ns / zram.out_ns:.2f}; in {duration(ours.in_ns)}, with zram "
             f"{duration(zram.in_ns)}: × {ours.in_ns / zram.in_ns:.2f}"
         )
+    if {"log", "rewrite"} <= set(found.curves) and "random" in found.curves["log"]:
+        rates = []
+        for name in ("log", "rewrite"):
+            run = found.curves[name]["random"]
+            rates.append(run.rate(swap_starts(found, run.points[0].allocated_bytes)))
+        if rates[0] and rates[1]:
+            lines.append(
+                f"random reads with the log are {rates[0] / rates[1]:.2f} times as fast as with "
+                "the rewriter"
+            )
     if {"log", "rewrite"} <= set(found.churn):
         log, rewrite = found.churn["log"], found.churn["rewrite"]
         lines.append(

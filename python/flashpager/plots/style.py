@@ -301,6 +301,8 @@ def legend(columns: int = 0, symbol: str = "square", offset: int = 8) -> alt.Leg
         columns=columns,
         offset=offset,
         symbolType=symbol,
+        # Room for a font that is wider than the one it is laid out with.
+        columnPadding=28,
     )
 
 

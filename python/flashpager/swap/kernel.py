@@ -64,6 +64,11 @@ class Chip:
         bus_ns = self.page_bytes * self.byte_ps / 1000
         return programs * (self.program_ns + bus_ns) + erasures * self.erase_ns
 
+    def busy_ns(self, loads: int, programs: int, erasures: int) -> float:
+        """Give the time of all that it was asked."""
+        load_ns = self.load_ns + self.page_bytes * self.byte_ps / 1000
+        return loads * load_ns + self.programming_ns(programs, erasures)
+
     def parameters(self) -> str:
         """Give it as `runtime/linux/vm/init` has it."""
         given = {name: value for name, value in asdict(self).items() if name != "part"}

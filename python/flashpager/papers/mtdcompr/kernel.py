@@ -241,27 +241,32 @@ class Beside:
         )
 
     def _memory(self, name: str) -> Row:
-        run, ended = self.runs[name]["random"], self.found.curves[SYSTEMS[name]]["random"].ended
-        gained = self.end(name) - self.without()
+        run, ended = self.runs[name]["random"], self.found.curves[SYSTEMS[name]]["last"].ended
+        chip_bytes = self.found.setup.chip_bytes
+        gained, after_random = (
+            (self.end(name, reading) - self.without()) / chip_bytes
+            for reading in ("last", "random")
+        )
         return Row(
             f"{NAMES[name]}: memory gained for a byte of the medium",
             _MEMORY.get(name, "–"),
             f"{self.gain(run):.2f}",
-            f"{gained / self.found.setup.chip_bytes:.2f}",
-            f"the program was {ended} in the kernel; on the board it ends where no page fits",
+            f"{gained:.2f}",
+            f"the program was {ended} in the kernel; random reads, whose pages keep their copies "
+            f"on the medium, leave {after_random:.2f}; on the board copies are given up",
         )
 
     def gain(self, run: SwapBench) -> float:
         """Give the memory that a byte of the board's medium adds."""
         return (benchmark.allocated(run) - without_swap(run)) / run.system.medium_bytes
 
-    def end(self, name: str) -> int:
+    def end(self, name: str, reading: str = "last") -> int:
         """Give the bytes that were filled in the kernel's machine in the end."""
-        return self.found.curves[SYSTEMS[name]]["random"].end_bytes
+        return self.found.curves[SYSTEMS[name]][reading].end_bytes
 
     def without(self) -> int:
         """Give the bytes that are there in the kernel's machine without swap."""
-        return self.found.curves["none"]["random"].end_bytes
+        return self.found.curves["none"]["last"].end_bytes
 
 
 def _why(board: Swapped, measured_: Swapped) -> str:
