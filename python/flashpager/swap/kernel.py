@@ -433,7 +433,7 @@ def churn(machine: vm.Machine, setup: Setup, name: str, _: str = CHURN) -> Churn
     said = _run(machine, setup, name, variables)
     check(f"{name}, {CHURN}", said)
     found = re.search(rf"^churn{_NUMBER * 7}$", said, re.MULTILINE)
-    if found is None and "\nKilled" not in said:
+    if found is None and not re.search(r"^Killed$", said, re.MULTILINE):
         message = f"{name}: nothing was changed; the machine said: {said[-300:]}"
         raise FlashpagerError(message)
     return None if found is None else Churn(*map(int, found.groups()))
