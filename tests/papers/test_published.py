@@ -79,6 +79,6 @@ def test_the_page_has_what_a_kernel_measured(shared: Path) -> None:
     ]
     rows = [row for row in rows if len(row) > 1]
     printed = " ".join(reproduced("mtdcompr", shared).out.split())
-    assert len(rows) == 13
+    assert len(rows) == 14
     for _, paper, simulated, measured, *_ in rows:
         assert f"{paper} {simulated} {measured}" in printed

@@ -193,9 +193,9 @@ def check(said: str, medium: str, work: int, refused: Sequence[str]) -> None:
     # While pages go out and come back the module allocates nothing, and others do.
     assert re.search(r"^allocations ours 0$", said, re.MULTILINE), said
     assert re.search(r"^allocations tracing [1-9]", said, re.MULTILINE), said
-    # The kernel said what it was told to swap to, and nothing else.
-    others = "random: crng init done|clocksource: Long readout|hrtimer: interrupt took"
-    kernel = re.findall(rf"^dmesg: (?!{others})(.*)$", said, re.MULTILINE)
+    # The kernel said what it was told to swap to, and nothing else; a busy host is not its fault.
+    other = "random: crng init done|clocksource: Long readout|hrtimer: interrupt took"
+    kernel = re.findall(rf"^dmesg: (?!{other})(.*)$", said, re.MULTILINE)
     assert [words.split(":")[0].split(" ")[0] for words in kernel] == [
         "flashpager-swap",
         "Adding",

@@ -113,9 +113,9 @@ def churn(divisor: int) -> SwapSpec:
 
 
 def overwritten(divisor: int) -> dict[str, SwapSpec]:
-    """Give NAND that is overwritten at random, by layout."""
+    """Give NAND that is overwritten at random, by layout; with the compressor of the kernel's."""
     return {
-        name: _on(SYSTEMS[name], divisor).replace(fill_percent=60, turnovers=0.5)
+        name: _on(SYSTEMS[name], divisor).replace(fill_percent=60, turnovers=1.0, compressor="lz4")
         for name in ("log", "rewrite")
     }
 
