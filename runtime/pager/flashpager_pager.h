@@ -131,6 +131,9 @@
 #ifndef FP_PAGER_SCHEDULE
 #define FP_PAGER_SCHEDULE FP_PAGER_SCHEDULE_PARALLEL
 #endif
+#ifndef FP_PAGER_CRITICAL_BYTES
+#define FP_PAGER_CRITICAL_BYTES 0 /* with an MMU: the program goes on when it has so much of a page */
+#endif
 #ifndef FP_PAGER_BAD_BLOCKS
 #define FP_PAGER_BAD_BLOCKS 0 /* bad erase blocks among the image's: the most that are passed by */
 #endif
@@ -224,6 +227,18 @@
 #endif
 #if FP_PAGER_REGISTER < FP_PAGER_SEQUENTIAL || FP_PAGER_REGISTER > FP_PAGER_DOUBLE_BUFFER_PREFETCH
 #error "FP_PAGER_REGISTER is none"
+#endif
+#if FP_PAGER_CRITICAL_BYTES
+#if !FP_PAGER_POWER_OF_TWO_(FP_PAGER_CRITICAL_BYTES) ||                                          \
+    FP_PAGER_CRITICAL_BYTES >= FP_PAGER_PAGE_BYTES
+#error "FP_PAGER_CRITICAL_BYTES is no power of two below FP_PAGER_PAGE_BYTES"
+#endif
+#if FP_PAGER_LOOKUP != FP_PAGER_MMU || FP_PAGER_REGISTER < FP_PAGER_DOUBLE_BUFFER
+#error "a critical block is for an MMU, and for two buffers"
+#endif
+#if FP_PAGER_CODEWORD_BYTES || FP_PAGER_TAG_BYTES
+#error "with codewords or tags nothing of a page is used before all of it was checked"
+#endif
 #endif
 #if FP_PAGER_BAD_BLOCKS && FP_PAGER_BLOCK_PAGES < 1
 #error "FP_PAGER_BLOCK_PAGES is at least 1"
@@ -361,6 +376,7 @@ struct fp_pager_stat {
     uint32_t retries;
     uint32_t failures;
     uint32_t corrected; /* codewords for which fp_flash_correct() gave 1 */
+    uint32_t rest_faults; /* with a critical block: of pages whose rest was on its way */
 };
 
 /* Since fp_pager_start(). */
@@ -410,9 +426,23 @@ FP_PAGER_API void fp_flash_buffer(uint_fast8_t buffer);
 #endif
 
 #if FP_PAGER_REGISTER == FP_PAGER_DOUBLE_BUFFER_PREFETCH
-/* Prefetch: begin to load a flash page into the other buffer, while the program goes on. The pager
- * calls fp_flash_wait() before it asks the chip for anything else. */
+/* Prefetch: begin to load a flash page into the other buffer. What is fetched next is of the first
+ * one still, and then the program goes on. The pager calls fp_flash_wait() before it changes buffers,
+ * or has another page loaded. */
 FP_PAGER_API void fp_flash_load_ahead(fp_flash_page page);
+#endif
+
+#if FP_PAGER_CRITICAL_BYTES
+/* Critical block: begin to fetch the rest of a cache page, by DMA, while the program goes on. The page
+ * is at `column` of the buffer that is used, and goes to `to`. FP_PAGER_CRITICAL_BYTES of it from
+ * `at` on are there. Meanwhile the other buffer may be loaded; nothing else is fetched. */
+FP_PAGER_API void fp_flash_fetch_rest(uint8_t *to, uint_fast16_t column, uint_fast16_t at);
+
+/* Whether the rest has come, or failed: else 0. */
+FP_PAGER_API int fp_flash_rest_is_there(void);
+
+/* Wait for the rest: it is in RAM then. FP_PAGER_OK or FP_PAGER_IO; FP_PAGER_OK where none was begun. */
+FP_PAGER_API int fp_flash_rest_wait(void);
 #endif
 
 #if FP_PAGER_MOST_CODEWORD_BYTES

@@ -15,6 +15,7 @@
 #define ORDERED (POLICY_IS(SIEVE) || POLICY_IS(LRU))
 #define TWO_BUFFERS (FP_PAGER_REGISTER >= FP_PAGER_DOUBLE_BUFFER)
 #define SKIPS (FP_PAGER_REGISTER <= FP_PAGER_START_COLUMN)
+#define CRITICAL (FP_PAGER_CRITICAL_BYTES > 0)
 /* Whether a reference to the page of the one before must be told from others. The reference bit
  * of that page is set already, and with LRU it is the first. */
 #define COLLAPSES (!MMU && (POLICY_IS(SIEVE) || FP_PAGER_STATISTICS))
@@ -149,6 +150,13 @@ static struct {
 #endif
 #if FP_PAGER_CHECKS
     uint8_t serving; /* a fault */
+#endif
+#if CRITICAL
+    uint8_t block;           /* that is wanted of the page that faults */
+    uint8_t comes_whole;     /* the next page, as the rest of one failed */
+    uint8_t rest_block;      /* what is there of the page whose rest is on its way */
+    stored_frame rest_frame; /* where it goes */
+    entry_t rest_page;       /* or NO_PAGE */
 #endif
     entry_t entry[FP_PAGER_MOST_FRAMES]; /* by frame */
 #if ORDERED
@@ -290,6 +298,20 @@ static inline frame_t find(fp_page page)
 }
 #endif
 
+#if MMU
+/* A page does not fault any more, but for what of it is on its way. */
+static inline void show(fp_page page, frame_t frame)
+{
+#if CRITICAL
+    if (page == pager.rest_page) {
+        fp_mmu_map_block(page, frame, pager.rest_block);
+        return;
+    }
+#endif
+    fp_mmu_map(page, frame);
+}
+#endif
+
 #if SETS_BIT || WALKS
 /* Set and clear a reference bit. An MMU that has none faults where it is clear. */
 static inline void set_bit(frame_t frame)
@@ -297,7 +319,7 @@ static inline void set_bit(frame_t frame)
     pager.entry[frame] |= (entry_t)REFERENCED;
 #if MMU
     if (PAGE_OF(pager.entry[frame]) != NO_PAGE)
-        fp_mmu_map(PAGE_OF(pager.entry[frame]), frame);
+        show(PAGE_OF(pager.entry[frame]), frame);
 #endif
 }
 
@@ -434,6 +456,35 @@ static inline void empty(frame_t frame)
     pager.entry[frame] = NO_PAGE;
 }
 
+#if CRITICAL
+/* Wait for the rest of a page, if some is on its way. Where it fails there is no page: who wants it
+ * faults for all of it. */
+static OUT_OF_LINE void finish_rest(void)
+{
+    const entry_t page = pager.rest_page;
+    const frame_t frame = pager.rest_frame;
+    int error;
+    if (page == NO_PAGE)
+        return;
+    error = fp_flash_rest_wait();
+    pager.rest_page = NO_PAGE;
+    /* The frame may have been given away. */
+    if (PAGE_OF(pager.entry[frame]) != page)
+        return;
+    if (error) {
+        pager.comes_whole = 1;
+        empty(frame);
+        COUNT(retries, 1);
+        return;
+    }
+#if SETS_BIT
+    if (!(pager.entry[frame] & REFERENCED))
+        return;
+#endif
+    fp_mmu_map(page, frame);
+}
+#endif
+
 /* The page has come into the frame that was chosen. */
 static inline void commit(fp_page page, const struct search *search)
 {
@@ -477,8 +528,8 @@ static inline void commit(fp_page page, const struct search *search)
     pager.table[page] = (stored_frame)(frame + 1);
 #elif LOOKUP_IS(HINT)
     pager.hint[page % HINTS] = (stored_frame)frame;
-#elif MMU && !SCHEDULE_IS(PARALLEL_MMU)
-    fp_mmu_map(page, frame);
+#elif MMU && (CRITICAL || !SCHEDULE_IS(PARALLEL_MMU))
+    show(page, frame);
 #endif
 #if FP_PAGER_STATISTICS
     stat.walk += search->walk;
@@ -535,6 +586,9 @@ static OUT_OF_LINE int authenticate(fp_flash_page flash_page, uint_fast16_t colu
 #define PINNED(page) NULL
 #endif
 
+#define LAST_FLASH_PAGE                                                                          \
+    ((fp_flash_page)((FP_PAGER_PAGES - 1u) / (FP_PAGER_FLASH_PAGE_BYTES / FP_PAGER_PAGE_BYTES)))
+
 /* Look for a frame, once. */
 #define SEARCH()                                                                                 \
     do {                                                                                         \
@@ -557,6 +611,9 @@ static OUT_OF_LINE int fetch(fp_page page)
     const uint_fast16_t start = column & (uint_fast16_t)~(CODEWORD_BYTES - 1u);
     const uint_fast16_t stop =
         (column + FP_PAGER_PAGE_BYTES + CODEWORD_BYTES - 1u) & (uint_fast16_t)~(CODEWORD_BYTES - 1u);
+#if CRITICAL
+    const uint_fast8_t block = pager.block;
+#endif
 #if FP_PAGER_STATISTICS
     const struct fp_pager_stat before = stat;
 #endif
@@ -614,7 +671,11 @@ static OUT_OF_LINE int fetch(fp_page page)
 #if SCHEDULE_IS(PARALLEL_MMU)
         if (!tries) {
             empty(FRAME_AT(search.place));
+#if CRITICAL
+            fp_mmu_map_block(page, FRAME_AT(search.place), block);
+#else
             fp_mmu_map(page, FRAME_AT(search.place));
+#endif
             DONE(FP_PAGER_UPDATE_MMU);
         }
 #endif
@@ -622,6 +683,10 @@ static OUT_OF_LINE int fetch(fp_page page)
             error = fp_flash_wait();
         DONE(FP_PAGER_LOAD_STOPOVER);
         pager.held = NO_FLASH_PAGE;
+#if CRITICAL
+        /* The bus is in use, and a load that is tried again goes into the buffer that is fetched. */
+        finish_rest();
+#endif
         if (!error) {
             uint8_t *frame = PINNED(page);
             uint8_t *fetched;
@@ -638,7 +703,9 @@ static OUT_OF_LINE int fetch(fp_page page)
             COUNT(bytes_skipped, start - pager.column);
             COUNT(bytes_fetched, start - pager.column);
 #elif TWO_BUFFERS
-            fp_flash_column(start);
+            /* A critical block has its own. */
+            if (!CRITICAL)
+                fp_flash_column(start);
 #else
             /* Behind a tag the column is in the spare area. */
             if (start != pager.column || (FP_PAGER_TAG_BYTES && !load)) {
@@ -651,7 +718,29 @@ static OUT_OF_LINE int fetch(fp_page page)
             if (CODEWORD_BYTES > FP_PAGER_PAGE_BYTES)
                 fetched = codeword;
 #endif
+#if REGISTER_IS(DOUBLE_BUFFER_PREFETCH)
+            if (wanted < LAST_FLASH_PAGE && pager.other != wanted + 1u) {
+                COUNT(prefetches, 1);
+                pager.other = wanted + 1u;
+                fp_flash_load_ahead(placed(pager.other));
+            }
+#endif
+#if CRITICAL
+            const uint_fast16_t at =
+                pager.comes_whole ? 0 : (uint_fast16_t)(block * FP_PAGER_CRITICAL_BYTES);
+            const uint_fast16_t size =
+                pager.comes_whole ? FP_PAGER_PAGE_BYTES : FP_PAGER_CRITICAL_BYTES;
+            fp_flash_column(start + at);
+            error = fp_flash_fetch(fetched + at, size);
+            if (!error && !pager.comes_whole) {
+                fp_flash_fetch_rest(frame, start, at);
+                pager.rest_page = (entry_t)page;
+                pager.rest_frame = (stored_frame)FRAME_AT(search.place);
+                pager.rest_block = (uint8_t)block;
+            }
+#else
             error = fp_flash_fetch(fetched, stop - start);
+#endif
             COUNT(bytes_fetched, stop - start);
 #if FP_PAGER_MOST_CODEWORD_BYTES
             for (uint_fast16_t at = 0; !(error < 0) && at < stop - start; at += CODEWORD_BYTES) {
@@ -711,14 +800,8 @@ static OUT_OF_LINE int fetch(fp_page page)
     DONE(FP_PAGER_TRANS_HOST_MEM);
     pager.held = wanted;
     pager.column = stop;
-#if REGISTER_IS(DOUBLE_BUFFER_PREFETCH)
-    if (wanted < (fp_flash_page)((FP_PAGER_PAGES - 1u) /
-                                 (FP_PAGER_FLASH_PAGE_BYTES / FP_PAGER_PAGE_BYTES)) &&
-        pager.other != wanted + 1u) {
-        COUNT(prefetches, 1);
-        pager.other = wanted + 1u;
-        fp_flash_load_ahead(placed(pager.other));
-    }
+#if CRITICAL
+    pager.comes_whole = 0;
 #endif
     if (!IS_PINNED(page))
         commit(page, &search);
@@ -860,6 +943,12 @@ static int is_sound(void)
     unsigned long mapped = 0, held = 0;
     if (pager.used > FP_PAGER_FRAMES || pager.hand >= FP_PAGER_FRAMES)
         return 0;
+#if CRITICAL
+    if (pager.rest_page != NO_PAGE &&
+        (pager.rest_frame >= FP_PAGER_FRAMES ||
+         pager.rest_block >= FP_PAGER_PAGE_BYTES / FP_PAGER_CRITICAL_BYTES))
+        return 0;
+#endif
     for (fp_page page = 0; page < FP_PAGER_PAGES; page++) {
         const uint_fast16_t frame = fp_mmu_frame(page);
         if (frame > pager.used || (frame && PAGE_OF(pager.entry[frame - 1u]) != page))
@@ -898,6 +987,13 @@ static int is_sound(void)
 static inline int serve(fp_page page)
 {
     uint_fast16_t frame = page < FP_PAGER_PAGES ? fp_mmu_frame(page) : 0;
+#if CRITICAL
+    if (frame && page == pager.rest_page && pager.block != pager.rest_block) {
+        COUNT(rest_faults, 1);
+        finish_rest();
+        frame = fp_mmu_frame(page);
+    }
+#endif
     if (!frame--) {
         int error = page < FP_PAGER_PAGES ? fetch(page) : FP_PAGER_OUTSIDE;
         COUNT(references, !error);
@@ -908,7 +1004,7 @@ static inline int serve(fp_page page)
     if (pager.entry[frame] & REFERENCED) {
 #if FP_PAGER_CHECKS
         /* If its entry does not say so, too: else it would fault for ever. */
-        fp_mmu_map(page, frame);
+        show(page, (frame_t)frame);
 #endif
         return FP_PAGER_OK;
     }
@@ -955,9 +1051,29 @@ FP_PAGER_API int fp_pager_fault(fp_page page)
 #endif
 }
 
+#if CRITICAL
+FP_PAGER_API int fp_pager_fault_at(fp_offset offset)
+{
+    const fp_page page = PAGE_AT(offset);
+    int error;
+    pager.block = (uint8_t)(offset % FP_PAGER_PAGE_BYTES / FP_PAGER_CRITICAL_BYTES);
+    error = fp_pager_fault(page);
+    pager.block = 0;
+    return error;
+}
+#endif
+
 FP_PAGER_API const uint8_t *fp_pager_peek(fp_page page)
 {
     uint_fast16_t frame = page < FP_PAGER_PAGES ? fp_mmu_frame(page) : 0;
+#if CRITICAL
+    if (frame && page == pager.rest_page) {
+        if (!fp_flash_rest_is_there())
+            return NULL;
+        finish_rest();
+        frame = fp_mmu_frame(page);
+    }
+#endif
     return frame ? fp_mmu_bytes(frame - 1u) : NULL;
 }
 #endif
@@ -976,6 +1092,10 @@ FP_PAGER_API int fp_pager_start(void)
     }
 #if COLLAPSES
     pager.current = NO_PAGE;
+#endif
+#if CRITICAL
+    pager.rest_page = NO_PAGE;
+    (void)fp_flash_rest_wait(); /* as below */
 #endif
 #if POLICY_IS(RANDOM)
     pager.random = FP_PAGER_SEED ? (uint32_t)FP_PAGER_SEED : 2463534242u;

@@ -147,6 +147,8 @@ class PagedDesign:
     page_bytes: int
     flash_page_bytes: int
     codeword_bytes: int | None
+    #: What of a page comes before the program goes on; None for all.
+    critical_bytes: int | None
     image_bytes: int
     #: Where the image begins for the program.
     code: int
@@ -173,6 +175,7 @@ class PagedDesign:
         for message in (*_refusals(row), *_refusals_of_flash(row, MACHINES[machine])):
             raise FlashpagerError(message)
         name = matched[1]
+        critical = design.critical_block_bytes
         parameter = int(matched[2]) if matched[2] and _POLICIES[name] else None
         if name.endswith("-sc"):
             # As the model rounds a share.
@@ -188,6 +191,7 @@ class PagedDesign:
             page_bytes=design.cache_page_bytes,
             flash_page_bytes=row.flash_page_bytes,
             codeword_bytes=design.codeword_bytes,
+            critical_bytes=critical if critical != design.cache_page_bytes else None,
             image_bytes=info.image_bytes,
             pages_reads=info.reads > 0,
             code=_code_of(info, design.cache_page_bytes, MACHINES[machine].ram),
@@ -215,6 +219,8 @@ class PagedDesign:
             macros["FP_VERIFY_TICK"] = _TICK
         if pace:
             macros |= pace.macros()
+        if self.critical_bytes:
+            macros["FP_PAGER_CRITICAL_BYTES"] = self.critical_bytes
         if self.codeword_bytes:
             macros["FP_PAGER_CODEWORD_BYTES"] = self.codeword_bytes
         if self.parameter is not None:
@@ -360,8 +366,12 @@ def _refusals(row: Row) -> Iterator[str]:
             f"{design.part} is read in place, and the handler loads pages of NAND: take a NAND "
             "part with --part"
         )
-    if design.critical_block_bytes:
-        yield "the handler fetches a page whole before it is used: leave --critical-block away"
+    if design.critical_block_bytes and design.critical_block_bytes < _PAGES[0]:
+        yield (
+            f"a critical block of {design.critical_block_bytes} bytes: an ARM926 maps no less than "
+            "1K, so that of a smaller block it cannot tell when the rest is used: take "
+            "--critical-block 1K or 2K with --cache-page 4K, or leave it away"
+        )
     if design.tag_bytes:
         yield "the emulated machine checks no tags: leave --tag away, or take another --device"
     if design.reference_bit != "emulated":
@@ -396,6 +406,11 @@ def _refusals_of_flash(row: Row, machine: Machine) -> Iterator[str]:
         yield (
             f"register {row.design.register}: a OneNAND has two buffers: take --register "
             "double-buffer or double-buffer-prefetch"
+        )
+    if row.design.critical_block_bytes:
+        yield (
+            "the flash pages of 2K of this machine have no cache pages above 1K, and an ARM926 "
+            "maps no less: leave --critical-block away, or take --device versatilepb"
         )
     if row.design.codeword_bytes:
         yield "a OneNAND corrects what it loads itself: leave --codeword away"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from flashpager import _engine
-from flashpager._engine import Design, FlashpagerError, Handler
+from flashpager._engine import Design, FlashpagerError, Handler, Ram, TraceInfo
 from flashpager.device import paged
 from flashpager.device.emulated import Compared
 from flashpager.device.paged import PagedDesign
@@ -51,13 +51,22 @@ class Bench:
             FlashpagerError: for what cannot be run there, or is not priced as it runs.
 
         """
-        for message in _untimed(design):
+        for message in _untimed(design, self.trace.info):
             raise FlashpagerError(message)
+        if design.is_executed:
+            # What goes on meanwhile overlaps with the machine's own time.
+            design = design.replace(ram=self._ram_of(design))
         row = _engine.simulate(self.trace.path, [design])[0]
         pager = PagedDesign.of(row, self.trace.info)
         pace = Pace.of(design, self.instruction_ns)
         timed, differ = paged.time(pager, self.program, self.trace.info, row.counts, pace)
         return TimedRow(timed, compare(timed, row), differ)
+
+    def _ram_of(self, design: Design) -> Ram:
+        """Give the RAM of which a program takes as long to read as the machine to execute it."""
+        info = self.trace.info
+        read_ns = self.instruction_ns * (info.instructions or 0) / max(info.bytes, 1)
+        return Ram(t_read_ns=read_ns, t_write_ns=design.ram.t_write_ns)
 
     def fit(self, design: Design) -> Handler:
         """Fit prices to a design, sequential.
@@ -145,13 +154,13 @@ class TimedRow:
             raise FlashpagerError(message)
 
 
-def _untimed(design: Design) -> list[str]:
+def _untimed(design: Design, info: TraceInfo) -> list[str]:
     """Say what the machine times otherwise than the model prices it."""
     found = []
-    if design.register == "double-buffer-prefetch":
+    if info.reads:
         found.append(
-            "double-buffer-prefetch: a load ahead goes on while the program runs, whose own time "
-            "the machine does not tell: take --register double-buffer to compare times"
+            "the trace has reads, which fault in the data abort, and that has no times: take a "
+            "trace that was recorded without --with-reads"
         )
     if design.codeword_bytes:
         found.append("the machine fetches codewords, but computes no ECC: leave --codeword away")

@@ -28,13 +28,17 @@ _SPIN = 2
 
 #: Kinds of faults, as versatilepb_times.h numbers them.
 LOADED, IN_BUFFER, FALSE = "true, loaded", "true, in a buffer", "false"
-_KINDS = (LOADED, IN_BUFFER, FALSE)
+REST = "of the rest of a page"
+_KINDS = (LOADED, IN_BUFFER, FALSE, REST)
 #: Jobs, in its order; the load has in it what is done meanwhile.
 JOBS = (
     *("pre_process", "load_command", "get_freeframe", "load", "trans_host_mem"),
     *("update_mmu", "post_process", "whole"),
 )
-_FIELDS = 4 + 2 * len(JOBS)
+#: What a fault waits for that goes on when it comes: a load ahead, or the rest of a page.
+WAIT = "wait"
+_TOLD = (*JOBS, WAIT)
+_FIELDS = 4 + 2 * len(_TOLD)
 SCHEDULES = ("sequential", "parallel")
 
 
@@ -75,7 +79,7 @@ class Pace:
         return cls(
             instruction_ns,
             jobs.load_stopover_ns,
-            jobs.trans_host_mem_ns / design.cache_page_bytes,
+            (jobs.trans_host_mem_ns + jobs.trans_rest_ns) / design.cache_page_bytes,
         )
 
     @property
@@ -101,7 +105,7 @@ class Faults:
     #: Frames looked at, and pages moved down from valid to invalid.
     search: int
     count: int
-    #: Of each of :data:`JOBS`, of all these faults together, and the longest.
+    #: Of each of :data:`JOBS` and :data:`WAIT`, of all these faults together, and the longest.
     sum_ns: dict[str, float]
     longest_ns: dict[str, float]
 
@@ -132,7 +136,7 @@ class Timed:
             if len(words) != _FIELDS or words[0] != "times":
                 continue
             kind, search, count, *ticks = (int(word) for word in words[1:])
-            took = dict(zip(JOBS, zip(ticks[::2], ticks[1::2], strict=True), strict=True))
+            took = dict(zip(_TOLD, zip(ticks[::2], ticks[1::2], strict=True), strict=True))
             own = _own_ns(_KINDS[kind], took["get_freeframe"][0] / count, schedule, pace)
             found.append(
                 Faults(
@@ -151,7 +155,12 @@ class Timed:
     @property
     def true_faults(self) -> tuple[Faults, ...]:
         """Those that fetch a page."""
-        return tuple(each for each in self.faults if each.kind != FALSE)
+        return tuple(each for each in self.faults if each.kind not in (FALSE, REST))
+
+    @property
+    def of_rest(self) -> tuple[Faults, ...]:
+        """Those that wait for the rest of a page behind its critical block."""
+        return tuple(each for each in self.faults if each.kind == REST)
 
     @property
     def loaded(self) -> tuple[Faults, ...]:
@@ -180,7 +189,7 @@ class Timed:
         """Give what of a fault was done while the flash loaded."""
         if faults.kind != LOADED or self.schedule == "sequential":
             return 0.0
-        alone = (job for job in JOBS if job not in ("load", "whole"))
+        alone = (job for job in _TOLD if job not in ("load", "whole"))
         together = sum(faults.mean_ns(job) for job in alone) + self.load_ns(faults)
         return together - faults.mean_ns("whole")
 
@@ -190,7 +199,10 @@ class Timed:
         )
 
     def as_rows(self) -> list[list[int]]:
-        """Give a row for each of its faults, in whole ns: kind, search, count, sums, longest."""
+        """Give a row for each of its faults, in whole ns: kind, search, count, sums, longest.
+
+        A design with a critical block or loads ahead has waits besides, which are in none.
+        """
         return [
             [
                 *(_KINDS.index(each.kind), each.search, each.count),
@@ -208,8 +220,8 @@ class Timed:
                 _KINDS[kind],
                 search,
                 count,
-                dict(zip(JOBS, map(float, ns[: len(JOBS)]), strict=True)),
-                dict(zip(JOBS, map(float, ns[len(JOBS) :]), strict=True)),
+                dict(zip(JOBS, map(float, ns[: len(JOBS)]), strict=True)) | {WAIT: 0.0},
+                dict(zip(JOBS, map(float, ns[len(JOBS) :]), strict=True)) | {WAIT: 0.0},
             )
             for kind, search, count, *ns in rows
         )
@@ -227,8 +239,8 @@ def _own_ns(kind: str, search_ticks: float, schedule: str, pace: Pace) -> dict[s
     """
     stamp = float(_STAMP * pace.instruction_ns)
     outside = (_BEFORE + _BEHIND) * pace.instruction_ns
-    own = dict.fromkeys(JOBS, 0.0)
-    if kind == FALSE:
+    own = dict.fromkeys(_TOLD, 0.0)
+    if kind in (FALSE, REST):
         return own | {"whole": stamp - outside}
     stamps = dict.fromkeys(("pre_process", "get_freeframe", "post_process"), 1)
     stamps["update_mmu"] = 2
@@ -335,6 +347,8 @@ class ComparedTimes:
         return abs(self.total.error) <= TOLERANCE
 
 
+#: What the program waits for the rest of a page, behind its critical block.
+_REST = "the rest of its page"
 #: The paper's jobs, with the machine's that are in each.
 _PAPER: dict[str, tuple[str, ...]] = {
     "PreProcess": ("pre_process", "load_command"),
@@ -346,7 +360,11 @@ _PAPER: dict[str, tuple[str, ...]] = {
 
 
 def compare(timed: Timed, row: Row) -> ComparedTimes:
-    """Hold the machine's times against a simulation of the same design and schedule."""
+    """Hold the machine's times against a simulation of the same design and schedule.
+
+    Where a load ahead or the rest of a page goes on while the program runs, what a fault waits for
+    that is no price: it is what the others leave of the fault.
+    """
     faults = timed.true_faults
     count = max(counted(faults), 1)
     counts, design = row.counts, row.design
@@ -362,22 +380,27 @@ def compare(timed: Timed, row: Row) -> ComparedTimes:
         "TransHostMem": jobs.trans_host_mem_ns,
         "UpdateMMU": prices.update_mmu_ns,
         "PostProcess": prices.post_process_ns,
-        "hidden": 0.0 - row.time.hidden_ns / count,
     }
+    whole = row.time.time_ns - row.time.read_ns
+    true_ns = (whole - row.time.false_faults_ns) / count
+    rests: list[ComparedJob] = []
+    if design.is_executed:
+        true_ns = sum(ns * often for ns, often in row.fault_latencies) / count
+        rest_ns = (whole - row.time.false_faults_ns) / count - true_ns
+        if design.critical_block_bytes:
+            rests = [ComparedJob(_REST, total(timed.of_rest, "whole") / count, rest_ns)]
+    # What is taken off of the jobs, and what is waited for beside them.
+    hidden = "hidden, waited" if design.is_executed else "hidden"
+    model[hidden] = true_ns - sum(model.values()) if design.is_executed else 0.0 - row.time.hidden_ns / count
     machine = {
         name: sum(total(faults, job) for job in _PAPER.get(name, ())) / count for name in model
     }
     machine["LoadStopover"] = _each(faults, timed.load_ns) / count
-    machine["hidden"] = 0.0 - _each(faults, timed.hidden_ns) / count
-    whole = row.time.time_ns - row.time.read_ns
-    true = ComparedJob(
-        "a true fault",
-        total(faults, "whole") / count,
-        (whole - row.time.false_faults_ns) / count,
-    )
+    machine[hidden] = (total(faults, WAIT) - _each(faults, timed.hidden_ns)) / count
+    true = ComparedJob("a true fault", total(faults, "whole") / count, true_ns)
     return ComparedTimes(
         timed.schedule,
-        [*(ComparedJob(name, machine[name], model[name]) for name in model), true],
+        [*(ComparedJob(name, machine[name], model[name]) for name in model), true, *rests],
         ComparedJob(
             "the longest",
             max((each.longest_ns["whole"] for each in faults), default=0.0),

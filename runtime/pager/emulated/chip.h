@@ -9,6 +9,11 @@
  * be fetched; CHIP_FAILS(), asked whether a read fails; CHIP_LOADED(buffer, page), told of each
  * load; CHIP_WAITS(), called where it is waited for; and CHIP_FETCH(to, page, column, size), which
  * copies bytes in its own time instead of byte by byte.
+ *
+ * The rest of a page, behind its critical block, comes when it is waited for, and not before: who
+ * uses it too early has other bytes. It is there, by fp_flash_rest_is_there(), when it was asked for
+ * CHIP_REST_ASKED times. Of whoever includes this may be CHIP_REST_BEGINS(), CHIP_REST_IS_THERE()
+ * instead of that, CHIP_REST_WAITS(), and CHIP_MOVE(to, page, column, size), which is the DMA.
  */
 #ifndef FLASHPAGER_EMULATED_CHIP_H
 #define FLASHPAGER_EMULATED_CHIP_H
@@ -33,6 +38,13 @@ static struct {
     uint32_t column;
     uint8_t busy[2]; /* by buffer: a load that nobody waited for */
     uint8_t buffer;
+#if FP_PAGER_CRITICAL_BYTES
+    struct {
+        uint8_t *to; /* where the page goes whose rest is on its way, or NULL */
+        uint32_t column, at;
+        uint8_t buffer, asked;
+    } rest;
+#endif
 } chip;
 
 static void chip_reset(void)
@@ -43,6 +55,9 @@ static void chip_reset(void)
     chip.busy[0] = chip.busy[1] = 0;
     chip.buffer = 0;
     chip.column = 0;
+#if FP_PAGER_CRITICAL_BYTES
+    chip.rest.to = NULL;
+#endif
 }
 
 static void chip_demand(int holds, const char *what)
@@ -55,6 +70,9 @@ static void chip_load(uint8_t buffer, uint32_t page)
 {
     chip_demand(!chip.busy[0] && !chip.busy[1], "load while busy");
     chip_demand(page < CHIP_PAGES, "load of a page that is none");
+#if FP_PAGER_CRITICAL_BYTES
+    chip_demand(!chip.rest.to || chip.rest.buffer != buffer, "load over a rest that is fetched");
+#endif
     chip.busy[buffer] = 1;
     chip.held[buffer] = page;
 #ifdef CHIP_LOADED
@@ -99,6 +117,9 @@ static void chip_ready(void)
 static void chip_reaches(uint32_t size)
 {
     chip_ready();
+#if FP_PAGER_CRITICAL_BYTES
+    chip_demand(!chip.rest.to, "fetch while the bus is busy");
+#endif
     chip_demand(chip.column + size <= FP_PAGER_FLASH_PAGE_BYTES, "fetch past the page");
 }
 
@@ -155,6 +176,69 @@ FP_PAGER_API void fp_flash_load_ahead(fp_flash_page page)
 {
     chip_load(chip.buffer ^ 1u, (uint32_t)page);
     chip.counts.prefetches++;
+}
+#endif
+
+#if FP_PAGER_CRITICAL_BYTES
+#ifndef CHIP_REST_ASKED
+#define CHIP_REST_ASKED 3
+#endif
+#ifndef CHIP_REST_IS_THERE
+#define CHIP_REST_IS_THERE() (++chip.rest.asked >= CHIP_REST_ASKED)
+#endif
+
+FP_PAGER_API void fp_flash_fetch_rest(uint8_t *to, uint_fast16_t column, uint_fast16_t at)
+{
+    chip_ready();
+    chip_demand(!chip.rest.to, "a rest while another one is fetched");
+    chip_demand(column + FP_PAGER_PAGE_BYTES <= FP_PAGER_FLASH_PAGE_BYTES, "a rest past the page");
+    chip_demand(at % FP_PAGER_CRITICAL_BYTES == 0 && at < FP_PAGER_PAGE_BYTES,
+                "a rest of a block that is none");
+    chip.rest.to = to;
+    chip.rest.column = (uint32_t)column;
+    chip.rest.at = (uint32_t)at;
+    chip.rest.buffer = chip.buffer;
+    chip.rest.asked = 0;
+    chip.counts.bytes_fetched += FP_PAGER_PAGE_BYTES - FP_PAGER_CRITICAL_BYTES;
+#ifdef CHIP_REST_BEGINS
+    CHIP_REST_BEGINS();
+#endif
+}
+
+FP_PAGER_API int fp_flash_rest_is_there(void)
+{
+    return !chip.rest.to || CHIP_REST_IS_THERE();
+}
+
+/* The DMA: a piece of the rest. */
+static void chip_move(uint32_t from, uint32_t end)
+{
+    const uint32_t page = chip.held[chip.rest.buffer], column = chip.rest.column + from;
+    if (from == end)
+        return;
+#ifdef CHIP_MOVE
+    CHIP_MOVE(chip.rest.to + from, page, column, end - from);
+#else
+    for (uint32_t i = 0; i < end - from; i++)
+        chip.rest.to[from + i] = (uint8_t)CHIP_BYTE(page, column + i);
+#endif
+}
+
+FP_PAGER_API int fp_flash_rest_wait(void)
+{
+    if (!chip.rest.to)
+        return FP_PAGER_OK;
+#ifdef CHIP_REST_WAITS
+    CHIP_REST_WAITS();
+#endif
+    chip_move(0, chip.rest.at);
+    chip_move(chip.rest.at + FP_PAGER_CRITICAL_BYTES, FP_PAGER_PAGE_BYTES);
+    chip.rest.to = NULL;
+#ifdef CHIP_FAILS
+    if (CHIP_FAILS())
+        return FP_PAGER_IO;
+#endif
+    return FP_PAGER_OK;
 }
 #endif
 

@@ -30,6 +30,9 @@
  * counts are then those of a trace with reads. The instruction is not tried again, so that its own
  * page and what it reads need not be mapped together.
  *
+ * Critical block. With FP_PAGER_CRITICAL_BYTES, of 1 or 2 KB before pages of 4, each page is four of 1 KB
+ * to the MMU.
+ *
  * Caches. The write buffer is drained when a page is mapped. Where the data cache is on, map the
  * frames uncached. The instruction cache has virtual tags: what it has of a page stays right when the
  * page goes out, as code does not change.
@@ -56,13 +59,23 @@
 #endif
 
 #define MEGABYTE 0x100000u
-/* Pages before the image in the first table. */
-#define BEFORE (FP_ARM926_CODE % MEGABYTE / FP_PAGER_PAGE_BYTES)
+/* What an entry maps, and how many a page has. */
+#if FP_PAGER_CRITICAL_BYTES
+#if FP_PAGER_CRITICAL_BYTES < 1024
+#error "an ARM926 has no pages below 1 KB: a smaller block cannot be mapped alone"
+#endif
+#define MAPPED_BYTES 1024u
+#else
+#define MAPPED_BYTES FP_PAGER_PAGE_BYTES
+#endif
+#define PARTS (FP_PAGER_PAGE_BYTES / MAPPED_BYTES)
+/* Entries before the image in the first table. */
+#define BEFORE (FP_ARM926_CODE % MEGABYTE / MAPPED_BYTES)
 #define TABLES ((FP_ARM926_CODE % MEGABYTE + FP_PAGER_IMAGE_BYTES - 1u) / MEGABYTE + 1u)
-#define TABLE_ENTRIES (MEGABYTE / FP_PAGER_PAGE_BYTES)
+#define TABLE_ENTRIES (MEGABYTE / MAPPED_BYTES)
 /* Second-level entries: for the program to read and execute, and for all to write. Where the last two
  * bits are 0 there is a fault: the others are ours, and say the frame + 1. */
-#if FP_PAGER_PAGE_BYTES == 1024
+#if FP_PAGER_PAGE_BYTES == 1024 || FP_PAGER_CRITICAL_BYTES
 #define LEVEL_1_TABLE 0x13u
 #define READ_ONLY 0x23u
 #define READ_WRITE 0x33u
@@ -89,6 +102,9 @@ static uint32_t tables[TABLES * TABLE_ENTRIES] __attribute__((aligned(4096)));
 static uint8_t memory[FP_PAGER_FRAMES * 1ul * FP_PAGER_PAGE_BYTES]
     __attribute__((aligned(FP_PAGER_PAGE_BYTES)));
 
+/* Where the entries of a page begin. */
+#define ENTRIES_OF(page) (tables + BEFORE + (page)*PARTS)
+
 /* Inlined into what is in the ARM state. */
 __attribute__((always_inline)) static inline void forget(fp_page page)
 {
@@ -96,7 +112,7 @@ __attribute__((always_inline)) static inline void forget(fp_page page)
     uint32_t address = FP_ARM926_CODE + page * FP_PAGER_PAGE_BYTES;
     __asm__ volatile("mcr p15, 0, %0, c8, c7, 1" : : "r"(address) : "memory");
 #else
-    /* All of it: QEMU, whose pages have 1 KB here, forgets a quarter of a page otherwise. */
+    /* All of it: for four entries that is as good, and QEMU, whose pages have 1 KB here, forgets a quarter of a page otherwise. */
     (void)page;
     __asm__ volatile("mcr p15, 0, %0, c8, c7, 0" : : "r"(0) : "memory");
 #endif
@@ -109,7 +125,7 @@ FP_PAGER_API uint8_t *fp_mmu_bytes(uint_fast16_t frame)
 
 FP_PAGER_API uint_fast16_t fp_mmu_frame(fp_page page)
 {
-    uint32_t entry = tables[BEFORE + page];
+    uint32_t entry = *ENTRIES_OF(page);
     if (FAULTS(entry))
         return entry >> 2;
     return (entry - (uint32_t)(uintptr_t)memory) / FP_PAGER_PAGE_BYTES + 1u;
@@ -117,19 +133,38 @@ FP_PAGER_API uint_fast16_t fp_mmu_frame(fp_page page)
 
 IN_ARM_STATE FP_PAGER_API void fp_mmu_map(fp_page page, uint_fast16_t frame)
 {
-    tables[BEFORE + page] = (uint32_t)(uintptr_t)fp_mmu_bytes(frame) | READ_ONLY;
+    uint32_t *entries = ENTRIES_OF(page);
+    for (uint32_t i = 0; i < PARTS; i++)
+        entries[i] = ((uint32_t)(uintptr_t)fp_mmu_bytes(frame) + i * MAPPED_BYTES) | READ_ONLY;
     __asm__ volatile("mcr p15, 0, %0, c7, c10, 4" : : "r"(0) : "memory");
 }
 
+#if FP_PAGER_CRITICAL_BYTES
+IN_ARM_STATE FP_PAGER_API void fp_mmu_map_block(fp_page page, uint_fast16_t frame, uint_fast8_t block)
+{
+    uint32_t *entries = ENTRIES_OF(page);
+    for (uint32_t i = 0; i < PARTS; i++) {
+        entries[i] = i / (FP_PAGER_CRITICAL_BYTES / MAPPED_BYTES) == block
+                         ? ((uint32_t)(uintptr_t)fp_mmu_bytes(frame) + i * MAPPED_BYTES) | READ_ONLY
+                         : (uint32_t)(frame + 1u) << 2;
+    }
+    __asm__ volatile("mcr p15, 0, %0, c7, c10, 4" : : "r"(0) : "memory");
+}
+#endif
+
 IN_ARM_STATE FP_PAGER_API void fp_mmu_invalidate(fp_page page, uint_fast16_t frame)
 {
-    tables[BEFORE + page] = (uint32_t)(frame + 1u) << 2;
+    uint32_t *entries = ENTRIES_OF(page);
+    for (uint32_t i = 0; i < PARTS; i++)
+        entries[i] = (uint32_t)(frame + 1u) << 2;
     forget(page);
 }
 
 IN_ARM_STATE FP_PAGER_API void fp_mmu_unmap(fp_page page)
 {
-    tables[BEFORE + page] = 0;
+    uint32_t *entries = ENTRIES_OF(page);
+    for (uint32_t i = 0; i < PARTS; i++)
+        entries[i] = 0;
     forget(page);
 }
 
@@ -138,8 +173,8 @@ IN_ARM_STATE FP_PAGER_API void fp_arm926_start(uint32_t *level_1)
 {
     const uint32_t first = FP_ARM926_CODE / MEGABYTE;
     for (uint32_t i = 0; i < TABLES * TABLE_ENTRIES; i++) {
-        const uint32_t address = first * MEGABYTE + i * FP_PAGER_PAGE_BYTES;
-        tables[i] = i - BEFORE < FP_PAGER_PAGES ? 0 : address | READ_WRITE;
+        const uint32_t address = first * MEGABYTE + i * MAPPED_BYTES;
+        tables[i] = i - BEFORE < FP_PAGER_PAGES * PARTS ? 0 : address | READ_WRITE;
     }
     for (uint32_t i = 0; i < TABLES; i++)
         level_1[first + i] = (uint32_t)(uintptr_t)(tables + i * TABLE_ENTRIES) | LEVEL_1_TABLE;
@@ -150,10 +185,16 @@ IN_ARM_STATE FP_PAGER_API void fp_arm926_start(uint32_t *level_1)
                      : "memory");
 }
 
+#if FP_PAGER_CRITICAL_BYTES
+#define FAULT_AT(offset) fp_pager_fault_at(offset)
+#else
+#define FAULT_AT(offset) fp_pager_fault((fp_page)((offset) / FP_PAGER_PAGE_BYTES))
+#endif
+
 __attribute__((used)) static void prefetch_abort(uint32_t pc)
 {
     /* Below the image that is a page far behind it. */
-    int error = fp_pager_fault((fp_page)((pc - FP_ARM926_CODE) / FP_PAGER_PAGE_BYTES));
+    int error = FAULT_AT(pc - FP_ARM926_CODE);
     if (error)
         fp_arm926_failed(pc, pc, error);
 }
@@ -178,11 +219,14 @@ static int read_code(uint32_t address, uint_fast8_t size, uint32_t *value)
     int error = is_code(address) ? FP_PAGER_OK : FP_PAGER_OUTSIDE;
 #if FP_ARM926_PAGES_READS
     if (!error)
-        error = fp_pager_fault(page);
+        error = FAULT_AT(offset);
 #endif
     if (!error) {
+#if FP_ARM926_PAGES_READS
+        /* The block that is read is there, if not the page. */
+        const uint8_t *in_frame = fp_mmu_bytes(fp_mmu_frame(page) - 1u);
+#else
         const uint8_t *in_frame = fp_pager_peek(page);
-#if !FP_ARM926_PAGES_READS
         if (!in_frame)
             error = fp_flash_peek(offset, bytes, size);
         else

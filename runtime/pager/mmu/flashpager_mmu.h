@@ -29,6 +29,13 @@
  * well: nobody else may run in that address space before fp_pager_fault() returns. If the page
  * cannot be read the victim's page is lost then, whether bytes were fetched or not.
  *
+ * Critical block. With FP_PAGER_CRITICAL_BYTES the program goes on when so much of a page is there as has
+ * the byte that it wanted: that block alone is mapped, and DMA brings the rest. An access to the rest
+ * faults; fp_pager_fault_at() waits for it then, and maps the page. So does the next true fault, whose
+ * own page wants the bus. No count of the model changes. Where the rest cannot be read its frame is
+ * empty, and the page comes in by the next fault as a whole, with retries. The MMU has a page in blocks
+ * then: fp_mmu_map_block().
+ *
  * Equality. The handler's counts are those of `flashpager simulate`, with the same design, for what
  * `flashpager record` records of the same program. What breaks that:
  *   - Data in the code's pages: literal pools, tables of jumps. A trace of code has no reads. Let the
@@ -57,7 +64,13 @@
  * processor has made valid meanwhile, changes and counts nothing. */
 FP_PAGER_API int fp_pager_fault(fp_page page);
 
-/* Give the bytes of a page if it is in a frame, mapped or not; else NULL. It is no reference. */
+#if FP_PAGER_CRITICAL_BYTES
+/* The same of an access to an offset of the image, whose block comes first. */
+FP_PAGER_API int fp_pager_fault_at(fp_offset offset);
+#endif
+
+/* Give the bytes of a page if it is in a frame, mapped or not, and all of it is there; else NULL. It is
+ * no reference. */
 FP_PAGER_API const uint8_t *fp_pager_peek(fp_page page);
 
 /*
@@ -76,6 +89,11 @@ FP_PAGER_API uint_fast16_t fp_mmu_frame(fp_page page);
  * or it was invalidated before: where data is cached and code is fetched from memory, clean the data
  * cache, and forget what the instruction cache has of that frame. */
 FP_PAGER_API void fp_mmu_map(fp_page page, uint_fast16_t frame);
+
+#if FP_PAGER_CRITICAL_BYTES
+/* The same of a block of it alone, numbered from 0; accesses to all else of it fault. */
+FP_PAGER_API void fp_mmu_map_block(fp_page page, uint_fast16_t frame, uint_fast8_t block);
+#endif
 
 /* Accesses to a page fault from now on; it stays in its frame. Forget what the TLB knows of it. */
 FP_PAGER_API void fp_mmu_invalidate(fp_page page, uint_fast16_t frame);

@@ -6,6 +6,9 @@
 #if FP_PAGER_PAGE_BYTES < 2
 #error "a OneNAND gives two bytes at a time"
 #endif
+#if FP_PAGER_CRITICAL_BYTES
+#error "a critical block: this driver has no DMA for the rest of a page"
+#endif
 #if FP_PAGER_TAG_BYTES
 #error "tags: this driver fetches nothing from the spare area"
 #endif

@@ -4,10 +4,13 @@
  * QEMU charges each instruction as much as each other, and nothing for a bus or a flash chip. So the
  * two waits are modelled: a load takes FP_VERIFY_T_R ticks of the counter from its command on, and
  * bytes take FP_VERIFY_BYTE / 65,536 ticks each from the first on. All else is the handler's own
- * instructions. FP_VERIFY_SPINS / 256 is how often a loop of two instructions runs in a tick.
+ * instructions. FP_VERIFY_SPINS / 256 is how often a loop of two instructions runs in a tick. A load
+ * ahead, and the rest of a page behind its critical block, take their time while the program runs;
+ * what adds up times does not count in that.
  *
  * say_times() writes a line for each kind of fault and length of its search: "times", the kind (0: a
- * true fault that loads, 1: one whose page is in a buffer, 2: a false fault), frames looked at and
+ * true fault that loads, 1: one whose page is in a buffer, 2: a false fault, 3: one of the rest of a
+ * page), frames looked at and
  * pages moved down, how many such faults there were, and of each job the sum and the longest, in
  * ticks. The jobs are those of enum job.
  */
@@ -25,10 +28,11 @@ enum job {
     JOB_UPDATE_MMU,
     JOB_POST_PROCESS,
     JOB_WHOLE,
+    JOB_WAIT, /* for a load ahead, and for the rest of the page before */
     JOBS,
 };
 
-enum kind { LOADED, IN_BUFFER, FALSE_FAULT, KINDS };
+enum kind { LOADED, IN_BUFFER, FALSE_FAULT, OF_REST, KINDS };
 
 /* Clock looks at the first frame twice at most. What is longer is the last. */
 #define SEARCHES (FP_PAGER_FRAMES + 2u)
@@ -40,7 +44,11 @@ static struct {
     } job[JOBS];
 } times[KINDS][SEARCHES];
 
-static uint32_t ready; /* when the load is done */
+static uint32_t ready;  /* when the load is done */
+static uint8_t is_ahead; /* the load */
+static uint32_t rest_ready; /* when the rest of a page has come */
+/* What a fault waited for that went on when it came. */
+static uint32_t waited_for_load, waited_for_rest;
 
 /* Instructions beside the loop from where a wait reads the counter to the next stamp. */
 #define LOAD_OWN 13u
@@ -61,15 +69,35 @@ static void wait_until(uint32_t then, uint32_t own)
     __asm__ volatile("1: subs %0, %0, #1\n\tbne 1b" : "+r"(spins) : : "cc");
 }
 
-static inline void load_starts(void)
+static inline void load_starts(int ahead)
 {
+    is_ahead = (uint8_t)ahead;
+    if (ahead) {
+        /* With the transfer of the page that was asked for. */
+        ready = STAMPS[FP_PAGER_LOAD_STOPOVER] + FP_VERIFY_T_R;
+        return;
+    }
     STAMP(STAMP_COMMAND);
     ready = STAMPS[STAMP_COMMAND] + FP_VERIFY_T_R;
 }
 
+/* Wait for what went on when the fault came. Gives how long that was. */
+static uint32_t wait_for(uint32_t then)
+{
+    const uint32_t now = COUNTER;
+    if ((int32_t)(then - now) <= 0)
+        return 0;
+    wait_until(then, LOAD_OWN);
+    return COUNTER - now;
+}
+
 static inline void load_ends(void)
 {
-    wait_until(ready, LOAD_OWN);
+    if (is_ahead)
+        waited_for_load += wait_for(ready);
+    else
+        wait_until(ready, LOAD_OWN);
+    is_ahead = 0;
 }
 
 static void fetch_for(uint8_t *to, const uint8_t *from, uint32_t size)
@@ -86,6 +114,24 @@ static void fetch_for(uint8_t *to, const uint8_t *from, uint32_t size)
     wait_until(STAMPS[STAMP_FETCH] + (bytes * FP_VERIFY_BYTE >> 16), FETCH_OWN);
 }
 
+#if FP_PAGER_CRITICAL_BYTES
+/* Behind the critical block, without a gap. */
+static void rest_begins(void)
+{
+    rest_ready = STAMPS[STAMP_FETCH] + (FP_PAGER_PAGE_BYTES * FP_VERIFY_BYTE >> 16);
+}
+
+static int rest_is_there(void)
+{
+    return (int32_t)(rest_ready - COUNTER) <= 0;
+}
+
+static void rest_waits(void)
+{
+    waited_for_rest += wait_for(rest_ready);
+}
+#endif
+
 static uint32_t between(unsigned from, unsigned to)
 {
     return STAMPS[to] - STAMPS[from];
@@ -98,13 +144,14 @@ __attribute__((used)) static void add_times(void)
     const struct fp_pager_stat *now = fp_pager_stat();
     const uint32_t search = now->walk - before.walk + now->downgrades - before.downgrades;
     uint32_t took[JOBS] = {0};
-    enum kind kind = FALSE_FAULT;
+    enum kind kind = now->rest_faults != before.rest_faults ? OF_REST : FALSE_FAULT;
+    took[JOB_WAIT] = waited_for_load + waited_for_rest;
     took[JOB_WHOLE] = between(STAMP_BEGIN, FP_PAGER_POST_PROCESS);
     if (now->misses != before.misses) {
         kind = now->loads != before.loads ? LOADED : IN_BUFFER;
-        took[JOB_PRE_PROCESS] = between(STAMP_BEGIN, FP_PAGER_PRE_PROCESS);
+        took[JOB_PRE_PROCESS] = between(STAMP_BEGIN, FP_PAGER_PRE_PROCESS) - waited_for_load;
         took[JOB_TRANS_HOST_MEM] = between(STAMP_FETCH, FP_PAGER_TRANS_HOST_MEM);
-        took[JOB_UPDATE_MMU] = between(FP_PAGER_LOAD_STOPOVER, STAMP_FETCH);
+        took[JOB_UPDATE_MMU] = between(FP_PAGER_LOAD_STOPOVER, STAMP_FETCH) - waited_for_rest;
         took[JOB_GET_FREEFRAME] = between(FP_PAGER_PRE_PROCESS, FP_PAGER_GET_FREEFRAME);
         if (kind == LOADED) {
             took[JOB_LOAD] = between(STAMP_COMMAND, FP_PAGER_LOAD_STOPOVER);
@@ -134,6 +181,11 @@ __attribute__((used)) static void add_times(void)
         }
     }
     before = *now;
+    waited_for_load = waited_for_rest = 0;
+    /* All this is no time of the program's. */
+    const uint32_t adding = COUNTER - STAMPS[FP_PAGER_POST_PROCESS];
+    ready += adding;
+    rest_ready += adding;
 }
 
 static void say_times(void)
