@@ -41,7 +41,7 @@ static struct {
 #if FP_PAGER_CRITICAL_BYTES
     struct {
         uint8_t *to; /* where the page goes whose rest is on its way, or NULL */
-        uint32_t column, at;
+        uint32_t page, column, at;
         uint8_t buffer, asked;
     } rest;
 #endif
@@ -195,6 +195,7 @@ FP_PAGER_API void fp_flash_fetch_rest(uint8_t *to, uint_fast16_t column, uint_fa
     chip_demand(at % FP_PAGER_CRITICAL_BYTES == 0 && at < FP_PAGER_PAGE_BYTES,
                 "a rest of a block that is none");
     chip.rest.to = to;
+    chip.rest.page = chip.held[chip.buffer];
     chip.rest.column = (uint32_t)column;
     chip.rest.at = (uint32_t)at;
     chip.rest.buffer = chip.buffer;
@@ -213,14 +214,14 @@ FP_PAGER_API int fp_flash_rest_is_there(void)
 /* The DMA: a piece of the rest. */
 static void chip_move(uint32_t from, uint32_t end)
 {
-    const uint32_t page = chip.held[chip.rest.buffer], column = chip.rest.column + from;
+    const uint32_t column = chip.rest.column + from;
     if (from == end)
         return;
 #ifdef CHIP_MOVE
-    CHIP_MOVE(chip.rest.to + from, page, column, end - from);
+    CHIP_MOVE(chip.rest.to + from, chip.rest.page, column, end - from);
 #else
     for (uint32_t i = 0; i < end - from; i++)
-        chip.rest.to[from + i] = (uint8_t)CHIP_BYTE(page, column + i);
+        chip.rest.to[from + i] = (uint8_t)CHIP_BYTE(chip.rest.page, column + i);
 #endif
 }
 

@@ -33,6 +33,8 @@ static struct {
     uint32_t corrected;
     uint32_t held[2]; /* by buffer: a page, loaded whole, or NO_PAGE_HELD */
     uint32_t loading; /* the page, or NO_PAGE_HELD where its buffer holds no whole page then */
+    uint32_t asked_page; /* of whose die the last command was */
+    volatile uint16_t seen; /* what ADDRESS_2 has: the die whose buffers and registers are seen */
     uint16_t column;
     uint8_t buffer, into;
     volatile uint8_t is_busy;
@@ -48,8 +50,11 @@ static int load_fails(enum fp_onenand_failure why)
 
 static void see_die(uint32_t page)
 {
-    if (onenand.die_pages < onenand.pages)
-        FP_ONENAND_WRITE(FP_ONENAND_ADDRESS_2, page / onenand.die_pages << DIE_SHIFT);
+    if (onenand.die_pages < onenand.pages) {
+        /* Kept first: an interrupt in between brings it back. */
+        onenand.seen = (uint16_t)(page / onenand.die_pages << DIE_SHIFT);
+        FP_ONENAND_WRITE(FP_ONENAND_ADDRESS_2, onenand.seen);
+    }
 }
 
 static void end_load(int result)
@@ -59,8 +64,8 @@ static void end_load(int result)
     onenand.held[onenand.into] = result ? NO_PAGE_HELD : onenand.loading;
 }
 
-/* Take what the chip says of a load that is done. All is read before the interrupt is cleared. */
-static void take_end(void)
+/* Take what a die says of a load that is done. All is read before the interrupt is cleared. */
+static void take_end_of_die(void)
 {
     const uint32_t interrupts = FP_ONENAND_READ(FP_ONENAND_INTERRUPTS);
     uint32_t status, ecc;
@@ -81,11 +86,24 @@ static void take_end(void)
     end_load(result);
 }
 
+/* A load ahead may be of one die, while the buffer of the other is read. */
+static void take_end(void)
+{
+    const uint16_t seen = onenand.seen;
+    see_die(onenand.asked_page);
+    take_end_of_die();
+    if (seen != onenand.seen) {
+        onenand.seen = seen;
+        FP_ONENAND_WRITE(FP_ONENAND_ADDRESS_2, seen);
+    }
+}
+
 /* Whatever a die was at. Its end is told as that of a load is, by interrupt or not. */
 static void reset_die(void)
 {
     const int8_t result = onenand.result;
     const uint8_t why = onenand.why;
+    see_die(onenand.asked_page);
     FP_ONENAND_WRITE(FP_ONENAND_INTERRUPTS, 0);
     onenand.loading = NO_PAGE_HELD;
     onenand.is_busy = 1;
@@ -122,7 +140,7 @@ FP_PAGER_API int fp_onenand_start(void)
         return FP_PAGER_OUTSIDE;
     }
     for (uint32_t page = onenand.pages; page > 0; page -= onenand.die_pages) {
-        see_die(page - 1u);
+        onenand.asked_page = page - 1u;
         reset_die();
     }
     return FP_PAGER_OK;
@@ -147,6 +165,7 @@ static void start_load(uint32_t what, uint32_t page, uint_fast8_t sector, uint_f
         end_load(load_fails(FP_ONENAND_BEYOND));
         return;
     }
+    onenand.asked_page = page;
     see_die(page);
     FP_ONENAND_WRITE(FP_ONENAND_ADDRESS_1,
                      page / onenand.die_pages << DIE_SHIFT |

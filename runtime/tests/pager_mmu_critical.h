@@ -1,0 +1,230 @@
+/*
+ * The pager behind an MMU with a critical block first, for the file that says which design
+ *
+ * Page tables are emulated, by block. The chip fails, and the rest of a page comes when it is waited
+ * for, and not before. What must hold: a block that is mapped has the right bytes at any time, no two
+ * pages share a frame, and the pager's lists are sound, also where rests fail.
+ */
+#include "test.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define FP_PAGER_API static __attribute__((unused))
+#define FP_PAGER_DESIGN_GIVEN
+#define FP_PAGER_STATISTICS 1
+#define FP_PAGER_CHECKS 1
+#define FP_PAGER_LOOKUP FP_PAGER_MMU
+#define FP_PAGER_PAGE_BYTES 64
+#define FP_PAGER_CRITICAL_BYTES 16
+#define FP_PAGER_IMAGE_BYTES 1000
+#include "../pager/pager.c"
+
+#define PAGES FP_PAGER_PAGES
+#define BLOCKS (FP_PAGER_PAGE_BYTES / FP_PAGER_CRITICAL_BYTES)
+
+static struct {
+    uint64_t random;
+    unsigned often; /* of 256 */
+} trouble;
+
+static bool fails(void)
+{
+    return random_below(&trouble.random, 256) < trouble.often;
+}
+
+_Noreturn static void illegal(const char *what)
+{
+    FAIL("illegal use: %s", what);
+}
+
+static uint8_t image_byte(uint32_t offset)
+{
+    return (uint8_t)((offset * UINT32_C(2654435761)) >> 24);
+}
+
+#define CHIP_ILLEGAL(what) illegal(what)
+#define CHIP_PAGES ((FP_PAGER_IMAGE_BYTES - 1u) / FP_PAGER_FLASH_PAGE_BYTES + 1u)
+#define CHIP_BYTE(page, column) image_byte((page)*FP_PAGER_FLASH_PAGE_BYTES + (column))
+#define CHIP_FAILS() fails()
+#include "../pager/emulated/chip.h"
+
+FP_PAGER_API int fp_flash_failed(fp_page page, int error)
+{
+    EXPECT(page < PAGES && error < 0);
+    return error;
+}
+
+static struct {
+    uint8_t frame[PAGES]; /* + 1 */
+    bool valid[PAGES][BLOCKS];
+} table;
+static uint8_t memory[FP_PAGER_FRAMES * FP_PAGER_PAGE_BYTES];
+
+FP_PAGER_API uint8_t *fp_mmu_bytes(uint_fast16_t frame)
+{
+    EXPECT(frame < FP_PAGER_FRAMES);
+    return memory + frame * FP_PAGER_PAGE_BYTES;
+}
+
+FP_PAGER_API uint_fast16_t fp_mmu_frame(fp_page page)
+{
+    EXPECT(page < PAGES);
+    return table.frame[page];
+}
+
+static void map(fp_page page, uint_fast16_t frame, int only)
+{
+    EXPECT(page < PAGES);
+    EXPECT(!table.frame[page] || table.frame[page] == frame + 1);
+    table.frame[page] = (uint8_t)(frame + 1);
+    for (int block = 0; block < (int)BLOCKS; block++)
+        table.valid[page][block] = only < 0 || block == only;
+}
+
+FP_PAGER_API void fp_mmu_map(fp_page page, uint_fast16_t frame)
+{
+    map(page, frame, -1);
+}
+
+FP_PAGER_API void fp_mmu_map_block(fp_page page, uint_fast16_t frame, uint_fast8_t block)
+{
+    EXPECT(block < BLOCKS);
+    map(page, frame, block);
+}
+
+FP_PAGER_API void fp_mmu_invalidate(fp_page page, uint_fast16_t frame)
+{
+    EXPECT_EQ(table.frame[page], frame + 1);
+    memset(table.valid[page], 0, sizeof(table.valid[page]));
+}
+
+FP_PAGER_API void fp_mmu_unmap(fp_page page)
+{
+    EXPECT(page < PAGES && table.frame[page]);
+    table.frame[page] = 0;
+    memset(table.valid[page], 0, sizeof(table.valid[page]));
+}
+
+/* What the program sees, and what it may not. */
+static void check(void)
+{
+    EXPECT(is_sound());
+    for (unsigned page = 0; page < PAGES; page++) {
+        unsigned shown = 0;
+        for (unsigned block = 0; block < BLOCKS; block++) {
+            if (!table.valid[page][block])
+                continue;
+            shown++;
+            for (unsigned i = 0; i < FP_PAGER_CRITICAL_BYTES; i++) {
+                const unsigned within = block * FP_PAGER_CRITICAL_BYTES + i;
+                EXPECT_EQ(memory[(table.frame[page] - 1u) * FP_PAGER_PAGE_BYTES + within],
+                          image_byte(page * FP_PAGER_PAGE_BYTES + within));
+            }
+        }
+        if (shown && shown < BLOCKS)
+            EXPECT(shown == 1 && page == pager.rest_page && chip.rest.to);
+    }
+}
+
+/* Gives 0 or an error. An access is tried again while it faults, as a processor does. */
+static int access_to(uint32_t offset)
+{
+    const fp_page page = (fp_page)(offset / FP_PAGER_PAGE_BYTES);
+    const unsigned block = offset % FP_PAGER_PAGE_BYTES / FP_PAGER_CRITICAL_BYTES;
+    for (unsigned faults = 0; !table.valid[page][block]; faults++) {
+        const int error = fp_pager_fault_at(offset);
+        check();
+        if (error)
+            return error;
+        /* A false fault, that of the rest, and that of the page whose rest failed. */
+        EXPECT(faults < 3);
+    }
+    return 0;
+}
+
+/* Bytes as the data abort reads them, or none. */
+static void peek(fp_page page)
+{
+    const struct fp_pager_stat before = stat;
+    const uint8_t *bytes = fp_pager_peek(page);
+    for (unsigned i = 0; bytes && i < FP_PAGER_PAGE_BYTES; i++)
+        EXPECT_EQ(bytes[i], image_byte(page * FP_PAGER_PAGE_BYTES + i));
+    EXPECT_EQ(stat.misses, before.misses);
+    check();
+}
+
+static void start(uint32_t seed)
+{
+    trouble.random = ~(uint64_t)seed;
+    trouble.often = 0;
+    memset(&table, 0, sizeof(table));
+    chip_reset();
+    EXPECT_EQ(fp_pager_start(), 0);
+}
+
+static void fuzz(void)
+{
+    const uint32_t rounds = test_rounds(3000);
+    uint64_t rests = 0, peeks = 0;
+    for (uint32_t seed = test_first(); seed < test_first() + rounds; seed++) {
+        uint64_t random = seed;
+        test_at("FLASHPAGER_TEST_SEED=%u", seed);
+        start(seed);
+        for (unsigned step = 0; step < 200; step++) {
+            if (random_below(&random, 20) == 0)
+                trouble.often = random_below(&random, 4) ? random_below(&random, 100) : 0;
+            if (random_below(&random, 4) == 0)
+                peek(random_below(&random, PAGES));
+            else
+                access_to(random_below(&random, random_below(&random, 2) ? 400 : 1000));
+        }
+        rests += stat.rest_faults;
+        /* Nothing that failed is left behind. */
+        trouble.often = 0;
+        for (uint32_t offset = 0; offset < FP_PAGER_IMAGE_BYTES; offset++)
+            EXPECT_EQ(access_to(offset), 0);
+        /* A rest that came meanwhile is seen without a fault. */
+        for (unsigned asked = 0; asked < CHIP_REST_ASKED; asked++)
+            peeks += fp_pager_peek(PAGES - 1) != NULL;
+        EXPECT(fp_pager_peek(PAGES - 1) || !table.frame[PAGES - 1]);
+    }
+    EXPECT(rests > rounds && peeks > 0);
+}
+
+/* A rest that fails for ever: pages come whole. A chip that does: the program is told. */
+static void ends(void)
+{
+    start(1);
+    EXPECT_EQ(access_to(0), 0);
+    EXPECT(table.valid[0][0] && !table.valid[0][1]);
+    trouble.often = 256;
+    EXPECT_EQ(fp_pager_fault_at(FP_PAGER_CRITICAL_BYTES), FP_PAGER_IO);
+    EXPECT(!table.frame[0]);
+    check();
+    trouble.often = 0;
+    EXPECT_EQ(fp_pager_fault_at(FP_PAGER_CRITICAL_BYTES), 0);
+    EXPECT(table.valid[0][0] && table.valid[0][BLOCKS - 1] && !chip.rest.to);
+    EXPECT_EQ(fp_pager_fault_at(FP_PAGER_IMAGE_BYTES + FP_PAGER_PAGE_BYTES), FP_PAGER_OUTSIDE);
+    EXPECT_EQ(access_to(FP_PAGER_PAGE_BYTES), 0);
+    EXPECT(chip.rest.to != NULL);
+    /* A start anew waits for what is on its way. */
+    memset(&table, 0, sizeof(table));
+    EXPECT_EQ(fp_pager_start(), 0);
+    EXPECT(!chip.rest.to);
+    check();
+}
+
+/* What is known of a rest is looked at, too. */
+static void damaged(void)
+{
+    start(1);
+    EXPECT_EQ(access_to(0), 0);
+    pager.rest_frame = FP_PAGER_FRAMES;
+    EXPECT_EQ(fp_pager_fault_at(FP_PAGER_PAGE_BYTES), FP_PAGER_DAMAGED);
+    pager.rest_frame = 0;
+    pager.rest_block = BLOCKS;
+    EXPECT_EQ(fp_pager_fault_at(FP_PAGER_PAGE_BYTES), FP_PAGER_DAMAGED);
+    pager.rest_block = 0;
+    EXPECT_EQ(access_to(FP_PAGER_PAGE_BYTES), 0);
+}

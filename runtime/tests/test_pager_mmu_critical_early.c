@@ -1,0 +1,16 @@
+#define FP_PAGER_POLICY FP_PAGER_PA_FIFO_SC
+#define FP_PAGER_REGISTER FP_PAGER_DOUBLE_BUFFER_PREFETCH
+#define FP_PAGER_SCHEDULE FP_PAGER_SCHEDULE_PARALLEL_MMU
+#define FP_PAGER_FLASH_PAGE_BYTES 64
+#define FP_PAGER_FRAMES 5
+#define FP_PAGER_VALID 3
+#include "pager_mmu_critical.h"
+
+static const struct test tests[] = {
+    {"pager_mmu_critical_early_fuzz", fuzz},
+    {"pager_mmu_critical_early_ends", ends},
+    {"pager_mmu_critical_early_damaged", damaged},
+    {NULL, NULL},
+};
+
+TEST_LIST(tests)
