@@ -621,8 +621,9 @@ static OUT_OF_LINE int fetch(fp_page page)
         int error = FP_PAGER_OK;
         int load = 0;
 #if REGISTER_IS(DOUBLE_BUFFER_PREFETCH)
-        /* What was begun ahead: where that failed, it is no failure of what is wanted now. */
-        if (fp_flash_wait() < 0)
+        /* What was begun ahead, unless the other buffer has what is wanted: where that failed, it is no
+         * failure of this. */
+        if (wanted != pager.held && fp_flash_wait() < 0)
             pager.held = pager.other = NO_FLASH_PAGE;
 #endif
         if (wanted == pager.held) {

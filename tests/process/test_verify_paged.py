@@ -394,7 +394,7 @@ def test_a_search_longer_than_the_load(programs: Programs, tmp_path: Path) -> No
         (("--cache-page", "512"), ["1K and 4K"]),
         (("--schedule", "hdd"), ["parallel-mmu"]),
         (("--board", "omap5912-onenand", "--device", "versatilepb"), ["--board versatilepb"]),
-        (("--critical-block", "64"), ["--critical-block"]),
+        (("--critical-block", "64"), ["maps no less than 1K", "--critical-block 1K"]),
         (("--cache", "4M"), ["up to 3M"]),
     ],
 )
@@ -443,6 +443,110 @@ def test_times(recorded: dict[str, tuple[Path, Path]]) -> None:
     assert after["the longest"] < 19_338 + 49_152 + 800
 
 
+#: Pages of which a part can be mapped, from a OneNAND whose flash pages hold one or two of them.
+_BLOCKS = (*_BOARD, "--cache-page", "4K", "--flash-page", "4K", "--critical-block", "1K")
+_REST_MATRIX = (
+    Case("firmware", _ARM, False, ("--cache", "12K", "--schedule", "parallel-mmu")),
+    Case("firmware", _THUMB, True, ("--cache", "8K", "--policy", "fifo-sc(1)")),
+    Case("newlib", _THUMB, False, ("--cache", "48K", "--policy", "fifo", "--flash-page", "8K")),
+    Case(
+        *("newlib", _ARM, True),
+        (
+            *("--cache", "64K", "--policy", "pa-fifo-sc(50%)", "--critical-block", "2K"),
+            *("--register", "double-buffer-prefetch", "--schedule", "sequential"),
+        ),
+    ),
+)
+
+
+@pytest.mark.parametrize("case", _REST_MATRIX, ids=str)
+def test_a_critical_block_changes_no_count(
+    programs: Programs, case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A block is mapped alone, the rest comes by DMA: the counts are those of whole pages."""
+    told = _spy(monkeypatch)
+    trace, file = programs.get(case.program, case.state, reads=case.reads)
+    flags = (*_BLOCKS, *case.design, "--program", file)
+    assert "all 21 are equal" in flashpager("verify", trace, *flags).out
+    assert 0 < told["rest_faults"] <= told["misses"]
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        # All of a page is mapped when its block has come.
+        ("        fp_mmu_map_block(page, frame, pager.rest_block);", "fp_mmu_map(page, frame);"),
+        # The next page takes the bus.
+        ("        finish_rest();\n#endif\n        if (!error)", "#endif\n        if (!error)"),
+    ],
+)
+def test_a_rest_that_is_not_waited_for(
+    programs: Programs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, right: str, wrong: str
+) -> None:
+    """The program has other bytes then, and goes wrong; or the chip or a count tells."""
+    copy = _changed(tmp_path, "pager.c", right, wrong)
+    monkeypatch.setattr(paged, "pager_sources", lambda: copy)
+    monkeypatch.setattr(paged, "_seconds", lambda *_: 10.0)
+    trace, file = programs.get("firmware")
+    flags = (*_BLOCKS, "--cache", "12K", "--program", file)
+    done = flashpager("verify", trace, *flags, code=None)
+    assert done.code in (1, 2)
+
+
+@pytest.mark.parametrize("fails_at", ["== 99", "> 99"])
+def test_a_rest_that_fails(
+    programs: Programs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails_at: str
+) -> None:
+    """Once and for ever: the page comes again, whole, and the program does not notice."""
+    right = "    chip.rest.to = NULL;\n#ifdef CHIP_FAILS"
+    wrong = (
+        "    chip.rest.to = NULL;\n    static unsigned rests;\n"
+        f"    if (++rests {fails_at})\n        return FP_PAGER_IO;\n#ifdef CHIP_FAILS"
+    )
+    copy = _changed(tmp_path, "emulated/chip.h", right, wrong)
+    monkeypatch.setattr(paged, "pager_sources", lambda: copy)
+    trace, file = programs.get("firmware")
+    flags = (*_BLOCKS, "--cache", "12K", "--program", file)
+    done = flashpager("verify", trace, *flags, "--json", code=1).json
+    counts = {each["count"]: (each["simulated"], each["device"]) for each in done["counts"]}
+    assert counts["misses"][1] > counts["misses"][0]
+    said, right_crc = counts["CRC-32 of the output"]
+    assert said == right_crc
+
+
+def test_times_of_a_critical_block(recorded: dict[str, tuple[Path, Path]]) -> None:
+    """The program goes on earlier, waits for the rest later, and both as the model has it."""
+    trace, file = recorded["firmware"]
+    flags = (*_BLOCKS, "--cache", "12K", "--program", file, "--times")
+    done = flashpager("verify", trace, *flags, "--json").json
+    for times in done["times"]:
+        assert times["within"]
+        jobs = {job["job"]: (job["machine_ns"], job["model_ns"]) for job in times["jobs"]}
+        for job in ("TransHostMem", "hidden, waited", "a true fault", "the rest of its page"):
+            assert jobs[job][0] == pytest.approx(jobs[job][1], rel=0.02)
+            assert jobs[job][0] > 0
+        # A quarter of a page.
+        assert jobs["TransHostMem"][0] == pytest.approx(49_150, rel=0.005)
+
+
+def test_times_of_loads_ahead(recorded: dict[str, tuple[Path, Path]], tmp_path: Path) -> None:
+    """A flash so slow that loads ahead are waited for, as the model has it."""
+    trace, file = recorded["firmware"]
+    board = tmp_path / "slow.toml"
+    text = (ROOT / "boards/versatilepb.toml").read_text(encoding="utf-8")
+    assert text.count("load_stopover_ns = 19341.4") == 1
+    slow = text.replace("load_stopover_ns = 19341.4", "load_stopover_ns = 200000")
+    board.write_text(slow, encoding="utf-8")
+    flags = ("--board", board, "--device", "versatilepb", "--register", "double-buffer-prefetch")
+    flags += ("--cache", "11K", "--program", file, "--times", "--json")
+    for times in flashpager("verify", trace, *flags).json["times"]:
+        assert times["within"]
+        jobs = {job["job"]: (job["machine_ns"], job["model_ns"]) for job in times["jobs"]}
+        assert jobs["hidden, waited"][1] > 10_000
+        for job in ("hidden, waited", "a true fault", "the longest"):
+            assert jobs[job][0] == pytest.approx(jobs[job][1], rel=0.02)
+
+
 def test_times_in_a_table(recorded: dict[str, tuple[Path, Path]], tmp_path: Path) -> None:
     """Prices that are not the machine's are found out."""
     trace, file = recorded["firmware"]
@@ -488,13 +592,15 @@ def test_fitted_prices(recorded: dict[str, tuple[Path, Path]], tmp_path: Path, p
     assert said["times"] == done["times"]
 
 
-def test_what_has_no_times(recorded: dict[str, tuple[Path, Path]], tmp_path: Path) -> None:
+def test_what_has_no_times(
+    programs: Programs, recorded: dict[str, tuple[Path, Path]], tmp_path: Path
+) -> None:
     """What is not timed, or not priced, is refused."""
     trace, file = recorded["firmware"]
     given = (trace, "--times", "--program", file)
     fails("verify", trace, "--times", words=["--times", "versatilepb"])
-    ahead = ("--register", "double-buffer-prefetch")
-    fails("verify", *given, *_BOARD, *ahead, words=["--register double-buffer"])
+    reads = (programs.get("firmware", reads=True)[0], *given[1:])
+    fails("verify", *reads, *_BOARD, words=["without --with-reads"])
     board = tmp_path / "other.toml"
     text = (ROOT / "boards/versatilepb.toml").read_text(encoding="utf-8")
     board.write_text(text[: text.index("[handler]")], encoding="utf-8")
@@ -732,6 +838,7 @@ def test_nothing_is_unlocked(
         (("--register", "random-column"), ["--register double-buffer"]),
         ((*_LARGE_PAGES, "--register", "random-column"), ["pages of 2K", "KFG1G16Q2M"]),
         (("--codeword", "512"), ["--codeword"]),
+        (("--critical-block", "1K"), ["--critical-block"]),
         (("--times",), ["--times", "--device versatilepb"]),
         (("--fit", "none.toml"), ["--fit", "--device versatilepb"]),
         (("--policy", "lru"), ["must see every reference"]),
