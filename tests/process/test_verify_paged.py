@@ -446,12 +446,19 @@ def test_times(recorded: dict[str, tuple[Path, Path]]) -> None:
 #: Pages of which a part can be mapped, from a OneNAND whose flash pages hold one or two of them.
 _BLOCKS = (*_BOARD, "--cache-page", "4K", "--flash-page", "4K", "--critical-block", "1K")
 _REST_MATRIX = (
-    Case("firmware", _ARM, False, ("--cache", "12K", "--schedule", "parallel-mmu")),
-    Case("firmware", _THUMB, True, ("--cache", "8K", "--policy", "fifo-sc(1)")),
-    Case("newlib", _THUMB, False, ("--cache", "48K", "--policy", "fifo", "--flash-page", "8K")),
+    Case("firmware", _ARM, reads=False, design=("--cache", "12K", "--schedule", "parallel-mmu")),
+    Case("firmware", _THUMB, reads=True, design=("--cache", "8K", "--policy", "fifo-sc(1)")),
     Case(
-        *("newlib", _ARM, True),
-        (
+        "newlib",
+        _THUMB,
+        reads=False,
+        design=("--cache", "48K", "--policy", "fifo", "--flash-page", "8K"),
+    ),
+    Case(
+        "newlib",
+        _ARM,
+        reads=True,
+        design=(
             *("--cache", "64K", "--policy", "pa-fifo-sc(50%)", "--critical-block", "2K"),
             *("--register", "double-buffer-prefetch", "--schedule", "sequential"),
         ),
@@ -466,8 +473,8 @@ def test_a_critical_block_changes_no_count(
     """A block is mapped alone, the rest comes by DMA: the counts are those of whole pages."""
     told = _spy(monkeypatch)
     trace, file = programs.get(case.program, case.state, reads=case.reads)
-    flags = (*_BLOCKS, *case.design, "--program", file)
-    assert "all 21 are equal" in flashpager("verify", trace, *flags).out
+    design = (*_BLOCKS, *case.design)
+    assert "all 21 are equal" in flashpager("verify", trace, *design, "--program", file).out
     assert 0 < told["rest_faults"] <= told["misses"]
 
 
@@ -537,9 +544,9 @@ def test_times_of_loads_ahead(recorded: dict[str, tuple[Path, Path]], tmp_path: 
     assert text.count("load_stopover_ns = 19341.4") == 1
     slow = text.replace("load_stopover_ns = 19341.4", "load_stopover_ns = 200000")
     board.write_text(slow, encoding="utf-8")
-    flags = ("--board", board, "--device", "versatilepb", "--register", "double-buffer-prefetch")
-    flags += ("--cache", "11K", "--program", file, "--times", "--json")
-    for times in flashpager("verify", trace, *flags).json["times"]:
+    machine = ("--board", board, "--device", "versatilepb", "--register", "double-buffer-prefetch")
+    flags = ("--cache", "11K", "--program", file, "--times", "--json")
+    for times in flashpager("verify", trace, *machine, *flags).json["times"]:
         assert times["within"]
         jobs = {job["job"]: (job["machine_ns"], job["model_ns"]) for job in times["jobs"]}
         assert jobs["hidden, waited"][1] > 10_000
@@ -599,8 +606,8 @@ def test_what_has_no_times(
     trace, file = recorded["firmware"]
     given = (trace, "--times", "--program", file)
     fails("verify", trace, "--times", words=["--times", "versatilepb"])
-    reads = (programs.get("firmware", reads=True)[0], *given[1:])
-    fails("verify", *reads, *_BOARD, words=["without --with-reads"])
+    reads = programs.get("firmware", reads=True)[0]
+    fails("verify", reads, "--times", "--program", file, *_BOARD, words=["without --with-reads"])
     board = tmp_path / "other.toml"
     text = (ROOT / "boards/versatilepb.toml").read_text(encoding="utf-8")
     board.write_text(text[: text.index("[handler]")], encoding="utf-8")
@@ -709,7 +716,7 @@ def test_a_onenand_counts_the_same(
     assert counts["CRC-32 of the output"] > 0
 
 
-_N800 = (*_BOARD, "--device", "n800", "--cache", "11K")
+_N800 = ("--board", "n800", "--cache", "11K")
 #: A load is served by two interrupts: that of the chip, and that of the timer that stands for t_R.
 _BY_LOAD = 2
 

@@ -391,7 +391,10 @@ def compare(timed: Timed, row: Row) -> ComparedTimes:
             rests = [ComparedJob(_REST, total(timed.of_rest, "whole") / count, rest_ns)]
     # What is taken off of the jobs, and what is waited for beside them.
     hidden = "hidden, waited" if design.is_executed else "hidden"
-    model[hidden] = true_ns - sum(model.values()) if design.is_executed else 0.0 - row.time.hidden_ns / count
+    if design.is_executed:
+        model[hidden] = true_ns - sum(model.values())
+    else:
+        model[hidden] = 0.0 - row.time.hidden_ns / count
     machine = {
         name: sum(total(faults, job) for job in _PAPER.get(name, ())) / count for name in model
     }
