@@ -198,6 +198,9 @@ static void ends(void)
     start(1);
     EXPECT_EQ(access_to(0), 0);
     EXPECT(table.valid[0][0] && !table.valid[0][1]);
+    /* Who reads beside does not wait for the rest. */
+    for (unsigned asked = 1; asked < CHIP_REST_ASKED; asked++)
+        EXPECT(!fp_pager_peek(0) && chip.rest.to);
     trouble.often = 256;
     EXPECT_EQ(fp_pager_fault_at(FP_PAGER_CRITICAL_BYTES), FP_PAGER_IO);
     EXPECT(!table.frame[0]);

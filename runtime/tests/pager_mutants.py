@@ -102,8 +102,8 @@ _MUTANTS = (
     ),
     Mutant(
         "register-believed",
-        "        pager.held = NO_FLASH_PAGE;\n        if (!error) {",
-        "        if (!error) {",
+        "        pager.held = NO_FLASH_PAGE;\n#if CRITICAL\n        /* The bus",
+        "#if CRITICAL\n        /* The bus",
     ),
     Mutant(
         "other-buffer-believed",
@@ -122,9 +122,24 @@ _MUTANTS = (
     Mutant("wait-forgotten", "if (load)\n            error = fp_flash_wait();", ""),
     Mutant(
         "ahead-not-waited-for",
-        "        if (fp_flash_wait() < 0)\n            pager.held = pager.other",
-        "        if (0)\n            pager.held = pager.other",
+        "        if (wanted != pager.held && fp_flash_wait() < 0)",
+        "        if (0)",
     ),
+    Mutant("ahead-waited-for-in-vain", "if (wanted != pager.held && fp_flash", "if (fp_flash"),
+    Mutant(
+        "rest-shown",
+        "        fp_mmu_map_block(page, frame, pager.rest_block);",
+        "        fp_mmu_map(page, frame);",
+    ),
+    Mutant(
+        "rest-not-waited-for", "        finish_rest();\n#endif\n        if", "#endif\n        if"
+    ),
+    Mutant("rest-believed", "        pager.comes_whole = 1;\n        empty(frame);", "        ;"),
+    Mutant(
+        "rest-of-another", "    if (PAGE_OF(pager.entry[frame]) != page)\n        return;\n", ""
+    ),
+    Mutant("rest-again-in-parts", "        pager.comes_whole = 1;\n", ""),
+    Mutant("rest-peeked", "        if (!fp_flash_rest_is_there())\n            return NULL;\n", ""),
     Mutant("ahead-again", "pager.other != wanted + 1u) {", "1) {"),
     Mutant(
         "ahead-of-another-block",
@@ -210,7 +225,7 @@ _MUTANTS = (
     Mutant("ring-believed", "pager.older[pager.newer[place]] != place)", "0)"),
     Mutant(
         "wrong-bit-kept",
-        "        fp_mmu_map(page, frame);\n#endif\n        return",
+        "        show(page, (frame_t)frame);\n#endif\n        return",
         "#endif\n        return",
     ),
     Mutant("outside-given", "if (page >= FP_PAGER_PAGES)", "if (page > FP_PAGER_PAGES + 1u)"),
