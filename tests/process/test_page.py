@@ -131,6 +131,8 @@ int main(int argc, char **argv)
     }
     if (argc > 1 && !strcmp(argv[1], "breaks"))
         __asm__ volatile("int3");
+    if (argc > 1 && !strcmp(argv[1], "fails"))
+        return 9;
     if (argc > 1 && !strcmp(argv[1], "dies"))
         raise(SIGTERM);
     if (argc > 1 && !strcmp(argv[1], "becomes"))
@@ -270,6 +272,18 @@ def test_a_program_that_fails(program: Path) -> None:
     done = paged("--frames", "3", "--policy", "clock", "--json", "--", "/usr/bin/false")
     assert done.json["exit_code"] == 1
     assert done.json["counts"]["misses"] > 0
+
+
+@pytest.mark.parametrize(("asked", "ended"), [("fails", "exit status 9"), ("dies", "SIGTERM")])
+def test_a_recording_of_a_program_that_fails(
+    program: Path, tmp_path: Path, asked: str, ended: str
+) -> None:
+    """It holds all that was executed, and its counts are those of the program paged."""
+    trace = recorded(tmp_path, program, asked)
+    design = ("--frames", "3", "--policy", "clock", "--trace", trace)
+    done = paged(*design, "--", program, asked)
+    assert "all counts are equal" in done.err
+    assert ended in done.err
 
 
 def test_an_interruption(program: Path) -> None:

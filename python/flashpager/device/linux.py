@@ -220,7 +220,8 @@ class Program:
                 "--with-reads"
             )
             raise FlashpagerError(message)
-        if info.region or info.ending.name != "complete":
+        # One that fails by itself has been recorded to its end.
+        if info.region or not (info.ending.is_complete or info.ending.failure):
             message = f"the trace holds part of what {self.name} executes: record all of it"
             raise FlashpagerError(message)
 
