@@ -301,6 +301,29 @@ def test_bad_ends(
     assert "by the instruction at 0x4" in message
 
 
+def _built(folder: Path, program: str) -> tuple[Path, Path]:
+    """Compile a program of newlib, record it, and give its file and trace."""
+    need(*_TOOLS)
+    (folder / "main.c").write_text(program, encoding="ascii")
+    (folder / "order.ld").touch()
+    flags = (
+        "-std=gnu11",
+        "-O2",
+        "-mcpu=arm926ej-s",
+        "-marm",
+        "-nostartfiles",
+        "-Wl,--gc-sections",
+        f"-L{folder}",
+    )
+    script = ROOT / "examples/firmware/versatilepb.ld"
+    sources = (str(folder / "main.c"), str(ROOT / "examples/newlib/system.c"))
+    file, trace = folder / "main.elf", folder / "main.trace"
+    command = ["arm-none-eabi-gcc", *flags, "-T", str(script), "-o", str(file), *sources]
+    subprocess.run(command, check=True, capture_output=True)
+    flashpager("record", "--system", _MACHINE, "-o", trace, file)
+    return file, trace
+
+
 @pytest.mark.parametrize(
     ("does", "access"),
     [
@@ -311,7 +334,6 @@ def test_bad_ends(
 )
 def test_an_access_outside(tmp_path: Path, does: str, access: str) -> None:
     """A jump and a read to where nothing is, and a write to the code."""
-    need(*_TOOLS)
     program = f"""
         #include <stdio.h>
         int main(void)
@@ -324,25 +346,21 @@ def test_an_access_outside(tmp_path: Path, does: str, access: str) -> None:
             puts("ends");
             return 0;
         }}"""
-    (tmp_path / "main.c").write_text(program, encoding="ascii")
-    (tmp_path / "order.ld").touch()
-    flags = (
-        "-std=gnu11",
-        "-O2",
-        "-mcpu=arm926ej-s",
-        "-marm",
-        "-nostartfiles",
-        "-Wl,--gc-sections",
-        f"-L{tmp_path}",
-    )
-    script = ROOT / "examples/firmware/versatilepb.ld"
-    sources = (str(tmp_path / "main.c"), str(ROOT / "examples/newlib/system.c"))
-    file, trace = tmp_path / "outside.elf", tmp_path / "outside.trace"
-    command = ["arm-none-eabi-gcc", *flags, "-T", str(script), "-o", str(file), *sources]
-    subprocess.run(command, check=True, capture_output=True)
-    flashpager("record", "--system", _MACHINE, "-o", trace, file)
+    file, trace = _built(tmp_path, program)
     message = fails("verify", trace, *_BOARD, "--cache", "16K", "--program", file)
     assert f"an access that the pager does not know {access}" in message
+
+
+@pytest.mark.parametrize(
+    "written", ["open", "", "closed\\n", "blank\\n\\n", "\\n--- pager\\nmisses 3\\n", "--- pager"]
+)
+def test_what_a_program_may_write(tmp_path: Path, written: str) -> None:
+    """Its last line may be open or blank, and be that by which the handler begins to speak."""
+    program = f'#include <stdio.h>\nint main(void) {{ fputs("{written}", stdout); return 0; }}\n'
+    file, trace = _built(tmp_path, program)
+    assert flashpager("verify", trace, *_BOARD, "--cache", "8K", "--program", file, "--json").json[
+        "equal"
+    ]
 
 
 def test_interrupts(programs: Programs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -603,11 +621,16 @@ def test_what_has_no_times(
     programs: Programs, recorded: dict[str, tuple[Path, Path]], tmp_path: Path
 ) -> None:
     """What is not timed, or not priced, is refused."""
+    reads, read = programs.get("firmware", reads=True)
+    fitted = tmp_path / "fitted.toml"
+    for flags in (("--times",), ("--fit", fitted)):
+        fails("verify", reads, *_BOARD, *flags, "--program", read, words=["--with-reads"])
+    assert not fitted.exists()
     trace, file = recorded["firmware"]
     given = (trace, "--times", "--program", file)
     fails("verify", trace, "--times", words=["--times", "versatilepb"])
     reads = programs.get("firmware", reads=True)[0]
-    fails("verify", reads, "--times", "--program", file, *_BOARD, words=["without --with-reads"])
+    fails("verify", reads, "--times", "--program", file, *_BOARD, words=["--with-reads"])
     board = tmp_path / "other.toml"
     text = (ROOT / "boards/versatilepb.toml").read_text(encoding="utf-8")
     board.write_text(text[: text.index("[handler]")], encoding="utf-8")

@@ -322,7 +322,9 @@ def _paged(
         last = paged[-1] if paged else "it wrote nothing"
         message = f"{program}: the program ended without the pager: {last}"
         raise FlashpagerError(message)
-    at = paged.index(_MARK)
+    # The last one is the handler's, which ends the line before.
+    at = len(paged) - 1 - paged[::-1].index(_MARK)
+    written = paged[: at - 1] if at and not paged[at - 1] else paged[:at]
     told = _told(paged[at + 1 :])
     for line in paged[at:]:
         if line.startswith("error "):
@@ -330,7 +332,7 @@ def _paged(
             if "access" in told:
                 message += f" of {told['access']:#x} by the instruction at {told['at']:#x}"
             raise FlashpagerError(message)
-    return _Said(paged[:at], paged[at + 1 :])
+    return _Said(written, paged[at + 1 :])
 
 
 def _seconds(info: TraceInfo, counts: Counts) -> float:
@@ -534,7 +536,8 @@ def _run(command: list[str], folder: Path, seconds: float) -> list[str]:
         message = f"the emulated machine did not end within {seconds:.0f} s"
         raise FlashpagerError(message) from None
     # Where semihosting writes depends on QEMU's version.
-    lines = [line for line in (done.stdout + done.stderr).splitlines() if not _is_noise(line)]
+    said = done.stdout.splitlines() + done.stderr.splitlines()
+    lines = [line for line in said if not _is_noise(line)]
     refused = [line for line in lines if line.startswith("qemu-system-arm: ")]
     if refused and done.returncode:
         raise FlashpagerError(refused[-1])

@@ -51,7 +51,7 @@ class Bench:
             FlashpagerError: for what cannot be run there, or is not priced as it runs.
 
         """
-        for message in _untimed(design, self.trace.info):
+        for message in _untimed(design, self.trace):
             raise FlashpagerError(message)
         if design.is_executed:
             # What goes on meanwhile overlaps with the machine's own time.
@@ -154,13 +154,14 @@ class TimedRow:
             raise FlashpagerError(message)
 
 
-def _untimed(design: Design, info: TraceInfo) -> list[str]:
+def _untimed(design: Design, trace: Trace) -> list[str]:
     """Say what the machine times otherwise than the model prices it."""
     found = []
-    if info.reads:
+    if trace.info.reads:
         found.append(
-            "the trace has reads, which fault in the data abort, and that has no times: take a "
-            "trace that was recorded without --with-reads"
+            f"{trace.path}: holds reads, and the fault of a read goes through the data abort, "
+            "which decodes the instruction first: no price is of that; record it without "
+            "--with-reads to compare times"
         )
     if design.codeword_bytes:
         found.append("the machine fetches codewords, but computes no ECC: leave --codeword away")

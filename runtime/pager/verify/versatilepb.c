@@ -4,8 +4,8 @@
  * QEMU loads this and the program, an ELF file as it would run without a pager. Its code stays where
  * it was loaded: those bytes are what the emulated flash chip holds, and nobody else sees them. The
  * program runs in user mode with the code's pages mapped to frames, all other memory where it is. It
- * writes and ends by semihosting, which goes through us: at its end come a line "--- pager" and
- * lines with the counts. `flashpager verify` compiles, runs and reads it.
+ * writes and ends by semihosting, which goes through us: at its end come a line "--- pager", the
+ * last of these, and lines with the counts. `flashpager verify` compiles, runs and reads it.
  *
  * The design says besides FP_VERIFY_ENTRY, where the program begins, its last bit set for Thumb. With
  * FP_VERIFY_TIMES as 1 the handler's jobs are timed, and their times follow the counts:
@@ -97,13 +97,25 @@ static void say(const char *name, uint32_t value)
     write_text("\n");
 }
 
-_Noreturn static void stop(const char *what)
+/* What follows is ours. The program may have left its last line open. */
+static void take_the_word(void)
 {
-    write_text("--- pager\nerror ");
+    write_text("\n--- pager\n");
+}
+
+_Noreturn static void end_with(const char *what)
+{
+    write_text("error ");
     write_text(what);
     write_text("\n");
     for (;;)
         semihost(SYS_EXIT, ADP_STOPPED_RUN_TIME_ERROR);
+}
+
+_Noreturn static void stop(const char *what)
+{
+    take_the_word();
+    end_with(what);
 }
 
 static uint32_t literals;
@@ -209,18 +221,18 @@ FP_PAGER_API int fp_flash_correct(fp_flash_page page, uint_fast16_t column, uint
 
 FP_PAGER_API void fp_arm926_failed(uint32_t pc, uint32_t address, int error)
 {
-    write_text("--- pager\n");
+    take_the_word();
     say("at", pc);
     say("access", address);
     switch (error) {
     case FP_PAGER_OUTSIDE:
-        stop("an access that the pager does not know");
+        end_with("an access that the pager does not know");
     case FP_PAGER_DAMAGED:
-        stop("a list of the pager that is damaged");
+        end_with("a list of the pager that is damaged");
     case FP_PAGER_BUSY:
-        stop("a fault inside the handler");
+        end_with("a fault inside the handler");
     default:
-        stop(machine_failure());
+        end_with(machine_failure());
     }
 }
 
@@ -228,7 +240,7 @@ FP_PAGER_API void fp_arm926_failed(uint32_t pc, uint32_t address, int error)
 __attribute__((used)) static void ended(void)
 {
     const struct fp_pager_stat *of = fp_pager_stat();
-    write_text("--- pager\n");
+    take_the_word();
     say("misses", of->misses);
     say("false_faults", of->false_faults);
     say("reference_bits_set", of->reference_bits_set);
