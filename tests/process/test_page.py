@@ -35,6 +35,7 @@ _PROGRAM = r"""
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -107,6 +108,25 @@ int main(int argc, char **argv)
     if (argc > 1 && !strcmp(argv[1], "closes"))
         for (int fd = 3; fd < 1024; fd++)
             argc > 2 ? (void)syscall(SYS_close, fd) : (void)close(fd);
+    if (argc > 1 && !strcmp(argv[1], "sweeps")) {
+        close_range(5, 6, 0);
+        close_range(3, ~0u, 0);
+        closefrom(3);
+        int fd = dup(1);
+        closefrom(fd);
+        printf("swept %d %d\n", fd, (int)write(fd, "", 1));
+    }
+    if (argc > 1 && !strcmp(argv[1], "patches")) {
+        char *const page = (char *)((unsigned long)all[3] & ~4095ul);
+        const int rights = PROT_READ | PROT_WRITE | PROT_EXEC;
+        if (argc > 2)
+            for (int i = 0; i < 12; i++)
+                syscall(SYS_mprotect, (unsigned long)all[i] & ~4095ul, 4096, rights);
+        else
+            mprotect(page, 4096, rights);
+        for (int i = 0; i < 12; i++)
+            *(volatile char *)(unsigned long)all[argc > 2 ? i : 3] += 0;
+    }
     if (argc > 1 && !strcmp(argv[1], "threads")) {
         pthread_t thread;
         pthread_create(&thread, NULL, begin, NULL);
@@ -218,6 +238,30 @@ def test_all_counts_are_equal(
         assert straddles > 0
 
 
+def test_a_program_that_others_call(tmp_path: Path) -> None:
+    """The address of a function is that of a jump in its code, and libraries call it there."""
+    source = (
+        "#include <stdlib.h>\n"
+        # That jump, the function and the program's first instruction lie on three pages.
+        '__asm__(".section .text.unlikely\\n.skip 4096, 0x90\\n"\n'
+        '"far: ret\\n.skip 4095, 0x90\\n.text\\n");\n'
+        "void far(void);\n"
+        "int main(void)\n"
+        "{\n"
+        "    void (*volatile release)(void *) = free;\n"
+        "    far();\n"
+        "    release(malloc(9));\n"
+        "    far();\n"
+        "    return 0;\n"
+        "}\n"
+    )
+    program = built(tmp_path, source, "called", "-fno-pie", "-no-pie")
+    trace = recorded(tmp_path, program)
+    for frames in ("2", "8"):
+        design = ("--frames", frames, "--policy", "fifo", "--trace", trace)
+        assert "all counts are equal" in paged(*design, "--", program, code=None).err
+
+
 def test_the_table(program: Path, tmp_path: Path) -> None:
     """Beside what the program writes; another trace than of this run differs."""
     trace = recorded(tmp_path, program)
@@ -237,6 +281,7 @@ def test_the_table(program: Path, tmp_path: Path) -> None:
     [
         ("forks", ["child 5", "child 7"]),
         ("closes", []),
+        ("sweeps", ["swept 3 -1"]),
         ("becomes", ["another"]),
         ("handles", ["handled 1 0"]),
     ],
@@ -376,9 +421,12 @@ def test_programs_that_cannot_be_paged(program: Path, tmp_path: Path) -> None:
 
 def test_programs_that_the_pager_stops(program: Path) -> None:
     """Threads, a descriptor that is lost: nothing is told of what was not paged to its end."""
-    design = ("--frames", "8", "--policy", "clock", "--")
+    design = ("--frames", "3", "--policy", "clock", "--")
     paged(*design, program)
     assert "was stopped: the program starts a thread" in fails("page", *design, program, "threads")
+    for raw in ((), ("all",)):
+        said = fails("page", *design, program, "patches", *raw)
+        assert "was stopped: the program changes its own code" in said
     said = fails("page", *design, program, "closes", "all")
     assert "was stopped: the program closed the descriptor of the pager" in said
 

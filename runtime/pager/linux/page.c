@@ -44,8 +44,13 @@
 #ifndef USERFAULTFD_IOC_NEW
 #define USERFAULTFD_IOC_NEW _IO(0xaa, 0x00)
 #endif
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
 
-#define FETCH 0x10       /* in the error code of a page fault */
+/* In the error code of a page fault. */
+#define FETCH 0x10
+#define WRITE 0x2
 #define TRAP_FLAG 0x100u /* of a single step */
 /* Pages that one instruction may read that are not mapped. */
 #define MOST_LENT 32u
@@ -218,6 +223,8 @@ static void pass_on(int number, siginfo_t *info, void *context)
         theirs->sa_handler(number);
 }
 
+static const char own_code[] = "the program changes its own code, which comes from its file again";
+
 static void serve(uint32_t page, ucontext_t *context)
 {
     const greg_t *registers = context->uc_mcontext.gregs;
@@ -227,6 +234,8 @@ static void serve(uint32_t page, ucontext_t *context)
     }
     if (!is_first)
         stop("the program has a second thread, and one is paged", 0);
+    if (registers[REG_ERR] & WRITE)
+        stop(own_code, 0);
     if (!(registers[REG_ERR] & FETCH)) {
         told->data_reads++;
         lend(page, context);
@@ -372,6 +381,38 @@ INTERPOSED int close(int descriptor)
         return -1;
     }
     return REAL(close)(descriptor);
+}
+
+/* The kernel's own, around the pager's descriptor. */
+INTERPOSED int close_range(unsigned first, unsigned last, int flags)
+{
+    const unsigned ours = (unsigned)userfault;
+    if (!is_paged || first > ours || last < ours)
+        return (int)syscall(SYS_close_range, first, last, flags);
+    if (first < ours && syscall(SYS_close_range, first, ours - 1, flags) != 0)
+        return -1;
+    return last > ours ? (int)syscall(SYS_close_range, ours + 1, last, flags) : 0;
+}
+
+INTERPOSED void closefrom(int lowest)
+{
+    if (lowest < 0)
+        lowest = 0;
+    if (close_range((unsigned)lowest, ~0u, 0) == 0)
+        return;
+    /* Before Linux 5.9. */
+    for (long descriptor = sysconf(_SC_OPEN_MAX) - 1; descriptor >= lowest; descriptor--)
+        close((int)descriptor);
+}
+
+/* ------------------------------------------------------------------ the code */
+
+INTERPOSED int mprotect(void *from, size_t bytes, int rights)
+{
+    const uintptr_t at = (uintptr_t)from, code = (uintptr_t)CODE.start;
+    if (is_paged && rights & PROT_WRITE && at < code + CODE.bytes && at + bytes > code)
+        stop(own_code, 0);
+    return REAL(mprotect)(from, bytes, rights);
 }
 
 /* ------------------------------------------------------------------ threads and children */
@@ -549,10 +590,17 @@ static void handle(int number, void (*handler)(int, siginfo_t *, void *))
         refuse("a signal's handler", errno);
 }
 
-static int ascending(const void *a, const void *b)
+/* Not by qsort(), which frees memory by way of the program's code where that has free()'s address. */
+static uint64_t median_of(uint64_t *values, unsigned count)
 {
-    const uint64_t one = *(const uint64_t *)a, other = *(const uint64_t *)b;
-    return (one > other) - (one < other);
+    for (unsigned i = 1; i < count; i++) {
+        const uint64_t value = values[i];
+        unsigned at = i;
+        for (; at > 0 && values[at - 1] > value; at--)
+            values[at] = values[at - 1];
+        values[at] = value;
+    }
+    return values[count / 2];
 }
 
 /* Measure what a fault takes outside of the handler. */
@@ -569,8 +617,7 @@ static void measure(void)
     }
     is_measuring = false;
     told->handler_ns = told->faults = 0;
-    qsort(outer, MEASURED, sizeof(outer[0]), ascending);
-    told->outer_ns = outer[MEASURED / 2];
+    told->outer_ns = median_of(outer, MEASURED);
 }
 
 __attribute__((constructor)) static void start(void)
