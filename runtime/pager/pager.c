@@ -1031,6 +1031,8 @@ static inline int serve(fp_page page)
 #else
     COUNT(reference_bits_set, 1);
 #endif
+#elif FP_PAGER_CHECKS
+    fp_mmu_map(page, frame);
 #endif
     return FP_PAGER_OK;
 }

@@ -284,7 +284,7 @@ static bool damage(uint64_t *random)
 {
     const unsigned frame = random_below(random, FP_PAGER_FRAMES);
     const uint8_t by = (uint8_t)(1 + random_below(random, 255));
-    switch (random_below(random, SECOND_CHANCE ? 7 : 3)) {
+    switch (random_below(random, SECOND_CHANCE ? 8 : 4)) {
     case 0:
         pager.entry[frame] ^= random_below(random, 2) ? REFERENCED : by;
         break;
@@ -294,14 +294,20 @@ static bool damage(uint64_t *random)
     case 2:
         pager.used ^= by;
         break;
-#if SECOND_CHANCE
     case 3:
+        /* An entry that faults, of a page that does not by the pager's bits. */
+        for (unsigned page = 0; page < PAGES; page++)
+            if (table.frame[page] == frame + 1)
+                table.valid[page] = false;
+        break;
+#if SECOND_CHANCE
+    case 4:
         pager.newer[frame] ^= by;
         return frame < pager.used;
-    case 4:
+    case 5:
         pager.older[frame] ^= by;
         return frame < pager.used;
-    case 5:
+    case 6:
         pager.valid ^= by;
         break;
     default:

@@ -351,6 +351,37 @@ def test_an_access_outside(tmp_path: Path, does: str, access: str) -> None:
     assert f"an access that the pager does not know {access}" in message
 
 
+def test_every_shift(tmp_path: Path) -> None:
+    """A read of the code whose address is a register with a shift, of each kind."""
+    shifts = [
+        *(("lsl #3", 1), ("lsr #1", 16), ("lsr #32", 7), ("asr #2", 32), ("asr #2", -32)),
+        *(("asr #32", 7), ("ror #30", 2), ("rrx", 16), ("rrx", 17)),
+    ]
+    reads = "".join(
+        f'"cmp r0, r0\\n" /* the carry is set */ "{clear}"'
+        f'"mov r1, #{by}\\n" "ldr r2, ={middle}\\n" "ldr r2, [r2, r1, {shift}]\\n"'
+        '"add %0, r2, %0, ror #7\\n"'
+        for clear, middle in (("cmn r0, #0\\n", "middle"), ("", "middle - 0x80000000"))
+        for shift, by in shifts
+        if clear or shift == "rrx"
+    )
+    program = f"""
+        #include <stdio.h>
+        __asm__(".section .text.words, \\"ax\\"\\n.balign 1024\\n"
+                ".word 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16\\n"
+                "middle: .word 17, 18, 19, 20, 21, 22, 23, 24\\n.balign 1024\\n.text");
+        int main(void)
+        {{
+            unsigned sum = 0;
+            __asm__({reads} "b 1f\\n.ltorg\\n1:" : "+r"(sum) : : "r0", "r1", "r2", "cc");
+            printf("%u\\n", sum);
+            return 0;
+        }}"""
+    file, trace = _built(tmp_path, program)
+    done = flashpager("verify", trace, *_BOARD, "--cache", "9K", "--program", file, "--json")
+    assert done.json["equal"]
+
+
 @pytest.mark.parametrize(
     "written", ["open", "", "closed\\n", "blank\\n\\n", "\\n--- pager\\nmisses 3\\n", "--- pager"]
 )

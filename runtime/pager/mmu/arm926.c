@@ -1,8 +1,8 @@
 /*
  * The MMU of an ARM926EJ-S for the pager: page tables, and the two aborts
  *
- * For ARMv4T and ARMv5 with their page tables: pages of 1 KB (tiny pages, in fine tables) or 4 KB
- * (small pages, in coarse ones). Include it behind pager.c, or compile it with the same design. That
+ * For the page tables of ARMv4T and ARMv5, and one TLB for code and data: pages of 1 KB (tiny pages,
+ * in fine tables) or 4 KB (small pages, in coarse ones). Include it behind pager.c, or compile it with the same design. That
  * says besides:
  *
  *     #define FP_ARM926_CODE 0x00400000   // where the image begins for the program
@@ -33,9 +33,10 @@
  * Critical block. With FP_PAGER_CRITICAL_BYTES, of 1 or 2 KB before pages of 4, each page is four of 1 KB
  * to the MMU.
  *
- * Caches. The write buffer is drained when a page is mapped. Where the data cache is on, map the
- * frames uncached. The instruction cache has virtual tags: what it has of a page stays right when the
- * page goes out, as code does not change.
+ * Caches. Code is mapped so that no cache keeps any of it, and each instruction comes from RAM: a
+ * reference that a cache serves, no pager sees. The write buffer is drained when a page is mapped.
+ * Where the data cache is on, map the pager's own memory uncached: its frames, as instructions are
+ * fetched from behind the cache, and its tables, as the MMU walks them there.
  */
 #include "../flashpager_pager.h"
 
@@ -203,6 +204,7 @@ __attribute__((used)) static void prefetch_abort(uint32_t pc)
 #define PC 15
 /* The state, in the program's status register. An address that is loaded says it by its last bit. */
 #define THUMB 0x20u
+#define CARRY 0x20000000u
 #define BIT(n) (instruction >> (n)&1u)
 
 static int is_code(uint32_t address)
@@ -238,7 +240,7 @@ static int read_code(uint32_t address, uint_fast8_t size, uint32_t *value)
 }
 
 /* The operand of ldr that is a register with a shift. */
-static uint32_t shifted(uint32_t instruction, const uint32_t *registers)
+static uint32_t shifted(uint32_t instruction, const uint32_t *registers, uint32_t status)
 {
     const uint32_t value = registers[instruction & 15u];
     const uint32_t by = instruction >> 7 & 31u;
@@ -249,8 +251,8 @@ static uint32_t shifted(uint32_t instruction, const uint32_t *registers)
         return by ? value >> by : 0;
     case 2:
         return (value >> (by ? by : 31u)) | (value >> 31 ? ~(UINT32_MAX >> (by ? by : 31u)) : 0);
-    default:
-        return value >> by | value << (-by & 31u);
+    default: /* by nothing is rrx: the carry comes in */
+        return by ? value >> by | value << (32u - by) : value >> 1 | (status & CARRY) << 2;
     }
 }
 
@@ -272,7 +274,7 @@ static uint32_t bytes_of_list(uint32_t list)
     return bytes;
 }
 
-static struct reading read_by_arm(uint32_t instruction, const uint32_t *registers)
+static struct reading read_by_arm(uint32_t instruction, const uint32_t *registers, uint32_t status)
 {
     const uint32_t rn = instruction >> 16 & 15u, rd = instruction >> 12 & 15u;
     const uint32_t is_before = BIT(24), is_up = BIT(23), kind = instruction >> 4 & 15u;
@@ -280,7 +282,7 @@ static struct reading read_by_arm(uint32_t instruction, const uint32_t *register
     struct reading found = {0, 1u << rd, 0, 4, 0, PC};
     uint32_t offset, is_list = 0;
     if ((instruction >> 26 & 3u) == 1u && BIT(20) && !(BIT(25) && BIT(4))) {
-        offset = BIT(25) ? shifted(instruction, registers) : instruction & 0xfffu;
+        offset = BIT(25) ? shifted(instruction, registers, status) : instruction & 0xfffu;
         found.size = BIT(22) ? 1 : 4;
     } else if ((instruction >> 25 & 7u) == 0 &&
                (kind == 13u || (BIT(20) && (kind == 11u || kind == 15u)))) {
@@ -355,7 +357,7 @@ static int read_for(uint32_t *registers, uint32_t *status)
     const uint32_t pc = registers[PC], is_thumb = *status & THUMB;
     struct reading of =
         is_thumb ? read_by_thumb(*(const uint16_t *)(uintptr_t)pc, registers)
-                 : read_by_arm(*(const uint32_t *)(uintptr_t)pc, registers);
+                 : read_by_arm(*(const uint32_t *)(uintptr_t)pc, registers, *status);
     if (!of.loaded || !is_code(of.at))
         return FP_PAGER_OUTSIDE;
     registers[PC] = pc + (is_thumb ? 2u : 4u);
