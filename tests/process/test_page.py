@@ -364,6 +364,8 @@ def test_its_environment_is_as_given(tmp_path: Path) -> None:
         (("--frames", "40000", "--policy", "clock"), ["--frames 40000"]),
         (("--frames", "8", "--policy", "lru"), ["lru", "does not see hits", "pa-fifo-sc"]),
         (("--frames", "8", "--policy", "clock(3)"), ["write clock"]),
+        (("--frames", "8", "--policy", "random(x)"), ["random(x): write a number"]),
+        (("--frames", "8", "--policy", "fifo-sc(-1)"), ["fifo-sc(-1): write a number"]),
         (("--frames", "8", "--policy", "pa-clock"), ["pa-clock(8)"]),
         (("--frames", "8", "--policy", "pa-clock(50%)"), ["write pa-clock(BUDGET)"]),
         (("--frames", "8", "--policy", "random"), ["its seed"]),

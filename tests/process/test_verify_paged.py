@@ -464,6 +464,9 @@ def test_other_programs(recorded: dict[str, tuple[Path, Path]], tmp_path: Path) 
     other = recorded["newlib"][1]
     fails("verify", trace, *_BOARD, "--program", other, words=["not the program that was recorded"])
     fails("verify", trace, *_BOARD, "--program", tmp_path / "none.elf", words=["No such file"])
+    part = tmp_path / "part.trace"
+    flashpager("record", "--to", "main", "--system", _MACHINE, "-o", part, file)
+    fails("verify", part, *_BOARD, "--program", file, words=["holds part of what"])
     fails("verify", trace, "--board", "smartcard", "--program", file, words=["versatilepb"])
     shipped = ROOT / "examples/traces/card-firmware.trace"
     fails("verify", shipped, *_BOARD, "--program", file, words=["4 MB"])

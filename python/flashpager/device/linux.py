@@ -88,6 +88,12 @@ class PageDesign:
         """
         matched = re.fullmatch(r"([a-z0-9-]+)(?:\((\d+)(%?)\))?", text)
         name = matched[1] if matched else ""
+        if matched is None and text.partition("(")[0] in POLICIES:
+            message = (
+                f"--policy {text}: write a number behind the name, as in pa-clock(8), or a share "
+                "of the frames, as in fifo-sc(25%)"
+            )
+            raise FlashpagerError(message)
         if matched is None or name not in POLICIES:
             message = (
                 f"--policy {text}: a handler of page faults does not see hits; it has "

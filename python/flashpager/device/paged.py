@@ -247,7 +247,7 @@ def verify(design: PagedDesign, program: Path, info: TraceInfo, counts: Counts) 
     _entry_of(program, info)
     with tempfile.TemporaryDirectory(prefix="flashpager-") as place:
         command = [*design.machine.qemu, "-kernel", str(program.resolve())]
-        alone = _run(command, Path(place), _seconds(info, counts))
+        alone = _run(command, Path(place), _seconds(info, counts), "alone")
     said = _paged(design, program, info, counts)
     compared = _compared(said, counts, design.machine)
     compared.append(Compared("CRC-32 of the output", _crc(alone), _crc(said.written)))
@@ -317,7 +317,7 @@ def _paged(
         clock = ("-icount", f"shift={pace.shift if pace else _SHIFT},sleep=off")
         flash = _flash(folder / "flash", program, design, info) if design.machine.has_flash else ()
         command = [*design.machine.qemu, *clock, *loaded, *flash]
-        paged = _run(command, folder, _seconds(info, counts))
+        paged = _run(command, folder, _seconds(info, counts), "paged")
     if _MARK not in paged:
         last = paged[-1] if paged else "it wrote nothing"
         message = f"{program}: the program ended without the pager: {last}"
@@ -466,6 +466,10 @@ def _entry_of(program: Path, info: TraceInfo) -> int:
     ):
         message = f"{program}: it is no executable ELF file of a 32-bit ARM"
         raise FlashpagerError(message)
+    # One that fails by itself has been recorded to its end.
+    if info.region or not (info.ending.is_complete or info.ending.failure):
+        message = f"the trace holds part of what {program} executes: record it to its end"
+        raise FlashpagerError(message)
     have = {(address, size) for address, _, size in _sections(data)}
     for section in info.images[0].sections:
         if (section.address, section.bytes) not in have:
@@ -517,8 +521,8 @@ def _compile(folder: Path, sources: Path, machine: Machine) -> None:
         raise FlashpagerError(message)
 
 
-def _run(command: list[str], folder: Path, seconds: float) -> list[str]:
-    """Give the lines that the machine wrote."""
+def _run(command: list[str], folder: Path, seconds: float, how: str) -> list[str]:
+    """Give the lines that the machine wrote; ``how`` the program runs there."""
     try:
         done = subprocess.run(
             command,
@@ -533,7 +537,7 @@ def _run(command: list[str], folder: Path, seconds: float) -> list[str]:
             env={**os.environ, "QEMU_AUDIO_DRV": "none"},
         )
     except subprocess.TimeoutExpired:
-        message = f"the emulated machine did not end within {seconds:.0f} s"
+        message = f"the emulated machine did not end within {seconds:.0f} s, the program {how}"
         raise FlashpagerError(message) from None
     # Where semihosting writes depends on QEMU's version.
     said = done.stdout.splitlines() + done.stderr.splitlines()
