@@ -31,7 +31,8 @@
 static struct {
     uint32_t die_pages, pages;
     uint32_t corrected;
-    uint32_t held[2]; /* by buffer: a page, loaded whole, or NO_PAGE_HELD */
+    /* By buffer: a page, loaded whole, or NO_PAGE_HELD. An interrupt writes it, as what is below. */
+    volatile uint32_t held[2];
     uint32_t loading; /* the page, or NO_PAGE_HELD where its buffer holds no whole page then */
     uint32_t asked_page; /* of whose die the last command was */
     volatile uint16_t seen; /* what ADDRESS_2 has: the die whose buffers and registers are seen */
