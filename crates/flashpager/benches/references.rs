@@ -4,30 +4,33 @@
 //! cargo bench -p flashpager --bench references -- FILE single POLICY FRAMES
 //! cargo bench -p flashpager --bench references -- FILE sizes POLICY FRAMES,FRAMES,…
 //! cargo bench -p flashpager --bench references -- FILE sizes POLICY FIRST-LAST
+//! cargo bench -p flashpager --bench references -- FILE spans POLICY FRAMES,FRAMES,… WAYS
 //! ```
 //!
-//! A number behind the frames makes sets of so many ways.
-//!
-//! FILE holds little-endian 32-bit page numbers, consecutive ones different, as
-//! benches/sweep.py and benches/xip.py write it and measure with it beside other tools. Prints one
-//! line of JSON. `seconds` is from the references in memory to the misses: it
-//! includes making the caches, and for MIN finding the next uses, which take
-//! `next_use_seconds` of it. Reading the file is not in it.
+//! FILE holds little-endian 32-bit page numbers, consecutive ones different, as benches/sweep.py
+//! writes it and measures with it beside other tools; with `spans`, which are caches in sets, the
+//! first and the last page of each run, as benches/xip.py writes it. Prints one line of JSON.
+//! `seconds` is from the references in memory to the misses: it includes making the caches, and for
+//! MIN finding the next uses, which take `next_use_seconds` of it. Reading the file is not in it.
+//! For spans it is a list: how long each piece of them took, out of the first-level cache.
 
+use std::ops::Range;
 use std::path::Path;
 use std::time::Instant;
 
 use flashpager::error::Result;
 use flashpager::pager::{
-    AllSizes, Moment, NEVER, Outcome, Page, Parameter, Policy, PolicySpec, Shape, SizesVisitor,
-    Visitor,
+    AllSizes, Block, Moment, NEVER, Outcome, Page, Parameter, Policy, PolicySpec, Shape,
+    SizesVisitor, Span, Visitor,
 };
 use serde_json::json;
 
-const USAGE: &str = "references FILE single|sizes POLICY FRAMES[,FRAMES…|-LAST] [WAYS]";
+const USAGE: &str = "references FILE single|sizes|spans POLICY FRAMES[,FRAMES…|-LAST] [WAYS]";
 
 /// References handed over at once, as in a replay.
 const BLOCK: usize = 1 << 13;
+/// Spans handed over at once.
+const BLOCK_SPANS: usize = 1 << 11;
 
 /// What one measurement gives.
 struct Measured {
@@ -97,26 +100,68 @@ impl SizesVisitor for References<'_> {
         let (next_uses, next_use_seconds) = self.next_uses::<P>();
         for (block, pages) in self.pages.chunks(BLOCK).enumerate() {
             let next_uses = next_uses.chunks(BLOCK).nth(block).unwrap_or_default();
-            caches.references(pages, next_uses, |_, sizes, outcome| {
-                if !matches!(outcome, Outcome::Miss { .. }) {
-                    return;
-                }
-                if P::AllSizes::INCLUSION {
-                    misses[sizes.end] += 1;
-                } else {
-                    misses[sizes].iter_mut().for_each(|count| *count += 1);
-                }
+            let block = Block { pages, next_uses, spans: &[] };
+            caches.references(block, |_, sizes, outcome| {
+                count::<P>(&mut misses, sizes, outcome);
             });
         }
-        if P::AllSizes::INCLUSION {
-            for end in (1..misses.len()).rev() {
-                misses[end - 1] += misses[end];
-            }
-            misses.remove(0);
-        } else {
-            misses.pop();
+        Ok(Measured { misses: summed::<P>(misses), next_use_seconds })
+    }
+}
+
+/// Count a miss at some of the sizes.
+#[inline]
+fn count<P: Policy>(misses: &mut [u64], sizes: Range<usize>, outcome: Outcome) {
+    if !matches!(outcome, Outcome::Miss { .. }) {
+        return;
+    }
+    if P::AllSizes::INCLUSION {
+        misses[sizes.end] += 1;
+    } else {
+        misses[sizes].iter_mut().for_each(|count| *count += 1);
+    }
+}
+
+/// The misses of each size.
+fn summed<P: Policy>(mut misses: Vec<u64>) -> Vec<u64> {
+    if P::AllSizes::INCLUSION {
+        for end in (1..misses.len()).rev() {
+            misses[end - 1] += misses[end];
         }
-        Ok(Measured { misses, next_use_seconds })
+        misses.remove(0);
+    } else {
+        misses.pop();
+    }
+    misses
+}
+
+/// Spans through caches in sets.
+struct Spans<'a> {
+    spans: &'a [Span],
+    frames: &'a [u32],
+    ways: Option<u32>,
+}
+
+impl SizesVisitor for Spans<'_> {
+    type Output = (Vec<u64>, Vec<f64>);
+
+    fn visit<P: Policy>(self, parameters: &[Parameter]) -> Result<Self::Output> {
+        assert!(P::AllSizes::TAKES_SPANS, "lru, fifo, random and plru take spans");
+        let pages = self.spans.iter().map(|span| span.last + 1).max().unwrap_or(1);
+        let mut caches = P::AllSizes::new(self.frames, self.ways, pages, parameters)?;
+        let (mut misses, mut seconds) = (vec![0; self.frames.len() + 1], Vec::new());
+        let mut piece = Vec::with_capacity(BLOCK_SPANS);
+        for spans in self.spans.chunks(BLOCK_SPANS) {
+            piece.clear();
+            piece.extend_from_slice(spans);
+            let start = Instant::now();
+            let block = Block { pages: &[], next_uses: &[], spans: &piece };
+            caches.references(block, |_, sizes, outcome| {
+                count::<P>(&mut misses, sizes, outcome);
+            });
+            seconds.push(start.elapsed().as_secs_f64());
+        }
+        Ok((summed::<P>(misses), seconds))
     }
 }
 
@@ -145,6 +190,14 @@ fn main() {
     let pages = read_pages(Path::new(file));
     let frames = parse_sizes(sizes);
     let policy: PolicySpec = policy.parse().expect("a known policy");
+    if what == "spans" {
+        let spans: Vec<Span> =
+            pages.chunks_exact(2).map(|both| Span { first: both[0], last: both[1] }).collect();
+        let spans = Spans { spans: &spans, frames: &frames, ways };
+        let (misses, seconds) = policy.visit_sizes(true, spans).expect("a design that can be");
+        println!("{}", json!({ "seconds": seconds, "misses": misses }));
+        return;
+    }
     let references = References { pages: &pages, frames: &frames, ways };
     let page_bound = references.page_bound();
 

@@ -82,14 +82,13 @@ impl Cell {
         Ok(())
     }
 
-    /// Bytes that all sizes take for each page of the image: side by side behind TLBs.
+    /// Bytes that all sizes take for each page of the image. Side by side behind TLBs or in sets it
+    /// is the page's frame and, less than a byte, whether it is settled.
     fn bytes_per_page(&self) -> usize {
-        match self.tlb() {
-            Some(_) => self.cache_bytes.len() * size_of::<Page>(),
-            // Side by side, or by frame.
-            None if self.ways.is_some() => self.cache_bytes.len() * size_of::<Page>(),
-            None => self.policy.bytes_per_page(self.cache_bytes.len()),
+        if self.tlb().is_some() || self.ways.is_some() {
+            return self.cache_bytes.len() * (size_of::<Page>() + 1);
         }
+        self.policy.bytes_per_page(self.cache_bytes.len())
     }
 
     fn tlb_bytes(&self) -> u64 {

@@ -16,7 +16,7 @@ use flashpager_base::{Error, Result};
 use flashpager_trace::{Run, Trace};
 
 use super::references::Collapser;
-use crate::pager::{Moment, Outcome, Page, Policy};
+use crate::pager::{Moment, Outcome, Page, Policy, Span};
 
 /// Bytes of a word, which one fetch brings.
 pub const WORD_BYTES: u32 = 4;
@@ -272,6 +272,23 @@ impl Front {
             });
         }
         pages.len()
+    }
+
+    /// Append those of `runs` that are asked for to `spans`. Gives the number of references that
+    /// they are, collapsed.
+    pub(super) fn append_spans(&mut self, runs: &[Run], spans: &mut Vec<Span>) -> u64 {
+        if self.icache.is_none() {
+            return self.collapser.append_spans(runs, spans);
+        }
+        let before = spans.len();
+        for &run in runs {
+            self.needs(run, |need| {
+                if need.is_new {
+                    spans.push(Span { first: need.page, last: need.page });
+                }
+            });
+        }
+        (spans.len() - before) as u64
     }
 
     /// Words fetched, runs under way included; 0 without an instruction cache.

@@ -2,7 +2,7 @@
 
 use flashpager_trace::Run;
 
-use crate::pager::Page;
+use crate::pager::{Page, Span};
 
 /// Turns runs into page references, consecutive ones to one page into one.
 pub(super) struct Collapser {
@@ -53,6 +53,19 @@ impl Collapser {
         }
         self.previous = previous;
         filled
+    }
+
+    /// Append `runs` to `spans`. Gives the number of references that they are, collapsed.
+    pub(super) fn append_spans(&mut self, runs: &[Run], spans: &mut Vec<Span>) -> u64 {
+        let (shift, mut previous, mut references) = (self.shift, self.previous, 0);
+        spans.extend(runs.iter().map(|run| {
+            let (first, last) = (run.offset >> shift, (run.end() - 1) >> shift);
+            references += u64::from(last - first) + u64::from(first != previous);
+            previous = last;
+            Span { first, last }
+        }));
+        self.previous = previous;
+        references
     }
 
     /// Whether `page` is another than the one before.

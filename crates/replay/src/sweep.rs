@@ -1,7 +1,8 @@
 //! One pass over a trace for many caches.
 //!
-//! The runs become references once for all cells of a cache page, some thousands at a time;
-//! each cell takes such a block as a whole, so that its tables stay near the processor.
+//! The runs become references once for all cells of a cache page, some thousands at a time, as
+//! pages or as spans of them; each cell takes such a block as a whole, so that its tables stay
+//! near the processor.
 
 use std::collections::BTreeSet;
 
@@ -13,11 +14,15 @@ use super::hierarchy::{Front, ICacheShape, Translated, check_reads};
 use super::next_uses::next_uses;
 use super::requests::Requests;
 use super::{Counts, image_pages};
-use crate::pager::{AllSizes, Moment, NEVER, Page, Parameter, Policy, Shape, SizesVisitor};
+use crate::pager::{
+    AllSizes, Block, Moment, NEVER, Page, Parameter, Policy, Shape, SizesVisitor, Span,
+};
 use crate::register::RegisterDesign;
 
 /// References of a block, about.
 const BLOCK: usize = 1 << 13;
+/// Spans of a block, about.
+const BLOCK_SPANS: usize = 1 << 11;
 /// So that a piece of a run is less than 2³² bytes.
 const MAX_PIECE_SHIFT: u32 = 16;
 
@@ -53,10 +58,12 @@ pub(super) fn sweep_all(
         debug_assert_eq!(cell.cache_page_bytes, *cache_page_bytes);
         let icache = cell.hierarchy.map(|hierarchy| hierarchy.icache);
         let caches = Caches::new(cell, pages)?;
-        let index = match streams.iter().position(|stream| stream.icache == icache) {
+        let takes_spans = caches.replay.takes_spans();
+        let fits = |stream: &Stream| stream.icache == icache && stream.takes_spans == takes_spans;
+        let index = match streams.iter().position(fits) {
             Some(index) => index,
             None => {
-                streams.push(Stream::new(shift, icache));
+                streams.push(Stream::new(shift, icache, takes_spans));
                 streams.len() - 1
             }
         };
@@ -98,24 +105,29 @@ struct Stream {
     front: Front,
     /// For each reference of the trace, if a cell asks for it.
     next_uses: Vec<Moment>,
+    /// Whether a block is `spans`, or pages.
+    takes_spans: bool,
+    spans: Vec<Span>,
     /// Of this block the first `filled`.
     pages: Vec<Page>,
     filled: usize,
-    /// References of the blocks before.
-    before: usize,
+    /// Collapsed references: with pages of the blocks before, with spans of all.
+    references: u64,
     cells: Vec<(usize, Caches)>,
 }
 
 impl Stream {
-    fn new(shift: u32, icache: Option<ICacheShape>) -> Self {
+    fn new(shift: u32, icache: Option<ICacheShape>, takes_spans: bool) -> Self {
         Self {
             icache,
             shift,
             front: Front::new(shift, icache),
             next_uses: Vec::new(),
-            pages: vec![0; 2 * BLOCK],
+            takes_spans,
+            spans: Vec::new(),
+            pages: vec![0; if takes_spans { 0 } else { 2 * BLOCK }],
             filled: 0,
-            before: 0,
+            references: 0,
             cells: Vec::new(),
         }
     }
@@ -136,6 +148,10 @@ impl Stream {
 
     /// Take some runs. However long they are, a block grows to `2 * BLOCK` references at most.
     fn take(&mut self, runs: &[Run]) -> Result<()> {
+        if self.takes_spans {
+            self.references += self.front.append_spans(runs, &mut self.spans);
+            return if self.spans.len() < BLOCK_SPANS { Ok(()) } else { self.hand_over() };
+        }
         let most = |bytes: u64, runs: usize| (bytes >> self.shift) as usize + 2 * runs;
         let bytes = runs.iter().map(|run| u64::from(run.length)).sum();
         if most(bytes, runs.len()) <= BLOCK {
@@ -163,13 +179,15 @@ impl Stream {
     /// Let the cells take the block.
     fn hand_over(&mut self) -> Result<()> {
         let pages = &self.pages[..self.filled];
-        let here = self.before..self.before + pages.len();
-        let next_uses = self.next_uses.get(here).unwrap_or_default();
+        let before = self.references as usize;
+        let next_uses = self.next_uses.get(before..before + pages.len()).unwrap_or_default();
+        let block = Block { pages, next_uses, spans: &self.spans };
         for (_, Caches { replay, .. }) in &mut self.cells {
-            replay.take(pages, next_uses)?;
+            replay.take(block)?;
         }
-        self.before += pages.len();
+        self.references += pages.len() as u64;
         self.filled = 0;
+        self.spans.clear();
         Ok(())
     }
 
@@ -179,9 +197,9 @@ impl Stream {
         mut found: impl FnMut(usize, Vec<Vec<Counts>>),
     ) -> Result<()> {
         self.hand_over()?;
-        let Self { front, before, cells, .. } = self;
+        let Self { front, references, cells, .. } = self;
         for (place, Caches { replay, size_of }) in cells {
-            let mut counts = replay.finish(before as u64, bytes_read);
+            let mut counts = replay.finish(references, bytes_read);
             for counts in counts.iter_mut().flatten() {
                 counts.words = front.words();
                 counts.line_refills = front.refills();
@@ -219,11 +237,14 @@ impl Caches {
 
 /// Caches at work.
 trait Replay {
-    /// Take a block of references; `next_uses` stand beside them if the policy asks for them.
+    /// Whether it takes spans, or pages.
+    fn takes_spans(&self) -> bool;
+
+    /// Take a block of references.
     ///
     /// # Errors
     /// Counts that grow beyond what memory should hold.
-    fn take(&mut self, pages: &[Page], next_uses: &[Moment]) -> Result<()>;
+    fn take(&mut self, block: Block<'_>) -> Result<()>;
 
     /// The counts of each size with each register, after so many references.
     fn finish(self: Box<Self>, references: u64, bytes_read: u64) -> Vec<Vec<Counts>>;
@@ -266,9 +287,13 @@ struct Plain<A> {
 }
 
 impl<A: AllSizes> Replay for Plain<A> {
-    fn take(&mut self, pages: &[Page], next_uses: &[Moment]) -> Result<()> {
+    fn takes_spans(&self) -> bool {
+        A::TAKES_SPANS
+    }
+
+    fn take(&mut self, block: Block<'_>) -> Result<()> {
         let Self { caches, requests, .. } = self;
-        caches.references(pages, next_uses, |page, sizes, outcome| {
+        caches.references(block, |page, sizes, outcome| {
             requests.add(sizes, page, outcome);
         });
         requests.check_memory()
@@ -288,7 +313,11 @@ struct BehindTlbs<P> {
 }
 
 impl<P: Policy> Replay for BehindTlbs<P> {
-    fn take(&mut self, pages: &[Page], next_uses: &[Moment]) -> Result<()> {
+    fn takes_spans(&self) -> bool {
+        false
+    }
+
+    fn take(&mut self, Block { pages, next_uses, .. }: Block<'_>) -> Result<()> {
         let Self { caches, requests, .. } = self;
         for (index, &page) in pages.iter().enumerate() {
             let next_use = if P::NEEDS_NEXT_USE { next_uses[index] } else { NEVER };

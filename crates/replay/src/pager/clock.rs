@@ -8,7 +8,8 @@ use super::ring::Ring;
 use super::sizes::MASK_SIZES;
 use super::table::PageTable;
 use super::{
-    AllSizes, EachSet, INDEX_BYTES, Metadata, Moment, Outcome, Page, Parameter, Policy, Shape,
+    AllSizes, Block, EachSet, INDEX_BYTES, Metadata, Moment, Outcome, Page, Parameter, Policy,
+    Shape,
 };
 
 /// Of a hand that looks on until it finds a victim.
@@ -122,13 +123,8 @@ impl AllSizes for ClockSizes {
         Ok(Self::with_budget(frames, pages, NO_BUDGET))
     }
 
-    fn references(
-        &mut self,
-        references: &[Page],
-        _: &[Moment],
-        mut tell: impl FnMut(Page, Range<usize>, Outcome),
-    ) {
-        for &page in references {
+    fn references(&mut self, block: Block<'_>, mut tell: impl FnMut(Page, Range<usize>, Outcome)) {
+        for &page in block.pages {
             for ClockGroup { first_size, all, pages, rings } in &mut self.groups {
                 let bits = &mut pages[page as usize];
                 let mut missing = *all & !bits[CACHED];

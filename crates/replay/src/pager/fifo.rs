@@ -8,7 +8,9 @@ use super::ring::Ring;
 use super::sets::InOrder;
 use super::sizes::MASK_SIZES;
 use super::table::PageTable;
-use super::{AllSizes, INDEX_BYTES, Metadata, Moment, Outcome, Page, Parameter, Policy, Shape};
+use super::{
+    AllSizes, Block, INDEX_BYTES, Metadata, Moment, Outcome, Page, Parameter, Policy, Shape,
+};
 
 /// FIFO over a ring of frames: under the hand is always the oldest.
 pub struct Fifo {
@@ -80,8 +82,7 @@ impl AllSizes for FifoSizes {
 
     fn references(
         &mut self,
-        pages: &[Page],
-        _: &[Moment],
+        Block { pages, .. }: Block<'_>,
         mut tell: impl FnMut(Page, Range<usize>, Outcome),
     ) {
         for &page in pages {

@@ -29,6 +29,7 @@ mod random;
 mod ring;
 mod s3_fifo;
 mod sets;
+mod settled;
 mod sieve;
 mod sizes;
 mod stack;
@@ -37,7 +38,7 @@ mod table;
 mod two_q;
 
 pub use sets::EachSet;
-pub use sizes::{AllSizes, SideBySide};
+pub use sizes::{AllSizes, Block, SideBySide, Span};
 pub use stepped::Pager;
 
 use serde::Serialize;

@@ -11,7 +11,7 @@ use std::ops::Range;
 use flashpager_base::{Error, Result};
 
 use super::clock::{Clock, ClockSizes};
-use super::{AllSizes, EachSet, Metadata, Moment, Outcome, Page, Parameter, Policy, Shape};
+use super::{AllSizes, Block, EachSet, Metadata, Moment, Outcome, Page, Parameter, Policy, Shape};
 
 pub(super) const NAME: &str = "pa-clock";
 
@@ -64,12 +64,7 @@ impl AllSizes for PaClockSizes {
         Ok(Self(ClockSizes::with_budget(frames, pages, budget_of(parameters)?)))
     }
 
-    fn references(
-        &mut self,
-        pages: &[Page],
-        next_uses: &[Moment],
-        tell: impl FnMut(Page, Range<usize>, Outcome),
-    ) {
-        self.0.references(pages, next_uses, tell);
+    fn references(&mut self, block: Block<'_>, tell: impl FnMut(Page, Range<usize>, Outcome)) {
+        self.0.references(block, tell);
     }
 }

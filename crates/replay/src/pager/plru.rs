@@ -4,8 +4,9 @@
 use flashpager_base::{Error, Result};
 
 use super::sets::Ways;
+use super::settled::{SettledSizes, Settles};
 use super::table::Frame;
-use super::{Metadata, Moment, Outcome, Page, Parameter, Policy, Shape, SideBySide};
+use super::{Metadata, Moment, NEVER, Outcome, Page, Parameter, Policy, Shape};
 
 /// Ways and, for each set, its tree.
 pub struct Plru {
@@ -28,9 +29,21 @@ impl Plru {
     /// The frame to which the bits point.
     #[inline]
     fn victim(&self, first: Frame) -> Frame {
+        self.at_the_end(first, |points_right| points_right)
+    }
+
+    /// The frame used last, away from which they point; one without a page where none was.
+    #[inline]
+    fn newest(&self, first: Frame) -> Frame {
+        self.at_the_end(first, |points_right| !points_right)
+    }
+
+    #[inline]
+    fn at_the_end(&self, first: Frame, goes_right: impl Fn(bool) -> bool) -> Frame {
         let mut node = 1;
         while node < self.ways.count() {
-            node = 2 * node + u32::from(self.points_right[(first + node) as usize]);
+            let points_right = self.points_right[(first + node) as usize];
+            node = 2 * node + u32::from(goes_right(points_right));
         }
         first + (node - self.ways.count())
     }
@@ -42,7 +55,7 @@ impl Policy for Plru {
     /// A bit for each node, of which there is one less than ways.
     const METADATA: Option<Metadata> = Some(Metadata { bytes_per_frame: 0.125, fixed_bytes: 0 });
 
-    type AllSizes = SideBySide<Self>;
+    type AllSizes = SettledSizes<Self>;
     type InSets = Self;
 
     fn new(shape: Shape, _: &[Parameter]) -> Result<Self> {
@@ -77,5 +90,16 @@ impl Policy for Plru {
     #[inline]
     fn would_hit(&self, page: Page) -> bool {
         self.ways.frame_of(page).is_some()
+    }
+}
+
+impl Settles for Plru {
+    const NESTS: bool = false;
+
+    #[inline]
+    fn settle(&mut self, page: Page) -> (Outcome, Option<Page>) {
+        let newest = self.newest(self.ways.first_frame(page));
+        let newest = self.ways.page_in(newest);
+        (self.reference(page, NEVER), newest)
     }
 }

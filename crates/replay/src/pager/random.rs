@@ -11,8 +11,9 @@
 use flashpager_base::{Error, Result};
 
 use super::sets::Ways;
+use super::settled::{SettledSizes, Settles};
 use super::table::Frame;
-use super::{Metadata, Moment, Outcome, Page, Parameter, Policy, Shape, SideBySide};
+use super::{Metadata, Moment, NEVER, Outcome, Page, Parameter, Policy, Shape};
 
 const INSTEAD_OF_0: u32 = 2_463_534_242;
 
@@ -39,7 +40,7 @@ impl Policy for Random {
     /// The generator's state.
     const METADATA: Option<Metadata> = Some(Metadata { bytes_per_frame: 0.0, fixed_bytes: 4 });
 
-    type AllSizes = SideBySide<Self>;
+    type AllSizes = SettledSizes<Self>;
     type InSets = Self;
 
     fn new(shape: Shape, parameters: &[Parameter]) -> Result<Self> {
@@ -72,5 +73,16 @@ impl Policy for Random {
     #[inline]
     fn would_hit(&self, page: Page) -> bool {
         self.ways.frame_of(page).is_some()
+    }
+}
+
+impl Settles for Random {
+    const NESTS: bool = false;
+
+    #[inline]
+    fn settle(&mut self, page: Page) -> (Outcome, Option<Page>) {
+        let outcome = self.reference(page, NEVER);
+        let Outcome::Miss { victim, .. } = outcome else { return (outcome, None) };
+        (outcome, victim)
     }
 }

@@ -7,10 +7,9 @@ use std::ops::Range;
 
 use flashpager_base::Result;
 
+use super::settled::{SettledSizes, Settles};
 use super::table::{Frame, PageTable};
-use super::{
-    AllSizes, INDEX_BYTES, Metadata, Moment, Outcome, Page, Parameter, Policy, Shape, SideBySide,
-};
+use super::{INDEX_BYTES, Metadata, Moment, Outcome, Page, Parameter, Policy, Shape, SideBySide};
 
 /// A way that holds nothing.
 const NO_PAGE: Page = Page::MAX;
@@ -136,7 +135,7 @@ impl<const MOVES: bool> Policy for InOrder<MOVES> {
     const METADATA: Option<Metadata> =
         Some(Metadata { bytes_per_frame: 0.0, fixed_bytes: INDEX_BYTES });
 
-    type AllSizes = InOrderSizes<MOVES>;
+    type AllSizes = SettledSizes<Self>;
     type InSets = Self;
 
     fn new(shape: Shape, _: &[Parameter]) -> Result<Self> {
@@ -159,51 +158,19 @@ impl<const MOVES: bool> Policy for InOrder<MOVES> {
     }
 }
 
-/// The same at several sizes, which differ in the number of sets.
-///
-/// With as many ways, LRU has the inclusion property for more sets, too: the set of a page in the
-/// larger cache sees fewer other pages. And a page that was used last in its set was used last
-/// in its set of every larger cache, where nothing changes then (Hill & Smith 1989).
-pub struct InOrderSizes<const MOVES: bool>(Vec<InOrder<MOVES>>);
-
-impl<const MOVES: bool> AllSizes for InOrderSizes<MOVES> {
-    const INCLUSION: bool = MOVES;
-
-    fn bytes_per_page(_: usize) -> usize {
-        0
-    }
-
-    fn new(
-        frames: &[u32],
-        ways: Option<u32>,
-        pages: u32,
-        parameters: &[Parameter],
-    ) -> Result<Self> {
-        let cache = |&frames| InOrder::new(Shape { frames, pages, ways }, parameters);
-        frames.iter().map(cache).collect::<Result<_>>().map(Self)
-    }
+impl<const MOVES: bool> Settles for InOrder<MOVES> {
+    const NESTS: bool = MOVES;
 
     #[inline]
-    fn references(
-        &mut self,
-        pages: &[Page],
-        _: &[Moment],
-        mut tell: impl FnMut(Page, Range<usize>, Outcome),
-    ) {
-        for &page in pages {
-            let mut misses = 0;
-            for (size, cache) in self.0.iter_mut().enumerate() {
-                match cache.take(page) {
-                    Found::Newest if MOVES => break,
-                    Found::Newest | Found::There => {}
-                    Found::Gone(_) if MOVES => misses = size + 1,
-                    Found::Gone(_) => tell(page, size..size + 1, Outcome::miss(0, None)),
-                }
-            }
-            if misses > 0 {
-                tell(page, 0..misses, Outcome::miss(0, None));
-            }
-        }
+    fn settle(&mut self, page: Page) -> (Outcome, Option<Page>) {
+        let newest = self.pages[self.set(page).start];
+        let (outcome, unsettled) = match self.take(page) {
+            Found::Newest => (Outcome::Hit, NO_PAGE),
+            // Of FIFO nothing has changed.
+            Found::There => (Outcome::Hit, if MOVES { newest } else { NO_PAGE }),
+            Found::Gone(victim) => (Outcome::miss(0, None), if MOVES { newest } else { victim }),
+        };
+        (outcome, (unsettled != NO_PAGE).then_some(unsettled))
     }
 }
 
@@ -239,6 +206,12 @@ impl Ways {
     #[inline]
     pub(super) fn frame_of(&self, page: Page) -> Option<Frame> {
         self.table.frame_of(page)
+    }
+
+    /// The page in `frame`.
+    #[inline]
+    pub(super) fn page_in(&self, frame: Frame) -> Option<Page> {
+        self.pages[frame as usize].checked_sub(1)
     }
 
     /// The first frame of the set of `page`.

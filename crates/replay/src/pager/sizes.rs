@@ -7,11 +7,34 @@ use flashpager_base::Result;
 use super::table::Frame;
 use super::{Moment, NEVER, Outcome, Page, Parameter, Policy, Shape};
 
+/// Pages `first` to `last`, referenced one after another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// The first.
+    pub first: Page,
+    /// The last, not before the first.
+    pub last: Page,
+}
+
+/// Some references, in order.
+#[derive(Clone, Copy, Debug)]
+pub struct Block<'a> {
+    /// Collapsed; for caches that take no spans.
+    pub pages: &'a [Page],
+    /// The next use of each of them, for a policy that asks for it.
+    pub next_uses: &'a [Moment],
+    /// Not collapsed; for caches that [take them](AllSizes::TAKES_SPANS).
+    pub spans: &'a [Span],
+}
+
 /// Caches of one policy that differ only in size, all empty at first.
 pub trait AllSizes: Sized {
     /// Whether a page in a cache is in every larger one, too (Mattson et al.
     /// 1970): then the caches that miss are always the smallest ones.
     const INCLUSION: bool = false;
+
+    /// Whether it takes spans, or pages one by one.
+    const TAKES_SPANS: bool = false;
 
     /// Bytes that so many sizes take for each page of the image.
     fn bytes_per_page(sizes: usize) -> usize;
@@ -24,17 +47,11 @@ pub trait AllSizes: Sized {
     fn new(frames: &[u32], ways: Option<u32>, pages: u32, parameters: &[Parameter])
     -> Result<Self>;
 
-    /// Take collapsed references, as [`Policy::reference`] does one by one: `next_uses` stand
-    /// beside `pages` for a policy that asks for them. `tell` is called in order with a page,
-    /// the indices of sizes and what became of it there, unless that is
-    /// a hit; for each reference with each size at most once, with inclusion all at once and
-    /// from size 0 on. A miss need not tell its victim.
-    fn references(
-        &mut self,
-        pages: &[Page],
-        next_uses: &[Moment],
-        tell: impl FnMut(Page, Range<usize>, Outcome),
-    );
+    /// Take references, as [`Policy::reference`] does one by one. `tell` is called with a page,
+    /// the indices of sizes and what became of it there, unless that is a hit; for each
+    /// reference with each size at most once and for each size in order, with inclusion all at
+    /// once and from size 0 on. A miss need not tell its victim.
+    fn references(&mut self, block: Block<'_>, tell: impl FnMut(Page, Range<usize>, Outcome));
 }
 
 /// Sizes that have a bit each in a mask.
@@ -60,8 +77,7 @@ impl<P: Policy> AllSizes for SideBySide<P> {
 
     fn references(
         &mut self,
-        pages: &[Page],
-        next_uses: &[Moment],
+        Block { pages, next_uses, .. }: Block<'_>,
         mut tell: impl FnMut(Page, Range<usize>, Outcome),
     ) {
         for (index, &page) in pages.iter().enumerate() {

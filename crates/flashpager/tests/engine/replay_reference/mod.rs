@@ -141,6 +141,9 @@ fn counts(case: &Case, policy: &str) -> Counts {
 fn agreed(case: &Case, policy: &str, registers: &[RegisterDesign]) -> Vec<Replayed> {
     let Case { cache_page, frames, ways, hierarchy, critical, .. } = *case;
     let engine = engine(case, policy, registers);
+    // Who only counts goes another way.
+    let counted = counts_of(case, policy, registers);
+    assert!(counted.iter().eq(engine.iter().map(|one| &one.counts)), "{policy}: {counted:?}");
     // With what stands for parameters that are not written.
     let policy = &policy.parse::<PolicySpec>().unwrap().to_string();
     let runs = &case.runs;

@@ -23,7 +23,7 @@ use rows::Processor;
 
 use super::lru::Lru;
 use super::min::{Min, Taken};
-use super::{AllSizes, Moment, NEVER, Outcome, Page, Parameter, Policy, Shape};
+use super::{AllSizes, Block, Moment, NEVER, Outcome, Page, Parameter, Policy, Shape};
 
 /// The depth of what is not in the stack.
 const NOT_FOUND: u32 = u32::MAX;
@@ -227,8 +227,7 @@ impl AllSizes for LruStack {
 
     fn references(
         &mut self,
-        pages: &[Page],
-        _: &[Moment],
+        Block { pages, .. }: Block<'_>,
         tell: impl FnMut(Page, Range<usize>, Outcome),
     ) {
         let Self { stack, last, cache, rest } = self;
@@ -283,8 +282,7 @@ impl AllSizes for MinStack {
 
     fn references(
         &mut self,
-        pages: &[Page],
-        next_uses: &[Moment],
+        Block { pages, next_uses, .. }: Block<'_>,
         tell: impl FnMut(Page, Range<usize>, Outcome),
     ) {
         let Self { stack, now, last, cache, rest } = self;

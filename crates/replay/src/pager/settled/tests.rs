@@ -1,0 +1,175 @@
+//! Spans against their pages one by one, and a policy that tells less than it must.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::subsequence;
+
+use super::super::plru::Plru;
+use super::super::random::Random;
+use super::super::sets::InOrder;
+use super::super::{Metadata, Moment, NEVER};
+use super::*;
+
+/// Missing pages, of each size in order.
+type Misses = Vec<Vec<Page>>;
+
+/// Caches of as many ways and the spans that they take.
+#[derive(Clone, Debug)]
+struct Case {
+    ways: u32,
+    sets: Vec<u32>,
+    spans: Vec<Span>,
+    pages: u32,
+    block: usize,
+}
+
+/// Some spans again and again, short ones and such that are longer than a cache.
+fn cases() -> impl Strategy<Value = Case> {
+    let length = prop_oneof![8 => 0..6u32, 3 => 0..70u32, 1 => 0..400u32];
+    let span =
+        (0..1500u32, length).prop_map(|(first, length)| Span { first, last: first + length });
+    let program = vec(span, 1..12).prop_flat_map(|spans| vec(prop::sample::select(spans), 1..120));
+    let sets = subsequence((0..9).map(|bits| 1 << bits).collect::<Vec<u32>>(), 1..6);
+    (1..6u32, sets, program, 1..80usize).prop_map(|(ways, sets, spans, block)| {
+        let pages = spans.iter().map(|span| span.last + 1).max().unwrap_or(1);
+        Case { ways, sets, spans, pages, block }
+    })
+}
+
+impl Case {
+    fn frames(&self) -> Vec<u32> {
+        self.sets.iter().map(|sets| sets * self.ways).collect()
+    }
+
+    /// Through all sizes at once.
+    fn by_spans<P: Settles>(&self, parameters: &[Parameter]) -> Misses {
+        let mut misses = vec![Vec::new(); self.sets.len()];
+        let caches =
+            SettledSizes::<P>::new(&self.frames(), Some(self.ways), self.pages, parameters);
+        let mut caches = caches.unwrap();
+        for spans in self.spans.chunks(self.block) {
+            let block = Block { pages: &[], next_uses: &[], spans };
+            caches.references(block, |page, sizes, outcome| {
+                assert!(matches!(outcome, Outcome::Miss { .. }));
+                misses[sizes].iter_mut().for_each(|of_size| of_size.push(page));
+            });
+        }
+        misses
+    }
+
+    /// Size by size, page by page.
+    fn by_pages<P: Policy>(&self, parameters: &[Parameter]) -> Misses {
+        let of_size = |frames: u32| {
+            let shape = Shape { frames, pages: self.pages, ways: Some(self.ways) };
+            let mut policy = P::new(shape, parameters).unwrap();
+            let pages = self.spans.iter().flat_map(|span| span.first..=span.last);
+            let is_miss =
+                |page: &Page| matches!(policy.reference(*page, NEVER), Outcome::Miss { .. });
+            pages.filter(is_miss).collect()
+        };
+        self.frames().into_iter().map(of_size).collect()
+    }
+
+    fn agrees<P: Settles>(&self, parameters: &[Parameter]) {
+        assert_eq!(self.by_spans::<P>(parameters), self.by_pages::<P>(parameters));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn spans_are_their_pages(case in cases(), seed in 0..1000u64) {
+        case.agrees::<InOrder<true>>(&[]);
+        case.agrees::<InOrder<false>>(&[]);
+        case.agrees::<Random>(&[Parameter::Number(seed)]);
+        let ways = case.ways.next_power_of_two();
+        Case { ways, ..case }.agrees::<Plru>(&[]);
+    }
+}
+
+/// A policy that does not say which page is no longer settled.
+struct Forgets<P>(P);
+
+impl<P: Policy> Policy for Forgets<P> {
+    const METADATA: Option<Metadata> = P::METADATA;
+    type AllSizes = P::AllSizes;
+    type InSets = P::InSets;
+
+    fn new(shape: Shape, parameters: &[Parameter]) -> Result<Self> {
+        P::new(shape, parameters).map(Self)
+    }
+
+    fn reference(&mut self, page: Page, next_use: Moment) -> Outcome {
+        self.0.reference(page, next_use)
+    }
+
+    fn would_hit(&self, page: Page) -> bool {
+        self.0.would_hit(page)
+    }
+}
+
+impl<P: Settles> Settles for Forgets<P> {
+    const NESTS: bool = P::NESTS;
+
+    fn settle(&mut self, page: Page) -> (Outcome, Option<Page>) {
+        (self.0.settle(page).0, None)
+    }
+}
+
+/// FIFO that claims to nest.
+struct Nests(InOrder<false>);
+
+impl Policy for Nests {
+    const METADATA: Option<Metadata> = None;
+    type AllSizes = SettledSizes<Self>;
+    type InSets = Self;
+
+    fn new(shape: Shape, parameters: &[Parameter]) -> Result<Self> {
+        InOrder::new(shape, parameters).map(Self)
+    }
+
+    fn reference(&mut self, page: Page, next_use: Moment) -> Outcome {
+        self.0.reference(page, next_use)
+    }
+
+    fn would_hit(&self, page: Page) -> bool {
+        self.0.would_hit(page)
+    }
+}
+
+impl Settles for Nests {
+    const NESTS: bool = true;
+
+    fn settle(&mut self, page: Page) -> (Outcome, Option<Page>) {
+        self.0.settle(page)
+    }
+}
+
+/// What the property above would find.
+#[test]
+fn wrong_policies_are_found() {
+    let two_in_turns = |ways: u32, sets: &[u32], firsts: &[u32]| Case {
+        ways,
+        sets: sets.to_vec(),
+        spans: firsts.iter().map(|&first| Span { first, last: first + 2 }).collect(),
+        pages: 1000,
+        block: 4,
+    };
+    let thrashed = two_in_turns(1, &[64], &[0, 64, 0, 64]);
+    assert_ne!(
+        thrashed.by_spans::<Forgets<InOrder<true>>>(&[]),
+        thrashed.by_pages::<InOrder<true>>(&[])
+    );
+    assert_ne!(
+        thrashed.by_spans::<Forgets<InOrder<false>>>(&[]),
+        thrashed.by_pages::<InOrder<false>>(&[])
+    );
+    thrashed.agrees::<InOrder<true>>(&[]);
+    thrashed.agrees::<InOrder<false>>(&[]);
+
+    // With 64 sets 0 goes before it comes again, with 128 it does not come in anew.
+    let anomaly = two_in_turns(2, &[64, 128], &[0, 64, 128, 0, 256, 0, 384, 0]);
+    assert_ne!(anomaly.by_spans::<Nests>(&[]), anomaly.by_pages::<Nests>(&[]));
+    anomaly.agrees::<InOrder<false>>(&[]);
+}
