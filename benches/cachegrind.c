@@ -5,7 +5,8 @@
 //     cachegrind FILE WAYS LINE_BYTES SIZE,SIZE,...   one cache after another
 //
 // FILE holds little-endian 32-bit line numbers. Prints one line of JSON. `seconds` is the
-// references alone, out of memory: neither reading the file nor making a cache is in it. The
+// references alone, for each piece of them at each size, out of the first-level cache of the
+// processor: neither reading the file, nor memory, nor making a cache is in it. The
 // second level, which cachegrind cannot be without, is as small as it can be and is asked at misses.
 
 #include <stdint.h>
@@ -43,6 +44,8 @@ static void vg_tool_panic(const char *what) {
 #define vg_printf printf
 #include CG_SIM
 
+enum { PIECE = 1 << 12 };
+
 static double now(void) {
   struct timespec time;
   clock_gettime(CLOCK_MONOTONIC, &time);
@@ -59,21 +62,32 @@ int main(int count, char **arguments) {
   if (fread(lines, 4, references, file) != (size_t)references) vg_tool_panic("cannot read them");
   fclose(file);
   int ways = atoi(arguments[2]), line_bytes = atoi(arguments[3]), shift = vg_log2(line_bytes);
-  double seconds = 0;
+  static uint32_t piece[PIECE];
+  char *sizes = arguments[4];
+  long pieces = (references + PIECE - 1) / PIECE, caches = 1;
+  for (char *c = sizes; *c; c++) caches += *c == ',';
+  double *seconds = malloc(pieces * caches * sizeof *seconds), *next = seconds;
   char *separator = "";
   printf("{\"misses\": [");
-  for (char *size = strtok(arguments[4], ","); size; size = strtok(NULL, ",")) {
+  for (char *size = strtok(sizes, ","); size; size = strtok(NULL, ",")) {
     cache_t first = {atoi(size), ways, line_bytes}, second = {line_bytes, 1, line_bytes};
     cachesim_initcaches(first, first, second);
     // A tag of 0 is an empty way, and line 0 is one of ours: all lie higher by whole caches.
     ULong misses = 0, second_misses = 0;
-    double start = now();
-    for (long i = 0; i < references; i++) {
-      cachesim_I1_doref_NoX((Addr)(lines[i] + (1ul << 30)) << shift, 1, &misses, &second_misses);
+    for (long first = 0; first < references; first += PIECE) {
+      long length = references - first < PIECE ? references - first : PIECE;
+      memcpy(piece, lines + first, length * sizeof *piece);
+      double start = now();
+      for (long i = 0; i < length; i++) {
+        cachesim_I1_doref_NoX((Addr)(piece[i] + (1ul << 30)) << shift, 1, &misses,
+                              &second_misses);
+      }
+      *next++ = now() - start;
     }
-    seconds += now() - start;
     printf("%s%llu", separator, misses);
     separator = ", ";
   }
-  printf("], \"seconds\": %.9f}\n", seconds);
+  printf("], \"seconds\": [");
+  for (double *one = seconds; one < next; one++) printf("%s%.9f", one > seconds ? ", " : "", *one);
+  printf("]}\n");
 }
