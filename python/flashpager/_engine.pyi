@@ -1501,6 +1501,7 @@ class Placement:
         sections: Sequence[str] = ...,
         with_libraries: bool = False,
         bias: int | None = None,
+        as_linked: bool = False,
     ) -> Placement: ...
 
 def default_sections() -> list[str]: ...

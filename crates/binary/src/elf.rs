@@ -39,6 +39,12 @@ pub struct ElfFile {
     symbols: Vec<ElfSymbol>,
 }
 
+/// What is placed as linked begins at a multiple of so many bytes: more than any line of a cache,
+/// and what serial NOR erases.
+const LINKED_BASE: u64 = 4096;
+/// How far that may reach.
+const LINKED_SPAN: u64 = 64 << 20;
+
 struct ElfSection {
     name: String,
     address: u64,
@@ -177,11 +183,61 @@ impl ElfFile {
     /// # Errors
     /// When none of the sections is there, or the image grows over 4 GiB.
     pub fn place(&self, path: &Path, names: &[String], offset: u32) -> Result<Image> {
-        let place = path.display().to_string();
         let mut end = u64::from(offset);
-        let mut sections = Vec::new();
+        let mut placed = Vec::new();
         for found in names.iter().filter_map(|name| self.section(name)) {
             let at = end.next_multiple_of(found.align);
+            end = at.saturating_add(found.bytes);
+            placed.push((found, at));
+        }
+        self.image(path, names, &placed)
+    }
+
+    /// Lay the sections `names` out in flash as far from one another as they are linked, from the
+    /// [`LINKED_BASE`] on that is not above the first. So a cache in hardware, whose lines and sets
+    /// addresses choose, has them in the same sets but for a turn of all.
+    ///
+    /// # Errors
+    /// When none of the sections is there, they overlap, or they reach over [`LINKED_SPAN`].
+    pub fn place_as_linked(&self, path: &Path, names: &[String]) -> Result<Image> {
+        let mut found: Vec<_> = names.iter().filter_map(|name| self.section(name)).collect();
+        found.sort_by_key(|section| section.address);
+        let wrong = |what: String| Error::data(path.display().to_string(), what);
+        for two in found.windows(2) {
+            if two[0].address.saturating_add(two[0].bytes) > two[1].address {
+                return Err(wrong(format!(
+                    "its sections {} and {} lie over each other at {:#x}: link it first, or name \
+                     one of them",
+                    shown(&two[0].name),
+                    shown(&two[1].name),
+                    two[1].address
+                )));
+            }
+        }
+        let base = found.first().map_or(0, |first| first.address & !(LINKED_BASE - 1));
+        if let Some(last) = found.last()
+            && last.address.saturating_add(last.bytes).saturating_sub(base) > LINKED_SPAN
+        {
+            return Err(wrong(format!(
+                "its section {} at {base:#x} or above and {} at {:#x} lie too far apart to be \
+                 placed as linked, over {} MB: leave one of them out",
+                shown(&found[0].name),
+                shown(&last.name),
+                last.address,
+                LINKED_SPAN >> 20
+            )));
+        }
+        let placed: Vec<_> =
+            found.into_iter().map(|section| (section, section.address - base)).collect();
+        self.image(path, names, &placed)
+    }
+
+    /// The image of sections and where they lie in flash, ascending.
+    fn image(&self, path: &Path, names: &[String], placed: &[(&ElfSection, u64)]) -> Result<Image> {
+        let place = path.display().to_string();
+        let mut sections = Vec::new();
+        let mut end = 0;
+        for (found, at) in placed {
             end = at.saturating_add(found.bytes);
             if found.cut_off {
                 let what = format!(
@@ -196,7 +252,7 @@ impl ElfFile {
             sections.push(Section {
                 name: found.name.clone(),
                 address: found.address,
-                offset: at as u32,
+                offset: *at as u32,
                 bytes: found.bytes as u32,
             });
         }

@@ -83,16 +83,20 @@ impl Placement {
 
     /// Sections of files, ``default_sections()`` where none is named, and of libraries as the
     /// program loads them. The first file lies ``bias`` above its linked addresses; without
-    /// one the recorder tells.
+    /// one the recorder tells. ``as_linked``: they keep the distances that they are linked with.
     #[staticmethod]
-    #[pyo3(signature = (files, *, sections=Vec::new(), with_libraries=false, bias=None))]
+    #[pyo3(signature = (
+        files, *, sections=Vec::new(), with_libraries=false, bias=None, as_linked=false
+    ))]
     fn of_files(
         files: Vec<PathBuf>,
         sections: Vec<String>,
         with_libraries: bool,
         bias: Option<u64>,
+        as_linked: bool,
     ) -> Self {
         let options = Options::of(files, sections, with_libraries);
+        let options = if as_linked { options.as_linked() } else { options };
         Self(placement::Placement::Files { options, bias })
     }
 

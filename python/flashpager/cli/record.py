@@ -45,6 +45,13 @@ def record(
     with_libraries: Annotated[
         bool, typer.Option("--with-libraries", help="Each library's text follows in flash.")
     ] = False,
+    as_linked: Annotated[
+        bool,
+        typer.Option(
+            "--as-linked",
+            help="Sections lie as far apart as they are linked, for a cache in sets.",
+        ),
+    ] = False,
     image: Annotated[
         str,
         typer.Option(
@@ -167,6 +174,7 @@ def record(
         sections=split_list(section),
         images=[Path(name) for name in split_list(image)],
         with_libraries=with_libraries,
+        as_linked=as_linked,
         with_reads=with_reads,
         system=system,
         recorder=recorder,
@@ -366,6 +374,7 @@ def _refuse_mixed(request: Request, *, java: bool) -> None:
             "--section": request.sections != _engine.default_sections(),
             "--image": bool(request.images),
             "--with-libraries": request.with_libraries,
+            "--as-linked": request.as_linked,
             "--system": request.system is not None,
             "--recorder": request.recorder is not None,
             "--from, --to, --call, --skip-instructions, --max-instructions": not (

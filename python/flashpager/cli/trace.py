@@ -62,6 +62,10 @@ def import_trace(
     section: Annotated[
         str, typer.Option("--section", metavar="NAMES", help="Sections to place.")
     ] = ",".join(_engine.default_sections()),
+    as_linked: Annotated[
+        bool,
+        typer.Option("--as-linked", help="--elf: sections lie as far apart as they are linked."),
+    ] = False,
     range_: Annotated[
         str | None,
         typer.Option(
@@ -84,11 +88,17 @@ def import_trace(
     if elf is not None and range_ is not None:
         message = "--elf and --range exclude each other"
         raise _engine.FlashpagerError(message)
+    if as_linked and elf is None:
+        message = "--as-linked is of the sections of --elf FILE: name it"
+        raise _engine.FlashpagerError(message)
     if elf is not None:
         architecture, build_id = _engine.elf_identity(elf)
         origin = Origin(str(elf), architecture=architecture, build_id=build_id)
         placement = Placement.of_files(
-            [elf], sections=split_list(section), bias=_address(bias, "--bias")
+            [elf],
+            sections=split_list(section),
+            bias=_address(bias, "--bias"),
+            as_linked=as_linked,
         )
     elif range_ is not None:
         start, dash, end = range_.partition("-")

@@ -43,6 +43,7 @@ def target(request: Request, say: Callable[[str], None]) -> Target:
             sections=request.sections,
             with_libraries=request.with_libraries,
             bias=None if request.system is None else 0,
+            as_linked=request.as_linked,
         )
     )
     return Target(recorder, str(program), request.command[1:], placement, architecture, build_id)

@@ -35,6 +35,8 @@ class Request:
     sections: list[str] = field(default_factory=_engine.default_sections)
     images: list[Path] = field(default_factory=list)
     with_libraries: bool = False
+    #: Sections keep the distances that they are linked with.
+    as_linked: bool = False
     #: The emulator's command line for bare-metal firmware; the firmware is the command.
     system: str | None = None
     #: One of ``machine_code.RECORDERS`` by name, or None to take what is there.

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 
 use flashpager_base::sizes::power_of_two;
-use flashpager_base::{Error, Result};
+use flashpager_base::{Error, Result, shown};
 use flashpager_media::bus::Bus;
 use flashpager_media::cores::Processor;
 use flashpager_media::operation::Ask;
@@ -18,7 +18,7 @@ use flashpager_media::part::{self, Kind, Part};
 use flashpager_replay::pager::{Metadata, PolicySpec, Search};
 use flashpager_replay::register::{RegisterDesign, RegisterModel};
 use flashpager_replay::{CacheDesign, Counts, Events, Fault, FaultClass, Tags, WordSink, replay};
-use flashpager_trace::{Trace, TraceInfo};
+use flashpager_trace::{Section, Trace, TraceInfo};
 use serde::Serialize;
 
 use crate::cost::handler::{Busy, Jobs, Schedule, Span, Timeline};
@@ -50,7 +50,7 @@ pub struct Design {
     /// What the processor executes, once that is known.
     work: Option<Work>,
     /// What does not fit between it and the trace.
-    doubt: Option<String>,
+    doubts: Vec<String>,
 }
 
 /// What a design gives for a trace.
@@ -216,7 +216,7 @@ impl Design {
             assumed,
             processor,
             work: None,
-            doubt: None,
+            doubts: Vec::new(),
         };
         if design.is_executed() && prices.schedule == Schedule::Hdd {
             return Err(Error::design(
@@ -235,17 +235,62 @@ impl Design {
     /// With a processor, a trace that does not say how many instructions it holds, or counts
     /// bytecodes of unknown cycles.
     pub fn executing(&self, info: &TraceInfo) -> Result<Cow<'_, Self>> {
-        let Some(processor) = &self.processor else { return Ok(Cow::Borrowed(self)) };
+        let mut doubts = self.displaced(info);
+        let Some(processor) = &self.processor else {
+            if doubts.is_empty() {
+                return Ok(Cow::Borrowed(self));
+            }
+            return Ok(Cow::Owned(Self { doubts, ..self.clone() }));
+        };
         let work = Work::of(info, processor)?;
         let prices = Prices { t_execute_ns: Some(work.byte_ns(info.bytes)), ..self.prices };
         let counted = &info.architecture;
         let has_no_cycles_of = !processor.executes(counted) && !processor.has_own_cycles();
-        let doubt = has_no_cycles_of.then(|| {
+        doubts.extend(has_no_cycles_of.then(|| {
             let core = &processor.core.name;
             format!("run time as if {core} took as many instructions as the {counted} of the trace")
-        });
+        }));
         let work = Some(work.share(info.counted_share()));
-        Ok(Cow::Owned(Self { prices, work, doubt, ..self.clone() }))
+        Ok(Cow::Owned(Self { prices, work, doubts, ..self.clone() }))
+    }
+
+    /// Of a cache in hardware: what of the trace lies in other lines or sets than in the program,
+    /// as addresses choose them there and a recording lays section behind section. What libraries
+    /// and methods have for addresses is not known.
+    fn displaced(&self, info: &TraceInfo) -> Vec<String> {
+        let Some(ways) = self.spec.ways else { return Vec::new() };
+        let is_machine_code = !info.architecture.is_empty() && info.architecture != "jvm";
+        let sections = info.images.first().filter(|_| is_machine_code).map(|image| &image.sections);
+        let line = u64::from(self.cache.cache_page_bytes);
+        let of_a_way = (self.cache.cache_bytes / u64::from(ways.max(1))).max(line);
+        let mut found = sections.into_iter().flatten().filter(|section| section.bytes > 0);
+        let ahead = |section: &Section| section.address.wrapping_sub(u64::from(section.offset));
+        let Some(first) = found.next() else { return Vec::new() };
+        let how = "record it with --as-linked";
+        if !ahead(first).is_multiple_of(line) {
+            return vec![format!(
+                "lines of {line} bytes begin elsewhere in the program: its {} is linked at {:#x}, and \
+                 is placed at {:#x} here; {how}",
+                shown(&first.name),
+                first.address,
+                first.offset
+            )];
+        }
+        let other = found
+            .find(|section| !ahead(section).wrapping_sub(ahead(first)).is_multiple_of(of_a_way));
+        other
+            .map(|other| {
+                format!(
+                    "{} and {} share other sets in the program: they are linked {:#x} bytes apart, and \
+                     placed {:#x} apart here; {how}",
+                    shown(&first.name),
+                    shown(&other.name),
+                    other.address.abs_diff(first.address),
+                    other.offset.abs_diff(first.offset)
+                )
+            })
+            .into_iter()
+            .collect()
     }
 
     /// Check that what follows a warm-up can be told from it.
@@ -497,7 +542,7 @@ impl Design {
             comparison.inspect_err(without).ok()
         };
         let nor = self.nor.as_ref().and_then(compare);
-        warnings.extend(self.doubt.clone());
+        warnings.extend(self.doubts.iter().cloned());
         Evaluation {
             time,
             run: self.work.map(|work| RunTime::of(work, &time)),
@@ -689,6 +734,10 @@ fn check_reading(part: &Part, spec: &DesignSpec) -> Result<()> {
     match (part.kind.is_read_in_place(), &spec.read_mode, spec.flash_page_bytes) {
         (false, Some(mode), _) => Err(Error::design(format!(
             "a read mode of {mode}: {name} loads pages and is not read in place; leave it out"
+        ))),
+        (true, Some(mode), _) if !part.is_serial() => Err(Error::design(format!(
+            "a read mode of {mode}: {name} is on an address bus, whose lines are no choice; leave it \
+             out"
         ))),
         (true, _, Some(bytes)) => Err(Error::design(format!(
             "a flash page of {bytes} bytes: {name} is read in place and has none; leave it out"

@@ -29,12 +29,20 @@ pub struct Options {
     pub files: Vec<PathBuf>,
     /// Whether libraries follow as the program loads them.
     pub with_libraries: bool,
+    /// Whether sections keep the distances that they are linked with, instead of one following
+    /// the other. Of one file alone.
+    pub as_linked: bool,
 }
 
 impl Default for Options {
     /// The `.text` of no file yet.
     fn default() -> Self {
-        Self { sections: vec![".text".into()], files: Vec::new(), with_libraries: false }
+        Self {
+            sections: vec![".text".into()],
+            files: Vec::new(),
+            with_libraries: false,
+            as_linked: false,
+        }
     }
 }
 
@@ -47,7 +55,13 @@ impl Options {
     /// These sections of files; the default's where none is named.
     pub fn of(files: Vec<PathBuf>, sections: Vec<String>, with_libraries: bool) -> Self {
         let sections = if sections.is_empty() { Self::default().sections } else { sections };
-        Self { sections, files, with_libraries }
+        Self { sections, files, with_libraries, ..Self::default() }
+    }
+
+    /// The same, its sections as far from one another as they are linked.
+    #[must_use]
+    pub fn as_linked(self) -> Self {
+        Self { as_linked: true, ..self }
     }
 }
 
@@ -88,8 +102,13 @@ impl Placer {
     /// Assign offsets to the files of `options`.
     ///
     /// # Errors
-    /// A file that is no ELF or lacks a section.
+    /// A file that is no ELF or lacks a section, and more than one to be placed as linked.
     pub fn new(options: Options) -> Result<Self> {
+        if options.as_linked && (options.files.len() > 1 || options.with_libraries) {
+            return Err(Error::design(
+                "one file alone is placed as linked: name one, without libraries",
+            ));
+        }
         let files = options.files.clone();
         let mut placer =
             Self { options, files: Vec::new(), images: Vec::new(), ranges: Vec::new(), end: 0 };
@@ -120,7 +139,7 @@ impl Placer {
                 || Error::design(format!("the range {start:#x}-{end:#x} is empty or over 4 GiB")),
             )?;
         Ok(Self {
-            options: Options { sections: Vec::new(), files: Vec::new(), with_libraries: false },
+            options: Options { sections: Vec::new(), ..Options::default() },
             files: Vec::new(),
             images: Vec::new(),
             ranges: vec![Range { start, end, offset: 0 }],
@@ -129,7 +148,12 @@ impl Placer {
     }
 
     fn add(&mut self, path: &Path, elf: ElfFile) -> Result<()> {
-        let image = elf.place(&short(path), &self.options.sections, self.end)?;
+        let Options { sections, as_linked, .. } = &self.options;
+        let image = if *as_linked {
+            elf.place_as_linked(&short(path), sections)?
+        } else {
+            elf.place(&short(path), sections, self.end)?
+        };
         self.end = image.offset + image.bytes;
         self.images.push(image);
         self.files.push(File { path: path.to_owned(), elf, loaded: false });

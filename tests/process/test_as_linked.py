@@ -1,0 +1,120 @@
+"""Sections placed as far apart as they are linked: lines and sets are those of the program."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import fails, flashpager, info_of, need
+from tests.programs import STATIC, compile_with
+from tests.recordings import TOOLS
+
+pytestmark = pytest.mark.skipif(
+    os.uname().machine != "x86_64", reason="the programs are written for x86-64"
+)
+
+#: In sets of the cache below, code and table are in the same; section behind section they are not.
+PROGRAM = """
+        .globl _start
+        .text
+_start: mov $100, %ecx
+1:      mov table, %eax
+        dec %ecx
+        jnz 1b
+        mov $60, %eax
+        xor %edi, %edi
+        syscall
+        .section .rodata
+table:  .long 1, 2
+"""
+#: Direct mapped: 64 lines of 16 bytes.
+CACHE = (
+    *("--part", "W25Q128JV", "--bus", "104MHz-x4", "--cache", "1K", "--cache-page", "16"),
+    *("--ways", "1", "--policy", "lru"),
+)
+TEXT, DATA = 0x401008, 0x402404
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    """Give the program, its code 1024 · 5 bytes before its table, less 4."""
+    need(*TOOLS["qemu"])
+    flags = (*STATIC, f"-Wl,-Ttext={TEXT:#x},--section-start=.rodata={DATA:#x}")
+    return compile_with("gcc", tmp_path, "apart", PROGRAM, *flags)
+
+
+def record(program: Path, *options: str) -> Path:
+    """Record code and table."""
+    trace = program.with_suffix(f".{len(options)}.trace")
+    flags = ("--with-reads", "--section", ".text,.rodata", *options)
+    flashpager("record", *flags, "-o", trace, "--", program)
+    return trace
+
+
+def test_distances_are_kept(program: Path) -> None:
+    """What is recorded differs by where sections lie, and by nothing else."""
+    packed, linked = record(program), record(program, "--as-linked")
+    [[text, data]] = [image["sections"] for image in info_of(linked)["images"]]
+    assert (text["offset"], data["offset"]) == (TEXT - 0x401000, DATA - 0x401000)
+    [[first, second]] = [image["sections"] for image in info_of(packed)["images"]]
+    assert first["offset"] == 0
+    exported = [
+        flashpager("trace", "export", trace, "-o", "-").out.splitlines()[1:]
+        for trace in (packed, linked)
+    ]
+    assert len(exported[0]) > 200
+    for line, other in zip(*exported, strict=True):
+        (offset, *run), (moved, *same) = line.split(","), other.split(",")
+        section, there = (second, data) if run[-1] == "read" else (first, text)
+        assert run == same
+        assert int(moved) - there["offset"] == int(offset) - section["offset"]
+
+
+def test_a_cache_has_the_sets_of_the_program(program: Path) -> None:
+    """Code and table evict one another; where they do not, a warning says why."""
+    rows = [
+        json.loads(flashpager("simulate", trace, *CACHE, "--json").out)
+        for trace in (record(program), record(program, "--as-linked"))
+    ]
+    few, many = (row["counts"]["misses"] for row in rows)
+    # One of the loop's two lines has the table's set.
+    assert few <= 4
+    assert many >= 200
+    assert rows[1]["warnings"] == []
+    [warning] = rows[0]["warnings"]
+    assert "lines of 16 bytes begin elsewhere in the program: its .text" in warning
+    assert "record it with --as-linked" in warning
+    # Lines of 8 are the same, sets are not.
+    narrow = ("--cache-page", "8")
+    said = flashpager("simulate", record(program), *CACHE, *narrow).err
+    assert ".text and .rodata share other sets in the program" in said
+    # Frames in software have no sets.
+    frames = flashpager("simulate", record(program), *CACHE[:-4], "--policy", "lru")
+    assert "as-linked" not in frames.err
+
+
+def test_an_import_places_so_too(program: Path, tmp_path: Path) -> None:
+    """Addresses become offsets in the same way."""
+    din, trace = tmp_path / "a.din", tmp_path / "a.trace"
+    din.write_text(f"2 {TEXT:x}\n", encoding="ascii")
+    flashpager("trace", "import", din, "--elf", program, "--as-linked", "-o", trace)
+    exported = flashpager("trace", "export", trace, "-o", "-").out.splitlines()
+    assert exported == ["offset,length", f"{TEXT - 0x401000},4"]
+
+
+def test_what_cannot_be_placed_so(program: Path, tmp_path: Path) -> None:
+    """It is refused in one line."""
+    refused = ("record", "--as-linked", "-o", tmp_path / "t.trace")
+    assert "one file alone is placed" in fails(*refused, "--with-libraries", "--", program)
+    assert "--as-linked" in fails(*refused, "--java", "--", "java", "-jar", "a.jar")
+    far = compile_with(
+        "gcc", tmp_path, "far", PROGRAM, *STATIC, "-Wl,--section-start=.rodata=0x9000000"
+    )
+    assert "too far apart" in fails(*refused, "--section", ".text,.rodata", "--", far)
+    here = ("trace", "import", tmp_path / "a.din", "-o", tmp_path / "i.trace", "--as-linked")
+    (tmp_path / "a.din").write_text("2 0\n", encoding="ascii")
+    assert "--elf FILE" in fails(*here)
+    loose = compile_with("gcc", tmp_path, "loose.o", PROGRAM, "-nostdlib", "-c")
+    several = ("--elf", loose, "--section", ".text,.rodata")
+    assert "lie over each other" in fails(*here, *several)
