@@ -129,11 +129,16 @@ def test_firmware_linked_anew(tmp_path: Path, seed: int) -> None:
     fails("layout", "check", old, order, "--map", new_map, words=["is not the program of"])
 
 
-def test_an_order_that_was_searched(tmp_path: Path) -> None:
-    """What the search says of an order is what the program linked so does."""
+@pytest.mark.parametrize("reads", [(), ("--with-reads",)], ids=["executed", "read"])
+def test_an_order_that_was_searched(tmp_path: Path, reads: tuple[str, ...]) -> None:
+    """What the search says of an order is what the program linked so does.
+
+    With data reads, too: a function takes its literals with it.
+    """
     need("qemu-system-arm", "arm-none-eabi-gcc", "make")
     elf = make_firmware(tmp_path)
-    before, map_ = record_firmware(elf, tmp_path / "old.trace"), tmp_path / "old.map"
+    before, map_ = record_firmware(elf, tmp_path / "old.trace", *reads), tmp_path / "old.map"
+    assert bool(info_of(before).get("reads")) == bool(reads)
     shutil.copy(tmp_path / "card-firmware.map", map_)
     design = ("--cache", "2K", "--part", "K9F1208Q0B", "--register", "start-column")
     search = ("layout", before, "--map", map_, *design, "--pages", "64", "--evaluations", "500")
@@ -142,7 +147,7 @@ def test_an_order_that_was_searched(tmp_path: Path) -> None:
     flashpager(*search, "-o", names)
     elf = make_firmware(tmp_path, lines)
     flashpager("layout", "check", elf, names, "--map", tmp_path / "card-firmware.map")
-    recorded = counts(record_firmware(elf, tmp_path / "new.trace"), "lru", "64")
+    recorded = counts(record_firmware(elf, tmp_path / "new.trace", *reads), "lru", "64")
     (page,) = found["pages"]
     (row,) = page["found"]["rows"]
     assert page["found"]["time_ratio"] < 0.97

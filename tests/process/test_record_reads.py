@@ -354,7 +354,11 @@ class TestProgram:
         fails("simulate", trace, *board, words=["data reads", "instruction cache"])
         fails("explore", trace, *board, "--cache", "8K,16K", words=["instruction cache"])
         fails("simulate", trace, "--calls", "main", words=["data reads", remedy])
-        fails("layout", "order", trace, "-o", tmp_path / "o", words=["data reads", remedy])
+        flags = (*board, "--cache-page", "1K", "-o", tmp_path / "o")
+        fails("layout", trace, *flags, words=["data reads", "instruction cache"])
+        order, anew = tmp_path / "some.order", tmp_path / "anew.trace"
+        order.write_text("main\n", encoding="ascii")
+        fails("trace", "arrange", trace, "--order", order, "-o", anew, words=["data reads", remedy])
 
 
 OWNED = ("misses", "read_misses", "bytes_read", "bytes_executed")

@@ -157,13 +157,7 @@ struct Opened {
     weight: f64,
 }
 
-fn open(path: &Path, weight: f64, held_out_share: f64) -> Result<Opened> {
-    let opened = open_with_reads(path, weight, held_out_share)?;
-    opened.info.refuse_reads(&path.display().to_string(), "an order of functions")?;
-    Ok(opened)
-}
-
-/// The same, where data reads go with what holds them.
+/// Open one. Data reads go with what holds them.
 fn open_with_reads(path: &Path, weight: f64, held_out_share: f64) -> Result<Opened> {
     let file = simulation::open(path, WarmUp::default())?;
     let all = MemoryTrace::load(&file)?;
@@ -309,10 +303,10 @@ pub fn layout(
     let Request { designs, seed, .. } = request;
     check(request)?;
     let share = request.held_out_share;
-    let opened = request.traces.iter().map(|(path, weight)| open(path, *weight, share));
+    let opened = request.traces.iter().map(|(path, weight)| open_with_reads(path, *weight, share));
     let opened = opened.collect::<Result<Vec<_>>>()?;
     let first = &opened[0].info;
-    let given = request.held_out.iter().map(|path| open(path, 1.0, 0.0));
+    let given = request.held_out.iter().map(|path| open_with_reads(path, 1.0, 0.0));
     let given = given.collect::<Result<Vec<_>>>()?;
     let paths = request.traces.iter().map(|(path, _)| path).chain(&request.held_out);
     for (other, path) in opened.iter().chain(&given).zip(paths) {
@@ -328,6 +322,13 @@ pub fn layout(
             ));
         }
     }
+    let has_reads = opened.iter().chain(&given).any(|one| one.info.reads > 0);
+    if has_reads && designs.iter().any(|(design, _)| design.cache().hierarchy.is_some()) {
+        return Err(Error::design(
+            "the trace holds data reads, which do not pass the board's instruction cache: take a \
+             board without one, or record without --with-reads",
+        ));
+    }
     if request.map.is_none() {
         code::check_named(first)?;
     }
@@ -336,10 +337,17 @@ pub fn layout(
     for trace in all.flat_map(|one| [Some(&one.training), one.held_out.as_ref()]).flatten() {
         executed.add(trace, go_on)?;
     }
-    let (recorded_units, notes) = match &request.map {
+    let (recorded_units, mut notes) = match &request.map {
         Some(map) => (Linked::of(first, map)?.units().clone(), Vec::new()),
         None => units(first, &executed)?,
     };
+    if has_reads {
+        notes.push(
+            "data that is read out of a unit moves with it; other data stays where it is, though a \
+             link may move it a little"
+                .to_owned(),
+        );
+    }
     let units = if request.resident.is_empty() {
         recorded_units.clone()
     } else if request.map.is_some() {
