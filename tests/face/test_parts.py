@@ -79,7 +79,7 @@ class TestList:
         assert sorted(part["name"] for part in parts) == sorted(path.stem for path in PARTS)
         assert [line.split()[0] for line in listed[1:]] == [part["name"] for part in parts]
         kinds = [part["kind"] for part in parts]
-        assert list(dict.fromkeys(kinds)) == ["nand", "nor", "pcm", "mram", "fram", "card"]
+        assert list(dict.fromkeys(kinds)) == ["nand", "nor", "pcm", "mram", "fram", "psram", "card"]
         assert kinds == sorted(kinds, key=list(dict.fromkeys(kinds)).index)
 
     def test_columns(self) -> None:

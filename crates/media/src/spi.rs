@@ -25,7 +25,8 @@ const ADDRESS_BITS: u32 = 24;
 #[serde(deny_unknown_fields)]
 pub struct Mode {
     /// Lines of command, address and data, as `1-4-4`; command lines 0 where a
-    /// continuous read needs no command.
+    /// continuous read needs no command. Behind them may stand the command, as `1-1-1-03h`,
+    /// of a slower read than the usual one: it is taken only where it is named.
     pub name: String,
     /// Clocks between address and data, mode clocks included.
     pub dummy_clocks: Sourced<u32>,
@@ -39,12 +40,23 @@ pub struct Mode {
 impl Mode {
     /// Lines of command, address and data.
     fn lines(&self) -> Option<[u32; 3]> {
-        let mut lines = self.name.split('-').map(|lines| lines.parse::<u32>().ok());
+        let name = self.command().map_or(&*self.name, |(lines, _)| lines);
+        let mut lines = name.split('-').map(|lines| lines.parse::<u32>().ok());
         let found = [lines.next()??, lines.next()??, lines.next()??];
         let sane = matches!(found[0], 0 | 1 | 2 | 4 | 8)
             && found[1..].iter().all(|lines| matches!(lines, 1 | 2 | 4 | 8))
             && lines.next().is_none();
         sane.then_some(found)
+    }
+
+    /// The lines, and the command behind them, where it is named: two hexadecimal digits and `h`.
+    fn command(&self) -> Option<(&str, &str)> {
+        let named = |(_, command): &(&str, &str)| {
+            command.strip_suffix('h').is_some_and(|hex| {
+                hex.len() == 2 && hex.bytes().all(|digit| digit.is_ascii_hexdigit())
+            })
+        };
+        self.name.rsplit_once('-').filter(named)
     }
 
     fn data_lines(&self) -> u32 {
@@ -143,9 +155,15 @@ impl Spi {
         };
         // Without a command it can only follow another read.
         let starts = |mode: &&Mode| mode.lines().is_some_and(|lines| lines[0] > 0);
+        let usual = |mode: &&Mode| mode.command().is_none();
         let fits = |mode: &&Mode| mode.lines().is_some_and(|all| all.iter().all(|l| *l <= lines));
-        let best =
-            self.modes.iter().filter(starts).filter(fits).min_by(|a, b| ns(a).total_cmp(&ns(b)));
+        let best = self
+            .modes
+            .iter()
+            .filter(starts)
+            .filter(usual)
+            .filter(fits)
+            .min_by(|a, b| ns(a).total_cmp(&ns(b)));
         best.ok_or_else(|| {
             Error::design(format!(
                 "{} has no read mode for a bus of {lines} data lines (known: {})",
@@ -197,7 +215,7 @@ impl Spi {
 
 impl Medium for Spi {
     fn kinds(&self) -> &'static [Kind] {
-        &[Kind::Nand, Kind::Nor, Kind::Pcm, Kind::Mram, Kind::Fram]
+        &[Kind::Nand, Kind::Nor, Kind::Pcm, Kind::Mram, Kind::Fram, Kind::Psram]
     }
 
     fn operations(&self, part: &Part) -> Vec<What> {
@@ -210,7 +228,7 @@ impl Medium for Spi {
                 can
             }
             // Bytes are overwritten as they are.
-            Kind::Mram | Kind::Fram => vec![What::Read, What::Program],
+            Kind::Mram | Kind::Fram | Kind::Psram => vec![What::Read, What::Program],
             _ => vec![What::Read, What::Program, What::Erase],
         }
     }

@@ -30,7 +30,7 @@ from flashpager.papers.flash_media import (
 )
 
 _IMX6, _OCTAL = str(PARTS / "imx6-nand.toml"), str(PARTS / "W35N02JW.toml")
-_PSRAM, _PLAIN_READ = str(PARTS / "octal-psram.toml"), str(PARTS / "plain-read-nor.toml")
+_PSRAM = str(PARTS / "octal-psram.toml")
 _KB, _KIB = 1000, 1024
 #: As far as a prediction may be from a measurement, in percent: a bound of ours, not a source's.
 TOLERANCE = "15"
@@ -432,7 +432,7 @@ class _Check:
         claims: list[Claim] = []
         for what, mode, mhz, clocks in (
             ("four lines, no command", "0-4-4", 62.5, 20),
-            ("command 03h, divider 4", "1-1-1", 31.25, 64),
+            ("command 03h, divider 4", "1-1-1-03h", 31.25, 64),
         ):
             found = self.ask(name, f"{mhz}MHz-x4", operation="read", mode=mode, size=4)
             ns = found.stages[-1].ns
@@ -440,8 +440,6 @@ class _Check:
             ours = ns * mhz / 1e3
             why = f"reckoned by its author, not timed: {clocks} clocks at {mhz} MHz; {name}'s "
             why += f"{mode} takes {plain(ours)}"
-            if mode == "1-1-1":
-                why += ", as it is the fast read, 0Bh, with dummies"
             claims.append(
                 Claim(
                     at,
@@ -607,9 +605,8 @@ class _Check:
     def a_loop_without_a_cache(self) -> list[Claim]:
         """PicoSoC: two instructions of a loop, read from flash by each turn anew."""
         divider, taken, clock_mhz = 2, 197, 12
-        found = self.ask(
-            _PLAIN_READ, f"{clock_mhz / divider}MHz-x1", operation="read", mode="1-1-1", size=8
-        )
+        bus = f"{clock_mhz / divider}MHz-x1"
+        found = self.ask("W25Q128JV", bus, operation="read", mode="1-1-1-03h", size=8)
         cycles = found.stages[-1].ns * clock_mhz / 1e3
         return [
             _measurement(

@@ -60,6 +60,8 @@ pub enum Kind {
     Mram,
     /// Ferroelectric memory, read and written in place.
     Fram,
+    /// RAM on the bus of a serial flash, read and written in place.
+    Psram,
     /// A card with a controller of its own.
     Card,
 }
@@ -72,6 +74,7 @@ impl Kind {
         ("pcm", Self::Pcm),
         ("mram", Self::Mram),
         ("fram", Self::Fram),
+        ("psram", Self::Psram),
         ("card", Self::Card),
     ];
 
@@ -82,12 +85,12 @@ impl Kind {
 
     /// Whether bytes are read where they lie, without a page being loaded.
     pub fn is_read_in_place(self) -> bool {
-        matches!(self, Self::Nor | Self::Pcm | Self::Mram | Self::Fram)
+        matches!(self, Self::Nor | Self::Pcm | Self::Mram | Self::Fram | Self::Psram)
     }
 
     /// Whether bytes are overwritten as they are, at the pace of the bus.
     pub fn is_written_in_place(self) -> bool {
-        matches!(self, Self::Mram | Self::Fram)
+        matches!(self, Self::Mram | Self::Fram | Self::Psram)
     }
 
     /// As people write it.
@@ -98,6 +101,7 @@ impl Kind {
             Self::Pcm => "PCM",
             Self::Mram => "MRAM",
             Self::Fram => "FRAM",
+            Self::Psram => "PSRAM",
             Self::Card => "card",
         }
     }
