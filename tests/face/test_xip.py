@@ -209,6 +209,16 @@ class TestPrices:
         assert row["latency"]["mean_fault_ns"] == pytest.approx(clocks * CLOCK_NS)
         assert row["time"]["time_ns"] == pytest.approx(count * clocks * CLOCK_NS)
 
+    def test_the_slow_read(self, trace: Path) -> None:
+        """Command 03h has no dummies and a slower clock, and is taken only where it is named."""
+        flags = ("--part", "W25Q128JV", *self.CACHE, "--bus")
+        row = simulate(trace, *flags, "50MHz-x1", "--read-mode", "1-1-1-03h")
+        assert row["latency"]["worst_fault_ns"] == pytest.approx((8 + 24 + 64) * 20)
+        unsaid = simulate(trace, *flags, "50MHz-x1")
+        assert unsaid["latency"]["worst_fault_ns"] == pytest.approx((8 + 24 + 8 + 64) * 20)
+        wrong = fails("simulate", trace, *flags, "104MHz-x1", "--read-mode", "1-1-1-03h")
+        assert "at most 50 MHz" in wrong
+
     def test_the_fastest_way_is_taken(self, trace: Path) -> None:
         """A continued read cannot be the first, so that it has to be asked for."""
         unsaid = simulate(trace, *MEDIUM, *self.CACHE)
@@ -262,9 +272,12 @@ BOARDS = {
     # With its command, each three of 150 MHz.
     "rp2350": (8 + 6 + 6 + 16, 3e3 / 150),
     # On two lines: 32 bytes are 128 clocks.
+    "esp32": (8 + 12 + 4 + 128, 1e3 / 40),
     "esp32-c3": (8 + 12 + 4 + 128, 1e3 / 80),
     "esp32-s3": (8 + 12 + 4 + 128, 1e3 / 80),
     "stm32h563-octospi": (8 + 6 + 6 + 32, 3e3 / 250),
+    "stm32u585-octospi": (8 + 6 + 6 + 32, 2e3 / 160),
+    "stm32h743-qspi": (8 + 6 + 6 + 64, 2e3 / 240),
     "nrf5340-qspi": (8 + 6 + 6 + 32, 2e3 / 96),
     "imxrt1060-flexspi": (8 + 6 + 6 + 64, 1e3 / 120),
 }
@@ -337,6 +350,12 @@ class TestAhead:
 
 class TestBoards:
     """Boards of real chips."""
+
+    def test_listed(self) -> None:
+        """With the command's name and without."""
+        assert flashpager("boards", "list").out == flashpager("boards").out
+        told = flashpager("boards", "list", "--json").json
+        assert told["boards"] == flashpager("boards", "--json").json["boards"]
 
     def test_all_of_them(self) -> None:
         """Those in hardware are the ones that are tried here."""
@@ -422,7 +441,9 @@ BAD: list[tuple[tuple[str, ...], list[str]]] = [
     (("--ways", "2", "--cache", "12K"), ["96 sets", "power of two of sets"]),
     (("--ways", "2", "--cache", "1K", "--cache-page", "2K"), ["smaller than its page"]),
     (("--ways", "8", "--cache", "256"), ["a set of 512 bytes does not divide it"]),
-    (("--ways", "0"), ["'0'"]),
+    (("--ways", "0"), ["ways: '0' is no number from 1 on; or write none"]),
+    (("--ways", "2K5"), ["ways: '2K5' is no number"]),
+    (("--ways", "2", "--prefetch-lines", "0"), ["prefetch lines: '0' is no number"]),
     (("--ways", "1", "--cache", "32M"), ["16 MiB"]),
     (
         ("--ways", "3", "--cache", "192", "--cache-page", "64", "--policy", "plru"),
@@ -454,6 +475,10 @@ BAD: list[tuple[tuple[str, ...], list[str]]] = [
         ["W25N01GV is no serial part that is read in place"],
     ),
     (("--part", "W25N01GV", "--read-mode", "1-4-4"), ["loads pages and is not read in place"]),
+    (
+        ("--part", "RC28F512M29EW", "--bus", "10MHz-x16", "--read-mode", "1-4-4"),
+        ["RC28F512M29EW is on an address bus"],
+    ),
 ]
 
 

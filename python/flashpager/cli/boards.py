@@ -19,10 +19,15 @@ app = typer.Typer(
 
 
 @app.callback()
-def list_boards(context: typer.Context, *, json: options.Json = False) -> None:
+def boards(context: typer.Context, *, json: options.Json = False) -> None:
     """List the boards that --board takes by name, a line each."""
-    if context.invoked_subcommand is not None:
-        return
+    if context.invoked_subcommand is None:
+        list_boards(json=json)
+
+
+@app.command("list")
+def list_boards(*, json: options.Json = False) -> None:
+    """List the boards, a line each."""
     boards = _engine.boards()
     if json:
         print_json({"boards": [{"name": name, "about": about} for name, about in boards]})

@@ -22,6 +22,9 @@ _SMALLEST_PAGE = 8
 #: The largest that is tried over a part that has no pages: caches in hardware have lines up to it.
 _LARGEST_LINE = 64
 
+#: Sizes that are no bytes.
+_COUNTED = ("ways", "prefetch_lines")
+
 
 class NoRoomError(FlashpagerError):
     """No cache page fits into the RAM."""
@@ -242,7 +245,12 @@ def _size(axis: _engine.Axis, given: AxisValue) -> int | None:
     if isinstance(given, bool) or not isinstance(given, int | str):
         message = f"{axis.name} must be a size or a list of sizes, not {given!r}"
         raise TypeError(message)
-    return parse_size(given)
+    try:
+        return parse_size(given)
+    except FlashpagerError as error:
+        what = f"'{given}' is no number from 1 on" if axis.name in _COUNTED else error
+        message = f"{axis.title}: {what}" + ("; or write none" if axis.may_be_none else "")
+        raise FlashpagerError(message) from error
 
 
 def _matching_parts(patterns: Sequence[str], *, in_place: bool) -> list[str]:
