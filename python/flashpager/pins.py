@@ -27,6 +27,7 @@ def pin(
     weights: Sequence[float] = (),
     always: Sequence[str] = (),
     calls: Sequence[tuple[str, float]] = (),
+    order: bool = False,
     seconds: float = SECONDS,
     progress: Progress | None = None,
     go_on: Callable[[], bool] | None = None,
@@ -75,11 +76,11 @@ def pin(
         raise FlashpagerError(message)
     started = time.monotonic()
 
-    def told(ratio: float, ram: int) -> bool:
+    def told(ratio: float, ram: int) -> float:
         share = (time.monotonic() - started) / seconds
         if progress is not None:
             progress(ratio, ram, share)
-        return share < 1 and (go_on is None or go_on())
+        return 1.0 if go_on is not None and not go_on() else share
 
     return _engine.pin_in_ram(
         [(trace.path, weight) for trace, weight in zip(several, of_traces, strict=True)],
@@ -89,4 +90,5 @@ def pin(
         map=map_,
         always=list(always),
         calls=list(calls),
+        order=order,
     )

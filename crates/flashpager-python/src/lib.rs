@@ -71,7 +71,7 @@ mod _engine {
         examine_part, find_part, part_kinds, part_schema, raw_bandwidth,
     };
     #[pymodule_export]
-    use super::pin::{ColdCall, PinStep, Pinning, pin_in_ram};
+    use super::pin::{ColdCall, PinStep, PinnedTogether, Pinning, pin_in_ram};
     #[pymodule_export]
     use super::processor::{
         CallTimes, Core, CoreJob, Spread, Stall, call_times, cores, find_core, worst_stall,

@@ -227,6 +227,18 @@ impl Linked {
         self.linked.pin_text(&names, format).map(PinText).map_err(raise)
     }
 
+    /// The order of what stays in flash beside the units named ``pinned``, in a format of
+    /// ``order_formats()``. What ``order`` does not name follows as it lay.
+    fn text_beside(
+        &self,
+        pinned: Vec<String>,
+        order: Vec<String>,
+        format: &str,
+    ) -> PyResult<OrderText> {
+        let format = format.parse().map_err(raise)?;
+        self.linked.text_beside(&pinned, &order, format).map(OrderText).map_err(raise)
+    }
+
     /// Write the trace that the same execution has in ``order``. Gives its description.
     fn arrange(&self, py: Python<'_>, output: PathBuf, order: &LinkOrder) -> PyResult<TraceInfo> {
         let info = run(

@@ -1,8 +1,9 @@
 //! What to pin in RAM.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use flashpager::layout::Limit;
 use flashpager::layout::pin::{self, Progress, Request};
 use pyo3::prelude::*;
 
@@ -44,6 +45,22 @@ view! {
 }
 
 view! {
+    /// An order of what stays, and what it gives beside what is pinned.
+    PinnedTogether = pin::Together {
+        /// Names of what can move and is not pinned, as it is to lie in flash.
+        order: Vec<String>,
+        /// Bytes between units, laid out so.
+        gap_bytes: u32,
+        /// Time over that before with units pinned and all others in the recorded order.
+        pinning_alone_ratio: f64,
+        /// The same with an order, and nothing pinned but what has to be.
+        order_alone_ratio: f64,
+        /// Orders tried.
+        orders: u64,
+    }
+}
+
+view! {
     /// What to pin in RAM.
     Pinning = pin::Pinning {
         /// Names of what to pin, in the order of the image.
@@ -56,11 +73,13 @@ view! {
         after: Vec<Row>,
         /// Time over that before.
         time_ratio: f64,
-        /// The greedy choice, step by step.
+        /// What an order of the rest gives with it; None where none was asked for.
+        together: Option<PinnedTogether>,
+        /// The greedy choice, step by step, all others in the recorded order.
         curve: Vec<PinStep>,
         /// The step of the curve after which RAM saves less; None where none saves.
         knee: Option<usize>,
-        /// Whether an exchange found better than the greedy choice.
+        /// Whether an exchange found better than the greedy choice, in the recorded order.
         is_exchanged: bool,
         /// Whether the search came to its end; one that was ended may have left better ones.
         is_finished: bool,
@@ -77,12 +96,16 @@ view! {
     }
 }
 
-/// Choose what to pin. ``traces`` come with how much each counts.
+/// Choose what to pin, and an order of the rest with ``order``. ``traces`` come with how much each
+/// counts.
 ///
 /// ``progress(time_ratio, ram_bytes)`` is called ten times a second, with (1, 0) before the first
-/// choice; once it gives False the search ends and what was found is kept.
+/// choice, and gives the share of the time that is used up. With 1 the search ends, and what was
+/// found is kept.
 #[pyfunction]
-#[pyo3(signature = (traces, design, ram_bytes, progress, *, map=None, always=vec![], calls=vec![]))]
+#[pyo3(signature = (
+    traces, design, ram_bytes, progress, *, map=None, always=vec![], calls=vec![], order=false
+))]
 #[expect(clippy::too_many_arguments, reason = "as Python names them")]
 pub fn pin_in_ram(
     py: Python<'_>,
@@ -93,20 +116,24 @@ pub fn pin_in_ram(
     map: Option<PathBuf>,
     always: Vec<String>,
     calls: Vec<(String, f64)>,
+    order: bool,
 ) -> PyResult<Pinning> {
-    let searches = AtomicBool::new(true);
+    let used = AtomicU64::new(0f64.to_bits());
     let found = run(
         py,
         |py, now: Progress| {
-            let goes_on = progress.call1(py, (now.time_ratio, now.ram_bytes))?;
-            searches.store(goes_on.extract::<bool>(py)?, Ordering::Relaxed);
+            let share = progress.call1(py, (now.time_ratio, now.ram_bytes))?;
+            used.store(share.extract::<f64>(py)?.to_bits(), Ordering::Relaxed);
             Ok(())
         },
         |go_on, report| {
             let design = design.get().checked()?.as_ref().clone();
-            let request = Request { traces, map, design, ram_bytes, always, calls };
+            let request = Request { traces, map, design, ram_bytes, always, calls, order };
             report(Progress { time_ratio: 1.0, ram_bytes: 0 });
-            pin::pin(&request, go_on, &|| go_on() && searches.load(Ordering::Relaxed), report)
+            let share = || {
+                if go_on() { f64::from_bits(used.load(Ordering::Relaxed)) } else { 1.0 }
+            };
+            pin::pin(&request, &Limit::Share(&share), go_on, report)
         },
     )?;
     Ok(Pinning(found))

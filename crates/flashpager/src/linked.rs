@@ -240,7 +240,7 @@ impl Linked {
     /// When what stays is in the way.
     pub fn place(&self, order: &Order) -> Result<Placement> {
         let placement = place(&self.units, order)?;
-        self.check(&placement)?;
+        self.check(&placement, order)?;
         Ok(placement)
     }
 
@@ -251,11 +251,11 @@ impl Linked {
     }
 
     /// A linker goes on where it is: it puts nothing behind what stays.
-    fn check(&self, placement: &Placement) -> Result<()> {
+    fn check(&self, placement: &Placement, order: &Order) -> Result<()> {
         let Some(behind) = self.behind() else { return Ok(()) };
         let all = self.units.all();
         let over = |number: &&u32| placement.offsets[**number as usize] >= behind.offset;
-        let Some(over) = self.units.movable().iter().find(over) else { return Ok(()) };
+        let Some(over) = order.numbers().iter().find(over) else { return Ok(()) };
         Err(Error::data(
             self.map.path().display().to_string(),
             format!(
@@ -283,14 +283,36 @@ impl Linked {
     /// As those of [`Linked::place`].
     pub fn text(&self, order: &Order, format: Format) -> Result<OrderText> {
         self.place(order)?;
-        Ok(match format {
+        Ok(self.written(order, format))
+    }
+
+    fn written(&self, order: &Order, format: Format) -> OrderText {
+        match format {
             Format::Names => {
                 let names = order.names(&self.units).map(|name| format!("{name}\n")).collect();
                 OrderText { text: names, ..OrderText::default() }
             }
             Format::GnuLd => OrderText { text: self.fragment(order), ..OrderText::default() },
             Format::Lld => self.symbol_order(order),
-        })
+        }
+    }
+
+    /// The order of what stays beside the units named `pinned`, as `format` has it: what `order`
+    /// does not name follows as it lay.
+    ///
+    /// # Errors
+    /// Names of no unit that moves, or in both, and those of [`Linked::place`].
+    pub fn text_beside(
+        &self,
+        pinned: &[String],
+        order: &[String],
+        format: Format,
+    ) -> Result<OrderText> {
+        let named = Order::of_names(&self.units, pinned.iter().map(String::as_str))?;
+        let units = self.units.with_resident_numbers(&named.numbers()[..pinned.len()]);
+        let order = Order::of_names(&units, order.iter().map(String::as_str))?;
+        self.check(&place(&units, &order)?, &order)?;
+        Ok(self.written(&order, format))
     }
 
     /// The units of these names, which are to lie in RAM, as `format` has it.

@@ -74,6 +74,17 @@ impl Sequence {
         Ok(sequence)
     }
 
+    /// The same without what lies in RAM of `units`, which are those of the same image.
+    pub fn without_resident(&self, units: &Units) -> Self {
+        let stays =
+            |number: &&u32| !units.is_resident(self.pieces[**number as usize].unit as usize);
+        Self {
+            pieces: self.pieces.clone(),
+            executed: self.executed.iter().filter(stays).copied().collect(),
+            bytes: self.bytes,
+        }
+    }
+
     /// The pieces as they are executed.
     pub fn iter(&self) -> impl Iterator<Item = Piece> {
         self.executed.iter().map(|number| self.pieces[*number as usize])

@@ -8,7 +8,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from flashpager import _engine, pins
+from flashpager import _engine, layouts, pins
 from flashpager._engine import Design, FlashpagerError, Linked, Pinning, Row
 from flashpager.axes import AXES
 from flashpager.cli import linking, options
@@ -51,6 +51,23 @@ def pin(
             "--format", metavar="NAME", help=f"{' | '.join(_engine.pin_formats())}: who reads it."
         ),
     ] = _engine.pin_formats()[0],
+    order: Annotated[
+        Path | None,
+        typer.Option(
+            "--order",
+            metavar="FILE",
+            help="Search the order of what stays in flash, too, and write it there.",
+        ),
+    ] = None,
+    order_format: Annotated[
+        str | None,
+        typer.Option(
+            "--order-format",
+            metavar="NAME",
+            help=f"{' | '.join(_engine.order_formats())}: who reads the order; names with names, "
+            "else gnu-ld.",
+        ),
+    ] = None,
     weights: Annotated[
         str | None,
         typer.Option("--weights", metavar="LIST", help="How much each trace counts, as 3,1."),
@@ -90,14 +107,17 @@ def pin(
     Each choice is replayed: what is pinned leaves the flash image and the cache to the others. A
     greedy choice comes first, then exchanges; whole traces decide. Ctrl-C ends the search and keeps
     the best so far. With --map the input sections of a link are chosen, and --format writes them as
-    a linker or a build system takes them.
+    a linker or a build system takes them. With --order the order of what stays is chosen together
+    with what is pinned.
     """
     design = flags.one_design("pin takes one design; 'flashpager explore' takes lists")
+    order_format = _order_format(order, order_format, format_, map_)
     linked = _linked(traces[0], output, map_, format_)
     opened = [Trace.open(path) for path in traces]
-    for path in filter(None, (output, plot)):
+    written = [path for path in (output, order, plot) if path]
+    for number, path in enumerate(written):
         check_writable(path)
-        refuse_overwriting(path, *traces, *([map_] if map_ else []))
+        refuse_overwriting(path, *traces, *([map_] if map_ else []), *written[:number])
     if plot is not None:
         from flashpager.plots import picture  # noqa: PLC0415  (Altair starts slowly)
 
@@ -111,13 +131,15 @@ def pin(
             weights=numbers("--weights", weights),
             always=names_or_file("--always", always, "units that are pinned"),
             calls=[_limited(text) for text in max_call or []],
+            order=order is not None,
             seconds=seconds,
             progress=progress,
             go_on=go_on,
         )
         stopped = not go_on()
-    if output is not None:
-        _write(output, found, linked, format_)
+    left_out = _write(output, found, linked, format_) if output is not None else []
+    if order is not None:
+        _write_order(order, found, left_out, linked, order_format)
     if plot is not None:
         from flashpager.plots import pin as pictures  # noqa: PLC0415
 
@@ -167,6 +189,25 @@ def _linked(trace: Path, output: Path | None, map_: Path | None, format_: str) -
     return linked
 
 
+def _order_format(
+    order: Path | None, order_format: str | None, format_: str, map_: Path | None
+) -> str:
+    names = linking.DEFAULT_FORMAT
+    if order_format is None:
+        return names if format_ == _engine.pin_formats()[0] else "gnu-ld"
+    if order_format not in _engine.order_formats():
+        known = ", ".join(_engine.order_formats())
+        message = f"--order-format {order_format}: no format of an order (known: {known})"
+        raise FlashpagerError(message)
+    if order is None or (order_format != names and map_ is None):
+        message = (
+            f"--order-format {order_format} is of --order and of the map of a link: name both, "
+            "and --map"
+        )
+        raise FlashpagerError(message)
+    return order_format
+
+
 def _limited(text: str) -> tuple[str, float]:
     function, equals, time = text.rpartition("=")
     if not equals or not function:
@@ -175,7 +216,9 @@ def _limited(text: str) -> tuple[str, float]:
     return function, options.parsed("--max-call", time, parse_duration)
 
 
-def _write(output: Path, found: Pinning, linked: Linked | None, format_: str) -> None:
+def _write(output: Path, found: Pinning, linked: Linked | None, format_: str) -> list[str]:
+    """Write what is pinned; give what the format has no words for, which stays in flash."""
+    left_out: list[str] = []
     if linked is None:
         with appearing_whole(output) as path:
             path.write_text("".join(f"{name}\n" for name in found.pinned), encoding="utf-8")
@@ -183,11 +226,12 @@ def _write(output: Path, found: Pinning, linked: Linked | None, format_: str) ->
         written = linked.pin_text(found.pinned, format_)
         with appearing_whole(output) as path:
             path.write_text(written.text, encoding="utf-8")
-        if written.left_out:
-            count = counted(len(written.left_out), "unit")
+        left_out = written.left_out
+        if left_out:
+            count = counted(len(left_out), "unit")
             note(
-                f"note: {format_} has no words for {count} ({_some(written.left_out)}), which "
-                f"{'is' if len(written.left_out) == 1 else 'are'} not in {output}: their objects "
+                f"note: {format_} has no words for {count} ({_some(left_out)}), which "
+                f"{'is' if len(left_out) == 1 else 'are'} not in {output}: their objects "
                 "or archives have no functions by themselves"
             )
         if written.ambiguous:
@@ -199,6 +243,27 @@ def _write(output: Path, found: Pinning, linked: Linked | None, format_: str) ->
                 f"({_some(written.ambiguous)}): rename one, or use --format gnu-ld"
             )
     note(f"{output}: {counted(len(found.pinned), 'unit')}, {found.ram_bytes:,} bytes of RAM")
+    return left_out
+
+
+def _write_order(
+    path: Path, found: Pinning, left_out: Sequence[str], linked: Linked | None, format_: str
+) -> None:
+    """Write the order of what is not in the file of what is pinned."""
+    if found.together is None:
+        return
+    names = [*found.together.order, *left_out]
+    if linked is None:
+        layouts.write_order(path, names)
+    else:
+        pinned = [name for name in found.pinned if name not in left_out]
+        linking.write_order(path, linked.text_beside(pinned, names, format_))
+    behind = f", {counted(len(left_out), 'unit')} of them for want of words" if left_out else ""
+    note(f"{path}: {counted(len(names), 'unit')} that {_stay(names)} in flash{behind}")
+
+
+def _stay(names: Sequence[str]) -> str:
+    return "stays" if len(names) == 1 else "stay"
 
 
 def _some(names: Sequence[str]) -> str:
@@ -214,20 +279,29 @@ def _misses(rows: Sequence[Row]) -> int:
 
 
 def _show(found: Pinning, design: Design, limit: int) -> None:
+    together = found.together
     if not found.pinned:
         out.print("nothing is pinned: no choice that fits saves time")
-        return
+        if together is None or found.time_ratio >= 1:
+            return
     several = len(found.before) > 1
     times = (
         f"{percent(found.time_ratio, 1)} of the time before, by the weights of the traces"
         if several
         else f"{duration(_time(found.after))} instead of {duration(_time(found.before))}"
     )
+    beside = "" if together is None else f", {counted(len(together.order), 'unit')} in order"
     out.print(
-        f"{counted(len(found.pinned), 'unit')} in {found.ram_bytes:,} bytes of RAM: "
+        f"{counted(len(found.pinned), 'unit')} in {found.ram_bytes:,} bytes of RAM{beside}: "
         f"{1 / found.time_ratio:.2f} times as fast, {times}; "
         f"misses {_misses(found.before):,} → {_misses(found.after):,}"
     )
+    if together is not None:
+        out.print(
+            f"by itself, as far as each was searched: pinning "
+            f"{1 / together.pinning_alone_ratio:.2f} times as fast, the order "
+            f"{1 / together.order_alone_ratio:.2f}"
+        )
     if design.processor:
         out.print(
             f"times the program out of RAM: {_slowdown(found.before):.2f} → "
@@ -241,6 +315,8 @@ def _show(found: Pinning, design: Design, limit: int) -> None:
         )
     if found.curve:
         out.print()
+        if together is not None:
+            out.print("pinning by itself:")
         print_whole(_curve(found, limit))
     if limit and len(found.curve) > limit:
         note(f"{len(found.curve) - limit} more steps; --limit 0 shows all")
@@ -251,14 +327,15 @@ def _show(found: Pinning, design: Design, limit: int) -> None:
             f"knee: the first {knee.ram_bytes:,} bytes, up to {escape(knee.name)}, save "
             f"{percent(share, 1)} of what all {last.ram_bytes:,} save"
         )
-    if found.is_exchanged:
+    if found.is_exchanged and together is None:
         out.print("the choice is better than the last step: units were exchanged for others")
     looked = (
         ""
         if found.sampled_share >= 1
         else (f", on {percent(found.sampled_share, 1)} of what was executed; whole traces decided")
     )
-    out.print(f"{counted(found.evaluations, 'choice')} replayed{looked}")
+    orders = "" if together is None else f" and {counted(together.orders, 'order')}"
+    out.print(f"{counted(found.evaluations, 'choice')}{orders} replayed{looked}")
 
 
 def _slowdown(rows: Sequence[Row]) -> float:

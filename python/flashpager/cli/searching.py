@@ -102,6 +102,6 @@ def searching() -> Iterator[Callable[[float, int, float], None] | None]:
 
         def report(ratio: float, ram_bytes: int, share: float) -> None:
             gain = f"{percent(ratio, 1)} of the time before so far, {ram_bytes:,} bytes of RAM"
-            bar.update(task, completed=min(share, 1.0), gain=gain if ram_bytes else "")
+            bar.update(task, completed=min(share, 1.0), gain=gain if ratio < 1 else "")
 
         yield report

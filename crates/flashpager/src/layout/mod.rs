@@ -49,6 +49,7 @@ pub struct Request {
 }
 
 /// When the search stops.
+#[derive(Clone, Copy)]
 pub enum Limit<'a> {
     /// After so many evaluations in all, the same each time.
     Evaluations(u64),
@@ -219,6 +220,45 @@ struct Page<'a> {
     portfolio: Vec<(&'static str, f64)>,
     baseline: Order,
     baseline_name: &'static str,
+}
+
+/// Published orders, and the best of them.
+struct Published {
+    /// By name, what each costs.
+    portfolio: Vec<(&'static str, f64)>,
+    best: Order,
+    cost: f64,
+    name: &'static str,
+}
+
+impl Published {
+    fn of(
+        search: &Search<'_>,
+        (units, profile): (&Units, &Profile),
+        sequences: &[&Sequence],
+        cluster_bytes: u32,
+    ) -> Result<Self> {
+        let mut portfolio = Vec::new();
+        let mut best: Option<(f64, Order, &'static str)> = None;
+        for (name, baseline) in Baseline::ALL {
+            let order = baseline.order(units, profile, sequences, cluster_bytes)?;
+            let cost = search.cost(&order)?;
+            portfolio.push((name, cost));
+            if best.as_ref().is_none_or(|(least, _, _)| cost < *least) {
+                best = Some((cost, order, name));
+            }
+        }
+        let Some((cost, best, name)) = best else { return Err(Error::Interrupted) };
+        Ok(Self { portfolio, best, cost, name })
+    }
+}
+
+/// What the prices of a design make of counts.
+type Priced = Box<dyn Fn(&Counts) -> f64 + Sync>;
+
+fn priced(design: &Design) -> Priced {
+    let design = design.clone();
+    Box::new(move |counts| design.time_of(counts).time_ns)
 }
 
 /// Designs with another cache page.
@@ -401,7 +441,6 @@ pub fn layout(
     let of_pages =
         pages.iter().map(|page| with_page(designs, *page)).collect::<Result<Vec<_>>>()?;
     let all_weights: f64 = designs.iter().map(|(_, weight)| weight).sum();
-    type Priced = Box<dyn Fn(&Counts) -> f64 + Sync>;
     let mut costs: Vec<Vec<(Design, f64, usize, Priced)>> = Vec::new();
     for designs in &of_pages {
         let mut of_page: Vec<(Design, f64, usize, Priced)> = Vec::new();
@@ -409,9 +448,8 @@ pub fn layout(
             for (trace, one) in opened.iter().enumerate() {
                 let design = design.executing(&one.info)?.into_owned();
                 let weight = weight * one.weight / before[number] / all_weights;
-                let priced = design.clone();
-                let cost = move |counts: &Counts| priced.time_of(counts).time_ns;
-                of_page.push((design, weight, trace, Box::new(cost)));
+                let cost = priced(&design);
+                of_page.push((design, weight, trace, cost));
             }
         }
         costs.push(of_page);
@@ -437,17 +475,8 @@ pub fn layout(
         let search = Search::new(&units, &profile, &tasks[number])?;
         let largest = designs.iter().map(|(design, _)| design.cache().cache_bytes).max();
         let cluster_bytes = largest.unwrap_or(0).min(u64::from(u32::MAX)) as u32;
-        let mut portfolio = Vec::new();
-        let mut best: Option<(f64, Order, &'static str)> = None;
-        for (name, baseline) in Baseline::ALL {
-            let order = baseline.order(&units, &profile, &all_sequences, cluster_bytes)?;
-            let cost = search.cost(&order)?;
-            portfolio.push((name, cost));
-            if best.as_ref().is_none_or(|(least, _, _)| cost < *least) {
-                best = Some((cost, order, name));
-            }
-        }
-        let Some((cost, best, baseline_name)) = best else { return Err(Error::Interrupted) };
+        let Published { portfolio, best, cost, name: baseline_name } =
+            Published::of(&search, (&units, &profile), &all_sequences, cluster_bytes)?;
         Ok(Page {
             cache_page_bytes: designs[0].0.cache().cache_page_bytes,
             designs: designs.clone(),

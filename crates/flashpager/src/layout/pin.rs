@@ -7,22 +7,30 @@
 //! best few alone, before one of them is taken (lazy evaluation, Minoux 1978; savings are no
 //! submodular function, so the choice is a floor and not within a factor of the best). Exchanges
 //! follow. In the end whole traces decide between both, and nothing pinned.
+//!
+//! The order of what stays can be searched with it. Then the same is asked again under each order
+//! that is found, and an order for each choice.
+
+mod calls;
+mod together;
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use flashpager_base::{Error, Result, did_you_mean, shown};
-use flashpager_binary::names::is_called;
+use flashpager_base::{Error, Result, shown};
 use flashpager_layout::{Order, Piece, Sequence, Units, place};
 use flashpager_replay::replay;
-use flashpager_trace::calls::OpenCalls;
 use flashpager_trace::{MemoryTrace, Run, Trace, TraceInfo};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
+use self::calls::Calls;
+pub use self::together::Together;
+use self::together::{Clock, Orders, PINNING_ALONE, Pair, Searching, left};
 use super::{
-    Coverage, Executed, Moved, Opened, check_same_image, code, executed_share, open_with_reads,
-    placed, rows, times, units,
+    Coverage, Executed, Limit, Moved, Opened, check_same_image, code, executed_share,
+    open_with_reads, placed, rows, times, units,
 };
 use crate::design::{Design, NO_SUMS};
 use crate::linked::Linked;
@@ -38,8 +46,6 @@ const STRETCHES: usize = 64;
 const BETWEEN: usize = 32;
 /// Candidates that an exchange tries in the place of one.
 const TRIED: usize = 16;
-/// Distinct executions of a function whose calls are limited.
-const MAX_BODIES: usize = 4096;
 
 /// What is to be pinned, and for what.
 #[derive(Clone, Debug)]
@@ -56,6 +62,8 @@ pub struct Request {
     pub always: Vec<String>,
     /// Functions, and the longest that a recorded call of each may take from an empty cache.
     pub calls: Vec<(String, f64)>,
+    /// Whether the order of what stays is searched, too.
+    pub order: bool,
 }
 
 /// A unit, and what all up to it give.
@@ -101,11 +109,14 @@ pub struct Pinning {
     pub after: Vec<Row>,
     /// Time over that before.
     pub time_ratio: f64,
-    /// The greedy choice, step by step, each replayed on whole traces.
+    /// What an order of the rest gives with it, where one was asked for.
+    pub together: Option<Together>,
+    /// The greedy choice, step by step, each replayed on whole traces; all others in the recorded
+    /// order.
     pub curve: Vec<Step>,
     /// The step of the curve after which RAM saves less; nothing without a step that saves.
     pub knee: Option<usize>,
-    /// Whether an exchange found better than the greedy choice.
+    /// Whether an exchange found better than the greedy choice, in the recorded order.
     pub is_exchanged: bool,
     /// Whether the search came to its end; one that was ended may have left better ones.
     pub is_finished: bool,
@@ -139,20 +150,16 @@ struct Looked {
     bytes: u64,
 }
 
-/// The calls of a limited function, each way of them once.
-struct Calls {
-    function: String,
-    limit_ns: f64,
-    count: u64,
-    bodies: Vec<(usize, MemoryTrace)>,
-}
-
 struct Problem<'a> {
     units: &'a Units,
+    /// All that can move, in the order that what is not pinned keeps.
+    order: Vec<u32>,
     looked: Vec<Looked>,
     opened: &'a [Opened],
     calls: Vec<Calls>,
     before_ns: f64,
+    /// Choices replayed.
+    evaluations: AtomicU64,
 }
 
 fn time_ns(design: &Design, trace: &MemoryTrace, bytes: u64) -> Result<f64> {
@@ -174,8 +181,9 @@ impl Problem<'_> {
 
     /// The time of all that is looked at, over that before.
     fn cost(&self, pinned: &[u32]) -> Result<f64> {
+        self.evaluations.fetch_add(1, Ordering::Relaxed);
         let units = self.units.with_resident_numbers(pinned);
-        let placement = place(&units, &Order::original(&units))?;
+        let placement = place(&units, &left(&units, &self.order)?)?;
         let mut sum = 0.0;
         for looked in &self.looked {
             let run = |number: &u32| {
@@ -196,7 +204,7 @@ impl Problem<'_> {
     /// The longest of each limited function's calls from an empty cache.
     fn cold(&self, pinned: &[u32]) -> Result<Vec<f64>> {
         let units = self.units.with_resident_numbers(pinned);
-        let placement = place(&units, &Order::original(&units))?;
+        let placement = place(&units, &left(&units, &self.order)?)?;
         let of = |calls: &Calls| -> Result<f64> {
             let body = |(looked, body): &(usize, MemoryTrace)| -> Result<f64> {
                 let runs = body.in_memory().unwrap_or_default();
@@ -219,21 +227,38 @@ impl Problem<'_> {
         Ok(cold.iter().zip(&self.calls).all(|(now, calls)| *now <= calls.limit_ns))
     }
 
+    /// Take `pinned` with `order` for `best` if that is faster by `exact` and keeps all limits.
+    fn better(
+        &mut self,
+        best: &mut Pair,
+        pinned: Vec<u32>,
+        order: Vec<u32>,
+        exact: &dyn Fn(&[u32], &[u32]) -> Result<f64>,
+    ) -> Result<()> {
+        self.order.clone_from(&order);
+        let time_ns = exact(&pinned, &order)?;
+        if time_ns < best.time_ns && self.is_in_time(&pinned)? {
+            *best = Pair { pinned, order, time_ns };
+        }
+        Ok(())
+    }
+
     fn bytes(&self, number: u32) -> f64 {
         f64::from(self.units.all()[number as usize].bytes)
     }
 }
 
-/// Choose what to pin. The search ends early, and keeps what it has, once `searches` says no;
-/// `go_on` ends all.
+/// Choose what to pin, and an order of the rest if one is asked for. The search ends early, and
+/// keeps what it has, once the share of `limit` is used up; evaluations limit the orders tried
+/// alone. `go_on` ends all.
 ///
 /// # Errors
 /// Traces of several images or that cannot be read, names of no unit, designs whose time is no
 /// sum, RAM that holds all there is, and calls that cannot be as short as they are to be.
 pub fn pin(
     request: &Request,
+    limit: &Limit<'_>,
     go_on: &(dyn Fn() -> bool + Sync),
-    searches: &(dyn Fn() -> bool + Sync),
     told: &(dyn Fn(Progress) + Sync),
 ) -> Result<Pinning> {
     check(request)?;
@@ -265,42 +290,58 @@ pub fn pin(
     }
     let weights: Vec<f64> = opened.iter().map(|one| one.weight).collect();
     let designs = [(request.design.clone(), 1.0)];
-    let exact = |pinned: &[u32]| -> Result<(Vec<Row>, f64, u32)> {
+    let recorded = Order::original(&all_units).numbers().to_vec();
+    let exact = |pinned: &[u32], order: &[u32]| -> Result<(Vec<Row>, f64, u32)> {
         let units = all_units.with_resident_numbers(pinned);
-        let order = Order::original(&units);
+        let order = left(&units, order)?;
         let traces = opened.iter().map(|one| (&one.info, &one.training));
         let moved: Vec<Moved<'_>> = placed(&units, &order, traces)?;
         let rows = rows(&designs, &moved)?;
         let time = times(&rows, 1, &weights)[0];
         Ok((rows, time, place(&units, &order)?.image_bytes))
     };
-    let (before, before_ns, _) = exact(&[])?;
+    let (before, before_ns, _) = exact(&[], &recorded)?;
 
     let sequences = opened.iter().map(|one| Sequence::of(&all_units, &one.training, go_on));
     let sequences = sequences.collect::<Result<Vec<_>>>()?;
-    let coverage = Coverage {
+    let mut coverage = Coverage {
         movable: all_units.movable().len(),
         executed_share: executed_share(&all_units, &sequences),
         notes,
     };
     let pieces: usize = sequences.iter().map(|sequence| sequence.executed.len()).sum();
     let share = (SAMPLED_PIECES as f64 / pieces.max(1) as f64).min(1.0);
+    let designs = opened.iter().map(|one| Ok(request.design.executing(&one.info)?.into_owned()));
+    let designs = designs.collect::<Result<Vec<Design>>>()?;
+    let orders = Orders {
+        units: &all_units,
+        opened: &opened,
+        sequences: if request.order { sequences.clone() } else { Vec::new() },
+        designs: designs.clone(),
+        before_ns,
+    };
     let mut looked = Vec::new();
-    for (one, sequence) in opened.iter().zip(sequences) {
-        looked.push(Looked {
-            design: request.design.executing(&one.info)?.into_owned(),
-            weight: one.weight,
-            ..sampled(sequence, share, &request.design)
-        });
+    for ((one, sequence), design) in opened.iter().zip(sequences).zip(designs) {
+        let sampled = sampled(sequence, share, &request.design);
+        looked.push(Looked { design, weight: one.weight, ..sampled });
     }
-    let mut problem =
-        Problem { units: &all_units, looked, opened: &opened, calls: Vec::new(), before_ns: 1.0 };
+    let mut problem = Problem {
+        units: &all_units,
+        order: recorded.clone(),
+        looked,
+        opened: &opened,
+        calls: Vec::new(),
+        before_ns: 1.0,
+        evaluations: AtomicU64::new(0),
+    };
     problem.before_ns = problem.cost(&[])?;
     for (function, limit_ns) in &request.calls {
-        problem.calls.push(problem.calls_of(function, *limit_ns)?);
+        let calls = problem.calls_of(function, *limit_ns)?;
+        coverage.notes.extend(calls.note());
+        problem.calls.push(calls);
     }
 
-    let mut always = numbers_of(&all_units, &request.always)?;
+    let always = numbers_of(&all_units, &request.always)?;
     if problem.ram(&always) > request.ram_bytes {
         return Err(Error::design(format!(
             "what is always pinned takes {} bytes of RAM, and there are {}",
@@ -308,30 +349,20 @@ pub fn pin(
             request.ram_bytes
         )));
     }
-    let mut search = Search { problem: &problem, ram_bytes: request.ram_bytes, evaluations: 1 };
     let cold_before = problem.cold(&[])?;
-    search.shorten_calls(&mut always)?;
-    let found = search.greedy(&always, &[], searches, told)?;
-    // What saves most by itself may have been too large behind others that save more a byte.
-    let most = found.alone.iter().filter(|(_, number)| !found.chosen.contains(number));
-    let most = most.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, number)| *number);
-    let Greedy { chosen: greedy, left: others, .. } = match most {
-        Some(first) if searches() && problem.is_in_time(&with(&always, first))? => {
-            let other = search.greedy(&always, &[first], searches, told)?;
-            let both = search.costs(&[found.chosen.clone(), other.chosen.clone()])?;
-            if both[1] < both[0] { other } else { found }
-        }
-        _ => found,
-    };
-    let chosen = search.exchange(&always, (&greedy, &others), searches, told)?;
-    let is_finished = searches();
-    let evaluations = search.evaluations;
+    let mut clock = Clock::new(*limit);
+    let end = if request.order { clock.ahead(PINNING_ALONE) } else { 1.0 };
+    let searches = clock.pins(end);
+    let choice = problem.choose(request.ram_bytes, &always, &searches, told)?;
+    let mut is_finished = searches();
+    let Choice { always, greedy, chosen, .. } = &choice;
 
     // Whole traces decide.
     let mut curve = Vec::new();
     let mut decided: (Vec<u32>, f64) = (always.clone(), f64::INFINITY);
+    let exact_alone = |pinned: &[u32]| exact(pinned, &recorded);
     let steps: Vec<usize> = (1..=greedy.len()).collect();
-    let of_steps = steps.par_iter().map(|count| exact(&greedy[..*count]));
+    let of_steps = steps.par_iter().map(|count| exact_alone(&greedy[..*count]));
     for (count, given) in steps.iter().zip(of_steps.collect::<Result<Vec<_>>>()?) {
         let (rows, time, _) = given;
         let unit = &all_units.all()[greedy[*count - 1] as usize];
@@ -350,14 +381,26 @@ pub fn pin(
         decided = (Vec::new(), before_ns);
     }
     let mut is_exchanged = false;
-    let (_, exchanged_ns, _) = exact(&chosen)?;
+    let (_, exchanged_ns, _) = exact_alone(chosen)?;
     if exchanged_ns < decided.1 {
         is_exchanged = chosen != greedy;
-        decided = (chosen, exchanged_ns);
+        decided = (chosen.clone(), exchanged_ns);
     }
-    let mut pinned = decided.0;
+    let (pinned, time_ns) = decided;
+    let mut best = Pair { pinned, order: recorded.clone(), time_ns };
+    let mut together = None;
+    if request.order {
+        let mut search = Searching { problem: &mut problem, request, clock: &mut clock };
+        let exact = |pinned: &[u32], order: &[u32]| Ok(exact(pinned, order)?.1);
+        let given;
+        (best, given, is_finished) =
+            together::together(&mut search, &orders, (&choice, best), &exact, told)?;
+        together = Some(given);
+    }
+    let Pair { mut pinned, order, .. } = best;
     pinned.sort_unstable();
-    let (after, after_ns, image_bytes) = exact(&pinned)?;
+    let (after, after_ns, image_bytes) = exact(&pinned, &order)?;
+    problem.order = order;
     let cold = problem.cold(&pinned)?;
     let calls = problem.calls.iter().zip(cold_before).zip(cold);
     Ok(Pinning {
@@ -366,6 +409,7 @@ pub fn pin(
         before,
         after,
         time_ratio: after_ns / before_ns,
+        together,
         knee: knee(&curve),
         curve,
         is_exchanged,
@@ -381,7 +425,7 @@ pub fn pin(
             .collect(),
         coverage,
         image_bytes,
-        evaluations,
+        evaluations: problem.evaluations.load(Ordering::Relaxed),
         sampled_share: share,
     })
 }
@@ -461,16 +505,68 @@ struct Greedy {
     alone: Vec<(f64, u32)>,
 }
 
+/// What is pinned for an order, and how it was found.
+struct Choice {
+    /// What has to be pinned: what is asked for, and what limited calls ask for.
+    always: Vec<u32>,
+    /// The greedy choice, in the order in which it was made.
+    greedy: Vec<u32>,
+    /// The rest that fitted once, by what each saved when it was last looked at.
+    others: Vec<u32>,
+    /// With exchanges.
+    chosen: Vec<u32>,
+}
+
+impl Problem<'_> {
+    /// Choose what to pin for the order that is there.
+    fn choose(
+        &self,
+        ram_bytes: u64,
+        always: &[u32],
+        searches: &dyn Fn() -> bool,
+        told: &dyn Fn(Progress),
+    ) -> Result<Choice> {
+        let search = Search { problem: self, ram_bytes };
+        let mut always = always.to_vec();
+        search.shorten_calls(&mut always)?;
+        let found = search.greedy(&always, &[], searches, told)?;
+        // What saves most by itself may have been too large behind others that save more a byte.
+        let most = found.alone.iter().filter(|(_, number)| !found.chosen.contains(number));
+        let most = most.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, number)| *number);
+        let Greedy { chosen: greedy, left: others, .. } = match most {
+            Some(first) if searches() && self.is_in_time(&with(&always, first))? => {
+                let other = search.greedy(&always, &[first], searches, told)?;
+                let both = search.costs(&[found.chosen.clone(), other.chosen.clone()])?;
+                if both[1] < both[0] { other } else { found }
+            }
+            _ => found,
+        };
+        let chosen = search.exchange(&always, (&greedy, &others), searches, told)?;
+        Ok(Choice { always, greedy, others, chosen })
+    }
+
+    /// `chosen` with others in the place of some, while that saves more.
+    fn exchanged(
+        &self,
+        ram_bytes: u64,
+        always: &[u32],
+        (chosen, others): (&[u32], &[u32]),
+        searches: &dyn Fn() -> bool,
+        told: &dyn Fn(Progress),
+    ) -> Result<Vec<u32>> {
+        let search = Search { problem: self, ram_bytes };
+        search.exchange(always, (chosen, others), searches, told)
+    }
+}
+
 struct Search<'p> {
     problem: &'p Problem<'p>,
     ram_bytes: u64,
-    evaluations: u64,
 }
 
 impl Search<'_> {
     /// What each of several choices costs.
-    fn costs(&mut self, choices: &[Vec<u32>]) -> Result<Vec<f64>> {
-        self.evaluations += choices.len() as u64;
+    fn costs(&self, choices: &[Vec<u32>]) -> Result<Vec<f64>> {
         choices.par_iter().map(|choice| self.problem.cost(choice)).collect()
     }
 
@@ -480,7 +576,7 @@ impl Search<'_> {
 
     /// Pin until all limited calls are short enough: what shortens the worst of them most for
     /// each byte.
-    fn shorten_calls(&mut self, pinned: &mut Vec<u32>) -> Result<()> {
+    fn shorten_calls(&self, pinned: &mut Vec<u32>) -> Result<()> {
         let problem = self.problem;
         loop {
             let cold = problem.cold(pinned)?;
@@ -522,7 +618,7 @@ impl Search<'_> {
     /// Choose by time saved for each byte, from `always` and `first` on. Where the search is ended
     /// before, what saved something when it was last looked at follows while it fits.
     fn greedy(
-        &mut self,
+        &self,
         always: &[u32],
         first: &[u32],
         searches: &dyn Fn() -> bool,
@@ -615,7 +711,7 @@ impl Search<'_> {
 
     /// Put others in the place of what was chosen while that saves more.
     fn exchange(
-        &mut self,
+        &self,
         always: &[u32],
         (greedy, others): (&[u32], &[u32]),
         searches: &dyn Fn() -> bool,
@@ -668,7 +764,7 @@ impl Search<'_> {
 
     /// Choices, each with one more of `entering` where one fits and saves; the best first.
     fn filled_up(
-        &mut self,
+        &self,
         choices: Vec<(f64, Vec<u32>)>,
         entering: &[u32],
     ) -> Result<Vec<(f64, Vec<u32>)>> {
@@ -706,70 +802,4 @@ fn knee(curve: &[Step]) -> Option<usize> {
     let above =
         |step: &Step| (1.0 - step.time_ratio) / all - step.ram_bytes as f64 / last.ram_bytes as f64;
     (0..curve.len()).max_by(|a, b| above(&curve[*a]).total_cmp(&above(&curve[*b])))
-}
-
-impl Problem<'_> {
-    /// The recorded calls of a function, as [`crate::calls`] finds them.
-    fn calls_of(&self, function: &str, limit_ns: f64) -> Result<Calls> {
-        let info = &self.opened[0].info;
-        let entries = entries(info, function)?;
-        let starts: FxHashSet<u32> = info.symbols().map(|symbol| symbol.offset).collect();
-        let mut count = 0;
-        let mut bodies: FxHashMap<Vec<Run>, usize> = FxHashMap::default();
-        for (number, one) in self.opened.iter().enumerate() {
-            let runs = one.training.in_memory().unwrap_or_default();
-            let mut open: OpenCalls<Option<usize>> = OpenCalls::default();
-            let mut take = |from: usize, to: usize| {
-                count += 1;
-                bodies.entry(runs[from..to].to_vec()).or_insert(number);
-            };
-            for (at, run) in runs.iter().enumerate() {
-                let Some(before) = at.checked_sub(1).map(|at| runs[at]) else { continue };
-                let returned = open.returned(run.offset, |_, begun| {
-                    if let Some(from) = begun {
-                        take(from, at);
-                    }
-                });
-                if !returned && starts.contains(&run.offset) && !starts.contains(&before.end()) {
-                    let is_it = entries.contains(&run.offset);
-                    open.called(before.end(), is_it.then_some(at));
-                }
-            }
-            for (_, begun) in open.into_open() {
-                if let Some(from) = begun {
-                    take(from, runs.len());
-                }
-            }
-        }
-        if bodies.is_empty() {
-            return Err(Error::design(format!(
-                "{} is never called in the traces: a limit on its calls says nothing",
-                shown(function)
-            )));
-        }
-        if bodies.len() > MAX_BODIES {
-            return Err(Error::design(format!(
-                "the calls of {} go {} ways, and at most {MAX_BODIES} are looked at: limit a \
-                 function that it calls",
-                shown(function),
-                bodies.len()
-            )));
-        }
-        let image_bytes = self.units.image_bytes();
-        let bodies = bodies.into_iter();
-        let bodies =
-            bodies.map(|(runs, trace)| (trace, MemoryTrace::with_image(runs, image_bytes)));
-        Ok(Calls { function: function.to_owned(), limit_ns, count, bodies: bodies.collect() })
-    }
-}
-
-/// The first bytes of the functions of a name.
-fn entries(info: &TraceInfo, function: &str) -> Result<FxHashSet<u32>> {
-    let named = info.symbols().filter(|symbol| is_called(&symbol.name, function));
-    let entries: FxHashSet<u32> = named.map(|symbol| symbol.offset).collect();
-    if entries.is_empty() {
-        let near = did_you_mean(function, info.symbols().map(|symbol| symbol.name.as_str()));
-        return Err(Error::design(format!("the trace has no function {}{near}", shown(function))));
-    }
-    Ok(entries)
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use flashpager::cost::Ram;
 use flashpager::design::Design;
+use flashpager::layout::Limit;
 use flashpager::layout::pin::{Pinning, Request, pin};
 use flashpager::spec::DesignSpec;
 use flashpager::trace::{Image, Run, Symbol, TraceInfo, TraceWriter};
@@ -21,10 +22,16 @@ fn name(function: usize) -> String {
 
 /// A trace of functions f0, f1, … of as many pages, one behind another.
 fn written(folder: &TempDir, pages: &[u32], runs: &[Run]) -> PathBuf {
+    let bytes: Vec<u32> = pages.iter().map(|pages| pages * PAGE).collect();
+    written_bytes(folder, &bytes, runs)
+}
+
+/// The same of functions of as many bytes.
+fn written_bytes(folder: &TempDir, bytes: &[u32], runs: &[Run]) -> PathBuf {
     let mut offset = 0;
-    let symbols = pages.iter().enumerate().map(|(function, pages)| {
-        let symbol = Symbol { name: name(function), offset, bytes: pages * PAGE };
-        offset += pages * PAGE;
+    let symbols = bytes.iter().enumerate().map(|(function, bytes)| {
+        let symbol = Symbol { name: name(function), offset, bytes: *bytes };
+        offset += bytes;
         symbol
     });
     let symbols: Vec<Symbol> = symbols.collect();
@@ -74,11 +81,14 @@ fn request(path: PathBuf, ram_pages: u32) -> Request {
         ram_bytes: (ram_pages * PAGE).into(),
         always: Vec::new(),
         calls: Vec::new(),
+        order: false,
     }
 }
 
+const ORDERS: Limit<'static> = Limit::Evaluations(600);
+
 fn pinned(request: &Request) -> Pinning {
-    pin(request, &|| true, &|| true, &|_| ()).unwrap()
+    pin(request, &ORDERS, &|| true, &|_| ()).unwrap()
 }
 
 /// Misses of a cache that is a list, without the functions of a set: the others move up.
@@ -212,7 +222,7 @@ fn limited_calls_are_pinned_for() {
     assert!(short.calls[0].after_ns <= one + read + 1.0);
     let shortest = pinned(&limited(read + 1.0));
     assert_eq!(shortest.pinned, ["f3", "f4"]);
-    let refused = pin(&limited(read - 1.0), &|| true, &|| true, &|_| ()).unwrap_err().to_string();
+    let refused = pin(&limited(read - 1.0), &ORDERS, &|| true, &|_| ()).unwrap_err().to_string();
     assert!(refused.contains("do not make every call of f4 as short"), "{refused}");
 }
 
@@ -221,7 +231,7 @@ fn what_cannot_be_pinned_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = written(&folder, &[1, 1], &[page(0), page(1)]);
     let refused =
-        |request: &Request| pin(request, &|| true, &|| true, &|_| ()).unwrap_err().to_string();
+        |request: &Request| pin(request, &ORDERS, &|| true, &|_| ()).unwrap_err().to_string();
     let said = refused(&Request { always: vec!["f7".into()], ..request(path.clone(), 1) });
     assert!(said.contains("'f7' is no unit of the image"), "{said}");
     let always = vec!["f0".into()];
@@ -230,4 +240,148 @@ fn what_cannot_be_pinned_is_refused() {
     let calls = vec![("f9".into(), 1.0)];
     let said = refused(&Request { calls, ..request(path, 1) });
     assert!(said.contains("the trace has no function f9"), "{said}");
+}
+
+/// Two handlers that interrupt f0 in its middle, where it at other times goes on: f2 is told from
+/// f3, which follows it at once, and f3 is counted where it follows.
+#[test]
+fn handlers_that_follow_one_another_are_told_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let half = PAGE / 2;
+    let of = |function: u32| Run { offset: function * PAGE, length: half };
+    let rest = Run { offset: half, length: half };
+    let mut runs = vec![page(1), page(0), page(1)];
+    // Each by itself, then both.
+    runs.extend([of(0), of(2), rest, page(1), of(0), of(3), rest, page(1)]);
+    runs.extend([of(0), of(2), of(3), rest, page(1)]);
+    // In front of the target of a jump of f0: it is not where the jump stands.
+    let jump = Run { offset: half, length: 8 };
+    runs.extend([of(0), jump, of(2), of(3), rest, page(1), page(0), page(1)]);
+    let path = written(&folder, &[1, 1, 1, 1], &runs);
+    let calls = |function: &str| {
+        let calls = vec![(function.to_owned(), 1e9)];
+        let found = pinned(&Request { calls, ..request(path.clone(), 1) });
+        (found.calls[0].clone(), found.coverage.notes)
+    };
+    let (f2, notes) = calls("f2");
+    let (f3, _) = calls("f3");
+    assert_eq!((f2.calls, f3.calls, notes.len()), (3, 3, 0), "{notes:?}");
+    assert!((f2.before_ns - f3.before_ns).abs() < 1e-6, "{f2:?} {f3:?}");
+}
+
+/// Where nothing interrupts anything, it may as well be a jump at the end: that is said.
+#[test]
+fn what_may_be_a_jump_counts_and_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let half = PAGE / 2;
+    let of = |function: u32| Run { offset: function * PAGE, length: half };
+    let rest = Run { offset: half, length: half };
+    let runs = [of(0), of(2), of(3), rest, page(1), of(0), of(2), rest, page(1)];
+    let path = written(&folder, &[1, 1, 1, 1], &runs);
+    let calls = vec![("f2".to_owned(), 1e9)];
+    let found = pinned(&Request { calls, ..request(path, 1) });
+    assert_eq!(found.calls[0].calls, 2);
+    let note = &found.coverage.notes[0];
+    assert!(note.starts_with("1 of 2 recorded calls of f2 end in f3: a jump at its end"), "{note}");
+}
+
+/// Misses of a cache with ways, of functions of any length: those of `order` lie one behind
+/// another, the others in RAM.
+fn ordered_misses(bytes: &[u32], runs: &[Run], order: &[usize], ways: usize) -> u64 {
+    let lines = FRAMES as usize + 1;
+    let mut moved = Vec::new();
+    for (function, length) in bytes.iter().enumerate() {
+        let place = order.iter().position(|other| *other == function);
+        let start = place.map(|at| order[..at].iter().map(|one| bytes[*one]).sum::<u32>());
+        moved.extend((0..*length).map(|at| start.map(|start| start + at)));
+    }
+    let sets = lines / ways;
+    let mut cached: Vec<Vec<u32>> = vec![Vec::new(); sets];
+    let mut misses = 0;
+    for at in runs.iter().flat_map(|run| run.offset..run.end()) {
+        let Some(to) = moved[at as usize] else { continue };
+        let page = to / PAGE;
+        let set = &mut cached[page as usize % sets];
+        match set.iter().position(|other| *other == page) {
+            Some(place) => drop(set.remove(place)),
+            None => {
+                misses += 1;
+                set.truncate(ways - 1);
+            }
+        }
+        set.insert(0, page);
+    }
+    misses
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// Both together are never worse than either alone, nor than what pinning and a search for an
+    /// order give by themselves; a function is pinned or ordered; counts are those of a plain cache.
+    #[test]
+    fn an_order_and_what_is_pinned_are_no_worse_than_either(
+        sizes in prop::collection::vec(1u32..12, 3..8),
+        jumps in prop::collection::vec((0u32..96, 1u32..60), 30..200),
+        ram_bytes in 8u32..120,
+        ways in prop::sample::select(vec![1usize, 2, 4]),
+    ) {
+        let bytes: Vec<u32> = sizes.iter().map(|size| size * 8).collect();
+        let all: u32 = bytes.iter().sum();
+        let run = |(at, length): &(u32, u32)| {
+            let offset = at * 8 % all;
+            Run { offset, length: (*length).min(all - offset) }
+        };
+        let runs: Vec<Run> = jumps.iter().map(run).collect();
+        let folder = tempfile::tempdir().unwrap();
+        let path = written_bytes(&folder, &bytes, &runs);
+        let spec = DesignSpec {
+            cache_bytes: ((FRAMES + 1) * PAGE).into(),
+            ways: (ways < 4).then_some(ways as u32),
+            ..design("lru").written().clone()
+        };
+        let alone = Request {
+            design: Design::new(spec).unwrap(),
+            ram_bytes: ram_bytes.into(),
+            ..request(path, 1)
+        };
+        let found = pinned(&Request { order: true, ..alone.clone() });
+        let together = found.together.clone().unwrap();
+        prop_assert!(found.time_ratio <= together.pinning_alone_ratio);
+        prop_assert!(found.time_ratio <= together.order_alone_ratio);
+        prop_assert!(together.order_alone_ratio <= 1.0);
+        prop_assert_eq!(together.pinning_alone_ratio, pinned(&alone).time_ratio);
+        let number = |name: &String| name[1..].parse::<usize>().unwrap();
+        let order: Vec<usize> = together.order.iter().map(number).collect();
+        let mut both: Vec<usize> = found.pinned.iter().map(number).chain(order.clone()).collect();
+        both.sort_unstable();
+        prop_assert_eq!(both, (0..bytes.len()).collect::<Vec<_>>());
+        let told = |rows: &[flashpager::simulation::Row]| rows[0].evaluation.counts.misses;
+        prop_assert_eq!(told(&found.after), ordered_misses(&bytes, &runs, &order, ways));
+        let recorded: Vec<usize> = (0..bytes.len()).collect();
+        prop_assert_eq!(told(&found.before), ordered_misses(&bytes, &runs, &recorded, ways));
+        prop_assert!(found.ram_bytes <= u64::from(ram_bytes));
+    }
+}
+
+/// Five functions of a line take turns in two of four sets of one way. Without one of them, and with
+/// the other four each in a set, nothing fights any more; with either alone much does.
+#[test]
+fn an_order_ends_the_fights_that_pinning_leaves() {
+    let folder = tempfile::tempdir().unwrap();
+    let runs: Vec<Run> =
+        (0..200).flat_map(|_| [page(0), page(4), page(8), page(2), page(6)]).collect();
+    let path = written(&folder, &[1; 10], &runs);
+    let spec = DesignSpec {
+        cache_bytes: (4 * PAGE).into(),
+        ways: Some(1),
+        ..design("lru").written().clone()
+    };
+    let request = Request { design: Design::new(spec).unwrap(), order: true, ..request(path, 1) };
+    let found = pinned(&request);
+    let together = found.together.unwrap();
+    assert_eq!(found.pinned.len(), 1);
+    assert_eq!(found.after[0].evaluation.counts.misses, 4);
+    assert!(found.time_ratio < 0.5 * together.pinning_alone_ratio);
+    assert!(found.time_ratio < 0.5 * together.order_alone_ratio);
 }
