@@ -1873,6 +1873,7 @@ def pin_in_ram(
     always: Sequence[str] = ...,
     calls: Sequence[tuple[str, float]] = ...,
     order: bool = False,
+    evaluations: int | None = None,
 ) -> Pinning: ...
 
 @final

@@ -29,6 +29,7 @@ def pin(
     calls: Sequence[tuple[str, float]] = (),
     order: bool = False,
     seconds: float = SECONDS,
+    evaluations: int | None = None,
     progress: Progress | None = None,
     go_on: Callable[[], bool] | None = None,
 ) -> Pinning:
@@ -46,7 +47,9 @@ def pin(
         always: names of units that are pinned whatever they save.
         calls: functions, and the longest in ns that a recorded call of each may take when the cache
             is empty as it begins.
+        order: whether the order of what stays in flash is searched, too (``found.together``).
         seconds: how long to search at most.
+        evaluations: with ``order``, how many orders to try instead: the same is found each time.
         progress: told how far it is, ten times a second.
         go_on: asked as often; once it says no, the best so far is taken.
 
@@ -74,6 +77,9 @@ def pin(
     if not 0 < seconds < math.inf:
         message = "a search takes some time: more than 0"
         raise FlashpagerError(message)
+    if evaluations is not None and (evaluations <= 0 or not order):
+        message = f"{evaluations} evaluations: they are orders tried, of --order, at least one"
+        raise FlashpagerError(message)
     started = time.monotonic()
 
     def told(ratio: float, ram: int) -> float:
@@ -91,4 +97,5 @@ def pin(
         always=list(always),
         calls=list(calls),
         order=order,
+        evaluations=evaluations,
     )

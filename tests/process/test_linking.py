@@ -3,7 +3,9 @@
 import random
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -393,39 +395,39 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
     fails(*export, order, "--map", map_, *to, words=["main.o", "gone", "compile with -c"])
 
 
-@pytest.mark.parametrize("reads", [(), ("--with-reads",)], ids=["executed", "read"])
-def test_pinned_functions_leave_the_cache(tmp_path: Path, reads: tuple[str, ...]) -> None:
-    """Thumb, GNU ld: what pin predicts is what the program counts that is linked so.
+#: An RP2040's cache of another size, small enough for the firmware to miss.
+SERIAL_NOR = (
+    *("--part", "W25Q128JV", "--bus", "104MHz-x4", "--processor", "cortex-m3@48MHz"),
+    *("--cache", "1K", "--cache-page", "16", "--ways", "2", "--policy", "lru"),
+)
+#: Calls from flash to RAM are far: the linker would put veneers between.
+FAR = ("make", "-s", "-C", str(ROOT / "examples/firmware"), "OPTIMIZE=-Os -mlong-calls")
 
-    With data reads, too: a pinned function takes its literals with it.
-    """
-    need("qemu-system-arm", "arm-none-eabi-gcc", "make")
-    # Calls from flash to RAM are far: the linker would put veneers between.
-    far = ("OPTIMIZE=-Os -mlong-calls",)
-    folder = str(ROOT / "examples" / "firmware")
-    firmware = ["make", "-s", "-C", folder, f"BUILD={tmp_path}", *far]
-    subprocess.run(firmware, check=True)
-    elf, map_ = tmp_path / "card-firmware.elf", tmp_path / "card-firmware.map"
-    before = record_firmware(elf, tmp_path / "old.trace", *reads)
+
+def far_firmware(folder: Path, *reads: str) -> tuple[Path, Path, list[str], str]:
+    """Give a recording of the firmware, its map, what to pin of its own, and the RAM of that."""
+    subprocess.run([*FAR, f"BUILD={folder}"], check=True)
+    before = record_firmware(folder / "card-firmware.elf", folder / "old.trace", *reads)
     assert bool(info_of(before).get("reads")) == bool(reads)
-    old = shutil.copy(map_, tmp_path / "old.map")
-    lines = tmp_path / "to-ram.ld"
-    chip = ("--part", "W25Q128JV", "--bus", "104MHz-x4", "--processor", "cortex-m3@48MHz")
-    cache = ("--cache", "1K", "--cache-page", "16", "--ways", "2", "--policy", "lru")
-    design = (*chip, *cache)
-    to_linker = ("--map", old, "--format", "gnu-ld", "-o", lines)
+    old = folder / "old.map"
+    shutil.copy(folder / "card-firmware.map", old)
+    search = ("pin", before, *SERIAL_NOR, "--map", old, "--json", "--ram")
     # Functions of libraries call one another by short calls.
-    told = flashpager("pin", before, *design, "--ram", "1500", *to_linker, "--json").json
+    told = flashpager(*search, "1500").json
     own = [name for name in told["pinned"] if "lib" not in name]
-    fixed = ("--always", ",".join(own), "--json", "--ram")
-    told = flashpager("pin", before, *design, *fixed, "8K", "--map", old).json
-    ram = str(told["curve"][len(own) - 1]["ram_bytes"])
-    told = flashpager("pin", before, *design, *fixed, ram, *to_linker).json
-    assert told["pinned"] == own
     assert len(own) > 5
-    subprocess.run([*firmware, f"PINNED={lines}"], check=True)
-    after = record_firmware(elf, tmp_path / "new.trace", *reads)
-    counted = flashpager("simulate", after, *design, "--json").json["counts"]
+    told = flashpager(*search, "8K", "--always", ",".join(own)).json
+    return before, old, own, str(told["curve"][len(own) - 1]["ram_bytes"])
+
+
+def check_pinned(
+    told: dict[str, Any], folder: Path, ram: str, links: Sequence[str], *reads: str
+) -> None:
+    """Link the firmware as told, record it, and hold its counts against what was told."""
+    firmware = [*FAR, f"BUILD={folder}", *links]
+    subprocess.run(firmware, check=True)
+    after = record_firmware(folder / "card-firmware.elf", folder / "new.trace", *reads)
+    counted = flashpager("simulate", after, *SERIAL_NOR, "--json").json["counts"]
     predicted = told["after"][0]["counts"]
     for name in ("misses", "loads", "bytes_fetched", "bytes_written"):
         assert counted[name] == predicted[name], name
@@ -435,3 +437,46 @@ def test_pinned_functions_leave_the_cache(tmp_path: Path, reads: tuple[str, ...]
     assert predicted["misses"] < told["before"][0]["counts"]["misses"]
     ran = subprocess.run([*firmware, "run"], capture_output=True, text=True, check=True)
     assert "fault" not in ran.stdout
+
+
+@pytest.mark.parametrize("reads", [(), ("--with-reads",)], ids=["executed", "read"])
+def test_pinned_functions_leave_the_cache(tmp_path: Path, reads: tuple[str, ...]) -> None:
+    """Thumb, GNU ld: what pin predicts is what the program counts that is linked so.
+
+    With data reads, too: a pinned function takes its literals with it.
+    """
+    need("qemu-system-arm", "arm-none-eabi-gcc", "make")
+    before, old, own, ram = far_firmware(tmp_path, *reads)
+    lines = tmp_path / "to-ram.ld"
+    search = ("pin", before, *SERIAL_NOR, "--ram", ram, "--always", ",".join(own), "--map", old)
+    told = flashpager(*search, "--format", "gnu-ld", "-o", lines, "--json").json
+    assert told["pinned"] == own
+    check_pinned(told, tmp_path, ram, [f"PINNED={lines}"], *reads)
+
+
+@pytest.mark.parametrize("reads", [(), ("--with-reads",)], ids=["executed", "read"])
+def test_pinned_with_an_order_of_the_rest(tmp_path: Path, reads: tuple[str, ...]) -> None:
+    """Both fragments in one link: the counts are those told, and each function is in one."""
+    need("qemu-system-arm", "arm-none-eabi-gcc", "make")
+    before, old, own, ram = far_firmware(tmp_path, *reads)
+    lines, order = tmp_path / "to-ram.ld", tmp_path / "order.ld"
+    search = ("pin", before, *SERIAL_NOR, "--ram", ram, "--always", ",".join(own), "--map", old)
+    files = ("--format", "gnu-ld", "-o", lines, "--order", order, "--evaluations", "2000")
+    told = flashpager(*search, *files, "--json").json
+    together = told["together"]
+    assert told["pinned"] == own
+    assert told["time_ratio"] < 0.98 * together["pinning_alone_ratio"]
+    units = [text(path) for path in (lines, order)]
+    assert not set(units[0]) & set(units[1])
+    assert len(set(units[0])) == len(own)
+    assert len(set(units[1])) == len(together["order"]) == told["coverage"]["movable"] - len(own)
+    check_pinned(told, tmp_path, ram, [f"PINNED={lines}", f"ORDER={order}"], *reads)
+    elf, map_ = tmp_path / "card-firmware.elf", tmp_path / "card-firmware.map"
+    said = flashpager("layout", "check", elf, order, "--map", map_).out
+    assert f"{len(together['order'])} units in its order" in said
+
+
+def text(path: Path) -> list[str]:
+    """Give the input sections that a fragment names."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return [line.strip() for line in lines if "(" in line]

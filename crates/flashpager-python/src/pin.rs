@@ -101,10 +101,12 @@ view! {
 ///
 /// ``progress(time_ratio, ram_bytes)`` is called ten times a second, with (1, 0) before the first
 /// choice, and gives the share of the time that is used up. With 1 the search ends, and what was
-/// found is kept.
+/// found is kept. With ``evaluations`` so many orders are tried instead, pinning is searched to its
+/// end, and what is found is the same each time.
 #[pyfunction]
 #[pyo3(signature = (
-    traces, design, ram_bytes, progress, *, map=None, always=vec![], calls=vec![], order=false
+    traces, design, ram_bytes, progress, *, map=None, always=vec![], calls=vec![], order=false,
+    evaluations=None
 ))]
 #[expect(clippy::too_many_arguments, reason = "as Python names them")]
 pub fn pin_in_ram(
@@ -117,6 +119,7 @@ pub fn pin_in_ram(
     always: Vec<String>,
     calls: Vec<(String, f64)>,
     order: bool,
+    evaluations: Option<u64>,
 ) -> PyResult<Pinning> {
     let used = AtomicU64::new(0f64.to_bits());
     let found = run(
@@ -133,7 +136,11 @@ pub fn pin_in_ram(
             let share = || {
                 if go_on() { f64::from_bits(used.load(Ordering::Relaxed)) } else { 1.0 }
             };
-            pin::pin(&request, &Limit::Share(&share), go_on, report)
+            let limit = match evaluations {
+                Some(all) => Limit::Evaluations(all),
+                None => Limit::Share(&share),
+            };
+            pin::pin(&request, &limit, go_on, report)
         },
     )?;
     Ok(Pinning(found))

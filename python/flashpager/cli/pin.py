@@ -91,6 +91,14 @@ def pin(
     seconds: Annotated[
         float, typer.Option("--seconds", metavar="N", help="How long to search at most.")
     ] = pins.SECONDS,
+    evaluations: Annotated[
+        int | None,
+        typer.Option(
+            "--evaluations",
+            metavar="N",
+            help="With --order, orders to try instead: then the same is found each time.",
+        ),
+    ] = None,
     limit: Annotated[
         int, typer.Option("--limit", min=0, metavar="N", help="Rows to print; 0 for all.")
     ] = 15,
@@ -133,6 +141,7 @@ def pin(
             calls=[_limited(text) for text in max_call or []],
             order=order is not None,
             seconds=seconds,
+            evaluations=evaluations,
             progress=progress,
             go_on=go_on,
         )
@@ -164,7 +173,7 @@ def pin(
     _show(found, design, limit)
     if stopped:
         note("interrupted: the best so far is kept")
-    elif not found.is_finished:
+    elif not found.is_finished and evaluations is None:
         note(
             f"note: the search was ended after {seconds:g} s, and more may find better (--seconds)"
         )
@@ -279,11 +288,15 @@ def _misses(rows: Sequence[Row]) -> int:
 
 
 def _show(found: Pinning, design: Design, limit: int) -> None:
-    together = found.together
     if not found.pinned:
         out.print("nothing is pinned: no choice that fits saves time")
-        if together is None or found.time_ratio >= 1:
-            return
+    if found.pinned or found.time_ratio < 1:
+        _show_times(found, design)
+        _show_steps(found, limit)
+
+
+def _show_times(found: Pinning, design: Design) -> None:
+    together = found.together
     several = len(found.before) > 1
     times = (
         f"{percent(found.time_ratio, 1)} of the time before, by the weights of the traces"
@@ -298,9 +311,9 @@ def _show(found: Pinning, design: Design, limit: int) -> None:
     )
     if together is not None:
         out.print(
-            f"by itself, as far as each was searched: pinning "
-            f"{1 / together.pinning_alone_ratio:.2f} times as fast, the order "
-            f"{1 / together.order_alone_ratio:.2f}"
+            f"as far as each was searched by itself: pinning "
+            f"{1 / together.pinning_alone_ratio:.2f} times as fast, an order "
+            f"{1 / together.order_alone_ratio:.2f} times"
         )
     if design.processor:
         out.print(
@@ -313,10 +326,14 @@ def _show(found: Pinning, design: Design, limit: int) -> None:
             f"{duration(calls.after_ns)} instead of {duration(calls.before_ns)} "
             f"(limit {duration(calls.limit_ns)}, {counted(calls.calls, 'call')})"
         )
+
+
+def _show_steps(found: Pinning, limit: int) -> None:
+    together = found.together
     if found.curve:
         out.print()
         if together is not None:
-            out.print("pinning by itself:")
+            out.print("pinning by itself, the rest in the recorded order:")
         print_whole(_curve(found, limit))
     if limit and len(found.curve) > limit:
         note(f"{len(found.curve) - limit} more steps; --limit 0 shows all")
