@@ -261,7 +261,8 @@ fn handlers_that_follow_one_another_are_told_apart() {
     let calls = |function: &str| {
         let calls = vec![(function.to_owned(), 1e9)];
         let found = pinned(&Request { calls, ..request(path.clone(), 1) });
-        (found.calls[0].clone(), found.coverage.notes)
+        let notes = found.coverage.notes.into_iter().filter(|note| note.contains(" calls of "));
+        (found.calls[0].clone(), notes.collect::<Vec<_>>())
     };
     let (f2, notes) = calls("f2");
     let (f3, _) = calls("f3");
@@ -281,8 +282,9 @@ fn what_may_be_a_jump_counts_and_is_told() {
     let calls = vec![("f2".to_owned(), 1e9)];
     let found = pinned(&Request { calls, ..request(path, 1) });
     assert_eq!(found.calls[0].calls, 2);
-    let note = &found.coverage.notes[0];
-    assert!(note.starts_with("1 of 2 recorded calls of f2 end in f3: a jump at its end"), "{note}");
+    let said = "1 of 2 recorded calls of f2 end in f3: a jump at its end";
+    let notes = &found.coverage.notes;
+    assert!(notes.iter().any(|note| note.starts_with(said)), "{notes:?}");
 }
 
 /// Misses of a cache with ways, of functions of any length: those of `order` lie one behind
@@ -364,14 +366,14 @@ proptest! {
     }
 }
 
-/// Five functions of a line take turns in two of four sets of one way. Without one of them, and with
-/// the other four each in a set, nothing fights any more; with either alone much does.
+/// Five functions of a line take turns in one of four sets of one way. Without one of them, and with
+/// the other four each in a set, nothing fights any more; with either alone some do.
 #[test]
 fn an_order_ends_the_fights_that_pinning_leaves() {
     let folder = tempfile::tempdir().unwrap();
     let runs: Vec<Run> =
-        (0..200).flat_map(|_| [page(0), page(4), page(8), page(2), page(6)]).collect();
-    let path = written(&folder, &[1; 10], &runs);
+        (0..200).flat_map(|_| [page(0), page(4), page(8), page(12), page(16)]).collect();
+    let path = written(&folder, &[1; 17], &runs);
     let spec = DesignSpec {
         cache_bytes: (4 * PAGE).into(),
         ways: Some(1),
