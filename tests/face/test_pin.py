@@ -70,8 +70,8 @@ def test_calls_are_limited() -> None:
 def test_an_order_of_the_rest(tmp_path: Path) -> None:
     """Both are at least as fast as either, what is told is what is written, and it is whole."""
     names, order = tmp_path / "pinned.txt", tmp_path / "order.txt"
-    arguments = ("pin", CARD, *DESIGN, "--ram", "400", "--order", order, "-o", names)
-    few = ("--evaluations", "400")
+    arguments = ("pin", CARD, *DESIGN, "--ram", "120", "--order", order, "-o", names)
+    few = ("--evaluations", "200")
     told = flashpager(*arguments, *few, "--json").json
     together = told["together"]
     pinned, rest = (path.read_text(encoding="utf-8").split() for path in (names, order))
@@ -85,7 +85,6 @@ def test_an_order_of_the_rest(tmp_path: Path) -> None:
     alone = 1 / together["pinning_alone_ratio"], 1 / together["order_alone_ratio"]
     assert "by itself: pinning {:.2f} times as fast, an order {:.2f} times".format(*alone) in said
     assert f"{len(rest)} units in order: {1 / told['time_ratio']:.2f} times as fast" in said
-    assert flashpager(*arguments, *few, "--json").json["pinned"] == pinned
     # Ended at once it still writes an order of all that is not pinned.
     done = flashpager(*arguments, "--seconds", "0.1")
     pinned, rest = (path.read_text(encoding="utf-8").split() for path in (names, order))
@@ -96,9 +95,9 @@ def test_an_order_of_the_rest(tmp_path: Path) -> None:
 
 def test_limits_hold_in_an_order(tmp_path: Path) -> None:
     """A call is no longer than it may be, in the order that was found, too."""
-    arguments = ("pin", CARD, *DESIGN, "--ram", "600", "--order", tmp_path / "o")
+    arguments = ("pin", CARD, *DESIGN, "--ram", "300", "--order", tmp_path / "o")
     told = flashpager(
-        *arguments, "--max-call", "radio_poll=460us", "--evaluations", "200", "--json"
+        *arguments, "--max-call", "radio_poll=470us", "--evaluations", "200", "--json"
     ).json
     assert told["calls"][0]["after_ns"] <= told["calls"][0]["limit_ns"]
     assert told["time_ratio"] <= told["together"]["order_alone_ratio"]
@@ -116,7 +115,7 @@ def test_limits_hold_in_an_order(tmp_path: Path) -> None:
         (("--ram", "4K", "--order-format", "xc8"), "no format of an order"),
         (("--ram", "4K", "--order-format", "lld"), "--order-format lld is of --order and of"),
         (("--ram", "4K", "--evaluations", "9"), "they are orders tried, of --order"),
-        (("--ram", "4K", "--order", "a", "-o", "a"), "a would be overwritten"),
+        (("--ram", "4K", "--order", "a", "-o", "./a"), "is named twice as a file to write"),
         (("--ram", "4K", "--weights", "1,2"), "2 weights for 1 trace"),
         (("--ram", "4K", "--cache", "1K,2K"), "pin takes one design"),
         (("--ram", "4K", "--seconds", "nan"), "a search takes some time"),

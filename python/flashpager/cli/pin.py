@@ -122,10 +122,7 @@ def pin(
     order_format = _order_format(order, order_format, format_, map_)
     linked = _linked(traces[0], output, map_, format_)
     opened = [Trace.open(path) for path in traces]
-    written = [path for path in (output, order, plot) if path]
-    for number, path in enumerate(written):
-        check_writable(path)
-        refuse_overwriting(path, *traces, *([map_] if map_ else []), *written[:number])
+    _check_written([path for path in (output, order, plot) if path], [*traces, map_])
     if plot is not None:
         from flashpager.plots import picture  # noqa: PLC0415  (Altair starts slowly)
 
@@ -196,6 +193,15 @@ def _linked(trace: Path, output: Path | None, map_: Path | None, format_: str) -
     linked = Linked(trace, map_)
     linking.note_relaxed(linked)
     return linked
+
+
+def _check_written(written: Sequence[Path], read: Sequence[Path | None]) -> None:
+    for number, path in enumerate(written):
+        check_writable(path)
+        refuse_overwriting(path, *filter(None, read))
+        if path.resolve() in (other.resolve() for other in written[:number]):
+            message = f"{path}: is named twice as a file to write; choose another"
+            raise FlashpagerError(message)
 
 
 def _order_format(
