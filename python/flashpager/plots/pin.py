@@ -65,6 +65,7 @@ def chart(found: Pinning) -> alt.LayerChart:
         (
             f"{counted(len(found.pinned), 'unit')} in {found.ram_bytes:,} bytes (diamond): "
             f"{percent(found.time_ratio, 1)} of the time before"
+            f"{', with an order of the rest' if found.together else ''}"
         )
     ]
     if found.knee is not None:

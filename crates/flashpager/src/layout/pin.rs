@@ -150,6 +150,9 @@ struct Looked {
     bytes: u64,
 }
 
+/// The time of whole traces in ns, with what is pinned and an order of all that can move.
+type Exact<'a> = &'a dyn Fn(&[u32], &[u32]) -> Result<f64>;
+
 struct Problem<'a> {
     units: &'a Units,
     /// All that can move, in the order that what is not pinned keeps.
@@ -233,7 +236,7 @@ impl Problem<'_> {
         best: &mut Pair,
         pinned: Vec<u32>,
         order: Vec<u32>,
-        exact: &dyn Fn(&[u32], &[u32]) -> Result<f64>,
+        exact: Exact<'_>,
     ) -> Result<()> {
         self.order.clone_from(&order);
         let time_ns = exact(&pinned, &order)?;

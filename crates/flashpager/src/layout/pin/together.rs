@@ -8,7 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
 use super::super::{LAST, Limit, Opened, Part, Priced, Published, priced};
-use super::{Choice, Problem, Progress, Request, numbers_of};
+use super::{Choice, Exact, Problem, Progress, Request, numbers_of};
 use crate::design::Design;
 
 /// Of what is left of the search, what pinning alone is given at most, an order alone, and pinning
@@ -170,7 +170,7 @@ pub(super) fn together(
     search: &mut Searching<'_, '_>,
     orders: &Orders<'_>,
     alone: (&Choice, Pair),
-    exact: &dyn Fn(&[u32], &[u32]) -> Result<f64>,
+    exact: Exact<'_>,
     told: &(dyn Fn(Progress) + Sync),
 ) -> Result<(Pair, Together, bool)> {
     let Searching { problem, request, clock } = search;
