@@ -18,12 +18,10 @@ from flashpager._engine import (
     Design,
     Row,
     SamplePlan,
-    TraceInfo,
 )
 from flashpager.faults import attribution
 from flashpager.faults.page_choice import PageChoice
-from flashpager.files import appearing_whole
-from flashpager.plots import chosen, neighbours, picture, space, style, treemap
+from flashpager.plots import chosen, neighbours, space, style, treemap
 from flashpager.quantities import duration, within
 from flashpager.report import choice, page
 from flashpager.report.neighbourhood import Neighbourhood, around, with_front
@@ -46,42 +44,26 @@ _COMPARED = ("lru", "min")
 Progress = Callable[[float, int], None]
 
 
-@dataclass
-class Report:
+@dataclass(kw_only=True)
+class Report(page.Page):
     """What a page shows: a trace, a design, its neighbours and pictures of them."""
 
-    trace: Path
-    #: What the trace says of itself, and its basic blocks.
-    info: TraceInfo
-    blocks: BlockStatistics
     #: The cache page that the blocks predict and the best one of the design's own neighbours.
     cache_page: PageChoice
-    #: The design's own result.
-    own: Row
     #: All designs replayed on the own part, one row each, with ``id`` (the own one's is 0),
     #: ``label``, ``on_front`` and ``selectable``.
     frame: pl.DataFrame
-    #: Charts by the name under which they are written.
-    charts: dict[str, style.Drawing]
-    #: Charts as they are drawn on a phone, where that is not the same chart, by name.
-    slim: dict[str, style.Drawing]
     #: Charts of the design that a reader has chosen, by name; only the page has them.
     chosen: dict[str, alt.LayerChart]
     #: What the page shows of each selectable design, by ``id``.
     choices: dict[int, dict[str, Any]]
     #: Parts of the catalogue that are not compared: why, and which.
     left_out: dict[str, list[str]] = field(default_factory=dict)
-    #: What is said of functions where one alone causes faults.
-    one_function: str = ""
-    #: Where part, bus, register and NOR of the design come from, in words.
-    origins: str = ""
     #: What of the trace was replayed; None for the whole.
     sample: SamplePlan | None = None
     #: The sections below, in order; one more needs its charts in ``charts``, with words as
     #: :func:`style.styled` gives them.
     sections: list[page.Section] = field(default_factory=list)
-    #: What draws the charts in the page.
-    script: str = ""
 
     @property
     def rows(self) -> pl.DataFrame:
@@ -91,16 +73,6 @@ class Report:
     def html(self) -> str:
         """Render the page."""
         return page.render(self)
-
-    def write_html(self, path: Path) -> None:
-        """Write the page, whole or not at all."""
-        with appearing_whole(path) as temporary:
-            temporary.write_bytes(self.html().encode())
-
-    def write_pictures(self, folder: Path) -> list[Path]:
-        """Write each chart as PNG into a folder, which is made if it is not there."""
-        picture.make_folder(folder)
-        return picture.write_all(self.charts, folder)
 
 
 def build(
@@ -166,23 +138,23 @@ def _built(
         around_it.parts.keys() - best.keys(), "takes smaller pages alone, and so more RAM"
     )
     return Report(
-        trace,
-        info,
-        blocks,
-        PageChoice.of(blocks, [row for row in own_part if _differs_in_page(row, own)]),
-        own,
-        frame.sort(order),
-        {
+        trace=trace,
+        info=info,
+        blocks=blocks,
+        cache_page=PageChoice.of(blocks, [row for row in own_part if _differs_in_page(row, own)]),
+        own=own,
+        frame=frame.sort(order),
+        charts={
             "ram-against-bandwidth": space.ram_against_bandwidth(frame, own=0),
             "bandwidth-heat-map": space.bandwidth_heat_map(frame.filter(mine & doubled), own=0),
             **_neighbour_charts(frame.filter(doubled), own, around_it, blocks),
             "bandwidth-by-part": _part_chart(own, best),
             **functions,
         },
-        slim,
-        _chosen_charts(own, choices),
-        choices,
-        around_it.why_left_out(design.bus, dearer),
+        slim=slim,
+        chosen=_chosen_charts(own, choices),
+        choices=choices,
+        left_out=around_it.why_left_out(design.bus, dearer),
         one_function=one_function,
         sample=sample,
         sections=[

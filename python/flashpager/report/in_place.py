@@ -2,17 +2,13 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-
-from markupsafe import Markup
 
 from flashpager import _engine
-from flashpager._engine import BlockStatistics, Design, FlashpagerError, Row, TraceInfo
+from flashpager._engine import BlockStatistics, Design, FlashpagerError, Row
 from flashpager.cli.setup import cache, medium
-from flashpager.files import appearing_whole
 from flashpager.losses import Losses, clock_mhz
 from flashpager.plots import in_place as plots
-from flashpager.plots import picture, style
+from flashpager.plots import style
 from flashpager.plots.in_place import Lost
 from flashpager.quantities import counted, duration, format_size, percent, si, significant
 from flashpager.report import Progress, function_charts, page
@@ -26,28 +22,17 @@ _WAYS = (1, 2, 4, 8)
 _LINES = (8, 16, 32, 64)
 
 
-@dataclass
-class InPlaceReport:
+@dataclass(kw_only=True)
+class InPlaceReport(page.Page):
     """What the page shows of a trace and a design that has a cache in hardware."""
 
-    trace: Path
-    info: TraceInfo
-    blocks: BlockStatistics
-    own: Row
     losses: Losses
     #: What makes it notably faster, most first.
     changes: list[Change]
     #: All designs that the charts show, the own one first.
     rows: list[Row]
-    #: Charts by the name under which they are written.
-    charts: dict[str, style.Drawing]
-    #: Charts as they are drawn on a phone, where that is not the same chart, by name.
-    slim: dict[str, style.Drawing]
-    origins: str = ""
-    one_function: str = ""
     #: What nobody published of the board.
     unknown: list[str] = field(default_factory=list)
-    script: str = ""
 
     @property
     def setting(self) -> str:
@@ -57,16 +42,6 @@ class InPlaceReport:
     def html(self) -> str:
         """Render the page."""
         return _render(self)
-
-    def write_html(self, path: Path) -> None:
-        """Write the page, whole or not at all."""
-        with appearing_whole(path) as temporary:
-            temporary.write_bytes(self.html().encode())
-
-    def write_pictures(self, folder: Path) -> list[Path]:
-        """Write each chart as PNG into a folder, which is made if it is not there."""
-        picture.make_folder(folder)
-        return picture.write_all(self.charts, folder)
 
 
 def around(design: Design) -> list[Design]:
@@ -121,19 +96,19 @@ def build(
         functions, slim, one_function = function_charts(trace, own, None)
         charts = {**_charts(rows, changes), **functions}
         return InPlaceReport(
-            trace,
-            opened.info,
-            blocks or _engine.block_statistics(trace),
-            own,
-            Losses.of_row(own, stall),
-            changes,
-            rows,
-            charts,
-            slim,
-            origins,
-            one_function,
-            unknown or [],
-            script(),
+            trace=trace,
+            info=opened.info,
+            blocks=blocks or _engine.block_statistics(trace),
+            own=own,
+            losses=Losses.of_row(own, stall),
+            changes=changes,
+            rows=rows,
+            charts=charts,
+            slim=slim,
+            origins=origins,
+            one_function=one_function,
+            unknown=unknown or [],
+            script=script(),
         )
 
 
@@ -243,12 +218,8 @@ def _cells(row: Row) -> list[str]:
 
 
 def _render(report: InPlaceReport) -> str:
-    own, info = report.own, report.info
-    figures: dict[str, dict[str, Any]] = {}
-    for name, chart in report.charts.items():
-        figures[name] = page.figure_of(name, chart)
-    for name, chart in report.slim.items():
-        figures[name]["slim"] = page.figure_of(name, chart)["spec"]
+    own = report.own
+    figures = report.figures()
     others = ["lost-over-cache-size", "lost-over-line"]
     functions = [name for name in figures if name not in (*others, "what-bites")]
     sections = [("Other caches", others), ("Functions", functions)]
@@ -267,31 +238,19 @@ def _render(report: InPlaceReport) -> str:
         report.rows,
         key=lambda row: (row.design.cache_page_bytes, row.design.ways, row.design.cache_bytes),
     )
-    return (
-        page.environment_of_pages()
-        .get_template("in_place.html")
-        .render(
-            version=_engine.version(),
-            trace=report.trace.name,
-            info=info,
-            program=page.shown(Path(info.program).name or report.trace.name),
-            headline=headline(report.losses, own.design, report.changes),
-            setting=report.setting,
-            origins=report.origins,
-            numbers=_numbers(report),
-            notices=_notices(report),
-            bites=figures.get("what-bites"),
-            changes=[capitalised(change.sentence) for change in report.changes],
-            no_bite=f"{capitalised(NO_BITE if report.losses.misses else NO_MISS)}.",
-            sections=[
-                (title, [figures[name] for name in names]) for title, names in sections if names
-            ],
-            titles=[*_TITLES, *(("cycles", "slower") if own.run is not None else ())],
-            rows=[(row is own, _cells(row)) for row in order],
-            about_trace=page.about_trace(report.trace, info, report.blocks),
-            about_prices=prices,
-            board=page.as_toml(own.design.replace(flash_page_bytes=None)),
-            style=page.style_of_pages(),
-            script=Markup(report.script),  # noqa: S704  (it is no stranger's)
-        )
+    return report.fill(
+        "in_place.html",
+        headline=headline(report.losses, own.design, report.changes),
+        setting=report.setting,
+        numbers=_numbers(report),
+        notices=_notices(report),
+        bites=figures.get("what-bites"),
+        changes=[capitalised(change.sentence) for change in report.changes],
+        no_bite=f"{capitalised(NO_BITE if report.losses.misses else NO_MISS)}.",
+        sections=[(title, [figures[name] for name in names]) for title, names in sections if names],
+        titles=[*_TITLES, *(("cycles", "slower") if own.run is not None else ())],
+        rows=[(row is own, _cells(row)) for row in order],
+        about_trace=page.about_trace(report.trace, report.info, report.blocks),
+        about_prices=prices,
+        board=page.as_toml(own.design.replace(flash_page_bytes=None)),
     )

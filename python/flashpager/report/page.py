@@ -1,6 +1,7 @@
 """The page: words and tables around the charts, as one HTML file."""
 
 import json
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,8 @@ from markupsafe import Markup
 from flashpager import _engine
 from flashpager._engine import BlockStatistics, Design, Row, SampleErrors, Time, TraceInfo
 from flashpager.faults.page_choice import calls_text, outside_text, page_use_text, reads_text
-from flashpager.plots import space, style
+from flashpager.files import appearing_whole
+from flashpager.plots import picture, space, style
 from flashpager.quantities import duration, format_size, percent, si, within
 from flashpager.report import choice
 from flashpager.trace import how_it_ended
@@ -48,41 +50,88 @@ class Section:
     charts: list[str]
 
 
-def environment_of_pages() -> jinja2.Environment:
-    """Give what renders a page of this folder; whatever strangers wrote is escaped."""
-    environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, loader=jinja2.FileSystemLoader(_HERE)
-    )
-    environment.filters["si"] = si
-    return environment
+@dataclass(kw_only=True)
+class Page(ABC):
+    """What all pages show of a trace and a design."""
+
+    trace: Path
+    #: What the trace says of itself, and its basic blocks.
+    info: TraceInfo
+    blocks: BlockStatistics
+    #: The design's own result.
+    own: Row
+    #: Charts by the name under which they are written.
+    charts: dict[str, style.Drawing]
+    #: Charts as they are drawn on a phone, where that is not the same chart, by name.
+    slim: dict[str, style.Drawing]
+    #: Where part, bus, register and NOR of the design come from, in words.
+    origins: str = ""
+    #: What is said of functions where one alone causes faults.
+    one_function: str = ""
+    #: What draws the charts in the page.
+    script: str = ""
+
+    @abstractmethod
+    def html(self) -> str:
+        """Render the page."""
+
+    def write_html(self, path: Path) -> None:
+        """Write the page, whole or not at all."""
+        with appearing_whole(path) as temporary:
+            temporary.write_bytes(self.html().encode())
+
+    def write_pictures(self, folder: Path) -> list[Path]:
+        """Write each chart as PNG into a folder, which is made if it is not there."""
+        picture.make_folder(folder)
+        return picture.write_all(self.charts, folder)
+
+    def figures(self) -> dict[str, dict[str, Any]]:
+        """Give the charts as the page holds them, by name."""
+        figures = {name: figure_of(name, chart) for name, chart in self.charts.items()}
+        for name, chart in self.slim.items():
+            figures[name]["slim"] = figure_of(name, chart)["spec"]
+        return figures
+
+    def fill(self, template: str, **words: object) -> str:
+        """Fill a template of this folder; whatever strangers wrote is escaped."""
+        environment = jinja2.Environment(
+            autoescape=True,
+            undefined=jinja2.StrictUndefined,
+            loader=jinja2.FileSystemLoader(_HERE),
+        )
+        environment.filters |= {
+            "si": si,
+            "size": format_size,
+            "duration": duration,
+            "rounded": choice.rounded,
+            "within": within,
+        }
+        return environment.get_template(template).render(
+            version=_engine.version(),
+            trace=self.trace.name,
+            info=self.info,
+            program=shown(Path(self.info.program).name or self.trace.name),
+            origins=self.origins,
+            style=_style_of_pages(),
+            script=Markup(self.script),  # noqa: S704  (it is no stranger's)
+            **words,
+        )
 
 
-def style_of_pages() -> Markup:
+def _style_of_pages() -> Markup:
     """Give the style of all pages, with the colours of charts."""
     return _colours() + Markup((_HERE / "page.css").read_text(encoding="utf-8"))  # noqa: S704  (it is ours)
 
 
 def render(report: "Report") -> str:
     """Write a report as one HTML file that needs nothing else."""
-    own, info = report.own, report.info
-    environment = environment_of_pages()
-    environment.filters |= {
-        "size": format_size,
-        "duration": duration,
-        "rounded": choice.rounded,
-        "within": within,
-    }
-    figures = {name: figure_of(name, chart) for name, chart in report.charts.items()}
-    for name, chart in report.slim.items():
-        figures[name]["slim"] = figure_of(name, chart)["spec"]
+    own = report.own
+    figures = report.figures()
     if report.sample is not None:
         for figure in figures.values():
             figure["more"] += _sampled(report)
-    return environment.get_template("page.html").render(
-        version=_engine.version(),
-        trace=report.trace.name,
-        info=info,
-        program=shown(Path(info.program).name or report.trace.name),
+    return report.fill(
+        "page.html",
         headline=_headline(report),
         numbers=_numbers(own),
         notices=_notices(report),
@@ -102,14 +151,11 @@ def render(report: "Report") -> str:
         replayed=len(report.frame),
         setting=style.setting(report.frame),
         left_out=report.left_out,
-        origins=report.origins,
         has_nor=own.nor is not None,
         is_sampled=report.sample is not None,
-        about_trace=about_trace(report.trace, info, report.blocks, report.cache_page.text()),
+        about_trace=about_trace(report.trace, report.info, report.blocks, report.cache_page.text()),
         about_prices=_about_prices(own),
         board=as_toml(own.design),
-        style=style_of_pages(),
-        script=Markup(report.script),  # noqa: S704  (it is no stranger's)
     )
 
 
