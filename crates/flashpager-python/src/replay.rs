@@ -10,7 +10,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
 use crate::design::{Assumption, Design, Handler, Ram, checked};
-use crate::seam::{raise, run, view};
+use crate::seam::{passed_on, raise, run, view};
 use crate::trace::WarmUp;
 
 view! {
@@ -350,22 +350,15 @@ pub fn simulate(
     warm_up: Option<&WarmUp>,
 ) -> PyResult<Vec<Row>> {
     let warm_up = warm_up.map(|given| given.0).unwrap_or_default();
-    let rows = run(
-        py,
-        |py, (finished, all): (f64, usize)| match &progress {
-            Some(progress) => progress.call1(py, (finished, all)).map(drop),
-            None => Ok(()),
-        },
-        |go_on, report| {
-            let told = |finished, all| report((finished, all));
-            let designs = checked(&designs)?;
-            match sample {
-                None => simulation::simulate(&trace, warm_up, &designs, go_on, &told),
-                Some(_) if !warm_up.is_none() => Err(Error::design(NO_SAMPLE)),
-                Some(plan) => sample::simulate(&trace, &designs, plan.0, go_on, &told),
-            }
-        },
-    )?;
+    let rows = run(py, passed_on(&progress), |go_on, report| {
+        let told = |finished, all| report((finished, all));
+        let designs = checked(&designs)?;
+        match sample {
+            None => simulation::simulate(&trace, warm_up, &designs, go_on, &told),
+            Some(_) if !warm_up.is_none() => Err(Error::design(NO_SAMPLE)),
+            Some(plan) => sample::simulate(&trace, &designs, plan.0, go_on, &told),
+        }
+    })?;
     Ok(rows.into_iter().map(Row).collect())
 }
 

@@ -6,6 +6,7 @@ use std::sync::{Mutex, mpsc};
 use std::time::Duration;
 
 use flashpager::{Error, Result};
+use pyo3::call::PyCallArgs;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyBrokenPipeError, PyException, PyKeyboardInterrupt};
 use pyo3::prelude::*;
@@ -101,6 +102,16 @@ pub fn run<T: Send, P: Send + Copy>(
     match result {
         Ok(result) => result.map_err(raise),
         Err(_) => Err(FlashpagerError::new_err("internal error; please report it")),
+    }
+}
+
+/// Calls `progress`, where there is one, with the last report of [`run`]'s work.
+pub fn passed_on<P: for<'py> PyCallArgs<'py>>(
+    progress: &Option<Py<PyAny>>,
+) -> impl FnMut(Python<'_>, P) -> PyResult<()> + '_ {
+    move |py, report| match progress {
+        Some(progress) => progress.call1(py, report).map(drop),
+        None => Ok(()),
     }
 }
 

@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyType;
 use pythonize::depythonize;
 
-use crate::seam::{Seen, bad_argument, raise, run, view};
+use crate::seam::{Seen, bad_argument, passed_on, raise, run, view};
 
 view! {
     /// A function, or whatever else owns code.
@@ -313,7 +313,7 @@ pub fn block_statistics(
     if let Some(found) = recorded_blocks(trace.clone())? {
         return Ok(found);
     }
-    let found = run(py, report_runs(&progress), |go_on, report| {
+    let found = run(py, passed_on(&progress), |go_on, report| {
         let file = TraceFile::open(&trace)?;
         let runs = file.info().runs;
         let tell = |read| report((read, runs));
@@ -336,21 +336,12 @@ pub fn check_trace(
     output: Option<PathBuf>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<TraceInfo> {
-    let checked = run(py, report_runs(&progress), |go_on, report| {
+    let checked = run(py, passed_on(&progress), |go_on, report| {
         let file = TraceFile::open(&trace)?;
         let runs = file.info().runs;
         check::check(&file, output.as_deref(), &go_on, &|read| report((read, runs)))
     })?;
     Ok(TraceInfo(checked))
-}
-
-fn report_runs(
-    progress: &Option<Py<PyAny>>,
-) -> impl FnMut(Python<'_>, (u64, u64)) -> PyResult<()> + '_ {
-    move |py, (read, all)| match progress {
-        Some(progress) => progress.call1(py, (read, all)).map(drop),
-        None => Ok(()),
-    }
 }
 
 /// Write a trace as text, in one of ``export_formats()``: ``din`` with an instruction every so
