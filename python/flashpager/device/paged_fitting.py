@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from flashpager import _engine
-from flashpager._engine import Design, FlashpagerError, Handler, Ram, TraceInfo
+from flashpager._engine import Design, FlashpagerError, Handler, Ram
 from flashpager.device import paged
 from flashpager.device.emulated import Compared
 from flashpager.device.paged import PagedDesign
