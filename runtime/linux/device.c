@@ -625,12 +625,16 @@ static void fpswap_free(struct fpswap *swap)
 static u64 size_of(const char *text, u64 other)
 {
     char *end;
-    u64 size;
+    u64 number, size, back;
 
     if (!*text)
         return other;
+    number = simple_strtoull(text, &end, 0);
     size = memparse(text, &end);
-    return *end ? 0 : size;
+    /* More digits, or a unit, may have carried it past 64 bits. */
+    for (back = size; back > number; back >>= 10)
+        ;
+    return *end || back != number || strlen(text) > 19 ? 0 : size;
 }
 
 enum { LAYOUT_AUTO, LAYOUT_FRAGMENTS, LAYOUT_LOG, LAYOUT_REWRITE };

@@ -16,7 +16,10 @@ from flashpager.swap import vm
 from tests.conftest import ROOT, need
 from tests.process.killed_vms import kill_some
 
-SIZES = ("medium_size=3", "disk_size=9G")
+SIZES = (
+    *("medium_size=3", "medium_size=17179869185G"),
+    *("disk_size=9G", "disk_size=17179869185G"),
+)
 IN_USE = "medium=mtd:0: it is in use"
 LOG_SIZES = ("layout=log: of 192 erase blocks", "layout=log: of 8 erase blocks at least 12")
 NAND_REFUSED = [
