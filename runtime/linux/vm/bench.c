@@ -406,5 +406,8 @@ int main(int count, char **arguments)
         return idle(arguments);
     if (count == 4 && strcmp(arguments[1], "churn") == 0)
         return churn(arguments);
-    return count == 8 ? bench(arguments) : 2;
+    if (count == 8)
+        return bench(arguments);
+    fprintf(stderr, "bench: %d arguments are those of no command\n", count - 1);
+    return 2;
 }
