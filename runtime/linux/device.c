@@ -30,7 +30,7 @@ module_param(medium, charp, 0644);
 MODULE_PARM_DESC(medium, "ram (default), or mtd:NAME or mtd:NUMBER of /proc/mtd");
 static bool format;
 module_param(format, bool, 0644);
-MODULE_PARM_DESC(format, "make an empty store on the MTD: what it holds is lost");
+MODULE_PARM_DESC(format, "make an empty store on the MTD, once: what it holds is lost");
 static char *layout = "auto";
 module_param(layout, charp, 0644);
 MODULE_PARM_DESC(layout, "fragments where the medium rewrites in place, else log (auto); or rewrite");
@@ -926,6 +926,9 @@ static int swap_add(void)
     end_line(medium_size);
     end_line(disk_size);
     swap = swap_create(number);
+    /* Who removes it and adds it again wants what it holds. */
+    if (!IS_ERR(swap))
+        format = false;
     kernel_param_unlock(THIS_MODULE);
     if (!IS_ERR(swap))
         all[number] = swap;
@@ -1030,23 +1033,26 @@ static int __init fpswap_init(void)
         return -ENOMEM;
     }
     debug_root = debugfs_create_dir("flashpager-swap", NULL);
+    error = power_open();
+    if (error)
+        goto no_power;
+    error = class_register(&control);
+    if (error)
+        goto no_control;
+    /* Last: from here on somebody may open them. */
     for (number = 0; number < devices; number++) {
         error = swap_add();
-        if (error < 0) {
-            close_all();
-            return error;
-        }
+        if (error < 0)
+            goto no_device;
     }
-    error = power_open();
-    if (error) {
-        close_all();
-        return error;
-    }
-    error = class_register(&control);
-    if (error) {
-        power_close();
-        close_all();
-    }
+    return 0;
+
+no_device:
+    class_unregister(&control);
+no_control:
+    power_close();
+no_power:
+    close_all();
     return error;
 }
 

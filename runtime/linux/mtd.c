@@ -3,8 +3,10 @@
 
 #include "fpswap.h"
 
+#include <linux/list.h>
 #include <linux/module.h>
 #include <linux/mtd/mtd.h>
+#include <linux/mutex.h>
 #include <linux/slab.h>
 
 /* Of an MTD that takes smaller writes than a log does. */
@@ -15,7 +17,11 @@
 struct mtd_medium {
     struct fpswap_mtd shown;
     struct mtd_info *mtd;
+    struct list_head open;
 };
+
+static LIST_HEAD(all_open);
+static DEFINE_MUTEX(open_lock);
 
 static loff_t address(const struct mtd_medium *it, u32 block, u32 offset)
 {
@@ -75,6 +81,9 @@ static void close_medium(struct fpswap_mtd *shown)
 {
     struct mtd_medium *it = container_of(shown, struct mtd_medium, shown);
 
+    mutex_lock(&open_lock);
+    list_del(&it->open);
+    mutex_unlock(&open_lock);
     put_mtd_device(it->mtd);
     kfree(it);
 }
@@ -115,6 +124,18 @@ static bool __maybe_unused has_owner(const struct mtd_info *mtd, const struct mt
     return other->owner == mtd->owner;
 }
 
+/* Whether another of our devices has it. With open_lock. */
+static bool is_ours(const struct mtd_info *mtd)
+{
+    const struct mtd_medium *other;
+
+    list_for_each_entry (other, &all_open, open) {
+        if (other->mtd == mtd)
+            return true;
+    }
+    return false;
+}
+
 /* Whether somebody beside us has it: a file system, UBI, a program. Each kernel counts that in its
  * way. Where it cannot be told, nobody is taken to have it. */
 static bool is_in_use(const struct mtd_info *mtd)
@@ -134,12 +155,12 @@ static bool is_in_use(const struct mtd_info *mtd)
 #endif
 }
 
-/* What is wrong with it, or NULL. */
+/* What is wrong with it, or NULL. With open_lock. */
 static const char *unfit(const struct mtd_medium *it, const char *name, u64 bytes)
 {
     if (strcmp(name, it->mtd->name) == 0 && has_other(it->mtd, has_name))
         return "another one has that name: take its number";
-    if (is_in_use(it->mtd))
+    if (is_ours(it->mtd) || is_in_use(it->mtd))
         return "it is in use: unmount, detach or close it, or take another one";
     if (!(it->mtd->flags & MTD_WRITEABLE))
         return "it is read-only: take another one";
@@ -165,7 +186,11 @@ struct fpswap_mtd *fpswap_mtd_open(const char *name, u64 bytes)
         return ERR_PTR(-ENODEV);
     }
     it->mtd = mtd;
+    mutex_lock(&open_lock);
     wrong = unfit(it, name, bytes);
+    if (!wrong)
+        list_add(&it->open, &all_open);
+    mutex_unlock(&open_lock);
     if (wrong) {
         pr_err("medium=mtd:%s: %s\n", name, wrong);
         put_mtd_device(mtd);

@@ -1032,7 +1032,7 @@ static inline int serve(fp_page page)
     COUNT(reference_bits_set, 1);
 #endif
 #elif FP_PAGER_CHECKS
-    fp_mmu_map(page, frame);
+    show(page, (frame_t)frame);
 #endif
     return FP_PAGER_OK;
 }

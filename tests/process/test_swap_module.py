@@ -142,7 +142,7 @@ def _several(said: str) -> None:
     assert len(lines) == len(words), said
     for line, first in zip(lines, words, strict=True):
         assert line.startswith(first), said
-    assert re.search(r"^added 1$", said, re.MULTILINE), said
+    assert re.search(r"^added 1 format N$", said, re.MULTILINE), said
     assert "removed: fpswap2" not in said, said
     # What was on the other device is still there, and the MTD is free.
     sums = re.findall(r"^(\w{32})  -$", said, re.MULTILINE)
@@ -259,9 +259,11 @@ def test_a_machine_hibernates_to_a_log(machine: vm.Machine, tmp_path: Path) -> N
     refusals = re.findall(r"^refused: flashpager-swap(?:-mtd)?: (.*)$", first, re.MULTILINE)
     assert [line.split(":")[0] for line in refusals] == [
         "medium=mtd",
+        "medium=mtd",
         "fpswap0 ends with the power",
     ], first
     assert "another one has that name" in refusals[0], first
+    assert "it is in use" in refusals[1], first
     assert "hibernated to RAM" not in first, first
     assert "while in use" not in first, first
     # The program was at work in between, and is only now at its end.

@@ -171,18 +171,24 @@ static void settle(void)
     }
 }
 
-/* Nanoseconds that the processor had something to do. */
+/* Nanoseconds that the processor was not idle, in steps of 10 ms. Both times are rounded down: their
+ * difference may fall by a step. */
 static uint64_t worked_ns(void)
 {
-    double up = 0;
-    double idle = 0;
+    unsigned long long up[2] = {0, 0};
+    unsigned long long idle[2] = {0, 0};
     FILE *file = fopen("/proc/uptime", "r");
 
-    if (file && fscanf(file, "%lf %lf", &up, &idle) != 2)
-        up = idle = 0;
+    if (file && fscanf(file, "%llu.%2llu %llu.%2llu", &up[0], &up[1], &idle[0], &idle[1]) != 4)
+        up[0] = up[1] = idle[0] = idle[1] = 0;
     if (file)
         fclose(file);
-    return (uint64_t)((up - idle) * 1e9);
+    return ((up[0] - idle[0]) * 100 + up[1] - idle[1]) * 10000000;
+}
+
+static int is_longer(uint64_t since, uint64_t until, uint64_t least)
+{
+    return until > since && until - since > least;
 }
 
 static void *take(size_t bytes)
@@ -276,6 +282,8 @@ static int bench(char **arguments)
     if (progress == MAP_FAILED || chunk == 0 || mlockall(MCL_CURRENT | MCL_FUTURE) != 0)
         return 2;
     child = fork();
+    if (child < 0)
+        return 2;
     if (child == 0)
         _exit(allocate(progress, arguments[1], chunk, random, repeats, most));
     while (waitpid(child, &status, WNOHANG) == 0) {
@@ -284,8 +292,8 @@ static int bench(char **arguments)
             since = worked_ns();
             refused_before = refused();
         }
-        if (!how &&
-            (worked_ns() - since > patience || refused() - refused_before > refusals)) {
+        if (!how && (is_longer(since, worked_ns(), patience) ||
+                     refused() - refused_before > refusals)) {
             how = "stuck";
             kill(child, SIGKILL);
         }
