@@ -127,6 +127,14 @@ static void check(void)
     }
 }
 
+/* As the data abort asks for each byte that is read, mapped or not. */
+static void ask_for(uint32_t offset)
+{
+    const int error = fp_pager_fault_at(offset);
+    EXPECT(error || table.frame[offset / FP_PAGER_PAGE_BYTES]);
+    check();
+}
+
 /* Gives 0 or an error. An access is tried again while it faults, as a processor does. */
 static int access_to(uint32_t offset)
 {
@@ -176,6 +184,8 @@ static void fuzz(void)
                 trouble.often = random_below(&random, 4) ? random_below(&random, 100) : 0;
             if (random_below(&random, 4) == 0)
                 peek(random_below(&random, PAGES));
+            else if (random_below(&random, 8) == 0)
+                ask_for(random_below(&random, 1000));
             else
                 access_to(random_below(&random, random_below(&random, 2) ? 400 : 1000));
         }
@@ -197,6 +207,9 @@ static void ends(void)
 {
     start(1);
     EXPECT_EQ(access_to(0), 0);
+    EXPECT(table.valid[0][0] && !table.valid[0][1]);
+    /* What is there already brings nothing more. */
+    ask_for(0);
     EXPECT(table.valid[0][0] && !table.valid[0][1]);
     /* Who reads beside does not wait for the rest. */
     for (unsigned asked = 1; asked < CHIP_REST_ASKED; asked++)
