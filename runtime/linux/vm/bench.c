@@ -1,17 +1,23 @@
 /* bench random|fixed|last CHUNK_KB PAGES REPEATS MOST_MB REFUSALS SECONDS: MTDCOMPR's program.
- * Allocate chunk by chunk, fill each, read some of what there is, until memory ends:
+ * Allocates chunk by chunk, fills each chunk, and reads part of the allocated memory. `random` reads
+ * PAGES pages; `fixed` and `last` read a chunk REPEATS times. Prints a line for each chunk, and one at
+ * the end of memory:
  *     point READING ALLOCATED_BYTES READ_BYTES NANOSECONDS AFTER FAULTS LOADS PROGRAMS ERASURES
- *     end READING ALLOCATED_BYTES killed|stuck|most|wrong PAGES_IN PAGES_OUT LOADS PROGRAMS ERASURES
- * Before it reads, all that was sent out is written; AFTER is how many nanoseconds later all was that
- * went out meanwhile. The last three are what the chip was asked for, 0 where there is none. Memory
- * ends where the kernel kills the program, or where a chunk has REFUSALS writes refused or keeps the
- * processor SECONDS.
+ *     end READING ALLOCATED_BYTES END PAGES_IN PAGES_OUT LOADS PROGRAMS ERASURES
+ * Before the reads it waits until all pages sent out are written. AFTER is the time in nanoseconds from
+ * the end of the reads until all pages sent out meanwhile are written. The last three values are the
+ * chip's operations, 0 without a chip. END is:
+ *     killed  the kernel killed the program
+ *     stuck   a chunk had more than REFUSALS refused writes, or took more than SECONDS of processor time
+ *     most    MOST_MB were allocated
+ *     wrong   a page had wrong contents
+ *     failed  the program could not start
  *
- * bench churn MB PAGES: fill MB, then change PAGES at random, and as many again, which is timed, with
- * all that went out:
+ * bench churn MB PAGES: fills MB, changes PAGES pages at random, then as many again. Times only the
+ * last step, until all pages sent out are written:
  *     churn PAGES NANOSECONDS PAGES_IN PAGES_OUT LOADS PROGRAMS ERASURES
  *
- * bench idle MB ROUNDS: send pages out and take them in again, nothing else going on:
+ * bench idle MB ROUNDS: swaps pages out and in again, with no other load. Prints a line for each round:
  *     idle PAGES OUT_NANOSECONDS IN_NANOSECONDS */
 #include <errno.h>
 #include <fcntl.h>
@@ -35,10 +41,10 @@
 #define MADV_PAGEOUT 21
 #endif
 
-/* What the parent sees of the child. */
+/* The child's progress, shared with the parent. */
 struct progress {
-    volatile uint64_t pages;  /* that are filled */
-    volatile uint64_t chunks; /* that were read, too */
+    volatile uint64_t pages;  /* filled */
+    volatile uint64_t chunks; /* filled and read */
 };
 
 /* splitmix64 */
@@ -50,8 +56,8 @@ static uint64_t next(uint64_t *state)
     return z ^ (z >> 31);
 }
 
-/* Lines of 64 bytes, of which a quarter is random and the others repeat the one before. All words
- * together, by exclusive or, are the page's number: a page tells by itself whether it is right. */
+/* Fills a page with lines of 64 bytes: a quarter of them is random, the others repeat the line before.
+ * The exclusive or of all words is the page's number, so that a page can be checked by itself. */
 static void fill(uint64_t *words, uint64_t page)
 {
     uint64_t state = page;
@@ -70,7 +76,7 @@ static void fill(uint64_t *words, uint64_t page)
     words[WORDS - 1] = all;
 }
 
-/* Read all of a page; whether it is right. */
+/* Reads a whole page; returns whether it is right. */
 static int is_right(const volatile uint64_t *words, uint64_t page)
 {
     uint64_t all = 0;
@@ -111,7 +117,7 @@ static uint64_t vmstat(const char *name)
     return value;
 }
 
-/* What the chip was asked for so far. */
+/* Operations of the chip so far. */
 struct chip {
     uint64_t loads;
     uint64_t programs;
@@ -139,7 +145,7 @@ static struct chip chip(void)
     return (struct chip){asked("loads"), asked("programs"), asked("erasures")};
 }
 
-/* Writes that the device refused so far. */
+/* Returns how many writes the device has refused so far. */
 static uint64_t refused(void)
 {
     unsigned long long writes = 0;
@@ -152,12 +158,12 @@ static uint64_t refused(void)
     return writes;
 }
 
-/* Wait until no page is on its way out; 10 s at most. */
+/* Waits until no page is on its way out; 10 s at most. */
 static void settle(void)
 {
     for (int again = 0; again < 10000; again++) {
         char text[16];
-        /* Reading it adds up what each processor counted by itself. */
+        /* Reading this file adds up the counts of all processors. */
         int file = open("/proc/sys/vm/stat_refresh", O_RDONLY);
 
         if (file >= 0) {
@@ -171,8 +177,8 @@ static void settle(void)
     }
 }
 
-/* Nanoseconds that the processor was not idle, in steps of 10 ms. Both times are rounded down: their
- * difference may fall by a step. */
+/* Returns the nanoseconds in which the processor was not idle, in steps of 10 ms. Both times are
+ * rounded down, so the difference may fall by a step. */
 static uint64_t worked_ns(void)
 {
     unsigned long long up[2] = {0, 0};
@@ -203,7 +209,7 @@ static void *take(size_t bytes)
     return memory;
 }
 
-/* The program: the first that the kernel ends when there is no more memory. */
+/* The program. It tells the kernel to kill it first when memory ends. */
 static int allocate(struct progress *progress, const char *reading, size_t chunk, size_t random,
                     size_t repeats, size_t most)
 {
@@ -315,7 +321,7 @@ static int bench(char **arguments)
     return 0;
 }
 
-/* Change pages at random; whether all were right. */
+/* Changes pages at random; returns whether all of them were right. */
 static int change(uint64_t (*memory)[WORDS], size_t pages, size_t count, uint64_t *dice)
 {
     int right = 1;
@@ -380,7 +386,7 @@ static int idle(char **arguments)
         size_t gone = 0;
         int right = 1;
 
-        /* A page that was changed goes out; one that was not has its copy there still. */
+        /* Change each page: an unchanged page still has its copy in swap, and would not be written. */
         for (size_t page = 0; page < pages; page++) {
             memory[page][0] ^= (uint64_t)round;
             memory[page][1] ^= (uint64_t)round;

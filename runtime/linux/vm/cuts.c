@@ -1,10 +1,13 @@
-/* cuts swap|write DEVICE FIRST SLOTS SYNCED: pages FIRST and on of DEVICE hold what a sequence of writes left
- * there, of which all up to number SYNCED were flushed. Find the last write that is there, compare
- * every page with what that moment left, and, to write, go on until the power is cut:
- *     moment NUMBER wrong PAGES
- *     busy
- *     synced NUMBER
- * A write takes a page drawn by its number, and the page says that number. */
+/* cuts swap|write DEVICE FIRST SLOTS SYNCED: check pages after a power cut.
+ * SLOTS pages of DEVICE, from page FIRST on, were written by a numbered sequence of writes. All writes up
+ * to number SYNCED were flushed. Finds the last write that the device still has, and compares every page
+ * with its contents after that write. With `write`, continues the sequence until the power is cut.
+ * Prints:
+ *     moment NUMBER wrong PAGES    the last write found, and how many pages differ
+ *     busy                         writing begins
+ *     synced NUMBER                all writes up to this one are flushed
+ * The number of a write determines its page, and the page contains the number. The exit code is 1 if a
+ * page is wrong, if a flushed write is missing, or if a write fails. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdint.h>
@@ -30,7 +33,7 @@ static uint64_t mixed(uint64_t z)
     return z ^ (z >> 31);
 }
 
-/* What a write leaves; a fourth of it is random. Number 0 is a page never written. */
+/* Makes the page that a write leaves; a fourth of it is random. Number 0 is a page never written. */
 static void make(uint64_t *words, uint64_t number)
 {
     words[0] = number;
@@ -62,7 +65,7 @@ int main(int count, char **arguments)
         if (page[0] > moment)
             moment = page[0];
     }
-    /* From the last write back to the first: the last one of each page is what it must hold. */
+    /* From the last write back to the first: each page must hold the last write to it. */
     for (uint64_t number = moment; number > 0; number--) {
         uint64_t slot = mixed(~number) % slots;
 

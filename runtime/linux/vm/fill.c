@@ -1,5 +1,6 @@
-/* fill MEGABYTES ROUNDS: fill memory with pages that can be told apart, change some of them, and
- * compare each with what it was each time. Prints how many were wrong. */
+/* fill MEGABYTES ROUNDS: fills memory with distinct pages. In each round it compares pages with their
+ * expected contents and changes some of them. Prints how many pages were wrong; the exit code is 1 if
+ * any was. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@ static uint64_t next(uint64_t *state)
     return z ^ (z >> 31);
 }
 
-/* One in 16 is filled with a word, one is all random, the others are random by a sixth. */
+/* Of 16 pages one is filled with one word, one is random, and the others are one sixth random. */
 static void make(uint64_t *words, uint64_t page, uint64_t version)
 {
     uint64_t state = page * 1000003u + version;
@@ -47,7 +48,7 @@ int main(int count, char **arguments)
         make(memory[page], page, 0);
     for (int round = 0; round <= rounds; round++) {
         for (size_t i = 0; i < pages; i++) {
-            /* The last round reads all of them. */
+            /* The last round reads all pages. */
             size_t page = round % 2 == rounds % 2 ? i : next(&state) % pages;
             make(want, page, version[page]);
             wrong += memcmp(want, memory[page], PAGE_BYTES) != 0;

@@ -1,8 +1,9 @@
-/* slowchip: an MTD that is another one, but takes a chip's time. nandsim and mtdram take none.
+/* slowchip: an MTD that passes requests on to MTD 0, with the timing of a real chip.
  *
- * Whoever asks it sleeps as long as the chip would be busy, so a machine whose time is counted goes
- * on as one with such a chip. It does one thing at a time. A page of it that is touched is loaded,
- * or programmed, and goes over the bus whole, as the kernel's NAND drivers do to check it. */
+ * nandsim and mtdram take no time. Here the caller of a request sleeps as long as the chip would be
+ * busy. So a VM with counted time behaves like a machine with such a chip. Requests are served one at a
+ * time. Each page that is accessed is loaded or programmed whole, and transferred whole over the bus,
+ * as the kernel's NAND drivers do for ECC. */
 #define pr_fmt(fmt) "slowchip: " fmt
 
 #include <linux/delay.h>
@@ -23,7 +24,7 @@ module_param(erase_ns, uint, 0444);
 static uint byte_ps;
 module_param(byte_ps, uint, 0444);
 MODULE_PARM_DESC(byte_ps, "picoseconds that a byte takes on the bus");
-/* What was asked of it so far: pages loaded and programmed, blocks erased. */
+/* Operations so far: pages loaded and programmed, blocks erased. */
 static ulong loads, programs, erasures;
 module_param(loads, ulong, 0444);
 module_param(programs, ulong, 0444);
@@ -42,7 +43,7 @@ static ulong pages_of(loff_t from, size_t bytes)
 
 static void take_ns(u64 ns)
 {
-    /* Whole microseconds: what is left of one is taken later. */
+    /* Sleep whole microseconds, and keep the remainder for later. */
     static u64 owed_ns;
 
     owed_ns += ns;
