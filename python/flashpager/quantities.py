@@ -103,19 +103,21 @@ _TIMES_NS = {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
 def parse_bandwidth(text: str) -> float:
     """Give the 2**20 bytes a second of ``3MB/s``; K, M and G are powers of 1024."""
     found = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*([KMG]?)(?:i?B(?:/s)?)?\s*", text, re.IGNORECASE)
-    if not found or float(found[1]) == 0:
+    mib_s = float(found[1]) * _RATES[found[2].upper()] if found else 0.0
+    if not 0 < mib_s < math.inf:
         message = f"'{text}' is no bandwidth: write it as 3MB/s or 800KB/s"
         raise FlashpagerError(message)
-    return float(found[1]) * _RATES[found[2].upper()]
+    return mib_s
 
 
 def parse_duration(text: str) -> float:
     """Give the nanoseconds of ``200us``."""
     found = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*(ns|us|µs|μs|ms|s)\s*", text)
-    if not found or float(found[1]) == 0:
+    ns = float(found[1]) * _TIMES_NS[found[2].replace("μ", "µ")] if found else 0.0
+    if not 0 < ns < math.inf:
         message = f"'{text}' is no time: write it with its unit, as 200us (ns, us, ms, s)"
         raise FlashpagerError(message)
-    return float(found[1]) * _TIMES_NS[found[2].replace("μ", "µ")]
+    return ns
 
 
 def parse_share(text: str) -> float:
@@ -130,7 +132,7 @@ def parse_share(text: str) -> float:
 def parse_clock(text: str) -> float:
     """Give the megahertz of ``40MHz``."""
     found = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*(?:MHz)?\s*", text, re.IGNORECASE)
-    if not found or float(found[1]) == 0:
+    if not found or not 0 < float(found[1]) < math.inf:
         message = f"'{text}' is no clock: write it as 40MHz"
         raise FlashpagerError(message)
     return float(found[1])
@@ -144,7 +146,7 @@ def parse_factor(text: str) -> float:
 
     """
     found = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*[x×]?\s*", text)
-    if not found or float(found[1]) < 1:
+    if not found or not 1 <= float(found[1]) < math.inf:
         message = f"'{text}' is no factor: write it as 2.5, at least 1"
         raise FlashpagerError(message)
     return float(found[1])

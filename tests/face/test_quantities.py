@@ -2,6 +2,7 @@
 
 import random
 import re
+from collections.abc import Callable
 
 import pytest
 
@@ -11,6 +12,10 @@ from flashpager.quantities import (
     counted_si,
     duration,
     joules,
+    parse_bandwidth,
+    parse_clock,
+    parse_duration,
+    parse_factor,
     parse_share,
     percent,
     si,
@@ -91,3 +96,20 @@ def test_shares() -> None:
     for wrong in ("2", "", "%", "-2%", "1e3%"):
         with pytest.raises(FlashpagerError, match="write it as 2%"):
             parse_share(wrong)
+
+
+@pytest.mark.parametrize(
+    ("parse", "unit", "what"),
+    [
+        (parse_bandwidth, "MB/s", "bandwidth"),
+        (parse_clock, "MHz", "clock"),
+        (parse_duration, "s", "time"),
+        (parse_factor, "x", "factor"),
+        (parse_share, "%", "share"),
+    ],
+)
+def test_numbers_of_too_many_digits(parse: Callable[[str], float], unit: str, what: str) -> None:
+    """They are no numbers, not endless ones."""
+    assert parse(f"12{unit}") > 0
+    with pytest.raises(FlashpagerError, match=f"is no {what}"):
+        parse(f"{'9' * 400}{unit}")
