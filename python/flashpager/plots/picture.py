@@ -65,15 +65,22 @@ def roomy(svg: str) -> str:
     root = ET.fromstring(svg)  # noqa: S314  (the converter's own)
     across = float(root.attrib["width"])
     spans = list(_spans(root, 0.0))
-    left = math.ceil(max(0.0, *(_MARGIN - start for start, _ in spans)))
-    right = math.ceil(max(across, *(end + _MARGIN for _, end in spans)))
+    left = math.ceil(max([0.0, *(_MARGIN - start for start, _ in spans)]))
+    right = math.ceil(max([across, *(end + _MARGIN for _, end in spans)]))
     if left == 0 and right == across:
         return svg
-    high = root.attrib["height"]
-    box = f'width="{left + right}" height="{high}" viewBox="{-left} 0 {left + right} {high}"'
-    svg = re.sub(r'width="[^"]*" height="[^"]*" viewBox="[^"]*"', box, svg, count=1)
+    box = {"width": f"{left + right}"}
+    box["viewBox"] = f"{-left} 0 {left + right} {root.attrib['height']}"
+    svg = re.sub(r"<svg\b[^>]*", lambda tag: _with_attributes(tag[0], box), svg, count=1)
     paper = f'<rect x="{-left}" width="{left + right}"'
     return re.sub(r'<rect width="[^"]*"', paper, svg, count=1)
+
+
+def _with_attributes(tag: str, attributes: Mapping[str, str]) -> str:
+    """Set attributes of a tag that is still open, whether it has them or not."""
+    for name, value in attributes.items():
+        tag = re.sub(rf'\s{name}="[^"]*"', "", tag) + f' {name}="{value}"'
+    return tag
 
 
 def _spans(element: ET.Element, across: float) -> Iterator[tuple[float, float]]:
