@@ -17,9 +17,12 @@ from playwright.sync_api import Browser
 
 from flashpager import FlashpagerError, _engine
 from flashpager.cli import swap as command
+from flashpager.cli import swap_vm as vm_command
 from flashpager.papers.mtdcompr import kernel as mtdcompr
 from flashpager.plots import picture
 from flashpager.plots import swap as plots
+from flashpager.swap import kernel as kernels
+from flashpager.swap import vm as machines
 from tests.conftest import REQUIRE_TOOLS, ROOT, fails, flashpager
 from tests.face.test_report import _browser  # noqa: F401  (a fixture)
 
@@ -478,6 +481,63 @@ class TestVm:
             page.close()
             assert least >= 0
             assert width * 0.9 <= most <= width
+
+    def test_a_run_that_fails_is_left_out_alone(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """Other reads of the same system stay, and so does what is shown of them."""
+        measured, _ = mtdcompr.measured()
+        hung = {("ram", "random"), ("zram", "last"), ("log", kernels.CHURN)}
+
+        def ran(name: str, reading: str) -> None:
+            if (name, reading) in hung:
+                message = f"{name} hung"
+                raise FlashpagerError(message)
+
+        def bench(_machine: object, _setup: object, name: str, reading: str) -> kernels.Curve:
+            ran(name, reading)
+            return measured.curves[name][reading]
+
+        def churn(_machine: object, _setup: object, name: str) -> kernels.Churn | None:
+            ran(name, kernels.CHURN)
+            return measured.churn.get(name)
+
+        def idle(_machine: object, _setup: object) -> dict[str, kernels.Idle]:
+            message = "nothing was timed"
+            raise FlashpagerError(message)
+
+        monkeypatch.setattr(kernels, "bench", bench)
+        monkeypatch.setattr(kernels, "churn", churn)
+        monkeypatch.setattr(kernels, "idle", idle)
+        monkeypatch.setattr(kernels, "_qemu", lambda: "7.2")
+        monkeypatch.setattr(machines, "make", lambda *_: None)
+        monkeypatch.setattr(machines.Kernel, "release", lambda _: "6.1")
+        kernel = machines.Kernel(tmp_path)
+        found = kernels.measure(kernel, measured.setup, list(kernels.SYSTEMS))
+        assert set(found.left_out) == {
+            *("ram, random", "zram, last", "log, churn", "zram and ram, idle")
+        }
+        assert list(found.curves["ram"]) == ["fixed", "last"]
+        assert list(found.curves["zram"]) == ["random", "fixed"]
+        assert set(found.churn) == set(measured.churn) - {"log"}
+        vm_command.show(found)
+        (row,) = (
+            line for line in capsys.readouterr().out.splitlines() if line.startswith("ours on RAM ")
+        )
+        assert row.split()[6] == "–"
+        assert not any("as far as with zram" in line for line in vm_command.comparison(found))
+        picture.write(plots.kernel_chart(found), tmp_path / "vm.svg")
+
+    def test_machines_at_once_fit_in_memory(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """As many as there are CPUs, if the host has the memory for them; one at least."""
+        monkeypatch.setattr(os, "cpu_count", lambda: 16)
+        small, large = kernels.Setup(), kernels.Setup(memory_bytes=1 << 30, chip_bytes=64 << 20)
+        some, gib = ["none", "log"], 1 << 30
+        assert kernels.at_once(small, some, 64 * gib) == 16
+        # 1,024 MB, 66 of the chip with its spare bytes, and QEMU's own.
+        assert kernels.at_once(large, some, 4 * gib) == 3
+        assert kernels.at_once(large, some, gib) == 1
+        assert kernels.at_once(small, ["none"], gib) == 2
 
     def test_what_cannot_be(self, tmp_path: Path) -> None:
         """One line each; nothing is booted."""

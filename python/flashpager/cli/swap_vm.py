@@ -134,11 +134,11 @@ def vm(
         from flashpager.plots import swap  # noqa: PLC0415
 
         picture.write(swap.kernel_chart(found), plot)
-        note(f"{plot}: {setup.readings[0]} reads")
+        note(f"{plot}: {found.charted()} reads")
     if json:
         print_json({"version": _engine.version(), **found.as_dict()})
     else:
-        _show(found)
+        show(found)
     if found.left_out:
         raise typer.Exit(EXIT_UNMET)
 
@@ -167,7 +167,8 @@ def _readings(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(asked))
 
 
-def _show(found: Measured) -> None:
+def show(found: Measured) -> None:
+    """Print what was measured, a row a system."""
     setup = found.setup
     without = found.without_swap()
     table = Table(box=None, pad_edge=False, header_style="dim")
@@ -178,10 +179,10 @@ def _show(found: Measured) -> None:
     for name, runs in found.curves.items():
         cells = [megabytes(found.end(name))]
         cells.append("–" if without is None else f"{found.end(name) / without:.2f}")
-        cells += [
-            _speed(run.rate(swap_starts(found, run.points[0].allocated_bytes)))
-            for run in runs.values()
-        ]
+        for reading in setup.readings:
+            run = runs.get(reading)
+            start = run and swap_starts(found, run.points[0].allocated_bytes)
+            cells.append(_speed(run.rate(start) if run and start else None))
         cells += [
             _speed(found.churn[name].mib_s if name in found.churn else None),
             f"{sum(run.pages_in for run in runs.values()):,}",
@@ -241,7 +242,9 @@ def swap_starts(found: Measured, chunk: int) -> int:
 def comparison(found: Measured) -> list[str]:
     """Hold ours against zram, and the log against the rewriter."""
     lines = []
-    if {"zram", "ram"} <= set(found.curves):
+    zram_runs, our_runs = found.curves.get("zram"), found.curves.get("ram")
+    # Ends differ by what is read: means over other reads are no comparison.
+    if zram_runs and our_runs and zram_runs.keys() == our_runs.keys():
         lines.append(
             f"memory goes {100 * found.end('ram') / found.end('zram'):.0f} % as far as with zram"
         )
@@ -252,7 +255,7 @@ def comparison(found: Measured) -> list[str]:
             f"× {ours.out_ns / zram.out_ns:.2f}; in {duration(ours.in_ns)}, with zram "
             f"{duration(zram.in_ns)}: × {ours.in_ns / zram.in_ns:.2f}"
         )
-    if {"log", "rewrite"} <= set(found.curves) and "random" in found.curves["log"]:
+    if all("random" in found.curves.get(name, {}) for name in ("log", "rewrite")):
         rates = []
         for name in ("log", "rewrite"):
             run = found.curves[name]["random"]

@@ -79,13 +79,13 @@ def bench_chart(found: benchmark.Bench) -> alt.LayerChart:
 
 def kernel_chart(found: Measured) -> alt.LayerChart:
     """Draw what a kernel swaps to: a curve for each, of the first kind of reads."""
-    reading = found.setup.readings[0]
+    reading = found.charted()
+    drawn = {name: runs[reading] for name, runs in found.curves.items() if reading in runs}
     lines = {}
-    for name, runs in found.curves.items():
-        run = runs[reading]
+    for name, run in drawn.items():
         curve = [(point.allocated_bytes / MIB, run.mib_s(point)) for point in run.points]
         lines[SYSTEMS[name].title] = Line(_SWAPS[name], curve, dashed=name == "none")
-    ends = {name: runs[reading].end_bytes for name, runs in found.curves.items()}
+    ends = {name: run.end_bytes for name, run in drawn.items()}
     best = max(ends, key=lambda name: ends[name])
     rules = [(ends[best] / MIB, f"{SYSTEMS[best].title}: out of memory")]
     without = ends.get("none")

@@ -42,6 +42,8 @@ PAGE = 4096
 _NAND_PAGE, _NAND_WHOLE_PAGE = 2048, 2112
 #: The device takes so many times the chip's bytes: more than pages of which a quarter stays.
 _DISK = 4
+#: What QEMU takes beside a machine's memory, about: mostly code that it has translated.
+_EMULATOR_MIB = 256
 #: What a machine of `--memory` leaves to programs is all but this.
 _KEPT_MIB = 80
 
@@ -262,7 +264,7 @@ class Measured:
     churn: Mapping[str, Churn]
     #: Of zram and of ours on RAM, in one machine; empty where not both are asked for.
     idle: Mapping[str, Idle]
-    #: Systems whose machine hung or failed, and what it said.
+    #: Runs whose machine hung or failed, as ``log, fixed``, and what it said.
     left_out: Mapping[str, str]
 
     def without_swap(self) -> int | None:
@@ -271,8 +273,13 @@ class Measured:
         return None if none is None else round(self.end("none"))
 
     def end(self, system: str) -> float:
-        """Give how far memory goes, the mean over what was read, in bytes."""
+        """Give how far memory goes, the mean over what was read in runs not left out, in bytes."""
         return statistics.mean(curve.end_bytes for curve in self.curves[system].values())
+
+    def charted(self) -> str:
+        """Give the kind of reads that a chart shows: the first that any system has."""
+        there = {reading for runs in self.curves.values() for reading in runs}
+        return next(reading for reading in self.setup.readings if reading in there)
 
     def as_dict(self) -> dict[str, Any]:
         """Give all of it, for JSON; a point is the list of its numbers."""
@@ -336,10 +343,12 @@ def measure(
     systems: Sequence[str],
     progress: Callable[[int, int], None] = lambda _done, _most: None,
 ) -> Measured:
-    """Boot a machine for each system and run the program; `progress` counts machines.
+    """Boot a machine for each system and kind of reads, and run the program in it.
+
+    A run that fails is left out, and no other. `progress` counts machines.
 
     Raises:
-        FlashpagerError: where a tool is missing, or all machines fail.
+        FlashpagerError: where a tool is missing, or all runs that read fail.
 
     """
     setup.check()
@@ -354,31 +363,61 @@ def measure(
         machine = vm.make(kernel, Path(folder))
 
         def run(one: tuple[str, str]) -> Curve | Churn | FlashpagerError | None:
-            try:
-                return (churn if one[1] == CHURN else bench)(machine, setup, *one)
-            except FlashpagerError as error:
-                return error
+            return _found(machine, setup, *one)
 
         progress(0, most)
         # Side by side: a machine's time is its own.
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
+        with ThreadPoolExecutor(at_once(setup, systems, _free_bytes())) as pool:
             for done, ((name, reading), found) in enumerate(
                 zip(wanted, pool.map(run, wanted), strict=True), 1
             ):
                 if isinstance(found, FlashpagerError):
-                    left_out[name] = str(found)
+                    left_out[f"{name}, {reading}"] = str(found)
                 elif isinstance(found, Churn):
                     churned[name] = found
                 elif found is not None:
                     runs.setdefault(name, {})[reading] = found
                 progress(done, most)
-        runs = {name: curves for name, curves in runs.items() if name not in left_out}
-        churned = {name: one for name, one in churned.items() if name in runs}
         if not runs:
             raise FlashpagerError(next(iter(left_out.values())))
-        times = idle(machine, setup) if compares else {}
+        times: Mapping[str, Idle] = {}
+        if compares:
+            try:
+                times = idle(machine, setup)
+            except FlashpagerError as error:
+                left_out["zram and ram, idle"] = str(error)
         progress(most, most)
     return Measured(kernel.release(), _qemu(), setup, runs, churned, times, left_out)
+
+
+def _found(
+    machine: vm.Machine, setup: Setup, name: str, reading: str
+) -> Curve | Churn | FlashpagerError | None:
+    """Give what a run finds, or why it fails."""
+    try:
+        if reading == CHURN:
+            return churn(machine, setup, name)
+        return bench(machine, setup, name, reading)
+    except FlashpagerError as error:
+        return error
+
+
+def at_once(setup: Setup, systems: Sequence[str], free_bytes: int) -> int:
+    """Give how many machines run at once: one a CPU, as far as the host's free memory goes."""
+    of_one = (max(_memory_mib(setup, SYSTEMS[name]) for name in systems) + _EMULATOR_MIB) * MIB
+    return max(1, min(os.cpu_count() or 1, free_bytes // of_one))
+
+
+def _free_bytes() -> int:
+    """Give the host's memory that programs may take, or all where it does not say."""
+    try:
+        said = Path("/proc/meminfo").read_text(encoding="ascii")
+    except OSError:
+        said = ""
+    found = re.search(r"^MemAvailable: *(\d+) kB$", said, re.MULTILINE)
+    if found:
+        return int(found[1]) * 1024
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def _qemu() -> str:
@@ -421,7 +460,7 @@ def bench(machine: vm.Machine, setup: Setup, name: str, reading: str) -> Curve:
     return curve(f"{name}, {reading}", reading, setup, said)
 
 
-def churn(machine: vm.Machine, setup: Setup, name: str, _: str = CHURN) -> Churn | None:
+def churn(machine: vm.Machine, setup: Setup, name: str) -> Churn | None:
     """Change pages at random; None where memory ends before.
 
     Raises:
@@ -441,17 +480,21 @@ def churn(machine: vm.Machine, setup: Setup, name: str, _: str = CHURN) -> Churn
 
 def _run(machine: vm.Machine, setup: Setup, name: str, variables: Mapping[str, str]) -> str:
     system = SYSTEMS[name]
-    memory = setup.memory_bytes // MIB
     given = {**_variables(setup, system), **variables, "CASE": "bench", "SYSTEM": system.driver}
     # Else the machine's own files are in a file system that goes out, too.
     given["rootfstype"] = "ramfs"
     if system.has_chip:
-        # What the emulated chip keeps its bytes in is beside the machine's memory.
-        chip = setup.chip_bytes // MIB
-        spare = system.medium == "nandsim"
-        memory += -(-chip * _NAND_WHOLE_PAGE // _NAND_PAGE) if spare else chip
         given["CHIP"] = CHIPS[system.medium].parameters()
-    return machine.run(given, memory, _HUNG_S, _COUNTED)
+    return machine.run(given, _memory_mib(setup, system), _HUNG_S, _COUNTED)
+
+
+def _memory_mib(setup: Setup, system: System) -> int:
+    """Give a machine's memory, with what the emulated chip keeps its bytes in beside it."""
+    memory, chip = setup.memory_bytes // MIB, setup.chip_bytes // MIB
+    if not system.has_chip:
+        return memory
+    has_spare = system.medium == "nandsim"
+    return memory + (-(-chip * _NAND_WHOLE_PAGE // _NAND_PAGE) if has_spare else chip)
 
 
 def curve(name: str, reading: str, setup: Setup, said: str) -> Curve:
