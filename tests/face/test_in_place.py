@@ -260,9 +260,23 @@ class TestExplore:
         parts = {row["part"] for row in rows["designs"]}
         assert "W25Q128JV" in parts
         assert all(_engine.find_part(part).is_read_in_place for part in parts)
+        # RAM does not keep the code without power.
+        assert all(_engine.find_part(part).kind != "psram" for part in parts)
         assert "no part that is read in place matches" in fails(
             "explore", FIRMWARE, "--part", "K9*", "--ways", "2", "--cache", "1K"
         )
+
+    def test_ram_that_is_named(self) -> None:
+        """It is taken, and a warning says that something has to copy the code there."""
+        flags = ("--bus", "50MHz-x4", "--ways", "2", "--cache", "1K", "--cache-page", "8")
+        ram = flashpager("explore", FIRMWARE, "--part", "APS6404L", *flags)
+        assert ram.err.count("APS6404L is RAM: something has to copy the code there") == 1
+        row = flashpager(
+            *("simulate", FIRMWARE, "--part", "APS6404L", "--policy", "lru", *flags, "--json")
+        ).json
+        assert any("APS6404L is RAM" in warning for warning in row["warnings"])
+        flash = flashpager("explore", FIRMWARE, "--part", "W25Q128JV", *flags)
+        assert "is RAM" not in flash.err
 
     def test_several_traces(self) -> None:
         """Gains are of all together, by their weights."""

@@ -142,6 +142,12 @@ view! {
             self.0.kind.is_read_in_place()
         }
 
+        /// Whether it keeps what it holds without power.
+        #[getter]
+        fn is_nonvolatile(&self) -> bool {
+            self.0.kind.is_nonvolatile()
+        }
+
         /// The table that says how the part is spoken to, as `sdr`; None if its file has none.
         #[getter]
         fn table(&self) -> Option<&'static str> {

@@ -256,7 +256,8 @@ def _size(axis: _engine.Axis, given: AxisValue) -> int | None:
 def _matching_parts(patterns: Sequence[str], *, in_place: bool) -> list[str]:
     """Give the parts that patterns stand for.
 
-    A pattern means NAND parts alone, or those that are read in place.
+    A pattern means NAND parts alone, or those that are read in place and keep the code without
+    power: a RAM is taken only where it is named.
 
     Raises:
         FlashpagerError: for a pattern without a part.
@@ -266,7 +267,7 @@ def _matching_parts(patterns: Sequence[str], *, in_place: bool) -> list[str]:
     parts = [
         part.name
         for part in _engine.catalog()
-        if (part.is_read_in_place if in_place else part.kind == "nand")
+        if (part.is_read_in_place and part.is_nonvolatile if in_place else part.kind == "nand")
     ]
     found: dict[str, None] = {}
     for pattern in (("*" if pattern == "all" else pattern) for pattern in patterns):

@@ -527,6 +527,12 @@ pub fn warnings(
     flash_page_bytes: u32,
 ) -> Vec<String> {
     let mut warnings = Vec::new();
+    if !part.kind.is_nonvolatile() {
+        warnings.push(format!(
+            "{} is RAM: something has to copy the code there at the start",
+            part.name
+        ));
+    }
     if part.kind.is_read_in_place() {
         return warnings;
     }

@@ -93,6 +93,11 @@ impl Kind {
         matches!(self, Self::Mram | Self::Fram | Self::Psram)
     }
 
+    /// Whether it keeps what it holds without power.
+    pub fn is_nonvolatile(self) -> bool {
+        self != Self::Psram
+    }
+
     /// As people write it.
     pub fn name(self) -> &'static str {
         match self {
