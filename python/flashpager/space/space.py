@@ -2,6 +2,7 @@
 
 import fnmatch
 import itertools
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -22,8 +23,9 @@ _SMALLEST_PAGE = 8
 #: The largest that is tried over a part that has no pages: caches in hardware have lines up to it.
 _LARGEST_LINE = 64
 
-#: Sizes that are no bytes.
+#: Sizes that are no bytes, and the most of them that a design holds.
 _COUNTED = ("ways", "prefetch_lines")
+_MOST_COUNTED = 2**32 - 1
 
 
 class NoRoomError(FlashpagerError):
@@ -245,11 +247,17 @@ def _size(axis: _engine.Axis, given: AxisValue) -> int | None:
     if isinstance(given, bool) or not isinstance(given, int | str):
         message = f"{axis.name} must be a size or a list of sizes, not {given!r}"
         raise TypeError(message)
+    or_none = "; or write none" if axis.may_be_none else ""
+    if axis.name in _COUNTED:
+        number = int(given) if re.fullmatch("[0-9]{1,10}", str(given)) else 0
+        if not 0 < number <= _MOST_COUNTED:
+            message = f"{axis.title}: '{given}' is no number from 1 to {_MOST_COUNTED:,}{or_none}"
+            raise FlashpagerError(message)
+        return number
     try:
         return parse_size(given)
     except FlashpagerError as error:
-        what = f"'{given}' is no number from 1 on" if axis.name in _COUNTED else error
-        message = f"{axis.title}: {what}" + ("; or write none" if axis.may_be_none else "")
+        message = f"{axis.title}: {error}{or_none}"
         raise FlashpagerError(message) from error
 
 
