@@ -84,11 +84,16 @@ def test_a_cache_has_the_sets_of_the_program(program: Path) -> None:
     assert rows[1]["warnings"] == []
     [warning] = rows[0]["warnings"]
     assert "lines of 16 bytes begin elsewhere in the program: its .text" in warning
-    assert "record it with --as-linked" in warning
+    assert "record or import it with --as-linked" in warning
     # Lines of 8 are the same, sets are not.
     narrow = ("--cache-page", "8")
     said = flashpager("simulate", record(program), *CACHE, *narrow).err
     assert ".text and .rodata share other sets in the program" in said
+    # Lines that placing as linked does not keep: nothing is advised that was done.
+    wide = ("--cache", "32K", "--cache-page", "8K", "--ways", "2", "--policy", "lru")
+    said = flashpager("simulate", record(program, "--as-linked"), *CACHE[:4], *wide).err
+    assert "--as-linked keeps lines of up to 4096 bytes" in said
+    assert "with --as-linked" not in said
     # Frames in software have no sets.
     frames = flashpager("simulate", record(program), *CACHE[:-4], "--policy", "lru")
     assert "as-linked" not in frames.err

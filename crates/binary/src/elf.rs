@@ -39,9 +39,9 @@ pub struct ElfFile {
     symbols: Vec<ElfSymbol>,
 }
 
-/// What is placed as linked begins at a multiple of so many bytes: more than any line of a cache,
-/// and what serial NOR erases.
-const LINKED_BASE: u64 = 4096;
+/// What is placed as linked begins at a multiple of so many bytes: what serial NOR erases, and more
+/// than lines of caches in hardware have.
+pub const LINKED_BASE: u64 = 4096;
 /// How far that may reach.
 const LINKED_SPAN: u64 = 64 << 20;
 

@@ -11,6 +11,7 @@ use std::cell::RefCell;
 
 use flashpager_base::sizes::power_of_two;
 use flashpager_base::{Error, Result, shown};
+use flashpager_binary::elf::LINKED_BASE;
 use flashpager_media::bus::Bus;
 use flashpager_media::cores::Processor;
 use flashpager_media::operation::Ask;
@@ -255,8 +256,8 @@ impl Design {
     }
 
     /// Of a cache in hardware: what of the trace lies in other lines or sets than in the program,
-    /// as addresses choose them there and a recording lays section behind section. What libraries
-    /// and methods have for addresses is not known.
+    /// as addresses choose them there and a recording lays section behind section. Of several images
+    /// the first is looked at alone: what libraries and methods have for addresses is not known.
     fn displaced(&self, info: &TraceInfo) -> Vec<String> {
         let Some(ways) = self.spec.ways else { return Vec::new() };
         let is_machine_code = !info.architecture.is_empty() && info.architecture != "jvm";
@@ -266,8 +267,12 @@ impl Design {
         let mut found = sections.into_iter().flatten().filter(|section| section.bytes > 0);
         let ahead = |section: &Section| section.address.wrapping_sub(u64::from(section.offset));
         let Some(first) = found.next() else { return Vec::new() };
-        let how = "record it with --as-linked";
+        let how = "record or import it with --as-linked";
         if !ahead(first).is_multiple_of(line) {
+            let how = match line > LINKED_BASE {
+                true => format!("--as-linked keeps lines of up to {LINKED_BASE} bytes"),
+                false => how.to_owned(),
+            };
             return vec![format!(
                 "lines of {line} bytes begin elsewhere in the program: its {} is linked at {:#x}, and \
                  is placed at {:#x} here; {how}",
