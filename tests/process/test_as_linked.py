@@ -108,6 +108,14 @@ def test_an_import_places_so_too(program: Path, tmp_path: Path) -> None:
     assert exported == ["offset,length", f"{TEXT - 0x401000},4"]
 
 
+@pytest.mark.parametrize("placing", [(), ("--as-linked",)])
+def test_a_section_named_twice_is_placed_once(program: Path, placing: tuple[str, ...]) -> None:
+    """It does not lie over itself, nor behind itself."""
+    twice = record(program, *placing, "--section", ".text,.text")
+    [sections] = [image["sections"] for image in info_of(twice)["images"]]
+    assert [section["name"] for section in sections] == [".text"]
+
+
 def test_what_cannot_be_placed_so(program: Path, tmp_path: Path) -> None:
     """It is refused in one line."""
     refused = ("record", "--as-linked", "-o", tmp_path / "t.trace")
@@ -116,7 +124,8 @@ def test_what_cannot_be_placed_so(program: Path, tmp_path: Path) -> None:
     far = compile_with(
         "gcc", tmp_path, "far", PROGRAM, *STATIC, "-Wl,--section-start=.rodata=0x9000000"
     )
-    assert "too far apart" in fails(*refused, "--section", ".text,.rodata", "--", far)
+    apart = fails(*refused, "--section", ".text,.rodata", "--", far)
+    assert ".text at 0x401000 and .rodata at 0x9000000 lie too far apart" in apart
     here = ("trace", "import", tmp_path / "a.din", "-o", tmp_path / "i.trace", "--as-linked")
     (tmp_path / "a.din").write_text("2 0\n", encoding="ascii")
     assert "--elf FILE" in fails(*here)

@@ -151,6 +151,17 @@ impl ElfFile {
         names.iter().any(|name| self.section(name).is_some())
     }
 
+    /// The sections of these names that are there, each once, in the order of the names.
+    fn sections_named(&self, names: &[String]) -> Vec<&ElfSection> {
+        let mut found: Vec<&ElfSection> = Vec::new();
+        for section in names.iter().filter_map(|name| self.section(name)) {
+            if !found.iter().any(|other| std::ptr::eq(*other, section)) {
+                found.push(section);
+            }
+        }
+        found
+    }
+
     fn section(&self, name: &str) -> Option<&ElfSection> {
         self.sections
             .iter()
@@ -185,7 +196,7 @@ impl ElfFile {
     pub fn place(&self, path: &Path, names: &[String], offset: u32) -> Result<Image> {
         let mut end = u64::from(offset);
         let mut placed = Vec::new();
-        for found in names.iter().filter_map(|name| self.section(name)) {
+        for found in self.sections_named(names) {
             let at = end.next_multiple_of(found.align);
             end = at.saturating_add(found.bytes);
             placed.push((found, at));
@@ -200,7 +211,7 @@ impl ElfFile {
     /// # Errors
     /// When none of the sections is there, they overlap, or they reach over [`LINKED_SPAN`].
     pub fn place_as_linked(&self, path: &Path, names: &[String]) -> Result<Image> {
-        let mut found: Vec<_> = names.iter().filter_map(|name| self.section(name)).collect();
+        let mut found = self.sections_named(names);
         found.sort_by_key(|section| section.address);
         let wrong = |what: String| Error::data(path.display().to_string(), what);
         for two in found.windows(2) {
@@ -219,9 +230,10 @@ impl ElfFile {
             && last.address.saturating_add(last.bytes).saturating_sub(base) > LINKED_SPAN
         {
             return Err(wrong(format!(
-                "its section {} at {base:#x} or above and {} at {:#x} lie too far apart to be \
+                "its sections {} at {:#x} and {} at {:#x} lie too far apart to be \
                  placed as linked, over {} MB: leave one of them out",
                 shown(&found[0].name),
+                found[0].address,
                 shown(&last.name),
                 last.address,
                 LINKED_SPAN >> 20
