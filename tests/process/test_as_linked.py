@@ -17,6 +17,7 @@ pytestmark = pytest.mark.skipif(
 #: In sets of the cache below, code and table are in the same; section behind section they are not.
 PROGRAM = """
         .globl _start
+        .type _start, @function
         .text
 _start: mov $100, %ecx
 1:      mov table, %eax
@@ -25,6 +26,7 @@ _start: mov $100, %ecx
         mov $60, %eax
         xor %edi, %edi
         syscall
+        .size _start, . - _start
         .section .rodata
 table:  .long 1, 2
 """
@@ -94,6 +96,10 @@ def test_a_cache_has_the_sets_of_the_program(program: Path) -> None:
     said = flashpager("simulate", record(program, "--as-linked"), *CACHE[:4], *wide).err
     assert "--as-linked keeps lines of up to 4096 bytes" in said
     assert "with --as-linked" not in said
+    # What chooses by conflicts in these sets says so, too, and once.
+    chosen = ("--ram", "1K", "--seconds", "1")
+    said = flashpager("pin", record(program), *CACHE, *narrow, *chosen).err
+    assert said.count(".text and .rodata share other sets in the program") == 1
     # Frames in software have no sets.
     frames = flashpager("simulate", record(program), *CACHE[:-4], "--policy", "lru")
     assert "as-linked" not in frames.err

@@ -168,6 +168,8 @@ def pin(
     out.print(escape(flags.origins(design)))
     out.print()
     _show(found, design, limit)
+    for warning in dict.fromkeys(one for row in found.before for one in row.warnings):
+        note(f"warning: {warning}")
     if stopped:
         note("interrupted: the best so far is kept")
     elif not found.is_finished and evaluations is None:
