@@ -97,9 +97,10 @@ def test_a_cache_has_the_sets_of_the_program(program: Path) -> None:
     assert "--as-linked keeps lines of up to 4096 bytes" in said
     assert "with --as-linked" not in said
     # What chooses by conflicts in these sets says so, too, and once.
-    chosen = ("--ram", "1K", "--seconds", "1")
-    said = flashpager("pin", record(program), *CACHE, *narrow, *chosen).err
-    assert said.count(".text and .rodata share other sets in the program") == 1
+    for chosen in (("pin", "--ram", "1K"), ("layout",)):
+        command, *flags = chosen
+        said = flashpager(command, record(program), *CACHE, *narrow, *flags, "--seconds", "1").err
+        assert said.count(".text and .rodata share other sets in the program") == 1
     # Frames in software have no sets.
     frames = flashpager("simulate", record(program), *CACHE[:-4], "--policy", "lru")
     assert "as-linked" not in frames.err

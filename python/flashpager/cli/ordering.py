@@ -359,6 +359,8 @@ def _show(
         )
     if coverage.movable == 1:
         note("note: one unit has one order: there is nothing to choose but the cache page")
+    for warning in dict.fromkeys(one for row in best.before.rows for one in row.warnings):
+        note(f"warning: {warning}")
     for text in coverage.notes:
         note(f"note: {text}")
     if coverage.executed_share < _WELL_COVERED and not found.resident_bytes:
