@@ -2,7 +2,7 @@
 
 import json
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,6 +50,24 @@ class Section:
     charts: list[str]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """A chart as a page holds it: its words are the page's, and so is its width."""
+
+    #: The name under which the chart is written.
+    name: str
+    title: str
+    caption: str
+    #: What the chart shows, in more words.
+    more: str
+    #: The chart for Vega-Lite, as JSON.
+    spec: Markup
+    #: The same as it is drawn on a phone, where that is another chart.
+    slim: Markup | None = None
+    #: Whether its height follows from how much it shows.
+    is_tall: bool = False
+
+
 @dataclass(kw_only=True)
 class Page(ABC):
     """What all pages show of a trace and a design."""
@@ -85,12 +103,13 @@ class Page(ABC):
         picture.make_folder(folder)
         return picture.write_all(self.charts, folder)
 
-    def figures(self) -> dict[str, dict[str, Any]]:
+    def figures(self) -> dict[str, Figure]:
         """Give the charts as the page holds them, by name."""
-        figures = {name: figure_of(name, chart) for name, chart in self.charts.items()}
-        for name, chart in self.slim.items():
-            figures[name]["slim"] = figure_of(name, chart)["spec"]
-        return figures
+        slim = {name: figure_of(name, chart).spec for name, chart in self.slim.items()}
+        return {
+            name: replace(figure_of(name, chart), slim=slim.get(name))
+            for name, chart in self.charts.items()
+        }
 
     def fill(self, template: str, **words: object) -> str:
         """Fill a template of this folder; whatever strangers wrote is escaped."""
@@ -128,8 +147,8 @@ def render(report: "Report") -> str:
     own = report.own
     figures = report.figures()
     if report.sample is not None:
-        for figure in figures.values():
-            figure["more"] += _sampled(report)
+        said = _sampled(report)
+        figures = {name: replace(one, more=one.more + said) for name, one in figures.items()}
     return report.fill(
         "page.html",
         headline=_headline(report),
@@ -164,18 +183,12 @@ def _as_json(value: object) -> Markup:
     return Markup(text)  # noqa: S704  (no < is left in it)
 
 
-def figure_of(name: str, chart: style.Drawing, title: str | None = None) -> dict[str, Any]:
+def figure_of(name: str, chart: style.Drawing, title: str | None = None) -> Figure:
     """Take a chart's words into HTML, where they wrap, and let its width be the page's."""
     spec = style.drawable(chart)
     words, said_of_it = spec.pop("title"), spec.pop("usermeta")
-    said = {
-        "title": " ".join(words["text"]),
-        "caption": said_of_it["subtitle"],
-        "more": said_of_it["more"],
-    }
-    if title is not None:
-        said["title"] = title
-    spec["description"] = said["title"]
+    title = " ".join(words["text"]) if title is None else title
+    spec["description"] = title
     spec.pop("padding", None)
     if name not in _AS_DRAWN:
         height = spec["height"] if name in _TALL else _CHART_HEIGHTS.get(name, _CHART_HEIGHT)
@@ -184,13 +197,14 @@ def figure_of(name: str, chart: style.Drawing, title: str | None = None) -> dict
             "height": height,
             "autosize": {"type": "fit", "contains": "padding", "resize": True},
         }
-    return {
-        "name": name,
-        **said,
-        "spec": _as_json(_themed(spec)),
-        "is_tall": name in _TALL,
-        "slim": None,
-    }
+    return Figure(
+        name=name,
+        title=title,
+        caption=said_of_it["subtitle"],
+        more=said_of_it["more"],
+        spec=_as_json(_themed(spec)),
+        is_tall=name in _TALL,
+    )
 
 
 def _themed(spec: Any) -> Any:  # noqa: ANN401  (JSON)
