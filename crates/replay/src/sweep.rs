@@ -21,8 +21,10 @@ use crate::register::RegisterDesign;
 
 /// References of a block, about.
 const BLOCK: usize = 1 << 13;
-/// Spans of a block, about.
+/// Spans of a block, about, and how many references they are at most, about: more than in pages, as
+/// runs are only cut where they are longer than code is.
 const BLOCK_SPANS: usize = 1 << 11;
+const BLOCK_REFERENCES: usize = 1 << 16;
 /// So that a piece of a run is less than 2³² bytes.
 const MAX_PIECE_SHIFT: u32 = 16;
 
@@ -110,8 +112,9 @@ struct Stream {
     spans: Vec<Span>,
     /// Of this block the first `filled`.
     pages: Vec<Page>,
+    /// Collapsed references of this block.
     filled: usize,
-    /// Collapsed references: with pages of the blocks before, with spans of all.
+    /// Collapsed references of the blocks before.
     references: u64,
     cells: Vec<(usize, Caches)>,
 }
@@ -146,15 +149,13 @@ impl Stream {
         Ok(())
     }
 
-    /// Take some runs. However long they are, a block grows to `2 * BLOCK` references at most.
+    /// Take some runs. However long they are, a block grows to `2 * BLOCK` references at most, or
+    /// with spans to twice as many as `BLOCK_REFERENCES`.
     fn take(&mut self, runs: &[Run]) -> Result<()> {
-        if self.takes_spans {
-            self.references += self.front.append_spans(runs, &mut self.spans);
-            return if self.spans.len() < BLOCK_SPANS { Ok(()) } else { self.hand_over() };
-        }
         let most = |bytes: u64, runs: usize| (bytes >> self.shift) as usize + 2 * runs;
         let bytes = runs.iter().map(|run| u64::from(run.length)).sum();
-        if most(bytes, runs.len()) <= BLOCK {
+        let limit = if self.takes_spans { BLOCK_REFERENCES } else { BLOCK };
+        if most(bytes, runs.len()) <= limit {
             return self.append(runs);
         }
         for &run in runs {
@@ -170,22 +171,27 @@ impl Stream {
         Ok(())
     }
 
-    /// Append what has at most `BLOCK` references.
+    /// Append what has at most so many references as a block is about to have.
     fn append(&mut self, runs: &[Run]) -> Result<()> {
+        if self.takes_spans {
+            self.filled += self.front.append_spans(runs, &mut self.spans) as usize;
+            let is_full = self.spans.len() >= BLOCK_SPANS || self.filled >= BLOCK_REFERENCES;
+            return if is_full { self.hand_over() } else { Ok(()) };
+        }
         self.filled = self.front.append(runs, &mut self.pages, self.filled);
         if self.filled < BLOCK { Ok(()) } else { self.hand_over() }
     }
 
     /// Let the cells take the block.
     fn hand_over(&mut self) -> Result<()> {
-        let pages = &self.pages[..self.filled];
+        let pages = if self.takes_spans { &[] } else { &self.pages[..self.filled] };
         let before = self.references as usize;
         let next_uses = self.next_uses.get(before..before + pages.len()).unwrap_or_default();
         let block = Block { pages, next_uses, spans: &self.spans };
         for (_, Caches { replay, .. }) in &mut self.cells {
             replay.take(block)?;
         }
-        self.references += pages.len() as u64;
+        self.references += self.filled as u64;
         self.filled = 0;
         self.spans.clear();
         Ok(())
@@ -337,5 +343,54 @@ impl<P: Policy> Replay for BehindTlbs<P> {
             counts.iter_mut().for_each(|counts| counts.tlb_misses = references);
         }
         all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    use flashpager_trace::Run;
+
+    use super::*;
+
+    /// Keeps how many references each block has.
+    struct Sizes(Rc<RefCell<Vec<u64>>>);
+
+    impl Replay for Sizes {
+        fn takes_spans(&self) -> bool {
+            true
+        }
+
+        fn take(&mut self, block: Block<'_>) -> Result<()> {
+            let references = block.spans.iter().map(|span| u64::from(span.last - span.first) + 1);
+            self.0.borrow_mut().push(references.sum());
+            Ok(())
+        }
+
+        fn finish(self: Box<Self>, _: u64, _: u64) -> Vec<Vec<Counts>> {
+            Vec::new()
+        }
+    }
+
+    #[test]
+    fn blocks_of_spans_are_bounded_by_their_references() {
+        // Lines of 8 bytes: a run is 2²⁸ of them or, among others, a few.
+        for runs in [
+            vec![Run { offset: 16, length: 1 << 31 }],
+            vec![Run { offset: 0, length: 4096 }; 4096],
+            vec![Run { offset: 4, length: 40 }; 4096],
+        ] {
+            let sizes = Rc::default();
+            let mut stream = Stream::new(3, None, true);
+            let replay = Box::new(Sizes(Rc::clone(&sizes)));
+            stream.cells.push((0, Caches { replay, size_of: Vec::new() }));
+            stream.take(&runs).unwrap();
+            stream.hand_over().unwrap();
+            let whole = Front::new(3, None).append_spans(&runs, &mut Vec::new());
+            assert_eq!(stream.references, whole);
+            assert!(sizes.borrow().iter().all(|size| *size <= 2 * BLOCK_REFERENCES as u64));
+        }
     }
 }
