@@ -155,18 +155,23 @@ impl Spi {
         };
         // Without a command it can only follow another read.
         let starts = |mode: &&Mode| mode.lines().is_some_and(|lines| lines[0] > 0);
-        let usual = |mode: &&Mode| mode.command().is_none();
+        let is_usual = |mode: &&Mode| mode.command().is_none();
         let fits = |mode: &&Mode| mode.lines().is_some_and(|all| all.iter().all(|l| *l <= lines));
-        let best = self
-            .modes
-            .iter()
-            .filter(starts)
-            .filter(usual)
-            .filter(fits)
-            .min_by(|a, b| ns(a).total_cmp(&ns(b)));
+        let fitting = || self.modes.iter().filter(starts).filter(fits);
+        let best = fitting().filter(is_usual).min_by(|a, b| ns(a).total_cmp(&ns(b)));
         best.ok_or_else(|| {
+            let plural = if lines == 1 { "" } else { "s" };
+            let named: Vec<&str> = fitting().map(|mode| &*mode.name).collect();
+            if !named.is_empty() {
+                return Error::design(format!(
+                    "{} is read on {lines} data line{plural} by {} alone, which is taken only \
+                     where it is named: name it as the read mode",
+                    part.name,
+                    named.join(" or "),
+                ));
+            }
             Error::design(format!(
-                "{} has no read mode for a bus of {lines} data lines (known: {})",
+                "{} has no read mode for a bus of {lines} data line{plural} (known: {})",
                 part.name,
                 self.modes().join(", ")
             ))
@@ -388,6 +393,10 @@ impl Medium for Spi {
                         part.width_bits.value
                     ))
                 }
+                Some([0, ..]) if mode.command().is_some() => Some(format!(
+                    "mode '{name}' has a command and no line for it: leave the command out, or give \
+                     it 1, 2, 4 or 8 lines"
+                )),
                 Some(_) if self.modes[..index].iter().any(|other| other.name == mode.name) => {
                     Some(format!("mode '{name}' is here twice; a mode is asked for by its name"))
                 }
