@@ -269,9 +269,10 @@ impl Design {
         let Some(first) = found.next() else { return Vec::new() };
         let how = "record or import it with --as-linked";
         if !ahead(first).is_multiple_of(line) {
-            let how = match line > LINKED_BASE {
-                true => format!("--as-linked keeps lines of up to {LINKED_BASE} bytes"),
-                false => how.to_owned(),
+            let how = if line > LINKED_BASE {
+                format!("--as-linked keeps lines of up to {LINKED_BASE} bytes")
+            } else {
+                how.to_owned()
             };
             return vec![format!(
                 "lines of {line} bytes begin elsewhere in the program: its {} is linked at {:#x}, and \
