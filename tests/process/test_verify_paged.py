@@ -383,7 +383,11 @@ def test_every_shift(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "written", ["open", "", "closed\\n", "blank\\n\\n", "\\n--- pager\\nmisses 3\\n", "--- pager"]
+    "written",
+    [
+        *("open", "", "closed\\n", "blank\\n\\n", "\\n--- pager\\nmisses 3\\n", "--- pager"),
+        *("return\\n\\r", "bar\\n|"),
+    ],
 )
 def test_what_a_program_may_write(tmp_path: Path, written: str) -> None:
     """Its last line may be open or blank, and be that by which the handler begins to speak."""

@@ -322,9 +322,13 @@ def _paged(
         last = paged[-1] if paged else "it wrote nothing"
         message = f"{program}: the program ended without the pager: {last}"
         raise FlashpagerError(message)
-    # The last one is the handler's, which ends the line before.
+    # The last one is the handler's, which ends the line before with a bar.
     at = len(paged) - 1 - paged[::-1].index(_MARK)
-    written = paged[: at - 1] if at and not paged[at - 1] else paged[:at]
+    written = paged[:at]
+    if written:
+        last = written.pop().removesuffix("|")
+        if last:
+            written.append(last)
     told = _told(paged[at + 1 :])
     for line in paged[at:]:
         if line.startswith("error "):

@@ -97,10 +97,11 @@ static void say(const char *name, uint32_t value)
     write_text("\n");
 }
 
-/* What follows is ours. The program may have left its last line open. */
+/* What follows is ours. The program may have left its last line open: a bar ends it, so that no "\r" of
+ * the program's and our "\n" become one end of a line. */
 static void take_the_word(void)
 {
-    write_text("\n--- pager\n");
+    write_text("|\n--- pager\n");
 }
 
 _Noreturn static void end_with(const char *what)
