@@ -8,7 +8,9 @@ use super::next_uses::next_uses;
 use super::references::Collapser;
 use super::requests::Requests;
 use super::{CacheDesign, Cell, Counts, Executed, Fault, image_pages, sweep};
-use crate::pager::{AllSizes, Moment, NEVER, Outcome, Page, Policy, Search, Visitor};
+use crate::pager::{
+    AllSizes, Moment, NEVER, Outcome, Page, Parameter, Policy, Search, SizesVisitor, Visitor,
+};
 use crate::register::{Register, RegisterDesign};
 
 /// Who is told of each fault.
@@ -62,9 +64,23 @@ pub fn replay(
         check_reads(trace)?;
     }
     let pages = image_pages(trace.image_bytes(), cache.cache_page_bytes)?;
-    cache
-        .policy
-        .visit(cache.shape(pages), Replay { trace, pages, cache, registers, go_on, events })?
+    let replay = Replay { trace, pages, cache, registers, go_on, events };
+    let counts_alone = replay.events.is_none() && cache.hierarchy.is_none();
+    if counts_alone && cache.policy.visit_sizes(cache.ways.is_some(), TakesSpans)? {
+        return replay.count_alone();
+    }
+    cache.policy.visit(cache.shape(pages), replay)?
+}
+
+/// Tells whether a policy takes spans, without making one.
+struct TakesSpans;
+
+impl SizesVisitor for TakesSpans {
+    type Output = bool;
+
+    fn visit<P: Policy>(self, _: &[Parameter]) -> Result<bool> {
+        Ok(<P::AllSizes as AllSizes>::TAKES_SPANS)
+    }
 }
 
 /// Most words of a line that are told one by one.
@@ -103,9 +119,6 @@ impl Visitor for Replay<'_, '_> {
 
     fn visit<P: Policy>(self, mut policy: P) -> Self::Output {
         if self.events.is_none() && self.cache.hierarchy.is_none() {
-            if <P::AllSizes as AllSizes>::TAKES_SPANS {
-                return self.count_alone();
-            }
             return self.count(policy);
         }
         match self.cache.hierarchy.and_then(|hierarchy| hierarchy.tlb) {
