@@ -130,8 +130,8 @@ view! {
 /// Lay a program out. ``traces`` and ``designs`` come with how much each counts.
 ///
 /// ``progress(cache_page_bytes, time_ratio)`` is called ten times a second and gives the share of
-/// the time that is used up; with ``evaluations`` that alone ends the search, and what is found is
-/// the same each time.
+/// the search that is used up: with 1 it ends, and what was found is kept. With ``evaluations`` it
+/// ends after about so many orders, too, and what is found is the same each time.
 #[pyfunction]
 #[pyo3(signature = (
     traces, designs, progress, *, map=None, held_out=vec![], held_out_share=0.0, pages=vec![],
@@ -170,8 +170,9 @@ pub fn lay_out(
             let share = || {
                 if go_on() { f64::from_bits(used.load(Ordering::Relaxed)) } else { 1.0 }
             };
+            let stopped = || share() >= 1.0;
             let limit = match evaluations {
-                Some(all) => Limit::Evaluations(all),
+                Some(all) => Limit::Evaluations { all, stopped: &stopped },
                 None => Limit::Share(&share),
             };
             layout::layout(&request, &limit, go_on, report)

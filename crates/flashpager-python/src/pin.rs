@@ -101,8 +101,8 @@ view! {
 ///
 /// ``progress(time_ratio, ram_bytes)`` is called ten times a second, with (1, 0) before the first
 /// choice, and gives the share of the time that is used up. With 1 the search ends, and what was
-/// found is kept. With ``evaluations`` so many orders are tried instead, pinning is searched to its
-/// end, and what is found is the same each time.
+/// found is kept. With ``evaluations`` about so many orders are tried, pinning is searched to its
+/// end, and what is found is the same each time, unless ``progress`` gives 1 before.
 #[pyfunction]
 #[pyo3(signature = (
     traces, design, ram_bytes, progress, *, map=None, always=vec![], calls=vec![], order=false,
@@ -136,8 +136,9 @@ pub fn pin_in_ram(
             let share = || {
                 if go_on() { f64::from_bits(used.load(Ordering::Relaxed)) } else { 1.0 }
             };
+            let stopped = || share() >= 1.0;
             let limit = match evaluations {
-                Some(all) => Limit::Evaluations(all),
+                Some(all) => Limit::Evaluations { all, stopped: &stopped },
                 None => Limit::Share(&share),
             };
             pin::pin(&request, &limit, go_on, report)

@@ -86,7 +86,8 @@ pub fn run<T: Send, P: Send + Copy>(
             wait.recv_timeout(Duration::from_millis(100)) == Err(mpsc::RecvTimeoutError::Timeout)
         };
         while py.detach(&mut is_running) {
-            let report = latest.lock().ok().and_then(|mut latest| latest.take());
+            // Kept, so that who is told measures the time of work that has no news, too.
+            let report = latest.lock().ok().and_then(|latest| *latest);
             let outcome =
                 py.check_signals().and_then(|()| report.map_or(Ok(()), |p| progress(py, p)));
             if let (Err(error), true) = (outcome, raised.is_none()) {

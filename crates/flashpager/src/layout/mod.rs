@@ -51,8 +51,13 @@ pub struct Request {
 /// When the search stops.
 #[derive(Clone, Copy)]
 pub enum Limit<'a> {
-    /// After so many evaluations in all, the same each time.
-    Evaluations(u64),
+    /// After about so many evaluations in all, the same each time, or once it is `stopped`.
+    Evaluations {
+        /// How many.
+        all: u64,
+        /// Whether the search is to end before.
+        stopped: &'a (dyn Fn() -> bool + Sync),
+    },
     /// When this, the share that is used up, is 1.
     Share(&'a (dyn Fn() -> f64 + Sync)),
 }
@@ -159,7 +164,7 @@ struct Opened {
 }
 
 /// Open one. Data reads go with what holds them.
-fn open_with_reads(path: &Path, weight: f64, held_out_share: f64) -> Result<Opened> {
+fn open(path: &Path, weight: f64, held_out_share: f64) -> Result<Opened> {
     let file = simulation::open(path, WarmUp::default())?;
     let all = MemoryTrace::load(&file)?;
     let info = TraceFile::info(&file).clone();
@@ -179,6 +184,17 @@ fn open_with_reads(path: &Path, weight: f64, held_out_share: f64) -> Result<Open
         (all, None)
     };
     Ok(Opened { info, training, held_out, weight })
+}
+
+/// Check that data reads pass the cache of a design.
+fn check_reads_pass(design: &Design) -> Result<()> {
+    if design.cache().hierarchy.is_none() {
+        return Ok(());
+    }
+    Err(Error::design(
+        "the trace holds data reads, which do not pass the board's instruction cache: take a \
+         board without one, or record without --with-reads",
+    ))
 }
 
 /// Whether two recorded images are one.
@@ -343,10 +359,10 @@ pub fn layout(
     let Request { designs, seed, .. } = request;
     check(request)?;
     let share = request.held_out_share;
-    let opened = request.traces.iter().map(|(path, weight)| open_with_reads(path, *weight, share));
+    let opened = request.traces.iter().map(|(path, weight)| open(path, *weight, share));
     let opened = opened.collect::<Result<Vec<_>>>()?;
     let first = &opened[0].info;
-    let given = request.held_out.iter().map(|path| open_with_reads(path, 1.0, 0.0));
+    let given = request.held_out.iter().map(|path| open(path, 1.0, 0.0));
     let given = given.collect::<Result<Vec<_>>>()?;
     let paths = request.traces.iter().map(|(path, _)| path).chain(&request.held_out);
     for (other, path) in opened.iter().chain(&given).zip(paths) {
@@ -363,11 +379,8 @@ pub fn layout(
         }
     }
     let has_reads = opened.iter().chain(&given).any(|one| one.info.reads > 0);
-    if has_reads && designs.iter().any(|(design, _)| design.cache().hierarchy.is_some()) {
-        return Err(Error::design(
-            "the trace holds data reads, which do not pass the board's instruction cache: take a \
-             board without one, or record without --with-reads",
-        ));
+    if has_reads {
+        designs.iter().try_for_each(|(design, _)| check_reads_pass(design))?;
     }
     if request.map.is_none() {
         code::check_named(first)?;
@@ -618,6 +631,18 @@ impl Budget for Part<'_> {
     }
 }
 
+/// So many evaluations, unless the search is stopped before.
+struct Counted<'a> {
+    evaluations: Evaluations,
+    stopped: &'a (dyn Fn() -> bool + Sync),
+}
+
+impl Budget for Counted<'_> {
+    fn used(&self, evaluations: u64) -> f64 {
+        if (self.stopped)() { 1.0 } else { self.evaluations.used(evaluations) }
+    }
+}
+
 /// Search: all pages a little, the better ones more, and the best one to the end. Gives the
 /// number of evaluations.
 fn anneal(
@@ -636,9 +661,10 @@ fn anneal(
         let seed = seed.wrapping_mul(31).wrapping_add(round);
         let from = used;
         used += share;
-        let Found { order, cost, evaluations: more, .. } = match limit {
-            Limit::Evaluations(all) => {
-                let budget = Evaluations((share * *all as f64 / 2.0) as u64);
+        let Found { order, cost, evaluations: more, .. } = match *limit {
+            Limit::Evaluations { all, stopped } => {
+                let evaluations = Evaluations((share * all as f64 / 2.0) as u64);
+                let budget = Counted { evaluations, stopped };
                 page.search.anneal(&page.best, cooling, seed, &budget, &told)?
             }
             Limit::Share(share) => {

@@ -15,6 +15,7 @@ mod calls;
 mod together;
 
 use std::path::PathBuf;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use flashpager_base::{Error, Result, shown};
@@ -25,12 +26,12 @@ use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
-use self::calls::Calls;
+use self::calls::{Calls, Handlers};
 pub use self::together::Together;
 use self::together::{Clock, Orders, PINNING_ALONE, Pair, Searching, left};
 use super::{
-    Coverage, Executed, Limit, Moved, Opened, check_same_image, code, executed_share,
-    open_with_reads, placed, rows, times, units,
+    Coverage, Executed, Limit, Moved, Opened, check_reads_pass, check_same_image, code,
+    executed_share, open, placed, rows, times, units,
 };
 use crate::design::{Design, NO_SUMS};
 use crate::linked::Linked;
@@ -163,6 +164,8 @@ struct Problem<'a> {
     before_ns: f64,
     /// Choices replayed.
     evaluations: AtomicU64,
+    /// What choices cost in this order: exchanges come by the same ones again and again.
+    known: Mutex<FxHashMap<Vec<u32>, f64>>,
 }
 
 fn time_ns(design: &Design, trace: &MemoryTrace, bytes: u64) -> Result<f64> {
@@ -182,26 +185,53 @@ impl Problem<'_> {
         })
     }
 
+    /// Search in another order of all that can move.
+    fn take_order(&mut self, order: &[u32]) {
+        if self.order != order {
+            self.order = order.to_vec();
+            self.known = Mutex::default();
+        }
+    }
+
     /// The time of all that is looked at, over that before.
     fn cost(&self, pinned: &[u32]) -> Result<f64> {
+        let mut sorted = pinned.to_vec();
+        sorted.sort_unstable();
+        let known = self.known.lock().ok().and_then(|known| known.get(&sorted).copied());
+        let time_ns = match known {
+            Some(time_ns) => time_ns,
+            None => {
+                let time_ns = self.replayed(&sorted)?;
+                if let Ok(mut known) = self.known.lock() {
+                    known.insert(sorted, time_ns);
+                }
+                time_ns
+            }
+        };
+        Ok(time_ns / self.before_ns)
+    }
+
+    /// The time of all that is looked at in ns, by a replay.
+    fn replayed(&self, pinned: &[u32]) -> Result<f64> {
         self.evaluations.fetch_add(1, Ordering::Relaxed);
         let units = self.units.with_resident_numbers(pinned);
         let placement = place(&units, &left(&units, &self.order)?)?;
         let mut sum = 0.0;
         for looked in &self.looked {
-            let run = |number: &u32| {
-                let piece = &looked.pieces[*number as usize];
+            // Of each piece once, not each time that it is executed; what is pinned has no bytes.
+            let run = |piece: &Piece| {
                 let unit = piece.unit as usize;
-                (!units.is_resident(unit)).then(|| Run {
-                    offset: placement.offsets[unit] + piece.start,
-                    length: piece.bytes,
-                })
+                let length = if units.is_resident(unit) { 0 } else { piece.bytes };
+                Run { offset: placement.offsets[unit] + piece.start, length }
             };
-            let runs = looked.executed.iter().filter_map(run).collect();
+            let of_pieces: Vec<Run> = looked.pieces.iter().map(run).collect();
+            let mut runs = Vec::with_capacity(looked.executed.len());
+            let executed = looked.executed.iter().map(|number| of_pieces[*number as usize]);
+            runs.extend(executed.filter(|run| run.length > 0));
             let trace = MemoryTrace::with_image(runs, placement.image_bytes);
             sum += looked.weight * time_ns(&looked.design, &trace, looked.bytes)?;
         }
-        Ok(sum / self.before_ns)
+        Ok(sum)
     }
 
     /// The longest of each limited function's calls from an empty cache.
@@ -238,7 +268,7 @@ impl Problem<'_> {
         order: Vec<u32>,
         exact: Exact<'_>,
     ) -> Result<()> {
-        self.order.clone_from(&order);
+        self.take_order(&order);
         let time_ns = exact(&pinned, &order)?;
         if time_ns < best.time_ns && self.is_in_time(&pinned)? {
             *best = Pair { pinned, order, time_ns };
@@ -265,7 +295,7 @@ pub fn pin(
     told: &(dyn Fn(Progress) + Sync),
 ) -> Result<Pinning> {
     check(request)?;
-    let opened = request.traces.iter().map(|(path, weight)| open_with_reads(path, *weight, 0.0));
+    let opened = request.traces.iter().map(|(path, weight)| open(path, *weight, 0.0));
     let opened = opened.collect::<Result<Vec<_>>>()?;
     let first = &opened[0].info;
     for one in opened.iter().filter(|one| one.info.reads > 0) {
@@ -336,12 +366,16 @@ pub fn pin(
         calls: Vec::new(),
         before_ns: 1.0,
         evaluations: AtomicU64::new(0),
+        known: Mutex::default(),
     };
     problem.before_ns = problem.cost(&[])?;
-    for (function, limit_ns) in &request.calls {
-        let calls = problem.calls_of(function, *limit_ns)?;
-        coverage.notes.extend(calls.note());
-        problem.calls.push(calls);
+    if !request.calls.is_empty() {
+        let handlers: Vec<Handlers> = opened.iter().map(Handlers::of).collect();
+        for (function, limit_ns) in &request.calls {
+            let calls = problem.calls_of(function, *limit_ns, &handlers)?;
+            coverage.notes.extend(calls.notes());
+            problem.calls.push(calls);
+        }
     }
 
     let always = numbers_of(&all_units, &request.always)?;
@@ -357,6 +391,7 @@ pub fn pin(
     let end = if request.order { clock.ahead(PINNING_ALONE) } else { 1.0 };
     let searches = clock.pins(end);
     let choice = problem.choose(request.ram_bytes, &always, &searches, told)?;
+    let choice = choice.map_err(|too_long| Error::design(too_long.0))?;
     let mut is_finished = searches();
     let Choice { always, greedy, chosen, .. } = &choice;
 
@@ -403,7 +438,7 @@ pub fn pin(
     let Pair { mut pinned, order, .. } = best;
     pinned.sort_unstable();
     let (after, after_ns, image_bytes) = exact(&pinned, &order)?;
-    problem.order = order;
+    problem.take_order(&order);
     let cold = problem.cold(&pinned)?;
     let calls = problem.calls.iter().zip(cold_before).zip(cold);
     Ok(Pinning {
@@ -451,12 +486,7 @@ fn check(request: &Request) -> Result<()> {
 
 /// Whether what a trace with data reads tells is what is asked.
 fn check_reads(info: &TraceInfo, request: &Request) -> Result<()> {
-    if request.design.cache().hierarchy.is_some() {
-        return Err(Error::design(
-            "the trace holds data reads, which do not pass the board's instruction cache: take a \
-             board without one, or record without --with-reads",
-        ));
-    }
+    check_reads_pass(&request.design)?;
     if request.calls.is_empty() {
         return Ok(());
     }
@@ -520,6 +550,9 @@ struct Choice {
     chosen: Vec<u32>,
 }
 
+/// Limited calls are too long, whatever is pinned: which, and how short they can be.
+struct TooLong(String);
+
 impl Problem<'_> {
     /// Choose what to pin for the order that is there.
     fn choose(
@@ -528,10 +561,12 @@ impl Problem<'_> {
         always: &[u32],
         searches: &dyn Fn() -> bool,
         told: &dyn Fn(Progress),
-    ) -> Result<Choice> {
+    ) -> Result<std::result::Result<Choice, TooLong>> {
         let search = Search { problem: self, ram_bytes };
         let mut always = always.to_vec();
-        search.shorten_calls(&mut always)?;
+        if let Err(too_long) = search.shorten_calls(&mut always)? {
+            return Ok(Err(too_long));
+        }
         let found = search.greedy(&always, &[], searches, told)?;
         // What saves most by itself may have been too large behind others that save more a byte.
         let most = found.alone.iter().filter(|(_, number)| !found.chosen.contains(number));
@@ -545,7 +580,7 @@ impl Problem<'_> {
             _ => found,
         };
         let chosen = search.exchange(&always, (&greedy, &others), searches, told)?;
-        Ok(Choice { always, greedy, others, chosen })
+        Ok(Ok(Choice { always, greedy, others, chosen }))
     }
 
     /// `chosen` with others in the place of some, while that saves more.
@@ -579,12 +614,12 @@ impl Search<'_> {
 
     /// Pin until all limited calls are short enough: what shortens the worst of them most for
     /// each byte.
-    fn shorten_calls(&self, pinned: &mut Vec<u32>) -> Result<()> {
+    fn shorten_calls(&self, pinned: &mut Vec<u32>) -> Result<std::result::Result<(), TooLong>> {
         let problem = self.problem;
         loop {
             let cold = problem.cold(pinned)?;
             let late = cold.iter().zip(&problem.calls).position(|(now, of)| *now > of.limit_ns);
-            let Some(late) = late else { return Ok(()) };
+            let Some(late) = late else { return Ok(Ok(())) };
             let calls = &problem.calls[late];
             let mut touched = FxHashSet::default();
             for (_, body) in &calls.bodies {
@@ -605,14 +640,14 @@ impl Search<'_> {
             match saved.into_iter().max_by(|a, b| a.0.total_cmp(&b.0)) {
                 Some((saved, number)) if saved > 0.0 => pinned.push(number),
                 _ => {
-                    return Err(Error::design(format!(
+                    return Ok(Err(TooLong(format!(
                         "{} bytes of RAM do not make every call of {} as short as {:.3} us from \
                          an empty cache: what can be pinned gives {:.3} us",
                         self.ram_bytes,
                         shown(&calls.function),
                         calls.limit_ns / 1e3,
                         now / 1e3
-                    )));
+                    ))));
                 }
             }
         }
@@ -732,7 +767,13 @@ impl Search<'_> {
             let mut leaving: Vec<u32> =
                 chosen.iter().copied().filter(|number| !always.contains(number)).collect();
             let without: Vec<Vec<u32>> = leaving.iter().map(|one| less(&chosen, *one)).collect();
-            let losses = self.costs(&without)?;
+            let mut losses = Vec::new();
+            for some in without.chunks(BETWEEN) {
+                if !searches() {
+                    return Ok(chosen);
+                }
+                losses.extend(self.costs(some)?);
+            }
             let mut by_loss: Vec<(f64, u32)> = losses.into_iter().zip(leaving.drain(..)).collect();
             by_loss.sort_by(|a, b| a.0.total_cmp(&b.0));
             for (_, one) in by_loss {
@@ -749,7 +790,7 @@ impl Search<'_> {
                     self.costs(&choices)?.into_iter().zip(choices).collect();
                 filled.sort_by(|a, b| a.0.total_cmp(&b.0));
                 filled.truncate(TRIED.div_ceil(4));
-                let mut best = self.filled_up(filled, &entering)?;
+                let mut best = self.filled_up(filled, &entering, searches)?;
                 best.retain(|(then, _)| *then < cost - 1e-9);
                 for (then, choice) in best {
                     if problem.is_in_time(&choice)? {
@@ -765,14 +806,20 @@ impl Search<'_> {
         }
     }
 
-    /// Choices, each with one more of `entering` where one fits and saves; the best first.
+    /// Choices, each with one more of `entering` where one fits and saves while the search goes on;
+    /// the best first.
     fn filled_up(
         &self,
         choices: Vec<(f64, Vec<u32>)>,
         entering: &[u32],
+        searches: &dyn Fn() -> bool,
     ) -> Result<Vec<(f64, Vec<u32>)>> {
         let mut filled = Vec::new();
         for (cost, choice) in choices {
+            if !searches() {
+                filled.push((cost, choice));
+                continue;
+            }
             let fitting = entering.iter().copied();
             let fitting =
                 fitting.filter(|number| !choice.contains(number) && self.fits(&choice, *number));

@@ -23,9 +23,13 @@ fn design(policy: &str, cache_bytes: u64) -> Design {
     .expect("a design that can be")
 }
 
+/// So many evaluations.
+fn counted(all: u64) -> Limit<'static> {
+    Limit::Evaluations { all, stopped: &|| false }
+}
+
 fn found(request: &Request, evaluations: u64) -> Layout {
-    layout(request, &Limit::Evaluations(evaluations), &|| true, &|_| ())
-        .expect("it can be laid out")
+    layout(request, &counted(evaluations), &|| true, &|_| ()).expect("it can be laid out")
 }
 
 /// Counts, time and all, for each page and both policies; and the search is never worse.
@@ -107,7 +111,7 @@ fn what_cannot_be_laid_out_is_refused() {
         seed: 1,
     };
     let refused = |request: &Request| {
-        let limit = Limit::Evaluations(10);
+        let limit = counted(10);
         layout(request, &limit, &|| true, &|_| ()).expect_err("refused").to_string()
     };
     let said = refused(&request("java/purse.trace", &["java/oath.trace"], 0.0));

@@ -2,6 +2,7 @@
 //! no choice is worse than one that is found at a glance.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use flashpager::cost::Ram;
 use flashpager::design::Design;
@@ -85,7 +86,7 @@ fn request(path: PathBuf, ram_pages: u32) -> Request {
     }
 }
 
-const ORDERS: Limit<'static> = Limit::Evaluations(600);
+const ORDERS: Limit<'static> = Limit::Evaluations { all: 600, stopped: &|| false };
 
 fn pinned(request: &Request) -> Pinning {
     pin(request, &ORDERS, &|| true, &|_| ()).unwrap()
@@ -251,8 +252,10 @@ fn handlers_that_follow_one_another_are_told_apart() {
     let of = |function: u32| Run { offset: function * PAGE, length: half };
     let rest = Run { offset: half, length: half };
     let mut runs = vec![page(1), page(0), page(1)];
-    // Each by itself, then both.
+    // Each by itself, behind two instructions, then both.
+    let (begun, left) = (Run { offset: 0, length: 8 }, Run { offset: 8, length: PAGE - 8 });
     runs.extend([of(0), of(2), rest, page(1), of(0), of(3), rest, page(1)]);
+    runs.extend([begun, of(2), left, page(1), begun, of(3), left, page(1)]);
     runs.extend([of(0), of(2), of(3), rest, page(1)]);
     // In front of the target of a jump of f0: it is not where the jump stands.
     let jump = Run { offset: half, length: 8 };
@@ -266,8 +269,88 @@ fn handlers_that_follow_one_another_are_told_apart() {
     };
     let (f2, notes) = calls("f2");
     let (f3, _) = calls("f3");
-    assert_eq!((f2.calls, f3.calls, notes.len()), (3, 3, 0), "{notes:?}");
+    assert_eq!((f2.calls, f3.calls, notes.len()), (4, 4, 1), "{notes:?}");
+    let said = "2 of 4 recorded calls of f2 are counted up to where f3 follows";
+    assert!(notes[0].starts_with(said), "{notes:?}");
     assert!((f2.before_ns - f3.before_ns).abs() < 1e-6, "{f2:?} {f3:?}");
+}
+
+/// Runs of f0, which calls f2 and f3 on conditions, then f2 always.
+fn conditional_calls(runs: &mut Vec<Run>) {
+    let half = PAGE / 2;
+    let of = |function: u32| Run { offset: function * PAGE, length: half };
+    for turn in 0..8 {
+        let mut from = 0;
+        if turn % 2 == 0 {
+            runs.extend([Run { offset: from, length: 8 - from }, of(2), of(3)]);
+            from = 8;
+        }
+        if turn % 3 == 0 {
+            runs.extend([Run { offset: from, length: half - from }, of(3)]);
+            from = half;
+        }
+        runs.extend([Run { offset: from, length: 24 - from }, of(2), of(3)]);
+        runs.push(Run { offset: 24, length: 8 });
+    }
+}
+
+/// Runs of f0, which calls f1 and f2. Both jump at their ends on conditions: f1 to f2, f2 to f3.
+fn conditional_jumps(runs: &mut Vec<Run>) {
+    let half = PAGE / 2;
+    let of = |function: u32| Run { offset: function * PAGE, length: half };
+    for turn in 0..8 {
+        runs.push(Run { offset: 0, length: 8 });
+        runs.extend(if turn % 2 == 0 { vec![of(1), of(2)] } else { vec![page(1)] });
+        runs.push(Run { offset: 8, length: 8 });
+        runs.extend(if turn % 3 == 0 { vec![page(2)] } else { vec![of(2), of(3)] });
+        runs.push(Run { offset: half, length: half });
+    }
+}
+
+/// Runs of f0, which calls f2. That loops to its first byte, and jumps to f3, which loops, too.
+fn loops_to_the_start(runs: &mut Vec<Run>) {
+    let half = PAGE / 2;
+    let of = |function: u32| Run { offset: function * PAGE, length: half };
+    for _ in 0..8 {
+        runs.push(Run { offset: 0, length: 8 });
+        runs.extend([of(2), page(2), of(2), of(2), page(2), of(3), page(3), of(3), page(3)]);
+        runs.push(Run { offset: 8, length: PAGE - 8 });
+    }
+}
+
+/// Jumps on a condition come behind an instruction that at other times just goes on, as interrupts
+/// do. A call with one of them at its end is counted to its own end.
+#[test]
+fn what_jumps_on_a_condition_is_no_handler() {
+    for made in [conditional_calls, conditional_jumps, loops_to_the_start] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut runs = Vec::new();
+        made(&mut runs);
+        let path = written(&folder, &[1, 1, 1, 1], &runs);
+        let calls = vec![("f2".to_owned(), 1e9)];
+        let found = pinned(&Request { calls, ..request(path, 1) });
+        let notes = found.coverage.notes.join("\n");
+        assert!(notes.contains("recorded calls of f2 end in f3"), "{notes}");
+        assert!(!notes.contains("are counted up to"), "{notes}");
+    }
+}
+
+/// A search that counts evaluations ends when it is stopped, as far as it came.
+#[test]
+fn evaluations_can_be_stopped() {
+    let folder = tempfile::tempdir().unwrap();
+    let runs: Vec<Run> = (0..100).flat_map(|_| [page(0), page(1), page(2), page(3)]).collect();
+    let path = written(&folder, &[1, 1, 1, 1], &runs);
+    let request = Request { order: true, ..request(path, 1) };
+    for patience in [0, 10, 1000] {
+        let asked = AtomicU64::new(0);
+        let stopped = || asked.fetch_add(1, Ordering::Relaxed) >= patience;
+        let limit = Limit::Evaluations { all: u64::MAX, stopped: &stopped };
+        let found = pin(&request, &limit, &|| true, &|_| ()).unwrap();
+        assert!(!found.is_finished);
+        assert!(found.time_ratio <= 1.0);
+    }
+    assert!(pinned(&request).is_finished);
 }
 
 /// Where nothing interrupts anything, it may as well be a jump at the end: that is said.

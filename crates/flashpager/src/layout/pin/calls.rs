@@ -6,10 +6,15 @@ use flashpager_trace::calls::OpenCalls;
 use flashpager_trace::{MemoryTrace, Run, Trace, TraceInfo};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::super::Opened;
 use super::Problem;
 
 /// Distinct executions of a function whose calls are limited.
 const MAX_BODIES: usize = 4096;
+
+/// Different instructions behind which a handler was entered, at least: a conditional call or jump
+/// is one, and an interrupt comes behind any.
+const MIN_INTERRUPTED: usize = 2;
 
 /// The calls of a limited function, each way of them once.
 pub(super) struct Calls {
@@ -22,13 +27,17 @@ pub(super) struct Calls {
     pub(super) ended_elsewhere: u64,
     /// The first of the functions in which they end.
     pub(super) elsewhere: String,
+    /// Those that were ended where an interrupt handler followed.
+    pub(super) cut: u64,
+    /// The first of the functions that followed them.
+    pub(super) cut_at: String,
 }
 
 impl Calls {
     /// What is to be said of how they were found.
-    pub(super) fn note(&self) -> Option<String> {
-        let Self { function, count, ended_elsewhere, elsewhere, .. } = self;
-        (*ended_elsewhere > 0).then(|| {
+    pub(super) fn notes(&self) -> impl Iterator<Item = String> {
+        let Self { function, count, ended_elsewhere, elsewhere, cut, cut_at, .. } = self;
+        let ended = (*ended_elsewhere > 0).then(|| {
             format!(
                 "{ended_elsewhere} of {count} recorded calls of {} end in {}: a jump at its end \
                  and an interrupt handler that follows at once look alike, so what that takes \
@@ -36,8 +45,45 @@ impl Calls {
                 shown(function),
                 shown(elsewhere)
             )
-        })
+        });
+        let cut = (*cut > 0).then(|| {
+            format!(
+                "{cut} of {count} recorded calls of {} are counted up to where {} follows: it looks \
+                 like an interrupt handler, which has returned there or is followed by another; a \
+                 function with several conditional calls looks so, too, and if it jumps there at \
+                 its end, its calls take longer by that",
+                shown(function),
+                shown(cut_at)
+            )
+        });
+        ended.into_iter().chain(cut)
     }
+}
+
+/// A call as it was found.
+struct Call {
+    /// The number of its first run.
+    from: usize,
+    /// The number of the run behind its last.
+    to: usize,
+    /// The first byte of the function in which it ended, if another.
+    elsewhere: Option<u32>,
+    /// The first byte of the function before which it was ended, if it was.
+    cut_at: Option<u32>,
+}
+
+/// The first byte of the function that holds one, by the first bytes of all.
+fn owner(starts: &[u32], offset: u32) -> u32 {
+    let behind = starts.partition_point(|start| *start <= offset);
+    behind.checked_sub(1).map_or(0, |at| starts[at])
+}
+
+/// First bytes of functions, ascending.
+fn starts_of(info: &TraceInfo) -> Vec<u32> {
+    let mut starts: Vec<u32> = info.symbols().map(|symbol| symbol.offset).collect();
+    starts.sort_unstable();
+    starts.dedup();
+    starts
 }
 
 /// A function whose calls are looked for.
@@ -71,24 +117,56 @@ impl Function {
     }
 }
 
-/// Functions that an interrupt led into: behind an instruction that at other times just goes on,
-/// which no call and no jump at an end does.
-fn handlers(runs: &[Run], starts: &FxHashSet<u32>) -> FxHashSet<u32> {
-    let mut led: FxHashMap<u32, FxHashSet<u32>> = FxHashMap::default();
-    for (before, run) in runs.iter().zip(runs.iter().skip(1)) {
-        if starts.contains(&run.offset) && before.end() != run.offset {
-            led.entry(before.end()).or_default().insert(run.offset);
+/// Interrupt handlers of a trace: functions that were entered behind several different instructions
+/// that at other times just go on, and to which execution came back. A jump at an end is not come
+/// back to. A conditional call is, so that one alone makes no handler; several can.
+pub(super) struct Handlers(FxHashSet<u32>);
+
+impl Handlers {
+    pub(super) fn of(opened: &Opened) -> Self {
+        Self::among(opened.training.in_memory().unwrap_or_default(), &starts_of(&opened.info))
+    }
+
+    fn among(runs: &[Run], starts: &[u32]) -> Self {
+        let is_start: FxHashSet<u32> = starts.iter().copied().collect();
+        // Jumps that differ; most come again and again.
+        let mut seen: FxHashSet<(u32, u32)> = FxHashSet::default();
+        let mut led: FxHashMap<u32, FxHashSet<u32>> = FxHashMap::default();
+        let mut resumed: FxHashSet<u32> = FxHashSet::default();
+        for (before, run) in runs.iter().zip(runs.iter().skip(1)) {
+            let (behind, to) = (before.end(), run.offset);
+            if behind == to || !seen.insert((behind, to)) {
+                continue;
+            }
+            let is_within = owner(starts, behind - 1) == owner(starts, to);
+            if is_within {
+                continue;
+            }
+            if is_start.contains(&to) {
+                led.entry(behind).or_default().insert(to);
+            } else {
+                resumed.insert(to);
+            }
         }
+        let mut behind: Vec<u32> = led.keys().copied().filter(|at| resumed.contains(at)).collect();
+        behind.sort_unstable();
+        let mut passed: FxHashSet<u32> = FxHashSet::default();
+        let mut seen: FxHashSet<Run> = FxHashSet::default();
+        for run in runs.iter().filter(|run| seen.insert(**run)) {
+            let first = behind.partition_point(|at| *at <= run.offset);
+            passed.extend(behind[first..].iter().take_while(|at| **at < run.end()));
+        }
+        let mut entered: FxHashMap<u32, usize> = FxHashMap::default();
+        for function in passed.iter().filter_map(|at| led.get(at)).flatten() {
+            *entered.entry(*function).or_default() += 1;
+        }
+        entered.retain(|_, instructions| *instructions >= MIN_INTERRUPTED);
+        Self(entered.into_keys().collect())
     }
-    let mut behind: Vec<u32> = led.keys().copied().collect();
-    behind.sort_unstable();
-    let mut passed: FxHashSet<u32> = FxHashSet::default();
-    let mut seen: FxHashSet<Run> = FxHashSet::default();
-    for run in runs.iter().filter(|run| seen.insert(**run)) {
-        let first = behind.partition_point(|at| *at <= run.offset);
-        passed.extend(behind[first..].iter().take_while(|at| **at < run.end()));
+
+    fn hold(&self, function: u32) -> bool {
+        self.0.contains(&function)
     }
-    led.into_iter().filter(|(at, _)| passed.contains(at)).flat_map(|(_, entered)| entered).collect()
 }
 
 /// A call of the function that has not returned.
@@ -105,13 +183,12 @@ struct Follower<'a> {
     function: &'a Function,
     /// First bytes of all functions, ascending.
     starts: &'a [u32],
-    handlers: FxHashSet<u32>,
+    handlers: &'a Handlers,
     open: OpenCalls<Vec<usize>>,
     active: Vec<Active>,
     /// Calls that were left to where nothing had called from, and the run that followed.
     left: FxHashMap<usize, usize>,
-    /// First and last run of each call, and in which function it ended if in another.
-    found: Vec<(usize, usize, Option<u32>)>,
+    found: Vec<Call>,
 }
 
 impl Follower<'_> {
@@ -121,29 +198,33 @@ impl Follower<'_> {
 
     /// The first byte of the function that holds one.
     fn owner(&self, offset: u32) -> u32 {
-        let behind = self.starts.partition_point(|start| *start <= offset);
-        behind.checked_sub(1).map_or(0, |at| self.starts[at])
+        owner(self.starts, offset)
     }
 
     fn is_handler(&self) -> bool {
-        self.function.entries.iter().any(|entry| self.handlers.contains(entry))
+        self.function.entries.iter().any(|entry| self.handlers.hold(*entry))
     }
 
     fn end(&mut self, from: usize, to: usize, has_returned: bool) {
         self.active.retain(|active| active.from != from);
-        let left = self.left.remove(&from).filter(|_| !has_returned || self.is_handler());
-        let mut to = left.unwrap_or(to);
+        let is_handler = self.is_handler();
+        let left = self.left.remove(&from).filter(|_| !has_returned || is_handler);
+        let end = to;
+        let mut to = left.unwrap_or(end);
         let holds = |run: &Run| self.function.holds(run.end() - 1);
         let last = from + self.runs[from..to].iter().rposition(holds).unwrap_or(0);
         let mut elsewhere = (last + 1 < to).then(|| self.runs[last + 1].offset);
-        if elsewhere.is_some_and(|next| self.is_handler() && self.handlers.contains(&next)) {
+        if elsewhere.is_some_and(|next| is_handler && self.handlers.hold(next)) {
             // That handler followed at once.
             (to, elsewhere) = (last + 1, None);
         }
-        self.found.push((from, to, elsewhere.map(|next| self.owner(next))));
+        let elsewhere = elsewhere.map(|next| self.owner(next));
+        let is_cut = is_handler && to < end;
+        let cut_at = is_cut.then(|| self.owner(self.runs[to].offset));
+        self.found.push(Call { from, to, elsewhere, cut_at });
     }
 
-    fn follow(mut self) -> Vec<(usize, usize, Option<u32>)> {
+    fn follow(mut self) -> Vec<Call> {
         for (at, pair) in self.runs.windows(2).enumerate() {
             self.step(at + 1, pair[0], pair[1]);
         }
@@ -204,13 +285,20 @@ impl Follower<'_> {
 
 impl Problem<'_> {
     /// The recorded calls of a function, as [`crate::calls`] finds them. Interrupt handlers that
-    /// follow one another are told apart where interrupts led into both at some time.
-    pub(super) fn calls_of(&self, function: &str, limit_ns: f64) -> Result<Calls> {
+    /// follow one another are told apart by `handlers`, those of each trace.
+    pub(super) fn calls_of(
+        &self,
+        function: &str,
+        limit_ns: f64,
+        handlers: &[Handlers],
+    ) -> Result<Calls> {
         let info = &self.opened[0].info;
         let named = Function::of(info, function)?;
-        let mut starts: Vec<u32> = info.symbols().map(|symbol| symbol.offset).collect();
-        starts.sort_unstable();
-        starts.dedup();
+        let starts = starts_of(info);
+        let name_of = |start: u32| {
+            let symbol = info.symbols().find(|symbol| symbol.offset == start);
+            symbol.map(|one| one.name.clone()).unwrap_or_default()
+        };
         let mut calls = Calls {
             function: function.to_owned(),
             limit_ns,
@@ -218,27 +306,32 @@ impl Problem<'_> {
             bodies: Vec::new(),
             ended_elsewhere: 0,
             elsewhere: String::new(),
+            cut: 0,
+            cut_at: String::new(),
         };
         let mut bodies: FxHashMap<Vec<Run>, usize> = FxHashMap::default();
-        for (number, one) in self.opened.iter().enumerate() {
+        for (number, (one, handlers)) in self.opened.iter().zip(handlers).enumerate() {
             let runs = one.training.in_memory().unwrap_or_default();
             let follower = Follower {
                 runs,
                 function: &named,
                 starts: &starts,
-                handlers: handlers(runs, &starts.iter().copied().collect()),
+                handlers,
                 open: OpenCalls::default(),
                 active: Vec::new(),
                 left: FxHashMap::default(),
                 found: Vec::new(),
             };
-            for (from, to, elsewhere) in follower.follow() {
+            for Call { from, to, elsewhere, cut_at } in follower.follow() {
                 calls.count += 1;
-                if let Some(elsewhere) = elsewhere {
-                    calls.ended_elsewhere += 1;
-                    if calls.elsewhere.is_empty() {
-                        let symbol = info.symbols().find(|symbol| symbol.offset == elsewhere);
-                        calls.elsewhere = symbol.map(|one| one.name.clone()).unwrap_or_default();
+                for (at, count, first) in [
+                    (elsewhere, &mut calls.ended_elsewhere, &mut calls.elsewhere),
+                    (cut_at, &mut calls.cut, &mut calls.cut_at),
+                ] {
+                    let Some(at) = at else { continue };
+                    *count += 1;
+                    if first.is_empty() {
+                        *first = name_of(at);
                     }
                 }
                 bodies.entry(runs[from..to].to_vec()).or_insert(number);

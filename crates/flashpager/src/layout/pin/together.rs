@@ -1,13 +1,13 @@
 //! An order of what stays in flash, searched with what is pinned.
 
-use flashpager_base::{Error, Result};
+use flashpager_base::Result;
 use flashpager_layout::{
     Cooling, Evaluations, Found, Order, Profile, Search, Sequence, Task, Units, place,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
-use super::super::{LAST, Limit, Opened, Part, Priced, Published, priced};
+use super::super::{Counted, LAST, Limit, Opened, Part, Priced, Published, priced};
 use super::{Choice, Exact, Problem, Progress, Request, numbers_of};
 use crate::design::Design;
 
@@ -66,7 +66,8 @@ impl<'a> Clock<'a> {
 
     fn used(&self) -> f64 {
         match self.limit {
-            Limit::Evaluations(_) => self.given,
+            Limit::Evaluations { stopped, .. } if stopped() => 1.0,
+            Limit::Evaluations { .. } => self.given,
             Limit::Share(share) => share(),
         }
     }
@@ -82,11 +83,20 @@ impl<'a> Clock<'a> {
         used + share * (1.0 - used)
     }
 
+    /// Whether nothing ended the search before it was through. To have tried as many orders as
+    /// were asked for is to be through.
+    fn is_finished(&self) -> bool {
+        match self.limit {
+            Limit::Evaluations { stopped, .. } => !stopped(),
+            Limit::Share(share) => share() < 1.0,
+        }
+    }
+
     /// Whether a phase of pinning that ends at `end` goes on. Evaluations do not end it.
     pub(super) fn pins(&self, end: f64) -> impl Fn() -> bool + Sync + use<'a> {
         let limit = self.limit;
         move || match limit {
-            Limit::Evaluations(_) => true,
+            Limit::Evaluations { stopped, .. } => !stopped(),
             Limit::Share(share) => share() < end,
         }
     }
@@ -147,10 +157,11 @@ impl Orders<'_> {
         }
         let cooling = if is_first { Cooling::default() } else { LAST };
         let Found { order, evaluations, .. } = match clock.limit {
-            Limit::Evaluations(all) => {
+            Limit::Evaluations { all, stopped } => {
                 let given = share * (1.0 - clock.given);
                 clock.given += given;
-                let budget = Evaluations((given * all as f64 / 2.0) as u64);
+                let evaluations = Evaluations((given * all as f64 / 2.0) as u64);
+                let budget = Counted { evaluations, stopped };
                 search.anneal(&begin, cooling, 1, &budget, told)?
             }
             Limit::Share(used) => {
@@ -215,21 +226,15 @@ pub(super) fn together(
 
     // Pinning anew for it.
     if clock.goes_on() {
-        problem.order.clone_from(&order_alone.order);
+        problem.take_order(&order_alone.order);
         let searches = clock.pins(clock.ahead(PINNING_ANEW));
-        let anew = problem.choose(request.ram_bytes, &always, &searches, told);
-        match anew {
-            Ok(anew) => {
-                others = know(&anew);
-                problem.better(&mut best, anew.chosen, order_alone.order.clone(), exact)?;
-            }
-            // Limited calls that cannot be short enough in this order.
-            Err(Error::Design(_)) => {}
-            Err(error) => return Err(error),
+        // In this order the limited calls may be too long, whatever is pinned.
+        if let Ok(anew) = problem.choose(request.ram_bytes, &always, &searches, told)? {
+            others = know(&anew);
+            problem.better(&mut best, anew.chosen, order_alone.order.clone(), exact)?;
         }
     }
 
-    let mut is_finished = false;
     let mut is_first = true;
     while clock.goes_on() {
         let is_last = clock.ahead(ROUND) > 1.0 - LAST_ROUND / 2.0;
@@ -245,7 +250,7 @@ pub(super) fn together(
         let pinned = best.pinned.clone();
         problem.better(&mut best, pinned, order, exact)?;
         let searches = clock.pins(end);
-        problem.order.clone_from(&best.order);
+        problem.take_order(&best.order);
         let exchanged = problem.exchanged(
             request.ram_bytes,
             &always,
@@ -255,11 +260,7 @@ pub(super) fn together(
         )?;
         let order = best.order.clone();
         problem.better(&mut best, exchanged, order, exact)?;
-        if best.time_ns >= before_ns {
-            is_finished = clock.goes_on();
-            break;
-        }
-        if is_last {
+        if best.time_ns >= before_ns || is_last {
             break;
         }
     }
@@ -272,7 +273,7 @@ pub(super) fn together(
         order_alone_ratio: order_alone.time_ns / orders.before_ns,
         orders: tried,
     };
-    Ok((best, together, is_finished))
+    Ok((best, together, clock.is_finished()))
 }
 
 /// Of an order of all that can move, what is not resident.
