@@ -52,7 +52,8 @@ def layout(
         held_out: traces that are not looked at before the end.
         held_out_share: the end of each trace that is not, either.
         seconds: how long to search.
-        evaluations: how many orders to try instead: then the same is found each time.
+        evaluations: about how many orders to try instead, 32 at a time: then the same is found each
+            time.
         seed: what the search's random numbers begin with.
         progress: told how far it is, ten times a second.
         go_on: asked as often; once it says no, the best so far is taken.
@@ -84,7 +85,8 @@ def layout(
     kept_back = [held_out] if isinstance(held_out, Trace) else list(held_out)
     _check_named_once(several)
     _check_named_once(kept_back)
-    _check_search(seconds, evaluations, seed)
+    check_search(seconds, evaluations)
+    _check_seed(seed)
     if len(set(pages)) < len(pages):
         message = f"a cache page comes twice in {', '.join(map(str, pages))}: name each once"
         raise FlashpagerError(message)
@@ -97,7 +99,9 @@ def layout(
         share = (time.monotonic() - started) / seconds
         if progress is not None:
             progress(page, ratio, share)
-        return 1.0 if go_on is not None and not go_on() else share
+        if go_on is not None and not go_on():
+            return 1.0
+        return share if evaluations is None else 0.0
 
     return _engine.lay_out(
         [(trace.path, weight) for trace, weight in zip(several, of_traces, strict=True)],
@@ -120,13 +124,24 @@ def _check_named_once(traces: Sequence[Trace]) -> None:
         raise FlashpagerError(message)
 
 
-def _check_search(seconds: float, evaluations: int | None, seed: int) -> None:
+def check_search(seconds: float, evaluations: int | None) -> None:
+    """Check what is to end a search of orders.
+
+    Raises:
+        FlashpagerError: for no time or an endless one, and for no orders or more than 64 bits hold.
+
+    """
     if not 0 < seconds < math.inf:
         message = f"{seconds:g} seconds: a search takes a time above 0 that ends"
         raise FlashpagerError(message)
-    if evaluations is not None and evaluations <= 0:
-        message = f"{evaluations} evaluations: a search tries one order at least"
+    if evaluations is not None and not 0 < evaluations < 2**64:
+        message = (
+            f"{evaluations} evaluations: a search tries one order at least, and 2^64 - 1 at most"
+        )
         raise FlashpagerError(message)
+
+
+def _check_seed(seed: int) -> None:
     if not 0 <= seed < 2**64:
         message = f"a seed of {seed}: it is 0 to 2^64 - 1"
         raise FlashpagerError(message)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from flashpager import _engine
 from flashpager._engine import Design, FlashpagerError, Pinning
+from flashpager.layouts import check_search
 from flashpager.quantities import counted
 from flashpager.trace import Trace, check_traces
 
@@ -49,7 +50,8 @@ def pin(
             is empty as it begins.
         order: whether the order of what stays in flash is searched, too (``found.together``).
         seconds: how long to search at most.
-        evaluations: with ``order``, how many orders to try instead: the same is found each time.
+        evaluations: with ``order``, about how many orders to try instead, 32 at a time: the same is
+            found each time.
         progress: told how far it is, ten times a second.
         go_on: asked as often; once it says no, the best so far is taken.
 
@@ -74,11 +76,9 @@ def pin(
     if ram_bytes <= 0:
         message = "pinning takes RAM: more than 0 bytes"
         raise FlashpagerError(message)
-    if not 0 < seconds < math.inf:
-        message = "a search takes some time: more than 0"
-        raise FlashpagerError(message)
-    if evaluations is not None and (evaluations <= 0 or not order):
-        message = f"{evaluations} evaluations: they are orders tried, of --order, at least one"
+    check_search(seconds, evaluations)
+    if evaluations is not None and not order:
+        message = f"{evaluations} evaluations: they are orders tried, so that they need --order"
         raise FlashpagerError(message)
     started = time.monotonic()
 
@@ -86,7 +86,9 @@ def pin(
         share = (time.monotonic() - started) / seconds
         if progress is not None:
             progress(ratio, ram, share)
-        return 1.0 if go_on is not None and not go_on() else share
+        if go_on is not None and not go_on():
+            return 1.0
+        return share if evaluations is None else 0.0
 
     return _engine.pin_in_ram(
         [(trace.path, weight) for trace, weight in zip(several, of_traces, strict=True)],

@@ -135,10 +135,11 @@ class TestSearch:
             before, _, found, gain = shares
             assert found / before - 1 == pytest.approx(gain / 100, abs=0.005)
 
-    def test_interrupted(self, tmp_path: Path) -> None:
-        """Ctrl-C keeps the best so far."""
+    @pytest.mark.parametrize("limit", [("--seconds", "600"), ("--evaluations", "20000000")])
+    def test_interrupted(self, tmp_path: Path, limit: tuple[str, str]) -> None:
+        """Ctrl-C keeps the best so far, whatever was to end the search."""
         order = tmp_path / "order.txt"
-        command = [str(COMMAND), "layout", str(CARD), "--seconds", "600", "-o", str(order)]
+        command = [str(COMMAND), "layout", str(CARD), *limit, "-o", str(order)]
         running = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
         time.sleep(5)
         running.send_signal(signal.SIGINT)
@@ -232,6 +233,7 @@ class TestFace:
             (("--seconds", "0"), "0 seconds: a search takes a time above 0"),
             (("--seconds", "inf"), "inf seconds: a search takes a time above 0 that ends"),
             (("--evaluations", "0"), "0 evaluations: a search tries one order at least"),
+            (("--evaluations", str(2**64)), "one order at least, and 2^64 - 1 at most"),
             (("--evaluations", "9", "--seconds", "9"), "--seconds and --evaluations exclude"),
             (
                 ("--cache", "1K,32", "--pages", "64,128"),

@@ -22,7 +22,7 @@ from flashpager._engine import (
 from flashpager.axes import AXES
 from flashpager.cli import linking, options
 from flashpager.cli.console import err, note, out, print_json, print_whole
-from flashpager.cli.searching import names_or_file, numbers, some, stoppable
+from flashpager.cli.searching import names_or_file, numbers, seconds_to_search, some, stoppable
 from flashpager.files import check_writable, refuse_overwriting
 from flashpager.quantities import counted, format_size, parse_share, parse_size, percent
 from flashpager.space.space import Checked, Space
@@ -110,7 +110,7 @@ def layout(
         typer.Option(
             "--evaluations",
             metavar="N",
-            help="Try about so many orders instead: the same is found each time.",
+            help="Try about so many orders instead, 32 at a time: the same is found each time.",
         ),
     ] = None,
     seed: Annotated[
@@ -172,7 +172,7 @@ def layout(
             resident=names,
             held_out=judged,
             held_out_share=share,
-            seconds=_seconds(seconds, evaluations),
+            seconds=seconds_to_search(seconds, evaluations, layouts.SECONDS),
             evaluations=evaluations,
             seed=seed,
             progress=progress,
@@ -210,13 +210,6 @@ def layout(
         note(f"{output}: {counted(len(best.order), 'unit')}{page}")
     else:
         note("note: -o ORDER keeps the order")
-
-
-def _seconds(seconds: float | None, evaluations: int | None) -> float:
-    if seconds is not None and evaluations is not None:
-        message = "--seconds and --evaluations exclude each other: one of them ends the search"
-        raise FlashpagerError(message)
-    return layouts.SECONDS if seconds is None else seconds
 
 
 def _note_interrupted(found: Layout) -> None:

@@ -13,7 +13,13 @@ from flashpager._engine import Design, FlashpagerError, Linked, Pinning, Row
 from flashpager.axes import AXES
 from flashpager.cli import linking, options
 from flashpager.cli.console import note, out, print_json, print_whole
-from flashpager.cli.searching import names_or_file, numbers, searching, stoppable
+from flashpager.cli.searching import (
+    names_or_file,
+    numbers,
+    searching,
+    seconds_to_search,
+    stoppable,
+)
 from flashpager.files import appearing_whole, check_writable, refuse_overwriting
 from flashpager.quantities import counted, duration, parse_duration, parse_size, percent
 from flashpager.trace import Trace
@@ -89,14 +95,21 @@ def pin(
         ),
     ] = None,
     seconds: Annotated[
-        float, typer.Option("--seconds", metavar="N", help="How long to search at most.")
-    ] = pins.SECONDS,
+        float | None,
+        typer.Option(
+            "--seconds",
+            metavar="N",
+            help="How long to search at most.",
+            show_default=f"{pins.SECONDS:g}",
+        ),
+    ] = None,
     evaluations: Annotated[
         int | None,
         typer.Option(
             "--evaluations",
             metavar="N",
-            help="With --order, orders to try instead: then the same is found each time.",
+            help="With --order, try about so many orders instead, 32 at a time, and fewer where "
+            "they gain nothing: the same is found each time.",
         ),
     ] = None,
     limit: Annotated[
@@ -120,6 +133,7 @@ def pin(
     """
     design = flags.one_design("pin takes one design; 'flashpager explore' takes lists")
     order_format = _order_format(order, order_format, format_, map_)
+    longest = seconds_to_search(seconds, evaluations, pins.SECONDS)
     linked = _linked(traces[0], output, map_, format_)
     opened = [Trace.open(path) for path in traces]
     _check_written([path for path in (output, order, plot) if path], [*traces, map_])
@@ -137,7 +151,7 @@ def pin(
             always=names_or_file("--always", always, "units that are pinned"),
             calls=[_limited(text) for text in max_call or []],
             order=order is not None,
-            seconds=seconds,
+            seconds=longest,
             evaluations=evaluations,
             progress=progress,
             go_on=go_on,
@@ -174,7 +188,7 @@ def pin(
         note("interrupted: the best so far is kept")
     elif not found.is_finished and evaluations is None:
         note(
-            f"note: the search was ended after {seconds:g} s, and more may find better (--seconds)"
+            f"note: the search was ended after {longest:g} s, and more may find better (--seconds)"
         )
     for text in found.coverage.notes:
         note(f"note: {text}")
@@ -216,11 +230,11 @@ def _order_format(
         known = ", ".join(_engine.order_formats())
         message = f"--order-format {order_format}: no format of an order (known: {known})"
         raise FlashpagerError(message)
-    if order is None or (order_format != names and map_ is None):
-        message = (
-            f"--order-format {order_format} is of --order and of the map of a link: name both, "
-            "and --map"
-        )
+    if order is None:
+        message = f"--order-format {order_format} is of --order: name the file, too"
+        raise FlashpagerError(message)
+    if order_format != names and map_ is None:
+        message = f"--order-format {order_format} is of the map of a link: add --map"
         raise FlashpagerError(message)
     return order_format
 

@@ -32,6 +32,14 @@ def numbers(option: str, text: str | None) -> list[float]:
         raise FlashpagerError(message) from None
 
 
+def seconds_to_search(seconds: float | None, evaluations: int | None, default: float) -> float:
+    """Give how long to search; nothing else may be said to end it."""
+    if seconds is not None and evaluations is not None:
+        message = "--seconds and --evaluations exclude each other: one of them ends the search"
+        raise FlashpagerError(message)
+    return default if seconds is None else seconds
+
+
 def names_or_file(option: str, text: str | None, what: str) -> list[str]:
     """Give names out of a list, or out of a file if there is one of that name."""
     if text is None:
