@@ -413,10 +413,11 @@ def far_firmware(folder: Path, *reads: str) -> tuple[Path, Path, list[str], str]
     shutil.copy(folder / "card-firmware.map", old)
     search = ("pin", before, *SERIAL_NOR, "--map", old, "--json", "--ram")
     # Functions of libraries call one another by short calls.
-    told = flashpager(*search, "1500").json
+    told = flashpager(*search, "800").json
     own = [name for name in told["pinned"] if "lib" not in name]
     assert len(own) > 5
-    told = flashpager(*search, "8K", "--always", ",".join(own)).json
+    # What is always pinned comes first, however short the search.
+    told = flashpager(*search, "800", "--always", ",".join(own), "--seconds", "0.1").json
     return before, old, own, str(told["curve"][len(own) - 1]["ram_bytes"])
 
 
@@ -455,7 +456,7 @@ def test_pinned_functions_leave_the_cache(tmp_path: Path, reads: tuple[str, ...]
 
     # Both fragments in one link: each function is in one of them.
     order = tmp_path / "order.ld"
-    files = ("--format", "gnu-ld", "-o", lines, "--order", order, "--evaluations", "2000")
+    files = ("--format", "gnu-ld", "-o", lines, "--order", order, "--evaluations", "600")
     told = flashpager(*search, *files, "--json").json
     rest = told["together"]["order"]
     assert told["pinned"] == own
