@@ -119,13 +119,15 @@ int main(int argc, char **argv)
     if (argc > 1 && !strcmp(argv[1], "patches")) {
         char *const page = (char *)((unsigned long)all[3] & ~4095ul);
         const int rights = PROT_READ | PROT_WRITE | PROT_EXEC;
-        if (argc > 2)
+        if (argc > 2 && !strcmp(argv[2], "key"))
+            pkey_mprotect(page, 4096, rights, -1);
+        else if (argc > 2)
             for (int i = 0; i < 12; i++)
                 syscall(SYS_mprotect, (unsigned long)all[i] & ~4095ul, 4096, rights);
         else
             mprotect(page, 4096, rights);
         for (int i = 0; i < 12; i++)
-            *(volatile char *)(unsigned long)all[argc > 2 ? i : 3] += 0;
+            *(volatile char *)(unsigned long)all[argc > 2 && *argv[2] == 'a' ? i : 3] += 0;
     }
     if (argc > 1 && !strcmp(argv[1], "threads")) {
         pthread_t thread;
@@ -426,7 +428,7 @@ def test_programs_that_the_pager_stops(program: Path) -> None:
     design = ("--frames", "3", "--policy", "clock", "--")
     paged(*design, program)
     assert "was stopped: the program starts a thread" in fails("page", *design, program, "threads")
-    for raw in ((), ("all",)):
+    for raw in ((), ("key",), ("all",)):
         said = fails("page", *design, program, "patches", *raw)
         assert "was stopped: the program changes its own code" in said
     said = fails("page", *design, program, "closes", "all")

@@ -554,6 +554,7 @@ def test_a_rest_that_is_not_waited_for(
     flags = (*_BLOCKS, "--cache", "12K", "--program", file)
     done = flashpager("verify", trace, *flags, code=None)
     assert done.code in (1, 2)
+    assert not re.search(r"arm-none-eabi-gcc|not installed", done.err), done.err
 
 
 @pytest.mark.parametrize("fails_at", ["== 99", "> 99"])

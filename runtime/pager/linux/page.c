@@ -407,12 +407,24 @@ INTERPOSED void closefrom(int lowest)
 
 /* ------------------------------------------------------------------ the code */
 
-INTERPOSED int mprotect(void *from, size_t bytes, int rights)
+/* A write to a page that is mapped does not fault, and would be lost when the page goes. */
+static void stop_at_own_code(const void *from, size_t bytes, int rights)
 {
     const uintptr_t at = (uintptr_t)from, code = (uintptr_t)CODE.start;
     if (is_paged && rights & PROT_WRITE && at < code + CODE.bytes && at + bytes > code)
         stop(own_code, 0);
+}
+
+INTERPOSED int mprotect(void *from, size_t bytes, int rights)
+{
+    stop_at_own_code(from, bytes, rights);
     return REAL(mprotect)(from, bytes, rights);
+}
+
+INTERPOSED int pkey_mprotect(void *from, size_t bytes, int rights, int key)
+{
+    stop_at_own_code(from, bytes, rights);
+    return REAL(pkey_mprotect)(from, bytes, rights, key);
 }
 
 /* ------------------------------------------------------------------ threads and children */
