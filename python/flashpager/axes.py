@@ -14,8 +14,8 @@ _CHOSEN = ("part", "bus", "policy", "register")
 SHOWN = (*_CHOSEN, *(name for name in AXES if name not in _CHOSEN))
 
 #: Fields that are settled where nobody says them: a part, and what follows from it.
-FROM_PART = ("bus", "register", "nor")
-SETTLED = ("part", *FROM_PART)
+FIELDS_FROM_PART = ("bus", "register", "nor")
+DERIVED_FIELDS = ("part", *FIELDS_FROM_PART)
 
 
 def flag_of(axis: _engine.Axis) -> str:

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 
 use crate::design::Design;
 use crate::replay::{Counts, NO_SAMPLE, SamplePlan, Time};
-use crate::seam::{Seen, raise, run, view};
+use crate::seam::{ToPyView, raise, run, view};
 use crate::trace::WarmUp;
 
 view! {
@@ -77,7 +77,7 @@ view! {
         /// The design, with what its part gave.
         #[getter]
         fn design(&self) -> Design {
-            Design::seen(&self.0.design)
+            Design::view_of(&self.0.design)
         }
 
         /// Bytes of a flash page, the part's own where the design names none.
@@ -89,13 +89,13 @@ view! {
         /// What the whole replay counted.
         #[getter]
         fn counts(&self) -> Counts {
-            Counts::seen(&self.0.evaluation.counts)
+            Counts::view_of(&self.0.evaluation.counts)
         }
 
         /// What it cost.
         #[getter]
         fn time(&self) -> Time {
-            Time::seen(&self.0.evaluation.time)
+            Time::view_of(&self.0.evaluation.time)
         }
 
         /// Why the design would disappoint.

@@ -13,7 +13,7 @@ use pyo3::types::{PyBool, PyDict, PyInt, PyString, PyType};
 use pythonize::depythonize;
 
 use crate::faults::FaultTimes;
-use crate::seam::{Seen, bad_argument, hash, raise, represented, to_python, view};
+use crate::seam::{ToPyView, bad_argument, hash, raise, represented, to_python, view};
 
 view! {
     /// The RAM that holds the frames, on the processor's bus; times of a byte. By default that
@@ -231,8 +231,8 @@ pub struct Design {
     checked: OnceLock<Result<Arc<design::Design>, String>>,
 }
 
-impl Seen<DesignSpec> for Design {
-    fn seen(value: &DesignSpec) -> Self {
+impl ToPyView<DesignSpec> for Design {
+    fn view_of(value: &DesignSpec) -> Self {
         Self { spec: value.clone(), checked: OnceLock::new() }
     }
 }
@@ -246,14 +246,14 @@ impl Design {
     }
 
     /// The design as written down, with what was not said.
-    fn all_said(&self) -> PyResult<DesignSpec> {
+    fn resolved_spec(&self) -> PyResult<DesignSpec> {
         let spec = &self.spec;
         let is_said =
             [&spec.part, &spec.bus, &spec.register, &spec.nor].iter().all(|s| s.is_some());
         if is_said {
             return Ok(spec.clone());
         }
-        spec.settled().map(|(settled, _)| settled).map_err(raise)
+        spec.resolved().map(|(resolved, _)| resolved).map_err(raise)
     }
 
     /// Set a field as Python gives it.
@@ -361,7 +361,7 @@ impl Design {
     /// The same design with other values of some fields.
     #[pyo3(signature = (**fields))]
     fn replace(&self, fields: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
-        let mut design = Self::seen(&self.spec);
+        let mut design = Self::view_of(&self.spec);
         for (name, given) in fields.into_iter().flatten() {
             design.set(name.cast::<PyString>()?.to_str()?, &given)?;
         }
@@ -378,7 +378,7 @@ impl Design {
 
     /// The same on another part, of which nobody measured a load.
     fn on_part(&self, part: &str) -> Self {
-        Self::seen(&self.spec.on_part(part))
+        Self::view_of(&self.spec.on_part(part))
     }
 
     /// A part of the catalog, or a TOML file.
@@ -390,7 +390,7 @@ impl Design {
     /// Clock and data lines, as `33MHz-x8`.
     #[getter]
     fn bus(&self) -> PyResult<String> {
-        self.all_said().map(|spec| spec.bus.unwrap_or_default())
+        self.resolved_spec().map(|spec| spec.bus.unwrap_or_default())
     }
 
     /// Whether a bus may be faster or wider than the part, which is then read at its own pace.
@@ -420,7 +420,7 @@ impl Design {
     /// How the data register is read.
     #[getter]
     fn register(&self) -> PyResult<String> {
-        self.all_said().map(|spec| spec.register.unwrap_or_default())
+        self.resolved_spec().map(|spec| spec.register.unwrap_or_default())
     }
 
     /// With host ECC, what is fetched and checked whole.
@@ -468,7 +468,7 @@ impl Design {
     /// The NOR part to compare with.
     #[getter]
     fn nor(&self) -> PyResult<Option<String>> {
-        Ok(self.all_said()?.nor.filter(|nor| nor != spec::NO_NOR))
+        Ok(self.resolved_spec()?.nor.filter(|nor| nor != spec::NO_NOR))
     }
 
     /// Times of the RAM: as given, or what the processor takes to copy into it.
@@ -548,7 +548,7 @@ impl Design {
     fn assumed(&self) -> PyResult<Vec<Assumption>> {
         let assumed = match self.checked() {
             Ok(checked) => checked.assumed().to_vec(),
-            Err(_) => self.spec.settled().map_err(raise)?.1,
+            Err(_) => self.spec.resolved().map_err(raise)?.1,
         };
         Ok(assumed.into_iter().map(Assumption).collect())
     }
@@ -588,7 +588,7 @@ impl Design {
 
     /// All fields as plain dictionaries, with what was not said.
     fn as_dict(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        to_python(py, &self.all_said()?)
+        to_python(py, &self.resolved_spec()?)
     }
 
     fn __hash__(&self) -> u64 {
@@ -628,7 +628,7 @@ impl Design {
     /// A design of the fields that `as_dict` gives; for pickles.
     #[classmethod]
     fn from_dict(_class: &Bound<'_, PyType>, fields: &Bound<'_, PyAny>) -> PyResult<Self> {
-        depythonize::<DesignSpec>(fields).map(|spec| Self::seen(&spec)).map_err(bad_argument)
+        depythonize::<DesignSpec>(fields).map(|spec| Self::view_of(&spec)).map_err(bad_argument)
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Py<PyAny>,))> {
@@ -663,7 +663,7 @@ impl Board {
     /// What it says of a design; the rest is not said.
     #[getter]
     fn design(&self) -> Design {
-        Design::seen(&self.0.design)
+        Design::view_of(&self.0.design)
     }
 
     /// RAM of its microcontroller, all of it, in bytes.

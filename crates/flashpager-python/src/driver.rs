@@ -2,9 +2,9 @@
 
 use flashpager::driver;
 
-use crate::seam::{seen_by_name, view};
+use crate::seam::{view, views_by_name};
 
-seen_by_name!(driver::Direction);
+views_by_name!(driver::Direction);
 
 view! {
     /// An instruction of a loop.

@@ -7,9 +7,9 @@ use pyo3::prelude::*;
 
 use crate::driver::CopyLoop;
 use crate::host::{Dma, Host, Memory, Peripheral, Processor, Software};
-use crate::seam::{FlashpagerError, Seen, raise, seen_by_name, view};
+use crate::seam::{FlashpagerError, ToPyView, raise, view, views_by_name};
 
-seen_by_name!(Change, StageKind, StepKind, Taker, Unknown, What);
+views_by_name!(Change, StageKind, StepKind, Taker, Unknown, What);
 
 view! {
     /// A layer in the direction of an operation.
@@ -81,7 +81,7 @@ view! {
 
 view! {
     /// A step of an operation.
-    Step = operation::Step {
+    OperationStep = operation::Step {
         /// What happens, as `command 30h`.
         name: String,
         /// How its time is composed, in the datasheet's names.
@@ -105,11 +105,11 @@ view! {
         /// In which way data came over the bus, where there are several.
         mode: Option<String>,
         /// The steps, in order.
-        steps: Vec<Step>,
+        steps: Vec<OperationStep>,
         /// Bytes of user data among those moved.
         data_bytes: u64,
         /// Waits that the flash-media article does not count.
-        left_out: Vec<Step>,
+        left_out: Vec<OperationStep>,
     }
     methods {
         /// Bytes over the bus.
@@ -156,7 +156,7 @@ view! {
 
 view! {
     /// What an unknown may be.
-    Extent = engine::Extent {
+    ValueRange = engine::Extent {
         /// Where the operation is fastest.
         best: f64,
         /// The median of what was measured.
@@ -168,13 +168,13 @@ view! {
 
 view! {
     /// What was taken for something that nobody said.
-    Assumed = engine::Assumed {
+    AssumedValue = engine::Assumed {
         /// What: `clock`, `lines`, `operation`, `mover` or `array`.
         what: &'static str,
         /// Its unit.
         unit: &'static str,
         /// What it may be.
-        span: Extent,
+        span: ValueRange,
         /// Where that is from.
         source: String,
         /// What to say, so that it is known.
@@ -200,7 +200,7 @@ view! {
         /// Bytes a second at the best.
         high_bytes_per_s: f64,
         /// What is unknown, that first which would narrow the range most.
-        assumed: Vec<Assumed>,
+        assumed: Vec<AssumedValue>,
     }
     methods {
         /// The ratio of its ends; 1 where all is known.
@@ -307,19 +307,19 @@ view! {
         /// What the driver's code does, if it was counted there.
         #[getter(r#loop)]
         fn counted(&self) -> Option<CopyLoop> {
-            Option::seen(&self.0.counted)
+            Option::view_of(&self.0.counted)
         }
 
         /// The stages below the layers: those that are composed of cycles and instructions.
         #[getter]
         fn composed(&self) -> Vec<Stage> {
-            self.0.composed().iter().map(Stage::seen).collect()
+            self.0.composed().iter().map(Stage::view_of).collect()
         }
 
         /// The last of them: the operation through all that is known of the host.
         #[getter]
         fn through_host(&self) -> PyResult<Stage> {
-            let last = self.0.through_host().map(Stage::seen);
+            let last = self.0.through_host().map(Stage::view_of);
             last.ok_or_else(|| FlashpagerError::new_err("an estimate without stages"))
         }
 
@@ -327,7 +327,7 @@ view! {
         /// `transfer`, `bus`, `memory`, `software`.
         #[getter]
         fn shares(&self) -> Vec<(&'static str, f64)> {
-            Vec::seen(&self.0.shares())
+            Vec::view_of(&self.0.shares())
         }
     }
 }

@@ -4,9 +4,9 @@ use flashpager::cost::handler::{self, Executor, Schedule};
 use flashpager::design;
 use pyo3::prelude::*;
 
-use crate::seam::{raise, seen_by_name, view};
+use crate::seam::{raise, view, views_by_name};
 
-seen_by_name!(Schedule, Executor);
+views_by_name!(Schedule, Executor);
 
 view! {
     /// What a fault takes of each job, in ns.

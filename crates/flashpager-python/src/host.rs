@@ -8,9 +8,9 @@ use pyo3::prelude::*;
 
 use crate::driver::CopyLoop;
 use crate::parts::Part;
-use crate::seam::{Seen, raise, seen_by_name, view};
+use crate::seam::{ToPyView, raise, view, views_by_name};
 
-seen_by_name!(Controller, Divider, System);
+views_by_name!(Controller, Divider, System);
 
 view! {
     /// A port that makes the bus's clock from its own by a divider.
@@ -329,7 +329,7 @@ pub fn dividers() -> Vec<&'static str> {
 
 view! {
     /// What a controller's divider can do.
-    Divides = engine::Divides {
+    DividerRange = engine::Divides {
         /// By what kind of numbers.
         divider: &'static str,
         /// The least of them.
@@ -343,8 +343,8 @@ view! {
 
 /// All controllers whose divider is known, by name.
 #[pyfunction]
-pub fn controllers() -> Vec<(&'static str, Divides)> {
-    Controller::ALL.iter().map(|(name, it)| (*name, Divides(it.divides()))).collect()
+pub fn controllers() -> Vec<(&'static str, DividerRange)> {
+    Controller::ALL.iter().map(|(name, it)| (*name, DividerRange(it.divides()))).collect()
 }
 
 view! {
@@ -386,7 +386,7 @@ view! {
 /// All hosts that were measured.
 #[pyfunction]
 pub fn measured_hosts() -> Vec<MeasuredHost> {
-    engine::hosts().iter().map(MeasuredHost::seen).collect()
+    engine::hosts().iter().map(MeasuredHost::view_of).collect()
 }
 
 /// All systems that drive a medium, by name.

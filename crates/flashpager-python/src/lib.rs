@@ -41,15 +41,15 @@ mod _engine {
     use super::driver::{CopyLoop, ListedInstruction};
     #[pymodule_export]
     use super::estimate::{
-        Assumed, ByteTime, Energy, Estimate, EstimateSpec, Extent, Operation, PricedHost,
-        PricedLayer, Range, Remedy, Stage, Step, all_operations, estimate,
+        AssumedValue, ByteTime, Energy, Estimate, EstimateSpec, Operation, OperationStep,
+        PricedHost, PricedLayer, Range, Remedy, Stage, ValueRange, all_operations, estimate,
     };
     #[pymodule_export]
     use super::faults::{FaultTimes, Jobs, Scheduled, Span, overlaps, schedules};
     #[pymodule_export]
     use super::host::{
-        Divides, Dma, Driver, Host, Layer, MeasuredHost, Memory, Peripheral, Processor, Software,
-        controllers, dividers, measured_hosts, systems,
+        DividerRange, Dma, Driver, Host, Layer, MeasuredHost, Memory, Peripheral, Processor,
+        Software, controllers, dividers, measured_hosts, systems,
     };
     #[pymodule_export]
     use super::layout::{
@@ -57,8 +57,8 @@ mod _engine {
     };
     #[pymodule_export]
     use super::linked::{
-        CheckedLink, Disobeyed, LinkOrder, Linked, OrderText, PinText, SampleProfile, check_link,
-        method_profile, order_formats, pin_formats, sample_profile,
+        CheckedLink, LinkOrder, Linked, OrderText, OrderViolation, PinText, SampleProfile,
+        check_link, method_profile, order_formats, pin_formats, sample_profile,
     };
     #[pymodule_export]
     use super::live::{
@@ -67,11 +67,11 @@ mod _engine {
     };
     #[pymodule_export]
     use super::parts::{
-        Complaint, Ecc, Examined, Fact, Part, RawBandwidth, SourcedFloat, SourcedInt, catalog,
+        Complaint, Ecc, Fact, Part, PartCheck, RawBandwidth, SourcedFloat, SourcedInt, catalog,
         examine_part, find_part, part_kinds, part_schema, raw_bandwidth,
     };
     #[pymodule_export]
-    use super::pin::{ColdCall, PinStep, PinnedTogether, Pinning, pin_in_ram};
+    use super::pin::{ColdCall, JointLayout, PinStep, Pinning, pin_in_ram};
     #[pymodule_export]
     use super::processor::{
         CallTimes, Core, CoreJob, Spread, Stall, call_times, cores, find_core, worst_stall,

@@ -9,14 +9,14 @@ use flashpager::samples;
 use flashpager::trace::TraceFile;
 use pyo3::prelude::*;
 
-use crate::seam::{raise, run, seen_by_name, view};
+use crate::seam::{raise, run, view, views_by_name};
 use crate::trace::TraceInfo;
 
-seen_by_name!(link::Fault);
+views_by_name!(link::Fault);
 
 view! {
     /// A unit that does not lie as an order says.
-    Disobeyed = link::Disobeyed {
+    OrderViolation = link::Disobeyed {
         /// It, as the order or the map calls it.
         name: String,
         /// ``missing``, ``elsewhere``, or ``between``: the order does not name it.
@@ -44,7 +44,7 @@ view! {
         /// Those that are the name of several functions.
         several: usize,
         /// What does not obey.
-        disobeyed: Vec<Disobeyed>,
+        disobeyed: Vec<OrderViolation>,
     }
 }
 

@@ -7,10 +7,10 @@ use flashpager::swap::pages::{self, Pages};
 use flashpager::swap::ratios;
 use pyo3::prelude::*;
 
-use crate::seam::{raise, run, seen_by_name, view};
-use crate::swap::{StoreCounters, StoreStatistics, SwapSpec, SwapSystem, Wear, told};
+use crate::seam::{call_progress, raise, run, view, views_by_name};
+use crate::swap::{StoreCounters, StoreStatistics, SwapSpec, SwapSystem, Wear};
 
-seen_by_name!(Ending);
+views_by_name!(Ending);
 
 view! {
     /// A process whose pages were captured.
@@ -218,11 +218,9 @@ pub fn swap_live(
     spec: &SwapSpec,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<SwapLive> {
-    let report = run(
-        py,
-        |py, now: (u64, u64)| told(py, progress.as_ref(), now),
-        |go_on, report| live_bench(spec.0.clone(), go_on, &|done, all| report((done, all))),
-    )?;
+    let report = run(py, call_progress(&progress), |go_on, report| {
+        live_bench(spec.0.clone(), go_on, &|done, all| report((done, all)))
+    })?;
     Ok(SwapLive(report))
 }
 

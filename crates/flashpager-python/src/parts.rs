@@ -8,18 +8,18 @@ use flashpager::media::part::{self, EccPlace, Kind};
 use pyo3::prelude::*;
 use serde::Serialize;
 
-use crate::seam::{Seen, raise, seen_by_name, to_python, view};
+use crate::seam::{ToPyView, raise, to_python, view, views_by_name};
 
-seen_by_name!(EccPlace);
+views_by_name!(EccPlace);
 
-impl Seen<Kind> for &'static str {
-    fn seen(value: &Kind) -> Self {
+impl ToPyView<Kind> for &'static str {
+    fn view_of(value: &Kind) -> Self {
         value.word()
     }
 }
 
-impl Seen<Bus> for String {
-    fn seen(value: &Bus) -> Self {
+impl ToPyView<Bus> for String {
+    fn view_of(value: &Bus) -> Self {
         value.to_string()
     }
 }
@@ -209,14 +209,14 @@ view! {
 
 /// A part's file, read and checked.
 #[derive(Clone, PartialEq, Serialize)]
-pub struct Reading {
+pub struct PartFileCheck {
     part: Option<part::Part>,
     complaints: Vec<part::Complaint>,
 }
 
 view! {
     /// A part's file, read and checked.
-    Examined = Reading {
+    PartCheck = PartFileCheck {
         /// The part, if it could be read.
         part: Option<Part>,
         /// All that is wrong, in the order of the lines.
@@ -227,7 +227,7 @@ view! {
 /// All parts of the catalog, by name.
 #[pyfunction]
 pub fn catalog() -> PyResult<Vec<Part>> {
-    Ok(part::catalog().map_err(raise)?.iter().map(Part::seen).collect())
+    Ok(part::catalog().map_err(raise)?.iter().map(Part::view_of).collect())
 }
 
 /// One part, by name or TOML file.
@@ -244,9 +244,9 @@ pub fn part_kinds() -> Vec<&'static str> {
 
 /// Read and check a part's file.
 #[pyfunction]
-pub fn examine_part(path: PathBuf) -> PyResult<Examined> {
+pub fn examine_part(path: PathBuf) -> PyResult<PartCheck> {
     let (part, complaints) = part::Part::examine(&part::read(&path).map_err(raise)?);
-    Ok(Examined(Reading { part, complaints }))
+    Ok(PartCheck(PartFileCheck { part, complaints }))
 }
 
 /// The JSON Schema of a part's file.

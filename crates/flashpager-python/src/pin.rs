@@ -46,7 +46,7 @@ view! {
 
 view! {
     /// An order of what stays, and what it gives beside what is pinned.
-    PinnedTogether = pin::Together {
+    JointLayout = pin::Together {
         /// Names of what can move and is not pinned, as it is to lie in flash.
         order: Vec<String>,
         /// Bytes between units, laid out so.
@@ -74,7 +74,7 @@ view! {
         /// Time over that before.
         time_ratio: f64,
         /// What an order of the rest gives with it; None where none was asked for.
-        together: Option<PinnedTogether>,
+        together: Option<JointLayout>,
         /// The greedy choice, step by step, all others in the recorded order.
         curve: Vec<PinStep>,
         /// The step of the curve after which RAM saves less; None where none saves.

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 
 use crate::design::Design;
 use crate::parts::SourcedFloat;
-use crate::seam::{passed_on, raise, run, view};
+use crate::seam::{call_progress, raise, run, view};
 use crate::trace::WarmUp;
 
 view! {
@@ -131,11 +131,11 @@ pub fn call_times(
     warm_up: Option<&WarmUp>,
 ) -> PyResult<Vec<CallTimes>> {
     let warm_up = warm_up.map(|given| given.0).unwrap_or_default();
-    let timed = run(py, passed_on(&progress), |go_on, report| {
-        let told = |finished, all| report((finished, all));
+    let timed = run(py, call_progress(&progress), |go_on, report| {
+        let progress = |finished, all| report((finished, all));
         let design = design.get().checked()?;
         let trace = simulation::open(&trace, warm_up)?;
-        calls::call_times(&trace, trace.info(), &design, &functions, &elfs, &go_on, &told)
+        calls::call_times(&trace, trace.info(), &design, &functions, &elfs, &go_on, &progress)
     })?;
     Ok(timed.into_iter().map(CallTimes).collect())
 }
@@ -156,11 +156,11 @@ pub fn worst_stall(
     warm_up: Option<&WarmUp>,
 ) -> PyResult<Stall> {
     let warm_up = warm_up.map(|given| given.0).unwrap_or_default();
-    let found = run(py, passed_on(&progress), |go_on, report| {
-        let told = |finished, all| report((finished, all));
+    let found = run(py, call_progress(&progress), |go_on, report| {
+        let progress = |finished, all| report((finished, all));
         let design = design.get().checked()?;
         let trace = simulation::open(&trace, warm_up)?;
-        stall::worst_stall(&trace, trace.info(), &design, window_bytes, &go_on, &told)
+        stall::worst_stall(&trace, trace.info(), &design, window_bytes, &go_on, &progress)
     })?;
     Ok(Stall(found))
 }

@@ -13,7 +13,7 @@ use flashpager::trace::{self, TraceFile};
 use flashpager::{Error, Result};
 use pyo3::prelude::*;
 
-use crate::seam::{FlashpagerError, Seen, raise, run, view};
+use crate::seam::{FlashpagerError, ToPyView, raise, run, view};
 use crate::trace::{Ending, TraceInfo};
 
 /// How methods are laid out that a recorder tells.
@@ -254,7 +254,7 @@ pub struct Recording {
     import: Option<Import>,
 }
 
-fn report_progress(
+fn call_import_progress(
     progress: &Option<Py<PyAny>>,
 ) -> impl FnMut(Python<'_>, Progress) -> PyResult<()> + '_ {
     move |py, now| match progress {
@@ -273,7 +273,7 @@ impl Recording {
         open: impl FnOnce() -> Result<Input> + Send,
     ) -> PyResult<(Ending, &'static str)> {
         let import = self.import.as_mut().ok_or_else(finished)?;
-        let (ending, format) = run(py, report_progress(&progress), |go_on, report| {
+        let (ending, format) = run(py, call_import_progress(&progress), |go_on, report| {
             let mut input = open()?;
             let format = match format {
                 Some(format) => format,
@@ -379,7 +379,7 @@ impl Recording {
         let import = self.import.take().ok_or_else(finished)?;
         let ending = ending.0.clone();
         let traces = run(py, |_, ()| Ok(()), |go_on, _| import.finish(ending, &go_on))?;
-        Ok(Seen::seen(&traces))
+        Ok(ToPyView::view_of(&traces))
     }
 
     /// Leave no file behind.

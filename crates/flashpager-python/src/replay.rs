@@ -10,7 +10,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
 use crate::design::{Assumption, Design, Handler, Ram, checked};
-use crate::seam::{passed_on, raise, run, view};
+use crate::seam::{call_progress, raise, run, view};
 use crate::trace::WarmUp;
 
 view! {
@@ -350,13 +350,13 @@ pub fn simulate(
     warm_up: Option<&WarmUp>,
 ) -> PyResult<Vec<Row>> {
     let warm_up = warm_up.map(|given| given.0).unwrap_or_default();
-    let rows = run(py, passed_on(&progress), |go_on, report| {
-        let told = |finished, all| report((finished, all));
+    let rows = run(py, call_progress(&progress), |go_on, report| {
+        let progress = |finished, all| report((finished, all));
         let designs = checked(&designs)?;
         match sample {
-            None => simulation::simulate(&trace, warm_up, &designs, go_on, &told),
+            None => simulation::simulate(&trace, warm_up, &designs, go_on, &progress),
             Some(_) if !warm_up.is_none() => Err(Error::design(NO_SAMPLE)),
-            Some(plan) => sample::simulate(&trace, &designs, plan.0, go_on, &told),
+            Some(plan) => sample::simulate(&trace, &designs, plan.0, go_on, &progress),
         }
     })?;
     Ok(rows.into_iter().map(Row).collect())
@@ -441,13 +441,13 @@ pub fn explore(
             found.call1(py, (Vec::<(usize, Row)>::new(), finished, all)).map(drop)
         },
         |go_on, report| {
-            let told = |finished, all| report((finished, all));
+            let progress = |finished, all| report((finished, all));
             simulation::explore(
                 &trace,
                 warm_up,
                 &checked(&designs)?,
                 go_on,
-                &told,
+                &progress,
                 &|rows, passes| {
                     waiting
                         .lock()

@@ -107,7 +107,7 @@ pub fn run<T: Send, P: Send + Copy>(
 }
 
 /// Calls `progress`, where there is one, with the last report of [`run`]'s work.
-pub fn passed_on<P: for<'py> PyCallArgs<'py>>(
+pub fn call_progress<P: for<'py> PyCallArgs<'py>>(
     progress: &Option<Py<PyAny>>,
 ) -> impl FnMut(Python<'_>, P) -> PyResult<()> + '_ {
     move |py, report| match progress {
@@ -118,43 +118,43 @@ pub fn passed_on<P: for<'py> PyCallArgs<'py>>(
 
 /// How Python sees a value `T` of the engine: numbers and text as they are, a structure as the
 /// class that [`view!`](crate::seam::view) makes of it.
-pub trait Seen<T> {
+pub trait ToPyView<T> {
     /// The value for Python.
-    fn seen(value: &T) -> Self;
+    fn view_of(value: &T) -> Self;
 }
 
-macro_rules! seen_as_they_are {
+macro_rules! views_of_plain_values {
     ($($kind:ty),*) => {
-        $(impl Seen<$kind> for $kind {
-            fn seen(value: &$kind) -> Self {
+        $(impl ToPyView<$kind> for $kind {
+            fn view_of(value: &$kind) -> Self {
                 value.clone()
             }
         })*
     };
 }
-seen_as_they_are!(bool, u8, u16, u32, u64, usize, i32, i64, f64, String, std::path::PathBuf);
+views_of_plain_values!(bool, u8, u16, u32, u64, usize, i32, i64, f64, String, std::path::PathBuf);
 
-impl Seen<&'static str> for &'static str {
-    fn seen(value: &&'static str) -> Self {
+impl ToPyView<&'static str> for &'static str {
+    fn view_of(value: &&'static str) -> Self {
         value
     }
 }
 
-impl<T, V: Seen<T>> Seen<Option<T>> for Option<V> {
-    fn seen(value: &Option<T>) -> Self {
-        value.as_ref().map(V::seen)
+impl<T, V: ToPyView<T>> ToPyView<Option<T>> for Option<V> {
+    fn view_of(value: &Option<T>) -> Self {
+        value.as_ref().map(V::view_of)
     }
 }
 
-impl<T, V: Seen<T>> Seen<Vec<T>> for Vec<V> {
-    fn seen(value: &Vec<T>) -> Self {
-        value.iter().map(V::seen).collect()
+impl<T, V: ToPyView<T>> ToPyView<Vec<T>> for Vec<V> {
+    fn view_of(value: &Vec<T>) -> Self {
+        value.iter().map(V::view_of).collect()
     }
 }
 
-impl<T, U, V: Seen<T>, W: Seen<U>> Seen<(T, U)> for (V, W) {
-    fn seen(value: &(T, U)) -> Self {
-        (V::seen(&value.0), W::seen(&value.1))
+impl<T, U, V: ToPyView<T>, W: ToPyView<U>> ToPyView<(T, U)> for (V, W) {
+    fn view_of(value: &(T, U)) -> Self {
+        (V::view_of(&value.0), W::view_of(&value.1))
     }
 }
 
@@ -216,8 +216,8 @@ macro_rules! view {
         #[derive(Clone, PartialEq)]
         pub struct $name(pub $engine);
 
-        impl $crate::seam::Seen<$engine> for $name {
-            fn seen(value: &$engine) -> Self {
+        impl $crate::seam::ToPyView<$engine> for $name {
+            fn view_of(value: &$engine) -> Self {
                 Self(value.clone())
             }
         }
@@ -229,7 +229,7 @@ macro_rules! view {
                 // Named, as a prefix `get_` would fall.
                 #[getter($field)]
                 fn $field(&self) -> $kind {
-                    <$kind as $crate::seam::Seen<_>>::seen(&self.0$(.$outer)?.$field)
+                    <$kind as $crate::seam::ToPyView<_>>::view_of(&self.0$(.$outer)?.$field)
                 }
             )*
 
@@ -254,13 +254,13 @@ macro_rules! view {
 pub(crate) use view;
 
 /// Shows Python enumerations of the engine by their names.
-macro_rules! seen_by_name {
+macro_rules! views_by_name {
     ($($kind:ty),* $(,)?) => {
-        $(impl $crate::seam::Seen<$kind> for &'static str {
-            fn seen(value: &$kind) -> Self {
+        $(impl $crate::seam::ToPyView<$kind> for &'static str {
+            fn view_of(value: &$kind) -> Self {
                 value.name()
             }
         })*
     };
 }
-pub(crate) use seen_by_name;
+pub(crate) use views_by_name;

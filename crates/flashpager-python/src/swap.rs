@@ -9,12 +9,12 @@ use flashpager::swap::workload::Reading;
 use flashpager::swap::{self, machine};
 use pyo3::prelude::*;
 
-use crate::seam::{raise, run, view};
+use crate::seam::{call_progress, raise, run, view};
 
 /// Makes a class over a structure that Python fills in, by keyword arguments: what is left out is
 /// as the engine has it by default. Each field names the kind that is given and the kind that is
 /// seen.
-macro_rules! given {
+macro_rules! keyword_view {
     (
         $(#[$about:meta])*
         $name:ident = $engine:ty {
@@ -49,7 +49,7 @@ macro_rules! given {
     };
 }
 
-given! {
+keyword_view! {
     /// What fails on an emulated medium, and when; by default nothing does.
     MediumFaults = store::Faults {
         /// Blocks that are bad from the start.
@@ -68,15 +68,15 @@ given! {
 /// Faults as an argument.
 #[derive(FromPyObject)]
 #[pyo3(transparent)]
-struct GivenFaults<'py>(PyRef<'py, MediumFaults>);
+struct FaultsArgument<'py>(PyRef<'py, MediumFaults>);
 
-impl From<GivenFaults<'_>> for store::Faults {
-    fn from(given: GivenFaults<'_>) -> Self {
+impl From<FaultsArgument<'_>> for store::Faults {
+    fn from(given: FaultsArgument<'_>) -> Self {
         given.0.0
     }
 }
 
-given! {
+keyword_view! {
     /// A swap system, and what runs on it. By default MTDCOMPR's board, with swap on PCM.
     SwapSpec = swap::SwapSpec {
         /// Bytes of RAM.
@@ -106,7 +106,7 @@ given! {
         /// The file that holds the medium; memory if absent.
         file: PathBuf => Option<PathBuf>,
         /// What fails on the medium.
-        faults: GivenFaults<'_> => MediumFaults,
+        faults: FaultsArgument<'_> => MediumFaults,
         /// What the program reads after each chunk: `random`, `fixed`, `last`.
         reading: String => String,
         /// Bytes that it allocates at a time.
@@ -441,11 +441,6 @@ view! {
     }
 }
 
-/// Tell Python how far a run is.
-pub fn told(py: Python<'_>, progress: Option<&Py<PyAny>>, (done, all): (u64, u64)) -> PyResult<()> {
-    progress.map_or(Ok(()), |progress| progress.call1(py, (done, all)).map(drop))
-}
-
 /// Run MTDCOMPR's benchmark program on a simulated machine.
 /// `progress(allocated_bytes, most_bytes)` is called now and then.
 #[pyfunction]
@@ -455,11 +450,9 @@ pub fn swap_bench(
     spec: &SwapSpec,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<SwapBench> {
-    let report = run(
-        py,
-        |py, now: (u64, u64)| told(py, progress.as_ref(), now),
-        |go_on, report| swap::bench(spec.0.clone(), go_on, &|done, all| report((done, all))),
-    )?;
+    let report = run(py, call_progress(&progress), |go_on, report| {
+        swap::bench(spec.0.clone(), go_on, &|done, all| report((done, all)))
+    })?;
     Ok(SwapBench(report))
 }
 
@@ -472,11 +465,9 @@ pub fn swap_churn(
     spec: &SwapSpec,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<SwapChurn> {
-    let report = run(
-        py,
-        |py, now: (u64, u64)| told(py, progress.as_ref(), now),
-        |go_on, report| swap::churn(spec.0.clone(), go_on, &|done, all| report((done, all))),
-    )?;
+    let report = run(py, call_progress(&progress), |go_on, report| {
+        swap::churn(spec.0.clone(), go_on, &|done, all| report((done, all)))
+    })?;
     Ok(SwapChurn(report))
 }
 

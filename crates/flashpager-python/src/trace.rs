@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyType;
 use pythonize::depythonize;
 
-use crate::seam::{Seen, bad_argument, passed_on, raise, run, view};
+use crate::seam::{ToPyView, bad_argument, call_progress, raise, run, view};
 
 view! {
     /// A function, or whatever else owns code.
@@ -94,8 +94,8 @@ view! {
 
 /// A warm-up, or text that says which of a trace.
 #[derive(FromPyObject)]
-pub enum AskedWarmUp<'py> {
-    Found(PyRef<'py, WarmUp>),
+pub enum WarmUpArgument<'py> {
+    WarmUp(PyRef<'py, WarmUp>),
     Text(String),
 }
 
@@ -105,8 +105,8 @@ pub enum AskedWarmUp<'py> {
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Ending(pub trace::Ending);
 
-impl Seen<trace::Ending> for Ending {
-    fn seen(ending: &trace::Ending) -> Self {
+impl ToPyView<trace::Ending> for Ending {
+    fn view_of(ending: &trace::Ending) -> Self {
         Self(ending.clone())
     }
 }
@@ -282,17 +282,17 @@ view! {
 /// ``10%``, a function's name, or ``none``.
 #[pyfunction]
 #[pyo3(signature = (trace, warm_up=None))]
-pub fn trace_info(trace: PathBuf, warm_up: Option<AskedWarmUp<'_>>) -> PyResult<TraceInfo> {
+pub fn trace_info(trace: PathBuf, warm_up: Option<WarmUpArgument<'_>>) -> PyResult<TraceInfo> {
     let opened = || {
         let file = TraceFile::open(&trace)?;
-        let asked = match warm_up {
+        let warm_up = match warm_up {
             None => return Ok(file),
-            Some(AskedWarmUp::Found(found)) => found.0,
-            Some(AskedWarmUp::Text(text)) => warm_up::find(&file, &text)?,
+            Some(WarmUpArgument::WarmUp(given)) => given.0,
+            Some(WarmUpArgument::Text(text)) => warm_up::find(&file, &text)?,
         };
-        file.with_warm_up(asked)
+        file.with_warm_up(warm_up)
     };
-    opened().map(|file| TraceInfo::seen(file.info())).map_err(raise)
+    opened().map(|file| TraceInfo::view_of(file.info())).map_err(raise)
 }
 
 /// Executed basic blocks of a trace, as its file tells them; ``None`` where it does not.
@@ -313,11 +313,11 @@ pub fn block_statistics(
     if let Some(found) = recorded_blocks(trace.clone())? {
         return Ok(found);
     }
-    let found = run(py, passed_on(&progress), |go_on, report| {
+    let found = run(py, call_progress(&progress), |go_on, report| {
         let file = TraceFile::open(&trace)?;
         let runs = file.info().runs;
-        let tell = |read| report((read, runs));
-        let watched = Watched::new(&file, &tell);
+        let progress = |read| report((read, runs));
+        let watched = Watched::new(&file, &progress);
         let counts = BlockCounts::of(&watched, file.info().symbols(), &go_on)?;
         let info = file.info();
         Ok(blocks::BlockStatistics::new(&counts, info.executed_runs(), info.executed_bytes()))
@@ -336,7 +336,7 @@ pub fn check_trace(
     output: Option<PathBuf>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<TraceInfo> {
-    let checked = run(py, passed_on(&progress), |go_on, report| {
+    let checked = run(py, call_progress(&progress), |go_on, report| {
         let file = TraceFile::open(&trace)?;
         let runs = file.info().runs;
         check::check(&file, output.as_deref(), &go_on, &|read| report((read, runs)))

@@ -23,7 +23,7 @@ use flashpager_replay::{HierarchyDesign, ICacheShape, TlbShape};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DesignSpec {
-    /// A part of the catalog, or a TOML file; [`DesignSpec::settled`] says what it is if absent,
+    /// A part of the catalog, or a TOML file; [`DesignSpec::resolved`] says what it is if absent,
     /// as of bus, register and NOR.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub part: Option<String>,

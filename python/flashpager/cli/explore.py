@@ -13,7 +13,7 @@ from rich.table import Table
 
 from flashpager import _engine
 from flashpager._engine import Assumption, Design, FlashpagerError
-from flashpager.axes import AXES, SETTLED, SHOWN
+from flashpager.axes import AXES, DERIVED_FIELDS, SHOWN
 from flashpager.cli import console, options
 from flashpager.cli.console import (
     NotMetError,
@@ -305,7 +305,9 @@ def _best_design(designs: Sequence[Design], best: DesignRow | None) -> Design | 
     same = (
         design
         for design in designs
-        if all(getattr(design, name) == best.columns[name] for name in (*SETTLED, "processor"))
+        if all(
+            getattr(design, name) == best.columns[name] for name in (*DERIVED_FIELDS, "processor")
+        )
     )
     return next(same, None)
 

@@ -12,7 +12,7 @@ from typer.models import OptionInfo
 
 from flashpager import _engine
 from flashpager._engine import Assumption, Design, FlashpagerError
-from flashpager.axes import AXES, SETTLED, flag_of
+from flashpager.axes import AXES, DERIVED_FIELDS, flag_of
 from flashpager.cli.setup import is_in_place
 from flashpager.files import standard_input
 from flashpager.quantities import (
@@ -211,7 +211,7 @@ class DesignFlags:
         moot = ("register", "nor") if is_in_place(design) else ()
         return {
             name: f"--{name}" if name in flags else board
-            for name in SETTLED
+            for name in DERIVED_FIELDS
             if name not in assumed and (name in flags or (board and name not in moot))
         }
 

@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from flashpager._engine import Design, FlashpagerError
-from flashpager.axes import AXES, FROM_PART, SHOWN
+from flashpager.axes import AXES, FIELDS_FROM_PART, SHOWN
 from flashpager.quantities import format_size, significant
 from flashpager.results import table
 from flashpager.results.needs import Unmet, apart
@@ -48,7 +48,7 @@ _NEEDED = (*KEYS, *COUNTS, "time_ns", "bandwidth_mib_s")
 
 #: What a part, and a processor, brings with it.
 _FOLLOWS = {
-    "part": ("flash_page_bytes", *FROM_PART),
+    "part": ("flash_page_bytes", *FIELDS_FROM_PART),
     "processor": ("t_read_ns", "t_write_ns", *HANDLER),
 }
 

@@ -4,7 +4,7 @@
 //! cost share one replay.
 
 mod passes;
-mod settled;
+mod resolved;
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -31,7 +31,7 @@ use crate::cost::{
 use crate::spec::{DesignSpec, NO_NOR};
 
 pub use passes::{CellSink, cells, evaluate_all, memory_bytes, readings, simulate};
-pub use settled::Assumption;
+pub use resolved::Assumption;
 
 /// A design, looked up and checked.
 #[derive(Clone, Debug)]
@@ -143,7 +143,7 @@ impl Design {
             t_r_ns(&part)?;
         }
         let bus_is_said = spec.bus.is_some();
-        let (spec, mut assumed) = spec.settled_on(&part)?;
+        let (spec, mut assumed) = spec.resolved_on(&part)?;
         let bus: Bus = said(&spec.bus).parse()?;
         let nor = spec.nor.as_deref().filter(|nor| *nor != NO_NOR).map(part::find).transpose()?;
         if let Some(other) = nor.as_ref().filter(|nor| nor.kind != Kind::Nor) {
@@ -577,7 +577,7 @@ impl Design {
     }
 }
 
-/// What is settled is there.
+/// What is resolved is there.
 #[expect(clippy::ref_option, reason = "a field as it is")]
 fn said(field: &Option<String>) -> &str {
     field.as_deref().unwrap_or_default()
@@ -620,7 +620,7 @@ const MAC_HEAD_BYTES: u32 = 8;
 /// Where tags stand in the spare area: behind the mark of a bad block.
 pub const TAG_AT: u32 = 2;
 
-/// The tags of a design, if it has any. Its register is settled, and known.
+/// The tags of a design, if it has any. Its register is resolved, and known.
 fn tags(spec: &DesignSpec) -> Option<Tags> {
     let unit_bytes = spec.cache_page_bytes.max(spec.codeword_bytes.unwrap_or(0));
     spec.tag_bytes.map(|tag_bytes| Tags {

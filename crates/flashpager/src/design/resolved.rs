@@ -28,50 +28,50 @@ impl DesignSpec {
     ///
     /// # Errors
     /// An unknown part, and one that does not say how fast a bus it takes.
-    pub fn settled(&self) -> Result<(Self, Vec<Assumption>)> {
-        self.settled_on(&part::find(self.part_name())?)
+    pub fn resolved(&self) -> Result<(Self, Vec<Assumption>)> {
+        self.resolved_on(&part::find(self.part_name())?)
     }
 
     /// The same, its part being looked up.
-    pub(super) fn settled_on(&self, part: &Part) -> Result<(Self, Vec<Assumption>)> {
+    pub(super) fn resolved_on(&self, part: &Part) -> Result<(Self, Vec<Assumption>)> {
         let mut assumed = Vec::new();
         let mut take = |field: &'static str, value: &str, reason: String| {
             assumed.push(Assumption { field, value: value.to_owned(), reason });
             value.to_owned()
         };
-        let mut settled = self.clone();
-        if settled.part.is_none() {
+        let mut resolved = self.clone();
+        if resolved.part.is_none() {
             let reason = "the CARDIS smart card's".to_owned();
-            settled.part = Some(take("part", USUAL_PART, reason));
+            resolved.part = Some(take("part", USUAL_PART, reason));
         }
-        let bus = match &settled.bus {
+        let bus = match &resolved.bus {
             Some(bus) => bus.parse()?,
             None => {
                 let bus = part.fastest_bus()?;
                 let reason = "the fastest it takes".to_owned();
-                settled.bus = Some(take("bus", &bus.to_string(), reason));
+                resolved.bus = Some(take("bus", &bus.to_string(), reason));
                 bus
             }
         };
-        if settled.register.is_none() && part.kind.is_read_in_place() {
+        if resolved.register.is_none() && part.kind.is_read_in_place() {
             // It holds nothing: a transaction for each miss.
-            settled.register = Some(RegisterModel::StartColumn.name().to_owned());
+            resolved.register = Some(RegisterModel::StartColumn.name().to_owned());
         }
-        if settled.register.is_none() {
+        if resolved.register.is_none() {
             let (model, reason) = usual_register(part, bus);
-            settled.register = Some(take("register", model.name(), reason));
+            resolved.register = Some(take("register", model.name(), reason));
         }
-        if settled.nor.is_none() && part.kind.is_read_in_place() {
+        if resolved.nor.is_none() && part.kind.is_read_in_place() {
             // It is the NOR itself.
-            settled.nor = Some(NO_NOR.to_owned());
+            resolved.nor = Some(NO_NOR.to_owned());
         }
-        if settled.nor.is_none() {
+        if resolved.nor.is_none() {
             let serial = part.is_serial();
             let (nor, kind) =
                 if serial { (SERIAL_NOR, "serial") } else { (PARALLEL_NOR, "parallel") };
-            settled.nor = Some(take("nor", nor, format!("{kind}, too")));
+            resolved.nor = Some(take("nor", nor, format!("{kind}, too")));
         }
-        Ok((settled, assumed))
+        Ok((resolved, assumed))
     }
 }
 
