@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use flashpager::swap::live_bench::{self as live, Ending, live_bench};
+use flashpager::swap::live_bench::{self as live, LiveEnding, live_bench};
 use flashpager::swap::pages::{self, Pages};
 use flashpager::swap::ratios;
 use pyo3::prelude::*;
@@ -10,11 +10,11 @@ use pyo3::prelude::*;
 use crate::seam::{call_progress, raise, run, view, views_by_name};
 use crate::swap::{StoreCounters, StoreStatistics, SwapSpec, SwapSystem, Wear};
 
-views_by_name!(Ending);
+views_by_name!(LiveEnding);
 
 view! {
     /// A process whose pages were captured.
-    PagesProcess = pages::Process {
+    PagesProcess = pages::CapturedProcess {
         /// Its name.
         program: String,
         /// Its anonymous pages, in RAM or swapped out.
@@ -50,7 +50,7 @@ view! {
 
 view! {
     /// What became of some pages.
-    PagesRatio = ratios::Ratio {
+    PagesRatio = ratios::PagesRatio {
         /// Pages.
         pages: u64,
         /// Of them filled with one word: no data.
@@ -82,7 +82,7 @@ view! {
 
 view! {
     /// What the live pager did.
-    LiveCounts = live::Counts {
+    LiveCounts = live::LiveCounts {
         /// Faults of missing pages.
         faults: u64,
         /// Of them of pages never written to: filled with zeros.
@@ -100,7 +100,7 @@ view! {
 
 view! {
     /// What a point of a simulated run counts, as far as a live one can.
-    LiveReadCounts = live::ReadCounts {
+    LiveReadCounts = live::LiveReadCounts {
         /// Bytes that the program read.
         bytes_read: u64,
         /// Pages that came from the store.
@@ -110,7 +110,7 @@ view! {
 
 view! {
     /// The reading that was measured.
-    LiveRead = live::Read {
+    LiveRead = live::LiveRead {
         /// What happened.
         counts: LiveReadCounts,
     }
@@ -239,9 +239,9 @@ pub fn capture_pages(
     zero_pages: Option<bool>,
     stop: Option<bool>,
 ) -> PyResult<PagesInfo> {
-    use flashpager::swap::capture::{Options, capture};
-    let default = Options::default();
-    let options = Options {
+    use flashpager::swap::capture::{CaptureOptions, capture};
+    let default = CaptureOptions::default();
+    let options = CaptureOptions {
         limit: limit.or(default.limit),
         children: children.unwrap_or(default.children),
         zero_pages: zero_pages.unwrap_or(default.zero_pages),

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use flashpager::swap::medium::{self, KINDS};
 use flashpager::swap::price;
-use flashpager::swap::store::{self, Compressor, Layout};
-use flashpager::swap::workload::Reading;
+use flashpager::swap::store::{self, Compressor, StoreLayout};
+use flashpager::swap::workload::AccessPattern;
 use flashpager::swap::{self, machine};
 use pyo3::prelude::*;
 
@@ -51,7 +51,7 @@ macro_rules! keyword_view {
 
 keyword_view! {
     /// What fails on an emulated medium, and when; by default nothing does.
-    MediumFaults = store::Faults {
+    MediumFaults = store::MediumFaults {
         /// Blocks that are bad from the start.
         factory_bad_blocks: u32 => u32,
         /// Erasures after which a block may fail; 0: never.
@@ -70,7 +70,7 @@ keyword_view! {
 #[pyo3(transparent)]
 struct FaultsArgument<'py>(PyRef<'py, MediumFaults>);
 
-impl From<FaultsArgument<'_>> for store::Faults {
+impl From<FaultsArgument<'_>> for store::MediumFaults {
     fn from(given: FaultsArgument<'_>) -> Self {
         given.0.0
     }
@@ -351,7 +351,7 @@ view! {
 
 view! {
     /// A point of the chart.
-    SwapPoint = machine::Point {
+    SwapPoint = machine::BenchPoint {
         /// Bytes that the program had allocated.
         allocated_bytes: u64,
         /// How fast it read, in 2²⁰ bytes a second.
@@ -492,7 +492,7 @@ fn names<T>(all: &[(&'static str, T)]) -> Vec<&'static str> {
 /// Ways in which pages lie on a medium.
 #[pyfunction]
 pub fn swap_layouts() -> Vec<&'static str> {
-    names(&Layout::ALL)
+    names(&StoreLayout::ALL)
 }
 
 /// What makes pages smaller.
@@ -504,5 +504,5 @@ pub fn swap_compressors() -> Vec<&'static str> {
 /// What the benchmark program reads after each chunk.
 #[pyfunction]
 pub fn swap_readings() -> Vec<&'static str> {
-    names(&Reading::ALL)
+    names(&AccessPattern::ALL)
 }

@@ -21,13 +21,13 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group};
-use flashpager::swap::store::{Compressor, Layout, Store};
+use flashpager::swap::store::{Compressor, Store, StoreLayout};
 use flashpager::swap::{SwapSpec, SwapSystem};
 
 /// Pages counted by callgrind, and slots of the stores measured.
 const PAGES: u32 = 2000;
 
-fn spec(medium: &str, layout: Layout, compressor: Compressor) -> SwapSpec {
+fn spec(medium: &str, layout: StoreLayout, compressor: Compressor) -> SwapSpec {
     let mut spec = SwapSpec {
         medium: medium.into(),
         layout: Some(layout.name().into()),
@@ -56,12 +56,12 @@ fn setting(spec: SwapSpec) -> (Store, Vec<Vec<u8>>) {
 fn pages(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("page");
     let cases = [
-        ("ram:32M", Layout::Fragments, Compressor::None),
-        ("nand:32M", Layout::Log, Compressor::None),
-        ("ram:32M", Layout::Fragments, Compressor::Lz4),
-        ("ram:32M", Layout::Fragments, Compressor::Zstd),
-        ("ram:32M", Layout::Fragments, Compressor::Deflate),
-        ("ram:32M", Layout::Fragments, Compressor::Heatshrink),
+        ("ram:32M", StoreLayout::Fragments, Compressor::None),
+        ("nand:32M", StoreLayout::Log, Compressor::None),
+        ("ram:32M", StoreLayout::Fragments, Compressor::Lz4),
+        ("ram:32M", StoreLayout::Fragments, Compressor::Zstd),
+        ("ram:32M", StoreLayout::Fragments, Compressor::Deflate),
+        ("ram:32M", StoreLayout::Fragments, Compressor::Heatshrink),
     ];
     for (medium, layout, compressor) in cases {
         let name = format!("{} {}", layout.name(), compressor.name());
@@ -100,7 +100,7 @@ fn pages(criterion: &mut Criterion) {
 /// What callgrind counts.
 fn count(compressor: &str) {
     let compressor = compressor.parse().expect("a compressor");
-    let (mut store, pages) = setting(spec("ram:32M", Layout::Fragments, compressor));
+    let (mut store, pages) = setting(spec("ram:32M", StoreLayout::Fragments, compressor));
     let mut out = vec![0; 4096];
     for slot in 0..PAGES {
         store.write(slot, &pages[slot as usize % pages.len()]).expect("there is room");

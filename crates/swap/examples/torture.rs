@@ -5,14 +5,14 @@ mod harness;
 
 use std::process::ExitCode;
 
-use harness::{Kinds, NAMES, Options, ROUNDS, torture};
+use harness::{FaultKinds, NAMES, ROUNDS, TortureOptions, torture};
 
 const USAGE: &str = "usage: torture [--seed N] [--cuts N] [--stores N] [--kinds LIST]
                [--rounds N] [--threads N] [--go-on] [--lines N]";
 
 /// The kinds of a list like `cut,torn`.
-fn kinds(list: &str) -> Result<Kinds, String> {
-    let mut kinds = Kinds(0);
+fn kinds(list: &str) -> Result<FaultKinds, String> {
+    let mut kinds = FaultKinds(0);
     for name in list.split(',').filter(|name| !name.is_empty()) {
         let Some(bit) = NAMES.iter().position(|known| *known == name) else {
             return Err(format!("no kind {name}; there are {}", NAMES.join(",")));
@@ -22,22 +22,22 @@ fn kinds(list: &str) -> Result<Kinds, String> {
     Ok(kinds)
 }
 
-fn options() -> Result<Options, String> {
-    let mut options = Options {
+fn options() -> Result<TortureOptions, String> {
+    let mut options = TortureOptions {
         seed: 1,
         cuts: u64::MAX,
         stores: u64::MAX,
         kinds: None,
         rounds: ROUNDS,
         threads: 1,
-        go_on: false,
+        keep_going: false,
         lines: 60,
-        talk: true,
+        verbose: true,
     };
     let mut arguments = std::env::args().skip(1);
     while let Some(flag) = arguments.next() {
         if flag == "--go-on" {
-            options.go_on = true;
+            options.keep_going = true;
             continue;
         }
         let Some(value) = arguments.next() else {

@@ -18,9 +18,9 @@ use flashpager_base::{Error, Result};
 use procfs::ProcError;
 use procfs::process::{MMPermissions, MMapPath, MemoryMap, MemoryPageFlags, PageInfo};
 
-use super::pages::{PagesInfo, PagesWriter, Place, Process};
+use super::pages::{CapturedProcess, PageOrigin, PagesInfo, PagesWriter};
 
-/// Page table entries that are read at a time.
+/// AnonymousPage table entries that are read at a time.
 const ENTRIES: u64 = 1 << 16;
 
 /// How long a thread may take to stop. One that waits for a disk in the kernel stops
@@ -29,7 +29,7 @@ const STOPPING: Duration = Duration::from_secs(1);
 
 /// What is captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct CaptureOptions {
     /// At most so many pages, sampled evenly over all; `None` for all.
     pub limit: Option<u64>,
     /// Processes that the process started, and those that they did, too.
@@ -40,7 +40,7 @@ pub struct Options {
     pub stop: bool,
 }
 
-impl Default for Options {
+impl Default for CaptureOptions {
     fn default() -> Self {
         Self { limit: None, children: false, zero_pages: true, stop: true }
     }
@@ -54,7 +54,7 @@ impl Default for Options {
 /// # Errors
 /// No such process, no permission, another debugger, a process without anonymous
 /// memory, or a file that cannot be written.
-pub fn capture(pid: i32, options: &Options, output: &Path) -> Result<PagesInfo> {
+pub fn capture(pid: i32, options: &CaptureOptions, output: &Path) -> Result<PagesInfo> {
     if options.limit == Some(0) {
         return Err(Error::design("a capture of 0 pages; take at least 1"));
     }
@@ -63,8 +63,8 @@ pub fn capture(pid: i32, options: &Options, output: &Path) -> Result<PagesInfo> 
     let mut targets = Vec::new();
     let mut stopped = Vec::new();
     for pid in family(pid, options.children)? {
-        let opened = Target::open(pid).and_then(|target| {
-            let stop = options.stop.then(|| Stopped::stop(pid)).transpose()?;
+        let opened = OpenProcess::open(pid).and_then(|target| {
+            let stop = options.stop.then(|| StoppedProcess::stop(pid)).transpose()?;
             Ok((target, stop))
         });
         match opened {
@@ -73,8 +73,8 @@ pub fn capture(pid: i32, options: &Options, output: &Path) -> Result<PagesInfo> 
                 stopped.extend(stop);
             }
             // A child that has ended since.
-            Err(Gone::Ended(_)) if !targets.is_empty() => {}
-            Err(gone) => return Err(gone.into()),
+            Err(CaptureFailure::Ended(_)) if !targets.is_empty() => {}
+            Err(failure) => return Err(failure.into()),
         }
     }
     let mut counts = Vec::new();
@@ -144,39 +144,41 @@ fn family(pid: i32, children: bool) -> Result<Vec<i32>> {
 }
 
 /// Why a process cannot be captured.
-enum Gone {
+enum CaptureFailure {
     Ended(Error),
     Refused(Error),
 }
 
-impl From<Gone> for Error {
-    fn from(gone: Gone) -> Self {
-        match gone {
-            Gone::Ended(error) | Gone::Refused(error) => error,
+impl From<CaptureFailure> for Error {
+    fn from(failure: CaptureFailure) -> Self {
+        match failure {
+            CaptureFailure::Ended(error) | CaptureFailure::Refused(error) => error,
         }
     }
 }
 
-fn trouble(pid: i32, error: ProcError) -> Gone {
+fn trouble(pid: i32, error: ProcError) -> CaptureFailure {
     let place = format!("process {pid}");
     match error {
-        ProcError::PermissionDenied(_) => Gone::Refused(forbidden(pid)),
-        ProcError::NotFound(_) => Gone::Ended(Error::data("capture", format!("no process {pid}"))),
+        ProcError::PermissionDenied(_) => CaptureFailure::Refused(forbidden(pid)),
+        ProcError::NotFound(_) => {
+            CaptureFailure::Ended(Error::data("capture", format!("no process {pid}")))
+        }
         ProcError::Io(source, _) => from_io(pid, source),
-        other => Gone::Refused(Error::data(
+        other => CaptureFailure::Refused(Error::data(
             place,
             format!("its description in /proc cannot be read ({other})"),
         )),
     }
 }
 
-fn from_io(pid: i32, error: io::Error) -> Gone {
+fn from_io(pid: i32, error: io::Error) -> CaptureFailure {
     match error.raw_os_error() {
-        Some(libc::EACCES | libc::EPERM) => Gone::Refused(forbidden(pid)),
+        Some(libc::EACCES | libc::EPERM) => CaptureFailure::Refused(forbidden(pid)),
         Some(libc::ESRCH | libc::ENOENT) => {
-            Gone::Ended(Error::data("capture", format!("no process {pid}")))
+            CaptureFailure::Ended(Error::data("capture", format!("no process {pid}")))
         }
-        _ => Gone::Refused(Error::io(format!("process {pid}"), error)),
+        _ => CaptureFailure::Refused(Error::io(format!("process {pid}"), error)),
     }
 }
 
@@ -197,7 +199,7 @@ fn forbidden(pid: i32) -> Error {
 
 /// A process whose files in /proc are open: it stays the same one, whatever its number
 /// may stand for later.
-struct Target {
+struct OpenProcess {
     pid: i32,
     process: procfs::process::Process,
     program: String,
@@ -206,14 +208,14 @@ struct Target {
 
 /// A page of a process, and the number of its mapping.
 #[derive(Clone, Copy)]
-struct Page {
+struct AnonymousPage {
     mapping: u32,
     address: u64,
     swapped: bool,
 }
 
-impl Target {
-    fn open(pid: i32) -> std::result::Result<Self, Gone> {
+impl OpenProcess {
+    fn open(pid: i32) -> std::result::Result<Self, CaptureFailure> {
         let process = procfs::process::Process::new(pid).map_err(|e| trouble(pid, e))?;
         let program = process.stat().map_err(|e| trouble(pid, e))?.comm;
         let memory = File::open(format!("/proc/{pid}/mem")).map_err(|e| from_io(pid, e))?;
@@ -236,7 +238,7 @@ impl Target {
     }
 
     /// Its anonymous pages, by address.
-    fn anonymous(&self) -> Result<Vec<Page>> {
+    fn anonymous(&self) -> Result<Vec<AnonymousPage>> {
         let page_bytes = procfs::page_size();
         let mut entries = self.process.pagemap().map_err(|e| trouble(self.pid, e))?;
         let mut pages = Vec::new();
@@ -262,7 +264,7 @@ impl Target {
                             false
                         }
                     };
-                    pages.push(Page { mapping: mapping as u32, address, swapped });
+                    pages.push(AnonymousPage { mapping: mapping as u32, address, swapped });
                 }
             }
         }
@@ -289,14 +291,14 @@ impl Target {
         share: u64,
         zero_pages: bool,
         writer: &mut PagesWriter,
-    ) -> Result<Process> {
+    ) -> Result<CapturedProcess> {
         let mappings = self.mappings()?;
         let mut pages = self.anonymous()?;
-        let mut process = Process {
+        let mut process = CapturedProcess {
             program: self.program.clone(),
             anonymous_pages: pages.len() as u64,
             swapped_pages: pages.iter().filter(|page| page.swapped).count() as u64,
-            ..Process::default()
+            ..CapturedProcess::default()
         };
         let mut bytes = vec![0; procfs::page_size() as usize];
         if !zero_pages {
@@ -323,7 +325,7 @@ impl Target {
             process.pages += 1;
             let mapping = mappings.get(page.mapping as usize).map(name).unwrap_or_default();
             writer.push(
-                Place { process: number, mapping: &mapping, address: page.address },
+                PageOrigin { process: number, mapping: &mapping, address: page.address },
                 &bytes,
             )?;
         }
@@ -349,12 +351,12 @@ fn name(map: &MemoryMap) -> String {
 
 /// A process whose threads are stopped, as by a debugger; dropped, it goes on. The
 /// kernel lets it go, too, when the thread that made this ends, however it does.
-struct Stopped {
+struct StoppedProcess {
     threads: Vec<libc::pid_t>,
 }
 
-impl Stopped {
-    fn stop(pid: i32) -> std::result::Result<Self, Gone> {
+impl StoppedProcess {
+    fn stop(pid: i32) -> std::result::Result<Self, CaptureFailure> {
         let mut stopped = Self { threads: Vec::new() };
         // Threads that run may start others meanwhile.
         loop {
@@ -373,7 +375,7 @@ impl Stopped {
             }
         }
         if stopped.threads.is_empty() {
-            return Err(Gone::Ended(Error::data("capture", format!("no process {pid}"))));
+            return Err(CaptureFailure::Ended(Error::data("capture", format!("no process {pid}"))));
         }
         Ok(stopped)
     }
@@ -410,7 +412,7 @@ impl Stopped {
     }
 }
 
-impl Drop for Stopped {
+impl Drop for StoppedProcess {
     fn drop(&mut self) {
         let none = std::ptr::null_mut::<libc::c_void>();
         for thread in &self.threads {
@@ -423,7 +425,7 @@ impl Drop for Stopped {
     }
 }
 
-fn threads(pid: i32) -> std::result::Result<Vec<libc::pid_t>, Gone> {
+fn threads(pid: i32) -> std::result::Result<Vec<libc::pid_t>, CaptureFailure> {
     let folder = std::fs::read_dir(format!("/proc/{pid}/task")).map_err(|e| from_io(pid, e))?;
     let names = folder.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
     Ok(names.collect())

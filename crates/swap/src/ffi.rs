@@ -7,14 +7,14 @@ use libz_sys as _;
 use lz4_sys as _;
 use zstd_sys as _;
 
-type Read = unsafe extern "C" fn(*mut c_void, u32, u32, *mut c_void, u32) -> c_int;
-type Program = unsafe extern "C" fn(*mut c_void, u32, u32, *const c_void, u32) -> c_int;
+type ReadFn = unsafe extern "C" fn(*mut c_void, u32, u32, *mut c_void, u32) -> c_int;
+type ProgramFn = unsafe extern "C" fn(*mut c_void, u32, u32, *const c_void, u32) -> c_int;
 
 #[repr(C)]
-pub struct Medium {
+pub struct FpMedium {
     pub context: *mut c_void,
-    pub read: Option<Read>,
-    pub program: Option<Program>,
+    pub read: Option<ReadFn>,
+    pub program: Option<ProgramFn>,
     pub erase: Option<unsafe extern "C" fn(*mut c_void, u32) -> c_int>,
     pub is_bad: Option<unsafe extern "C" fn(*mut c_void, u32) -> bool>,
     pub mark_bad: Option<unsafe extern "C" fn(*mut c_void, u32) -> c_int>,
@@ -24,27 +24,27 @@ pub struct Medium {
     pub block_count: u32,
 }
 
-type Compress = unsafe extern "C" fn(*mut c_void, *const u8, u32, *mut u8, u32) -> u32;
-type Decompress = unsafe extern "C" fn(*mut c_void, *const u8, u32, *mut u8, u32) -> c_int;
+type CompressFn = unsafe extern "C" fn(*mut c_void, *const u8, u32, *mut u8, u32) -> u32;
+type DecompressFn = unsafe extern "C" fn(*mut c_void, *const u8, u32, *mut u8, u32) -> c_int;
 
 #[repr(C)]
-pub struct Compressor {
+pub struct FpCompressor {
     pub context: *mut c_void,
-    pub compress: Option<Compress>,
-    pub decompress: Option<Decompress>,
+    pub compress: Option<CompressFn>,
+    pub decompress: Option<DecompressFn>,
 }
 
 /// `struct fp_swap_layout`, of which the binding knows the address alone.
 #[repr(C)]
-pub struct Layout {
+pub struct FpSwapLayout {
     _opaque: [u8; 0],
 }
 
 #[repr(C)]
-pub struct Config {
-    pub medium: *const Medium,
-    pub layout: *const Layout,
-    pub compressor: *const Compressor,
+pub struct FpSwapConfig {
+    pub medium: *const FpMedium,
+    pub layout: *const FpSwapLayout,
+    pub compressor: *const FpCompressor,
     pub verify: *mut c_void,
     pub crc: Option<unsafe extern "C" fn(u32, *const c_void, usize) -> u32>,
     pub page_bytes: u32,
@@ -57,7 +57,7 @@ pub struct Config {
 
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
-pub struct Stat {
+pub struct FpSwapStat {
     pub orig_data_size: u64,
     pub compr_data_size: u64,
     pub mem_used_total: u64,
@@ -78,18 +78,18 @@ pub struct Stat {
 
 /// `struct fp_swap_rewriter`, in memory of [`fp_shim_rewriter_bytes`].
 #[repr(C)]
-pub struct Rewriter {
+pub struct FpSwapRewriter {
     _opaque: [u8; 0],
 }
 
 /// `struct fp_swap`, in memory of [`fp_shim_store_bytes`].
 #[repr(C)]
-pub struct Swap {
+pub struct FpSwap {
     _opaque: [u8; 0],
 }
 
 #[repr(C)]
-pub struct EmulatedConfig {
+pub struct FpEmulatedConfig {
     pub program_bytes: u32,
     pub block_bytes: u32,
     pub block_count: u32,
@@ -104,7 +104,7 @@ pub struct EmulatedConfig {
 
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
-pub struct EmulatedCounters {
+pub struct FpEmulatedCounters {
     pub reads: u64,
     pub loads: u64,
     pub columns: u64,
@@ -116,7 +116,7 @@ pub struct EmulatedCounters {
 
 /// `struct fp_emulated`.
 #[repr(C)]
-pub struct Emulated {
+pub struct FpEmulated {
     _opaque: [u8; 0],
 }
 
@@ -129,38 +129,38 @@ pub const NO_STORE: c_int = -5;
 pub const OTHER: c_int = -7;
 
 unsafe extern "C" {
-    pub static fp_swap_fragments: Layout;
-    pub static fp_swap_log: Layout;
+    pub static fp_swap_fragments: FpSwapLayout;
+    pub static fp_swap_log: FpSwapLayout;
 
-    pub fn fp_swap_format(store: *mut Swap, config: *const Config) -> c_int;
-    pub fn fp_swap_mount(store: *mut Swap, config: *const Config) -> c_int;
-    pub fn fp_swap_write(store: *mut Swap, slot: u32, page: *const c_void) -> c_int;
-    pub fn fp_swap_read(store: *mut Swap, slot: u32, page: *mut c_void) -> c_int;
-    pub fn fp_swap_free(store: *mut Swap, slot: u32) -> c_int;
-    pub fn fp_swap_holds(store: *const Swap, slot: u32) -> bool;
-    pub fn fp_swap_sync(store: *mut Swap) -> c_int;
-    pub fn fp_swap_idle(store: *mut Swap) -> c_int;
-    pub fn fp_swap_stat(store: *const Swap, stat: *mut Stat);
-    pub fn fp_swap_check(store: *mut Swap) -> *const c_char;
+    pub fn fp_swap_format(store: *mut FpSwap, config: *const FpSwapConfig) -> c_int;
+    pub fn fp_swap_mount(store: *mut FpSwap, config: *const FpSwapConfig) -> c_int;
+    pub fn fp_swap_write(store: *mut FpSwap, slot: u32, page: *const c_void) -> c_int;
+    pub fn fp_swap_read(store: *mut FpSwap, slot: u32, page: *mut c_void) -> c_int;
+    pub fn fp_swap_free(store: *mut FpSwap, slot: u32) -> c_int;
+    pub fn fp_swap_holds(store: *const FpSwap, slot: u32) -> bool;
+    pub fn fp_swap_sync(store: *mut FpSwap) -> c_int;
+    pub fn fp_swap_idle(store: *mut FpSwap) -> c_int;
+    pub fn fp_swap_stat(store: *const FpSwap, stat: *mut FpSwapStat);
+    pub fn fp_swap_check(store: *mut FpSwap) -> *const c_char;
 
     pub fn fp_swap_rewriter_init(
-        rewriter: *mut Rewriter,
-        nand: *const Medium,
+        rewriter: *mut FpSwapRewriter,
+        nand: *const FpMedium,
         block: *mut u8,
         good: *mut u32,
     ) -> c_int;
-    pub fn fp_swap_rewriter_flush(rewriter: *mut Rewriter) -> c_int;
+    pub fn fp_swap_rewriter_flush(rewriter: *mut FpSwapRewriter) -> c_int;
 
-    pub fn fp_emulated_open(config: *const EmulatedConfig) -> *mut Emulated;
-    pub fn fp_emulated_close(medium: *mut Emulated);
-    pub fn fp_emulated_medium(medium: *mut Emulated) -> *const Medium;
-    pub fn fp_emulated_counters(medium: *const Emulated, counters: *mut EmulatedCounters);
-    pub fn fp_emulated_wear(medium: *const Emulated, block: u32) -> u32;
-    pub fn fp_emulated_is_bad(medium: *const Emulated, block: u32) -> bool;
+    pub fn fp_emulated_open(config: *const FpEmulatedConfig) -> *mut FpEmulated;
+    pub fn fp_emulated_close(medium: *mut FpEmulated);
+    pub fn fp_emulated_medium(medium: *mut FpEmulated) -> *const FpMedium;
+    pub fn fp_emulated_counters(medium: *const FpEmulated, counters: *mut FpEmulatedCounters);
+    pub fn fp_emulated_wear(medium: *const FpEmulated, block: u32) -> u32;
+    pub fn fp_emulated_is_bad(medium: *const FpEmulated, block: u32) -> bool;
 
     pub fn fp_shim_store_bytes() -> usize;
     pub fn fp_shim_rewriter_bytes() -> usize;
-    pub fn fp_shim_rewriter_medium(rewriter: *const Rewriter) -> *const Medium;
+    pub fn fp_shim_rewriter_medium(rewriter: *const FpSwapRewriter) -> *const FpMedium;
     pub fn fp_shim_log_words(
         slots: usize,
         blocks: usize,
@@ -180,7 +180,7 @@ unsafe extern "C" {
         compressor: c_int,
         page_bytes: u32,
         memory: *mut c_void,
-    ) -> *const Compressor;
+    ) -> *const FpCompressor;
     #[cfg(test)]
     fn fp_shim_size(which: std::ffi::c_uint) -> usize;
 }
@@ -193,12 +193,12 @@ mod tests {
     #[test]
     fn structs_are_as_large_as_in_c() {
         let here = [
-            size_of::<Medium>(),
-            size_of::<Compressor>(),
-            size_of::<Config>(),
-            size_of::<Stat>(),
-            size_of::<EmulatedConfig>(),
-            size_of::<EmulatedCounters>(),
+            size_of::<FpMedium>(),
+            size_of::<FpCompressor>(),
+            size_of::<FpSwapConfig>(),
+            size_of::<FpSwapStat>(),
+            size_of::<FpEmulatedConfig>(),
+            size_of::<FpEmulatedCounters>(),
         ];
         for (which, size) in here.into_iter().enumerate() {
             // SAFETY: a function of a number, for any number.

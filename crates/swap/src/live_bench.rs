@@ -10,7 +10,7 @@ use super::store::{Statistics, StoreCounters, Wear};
 
 /// What the pager did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Counts {
+pub struct LiveCounts {
     /// Faults of missing pages.
     pub faults: u64,
     /// Of them of pages never written to: filled with zeros.
@@ -25,7 +25,7 @@ pub struct Counts {
     pub dropped: u64,
 }
 
-impl std::ops::Sub for Counts {
+impl std::ops::Sub for LiveCounts {
     type Output = Self;
 
     fn sub(self, before: Self) -> Self {
@@ -42,7 +42,7 @@ impl std::ops::Sub for Counts {
 
 /// A point of the chart: what was measured after a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Point {
+pub struct LiveMeasurement {
     /// Bytes allocated until then.
     pub allocated_bytes: u64,
     /// Bytes read since the chunk was full.
@@ -52,13 +52,13 @@ pub struct Point {
     /// The two as bandwidth: 2²⁰ bytes a second.
     pub mib_s: f64,
     /// What the pager did for it.
-    pub counts: Counts,
+    pub counts: LiveCounts,
 }
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Ending {
+pub enum LiveEnding {
     /// All chunks were allocated.
     Complete,
     /// The store was full: out of memory.
@@ -66,14 +66,14 @@ pub enum Ending {
 }
 
 named! {
-    Ending: "unknown ending",
+    LiveEnding: "unknown ending",
     "complete" => Complete,
     "out-of-memory" => OutOfMemory,
 }
 
 /// What a point of a simulated run counts, as far as a live one can.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct ReadCounts {
+pub struct LiveReadCounts {
     /// Bytes that the program read.
     pub bytes_read: u64,
     /// Pages that came from the store.
@@ -82,9 +82,9 @@ pub struct ReadCounts {
 
 /// The reading that was measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Read {
+pub struct LiveRead {
     /// What happened.
-    pub counts: ReadCounts,
+    pub counts: LiveReadCounts,
 }
 
 /// A point of the chart, beside the speed of RAM.
@@ -92,24 +92,24 @@ pub struct Read {
 pub struct LivePoint {
     /// What was measured.
     #[serde(flatten)]
-    pub measured: Point,
+    pub measured: LiveMeasurement,
     /// How fast the program read, in 2²⁰ bytes a second, by the name that simulated runs have.
     pub speed_mib_s: f64,
     /// As a share of RAM's speed.
     pub share_of_ram: f64,
     /// The reading.
-    pub read: Read,
+    pub read: LiveRead,
 }
 
 #[cfg(all(feature = "host", target_os = "linux"))]
 impl LivePoint {
-    fn new(measured: Point, ram_mib_s: f64) -> Self {
+    fn new(measured: LiveMeasurement, ram_mib_s: f64) -> Self {
         Self {
             measured,
             speed_mib_s: measured.mib_s,
             share_of_ram: measured.mib_s / ram_mib_s,
-            read: Read {
-                counts: ReadCounts {
+            read: LiveRead {
+                counts: LiveReadCounts {
                     bytes_read: measured.read_bytes,
                     pages_in: measured.counts.swap_ins,
                 },
@@ -138,13 +138,13 @@ pub struct LiveReport {
     #[serde(flatten)]
     pub system: SystemReport,
     /// How the run ended.
-    pub ending: Ending,
+    pub ending: LiveEnding,
     /// Bytes that the program had filled by then, and could read back.
     pub allocated_bytes: u64,
     /// The chart.
     pub points: Vec<LivePoint>,
     /// All that the pager did.
-    pub counts: Counts,
+    pub counts: LiveCounts,
     /// The most pages that were in RAM at once.
     pub most_resident_pages: u32,
     /// Minor faults of the program's thread, as getrusage(2) counts them.
@@ -204,7 +204,7 @@ pub fn live_bench(
         counters: found.counters,
         wear: found.wear,
         notes: found.notes,
-        out_of_memory_at_bytes: (found.ending == Ending::OutOfMemory)
+        out_of_memory_at_bytes: (found.ending == LiveEnding::OutOfMemory)
             .then_some(found.allocated_bytes),
         store: LiveStore {
             statistics: found.statistics,
@@ -230,13 +230,13 @@ pub fn live_bench(
 }
 
 #[cfg(all(feature = "host", target_os = "linux"))]
-fn fastest<'a>(points: impl Iterator<Item = &'a Point>) -> Option<f64> {
+fn fastest<'a>(points: impl Iterator<Item = &'a LiveMeasurement>) -> Option<f64> {
     points.map(|point| point.mib_s).reduce(f64::max)
 }
 
 #[cfg(all(feature = "host", target_os = "linux"))]
 mod linux {
-    use super::super::live::{self, Live, LiveResult};
+    use super::super::live::{self, Live, LiveOutcome};
     use super::super::spec::SwapSystem;
     use super::super::store::Store;
     use super::{Error, Result, StoreCounters, SwapSpec, SystemReport, fastest};
@@ -245,7 +245,7 @@ mod linux {
         spec: SwapSpec,
         go_on: &(dyn Fn() -> bool + Sync),
         progress: &(dyn Fn(u64, u64) + Sync),
-    ) -> Result<(SystemReport, LiveResult)> {
+    ) -> Result<(SystemReport, LiveOutcome)> {
         let system = SwapSystem::new(spec)?;
         let contents = system.contents()?;
         let delay = |asked: StoreCounters| {

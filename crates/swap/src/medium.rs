@@ -6,7 +6,7 @@ use flashpager_media::operation::{Ask, What};
 use flashpager_media::part::{self, Kind, Part};
 use serde::{Deserialize, Serialize};
 
-use super::store::{Geometry, Layout, StoreCounters};
+use super::store::{Geometry, StoreCounters, StoreLayout};
 
 /// Kinds of media, and the parts of the catalog that stand for them; RAM is no part.
 pub const KINDS: [(&str, Option<&str>); 5] = [
@@ -130,8 +130,8 @@ impl SwapMedium {
     }
 
     /// What is usual on it.
-    pub fn layout(&self) -> Layout {
-        if self.geometry.program_bytes > 1 { Layout::Log } else { Layout::Fragments }
+    pub fn layout(&self) -> StoreLayout {
+        if self.geometry.program_bytes > 1 { StoreLayout::Log } else { StoreLayout::Fragments }
     }
 
     /// What its operations take, over `bus`, or one as fast as the part; bytes of RAM take
@@ -280,14 +280,14 @@ mod tests {
     #[test]
     fn media_as_people_write_them() {
         let ram = medium("ram:12M");
-        assert!(ram.is_ram() && ram.layout() == Layout::Fragments);
+        assert!(ram.is_ram() && ram.layout() == StoreLayout::Fragments);
         assert_eq!(ram.geometry.bytes(), 12 << 20);
         assert_eq!(medium("pcm").geometry.bytes(), DEFAULT_BYTES);
         assert_eq!((medium("pcm").name.as_str(), medium("pcm").size_is_assumed), ("pcm:16M", true));
         assert!(!medium("pcm:16M").size_is_assumed);
         assert_eq!(medium("NP8P128A:65536").geometry.block_count, 16);
         let nand = medium("nand:64MiB");
-        assert_eq!(nand.layout(), Layout::Log);
+        assert_eq!(nand.layout(), StoreLayout::Log);
         let blocks = Geometry { program_bytes: 2048, block_bytes: 131_072, block_count: 512 };
         assert_eq!(nand.geometry, blocks);
         for (kind, part) in KINDS {

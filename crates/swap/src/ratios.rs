@@ -4,14 +4,14 @@ use flashpager_base::{Error, Result};
 use serde::Serialize;
 
 use super::pages::Pages;
-use super::store::{Compressor, Faults, Geometry, Layout, Statistics, Store, StoreSpec};
+use super::store::{Compressor, Geometry, MediumFaults, Statistics, Store, StoreLayout, StoreSpec};
 
 /// Bytes by which the medium of the store is cut.
 const BLOCK_BYTES: u32 = 4096;
 
 /// What became of some pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Ratio {
+pub struct PagesRatio {
     /// Pages.
     pub pages: u64,
     /// Of them filled with one word: no data.
@@ -34,14 +34,14 @@ pub struct CompressorRatios {
     /// Its name.
     pub compressor: &'static str,
     /// Of all pages.
-    pub all: Ratio,
+    pub all: PagesRatio,
     /// Of the pages of each process of the file.
-    pub processes: Vec<Ratio>,
+    pub processes: Vec<PagesRatio>,
 }
 
 /// Sums of what a store said.
 #[derive(Clone, Copy, Default)]
-struct Sums {
+struct StoreTotals {
     pages: u64,
     same_pages: u64,
     huge_pages: u64,
@@ -49,7 +49,7 @@ struct Sums {
     used_bytes: u64,
 }
 
-impl Sums {
+impl StoreTotals {
     fn of(stat: &Statistics) -> Self {
         Self {
             pages: stat.pages.into(),
@@ -68,12 +68,12 @@ impl Sums {
         self.used_bytes += now.used_bytes - before.used_bytes;
     }
 
-    fn ratio(self, page_bytes: u32) -> Ratio {
+    fn ratio(self, page_bytes: u32) -> PagesRatio {
         let over = |bytes: u64, pages: u64| {
             (pages > 0).then(|| bytes as f64 / (pages * u64::from(page_bytes)) as f64)
         };
         let with_data = self.pages - self.same_pages;
-        Ratio {
+        PagesRatio {
             pages: self.pages,
             same_pages: self.same_pages,
             huge_pages: self.huge_pages,
@@ -89,10 +89,10 @@ impl Sums {
 /// # Errors
 /// Pages of a size that no store takes, and `go_on` saying no.
 pub fn ratios(pages: &Pages, go_on: &dyn Fn() -> bool) -> Result<Vec<CompressorRatios>> {
-    Compressor::ALL.iter().map(|(_, compressor)| of_compressor(pages, *compressor, go_on)).collect()
+    Compressor::ALL.iter().map(|(_, compressor)| ratios_of(pages, *compressor, go_on)).collect()
 }
 
-fn of_compressor(
+fn ratios_of(
     pages: &Pages,
     compressor: Compressor,
     go_on: &dyn Fn() -> bool,
@@ -102,7 +102,7 @@ fn of_compressor(
     // Room for all pages as they are, and their headers.
     let bytes = info.pages * u64::from(page_bytes) * 5 / 4;
     let mut store = Store::format(&StoreSpec {
-        layout: Layout::Fragments,
+        layout: StoreLayout::Fragments,
         compressor,
         verify: false,
         page_bytes,
@@ -114,22 +114,22 @@ fn of_compressor(
         },
         reserve_blocks: 0,
         file: None,
-        faults: Faults::default(),
+        faults: MediumFaults::default(),
         seed: 0,
     })?;
-    let mut processes = vec![Sums::default(); info.processes.len()];
-    let mut before = Sums::of(&store.statistics());
+    let mut processes = vec![StoreTotals::default(); info.processes.len()];
+    let mut before = StoreTotals::of(&store.statistics());
     let empty = before;
     for (slot, (place, page)) in pages.iter().enumerate() {
         if !go_on() {
             return Err(Error::Interrupted);
         }
         store.write(slot as u32, page)?;
-        let now = Sums::of(&store.statistics());
+        let now = StoreTotals::of(&store.statistics());
         processes[place.process as usize].add(now, before);
         before = now;
     }
-    let mut all = Sums::default();
+    let mut all = StoreTotals::default();
     all.add(before, empty);
     Ok(CompressorRatios {
         compressor: compressor.name(),

@@ -9,8 +9,8 @@ use serde::Serialize;
 use super::medium::SwapMedium;
 use super::pages::Pages;
 use super::price::{CompressorSpeed, SwapPrices};
-use super::store::{Compressor, Faults, Layout, StoreSpec};
-use super::workload::{Contents, Reading, Synthetic, Workload};
+use super::store::{Compressor, MediumFaults, StoreLayout, StoreSpec};
+use super::workload::{AccessPattern, Contents, Synthetic, Workload};
 
 /// What `most_bytes` is by default: RAM, and so many times the medium.
 const MEDIUM_HOLDS_TIMES: u64 = 5;
@@ -47,7 +47,7 @@ pub struct SwapSpec {
     /// The file that holds the medium; memory if absent.
     pub file: Option<PathBuf>,
     /// What fails on the medium.
-    pub faults: Faults,
+    pub faults: MediumFaults,
 
     /// What the program reads after each chunk: `random`, `fixed`, `last`.
     pub reading: String,
@@ -101,8 +101,8 @@ impl Default for SwapSpec {
             seed: 1,
             reserve_blocks: 0,
             file: None,
-            faults: Faults::default(),
-            reading: Reading::Random.name().into(),
+            faults: MediumFaults::default(),
+            reading: AccessPattern::Random.name().into(),
             chunk_bytes: 1 << 20,
             reads: 64,
             random_pages: 256,
@@ -148,7 +148,7 @@ impl SwapSystem {
     pub fn new(mut spec: SwapSpec) -> Result<Self> {
         let medium: SwapMedium = spec.medium.parse()?;
         let layout = match &spec.layout {
-            Some(layout) => layout.parse::<Layout>()?,
+            Some(layout) => layout.parse::<StoreLayout>()?,
             None => medium.layout(),
         };
         let compressor: Compressor = spec.compressor.parse()?;
@@ -195,7 +195,7 @@ impl SwapSystem {
                 medium.name
             )));
         }
-        if spec.reserve_blocks > 0 && layout != Layout::Log {
+        if spec.reserve_blocks > 0 && layout != StoreLayout::Log {
             return Err(Error::design(format!(
                 "the layout {} leaves no blocks free: leave {} reserve blocks out, or take log, on \
                  NAND",

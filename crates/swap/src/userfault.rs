@@ -21,18 +21,18 @@ const WRITEPROTECT_MODE_WP: u64 = 1;
 const MESSAGES: usize = 16;
 
 /// Anonymous memory, at first without a page in it.
-pub struct Region {
+pub struct FaultRegion {
     start: NonNull<u8>,
     page_bytes: usize,
     pages: usize,
 }
 
 // SAFETY: it is addresses; what is done there is each method's matter.
-unsafe impl Send for Region {}
+unsafe impl Send for FaultRegion {}
 // SAFETY: as above.
-unsafe impl Sync for Region {}
+unsafe impl Sync for FaultRegion {}
 
-impl Region {
+impl FaultRegion {
     pub fn new(pages: u32) -> Result<Self> {
         let (page_bytes, pages) = (page_bytes(), pages as usize);
         let failed = |e| Error::io(format!("{pages} pages of memory"), e);
@@ -77,7 +77,7 @@ impl Region {
         unsafe { std::ptr::copy_nonoverlapping(from, bytes.as_mut_ptr(), bytes.len()) }
     }
 
-    /// Copy `bytes` to `page`, as [`Region::read`].
+    /// Copy `bytes` to `page`, as [`region::read`].
     pub fn write(&self, page: u32, bytes: &[u8]) {
         assert_eq!(bytes.len(), self.page_bytes);
         let to = self.at(page);
@@ -114,7 +114,7 @@ impl Region {
     }
 }
 
-impl Drop for Region {
+impl Drop for FaultRegion {
     fn drop(&mut self) {
         // SAFETY: mapped by `new`, and unmapped once.
         unsafe {
@@ -141,7 +141,7 @@ pub fn thread_faults() -> (u64, u64) {
 
 /// A thread waits for a page of the region.
 #[derive(Clone, Copy, Debug)]
-pub struct Fault {
+pub struct PageFault {
     pub page: u32,
     /// To write to it.
     pub write: bool,
@@ -153,13 +153,13 @@ pub struct Fault {
 /// the kernel lets all that wait go on: pages that are missing then are zeros.
 pub struct Userfault<'a> {
     file: OwnedFd,
-    region: &'a Region,
+    region: &'a FaultRegion,
 }
 
 impl<'a> Userfault<'a> {
     /// # Errors
     /// Not permitted, or not in this kernel: what to do.
-    pub fn new(region: &'a Region) -> Result<Self> {
+    pub fn new(region: &'a FaultRegion) -> Result<Self> {
         let userfault = Self { file: open().map_err(refusal)?, region };
         let mut api = raw::uffdio_api {
             api: raw::UFFD_API.into(),
@@ -211,7 +211,7 @@ impl<'a> Userfault<'a> {
     }
 
     /// Wait for faults and append them to `faults`; false if `stop` was closed instead.
-    pub fn wait(&self, stop: &PipeReader, faults: &mut Vec<Fault>) -> io::Result<bool> {
+    pub fn wait(&self, stop: &PipeReader, faults: &mut Vec<PageFault>) -> io::Result<bool> {
         let mut polled = [self.file.as_raw_fd(), stop.as_raw_fd()].map(|fd| libc::pollfd {
             fd,
             events: libc::POLLIN,
@@ -250,7 +250,7 @@ impl<'a> Userfault<'a> {
             let fault = unsafe { message.arg.pagefault };
             let offset = fault.address - self.region.start.as_ptr() as u64;
             let has = |flag: u32| fault.flags & u64::from(flag) != 0;
-            faults.push(Fault {
+            faults.push(PageFault {
                 page: (offset / self.region.page_bytes as u64) as u32,
                 write: has(raw::UFFD_PAGEFAULT_FLAG_WRITE),
                 protected: has(raw::UFFD_PAGEFAULT_FLAG_WP),

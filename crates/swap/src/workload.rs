@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// What the program reads after each chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Reading {
+pub enum AccessPattern {
     /// Each time another page at random, of all so far.
     Random,
     /// One chunk picked at random, several times.
@@ -21,7 +21,7 @@ pub enum Reading {
 }
 
 named! {
-    Reading: "unknown way to read",
+    AccessPattern: "unknown way to read",
     "random" => Random,
     "fixed" => Fixed,
     "last" => Last,
@@ -31,7 +31,7 @@ named! {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Workload {
     /// What is read after each chunk.
-    pub reading: Reading,
+    pub reading: AccessPattern,
     /// Bytes of a page of memory.
     pub page_bytes: u32,
     /// Bytes of a chunk: a multiple of the page.
@@ -48,7 +48,7 @@ pub struct Workload {
 
 /// What the program does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum WorkloadStep {
     /// It writes all of `page`, for the first time. Pages are numbered from 0 in the order
     /// in which they are filled.
     Fill {
@@ -91,8 +91,8 @@ impl Workload {
             )));
         }
         let (what, reads) = match self.reading {
-            Reading::Random => ("random_pages", self.random_pages),
-            Reading::Fixed | Reading::Last => ("reads", self.reads),
+            AccessPattern::Random => ("random_pages", self.random_pages),
+            AccessPattern::Fixed | AccessPattern::Last => ("reads", self.reads),
         };
         if reads == 0 {
             return Err(Error::design(format!("{what} = 0: there is nothing to measure")));
@@ -116,12 +116,17 @@ impl Workload {
 
     /// The steps, from the first chunk to the last. The workload must be in order
     /// ([`Workload::check`]).
-    pub fn steps(&self) -> Steps<'_> {
-        Steps { workload: self, random: SplitMix::new(self.seed), chunk: 0, at: At::Fill(0) }
+    pub fn steps(&self) -> WorkloadSteps<'_> {
+        WorkloadSteps {
+            workload: self,
+            random: SplitMix::new(self.seed),
+            chunk: 0,
+            progress: ChunkProgress::Fill(0),
+        }
     }
 }
 
-enum At {
+enum ChunkProgress {
     /// Pages of the chunk that are full.
     Fill(u32),
     /// Pages read, and the first page of the chunk that is read.
@@ -129,52 +134,54 @@ enum At {
 }
 
 /// See [`Workload::steps`].
-pub struct Steps<'a> {
+pub struct WorkloadSteps<'a> {
     workload: &'a Workload,
     random: SplitMix,
     chunk: u64,
-    at: At,
+    progress: ChunkProgress,
 }
 
-impl Iterator for Steps<'_> {
-    type Item = Step;
+impl Iterator for WorkloadSteps<'_> {
+    type Item = WorkloadStep;
 
-    fn next(&mut self) -> Option<Step> {
+    fn next(&mut self) -> Option<WorkloadStep> {
         let pages = self.workload.chunk_pages();
         let first = self.chunk as u32 * pages;
-        match self.at {
-            At::Fill(0) if self.chunk == self.workload.chunks() => None,
-            At::Fill(done) if done < pages => {
-                self.at = At::Fill(done + 1);
+        match self.progress {
+            ChunkProgress::Fill(0) if self.chunk == self.workload.chunks() => None,
+            ChunkProgress::Fill(done) if done < pages => {
+                self.progress = ChunkProgress::Fill(done + 1);
                 let page = first + done;
-                Some(Step::Fill { page, content: page.into() })
+                Some(WorkloadStep::Fill { page, content: page.into() })
             }
-            At::Fill(_) => {
+            ChunkProgress::Fill(_) => {
                 let base = match self.workload.reading {
-                    Reading::Random | Reading::Last => first,
-                    Reading::Fixed => self.random.below(self.chunk + 1) as u32 * pages,
+                    AccessPattern::Random | AccessPattern::Last => first,
+                    AccessPattern::Fixed => self.random.below(self.chunk + 1) as u32 * pages,
                 };
-                self.at = At::Read(0, base);
-                Some(Step::Begin)
+                self.progress = ChunkProgress::Read(0, base);
+                Some(WorkloadStep::Begin)
             }
-            At::Read(done, base) => {
+            ChunkProgress::Read(done, base) => {
                 let (wanted, page) = match self.workload.reading {
-                    Reading::Random => (u64::from(self.workload.random_pages), None),
-                    Reading::Fixed | Reading::Last => {
+                    AccessPattern::Random => (u64::from(self.workload.random_pages), None),
+                    AccessPattern::Fixed | AccessPattern::Last => {
                         let wanted = u64::from(self.workload.reads) * u64::from(pages);
                         (wanted, Some(base + (done % u64::from(pages)) as u32))
                     }
                 };
                 if done == wanted {
                     self.chunk += 1;
-                    self.at = At::Fill(0);
-                    return Some(Step::End {
+                    self.progress = ChunkProgress::Fill(0);
+                    return Some(WorkloadStep::End {
                         allocated_bytes: self.chunk * self.workload.chunk_bytes,
                     });
                 }
-                self.at = At::Read(done + 1, base);
+                self.progress = ChunkProgress::Read(done + 1, base);
                 let so_far = u64::from(first + pages);
-                Some(Step::Read { page: page.unwrap_or_else(|| self.random.below(so_far) as u32) })
+                Some(WorkloadStep::Read {
+                    page: page.unwrap_or_else(|| self.random.below(so_far) as u32),
+                })
             }
         }
     }
@@ -241,7 +248,7 @@ impl SplitMix {
 mod tests {
     use super::*;
 
-    fn workload(reading: Reading) -> Workload {
+    fn workload(reading: AccessPattern) -> Workload {
         Workload {
             reading,
             page_bytes: 4096,
@@ -255,13 +262,13 @@ mod tests {
 
     #[test]
     fn last_reads_what_was_just_filled() {
-        let steps: Vec<Step> = workload(Reading::Last).steps().collect();
-        let fill = |page| Step::Fill { page, content: page.into() };
-        let read = |page| Step::Read { page };
-        let end = |allocated_bytes| Step::End { allocated_bytes };
+        let steps: Vec<WorkloadStep> = workload(AccessPattern::Last).steps().collect();
+        let fill = |page| WorkloadStep::Fill { page, content: page.into() };
+        let read = |page| WorkloadStep::Read { page };
+        let end = |allocated_bytes| WorkloadStep::End { allocated_bytes };
         let chunk = |first: u32, allocated| {
             let pages = [read(first), read(first + 1)];
-            let mut all = vec![fill(first), fill(first + 1), Step::Begin];
+            let mut all = vec![fill(first), fill(first + 1), WorkloadStep::Begin];
             all.extend(pages.iter().chain(&pages));
             all.push(end(allocated));
             all
@@ -271,25 +278,25 @@ mod tests {
 
     #[test]
     fn random_and_fixed_stay_within_what_is_filled() {
-        for reading in [Reading::Random, Reading::Fixed] {
+        for reading in [AccessPattern::Random, AccessPattern::Fixed] {
             let wanted = Workload { most_bytes: 100 * 8192, ..workload(reading) };
             let (mut filled, mut reads, mut seen) =
                 (0, Vec::new(), std::collections::BTreeSet::new());
             for step in wanted.steps() {
                 match step {
-                    Step::Fill { page, .. } => filled = page + 1,
-                    Step::Begin => reads.clear(),
-                    Step::Read { page } => {
+                    WorkloadStep::Fill { page, .. } => filled = page + 1,
+                    WorkloadStep::Begin => reads.clear(),
+                    WorkloadStep::Read { page } => {
                         assert!(page < filled);
                         seen.insert(page);
                         reads.push(page);
                     }
-                    Step::End { .. } if reading == Reading::Fixed => {
+                    WorkloadStep::End { .. } if reading == AccessPattern::Fixed => {
                         assert_eq!(reads.len(), 4);
                         assert_eq!((reads[0] + 1, reads[0] % 2), (reads[1], 0));
                         assert_eq!(reads[..2], reads[2..]);
                     }
-                    Step::End { .. } => assert_eq!(reads.len(), 3),
+                    WorkloadStep::End { .. } => assert_eq!(reads.len(), 3),
                 }
             }
             assert!(seen.len() > 50, "{reading:?} reads all over: {}", seen.len());

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use flashpager::Result;
-use flashpager::swap::pages::{self, Pages, PagesInfo, PagesWriter, Place, Process};
+use flashpager::swap::pages::{self, CapturedProcess, PageOrigin, Pages, PagesInfo, PagesWriter};
 use tempfile::TempDir;
 
 type Row = (u32, String, u64, Vec<u8>);
@@ -16,14 +16,17 @@ fn info() -> PagesInfo {
         limit: None,
         with_zero_pages: true,
         stopped: false,
-        processes: vec![Process { program: "made".to_owned(), ..Process::default() }; 2],
+        processes: vec![
+            CapturedProcess { program: "made".to_owned(), ..CapturedProcess::default() };
+            2
+        ],
     }
 }
 
 fn write(path: &Path, page_bytes: u32, rows: &[Row]) -> Result<PagesInfo> {
     let mut writer = PagesWriter::create(path, page_bytes)?;
     for (process, mapping, address, bytes) in rows {
-        writer.push(Place { process: *process, mapping, address: *address }, bytes)?;
+        writer.push(PageOrigin { process: *process, mapping, address: *address }, bytes)?;
     }
     writer.finish(info())
 }
@@ -121,7 +124,7 @@ fn pages_of_other_sizes_are_refused() {
         assert!(error.contains("are no page of memory"), "{error}");
     }
     let mut writer = PagesWriter::create(&path, 64).unwrap();
-    let place = Place { process: 0, mapping: "", address: 0 };
+    let place = PageOrigin { process: 0, mapping: "", address: 0 };
     assert!(writer.push(place, &[0; 65]).is_err());
     drop(writer);
     assert_eq!(folder.path().read_dir().unwrap().count(), 0);
@@ -133,7 +136,7 @@ mod capture {
     use std::process::{Child, Command, Stdio};
     use std::time::{Duration, Instant};
 
-    use flashpager::swap::capture::{Options, capture};
+    use flashpager::swap::capture::{CaptureOptions, capture};
 
     use super::*;
 
@@ -217,7 +220,7 @@ mod capture {
         let folder = TempDir::new().unwrap();
         let path = folder.path().join("all.pages");
         let program = Program::start();
-        let info = capture(program.pid(), &Options::default(), &path).unwrap();
+        let info = capture(program.pid(), &CaptureOptions::default(), &path).unwrap();
         let rollup = format!("/proc/{}/smaps_rollup", program.pid());
         let smaps = std::fs::read_to_string(rollup).unwrap();
         let (address, executable) = (program.address, std::env::current_exe().unwrap());
@@ -253,14 +256,15 @@ mod capture {
         let names = ["before", "first", "again", "after"];
         let paths = names.map(|name| folder.path().join(name));
         let program = Program::start();
-        let sample = Options { limit: Some(40), zero_pages: false, ..Options::default() };
-        let whole = Options { limit: None, ..sample };
+        let sample =
+            CaptureOptions { limit: Some(40), zero_pages: false, ..CaptureOptions::default() };
+        let whole = CaptureOptions { limit: None, ..sample };
         let deadline = Instant::now() + Duration::from_secs(30);
         // On a busy machine a thread of the test harness may still write to its stack.
         let (info, [all, first, again]) = loop {
             capture(program.pid(), &whole, &paths[0]).unwrap();
             let info = capture(program.pid(), &sample, &paths[1]).unwrap();
-            capture(program.pid(), &Options { stop: false, ..sample }, &paths[2]).unwrap();
+            capture(program.pid(), &CaptureOptions { stop: false, ..sample }, &paths[2]).unwrap();
             capture(program.pid(), &whole, &paths[3]).unwrap();
             let [before, first, again, after] = paths.each_ref().map(|path| read(path).unwrap());
             if before == after {
@@ -291,7 +295,8 @@ mod capture {
             .unwrap();
         let mut line = String::new();
         BufReader::new(shell.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-        let options = Options { limit: Some(30), children: true, ..Options::default() };
+        let options =
+            CaptureOptions { limit: Some(30), children: true, ..CaptureOptions::default() };
         // The children begin as copies of the shell, and then as programs that have hardly begun.
         // One that becomes another program while it is captured has ended as far as its memory goes.
         let deadline = Instant::now() + Duration::from_secs(30);
@@ -306,7 +311,7 @@ mod capture {
                 Err(error) => assert!(error.to_string().ends_with("while it was captured")),
             }
         };
-        let alone = Options { children: false, ..options };
+        let alone = CaptureOptions { children: false, ..options };
         assert_eq!(capture(shell.id() as i32, &alone, &path).unwrap().processes.len(), 1);
         // The group would take this process with it: one by one.
         let children = format!("/proc/{0}/task/{0}/children", shell.id());
@@ -327,11 +332,11 @@ mod capture {
         let path = folder.path().join("none");
         let capture = |pid, options| capture(pid, &options, &path).unwrap_err().to_string();
         let none = i32::MAX;
-        assert_eq!(capture(none, Options::default()), format!("capture: no process {none}"));
-        let zero = Options { limit: Some(0), ..Options::default() };
+        assert_eq!(capture(none, CaptureOptions::default()), format!("capture: no process {none}"));
+        let zero = CaptureOptions { limit: Some(0), ..CaptureOptions::default() };
         assert_eq!(capture(1, zero), "a capture of 0 pages; take at least 1");
         // A process cannot stop itself as a debugger.
-        let own = capture(std::process::id() as i32, Options::default());
+        let own = capture(std::process::id() as i32, CaptureOptions::default());
         assert!(own.contains("its memory may not be read: "), "{own}");
         assert_eq!(folder.path().read_dir().unwrap().count(), 0);
     }

@@ -26,9 +26,9 @@
 //! the kernel lets every waiting thread go on, with zeros where pages were missing, and
 //! the program, which looks after every page, ends.
 
+mod link;
 mod program;
 mod server;
-mod shared;
 #[cfg(test)]
 mod tests;
 
@@ -39,13 +39,13 @@ use flashpager_replay::pager::PolicySpec;
 use serde::Serialize;
 
 use super::store::{Statistics, Store, StoreCounters, Wear};
-use super::userfault::{Region, Userfault, page_bytes};
+use super::userfault::{FaultRegion, Userfault, page_bytes};
 use super::workload::{Contents, Workload};
+use link::PagerLink;
 use program::program;
-use server::{Failure, Server};
-use shared::Shared;
+use server::{PagerFailure, Server};
 
-pub use super::live_bench::{Counts, Ending, Point};
+pub use super::live_bench::{LiveCounts, LiveEnding, LiveMeasurement};
 
 /// What runs, and in what.
 pub struct Live<'a> {
@@ -64,15 +64,15 @@ pub struct Live<'a> {
 
 /// What came of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct LiveResult {
+pub struct LiveOutcome {
     /// How it ended.
-    pub ending: Ending,
+    pub ending: LiveEnding,
     /// Bytes that the program had filled by then, and could read back.
     pub allocated_bytes: u64,
     /// The chart.
-    pub points: Vec<Point>,
+    pub points: Vec<LiveMeasurement>,
     /// All that the pager did.
-    pub counts: Counts,
+    pub counts: LiveCounts,
     /// The most pages that were in RAM at once.
     pub most_resident_pages: u32,
     /// Faults of the program's thread that getrusage(2) counts as minor, of its other
@@ -102,14 +102,14 @@ pub fn run(
     store: &mut Store,
     go_on: &(dyn Fn() -> bool + Sync),
     progress: &(dyn Fn(u64) + Sync),
-) -> Result<LiveResult> {
+) -> Result<LiveOutcome> {
     live.check(store)?;
-    let region = Region::new(live.workload.pages())?;
+    let region = FaultRegion::new(live.workload.pages())?;
     let (shared, program, most) =
         paged(live, store, &region, |shared| program(live, &region, shared, go_on, progress))?;
     let program = program?;
-    Ok(LiveResult {
-        ending: if shared.over() { Ending::OutOfMemory } else { Ending::Complete },
+    Ok(LiveOutcome {
+        ending: if shared.over() { LiveEnding::OutOfMemory } else { LiveEnding::Complete },
         allocated_bytes: program.allocated_bytes,
         points: program.points,
         counts: shared.counts(),
@@ -152,14 +152,14 @@ impl Live<'_> {
 }
 
 /// Run `work` while the faults of `region` are served. Gives what it gave, and the most
-/// pages that were in RAM; [`Shared::over`] tells whether the store was full.
+/// pages that were in RAM; [`PagerLink::over`] tells whether the store was full.
 fn paged<T>(
     live: &Live<'_>,
     store: &mut Store,
-    region: &Region,
-    work: impl FnOnce(&Shared) -> T,
-) -> Result<(Shared, T, u32)> {
-    let shared = Shared::default();
+    region: &FaultRegion,
+    work: impl FnOnce(&PagerLink) -> T,
+) -> Result<(PagerLink, T, u32)> {
+    let shared = PagerLink::default();
     let (stop, running) = std::io::pipe().map_err(|e| Error::io("userfaultfd", e))?;
     let server = Server::new(live, store, Userfault::new(region)?, &shared)?;
     let (worked, served) = thread::scope(|scope| {
@@ -172,8 +172,8 @@ fn paged<T>(
         Ok::<_, Error>((worked, server.join()))
     })?;
     match served {
-        Ok((most, Ok(()) | Err(Failure::Full))) => Ok((shared, worked, most)),
-        Ok((_, Err(Failure::Other(error)))) => Err(error),
+        Ok((most, Ok(()) | Err(PagerFailure::Full))) => Ok((shared, worked, most)),
+        Ok((_, Err(PagerFailure::Other(error)))) => Err(error),
         Err(_) => Err(Error::data("the live pager", "internal error; please report it")),
     }
 }

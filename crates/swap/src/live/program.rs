@@ -4,15 +4,15 @@ use std::time::{Duration, Instant};
 
 use flashpager_base::{Error, Result};
 
-use super::shared::Shared;
-use super::{Counts, Live, Point};
-use crate::userfault::{Region, page_bytes, thread_faults};
-use crate::workload::Step;
+use super::link::PagerLink;
+use super::{Live, LiveCounts, LiveMeasurement};
+use crate::userfault::{FaultRegion, page_bytes, thread_faults};
+use crate::workload::WorkloadStep;
 
 /// What the program came to.
-pub(super) struct Program {
+pub(super) struct ProgramResult {
     pub allocated_bytes: u64,
-    pub points: Vec<Point>,
+    pub points: Vec<LiveMeasurement>,
     /// Minor and major ones of its thread.
     pub faults: (u64, u64),
 }
@@ -20,32 +20,33 @@ pub(super) struct Program {
 /// Run it.
 pub(super) fn program(
     live: &Live<'_>,
-    region: &Region,
-    shared: &Shared,
+    region: &FaultRegion,
+    shared: &PagerLink,
     go_on: &dyn Fn() -> bool,
     progress: &dyn Fn(u64),
-) -> Result<Program> {
+) -> Result<ProgramResult> {
     let size = page_bytes();
     let (mut wanted, mut found) = (vec![0; size], vec![0; size]);
     let mut contents = vec![0; live.workload.pages() as usize];
-    let mut before = Counts::default();
+    let mut before = LiveCounts::default();
     let (mut time, mut read_bytes) = (Duration::ZERO, 0);
-    let mut program = Program { allocated_bytes: 0, points: Vec::new(), faults: thread_faults() };
+    let mut program =
+        ProgramResult { allocated_bytes: 0, points: Vec::new(), faults: thread_faults() };
     for step in live.workload.steps() {
         if !go_on() {
             return Err(Error::Interrupted);
         }
         match step {
-            Step::Fill { page, content } => {
+            WorkloadStep::Fill { page, content } => {
                 live.contents.fill(content, &mut wanted);
                 region.write(page, &wanted);
                 contents[page as usize] = content;
             }
-            Step::Begin => {
+            WorkloadStep::Begin => {
                 (time, read_bytes) = (Duration::ZERO, 0);
                 before = shared.counts();
             }
-            Step::Read { page } => {
+            WorkloadStep::Read { page } => {
                 let since = Instant::now();
                 region.read(page, &mut found);
                 time += since.elapsed();
@@ -58,10 +59,10 @@ pub(super) fn program(
                     ));
                 }
             }
-            Step::End { allocated_bytes } if !shared.over() => {
+            WorkloadStep::End { allocated_bytes } if !shared.over() => {
                 let time_ns = time.as_nanos() as u64;
                 program.allocated_bytes = allocated_bytes;
-                program.points.push(Point {
+                program.points.push(LiveMeasurement {
                     allocated_bytes,
                     read_bytes,
                     time_ns,
@@ -70,7 +71,7 @@ pub(super) fn program(
                 });
                 progress(allocated_bytes);
             }
-            Step::End { .. } => {}
+            WorkloadStep::End { .. } => {}
         }
         if shared.over() {
             break;

@@ -9,17 +9,17 @@ use std::time::{Duration, Instant};
 use flashpager_base::{Error, Result};
 use flashpager_replay::pager::{Outcome, Pager, Shape};
 
-use super::shared::Shared;
-use super::{Counts, Live};
+use super::link::PagerLink;
+use super::{Live, LiveCounts};
 use crate::store::{Store, StoreCounters, StoreError};
-use crate::userfault::{Fault, Userfault, page_bytes};
+use crate::userfault::{PageFault, Userfault, page_bytes};
 
 /// Waits longer than this sleep first, and spin only for the rest.
 const SPIN: Duration = Duration::from_micros(100);
 
 /// Where a page is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum PageState {
     /// Nowhere: it was never written to.
     Untouched,
     /// In RAM, protected, all zeros.
@@ -35,26 +35,26 @@ enum State {
 }
 
 /// Why the pager ends before the program.
-pub(super) enum Failure {
+pub(super) enum PagerFailure {
     /// The store is full.
     Full,
     /// Anything else.
     Other(Error),
 }
 
-impl From<Error> for Failure {
+impl From<Error> for PagerFailure {
     fn from(error: Error) -> Self {
         Self::Other(error)
     }
 }
 
-impl From<std::io::Error> for Failure {
+impl From<std::io::Error> for PagerFailure {
     fn from(error: std::io::Error) -> Self {
         Self::Other(Error::io("userfaultfd", error))
     }
 }
 
-impl From<StoreError> for Failure {
+impl From<StoreError> for PagerFailure {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Full => Self::Full,
@@ -64,9 +64,9 @@ impl From<StoreError> for Failure {
 }
 
 /// Says that the pager is over unless it ends in order, also when it panics.
-struct Over<'a>(&'a AtomicBool, bool);
+struct EndGuard<'a>(&'a AtomicBool, bool);
 
-impl Drop for Over<'_> {
+impl Drop for EndGuard<'_> {
     fn drop(&mut self) {
         if !self.1 {
             self.0.store(true, Ordering::SeqCst);
@@ -76,13 +76,13 @@ impl Drop for Over<'_> {
 
 /// The pager. Its fields are dropped in order: who waits is let go after it was said why.
 pub(super) struct Server<'a> {
-    _over: Over<'a>,
+    _end_guard: EndGuard<'a>,
     userfault: Userfault<'a>,
     pager: Pager,
     store: &'a mut Store,
-    states: Vec<State>,
-    counts: Counts,
-    shared: &'a Shared,
+    states: Vec<PageState>,
+    counts: LiveCounts,
+    shared: &'a PagerLink,
     delay: Option<&'a (dyn Fn(StoreCounters) -> f64 + Sync)>,
     page: Vec<u8>,
     /// Where to look for a copy to give up.
@@ -100,16 +100,16 @@ impl<'a> Server<'a> {
         live: &Live<'a>,
         store: &'a mut Store,
         userfault: Userfault<'a>,
-        shared: &'a Shared,
+        shared: &'a PagerLink,
     ) -> Result<Self> {
         let pages = live.workload.pages();
         Ok(Self {
-            _over: Over(&shared.over, false),
+            _end_guard: EndGuard(&shared.over, false),
             userfault,
             pager: Pager::new(live.policy, Shape { frames: live.ram_pages, pages, ways: None })?,
             store,
-            states: vec![State::Untouched; pages as usize],
-            counts: Counts::default(),
+            states: vec![PageState::Untouched; pages as usize],
+            counts: LiveCounts::default(),
             shared,
             delay: live.delay,
             page: vec![0; page_bytes()],
@@ -120,43 +120,43 @@ impl<'a> Server<'a> {
     }
 
     /// Serve until `stop` closes. Gives the most pages that were in RAM.
-    pub fn serve(mut self, stop: &PipeReader) -> (u32, std::result::Result<(), Failure>) {
+    pub fn serve(mut self, stop: &PipeReader) -> (u32, std::result::Result<(), PagerFailure>) {
         let mut serve = || {
             let mut faults = Vec::new();
             while self.userfault.wait(stop, &mut faults)? {
                 for fault in faults.drain(..) {
-                    self.take(fault)?;
+                    self.serve_fault(fault)?;
                 }
             }
             Ok(())
         };
         let served = serve();
-        self._over.1 = served.is_ok();
+        self._end_guard.1 = served.is_ok();
         (self.most_resident, served)
     }
 
-    fn take(&mut self, fault: Fault) -> std::result::Result<(), Failure> {
-        let Fault { page, write, protected } = fault;
+    fn serve_fault(&mut self, fault: PageFault) -> std::result::Result<(), PagerFailure> {
+        let PageFault { page, write, protected } = fault;
         match (protected, self.states[page as usize]) {
-            (true, State::Clean | State::Zero | State::Alone) => {
+            (true, PageState::Clean | PageState::Zero | PageState::Alone) => {
                 if let Outcome::Miss { .. } = self.pager.reference(page)? {
                     return Err(out_of_step(page));
                 }
                 let asked = self.store.counters();
-                self.soil(page)?;
+                self.mark_dirty(page)?;
                 self.counts.write_faults += 1;
-                self.pay(asked);
+                self.wait_for_medium(asked);
                 self.publish();
                 self.userfault.protect(page, false)?;
             }
-            (false, State::Untouched | State::Out) => self.bring_in(page, write)?,
+            (false, PageState::Untouched | PageState::Out) => self.bring_in(page, write)?,
             // It is as the thread wants it by now, or no longer there: let it look again.
             _ => self.userfault.wake(page)?,
         }
         Ok(())
     }
 
-    fn bring_in(&mut self, page: u32, write: bool) -> std::result::Result<(), Failure> {
+    fn bring_in(&mut self, page: u32, write: bool) -> std::result::Result<(), PagerFailure> {
         let asked = self.store.counters();
         let Outcome::Miss { victim, .. } = self.pager.reference(page)? else {
             return Err(out_of_step(page));
@@ -166,19 +166,19 @@ impl<'a> Server<'a> {
         }
         self.counts.faults += 1;
         let state = &mut self.states[page as usize];
-        if *state == State::Out {
+        if *state == PageState::Out {
             self.store.read(page, &mut self.page)?;
-            *state = State::Clean;
+            *state = PageState::Clean;
             self.counts.swap_ins += 1;
         } else {
             self.page.fill(0);
-            *state = State::Zero;
+            *state = PageState::Zero;
             self.counts.zero_fills += 1;
         }
         if write {
-            self.soil(page)?;
+            self.mark_dirty(page)?;
         }
-        self.pay(asked);
+        self.wait_for_medium(asked);
         self.resident += 1;
         self.most_resident = self.most_resident.max(self.resident);
         self.publish();
@@ -187,16 +187,16 @@ impl<'a> Server<'a> {
     }
 
     /// A page in RAM is written to for the first time: what the store has of it is old.
-    fn soil(&mut self, page: u32) -> std::result::Result<(), Failure> {
+    fn mark_dirty(&mut self, page: u32) -> std::result::Result<(), PagerFailure> {
         self.store.free(page)?;
-        self.states[page as usize] = State::Dirty;
+        self.states[page as usize] = PageState::Dirty;
         self.pager.written(page);
         Ok(())
     }
 
-    fn evict(&mut self, victim: u32) -> std::result::Result<(), Failure> {
+    fn evict(&mut self, victim: u32) -> std::result::Result<(), PagerFailure> {
         let state = match self.states[victim as usize] {
-            State::Dirty | State::Alone => {
+            PageState::Dirty | PageState::Alone => {
                 self.userfault.protect(victim, true)?;
                 self.userfault.read(victim, &mut self.page);
                 // Before it is compressed, not twice.
@@ -207,13 +207,13 @@ impl<'a> Server<'a> {
                     }
                 }
                 self.counts.swap_outs += 1;
-                State::Out
+                PageState::Out
             }
-            clean @ (State::Clean | State::Zero) => {
+            clean @ (PageState::Clean | PageState::Zero) => {
                 self.counts.dropped += 1;
-                if clean == State::Clean { State::Out } else { State::Untouched }
+                if clean == PageState::Clean { PageState::Out } else { PageState::Untouched }
             }
-            State::Untouched | State::Out => return Err(out_of_step(victim)),
+            PageState::Untouched | PageState::Out => return Err(out_of_step(victim)),
         };
         self.userfault.forget(victim)?;
         self.states[victim as usize] = state;
@@ -222,21 +222,21 @@ impl<'a> Server<'a> {
     }
 
     /// Free the slot of a page that is in RAM, of one after another; whether there was any.
-    fn give_up_a_copy(&mut self) -> std::result::Result<bool, Failure> {
+    fn give_up_a_copy(&mut self) -> std::result::Result<bool, PagerFailure> {
         let pages = self.states.len() as u32;
         let mut turn = (self.next_copy..pages).chain(0..self.next_copy);
-        let Some(page) = turn.find(|page| self.states[*page as usize] == State::Clean) else {
+        let Some(page) = turn.find(|page| self.states[*page as usize] == PageState::Clean) else {
             return Ok(false);
         };
         self.next_copy = page + 1;
         self.store.free(page)?;
-        self.states[page as usize] = State::Alone;
+        self.states[page as usize] = PageState::Alone;
         self.pager.written(page);
         Ok(true)
     }
 
     /// Wait as long as the medium takes for what it was asked since.
-    fn pay(&self, asked: StoreCounters) {
+    fn wait_for_medium(&self, asked: StoreCounters) {
         if let Some(delay) = self.delay {
             let taken_ns = delay(self.store.counters() - asked).max(0.0);
             wait_until(Instant::now() + Duration::from_nanos(taken_ns as u64));
@@ -249,9 +249,9 @@ impl<'a> Server<'a> {
     }
 }
 
-fn out_of_step(page: u32) -> Failure {
+fn out_of_step(page: u32) -> PagerFailure {
     let what = format!("internal error: policy and memory disagree on page {page}; report it");
-    Failure::Other(Error::data("the live pager", what))
+    PagerFailure::Other(Error::data("the live pager", what))
 }
 
 fn wait_until(end: Instant) {

@@ -1,13 +1,13 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::*;
-use crate::store::{Compressor, Faults, Geometry, Layout, StoreSpec};
-use crate::workload::{Reading, SplitMix, Synthetic};
+use crate::store::{Compressor, Geometry, MediumFaults, StoreLayout, StoreSpec};
+use crate::workload::{AccessPattern, SplitMix, Synthetic};
 
 const RAM: u32 = 64;
 const PAGES: u32 = 256;
 
-fn workload(reading: Reading) -> Workload {
+fn workload(reading: AccessPattern) -> Workload {
     let page = page_bytes() as u32;
     Workload {
         reading,
@@ -20,8 +20,8 @@ fn workload(reading: Reading) -> Workload {
     }
 }
 
-fn store(layout: Layout, blocks: u32) -> Store {
-    let program_bytes = if layout == Layout::Fragments { 1 } else { 2048 };
+fn store(layout: StoreLayout, blocks: u32) -> Store {
+    let program_bytes = if layout == StoreLayout::Fragments { 1 } else { 2048 };
     Store::format(&StoreSpec {
         layout,
         compressor: Compressor::Lz4,
@@ -31,7 +31,7 @@ fn store(layout: Layout, blocks: u32) -> Store {
         geometry: Geometry { program_bytes, block_bytes: 16 * 2048, block_count: blocks },
         reserve_blocks: 0,
         file: None,
-        faults: Faults::default(),
+        faults: MediumFaults::default(),
         seed: 1,
     })
     .unwrap()
@@ -45,7 +45,7 @@ fn live<'a>(workload: &'a Workload, policy: &'a PolicySpec) -> Live<'a> {
 
 /// Why nothing can be tested here, if so.
 fn refused() -> bool {
-    let region = Region::new(1).unwrap();
+    let region = FaultRegion::new(1).unwrap();
     match Userfault::new(&region) {
         Ok(_) => false,
         Err(error) => {
@@ -79,16 +79,16 @@ fn every_byte_comes_back_under_every_layout_policy_and_reading() {
     ];
     for (at, policy) in policies.iter().enumerate() {
         let policy: PolicySpec = policy.parse().unwrap();
-        for (_, reading) in Reading::ALL {
-            let (_, layout) = Layout::ALL[at % Layout::ALL.len()];
+        for (_, reading) in AccessPattern::ALL {
+            let (_, layout) = StoreLayout::ALL[at % StoreLayout::ALL.len()];
             let workload = workload(reading);
             let live = live(&workload, &policy);
             let mut store = store(layout, 64);
             let result = run(&live, &mut store, &|| true, &|_| {}).unwrap();
-            assert_eq!(result.ending, Ending::Complete);
+            assert_eq!(result.ending, LiveEnding::Complete);
             assert_eq!(result.allocated_bytes, workload.most_bytes);
             assert_eq!(result.points.len(), 16);
-            let Counts { faults, zero_fills, swap_ins, swap_outs, dropped, .. } = result.counts;
+            let LiveCounts { faults, zero_fills, swap_ins, swap_outs, dropped, .. } = result.counts;
             assert_eq!((zero_fills, faults), (PAGES.into(), zero_fills + swap_ins));
             // All pages are written to once, before anything is read.
             assert_eq!(result.counts.write_faults, 0);
@@ -109,10 +109,10 @@ fn the_first_write_to_a_page_that_was_read_is_a_fault_and_no_other() {
     if refused() {
         return;
     }
-    let (workload, policy) = (workload(Reading::Last), "fifo".parse().unwrap());
+    let (workload, policy) = (workload(AccessPattern::Last), "fifo".parse().unwrap());
     let live = live(&workload, &policy);
-    let region = Region::new(PAGES).unwrap();
-    let mut store = store(Layout::Fragments, 64);
+    let region = FaultRegion::new(PAGES).unwrap();
+    let mut store = store(StoreLayout::Fragments, 64);
     let size = page_bytes();
     let (_, (), most) = paged(&live, &mut store, &region, |shared| {
         let mut page = vec![0; size];
@@ -165,13 +165,13 @@ fn no_write_is_lost_while_threads_write_to_pages_that_go() {
     }
     const THREADS: usize = 4;
     const WRITES: u64 = 6000;
-    let (workload, policy) = (workload(Reading::Last), "random(3)".parse().unwrap());
+    let (workload, policy) = (workload(AccessPattern::Last), "random(3)".parse().unwrap());
     // So few that pages go while others of their words are written to.
     let live = Live { ram_pages: 6, ..live(&workload, &policy) };
-    for (_, layout) in Layout::ALL {
-        let region = Region::new(PAGES).unwrap();
+    for (_, layout) in StoreLayout::ALL {
+        let region = FaultRegion::new(PAGES).unwrap();
         let mut store = store(layout, 64);
-        let work = |number: usize, shared: &Shared| {
+        let work = |number: usize, shared: &PagerLink| {
             let mut random = SplitMix::new(number as u64);
             let mut last = vec![0; PAGES as usize];
             for write in 1..=WRITES {
@@ -206,16 +206,16 @@ fn a_full_store_ends_the_run_and_lets_everybody_go() {
     if refused() {
         return;
     }
-    for (_, layout) in Layout::ALL {
-        for (_, reading) in Reading::ALL {
+    for (_, layout) in StoreLayout::ALL {
+        for (_, reading) in AccessPattern::ALL {
             let (workload, policy) = (workload(reading), "lru".parse().unwrap());
-            let mut store = store(layout, if layout == Layout::Log { 14 } else { 6 });
+            let mut store = store(layout, if layout == StoreLayout::Log { 14 } else { 6 });
             let told = AtomicU32::new(0);
             let progress = |_| {
                 told.fetch_add(1, Ordering::Relaxed);
             };
             let result = run(&live(&workload, &policy), &mut store, &|| true, &progress).unwrap();
-            assert_eq!(result.ending, Ending::OutOfMemory, "{}", layout.name());
+            assert_eq!(result.ending, LiveEnding::OutOfMemory, "{}", layout.name());
             let ram = u64::from(RAM) * page_bytes() as u64;
             assert!((ram..workload.most_bytes).contains(&result.allocated_bytes));
             assert_eq!(result.points.len(), told.into_inner() as usize);
@@ -229,16 +229,16 @@ fn a_caller_stops_a_run_and_a_lost_page_ends_it() {
     if refused() {
         return;
     }
-    let (workload, policy) = (workload(Reading::Random), "lru".parse().unwrap());
+    let (workload, policy) = (workload(AccessPattern::Random), "lru".parse().unwrap());
     let live = live(&workload, &policy);
     let asked = AtomicU32::new(0);
     let go_on = || asked.fetch_add(1, Ordering::Relaxed) < 300;
-    let stopped = run(&live, &mut store(Layout::Fragments, 64), &go_on, &|_| {});
+    let stopped = run(&live, &mut store(StoreLayout::Fragments, 64), &go_on, &|_| {});
     assert!(matches!(stopped, Err(Error::Interrupted)));
 
-    let region = Region::new(PAGES).unwrap();
+    let region = FaultRegion::new(PAGES).unwrap();
     let mut small = Store::format(&StoreSpec {
-        layout: Layout::Fragments,
+        layout: StoreLayout::Fragments,
         compressor: Compressor::None,
         verify: false,
         page_bytes: page_bytes() as u32,
@@ -247,7 +247,7 @@ fn a_caller_stops_a_run_and_a_lost_page_ends_it() {
         geometry: Geometry { program_bytes: 1, block_bytes: 1 << 15, block_count: 64 },
         reserve_blocks: 0,
         file: None,
-        faults: Faults::default(),
+        faults: MediumFaults::default(),
         seed: 1,
     })
     .unwrap();
@@ -268,10 +268,10 @@ fn the_medium_takes_its_time() {
     if refused() {
         return;
     }
-    let (workload, policy) = (workload(Reading::Random), "lru".parse().unwrap());
+    let (workload, policy) = (workload(AccessPattern::Random), "lru".parse().unwrap());
     let delay = |asked: StoreCounters| (asked.reads + asked.programs) as f64 * 20_000.0;
     let slow = Live { delay: Some(&delay), ..live(&workload, &policy) };
-    let mut store = store(Layout::Fragments, 64);
+    let mut store = store(StoreLayout::Fragments, 64);
     let result = run(&slow, &mut store, &|| true, &|_| {}).unwrap();
     let last = result.points.last().unwrap();
     assert!(last.counts.swap_ins > 20, "{last:?}");
@@ -280,8 +280,8 @@ fn the_medium_takes_its_time() {
 
 #[test]
 fn what_cannot_be_is_told() {
-    let (workload, policy) = (workload(Reading::Last), "lru".parse().unwrap());
-    let mut store = store(Layout::Fragments, 64);
+    let (workload, policy) = (workload(AccessPattern::Last), "lru".parse().unwrap());
+    let mut store = store(StoreLayout::Fragments, 64);
     let mut error = |workload: &Workload| {
         let live = live(workload, &policy);
         run(&live, &mut store, &|| true, &|_| {}).unwrap_err().to_string()

@@ -4,14 +4,14 @@ use flashpager_base::{Error, Result};
 use serde::Serialize;
 
 use super::report::{MIB, Phase, StoreReport, SystemReport};
-use super::{Machine, Stop};
+use super::{Machine, StepFailure};
 use crate::counts::MachineCounts;
 use crate::spec::{SwapSpec, SwapSystem};
-use crate::workload::{Contents, Step};
+use crate::workload::{Contents, WorkloadStep};
 
 /// A point of the chart.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Point {
+pub struct BenchPoint {
     /// Bytes that the program had allocated.
     pub allocated_bytes: u64,
     /// How fast it read, in 2²⁰ bytes a second.
@@ -31,7 +31,7 @@ pub struct BenchReport {
     #[serde(flatten)]
     pub system: SystemReport,
     /// The chart.
-    pub points: Vec<Point>,
+    pub points: Vec<BenchPoint>,
     /// The mean of the points' speeds as shares of RAM's; absent without points.
     pub mean_share_of_ram: Option<f64>,
     /// Bytes allocated when the medium was full; absent if it never was.
@@ -71,28 +71,28 @@ pub fn run(
     let mut machine = Machine::new(system, contents)?;
     let prices = &system.prices;
     let page_bytes = u64::from(system.spec.page_bytes);
-    let mut points: Vec<Point> = Vec::new();
+    let mut points: Vec<BenchPoint> = Vec::new();
     let mut out_of_memory_at_bytes = None;
     let mut allocated_bytes = 0;
     let (mut filled_from, mut read_from) = (MachineCounts::default(), MachineCounts::default());
     for step in system.workload.steps() {
         let done = match step {
-            Step::Fill { page, content } => {
+            WorkloadStep::Fill { page, content } => {
                 if !go_on() {
                     return Err(Error::Interrupted);
                 }
                 machine.write(page, content).map(|()| allocated_bytes += page_bytes)
             }
-            Step::Begin => {
+            WorkloadStep::Begin => {
                 read_from = machine.counts();
                 Ok(())
             }
-            Step::Read { page } => machine.read(page),
-            Step::End { allocated_bytes } => {
+            WorkloadStep::Read { page } => machine.read(page),
+            WorkloadStep::End { allocated_bytes } => {
                 let now = machine.counts();
                 let read = Phase::new(now - read_from, prices);
                 let ram_ns = read.time.ram_ns;
-                points.push(Point {
+                points.push(BenchPoint {
                     allocated_bytes,
                     mib_s: read.counts.bytes_read as f64 / MIB / (read.time.total_ns * 1e-9),
                     share_of_ram: ram_ns / read.time.total_ns,
@@ -109,11 +109,11 @@ pub fn run(
         };
         match done {
             Ok(()) => {}
-            Err(Stop::OutOfMemory) => {
+            Err(StepFailure::OutOfMemory) => {
                 out_of_memory_at_bytes = Some(allocated_bytes);
                 break;
             }
-            Err(Stop::Error(error)) => return Err(error),
+            Err(StepFailure::Error(error)) => return Err(error),
         }
     }
     let shares = points.iter().map(|point| point.share_of_ram).sum::<f64>();

@@ -15,30 +15,30 @@ use super::store::{Statistics, Store, StoreError};
 use super::workload::Contents;
 
 pub use super::counts::MachineCounts;
-pub use bench::{BenchReport, Point, bench, run};
+pub use bench::{BenchPoint, BenchReport, bench, run};
 pub use churn::{ChurnReport, churn};
 pub use report::{Phase, StoreReport, SystemReport};
 
 /// Where a page is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum PageState {
     /// Never touched.
-    Nowhere,
+    Untouched,
     /// In a frame, as in its slot.
     Clean,
     /// In a frame, and nowhere else.
     Dirty,
     /// In its slot alone.
-    Out,
+    SwappedOut,
 }
 
 /// Why a step was not done.
-enum Stop {
+enum StepFailure {
     OutOfMemory,
     Error(Error),
 }
 
-impl From<Error> for Stop {
+impl From<Error> for StepFailure {
     fn from(error: Error) -> Self {
         Self::Error(error)
     }
@@ -49,7 +49,7 @@ struct Machine<'a> {
     store: Store,
     pager: Pager,
     contents: &'a dyn Contents,
-    places: Vec<Place>,
+    states: Vec<PageState>,
     /// By page: the number of its content.
     content: Vec<u64>,
     buffer: Vec<u8>,
@@ -68,7 +68,7 @@ impl<'a> Machine<'a> {
             pager: Pager::new(&system.policy, system.shape()?)?,
             store: Store::format(&system.store)?,
             contents,
-            places: vec![Place::Nowhere; pages],
+            states: vec![PageState::Untouched; pages],
             content: vec![0; pages],
             buffer: vec![0; page_bytes],
             expected: vec![0; page_bytes],
@@ -82,16 +82,16 @@ impl<'a> Machine<'a> {
         MachineCounts { store: self.store.counters(), ..self.counts }
     }
 
-    fn read(&mut self, page: Page) -> std::result::Result<(), Stop> {
+    fn read(&mut self, page: Page) -> std::result::Result<(), StepFailure> {
         self.touch(page)?;
         self.counts.bytes_read += self.buffer.len() as u64;
         Ok(())
     }
 
     /// All of `page` gets another content.
-    fn write(&mut self, page: Page, content: u64) -> std::result::Result<(), Stop> {
+    fn write(&mut self, page: Page, content: u64) -> std::result::Result<(), StepFailure> {
         self.touch(page)?;
-        if self.places[page as usize] == Place::Clean {
+        if self.states[page as usize] == PageState::Clean {
             self.forget_copy(page)?;
         }
         self.pager.written(page);
@@ -100,7 +100,7 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    fn touch(&mut self, page: Page) -> std::result::Result<(), Stop> {
+    fn touch(&mut self, page: Page) -> std::result::Result<(), StepFailure> {
         match self.pager.reference(page)? {
             Outcome::Hit | Outcome::BitSet => return Ok(()),
             Outcome::FalseFault { .. } => self.counts.false_faults += 1,
@@ -115,8 +115,8 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    fn evict(&mut self, page: Page) -> std::result::Result<(), Stop> {
-        if self.places[page as usize] == Place::Clean {
+    fn evict(&mut self, page: Page) -> std::result::Result<(), StepFailure> {
+        if self.states[page as usize] == PageState::Clean {
             self.counts.pages_dropped += 1;
         } else {
             self.contents.fill(self.content[page as usize], &mut self.buffer);
@@ -126,22 +126,23 @@ impl<'a> Machine<'a> {
                 match self.store.write(page, &self.buffer) {
                     Ok(()) => break,
                     Err(StoreError::Full) if self.free_a_copy()? => {}
-                    Err(StoreError::Full) => return Err(Stop::OutOfMemory),
+                    Err(StoreError::Full) => return Err(StepFailure::OutOfMemory),
                     Err(other) => return Err(fault(page, other).into()),
                 }
             }
             self.counts.pages_out += 1;
         }
-        self.places[page as usize] = Place::Out;
+        self.states[page as usize] = PageState::SwappedOut;
         Ok(())
     }
 
     /// Give up the copy of a page that is in a frame, one after another; whether there was
     /// any.
     fn free_a_copy(&mut self) -> Result<bool> {
-        let pages = self.places.len() as u32;
+        let pages = self.states.len() as u32;
         let turn = (self.next_copy..pages).chain(0..self.next_copy);
-        let Some(page) = turn.into_iter().find(|page| self.places[*page as usize] == Place::Clean)
+        let Some(page) =
+            turn.into_iter().find(|page| self.states[*page as usize] == PageState::Clean)
         else {
             return Ok(false);
         };
@@ -153,16 +154,16 @@ impl<'a> Machine<'a> {
     fn forget_copy(&mut self, page: Page) -> Result<()> {
         self.store.free(page).map_err(|e| fault(page, e))?;
         self.counts.copies_freed += 1;
-        self.places[page as usize] = Place::Dirty;
+        self.states[page as usize] = PageState::Dirty;
         self.pager.written(page);
         Ok(())
     }
 
-    fn bring(&mut self, page: Page) -> std::result::Result<(), Stop> {
-        if self.places[page as usize] == Place::Nowhere {
+    fn bring(&mut self, page: Page) -> std::result::Result<(), StepFailure> {
+        if self.states[page as usize] == PageState::Untouched {
             // Filled with zeros, which are nowhere else.
             self.counts.first_touches += 1;
-            self.places[page as usize] = Place::Dirty;
+            self.states[page as usize] = PageState::Dirty;
             self.pager.written(page);
             return Ok(());
         }
@@ -172,7 +173,7 @@ impl<'a> Machine<'a> {
             return Err(fault(page, StoreError::Corrupt).into());
         }
         self.counts.pages_in += 1;
-        self.places[page as usize] = Place::Clean;
+        self.states[page as usize] = PageState::Clean;
         if self.keep_copies_percent < 100 {
             let Statistics { mem_used_total, mem_limit, .. } = self.store.statistics();
             if mem_used_total * 100 > mem_limit * self.keep_copies_percent {

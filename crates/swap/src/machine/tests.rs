@@ -2,8 +2,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
 use crate::spec::SwapSpec;
-use crate::store::Layout;
-use crate::workload::{Reading, SplitMix};
+use crate::store::StoreLayout;
+use crate::workload::{AccessPattern, SplitMix};
 
 const PAGE: u64 = 4096;
 
@@ -158,11 +158,12 @@ fn time_is_what_the_counts_cost() {
 
 #[test]
 fn reading_one_chunk_again_and_again_is_faster_than_all_over() {
-    let share = |reading: Reading| {
+    let share = |reading: AccessPattern| {
         let spec = SwapSpec { reading: reading.name().into(), ..small("pcm:512K", "lz4") };
         ran(spec).mean_share_of_ram.unwrap()
     };
-    let [random, fixed, last] = [Reading::Random, Reading::Fixed, Reading::Last].map(share);
+    let [random, fixed, last] =
+        [AccessPattern::Random, AccessPattern::Fixed, AccessPattern::Last].map(share);
     assert!(random < fixed && fixed < last && last == 1.0, "{random} {fixed} {last}");
 }
 
@@ -197,7 +198,7 @@ fn a_full_medium_ends_the_run_and_the_store_keeps_the_compressors_ratio() {
 
 #[test]
 fn a_log_beats_rewriting_of_blocks_by_far() {
-    let share = |layout: Layout| {
+    let share = |layout: StoreLayout| {
         let spec = SwapSpec { layout: Some(layout.name().into()), ..small("nand:4M", "lz4") };
         let report = ran(SwapSpec {
             ram_bytes: 2 << 20,
@@ -212,7 +213,7 @@ fn a_log_beats_rewriting_of_blocks_by_far() {
         assert!(report.total.counts.copies_freed > 1000);
         report.points.last().unwrap().share_of_ram
     };
-    let ratio = share(Layout::Log) / share(Layout::Rewrite);
+    let ratio = share(StoreLayout::Log) / share(StoreLayout::Rewrite);
     assert!(ratio > 10.0, "{ratio}");
 }
 

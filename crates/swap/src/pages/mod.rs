@@ -34,7 +34,7 @@ const PAGE_BYTES: std::ops::RangeInclusive<u32> = 64..=1 << 16;
 /// Longest name of a mapping that is kept: a path can have so many.
 const MAX_NAME_BYTES: usize = 4096;
 
-const KIND: Kind = Kind {
+const PAGES_FILE: Kind = Kind {
     name: "file of pages",
     hint: "'flashpager swap capture' makes one",
     columns: &[
@@ -62,12 +62,12 @@ pub struct PagesInfo {
     /// Whether the processes were stopped meanwhile, so that their pages are of one moment.
     pub stopped: bool,
     /// Where the pages are from; the column `process` counts these from 0.
-    pub processes: Vec<Process>,
+    pub processes: Vec<CapturedProcess>,
 }
 
 /// A process whose pages were captured.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Process {
+pub struct CapturedProcess {
     /// Its name.
     pub program: String,
     /// Its anonymous pages, in RAM or swapped out.
@@ -82,7 +82,7 @@ pub struct Process {
 
 /// Where a page was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place<'a> {
+pub struct PageOrigin<'a> {
     /// Its process, in [`PagesInfo::processes`].
     pub process: u32,
     /// `[heap]`, `[stack]`, a file of which it is a changed copy, or empty.
@@ -91,7 +91,7 @@ pub struct Place<'a> {
     pub address: u64,
 }
 
-fn add_to_checksum(checksum: &mut Crc, place: Place<'_>, bytes: &[u8]) {
+fn add_to_checksum(checksum: &mut Crc, place: PageOrigin<'_>, bytes: &[u8]) {
     checksum.update(&place.process.to_le_bytes());
     checksum.update(&place.address.to_le_bytes());
     checksum.update(&(place.mapping.len() as u32).to_le_bytes());

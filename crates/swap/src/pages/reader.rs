@@ -1,4 +1,4 @@
-//! Reading a file of pages.
+//! AccessPattern a file of pages.
 
 use std::fs::File;
 use std::io;
@@ -114,10 +114,10 @@ impl Pages {
     }
 
     /// The pages, in the file's order.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = (Place<'_>, &[u8])> {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (PageOrigin<'_>, &[u8])> {
         self.rows.iter().zip(self.bytes.chunks_exact(self.info.page_bytes as usize)).map(
             |(&(process, mapping, address), bytes)| {
-                (Place { process, mapping: &self.mappings[mapping as usize], address }, bytes)
+                (PageOrigin { process, mapping: &self.mappings[mapping as usize], address }, bytes)
             },
         )
     }
@@ -155,9 +155,9 @@ pub fn info(path: &Path) -> Result<PagesInfo> {
 fn open(path: &Path) -> Result<(File, Footer, PagesInfo, (u32, u32))> {
     let place = path.display().to_string();
     let mut file = File::open(path).map_err(|e| Error::file(path, e))?;
-    let footer = Footer::read(path, &mut file, &KIND)?;
+    let footer = Footer::read(path, &mut file, &PAGES_FILE)?;
     let info: PagesInfo =
-        footer.description(path, &KIND, METADATA_KEY, SCHEMA_VERSION..=SCHEMA_VERSION)?;
+        footer.description(path, &PAGES_FILE, METADATA_KEY, SCHEMA_VERSION..=SCHEMA_VERSION)?;
     let json = footer.value(METADATA_KEY).unwrap_or_default();
     let checksums = footer
         .value(CHECKSUM_KEY)

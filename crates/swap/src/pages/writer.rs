@@ -77,7 +77,7 @@ impl PagesWriter {
     ///
     /// # Errors
     /// When the file cannot be written, or the page has another size.
-    pub fn push(&mut self, place: Place<'_>, bytes: &[u8]) -> Result<()> {
+    pub fn push(&mut self, place: PageOrigin<'_>, bytes: &[u8]) -> Result<()> {
         if bytes.len() != self.page_bytes as usize {
             return Err(Error::design(format!(
                 "a page of {} bytes among pages of {}",
@@ -91,7 +91,7 @@ impl PagesWriter {
         self.mappings.push(place.mapping[..end].into());
         self.addresses.push(place.address as i64);
         self.bytes.push(ByteArray::from(bytes.to_vec()).into());
-        let place = Place { mapping: &place.mapping[..end], ..place };
+        let place = PageOrigin { mapping: &place.mapping[..end], ..place };
         add_to_checksum(&mut self.checksum, place, bytes);
         if self.bytes.len() * bytes.len() >= GROUP_BYTES { self.write_group() } else { Ok(()) }
     }

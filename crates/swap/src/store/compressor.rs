@@ -4,20 +4,20 @@ use std::ffi::{c_int, c_void};
 
 use flashpager_base::{Error, Result};
 
-use super::heap::Heap;
+use super::pinned_box::PinnedBox;
 use super::spec::Compressor;
 use crate::ffi;
 
 /// What stands between store and compressor, and counts.
-struct Tap {
-    inner: *const ffi::Compressor,
+struct CountingTap {
+    inner: *const ffi::FpCompressor,
     compressed: u64,
     decompressed: u64,
 }
 
 /// # Safety
-/// As `compress` of `struct fp_swap_compressor`; `context` is a [`Tap`].
-unsafe extern "C" fn tap_compress(
+/// As `compress` of `struct fp_swap_compressor`; `context` is a [`CountingTap`].
+unsafe extern "C" fn counted_compress(
     context: *mut c_void,
     page: *const u8,
     page_bytes: u32,
@@ -26,7 +26,7 @@ unsafe extern "C" fn tap_compress(
 ) -> u32 {
     // SAFETY: the tap and its compressor live as long as the store that calls.
     unsafe {
-        let tap = context.cast::<Tap>();
+        let tap = context.cast::<CountingTap>();
         (*tap).compressed += 1;
         let inner = (*tap).inner;
         (*inner)
@@ -36,8 +36,8 @@ unsafe extern "C" fn tap_compress(
 }
 
 /// # Safety
-/// As `decompress` of `struct fp_swap_compressor`; `context` is a [`Tap`].
-unsafe extern "C" fn tap_decompress(
+/// As `decompress` of `struct fp_swap_compressor`; `context` is a [`CountingTap`].
+unsafe extern "C" fn counted_decompress(
     context: *mut c_void,
     data: *const u8,
     size: u32,
@@ -46,7 +46,7 @@ unsafe extern "C" fn tap_decompress(
 ) -> c_int {
     // SAFETY: the tap and its compressor live as long as the store that calls.
     unsafe {
-        let tap = context.cast::<Tap>();
+        let tap = context.cast::<CountingTap>();
         (*tap).decompressed += 1;
         let inner = (*tap).inner;
         (*inner)
@@ -56,15 +56,15 @@ unsafe extern "C" fn tap_decompress(
 }
 
 /// A compressor, its memory, and the tap before it.
-pub struct Tapped {
-    tap: Heap<Tap>,
-    /// What the store is shown; points to `tap`.
-    shown: Heap<ffi::Compressor>,
+pub struct InstrumentedCompressor {
+    tap: PinnedBox<CountingTap>,
+    /// What the store is interface; points to `tap`.
+    interface: PinnedBox<ffi::FpCompressor>,
     /// Holds the compressor that `tap` points to.
-    _memory: Heap<[u128]>,
+    _memory: PinnedBox<[u128]>,
 }
 
-impl Tapped {
+impl InstrumentedCompressor {
     /// A compressor for pages of that size; none for pages stored as they are.
     ///
     /// # Errors
@@ -72,7 +72,7 @@ impl Tapped {
     pub fn new(compressor: Compressor, page_bytes: u32) -> Result<Option<Self>> {
         let Some(number) = compressor.number() else { return Ok(None) };
         let bytes = compressor.memory_bytes(page_bytes);
-        let memory = Heap::<[u128]>::zeroed(bytes.div_ceil(size_of::<u128>()));
+        let memory = PinnedBox::<[u128]>::zeroed(bytes.div_ceil(size_of::<u128>()));
         // SAFETY: the memory is as large as was asked for, and aligned to 16.
         let inner = unsafe {
             ffi::fp_shim_compressor(number, page_bytes, memory.as_ptr().cast::<c_void>())
@@ -81,17 +81,18 @@ impl Tapped {
             let what = format!("{} cannot compress pages of {page_bytes} bytes", compressor.name());
             return Err(Error::design(what));
         }
-        let tap = Heap::from_box(Box::new(Tap { inner, compressed: 0, decompressed: 0 }));
-        let shown = Heap::from_box(Box::new(ffi::Compressor {
+        let tap =
+            PinnedBox::from_box(Box::new(CountingTap { inner, compressed: 0, decompressed: 0 }));
+        let interface = PinnedBox::from_box(Box::new(ffi::FpCompressor {
             context: tap.as_ptr().cast::<c_void>(),
-            compress: Some(tap_compress),
-            decompress: Some(tap_decompress),
+            compress: Some(counted_compress),
+            decompress: Some(counted_decompress),
         }));
-        Ok(Some(Self { tap, shown, _memory: memory }))
+        Ok(Some(Self { tap, interface, _memory: memory }))
     }
-    /// What the store is shown.
-    pub fn shown(&self) -> *const ffi::Compressor {
-        self.shown.as_ptr()
+    /// What the store is interface.
+    pub fn interface(&self) -> *const ffi::FpCompressor {
+        self.interface.as_ptr()
     }
 
     /// Pages compressed and decompressed so far.

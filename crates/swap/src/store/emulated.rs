@@ -10,9 +10,9 @@ use super::spec::StoreSpec;
 use crate::ffi;
 
 /// An emulated medium.
-pub struct Emulated(NonNull<ffi::Emulated>);
+pub struct EmulatedMedium(NonNull<ffi::FpEmulated>);
 
-impl Emulated {
+impl EmulatedMedium {
     /// Make the medium of `spec`, or open its file.
     ///
     /// # Errors
@@ -24,7 +24,7 @@ impl Emulated {
             CString::new(path.as_os_str().as_encoded_bytes()).map_err(|_| invalid(path))
         });
         let path = path.transpose()?;
-        let config = ffi::EmulatedConfig {
+        let config = ffi::FpEmulatedConfig {
             program_bytes: spec.geometry.program_bytes,
             block_bytes: spec.geometry.block_bytes,
             block_count: spec.geometry.block_count,
@@ -52,14 +52,14 @@ impl Emulated {
     }
 
     /// As the store is shown it.
-    pub fn medium(&self) -> *const ffi::Medium {
+    pub fn medium(&self) -> *const ffi::FpMedium {
         // SAFETY: the medium is open.
         unsafe { ffi::fp_emulated_medium(self.0.as_ptr()) }
     }
 
     /// What was asked of it.
-    pub fn counters(&self) -> ffi::EmulatedCounters {
-        let mut counters = ffi::EmulatedCounters::default();
+    pub fn counters(&self) -> ffi::FpEmulatedCounters {
+        let mut counters = ffi::FpEmulatedCounters::default();
         // SAFETY: the medium is open, and the struct is its size.
         unsafe { ffi::fp_emulated_counters(self.0.as_ptr(), &raw mut counters) };
         counters
@@ -75,7 +75,7 @@ impl Emulated {
     }
 }
 
-impl Drop for Emulated {
+impl Drop for EmulatedMedium {
     fn drop(&mut self) {
         // SAFETY: it was opened and is closed once.
         unsafe { ffi::fp_emulated_close(self.0.as_ptr()) }

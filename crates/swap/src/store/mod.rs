@@ -3,7 +3,7 @@
 
 mod compressor;
 mod emulated;
-mod heap;
+mod pinned_box;
 mod rewriter;
 mod spec;
 mod statistics;
@@ -14,13 +14,13 @@ use std::ptr::{null, null_mut};
 use flashpager_base::{Error, Result};
 
 use super::ffi;
-use compressor::Tapped;
-use emulated::Emulated;
-use heap::Heap;
+use compressor::InstrumentedCompressor;
+use emulated::EmulatedMedium;
+use pinned_box::PinnedBox;
 use rewriter::Rewriter;
 use statistics::result;
 
-pub use spec::{Compressor, Faults, Geometry, Layout, StoreSpec};
+pub use spec::{Compressor, Geometry, MediumFaults, StoreLayout, StoreSpec};
 pub use statistics::{Statistics, StoreCounters, StoreError, Wear};
 
 /// # Safety
@@ -38,16 +38,16 @@ unsafe extern "C" fn crc32(crc: u32, data: *const c_void, size: usize) -> u32 {
 /// Everything that C points to lies on the heap and is freed with the store, the store
 /// itself first.
 pub struct Store {
-    swap: Heap<[u64]>,
+    swap: PinnedBox<[u64]>,
     page_bytes: u32,
     memory_bytes: u64,
     geometry: Geometry,
-    _config: Heap<ffi::Config>,
-    _memory: Heap<[u32]>,
-    _verify: Option<Heap<[u64]>>,
-    compressor: Option<Tapped>,
+    _config: PinnedBox<ffi::FpSwapConfig>,
+    _memory: PinnedBox<[u32]>,
+    _verify: Option<PinnedBox<[u64]>>,
+    compressor: Option<InstrumentedCompressor>,
     rewriter: Option<Rewriter>,
-    emulated: Emulated,
+    emulated: EmulatedMedium,
 }
 
 // SAFETY: what it points to is its own alone, and C keeps nothing a thread.
@@ -72,24 +72,24 @@ impl Store {
 
     fn start(spec: &StoreSpec, fresh: bool) -> Result<Self> {
         spec.check()?;
-        let emulated = Emulated::open(spec)?;
+        let emulated = EmulatedMedium::open(spec)?;
         let rewriter = match spec.layout {
-            Layout::Rewrite => Some(Rewriter::new(emulated.medium(), spec.geometry)?),
-            Layout::Fragments | Layout::Log => None,
+            StoreLayout::Rewrite => Some(Rewriter::new(emulated.medium(), spec.geometry)?),
+            StoreLayout::Fragments | StoreLayout::Log => None,
         };
-        let compressor = Tapped::new(spec.compressor, spec.page_bytes)?;
+        let compressor = InstrumentedCompressor::new(spec.compressor, spec.page_bytes)?;
         let verify =
-            spec.verify.then(|| Heap::<[u64]>::zeroed(spec.page_bytes.div_ceil(8) as usize));
+            spec.verify.then(|| PinnedBox::<[u64]>::zeroed(spec.page_bytes.div_ceil(8) as usize));
         let words = spec.words();
-        let memory = Heap::<[u32]>::zeroed(words);
+        let memory = PinnedBox::<[u32]>::zeroed(words);
         let layout = match spec.layout {
-            Layout::Log => &raw const ffi::fp_swap_log,
-            Layout::Fragments | Layout::Rewrite => &raw const ffi::fp_swap_fragments,
+            StoreLayout::Log => &raw const ffi::fp_swap_log,
+            StoreLayout::Fragments | StoreLayout::Rewrite => &raw const ffi::fp_swap_fragments,
         };
-        let config = Heap::from_box(Box::new(ffi::Config {
+        let config = PinnedBox::from_box(Box::new(ffi::FpSwapConfig {
             medium: rewriter.as_ref().map_or_else(|| emulated.medium(), Rewriter::medium),
             layout,
-            compressor: compressor.as_ref().map_or(null(), |tapped| tapped.shown()),
+            compressor: compressor.as_ref().map_or(null(), InstrumentedCompressor::interface),
             verify: verify.as_ref().map_or(null_mut(), |page| page.as_ptr().cast::<c_void>()),
             crc: Some(crc32),
             page_bytes: spec.page_bytes,
@@ -102,7 +102,7 @@ impl Store {
         // SAFETY: a function of nothing.
         let bytes = unsafe { ffi::fp_shim_store_bytes() };
         let store = Self {
-            swap: Heap::<[u64]>::zeroed(bytes.div_ceil(size_of::<u64>())),
+            swap: PinnedBox::<[u64]>::zeroed(bytes.div_ceil(size_of::<u64>())),
             page_bytes: spec.page_bytes,
             memory_bytes: spec.memory_bytes(),
             geometry: spec.geometry,
@@ -139,8 +139,8 @@ impl Store {
         }
     }
 
-    fn swap(&self) -> *mut ffi::Swap {
-        self.swap.as_ptr().cast::<ffi::Swap>()
+    fn swap(&self) -> *mut ffi::FpSwap {
+        self.swap.as_ptr().cast::<ffi::FpSwap>()
     }
 
     /// Bytes of a page.
@@ -228,7 +228,7 @@ impl Store {
 
     /// Statistics.
     pub fn statistics(&self) -> Statistics {
-        let mut stat = ffi::Stat::default();
+        let mut stat = ffi::FpSwapStat::default();
         // SAFETY: the store is started, and `stat` is the struct's size.
         unsafe { ffi::fp_swap_stat(self.swap(), &raw mut stat) };
         // Same-filled pages take no data: they say nothing about the compressor.
@@ -272,7 +272,8 @@ impl Store {
     /// What was asked of the medium and of the compressor so far.
     pub fn counters(&self) -> StoreCounters {
         let medium = self.emulated.counters();
-        let tapped = self.compressor.as_ref().map_or((0, 0), Tapped::pages);
+        let (compressed_pages, decompressed_pages) =
+            self.compressor.as_ref().map_or((0, 0), InstrumentedCompressor::pages);
         StoreCounters {
             reads: medium.reads,
             loads: medium.loads,
@@ -281,8 +282,8 @@ impl Store {
             programs: medium.programs,
             program_bytes: medium.program_bytes,
             erases: medium.erases,
-            compressed_pages: tapped.0,
-            decompressed_pages: tapped.1,
+            compressed_pages: (compressed_pages, decompressed_pages).0,
+            decompressed_pages: (compressed_pages, decompressed_pages).1,
         }
     }
 
@@ -311,7 +312,7 @@ mod tests {
     const IN_PLACE: Geometry = Geometry { program_bytes: 1, block_bytes: 4096, block_count: 256 };
     const NAND: Geometry = Geometry { program_bytes: 2048, block_bytes: 65536, block_count: 32 };
 
-    fn spec(layout: Layout, compressor: Compressor) -> StoreSpec {
+    fn spec(layout: StoreLayout, compressor: Compressor) -> StoreSpec {
         let geometry = if layout.is_for_nand() { NAND } else { IN_PLACE };
         StoreSpec {
             layout,
@@ -322,7 +323,7 @@ mod tests {
             geometry,
             reserve_blocks: 0,
             file: None,
-            faults: Faults::default(),
+            faults: MediumFaults::default(),
             seed: 1,
         }
     }
@@ -337,7 +338,7 @@ mod tests {
 
     #[test]
     fn every_layout_gives_back_what_every_compressor_made() {
-        for (name, layout) in Layout::ALL {
+        for (name, layout) in StoreLayout::ALL {
             for (_, compressor) in Compressor::ALL {
                 let mut store = Store::format(&spec(layout, compressor)).unwrap();
                 let mut held = [None; 128];
@@ -388,7 +389,7 @@ mod tests {
     /// What a compressor made of a page is looked at as soon as it is there.
     #[test]
     fn a_store_that_verifies_keeps_the_same_in_a_page_more_of_memory() {
-        for (_, layout) in Layout::ALL {
+        for (_, layout) in StoreLayout::ALL {
             let plain = spec(layout, Compressor::Zstd);
             let checked = StoreSpec { verify: true, ..plain.clone() };
             let [plain, checked] = [plain, checked].map(|spec| {
@@ -410,7 +411,7 @@ mod tests {
 
     #[test]
     fn a_full_medium_is_a_result_and_a_wrong_slot_an_error() {
-        for (_, layout) in Layout::ALL {
+        for (_, layout) in StoreLayout::ALL {
             let small = StoreSpec { slot_count: 4096, ..spec(layout, Compressor::Lz4) };
             let mut store = Store::format(&small).unwrap();
             let full = (0..4096).find(|slot| {
@@ -441,7 +442,7 @@ mod tests {
     fn a_log_in_a_file_is_there_the_next_time() {
         let folder = tempfile::tempdir().unwrap();
         let file = Some(folder.path().join("nand"));
-        let kept = StoreSpec { file, ..spec(Layout::Log, Compressor::Deflate) };
+        let kept = StoreSpec { file, ..spec(StoreLayout::Log, Compressor::Deflate) };
         let mut store = Store::format(&kept).unwrap();
         for slot in 0..100 {
             store.write(slot, &page(slot.into())).unwrap();
@@ -465,7 +466,7 @@ mod tests {
 
     #[test]
     fn idle_time_ends_and_loses_nothing() {
-        let mut store = Store::format(&spec(Layout::Log, Compressor::None)).unwrap();
+        let mut store = Store::format(&spec(StoreLayout::Log, Compressor::None)).unwrap();
         for step in 0..2000_u64 {
             store.write((step % 128) as u32, &page(step)).unwrap();
         }
@@ -476,14 +477,14 @@ mod tests {
             store.read(slot as u32, &mut out).unwrap();
             assert!(out == page(2000 - 128 + (slot + 128 - 2000 % 128) % 128));
         }
-        let mut fragments = Store::format(&spec(Layout::Fragments, Compressor::None)).unwrap();
+        let mut fragments = Store::format(&spec(StoreLayout::Fragments, Compressor::None)).unwrap();
         assert!(!fragments.idle().unwrap());
     }
 
     #[test]
     fn what_cannot_be_is_one_line() {
-        let fragments = spec(Layout::Fragments, Compressor::None);
-        let log = spec(Layout::Log, Compressor::None);
+        let fragments = spec(StoreLayout::Fragments, Compressor::None);
+        let log = spec(StoreLayout::Log, Compressor::None);
         for (wrong, line) in [
             (StoreSpec { geometry: NAND, ..fragments.clone() }, "rewrites in place"),
             (StoreSpec { geometry: IN_PLACE, ..log.clone() }, "wants NAND"),

@@ -11,7 +11,7 @@ use crate::ffi;
 /// How pages lie on the medium.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Layout {
+pub enum StoreLayout {
     /// MTDCOMPR's, for media that rewrite in place.
     Fragments,
     /// For NAND: out of place, with garbage collection and wear levelling.
@@ -21,7 +21,7 @@ pub enum Layout {
     Rewrite,
 }
 
-impl Layout {
+impl StoreLayout {
     /// Whether it is for flash pages in erase blocks.
     pub fn is_for_nand(self) -> bool {
         self != Self::Fragments
@@ -29,7 +29,7 @@ impl Layout {
 }
 
 named! {
-    Layout: "unknown layout",
+    StoreLayout: "unknown layout",
     "fragments" => Fragments,
     "log" => Log,
     "rewrite" => Rewrite,
@@ -101,7 +101,7 @@ impl Geometry {
 /// What fails on an emulated medium, and when; by default nothing does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Faults {
+pub struct MediumFaults {
     /// Blocks that are bad from the start.
     pub factory_bad_blocks: u32,
     /// Erasures after which a block may fail; 0: never.
@@ -118,7 +118,7 @@ pub struct Faults {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreSpec {
     /// How pages lie.
-    pub layout: Layout,
+    pub layout: StoreLayout,
     /// What makes them smaller.
     pub compressor: Compressor,
     /// Whether each page that was compressed is decompressed and compared.
@@ -134,7 +134,7 @@ pub struct StoreSpec {
     /// The file that holds the medium; memory if absent.
     pub file: Option<PathBuf>,
     /// What fails.
-    pub faults: Faults,
+    pub faults: MediumFaults,
     /// Of all that is random.
     pub seed: u64,
 }
@@ -149,7 +149,7 @@ impl StoreSpec {
     /// compressor's.
     pub fn memory_bytes(&self) -> u64 {
         let rewriter = match self.layout {
-            Layout::Rewrite => {
+            StoreLayout::Rewrite => {
                 u64::from(self.geometry.block_bytes) + 4 * u64::from(self.geometry.block_count)
             }
             _ => 0,
@@ -164,7 +164,7 @@ impl StoreSpec {
     /// Blocks that a log on this medium leaves free at least; 0 where there can be none, and for
     /// other layouts.
     pub fn least_reserve_blocks(&self) -> u32 {
-        if self.layout != Layout::Log {
+        if self.layout != StoreLayout::Log {
             return 0;
         }
         let Geometry { program_bytes, block_bytes, block_count } = self.geometry;
@@ -187,13 +187,13 @@ impl StoreSpec {
         // SAFETY: functions of numbers, for any numbers.
         unsafe {
             match self.layout {
-                Layout::Log => ffi::fp_shim_log_words(
+                StoreLayout::Log => ffi::fp_shim_log_words(
                     slots,
                     block_count as usize,
                     self.page_bytes,
                     program_bytes,
                 ),
-                Layout::Fragments | Layout::Rewrite => {
+                StoreLayout::Fragments | StoreLayout::Rewrite => {
                     ffi::fp_shim_fragment_words(slots, self.chunk_count() as usize, self.page_bytes)
                 }
             }
@@ -220,7 +220,7 @@ impl StoreSpec {
         }
         if self.layout.is_for_nand() != (program_bytes > 1) {
             return Err(Error::design(match self.layout {
-                Layout::Fragments => {
+                StoreLayout::Fragments => {
                     "the layout fragments wants a medium that rewrites in place; take log (or \
                      rewrite) for NAND"
                         .to_owned()
@@ -246,7 +246,7 @@ impl StoreSpec {
                 self.faults.factory_bad_blocks
             )));
         }
-        if self.layout == Layout::Log { self.check_log() } else { Ok(()) }
+        if self.layout == StoreLayout::Log { self.check_log() } else { Ok(()) }
     }
 
     /// Check that a log has blocks enough, and such as it can use.

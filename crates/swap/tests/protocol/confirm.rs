@@ -1,12 +1,14 @@
 //! The protocol with a confirmation: a block counts when its second pair is valid, too.
 
-use crate::medium::{Link, Medium, NONE, Outcome, Page, Pair, Successors};
-use crate::store::{Mutation, Protocol, Stop, Store};
+use crate::medium::{
+    BlockLink, MetaPair, ModelMedium, NONE, OperationResult, PageContent, Successors,
+};
+use crate::store::{EarlyEnd, ModelStore, Mutation, Protocol};
 
 /// What mount saw in the first pair of a zone block.
 #[derive(Clone, Copy)]
-enum Look {
-    Shows(Pair),
+enum FirstPair {
+    Valid(MetaPair),
     /// Blank in both copies.
     Blank,
     /// Neither valid nor blank.
@@ -14,47 +16,52 @@ enum Look {
 }
 
 impl Protocol {
-    fn look(&self, medium: &mut Medium, block: u8) -> Look {
-        let a = medium.look(block, 0);
+    fn first_pair(&self, medium: &mut ModelMedium, block: u8) -> FirstPair {
+        let a = medium.read_or_blank(block, 0);
         if let Ok(pair) = a {
-            return Look::Shows(pair);
+            return FirstPair::Valid(pair);
         }
-        match (a, medium.look(block, 1)) {
-            (_, Ok(pair)) => Look::Shows(pair),
-            (Err(true), Err(true)) => Look::Blank,
-            _ => Look::Suspicious,
+        match (a, medium.read_or_blank(block, 1)) {
+            (_, Ok(pair)) => FirstPair::Valid(pair),
+            (Err(true), Err(true)) => FirstPair::Blank,
+            _ => FirstPair::Suspicious,
         }
     }
 
     /// Opens a block: the pair that is due, then the confirmation.
-    fn open(&self, medium: &mut Medium, block: u8, pair: Pair) -> Result<Option<Store>, Stop> {
-        let confirmation = Pair { before: pair.version, chunk: 1 - pair.chunk, ..pair };
-        let mut done = medium.erase(block)? == Outcome::Done
-            && self.program(medium, block, 0, pair)? == Outcome::Done;
-        let confirmed = !self.is(Mutation::NoConfirmation);
+    fn open(
+        &self,
+        medium: &mut ModelMedium,
+        block: u8,
+        pair: MetaPair,
+    ) -> Result<Option<ModelStore>, EarlyEnd> {
+        let confirmation = MetaPair { before: pair.version, chunk: 1 - pair.chunk, ..pair };
+        let mut done = medium.erase(block)? == OperationResult::Done
+            && self.program(medium, block, 0, pair)? == OperationResult::Done;
+        let confirmed = !self.has(Mutation::NoConfirmation);
         if done && confirmed {
-            done = self.program(medium, block, 1, confirmation)? == Outcome::Done;
+            done = self.program(medium, block, 1, confirmation)? == OperationResult::Done;
         }
         if !done {
             medium.mark(block)?;
             return Ok(None);
         }
         let (pairs, last) = if confirmed { (2, confirmation) } else { (1, pair) };
-        Ok(Some(Store { block, pairs, last, before: block, top: pair.generation }))
+        Ok(Some(ModelStore { block, pairs, last, before: block, top: pair.generation }))
     }
 
     /// Zone blocks that are not among `used`, from `after` on.
-    fn free(&self, medium: &Medium, after: u8, used: &[u8]) -> Vec<u8> {
+    fn free(&self, medium: &ModelMedium, after: u8, used: &[u8]) -> Vec<u8> {
         let zone = self.zone(medium);
         let start = zone.iter().position(|&at| at > after).unwrap_or(0);
         let round = (0..zone.len()).map(|step| zone[(start + step) % zone.len()]);
         round.filter(|block| !used.contains(block)).collect()
     }
 
-    pub fn format_confirmed(&self, medium: &mut Medium) -> Result<Store, Stop> {
+    pub fn format_confirmed(&self, medium: &mut ModelMedium) -> Result<ModelStore, EarlyEnd> {
         let data = self.blocks as u8 - 1;
         let successors = Successors::new(&[], 0);
-        let pair = Pair {
+        let pair = MetaPair {
             generation: 1,
             link: None,
             successors,
@@ -64,22 +71,22 @@ impl Protocol {
             data,
             base: NONE,
         };
-        medium.program(data, 0, Page::Data(0))?;
-        self.open(medium, 0, pair)?.ok_or(Stop::Full)
+        medium.program(data, 0, PageContent::Data(0))?;
+        self.open(medium, 0, pair)?.ok_or(EarlyEnd::Full)
     }
 
     /// The next block, with a pair that is due. `failed` is a block whose pair could not be programmed.
     pub fn open_next(
         &self,
-        medium: &mut Medium,
-        store: &mut Store,
-        pair: Pair,
+        medium: &mut ModelMedium,
+        store: &mut ModelStore,
+        pair: MetaPair,
         failed: Option<u8>,
-    ) -> Result<(), Stop> {
-        let generation = store.top + u8::from(!self.is(Mutation::SameGeneration));
+    ) -> Result<(), EarlyEnd> {
+        let generation = store.top + u8::from(!self.has(Mutation::SameGeneration));
         let link =
-            Link { block: store.block, generation: store.last.generation, count: store.pairs };
-        let pair = Pair { generation, link: Some(link), base: store.block, ..pair };
+            BlockLink { block: store.block, generation: store.last.generation, count: store.pairs };
+        let pair = MetaPair { generation, link: Some(link), base: store.block, ..pair };
         let mut used = vec![store.block, store.before, store.last.data, pair.data];
         if store.pairs == 2 {
             // No pair after the confirmation is complete: what mount came from stays.
@@ -98,19 +105,19 @@ impl Protocol {
                 return Ok(());
             }
         }
-        Err(Stop::Full)
+        Err(EarlyEnd::Full)
     }
 
-    pub fn mount_confirmed(&self, medium: &mut Medium) -> Result<Store, Stop> {
+    pub fn mount_confirmed(&self, medium: &mut ModelMedium) -> Result<ModelStore, EarlyEnd> {
         let zone = self.zone(medium);
-        let mut looks: Vec<(u8, Look)> = Vec::new();
+        let mut first_pairs: Vec<(u8, FirstPair)> = Vec::new();
         for &block in &zone {
-            let look = self.look(medium, block);
-            looks.push((block, look));
+            let first_pair = self.first_pair(medium, block);
+            first_pairs.push((block, first_pair));
         }
         let mut shown: Vec<(u8, u8)> = Vec::new();
-        for &(block, look) in &looks {
-            if let Look::Shows(pair) = look {
+        for &(block, first_pair) in &first_pairs {
+            if let FirstPair::Valid(pair) = first_pair {
                 shown.push((pair.generation, block));
             }
         }
@@ -125,7 +132,7 @@ impl Protocol {
                 break;
             }
         }
-        let (r, mut pair) = found.ok_or_else(|| Stop::Broken("no store".into()))?;
+        let (r, mut pair) = found.ok_or_else(|| EarlyEnd::Broken("no store".into()))?;
         let generation = pair.generation;
         let mut k = 1;
         while k + 1 < self.pairs
@@ -134,11 +141,11 @@ impl Protocol {
         {
             (k, pair) = (k + 1, next);
         }
-        medium.say(|| format!("    R is block {r}, last pair {k}: v{}", pair.version));
+        medium.log_line(|| format!("    R is block {r}, last pair {k}: v{}", pair.version));
         let previous = self.previous(medium, r, k, &pair);
         let said = previous.map(|(_, _, previous)| (previous.version, previous.chunk));
         if said != Some((pair.before, 1 - pair.chunk)) {
-            return Err(Stop::Broken(format!(
+            return Err(EarlyEnd::Broken(format!(
                 "v{} needs v{}, found {said:?}",
                 pair.version, pair.before
             )));
@@ -147,7 +154,7 @@ impl Protocol {
         let mut used = vec![r, pair.data];
         if let Some((block, index, previous)) = previous {
             used.extend([block, previous.data]);
-            if !self.is(Mutation::FreeMetaEarly)
+            if !self.has(Mutation::FreeMetaEarly)
                 && let Some((block, ..)) = self.previous(medium, block, index, &previous)
             {
                 used.push(block);
@@ -168,11 +175,11 @@ impl Protocol {
             }
             doubtful = (link.block, last.link, index == 0);
         }
-        let count = k as u8 + u8::from(self.is(Mutation::CountFlaky));
-        let link = Some(Link { block: r, generation, count });
-        let top = if self.is(Mutation::OverCountingOnly) { generation } else { top };
-        let again = Pair {
-            generation: top + u8::from(!self.is(Mutation::SameGeneration)),
+        let count = k as u8 + u8::from(self.has(Mutation::CountFlaky));
+        let link = Some(BlockLink { block: r, generation, count });
+        let top = if self.has(Mutation::OverCountingOnly) { generation } else { top };
+        let again = MetaPair {
+            generation: top + u8::from(!self.has(Mutation::SameGeneration)),
             link,
             base: r,
             ..pair
@@ -183,7 +190,7 @@ impl Protocol {
         }
         let higher = |block: u8| {
             let age = shown.iter().find(|shown| shown.1 == block).map_or(0, |shown| shown.0);
-            if age > generation && !self.is(Mutation::TakeHigher) { age } else { 0 }
+            if age > generation && !self.has(Mutation::TakeHigher) { age } else { 0 }
         };
         free.sort_by_key(|&block| higher(block));
         let mut store = None;
@@ -193,12 +200,12 @@ impl Protocol {
                 break;
             }
         }
-        let store = store.ok_or(Stop::Full)?;
-        if !self.is(Mutation::KeepSuspicious) {
-            for &(block, look) in &looks {
-                let suspicious = matches!(look, Look::Suspicious);
+        let store = store.ok_or(EarlyEnd::Full)?;
+        if !self.has(Mutation::KeepSuspicious) {
+            for &(block, first_pair) in &first_pairs {
+                let suspicious = matches!(first_pair, FirstPair::Suspicious);
                 let free = free.contains(&block) && block != store.block && !medium.bad(block);
-                if suspicious && free && medium.erase(block)? == Outcome::Failed {
+                if suspicious && free && medium.erase(block)? == OperationResult::Failed {
                     medium.mark(block)?;
                 }
             }

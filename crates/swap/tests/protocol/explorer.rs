@@ -3,8 +3,8 @@
 use std::collections::{HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use crate::medium::{Block, Medium, NONE, Oracle, PAIRS, Page, Pair, Powers};
-use crate::store::{Protocol, Stop, Store};
+use crate::medium::{MetaPair, ModelBlock, ModelMedium, NONE, Oracle, PAIRS, PageContent, Powers};
+use crate::store::{EarlyEnd, ModelStore, Protocol};
 
 /// How far to look.
 #[derive(Clone, Copy, Debug)]
@@ -23,10 +23,10 @@ pub struct Bounds {
 
 /// The world between two steps.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct State {
-    blocks: Vec<Block>,
+struct World {
+    blocks: Vec<ModelBlock>,
     /// The running store; none when the power is off.
-    store: Option<Store>,
+    store: Option<ModelStore>,
     /// The version mount must give, and the one it may give instead.
     served: u8,
     pending: u8,
@@ -35,7 +35,7 @@ struct State {
 }
 
 #[derive(Clone)]
-enum Step {
+enum ExploredStep {
     Start,
     Leave,
     /// A sync or a mount: the script, and whether it could be cut.
@@ -43,7 +43,7 @@ enum Step {
 }
 
 /// What was found.
-pub struct Found {
+pub struct Exploration {
     pub states: usize,
     pub runs: usize,
     /// States first reached after so many cuts.
@@ -54,11 +54,11 @@ pub struct Found {
     pub depth: usize,
 }
 
-impl State {
-    fn pairs(&mut self) -> impl Iterator<Item = &mut Pair> {
+impl World {
+    fn pairs(&mut self) -> impl Iterator<Item = &mut MetaPair> {
         let pages = self.blocks.iter_mut().flat_map(|block| block.pages.iter_mut());
         let pages = pages.filter_map(|page| match page {
-            Page::Complete(pair) | Page::Flaky(pair) => Some(pair),
+            PageContent::Complete(pair) | PageContent::Flaky(pair) => Some(pair),
             _ => None,
         });
         pages.chain(self.store.as_mut().map(|store| &mut store.last))
@@ -76,7 +76,7 @@ impl State {
         }
         versions.push(self.pending);
         for block in &mut self.blocks {
-            if let Page::Data(version) = block.pages[0] {
+            if let PageContent::Data(version) = block.pages[0] {
                 versions.push(version);
             }
         }
@@ -102,7 +102,7 @@ impl State {
             rank(&mut pair.before);
         }
         for block in &mut self.blocks {
-            if let Page::Data(version) = &mut block.pages[0] {
+            if let PageContent::Data(version) = &mut block.pages[0] {
                 rank(version);
             }
         }
@@ -116,7 +116,7 @@ impl State {
             top = top.max(pair.version);
         }
         for block in &self.blocks {
-            if let Page::Data(version) = block.pages[0] {
+            if let PageContent::Data(version) = block.pages[0] {
                 top = top.max(version);
             }
         }
@@ -129,32 +129,32 @@ pub struct Explorer {
     pub bounds: Bounds,
 }
 
-enum End {
-    Next(State),
+enum StepResult {
+    Next(World),
     /// The store is full for good.
     Full,
     Broken(String),
 }
 
 impl Explorer {
-    fn start(&self) -> State {
-        let blank = Block { bad: false, pages: [Page::Blank; 2 * PAIRS] };
+    fn start(&self) -> World {
+        let blank = ModelBlock { bad: false, pages: [PageContent::Blank; 2 * PAIRS] };
         let mut blocks = vec![blank; self.protocol.blocks];
         let mut oracle = Oracle::default();
         let powers = Powers { cut: false, fail: false, restless: false, blank: false };
-        let mut medium = Medium::new(&mut blocks, &mut oracle, powers, None);
+        let mut medium = ModelMedium::new(&mut blocks, &mut oracle, powers, None);
         let store = self.protocol.format(&mut medium).expect("nothing fails here");
-        State { blocks, store: Some(store), served: 0, pending: NONE, failures: 0, syncs: 0 }
+        World { blocks, store: Some(store), served: 0, pending: NONE, failures: 0, syncs: 0 }
     }
 
     /// One step of `state` under a script. The oracle's answers are noted for the next script.
-    fn run(
+    fn run_step(
         &self,
-        state: &State,
+        state: &World,
         script: Vec<u8>,
         cut: bool,
         mut log: Option<&mut Vec<String>>,
-    ) -> (Oracle, End) {
+    ) -> (Oracle, StepResult) {
         let mut next = state.clone();
         let mut oracle = Oracle::follow(script);
         let powers = Powers {
@@ -172,7 +172,7 @@ impl Explorer {
         }
         let version = state.fresh();
         let mut store = next.store.take();
-        let mut medium = Medium::new(&mut next.blocks, &mut oracle, powers, log);
+        let mut medium = ModelMedium::new(&mut next.blocks, &mut oracle, powers, log);
         let result = match &mut store {
             Some(store) => self.protocol.sync(&mut medium, store, version).map(|()| store.clone()),
             None => self.protocol.mount(&mut medium),
@@ -181,7 +181,7 @@ impl Explorer {
         let syncing = store.is_some();
         let end = match result {
             Ok(now) => {
-                medium.say(|| format!("    returns v{}", now.last.version));
+                medium.log_line(|| format!("    returns v{}", now.last.version));
                 let found = now.last.version;
                 let allowed = if syncing {
                     found == version
@@ -190,33 +190,38 @@ impl Explorer {
                 };
                 let data = next.blocks[now.last.data as usize].pages[0];
                 if !allowed {
-                    End::Broken(format!("v{found} is served"))
-                } else if data != Page::Data(found) {
-                    End::Broken(format!("data of v{found} is gone from block {}", now.last.data))
+                    StepResult::Broken(format!("v{found} is served"))
+                } else if data != PageContent::Data(found) {
+                    StepResult::Broken(format!(
+                        "data of v{found} is gone from block {}",
+                        now.last.data
+                    ))
                 } else {
                     next.served = found;
                     next.pending = NONE;
                     next.syncs = if syncing { state.syncs + 1 } else { 0 };
                     next.store = Some(now);
-                    End::Next(next)
+                    StepResult::Next(next)
                 }
             }
-            Err(Stop::Cut) => {
+            Err(EarlyEnd::PowerCut) => {
                 if syncing {
                     next.pending = version;
                 }
                 next.syncs = 0;
-                End::Next(next)
+                StepResult::Next(next)
             }
-            Err(Stop::Full) if next.failures > 0 || syncing => End::Full,
-            Err(Stop::Full) => End::Broken("mount is stuck: no block to go on in".into()),
-            Err(Stop::Broken(why)) => End::Broken(why),
+            Err(EarlyEnd::Full) if next.failures > 0 || syncing => StepResult::Full,
+            Err(EarlyEnd::Full) => {
+                StepResult::Broken("mount is stuck: no block to go on in".into())
+            }
+            Err(EarlyEnd::Broken(reason)) => StepResult::Broken(reason),
         };
         (oracle, end)
     }
 
-    pub fn explore(&self) -> Found {
-        let mut found = Found {
+    pub fn explore(&self) -> Exploration {
+        let mut exploration = Exploration {
             states: 0,
             runs: 0,
             layers: Vec::new(),
@@ -225,18 +230,18 @@ impl Explorer {
             depth: 0,
         };
         let mut seen: HashSet<u128> = HashSet::new();
-        let mut history: Vec<(u32, Step)> = vec![(0, Step::Start)];
+        let mut history: Vec<(u32, ExploredStep)> = vec![(0, ExploredStep::Start)];
         let mut layer = VecDeque::from([(0_u32, self.start())]);
         for cuts in 0..=self.bounds.cuts {
             let mut after = VecDeque::new();
-            let before = found.states;
+            let before = exploration.states;
             while let Some((at, state)) = layer.pop_front() {
-                if found.states > self.bounds.states {
-                    found.complete = false;
-                    return found;
+                if exploration.states > self.bounds.states {
+                    exploration.complete = false;
+                    return exploration;
                 }
-                found.states += 1;
-                let mut add = |next: State, step: Step, queue: &mut VecDeque<_>| {
+                exploration.states += 1;
+                let mut add = |next: World, step: ExploredStep, queue: &mut VecDeque<_>| {
                     let mut next = next;
                     next.canonical();
                     if seen.insert(fingerprint(&next)) {
@@ -246,8 +251,8 @@ impl Explorer {
                 };
                 if state.store.is_some() {
                     if cuts < self.bounds.cuts {
-                        let off = State { store: None, syncs: 0, ..state.clone() };
-                        add(off, Step::Leave, &mut after);
+                        let off = World { store: None, syncs: 0, ..state.clone() };
+                        add(off, ExploredStep::Leave, &mut after);
                     }
                     if state.syncs == self.bounds.syncs {
                         continue;
@@ -255,32 +260,39 @@ impl Explorer {
                 }
                 let mut script = Some(Vec::new());
                 while let Some(now) = script {
-                    found.runs += 1;
-                    let (oracle, end) = self.run(&state, now, cuts < self.bounds.cuts, None);
-                    let step = || Step::Run(oracle.script.clone(), cuts < self.bounds.cuts);
+                    exploration.runs += 1;
+                    let (oracle, end) = self.run_step(&state, now, cuts < self.bounds.cuts, None);
+                    let step = || ExploredStep::Run(oracle.script.clone(), cuts < self.bounds.cuts);
                     match end {
-                        End::Next(next) if next.store.is_none() => add(next, step(), &mut after),
-                        End::Next(next) => add(next, step(), &mut layer),
-                        End::Full => {}
-                        End::Broken(why) => {
+                        StepResult::Next(next) if next.store.is_none() => {
+                            add(next, step(), &mut after)
+                        }
+                        StepResult::Next(next) => add(next, step(), &mut layer),
+                        StepResult::Full => {}
+                        StepResult::Broken(reason) => {
                             let last = (at, step());
-                            found.counterexample = Some(self.trace(&history, last, &why));
-                            found.depth = cuts;
-                            found.layers.push(found.states - before);
-                            return found;
+                            exploration.counterexample = Some(self.trace(&history, last, &reason));
+                            exploration.depth = cuts;
+                            exploration.layers.push(exploration.states - before);
+                            return exploration;
                         }
                     }
                     script = oracle.next();
                 }
             }
-            found.layers.push(found.states - before);
+            exploration.layers.push(exploration.states - before);
             layer = after;
         }
-        found
+        exploration
     }
 
     /// The steps to a broken state, in words.
-    fn trace(&self, history: &[(u32, Step)], last: (u32, Step), why: &str) -> String {
+    fn trace(
+        &self,
+        history: &[(u32, ExploredStep)],
+        last: (u32, ExploredStep),
+        reason: &str,
+    ) -> String {
         let mut steps = vec![last.1];
         let mut at = last.0;
         while at != 0 {
@@ -295,27 +307,28 @@ impl Explorer {
         ];
         for step in steps.into_iter().rev() {
             let (script, cut) = match step {
-                Step::Start => continue,
-                Step::Leave => {
+                ExploredStep::Start => continue,
+                ExploredStep::Leave => {
                     log.push("  the power goes while the store does nothing".into());
                     state.store = None;
                     state.syncs = 0;
                     state.canonical();
                     continue;
                 }
-                Step::Run(script, cut) => (script, cut),
+                ExploredStep::Run(script, cut) => (script, cut),
             };
-            if let (_, End::Next(next)) = self.run(&state, script, cut, Some(&mut log)) {
+            if let (_, StepResult::Next(next)) = self.run_step(&state, script, cut, Some(&mut log))
+            {
                 state = next;
                 state.canonical();
             }
         }
-        log.push(format!("  BROKEN: {why}"));
+        log.push(format!("  BROKEN: {reason}"));
         log.join("\n")
     }
 }
 
-fn fingerprint(state: &State) -> u128 {
+fn fingerprint(state: &World) -> u128 {
     let mut one = DefaultHasher::new();
     state.hash(&mut one);
     let mut two = DefaultHasher::new();

@@ -13,7 +13,7 @@ mod explorer;
 mod medium;
 mod store;
 
-use explorer::{Bounds, Explorer, Found};
+use explorer::{Bounds, Exploration, Explorer};
 use store::{Mutation, Protocol, Rules};
 
 /// A protocol of two pairs a block, and bounds.
@@ -24,7 +24,7 @@ fn explore(
     cuts: usize,
     failures: u8,
     pairs: usize,
-) -> Found {
+) -> Exploration {
     let data = 2 + usize::from(failures);
     let protocol = Protocol { pairs, zone, blocks: zone + data, keep_base: false, rules, mutation };
     let syncs = if pairs > 2 {
@@ -39,30 +39,30 @@ fn explore(
     show(Explorer { protocol, bounds })
 }
 
-fn show(explorer: Explorer) -> Found {
+fn show(explorer: Explorer) -> Exploration {
     let start = std::time::Instant::now();
-    let found = explorer.explore();
+    let exploration = explorer.explore();
     println!("{:?}, {:?}", explorer.protocol, explorer.bounds);
     println!(
         "{} states, {} runs, by cuts {:?}, {:.1?}",
-        found.states,
-        found.runs,
-        found.layers,
+        exploration.states,
+        exploration.runs,
+        exploration.layers,
         start.elapsed()
     );
-    found
+    exploration
 }
 
-fn holds(found: &Found) {
-    if let Some(trace) = &found.counterexample {
-        panic!("after {} cuts:\n{trace}", found.depth);
+fn holds(exploration: &Exploration) {
+    if let Some(trace) = &exploration.counterexample {
+        panic!("after {} cuts:\n{trace}", exploration.depth);
     }
-    assert!(found.complete, "too many states");
+    assert!(exploration.complete, "too many states");
 }
 
-fn breaks(found: &Found) {
-    let trace = found.counterexample.as_ref().expect("a counterexample");
-    println!("after {} cuts:\n{trace}", found.depth);
+fn breaks(exploration: &Exploration) {
+    let trace = exploration.counterexample.as_ref().expect("a counterexample");
+    println!("after {} cuts:\n{trace}", exploration.depth);
 }
 
 fn soak() -> bool {
@@ -144,7 +144,7 @@ fn erasing_later_is_harmless() {
     holds(&explore(Rules::Steady, Mutation::EraseLater, 7, cuts, 0, 2));
 }
 
-fn confirmed(keep_base: bool, mutation: Mutation, cuts: usize, blank: bool) -> Found {
+fn confirmed(keep_base: bool, mutation: Mutation, cuts: usize, blank: bool) -> Exploration {
     let rules = Rules::Confirm;
     let protocol = Protocol { pairs: 2, zone: 6, blocks: 8, keep_base, rules, mutation };
     let bounds = Bounds { cuts, failures: 0, restless: false, blank, syncs: 1, states: 60_000_000 };

@@ -11,7 +11,7 @@ pub const NONE: u8 = u8::MAX;
 
 /// The block before, its generation, and how many of its pairs count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Link {
+pub struct BlockLink {
     pub block: u8,
     pub generation: u8,
     pub count: u8,
@@ -43,9 +43,9 @@ impl Successors {
 
 /// What a pair says. Both copies say the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Pair {
+pub struct MetaPair {
     pub generation: u8,
-    pub link: Option<Link>,
+    pub link: Option<BlockLink>,
     pub successors: Successors,
     /// The state is the one after this call.
     pub version: u8,
@@ -61,21 +61,21 @@ pub struct Pair {
 
 /// A page. A flaky page may be read as its content or as nothing, each time anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Page {
+pub enum PageContent {
     Blank,
     /// Neither blank nor ever valid.
     Junk,
-    Complete(Pair),
-    Flaky(Pair),
+    Complete(MetaPair),
+    Flaky(MetaPair),
     /// Data of a version, complete.
     Data(u8),
 }
 
 /// An erase block.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Block {
+pub struct ModelBlock {
     pub bad: bool,
-    pub pages: [Page; 2 * PAIRS],
+    pub pages: [PageContent; 2 * PAIRS],
 }
 
 /// Answers questions from a script, and notes how many answers there were to each.
@@ -91,7 +91,7 @@ impl Oracle {
         Self { script, arity: Vec::new(), position: 0 }
     }
 
-    fn ask(&mut self, arity: u8) -> u8 {
+    fn choose(&mut self, arity: u8) -> u8 {
         if arity < 2 {
             return 0;
         }
@@ -119,17 +119,17 @@ impl Oracle {
 
 /// The power is gone.
 #[derive(Debug)]
-pub struct Cut;
+pub struct PowerCut;
 
 /// How an operation ended that was not cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum OperationResult {
     Done,
     Failed,
 }
 
 /// What happens to one operation.
-enum Fate {
+enum OperationFate {
     Done,
     CutBefore,
     CutWithin,
@@ -148,8 +148,8 @@ pub struct Powers {
 }
 
 /// The medium while the power is on.
-pub struct Medium<'a> {
-    pub blocks: &'a mut Vec<Block>,
+pub struct ModelMedium<'a> {
+    pub blocks: &'a mut Vec<ModelBlock>,
     pub oracle: &'a mut Oracle,
     pub powers: Powers,
     pub failures: u8,
@@ -158,9 +158,9 @@ pub struct Medium<'a> {
     decided: Vec<(u8, usize, bool)>,
 }
 
-impl<'a> Medium<'a> {
+impl<'a> ModelMedium<'a> {
     pub fn new(
-        blocks: &'a mut Vec<Block>,
+        blocks: &'a mut Vec<ModelBlock>,
         oracle: &'a mut Oracle,
         powers: Powers,
         log: Option<&'a mut Vec<String>>,
@@ -168,7 +168,7 @@ impl<'a> Medium<'a> {
         Self { blocks, oracle, powers, failures: 0, log, decided: Vec::new() }
     }
 
-    pub fn say(&mut self, text: impl FnOnce() -> String) {
+    pub fn log_line(&mut self, text: impl FnOnce() -> String) {
         if let Some(log) = &mut self.log {
             log.push(text());
         }
@@ -180,21 +180,21 @@ impl<'a> Medium<'a> {
 
     /// A choice the protocol leaves open.
     pub fn either(&mut self) -> bool {
-        self.oracle.ask(2) == 1
+        self.oracle.choose(2) == 1
     }
 
     /// The content of a page, if this read finds it valid.
-    pub fn read(&mut self, block: u8, page: usize) -> Option<Pair> {
+    pub fn read(&mut self, block: u8, page: usize) -> Option<MetaPair> {
         match self.blocks[block as usize].pages[page] {
-            Page::Complete(pair) => Some(pair),
-            Page::Flaky(pair) => {
+            PageContent::Complete(pair) => Some(pair),
+            PageContent::Flaky(pair) => {
                 let known = self.decided.iter().find(|d| d.0 == block && d.1 == page).map(|d| d.2);
                 let valid = match known {
                     Some(valid) if !self.powers.restless => valid,
                     _ => {
-                        let valid = self.oracle.ask(2) == 0;
+                        let valid = self.oracle.choose(2) == 0;
                         let word = if valid { "VALID" } else { "invalid" };
-                        self.say(|| {
+                        self.log_line(|| {
                             format!("    read {block}.{page}: flaky, reads {word} ({pair})")
                         });
                         valid
@@ -210,15 +210,15 @@ impl<'a> Medium<'a> {
     }
 
     /// The content of a page, or whether it reads blank.
-    pub fn look(&mut self, block: u8, page: usize) -> Result<Pair, bool> {
-        let flaky = matches!(self.blocks[block as usize].pages[page], Page::Flaky(_));
-        let blank = self.blocks[block as usize].pages[page] == Page::Blank;
+    pub fn read_or_blank(&mut self, block: u8, page: usize) -> Result<MetaPair, bool> {
+        let flaky = matches!(self.blocks[block as usize].pages[page], PageContent::Flaky(_));
+        let blank = self.blocks[block as usize].pages[page] == PageContent::Blank;
         match self.read(block, page) {
             Some(pair) => Ok(pair),
             None if flaky && self.powers.blank => {
                 let blank = self.either();
                 if blank {
-                    self.say(|| format!("    read {block}.{page}: reads BLANK"));
+                    self.log_line(|| format!("    read {block}.{page}: reads BLANK"));
                 }
                 Err(blank)
             }
@@ -226,101 +226,110 @@ impl<'a> Medium<'a> {
         }
     }
 
-    fn fate(&mut self, what: impl FnOnce() -> String) -> Result<Fate, Cut> {
+    fn decide_fate(&mut self, what: impl FnOnce() -> String) -> Result<OperationFate, PowerCut> {
         let fail = self.powers.fail && self.failures == 0;
         let cuts = if self.powers.cut { 2 } else { 0 };
-        let answer = self.oracle.ask(1 + cuts + u8::from(fail));
+        let answer = self.oracle.choose(1 + cuts + u8::from(fail));
         let fate = match (answer, cuts) {
-            (0, _) => Fate::Done,
-            (1, 2) => Fate::CutBefore,
-            (2, 2) => Fate::CutWithin,
-            _ => Fate::Failed,
+            (0, _) => OperationFate::Done,
+            (1, 2) => OperationFate::CutBefore,
+            (2, 2) => OperationFate::CutWithin,
+            _ => OperationFate::Failed,
         };
-        self.say(|| {
+        self.log_line(|| {
             let end = match fate {
-                Fate::Done => "",
-                Fate::CutBefore => ": CUT before it",
-                Fate::CutWithin => ": CUT within it",
-                Fate::Failed => ": FAILS",
+                OperationFate::Done => "",
+                OperationFate::CutBefore => ": CUT before it",
+                OperationFate::CutWithin => ": CUT within it",
+                OperationFate::Failed => ": FAILS",
             };
             format!("    {}{end}", what())
         });
-        if matches!(fate, Fate::Failed) {
+        if matches!(fate, OperationFate::Failed) {
             self.failures += 1;
         }
-        if matches!(fate, Fate::CutBefore) { Err(Cut) } else { Ok(fate) }
+        if matches!(fate, OperationFate::CutBefore) { Err(PowerCut) } else { Ok(fate) }
     }
 
     /// Programs a page with the copy of a pair, or with data.
-    pub fn program(&mut self, block: u8, page: usize, content: Page) -> Result<Outcome, Cut> {
+    pub fn program(
+        &mut self,
+        block: u8,
+        page: usize,
+        content: PageContent,
+    ) -> Result<OperationResult, PowerCut> {
         assert_eq!(
             self.blocks[block as usize].pages[page],
-            Page::Blank,
+            PageContent::Blank,
             "programs page {block}.{page}, which is not erased"
         );
-        let fate = self.fate(|| match content {
-            Page::Complete(pair) => format!("program {block}.{page}: {pair}"),
+        let fate = self.decide_fate(|| match content {
+            PageContent::Complete(pair) => format!("program {block}.{page}: {pair}"),
             _ => format!("program {block}.{page}: data"),
         })?;
         let torn = match content {
-            Page::Complete(pair) => Page::Flaky(pair),
-            _ => Page::Junk,
+            PageContent::Complete(pair) => PageContent::Flaky(pair),
+            _ => PageContent::Junk,
         };
         let at = &mut self.blocks[block as usize].pages[page];
         match fate {
-            Fate::CutWithin => {
+            OperationFate::CutWithin => {
                 *at = torn;
-                Err(Cut)
+                Err(PowerCut)
             }
-            Fate::Failed => {
+            OperationFate::Failed => {
                 *at = torn;
-                Ok(Outcome::Failed)
+                Ok(OperationResult::Failed)
             }
             _ => {
                 *at = content;
-                Ok(Outcome::Done)
+                Ok(OperationResult::Done)
             }
         }
     }
 
     /// Erases a block. A mixture of old and blank pages, each flaky, is the same to a reader as all
     /// the old pages, each flaky: any of them may be read as nothing.
-    pub fn erase(&mut self, block: u8) -> Result<Outcome, Cut> {
+    pub fn erase(&mut self, block: u8) -> Result<OperationResult, PowerCut> {
         let pages = &self.blocks[block as usize].pages;
-        let blank = pages.iter().all(|page| *page == Page::Blank);
+        let blank = pages.iter().all(|page| *page == PageContent::Blank);
         let cut = self.powers.cut;
         // A cut leaves nothing on a blank block that another cut does not.
         self.powers.cut = cut && !blank;
-        let fate = self.fate(|| format!("erase {block}"));
+        let fate = self.decide_fate(|| format!("erase {block}"));
         self.powers.cut = cut;
         let fate = fate?;
         for page in &mut self.blocks[block as usize].pages {
             *page = match (&fate, *page) {
-                (Fate::Done, _) => Page::Blank,
-                (_, Page::Complete(pair) | Page::Flaky(pair)) => Page::Flaky(pair),
-                (_, Page::Blank | Page::Junk | Page::Data(_)) => Page::Junk,
+                (OperationFate::Done, _) => PageContent::Blank,
+                (_, PageContent::Complete(pair) | PageContent::Flaky(pair)) => {
+                    PageContent::Flaky(pair)
+                }
+                (_, PageContent::Blank | PageContent::Junk | PageContent::Data(_)) => {
+                    PageContent::Junk
+                }
             };
         }
         match fate {
-            Fate::CutWithin => Err(Cut),
-            Fate::Failed => Ok(Outcome::Failed),
-            _ => Ok(Outcome::Done),
+            OperationFate::CutWithin => Err(PowerCut),
+            OperationFate::Failed => Ok(OperationResult::Failed),
+            _ => Ok(OperationResult::Done),
         }
     }
 
     /// Marks a block bad, for good. The mark is taken to be atomic.
-    pub fn mark(&mut self, block: u8) -> Result<(), Cut> {
-        if self.powers.cut && self.oracle.ask(2) == 1 {
-            self.say(|| format!("    mark {block} bad: CUT before it"));
-            return Err(Cut);
+    pub fn mark(&mut self, block: u8) -> Result<(), PowerCut> {
+        if self.powers.cut && self.oracle.choose(2) == 1 {
+            self.log_line(|| format!("    mark {block} bad: CUT before it"));
+            return Err(PowerCut);
         }
-        self.say(|| format!("    mark {block} bad"));
+        self.log_line(|| format!("    mark {block} bad"));
         self.blocks[block as usize].bad = true;
         Ok(())
     }
 }
 
-impl std::fmt::Display for Pair {
+impl std::fmt::Display for MetaPair {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "gen {} v{} ", self.generation, self.version)?;
         match self.link {

@@ -1,6 +1,9 @@
 //! The store's steps as a sequence of operations on the medium: a sync and a mount.
 
-use crate::medium::{Cut, Link, Medium, NONE, Outcome, Page, Pair, SUCCESSORS, Successors};
+use crate::medium::{
+    BlockLink, MetaPair, ModelMedium, NONE, OperationResult, PageContent, PowerCut, SUCCESSORS,
+    Successors,
+};
 
 /// What is done where mount finds only the first pair of the newest block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,12 +67,12 @@ pub enum Mutation {
 
 /// What a running store knows.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Store {
+pub struct ModelStore {
     pub block: u8,
     /// Complete pairs of the block.
     pub pairs: u8,
-    pub last: Pair,
-    /// Block of the pair before the last one.
+    pub last: MetaPair,
+    /// ModelBlock of the pair before the last one.
     pub before: u8,
     /// The highest generation seen.
     pub top: u8,
@@ -77,17 +80,17 @@ pub struct Store {
 
 /// Why a step ended early.
 #[derive(Debug)]
-pub enum Stop {
-    Cut,
+pub enum EarlyEnd {
+    PowerCut,
     /// No good block is left where one is needed.
     Full,
     /// The protocol broke.
     Broken(String),
 }
 
-impl From<Cut> for Stop {
-    fn from(_: Cut) -> Self {
-        Self::Cut
+impl From<PowerCut> for EarlyEnd {
+    fn from(_: PowerCut) -> Self {
+        Self::PowerCut
     }
 }
 
@@ -105,20 +108,20 @@ pub struct Protocol {
 }
 
 impl Protocol {
-    pub fn is(&self, mutation: Mutation) -> bool {
+    pub fn has(&self, mutation: Mutation) -> bool {
         self.mutation == mutation
     }
 
-    pub fn zone(&self, medium: &Medium) -> Vec<u8> {
+    pub fn zone(&self, medium: &ModelMedium) -> Vec<u8> {
         (0..self.blocks as u8).filter(|&block| !medium.bad(block)).take(self.zone).collect()
     }
 
     /// The successors of `block`, which is taken from those of the block before it: the others, then new ones.
     /// `used` are the blocks that may not be new ones.
-    fn successors(&self, medium: &Medium, block: u8, old: &[u8], used: &[u8]) -> Successors {
+    fn successors(&self, medium: &ModelMedium, block: u8, old: &[u8], used: &[u8]) -> Successors {
         let mut list: Vec<u8> =
             old.iter().copied().filter(|&old| old != block && !medium.bad(old)).collect();
-        if self.is(Mutation::Unnested) {
+        if self.has(Mutation::Unnested) {
             list.clear();
         }
         let kept = list.len();
@@ -136,18 +139,18 @@ impl Protocol {
     /// Programs both copies of a pair.
     pub fn program(
         &self,
-        medium: &mut Medium,
+        medium: &mut ModelMedium,
         block: u8,
         index: usize,
-        pair: Pair,
-    ) -> Result<Outcome, Stop> {
-        let content = Page::Complete(pair);
-        let (first, second) = if self.is(Mutation::CopyBFirst) { (1, 0) } else { (0, 1) };
+        pair: MetaPair,
+    ) -> Result<OperationResult, EarlyEnd> {
+        let content = PageContent::Complete(pair);
+        let (first, second) = if self.has(Mutation::CopyBFirst) { (1, 0) } else { (0, 1) };
         let outcome = medium.program(block, 2 * index + first, content)?;
-        if outcome == Outcome::Failed && !self.is(Mutation::CopyBAfterFailure) {
-            return Ok(Outcome::Failed);
+        if outcome == OperationResult::Failed && !self.has(Mutation::CopyBAfterFailure) {
+            return Ok(OperationResult::Failed);
         }
-        if self.is(Mutation::OneCopy) && outcome == Outcome::Done {
+        if self.has(Mutation::OneCopy) && outcome == OperationResult::Done {
             return Ok(outcome);
         }
         Ok(medium.program(block, 2 * index + second, content)?)
@@ -156,33 +159,33 @@ impl Protocol {
     /// Erases a block and programs its first pair. A block that fails is marked bad.
     fn begin(
         &self,
-        medium: &mut Medium,
+        medium: &mut ModelMedium,
         block: u8,
-        pair: Pair,
+        pair: MetaPair,
         erased: bool,
-    ) -> Result<Outcome, Stop> {
-        let mut outcome = Outcome::Done;
+    ) -> Result<OperationResult, EarlyEnd> {
+        let mut outcome = OperationResult::Done;
         if !erased {
             outcome = medium.erase(block)?;
         }
-        if outcome == Outcome::Done {
+        if outcome == OperationResult::Done {
             outcome = self.program(medium, block, 0, pair)?;
         }
-        if outcome == Outcome::Failed {
+        if outcome == OperationResult::Failed {
             medium.mark(block)?;
         }
         Ok(outcome)
     }
 
     /// The medium after `format`: one complete pair, all else blank.
-    pub fn format(&self, medium: &mut Medium) -> Result<Store, Stop> {
+    pub fn format(&self, medium: &mut ModelMedium) -> Result<ModelStore, EarlyEnd> {
         if self.rules == Rules::Confirm {
             return self.format_confirmed(medium);
         }
         let data = self.blocks as u8 - 1;
         let mut successors = self.successors(medium, 0, &[], &[]);
         successors.kept = successors.len;
-        let pair = Pair {
+        let pair = MetaPair {
             generation: 1,
             link: None,
             successors,
@@ -192,35 +195,41 @@ impl Protocol {
             data,
             base: NONE,
         };
-        medium.program(data, 0, Page::Data(0))?;
+        medium.program(data, 0, PageContent::Data(0))?;
         self.program(medium, 0, 0, pair)?;
-        Ok(Store { block: 0, pairs: 1, last: pair, before: NONE, top: 0 })
+        Ok(ModelStore { block: 0, pairs: 1, last: pair, before: NONE, top: 0 })
     }
 
     /// A call and a sync: data, then a pair, in this block or the next one.
-    pub fn sync(&self, medium: &mut Medium, store: &mut Store, version: u8) -> Result<(), Stop> {
+    pub fn sync(
+        &self,
+        medium: &mut ModelMedium,
+        store: &mut ModelStore,
+        version: u8,
+    ) -> Result<(), EarlyEnd> {
         let zone = self.zone(medium);
         let data = loop {
-            let early = self.is(Mutation::FreeDataEarly);
+            let early = self.has(Mutation::FreeDataEarly);
             let free = (0..self.blocks as u8).rev().find(|&block| {
                 !zone.contains(&block) && !medium.bad(block) && (early || block != store.last.data)
             });
-            let block = free.ok_or(Stop::Full)?;
+            let block = free.ok_or(EarlyEnd::Full)?;
             let mut outcome = medium.erase(block)?;
-            if outcome == Outcome::Done {
-                outcome = medium.program(block, 0, Page::Data(version))?;
+            if outcome == OperationResult::Done {
+                outcome = medium.program(block, 0, PageContent::Data(version))?;
             }
-            if outcome == Outcome::Done {
+            if outcome == OperationResult::Done {
                 break block;
             }
             medium.mark(block)?;
         };
         let last = store.last;
-        let mut pair = Pair { version, before: last.version, chunk: 1 - last.chunk, data, ..last };
+        let mut pair =
+            MetaPair { version, before: last.version, chunk: 1 - last.chunk, data, ..last };
         let mut failed = None;
         let mut next = store.pairs as usize;
         while next < self.pairs {
-            if self.program(medium, store.block, next, pair)? == Outcome::Done {
+            if self.program(medium, store.block, next, pair)? == OperationResult::Done {
                 store.before = store.block;
                 store.last = pair;
                 store.pairs = next as u8 + 1;
@@ -228,21 +237,22 @@ impl Protocol {
             }
             failed = Some(store.block);
             next += 1;
-            if !self.is(Mutation::GoOnAfterFailure) {
+            if !self.has(Mutation::GoOnAfterFailure) {
                 break;
             }
         }
-        if let (Some(block), true) = (failed, self.is(Mutation::MarkEarly)) {
+        if let (Some(block), true) = (failed, self.has(Mutation::MarkEarly)) {
             medium.mark(block)?;
         }
         if self.rules == Rules::Confirm {
             return self.open_next(medium, store, pair, failed);
         }
         // The next block. The cycle is counted from the last complete pair.
-        let generation = last.generation + u8::from(!self.is(Mutation::SameGeneration));
-        let link = Link { block: store.block, generation: last.generation, count: store.pairs };
+        let generation = last.generation + u8::from(!self.has(Mutation::SameGeneration));
+        let link =
+            BlockLink { block: store.block, generation: last.generation, count: store.pairs };
         let mut used = vec![store.block, store.before, last.data, data];
-        if self.is(Mutation::FreeMetaEarly) {
+        if self.has(Mutation::FreeMetaEarly) {
             used.remove(1);
         }
         for &block in last.successors.all() {
@@ -251,31 +261,31 @@ impl Protocol {
             }
             let old = last.successors;
             let successors = self.successors(medium, block, old.all(), &used);
-            pair = Pair { generation, link: Some(link), successors, base: store.block, ..pair };
-            if self.begin(medium, block, pair, false)? == Outcome::Done {
+            pair = MetaPair { generation, link: Some(link), successors, base: store.block, ..pair };
+            if self.begin(medium, block, pair, false)? == OperationResult::Done {
                 if let Some(failed) = failed.filter(|&failed| !medium.bad(failed)) {
                     medium.mark(failed)?;
                 }
-                *store = Store { block, pairs: 1, last: pair, before: store.block, top: 0 };
+                *store = ModelStore { block, pairs: 1, last: pair, before: store.block, top: 0 };
                 return Ok(());
             }
         }
-        Err(Stop::Full)
+        Err(EarlyEnd::Full)
     }
 
     /// A pair, by copy A or copy B.
-    pub fn pair(&self, medium: &mut Medium, block: u8, index: usize) -> Option<Pair> {
+    pub fn pair(&self, medium: &mut ModelMedium, block: u8, index: usize) -> Option<MetaPair> {
         medium.read(block, 2 * index).or_else(|| medium.read(block, 2 * index + 1))
     }
 
     /// The pair before pair `index` of `block`, which is `pair`, and its place.
     pub fn previous(
         &self,
-        medium: &mut Medium,
+        medium: &mut ModelMedium,
         block: u8,
         index: usize,
-        pair: &Pair,
-    ) -> Option<(u8, usize, Pair)> {
+        pair: &MetaPair,
+    ) -> Option<(u8, usize, MetaPair)> {
         let (at, index, generation) = match (index, pair.link) {
             (0, None) => return None,
             (0, Some(link)) => (link.block, link.count as usize - 1, link.generation),
@@ -286,12 +296,12 @@ impl Protocol {
     }
 
     /// Mount: the newest block, its last pair, and that pair again in one of its successors.
-    pub fn mount(&self, medium: &mut Medium) -> Result<Store, Stop> {
+    pub fn mount(&self, medium: &mut ModelMedium) -> Result<ModelStore, EarlyEnd> {
         if self.rules == Rules::Confirm {
             return self.mount_confirmed(medium);
         }
         let zone = self.zone(medium);
-        let mut newest: Option<(u8, Pair)> = None;
+        let mut newest: Option<(u8, MetaPair)> = None;
         for &block in &zone {
             if let Some(pair) = self.pair(medium, block, 0)
                 && newest.is_none_or(|(_, other)| pair.generation > other.generation)
@@ -299,7 +309,7 @@ impl Protocol {
                 newest = Some((block, pair));
             }
         }
-        let (n, first) = newest.ok_or_else(|| Stop::Broken("no store".into()))?;
+        let (n, first) = newest.ok_or_else(|| EarlyEnd::Broken("no store".into()))?;
         let (mut k, mut pair) = (0, first);
         while k + 1 < self.pairs
             && let Some(next) = self.pair(medium, n, k + 1)
@@ -307,14 +317,14 @@ impl Protocol {
         {
             (k, pair) = (k + 1, next);
         }
-        medium.say(|| format!("    newest block {n}, last pair {k}: v{}", pair.version));
+        medium.log_line(|| format!("    newest block {n}, last pair {k}: v{}", pair.version));
 
         // The state: this pair and, for the other chunk, the one before it.
         let previous = self.previous(medium, n, k, &pair);
         if k > 0 || pair.link.is_some() {
             let found = previous.map(|(_, _, previous)| (previous.version, previous.chunk));
             if found != Some((pair.before, 1 - pair.chunk)) {
-                return Err(Stop::Broken(format!(
+                return Err(EarlyEnd::Broken(format!(
                     "v{} needs v{} before it, found {found:?}",
                     pair.version, pair.before
                 )));
@@ -325,7 +335,7 @@ impl Protocol {
         let mut used = vec![n, pair.data];
         if let Some((block, index, previous)) = previous {
             used.extend([block, previous.data]);
-            if !self.is(Mutation::FreeMetaEarly)
+            if !self.has(Mutation::FreeMetaEarly)
                 && let Some((block, ..)) = self.previous(medium, block, index, &previous)
             {
                 used.push(block);
@@ -345,23 +355,23 @@ impl Protocol {
         let link = if alone {
             first.link
         } else {
-            let count = k as u8 + u8::from(self.is(Mutation::CountFlaky));
-            Some(Link { block: n, generation: first.generation, count })
+            let count = k as u8 + u8::from(self.has(Mutation::CountFlaky));
+            Some(BlockLink { block: n, generation: first.generation, count })
         };
-        if self.is(Mutation::Trust) {
+        if self.has(Mutation::Trust) {
             let before = previous.map_or(NONE, |(block, ..)| block);
             // What follows the last pair may be torn, so the block counts as full.
-            let mut store = Store { block: n, pairs: k as u8 + 1, last: pair, before, top: 0 };
+            let mut store = ModelStore { block: n, pairs: k as u8 + 1, last: pair, before, top: 0 };
             let blank = medium.blocks[n as usize].pages[2 * k + 2..2 * self.pairs]
                 .iter()
-                .all(|p| *p == Page::Blank);
+                .all(|p| *p == PageContent::Blank);
             if !blank {
                 store.pairs = self.pairs as u8;
             }
             return Ok(store);
         }
 
-        let late = self.is(Mutation::EraseLater) || self.is(Mutation::EraseOne);
+        let late = self.has(Mutation::EraseLater) || self.has(Mutation::EraseOne);
         // Kept blocks by age, those that read invalid first.
         let mut kept: Vec<(u8, u8)> = Vec::new();
         for &block in old.kept() {
@@ -380,7 +390,7 @@ impl Protocol {
                 if stays(block) {
                     continue;
                 }
-                if !medium.bad(block) && medium.erase(block)? == Outcome::Failed {
+                if !medium.bad(block) && medium.erase(block)? == OperationResult::Failed {
                     medium.mark(block)?;
                 }
             }
@@ -390,13 +400,13 @@ impl Protocol {
         if !doubtful && medium.either() {
             candidates.reverse();
         }
-        if self.is(Mutation::TakeNew) && doubtful {
+        if self.has(Mutation::TakeNew) && doubtful {
             candidates = old.all().iter().rev().copied().collect();
         }
-        if steady && !self.is(Mutation::TakeNew) {
+        if steady && !self.has(Mutation::TakeNew) {
             candidates = kept.iter().map(|kept| kept.1).collect();
         }
-        let generation = first.generation + u8::from(!self.is(Mutation::SameGeneration));
+        let generation = first.generation + u8::from(!self.has(Mutation::SameGeneration));
         for m in candidates {
             if medium.bad(m) {
                 continue;
@@ -405,30 +415,30 @@ impl Protocol {
             if doubtful {
                 successors = self.doubtful(medium, successors, n, m, &old);
             }
-            let again = Pair { generation, link, successors, base, ..pair };
+            let again = MetaPair { generation, link, successors, base, ..pair };
             let erased = !late && !stays(m);
-            if self.begin(medium, m, again, erased)? == Outcome::Done {
-                if self.is(Mutation::EraseLater) {
+            if self.begin(medium, m, again, erased)? == OperationResult::Done {
+                if self.has(Mutation::EraseLater) {
                     for &block in old.all() {
                         if block != m
                             && !medium.bad(block)
-                            && medium.erase(block)? == Outcome::Failed
+                            && medium.erase(block)? == OperationResult::Failed
                         {
                             medium.mark(block)?;
                         }
                     }
                 }
                 let before = if alone { link.map_or(NONE, |link| link.block) } else { n };
-                return Ok(Store { block: m, pairs: 1, last: again, before, top: 0 });
+                return Ok(ModelStore { block: m, pairs: 1, last: again, before, top: 0 });
             }
         }
-        Err(Stop::Full)
+        Err(EarlyEnd::Full)
     }
 
     /// The successors of `m` where `n`, the block it is written from, may be flaky.
     fn doubtful(
         &self,
-        medium: &Medium,
+        medium: &ModelMedium,
         mut successors: Successors,
         n: u8,
         m: u8,

@@ -14,13 +14,13 @@ use std::fmt::Write as _;
 use std::sync::Mutex;
 use std::time::Instant;
 
-pub use kinds::{Kinds, NAMES};
-use run::{Counts, Violation, Worst, run};
+pub use kinds::{FaultKinds, NAMES};
+use run::{CostliestCall, TortureCounts, Violation, run};
 
-/// Cuts of one store, if nothing else is said.
+/// Cuts of one store, if nothing else is reported_millions.
 pub const ROUNDS: u32 = 400;
 
-pub struct Options {
+pub struct TortureOptions {
     /// The first store's; the next ones count on.
     pub seed: u64,
     /// End after so many cuts,
@@ -28,43 +28,43 @@ pub struct Options {
     /// or stores.
     pub stores: u64,
     /// `None`: drawn for each store.
-    pub kinds: Option<Kinds>,
+    pub kinds: Option<FaultKinds>,
     /// Cuts and unmounts of a store.
     pub rounds: u32,
     pub threads: u32,
     /// Go on after a violation.
-    pub go_on: bool,
+    pub keep_going: bool,
     /// Lines of the trace shown.
     pub lines: usize,
     /// Say each million cuts.
-    pub talk: bool,
+    pub verbose: bool,
 }
 
 /// Of one class of violations.
-struct Class {
+struct ViolationClass {
     count: u64,
     /// The one with the fewest calls.
     shortest: Violation,
 }
 
 #[derive(Default)]
-struct Progress {
+struct TortureProgress {
     next: u64,
-    counts: Counts,
-    classes: BTreeMap<String, Class>,
-    said: u64,
+    counts: TortureCounts,
+    classes: BTreeMap<String, ViolationClass>,
+    reported_millions: u64,
 }
 
 /// What came of it: a summary, and what is wrong.
-pub struct Report {
+pub struct TortureReport {
     pub summary: String,
     pub violations: Option<String>,
 }
 
-/// Run stores until there have been so many cuts.
-pub fn torture(options: &Options) -> Report {
+/// StoreRun stores until there have been so many cuts.
+pub fn torture(options: &TortureOptions) -> TortureReport {
     let start = Instant::now();
-    let progress = Mutex::new(Progress::default());
+    let progress = Mutex::new(TortureProgress::default());
     std::thread::scope(|scope| {
         for _ in 0..options.threads {
             scope.spawn(|| work(options, &progress, start));
@@ -80,16 +80,16 @@ pub fn torture(options: &Options) -> Report {
             .collect::<Vec<_>>()
             .join("\n")
     });
-    Report { summary: summary(&progress.counts, seconds), violations }
+    TortureReport { summary: summary(&progress.counts, seconds), violations }
 }
 
-fn work(options: &Options, progress: &Mutex<Progress>, start: Instant) {
+fn work(options: &TortureOptions, progress: &Mutex<TortureProgress>, start: Instant) {
     loop {
         let seed = {
             let Ok(mut progress) = progress.lock() else { return };
             let enough = progress.next >= options.stores
                 || progress.counts.cuts >= options.cuts
-                || (!progress.classes.is_empty() && !options.go_on);
+                || (!progress.classes.is_empty() && !options.keep_going);
             if enough {
                 return;
             }
@@ -110,16 +110,18 @@ fn work(options: &Options, progress: &Mutex<Progress>, start: Instant) {
                 }
                 None => {
                     let class = violation.class.clone();
-                    if options.talk {
+                    if options.verbose {
                         println!("seed {seed}: {class}: {}", violation.message);
                     }
-                    progress.classes.insert(class, Class { count: 1, shortest: violation });
+                    progress
+                        .classes
+                        .insert(class, ViolationClass { count: 1, shortest: violation });
                 }
             }
         }
         let millions = progress.counts.cuts / 1_000_000;
-        if options.talk && millions > progress.said {
-            progress.said = millions;
+        if options.verbose && millions > progress.reported_millions {
+            progress.reported_millions = millions;
             let counts = &progress.counts;
             let seconds = start.elapsed().as_secs_f64();
             println!(
@@ -134,7 +136,7 @@ fn work(options: &Options, progress: &Mutex<Progress>, start: Instant) {
     }
 }
 
-fn describe(options: &Options, class: &Class) -> String {
+fn describe(options: &TortureOptions, class: &ViolationClass) -> String {
     let violation = &class.shortest;
     let mut out = String::new();
     let kinds = options.kinds.map_or(String::new(), |kinds| format!(" --kinds {}", kinds.list()));
@@ -171,7 +173,7 @@ fn describe(options: &Options, class: &Class) -> String {
     out
 }
 
-fn worst(name: &str, worst: &Worst) -> String {
+fn worst(name: &str, worst: &CostliestCall) -> String {
     let of = worst.operations;
     format!(
         "{name}: {} operations ({} pages read, {} programs, {} erases, {} marks; seed {})\n",
@@ -179,8 +181,8 @@ fn worst(name: &str, worst: &Worst) -> String {
     )
 }
 
-fn summary(counts: &Counts, seconds: f64) -> String {
-    let Counts { happened, .. } = counts;
+fn summary(counts: &TortureCounts, seconds: f64) -> String {
+    let TortureCounts { fault_counts, .. } = counts;
     let mut out = format!(
         "{} cuts, {} mounts, {} of them served in whole, {} calls, {} stores ({} refused, {} worn \
          out), {:.0} s, {:.0} cuts a second\n",
@@ -199,16 +201,16 @@ fn summary(counts: &Counts, seconds: f64) -> String {
         "happened: {} torn programs, {} torn erasures, {} unstable pages and {} reads of them, {} \
          program failures, {} erase failures, {} corrected reads, {} transient errors, {} reads in \
          the dark, {} pages lost; {} writes were FULL, {} mounts IO",
-        happened.torn_programs,
-        happened.torn_erases,
-        happened.flaky_pages,
-        happened.flaky_reads,
-        happened.program_failures,
-        happened.erase_failures,
-        happened.corrected,
-        happened.transient,
-        happened.dark_reads,
-        happened.unreadable,
+        fault_counts.torn_programs,
+        fault_counts.torn_erases,
+        fault_counts.flaky_pages,
+        fault_counts.flaky_reads,
+        fault_counts.program_failures,
+        fault_counts.erase_failures,
+        fault_counts.corrected,
+        fault_counts.transient,
+        fault_counts.dark_reads,
+        fault_counts.unreadable,
         counts.full,
         counts.unreadable_mounts
     );

@@ -2,19 +2,19 @@
 
 /// A set of kinds.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Kinds(pub u32);
+pub struct FaultKinds(pub u32);
 
-pub const CUT: Kinds = Kinds(1);
-pub const TORN: Kinds = Kinds(2);
-pub const ERASE: Kinds = Kinds(4);
-pub const UNSTABLE: Kinds = Kinds(8);
-pub const PROGRAM_FAILURE: Kinds = Kinds(16);
-pub const ERASE_FAILURE: Kinds = Kinds(32);
-pub const BAD_BLOCKS: Kinds = Kinds(64);
-pub const CORRECTED: Kinds = Kinds(128);
-pub const TRANSIENT: Kinds = Kinds(256);
-pub const BLACKOUT: Kinds = Kinds(512);
-pub const UNREADABLE: Kinds = Kinds(1024);
+pub const CUT: FaultKinds = FaultKinds(1);
+pub const TORN: FaultKinds = FaultKinds(2);
+pub const ERASE: FaultKinds = FaultKinds(4);
+pub const UNSTABLE: FaultKinds = FaultKinds(8);
+pub const PROGRAM_FAILURE: FaultKinds = FaultKinds(16);
+pub const ERASE_FAILURE: FaultKinds = FaultKinds(32);
+pub const BAD_BLOCKS: FaultKinds = FaultKinds(64);
+pub const CORRECTED: FaultKinds = FaultKinds(128);
+pub const TRANSIENT: FaultKinds = FaultKinds(256);
+pub const BLACKOUT: FaultKinds = FaultKinds(512);
+pub const UNREADABLE: FaultKinds = FaultKinds(1024);
 
 /// Their names, in the order of their bits.
 pub const NAMES: [&str; 11] = [
@@ -31,7 +31,7 @@ pub const NAMES: [&str; 11] = [
     "unreadable",
 ];
 
-impl Kinds {
+impl FaultKinds {
     pub fn has(self, kind: Self) -> bool {
         self.0 & kind.0 != 0
     }

@@ -4,29 +4,29 @@
 mod harness;
 
 use harness::kinds::{
-    BAD_BLOCKS, BLACKOUT, CORRECTED, CUT, ERASE, ERASE_FAILURE, Kinds, PROGRAM_FAILURE, TORN,
+    BAD_BLOCKS, BLACKOUT, CORRECTED, CUT, ERASE, ERASE_FAILURE, FaultKinds, PROGRAM_FAILURE, TORN,
     TRANSIENT, UNSTABLE,
 };
-use harness::{NAMES, Options, ROUNDS, torture};
+use harness::{NAMES, ROUNDS, TortureOptions, torture};
 
 /// Of each combination; about half a minute on two cores in all. `make soak` has the rest, and
 /// draws the kinds of each store: `runtime/README.md` says what fails there.
 const CUTS: u64 = 500_000;
 
-fn held(kinds: &[Kinds]) {
+fn held(kinds: &[FaultKinds]) {
     let threads = std::thread::available_parallelism().map_or(2, |cores| cores.get() as u32);
     let cuts = [CUT, TORN, ERASE, UNSTABLE];
-    let kinds = cuts.iter().chain(kinds).fold(Kinds(0), |all, &kind| all.with(kind));
-    let report = torture(&Options {
+    let kinds = cuts.iter().chain(kinds).fold(FaultKinds(0), |all, &kind| all.with(kind));
+    let report = torture(&TortureOptions {
         seed: 1,
         cuts: CUTS,
         stores: u64::MAX,
         kinds: Some(kinds),
         rounds: ROUNDS,
         threads,
-        go_on: false,
+        keep_going: false,
         lines: 40,
-        talk: false,
+        verbose: false,
     });
     println!("kinds {} of {}\n{}", kinds.list(), NAMES.join(","), report.summary);
     assert!(report.violations.is_none(), "{}", report.violations.unwrap_or_default());

@@ -5,7 +5,7 @@
 //! it has been erased. The first breach is noted in `breach`.
 
 use super::kinds::{
-    BLACKOUT, CORRECTED, CUT, ERASE, ERASE_FAILURE, Kinds, PROGRAM_FAILURE, TORN, TRANSIENT,
+    BLACKOUT, CORRECTED, CUT, ERASE, ERASE_FAILURE, FaultKinds, PROGRAM_FAILURE, TORN, TRANSIENT,
     UNSTABLE,
 };
 use super::random::Random;
@@ -18,7 +18,7 @@ pub const FAILED: i32 = -1;
 const QUIET: u32 = 8;
 
 #[derive(Clone, Copy)]
-pub struct Geometry {
+pub struct NandGeometry {
     pub page_bytes: u32,
     pub block_pages: u32,
     pub blocks: u32,
@@ -26,7 +26,7 @@ pub struct Geometry {
 
 /// How often what happens, and to which parts. In a million, where nothing else is said.
 #[derive(Clone, Copy)]
-pub struct Rates {
+pub struct FaultRates {
     pub program_failure: u32,
     pub erase_failure: u32,
     pub corrected: u32,
@@ -38,7 +38,7 @@ pub struct Rates {
 
 /// How a page reads whose programming or erasure was hit.
 #[derive(Clone)]
-enum Flaw {
+enum FlakyReading {
     /// These bits.
     Bits(Vec<u32>),
     /// All of it: now this, now what is in `data`.
@@ -50,8 +50,8 @@ enum Flaw {
 }
 
 #[derive(Clone)]
-struct Flaky {
-    flaw: Flaw,
+struct FlakyPage {
+    flaw: FlakyReading,
     /// How often it shows, in a million reads.
     shows: u32,
     /// It reads alike until the power goes.
@@ -61,7 +61,7 @@ struct Flaky {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum State {
+enum PageState {
     Blank,
     Complete,
     /// A cut or a failure hit it.
@@ -69,7 +69,7 @@ enum State {
 }
 
 #[derive(Clone, Default)]
-struct Block {
+struct NandBlock {
     bad: bool,
     /// Each further erasure and programming fails.
     dead: bool,
@@ -108,9 +108,9 @@ impl Operations {
     }
 }
 
-/// How often what happened.
+/// How often what fault_counts.
 #[derive(Clone, Copy, Default)]
-pub struct Happened {
+pub struct FaultCounts {
     pub torn_programs: u64,
     pub torn_erases: u64,
     pub flaky_pages: u64,
@@ -123,16 +123,16 @@ pub struct Happened {
     pub unreadable: u64,
 }
 
-pub struct Medium {
-    pub geometry: Geometry,
-    kinds: Kinds,
-    rates: Rates,
+pub struct FaultyNand {
+    pub geometry: NandGeometry,
+    kinds: FaultKinds,
+    rates: FaultRates,
     random: Random,
     data: Vec<u8>,
-    states: Vec<State>,
-    flaky: Vec<Option<Box<Flaky>>>,
+    states: Vec<PageState>,
+    flaky: Vec<Option<Box<FlakyPage>>>,
     unreadable: Vec<bool>,
-    blocks: Vec<Block>,
+    blocks: Vec<NandBlock>,
     /// Whether there is power.
     pub on: bool,
     cycle: u64,
@@ -142,7 +142,7 @@ pub struct Medium {
     burst: u32,
     quiet: u32,
     pub operations: Operations,
-    pub happened: Happened,
+    pub fault_counts: FaultCounts,
     /// Blocks that went bad.
     pub grown: u32,
     /// The first breach of the rules.
@@ -151,24 +151,24 @@ pub struct Medium {
     pub trace: Option<Vec<String>>,
 }
 
-impl Medium {
+impl FaultyNand {
     pub fn new(
-        geometry: Geometry,
-        kinds: Kinds,
-        rates: Rates,
+        geometry: NandGeometry,
+        kinds: FaultKinds,
+        rates: FaultRates,
         factory_bad: &[u32],
         seed: u64,
         traced: bool,
     ) -> Self {
         let pages = (geometry.blocks * geometry.block_pages) as usize;
-        let block = Block { unclean: true, ..Block::default() };
+        let block = NandBlock { unclean: true, ..NandBlock::default() };
         let mut medium = Self {
             geometry,
             kinds,
             rates,
             random: Random::new(seed ^ 0x6d65_6469_756d),
             data: vec![0xff; pages * geometry.page_bytes as usize],
-            states: vec![State::Blank; pages],
+            states: vec![PageState::Blank; pages],
             flaky: vec![None; pages],
             unreadable: vec![false; pages],
             blocks: vec![block; geometry.blocks as usize],
@@ -179,7 +179,7 @@ impl Medium {
             burst: 0,
             quiet: 0,
             operations: Operations::default(),
-            happened: Happened::default(),
+            fault_counts: FaultCounts::default(),
             grown: 0,
             breach: None,
             trace: traced.then(Vec::new),
@@ -299,12 +299,12 @@ impl Medium {
             return FAILED;
         }
         if self.dark {
-            self.happened.dark_reads += 1;
+            self.fault_counts.dark_reads += 1;
             out.fill(0xa5);
             return FAILED;
         }
         if self.fails_for_now() {
-            self.happened.transient += 1;
+            self.fault_counts.transient += 1;
             self.note(|| format!("    read {block}.{first} transient error"));
             out.fill(0x5a);
             return FAILED;
@@ -327,7 +327,7 @@ impl Medium {
             }
         }
         if result == OK && self.kinds.has(CORRECTED) && self.random.happens(self.rates.corrected) {
-            self.happened.corrected += 1;
+            self.fault_counts.corrected += 1;
             result = WAS_CORRECTED;
         }
         result
@@ -365,14 +365,14 @@ impl Medium {
         if !flaky.drawn.1 {
             return true;
         }
-        self.happened.flaky_reads += 1;
+        self.fault_counts.flaky_reads += 1;
         let (block, in_block) =
             (page as u32 / self.geometry.block_pages, page as u32 % self.geometry.block_pages);
         if let Some(trace) = &mut self.trace {
             trace.push(format!("    read {block}.{in_block} flaky"));
         }
         match &flaky.flaw {
-            Flaw::Bits(bits) => {
+            FlakyReading::Bits(bits) => {
                 for &bit in bits {
                     let at = (bit / 8).wrapping_sub(offset) as usize;
                     if at < part.len() && (flaky.holds || random.one_in(2)) {
@@ -380,15 +380,15 @@ impl Medium {
                     }
                 }
             }
-            Flaw::Other(other) => {
+            FlakyReading::Other(other) => {
                 part.copy_from_slice(&other[offset as usize..offset as usize + part.len()]);
             }
-            Flaw::Noise => {
+            FlakyReading::Noise => {
                 for byte in part {
                     *byte = random.next() as u8;
                 }
             }
-            Flaw::Error => {
+            FlakyReading::Error => {
                 part.fill(0xc3);
                 return false;
             }
@@ -406,16 +406,16 @@ impl Medium {
             0..=3 => {
                 let bits = self.geometry.page_bytes * 8;
                 let count = self.random.between(1, 4);
-                Flaw::Bits((0..count).map(|_| self.random.below(bits)).collect())
+                FlakyReading::Bits((0..count).map(|_| self.random.below(bits)).collect())
             }
-            4..=6 => Flaw::Other(other()),
-            7 => Flaw::Noise,
-            _ => Flaw::Error,
+            4..=6 => FlakyReading::Other(other()),
+            7 => FlakyReading::Noise,
+            _ => FlakyReading::Error,
         };
         let shows = self.random.pick(&[10_000, 100_000, 300_000, 500_000, 700_000, 900_000]);
         let holds = self.random.one_in(2);
-        self.flaky[page] = Some(Box::new(Flaky { flaw, shows, holds, drawn: (0, false) }));
-        self.happened.flaky_pages += 1;
+        self.flaky[page] = Some(Box::new(FlakyPage { flaw, shows, holds, drawn: (0, false) }));
+        self.fault_counts.flaky_pages += 1;
     }
 
     /// Leave of `new` in a page what an interrupted or failed program leaves.
@@ -460,7 +460,7 @@ impl Medium {
                 }
             }
         }
-        self.states[page] = State::Hit;
+        self.states[page] = PageState::Hit;
         let was_style = style;
         self.make_flaky(page, || if was_style < 2 { vec![0xff; new.len()] } else { new.to_vec() });
     }
@@ -495,7 +495,7 @@ impl Medium {
             self.breach("program without an erasure", block, page);
             return FAILED;
         }
-        if page < next || self.states[index] != State::Blank {
+        if page < next || self.states[index] != PageState::Blank {
             self.breach("program of a page again, or out of order", block, page);
             return FAILED;
         }
@@ -503,7 +503,7 @@ impl Medium {
             self.note(|| format!("    program {block}.{page} CUT"));
             let torn = self.kinds.has(TORN) && !self.random.one_in(6);
             if torn {
-                self.happened.torn_programs += 1;
+                self.fault_counts.torn_programs += 1;
                 self.blocks[block as usize].next = page + 1;
                 self.tear(index, new);
             } else if self.random.one_in(2) {
@@ -518,7 +518,7 @@ impl Medium {
                 && self.random.happens(self.rates.program_failure));
         if fails {
             self.note(|| format!("    program {block}.{page} FAILS"));
-            self.happened.program_failures += 1;
+            self.fault_counts.program_failures += 1;
             let lasts = self.random.one_in(2);
             if !dead {
                 self.grown += 1;
@@ -539,7 +539,7 @@ impl Medium {
         let index = self.page(block, page);
         let range = self.bytes_of(index);
         self.data[range].copy_from_slice(new);
-        self.states[index] = State::Complete;
+        self.states[index] = PageState::Complete;
         self.blocks[block as usize].next = page + 1;
     }
 
@@ -561,7 +561,7 @@ impl Medium {
         if self.is_cut_here() {
             self.note(|| format!("    erase {block} CUT"));
             if self.kinds.has(ERASE) && !self.random.one_in(6) {
-                self.happened.torn_erases += 1;
+                self.fault_counts.torn_erases += 1;
                 self.half_erase(block);
             } else if self.random.one_in(2) && !dead {
                 self.clean(block);
@@ -575,7 +575,7 @@ impl Medium {
                 && self.random.happens(self.rates.erase_failure));
         if fails {
             self.note(|| format!("    erase {block} FAILS"));
-            self.happened.erase_failures += 1;
+            self.fault_counts.erase_failures += 1;
             let lasts = self.random.one_in(2);
             if !dead {
                 self.grown += 1;
@@ -593,7 +593,7 @@ impl Medium {
         let pages = self.page(block, 0)..self.page(block + 1, 0);
         let bytes = self.bytes_of(pages.start).start..self.bytes_of(pages.end - 1).end;
         self.data[bytes].fill(0xff);
-        self.states[pages.clone()].fill(State::Blank);
+        self.states[pages.clone()].fill(PageState::Blank);
         self.unreadable[pages.clone()].fill(false);
         for flaky in &mut self.flaky[pages] {
             *flaky = None;
@@ -638,7 +638,7 @@ impl Medium {
                     }
                 }
             }
-            self.states[index] = State::Hit;
+            self.states[index] = PageState::Hit;
             if self.random.one_in(3) {
                 let blank = page_style == 0;
                 self.make_flaky(index, || if blank { vec![0xff; old.len()] } else { old });
@@ -653,12 +653,12 @@ impl Medium {
         let page = self.random.below(self.geometry.block_pages);
         let index = self.page(block, page);
         let at = &mut self.blocks[block as usize];
-        if at.bad || at.unreadable || self.states[index] != State::Complete {
+        if at.bad || at.unreadable || self.states[index] != PageState::Complete {
             return None;
         }
         at.unreadable = true;
         self.unreadable[index] = true;
-        self.happened.unreadable += 1;
+        self.fault_counts.unreadable += 1;
         self.note(|| format!("    {block}.{page} is unreadable from now on"));
         let range = self.bytes_of(index);
         Some(self.data[range].to_vec())
@@ -674,8 +674,8 @@ impl Medium {
 mod tests {
     use super::*;
 
-    const GEOMETRY: Geometry = Geometry { page_bytes: 16, block_pages: 4, blocks: 3 };
-    const RATES: Rates = Rates {
+    const GEOMETRY: NandGeometry = NandGeometry { page_bytes: 16, block_pages: 4, blocks: 3 };
+    const RATES: FaultRates = FaultRates {
         program_failure: 0,
         erase_failure: 0,
         corrected: 0,
@@ -684,12 +684,12 @@ mod tests {
         failures: 0,
     };
 
-    fn medium(kinds: Kinds) -> Medium {
-        Medium::new(GEOMETRY, kinds, RATES, &[2], 1, false)
+    fn medium(kinds: FaultKinds) -> FaultyNand {
+        FaultyNand::new(GEOMETRY, kinds, RATES, &[2], 1, false)
     }
 
     /// Whether something breaks a rule.
-    fn breaks(medium: &mut Medium, act: impl FnOnce(&mut Medium) -> i32) -> bool {
+    fn breaks(medium: &mut FaultyNand, act: impl FnOnce(&mut FaultyNand) -> i32) -> bool {
         act(medium);
         medium.breach.take().is_some()
     }
@@ -715,8 +715,8 @@ mod tests {
 
     #[test]
     fn a_block_whose_program_failed_takes_no_more() {
-        let rates = Rates { program_failure: 1_000_000, failures: 1, ..RATES };
-        let mut nand = Medium::new(GEOMETRY, PROGRAM_FAILURE, rates, &[], 1, false);
+        let rates = FaultRates { program_failure: 1_000_000, failures: 1, ..RATES };
+        let mut nand = FaultyNand::new(GEOMETRY, PROGRAM_FAILURE, rates, &[], 1, false);
         assert_eq!(nand.erase(0), OK);
         assert_eq!(nand.program(0, 0, &[0; 16]), FAILED);
         assert!(breaks(&mut nand, |nand| nand.program(0, 16, &[0; 16])));
@@ -742,7 +742,7 @@ mod tests {
         let (mut blank, mut whole, mut torn, mut unstable) = (0, 0, 0, 0);
         for seed in 0..200 {
             let kinds = CUT.with(TORN).with(UNSTABLE);
-            let mut nand = Medium::new(GEOMETRY, kinds, RATES, &[], seed, false);
+            let mut nand = FaultyNand::new(GEOMETRY, kinds, RATES, &[], seed, false);
             assert_eq!(nand.erase(0), OK);
             nand.cut_after(1);
             assert_eq!(nand.program(0, 0, &[0x5a; 16]), FAILED);

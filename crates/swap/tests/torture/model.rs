@@ -16,7 +16,7 @@ pub const LOST: u32 = u32::MAX - 1;
 
 /// What a slot gave.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Seen {
+pub enum SlotContent {
     Page(u32),
     Empty,
     Corrupt,
@@ -25,7 +25,7 @@ pub enum Seen {
 }
 
 #[derive(Clone, Copy)]
-struct Entry {
+struct SlotEntry {
     /// From which moment on.
     from: u32,
     page: u32,
@@ -34,14 +34,14 @@ struct Entry {
 }
 
 #[derive(Clone)]
-struct Slot {
+struct SlotHistory {
     /// What it held at moment 0.
     base: u32,
-    entries: Vec<Entry>,
+    entries: Vec<SlotEntry>,
 }
 
 pub struct Model {
-    slots: Vec<Slot>,
+    slots: Vec<SlotHistory>,
     /// Slots that have entries.
     changed: Vec<u32>,
     /// The moment now.
@@ -57,7 +57,7 @@ pub struct Model {
 impl Model {
     pub fn new(slots: u32) -> Self {
         Self {
-            slots: vec![Slot { base: EMPTY, entries: Vec::new() }; slots as usize],
+            slots: vec![SlotHistory { base: EMPTY, entries: Vec::new() }; slots as usize],
             changed: Vec::new(),
             now: 0,
             earliest: 0,
@@ -79,7 +79,7 @@ impl Model {
         if at.entries.is_empty() {
             self.changed.push(slot);
         }
-        at.entries.push(Entry { from: self.now, page, open: false });
+        at.entries.push(SlotEntry { from: self.now, page, open: false });
     }
 
     /// That call changed nothing.
@@ -116,20 +116,20 @@ impl Model {
         self.current(slot).next().unwrap_or(EMPTY)
     }
 
-    fn fits(&self, slot: u32, page: u32, seen: Seen) -> bool {
+    fn fits(&self, slot: u32, page: u32, seen: SlotContent) -> bool {
         match seen {
             // One that was lost may be found in another place.
-            Seen::Page(number) => {
+            SlotContent::Page(number) => {
                 page == number || (page == LOST && self.doomed.contains(&(slot, number)))
             }
-            Seen::Empty => page == EMPTY,
-            Seen::Corrupt => page == LOST || self.doomed.contains(&(slot, page)),
-            Seen::Wrong => false,
+            SlotContent::Empty => page == EMPTY,
+            SlotContent::Corrupt => page == LOST || self.doomed.contains(&(slot, page)),
+            SlotContent::Wrong => false,
         }
     }
 
     /// What a running store gave for a slot: is it the newest?
-    pub fn read(&mut self, slot: u32, seen: Seen) -> bool {
+    pub fn read(&mut self, slot: u32, seen: SlotContent) -> bool {
         let Some(page) = self.current(slot).find(|page| self.fits(slot, *page, seen)) else {
             return false;
         };
@@ -169,7 +169,7 @@ impl Model {
 
     /// What slots gave after a mount; `None` for those that were not read. If all were, the
     /// state is sure from now on. The error says what does not fit.
-    pub fn mounted(&mut self, seen: &[Option<Seen>]) -> Result<(), String> {
+    pub fn mounted(&mut self, seen: &[Option<SlotContent>]) -> Result<(), String> {
         let moments = self.now as usize + 1;
         let mut fitting = vec![true; moments];
         fitting[..self.earliest as usize].fill(false);
@@ -193,8 +193,8 @@ impl Model {
                 continue;
             }
             fits_slot.fill(false);
-            let all = [Entry { from: 0, page: slot.base, open: false }];
-            let all: Vec<Entry> = all.iter().chain(&slot.entries).copied().collect();
+            let all = [SlotEntry { from: 0, page: slot.base, open: false }];
+            let all: Vec<SlotEntry> = all.iter().chain(&slot.entries).copied().collect();
             for (at, entry) in all.iter().enumerate() {
                 if self.fits(number, entry.page, seen) {
                     let end = end_of(&all[at + 1..], moments);
@@ -227,8 +227,8 @@ impl Model {
         }
         for (number, seen) in seen.iter().enumerate() {
             let base = match *seen {
-                Some(Seen::Page(page)) => page,
-                Some(Seen::Corrupt) => self.lost(number as u32, &fitting),
+                Some(SlotContent::Page(page)) => page,
+                Some(SlotContent::Corrupt) => self.lost(number as u32, &fitting),
                 _ => EMPTY,
             };
             self.slots[number].base = base;
@@ -250,12 +250,12 @@ impl Model {
     fn lost(&self, number: u32, fitting: &[bool]) -> u32 {
         let slot = &self.slots[number as usize];
         let mut found = None;
-        let mut entries = vec![Entry { from: 0, page: slot.base, open: false }];
+        let mut entries = vec![SlotEntry { from: 0, page: slot.base, open: false }];
         entries.extend(&slot.entries);
         for (at, entry) in entries.iter().enumerate() {
             let end = end_of(&entries[at + 1..], fitting.len());
             if !fitting[entry.from as usize..end].contains(&true)
-                || !self.fits(number, entry.page, Seen::Corrupt)
+                || !self.fits(number, entry.page, SlotContent::Corrupt)
             {
                 continue;
             }
@@ -269,7 +269,7 @@ impl Model {
 }
 
 /// The moment from which on an entry does not count, by those `later` than it.
-fn end_of(later: &[Entry], moments: usize) -> usize {
+fn end_of(later: &[SlotEntry], moments: usize) -> usize {
     later.iter().find(|later| !later.open).map_or(moments, |later| later.from as usize)
 }
 
@@ -281,12 +281,12 @@ fn page_name(page: u32) -> String {
     }
 }
 
-pub fn name(seen: Seen) -> String {
+pub fn name(seen: SlotContent) -> String {
     match seen {
-        Seen::Page(number) => page_name(number),
-        Seen::Empty => page_name(EMPTY),
-        Seen::Corrupt => "CORRUPT".into(),
-        Seen::Wrong => "WRONG BYTES as right".into(),
+        SlotContent::Page(number) => page_name(number),
+        SlotContent::Empty => page_name(EMPTY),
+        SlotContent::Corrupt => "CORRUPT".into(),
+        SlotContent::Wrong => "WRONG BYTES as right".into(),
     }
 }
 
@@ -294,8 +294,8 @@ pub fn name(seen: Seen) -> String {
 mod tests {
     use super::*;
 
-    fn page(number: u32) -> Option<Seen> {
-        Some(Seen::Page(number))
+    fn page(number: u32) -> Option<SlotContent> {
+        Some(SlotContent::Page(number))
     }
 
     #[test]
@@ -304,11 +304,11 @@ mod tests {
         model.begin(0, 10);
         model.begin(1, 11);
         model.begin(0, 12);
-        assert!(model.mounted(&[page(12), Some(Seen::Empty)]).is_err());
+        assert!(model.mounted(&[page(12), Some(SlotContent::Empty)]).is_err());
         assert!(model.mounted(&[page(10), page(11)]).is_ok());
         // From now on that is what counts.
         assert!(model.mounted(&[page(12), page(11)]).is_err());
-        assert!(model.mounted(&[page(10), Some(Seen::Corrupt)]).is_err());
+        assert!(model.mounted(&[page(10), Some(SlotContent::Corrupt)]).is_err());
     }
 
     #[test]
@@ -318,7 +318,7 @@ mod tests {
         model.begin(1, 11);
         model.synced();
         model.begin(0, 12);
-        assert!(model.mounted(&[page(10), Some(Seen::Empty)]).is_err());
+        assert!(model.mounted(&[page(10), Some(SlotContent::Empty)]).is_err());
         assert!(model.mounted(&[page(12), None]).is_ok());
         assert!(model.mounted(&[page(10), page(11)]).is_err());
         assert!(model.mounted(&[page(12), page(11)]).is_ok());
@@ -330,12 +330,12 @@ mod tests {
         model.begin(0, 10);
         model.begin(0, 11);
         model.leave_open(0);
-        assert!(model.read(0, Seen::Page(10)));
-        assert!(!model.read(0, Seen::Page(11)));
+        assert!(model.read(0, SlotContent::Page(10)));
+        assert!(!model.read(0, SlotContent::Page(11)));
         model.begin(0, 12);
         model.leave_open(0);
-        assert!(model.read(0, Seen::Page(12)));
-        assert!(!model.read(0, Seen::Page(10)));
+        assert!(model.read(0, SlotContent::Page(12)));
+        assert!(!model.read(0, SlotContent::Page(10)));
     }
 
     #[test]
@@ -344,9 +344,9 @@ mod tests {
         model.begin(0, 10);
         model.begin(1, 11);
         model.doom(|_, page| page == 11);
-        assert!(!model.read(0, Seen::Corrupt));
-        assert!(model.read(1, Seen::Corrupt));
-        assert!(model.mounted(&[page(10), Some(Seen::Corrupt)]).is_ok());
-        assert!(model.mounted(&[page(10), Some(Seen::Empty)]).is_err());
+        assert!(!model.read(0, SlotContent::Corrupt));
+        assert!(model.read(1, SlotContent::Corrupt));
+        assert!(model.mounted(&[page(10), Some(SlotContent::Corrupt)]).is_ok());
+        assert!(model.mounted(&[page(10), Some(SlotContent::Empty)]).is_err());
     }
 }

@@ -45,7 +45,7 @@ pub fn number(page: &[u8]) -> u32 {
     u32::from_le_bytes([page[0], page[1], page[2], page[3]])
 }
 
-/// Run lengths. A byte below 128: that many bytes and one more stand here as they are; another:
+/// StoreRun lengths. A byte below 128: that many bytes and one more stand here as they are; another:
 /// the byte behind it stands that many times less 126.
 pub fn compress(page: &[u8], out: &mut [u8]) -> Option<usize> {
     let mut to = 0;

@@ -1,20 +1,20 @@
 //! What is drawn for one store: its shape, its medium, and how it is used and hit.
 
 use super::kinds::{
-    BAD_BLOCKS, BLACKOUT, CORRECTED, CUT, ERASE, ERASE_FAILURE, Kinds, PROGRAM_FAILURE, TORN,
+    BAD_BLOCKS, BLACKOUT, CORRECTED, CUT, ERASE, ERASE_FAILURE, FaultKinds, PROGRAM_FAILURE, TORN,
     TRANSIENT, UNREADABLE, UNSTABLE,
 };
-use super::medium::{Geometry, Rates};
+use super::medium::{FaultRates, NandGeometry};
 use super::pages::{HALF, RANDOM, RUNS, SAME};
 use super::random::Random;
-use super::store::Shape;
+use super::store::StoreShape;
 
 /// Blocks of the smallest medium; failures and bad blocks come on top.
 pub const FEWEST_BLOCKS: u32 = 20;
 
 /// How slots are chosen.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Choice {
+pub enum SlotChoice {
     Uniform,
     /// Nine in ten of the first tenth.
     Hot,
@@ -22,11 +22,11 @@ pub enum Choice {
     Sequential,
 }
 
-pub struct Plan {
-    pub kinds: Kinds,
-    pub geometry: Geometry,
-    pub rates: Rates,
-    pub shape: Shape,
+pub struct TorturePlan {
+    pub kinds: FaultKinds,
+    pub geometry: NandGeometry,
+    pub rates: FaultRates,
+    pub shape: StoreShape,
     pub factory_bad: Vec<u32>,
     /// Power cuts, or where there are none mounts, until the next store.
     pub rounds: u32,
@@ -42,14 +42,14 @@ pub struct Plan {
     pub reads: u32,
     pub syncs: u32,
     pub idles: u32,
-    pub choice: Choice,
-    /// Kinds of pages, to draw from.
+    pub choice: SlotChoice,
+    /// FaultKinds of pages, to draw from.
     pub pages: [u32; 4],
     /// The medium holds another store before.
     pub second: bool,
 }
 
-fn draw_kinds(random: &mut Random) -> Kinds {
+fn draw_kinds(random: &mut Random) -> FaultKinds {
     let mut kinds = CUT;
     match random.below(8) {
         0 => {}
@@ -78,8 +78,8 @@ fn draw_kinds(random: &mut Random) -> Kinds {
     kinds
 }
 
-impl Plan {
-    pub fn draw(seed: u64, wanted: Option<Kinds>, rounds: u32) -> Self {
+impl TorturePlan {
+    pub fn draw(seed: u64, wanted: Option<FaultKinds>, rounds: u32) -> Self {
         let mut random = Random::new(seed);
         let drawn = draw_kinds(&mut random);
         let kinds = wanted.unwrap_or(drawn);
@@ -98,7 +98,7 @@ impl Plan {
         };
         let bad = if kinds.has(BAD_BLOCKS) { random.between(1, 4) } else { 0 };
         let blocks = FEWEST_BLOCKS + blocks + bad + failures;
-        let geometry = Geometry { page_bytes, block_pages, blocks };
+        let geometry = NandGeometry { page_bytes, block_pages, blocks };
         let mut factory_bad = Vec::new();
         while factory_bad.len() < bad as usize {
             let block = random.below(blocks);
@@ -119,7 +119,7 @@ impl Plan {
         Self {
             kinds,
             geometry,
-            rates: Rates {
+            rates: FaultRates {
                 program_failure: 3000,
                 erase_failure: 3000,
                 corrected: random.pick(&[1000, 5000, 20_000]),
@@ -127,7 +127,7 @@ impl Plan {
                 unstable: random.pick(&[300_000, 700_000, 1_000_000]),
                 failures,
             },
-            shape: Shape {
+            shape: StoreShape {
                 page_bytes: memory_page,
                 slots,
                 reserve_blocks: 0,
@@ -143,14 +143,14 @@ impl Plan {
             reads: random.pick(&[5, 20]),
             syncs: random.pick(&[1, 5, 15, 30]),
             idles: random.pick(&[0, 3, 10]),
-            choice: random.pick(&[Choice::Uniform, Choice::Hot, Choice::Sequential]),
+            choice: random.pick(&[SlotChoice::Uniform, SlotChoice::Hot, SlotChoice::Sequential]),
             pages,
             second: random.one_in(4),
         }
     }
 
     pub fn describe(&self) -> String {
-        let Geometry { page_bytes, block_pages, blocks } = self.geometry;
+        let NandGeometry { page_bytes, block_pages, blocks } = self.geometry;
         format!(
             "{blocks} blocks of {block_pages} pages of {page_bytes} bytes, {} slots of {} bytes{}, \
              {} % full; {}",

@@ -3,19 +3,19 @@
 use std::collections::HashSet;
 
 use super::kinds::{
-    BAD_BLOCKS, BLACKOUT, CUT, ERASE, Kinds, TORN, TRANSIENT, UNREADABLE, UNSTABLE,
+    BAD_BLOCKS, BLACKOUT, CUT, ERASE, FaultKinds, TORN, TRANSIENT, UNREADABLE, UNSTABLE,
 };
-use super::medium::{Happened, Medium, Operations};
-use super::model::{EMPTY, LOST, Model, Seen, name};
+use super::medium::{FaultCounts, FaultyNand, Operations};
+use super::model::{EMPTY, LOST, Model, SlotContent, name};
 use super::pages;
-use super::plan::{Choice, Plan};
+use super::plan::{SlotChoice, TorturePlan};
 use super::random::Random;
-use super::store::{Answer, Store};
+use super::store::{CallResult, TorturedStore};
 
 /// Mounts in a row that may fail since what a cut hit cannot be read.
 const MOUNTS: u32 = 20;
 
-/// Kinds that leave a write nothing to retry, and no block to move.
+/// FaultKinds that leave a write nothing to retry, and no block to move.
 const NOTHING_FAILS: u32 = CUT.0 | TORN.0 | ERASE.0 | UNSTABLE.0 | BAD_BLOCKS.0;
 
 /// Calls up to a cut, at most, where none of them changes the medium.
@@ -37,14 +37,14 @@ pub struct Violation {
 
 /// The dearest calls.
 #[derive(Clone, Copy, Default)]
-pub struct Worst {
+pub struct CostliestCall {
     pub all: u64,
     pub operations: Operations,
     pub seed: u64,
 }
 
-impl Worst {
-    fn take(&mut self, operations: Operations, seed: u64) {
+impl CostliestCall {
+    fn record(&mut self, operations: Operations, seed: u64) {
         let all = operations.reads + operations.changes();
         if all > self.all {
             *self = Self { all, operations, seed };
@@ -59,7 +59,7 @@ impl Worst {
 }
 
 #[derive(Clone, Default)]
-pub struct Counts {
+pub struct TortureCounts {
     pub stores: u64,
     /// Stores that `format` refused: the medium is too small.
     pub refused: u64,
@@ -74,16 +74,16 @@ pub struct Counts {
     /// Mounts that gave FP_SWAP_IO, and might.
     pub unreadable_mounts: u64,
     /// Where nothing failed.
-    pub worst_write: Worst,
+    pub worst_write: CostliestCall,
     /// In all.
-    pub worst_write_failing: Worst,
+    pub worst_write_failing: CostliestCall,
     /// After an unmount, and after a cut.
-    pub worst_mount: Worst,
-    pub worst_mount_cut: Worst,
-    pub happened: Happened,
+    pub worst_mount: CostliestCall,
+    pub worst_mount_cut: CostliestCall,
+    pub fault_counts: FaultCounts,
 }
 
-impl Counts {
+impl TortureCounts {
     pub fn join(&mut self, other: &Self) {
         self.stores += other.stores;
         self.refused += other.refused;
@@ -98,7 +98,7 @@ impl Counts {
         self.worst_write_failing.join(&other.worst_write_failing);
         self.worst_mount.join(&other.worst_mount);
         self.worst_mount_cut.join(&other.worst_mount_cut);
-        let (all, more) = (&mut self.happened, &other.happened);
+        let (all, more) = (&mut self.fault_counts, &other.fault_counts);
         all.torn_programs += more.torn_programs;
         all.torn_erases += more.torn_erases;
         all.flaky_pages += more.flaky_pages;
@@ -113,15 +113,15 @@ impl Counts {
 }
 
 /// A class and a message.
-struct Bad(&'static str, String);
+struct BrokenPromise(&'static str, String);
 
-struct Run {
+struct StoreRun {
     seed: u64,
-    plan: Plan,
-    store: Store,
+    plan: TorturePlan,
+    store: TorturedStore,
     model: Model,
     random: Random,
-    counts: Counts,
+    counts: TortureCounts,
     /// Of the next page written.
     number: u32,
     /// Of the next slot, where they come one after another.
@@ -129,7 +129,7 @@ struct Run {
     page: Vec<u8>,
     expected: Vec<u8>,
     scratch: Vec<u8>,
-    seen: Vec<Option<Seen>>,
+    seen: Vec<Option<SlotContent>>,
     /// The store takes as many bytes as it should.
     filled: bool,
     dark_calls: u32,
@@ -140,20 +140,20 @@ struct Run {
 /// Use and hit the store of a seed.
 pub fn run(
     seed: u64,
-    kinds: Option<Kinds>,
+    kinds: Option<FaultKinds>,
     rounds: u32,
     traced: bool,
-) -> (Counts, Option<Violation>) {
-    let plan = Plan::draw(seed, kinds, rounds);
+) -> (TortureCounts, Option<Violation>) {
+    let plan = TorturePlan::draw(seed, kinds, rounds);
     let medium =
-        Medium::new(plan.geometry, plan.kinds, plan.rates, &plan.factory_bad, seed, traced);
+        FaultyNand::new(plan.geometry, plan.kinds, plan.rates, &plan.factory_bad, seed, traced);
     let page_bytes = plan.shape.page_bytes as usize;
-    let mut run = Run {
+    let mut run = StoreRun {
         seed,
-        store: Store::new(plan.shape, medium),
+        store: TorturedStore::new(plan.shape, medium),
         model: Model::new(plan.shape.slots),
         random: Random::new(seed ^ 0x0072_756e),
-        counts: Counts { stores: 1, ..Counts::default() },
+        counts: TortureCounts { stores: 1, ..TortureCounts::default() },
         number: 1,
         slot: 0,
         page: vec![0; page_bytes],
@@ -166,9 +166,9 @@ pub fn run(
         plan,
     };
     run.bound = run.store.write_bound();
-    let result = run.all();
-    run.counts.happened = run.store.medium().happened;
-    let violation = result.err().map(|Bad(class, message)| Violation {
+    let result = run.run_rounds();
+    run.counts.fault_counts = run.store.medium().fault_counts;
+    let violation = result.err().map(|BrokenPromise(class, message)| Violation {
         seed,
         class: class.into(),
         message,
@@ -180,8 +180,8 @@ pub fn run(
     (run.counts, violation)
 }
 
-impl Run {
-    fn medium(&mut self) -> &mut Medium {
+impl StoreRun {
+    fn medium(&mut self) -> &mut FaultyNand {
         self.store.medium()
     }
 
@@ -189,7 +189,7 @@ impl Run {
         self.store.medium().note(line);
     }
 
-    fn all(&mut self) -> Result<(), Bad> {
+    fn run_rounds(&mut self) -> Result<(), BrokenPromise> {
         if !self.format()? {
             self.counts.refused = 1;
             return Ok(());
@@ -212,20 +212,20 @@ impl Run {
         Ok(())
     }
 
-    fn format(&mut self) -> Result<bool, Bad> {
+    fn format(&mut self) -> Result<bool, BrokenPromise> {
         self.note(|| "format".into());
         let answer = self.store.format();
-        self.lawful()?;
+        self.check_rules()?;
         self.model = Model::new(self.plan.shape.slots);
         match answer {
-            Answer::Ok => Ok(true),
-            Answer::Invalid => Ok(false),
-            other => Err(Bad("format fails", format!("format gives {other:?}"))),
+            CallResult::Ok => Ok(true),
+            CallResult::Invalid => Ok(false),
+            other => Err(BrokenPromise("format fails", format!("format gives {other:?}"))),
         }
     }
 
     /// Calls, up to a cut or an unmount.
-    fn work(&mut self) -> Result<(), Bad> {
+    fn work(&mut self) -> Result<(), BrokenPromise> {
         let cuts = self.plan.kinds.has(CUT) && !self.random.one_in(12);
         if cuts {
             // Every other one soon after the last.
@@ -251,7 +251,7 @@ impl Run {
         self.sync()
     }
 
-    fn call(&mut self) -> Result<(), Bad> {
+    fn call(&mut self) -> Result<(), BrokenPromise> {
         if self.medium().dark {
             self.dark_calls -= 1;
             if self.dark_calls == 0 {
@@ -271,10 +271,10 @@ impl Run {
         if self.plan.kinds.has(UNREADABLE) && self.random.one_in(2000) {
             self.lose_a_page();
         }
-        let Plan { frees, reads, syncs, idles, .. } = self.plan;
+        let TorturePlan { frees, reads, syncs, idles, .. } = self.plan;
         let drawn = self.random.below(100);
         if drawn < reads {
-            let slot = self.choose();
+            let slot = self.choose_slot();
             self.read(slot)
         } else if drawn < reads + syncs {
             self.sync()
@@ -287,13 +287,13 @@ impl Run {
         }
     }
 
-    fn choose(&mut self) -> u32 {
+    fn choose_slot(&mut self) -> u32 {
         let slots = self.plan.shape.slots;
         match self.plan.choice {
-            Choice::Uniform => self.random.below(slots),
-            Choice::Hot if self.random.one_in(10) => self.random.below(slots),
-            Choice::Hot => self.random.below(slots.div_ceil(10)),
-            Choice::Sequential => {
+            SlotChoice::Uniform => self.random.below(slots),
+            SlotChoice::Hot if self.random.one_in(10) => self.random.below(slots),
+            SlotChoice::Hot => self.random.below(slots.div_ceil(10)),
+            SlotChoice::Sequential => {
                 self.slot = (self.slot + 1) % slots;
                 self.slot
             }
@@ -301,7 +301,7 @@ impl Run {
     }
 
     /// A call must have kept the medium's rules.
-    fn lawful(&mut self) -> Result<(), Bad> {
+    fn check_rules(&mut self) -> Result<(), BrokenPromise> {
         match self.medium().breach.take() {
             Some(breach) => {
                 let class = if breach.starts_with("program after") {
@@ -309,25 +309,25 @@ impl Run {
                 } else {
                     "a rule of the medium is broken"
                 };
-                Err(Bad(class, breach))
+                Err(BrokenPromise(class, breach))
             }
             None => Ok(()),
         }
     }
 
-    fn write(&mut self) -> Result<(), Bad> {
+    fn write(&mut self) -> Result<(), BrokenPromise> {
         if self.counts.calls.is_multiple_of(16) {
             let stat = self.store.stat();
-            let Plan { geometry, rates, fill, .. } = &self.plan;
+            let TorturePlan { geometry, rates, fill, .. } = &self.plan;
             let block = u64::from(geometry.block_pages) * u64::from(geometry.page_bytes);
             let limit = stat.mem_limit.saturating_sub(u64::from(rates.failures) * block);
             self.filled = stat.mem_used_total * 100 >= limit * u64::from(*fill);
         }
-        let mut slot = self.choose();
+        let mut slot = self.choose_slot();
         if self.filled && self.model.newest(slot) == EMPTY {
             // Full enough: one that holds a page, or one goes first.
             for _ in 0..4 {
-                slot = self.choose();
+                slot = self.choose_slot();
                 if self.model.newest(slot) != EMPTY {
                     break;
                 }
@@ -349,46 +349,48 @@ impl Run {
         let before = self.medium().operations;
         let answer = self.store.write(slot, &self.page);
         self.counts.calls += 1;
-        self.lawful()?;
+        self.check_rules()?;
         if !self.medium().on {
             return Ok(());
         }
         let operations = self.medium().operations.since(before);
-        self.counts.worst_write_failing.take(operations, self.seed);
+        self.counts.worst_write_failing.record(operations, self.seed);
         if self.plan.kinds.0 & !NOTHING_FAILS == 0 {
-            self.counts.worst_write.take(operations, self.seed);
+            self.counts.worst_write.record(operations, self.seed);
             let taken = operations.reads + operations.changes();
             if taken > self.bound {
-                return Err(Bad(
+                return Err(BrokenPromise(
                     "a write takes more operations than it may",
                     format!("{taken} of {}: {operations:?}", self.bound),
                 ));
             }
         }
         match answer {
-            Answer::Ok => Ok(()),
-            Answer::Full => {
+            CallResult::Ok => Ok(()),
+            CallResult::Full => {
                 self.note(|| "    FULL".into());
                 self.counts.full += 1;
                 self.model.undo(slot);
-                self.full(number, old)
+                self.check_full(number, old)
             }
-            Answer::Io if self.medium().dark => {
+            CallResult::Io if self.medium().dark => {
                 self.note(|| "    IO".into());
                 self.model.leave_open(slot);
                 Ok(())
             }
-            other => Err(Bad("a write fails", format!("write of slot {slot} gives {other:?}"))),
+            other => {
+                Err(BrokenPromise("a write fails", format!("write of slot {slot} gives {other:?}")))
+            }
         }
     }
 
     /// FULL is allowed only where the store says that there is no room.
-    fn full(&mut self, new: u32, old: u32) -> Result<(), Bad> {
+    fn check_full(&mut self, new: u32, old: u32) -> Result<(), BrokenPromise> {
         let compressed = self.plan.shape.compressed;
         let new_bytes = pages::stored_bytes(new, &self.page, compressed, &mut self.scratch);
         let stat = self.store.stat();
         if stat.mem_used_total + new_bytes as u64 + 64 <= stat.mem_limit {
-            return Err(Bad(
+            return Err(BrokenPromise(
                 "FULL while there is room",
                 format!(
                     "{} bytes used of {}, and {new_bytes} do not fit",
@@ -403,7 +405,7 @@ impl Run {
             pages::make(old, &mut self.expected);
             let old_bytes = pages::stored_bytes(old, &self.expected, compressed, &mut self.scratch);
             if new_bytes <= old_bytes {
-                return Err(Bad(
+                return Err(BrokenPromise(
                     "FULL for a page in place of one as large",
                     format!("{new_bytes} bytes in place of {old_bytes}"),
                 ));
@@ -412,60 +414,65 @@ impl Run {
         Ok(())
     }
 
-    fn free(&mut self) -> Result<(), Bad> {
-        let slot = self.choose();
+    fn free(&mut self) -> Result<(), BrokenPromise> {
+        let slot = self.choose_slot();
         self.model.begin(slot, EMPTY);
         let now = self.model.now();
         self.note(|| format!("{now}: free slot {slot}"));
         let answer = self.store.free(slot);
         self.counts.calls += 1;
-        self.lawful()?;
+        self.check_rules()?;
         if !self.medium().on {
             return Ok(());
         }
         match answer {
-            Answer::Ok => Ok(()),
-            Answer::Io if self.medium().dark => {
+            CallResult::Ok => Ok(()),
+            CallResult::Io if self.medium().dark => {
                 self.model.leave_open(slot);
                 Ok(())
             }
-            other => Err(Bad("a free fails", format!("free of slot {slot} gives {other:?}"))),
+            other => {
+                Err(BrokenPromise("a free fails", format!("free of slot {slot} gives {other:?}")))
+            }
         }
     }
 
-    fn sync(&mut self) -> Result<(), Bad> {
+    fn sync(&mut self) -> Result<(), BrokenPromise> {
         self.note(|| "sync".into());
         let answer = self.store.sync();
         self.counts.calls += 1;
-        self.lawful()?;
+        self.check_rules()?;
         if !self.medium().on {
             return Ok(());
         }
         match answer {
-            Answer::Ok => {
+            CallResult::Ok => {
                 self.model.synced();
                 Ok(())
             }
-            Answer::Io if self.medium().dark => Ok(()),
-            other => Err(Bad("a sync fails", format!("sync gives {other:?}"))),
+            CallResult::Io if self.medium().dark => Ok(()),
+            other => Err(BrokenPromise("a sync fails", format!("sync gives {other:?}"))),
         }
     }
 
-    fn idle(&mut self) -> Result<(), Bad> {
+    fn idle(&mut self) -> Result<(), BrokenPromise> {
         for _ in 0..self.random.between(1, 8) {
             self.note(|| "idle".into());
             let answer = self.store.idle();
             self.counts.calls += 1;
-            self.lawful()?;
+            self.check_rules()?;
             if !self.medium().on {
                 return Ok(());
             }
             match answer {
                 Ok(true) => {}
                 Ok(false) => return Ok(()),
-                Err(Answer::Io) if self.medium().dark => return Ok(()),
+                Err(CallResult::Io) if self.medium().dark => return Ok(()),
                 Err(other) => {
-                    return Err(Bad("fp_swap_idle fails", format!("idle gives {other:?}")));
+                    return Err(BrokenPromise(
+                        "fp_swap_idle fails",
+                        format!("idle gives {other:?}"),
+                    ));
                 }
             }
         }
@@ -473,41 +480,48 @@ impl Run {
     }
 
     /// What a slot gives; `None` where it cannot be read for now.
-    fn look(&mut self, slot: u32) -> Result<Option<Seen>, Bad> {
+    fn read_slot(&mut self, slot: u32) -> Result<Option<SlotContent>, BrokenPromise> {
         let answer = self.store.read(slot, &mut self.page);
         self.counts.calls += 1;
-        self.lawful()?;
+        self.check_rules()?;
         if !self.medium().on {
             return Ok(None);
         }
         Ok(Some(match answer {
-            Answer::Ok => {
+            CallResult::Ok => {
                 let number = pages::number(&self.page);
                 pages::make(number, &mut self.expected);
-                if self.page == self.expected { Seen::Page(number) } else { Seen::Wrong }
+                if self.page == self.expected {
+                    SlotContent::Page(number)
+                } else {
+                    SlotContent::Wrong
+                }
             }
-            Answer::Empty => Seen::Empty,
-            Answer::Corrupt => Seen::Corrupt,
-            Answer::Io if self.medium().dark => return Ok(None),
+            CallResult::Empty => SlotContent::Empty,
+            CallResult::Corrupt => SlotContent::Corrupt,
+            CallResult::Io if self.medium().dark => return Ok(None),
             // A page that cannot be read, where one is.
-            Answer::Io if self.plan.kinds.has(UNREADABLE) => Seen::Corrupt,
+            CallResult::Io if self.plan.kinds.has(UNREADABLE) => SlotContent::Corrupt,
             other => {
-                return Err(Bad("a read fails", format!("read of slot {slot} gives {other:?}")));
+                return Err(BrokenPromise(
+                    "a read fails",
+                    format!("read of slot {slot} gives {other:?}"),
+                ));
             }
         }))
     }
 
-    fn read(&mut self, slot: u32) -> Result<(), Bad> {
+    fn read(&mut self, slot: u32) -> Result<(), BrokenPromise> {
         self.note(|| format!("read slot {slot}"));
-        let Some(seen) = self.look(slot)? else { return Ok(()) };
+        let Some(seen) = self.read_slot(slot)? else { return Ok(()) };
         if self.model.read(slot, seen) {
             return Ok(());
         }
         let expected: Vec<u32> = self.model.current(slot).collect();
-        Err(Bad(
+        Err(BrokenPromise(
             match seen {
-                Seen::Corrupt => "a page is lost in use",
-                Seen::Wrong => "wrong bytes as right",
+                SlotContent::Corrupt => "a page is lost in use",
+                SlotContent::Wrong => "wrong bytes as right",
                 _ => "another page than was written last",
             },
             format!("slot {slot} gives {}, not of {expected:?}", name(seen)),
@@ -537,7 +551,7 @@ impl Run {
     }
 
     /// Mount until the store is served.
-    fn recover(&mut self) -> Result<(), Bad> {
+    fn recover(&mut self) -> Result<(), BrokenPromise> {
         let mut failed = 0;
         let mut was_cut = !self.medium().on;
         loop {
@@ -546,9 +560,9 @@ impl Run {
                 let answer = self.store.mount();
                 self.counts.mounts += 1;
                 self.note(|| format!("mount in the dark: {answer:?}"));
-                self.lawful()?;
-                if answer != Answer::Io {
-                    return Err(Bad(
+                self.check_rules()?;
+                if answer != CallResult::Io {
+                    return Err(BrokenPromise(
                         "a mount of an unreadable medium is not IO",
                         format!("a mount while nothing can be read gives {answer:?}"),
                     ));
@@ -570,7 +584,7 @@ impl Run {
             let before = self.medium().operations;
             let answer = self.store.mount();
             self.counts.mounts += 1;
-            self.lawful()?;
+            self.check_rules()?;
             if !self.medium().on {
                 self.counts.cuts += 1;
                 was_cut = true;
@@ -579,21 +593,24 @@ impl Run {
             self.medium().do_not_cut();
             let operations = self.medium().operations.since(before);
             match answer {
-                Answer::Ok => {}
-                Answer::Io if failed < MOUNTS && self.medium().has_flaky_pages() => {
+                CallResult::Ok => {}
+                CallResult::Io if failed < MOUNTS && self.medium().has_flaky_pages() => {
                     failed += 1;
                     self.counts.unreadable_mounts += 1;
                     self.medium().cut();
                     continue;
                 }
-                Answer::Io => {
-                    return Err(Bad("a mount gives IO", "a mount gives IO".into()));
+                CallResult::Io => {
+                    return Err(BrokenPromise("a mount gives IO", "a mount gives IO".into()));
                 }
-                Answer::NoStore => {
-                    return Err(Bad("a mount gives NO_STORE", "a mount gives NO_STORE".into()));
+                CallResult::NoStore => {
+                    return Err(BrokenPromise(
+                        "a mount gives NO_STORE",
+                        "a mount gives NO_STORE".into(),
+                    ));
                 }
                 other => {
-                    return Err(Bad("a mount fails", format!("a mount gives {other:?}")));
+                    return Err(BrokenPromise("a mount fails", format!("a mount gives {other:?}")));
                 }
             }
             let worst = if was_cut {
@@ -601,8 +618,8 @@ impl Run {
             } else {
                 &mut self.counts.worst_mount
             };
-            worst.take(operations, self.seed);
-            if self.serve()? {
+            worst.record(operations, self.seed);
+            if self.read_back()? {
                 return Ok(());
             }
             self.medium().cut();
@@ -612,7 +629,7 @@ impl Run {
     }
 
     /// Read slots after a mount: mostly all. False: not all, and the power goes.
-    fn serve(&mut self) -> Result<bool, Bad> {
+    fn read_back(&mut self) -> Result<bool, BrokenPromise> {
         let slots = self.plan.shape.slots;
         let part = self.plan.kinds.has(CUT) && self.random.one_in(6);
         self.seen.fill(None);
@@ -621,7 +638,7 @@ impl Run {
             if part && (slot == 0 || !self.random.one_in(one_in)) {
                 continue;
             }
-            let seen = self.look(slot)?;
+            let seen = self.read_slot(slot)?;
             self.seen[slot as usize] = seen;
         }
         if self.store.medium().trace.is_some() {
@@ -635,8 +652,8 @@ impl Run {
         }
         for slot in 0..slots {
             let Some(seen) = self.seen[slot as usize] else { continue };
-            if self.store.holds(slot) == (seen == Seen::Empty) {
-                return Err(Bad(
+            if self.store.holds(slot) == (seen == SlotContent::Empty) {
+                return Err(BrokenPromise(
                     "holds is wrong",
                     format!("slot {slot} gives {}, and holds says otherwise", name(seen)),
                 ));
@@ -652,7 +669,7 @@ impl Run {
             } else {
                 "a mount gives no state that there was"
             };
-            Bad(class, message)
+            BrokenPromise(class, message)
         })?;
         if part {
             return Ok(false);
@@ -661,9 +678,9 @@ impl Run {
         let checkable = !self.plan.kinds.has(UNREADABLE) && !self.plan.kinds.has(TRANSIENT);
         if checkable && self.random.one_in(64) {
             if let Some(wrong) = self.store.check() {
-                return Err(Bad("fp_swap_check", wrong));
+                return Err(BrokenPromise("fp_swap_check", wrong));
             }
-            self.lawful()?;
+            self.check_rules()?;
         }
         Ok(true)
     }

@@ -1,4 +1,4 @@
-//! The store in C, as a device links it, on a [`Medium`].
+//! The store in C, as a device links it, on a [`FaultyNand`].
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
@@ -7,12 +7,12 @@ use std::ptr::{null, null_mut};
 // It brings the C library.
 use flashpager_swap as _;
 
-use super::medium::{Medium, OK};
+use super::medium::{FaultyNand, OK};
 use super::pages;
 
 /// What a call gives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Answer {
+pub enum CallResult {
     Ok,
     Empty,
     Full,
@@ -23,7 +23,7 @@ pub enum Answer {
     Other(i32),
 }
 
-impl Answer {
+impl CallResult {
     fn of(code: c_int) -> Self {
         match code {
             0 => Self::Ok,
@@ -77,7 +77,7 @@ struct CConfig {
 /// `struct fp_swap_stat`.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
-pub struct Stat {
+pub struct SwapStat {
     pub orig_data_size: u64,
     pub compr_data_size: u64,
     pub mem_used_total: u64,
@@ -108,7 +108,7 @@ unsafe extern "C" {
     fn fp_swap_sync(store: *mut c_void) -> c_int;
     fn fp_swap_idle(store: *mut c_void) -> c_int;
     fn fp_swap_log_write_bound(config: *const CConfig) -> u32;
-    fn fp_swap_stat(store: *const c_void, stat: *mut Stat);
+    fn fp_swap_stat(store: *const c_void, stat: *mut SwapStat);
     fn fp_swap_check(store: *mut c_void) -> *const std::ffi::c_char;
     fn fp_shim_store_bytes() -> usize;
     fn fp_shim_log_words(slots: usize, blocks: usize, page_bytes: u32, program_bytes: u32)
@@ -117,10 +117,10 @@ unsafe extern "C" {
 }
 
 /// # Safety
-/// `context` is a [`Medium`] that nobody else uses during the call.
-unsafe fn medium<'a>(context: *mut c_void) -> &'a mut Medium {
+/// `context` is a [`FaultyNand`] that nobody else uses during the call.
+unsafe fn medium<'a>(context: *mut c_void) -> &'a mut FaultyNand {
     // SAFETY: the caller's promise.
-    unsafe { &mut *context.cast::<Medium>() }
+    unsafe { &mut *context.cast::<FaultyNand>() }
 }
 
 /// # Safety
@@ -228,7 +228,7 @@ unsafe extern "C" fn crc32(crc: u32, data: *const c_void, size: usize) -> u32 {
 
 /// A store's shape.
 #[derive(Clone, Copy)]
-pub struct Shape {
+pub struct StoreShape {
     pub page_bytes: u32,
     pub slots: u32,
     pub reserve_blocks: u32,
@@ -236,7 +236,7 @@ pub struct Shape {
 }
 
 /// A store and its medium. C keeps pointers into what is boxed here.
-pub struct Store {
+pub struct TorturedStore {
     store: *mut u64,
     store_words: usize,
     memory: *mut u32,
@@ -244,12 +244,12 @@ pub struct Store {
     config: *mut CConfig,
     c_medium: *mut CMedium,
     compressor: *mut CCompressor,
-    medium: *mut Medium,
+    medium: *mut FaultyNand,
     page_bytes: usize,
 }
 
-impl Store {
-    pub fn new(shape: Shape, medium: Medium) -> Self {
+impl TorturedStore {
+    pub fn new(shape: StoreShape, medium: FaultyNand) -> Self {
         let geometry = medium.geometry;
         let medium = Box::into_raw(Box::new(medium));
         let c_medium = Box::into_raw(Box::new(CMedium {
@@ -279,7 +279,7 @@ impl Store {
                 fp_shim_size(0) == size_of::<CMedium>()
                     && fp_shim_size(1) == size_of::<CCompressor>()
                     && fp_shim_size(2) == size_of::<CConfig>()
-                    && fp_shim_size(3) == size_of::<Stat>(),
+                    && fp_shim_size(3) == size_of::<SwapStat>(),
             )
         };
         assert!(same, "a struct is not what it is in C");
@@ -313,7 +313,7 @@ impl Store {
     }
 
     /// The medium, between calls.
-    pub fn medium(&mut self) -> &mut Medium {
+    pub fn medium(&mut self) -> &mut FaultyNand {
         // SAFETY: it is ours, and C uses it in calls alone, which need `self` too.
         unsafe { &mut *self.medium }
     }
@@ -322,36 +322,36 @@ impl Store {
         self.store.cast()
     }
 
-    pub fn format(&mut self) -> Answer {
+    pub fn format(&mut self) -> CallResult {
         // SAFETY: all that the config points to lives as long as `self`.
-        Answer::of(unsafe { fp_swap_format(self.store(), self.config) })
+        CallResult::of(unsafe { fp_swap_format(self.store(), self.config) })
     }
 
     /// As after a reset: nothing is left in memory.
-    pub fn mount(&mut self) -> Answer {
+    pub fn mount(&mut self) -> CallResult {
         // SAFETY: both are that large, and all that the config points to lives as long as `self`.
-        Answer::of(unsafe {
+        CallResult::of(unsafe {
             self.store.write_bytes(0xaa, self.store_words);
             self.memory.write_bytes(0x55, self.memory_words);
             fp_swap_mount(self.store(), self.config)
         })
     }
 
-    pub fn write(&mut self, slot: u32, page: &[u8]) -> Answer {
+    pub fn write(&mut self, slot: u32, page: &[u8]) -> CallResult {
         assert_eq!(page.len(), self.page_bytes);
         // SAFETY: the page has the store's bytes.
-        Answer::of(unsafe { fp_swap_write(self.store(), slot, page.as_ptr().cast()) })
+        CallResult::of(unsafe { fp_swap_write(self.store(), slot, page.as_ptr().cast()) })
     }
 
-    pub fn read(&mut self, slot: u32, page: &mut [u8]) -> Answer {
+    pub fn read(&mut self, slot: u32, page: &mut [u8]) -> CallResult {
         assert_eq!(page.len(), self.page_bytes);
         // SAFETY: the page has the store's bytes.
-        Answer::of(unsafe { fp_swap_read(self.store(), slot, page.as_mut_ptr().cast()) })
+        CallResult::of(unsafe { fp_swap_read(self.store(), slot, page.as_mut_ptr().cast()) })
     }
 
-    pub fn free(&mut self, slot: u32) -> Answer {
+    pub fn free(&mut self, slot: u32) -> CallResult {
         // SAFETY: the store has been formatted or mounted.
-        Answer::of(unsafe { fp_swap_free(self.store(), slot) })
+        CallResult::of(unsafe { fp_swap_free(self.store(), slot) })
     }
 
     pub fn holds(&self, slot: u32) -> bool {
@@ -359,18 +359,18 @@ impl Store {
         unsafe { fp_swap_holds(self.store(), slot) }
     }
 
-    pub fn sync(&mut self) -> Answer {
+    pub fn sync(&mut self) -> CallResult {
         // SAFETY: the store has been formatted or mounted.
-        Answer::of(unsafe { fp_swap_sync(self.store()) })
+        CallResult::of(unsafe { fp_swap_sync(self.store()) })
     }
 
     /// Whether there is more to do.
-    pub fn idle(&mut self) -> Result<bool, Answer> {
+    pub fn idle(&mut self) -> Result<bool, CallResult> {
         // SAFETY: the store has been formatted or mounted.
         match unsafe { fp_swap_idle(self.store()) } {
             0 => Ok(false),
             1 => Ok(true),
-            code => Err(Answer::of(code)),
+            code => Err(CallResult::of(code)),
         }
     }
 
@@ -380,8 +380,8 @@ impl Store {
         u64::from(unsafe { fp_swap_log_write_bound(self.config) })
     }
 
-    pub fn stat(&self) -> Stat {
-        let mut stat = Stat::default();
+    pub fn stat(&self) -> SwapStat {
+        let mut stat = SwapStat::default();
         // SAFETY: the store has been formatted or mounted; the struct is as in C.
         unsafe { fp_swap_stat(self.store(), &raw mut stat) };
         stat
@@ -398,7 +398,7 @@ impl Store {
     }
 }
 
-impl Drop for Store {
+impl Drop for TorturedStore {
     fn drop(&mut self) {
         // SAFETY: all came from boxes of these sizes, and C does not look at them any more.
         unsafe {

@@ -3,9 +3,9 @@
 use std::ptr::NonNull;
 
 /// A value on the heap that C keeps pointers to: unlike a `Box`, moving it claims nothing.
-pub struct Heap<T: ?Sized>(NonNull<T>);
+pub struct PinnedBox<T: ?Sized>(NonNull<T>);
 
-impl<T: ?Sized> Heap<T> {
+impl<T: ?Sized> PinnedBox<T> {
     /// Take over a value.
     pub fn from_box(value: Box<T>) -> Self {
         Self(NonNull::from(Box::leak(value)))
@@ -17,7 +17,7 @@ impl<T: ?Sized> Heap<T> {
     }
 }
 
-impl<T> Heap<[T]> {
+impl<T> PinnedBox<[T]> {
     /// So many values, all as by default.
     pub fn zeroed(count: usize) -> Self
     where
@@ -27,7 +27,7 @@ impl<T> Heap<[T]> {
     }
 }
 
-impl<T: ?Sized> Drop for Heap<T> {
+impl<T: ?Sized> Drop for PinnedBox<T> {
     fn drop(&mut self) {
         // SAFETY: it came from a `Box`, and nobody else frees it.
         drop(unsafe { Box::from_raw(self.0.as_ptr()) });

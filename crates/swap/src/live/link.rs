@@ -3,18 +3,18 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use super::Counts;
+use super::LiveCounts;
 
 /// What program and pager tell each other.
 #[derive(Default)]
-pub(super) struct Shared {
-    pub counts: Mutex<Counts>,
+pub(super) struct PagerLink {
+    pub counts: Mutex<LiveCounts>,
     /// The pager has ended before the program.
     pub over: AtomicBool,
 }
 
-impl Shared {
-    pub fn counts(&self) -> Counts {
+impl PagerLink {
+    pub fn counts(&self) -> LiveCounts {
         *self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
