@@ -73,11 +73,11 @@ struct tail {
     unsigned char data[];
 };
 
-/* What a processor executes and the stream does not yet tell. `told_at` is the
+/* What a processor executes and the stream does not yet tell. `stream_position` is the
  * place in the stream where its number goes, as soon as that is known: a stream
  * that reaches further tells it already. */
 struct running {
-    _Atomic uint64_t told_at;
+    _Atomic uint64_t stream_position;
     _Atomic uint64_t address;
     _Atomic uint64_t begun;
     _Atomic uint64_t thread; /* its number, and BEGUN_IN_DOUBT if it may not have come so far */
@@ -89,7 +89,7 @@ struct running {
 /* The slot behind the tail (docs/formats.md). */
 struct running_slot {
     uint32_t kind;
-    _Atomic uint32_t tells_threads; /* 1 once the stream names threads */
+    _Atomic uint32_t names_threads; /* 1 once the stream names threads */
     uint32_t unused[6];
     struct running processors[MAX_RUNNING];
 };
@@ -148,11 +148,11 @@ static struct {
     size_t read_capacity;
 } current[MAX_RUNNING];
 static bool one_stream;
-static unsigned int telling; /* the processor whose blocks the stream tells */
+static unsigned int current_vcpu; /* the processor whose blocks the stream tells */
 /* Block numbers in the stream. The first thread's THREAD record comes when a
  * second one begins, and says how many were told before, all of the first.
  * Nobody needs the count from then on. */
-static uint64_t told_by_first;
+static uint64_t blocks_of_first;
 static uint32_t thread_count;
 static struct qemu_plugin_scoreboard *counters; /* from version 2 on */
 static bool several_processors;
@@ -166,7 +166,7 @@ static bool described; /* the META records that need a running CPU are out */
 static uint32_t block_count;
 static atomic_flag lock = ATOMIC_FLAG_INIT;
 
-/* Address ranges already told, or not worth telling. */
+/* Address ranges already told, or not worth reporting. */
 struct range {
     uint64_t start;
     uint64_t end;
@@ -180,8 +180,8 @@ static struct ranges guest_known; /* guest addresses */
 static struct ranges host_own;    /* QEMU's own files, mapped before the guest's */
 
 /* Where reads are told: as linked, and from the first block on in guest memory. */
-static struct ranges told_reads;
-static struct range all_told_reads; /* from the lowest to the highest of them */
+static struct ranges watched_reads;
+static struct range watched_reads_span; /* from the lowest to the highest of them */
 static uint64_t linked_code = NEVER;
 static bool placed_reads;
 
@@ -439,7 +439,7 @@ static void put_repetitions(struct block *block, uint64_t accesses)
             block->again = put_block(address, ONE_INSTRUCTION + block->last_bytes);
         }
         put_word(block->again);
-        told_by_first++;
+        blocks_of_first++;
     }
 }
 
@@ -464,7 +464,7 @@ static void put_thread(unsigned int vcpu, uint64_t blocks_before)
     memcpy(payload, head, sizeof head);
     memcpy(payload + sizeof head, &blocks_before, sizeof blocks_before);
     put_record(RECORD_THREAD, payload, 16 + strlen(name));
-    telling = vcpu;
+    current_vcpu = vcpu;
 }
 
 /* Tell what the block whose number follows has read. */
@@ -487,9 +487,9 @@ static inline void change_block(unsigned int vcpu, struct block *next)
     struct block *block = current[vcpu].block;
     _Atomic uint64_t *counter = counter_of(vcpu);
     if (block != NULL) {
-        if (vcpu != telling && !one_stream) {
+        if (vcpu != current_vcpu && !one_stream) {
             put_record(RECORD_SWITCH, &current[vcpu].thread, sizeof current[vcpu].thread);
-            telling = vcpu;
+            current_vcpu = vcpu;
         }
         uint64_t begun = atomic_load_explicit(counter, memory_order_relaxed);
         uint64_t number = block->number;
@@ -502,9 +502,9 @@ static inline void change_block(unsigned int vcpu, struct block *next)
             }
             uint64_t place = atomic_load_explicit(&tail->base, memory_order_relaxed) +
                              atomic_load_explicit(&tail->used, memory_order_relaxed);
-            atomic_store_explicit(&now->told_at, place, memory_order_release);
+            atomic_store_explicit(&now->stream_position, place, memory_order_release);
             put_word((uint32_t)number);
-            told_by_first++;
+            blocks_of_first++;
         }
         if (block->repeats) {
             put_repetitions(block, current[vcpu].accesses);
@@ -524,7 +524,7 @@ static inline void change_block(unsigned int vcpu, struct block *next)
             atomic_store_explicit(&now->begun, next->whole, memory_order_release);
         }
     }
-    atomic_store_explicit(&now->told_at, NEVER, memory_order_release);
+    atomic_store_explicit(&now->stream_position, NEVER, memory_order_release);
 }
 
 static void on_block_executed(unsigned int vcpu, void *block)
@@ -569,15 +569,16 @@ static void on_access(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t ad
 static void on_read(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *begun)
 {
     uint64_t bytes = UINT64_C(1) << qemu_plugin_mem_size_shift(info);
-    if (address >= all_told_reads.end || address + bytes <= all_told_reads.start ||
+    if (address >= watched_reads_span.end || address + bytes <= watched_reads_span.start ||
         qemu_plugin_mem_is_store(info) || !recording || vcpu >= MAX_RUNNING) {
         return;
     }
-    bool is_told = false;
-    for (size_t i = 0; i < told_reads.count && !is_told; i++) {
-        is_told = address < told_reads.items[i].end && address + bytes > told_reads.items[i].start;
+    bool is_watched = false;
+    for (size_t i = 0; i < watched_reads.count && !is_watched; i++) {
+        is_watched = address < watched_reads.items[i].end &&
+                     address + bytes > watched_reads.items[i].start;
     }
-    if (!is_told) {
+    if (!is_watched) {
         return;
     }
     size_t place = current[vcpu].read_count;
@@ -599,7 +600,7 @@ static void on_read(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t addr
 /* Tell what an instruction reads, up to whose end so much of its block has begun. */
 static void watch_reads(struct qemu_plugin_insn *instruction, uint64_t begun)
 {
-    if (told_reads.count > 0) {
+    if (watched_reads.count > 0) {
         /* QEMU 7.2 tells of nothing when only loads are asked for. */
         qemu_plugin_register_vcpu_mem_cb(instruction, on_read, QEMU_PLUGIN_CB_NO_REGS,
                                          api_version < 2 ? QEMU_PLUGIN_MEM_RW : QEMU_PLUGIN_MEM_R,
@@ -611,16 +612,16 @@ static void watch_reads(struct qemu_plugin_insn *instruction, uint64_t begun)
 static void place_reads(void)
 {
     uint64_t bias = linked_code == NEVER ? 0 : qemu_plugin_start_code() - linked_code;
-    all_told_reads = (struct range){ UINT64_MAX, 0 };
-    for (size_t i = 0; i < told_reads.count; i++) {
-        struct range *range = &told_reads.items[i];
+    watched_reads_span = (struct range){ UINT64_MAX, 0 };
+    for (size_t i = 0; i < watched_reads.count; i++) {
+        struct range *range = &watched_reads.items[i];
         range->start += bias;
         range->end += bias;
-        if (range->start < all_told_reads.start) {
-            all_told_reads.start = range->start;
+        if (range->start < watched_reads_span.start) {
+            watched_reads_span.start = range->start;
         }
-        if (range->end > all_told_reads.end) {
-            all_told_reads.end = range->end;
+        if (range->end > watched_reads_span.end) {
+            watched_reads_span.end = range->end;
         }
     }
     placed_reads = true;
@@ -675,7 +676,7 @@ static bool is_arm(const struct qemu_plugin_tb *tb, size_t instructions)
 static size_t examine_last(struct block *block, struct qemu_plugin_insn *last, bool is_thumb)
 {
     unsigned char code[16] = { 0 };
-    size_t told = qemu_plugin_insn_size(last);
+    size_t reported = qemu_plugin_insn_size(last);
     size_t known = first_bytes(last, code, sizeof code);
     switch (target) {
     case ARM: {
@@ -683,13 +684,13 @@ static size_t examine_last(struct block *block, struct qemu_plugin_insn *last, b
          * instruction of Thumb and tells them with the last. */
         bool wide = code[1] >> 3 >= 0x1d;
         block->may_return = true;
-        if (told > 4 || (told == 4 && wide)) {
+        if (reported > 4 || (reported == 4 && wide)) {
             return 4;
         }
-        if (told == 4 && is_thumb) {
+        if (reported == 4 && is_thumb) {
             return 2;
         }
-        block->maybe_short = told == 4 && (qemu_plugin_insn_vaddr(last) + told) % 1024 == 0;
+        block->maybe_short = reported == 4 && (qemu_plugin_insn_vaddr(last) + reported) % 1024 == 0;
         if ((code[3] & 0x0e) == 0x0a) { /* b, bl, blx */
             uint32_t words = code[0] | code[1] << 8 | (uint32_t)code[2] << 16;
             int64_t ahead = 4 * ((int64_t)(words ^ 0x800000) - 0x800000);
@@ -697,15 +698,15 @@ static size_t examine_last(struct block *block, struct qemu_plugin_insn *last, b
             block->leads_to = (qemu_plugin_insn_vaddr(last) + 8 + (uint64_t)ahead +
                                (is_blx && (code[3] & 1) ? 2 : 0)) & UINT32_MAX;
         }
-        return told;
+        return reported;
     }
     case RISCV:
         /* The same. */
         block->may_return = true;
-        return told > 2 && (code[0] & 3) != 3 ? 2 : told > 4 ? 4 : told;
+        return reported > 2 && (code[0] & 3) != 3 ? 2 : reported > 4 ? 4 : reported;
     case AARCH64:
         block->may_return = (code[3] >> 2 & 7) == 5;
-        return told;
+        return reported;
     case X86: {
         /* Prefixes; 0x40 to 0x4f are such on x86-64 only. On i386 they are inc and dec, which
          * are one byte long, so that nothing is left to look at. */
@@ -729,11 +730,11 @@ static size_t examine_last(struct block *block, struct qemu_plugin_insn *last, b
             first >> 2 == 0xe8 >> 2 || kind == 0xc2 || kind == 0xca ||
             (first >= 0xcc && first <= 0xcf) || (first == 0x0f && second >> 4 == 8) ||
             (first == 0xff && (second >> 3 & 7) >= 2 && (second >> 3 & 7) <= 5); /* call, jmp */
-        return told;
+        return reported;
     }
     default:
         block->may_return = true;
-        return told;
+        return reported;
     }
 }
 
@@ -826,8 +827,8 @@ static void on_processor(qemu_plugin_id_t id, unsigned int vcpu)
         current[vcpu].thread = thread_count++;
         if (current[vcpu].thread > 0 && !one_stream) {
             if (current[vcpu].thread == 1) {
-                put_thread(telling, told_by_first);
-                atomic_store_explicit(&slot->tells_threads, 1, memory_order_release);
+                put_thread(current_vcpu, blocks_of_first);
+                atomic_store_explicit(&slot->names_threads, 1, memory_order_release);
             }
             put_thread(vcpu, 0);
         }
@@ -926,7 +927,7 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int
             char *end;
             uint64_t from = strtoull(argv[i] + 6, &end, 0);
             uint64_t to = *end == '-' ? strtoull(end + 1, &end, 0) : 0;
-            if (*end != '\0' || to <= from || !add(&told_reads, from, to)) {
+            if (*end != '\0' || to <= from || !add(&watched_reads, from, to)) {
                 fprintf(stderr, "flashpager recorder: '%s' is no range\n", argv[i]);
                 return 1;
             }

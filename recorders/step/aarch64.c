@@ -159,7 +159,7 @@ static void put_register(unsigned char *into, const registers *regs, unsigned in
     memcpy(into, &value, bytes); /* little-endian */
 }
 
-struct monitor watched(pid_t thread, const struct instruction *instruction,
+struct monitor monitor_of_load(pid_t thread, const struct instruction *instruction,
                        const registers *before, const registers *after)
 {
     struct exclusive load = fields(instruction, before);

@@ -23,7 +23,7 @@ typedef struct user_regs_struct registers;
 /* As the kernel names this processor. */
 extern const char machine_name[];
 
-enum kind {
+enum instruction_kind {
     ORDINARY,
     BRANCH,      /* what follows it need not be what lies behind it */
     SYSTEM_CALL, /* enters the kernel */
@@ -39,7 +39,7 @@ enum kind {
 struct instruction {
     uint64_t address;
     uint32_t bytes; /* 0: none can be fetched there */
-    enum kind kind;
+    enum instruction_kind kind;
     unsigned char code[MAX_INSTRUCTION_BYTES];
 };
 
@@ -76,7 +76,7 @@ void hide_step_in_flags(const registers *after, int memory);
 void hide_step_in_frame(const registers *entry, int memory);
 
 /* What an exclusive load has begun to watch. */
-struct monitor watched(pid_t thread, const struct instruction *, const registers *before,
+struct monitor monitor_of_load(pid_t thread, const struct instruction *, const registers *before,
                        const registers *after);
 
 /* Execute an exclusive store while nothing else of the program runs; false if the processor has to

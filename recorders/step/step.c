@@ -98,7 +98,7 @@ struct region {
     bool is_constant; /* only system calls change what is in it */
 };
 
-struct told {
+struct reported_map {
     uint64_t start, end, offset;
     char *path;
 };
@@ -110,15 +110,15 @@ struct process {
     uint32_t number; /* in the order in which they began; kept when it becomes another program */
     struct stream_process *stream;
     uint32_t threads_seen;
-    uint32_t telling; /* whose blocks the stream tells */
-    bool tells_threads;
+    uint32_t current_thread; /* whose blocks the stream tells */
+    bool names_threads;
     bool ignores_trap;
     int memory;
     struct region *regions;
     size_t region_count;
     bool regions_are_stale;
-    struct told *told;
-    size_t told_count;
+    struct reported_map *reported_maps;
+    size_t reported_map_count;
     /* Pages of code that cannot have changed since the last system call. */
     uint64_t age;
     struct page {
@@ -140,7 +140,7 @@ _Noreturn static void refuse(const char *why)
     _exit(2);
 }
 
-static void *grown(void *items, size_t count, size_t size)
+static void *grow(void *items, size_t count, size_t size)
 {
     /* Powers of two only. */
     if ((count & (count - 1)) != 0) {
@@ -155,21 +155,23 @@ static void *grown(void *items, size_t count, size_t size)
 
 /* ------------------------------------------------------------------ memory */
 
-static void tell_map(const struct region *region, const char *path)
+static void report_map(const struct region *region, const char *path)
 {
-    for (size_t i = 0; i < process->told_count; i++) {
-        if (process->told[i].start == region->start && process->told[i].end == region->end &&
-            process->told[i].offset == region->offset && strcmp(process->told[i].path, path) == 0) {
+    for (size_t i = 0; i < process->reported_map_count; i++) {
+        const struct reported_map *map = &process->reported_maps[i];
+        if (map->start == region->start && map->end == region->end &&
+            map->offset == region->offset && strcmp(map->path, path) == 0) {
             return;
         }
     }
-    process->told = grown(process->told, process->told_count, sizeof *process->told);
+    process->reported_maps =
+        grow(process->reported_maps, process->reported_map_count, sizeof *process->reported_maps);
     char *copy = strdup(path);
     if (copy == NULL) {
         refuse("the stepper is out of memory");
     }
-    process->told[process->told_count++] =
-        (struct told){ region->start, region->end, region->offset, copy };
+    process->reported_maps[process->reported_map_count++] =
+        (struct reported_map){ region->start, region->end, region->offset, copy };
     put_map(region->start, region->end, region->offset, path);
 }
 
@@ -193,10 +195,10 @@ static void read_regions(void)
         }
         struct region region = { start, end, offset, access[2] == 'x',
                                  access[1] != 'w' && access[3] == 'p' };
-        process->regions = grown(process->regions, process->region_count, sizeof *process->regions);
+        process->regions = grow(process->regions, process->region_count, sizeof *process->regions);
         process->regions[process->region_count++] = region;
         if (region.is_executable && inode != 0 && path_at != 0) {
-            tell_map(&region, line + path_at);
+            report_map(&region, line + path_at);
         }
     }
     fclose(maps);
@@ -271,43 +273,43 @@ static struct instruction instruction_at(uint64_t address)
 /* ------------------------------------------------------------------ blocks */
 
 /* What is told from here on is executed by this thread. */
-static void tell_of(struct thread *thread)
+static void announce_thread(struct thread *thread)
 {
     char name[48];
-    if (one_stream || thread->number == process->telling) {
+    if (one_stream || thread->number == process->current_thread) {
         return;
     }
-    if (!process->tells_threads) {
+    if (!process->names_threads) {
         /* Until now there was one. */
-        put_thread(process->telling, "main", stream_blocks());
-        process->tells_threads = true;
+        put_thread(process->current_thread, "main", stream_blocks());
+        process->names_threads = true;
     }
-    process->telling = thread->number;
-    if (thread->is_named || process->telling == 0) {
-        put_switch(process->telling);
+    process->current_thread = thread->number;
+    if (thread->is_named || process->current_thread == 0) {
+        put_switch(process->current_thread);
     } else {
-        snprintf(name, sizeof name, "thread-%u", (unsigned)process->telling + 1);
-        put_thread(process->telling, name, 0);
+        snprintf(name, sizeof name, "thread-%u", (unsigned)process->current_thread + 1);
+        put_thread(process->current_thread, name, 0);
     }
     thread->is_named = true;
 }
 
-static void tell(struct thread *thread)
+static void end_block(struct thread *thread)
 {
     if (thread->instructions > 0) {
-        tell_of(thread);
+        announce_thread(thread);
         put_block(thread->start, (uint32_t)(thread->next - thread->start), thread->instructions);
         thread->instructions = 0;
     }
 }
 
-static void fetched(struct thread *thread, const struct instruction *it)
+static void count_fetch(struct thread *thread, const struct instruction *it)
 {
     if (it->bytes == 0) {
         return;
     }
     if (thread->instructions == BLOCK_INSTRUCTIONS || it->address != thread->next) {
-        tell(thread);
+        end_block(thread);
     }
     if (thread->instructions == 0) {
         thread->start = it->address;
@@ -315,23 +317,23 @@ static void fetched(struct thread *thread, const struct instruction *it)
     thread->next = it->address + it->bytes;
     thread->instructions++;
     if (it->kind != ORDINARY) {
-        tell(thread);
+        end_block(thread);
     }
 }
 
 /* The instruction at hand has been executed. */
-static void completed(struct thread *thread, const registers *after)
+static void count_completed(struct thread *thread, const registers *after)
 {
     struct instruction *it = &thread->now;
     uint64_t behind = program_counter(after);
     if (it->kind == SHADOWS) {
         uint64_t next = it->bytes > 0 ? it->address + it->bytes : thread->returns_to;
         if (it->bytes == 0) {
-            tell(thread);
-            tell_of(thread);
+            end_block(thread);
+            announce_thread(thread);
             put_unseen(it->address);
         } else if (behind != next) {
-            fetched(thread, it);
+            count_fetch(thread, it);
         }
         if (behind != next) {
             *it = instruction_at(next);
@@ -342,21 +344,21 @@ static void completed(struct thread *thread, const registers *after)
         it->bytes = (uint32_t)(behind - it->address); /* the processor knows best */
     }
     for (uint64_t i = fetches(it, &thread->before, after); i > 0; i--) {
-        fetched(thread, it);
+        count_fetch(thread, it);
     }
     if (it->kind == PUSHES_FLAGS && !steps_itself(&thread->before)) {
         hide_step_in_flags(after, process->memory);
     } else if (it->kind == POPS_FLAGS) {
         thread->popped_flags = true;
     } else if (it->kind == LOADS_EXCLUSIVE) {
-        thread->monitor = watched(thread->id, it, &thread->before, after);
+        thread->monitor = monitor_of_load(thread->id, it, &thread->before, after);
     }
 }
 
 /* --------------------------------------------------- processes and threads */
 
 /* What follows is about this process. */
-static void turn_to(struct process *one)
+static void select_process(struct process *one)
 {
     process = one;
     stream_select(one->stream);
@@ -384,9 +386,9 @@ static void add_process(pid_t id, uint32_t number)
     one->memory = -1;
     one->age = 1;
     one->regions_are_stale = true;
-    processes = grown(processes, process_count, sizeof *processes);
+    processes = grow(processes, process_count, sizeof *processes);
     processes[process_count++] = one;
-    turn_to(one);
+    select_process(one);
 }
 
 /* Open the memory of the process at hand; false if that is forbidden. */
@@ -399,7 +401,7 @@ static bool open_memory(void)
 }
 
 /* Read a small file of a process in /proc. */
-static size_t read_about(pid_t id, const char *name, char *into, size_t bytes)
+static size_t read_proc_file(pid_t id, const char *name, char *into, size_t bytes)
 {
     char path[64];
     size_t got = 0;
@@ -419,11 +421,11 @@ static size_t read_about(pid_t id, const char *name, char *into, size_t bytes)
 }
 
 /* Name the process at hand, with its program and arguments. */
-static void tell_process(void)
+static void announce_process(void)
 {
     static char text[MAX_DESCRIPTION_BYTES];
     char name[32], path[64];
-    size_t length = read_about(process->id, "comm", name, sizeof name);
+    size_t length = read_proc_file(process->id, "comm", name, sizeof name);
     while (length > 0 && (length == sizeof name || name[length - 1] == '\n')) {
         length--;
     }
@@ -433,7 +435,7 @@ static void tell_process(void)
     ssize_t got = readlink(path, text + used, PATH_BYTES);
     used += got > 0 ? (size_t)got : 0;
     text[used++] = '\0';
-    size_t arguments = read_about(process->id, "cmdline", text + used, MAX_ARGUMENT_BYTES);
+    size_t arguments = read_proc_file(process->id, "cmdline", text + used, MAX_ARGUMENT_BYTES);
     bool are_cut = arguments == MAX_ARGUMENT_BYTES;
     put_process(text, used + arguments);
     if (are_cut) {
@@ -460,14 +462,14 @@ static struct thread *add_thread(pid_t id)
     thread->id = id;
     thread->process = process;
     thread->number = process->threads_seen++;
-    threads = grown(threads, thread_count, sizeof *threads);
+    threads = grow(threads, thread_count, sizeof *threads);
     threads[thread_count++] = thread;
     return thread;
 }
 
 static void drop_thread(struct thread *thread)
 {
-    tell(thread);
+    end_block(thread);
     for (size_t i = 0; i < thread_count; i++) {
         if (threads[i] == thread) {
             threads[i] = threads[--thread_count];
@@ -493,14 +495,14 @@ static void drop_process(void)
             break;
         }
     }
-    for (size_t i = 0; i < process->told_count; i++) {
-        free(process->told[i].path);
+    for (size_t i = 0; i < process->reported_map_count; i++) {
+        free(process->reported_maps[i].path);
     }
     if (process->memory >= 0) {
         close(process->memory);
     }
     stream_forget(process->stream);
-    free(process->told);
+    free(process->reported_maps);
     free(process->regions);
     free(process);
     process = NULL;
@@ -560,7 +562,7 @@ static void block_trap(struct thread *thread)
 }
 
 /* Look at what a stopped thread is going to execute. */
-static void look_ahead(struct thread *thread)
+static void decode_next(struct thread *thread)
 {
     if (!read_registers(thread->id, &thread->before)) {
         return; /* killed meanwhile */
@@ -629,7 +631,7 @@ static bool changes_mappings(uint64_t call)
 }
 
 /* What the kernel does to an ignored SIGTRAP when a step ends must not be seen. */
-static void mend_ignored_trap(struct thread *thread)
+static void restore_ignored_trap(struct thread *thread)
 {
     uint64_t old = system_call_argument(&thread->before, 2);
     if (thread->call_number != SYS_rt_sigaction ||
@@ -687,14 +689,14 @@ static void on_call(struct thread *thread)
         }
         thread->restarts = false;
         thread->is_in_call = true;
-        fetched(thread, &thread->call);
+        count_fetch(thread, &thread->call);
         stream_flush();
         return;
     }
     thread->is_in_call = false;
     process->age++;
     process->regions_are_stale |= changes_mappings(thread->call_number);
-    mend_ignored_trap(thread);
+    restore_ignored_trap(thread);
     registers after;
     if (!read_registers(thread->id, &after)) {
         return;
@@ -711,7 +713,7 @@ static void on_call(struct thread *thread)
     if (is_return || result != -EINTR) { /* else the mask may be one for the call alone */
         unblock_trap(thread);
     }
-    look_ahead(thread);
+    decode_next(thread);
 }
 
 /* Whether a fault was that the instruction itself could not be fetched. */
@@ -739,24 +741,24 @@ static int on_trap(struct thread *thread, const siginfo_t *info, const registers
         return 0;
     case TRAP_TRACE: {
         bool is_for_program = steps_itself(&thread->before) || is_own;
-        completed(thread, after);
+        count_completed(thread, after);
         return is_for_program ? SIGTRAP : 0;
     }
     case TRAP_BRKPT:
         if (is_own) {
-            fetched(thread, &thread->now);
+            count_fetch(thread, &thread->now);
             return SIGTRAP;
         }
         /* Behind a system call that was stepped, or at the beginning of a thread. */
         if (moved && thread->now.kind == SYSTEM_CALL) {
-            completed(thread, after);
+            count_completed(thread, after);
             process->age++;
             process->regions_are_stale = true;
         }
         return 0;
     case SI_KERNEL:
         if (is_own) {
-            fetched(thread, &thread->now);
+            count_fetch(thread, &thread->now);
             return SIGTRAP;
         }
         break;
@@ -765,7 +767,7 @@ static int on_trap(struct thread *thread, const siginfo_t *info, const registers
     }
     /* Sent by somebody. */
     if (moved && thread->is_stepping && !thread->restarts) {
-        completed(thread, after);
+        count_completed(thread, after);
     }
     if (thread->blocks_trap) {
         if (!thread->holds_trap) {
@@ -796,12 +798,12 @@ static int on_signal(struct thread *thread, int number)
         bool is_fault = (number == SIGSEGV || number == SIGBUS || number == SIGILL ||
                          number == SIGFPE) && info.si_code > 0;
         if (is_fault && !is_fetch(&thread->now, number, &info)) {
-            fetched(thread, &thread->now);
-            tell(thread);
+            count_fetch(thread, &thread->now);
+            end_block(thread);
         }
     }
     if (!thread->restarts) {
-        look_ahead(thread);
+        decode_next(thread);
     }
     return number;
 }
@@ -811,7 +813,7 @@ static pid_t process_of(pid_t id)
 {
     char text[1024];
     int of = 0;
-    text[read_about(id, "status", text, sizeof text - 1)] = '\0';
+    text[read_proc_file(id, "status", text, sizeof text - 1)] = '\0';
     const char *line = strstr(text, "\nTgid:");
     return line != NULL && sscanf(line, "\nTgid: %d", &of) == 1 ? of : 0;
 }
@@ -828,7 +830,7 @@ _Noreturn static void end_by_exec(pid_t id)
 }
 
 /* Let a process run free that cannot be recorded: the one at hand. */
-static void leave(const char *why)
+static void detach_process(const char *why)
 {
     char text[PATH_BYTES + 256], path[64], program[PATH_BYTES];
     snprintf(path, sizeof path, "/proc/%d/exe", (int)process->id);
@@ -847,7 +849,7 @@ static bool is_of_this_machine(pid_t id)
 {
     unsigned char head[20] = { 0 };
     uint16_t machine;
-    read_about(id, "exe", (char *)head, sizeof head);
+    read_proc_file(id, "exe", (char *)head, sizeof head);
     memcpy(&machine, head + 18, sizeof machine);
 #ifdef __aarch64__
     return head[EI_CLASS] == ELFCLASS64 && machine == EM_AARCH64;
@@ -866,15 +868,15 @@ static bool begin(pid_t id)
         refuse("the program's memory cannot be read: is its file readable?");
     }
     if (!is_first && !is_of_this_machine(id)) {
-        leave("it is no 64-bit program of this processor, or cannot be read");
+        detach_process("it is no 64-bit program of this processor, or cannot be read");
         return false;
     }
     if (!is_first && !open_memory()) {
-        leave("its memory cannot be read");
+        detach_process("its memory cannot be read");
         return false;
     }
     if (!is_first) {
-        tell_process();
+        announce_process();
     }
     struct thread *thread = add_thread(id);
     thread->is_in_call = true;
@@ -919,7 +921,7 @@ static void end_process(int status)
 }
 
 /* Processes that have stopped for the first time and whose parents have not told of them yet. */
-static struct stop {
+static struct thread_stop {
     pid_t id;
     int status;
 } *orphans;
@@ -935,7 +937,7 @@ static void on_child(struct thread *parent, pid_t id)
     add_process(id, ++processes_seen);
     process->ignores_trap = ignores_trap;
     open_memory(); /* it is left where that cannot be */
-    tell_process();
+    announce_process();
     add_thread(id)->is_new = true;
     for (size_t i = 0; i < orphan_count; i++) {
         if (orphans[i].id == id) {
@@ -948,19 +950,19 @@ static void on_child(struct thread *parent, pid_t id)
 }
 
 /* What has happened to threads and is not yet handled. */
-static struct stop *stops;
+static struct thread_stop *stops;
 static size_t stop_count, stops_taken;
 
 static bool wait_for_stop(int options)
 {
-    struct stop stop;
+    struct thread_stop stop;
     do {
         stop.id = waitpid(-1, &stop.status, __WALL | options);
     } while (stop.id < 0 && errno == EINTR);
     if (stop.id <= 0) {
         return false;
     }
-    stops = grown(stops, stop_count, sizeof *stops);
+    stops = grow(stops, stop_count, sizeof *stops);
     stops[stop_count++] = stop;
     struct thread *thread = find_thread(stop.id);
     if (thread != NULL) {
@@ -969,7 +971,7 @@ static bool wait_for_stop(int options)
     return true;
 }
 
-static bool somebody_steps(void)
+static bool any_thread_steps(void)
 {
     for (size_t i = 0; i < thread_count; i++) {
         if (threads[i]->is_stepping && !threads[i]->is_stopped) {
@@ -980,15 +982,15 @@ static bool somebody_steps(void)
 }
 
 /* Do exclusive stores while no other thread executes anything. */
-static void store_alone(struct thread *thread)
+static void store_exclusively(struct thread *thread)
 {
-    while (somebody_steps() && wait_for_stop(0)) {
+    while (any_thread_steps() && wait_for_stop(0)) {
     }
     while (thread->now.kind == STORES_EXCLUSIVE &&
            store_exclusive(thread->id, &thread->now, &thread->before, &thread->monitor)) {
         thread->monitor.bytes = 0;
-        fetched(thread, &thread->now);
-        look_ahead(thread);
+        count_fetch(thread, &thread->now);
+        decode_next(thread);
     }
 }
 
@@ -1002,7 +1004,7 @@ static void on_stop(pid_t id, int status)
         if (!follows_children) {
             end_by_exec(id);
         }
-        turn_to(find_process(id));
+        select_process(find_process(id));
         if (!begin_next(id)) {
             return;
         }
@@ -1017,27 +1019,27 @@ static void on_stop(pid_t id, int status)
         pid_t of = process_of(id);
         struct process *known = find_process(of);
         if (known == NULL && follows_children && of == id) {
-            orphans = grown(orphans, orphan_count, sizeof *orphans);
-            orphans[orphan_count++] = (struct stop){ id, status };
+            orphans = grow(orphans, orphan_count, sizeof *orphans);
+            orphans[orphan_count++] = (struct thread_stop){ id, status };
             return;
         }
         if (known == NULL) {
             ptrace(PTRACE_DETACH, id, NULL, NULL);
             return;
         }
-        turn_to(known);
+        select_process(known);
         thread = add_thread(id);
         thread->is_new = true;
     }
-    turn_to(thread->process);
+    select_process(thread->process);
     if (process->memory < 0) {
-        leave("its memory cannot be read");
+        detach_process("its memory cannot be read");
         return;
     }
     if (thread->is_new) {
         thread->is_new = false;
         unblock_trap(thread);
-        look_ahead(thread);
+        decode_next(thread);
     }
     if (event == PTRACE_EVENT_STOP) {
         if (number != SIGTRAP) { /* stopped as job control does it, until SIGCONT */
@@ -1049,15 +1051,15 @@ static void on_stop(pid_t id, int status)
             if (!thread->blocks_trap) {
                 unblock_trap(thread); /* a handler may be about to run */
             }
-            look_ahead(thread);
+            decode_next(thread);
         }
     } else if (event == PTRACE_EVENT_EXIT) {
         registers after;
         if (thread->is_stepping && read_registers(id, &after) &&
             program_counter(&after) != program_counter(&thread->before)) {
-            completed(thread, &after);
+            count_completed(thread, &after);
         }
-        tell(thread);
+        end_block(thread);
         ptrace(PTRACE_CONT, id, NULL, NULL);
         return;
     } else if (event == PTRACE_EVENT_CLONE || event == PTRACE_EVENT_FORK ||
@@ -1067,7 +1069,7 @@ static void on_stop(pid_t id, int status)
         ptrace(PTRACE_GETEVENTMSG, id, NULL, &child);
         if (follows_children && child != 0 && starts_process(thread)) {
             on_child(thread, (pid_t)child);
-            turn_to(thread->process);
+            select_process(thread->process);
         }
     } else if (number == CALL_STOP) {
         on_call(thread);
@@ -1075,12 +1077,12 @@ static void on_stop(pid_t id, int status)
         deliver = on_signal(thread, number);
     }
     if (deliver == 0 && thread->now.kind == STORES_EXCLUSIVE) {
-        store_alone(thread);
+        store_exclusively(thread);
     }
     resume(thread, deliver);
 }
 
-static void follow(void)
+static void trace_until_end(void)
 {
     for (;;) {
         if (stops_taken == stop_count) {
@@ -1092,7 +1094,7 @@ static void follow(void)
             while (thread_count > 1 && wait_for_stop(WNOHANG)) {
             }
         }
-        struct stop stop = stops[stops_taken++];
+        struct thread_stop stop = stops[stops_taken++];
         struct thread *thread = find_thread(stop.id);
         if (WIFSTOPPED(stop.status)) {
             on_stop(stop.id, stop.status);
@@ -1101,10 +1103,10 @@ static void follow(void)
         if (thread == NULL) {
             continue;
         }
-        turn_to(thread->process);
+        select_process(thread->process);
         while (orphan_count > 0 && thread->is_in_call && starts_process(thread)) {
             on_child(thread, orphans[0].id); /* it was killed before it could tell */
-            turn_to(thread->process);
+            select_process(thread->process);
         }
         if (stop.id == process->id) {
             end_process(stop.status);
@@ -1142,7 +1144,7 @@ _Noreturn static void trace(pid_t id, int up, int down)
     put_meta("in_doubt", "0");
     (void)!write(up, "", 1);
     close(up);
-    follow();
+    trace_until_end();
     int error = 0;
     if (!has_begun && read(down, &error, sizeof error) == (ssize_t)sizeof error) {
         char why[256];

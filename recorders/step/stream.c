@@ -49,7 +49,7 @@ struct stream_process {
     uint32_t number;
     /* The blocks described since the last MAP, by open addressing. */
     struct block *blocks;
-    size_t block_places; /* a power of two */
+    size_t block_capacity; /* a power of two */
     size_t blocks_known;
     uint32_t block_count;
     uint64_t blocks_executed;
@@ -59,7 +59,7 @@ struct stream_process {
 static uint32_t processes_named;
 /* What comes is of this process, and what was put last of that one. */
 static struct stream_process *selected;
-static uint32_t selected_number, told_number;
+static uint32_t selected_number, reported_number;
 
 bool stream_is_read(void)
 {
@@ -108,17 +108,17 @@ static void put_payload(enum record_kind kind, const void *payload, size_t bytes
     }
 }
 
-static void tell_selected(void)
+static void put_selected(void)
 {
-    if (told_number != selected_number) {
-        told_number = selected_number;
-        put_payload(RECORD_PROCESS, &told_number, sizeof told_number);
+    if (reported_number != selected_number) {
+        reported_number = selected_number;
+        put_payload(RECORD_PROCESS, &reported_number, sizeof reported_number);
     }
 }
 
 static void put_record(enum record_kind kind, const void *payload, size_t bytes)
 {
-    tell_selected();
+    put_selected();
     put_payload(kind, payload, bytes);
 }
 
@@ -143,15 +143,15 @@ void put_map(uint64_t start, uint64_t end, uint64_t offset, const char *path)
     memcpy(payload + sizeof fields, path, length);
     put_record(RECORD_MAP, payload, sizeof fields + length);
     /* A block is placed when it is described. */
-    memset(selected->blocks, 0, selected->block_places * sizeof *selected->blocks);
+    memset(selected->blocks, 0, selected->block_capacity * sizeof *selected->blocks);
     selected->blocks_known = 0;
 }
 
-static struct block *place_of(uint64_t address, uint32_t bytes, uint32_t instructions)
+static struct block *find_block(uint64_t address, uint32_t bytes, uint32_t instructions)
 {
     uint64_t hash = (address ^ (uint64_t)bytes << 48) * UINT64_C(0x9e3779b97f4a7c15);
     for (size_t i = (size_t)(hash >> 32);; i++) {
-        struct block *block = &selected->blocks[i & (selected->block_places - 1)];
+        struct block *block = &selected->blocks[i & (selected->block_capacity - 1)];
         if (block->instructions == 0 || (block->address == address && block->bytes == bytes &&
                                          block->instructions == instructions)) {
             return block;
@@ -162,15 +162,15 @@ static struct block *place_of(uint64_t address, uint32_t bytes, uint32_t instruc
 static void grow(void)
 {
     struct block *old = selected->blocks;
-    size_t places = selected->block_places;
-    selected->blocks = calloc(2 * places, sizeof *selected->blocks);
+    size_t capacity = selected->block_capacity;
+    selected->blocks = calloc(2 * capacity, sizeof *selected->blocks);
     if (selected->blocks == NULL) {
         abort(); /* the program goes on without us: nothing is told that is not so */
     }
-    selected->block_places = 2 * places;
-    for (size_t i = 0; i < places; i++) {
+    selected->block_capacity = 2 * capacity;
+    for (size_t i = 0; i < capacity; i++) {
         if (old[i].instructions != 0) {
-            *place_of(old[i].address, old[i].bytes, old[i].instructions) = old[i];
+            *find_block(old[i].address, old[i].bytes, old[i].instructions) = old[i];
         }
     }
     free(old);
@@ -188,23 +188,23 @@ void put_unseen(uint64_t address)
     if (selected->unseen.number == UINT32_MAX || selected->unseen.address != address) {
         selected->unseen = (struct block){ .address = address, .number = describe(address, 0, 0) };
     }
-    tell_selected();
+    put_selected();
     put_word(selected->unseen.number);
     selected->blocks_executed++;
 }
 
 void put_block(uint64_t address, uint32_t bytes, uint32_t instructions)
 {
-    struct block *block = place_of(address, bytes, instructions);
+    struct block *block = find_block(address, bytes, instructions);
     if (block->instructions == 0) {
-        if (2 * ++selected->blocks_known > selected->block_places) {
+        if (2 * ++selected->blocks_known > selected->block_capacity) {
             grow();
-            block = place_of(address, bytes, instructions);
+            block = find_block(address, bytes, instructions);
         }
         uint32_t number = describe(address, bytes, instructions);
         *block = (struct block){ address, bytes, instructions, number };
     }
-    tell_selected();
+    put_selected();
     put_word(block->number);
     selected->blocks_executed++;
     if (atomic_load_explicit(&tail->used, memory_order_relaxed) >= 4 * WORDS_UNFLUSHED) {
@@ -243,8 +243,8 @@ struct stream_process *stream_process(void)
         return NULL;
     }
     process->unseen.number = UINT32_MAX;
-    process->block_places = 1 << 12;
-    process->blocks = calloc(process->block_places, sizeof *process->blocks);
+    process->block_capacity = 1 << 12;
+    process->blocks = calloc(process->block_capacity, sizeof *process->blocks);
     if (process->blocks == NULL) {
         free(process);
         return NULL;
@@ -272,10 +272,10 @@ void stream_select_first(void)
 void put_process(const char *description, size_t bytes)
 {
     static unsigned char payload[MAX_DESCRIPTION_BYTES + sizeof(uint32_t)];
-    selected->number = selected_number = told_number = ++processes_named;
-    memcpy(payload, &told_number, sizeof told_number);
-    memcpy(payload + sizeof told_number, description, bytes);
-    put_payload(RECORD_PROCESS, payload, sizeof told_number + bytes);
+    selected->number = selected_number = reported_number = ++processes_named;
+    memcpy(payload, &reported_number, sizeof reported_number);
+    memcpy(payload + sizeof reported_number, description, bytes);
+    put_payload(RECORD_PROCESS, payload, sizeof reported_number + bytes);
 }
 
 void put_end(void)

@@ -58,7 +58,8 @@ static unsigned int take_modrm(struct code *code)
     return modrm;
 }
 
-static enum kind take_plain(struct code *code, unsigned int opcode, const struct prefixes *prefix)
+static enum instruction_kind take_plain(struct code *code, unsigned int opcode,
+                                        const struct prefixes *prefix)
 {
     size_t full = prefix->operand_size && !prefix->wide ? 2 : 4;
     if (opcode < 0x40) {
@@ -155,7 +156,8 @@ static enum kind take_plain(struct code *code, unsigned int opcode, const struct
     }
 }
 
-static enum kind take_0f(struct code *code, unsigned int opcode, const struct prefixes *prefix)
+static enum instruction_kind take_0f(struct code *code, unsigned int opcode,
+                                     const struct prefixes *prefix)
 {
     if (opcode >= 0x80 && opcode <= 0x8f) {
         code->at += 4;
@@ -232,7 +234,7 @@ void decode(struct instruction *instruction, size_t available)
             break;
         }
     }
-    enum kind kind = ORDINARY;
+    enum instruction_kind kind = ORDINARY;
     if (byte == 0xc5) {
         take(&code);
         take_vector(&code, 1);
@@ -326,7 +328,7 @@ void hide_step_in_frame(const registers *entry, int memory)
     (void)memory;
 }
 
-struct monitor watched(pid_t thread, const struct instruction *instruction,
+struct monitor monitor_of_load(pid_t thread, const struct instruction *instruction,
                        const registers *before, const registers *after)
 {
     (void)thread;
