@@ -14,3 +14,7 @@ pub use text::{did_you_mean, shown};
 
 /// The engine's version, as written into every file it makes.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Callback that reports progress: a search or a replay calls it, from any thread, with how far it
+/// has come.
+pub type ProgressFn<'a, P> = &'a (dyn Fn(P) + Sync);

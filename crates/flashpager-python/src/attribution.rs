@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use flashpager::Error;
-use flashpager::attribution::{self, By};
+use flashpager::attribution::{self, GroupBy};
 use flashpager::simulation;
 use pyo3::prelude::*;
 
@@ -16,19 +16,19 @@ view! {
     /// Code, and the faults that executing it caused.
     Owner = attribution::Owner {
         /// The symbol as its language writes it, ``file:line``, or the image.
-        name: String,
+        name in info: String,
         /// The function around a line, the innermost if it was inlined.
-        function: Option<String>,
+        function in info: Option<String>,
         /// The source file of a line.
-        file: Option<String>,
+        file in info: Option<String>,
         /// The number of a line.
-        line: Option<u32>,
+        line in info: Option<u32>,
         /// The file that the code comes from; empty if the trace does not tell.
-        image: String,
+        image in info: String,
         /// Flash offset of its first byte.
-        offset: u32,
+        offset in info: u32,
         /// Bytes of code, executed or not.
-        code_bytes: u64,
+        code_bytes in info: u64,
         /// Bytes executed, once for each time.
         bytes_executed: u64,
         /// Bytes read as data, once for each time.
@@ -121,7 +121,7 @@ pub fn attribute(
     warm_up: Option<&WarmUp>,
 ) -> PyResult<Attribution> {
     let warm_up = warm_up.map(|given| given.0).unwrap_or_default();
-    let by: By = by.parse().map_err(raise)?;
+    let by: GroupBy = by.parse().map_err(raise)?;
     let attributed = run(
         py,
         |_, ()| Ok(()),
@@ -143,5 +143,5 @@ pub fn attribute(
 /// What faults are attributed by.
 #[pyfunction]
 pub fn attributions() -> Vec<&'static str> {
-    By::ALL.iter().map(|(name, _)| *name).collect()
+    GroupBy::ALL.iter().map(|(name, _)| *name).collect()
 }

@@ -694,7 +694,7 @@ impl Board {
 /// The shipped boards: name, and what each says of itself in a sentence.
 #[pyfunction]
 pub fn boards() -> PyResult<Vec<(&'static str, String)>> {
-    let about = |board: board::Shipped| Ok((board.name, board.summary().map_err(raise)?));
+    let about = |board: board::ShippedBoard| Ok((board.name, board.summary().map_err(raise)?));
     board::shipped().into_iter().map(about).collect()
 }
 

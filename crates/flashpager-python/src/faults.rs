@@ -30,7 +30,7 @@ view! {
 
 view! {
     /// A job with its place in time, from the fault on.
-    Span = handler::Span {
+    Span = handler::JobSpan {
         /// The paper's name of the job.
         job: &'static str,
         /// Who does it: `host`, `flash` or `dma`.
@@ -44,7 +44,7 @@ view! {
 
 view! {
     /// A fault by one schedule.
-    Scheduled = design::Scheduled {
+    Scheduled = design::ScheduledFault {
         /// Which.
         schedule: &'static str,
         /// The jobs in time.

@@ -200,7 +200,7 @@ view! {
 
 view! {
     /// The code of a driver: an object file, and the function whose loop moves the data.
-    Driver = board::Driver {
+    Driver = board::DriverCode {
         /// The object file.
         object: PathBuf,
         /// The function.
@@ -220,7 +220,7 @@ view! {
             let address =
                 |port: &Bound<'_, PyAny>| board::address(port.str()?.to_str()?).map_err(raise);
             let port = port.map(address).transpose()?;
-            Ok(Self(board::Driver { object, function, port }))
+            Ok(Self(board::DriverCode { object, function, port }))
         }
     }
 }

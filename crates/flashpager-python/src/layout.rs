@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use flashpager::layout::{self, Limit, Progress, Request};
+use flashpager::layout::{self, LayoutProgress, LayoutRequest, SearchLimit};
 use pyo3::prelude::*;
 
 use crate::design::Design;
@@ -12,7 +12,7 @@ use crate::seam::{run, view};
 
 view! {
     /// An order, and what designs give with it.
-    LayoutOutcome = layout::Outcome {
+    LayoutOutcome = layout::LayoutOutcome {
         /// Which: ``before``, the name of a published algorithm, or ``found``.
         what: String,
         /// The cache page, of the first design.
@@ -30,7 +30,7 @@ view! {
 
 view! {
     /// A unit of a program, and its places.
-    PlacedUnit = layout::Placed {
+    PlacedUnit = layout::PlacedUnit {
         /// Its name.
         name: String,
         /// Its length.
@@ -155,27 +155,35 @@ pub fn lay_out(
     let used = AtomicU64::new(0f64.to_bits());
     let found = run(
         py,
-        |py, now: Progress| {
+        |py, now: LayoutProgress| {
             let share = progress.call1(py, (now.cache_page_bytes, now.time_ratio))?;
             used.store(share.extract::<f64>(py)?.to_bits(), Ordering::Relaxed);
             Ok(())
         },
-        |go_on, report| {
+        |go_on, progress| {
             let designs = designs
                 .iter()
                 .map(|(design, weight)| Ok((design.get().checked()?.as_ref().clone(), *weight)))
                 .collect::<flashpager::Result<Vec<_>>>()?;
-            let request =
-                Request { traces, map, held_out, held_out_share, designs, pages, resident, seed };
+            let request = LayoutRequest {
+                traces,
+                map,
+                held_out,
+                held_out_share,
+                designs,
+                pages,
+                resident,
+                seed,
+            };
             let share = || {
                 if go_on() { f64::from_bits(used.load(Ordering::Relaxed)) } else { 1.0 }
             };
             let stopped = || share() >= 1.0;
             let limit = match evaluations {
-                Some(all) => Limit::Evaluations { all, stopped: &stopped },
-                None => Limit::Share(&share),
+                Some(all) => SearchLimit::Evaluations { all, stopped: &stopped },
+                None => SearchLimit::Share(&share),
             };
-            layout::layout(&request, &limit, go_on, report)
+            layout::layout(&request, &limit, go_on, progress)
         },
     )?;
     Ok(Layout(found))

@@ -118,7 +118,7 @@ pub fn method_profile(py: Python<'_>, trace: PathBuf) -> PyResult<String> {
 /// The formats of an order; the first is the default.
 #[pyfunction]
 pub fn order_formats() -> Vec<&'static str> {
-    linked::Format::ALL.iter().map(|(name, _)| *name).collect()
+    linked::OrderFormat::ALL.iter().map(|(name, _)| *name).collect()
 }
 
 view! {
@@ -142,13 +142,13 @@ pub fn pin_formats() -> Vec<&'static str> {
 /// The input sections of a program in flash, by the map of its link.
 #[pyclass(frozen, skip_from_py_object, module = "flashpager._engine")]
 pub struct Linked {
-    linked: linked::Linked,
+    linked: linked::LinkedProgram,
     trace: PathBuf,
 }
 
 /// An order of input sections.
 #[pyclass(frozen, skip_from_py_object, module = "flashpager._engine")]
-pub struct LinkOrder(linked::Named);
+pub struct LinkOrder(linked::NamedOrder);
 
 #[pymethods]
 impl LinkOrder {
@@ -183,7 +183,7 @@ impl Linked {
         let linked = run(
             py,
             |_, ()| Ok(()),
-            |_, _| linked::Linked::of(TraceFile::open(&trace)?.info(), &map),
+            |_, _| linked::LinkedProgram::of(TraceFile::open(&trace)?.info(), &map),
         )?;
         Ok(Self { linked, trace })
     }

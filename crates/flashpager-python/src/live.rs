@@ -218,8 +218,8 @@ pub fn swap_live(
     spec: &SwapSpec,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<SwapLive> {
-    let report = run(py, call_progress(&progress), |go_on, report| {
-        live_bench(spec.0.clone(), go_on, &|done, all| report((done, all)))
+    let report = run(py, call_progress(&progress), |go_on, progress| {
+        live_bench(spec.0.clone(), go_on, &|done, all| progress((done, all)))
     })?;
     Ok(SwapLive(report))
 }

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use flashpager::layout::Limit;
-use flashpager::layout::pin::{self, Progress, Request};
+use flashpager::layout::SearchLimit;
+use flashpager::layout::pin::{self, PinProgress, PinRequest};
 use pyo3::prelude::*;
 
 use crate::design::Design;
@@ -14,7 +14,7 @@ use crate::seam::{run, view};
 
 view! {
     /// A unit, and what all up to it give.
-    PinStep = pin::Step {
+    PinStep = pin::PinStep {
         /// The unit.
         name: String,
         /// Its length.
@@ -46,7 +46,7 @@ view! {
 
 view! {
     /// An order of what stays, and what it gives beside what is pinned.
-    JointLayout = pin::Together {
+    JointLayout = pin::JointLayout {
         /// Names of what can move and is not pinned, as it is to lie in flash.
         order: Vec<String>,
         /// Bytes between units, laid out so.
@@ -124,24 +124,24 @@ pub fn pin_in_ram(
     let used = AtomicU64::new(0f64.to_bits());
     let found = run(
         py,
-        |py, now: Progress| {
+        |py, now: PinProgress| {
             let share = progress.call1(py, (now.time_ratio, now.ram_bytes))?;
             used.store(share.extract::<f64>(py)?.to_bits(), Ordering::Relaxed);
             Ok(())
         },
-        |go_on, report| {
+        |go_on, progress| {
             let design = design.get().checked()?.as_ref().clone();
-            let request = Request { traces, map, design, ram_bytes, always, calls, order };
-            report(Progress { time_ratio: 1.0, ram_bytes: 0 });
+            let request = PinRequest { traces, map, design, ram_bytes, always, calls, order };
+            progress(PinProgress { time_ratio: 1.0, ram_bytes: 0 });
             let share = || {
                 if go_on() { f64::from_bits(used.load(Ordering::Relaxed)) } else { 1.0 }
             };
             let stopped = || share() >= 1.0;
             let limit = match evaluations {
-                Some(all) => Limit::Evaluations { all, stopped: &stopped },
-                None => Limit::Share(&share),
+                Some(all) => SearchLimit::Evaluations { all, stopped: &stopped },
+                None => SearchLimit::Share(&share),
             };
-            pin::pin(&request, &limit, go_on, report)
+            pin::pin(&request, &limit, go_on, progress)
         },
     )?;
     Ok(Pinning(found))

@@ -52,7 +52,7 @@ view! {
 
 view! {
     /// How long something took.
-    Spread = calls::Spread {
+    Spread = calls::CallDurations {
         /// On average.
         mean_ns: f64,
         /// 99 of 100 take no longer.
@@ -131,11 +131,10 @@ pub fn call_times(
     warm_up: Option<&WarmUp>,
 ) -> PyResult<Vec<CallTimes>> {
     let warm_up = warm_up.map(|given| given.0).unwrap_or_default();
-    let timed = run(py, call_progress(&progress), |go_on, report| {
-        let progress = |finished, all| report((finished, all));
+    let timed = run(py, call_progress(&progress), |go_on, progress| {
         let design = design.get().checked()?;
         let trace = simulation::open(&trace, warm_up)?;
-        calls::call_times(&trace, trace.info(), &design, &functions, &elfs, &go_on, &progress)
+        calls::call_times(&trace, trace.info(), &design, &functions, &elfs, &go_on, progress)
     })?;
     Ok(timed.into_iter().map(CallTimes).collect())
 }
@@ -156,11 +155,10 @@ pub fn worst_stall(
     warm_up: Option<&WarmUp>,
 ) -> PyResult<Stall> {
     let warm_up = warm_up.map(|given| given.0).unwrap_or_default();
-    let found = run(py, call_progress(&progress), |go_on, report| {
-        let progress = |finished, all| report((finished, all));
+    let found = run(py, call_progress(&progress), |go_on, progress| {
         let design = design.get().checked()?;
         let trace = simulation::open(&trace, warm_up)?;
-        stall::worst_stall(&trace, trace.info(), &design, window_bytes, &go_on, &progress)
+        stall::worst_stall(&trace, trace.info(), &design, window_bytes, &go_on, progress)
     })?;
     Ok(Stall(found))
 }

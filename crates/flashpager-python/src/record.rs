@@ -273,14 +273,14 @@ impl Recording {
         open: impl FnOnce() -> Result<Input> + Send,
     ) -> PyResult<(Ending, &'static str)> {
         let import = self.import.as_mut().ok_or_else(finished)?;
-        let (ending, format) = run(py, call_import_progress(&progress), |go_on, report| {
+        let (ending, format) = run(py, call_import_progress(&progress), |go_on, progress| {
             let mut input = open()?;
             let format = match format {
                 Some(format) => format,
                 None => Format::detect(&mut input)?,
             };
             let ending = import.read(input, format, instruction_bytes, &mut |now| {
-                report(now);
+                progress(now);
                 go_on()
             })?;
             Ok((ending, format))

@@ -256,7 +256,7 @@ view! {
 view! {
     /// How far figures of a sample may be from those of the whole trace, as a
     /// share of the figure; None where the sample cannot tell.
-    SampleErrors = sample::Errors {
+    SampleErrors = sample::SampleErrors {
         /// Of the time, and of bandwidths and ratios to NOR.
         time: Option<f64>,
         /// Of misses.
@@ -274,7 +274,7 @@ view! {
 
 view! {
     /// What a design gives for a trace, with all that the numbers are made of.
-    Row = simulation::Row {
+    Row = simulation::ResultRow {
         /// The design, with flash page and the policy's parameters filled in.
         design: Design,
         /// Frames in the cache.
@@ -350,13 +350,12 @@ pub fn simulate(
     warm_up: Option<&WarmUp>,
 ) -> PyResult<Vec<Row>> {
     let warm_up = warm_up.map(|given| given.0).unwrap_or_default();
-    let rows = run(py, call_progress(&progress), |go_on, report| {
-        let progress = |finished, all| report((finished, all));
+    let rows = run(py, call_progress(&progress), |go_on, progress| {
         let designs = checked(&designs)?;
         match sample {
-            None => simulation::simulate(&trace, warm_up, &designs, go_on, &progress),
+            None => simulation::simulate(&trace, warm_up, &designs, go_on, progress),
             Some(_) if !warm_up.is_none() => Err(Error::design(NO_SAMPLE)),
-            Some(plan) => sample::simulate(&trace, &designs, plan.0, go_on, &progress),
+            Some(plan) => sample::simulate(&trace, &designs, plan.0, go_on, progress),
         }
     })?;
     Ok(rows.into_iter().map(Row).collect())
@@ -365,15 +364,15 @@ pub fn simulate(
 /// What is sampled of a long trace: 16 times ``windows`` windows of ``window_runs`` runs.
 #[pyclass(frozen, eq, hash, skip_from_py_object, module = "flashpager._engine")]
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub struct SamplePlan(pub sample::Plan);
+pub struct SamplePlan(pub sample::SamplePlan);
 
 #[pymethods]
 impl SamplePlan {
     #[new]
     #[pyo3(signature = (*, windows=None, window_runs=None))]
     fn new(windows: Option<u64>, window_runs: Option<u64>) -> Self {
-        let usual = sample::Plan::default();
-        Self(sample::Plan {
+        let usual = sample::SamplePlan::default();
+        Self(sample::SamplePlan {
             windows: windows.unwrap_or(usual.windows),
             window_runs: window_runs.unwrap_or(usual.window_runs),
         })
@@ -382,7 +381,7 @@ impl SamplePlan {
     /// What a trace of so many runs needs to be reported on within a minute; None for the whole.
     #[staticmethod]
     fn for_runs(runs: u64) -> Option<Self> {
-        (runs > sample::MAX_EXACT_RUNS).then(|| Self(sample::Plan::default()))
+        (runs > sample::MAX_EXACT_RUNS).then(|| Self(sample::SamplePlan::default()))
     }
 
     /// Runs in a window.
@@ -422,7 +421,7 @@ pub fn explore(
     warm_up: Option<&WarmUp>,
 ) -> PyResult<()> {
     let warm_up = warm_up.map(|given| given.0).unwrap_or_default();
-    type Found = (Vec<(usize, simulation::Row)>, (usize, usize));
+    type Found = (Vec<(usize, simulation::ResultRow)>, (usize, usize));
     let waiting: Mutex<VecDeque<Found>> = Mutex::new(VecDeque::new());
     let hand_over = |py: Python<'_>| -> PyResult<()> {
         loop {
@@ -440,14 +439,13 @@ pub fn explore(
             hand_over(py)?;
             found.call1(py, (Vec::<(usize, Row)>::new(), finished, all)).map(drop)
         },
-        |go_on, report| {
-            let progress = |finished, all| report((finished, all));
+        |go_on, progress| {
             simulation::explore(
                 &trace,
                 warm_up,
                 &checked(&designs)?,
                 go_on,
-                &progress,
+                progress,
                 &|rows, passes| {
                     waiting
                         .lock()

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, mpsc};
 use std::time::Duration;
 
-use flashpager::{Error, Result};
+use flashpager::{Error, ProgressFn, Result};
 use pyo3::call::PyCallArgs;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyBrokenPipeError, PyException, PyKeyboardInterrupt};
@@ -56,21 +56,22 @@ pub fn to_python<T: serde::Serialize>(py: Python<'_>, value: &T) -> PyResult<Py<
     Ok(pythonize(py, value)?.unbind())
 }
 
-/// Run `work` without the interpreter lock. Ten times a second signals are
-/// handled and `progress` is called with the last report of `work`; when either
-/// raises, `work` is told to stop and the exception is passed on.
+/// Runs `work` without the interpreter lock. `work` gets two callbacks: one that says whether to go
+/// on, and one for its progress. Ten times a second signals are handled and `show` is called with
+/// the last progress of `work`; if either raises, `work` is asked to stop, and the exception is
+/// raised here.
 pub fn run<T: Send, P: Send + Copy>(
     py: Python<'_>,
-    mut progress: impl FnMut(Python<'_>, P) -> PyResult<()>,
-    work: impl FnOnce(&(dyn Fn() -> bool + Sync), &(dyn Fn(P) + Sync)) -> Result<T> + Send,
+    mut show: impl FnMut(Python<'_>, P) -> PyResult<()>,
+    work: impl FnOnce(&(dyn Fn() -> bool + Sync), ProgressFn<'_, P>) -> Result<T> + Send,
 ) -> PyResult<T> {
     let stop = AtomicBool::new(false);
     let latest = Mutex::new(None::<P>);
     let (finished, mut wait) = mpsc::channel();
     let go_on = || !stop.load(Ordering::Relaxed);
-    let report = |p: P| {
+    let progress = |now: P| {
         if let Ok(mut latest) = latest.lock() {
-            *latest = Some(p);
+            *latest = Some(now);
         }
     };
     let mut raised = None;
@@ -78,7 +79,7 @@ pub fn run<T: Send, P: Send + Copy>(
         let worker = scope.spawn(|| {
             // Owned here, so that a panic drops it and ends the wait, too.
             let _finished: mpsc::Sender<()> = finished;
-            work(&go_on, &report)
+            work(&go_on, &progress)
         });
         let mut is_running = || {
             // Through a unique borrow, as a receiver can be sent but not shared.
@@ -86,10 +87,10 @@ pub fn run<T: Send, P: Send + Copy>(
             wait.recv_timeout(Duration::from_millis(100)) == Err(mpsc::RecvTimeoutError::Timeout)
         };
         while py.detach(&mut is_running) {
-            // Kept, so that who is told measures the time of work that has no news, too.
-            let report = latest.lock().ok().and_then(|latest| *latest);
-            let outcome =
-                py.check_signals().and_then(|()| report.map_or(Ok(()), |p| progress(py, p)));
+            // Kept: `show` is called with the same again where nothing has changed, so that it can
+            // measure time.
+            let now = latest.lock().ok().and_then(|latest| *latest);
+            let outcome = py.check_signals().and_then(|()| now.map_or(Ok(()), |now| show(py, now)));
             if let (Err(error), true) = (outcome, raised.is_none()) {
                 raised = Some(error);
                 stop.store(true, Ordering::Relaxed);
@@ -106,12 +107,12 @@ pub fn run<T: Send, P: Send + Copy>(
     }
 }
 
-/// Calls `progress`, where there is one, with the last report of [`run`]'s work.
+/// Calls the Python callback `progress`, if there is one, with the last progress of [`run`]'s work.
 pub fn call_progress<P: for<'py> PyCallArgs<'py>>(
     progress: &Option<Py<PyAny>>,
 ) -> impl FnMut(Python<'_>, P) -> PyResult<()> + '_ {
-    move |py, report| match progress {
-        Some(progress) => progress.call1(py, report).map(drop),
+    move |py, now| match progress {
+        Some(progress) => progress.call1(py, now).map(drop),
         None => Ok(()),
     }
 }

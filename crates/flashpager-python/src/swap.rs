@@ -450,8 +450,8 @@ pub fn swap_bench(
     spec: &SwapSpec,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<SwapBench> {
-    let report = run(py, call_progress(&progress), |go_on, report| {
-        swap::bench(spec.0.clone(), go_on, &|done, all| report((done, all)))
+    let report = run(py, call_progress(&progress), |go_on, progress| {
+        swap::bench(spec.0.clone(), go_on, &|done, all| progress((done, all)))
     })?;
     Ok(SwapBench(report))
 }
@@ -465,8 +465,8 @@ pub fn swap_churn(
     spec: &SwapSpec,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<SwapChurn> {
-    let report = run(py, call_progress(&progress), |go_on, report| {
-        swap::churn(spec.0.clone(), go_on, &|done, all| report((done, all)))
+    let report = run(py, call_progress(&progress), |go_on, progress| {
+        swap::churn(spec.0.clone(), go_on, &|done, all| progress((done, all)))
     })?;
     Ok(SwapChurn(report))
 }

@@ -313,10 +313,10 @@ pub fn block_statistics(
     if let Some(found) = recorded_blocks(trace.clone())? {
         return Ok(found);
     }
-    let found = run(py, call_progress(&progress), |go_on, report| {
+    let found = run(py, call_progress(&progress), |go_on, progress| {
         let file = TraceFile::open(&trace)?;
         let runs = file.info().runs;
-        let progress = |read| report((read, runs));
+        let progress = |read| progress((read, runs));
         let watched = Watched::new(&file, &progress);
         let counts = BlockCounts::of(&watched, file.info().symbols(), &go_on)?;
         let info = file.info();
@@ -336,10 +336,10 @@ pub fn check_trace(
     output: Option<PathBuf>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<TraceInfo> {
-    let checked = run(py, call_progress(&progress), |go_on, report| {
+    let checked = run(py, call_progress(&progress), |go_on, progress| {
         let file = TraceFile::open(&trace)?;
         let runs = file.info().runs;
-        check::check(&file, output.as_deref(), &go_on, &|read| report((read, runs)))
+        check::check(&file, output.as_deref(), &go_on, &|read| progress((read, runs)))
     })?;
     Ok(TraceInfo(checked))
 }

@@ -10,7 +10,7 @@
 use std::cell::Cell;
 use std::path::PathBuf;
 
-use flashpager_base::{Error, Result, did_you_mean, shown};
+use flashpager_base::{Error, ProgressFn, Result, did_you_mean, shown};
 use flashpager_binary::binaries::Binaries;
 use flashpager_binary::names::is_called;
 use flashpager_replay::{Events, Executed, Fault, FaultClass, replay};
@@ -21,7 +21,7 @@ use serde::Serialize;
 
 use crate::cost::{Distribution, Latency, Prices};
 use crate::design::{Design, NO_SUMS};
-use crate::simulation::Told;
+use crate::simulation::CellProgress;
 
 /// Where nothing returns to: the end of the address space.
 const NOWHERE: u32 = u32::MAX;
@@ -34,7 +34,7 @@ const PASSES: usize = 2;
 
 /// How long something took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Spread {
+pub struct CallDurations {
     /// On average.
     pub mean_ns: f64,
     /// 99 of 100 take no longer (nearest rank).
@@ -56,9 +56,9 @@ pub struct CallTimes {
     /// cut off: they count until then.
     pub unreturned: u64,
     /// A call.
-    pub time: Spread,
+    pub time: CallDurations,
     /// Of that, faults, lookups and false faults.
-    pub lost: Spread,
+    pub lost: CallDurations,
     /// True faults of a call, on average.
     pub mean_faults: f64,
     /// The most true faults of one.
@@ -70,7 +70,7 @@ pub struct CallTimes {
 }
 
 /// A function that is watched.
-struct Watched {
+struct TimedFunction {
     name: String,
     open: u64,
     calls: u64,
@@ -86,37 +86,37 @@ struct Watched {
 
 /// How far a program had come.
 #[derive(Clone, Copy, Default)]
-struct Moment {
+struct ReplayPoint {
     executed: Executed,
     faults: u64,
     faults_ns: f64,
 }
 
 /// What is kept of a call of a function that is watched.
-struct Begun {
+struct OpenCall {
     function: usize,
-    at: Moment,
+    at: ReplayPoint,
 }
 
 /// Follows calls.
-struct Follower<'a> {
+struct CallFollower<'a> {
     prices: &'a Prices,
     /// First bytes of functions, each with those that are watched: by more names than one, perhaps.
     entries: &'a FxHashMap<u32, Vec<usize>>,
-    /// Watched functions by their bytes.
+    /// Timed functions, by their bytes.
     bodies: &'a [(Run, usize)],
     /// Where runs begin.
     begins: &'a FxHashSet<u32>,
-    watched: Vec<Watched>,
+    watched: Vec<TimedFunction>,
     /// With the calls that return together: one, and those to which it jumped at its end.
-    open: OpenCalls<Vec<Begun>>,
+    open: OpenCalls<Vec<OpenCall>>,
     before: Option<Run>,
     /// Runs of the warm-up that are still to come; calls that begin in it are not watched.
     warming: u64,
 }
 
-impl Follower<'_> {
-    fn begin(&mut self, run: Run, now: Moment) {
+impl CallFollower<'_> {
+    fn begin(&mut self, run: Run, now: ReplayPoint) {
         let from = self.before.replace(run);
         let is_warming = self.warming > 0;
         self.warming -= u64::from(is_warming);
@@ -151,7 +151,7 @@ impl Follower<'_> {
             watched.calls += 1;
             watched.recursive += u64::from(watched.open > 0);
             watched.open += 1;
-            begun.push(Begun { function, at: now });
+            begun.push(OpenCall { function, at: now });
         }
         if back != NOWHERE {
             self.called(back, begun, &now);
@@ -160,14 +160,14 @@ impl Follower<'_> {
         }
     }
 
-    fn called(&mut self, back: u32, begun: Vec<Begun>, now: &Moment) {
+    fn called(&mut self, back: u32, begun: Vec<OpenCall>, now: &ReplayPoint) {
         for forgotten in self.open.called(back, begun).into_iter().flat_map(|(_, begun)| begun) {
             self.watched[forgotten.function].end(&forgotten.at, now, self.prices, true);
         }
     }
 
     /// What was jumped to returns with the call that is open.
-    fn jumped(&mut self, mut begun: Vec<Begun>, now: &Moment) {
+    fn jumped(&mut self, mut begun: Vec<OpenCall>, now: &ReplayPoint) {
         let Some(together) = self.open.last_mut() else { return self.called(NOWHERE, begun, now) };
         together.append(&mut begun);
         if together.len() > MAX_TOGETHER {
@@ -177,16 +177,16 @@ impl Follower<'_> {
         }
     }
 
-    fn finish(self, now: &Moment) -> Vec<CallTimes> {
+    fn finish(self, now: &ReplayPoint) -> Vec<CallTimes> {
         let Self { prices, mut watched, open, .. } = self;
         for begun in open.into_open().rev().flat_map(|(_, together)| together.into_iter().rev()) {
             watched[begun.function].end(&begun.at, now, prices, true);
         }
-        watched.into_iter().map(Watched::told).collect()
+        watched.into_iter().map(TimedFunction::finish).collect()
     }
 }
 
-impl Watched {
+impl TimedFunction {
     fn named(name: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -203,7 +203,7 @@ impl Watched {
         }
     }
 
-    fn end(&mut self, from: &Moment, to: &Moment, prices: &Prices, is_left: bool) {
+    fn end(&mut self, from: &ReplayPoint, to: &ReplayPoint, prices: &Prices, is_left: bool) {
         let executed = to.executed - from.executed;
         let time_ns = prices.host_ns(&executed) + (to.faults_ns - from.faults_ns);
         let lost_ns = (time_ns - prices.read_ns(&executed)).max(0.0);
@@ -220,14 +220,14 @@ impl Watched {
         }
     }
 
-    fn told(self) -> CallTimes {
+    fn finish(self) -> CallTimes {
         CallTimes {
             function: self.name,
             calls: self.calls,
             recursive: self.recursive,
             unreturned: self.unreturned,
-            time: Spread::of(self.times),
-            lost: Spread::of(self.lost),
+            time: CallDurations::of(self.times),
+            lost: CallDurations::of(self.lost),
             mean_faults: if self.calls == 0 { 0.0 } else { self.faults as f64 / self.calls as f64 },
             most_faults: self.most_faults,
             all_ns: self.all_ns,
@@ -236,7 +236,7 @@ impl Watched {
     }
 }
 
-impl Spread {
+impl CallDurations {
     fn of(times: Distribution) -> Self {
         let Latency { mean_fault_ns, p99_fault_ns, worst_fault_ns } =
             Latency::of(&times.ascending());
@@ -258,7 +258,7 @@ pub fn call_times(
     functions: &[String],
     elfs: &[PathBuf],
     go_on: &dyn Fn() -> bool,
-    told: Told<'_>,
+    progress: ProgressFn<'_, CellProgress>,
 ) -> Result<Vec<CallTimes>> {
     if design.is_executed() {
         return Err(Error::design(format!(
@@ -281,8 +281,10 @@ pub fn call_times(
             bodies.push((Run { offset: symbol.offset, length: symbol.bytes }, index));
         }
     }
-    let tell = |read: u64| told((read as f64 / info.runs as f64).min(PASSES as f64), PASSES);
-    let trace = &flashpager_trace::Watched::new(trace, &tell);
+    let read = |runs: u64| {
+        progress(((runs as f64 / info.runs as f64).min(PASSES as f64), PASSES));
+    };
+    let trace = &flashpager_trace::Watched::new(trace, &read);
     let mut begins = FxHashSet::default();
     for_runs(trace, go_on, |runs| {
         begins.extend(runs.iter().map(|run| run.offset));
@@ -290,12 +292,12 @@ pub fn call_times(
     })?;
 
     let prices = design.prices();
-    let mut follower = Follower {
+    let mut follower = CallFollower {
         prices: &prices,
         entries: &entries,
         bodies: &bodies,
         begins: &begins,
-        watched: functions.iter().map(|name| Watched::named(name)).collect(),
+        watched: functions.iter().map(|name| TimedFunction::named(name)).collect(),
         open: OpenCalls::default(),
         before: None,
         warming: trace.warm_up().runs,
@@ -303,7 +305,7 @@ pub fn call_times(
     let written = u64::from(design.cache().cache_page_bytes);
     let (faults, faults_ns) = (Cell::new(0), Cell::new(0.0));
     let executed = Cell::new(Executed::default());
-    let moment = |executed: &Executed| Moment {
+    let moment = |executed: &Executed| ReplayPoint {
         executed: *executed,
         faults: faults.get(),
         faults_ns: faults_ns.get(),

@@ -50,7 +50,7 @@ pub mod spec;
 pub mod stall;
 pub mod warm_up;
 
-pub use flashpager_base::{Error, Result, VERSION, error, sizes};
+pub use flashpager_base::{Error, ProgressFn, Result, VERSION, error, sizes};
 pub use flashpager_binary as binary;
 pub use flashpager_binary::driver;
 pub use flashpager_media as media;

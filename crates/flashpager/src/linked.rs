@@ -17,7 +17,7 @@ const SHOWN: usize = 3;
 
 /// Who is to read an order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Format {
+pub enum OrderFormat {
     /// This program: a unit a line.
     #[default]
     Names,
@@ -28,7 +28,7 @@ pub enum Format {
 }
 
 named! {
-    Format: "unknown format of an order",
+    OrderFormat: "unknown format of an order",
     "names" => Names,
     "gnu-ld" => GnuLd,
     "lld" => Lld,
@@ -36,7 +36,7 @@ named! {
 
 /// The input sections of a program in flash.
 #[derive(Clone, Debug)]
-pub struct Linked {
+pub struct LinkedProgram {
     map: LinkMap,
     units: Units,
     /// The section that is laid out anew.
@@ -48,7 +48,7 @@ pub struct Linked {
 
 /// An order read from a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Named {
+pub struct NamedOrder {
     /// It. Units that no line names follow as they lie in the recorded image.
     pub order: Order,
     /// Units named.
@@ -59,7 +59,7 @@ pub struct Named {
     pub repeated: Vec<String>,
 }
 
-impl Linked {
+impl LinkedProgram {
     /// Cut the image of a trace by the map of the link that made it. Input sections of code move
     /// (`.text` and what begins so) in the one output section that has most of them; all others
     /// stay.
@@ -164,7 +164,7 @@ impl Linked {
     ///
     /// # Errors
     /// When not one line names a unit.
-    pub fn order(&self, lines: &[Line]) -> Result<Named> {
+    pub fn order(&self, lines: &[Line]) -> Result<NamedOrder> {
         let movable = self.units.movable();
         let input = |number: u32| self.inputs[number as usize].as_ref();
         let mut by_name: FxHashMap<&str, Vec<u32>> = FxHashMap::default();
@@ -231,10 +231,10 @@ impl Linked {
         let named = numbers.len();
         let rest = movable.iter().copied().filter(|number| !taken.contains(number));
         numbers.extend(rest);
-        Ok(Named { order: Order::new(&self.units, numbers)?, units: named, unknown, repeated })
+        Ok(NamedOrder { order: Order::new(&self.units, numbers)?, units: named, unknown, repeated })
     }
 
-    /// Lay the image out in `order`, as the linker does that is given [`Linked::text`].
+    /// Lay the image out in `order`, as the linker does that is given [`LinkedProgram::text`].
     ///
     /// # Errors
     /// When what stays is in the way.
@@ -280,20 +280,20 @@ impl Linked {
     /// `order` as `format` has it.
     ///
     /// # Errors
-    /// As those of [`Linked::place`].
-    pub fn text(&self, order: &Order, format: Format) -> Result<OrderText> {
+    /// As those of [`LinkedProgram::place`].
+    pub fn text(&self, order: &Order, format: OrderFormat) -> Result<OrderText> {
         self.place(order)?;
         Ok(self.written(order, format))
     }
 
-    fn written(&self, order: &Order, format: Format) -> OrderText {
+    fn written(&self, order: &Order, format: OrderFormat) -> OrderText {
         match format {
-            Format::Names => {
+            OrderFormat::Names => {
                 let names = order.names(&self.units).map(|name| format!("{name}\n")).collect();
                 OrderText { text: names, ..OrderText::default() }
             }
-            Format::GnuLd => OrderText { text: self.fragment(order), ..OrderText::default() },
-            Format::Lld => self.symbol_order(order),
+            OrderFormat::GnuLd => OrderText { text: self.fragment(order), ..OrderText::default() },
+            OrderFormat::Lld => self.symbol_order(order),
         }
     }
 
@@ -301,12 +301,12 @@ impl Linked {
     /// does not name follows as it lay.
     ///
     /// # Errors
-    /// Names of no unit that moves, or in both, and those of [`Linked::place`].
+    /// Names of no unit that moves, or in both, and those of [`LinkedProgram::place`].
     pub fn text_beside(
         &self,
         pinned: &[String],
         order: &[String],
-        format: Format,
+        format: OrderFormat,
     ) -> Result<OrderText> {
         let named = Order::of_names(&self.units, pinned.iter().map(String::as_str))?;
         let units = self.units.with_resident_numbers(&named.numbers()[..pinned.len()]);
@@ -344,7 +344,7 @@ impl Linked {
     /// description. `go_on` as in [`flashpager_trace::for_runs`].
     ///
     /// # Errors
-    /// Files that cannot be read or written, and those of [`Linked::place`].
+    /// Files that cannot be read or written, and those of [`LinkedProgram::place`].
     pub fn arrange_file(
         &self,
         trace: &TraceFile,

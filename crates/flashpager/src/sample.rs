@@ -24,17 +24,17 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use flashpager_base::random::Random;
-use flashpager_base::{Error, Result};
+use flashpager_base::{Error, ProgressFn, Result};
 use flashpager_replay::Counts;
 use flashpager_trace::{BlockCounts, MemoryTrace, Run, Trace, TraceFile, WarmUp, Windows};
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 use serde::Serialize;
 
-use crate::attribution::{self, Attribution, By};
+use crate::attribution::{self, Attribution, GroupBy};
 use crate::cost::{Time, bandwidth_mib_s};
 use crate::design::{self, Design, Evaluation};
-use crate::simulation::{self, Row, Told};
+use crate::simulation::{self, CellProgress, ResultRow};
 
 /// Traces that a sample is made of.
 pub const REPLICATES: usize = 16;
@@ -56,21 +56,21 @@ pub const MAX_EXACT_RUNS: u64 = 1 << 27;
 
 /// What is sampled of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-pub struct Plan {
+pub struct SamplePlan {
     /// Windows in each replicate.
     pub windows: u64,
     /// Runs in a window.
     pub window_runs: u64,
 }
 
-impl Default for Plan {
+impl Default for SamplePlan {
     /// 17 million runs.
     fn default() -> Self {
         Self { windows: 64, window_runs: 1 << 14 }
     }
 }
 
-impl Plan {
+impl SamplePlan {
     /// Runs in all windows.
     pub fn runs(&self) -> u64 {
         REPLICATES as u64 * self.windows * self.window_runs
@@ -106,7 +106,7 @@ impl Plan {
 /// How far figures of a sample may be from those of the whole trace, as a share of the figure;
 /// `None` where the sample cannot tell: the figure may be a multiple of what was found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Errors {
+pub struct SampleErrors {
     /// Of the time, and of bandwidths and ratios to NOR.
     pub time: Option<f64>,
     /// Of misses.
@@ -133,10 +133,10 @@ type GoOn<'a> = &'a (dyn Fn() -> bool + Sync);
 pub fn simulate<D: Borrow<Design> + Sync>(
     path: &Path,
     designs: &[D],
-    plan: Plan,
+    plan: SamplePlan,
     go_on: GoOn<'_>,
-    told: Told<'_>,
-) -> Result<Vec<Row>> {
+    progress: ProgressFn<'_, CellProgress>,
+) -> Result<Vec<ResultRow>> {
     let file = open(path, plan)?;
     let info = file.info();
     let executing = designs.iter().map(|design| design.borrow().executing(info));
@@ -148,21 +148,22 @@ pub fn simulate<D: Borrow<Design> + Sync>(
         let replayed = 3 * replicates.len();
         let replay = |number: usize, runs: Vec<Run>| {
             let trace = MemoryTrace::with_image(runs, file.image_bytes());
-            let told = |now: usize, all: usize| {
-                told(((replayed + number) * all + now) as f64, 3 * REPLICATES * all);
+            let cells = |(finished, all): (usize, usize)| {
+                let finished = (replayed + number) * all + finished;
+                progress((finished as f64, 3 * REPLICATES * all));
             };
-            design::simulate(&trace, designs, go_on, &told)
+            design::simulate(&trace, designs, go_on, &cells)
         };
         let runs = windows.join(starts, length)?;
         bytes.push(bytes_of(&runs));
         let before = warm_up(&runs, length);
-        used.push(Used::of(&before, &runs, length, go_on)?);
+        used.push(UsedPages::of(&before, &runs, length, go_on)?);
         let halves = in_halves(&runs, length);
         let mut joined = replay(0, [&before[..], &runs].concat())?.into_iter();
         let mut in_halves = replay(1, [&before[..], &halves].concat())?.into_iter();
         let mut before = replay(2, before)?.into_iter();
         let replays = || {
-            Some(Replays {
+            Some(ReplicateReplays {
                 joined: joined.next()?,
                 in_halves: in_halves.next()?,
                 before: before.next()?,
@@ -170,17 +171,18 @@ pub fn simulate<D: Borrow<Design> + Sync>(
         };
         replicates.push(std::iter::from_fn(replays).collect::<Vec<_>>());
     }
-    let sampled = Sampled { total_bytes: info.bytes, bytes };
+    let sampled = SampleScale { total_bytes: info.bytes, bytes };
     let first_touches = |design: &Design| FirstTouches::of(design, &file, &used);
     let row = |(place, design): (usize, &Cow<'_, Design>)| {
-        let replays: Vec<&Replays> = replicates.iter().map(|replays| &replays[place]).collect();
+        let replays: Vec<&ReplicateReplays> =
+            replicates.iter().map(|replays| &replays[place]).collect();
         sampled.row(design, &replays, &first_touches(design))
     };
     Ok(designs.iter().enumerate().map(row).collect())
 }
 
 /// What a design gives for the windows of a replicate.
-struct Replays {
+struct ReplicateReplays {
     /// As they are, behind the warm-up.
     joined: Evaluation,
     /// Cut into halves, behind the warm-up.
@@ -190,28 +192,28 @@ struct Replays {
 }
 
 /// Results, and how often each counts.
-type Weighted<'a> = Vec<(f64, &'a Evaluation)>;
+type WeightedEvaluations<'a> = Vec<(f64, &'a Evaluation)>;
 
-impl Replays {
+impl ReplicateReplays {
     /// The windows with their joints.
-    fn with_joints(&self) -> Weighted<'_> {
+    fn with_joints(&self) -> WeightedEvaluations<'_> {
         vec![(1.0, &self.joined), (-1.0, &self.before)]
     }
 
     /// Without: twice the windows with their joints, less the windows with two each.
-    fn without_joints(&self) -> Weighted<'_> {
+    fn without_joints(&self) -> WeightedEvaluations<'_> {
         vec![(2.0, &self.joined), (-1.0, &self.in_halves), (-1.0, &self.before)]
     }
 }
 
 /// A trace that has enough runs for `plan`.
-fn open(path: &Path, plan: Plan) -> Result<TraceFile> {
+fn open(path: &Path, plan: SamplePlan) -> Result<TraceFile> {
     let file = simulation::open(path, WarmUp::default())?;
     if file.info().reads > 0 {
         let what = "holds data reads, which a sample does not tell: replay the whole (--exact)";
         return Err(Error::data(path.display().to_string(), what));
     }
-    let Plan { windows, window_runs } = plan;
+    let SamplePlan { windows, window_runs } = plan;
     let sampled =
         windows.checked_mul(window_runs).and_then(|runs| runs.checked_mul(REPLICATES as u64));
     let runs = file.info().runs;
@@ -235,9 +237,9 @@ fn open(path: &Path, plan: Plan) -> Result<TraceFile> {
 pub fn attribute(
     path: &Path,
     design: &Design,
-    by: By,
+    by: GroupBy,
     elfs: &[PathBuf],
-    plan: Plan,
+    plan: SamplePlan,
     go_on: &(dyn Fn() -> bool + Sync),
 ) -> Result<Attribution> {
     let file = open(path, plan)?;
@@ -256,8 +258,8 @@ pub fn attribute(
     let replicates = plan.starts(info.runs).into_par_iter().map(of_replicate);
     let (parts, bytes): (Vec<(Attribution, Attribution)>, Vec<u64>) =
         replicates.collect::<Result<Vec<_>>>()?.into_iter().unzip();
-    let sampled = Sampled { total_bytes: info.bytes, bytes };
-    let evaluations: Weighted<'_> = parts
+    let sampled = SampleScale { total_bytes: info.bytes, bytes };
+    let evaluations: WeightedEvaluations<'_> = parts
         .iter()
         .flat_map(|(with, before)| [(1.0, &with.evaluation), (-1.0, &before.evaluation)])
         .collect();
@@ -292,14 +294,14 @@ fn in_halves(runs: &[Run], window_runs: usize) -> Vec<Run> {
 }
 
 /// Pages that are executed, of each size that a description holds.
-struct Used {
+struct UsedPages {
     /// In a replicate.
     replicate: BlockCounts,
     /// In each of its windows.
     windows: Vec<BlockCounts>,
 }
 
-impl Used {
+impl UsedPages {
     fn of(before: &[Run], runs: &[Run], window_runs: usize, go_on: GoOn<'_>) -> Result<Self> {
         let of = |runs: &[Run]| BlockCounts::of(&MemoryTrace::new(runs.to_vec()), [], go_on);
         let windows = runs.par_chunks(window_runs).map(of).collect::<Result<_>>()?;
@@ -320,7 +322,7 @@ struct FirstTouches {
 }
 
 impl FirstTouches {
-    fn of(design: &Design, file: &TraceFile, used: &[Used]) -> Self {
+    fn of(design: &Design, file: &TraceFile, used: &[UsedPages]) -> Self {
         let page_bytes = design.spec().cache_page_bytes;
         let pages = |counts: &BlockCounts| counts.pages_of(page_bytes).unwrap_or(0) as f64;
         let replicates = || used.iter().map(|used| pages(&used.replicate));
@@ -354,7 +356,7 @@ impl FirstTouches {
     }
 
     /// Whether each costs the same, and nothing else costs anything.
-    fn cost_the_same(&self, replays: &[&Replays], figure: fn(&Evaluation) -> f64) -> bool {
+    fn cost_the_same(&self, replays: &[&ReplicateReplays], figure: fn(&Evaluation) -> f64) -> bool {
         let misses = |part: &Evaluation| part.counts.misses as f64;
         let each = |part: &Evaluation| figure(part) / misses(part);
         self.most_of_whole == self.whole
@@ -363,7 +365,7 @@ impl FirstTouches {
     }
 
     /// What it costs if each window fetches all its pages again, and none is seen to.
-    fn refetched_ns(&self, replays: &[&Replays]) -> f64 {
+    fn refetched_ns(&self, replays: &[&ReplicateReplays]) -> f64 {
         let sum = |of: fn(&Evaluation) -> f64| {
             replays.iter().map(|replays| of(&replays.before)).sum::<f64>()
         };
@@ -372,25 +374,31 @@ impl FirstTouches {
     }
 }
 
-struct Sampled {
+struct SampleScale {
     total_bytes: u64,
     /// Of each replicate.
     bytes: Vec<u64>,
 }
 
-impl Sampled {
+impl SampleScale {
     /// How many times the sample the trace is.
     fn factor(&self) -> f64 {
         self.total_bytes as f64 / self.bytes.iter().sum::<u64>() as f64
     }
 
-    fn row(&self, design: &Design, replays: &[&Replays], first: &FirstTouches) -> Row {
-        let pool = |of: fn(&Replays) -> Weighted<'_>| -> Weighted<'_> {
-            replays.iter().flat_map(|replays| of(replays)).collect()
-        };
+    fn row(
+        &self,
+        design: &Design,
+        replays: &[&ReplicateReplays],
+        first: &FirstTouches,
+    ) -> ResultRow {
+        let pool =
+            |of: fn(&ReplicateReplays) -> WeightedEvaluations<'_>| -> WeightedEvaluations<'_> {
+                replays.iter().flat_map(|replays| of(replays)).collect()
+            };
         let factor = self.factor();
-        let with_joints = pooled(design, &pool(Replays::with_joints), factor);
-        let without_start = pooled(design, &pool(Replays::without_joints), factor);
+        let with_joints = pooled(design, &pool(ReplicateReplays::with_joints), factor);
+        let without_start = pooled(design, &pool(ReplicateReplays::without_joints), factor);
         // What is executed for the first time is so once.
         let count = replays.len() as f64;
         let read = |part: &Evaluation| part.counts.bytes_read as f64;
@@ -399,7 +407,8 @@ impl Sampled {
         let times = first.times().min(0.5 * self.total_bytes as f64 / start_bytes);
         let factor = factor * (1.0 - times * start_bytes / self.total_bytes as f64);
         let start = replays.iter().map(|replays| (times / (count * factor), &replays.before));
-        let all: Weighted<'_> = pool(Replays::without_joints).into_iter().chain(start).collect();
+        let all: WeightedEvaluations<'_> =
+            pool(ReplicateReplays::without_joints).into_iter().chain(start).collect();
         let found = pooled(design, &all, factor);
         let of_each: Vec<Evaluation> =
             replays.iter().map(|replays| pooled(design, &replays.without_joints(), 1.0)).collect();
@@ -424,7 +433,7 @@ impl Sampled {
         let unseen =
             if first.are_seen(design) { 0.0 } else { first.refetched_ns(replays) * factor };
         let time = relative(|part| part.time.time_ns, true) + unseen / found.time.time_ns;
-        let errors = Errors {
+        let errors = SampleErrors {
             time: known(time.max(LEAST_ERROR_OF_TIME)),
             misses: error(|part| part.counts.misses as f64, true),
             loads: error(|part| part.counts.loads as f64, true),
@@ -432,7 +441,7 @@ impl Sampled {
             mean_fault: error(|part| part.latency.mean_fault_ns, false),
             p99_fault: error(|part| part.latency.p99_fault_ns, false),
         };
-        Row { errors: Some(errors), ..Row::new(design, found) }
+        ResultRow { errors: Some(errors), ..ResultRow::new(design, found) }
     }
 
     /// Half of a 95 % interval around the mean of what the replicates say, relative to it.
@@ -450,7 +459,7 @@ impl Sampled {
 }
 
 /// What the sum of `parts` tells of a whole that is `factor` times as much.
-fn pooled(design: &Design, parts: &Weighted<'_>, factor: f64) -> Evaluation {
+fn pooled(design: &Design, parts: &WeightedEvaluations<'_>, factor: f64) -> Evaluation {
     let time_of = |step: fn(&Time) -> f64| {
         factor * parts.iter().map(|(weight, part)| weight * step(&part.time)).sum::<f64>()
     };
@@ -491,7 +500,7 @@ fn pooled(design: &Design, parts: &Weighted<'_>, factor: f64) -> Evaluation {
 }
 
 /// The counts of a whole that is `factor` times as much as the sum of `parts`.
-fn estimated(parts: &Weighted<'_>, factor: f64) -> Counts {
+fn estimated(parts: &WeightedEvaluations<'_>, factor: f64) -> Counts {
     let sum = |count: fn(&Counts) -> u64| {
         let sum: f64 = parts.iter().map(|(weight, part)| weight * count(&part.counts) as f64).sum();
         (sum * factor).round().max(0.0) as u64
@@ -531,7 +540,7 @@ fn estimated(parts: &Weighted<'_>, factor: f64) -> Counts {
 
 /// Histograms added up.
 fn merged<K: Ord>(
-    parts: &Weighted<'_>,
+    parts: &WeightedEvaluations<'_>,
     factor: f64,
     of: impl for<'e> Fn(&'e Evaluation) -> Box<dyn Iterator<Item = (K, u64)> + 'e>,
 ) -> Vec<(K, u64)> {

@@ -8,9 +8,9 @@ use serde::Serialize;
 
 use crate::cost::Prices;
 use crate::design::{self, Assumption, Design, Evaluation};
-use crate::sample::Errors;
+use crate::sample::SampleErrors;
 use crate::spec::DesignSpec;
-use flashpager_base::{Error, Result};
+use flashpager_base::{Error, ProgressFn, Result};
 use flashpager_trace::{MemoryTrace, Trace, TraceFile, WarmUp, Watched};
 
 /// Decoded once and kept: 8 bytes each. Longer traces are decoded by every pass.
@@ -18,7 +18,7 @@ const MAX_RUNS_IN_MEMORY: u64 = 1 << 25;
 
 /// What a design gives for a trace, with all that the numbers are made of.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Row {
+pub struct ResultRow {
     /// The design, with flash page and the policy's parameters filled in.
     pub design: DesignSpec,
     /// Frames in the cache.
@@ -38,10 +38,10 @@ pub struct Row {
     pub evaluation: Evaluation,
     /// How far they may be off; nothing where the whole trace was replayed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub errors: Option<Errors>,
+    pub errors: Option<SampleErrors>,
 }
 
-impl Row {
+impl ResultRow {
     /// Of a design and what it gave.
     pub fn new(design: &Design, evaluation: Evaluation) -> Self {
         Self {
@@ -84,13 +84,13 @@ pub fn open(path: &Path, warm_up: WarmUp) -> Result<TraceFile> {
 
 /// A trace that designs share: held in memory if it is used more than once and that is
 /// not too much. With its number of runs, and the designs as they execute it.
-struct Opened<'d> {
+struct PreparedTrace<'d> {
     trace: Box<dyn Trace>,
     runs: u64,
     designs: Vec<Cow<'d, Design>>,
 }
 
-impl<'d> Opened<'d> {
+impl<'d> PreparedTrace<'d> {
     fn new<D: Borrow<Design>>(path: &Path, warm_up: WarmUp, designs: &'d [D]) -> Result<Self> {
         let file = open(path, warm_up)?;
         let runs = file.info().runs;
@@ -105,45 +105,52 @@ impl<'d> Opened<'d> {
     }
 }
 
-/// Told how many cells of how many are finished. Of those under way counts what has been read.
-pub type Told<'a> = &'a (dyn Fn(f64, usize) + Sync);
+/// Progress of a replay: (cells finished, cells in all). A running cell counts by the runs it has
+/// read.
+pub type CellProgress = (f64, usize);
 
-/// While passes are under way, this much of a cell is not told to be finished.
+/// Part of a cell that is not reported as finished while passes are running.
 const UNFINISHED: f64 = 0.05;
 
 /// How far passes over a trace have come.
-struct Progress<'a> {
+struct PassProgress<'a> {
     /// To be read by all passes.
     runs: f64,
     cells: usize,
-    /// The most cells told, as bits: of what is at least 0 they are ordered as it is.
+    /// The most cells reported, as the bits of a float: for floats of at least 0 bits are ordered as
+    /// values are.
     most: AtomicU64,
-    told: Told<'a>,
+    progress: ProgressFn<'a, CellProgress>,
 }
 
-impl<'a> Progress<'a> {
-    fn new<D: Borrow<Design>>(designs: &[D], runs: u64, warm_up: WarmUp, told: Told<'a>) -> Self {
+impl<'a> PassProgress<'a> {
+    fn new<D: Borrow<Design>>(
+        designs: &[D],
+        runs: u64,
+        warm_up: WarmUp,
+        progress: ProgressFn<'a, CellProgress>,
+    ) -> Self {
         let readings = design::readings(designs, rayon::current_num_threads());
         let cells = design::cells(designs).len();
         // The warm-up is replayed once more for each cell.
         let runs = (runs * readings as u64 + warm_up.runs * cells as u64) as f64;
-        Self { runs, cells, most: AtomicU64::new(0), told }
+        Self { runs, cells, most: AtomicU64::new(0), progress }
     }
 
     /// So many runs have been read.
     fn read(&self, read: u64) {
         let share = (read as f64 / self.runs).min(1.0);
-        self.tell((share * self.cells as f64 - UNFINISHED).max(0.0));
+        self.report((share * self.cells as f64 - UNFINISHED).max(0.0));
     }
 
     /// So many cells are finished.
     fn finished(&self, now: usize) {
-        self.tell(now as f64);
+        self.report(now as f64);
     }
 
-    fn tell(&self, now: f64) {
+    fn report(&self, now: f64) {
         let before = f64::from_bits(self.most.fetch_max(now.to_bits(), Ordering::Relaxed));
-        (self.told)(now.max(before), self.cells);
+        (self.progress)((now.max(before), self.cells));
     }
 }
 
@@ -157,21 +164,21 @@ pub fn simulate<D: Borrow<Design> + Sync>(
     warm_up: WarmUp,
     designs: &[D],
     go_on: &(dyn Fn() -> bool + Sync),
-    told: Told<'_>,
-) -> Result<Vec<Row>> {
-    let Opened { trace, runs, designs } = Opened::new(path, warm_up, designs)?;
-    let progress = Progress::new(&designs, runs, trace.warm_up(), told);
-    let read = |read| progress.read(read);
+    progress: ProgressFn<'_, CellProgress>,
+) -> Result<Vec<ResultRow>> {
+    let PreparedTrace { trace, runs, designs } = PreparedTrace::new(path, warm_up, designs)?;
+    let passes = PassProgress::new(&designs, runs, trace.warm_up(), progress);
+    let read = |read| passes.read(read);
     let watched = Watched::new(&*trace, &read);
-    let told = |now, _| progress.finished(now);
-    let evaluations = design::simulate(&watched, &designs, go_on, &told)?;
+    let finished = |(cells, _)| passes.finished(cells);
+    let evaluations = design::simulate(&watched, &designs, go_on, &finished)?;
     let rows = designs.iter().zip(evaluations);
-    Ok(rows.map(|(design, evaluation)| Row::new(design, evaluation)).collect())
+    Ok(rows.map(|(design, evaluation)| ResultRow::new(design, evaluation)).collect())
 }
 
-/// Told the rows of a finished pass with the places of their designs, and how many passes of
-/// how many are finished.
-pub type RowSink<'a> = &'a (dyn Fn(Vec<(usize, Row)>, (usize, usize)) + Sync);
+/// Callback for the rows of a finished pass, each with its design's index, and for (passes
+/// finished, passes in all).
+pub type RowSink<'a> = &'a (dyn Fn(Vec<(usize, ResultRow)>, (usize, usize)) + Sync);
 
 /// As [`simulate`], but for spaces: `found` is given the slim rows of each finished pass, from
 /// any thread.
@@ -183,19 +190,19 @@ pub fn explore<D: Borrow<Design> + Sync>(
     warm_up: WarmUp,
     designs: &[D],
     go_on: &(dyn Fn() -> bool + Sync),
-    told: Told<'_>,
+    progress: ProgressFn<'_, CellProgress>,
     found: RowSink<'_>,
 ) -> Result<()> {
-    let Opened { trace, runs, designs } = Opened::new(path, warm_up, designs)?;
-    let progress = Progress::new(&designs, runs, trace.warm_up(), told);
-    let read = |read| progress.read(read);
+    let PreparedTrace { trace, runs, designs } = PreparedTrace::new(path, warm_up, designs)?;
+    let passes = PassProgress::new(&designs, runs, trace.warm_up(), progress);
+    let read = |read| passes.read(read);
     let watched = Watched::new(&*trace, &read);
     design::evaluate_all(&watched, &designs, go_on, &|evaluations, (now, all)| {
         let row = |(place, evaluation): (usize, Evaluation)| {
-            (place, Row::slim(&designs[place], evaluation))
+            (place, ResultRow::slim(&designs[place], evaluation))
         };
         found(evaluations.into_iter().map(row).collect(), (now, all));
-        progress.finished(now);
+        passes.finished(now);
     })
 }
 
@@ -224,9 +231,9 @@ mod tests {
     use super::*;
 
     /// A trace that is read from a file, for all that its readers can see.
-    struct Streamed(MemoryTrace);
+    struct StreamedTrace(MemoryTrace);
 
-    impl Trace for Streamed {
+    impl Trace for StreamedTrace {
         fn image_bytes(&self) -> u32 {
             self.0.image_bytes()
         }
@@ -239,18 +246,18 @@ mod tests {
     #[test]
     fn progress_goes_on_evenly_to_the_end() {
         let run = |at: u32| Run { offset: at.wrapping_mul(2_654_435_761) % 60_000, length: 40 };
-        let trace = Streamed(MemoryTrace::new((0..400_000).map(run).collect()));
+        let trace = StreamedTrace(MemoryTrace::new((0..400_000).map(run).collect()));
         let design = |policy: &str| {
             let spec = DesignSpec { policy: policy.into(), ..DesignSpec::default() };
             Design::new(spec).expect("a design that can be")
         };
         let designs = ["lru", "min", "fifo", "clock", "sieve"].map(design);
         let seen = Mutex::new(Vec::new());
-        let told = |now: f64, all: usize| seen.lock().expect("nobody panics").push((now, all));
-        let progress = Progress::new(&designs, 400_000, WarmUp::default(), &told);
-        let read = |read| progress.read(read);
+        let progress = |now: CellProgress| seen.lock().expect("nobody panics").push(now);
+        let passes = PassProgress::new(&designs, 400_000, WarmUp::default(), &progress);
+        let read = |read| passes.read(read);
         let watched = Watched::new(&trace, &read);
-        design::simulate(&watched, &designs, &|| true, &|now, _| progress.finished(now))
+        design::simulate(&watched, &designs, &|| true, &|(cells, _)| passes.finished(cells))
             .expect("it replays");
         let seen = seen.into_inner().expect("nobody panics");
         assert!(seen.iter().all(|(_, all)| *all == 5));

@@ -6,13 +6,13 @@
 
 use std::collections::VecDeque;
 
-use flashpager_base::{Error, Result};
+use flashpager_base::{Error, ProgressFn, Result};
 use flashpager_replay::{Events, Fault, FaultClass, replay};
 use flashpager_trace::{Trace, TraceInfo};
 use serde::Serialize;
 
 use crate::design::{Design, NO_SUMS};
-use crate::simulation::Told;
+use crate::simulation::CellProgress;
 
 /// Bytes executed in a short interrupt handler: a hundred instructions of two or four bytes.
 pub const INTERRUPT_BYTES: u64 = 256;
@@ -32,7 +32,7 @@ pub struct Stall {
     pub executed_bytes: u64,
 }
 
-struct Met {
+struct WindowMiss {
     at: u64,
     ns: f64,
     offset: u32,
@@ -50,7 +50,7 @@ pub fn worst_stall(
     design: &Design,
     window_bytes: u64,
     go_on: &dyn Fn() -> bool,
-    told: Told<'_>,
+    progress: ProgressFn<'_, CellProgress>,
 ) -> Result<Stall> {
     if window_bytes == 0 {
         return Err(Error::design("a stretch of 0 bytes has no misses; give it at least 1"));
@@ -64,11 +64,11 @@ pub fn worst_stall(
     let design = &*design.executing(info)?;
     let prices = design.prices();
     let written = u64::from(design.cache().cache_page_bytes);
-    let tell = |read: u64| told((read as f64 / info.runs.max(1) as f64).min(1.0), 1);
-    let trace = &flashpager_trace::Watched::new(trace, &tell);
+    let read = |runs: u64| progress(((runs as f64 / info.runs.max(1) as f64).min(1.0), 1));
+    let trace = &flashpager_trace::Watched::new(trace, &read);
     let warm_up = trace.warm_up().bytes;
     let mut worst = Stall { window_bytes, ..Stall::default() };
-    let mut window: VecDeque<Met> = VecDeque::new();
+    let mut window: VecDeque<WindowMiss> = VecDeque::new();
     let mut at = 0;
     let mut sink = |_: usize, fault: &Fault| {
         at += fault.executed.bytes;
@@ -77,7 +77,7 @@ pub fn worst_stall(
         }
         let class = FaultClass::of(&fault.access, fault.search);
         let ns = prices.fault_ns(&class, written);
-        window.push_back(Met { at, ns, offset: fault.offset });
+        window.push_back(WindowMiss { at, ns, offset: fault.offset });
         while window.front().is_some_and(|met| met.at + window_bytes <= at) {
             window.pop_front();
         }

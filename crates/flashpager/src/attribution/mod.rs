@@ -19,14 +19,16 @@ use serde::Serialize;
 use crate::cost::Prices;
 use crate::design::{Design, Evaluation, NO_SUMS};
 use crate::spec::DesignSpec;
-use owners::{Owners, Who};
+use owners::Owners;
+
+pub use owners::OwnerInfo;
 
 /// Misses are worth a note from one in so many on.
 const NOTABLE: u64 = 10;
 
 /// What faults are summed by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum By {
+pub enum GroupBy {
     /// A function, or whatever else owns code.
     Symbol,
     /// A line of source, by the DWARF line table.
@@ -36,7 +38,7 @@ pub enum By {
 }
 
 named! {
-    By: "faults cannot be attributed by",
+    GroupBy: "faults cannot be attributed by",
     "symbol" => Symbol,
     "line" => Line,
     "image" => Image,
@@ -45,20 +47,9 @@ named! {
 /// Code, and the faults that executing it caused.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Owner {
-    /// The symbol as its language writes it, `file:line`, or the image.
-    pub name: String,
-    /// The function around a line, the innermost if it was inlined.
-    pub function: Option<String>,
-    /// The source file of a line.
-    pub file: Option<String>,
-    /// The number of a line.
-    pub line: Option<u32>,
-    /// The file that the code comes from; empty if the trace does not tell.
-    pub image: String,
-    /// Flash offset of its first byte.
-    pub offset: u32,
-    /// Bytes of code, executed or not.
-    pub code_bytes: u64,
+    /// The code.
+    #[serde(flatten)]
+    pub info: OwnerInfo,
     /// Bytes executed, once for each time.
     pub bytes_executed: u64,
     /// Bytes read as data, once for each time.
@@ -91,7 +82,7 @@ pub struct Owner {
     pub fault_error: Option<f64>,
 }
 
-/// Who causes the faults of a design.
+/// The code that causes the faults of a design.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Attribution {
     /// The design, with what its part gave.
@@ -151,7 +142,7 @@ pub fn attribute(
     trace: &dyn Trace,
     info: &TraceInfo,
     design: &Design,
-    by: By,
+    by: GroupBy,
     elfs: &[PathBuf],
     go_on: &dyn Fn() -> bool,
 ) -> Result<Attribution> {
@@ -179,7 +170,7 @@ pub fn attribute(
         }
     };
     // In step with the replay. What cannot be read ends that, too.
-    let mut marks = trace.has_reads().then(|| Marks::of(trace)).transpose()?;
+    let mut marks = trace.has_reads().then(|| MarkReader::of(trace)).transpose()?;
     let events = Events {
         critical_block_bytes: None,
         sink: &mut sink,
@@ -221,7 +212,7 @@ pub fn attribute(
         .iter()
         .map(|tally| tally.fault_ns(|class| prices.fault_ns(class, written)))
         .collect();
-    if by == By::Symbol {
+    if by == GroupBy::Symbol {
         let misses: Vec<u64> = tallies.iter().map(|tally| tally.sums.misses).collect();
         notes.extend(nameless(&owners, &misses));
     }
@@ -230,7 +221,7 @@ pub fn attribute(
         .zip(&fault_ns)
         .enumerate()
         .filter(|(_, (tally, _))| tally.bytes_executed + tally.bytes_read > 0)
-        .map(|(owner, (tally, fault_ns))| described(design, owners.who(owner), tally, *fault_ns))
+        .map(|(owner, (tally, fault_ns))| Owner::of(design, owners.info(owner), tally, *fault_ns))
         .collect();
     Ok(Attribution {
         design: design.spec(),
@@ -244,13 +235,13 @@ pub fn attribute(
 }
 
 /// What the runs of a trace are, one by one.
-struct Marks<'t> {
+struct MarkReader<'t> {
     source: Box<dyn RunSource + 't>,
     runs: Vec<Run>,
     at: usize,
 }
 
-impl<'t> Marks<'t> {
+impl<'t> MarkReader<'t> {
     fn of(trace: &'t dyn Trace) -> Result<Self> {
         Ok(Self { source: trace.runs()?, runs: Vec::new(), at: 0 })
     }
@@ -285,33 +276,6 @@ fn nameless(owners: &Owners, misses: &[u64]) -> Option<String> {
     })
 }
 
-fn described(design: &Design, who: Who, tally: &Tally, fault_ns: f64) -> Owner {
-    let sums = design.tagged(tally.sums.clone());
-    Owner {
-        name: who.name,
-        function: who.function,
-        file: who.file,
-        line: who.line,
-        image: who.image,
-        offset: who.offset,
-        code_bytes: who.code_bytes,
-        bytes_executed: tally.bytes_executed,
-        bytes_read: tally.bytes_read,
-        misses: sums.misses,
-        read_misses: tally.read_misses,
-        loads: sums.loads,
-        other_page: sums.other_page,
-        other_buffer: sums.other_buffer,
-        forward: sums.forward,
-        backward: sums.backward,
-        column_changes: sums.column_changes,
-        bytes_fetched: sums.bytes_fetched,
-        bytes_skipped: sums.bytes_skipped,
-        fault_ns,
-        fault_error: None,
-    }
-}
-
 /// What parts of a trace tell of a whole that is `factor` times as much and that `evaluation` is
 /// of: each with something before it, which is told again by itself and taken off. `error` is that
 /// of a time by its values in the parts.
@@ -323,7 +287,7 @@ pub(crate) fn merged(
 ) -> Attribution {
     let count = parts.len();
     let mut owners = FxHashMap::<_, (Owner, Vec<f64>)>::default();
-    let key = |owner: &Owner| (owner.offset, owner.name.clone(), owner.line);
+    let key = |owner: &Owner| (owner.info.offset, owner.info.name.clone(), owner.info.line);
     for (number, (with, before)) in parts.iter_mut().enumerate() {
         for owner in with.owners.drain(..) {
             let fault_ns = owner.fault_ns;
@@ -354,13 +318,34 @@ pub(crate) fn merged(
 fn sorted(mut owners: Vec<Owner>) -> Vec<Owner> {
     owners.sort_by(|a, b| {
         let by_time = b.fault_ns.total_cmp(&a.fault_ns);
-        by_time.then(b.misses.cmp(&a.misses)).then(a.offset.cmp(&b.offset))
+        by_time.then(b.misses.cmp(&a.misses)).then(a.info.offset.cmp(&b.info.offset))
     });
     owners
 }
 
 impl Owner {
-    /// All that is summed.
+    fn of(design: &Design, info: OwnerInfo, tally: &Tally, fault_ns: f64) -> Self {
+        let sums = design.tagged(tally.sums.clone());
+        Self {
+            info,
+            bytes_executed: tally.bytes_executed,
+            bytes_read: tally.bytes_read,
+            misses: sums.misses,
+            read_misses: tally.read_misses,
+            loads: sums.loads,
+            other_page: sums.other_page,
+            other_buffer: sums.other_buffer,
+            forward: sums.forward,
+            backward: sums.backward,
+            column_changes: sums.column_changes,
+            bytes_fetched: sums.bytes_fetched,
+            bytes_skipped: sums.bytes_skipped,
+            fault_ns,
+            fault_error: None,
+        }
+    }
+
+    /// The summed counts, each once.
     fn counts(&mut self) -> [&mut u64; 12] {
         [
             &mut self.bytes_executed,

@@ -1,4 +1,4 @@
-//! Who owns each byte of the flash image.
+//! The owner of each byte of the flash image.
 
 use std::collections::BinaryHeap;
 use std::ops::Range;
@@ -11,12 +11,13 @@ use flashpager_binary::lines::Lines;
 use flashpager_binary::names::{bounded, demangled, file_name};
 use flashpager_trace::TraceInfo;
 use flashpager_trace::{Image, Symbol};
+use serde::Serialize;
 
-use super::By;
+use super::GroupBy;
 
 /// An owner, by what it is; where several own a byte, the last kind wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
+enum OwnerKind {
     Nobody,
     Image { image: usize },
     Section { image: usize, section: usize },
@@ -27,35 +28,44 @@ enum Kind {
 /// Bytes that `kind` says it owns.
 struct Claim {
     bytes: Range<u32>,
-    kind: Kind,
+    kind: OwnerKind,
 }
 
-/// An owner as a person knows it.
-pub struct Who {
+/// The code that owns bytes of the flash image, as a person knows it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct OwnerInfo {
+    /// The symbol as its language writes it, `file:line`, or the image.
     pub name: String,
+    /// The function around a line, the innermost if it was inlined; `None` for other owners.
     pub function: Option<String>,
+    /// The source file of a line; `None` for other owners.
     pub file: Option<String>,
+    /// The number of a line; `None` for other owners.
     pub line: Option<u32>,
+    /// The file that the code comes from; empty if the trace does not name it.
     pub image: String,
+    /// Flash offset of the first byte.
     pub offset: u32,
+    /// Bytes of code, executed or not.
     pub code_bytes: u64,
 }
 
-struct Known {
-    kind: Kind,
+/// The bytes of one owner.
+struct OwnerExtent {
+    kind: OwnerKind,
     offset: u32,
     code_bytes: u64,
 }
 
 /// The owner of every byte of a flash image.
 pub struct Owners {
-    by: By,
+    by: GroupBy,
     images: Vec<Image>,
-    /// By image, with [`By::Line`].
+    /// The line tables of each image; empty unless owners are grouped by [`GroupBy::Line`].
     lines: Vec<Lines>,
     /// (first byte, owner), ascending, from 0 on: each reaches to the next.
     spans: Vec<(u32, u32)>,
-    owners: Vec<Known>,
+    owners: Vec<OwnerExtent>,
 }
 
 impl Owners {
@@ -63,7 +73,7 @@ impl Owners {
     pub fn of(
         info: &TraceInfo,
         image_bytes: u32,
-        by: By,
+        by: GroupBy,
         elfs: &[PathBuf],
         notes: &mut Vec<String>,
     ) -> Result<Self> {
@@ -73,39 +83,40 @@ impl Owners {
             image.symbols = binaries.symbols(index, image);
             image.symbols.sort_by_key(|symbol| symbol.offset);
         }
-        if images.is_empty() && by != By::Image {
+        if images.is_empty() && by != GroupBy::Image {
             notes.push("the trace names no program, so there are no symbols in it".into());
         }
-        let lines = if by == By::Line { lines(&images, &binaries, notes)? } else { Vec::new() };
+        let lines =
+            if by == GroupBy::Line { lines(&images, &binaries, notes)? } else { Vec::new() };
         let mut owners = Self { by, images, lines, spans: Vec::new(), owners: Vec::new() };
         owners.settle(owners.claims(image_bytes), image_bytes);
         Ok(owners)
     }
 
     fn claims(&self, image_bytes: u32) -> Vec<Claim> {
-        let mut claims = vec![Claim { bytes: 0..image_bytes, kind: Kind::Nobody }];
+        let mut claims = vec![Claim { bytes: 0..image_bytes, kind: OwnerKind::Nobody }];
         for (image, about) in self.images.iter().enumerate() {
             let end = about.offset.saturating_add(about.bytes);
-            claims.push(Claim { bytes: about.offset..end, kind: Kind::Image { image } });
-            if self.by == By::Image {
+            claims.push(Claim { bytes: about.offset..end, kind: OwnerKind::Image { image } });
+            if self.by == GroupBy::Image {
                 continue;
             }
             for (section, about) in about.sections.iter().enumerate() {
                 let end = about.offset.saturating_add(about.bytes);
                 claims.push(Claim {
                     bytes: about.offset..end,
-                    kind: Kind::Section { image, section },
+                    kind: OwnerKind::Section { image, section },
                 });
             }
             for (symbol, bytes) in reaches(about).into_iter().enumerate() {
-                claims.push(Claim { bytes, kind: Kind::Symbol { image, symbol } });
+                claims.push(Claim { bytes, kind: OwnerKind::Symbol { image, symbol } });
             }
         }
         for (image, about) in self.lines.iter().enumerate() {
             let spans = about.spans.iter();
             claims.extend(spans.map(|(bytes, line)| Claim {
                 bytes: bytes.clone(),
-                kind: Kind::Line { image, line: *line },
+                kind: OwnerKind::Line { image, line: *line },
             }));
         }
         claims.retain(|claim| !claim.bytes.is_empty());
@@ -117,13 +128,13 @@ impl Owners {
     fn settle(&mut self, mut claims: Vec<Claim>, image_bytes: u32) {
         claims.sort_by_key(|claim| (claim.bytes.start, claim.kind));
         let rank = |kind| match kind {
-            Kind::Nobody => 0,
-            Kind::Image { .. } => 1,
-            Kind::Section { .. } => 2,
-            Kind::Symbol { .. } => 3,
-            Kind::Line { .. } => 4,
+            OwnerKind::Nobody => 0,
+            OwnerKind::Image { .. } => 1,
+            OwnerKind::Section { .. } => 2,
+            OwnerKind::Symbol { .. } => 3,
+            OwnerKind::Line { .. } => 4,
         };
-        let mut known = std::collections::BTreeMap::<Kind, u32>::new();
+        let mut known = std::collections::BTreeMap::<OwnerKind, u32>::new();
         let mut open = BinaryHeap::new();
         let (mut at, mut next) = (0, 0);
         while at < image_bytes {
@@ -139,7 +150,7 @@ impl Owners {
             let until = claims.get(next).map_or(image_bytes, |claim| claim.bytes.start);
             let until = until.min(claim.bytes.end).min(image_bytes);
             let owner = *known.entry(claim.kind).or_insert_with(|| {
-                self.owners.push(Known { kind: claim.kind, offset: at, code_bytes: 0 });
+                self.owners.push(OwnerExtent { kind: claim.kind, offset: at, code_bytes: 0 });
                 self.owners.len() as u32 - 1
             });
             self.owners[owner as usize].code_bytes += u64::from(until - at);
@@ -179,8 +190,8 @@ impl Owners {
     /// The image of the one if it is code that no symbol names.
     pub fn nameless_in(&self, owner: usize) -> Option<String> {
         match self.owners[owner].kind {
-            Kind::Section { image, .. } => Some(file_name(&self.images[image].path)),
-            Kind::Symbol { image, symbol } => {
+            OwnerKind::Section { image, .. } => Some(file_name(&self.images[image].path)),
+            OwnerKind::Symbol { image, symbol } => {
                 let image = &self.images[image];
                 is_unnamed(&image.symbols[symbol].name).then(|| file_name(&image.path))
             }
@@ -188,10 +199,10 @@ impl Owners {
         }
     }
 
-    /// Describe one.
-    pub fn who(&self, owner: usize) -> Who {
-        let Known { kind, offset, code_bytes } = self.owners[owner];
-        let who = Who {
+    /// The description of an owner.
+    pub fn info(&self, owner: usize) -> OwnerInfo {
+        let OwnerExtent { kind, offset, code_bytes } = self.owners[owner];
+        let info = OwnerInfo {
             name: String::new(),
             function: None,
             file: None,
@@ -202,40 +213,42 @@ impl Owners {
         };
         let path = |image: usize| bounded(&self.images[image].path);
         match kind {
-            Kind::Nobody if self.by == By::Image => Who { name: "(no file)".into(), ..who },
-            Kind::Nobody => Who { name: "(no symbol)".into(), ..who },
-            Kind::Image { image } if self.by == By::Image => {
-                Who { name: path(image), image: path(image), ..who }
+            OwnerKind::Nobody if self.by == GroupBy::Image => {
+                OwnerInfo { name: "(no file)".into(), ..info }
             }
-            Kind::Image { image } => Who {
+            OwnerKind::Nobody => OwnerInfo { name: "(no symbol)".into(), ..info },
+            OwnerKind::Image { image } if self.by == GroupBy::Image => {
+                OwnerInfo { name: path(image), image: path(image), ..info }
+            }
+            OwnerKind::Image { image } => OwnerInfo {
                 name: format!("(no section) of {}", file_name(&self.images[image].path)),
                 image: path(image),
-                ..who
+                ..info
             },
-            Kind::Section { image, section } => {
+            OwnerKind::Section { image, section } => {
                 let about = &self.images[image];
                 let section = bounded(&about.sections[section].name);
                 let name = format!("{section} of {}", file_name(&about.path));
-                Who { name, image: path(image), ..who }
+                OwnerInfo { name, image: path(image), ..info }
             }
-            Kind::Symbol { image, symbol } => {
+            OwnerKind::Symbol { image, symbol } => {
                 let name = demangled(&self.images[image].symbols[symbol].name);
-                if self.by == By::Line {
+                if self.by == GroupBy::Line {
                     let function = Some(name);
-                    Who { name: "(no line)".into(), function, image: path(image), ..who }
+                    OwnerInfo { name: "(no line)".into(), function, image: path(image), ..info }
                 } else {
-                    Who { name, image: path(image), ..who }
+                    OwnerInfo { name, image: path(image), ..info }
                 }
             }
-            Kind::Line { image, line } => {
+            OwnerKind::Line { image, line } => {
                 let about = &self.lines[image].lines[line];
-                Who {
+                OwnerInfo {
                     name: format!("{}:{}", file_name(&about.file), about.line),
                     function: about.function.as_deref().map(str::to_owned),
                     file: Some(about.file.to_string()),
                     line: Some(about.line),
                     image: path(image),
-                    ..who
+                    ..info
                 }
             }
         }

@@ -11,14 +11,14 @@ static BOARDS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../boards");
 
 /// A shipped board.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shipped {
+pub struct ShippedBoard {
     /// Its name.
     pub name: &'static str,
     /// Its file, as it is written.
     pub text: &'static str,
 }
 
-impl Shipped {
+impl ShippedBoard {
     /// What it says of itself, up to the first stop.
     ///
     /// # Errors
@@ -33,12 +33,12 @@ impl Shipped {
 }
 
 /// All shipped boards, by name.
-pub fn shipped() -> Vec<Shipped> {
+pub fn shipped() -> Vec<ShippedBoard> {
     let board = |file: &'static include_dir::File<'static>| {
         let name = file.path().to_str()?.strip_suffix(".toml")?;
-        Some(Shipped { name, text: file.contents_utf8()? })
+        Some(ShippedBoard { name, text: file.contents_utf8()? })
     };
-    let mut boards: Vec<Shipped> = BOARDS.files().filter_map(board).collect();
+    let mut boards: Vec<ShippedBoard> = BOARDS.files().filter_map(board).collect();
     boards.sort_unstable_by_key(|board| board.name);
     boards
 }
@@ -51,7 +51,7 @@ pub fn text(name: &str) -> Result<&'static str> {
     find(name).map(|board| board.text).ok_or_else(|| unknown(name))
 }
 
-fn find(name: &str) -> Option<Shipped> {
+fn find(name: &str) -> Option<ShippedBoard> {
     shipped().into_iter().find(|board| board.name == name)
 }
 

@@ -36,7 +36,7 @@ const BYTES_PER_KB: f64 = 1000.0;
 
 /// The code of a driver: an object file, and the function whose loop moves the data.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Driver {
+pub struct DriverCode {
     /// The object file.
     pub object: PathBuf,
     /// The function.
@@ -75,7 +75,7 @@ pub struct BoardHost {
     /// The driver's loop.
     pub software: Option<Software>,
     /// Code in which to count the loop instead.
-    pub driver: Option<Driver>,
+    pub driver: Option<DriverCode>,
     /// What the driver takes for an operation outside of its loop, if that is known.
     pub operation_ns: Option<f64>,
     /// Whether data is moved by DMA.
@@ -101,7 +101,7 @@ impl BoardHost {
     pub fn read(board: &Path) -> Result<(Self, Option<String>)> {
         let (table, path) = catalog::read(board)?;
         refuse_unknown(&table, &path.display().to_string())?;
-        let part = Place(&path).text(&table, "part")?.map(str::to_owned);
+        let part = BoardFile(&path).text(&table, "part")?.map(str::to_owned);
         Ok((Self::of(&table, &path)?, part))
     }
 
@@ -111,7 +111,7 @@ impl BoardHost {
     /// # Errors
     /// What is no host, with the file and the table.
     pub fn of(table: &toml::Table, place: &Path) -> Result<Self> {
-        let place = Place(place);
+        let place = BoardFile(place);
         let bus = place.text(table, "bus")?.map(str::parse).transpose();
         let mut host = Self {
             bus: bus.map_err(|error| place.wrong(format!("bus: {error}")))?,
@@ -170,7 +170,8 @@ impl BoardHost {
     /// # Errors
     /// A file that is no object, without the function, or without a loop.
     pub fn copy_loop(&self) -> Result<Option<CopyLoop>> {
-        let counted = |driver: &Driver| copy_loop_of(&driver.object, &driver.function, driver.port);
+        let counted =
+            |driver: &DriverCode| copy_loop_of(&driver.object, &driver.function, driver.port);
         self.driver.as_ref().map(counted).transpose()
     }
 
@@ -310,9 +311,9 @@ pub fn address(text: &str) -> Result<u64> {
 }
 
 /// The file of a board, as errors name it.
-struct Place<'a>(&'a Path);
+struct BoardFile<'a>(&'a Path);
 
-impl Place<'_> {
+impl BoardFile<'_> {
     fn wrong(&self, what: impl Into<String>) -> Error {
         Error::data(self.0.display().to_string(), what)
     }
@@ -384,7 +385,7 @@ impl Place<'_> {
 
     fn driver(&self, given: &toml::Table, host: &mut BoardHost) -> Result<()> {
         let known = [LOOP_FIELDS, DRIVER_FIELDS].concat();
-        Place(Path::new(&format!("{}: [driver]", self.0.display())))
+        BoardFile(Path::new(&format!("{}: [driver]", self.0.display())))
             .refuse_unknown(given, &known)?;
         let in_driver = |error: Error| self.wrong(format!("[driver]: {error}"));
         let counts: toml::Table = given
@@ -407,7 +408,7 @@ impl Place<'_> {
                 other => address(&other.to_string()),
             });
             let folder = self.0.parent().unwrap_or(Path::new(""));
-            host.driver = Some(Driver {
+            host.driver = Some(DriverCode {
                 object: folder.join(object),
                 function: function.to_owned(),
                 port: port.transpose()?,
@@ -441,7 +442,7 @@ impl Place<'_> {
     }
 
     fn layer(&self, given: &toml::Table) -> Result<LayerRates> {
-        Place(Path::new(&format!("{}: [[layers]]", self.0.display())))
+        BoardFile(Path::new(&format!("{}: [[layers]]", self.0.display())))
             .refuse_unknown(given, LAYER_FIELDS)?;
         let name = given.get("name").and_then(toml::Value::as_str);
         let name = name.ok_or_else(|| self.wrong("a layer without a name"))?.to_owned();

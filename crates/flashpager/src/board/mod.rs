@@ -16,7 +16,7 @@ use flashpager_base::sizes::{below_4_gib, parse_size};
 use flashpager_base::{Error, Result, did_you_mean};
 use flashpager_replay::pager::PolicySpec;
 
-pub use catalog::{Shipped, shipped, text};
+pub use catalog::{ShippedBoard, shipped, text};
 pub use host::*;
 
 /// A board takes 2 KB; whatever lies beyond this is none.

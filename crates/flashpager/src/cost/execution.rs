@@ -12,7 +12,7 @@ use flashpager_replay::register::RegisterCase;
 use flashpager_replay::{Executed, Fault, FaultClass};
 
 use super::Prices;
-use super::handler::{Busy, Timeline};
+use super::handler::{BusyUntil, Timeline};
 
 /// A program on its way through time.
 pub struct Execution {
@@ -99,7 +99,7 @@ impl Execution {
         let flash = from_now(self.flash_ns);
         let awaited = fault.access.case == RegisterCase::OtherBuffer;
         let busy =
-            Busy { load_ns: flash, transfer_ns: if awaited { rest.max(flash) } else { rest } };
+            BusyUntil { load_ns: flash, transfer_ns: if awaited { rest.max(flash) } else { rest } };
         let timeline = Timeline::new(self.prices.schedule, &jobs, busy);
         self.latencies.add(timeline.end_ns);
         if fault.access.load {

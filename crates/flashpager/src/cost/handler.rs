@@ -183,7 +183,7 @@ impl Jobs {
 
 /// From when on flash and bus are free, from the fault on.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Busy {
+pub struct BusyUntil {
     /// The flash can load.
     pub load_ns: f64,
     /// The page can be transferred.
@@ -192,7 +192,7 @@ pub struct Busy {
 
 /// A job with its place in time, from the fault on.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Span {
+pub struct JobSpan {
     /// The paper's name of the job.
     pub job: &'static str,
     /// Who does it.
@@ -206,7 +206,7 @@ pub struct Span {
 /// When each job begins and ends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Timeline {
-    spans: [Span; 7],
+    spans: [JobSpan; 7],
     /// When the program goes on.
     pub end_ns: f64,
     /// From when on the page can be read out of its buffer.
@@ -217,9 +217,9 @@ pub struct Timeline {
 
 impl Timeline {
     /// Place `jobs` in time as `schedule` lets them.
-    pub fn new(schedule: Schedule, jobs: &Jobs, busy: Busy) -> Self {
+    pub fn new(schedule: Schedule, jobs: &Jobs, busy: BusyUntil) -> Self {
         use Executor::{Dma, Flash, Host};
-        let span = |job, executor, start_ns: f64, ns: f64| Span {
+        let span = |job, executor, start_ns: f64, ns: f64| JobSpan {
             job,
             executor,
             start_ns,
@@ -256,8 +256,8 @@ impl Timeline {
 
     /// The jobs that take time, in the order of the paper. From a disk the page comes
     /// in one step: its load and transfer are one job.
-    pub fn spans(&self) -> Vec<Span> {
-        let mut spans: Vec<Span> = Vec::new();
+    pub fn spans(&self) -> Vec<JobSpan> {
+        let mut spans: Vec<JobSpan> = Vec::new();
         for span in self.spans.iter().filter(|span| span.end_ns > span.start_ns) {
             match spans.last_mut() {
                 Some(last)

@@ -28,7 +28,7 @@ use flashpager_media::bus::Bus;
 use flashpager_media::operation::What;
 use flashpager_media::part::{EccPlace, Kind, Part, Power};
 use flashpager_replay::{Counts, Executed, FaultClass, Tags};
-use handler::{Busy, Jobs, Schedule, Timeline};
+use handler::{BusyUntil, Jobs, Schedule, Timeline};
 
 /// The papers' MB: 2²⁰ bytes.
 pub const MIB: f64 = 1_048_576.0;
@@ -120,9 +120,14 @@ impl Prices {
     /// # Errors
     /// A part that holds no code or has no time on the bus; commands that have no price;
     /// times below 0.
-    pub fn new(part: &Part, bus: Bus, software: &Software, reading: &Reading<'_>) -> Result<Self> {
-        let Software { ram, handler, schedule, emulates_bit, tags, fetch } = *software;
-        let Reading { count_commands, mode, bytes } = *reading;
+    pub fn new(
+        part: &Part,
+        bus: Bus,
+        software: &SoftwareCosts,
+        reading: &ReadSettings<'_>,
+    ) -> Result<Self> {
+        let SoftwareCosts { ram, handler, schedule, emulates_bit, tags, fetch } = *software;
+        let ReadSettings { count_commands, mode, bytes } = *reading;
         let in_place = part.kind.is_read_in_place();
         let (t_r_ns, t_byte_ns) = if in_place {
             part.in_place_ns(bus, mode, bytes)?
@@ -212,7 +217,7 @@ impl Prices {
     pub fn fault_ns(&self, class: &FaultClass, bytes_written: u64) -> f64 {
         let jobs = self.jobs(class, bytes_written);
         if self.schedule.overlaps() {
-            Timeline::new(self.schedule, &jobs, Busy::default()).end_ns
+            Timeline::new(self.schedule, &jobs, BusyUntil::default()).end_ns
         } else {
             jobs.sum_ns()
         }
@@ -291,7 +296,7 @@ impl Prices {
 
 /// How a design reads its part.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Reading<'a> {
+pub struct ReadSettings<'a> {
     /// Whether command, address and status cycles of a load count.
     pub count_commands: bool,
     /// How a part that is read in place is read; the fastest way if absent.
@@ -316,7 +321,7 @@ pub fn t_r_ns(part: &Part) -> Result<f64> {
 
 /// What the processor's side of a design costs.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Software {
+pub struct SoftwareCosts {
     /// The RAM.
     pub ram: Ram,
     /// The handler.

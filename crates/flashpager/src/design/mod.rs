@@ -22,11 +22,11 @@ use flashpager_replay::{CacheDesign, Counts, Events, Fault, FaultClass, Tags, Wo
 use flashpager_trace::{Section, Trace, TraceInfo};
 use serde::Serialize;
 
-use crate::cost::handler::{Busy, Jobs, Schedule, Span, Timeline};
+use crate::cost::handler::{BusyUntil, JobSpan, Jobs, Schedule, Timeline};
 use crate::cost::{
     Execution, Fetch, FlashEnergy, Handler, Latency, LineExecution, LineFetch, NorComparison,
-    Prices, Ram, ReadDisturb, Reading, RunTime, Software, Time, Work, fault_latencies, fault_path,
-    fetches_below_codeword, t_r_ns, warnings,
+    Prices, Ram, ReadDisturb, ReadSettings, RunTime, SoftwareCosts, Time, Work, fault_latencies,
+    fault_path, fetches_below_codeword, t_r_ns, warnings,
 };
 use crate::spec::{DesignSpec, NO_NOR};
 
@@ -93,18 +93,18 @@ pub struct HandlerTimes {
     /// What each job takes.
     pub jobs: Jobs,
     /// By [`Schedule::ALL`].
-    pub schedules: Vec<Scheduled>,
+    pub schedules: Vec<ScheduledFault>,
     /// All jobs, one after another.
     pub sum_ns: f64,
 }
 
 /// A fault by one schedule.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Scheduled {
+pub struct ScheduledFault {
     /// Which.
     pub schedule: Schedule,
     /// The jobs in time.
-    pub spans: Vec<Span>,
+    pub spans: Vec<JobSpan>,
     /// From the fault until the program goes on.
     pub latency_ns: f64,
     /// What all jobs one after another would take longer.
@@ -493,12 +493,12 @@ impl Design {
         };
         let sum_ns = jobs.sum_ns();
         let scheduled = |(_, schedule): &(&str, Schedule)| {
-            let timeline = Timeline::new(*schedule, &jobs, Busy::default());
+            let timeline = Timeline::new(*schedule, &jobs, BusyUntil::default());
             let prices = Prices { schedule: *schedule, ..self.prices };
             let hidden_ns = sum_ns - timeline.end_ns;
             let unless_rounding = |ns: f64| if ns > ROUNDING * sum_ns { ns } else { 0.0 };
             let meanwhile_ns = jobs.meanwhile_ns(*schedule);
-            Scheduled {
+            ScheduledFault {
                 schedule: *schedule,
                 spans: timeline.spans(),
                 latency_ns: timeline.end_ns,
@@ -584,8 +584,8 @@ fn said(field: &Option<String>) -> &str {
 }
 
 /// How the design reads its part.
-fn reading(spec: &DesignSpec) -> Reading<'_> {
-    Reading {
+fn reading(spec: &DesignSpec) -> ReadSettings<'_> {
+    ReadSettings {
         count_commands: spec.count_commands,
         mode: spec.read_mode.as_deref(),
         bytes: spec.cache_page_bytes,
@@ -631,9 +631,9 @@ fn tags(spec: &DesignSpec) -> Option<Tags> {
 }
 
 /// What a fault and the instruction fetch take of the host.
-fn software(spec: &DesignSpec, processor: Option<&Processor>) -> Result<Software> {
+fn software(spec: &DesignSpec, processor: Option<&Processor>) -> Result<SoftwareCosts> {
     let (handler, ram) = software_times(spec, processor)?;
-    Ok(Software {
+    Ok(SoftwareCosts {
         ram,
         handler,
         schedule: spec.schedule.parse()?,
@@ -650,11 +650,11 @@ const COPY: &str = "copy_byte";
 fn assumed_software(
     spec: &DesignSpec,
     processor: Option<&Processor>,
-    software: &Software,
+    software: &SoftwareCosts,
 ) -> Vec<Assumption> {
     let mut assumed = Vec::new();
     let mut take = |field, value, reason| assumed.push(Assumption { field, value, reason });
-    let Software { handler, ram, .. } = software;
+    let SoftwareCosts { handler, ram, .. } = software;
     let Some(processor) = processor else {
         if spec.ram.is_none() && spec.ways.is_none() {
             take("ram", format!("{} ns a byte", ram.t_write_ns), "the CARDIS smart card's".into());

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use flashpager_base::Result;
+use flashpager_base::{ProgressFn, Result};
 use flashpager_replay::pager::PolicySpec;
 use flashpager_replay::register::RegisterDesign;
 use flashpager_replay::{CacheDesign, Cell, HierarchyDesign, passes, replay_cells, sweep};
@@ -148,18 +148,18 @@ pub fn evaluate_all<D: Borrow<Design> + Sync>(
     })
 }
 
-/// What each of `designs` gives, in their order; `done` is told (finished, all)
-/// cells of [`evaluate_all`].
+/// Evaluates `designs`, in their order; `progress` receives the cells of [`evaluate_all`] that are
+/// finished, and all.
 pub fn simulate<D: Borrow<Design> + Sync>(
     trace: &dyn Trace,
     designs: &[D],
     go_on: &(dyn Fn() -> bool + Sync),
-    done: &(dyn Fn(usize, usize) + Sync),
+    progress: ProgressFn<'_, (usize, usize)>,
 ) -> Result<Vec<Evaluation>> {
     let found = Mutex::new(Vec::new());
     evaluate_all(trace, designs, go_on, &|evaluations, (now, all)| {
         found.lock().unwrap_or_else(PoisonError::into_inner).extend(evaluations);
-        done(now, all);
+        progress((now, all));
     })?;
     let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
     found.sort_by_key(|(index, _)| *index);

@@ -27,9 +27,9 @@ pub struct Coverage {
 }
 
 /// Which bytes of an image were executed.
-pub struct Executed(Vec<bool>);
+pub struct ExecutedBytes(Vec<bool>);
 
-impl Executed {
+impl ExecutedBytes {
     /// None of `image_bytes` yet.
     pub fn new(image_bytes: u32) -> Self {
         Self(vec![false; image_bytes as usize])
@@ -89,7 +89,7 @@ pub(super) fn check_named(info: &TraceInfo) -> Result<()> {
 ///
 /// # Errors
 /// Those of [`Units::new`].
-pub fn units(info: &TraceInfo, executed: &Executed) -> Result<(Units, Vec<String>)> {
+pub fn units(info: &TraceInfo, executed: &ExecutedBytes) -> Result<(Units, Vec<String>)> {
     let mut notes = Vec::new();
     let mut units = Vec::new();
     let mut names: FxHashMap<String, u32> = FxHashMap::default();

@@ -19,7 +19,7 @@ pub struct PageHeat {
 
 /// Bytes of a unit that are executed alike.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Stretch {
+struct ExecutedRange {
     unit: u32,
     start: u32,
     bytes: u32,
@@ -28,7 +28,7 @@ struct Stretch {
 
 /// How often each byte of each unit is executed.
 #[derive(Clone, Debug)]
-pub struct Heat(Vec<Stretch>);
+pub struct Heat(Vec<ExecutedRange>);
 
 impl Heat {
     /// Of sequences, each with its weight.
@@ -49,7 +49,7 @@ impl Heat {
                 times += more;
                 let Some(((_, end), _)) = change.peek().filter(|_| times > 0) else { continue };
                 let times = weight * times as f64;
-                stretches.push(Stretch { unit, start, bytes: end - start, times });
+                stretches.push(ExecutedRange { unit, start, bytes: end - start, times });
             }
         }
         Self(stretches)

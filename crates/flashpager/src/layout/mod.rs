@@ -10,7 +10,7 @@ pub mod pin;
 
 use std::path::{Path, PathBuf};
 
-use flashpager_base::{Error, Result};
+use flashpager_base::{Error, ProgressFn, Result};
 pub use flashpager_layout::{
     Baseline, Budget, Cooling, Evaluations, Order, Placement, Profile, Sequence, Unit, Units, place,
 };
@@ -20,16 +20,16 @@ use flashpager_trace::{MemoryTrace, Run, Trace, TraceFile, TraceInfo, WarmUp};
 use rayon::prelude::*;
 use serde::Serialize;
 
-pub use code::{Coverage, Executed, executed_share, units};
+pub use code::{Coverage, ExecutedBytes, executed_share, units};
 pub use heat::{Heat, PageHeat};
 
 use crate::design::{Design, NO_SUMS};
-use crate::linked::Linked;
-use crate::simulation::{self, Row};
+use crate::linked::LinkedProgram;
+use crate::simulation::{self, ResultRow};
 
 /// What is to be laid out, and for what.
 #[derive(Clone, Debug)]
-pub struct Request {
+pub struct LayoutRequest {
     /// Recorded executions of one image, and how much each counts.
     pub traces: Vec<(PathBuf, f64)>,
     /// The map of the link of what was recorded; without one, functions are what moves.
@@ -50,7 +50,7 @@ pub struct Request {
 
 /// When the search stops.
 #[derive(Clone, Copy)]
-pub enum Limit<'a> {
+pub enum SearchLimit<'a> {
     /// After about so many evaluations in all, the same each time, or once it is `stopped`.
     Evaluations {
         /// How many.
@@ -64,7 +64,7 @@ pub enum Limit<'a> {
 
 /// How far a search has come.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Progress {
+pub struct LayoutProgress {
     /// The cache page that is searched; 0 where each design keeps its own.
     pub cache_page_bytes: u32,
     /// The share of the time before that the best so far takes.
@@ -73,7 +73,7 @@ pub struct Progress {
 
 /// An order, for a cache page, and what it does.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Outcome {
+pub struct LayoutOutcome {
     /// Which: `before`, the name of a baseline, or `found`.
     pub what: String,
     /// The cache page, of the first design.
@@ -83,9 +83,9 @@ pub struct Outcome {
     /// The same of what was held out, if anything was.
     pub held_out_ratio: Option<f64>,
     /// By design, then by trace.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ResultRow>,
     /// The same of what was held out.
-    pub held_out: Vec<Row>,
+    pub held_out: Vec<ResultRow>,
 }
 
 /// What was found for a cache page.
@@ -94,13 +94,13 @@ pub struct PageLayout {
     /// The cache page, of the first design.
     pub cache_page_bytes: u32,
     /// The recorded order, with the same units in RAM.
-    pub before: Outcome,
+    pub before: LayoutOutcome,
     /// The recorded order with nothing in RAM, where units are.
-    pub before_resident: Option<Outcome>,
+    pub before_resident: Option<LayoutOutcome>,
     /// The best of the published orders; the recorded one among them.
-    pub baseline: Outcome,
+    pub baseline: LayoutOutcome,
     /// What is best of all.
-    pub found: Outcome,
+    pub found: LayoutOutcome,
     /// Orders that the search tried with this page; 0 where it ended before.
     pub evaluations: u64,
     /// The names of movable units, as they are laid out.
@@ -110,7 +110,7 @@ pub struct PageLayout {
     /// Bytes between units.
     pub gap_bytes: u32,
     /// Where each unit lay, where it lies now, and what it is.
-    pub units: Vec<Placed>,
+    pub units: Vec<PlacedUnit>,
     /// By each published order, by the search's own measure: its time over that before.
     pub portfolio: Vec<(&'static str, f64)>,
     /// The pages of the recorded image of which something is executed. What is in RAM is not.
@@ -121,7 +121,7 @@ pub struct PageLayout {
 
 /// A unit and its places.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Placed {
+pub struct PlacedUnit {
     /// Its name.
     pub name: String,
     /// Its length.
@@ -156,7 +156,7 @@ pub struct Layout {
 }
 
 /// A trace in memory, with what is said of it.
-struct Opened {
+struct LoadedTrace {
     info: TraceInfo,
     training: MemoryTrace,
     held_out: Option<MemoryTrace>,
@@ -164,7 +164,7 @@ struct Opened {
 }
 
 /// Open one. Data reads go with what holds them.
-fn open(path: &Path, weight: f64, held_out_share: f64) -> Result<Opened> {
+fn open(path: &Path, weight: f64, held_out_share: f64) -> Result<LoadedTrace> {
     let file = simulation::open(path, WarmUp::default())?;
     let all = MemoryTrace::load(&file)?;
     let info = TraceFile::info(&file).clone();
@@ -183,7 +183,7 @@ fn open(path: &Path, weight: f64, held_out_share: f64) -> Result<Opened> {
     } else {
         (all, None)
     };
-    Ok(Opened { info, training, held_out, weight })
+    Ok(LoadedTrace { info, training, held_out, weight })
 }
 
 /// Check that data reads pass the cache of a design.
@@ -215,18 +215,18 @@ fn check_same_image(first: &TraceInfo, other: &TraceInfo, path: &Path) -> Result
 }
 
 /// Whether two traces execute the same, run by run.
-fn is_same_execution(one: &Opened, other: &Opened) -> bool {
-    let parts = |opened: &Opened| -> Vec<Run> {
+fn is_same_execution(one: &LoadedTrace, other: &LoadedTrace) -> bool {
+    let parts = |opened: &LoadedTrace| -> Vec<Run> {
         let traces = [Some(&opened.training), opened.held_out.as_ref()];
         let runs = traces.into_iter().flatten().filter_map(|trace| trace.in_memory());
         runs.flatten().copied().collect()
     };
-    let bytes = |opened: &Opened| (opened.info.runs, opened.info.bytes);
+    let bytes = |opened: &LoadedTrace| (opened.info.runs, opened.info.bytes);
     bytes(one) == bytes(other) && parts(one) == parts(other)
 }
 
 /// A cache page under way.
-struct Page<'a> {
+struct PageSearch<'a> {
     cache_page_bytes: u32,
     designs: Vec<(Design, f64)>,
     search: Search<'a>,
@@ -239,7 +239,7 @@ struct Page<'a> {
 }
 
 /// Published orders, and the best of them.
-struct Published {
+struct BaselinePortfolio {
     /// By name, what each costs.
     portfolio: Vec<(&'static str, f64)>,
     best: Order,
@@ -247,7 +247,7 @@ struct Published {
     name: &'static str,
 }
 
-impl Published {
+impl BaselinePortfolio {
     fn of(
         search: &Search<'_>,
         (units, profile): (&Units, &Profile),
@@ -270,9 +270,9 @@ impl Published {
 }
 
 /// What the prices of a design make of counts.
-type Priced = Box<dyn Fn(&Counts) -> f64 + Sync>;
+type CostFn = Box<dyn Fn(&Counts) -> f64 + Sync>;
 
-fn priced(design: &Design) -> Priced {
+fn cost_of(design: &Design) -> CostFn {
     let design = design.clone();
     Box::new(move |counts| design.time_of(counts).time_ns)
 }
@@ -288,7 +288,7 @@ fn with_page(designs: &[(Design, f64)], page: Option<u32>) -> Result<Vec<(Design
 }
 
 /// Times before by design, the weighted sum over traces.
-fn times(rows: &[Row], designs: usize, weights: &[f64]) -> Vec<f64> {
+fn times(rows: &[ResultRow], designs: usize, weights: &[f64]) -> Vec<f64> {
     let traces = weights.len();
     let of = |design: usize| {
         let rows = &rows[design * traces..(design + 1) * traces];
@@ -308,7 +308,7 @@ fn ratio(now: &[f64], before: &[f64], designs: &[(Design, f64)]) -> f64 {
 type Moved<'t> = (&'t TraceInfo, MemoryTrace, u64);
 
 /// What all designs give for all traces, exactly. What is resident is read like a frame.
-fn rows(designs: &[(Design, f64)], traces: &[Moved<'_>]) -> Result<Vec<Row>> {
+fn rows(designs: &[(Design, f64)], traces: &[Moved<'_>]) -> Result<Vec<ResultRow>> {
     let pairs: Vec<(&Design, &Moved<'_>)> = designs
         .iter()
         .flat_map(|(design, _)| traces.iter().map(move |trace| (design, trace)))
@@ -319,7 +319,7 @@ fn rows(designs: &[(Design, f64)], traces: &[Moved<'_>]) -> Result<Vec<Row>> {
         let (mut counts, _) = replay(trace, design.cache(), &registers, &|| true, None)?;
         counts[0].bytes_read += resident;
         let distances = counts[0].distance_histogram.clone();
-        let mut row = Row::slim(&design, design.evaluate(&counts[0]));
+        let mut row = ResultRow::slim(&design, design.evaluate(&counts[0]));
         row.evaluation.counts.distance_histogram = distances;
         Ok(row)
     };
@@ -345,18 +345,18 @@ fn placed<'t>(
     traces.map(moved).collect()
 }
 
-/// Lay a program out. `go_on` is asked before the search, which [`Limit`] ends.
+/// Lay a program out. `go_on` is asked before the search, which [`SearchLimit`] ends.
 ///
 /// # Errors
 /// Traces of several images, without units that can move or that cannot be read; designs whose
 /// time is no sum.
 pub fn layout(
-    request: &Request,
-    limit: &Limit<'_>,
+    request: &LayoutRequest,
+    limit: &SearchLimit<'_>,
     go_on: &(dyn Fn() -> bool + Sync),
-    told: &(dyn Fn(Progress) + Sync),
+    progress: ProgressFn<'_, LayoutProgress>,
 ) -> Result<Layout> {
-    let Request { designs, seed, .. } = request;
+    let LayoutRequest { designs, seed, .. } = request;
     check(request)?;
     let share = request.held_out_share;
     let opened = request.traces.iter().map(|(path, weight)| open(path, *weight, share));
@@ -385,13 +385,13 @@ pub fn layout(
     if request.map.is_none() {
         code::check_named(first)?;
     }
-    let mut executed = Executed::new(first.image_bytes as u32);
+    let mut executed = ExecutedBytes::new(first.image_bytes as u32);
     let all = opened.iter().chain(&given);
     for trace in all.flat_map(|one| [Some(&one.training), one.held_out.as_ref()]).flatten() {
         executed.add(trace, go_on)?;
     }
     let (recorded_units, mut notes) = match &request.map {
-        Some(map) => (Linked::of(first, map)?.units().clone(), Vec::new()),
+        Some(map) => (LinkedProgram::of(first, map)?.units().clone(), Vec::new()),
         None => units(first, &executed)?,
     };
     if has_reads {
@@ -454,14 +454,14 @@ pub fn layout(
     let of_pages =
         pages.iter().map(|page| with_page(designs, *page)).collect::<Result<Vec<_>>>()?;
     let all_weights: f64 = designs.iter().map(|(_, weight)| weight).sum();
-    let mut costs: Vec<Vec<(Design, f64, usize, Priced)>> = Vec::new();
+    let mut costs: Vec<Vec<(Design, f64, usize, CostFn)>> = Vec::new();
     for designs in &of_pages {
-        let mut of_page: Vec<(Design, f64, usize, Priced)> = Vec::new();
+        let mut of_page: Vec<(Design, f64, usize, CostFn)> = Vec::new();
         for (number, (design, weight)) in designs.iter().enumerate() {
             for (trace, one) in opened.iter().enumerate() {
                 let design = design.executing(&one.info)?.into_owned();
                 let weight = weight * one.weight / before[number] / all_weights;
-                let cost = priced(&design);
+                let cost = cost_of(&design);
                 of_page.push((design, weight, trace, cost));
             }
         }
@@ -484,13 +484,13 @@ pub fn layout(
         })
         .collect();
     let all_sequences: Vec<&Sequence> = sequences.iter().collect();
-    let begin = |(number, designs): (usize, &Vec<(Design, f64)>)| -> Result<Page<'_>> {
+    let begin = |(number, designs): (usize, &Vec<(Design, f64)>)| -> Result<PageSearch<'_>> {
         let search = Search::new(&units, &profile, &tasks[number])?;
         let largest = designs.iter().map(|(design, _)| design.cache().cache_bytes).max();
         let cluster_bytes = largest.unwrap_or(0).min(u64::from(u32::MAX)) as u32;
-        let Published { portfolio, best, cost, name: baseline_name } =
-            Published::of(&search, (&units, &profile), &all_sequences, cluster_bytes)?;
-        Ok(Page {
+        let BaselinePortfolio { portfolio, best, cost, name: baseline_name } =
+            BaselinePortfolio::of(&search, (&units, &profile), &all_sequences, cluster_bytes)?;
+        Ok(PageSearch {
             cache_page_bytes: designs[0].0.cache().cache_page_bytes,
             designs: designs.clone(),
             search,
@@ -503,13 +503,13 @@ pub fn layout(
         })
     };
     let mut under_way =
-        of_pages.par_iter().enumerate().map(begin).collect::<Result<Vec<Page<'_>>>>()?;
-    let evaluations = anneal(&mut under_way, *seed, limit, told)?;
+        of_pages.par_iter().enumerate().map(begin).collect::<Result<Vec<PageSearch<'_>>>>()?;
+    let evaluations = anneal(&mut under_way, *seed, limit, progress)?;
 
     // The whole traces decide.
     let replayed_pieces = under_way.iter().map(|page| page.search.pieces() as u64).collect();
-    let judge = |page: &Page<'_>| -> Result<PageLayout> {
-        let outcome = |what: &str, units: &Units, order: &Order| -> Result<Outcome> {
+    let judge = |page: &PageSearch<'_>| -> Result<PageLayout> {
+        let outcome = |what: &str, units: &Units, order: &Order| -> Result<LayoutOutcome> {
             let moved = placed(units, order, training())?;
             let rows_found = rows(&page.designs, &moved)?;
             let time_ratio = ratio(&times(&rows_found, count, &weights), &before, &page.designs);
@@ -520,7 +520,7 @@ pub fn layout(
                 let now = times(&held_out_rows, count, &held_out_weights);
                 held_out_ratio = Some(ratio(&now, &held_out_before, &page.designs));
             }
-            Ok(Outcome {
+            Ok(LayoutOutcome {
                 what: what.to_owned(),
                 cache_page_bytes: page.cache_page_bytes,
                 time_ratio,
@@ -539,10 +539,11 @@ pub fn layout(
         let mut found = outcome("found", &units, &page.best)?;
         let mut order = &page.best;
         if before.time_ratio < baseline.time_ratio {
-            baseline = Outcome { what: Baseline::Original.name().to_owned(), ..before.clone() };
+            baseline =
+                LayoutOutcome { what: Baseline::Original.name().to_owned(), ..before.clone() };
         }
         if baseline.time_ratio < found.time_ratio {
-            found = Outcome { what: "found".to_owned(), ..baseline.clone() };
+            found = LayoutOutcome { what: "found".to_owned(), ..baseline.clone() };
             order =
                 if baseline.what == Baseline::Original.name() { &original } else { &page.baseline };
         }
@@ -550,7 +551,7 @@ pub fn layout(
         let recorded: Vec<u32> = units.all().iter().map(|unit| unit.offset).collect();
         let page_bytes = page.cache_page_bytes;
         let placed = units.all().iter().zip(&placement.offsets).enumerate();
-        let placed = placed.map(|(number, (unit, after))| Placed {
+        let placed = placed.map(|(number, (unit, after))| PlacedUnit {
             name: unit.name.clone(),
             bytes: unit.bytes,
             before: unit.offset,
@@ -588,7 +589,7 @@ pub fn layout(
     })
 }
 
-fn check(request: &Request) -> Result<()> {
+fn check(request: &LayoutRequest) -> Result<()> {
     if request.traces.is_empty() || request.designs.is_empty() {
         return Err(Error::design("a layout needs a trace and a design"));
     }
@@ -619,25 +620,25 @@ const TRIES: Cooling = Cooling { hot: 4e-3, cold: 3e-4 };
 /// And go on cooler.
 const LAST: Cooling = Cooling { hot: 1.5e-3, cold: 5e-5 };
 
-struct Part<'a> {
+struct ShareBudget<'a> {
     share: &'a (dyn Fn() -> f64 + Sync),
     from: f64,
     to: f64,
 }
 
-impl Budget for Part<'_> {
+impl Budget for ShareBudget<'_> {
     fn used(&self, _: u64) -> f64 {
         (((self.share)() - self.from) / (self.to - self.from)).max(0.0)
     }
 }
 
 /// So many evaluations, unless the search is stopped before.
-struct Counted<'a> {
+struct EvaluationBudget<'a> {
     evaluations: Evaluations,
     stopped: &'a (dyn Fn() -> bool + Sync),
 }
 
-impl Budget for Counted<'_> {
+impl Budget for EvaluationBudget<'_> {
     fn used(&self, evaluations: u64) -> f64 {
         if (self.stopped)() { 1.0 } else { self.evaluations.used(evaluations) }
     }
@@ -646,30 +647,30 @@ impl Budget for Counted<'_> {
 /// Search: all pages a little, the better ones more, and the best one to the end. Gives the
 /// number of evaluations.
 fn anneal(
-    pages: &mut [Page<'_>],
+    pages: &mut [PageSearch<'_>],
     seed: u64,
-    limit: &Limit<'_>,
-    told: &(dyn Fn(Progress) + Sync),
+    limit: &SearchLimit<'_>,
+    progress: ProgressFn<'_, LayoutProgress>,
 ) -> Result<u64> {
     let mut evaluations = 0;
     let mut used = 0.0;
-    let mut phase = |page: &mut Page<'_>, share: f64, cooling: Cooling, round: u64| {
-        let told = |cost: f64| {
-            told(Progress { cache_page_bytes: page.cache_page_bytes, time_ratio: cost });
+    let mut phase = |page: &mut PageSearch<'_>, share: f64, cooling: Cooling, round: u64| {
+        let report = |cost: f64| {
+            progress(LayoutProgress { cache_page_bytes: page.cache_page_bytes, time_ratio: cost });
         };
-        told(page.cost);
+        report(page.cost);
         let seed = seed.wrapping_mul(31).wrapping_add(round);
         let from = used;
         used += share;
         let Found { order, cost, evaluations: more, .. } = match *limit {
-            Limit::Evaluations { all, stopped } => {
+            SearchLimit::Evaluations { all, stopped } => {
                 let evaluations = Evaluations((share * all as f64 / 2.0) as u64);
-                let budget = Counted { evaluations, stopped };
-                page.search.anneal(&page.best, cooling, seed, &budget, &told)?
+                let budget = EvaluationBudget { evaluations, stopped };
+                page.search.anneal(&page.best, cooling, seed, &budget, &report)?
             }
-            Limit::Share(share) => {
-                let budget = Part { share, from, to: used };
-                page.search.anneal(&page.best, cooling, seed, &budget, &told)?
+            SearchLimit::Share(share) => {
+                let budget = ShareBudget { share, from, to: used };
+                page.search.anneal(&page.best, cooling, seed, &budget, &report)?
             }
         };
         page.evaluations += more;
@@ -687,7 +688,7 @@ fn anneal(
     for page in pages.iter_mut() {
         phase(page, share, TRIES, 0)?;
     }
-    let ranked = |pages: &mut [Page<'_>]| -> Result<Vec<usize>> {
+    let ranked = |pages: &mut [PageSearch<'_>]| -> Result<Vec<usize>> {
         // An order found for one page may be better for another than its own.
         let orders: Vec<Order> = pages.iter().map(|page| page.best.clone()).collect();
         for page in pages.iter_mut() {

@@ -12,13 +12,13 @@
 //! that is found, and an order for each choice.
 
 mod calls;
-mod together;
+mod joint;
 
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use flashpager_base::{Error, Result, shown};
+use flashpager_base::{Error, ProgressFn, Result, shown};
 use flashpager_layout::{Order, Piece, Sequence, Units, place};
 use flashpager_replay::replay;
 use flashpager_trace::{MemoryTrace, Run, Trace, TraceInfo};
@@ -26,16 +26,16 @@ use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
-use self::calls::{Calls, Handlers};
-pub use self::together::Together;
-use self::together::{Clock, Orders, PINNING_ALONE, Pair, Searching, left};
+use self::calls::{InterruptHandlers, LimitedCalls};
+pub use self::joint::JointLayout;
+use self::joint::{Candidate, JointSearch, OrderSearch, PINNING_ALONE, SearchClock, left};
 use super::{
-    Coverage, Executed, Limit, Moved, Opened, check_reads_pass, check_same_image, code,
-    executed_share, open, placed, rows, times, units,
+    Coverage, ExecutedBytes, LoadedTrace, Moved, SearchLimit, check_reads_pass, check_same_image,
+    code, executed_share, open, placed, rows, times, units,
 };
 use crate::design::{Design, NO_SUMS};
-use crate::linked::Linked;
-use crate::simulation::Row;
+use crate::linked::LinkedProgram;
+use crate::simulation::ResultRow;
 
 /// Candidates that are looked at again at once.
 const AT_ONCE: usize = 8;
@@ -50,7 +50,7 @@ const TRIED: usize = 16;
 
 /// What is to be pinned, and for what.
 #[derive(Clone, Debug)]
-pub struct Request {
+pub struct PinRequest {
     /// Recorded executions of one image, and how much each counts.
     pub traces: Vec<(PathBuf, f64)>,
     /// The map of the link of what was recorded; without one, functions are what is pinned.
@@ -69,7 +69,7 @@ pub struct Request {
 
 /// A unit, and what all up to it give.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Step {
+pub struct PinStep {
     /// The unit.
     pub name: String,
     /// Its length.
@@ -105,16 +105,16 @@ pub struct Pinning {
     /// Bytes of RAM that it takes.
     pub ram_bytes: u64,
     /// By trace, nothing pinned.
-    pub before: Vec<Row>,
+    pub before: Vec<ResultRow>,
     /// By trace, with all of it pinned.
-    pub after: Vec<Row>,
+    pub after: Vec<ResultRow>,
     /// Time over that before.
     pub time_ratio: f64,
     /// What an order of the rest gives with it, where one was asked for.
-    pub together: Option<Together>,
+    pub together: Option<JointLayout>,
     /// The greedy choice, step by step, each replayed on whole traces; all others in the recorded
     /// order.
-    pub curve: Vec<Step>,
+    pub curve: Vec<PinStep>,
     /// The step of the curve after which RAM saves less; nothing without a step that saves.
     pub knee: Option<usize>,
     /// Whether an exchange found better than the greedy choice, in the recorded order.
@@ -135,7 +135,7 @@ pub struct Pinning {
 
 /// How far it has come: what the best so far takes of the time before, and bytes of RAM.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Progress {
+pub struct PinProgress {
     /// Time over that before, as the search sees it.
     pub time_ratio: f64,
     /// Bytes of RAM of what is chosen.
@@ -143,7 +143,7 @@ pub struct Progress {
 }
 
 /// A trace as the search replays it.
-struct Looked {
+struct TraceSample {
     design: Design,
     weight: f64,
     pieces: Vec<Piece>,
@@ -152,15 +152,15 @@ struct Looked {
 }
 
 /// The time of whole traces in ns, with what is pinned and an order of all that can move.
-type Exact<'a> = &'a dyn Fn(&[u32], &[u32]) -> Result<f64>;
+type ExactTimeFn<'a> = &'a dyn Fn(&[u32], &[u32]) -> Result<f64>;
 
-struct Problem<'a> {
+struct PinProblem<'a> {
     units: &'a Units,
     /// All that can move, in the order that what is not pinned keeps.
     order: Vec<u32>,
-    looked: Vec<Looked>,
-    opened: &'a [Opened],
-    calls: Vec<Calls>,
+    looked: Vec<TraceSample>,
+    opened: &'a [LoadedTrace],
+    calls: Vec<LimitedCalls>,
     before_ns: f64,
     /// Choices replayed.
     evaluations: AtomicU64,
@@ -174,7 +174,7 @@ fn time_ns(design: &Design, trace: &MemoryTrace, bytes: u64) -> Result<f64> {
     Ok(design.time_of(&counts[0]).time_ns)
 }
 
-impl Problem<'_> {
+impl PinProblem<'_> {
     /// Bytes of RAM of the units of these numbers, one behind another.
     fn ram(&self, pinned: &[u32]) -> u64 {
         let mut sorted = pinned.to_vec();
@@ -185,7 +185,7 @@ impl Problem<'_> {
         })
     }
 
-    /// Search in another order of all that can move.
+    /// Searches in another order of all that can move.
     fn take_order(&mut self, order: &[u32]) {
         if self.order != order {
             self.order = order.to_vec();
@@ -238,7 +238,7 @@ impl Problem<'_> {
     fn cold(&self, pinned: &[u32]) -> Result<Vec<f64>> {
         let units = self.units.with_resident_numbers(pinned);
         let placement = place(&units, &left(&units, &self.order)?)?;
-        let of = |calls: &Calls| -> Result<f64> {
+        let of = |calls: &LimitedCalls| -> Result<f64> {
             let body = |(looked, body): &(usize, MemoryTrace)| -> Result<f64> {
                 let runs = body.in_memory().unwrap_or_default();
                 let bytes = runs.iter().map(|run| u64::from(run.length)).sum();
@@ -263,15 +263,15 @@ impl Problem<'_> {
     /// Take `pinned` with `order` for `best` if that is faster by `exact` and keeps all limits.
     fn better(
         &mut self,
-        best: &mut Pair,
+        best: &mut Candidate,
         pinned: Vec<u32>,
         order: Vec<u32>,
-        exact: Exact<'_>,
+        exact: ExactTimeFn<'_>,
     ) -> Result<()> {
         self.take_order(&order);
         let time_ns = exact(&pinned, &order)?;
         if time_ns < best.time_ns && self.is_in_time(&pinned)? {
-            *best = Pair { pinned, order, time_ns };
+            *best = Candidate { pinned, order, time_ns };
         }
         Ok(())
     }
@@ -289,10 +289,10 @@ impl Problem<'_> {
 /// Traces of several images or that cannot be read, names of no unit, designs whose time is no
 /// sum, RAM that holds all there is, and calls that cannot be as short as they are to be.
 pub fn pin(
-    request: &Request,
-    limit: &Limit<'_>,
+    request: &PinRequest,
+    limit: &SearchLimit<'_>,
     go_on: &(dyn Fn() -> bool + Sync),
-    told: &(dyn Fn(Progress) + Sync),
+    progress: ProgressFn<'_, PinProgress>,
 ) -> Result<Pinning> {
     check(request)?;
     let opened = request.traces.iter().map(|(path, weight)| open(path, *weight, 0.0));
@@ -306,12 +306,12 @@ pub fn pin(
         check_same_image(first, &other.info, path)?;
     }
     code::check_named(first)?;
-    let mut executed = Executed::new(first.image_bytes as u32);
+    let mut executed = ExecutedBytes::new(first.image_bytes as u32);
     for one in &opened {
         executed.add(&one.training, go_on)?;
     }
     let (all_units, mut notes) = match &request.map {
-        Some(map) => (Linked::of(first, map)?.units().clone(), Vec::new()),
+        Some(map) => (LinkedProgram::of(first, map)?.units().clone(), Vec::new()),
         None => units(first, &executed)?,
     };
     if opened.iter().any(|one| one.info.reads > 0) {
@@ -324,7 +324,7 @@ pub fn pin(
     let weights: Vec<f64> = opened.iter().map(|one| one.weight).collect();
     let designs = [(request.design.clone(), 1.0)];
     let recorded = Order::original(&all_units).numbers().to_vec();
-    let exact = |pinned: &[u32], order: &[u32]| -> Result<(Vec<Row>, f64, u32)> {
+    let exact = |pinned: &[u32], order: &[u32]| -> Result<(Vec<ResultRow>, f64, u32)> {
         let units = all_units.with_resident_numbers(pinned);
         let order = left(&units, order)?;
         let traces = opened.iter().map(|one| (&one.info, &one.training));
@@ -346,7 +346,7 @@ pub fn pin(
     let share = (SAMPLED_PIECES as f64 / pieces.max(1) as f64).min(1.0);
     let designs = opened.iter().map(|one| Ok(request.design.executing(&one.info)?.into_owned()));
     let designs = designs.collect::<Result<Vec<Design>>>()?;
-    let orders = Orders {
+    let orders = OrderSearch {
         units: &all_units,
         opened: &opened,
         sequences: if request.order { sequences.clone() } else { Vec::new() },
@@ -356,9 +356,9 @@ pub fn pin(
     let mut looked = Vec::new();
     for ((one, sequence), design) in opened.iter().zip(sequences).zip(designs) {
         let sampled = sampled(sequence, share, &request.design);
-        looked.push(Looked { design, weight: one.weight, ..sampled });
+        looked.push(TraceSample { design, weight: one.weight, ..sampled });
     }
-    let mut problem = Problem {
+    let mut problem = PinProblem {
         units: &all_units,
         order: recorded.clone(),
         looked,
@@ -370,7 +370,7 @@ pub fn pin(
     };
     problem.before_ns = problem.cost(&[])?;
     if !request.calls.is_empty() {
-        let handlers: Vec<Handlers> = opened.iter().map(Handlers::of).collect();
+        let handlers: Vec<InterruptHandlers> = opened.iter().map(InterruptHandlers::of).collect();
         for (function, limit_ns) in &request.calls {
             let calls = problem.calls_of(function, *limit_ns, &handlers)?;
             coverage.notes.extend(calls.notes());
@@ -387,13 +387,13 @@ pub fn pin(
         )));
     }
     let cold_before = problem.cold(&[])?;
-    let mut clock = Clock::new(*limit);
+    let mut clock = SearchClock::new(*limit);
     let end = if request.order { clock.ahead(PINNING_ALONE) } else { 1.0 };
     let searches = clock.pins(end);
-    let choice = problem.choose(request.ram_bytes, &always, &searches, told)?;
+    let choice = problem.choose(request.ram_bytes, &always, &searches, progress)?;
     let choice = choice.map_err(|too_long| Error::design(too_long.0))?;
     let mut is_finished = searches();
-    let Choice { always, greedy, chosen, .. } = &choice;
+    let PinChoice { always, greedy, chosen, .. } = &choice;
 
     // Whole traces decide.
     let mut curve = Vec::new();
@@ -404,7 +404,7 @@ pub fn pin(
     for (count, given) in steps.iter().zip(of_steps.collect::<Result<Vec<_>>>()?) {
         let (rows, time, _) = given;
         let unit = &all_units.all()[greedy[*count - 1] as usize];
-        curve.push(Step {
+        curve.push(PinStep {
             name: unit.name.clone(),
             bytes: unit.bytes,
             ram_bytes: problem.ram(&greedy[..*count]),
@@ -425,17 +425,17 @@ pub fn pin(
         decided = (chosen.clone(), exchanged_ns);
     }
     let (pinned, time_ns) = decided;
-    let mut best = Pair { pinned, order: recorded.clone(), time_ns };
+    let mut best = Candidate { pinned, order: recorded.clone(), time_ns };
     let mut together = None;
     if request.order {
-        let mut search = Searching { problem: &mut problem, request, clock: &mut clock };
+        let mut search = JointSearch { problem: &mut problem, request, clock: &mut clock };
         let exact = |pinned: &[u32], order: &[u32]| Ok(exact(pinned, order)?.1);
         let given;
         (best, given, is_finished) =
-            together::together(&mut search, &orders, (&choice, best), &exact, told)?;
+            joint::search(&mut search, &orders, (&choice, best), &exact, progress)?;
         together = Some(given);
     }
-    let Pair { mut pinned, order, .. } = best;
+    let Candidate { mut pinned, order, .. } = best;
     pinned.sort_unstable();
     let (after, after_ns, image_bytes) = exact(&pinned, &order)?;
     problem.take_order(&order);
@@ -468,7 +468,7 @@ pub fn pin(
     })
 }
 
-fn check(request: &Request) -> Result<()> {
+fn check(request: &PinRequest) -> Result<()> {
     if request.traces.is_empty() {
         return Err(Error::design("pinning needs a trace"));
     }
@@ -485,7 +485,7 @@ fn check(request: &Request) -> Result<()> {
 }
 
 /// Whether what a trace with data reads tells is what is asked.
-fn check_reads(info: &TraceInfo, request: &Request) -> Result<()> {
+fn check_reads(info: &TraceInfo, request: &PinRequest) -> Result<()> {
     check_reads_pass(&request.design)?;
     if request.calls.is_empty() {
         return Ok(());
@@ -506,9 +506,9 @@ fn numbers_of(units: &Units, names: &[String]) -> Result<Vec<u32>> {
 
 /// A sequence, or evenly spaced stretches of a long one. A cache fills anew at each stretch only
 /// as far as the last one left it.
-fn sampled(sequence: Sequence, share: f64, design: &Design) -> Looked {
+fn sampled(sequence: Sequence, share: f64, design: &Design) -> TraceSample {
     let Sequence { pieces, executed, bytes } = sequence;
-    let looked = |executed: Vec<u32>, bytes| Looked {
+    let looked = |executed: Vec<u32>, bytes| TraceSample {
         design: design.clone(),
         weight: 1.0,
         pieces: pieces.clone(),
@@ -529,7 +529,7 @@ fn sampled(sequence: Sequence, share: f64, design: &Design) -> Looked {
 }
 
 /// A greedy choice.
-struct Greedy {
+struct GreedyChoice {
     /// In the order in which they were chosen.
     chosen: Vec<u32>,
     /// The rest that fitted once, by what each saved when it was last looked at.
@@ -539,7 +539,7 @@ struct Greedy {
 }
 
 /// What is pinned for an order, and how it was found.
-struct Choice {
+struct PinChoice {
     /// What has to be pinned: what is asked for, and what limited calls ask for.
     always: Vec<u32>,
     /// The greedy choice, in the order in which it was made.
@@ -551,36 +551,36 @@ struct Choice {
 }
 
 /// Limited calls are too long, whatever is pinned: which, and how short they can be.
-struct TooLong(String);
+struct CallLimitError(String);
 
-impl Problem<'_> {
+impl PinProblem<'_> {
     /// Choose what to pin for the order that is there.
     fn choose(
         &self,
         ram_bytes: u64,
         always: &[u32],
         searches: &dyn Fn() -> bool,
-        told: &dyn Fn(Progress),
-    ) -> Result<std::result::Result<Choice, TooLong>> {
-        let search = Search { problem: self, ram_bytes };
+        progress: ProgressFn<'_, PinProgress>,
+    ) -> Result<std::result::Result<PinChoice, CallLimitError>> {
+        let search = PinSearch { problem: self, ram_bytes };
         let mut always = always.to_vec();
         if let Err(too_long) = search.shorten_calls(&mut always)? {
             return Ok(Err(too_long));
         }
-        let found = search.greedy(&always, &[], searches, told)?;
+        let found = search.greedy(&always, &[], searches, progress)?;
         // What saves most by itself may have been too large behind others that save more a byte.
         let most = found.alone.iter().filter(|(_, number)| !found.chosen.contains(number));
         let most = most.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, number)| *number);
-        let Greedy { chosen: greedy, left: others, .. } = match most {
+        let GreedyChoice { chosen: greedy, left: others, .. } = match most {
             Some(first) if searches() && self.is_in_time(&with(&always, first))? => {
-                let other = search.greedy(&always, &[first], searches, told)?;
+                let other = search.greedy(&always, &[first], searches, progress)?;
                 let both = search.costs(&[found.chosen.clone(), other.chosen.clone()])?;
                 if both[1] < both[0] { other } else { found }
             }
             _ => found,
         };
-        let chosen = search.exchange(&always, (&greedy, &others), searches, told)?;
-        Ok(Ok(Choice { always, greedy, others, chosen }))
+        let chosen = search.exchange(&always, (&greedy, &others), searches, progress)?;
+        Ok(Ok(PinChoice { always, greedy, others, chosen }))
     }
 
     /// `chosen` with others in the place of some, while that saves more.
@@ -590,19 +590,19 @@ impl Problem<'_> {
         always: &[u32],
         (chosen, others): (&[u32], &[u32]),
         searches: &dyn Fn() -> bool,
-        told: &dyn Fn(Progress),
+        progress: ProgressFn<'_, PinProgress>,
     ) -> Result<Vec<u32>> {
-        let search = Search { problem: self, ram_bytes };
-        search.exchange(always, (chosen, others), searches, told)
+        let search = PinSearch { problem: self, ram_bytes };
+        search.exchange(always, (chosen, others), searches, progress)
     }
 }
 
-struct Search<'p> {
-    problem: &'p Problem<'p>,
+struct PinSearch<'p> {
+    problem: &'p PinProblem<'p>,
     ram_bytes: u64,
 }
 
-impl Search<'_> {
+impl PinSearch<'_> {
     /// What each of several choices costs.
     fn costs(&self, choices: &[Vec<u32>]) -> Result<Vec<f64>> {
         choices.par_iter().map(|choice| self.problem.cost(choice)).collect()
@@ -614,7 +614,10 @@ impl Search<'_> {
 
     /// Pin until all limited calls are short enough: what shortens the worst of them most for
     /// each byte.
-    fn shorten_calls(&self, pinned: &mut Vec<u32>) -> Result<std::result::Result<(), TooLong>> {
+    fn shorten_calls(
+        &self,
+        pinned: &mut Vec<u32>,
+    ) -> Result<std::result::Result<(), CallLimitError>> {
         let problem = self.problem;
         loop {
             let cold = problem.cold(pinned)?;
@@ -640,7 +643,7 @@ impl Search<'_> {
             match saved.into_iter().max_by(|a, b| a.0.total_cmp(&b.0)) {
                 Some((saved, number)) if saved > 0.0 => pinned.push(number),
                 _ => {
-                    return Ok(Err(TooLong(format!(
+                    return Ok(Err(CallLimitError(format!(
                         "{} bytes of RAM do not make every call of {} as short as {:.3} us from \
                          an empty cache: what can be pinned gives {:.3} us",
                         self.ram_bytes,
@@ -660,8 +663,8 @@ impl Search<'_> {
         always: &[u32],
         first: &[u32],
         searches: &dyn Fn() -> bool,
-        told: &dyn Fn(Progress),
-    ) -> Result<Greedy> {
+        progress: ProgressFn<'_, PinProgress>,
+    ) -> Result<GreedyChoice> {
         let problem = self.problem;
         let mut chosen: Vec<u32> = always.iter().chain(first).copied().collect();
         let begun = chosen.len();
@@ -730,7 +733,7 @@ impl Search<'_> {
             }
             chosen.push(number);
             cost -= saved * problem.bytes(number);
-            told(Progress { time_ratio: cost, ram_bytes: problem.ram(&chosen) });
+            progress(PinProgress { time_ratio: cost, ram_bytes: problem.ram(&chosen) });
         }
         left.extend(candidates);
         left.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
@@ -744,7 +747,7 @@ impl Search<'_> {
             left.retain(|(_, number, _)| !chosen.contains(number));
         }
         let left = left.into_iter().map(|(_, number, _)| number).collect();
-        Ok(Greedy { chosen, left, alone })
+        Ok(GreedyChoice { chosen, left, alone })
     }
 
     /// Put others in the place of what was chosen while that saves more.
@@ -753,7 +756,7 @@ impl Search<'_> {
         always: &[u32],
         (greedy, others): (&[u32], &[u32]),
         searches: &dyn Fn() -> bool,
-        told: &dyn Fn(Progress),
+        progress: ProgressFn<'_, PinProgress>,
     ) -> Result<Vec<u32>> {
         let problem = self.problem;
         let mut chosen = greedy.to_vec();
@@ -795,7 +798,7 @@ impl Search<'_> {
                 for (then, choice) in best {
                     if problem.is_in_time(&choice)? {
                         (cost, chosen) = (then, choice);
-                        told(Progress { time_ratio: cost, ram_bytes: problem.ram(&chosen) });
+                        progress(PinProgress { time_ratio: cost, ram_bytes: problem.ram(&chosen) });
                         break;
                     }
                 }
@@ -843,13 +846,14 @@ fn less(chosen: &[u32], one: u32) -> Vec<u32> {
 
 /// The step that lies farthest above the straight line from nothing to all: before it RAM saves
 /// more than on average, behind it less (Satopää et al., "Finding a Kneedle in a Haystack", 2011).
-fn knee(curve: &[Step]) -> Option<usize> {
+fn knee(curve: &[PinStep]) -> Option<usize> {
     let last = curve.last()?;
     let all = 1.0 - last.time_ratio;
     if all <= 0.0 {
         return None;
     }
-    let above =
-        |step: &Step| (1.0 - step.time_ratio) / all - step.ram_bytes as f64 / last.ram_bytes as f64;
+    let above = |step: &PinStep| {
+        (1.0 - step.time_ratio) / all - step.ram_bytes as f64 / last.ram_bytes as f64
+    };
     (0..curve.len()).max_by(|a, b| above(&curve[*a]).total_cmp(&above(&curve[*b])))
 }

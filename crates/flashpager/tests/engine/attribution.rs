@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use flashpager::attribution::{Attribution, By, attribute};
+use flashpager::attribution::{Attribution, GroupBy, attribute};
 use flashpager::cost::{Handler, Ram};
 use flashpager::design::Design;
 use flashpager::replay::register::RegisterCase;
@@ -119,7 +119,7 @@ fn slow_owner(info: &TraceInfo, byte: u32) -> (String, String) {
     (name, image.path.clone())
 }
 
-fn attributed(trace: &dyn Trace, info: &TraceInfo, design: &Design, by: By) -> Attribution {
+fn attributed(trace: &dyn Trace, info: &TraceInfo, design: &Design, by: GroupBy) -> Attribution {
     attribute(trace, info, design, by, &[], &|| true).unwrap()
 }
 
@@ -163,7 +163,7 @@ fn assert_complete(found: &Attribution, counts: &Counts) {
 fn check(runs: Vec<Run>, register: &str, policy: &str) {
     let (info, design) = (info(), design(register, policy));
     let trace = MemoryTrace::new(runs.clone());
-    let found = attributed(&trace, &info, &design, By::Symbol);
+    let found = attributed(&trace, &info, &design, GroupBy::Symbol);
 
     let mut faults: Vec<Fault> = Vec::new();
     let mut sink = |_: usize, fault: &Fault| faults.push(*fault);
@@ -173,25 +173,26 @@ fn check(runs: Vec<Run>, register: &str, policy: &str) {
     let counts = &counts[0];
     assert_complete(&found, counts);
     for owner in &found.owners {
-        let is_its =
-            |byte: u32| slow_owner(&info, byte) == (owner.name.clone(), owner.image.clone());
+        let is_its = |byte: u32| {
+            slow_owner(&info, byte) == (owner.info.name.clone(), owner.info.image.clone())
+        };
         let of = |test: fn(&Fault) -> bool| {
             faults.iter().filter(|f| is_its(f.offset) && test(f)).count() as u64
         };
-        assert_eq!(owner.misses, of(|_| true), "{}", owner.name);
-        assert_eq!(owner.loads, of(|f| f.access.load), "{}", owner.name);
+        assert_eq!(owner.misses, of(|_| true), "{}", owner.info.name);
+        assert_eq!(owner.loads, of(|f| f.access.load), "{}", owner.info.name);
         assert_eq!(owner.backward, of(|f| f.access.case == RegisterCase::Backward));
         let executed = runs.iter().flat_map(|run| run.offset..run.end()).filter(|b| is_its(*b));
-        assert_eq!(owner.bytes_executed, executed.count() as u64, "{}", owner.name);
+        assert_eq!(owner.bytes_executed, executed.count() as u64, "{}", owner.info.name);
         let code = (0..trace.image_bytes()).filter(|byte| is_its(*byte));
-        assert_eq!(owner.code_bytes, code.count() as u64, "{}", owner.name);
+        assert_eq!(owner.info.code_bytes, code.count() as u64, "{}", owner.info.name);
         let price = |fault: &Fault| {
             design.prices().fault_ns(&FaultClass::of(&fault.access, fault.search), 64)
         };
         let ns: f64 = faults.iter().filter(|f| is_its(f.offset)).map(price).sum();
-        assert!((owner.fault_ns - ns).abs() <= 1e-9 * ns, "{}", owner.name);
+        assert!((owner.fault_ns - ns).abs() <= 1e-9 * ns, "{}", owner.info.name);
     }
-    for by in [By::Image, By::Symbol] {
+    for by in [GroupBy::Image, GroupBy::Symbol] {
         assert_complete(&attributed(&trace, &info, &design, by), counts);
     }
 }
@@ -200,9 +201,9 @@ fn check(runs: Vec<Run>, register: &str, policy: &str) {
 fn every_owner_of_a_hand_made_image() {
     let runs = vec![run(0, 128), run(128, 772), run(890, 300), run(1100, 800), run(1900, 200)];
     let trace = MemoryTrace::new(runs.clone());
-    let found = attributed(&trace, &info(), &design("sequential", "lru"), By::Symbol);
+    let found = attributed(&trace, &info(), &design("sequential", "lru"), GroupBy::Symbol);
     let mut names: Vec<(&str, u64)> =
-        found.owners.iter().map(|o| (o.name.as_str(), o.code_bytes)).collect();
+        found.owners.iter().map(|o| (o.info.name.as_str(), o.info.code_bytes)).collect();
     names.sort_unstable();
     // `late` takes the last 28 bytes of `main`, `inner` 50 of its middle.
     let expected = [
@@ -231,11 +232,11 @@ fn a_byte_that_faults_names_its_owner() {
     spec.cache_bytes = 64;
     let design = Design::new(spec).unwrap();
     let runs: Vec<Run> = (0..10).flat_map(|_| [run(220, 8), run(1704, 8)]).collect();
-    let found = attributed(&MemoryTrace::new(runs), &info(), &design, By::Symbol);
+    let found = attributed(&MemoryTrace::new(runs), &info(), &design, GroupBy::Symbol);
     let rows: Vec<(&str, &str, u64, u64, u64)> = found
         .owners
         .iter()
-        .map(|o| (o.name.as_str(), o.image.as_str(), o.misses, o.loads, o.bytes_fetched))
+        .map(|o| (o.info.name.as_str(), o.info.image.as_str(), o.misses, o.loads, o.bytes_fetched))
         .collect();
     // Columns 192 and 640: what lies before them is fetched, too.
     let expected = [
@@ -250,16 +251,16 @@ fn a_byte_that_faults_names_its_owner() {
 fn traces_that_name_nothing() {
     let trace = MemoryTrace::new(vec![run(0, 100), run(500, 20)]);
     let design = design("sequential", "lru");
-    let found = attributed(&trace, &TraceInfo::default(), &design, By::Symbol);
+    let found = attributed(&trace, &TraceInfo::default(), &design, GroupBy::Symbol);
     assert_eq!(found.owners.len(), 1);
-    assert_eq!(found.owners[0].name, "(no symbol)");
+    assert_eq!(found.owners[0].info.name, "(no symbol)");
     assert_eq!(found.notes.len(), 1);
-    let none = attribute(&trace, &TraceInfo::default(), &design, By::Line, &[], &|| true);
+    let none = attribute(&trace, &TraceInfo::default(), &design, GroupBy::Line, &[], &|| true);
     assert!(none.unwrap_err().to_string().contains("names no program"));
 
     let mut stripped = info();
     stripped.images.iter_mut().for_each(|image| image.symbols.clear());
-    let found = attributed(&trace, &stripped, &design, By::Symbol);
+    let found = attributed(&trace, &stripped, &design, GroupBy::Symbol);
     assert!(found.notes[0].contains("of program that no symbol names"), "{:?}", found.notes);
 }
 
@@ -267,7 +268,7 @@ fn traces_that_name_nothing() {
 fn faults_that_go_on_at_once_belong_to_no_owner() {
     let trace = MemoryTrace::new(vec![run(0, 100)]);
     let ahead = design("double-buffer-prefetch", "lru");
-    let none = attribute(&trace, &info(), &ahead, By::Symbol, &[], &|| true);
+    let none = attribute(&trace, &info(), &ahead, GroupBy::Symbol, &[], &|| true);
     assert!(none.unwrap_err().to_string().contains("load ahead"));
 }
 
@@ -275,7 +276,7 @@ fn faults_that_go_on_at_once_belong_to_no_owner() {
 fn a_stopped_attribution_says_so() {
     let trace = MemoryTrace::new(vec![run(0, 100)]);
     let stopped =
-        attribute(&trace, &info(), &design("sequential", "lru"), By::Symbol, &[], &|| false);
+        attribute(&trace, &info(), &design("sequential", "lru"), GroupBy::Symbol, &[], &|| false);
     assert!(matches!(stopped, Err(Error::Interrupted)));
 }
 
@@ -295,13 +296,13 @@ fn descriptions_from_strangers_do_no_harm() {
     }
     writer.finish(info).unwrap();
     let trace = TraceFile::open(&path).unwrap();
-    for by in [By::Symbol, By::Image] {
+    for by in [GroupBy::Symbol, GroupBy::Image] {
         let found = attributed(&trace, trace.info(), &design("sequential", "lru"), by);
         assert_eq!(found.owners.iter().map(|o| o.bytes_executed).sum::<u64>(), 160);
-        assert!(found.owners.iter().all(|o| o.name.len() < 5000));
+        assert!(found.owners.iter().all(|o| o.info.name.len() < 5000));
     }
     let lines =
-        attribute(&trace, trace.info(), &design("sequential", "lru"), By::Line, &[], &|| true);
+        attribute(&trace, trace.info(), &design("sequential", "lru"), GroupBy::Line, &[], &|| true);
     assert!(!lines.unwrap_err().to_string().contains(char::is_control));
 }
 
@@ -317,15 +318,18 @@ fn own_program() -> (Vec<u8>, TraceInfo) {
 fn by_line(path: PathBuf, info: &TraceInfo) -> Result<Attribution> {
     let start = info.images[0].symbols.iter().find(|s| s.name.contains("own_program")).unwrap();
     let trace = MemoryTrace::new(vec![run(start.offset, start.bytes.max(64))]);
-    attribute(&trace, info, &design("sequential", "lru"), By::Line, &[path], &|| true)
+    attribute(&trace, info, &design("sequential", "lru"), GroupBy::Line, &[path], &|| true)
 }
 
 #[test]
 fn damaged_programs_give_an_error_or_lines() {
     let (bytes, info) = own_program();
     let found = by_line(info.images[0].path.clone().into(), &info).unwrap();
-    let own = found.owners.iter().find(|o| o.file.as_deref().is_some_and(|f| f.ends_with(file!())));
-    assert!(own.is_some_and(|o| o.function.as_deref().unwrap_or_default().contains("own_program")));
+    let own =
+        found.owners.iter().find(|o| o.info.file.as_deref().is_some_and(|f| f.ends_with(file!())));
+    assert!(
+        own.is_some_and(|o| o.info.function.as_deref().unwrap_or_default().contains("own_program"))
+    );
 
     // The sections of debug information alone, so that damage strikes them.
     let folder = TempDir::new().unwrap();

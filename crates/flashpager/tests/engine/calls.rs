@@ -68,7 +68,7 @@ fn design(policy: &str, frames: u32) -> Design {
 fn timed(runs: &[Run], design: &Design, functions: &[u32]) -> Vec<CallTimes> {
     let trace = MemoryTrace::with_image(runs.to_vec(), CALLER + 16);
     let names: Vec<String> = functions.iter().map(|function| name(*function)).collect();
-    call_times(&trace, &info(runs), design, &names, &[], &|| true, &|_, _| {}).unwrap()
+    call_times(&trace, &info(runs), design, &names, &[], &|| true, &|_| ()).unwrap()
 }
 
 fn run(offset: u32, end: u32) -> Run {
@@ -187,7 +187,7 @@ fn a_function_may_be_asked_for_by_two_names() {
     let trace = MemoryTrace::with_image(runs.to_vec(), CALLER + 16);
     let names = [name(0), name(1), name(0)];
     let found =
-        call_times(&trace, &info, &design("lru", 8), &names, &[], &|| true, &|_, _| {}).unwrap();
+        call_times(&trace, &info, &design("lru", 8), &names, &[], &|| true, &|_| ()).unwrap();
     for each in &found {
         assert_eq!((each.calls, each.recursive, each.unreturned), (1, 0, 0), "{each:?}");
         assert_eq!(each.time, found[0].time);
@@ -211,14 +211,14 @@ fn both_passes_are_told() {
 
     let runs = [run(0, 16), run(256, 272), run(16, 32)].repeat(100_000);
     let trace = Streamed(MemoryTrace::with_image(runs.clone(), CALLER + 16));
-    let told = Mutex::new(Vec::new());
-    let tell = |now: f64, all: usize| told.lock().unwrap().push((now, all));
+    let reported = Mutex::new(Vec::new());
+    let progress = |now| reported.lock().unwrap().push(now);
     let design = design("lru", 8);
-    call_times(&trace, &info(&runs), &design, &[name(1)], &[], &|| true, &tell).unwrap();
-    let told = told.into_inner().unwrap();
-    assert!(told.is_sorted() && told.len() > 4, "{told:?}");
-    assert!(told[0].0 < 0.5);
-    assert_eq!(told[told.len() - 1], (2.0, 2));
+    call_times(&trace, &info(&runs), &design, &[name(1)], &[], &|| true, &progress).unwrap();
+    let reported = reported.into_inner().unwrap();
+    assert!(reported.is_sorted() && reported.len() > 4, "{reported:?}");
+    assert!(reported[0].0 < 0.5);
+    assert_eq!(reported[reported.len() - 1], (2.0, 2));
 }
 
 #[test]
@@ -246,7 +246,7 @@ fn what_cannot_be_told_is_refused_in_a_line() {
     let trace = MemoryTrace::with_image(runs.to_vec(), 1280);
     let of = |info: &TraceInfo, name: &str| {
         let names = [name.to_owned()];
-        call_times(&trace, info, &design("lru", 8), &names, &[], &|| true, &|_, _| {})
+        call_times(&trace, info, &design("lru", 8), &names, &[], &|| true, &|_| ())
             .unwrap_err()
             .to_string()
     };

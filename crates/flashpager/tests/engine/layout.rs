@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use flashpager::design::{self, Design};
-use flashpager::layout::{Baseline, Layout, Limit, Request, layout};
+use flashpager::layout::{Baseline, Layout, LayoutRequest, SearchLimit, layout};
 use flashpager::placement::arrange::{Arrangement, Keep, arrange_file};
 use flashpager::spec::DesignSpec;
 use flashpager::trace::TraceFile;
@@ -24,11 +24,11 @@ fn design(policy: &str, cache_bytes: u64) -> Design {
 }
 
 /// So many evaluations.
-fn counted(all: u64) -> Limit<'static> {
-    Limit::Evaluations { all, stopped: &|| false }
+fn counted(all: u64) -> SearchLimit<'static> {
+    SearchLimit::Evaluations { all, stopped: &|| false }
 }
 
-fn found(request: &Request, evaluations: u64) -> Layout {
+fn found(request: &LayoutRequest, evaluations: u64) -> Layout {
     layout(request, &counted(evaluations), &|| true, &|_| ()).expect("it can be laid out")
 }
 
@@ -38,7 +38,7 @@ fn predictions_are_what_the_arranged_trace_gives() {
     let path = traces().join("java/sensors.trace");
     let folder = tempfile::tempdir().expect("a folder");
     for policy in ["lru", "clock"] {
-        let request = Request {
+        let request = LayoutRequest {
             traces: vec![(path.clone(), 1.0)],
             map: None,
             held_out: Vec::new(),
@@ -59,7 +59,7 @@ fn predictions_are_what_the_arranged_trace_gives() {
                 ..design(policy, 2048).written().clone()
             };
             let designs = [Design::new(spec).expect("a design that can be")];
-            let replayed = design::simulate(&arranged, &designs, &|| true, &|_, _| ());
+            let replayed = design::simulate(&arranged, &designs, &|| true, &|_| ());
             let replayed = replayed.expect("it replays");
             let predicted = &page.found.rows[0].evaluation;
             let mut counts = replayed[0].counts.clone();
@@ -76,7 +76,7 @@ fn predictions_are_what_the_arranged_trace_gives() {
 /// Two products at once: for neither is the order worse than before.
 #[test]
 fn an_order_for_two_designs_helps_both() {
-    let request = Request {
+    let request = LayoutRequest {
         traces: vec![(traces().join("card-firmware.trace"), 1.0)],
         map: None,
         held_out: Vec::new(),
@@ -100,7 +100,7 @@ fn an_order_for_two_designs_helps_both() {
 /// One line that says what is wrong.
 #[test]
 fn what_cannot_be_laid_out_is_refused() {
-    let request = |file: &str, held_out: &[&str], share| Request {
+    let request = |file: &str, held_out: &[&str], share| LayoutRequest {
         traces: vec![(traces().join(file), 1.0)],
         map: None,
         held_out: held_out.iter().map(|file| traces().join(file)).collect(),
@@ -110,7 +110,7 @@ fn what_cannot_be_laid_out_is_refused() {
         resident: Vec::new(),
         seed: 1,
     };
-    let refused = |request: &Request| {
+    let refused = |request: &LayoutRequest| {
         let limit = counted(10);
         layout(request, &limit, &|| true, &|_| ()).expect_err("refused").to_string()
     };

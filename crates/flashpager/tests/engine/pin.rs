@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use flashpager::cost::Ram;
 use flashpager::design::Design;
-use flashpager::layout::Limit;
-use flashpager::layout::pin::{Pinning, Request, pin};
+use flashpager::layout::SearchLimit;
+use flashpager::layout::pin::{PinRequest, Pinning, pin};
 use flashpager::spec::DesignSpec;
 use flashpager::trace::{Image, Run, Symbol, TraceInfo, TraceWriter};
 use proptest::prelude::*;
@@ -74,8 +74,8 @@ fn design(policy: &str) -> Design {
     Design::new(spec).unwrap()
 }
 
-fn request(path: PathBuf, ram_pages: u32) -> Request {
-    Request {
+fn request(path: PathBuf, ram_pages: u32) -> PinRequest {
+    PinRequest {
         traces: vec![(path, 1.0)],
         map: None,
         design: design("lru"),
@@ -86,9 +86,9 @@ fn request(path: PathBuf, ram_pages: u32) -> Request {
     }
 }
 
-const ORDERS: Limit<'static> = Limit::Evaluations { all: 600, stopped: &|| false };
+const ORDERS: SearchLimit<'static> = SearchLimit::Evaluations { all: 600, stopped: &|| false };
 
-fn pinned(request: &Request) -> Pinning {
+fn pinned(request: &PinRequest) -> Pinning {
     pin(request, &ORDERS, &|| true, &|_| ()).unwrap()
 }
 
@@ -145,7 +145,7 @@ proptest! {
         let request = request(written(&folder, &pages, &runs), ram_pages);
         let found = pinned(&request);
         let set = set_of(&found);
-        let told = |rows: &[flashpager::simulation::Row]| rows[0].evaluation.counts.misses;
+        let told = |rows: &[flashpager::simulation::ResultRow]| rows[0].evaluation.counts.misses;
         prop_assert_eq!(told(&found.before), misses(&pages, &runs, 0));
         prop_assert_eq!(told(&found.after), misses(&pages, &runs, set));
         prop_assert_eq!(found.ram_bytes, u64::from(bytes(&pages, set)));
@@ -163,7 +163,7 @@ proptest! {
                 prop_assert!(misses(&pages, &runs, set) <= misses(&pages, &runs, other));
             }
         }
-        let reads = |rows: &[flashpager::simulation::Row]| rows[0].evaluation.counts.bytes_read;
+        let reads = |rows: &[flashpager::simulation::ResultRow]| rows[0].evaluation.counts.bytes_read;
         prop_assert_eq!(reads(&found.before), reads(&found.after));
     }
 }
@@ -204,7 +204,7 @@ fn limited_calls_are_pinned_for() {
         }
     }
     let path = written(&folder, &[1, 1, 1, 1, 1], &runs);
-    let limited = |limit_ns: f64| Request {
+    let limited = |limit_ns: f64| PinRequest {
         calls: vec![("f4".into(), limit_ns)],
         ..request(path.clone(), 2)
     };
@@ -232,14 +232,14 @@ fn what_cannot_be_pinned_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = written(&folder, &[1, 1], &[page(0), page(1)]);
     let refused =
-        |request: &Request| pin(request, &ORDERS, &|| true, &|_| ()).unwrap_err().to_string();
-    let said = refused(&Request { always: vec!["f7".into()], ..request(path.clone(), 1) });
+        |request: &PinRequest| pin(request, &ORDERS, &|| true, &|_| ()).unwrap_err().to_string();
+    let said = refused(&PinRequest { always: vec!["f7".into()], ..request(path.clone(), 1) });
     assert!(said.contains("'f7' is no unit of the image"), "{said}");
     let always = vec!["f0".into()];
-    let said = refused(&Request { always, ram_bytes: 8, ..request(path.clone(), 1) });
+    let said = refused(&PinRequest { always, ram_bytes: 8, ..request(path.clone(), 1) });
     assert!(said.contains("takes 32 bytes of RAM, and there are 8"), "{said}");
     let calls = vec![("f9".into(), 1.0)];
-    let said = refused(&Request { calls, ..request(path, 1) });
+    let said = refused(&PinRequest { calls, ..request(path, 1) });
     assert!(said.contains("the trace has no function f9"), "{said}");
 }
 
@@ -263,7 +263,7 @@ fn handlers_that_follow_one_another_are_told_apart() {
     let path = written(&folder, &[1, 1, 1, 1], &runs);
     let calls = |function: &str| {
         let calls = vec![(function.to_owned(), 1e9)];
-        let found = pinned(&Request { calls, ..request(path.clone(), 1) });
+        let found = pinned(&PinRequest { calls, ..request(path.clone(), 1) });
         let notes = found.coverage.notes.into_iter().filter(|note| note.contains(" calls of "));
         (found.calls[0].clone(), notes.collect::<Vec<_>>())
     };
@@ -328,7 +328,7 @@ fn what_jumps_on_a_condition_is_no_handler() {
         made(&mut runs);
         let path = written(&folder, &[1, 1, 1, 1], &runs);
         let calls = vec![("f2".to_owned(), 1e9)];
-        let found = pinned(&Request { calls, ..request(path, 1) });
+        let found = pinned(&PinRequest { calls, ..request(path, 1) });
         let notes = found.coverage.notes.join("\n");
         assert!(notes.contains("recorded calls of f2 end in f3"), "{notes}");
         assert!(!notes.contains("are counted up to"), "{notes}");
@@ -341,11 +341,11 @@ fn evaluations_can_be_stopped() {
     let folder = tempfile::tempdir().unwrap();
     let runs: Vec<Run> = (0..100).flat_map(|_| [page(0), page(1), page(2), page(3)]).collect();
     let path = written(&folder, &[1, 1, 1, 1], &runs);
-    let request = Request { order: true, ..request(path, 1) };
+    let request = PinRequest { order: true, ..request(path, 1) };
     for patience in [0, 10, 1000] {
         let asked = AtomicU64::new(0);
         let stopped = || asked.fetch_add(1, Ordering::Relaxed) >= patience;
-        let limit = Limit::Evaluations { all: u64::MAX, stopped: &stopped };
+        let limit = SearchLimit::Evaluations { all: u64::MAX, stopped: &stopped };
         let found = pin(&request, &limit, &|| true, &|_| ()).unwrap();
         assert!(!found.is_finished);
         assert!(found.time_ratio <= 1.0);
@@ -363,7 +363,7 @@ fn what_may_be_a_jump_counts_and_is_told() {
     let runs = [of(0), of(2), of(3), rest, page(1), of(0), of(2), rest, page(1)];
     let path = written(&folder, &[1, 1, 1, 1], &runs);
     let calls = vec![("f2".to_owned(), 1e9)];
-    let found = pinned(&Request { calls, ..request(path, 1) });
+    let found = pinned(&PinRequest { calls, ..request(path, 1) });
     assert_eq!(found.calls[0].calls, 2);
     let said = "1 of 2 recorded calls of f2 end in f3: a jump at its end";
     let notes = &found.coverage.notes;
@@ -425,12 +425,12 @@ proptest! {
             ways: (ways < 4).then_some(ways as u32),
             ..design("lru").written().clone()
         };
-        let alone = Request {
+        let alone = PinRequest {
             design: Design::new(spec).unwrap(),
             ram_bytes: ram_bytes.into(),
             ..request(path, 1)
         };
-        let found = pinned(&Request { order: true, ..alone.clone() });
+        let found = pinned(&PinRequest { order: true, ..alone.clone() });
         let together = found.together.clone().unwrap();
         prop_assert!(found.time_ratio <= together.pinning_alone_ratio);
         prop_assert!(found.time_ratio <= together.order_alone_ratio);
@@ -441,7 +441,7 @@ proptest! {
         let mut both: Vec<usize> = found.pinned.iter().map(number).chain(order.clone()).collect();
         both.sort_unstable();
         prop_assert_eq!(both, (0..bytes.len()).collect::<Vec<_>>());
-        let told = |rows: &[flashpager::simulation::Row]| rows[0].evaluation.counts.misses;
+        let told = |rows: &[flashpager::simulation::ResultRow]| rows[0].evaluation.counts.misses;
         prop_assert_eq!(told(&found.after), ordered_misses(&bytes, &runs, &order, ways));
         let recorded: Vec<usize> = (0..bytes.len()).collect();
         prop_assert_eq!(told(&found.before), ordered_misses(&bytes, &runs, &recorded, ways));
@@ -462,7 +462,8 @@ fn an_order_ends_the_fights_that_pinning_leaves() {
         ways: Some(1),
         ..design("lru").written().clone()
     };
-    let request = Request { design: Design::new(spec).unwrap(), order: true, ..request(path, 1) };
+    let request =
+        PinRequest { design: Design::new(spec).unwrap(), order: true, ..request(path, 1) };
     let found = pinned(&request);
     let together = found.together.unwrap();
     assert_eq!(found.pinned.len(), 1);

@@ -4,10 +4,10 @@
 use std::path::{Path, PathBuf};
 
 use flashpager::Result;
-use flashpager::attribution::{By, attribute};
+use flashpager::attribution::{GroupBy, attribute};
 use flashpager::design::Design;
-use flashpager::sample::{self, Plan};
-use flashpager::simulation::{self, Row};
+use flashpager::sample::{self, SamplePlan};
+use flashpager::simulation::{self, ResultRow};
 use flashpager::spec::DesignSpec;
 use flashpager::trace::{
     BlockCounts, Image, MemoryTrace, Run, Symbol, Trace, TraceFile, TraceInfo, TraceWriter, WarmUp,
@@ -234,7 +234,7 @@ fn designs() -> Vec<Design> {
 }
 
 /// Figures of a row, by name, with how far they may be off, where that is known.
-fn figures(row: &Row) -> [(&'static str, f64, Option<f64>); 5] {
+fn figures(row: &ResultRow) -> [(&'static str, f64, Option<f64>); 5] {
     let (counts, errors) = (&row.evaluation.counts, row.errors.unwrap_or_default());
     [
         ("time", row.evaluation.time.time_ns, errors.time),
@@ -252,13 +252,13 @@ fn figures(row: &Row) -> [(&'static str, f64, Option<f64>); 5] {
 fn what_is_exact_lies_within_the_stated_error() -> Result<()> {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("a.trace");
-    let plan = Plan { windows: 8, window_runs: 4096 };
+    let plan = SamplePlan { windows: 8, window_runs: 4096 };
     let designs = designs();
     let (mut cases, mut held, mut widths) = ([0; 5], [0; 5], Vec::new());
     for seed in 1..=8 {
         write(&path, &phases(seed, 1_500_000), TraceInfo::default());
-        let exact = simulation::simulate(&path, WarmUp::default(), &designs, &|| true, &|_, _| ())?;
-        let sampled = sample::simulate(&path, &designs, plan, &|| true, &|_, _| ())?;
+        let exact = simulation::simulate(&path, WarmUp::default(), &designs, &|| true, &|_| ())?;
+        let sampled = sample::simulate(&path, &designs, plan, &|| true, &|_| ())?;
         for (one, whole) in sampled.iter().zip(&exact) {
             assert_eq!(one.evaluation.counts.bytes_read, whole.evaluation.counts.bytes_read);
             let pairs = figures(one).into_iter().zip(figures(whole)).enumerate();
@@ -276,7 +276,7 @@ fn what_is_exact_lies_within_the_stated_error() -> Result<()> {
         }
     }
     for (name, (held, cases)) in
-        figures(&sample::simulate(&path, &designs, plan, &|| true, &|_, _| ())?[0])
+        figures(&sample::simulate(&path, &designs, plan, &|| true, &|_| ())?[0])
             .into_iter()
             .zip(held.into_iter().zip(cases))
             .map(|((name, ..), counted)| (name, counted))
@@ -296,10 +296,10 @@ fn a_large_sample_is_nearly_the_whole() -> Result<()> {
     let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/traces/troff.trace");
     let path = PathBuf::from(trace);
     let file = TraceFile::open(&path)?;
-    let plan = Plan { windows: 2, window_runs: file.info().runs / 32 };
+    let plan = SamplePlan { windows: 2, window_runs: file.info().runs / 32 };
     let designs = designs();
-    let exact = simulation::simulate(&path, WarmUp::default(), &designs, &|| true, &|_, _| ())?;
-    let sampled = sample::simulate(&path, &designs, plan, &|| true, &|_, _| ())?;
+    let exact = simulation::simulate(&path, WarmUp::default(), &designs, &|| true, &|_| ())?;
+    let sampled = sample::simulate(&path, &designs, plan, &|| true, &|_| ())?;
     let (mut held, mut cases) = (0, 0);
     for (one, whole) in sampled.iter().zip(&exact) {
         for ((name, found, error), (_, truth, _)) in figures(one).into_iter().zip(figures(whole)) {
@@ -311,12 +311,12 @@ fn a_large_sample_is_nearly_the_whole() -> Result<()> {
         }
     }
     assert!(held * 100 >= cases * 90, "{held} of {cases} hold");
-    let whole = attribute(&file, file.info(), &designs[0], By::Symbol, &[], &|| true)?;
-    let sampled = sample::attribute(&path, &designs[0], By::Symbol, &[], plan, &|| true)?;
+    let whole = attribute(&file, file.info(), &designs[0], GroupBy::Symbol, &[], &|| true)?;
+    let sampled = sample::attribute(&path, &designs[0], GroupBy::Symbol, &[], plan, &|| true)?;
     for owner in whole.owners.iter().take(5) {
-        let found = sampled.owners.iter().find(|found| found.name == owner.name);
+        let found = sampled.owners.iter().find(|found| found.info.name == owner.info.name);
         let ratio = found.map_or(0.0, |found| found.fault_ns / owner.fault_ns);
-        assert!((ratio - 1.0).abs() < 0.05, "{}: {ratio}", owner.name);
+        assert!((ratio - 1.0).abs() < 0.05, "{}: {ratio}", owner.info.name);
     }
     Ok(())
 }

@@ -1,10 +1,10 @@
 //! Warm-ups: what follows the first runs of a trace, against a cache that is a list, and what
 //! cannot be told.
 
-use flashpager::attribution::{By, attribute};
+use flashpager::attribution::{GroupBy, attribute};
 use flashpager::calls::call_times;
 use flashpager::design::Design;
-use flashpager::simulation::{self, Row};
+use flashpager::simulation::{self, ResultRow};
 use flashpager::spec::DesignSpec;
 use flashpager::trace::{Image, Run, Symbol, Trace, TraceFile, TraceInfo, TraceWriter, WarmUp};
 use flashpager::warm_up;
@@ -55,10 +55,10 @@ fn design(policy: &str, frames: u32) -> DesignSpec {
     }
 }
 
-fn rows(file: &NamedTempFile, warm_up: WarmUp, specs: &[DesignSpec]) -> Vec<Row> {
+fn rows(file: &NamedTempFile, warm_up: WarmUp, specs: &[DesignSpec]) -> Vec<ResultRow> {
     let designs: Vec<Design> =
         specs.iter().map(|spec| Design::new(spec.clone()).unwrap()).collect();
-    simulation::simulate(file.path(), warm_up, &designs, &|| true, &|_, _| {}).unwrap()
+    simulation::simulate(file.path(), warm_up, &designs, &|| true, &|_| ()).unwrap()
 }
 
 fn first(runs: &[Run], count: usize) -> WarmUp {
@@ -132,7 +132,7 @@ proptest! {
         let trace = TraceFile::open(file.path()).unwrap().with_warm_up(warm_up).unwrap();
         let design = Design::new(design("lru", frames)).unwrap();
         let owned =
-            attribute(&trace, trace.info(), &design, By::Symbol, &[], &|| true).unwrap();
+            attribute(&trace, trace.info(), &design, GroupBy::Symbol, &[], &|| true).unwrap();
         prop_assert_eq!(&owned.evaluation, &alone.evaluation);
         prop_assert_eq!(owned.owners.iter().map(|owner| owner.misses).sum::<u64>(), misses);
         let executed = owned.owners.iter().map(|owner| owner.bytes_executed).sum::<u64>();
@@ -148,7 +148,7 @@ proptest! {
         let specs = ["lru", "min", "fifo-sc"].map(|policy| design(policy, frames));
         let designs = specs.clone().map(|spec| Design::new(spec).unwrap());
         let whole =
-            simulation::simulate(file.path(), WarmUp::default(), &designs, &|| true, &|_, _| {}).unwrap();
+            simulation::simulate(file.path(), WarmUp::default(), &designs, &|| true, &|_| ()).unwrap();
         prop_assert_eq!(whole, rows(&file, WarmUp::default(), &specs));
     }
 
@@ -232,7 +232,7 @@ fn what_looks_ahead_or_is_executed_has_no_warm_up() {
         let warm_up = first(&runs, 1);
         let of = |warm_up: WarmUp| {
             let designs = [design.clone()];
-            simulation::simulate(file.path(), warm_up, &designs, &|| true, &|_, _| {})
+            simulation::simulate(file.path(), warm_up, &designs, &|| true, &|_| ())
         };
         let error = of(warm_up).unwrap_err().to_string();
         assert!(error.contains(what) && error.contains("no warm-up"), "{error}");
@@ -256,7 +256,7 @@ fn calls_are_counted_that_begin_behind_the_warm_up() {
             TraceFile::open(file.path()).unwrap().with_warm_up(first(&runs, count)).unwrap();
         assert_eq!(trace.warm_up().runs, count as u64);
         let names = ["far".to_owned()];
-        let timed = call_times(&trace, trace.info(), &design, &names, &[], &|| true, &|_, _| {});
+        let timed = call_times(&trace, trace.info(), &design, &names, &[], &|| true, &|_| ());
         timed.unwrap().remove(0)
     };
     let (all, later) = (of(0), of(3));

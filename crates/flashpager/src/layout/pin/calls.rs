@@ -6,8 +6,8 @@ use flashpager_trace::calls::OpenCalls;
 use flashpager_trace::{MemoryTrace, Run, Trace, TraceInfo};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::super::Opened;
-use super::Problem;
+use super::super::LoadedTrace;
+use super::PinProblem;
 
 /// Distinct executions of a function whose calls are limited.
 const MAX_BODIES: usize = 4096;
@@ -17,7 +17,7 @@ const MAX_BODIES: usize = 4096;
 const MIN_INTERRUPTED: usize = 2;
 
 /// The calls of a limited function, each way of them once.
-pub(super) struct Calls {
+pub(super) struct LimitedCalls {
     pub(super) function: String,
     pub(super) limit_ns: f64,
     pub(super) count: u64,
@@ -33,7 +33,7 @@ pub(super) struct Calls {
     pub(super) cut_at: String,
 }
 
-impl Calls {
+impl LimitedCalls {
     /// What is to be said of how they were found.
     pub(super) fn notes(&self) -> impl Iterator<Item = String> {
         let Self { function, count, ended_elsewhere, elsewhere, cut, cut_at, .. } = self;
@@ -61,7 +61,7 @@ impl Calls {
 }
 
 /// A call as it was found.
-struct Call {
+struct RecordedCall {
     /// The number of its first run.
     from: usize,
     /// The number of the run behind its last.
@@ -87,13 +87,13 @@ fn starts_of(info: &TraceInfo) -> Vec<u32> {
 }
 
 /// A function whose calls are looked for.
-struct Function {
+struct LimitedFunction {
     entries: FxHashSet<u32>,
     /// Its bytes, and those of parts that a compiler split off.
     bodies: Vec<(u32, u32)>,
 }
 
-impl Function {
+impl LimitedFunction {
     fn of(info: &TraceInfo, function: &str) -> Result<Self> {
         let named = info.symbols().filter(|symbol| is_called(&symbol.name, function));
         let entries: FxHashSet<u32> = named.map(|symbol| symbol.offset).collect();
@@ -120,10 +120,10 @@ impl Function {
 /// Interrupt handlers of a trace: functions that were entered behind several different instructions
 /// that at other times just go on, and to which execution came back. A jump at an end is not come
 /// back to. A conditional call is, so that one alone makes no handler; several can.
-pub(super) struct Handlers(FxHashSet<u32>);
+pub(super) struct InterruptHandlers(FxHashSet<u32>);
 
-impl Handlers {
-    pub(super) fn of(opened: &Opened) -> Self {
+impl InterruptHandlers {
+    pub(super) fn of(opened: &LoadedTrace) -> Self {
         Self::among(opened.training.in_memory().unwrap_or_default(), &starts_of(&opened.info))
     }
 
@@ -170,7 +170,7 @@ impl Handlers {
 }
 
 /// A call of the function that has not returned.
-struct Active {
+struct ActiveCall {
     /// The number of its first run.
     from: usize,
     /// Functions that were entered since execution was last in it.
@@ -178,20 +178,20 @@ struct Active {
 }
 
 /// The calls of a function in one trace.
-struct Follower<'a> {
+struct CallFinder<'a> {
     runs: &'a [Run],
-    function: &'a Function,
+    function: &'a LimitedFunction,
     /// First bytes of all functions, ascending.
     starts: &'a [u32],
-    handlers: &'a Handlers,
+    handlers: &'a InterruptHandlers,
     open: OpenCalls<Vec<usize>>,
-    active: Vec<Active>,
+    active: Vec<ActiveCall>,
     /// Calls that were left to where nothing had called from, and the run that followed.
     left: FxHashMap<usize, usize>,
-    found: Vec<Call>,
+    found: Vec<RecordedCall>,
 }
 
-impl Follower<'_> {
+impl CallFinder<'_> {
     fn is_start(&self, offset: u32) -> bool {
         self.starts.binary_search(&offset).is_ok()
     }
@@ -221,10 +221,10 @@ impl Follower<'_> {
         let elsewhere = elsewhere.map(|next| self.owner(next));
         let is_cut = is_handler && to < end;
         let cut_at = is_cut.then(|| self.owner(self.runs[to].offset));
-        self.found.push(Call { from, to, elsewhere, cut_at });
+        self.found.push(RecordedCall { from, to, elsewhere, cut_at });
     }
 
-    fn follow(mut self) -> Vec<Call> {
+    fn follow(mut self) -> Vec<RecordedCall> {
         for (at, pair) in self.runs.windows(2).enumerate() {
             self.step(at + 1, pair[0], pair[1]);
         }
@@ -278,28 +278,28 @@ impl Follower<'_> {
             self.open.called(u32::MAX, begun);
         }
         if is_it {
-            self.active.push(Active { from: at, entered: FxHashSet::default() });
+            self.active.push(ActiveCall { from: at, entered: FxHashSet::default() });
         }
     }
 }
 
-impl Problem<'_> {
+impl PinProblem<'_> {
     /// The recorded calls of a function, as [`crate::calls`] finds them. Interrupt handlers that
     /// follow one another are told apart by `handlers`, those of each trace.
     pub(super) fn calls_of(
         &self,
         function: &str,
         limit_ns: f64,
-        handlers: &[Handlers],
-    ) -> Result<Calls> {
+        handlers: &[InterruptHandlers],
+    ) -> Result<LimitedCalls> {
         let info = &self.opened[0].info;
-        let named = Function::of(info, function)?;
+        let named = LimitedFunction::of(info, function)?;
         let starts = starts_of(info);
         let name_of = |start: u32| {
             let symbol = info.symbols().find(|symbol| symbol.offset == start);
             symbol.map(|one| one.name.clone()).unwrap_or_default()
         };
-        let mut calls = Calls {
+        let mut calls = LimitedCalls {
             function: function.to_owned(),
             limit_ns,
             count: 0,
@@ -312,7 +312,7 @@ impl Problem<'_> {
         let mut bodies: FxHashMap<Vec<Run>, usize> = FxHashMap::default();
         for (number, (one, handlers)) in self.opened.iter().zip(handlers).enumerate() {
             let runs = one.training.in_memory().unwrap_or_default();
-            let follower = Follower {
+            let follower = CallFinder {
                 runs,
                 function: &named,
                 starts: &starts,
@@ -322,7 +322,7 @@ impl Problem<'_> {
                 left: FxHashMap::default(),
                 found: Vec::new(),
             };
-            for Call { from, to, elsewhere, cut_at } in follower.follow() {
+            for RecordedCall { from, to, elsewhere, cut_at } in follower.follow() {
                 calls.count += 1;
                 for (at, count, first) in [
                     (elsewhere, &mut calls.ended_elsewhere, &mut calls.elsewhere),

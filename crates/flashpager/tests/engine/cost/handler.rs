@@ -15,8 +15,8 @@ fn timelines_by_hand() {
         post_process_ns: 2.0,
     };
     let spans = |schedule| {
-        let place = |span: Span| (span.job, span.executor, span.start_ns, span.end_ns);
-        let timeline = Timeline::new(schedule, &jobs, Busy::default());
+        let place = |span: JobSpan| (span.job, span.executor, span.start_ns, span.end_ns);
+        let timeline = Timeline::new(schedule, &jobs, BusyUntil::default());
         timeline.spans().into_iter().map(place).collect::<Vec<_>>()
     };
     use Executor::{Flash, Host};
@@ -166,7 +166,7 @@ proptest! {
         load_busy in job_ns(),
         transfer_busy in job_ns(),
     ) {
-        let busy = Busy { load_ns: load_busy, transfer_ns: transfer_busy };
+        let busy = BusyUntil { load_ns: load_busy, transfer_ns: transfer_busy };
         for (_, schedule) in Schedule::ALL {
             let with_rest = Jobs { trans_rest_ns: rest, ..jobs };
             let timeline = Timeline::new(schedule, &with_rest, busy);
@@ -183,7 +183,7 @@ proptest! {
                 prop_assert!(about(all, with_rest.sum_ns()));
             }
             for executor in [Executor::Host, Executor::Flash, Executor::Dma] {
-                let mut own: Vec<&Span> =
+                let mut own: Vec<&JobSpan> =
                     spans.iter().filter(|span| span.executor == executor).collect();
                 own.sort_by(|a, b| a.start_ns.total_cmp(&b.start_ns));
                 prop_assert!(own.is_sorted_by(|a, b| a.end_ns <= b.start_ns));

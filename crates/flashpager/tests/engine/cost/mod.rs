@@ -8,7 +8,7 @@ mod run_time;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use flashpager::Error;
-use flashpager::cost::handler::{Busy, Executor, Jobs, Schedule, Span, Timeline};
+use flashpager::cost::handler::{BusyUntil, Executor, JobSpan, Jobs, Schedule, Timeline};
 use flashpager::cost::{
     Execution, Fetch, FetchPrices, Handler, Latency, Prices, Ram, RawBandwidth, ReadDisturb, Time,
     fault_latencies, warnings,
@@ -197,7 +197,7 @@ fn a_tag_costs_its_bytes_its_column_changes_and_its_check_at_each_fault() {
             ..DesignSpec::default()
         };
         let designs = [None, Some(8)].map(|tag| Design::new(spec(tag)).unwrap());
-        let found = simulate(&trace, &designs, &|| true, &|_, _| {}).unwrap();
+        let found = simulate(&trace, &designs, &|| true, &|_| ()).unwrap();
         let (bare, tagged) = (&found[0], &found[1]);
         let (before, counts) = (&bare.counts, &tagged.counts);
         let misses = counts.misses;
@@ -339,7 +339,7 @@ fn about(a: f64, b: f64) -> bool {
 }
 
 fn end_ns(schedule: Schedule, jobs: &Jobs) -> f64 {
-    Timeline::new(schedule, jobs, Busy::default()).end_ns
+    Timeline::new(schedule, jobs, BusyUntil::default()).end_ns
 }
 
 /// Times of jobs, some of them none at all.

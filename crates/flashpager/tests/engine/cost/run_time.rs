@@ -29,10 +29,10 @@ fn on(processor: &str) -> DesignSpec {
     DesignSpec { processor: Some(processor.into()), ..DesignSpec::default() }
 }
 
-fn row(spec: DesignSpec, runs: &[Run], instructions: u64, outside: u64) -> simulation::Row {
+fn row(spec: DesignSpec, runs: &[Run], instructions: u64, outside: u64) -> simulation::ResultRow {
     let file = written(runs, Some(instructions), outside);
     let designs = [Design::new(spec).unwrap()];
-    simulation::simulate(file.path(), WarmUp::default(), &designs, &|| true, &|_, _| {})
+    simulation::simulate(file.path(), WarmUp::default(), &designs, &|| true, &|_| ())
         .unwrap()
         .remove(0)
 }
@@ -153,7 +153,7 @@ fn a_trace_without_instructions_has_no_run_time() {
     let file = written(&[Run { offset: 0, length: 40 }], None, 0);
     let of = |spec: DesignSpec| {
         let designs = [Design::new(spec).unwrap()];
-        simulation::simulate(file.path(), WarmUp::default(), &designs, &|| true, &|_, _| {})
+        simulation::simulate(file.path(), WarmUp::default(), &designs, &|| true, &|_| ())
     };
     let error = of(on("cortex-m3@64MHz")).unwrap_err().to_string();
     assert!(error.contains("does not say how many instructions"), "{error}");

@@ -1,14 +1,17 @@
 //! An order of what stays in flash, searched with what is pinned.
 
-use flashpager_base::Result;
+use flashpager_base::{ProgressFn, Result};
 use flashpager_layout::{
     Cooling, Evaluations, Found, Order, Profile, Search, Sequence, Task, Units, place,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
-use super::super::{Counted, LAST, Limit, Opened, Part, Priced, Published, priced};
-use super::{Choice, Exact, Problem, Progress, Request, numbers_of};
+use super::super::{
+    BaselinePortfolio, CostFn, EvaluationBudget, LAST, LoadedTrace, SearchLimit, ShareBudget,
+    cost_of,
+};
+use super::{ExactTimeFn, PinChoice, PinProblem, PinProgress, PinRequest, numbers_of};
 use crate::design::Design;
 
 /// Of what is left of the search, what pinning alone is given at most, an order alone, and pinning
@@ -24,7 +27,7 @@ const ORDER_OF_ROUND: f64 = 0.7;
 
 /// An order of what stays, and what it gives beside what is pinned.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Together {
+pub struct JointLayout {
     /// Names of what can move and is not pinned, as it is to lie in flash.
     pub order: Vec<String>,
     /// Bytes between units, laid out so.
@@ -39,36 +42,36 @@ pub struct Together {
 
 /// What is pinned, the order of all that can move, and the time of whole traces.
 #[derive(Clone, Debug)]
-pub(super) struct Pair {
+pub(super) struct Candidate {
     pub(super) pinned: Vec<u32>,
     pub(super) order: Vec<u32>,
     pub(super) time_ns: f64,
 }
 
 /// What is searched, and until when.
-pub(super) struct Searching<'s, 'a> {
-    pub(super) problem: &'s mut Problem<'a>,
-    pub(super) request: &'s Request,
-    pub(super) clock: &'s mut Clock<'a>,
+pub(super) struct JointSearch<'s, 'a> {
+    pub(super) problem: &'s mut PinProblem<'a>,
+    pub(super) request: &'s PinRequest,
+    pub(super) clock: &'s mut SearchClock<'a>,
 }
 
 /// What is used up of a search that has phases.
-pub(super) struct Clock<'a> {
-    limit: Limit<'a>,
+pub(super) struct SearchClock<'a> {
+    limit: SearchLimit<'a>,
     /// Of evaluations, the share that was given away.
     given: f64,
 }
 
-impl<'a> Clock<'a> {
-    pub(super) fn new(limit: Limit<'a>) -> Self {
+impl<'a> SearchClock<'a> {
+    pub(super) fn new(limit: SearchLimit<'a>) -> Self {
         Self { limit, given: 0.0 }
     }
 
     fn used(&self) -> f64 {
         match self.limit {
-            Limit::Evaluations { stopped, .. } if stopped() => 1.0,
-            Limit::Evaluations { .. } => self.given,
-            Limit::Share(share) => share(),
+            SearchLimit::Evaluations { stopped, .. } if stopped() => 1.0,
+            SearchLimit::Evaluations { .. } => self.given,
+            SearchLimit::Share(share) => share(),
         }
     }
 
@@ -87,8 +90,8 @@ impl<'a> Clock<'a> {
     /// were asked for is to be through.
     fn is_finished(&self) -> bool {
         match self.limit {
-            Limit::Evaluations { stopped, .. } => !stopped(),
-            Limit::Share(share) => share() < 1.0,
+            SearchLimit::Evaluations { stopped, .. } => !stopped(),
+            SearchLimit::Share(share) => share() < 1.0,
         }
     }
 
@@ -96,16 +99,16 @@ impl<'a> Clock<'a> {
     pub(super) fn pins(&self, end: f64) -> impl Fn() -> bool + Sync + use<'a> {
         let limit = self.limit;
         move || match limit {
-            Limit::Evaluations { stopped, .. } => !stopped(),
-            Limit::Share(share) => share() < end,
+            SearchLimit::Evaluations { stopped, .. } => !stopped(),
+            SearchLimit::Share(share) => share() < end,
         }
     }
 }
 
 /// Orders of what is left of a program when some of it is pinned.
-pub(super) struct Orders<'a> {
+pub(super) struct OrderSearch<'a> {
     pub(super) units: &'a Units,
-    pub(super) opened: &'a [Opened],
+    pub(super) opened: &'a [LoadedTrace],
     /// By trace: all of it, and the design as it executes it.
     pub(super) sequences: Vec<Sequence>,
     pub(super) designs: Vec<Design>,
@@ -113,15 +116,15 @@ pub(super) struct Orders<'a> {
     pub(super) before_ns: f64,
 }
 
-impl Orders<'_> {
+impl OrderSearch<'_> {
     /// Search an order for the rest of `pinned` from `start` on, which names all that can move, as
     /// what is given does. Published orders begin, too, where `is_first`. Gives the orders tried.
     pub(super) fn search(
         &self,
         (pinned, start): (&[u32], &[u32]),
         is_first: bool,
-        (clock, share): (&mut Clock<'_>, f64),
-        told: &(dyn Fn(f64) + Sync),
+        (clock, share): (&mut SearchClock<'_>, f64),
+        progress: ProgressFn<'_, f64>,
     ) -> Result<(Vec<u32>, u64)> {
         let units = self.units.with_resident_numbers(pinned);
         let sequences: Vec<Sequence> =
@@ -131,7 +134,7 @@ impl Orders<'_> {
         if profile.executed(&units).is_empty() {
             return Ok((start.to_vec(), 0));
         }
-        let costs: Vec<Priced> = self.designs.iter().map(priced).collect();
+        let costs: Vec<CostFn> = self.designs.iter().map(cost_of).collect();
         let of_trace = |(number, sequence): (usize, _)| {
             let design: &Design = &self.designs[number];
             Task {
@@ -150,23 +153,25 @@ impl Orders<'_> {
             let caches = self.designs.iter().map(|design| design.cache().cache_bytes);
             let cluster_bytes = caches.max().unwrap_or(0).min(u64::from(u32::MAX)) as u32;
             let all: Vec<&Sequence> = sequences.iter().collect();
-            let published = Published::of(&search, (&units, &profile), &all, cluster_bytes)?;
+            let published =
+                BaselinePortfolio::of(&search, (&units, &profile), &all, cluster_bytes)?;
             if published.cost < search.cost(&begin)? {
                 begin = published.best;
             }
         }
         let cooling = if is_first { Cooling::default() } else { LAST };
         let Found { order, evaluations, .. } = match clock.limit {
-            Limit::Evaluations { all, stopped } => {
+            SearchLimit::Evaluations { all, stopped } => {
                 let given = share * (1.0 - clock.given);
                 clock.given += given;
                 let evaluations = Evaluations((given * all as f64 / 2.0) as u64);
-                let budget = Counted { evaluations, stopped };
-                search.anneal(&begin, cooling, 1, &budget, told)?
+                let budget = EvaluationBudget { evaluations, stopped };
+                search.anneal(&begin, cooling, 1, &budget, progress)?
             }
-            Limit::Share(used) => {
-                let budget = Part { share: used, from: clock.used(), to: clock.ahead(share) };
-                search.anneal(&begin, cooling, 1, &budget, told)?
+            SearchLimit::Share(used) => {
+                let budget =
+                    ShareBudget { share: used, from: clock.used(), to: clock.ahead(share) };
+                search.anneal(&begin, cooling, 1, &budget, progress)?
             }
         };
         Ok((spliced(start, order.numbers()), evaluations))
@@ -177,42 +182,42 @@ impl Orders<'_> {
 /// an order for what is pinned and exchanges under that order, again and again. `exact` is the time
 /// of whole traces, which decides after each. Gives the best, what is told of it, and whether the
 /// search came to its end.
-pub(super) fn together(
-    search: &mut Searching<'_, '_>,
-    orders: &Orders<'_>,
-    alone: (&Choice, Pair),
-    exact: Exact<'_>,
-    told: &(dyn Fn(Progress) + Sync),
-) -> Result<(Pair, Together, bool)> {
-    let Searching { problem, request, clock } = search;
+pub(super) fn search(
+    search: &mut JointSearch<'_, '_>,
+    orders: &OrderSearch<'_>,
+    alone: (&PinChoice, Candidate),
+    exact: ExactTimeFn<'_>,
+    progress: ProgressFn<'_, PinProgress>,
+) -> Result<(Candidate, JointLayout, bool)> {
+    let JointSearch { problem, request, clock } = search;
     let (choice, mut best) = alone;
     let pinning_alone_ns = best.time_ns;
     let always = numbers_of(problem.units, &request.always)?;
     let mut candidates: Vec<u32> = Vec::new();
     let mut tried = 0;
-    let mut know = |choice: &Choice| {
+    let mut know = |choice: &PinChoice| {
         let all = choice.chosen.iter().chain(&choice.greedy).chain(&choice.others);
         let new: Vec<u32> = all.copied().filter(|one| !candidates.contains(one)).collect();
         candidates.extend(new);
         candidates.clone()
     };
     let mut others = know(choice);
-    let tell = |best: &Pair, ram_bytes: u64| {
+    let report = |best: &Candidate, ram_bytes: u64| {
         let so_far = best.time_ns / orders.before_ns;
-        move |cost: f64| told(Progress { time_ratio: cost.min(so_far), ram_bytes })
+        move |cost: f64| progress(PinProgress { time_ratio: cost.min(so_far), ram_bytes })
     };
 
     // An order alone.
     let must = choice.always.clone();
     let mut order_alone =
-        Pair { time_ns: exact(&must, &best.order)?, pinned: must, order: best.order.clone() };
+        Candidate { time_ns: exact(&must, &best.order)?, pinned: must, order: best.order.clone() };
     if clock.goes_on() {
         let start = (&*order_alone.pinned, &*order_alone.order);
         let (order, more) = orders.search(
             start,
             true,
             (clock, ORDER_ALONE),
-            &tell(&best, problem.ram(&best.pinned)),
+            &report(&best, problem.ram(&best.pinned)),
         )?;
         tried += more;
         let pinned = order_alone.pinned.clone();
@@ -229,7 +234,7 @@ pub(super) fn together(
         problem.take_order(&order_alone.order);
         let searches = clock.pins(clock.ahead(PINNING_ANEW));
         // In this order the limited calls may be too long, whatever is pinned.
-        if let Ok(anew) = problem.choose(request.ram_bytes, &always, &searches, told)? {
+        if let Ok(anew) = problem.choose(request.ram_bytes, &always, &searches, progress)? {
             others = know(&anew);
             problem.better(&mut best, anew.chosen, order_alone.order.clone(), exact)?;
         }
@@ -244,7 +249,7 @@ pub(super) fn together(
         let start = (&*best.pinned, &*best.order);
         let share = (&mut **clock, share * ORDER_OF_ROUND);
         let (order, more) =
-            orders.search(start, is_first, share, &tell(&best, problem.ram(&best.pinned)))?;
+            orders.search(start, is_first, share, &report(&best, problem.ram(&best.pinned)))?;
         tried += more;
         is_first = false;
         let pinned = best.pinned.clone();
@@ -256,7 +261,7 @@ pub(super) fn together(
             &always,
             (&best.pinned, &others),
             &searches,
-            told,
+            progress,
         )?;
         let order = best.order.clone();
         problem.better(&mut best, exchanged, order, exact)?;
@@ -266,7 +271,7 @@ pub(super) fn together(
     }
     let units = problem.units.with_resident_numbers(&best.pinned);
     let order = left(&units, &best.order)?;
-    let together = Together {
+    let together = JointLayout {
         order: order.names(&units).map(str::to_owned).collect(),
         gap_bytes: place(&units, &order)?.gap_bytes,
         pinning_alone_ratio: pinning_alone_ns / orders.before_ns,
