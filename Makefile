@@ -32,6 +32,9 @@ RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates parts boards cores run
 # Of x86-64 alone.
 PAGED := $(if $(filter x86_64,$(shell uname -m)),$(wildcard runtime/pager/linux/*.c))
 DEMO_TRACE := examples/traces/card-firmware.trace
+# The tests in C and in Rust that are run; the default is all of them.
+C_TARGETS := test sanitize cross
+RUST_TESTS :=
 SOAK_SECONDS := 120
 SOAK_PROGRAMS := 300
 SOAK_CUTS := 10000000
@@ -57,10 +60,10 @@ test: build
 	@MAKE="$(MAKE)" $(BIN)/python -m tests.stages test-c test-rust test-python
 
 test-c:
-	$(MAKE) --no-print-directory -C runtime -j$(CORES) --output-sync=target test sanitize cross
+	$(MAKE) --no-print-directory -C runtime -j$(CORES) --output-sync=target $(C_TARGETS)
 
 test-rust:
-	cargo test --workspace $(CARGO_FLAGS)
+	cargo test --workspace $(CARGO_FLAGS) -- $(RUST_TESTS)
 
 test-python: build
 	$(BIN)/python -m pytest -n $(CORES) --dist worksteal

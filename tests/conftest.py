@@ -59,15 +59,29 @@ def _one_line(reason: str) -> str:
     return " ".join(reason.removeprefix("Skipped: ").split())
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep the tests that an earlier run left out, if one is named; both together are all tests."""
+    records = tools.earlier("Python")
+    if records is None:
+        return
+    left_out, differences = tools.divided(records, [item.nodeid for item in items])
+    if differences:
+        raise pytest.UsageError("\n".join(differences))
+    config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in left_out])
+    items[:] = [item for item in items if item.nodeid in left_out]
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say what was skipped: one line a missing tool, or one a reason."""
+    """Record each test, or print the skipped ones: one line a missing tool, or one a reason."""
     left_out = [
-        tools.LeftOut("Python", _one_line(report.longrepr[2]), report.nodeid)
+        tools.TestRecord("Python", _one_line(report.longrepr[2]), report.nodeid)
         for report in terminalreporter.getreports("skipped")
         if isinstance(report.longrepr, tuple)
     ]
-    file = tools.to_append_to()
+    file = tools.record()
     if file is not None:
+        passed = terminalreporter.getreports("passed")
+        tools.append(file, [tools.TestRecord("Python", "", report.nodeid) for report in passed])
         tools.append(file, left_out)
     elif left_out:
         terminalreporter.section("left out", "-")

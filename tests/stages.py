@@ -1,17 +1,20 @@
-"""Runs targets of the Makefile, and ends with what a person wants to know of them.
+"""Runs the test targets of the Makefile and ends with a summary.
 
     python -m tests.stages test-c test-rust test-python
 
-They run one after another, to the first that fails; their output goes through. At the end
-stand one table of what was left out for want of a tool, how long each target took, and the
+The targets run one after another, to the first that fails; their output goes through. The summary
+is a table of the tests that were left out for lack of a tool, the time of each target, and the
 tests' own closing lines.
+
+Each test is recorded in ``build/tests.tsv``, with the reason if it was left out. Where
+``FLASHPAGER_ONLY_LEFT_OUT_IN`` names the record of an earlier run, on a machine with fewer tools,
+only the tests that it left out are run.
 """
 
 import os
 import re
 import subprocess
 import sys
-import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,25 +23,34 @@ from tests import tools
 
 #: What the C library's Makefile says of a compiler or a header that is not there.
 _C_LEFT_OUT = re.compile(r"(?P<what>[\w-]+): left out, no (?P<tool>[\w.+-]+)")
+_C_PASSED = re.compile(r"(?P<test>\w+) +ok +[\d.]+ s")
 _C_CLOSING = re.compile(r"\d+ passed, \d+ failed")
 _RUST_CLOSING = re.compile(
     r"test result: \w+\. (?P<passed>\d+) passed; (?P<failed>\d+) failed; (?P<ignored>\d+) ignored"
 )
 _PYTHON_CLOSING = re.compile(r"=* ?(?P<text>(\d+ \w+,? ?)+ in [\d.]+s( \([\d:]+\))?) ?=*")
 _MAKE = (os.environ.get("MAKE", "make"), "--no-print-directory")
+#: Libraries in C. A test of compressors goes without those that are missing.
+_C_LIBRARIES = {"deflate", "lz4", "zstd"}
+_C_COMPRESSOR_TESTS = ("compressors_keep_pages", "compressors_survive_any_bytes")
+#: The record of this run.
+_RECORD = Path("build/tests.tsv")
 _COLOR = re.compile(r"\x1b\[[\d;]*m")
 
 
 @dataclass
 class Stage:
-    """A target that has run."""
+    """A target of the Makefile, and what its run printed."""
 
     name: str
+    #: Variables of Make that choose some of the target's tests.
+    variables: list[str] = field(default_factory=list)
     seconds: float = 0
     code: int = 0
-    #: What tests say of themselves at their end.
+    #: The closing lines of the test runners.
     closing: list[str] = field(default_factory=list)
-    left_out: list[tools.LeftOut] = field(default_factory=list)
+    #: Tests in C; the other suites record theirs themselves.
+    records: list[tools.TestRecord] = field(default_factory=list)
     _rust: list[tuple[int, int, int]] = field(default_factory=list)
 
     def run(self) -> None:
@@ -46,7 +58,7 @@ class Stage:
         print(f"\n── {self.name}", flush=True)
         start = time.monotonic()
         with subprocess.Popen(
-            [*_MAKE, self.name], stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+            [*_MAKE, self.name, *self.variables], stdout=subprocess.PIPE, stderr=subprocess.STDOUT
         ) as child:
             assert child.stdout is not None
             for raw in child.stdout:
@@ -63,7 +75,9 @@ class Stage:
     def _look(self, line: str) -> None:
         if found := _C_LEFT_OUT.match(line):
             reason = tools.not_installed([found["tool"]])
-            self.left_out.append(tools.LeftOut("C", reason, found["what"]))
+            self.records.append(tools.TestRecord("C", reason, found["what"]))
+        elif found := _C_PASSED.fullmatch(line):
+            self.records.append(tools.TestRecord("C", "", found["test"]))
         elif _C_CLOSING.fullmatch(line):
             self.closing.append(f"C: {line}")
         elif found := _RUST_CLOSING.match(line):
@@ -82,24 +96,48 @@ def _times(stages: list[Stage]) -> list[str]:
     return [*lines, f"{'together'.ljust(width)}  {total:7.0f} s"]
 
 
+def _left_out_earlier(name: str) -> Stage | None:
+    """Give a target with the tests that the earlier run left out; None if there are none."""
+    if name == "test-python":
+        return Stage(name)
+    suite = {"test-c": "C", "test-rust": "Rust"}[name]
+    left_out = sorted({one.test for one in tools.earlier(suite) or () if one.reason})
+    if not left_out:
+        return None
+    if suite == "Rust":
+        return Stage(name, [f"RUST_TESTS=--exact {' '.join(left_out)}"])
+    targets = [f"cross-{what}" for what in left_out if what not in _C_LIBRARIES]
+    variables = []
+    if _C_LIBRARIES & set(left_out):
+        targets = ["test", "sanitize", *targets]
+        variables = [f"TESTS={' '.join(_C_COMPRESSOR_TESTS)}"]
+    return Stage(name, [f"C_TARGETS={' '.join(targets)}", *variables])
+
+
 def main() -> int:
     """Make the targets; give 0, or the status of the one that failed."""
     stages: list[Stage] = []
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "left-out"
-        os.environ[tools.LEFT_OUT] = str(file)
-        for name in sys.argv[1:]:
-            stages.append(Stage(name))
-            stages[-1].run()
-            tools.append(file, stages[-1].left_out)
-            if stages[-1].code:
-                break
-        left_out = tools.summary(tools.collected(file))
+    _RECORD.parent.mkdir(exist_ok=True)
+    earlier = os.environ.get(tools.EARLIER)
+    file = _RECORD.with_stem("tests-left-out") if earlier else _RECORD
+    file.unlink(missing_ok=True)
+    os.environ[tools.RECORD] = str(file.absolute())
+    for name in sys.argv[1:]:
+        stage = _left_out_earlier(name) if earlier else Stage(name)
+        if stage is None:
+            print(f"\n── {name}: nothing was left out", flush=True)
+            continue
+        stages.append(stage)
+        stage.run()
+        tools.append(file, stage.records)
+        if stage.code:
+            break
+    left_out = tools.summary(tools.collected(file))
     print("\n── summary")
     for lines in (left_out, _times(stages), [line for stage in stages for line in stage.closing]):
         if lines:
             print("\n".join(["", *lines]))
-    return stages[-1].code
+    return stages[-1].code if stages else 0
 
 
 if __name__ == "__main__":

@@ -8,11 +8,14 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 #: Set, it turns a missing tool into a failure.
 REQUIRE_TOOLS = "FLASHPAGER_REQUIRE_TOOLS"
-#: Names the file to which suites append what they left out, instead of printing it.
-LEFT_OUT = "FLASHPAGER_LEFT_OUT"
+#: Names the record: a file to which each suite appends its tests, those left out with the reason.
+RECORD = "FLASHPAGER_TEST_RECORD"
+#: Names the record of an earlier run. Only the tests that it left out are run.
+EARLIER = "FLASHPAGER_ONLY_LEFT_OUT_IN"
 #: The Debian package that holds a tool, a header or a browser.
 PACKAGES = {
     "aarch64-linux-gnu-gcc": "gcc-aarch64-linux-gnu libc6-dev-arm64-cross",
@@ -86,25 +89,30 @@ def not_installed(tools: Iterable[str]) -> str:
 
 
 @dataclass(frozen=True)
-class LeftOut:
-    """A test that was left out."""
+class TestRecord:
+    """One line of the record: a test that ran, or was left out for a reason."""
+
+    #: Not a class of tests, whatever its name begins with.
+    __test__: ClassVar[bool] = False
 
     #: Its language: C, Rust or Python.
     suite: str
-    #: One line.
+    #: Why it was left out, in one line; empty if it ran.
     reason: str
     test: str
 
 
-def summary(left_out: Iterable[LeftOut]) -> list[str]:
-    """Give lines about what was left out.
+def summary(records: Iterable[TestRecord]) -> list[str]:
+    """Give lines about the tests that were left out.
 
     Grouped by missing tool: how many tests of which suites, and how to get it. A test that
     wants two missing tools is counted with both. Any other reason stands as it is.
     """
     tools: dict[str, Counter[str]] = {}
     others: dict[str, Counter[str]] = {}
-    for one in left_out:
+    for one in records:
+        if not one.reason:
+            continue
         found = _NOT_INSTALLED.fullmatch(one.reason)
         for name in found["tools"].split(", ") if found else [one.reason]:
             (tools if found else others).setdefault(name, Counter())[one.suite] += 1
@@ -131,21 +139,50 @@ def summary(left_out: Iterable[LeftOut]) -> list[str]:
     return lines
 
 
-def append(file: Path, left_out: Iterable[LeftOut]) -> None:
-    """Append what a suite left out, for the summary of all suites."""
+def append(file: Path, records: Iterable[TestRecord]) -> None:
+    """Append the tests of a suite to the record of all suites."""
     with file.open("a", encoding="utf-8") as out:
-        out.writelines(f"{one.suite}\t{one.reason}\t{one.test}\n" for one in left_out)
+        out.writelines(f"{one.suite}\t{one.reason}\t{one.test}\n" for one in records)
 
 
-def collected(file: Path) -> list[LeftOut]:
-    """Give what suites have appended to a file; a test that came by twice counts once."""
+def collected(file: Path) -> list[TestRecord]:
+    """Give the lines of a record, each once."""
     if not file.exists():
         return []
     lines = dict.fromkeys(file.read_text(encoding="utf-8").splitlines())
-    return [LeftOut(*line.split("\t", 2)) for line in lines]
+    return [TestRecord(*line.split("\t", 2)) for line in lines]
 
 
-def to_append_to() -> Path | None:
-    """Give the file that collects what the suites leave out, if there is to be one."""
-    name = os.environ.get(LEFT_OUT)
+def record() -> Path | None:
+    """Give the file that collects the tests of all suites, if there is to be one."""
+    return _path(RECORD)
+
+
+def earlier(suite: str) -> list[TestRecord] | None:
+    """Give a suite's lines in the record of an earlier run; None if all tests are to run."""
+    file = _path(EARLIER)
+    if file is None:
+        return None
+    if not file.is_file():
+        message = f"{EARLIER}: {file} is no file; 'make test' writes build/tests.tsv"
+        raise FileNotFoundError(message)
+    return [one for one in collected(file) if one.suite == suite]
+
+
+def divided(records: Iterable[TestRecord], tests: Iterable[str]) -> tuple[set[str], list[str]]:
+    """Divide the tests of today by an earlier record.
+
+    Returns the tests that the earlier run left out, and one line for each test that the record and
+    today's tests do not share, so that the two runs together are all tests.
+    """
+    records, today = list(records), set(tests)
+    left_out = {one.test for one in records if one.reason}
+    recorded = {one.test for one in records}
+    differences = [f"{test}: not in the record of the earlier run" for test in today - recorded]
+    differences += [f"{test}: recorded, but no test today" for test in recorded - today]
+    return left_out, sorted(differences)
+
+
+def _path(variable: str) -> Path | None:
+    name = os.environ.get(variable)
     return Path(name) if name else None

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT, fails, flashpager, import_csv, process
-from tests.tools import PACKAGES, LeftOut, append, collected, summary
+from tests.tools import PACKAGES, TestRecord, append, collected, divided, summary
 
 COMMANDS = (
     ("--version",),
@@ -54,9 +54,12 @@ def test_summary_of_what_was_left_out(tmp_path: Path) -> None:
     """A line a tool, with the suites it is missing in; a line any other reason."""
     file = tmp_path / "left-out"
     assert collected(file) == []
-    append(file, [LeftOut("Python", "qemu-arm, zstd not installed", f"test_{n}") for n in range(3)])
-    append(file, [LeftOut("Rust", "avr-gcc not installed", "one")] * 2)
-    append(file, [LeftOut("C", "avr-gcc not installed", "avr"), LeftOut("Python", "too cold", "x")])
+    append(
+        file, [TestRecord("Python", "qemu-arm, zstd not installed", f"test_{n}") for n in range(3)]
+    )
+    append(file, [TestRecord("Rust", "avr-gcc not installed", "one")] * 2)
+    append(file, [TestRecord("C", "avr-gcc not installed", "avr")])
+    append(file, [TestRecord("Python", "too cold", "x"), TestRecord("Python", "", "ran")])
     assert summary(collected(file)) == [
         "missing tool  tests left out  how to get it (Debian)",
         "avr-gcc       1 C, 1 Rust     apt install gcc-avr avr-libc",
@@ -69,6 +72,17 @@ def test_summary_of_what_was_left_out(tmp_path: Path) -> None:
         "  1 Python: too cold",
     ]
     assert summary([]) == []
+
+
+def test_two_runs_are_all_tests() -> None:
+    """A second run takes what the first left out, and refuses tests that the first did not know."""
+    records = [TestRecord("Python", "", "ran"), TestRecord("Python", "no zstd", "skipped")]
+    assert divided(records, ["ran", "skipped"]) == ({"skipped"}, [])
+    _, differences = divided(records, ["skipped", "new"])
+    assert differences == [
+        "new: not in the record of the earlier run",
+        "ran: recorded, but no test today",
+    ]
 
 
 def test_the_tools_that_are_wanted_have_a_package() -> None:

@@ -93,9 +93,9 @@ fn source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/engine/drivers").join(name)
 }
 
-/// Tells of a missing tool in the file that collects what all suites leave out, if there is one.
+/// Appends a line for a missing tool to the record of all test suites, if there is one.
 fn left_out(tool: &str) {
-    let Some(file) = std::env::var_os("FLASHPAGER_LEFT_OUT") else { return };
+    let Some(file) = std::env::var_os("FLASHPAGER_TEST_RECORD") else { return };
     let thread = std::thread::current();
     let line = format!("Rust\t{tool} not installed\t{}\n", thread.name().unwrap_or("driver"));
     let file = std::fs::OpenOptions::new().append(true).create(true).open(file);

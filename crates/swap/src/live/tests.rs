@@ -1,3 +1,4 @@
+use std::io::Write as _;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::*;
@@ -43,7 +44,8 @@ fn live<'a>(workload: &'a Workload, policy: &'a PolicySpec) -> Live<'a> {
     Live { workload, contents: &CONTENTS, ram_pages: RAM, policy, delay: None }
 }
 
-/// Why nothing can be tested here, if so.
+/// True where the kernel refuses this user page faults in user space. The record of all test suites
+/// then gets a line, so that a run with more rights repeats the test.
 fn refused() -> bool {
     let region = FaultRegion::new(1).unwrap();
     match Userfault::new(&region) {
@@ -51,6 +53,12 @@ fn refused() -> bool {
         Err(error) => {
             assert!(std::env::var_os("FLASHPAGER_REQUIRE_TOOLS").is_none(), "{error}");
             eprintln!("skipped: {error}");
+            if let Some(file) = std::env::var_os("FLASHPAGER_TEST_RECORD") {
+                let test = std::thread::current().name().unwrap_or("live").to_owned();
+                let mut file =
+                    std::fs::OpenOptions::new().append(true).create(true).open(file).unwrap();
+                writeln!(file, "Rust\tno page faults in user space\t{test}").unwrap();
+            }
             true
         }
     }
