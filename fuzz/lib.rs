@@ -6,7 +6,7 @@ use std::io::Cursor;
 use flashpager::Error;
 use flashpager::placement::Placer;
 use flashpager::trace::TraceInfo;
-use flashpager::record::import::{Format, Import};
+use flashpager::record::import::{ImportFormat, Import};
 use flashpager::record::input::Input;
 
 /// An error says something, in one line that a terminal can show.
@@ -22,7 +22,7 @@ pub fn input(data: &[u8]) -> Result<Input, Error> {
 }
 
 /// Import `data`, with addresses as offsets and, for every other input, placed.
-pub fn import(data: &[u8], format: Format) {
+pub fn import(data: &[u8], format: ImportFormat) {
     let placed = data.last().is_some_and(|byte| byte % 2 == 1);
     let outcome = (|| {
         let placer = placed.then(|| Placer::for_range(0x1000, 0x40_0000)).transpose()?;
@@ -30,7 +30,7 @@ pub fn import(data: &[u8], format: Format) {
         let info = TraceInfo { program: "fuzz".into(), ..TraceInfo::default() };
         // Methods are laid out only in files that can be read again.
         let output = match format {
-            Format::Stream => std::env::temp_dir().join("flashpager-fuzz.trace"),
+            ImportFormat::Stream => std::env::temp_dir().join("flashpager-fuzz.trace"),
             _ => "/dev/null".into(),
         };
         let mut import = Import::new(placer, &output, info, false)?;

@@ -1,7 +1,7 @@
 #![no_main]
 
-use flashpager::record::import::Format;
-use flashpager::record::input::Lines;
+use flashpager::record::import::ImportFormat;
+use flashpager::record::input::TextLines;
 use libfuzzer_sys::fuzz_target;
 
 /// Unpacked bytes after which a well-made bomb proves nothing more.
@@ -10,10 +10,10 @@ const ENOUGH_BYTES: usize = 4 << 20;
 fuzz_target!(|data: &[u8]| {
     let outcome = (|| {
         let mut input = flashpager_fuzz::input(data)?;
-        if let Err(error) = Format::detect(&mut input) {
+        if let Err(error) = ImportFormat::detect(&mut input) {
             flashpager_fuzz::check(&error);
         }
-        let mut lines = Lines::new(input);
+        let mut lines = TextLines::new(input);
         let mut bytes = 0;
         while let Some(line) = lines.next_line()? {
             bytes += line.len() + 1;

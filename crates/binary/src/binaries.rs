@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use flashpager_base::{Error, Result, shown};
 use flashpager_trace::{Image, Symbol};
 
-use super::lines::Lines;
+use super::lines::SourceLines;
 use super::names::file_name;
 use crate::elf::{ElfFile, is_unnamed, read_bytes};
-use crate::samples::{SampleProfile, profile};
+use crate::sample_profile::{SampleProfile, profile};
 
 /// What flash holds where nothing was programmed.
 const ERASED: u8 = 0xff;
@@ -94,8 +94,8 @@ impl Binaries {
     ///
     /// # Errors
     /// When that file is gone, is another by now, or has no lines.
-    pub fn lines(&self, image: usize, about: &Image) -> Result<Lines> {
-        self.read(image, about, |bytes| Lines::of(bytes, &about.sections))
+    pub fn lines(&self, image: usize, about: &Image) -> Result<SourceLines> {
+        self.read(image, about, |bytes| SourceLines::of(bytes, &about.sections))
     }
 
     /// What was executed of `image` by line, from the same file; `times` as in [`profile()`].

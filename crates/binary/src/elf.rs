@@ -35,7 +35,7 @@ pub struct ElfFile {
     architecture: String,
     build_id: String,
     sections: Vec<ElfSection>,
-    segments: Vec<Segment>,
+    segments: Vec<ElfSegment>,
     symbols: Vec<ElfSymbol>,
 }
 
@@ -56,7 +56,7 @@ struct ElfSection {
     cut_off: bool,
 }
 
-struct Segment {
+struct ElfSegment {
     address: u64,
     offset: u64,
     bytes: u64,
@@ -105,7 +105,7 @@ impl ElfFile {
         }
         let segments = file
             .segments()
-            .map(|segment| Segment {
+            .map(|segment| ElfSegment {
                 address: segment.address(),
                 offset: segment.file_range().0,
                 bytes: segment.file_range().1,

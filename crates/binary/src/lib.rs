@@ -7,5 +7,5 @@ pub mod elf;
 pub mod lines;
 pub mod link;
 pub mod names;
-pub mod samples;
+pub mod sample_profile;
 mod unwind;

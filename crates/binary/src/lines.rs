@@ -18,7 +18,7 @@ use super::names::{bounded, demangled};
 const MAX_UNPACKED_BYTES: u64 = 2 << 30;
 
 /// A line of source.
-pub struct Line {
+pub struct SourceLine {
     /// Its file, as the compiler was called with it.
     pub file: Arc<str>,
     /// Its number, from 1.
@@ -29,14 +29,14 @@ pub struct Line {
 
 /// The lines of an image.
 #[derive(Default)]
-pub struct Lines {
+pub struct SourceLines {
     /// Each line once.
-    pub lines: Vec<Line>,
+    pub lines: Vec<SourceLine>,
     /// (flash offsets, index of the line), in no order.
     pub spans: Vec<(Range<u32>, usize)>,
 }
 
-impl Lines {
+impl SourceLines {
     /// The lines behind `sections` by the DWARF in the ELF file `bytes`.
     ///
     /// # Errors
@@ -69,7 +69,7 @@ impl Lines {
                 let file = text(bounded(file));
                 let index = *known.entry((Arc::clone(&file), line)).or_insert_with(|| {
                     let function = function_at(&context, from).map(&mut text);
-                    lines.lines.push(Line { file, line, function });
+                    lines.lines.push(SourceLine { file, line, function });
                     lines.lines.len() - 1
                 });
                 lines.spans.push((offset(from)..offset(until), index));

@@ -8,9 +8,9 @@ const MAX_BYTES: usize = 2048;
 
 /// Text that takes no more than [`MAX_BYTES`].
 #[derive(Default)]
-struct Bounded(String);
+struct BoundedText(String);
 
-impl Write for Bounded {
+impl Write for BoundedText {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         if self.0.len() + text.len() > MAX_BYTES {
             return Err(fmt::Error);
@@ -46,7 +46,7 @@ fn rust(name: &str) -> Option<String> {
         return None;
     }
     let parsed = rustc_demangle::try_demangle(name).ok()?;
-    let mut text = Bounded::default();
+    let mut text = BoundedText::default();
     write!(text, "{parsed:#}").ok()?;
     Some(text.0)
 }
@@ -56,7 +56,7 @@ fn cpp(name: &str) -> Option<String> {
         return None;
     }
     let parsed = cpp_demangle::Symbol::new(name).ok()?;
-    let mut text = Bounded::default();
+    let mut text = BoundedText::default();
     parsed.structured_demangle(&mut text, &cpp_demangle::DemangleOptions::default()).ok()?;
     Some(text.0)
 }

@@ -9,14 +9,14 @@ use object::{Object, ObjectSection};
 const INDEX_ENTRY_BYTES: usize = 8;
 
 /// Where a function begins, and its length where the table has it.
-pub type Start = (u64, Option<u64>);
+pub type FunctionStart = (u64, Option<u64>);
 
 /// What the tables of `file` say, ascending; nothing where there is no table. What is damaged in
 /// a table ends it: programs run without.
 ///
 /// `.ARM.exidx` (Exception Handling ABI for the Arm Architecture, 5) has no lengths, and linkers
 /// leave out a function that is unwound as the one before it.
-pub fn starts(file: &object::File<'_>) -> Vec<Start> {
+pub fn starts(file: &object::File<'_>) -> Vec<FunctionStart> {
     let mut found = match file.architecture() {
         object::Architecture::Arm => index(file),
         _ => frames(file),
@@ -27,7 +27,7 @@ pub fn starts(file: &object::File<'_>) -> Vec<Start> {
 }
 
 /// The functions of `.ARM.exidx`.
-fn index(file: &object::File<'_>) -> Vec<Start> {
+fn index(file: &object::File<'_>) -> Vec<FunctionStart> {
     let Some(section) = file.section_by_name(".ARM.exidx") else { return Vec::new() };
     let Ok(data) = section.data() else { return Vec::new() };
     let entries = data.chunks_exact(INDEX_ENTRY_BYTES);
@@ -47,7 +47,7 @@ fn index(file: &object::File<'_>) -> Vec<Start> {
 }
 
 /// The functions of `.eh_frame`.
-fn frames(file: &object::File<'_>) -> Vec<Start> {
+fn frames(file: &object::File<'_>) -> Vec<FunctionStart> {
     let address = |name: &str| file.section_by_name(name).map(|section| section.address());
     let Some(section) = file.section_by_name(".eh_frame") else { return Vec::new() };
     let Ok(data) = section.uncompressed_data() else { return Vec::new() };

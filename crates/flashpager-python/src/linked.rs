@@ -5,18 +5,17 @@ use std::path::PathBuf;
 use flashpager::binary::elf::read_bytes;
 use flashpager::binary::link::{self, LinkMap, lines};
 use flashpager::linked;
-use flashpager::samples;
 use flashpager::trace::TraceFile;
 use pyo3::prelude::*;
 
 use crate::seam::{raise, run, view, views_by_name};
 use crate::trace::TraceInfo;
 
-views_by_name!(link::Fault);
+views_by_name!(link::ViolationKind);
 
 view! {
     /// A unit that does not lie as an order says.
-    OrderViolation = link::Disobeyed {
+    OrderViolation = link::OrderViolation {
         /// It, as the order or the map calls it.
         name: String,
         /// ``missing``, ``elsewhere``, or ``between``: the order does not name it.
@@ -32,7 +31,7 @@ view! {
 
 view! {
     /// Whether a program was linked in an order.
-    CheckedLink = link::Checked {
+    CheckedLink = link::CheckedLink {
         /// Lines of the order.
         lines: usize,
         /// Those of which it is not known where they lie.
@@ -86,7 +85,7 @@ view! {
 
 view! {
     /// What was executed of a program by line, as LLVM's compilers read it.
-    SampleProfile = flashpager::binary::samples::SampleProfile {
+    SampleProfile = flashpager::binary::sample_profile::SampleProfile {
         /// The contents of its file.
         text: String,
         /// Functions in it.
@@ -104,7 +103,11 @@ pub fn sample_profile(
     trace: PathBuf,
     elf: Option<PathBuf>,
 ) -> PyResult<SampleProfile> {
-    let made = run(py, |_, ()| Ok(()), |go_on, _| samples::sample_profile(&trace, elf, &go_on))?;
+    let made = run(
+        py,
+        |_, ()| Ok(()),
+        |go_on, _| flashpager::sample_profile::sample_profile(&trace, elf, &go_on),
+    )?;
     Ok(SampleProfile(made))
 }
 
@@ -112,7 +115,7 @@ pub fn sample_profile(
 /// start, end and times.
 #[pyfunction]
 pub fn method_profile(py: Python<'_>, trace: PathBuf) -> PyResult<String> {
-    run(py, |_, ()| Ok(()), |go_on, _| samples::method_profile(&trace, &go_on))
+    run(py, |_, ()| Ok(()), |go_on, _| flashpager::sample_profile::method_profile(&trace, &go_on))
 }
 
 /// The formats of an order; the first is the default.

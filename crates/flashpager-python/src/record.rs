@@ -3,9 +3,9 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use flashpager::placement::arrange::{self, Keep, arrange_file, unknown};
-use flashpager::placement::{self, Options};
-use flashpager::record::import::{self, Format, Import, Progress};
+use flashpager::placement::arrange::{self, KeptMethods, arrange_file, unknown};
+use flashpager::placement::{self, PlacementOptions};
+use flashpager::record::import::{self, Import, ImportFormat, RecordingProgress};
 use flashpager::record::input::Input;
 use flashpager::record::pipe::RecorderPipe;
 use flashpager::record::region;
@@ -19,7 +19,7 @@ use crate::trace::{Ending, TraceInfo};
 /// How methods are laid out that a recorder tells.
 #[pyclass(frozen, eq, skip_from_py_object, module = "flashpager._engine")]
 #[derive(Clone, PartialEq)]
-pub struct Arrangement(arrange::Arrangement);
+pub struct Arrangement(arrange::MethodArrangement);
 
 #[pymethods]
 impl Arrangement {
@@ -29,8 +29,8 @@ impl Arrangement {
     #[new]
     #[pyo3(signature = (*, keep=None, order=Vec::new()))]
     fn new(keep: Option<&str>, order: Vec<String>) -> PyResult<Self> {
-        let keep = keep.map_or(Ok(Keep::default()), str::parse).map_err(raise)?;
-        Ok(Self(arrange::Arrangement { keep, order }))
+        let keep = keep.map_or(Ok(KeptMethods::default()), str::parse).map_err(raise)?;
+        Ok(Self(arrange::MethodArrangement { keep, order }))
     }
 
     /// Which methods are there.
@@ -53,7 +53,7 @@ impl Arrangement {
 /// Which methods an arrangement can keep; the first is the default.
 #[pyfunction]
 pub fn kept_methods() -> Vec<&'static str> {
-    Keep::ALL.iter().map(|(name, _)| *name).collect()
+    KeptMethods::ALL.iter().map(|(name, _)| *name).collect()
 }
 
 /// What of a program goes to flash. As it is, what the recorder tells; without methods
@@ -95,7 +95,7 @@ impl Placement {
         bias: Option<u64>,
         as_linked: bool,
     ) -> Self {
-        let options = Options::of(files, sections, with_libraries);
+        let options = PlacementOptions::of(files, sections, with_libraries);
         let options = if as_linked { options.as_linked() } else { options };
         Self(placement::Placement::Files { options, bias })
     }
@@ -108,7 +108,7 @@ impl Placement {
 /// The sections of a file that are placed where none is named.
 #[pyfunction]
 pub fn default_sections() -> Vec<String> {
-    Options::default().sections
+    PlacementOptions::default().sections
 }
 
 /// What a trace says of a program is text.
@@ -196,12 +196,12 @@ pub fn unknown_methods(
 /// The formats that can be imported.
 #[pyfunction]
 pub fn import_formats() -> Vec<&'static str> {
-    Format::ALL.iter().map(|(name, _)| *name).collect()
+    ImportFormat::ALL.iter().map(|(name, _)| *name).collect()
 }
 
 view! {
     /// A trace that was written.
-    Recorded = import::Finished {
+    Recorded = import::RecordedTrace {
         /// Its file.
         path: PathBuf,
         /// Its description.
@@ -256,7 +256,7 @@ pub struct Recording {
 
 fn call_import_progress(
     progress: &Option<Py<PyAny>>,
-) -> impl FnMut(Python<'_>, Progress) -> PyResult<()> + '_ {
+) -> impl FnMut(Python<'_>, RecordingProgress) -> PyResult<()> + '_ {
     move |py, now| match progress {
         Some(progress) => progress.call1(py, (now.instructions, now.file_bytes)).map(drop),
         None => Ok(()),
@@ -268,7 +268,7 @@ impl Recording {
         &mut self,
         py: Python<'_>,
         progress: Option<Py<PyAny>>,
-        format: Option<Format>,
+        format: Option<ImportFormat>,
         instruction_bytes: u32,
         open: impl FnOnce() -> Result<Input> + Send,
     ) -> PyResult<(Ending, &'static str)> {
@@ -277,7 +277,7 @@ impl Recording {
             let mut input = open()?;
             let format = match format {
                 Some(format) => format,
-                None => Format::detect(&mut input)?,
+                None => ImportFormat::detect(&mut input)?,
             };
             let ending = import.read(input, format, instruction_bytes, &mut |now| {
                 progress(now);
@@ -342,7 +342,7 @@ impl Recording {
         tail: PathBuf,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Ending> {
-        let read = self.read(py, progress, Some(Format::Stream), 1, || {
+        let read = self.read(py, progress, Some(ImportFormat::Stream), 1, || {
             Input::new("recorder stream", RecorderPipe::open(&pipe, &tail)?)
         });
         read.map(|(ending, _)| ending)
@@ -359,7 +359,7 @@ impl Recording {
         pid: u32,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Ending> {
-        let format: Format = format.parse().map_err(raise)?;
+        let format: ImportFormat = format.parse().map_err(raise)?;
         self.import.as_mut().ok_or_else(finished)?.watch_process(pid).map_err(raise)?;
         let read = self.read(py, progress, Some(format), 1, || {
             let file = std::fs::File::open(&pipe).map_err(|e| Error::file(&pipe, e))?;

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use flashpager::binary::binaries::Binaries;
 use flashpager::binary::elf::ElfFile;
 use flashpager::trace::export::{TextFormat, export, export_to_file};
-use flashpager::trace::{self, BlockCounts, TraceFile, Watched, blocks, check};
+use flashpager::trace::{self, BlockCounts, ProgressTrace, TraceFile, blocks, check};
 use flashpager::warm_up;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
@@ -317,7 +317,7 @@ pub fn block_statistics(
         let file = TraceFile::open(&trace)?;
         let runs = file.info().runs;
         let progress = |read| progress((read, runs));
-        let watched = Watched::new(&file, &progress);
+        let watched = ProgressTrace::new(&file, &progress);
         let counts = BlockCounts::of(&watched, file.info().symbols(), &go_on)?;
         let info = file.info();
         Ok(blocks::BlockStatistics::new(&counts, info.executed_runs(), info.executed_bytes()))

@@ -284,7 +284,7 @@ pub fn call_times(
     let read = |runs: u64| {
         progress(((runs as f64 / info.runs as f64).min(PASSES as f64), PASSES));
     };
-    let trace = &flashpager_trace::Watched::new(trace, &read);
+    let trace = &flashpager_trace::ProgressTrace::new(trace, &read);
     let mut begins = FxHashSet::default();
     for_runs(trace, go_on, |runs| {
         begins.extend(runs.iter().map(|run| run.offset));

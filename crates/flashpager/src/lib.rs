@@ -44,7 +44,7 @@ pub mod design;
 pub mod layout;
 pub mod linked;
 pub mod sample;
-pub mod samples;
+pub mod sample_profile;
 pub mod simulation;
 pub mod spec;
 pub mod stall;

@@ -5,11 +5,11 @@ use std::path::Path;
 
 use flashpager_base::{Error, Result, named, shown};
 use flashpager_binary::link::{
-    InputSection, Line, LinkMap, OrderText, PinFormat, PinText, fragment, names, pinned,
+    InputSection, LinkMap, OrderLine, OrderText, PinFormat, PinText, fragment, names, pinned,
     recorded_at, symbol_order,
 };
-use flashpager_layout::{Order, Placement, Unit, Units, place};
-use flashpager_trace::{Image, NotPlaced, Section, TraceFile, TraceInfo, TraceWriter};
+use flashpager_layout::{Order, Unit, UnitPlacement, Units, place};
+use flashpager_trace::{Image, RelocationError, Section, TraceFile, TraceInfo, TraceWriter};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Most lines that an error or a note names.
@@ -164,7 +164,7 @@ impl LinkedProgram {
     ///
     /// # Errors
     /// When not one line names a unit.
-    pub fn order(&self, lines: &[Line]) -> Result<NamedOrder> {
+    pub fn order(&self, lines: &[OrderLine]) -> Result<NamedOrder> {
         let movable = self.units.movable();
         let input = |number: u32| self.inputs[number as usize].as_ref();
         let mut by_name: FxHashMap<&str, Vec<u32>> = FxHashMap::default();
@@ -184,8 +184,8 @@ impl LinkedProgram {
             }
         }
         // What a line names by its place is not meant by its bare name.
-        let placed = |line: &Line| match line {
-            Line::Symbol(name) if !by_symbol.contains_key(name.as_str()) => {
+        let placed = |line: &OrderLine| match line {
+            OrderLine::Symbol(name) if !by_symbol.contains_key(name.as_str()) => {
                 by_place.get(&recorded_at(name)?).copied()
             }
             _ => None,
@@ -198,14 +198,14 @@ impl LinkedProgram {
         for line in lines {
             let means = |number: &&u32| input(**number).is_some_and(|input| line.means(input));
             let found: Vec<u32> = match line {
-                Line::Section { name, .. } if name.contains(['*', '?', '[']) => {
+                OrderLine::Section { name, .. } if name.contains(['*', '?', '[']) => {
                     movable.iter().filter(means).copied().collect()
                 }
-                Line::Section { name, .. } => {
+                OrderLine::Section { name, .. } => {
                     let found = by_name.get(name.as_str()).map_or(&[][..], Vec::as_slice);
                     found.iter().filter(means).copied().collect()
                 }
-                Line::Symbol(name) => {
+                OrderLine::Symbol(name) => {
                     let named = by_symbol.get(name.as_str()).map_or(&[][..], Vec::as_slice);
                     let bare = named.iter().copied().filter(|number| !with_place.contains(number));
                     placed(line).into_iter().chain(bare).collect()
@@ -238,7 +238,7 @@ impl LinkedProgram {
     ///
     /// # Errors
     /// When what stays is in the way.
-    pub fn place(&self, order: &Order) -> Result<Placement> {
+    pub fn place(&self, order: &Order) -> Result<UnitPlacement> {
         let placement = place(&self.units, order)?;
         self.check(&placement, order)?;
         Ok(placement)
@@ -251,7 +251,7 @@ impl LinkedProgram {
     }
 
     /// A linker goes on where it is: it puts nothing behind what stays.
-    fn check(&self, placement: &Placement, order: &Order) -> Result<()> {
+    fn check(&self, placement: &UnitPlacement, order: &Order) -> Result<()> {
         let Some(behind) = self.behind() else { return Ok(()) };
         let all = self.units.all();
         let over = |number: &&u32| placement.offsets[**number as usize] >= behind.offset;
@@ -362,16 +362,16 @@ impl LinkedProgram {
             writer.know(&image.symbols);
         }
         let refused = |not_placed| {
-            let (NotPlaced::Nowhere(at) | NotPlaced::Dropped(at)) = not_placed;
+            let (RelocationError::Nowhere(at) | RelocationError::Dropped(at)) = not_placed;
             let what = format!("the code at {at:#x} belongs to no section");
             Error::data(trace.path().display().to_string(), what)
         };
-        placement.moves(&self.units).rewrite(trace, &mut writer, &refused, go_on)?;
+        placement.relocations(&self.units).rewrite(trace, &mut writer, &refused, go_on)?;
         writer.close(info)?.name()
     }
 
     /// The images as they are then.
-    fn laid_out(&self, placement: &Placement) -> Vec<Image> {
+    fn laid_out(&self, placement: &UnitPlacement) -> Vec<Image> {
         let all = self.units.all();
         let ends = self.inputs.iter().enumerate().filter(|(_, input)| input.is_some());
         let end = ends.map(|(number, _)| placement.offsets[number] + all[number].bytes).max();

@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 use flashpager_base::random::Random;
 use flashpager_base::{Error, ProgressFn, Result};
 use flashpager_replay::Counts;
-use flashpager_trace::{BlockCounts, MemoryTrace, Run, Trace, TraceFile, WarmUp, Windows};
+use flashpager_trace::{BlockCounts, MemoryTrace, Run, Trace, TraceFile, TraceWindows, WarmUp};
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 use serde::Serialize;
@@ -141,7 +141,7 @@ pub fn simulate<D: Borrow<Design> + Sync>(
     let info = file.info();
     let executing = designs.iter().map(|design| design.borrow().executing(info));
     let designs: &[Cow<'_, Design>] = &executing.collect::<Result<Vec<_>>>()?;
-    let windows = Windows::of(&file)?;
+    let windows = TraceWindows::of(&file)?;
     let length = plan.window_runs as usize;
     let (mut replicates, mut bytes, mut used) = (Vec::new(), Vec::new(), Vec::new());
     for starts in plan.starts(info.runs) {
@@ -245,7 +245,7 @@ pub fn attribute(
     let file = open(path, plan)?;
     let info = file.info();
     let design = &*design.executing(info)?;
-    let windows = Windows::of(&file)?;
+    let windows = TraceWindows::of(&file)?;
     let of_replicate = |starts: Vec<u64>| {
         let runs = windows.join(starts, plan.window_runs as usize)?;
         let before = warm_up(&runs, plan.window_runs as usize);

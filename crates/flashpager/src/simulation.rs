@@ -11,7 +11,7 @@ use crate::design::{self, Assumption, Design, Evaluation};
 use crate::sample::SampleErrors;
 use crate::spec::DesignSpec;
 use flashpager_base::{Error, ProgressFn, Result};
-use flashpager_trace::{MemoryTrace, Trace, TraceFile, WarmUp, Watched};
+use flashpager_trace::{MemoryTrace, ProgressTrace, Trace, TraceFile, WarmUp};
 
 /// Decoded once and kept: 8 bytes each. Longer traces are decoded by every pass.
 const MAX_RUNS_IN_MEMORY: u64 = 1 << 25;
@@ -169,7 +169,7 @@ pub fn simulate<D: Borrow<Design> + Sync>(
     let PreparedTrace { trace, runs, designs } = PreparedTrace::new(path, warm_up, designs)?;
     let passes = PassProgress::new(&designs, runs, trace.warm_up(), progress);
     let read = |read| passes.read(read);
-    let watched = Watched::new(&*trace, &read);
+    let watched = ProgressTrace::new(&*trace, &read);
     let finished = |(cells, _)| passes.finished(cells);
     let evaluations = design::simulate(&watched, &designs, go_on, &finished)?;
     let rows = designs.iter().zip(evaluations);
@@ -196,7 +196,7 @@ pub fn explore<D: Borrow<Design> + Sync>(
     let PreparedTrace { trace, runs, designs } = PreparedTrace::new(path, warm_up, designs)?;
     let passes = PassProgress::new(&designs, runs, trace.warm_up(), progress);
     let read = |read| passes.read(read);
-    let watched = Watched::new(&*trace, &read);
+    let watched = ProgressTrace::new(&*trace, &read);
     design::evaluate_all(&watched, &designs, go_on, &|evaluations, (now, all)| {
         let row = |(place, evaluation): (usize, Evaluation)| {
             (place, ResultRow::slim(&designs[place], evaluation))
@@ -256,7 +256,7 @@ mod tests {
         let progress = |now: CellProgress| seen.lock().expect("nobody panics").push(now);
         let passes = PassProgress::new(&designs, 400_000, WarmUp::default(), &progress);
         let read = |read| passes.read(read);
-        let watched = Watched::new(&trace, &read);
+        let watched = ProgressTrace::new(&trace, &read);
         design::simulate(&watched, &designs, &|| true, &|(cells, _)| passes.finished(cells))
             .expect("it replays");
         let seen = seen.into_inner().expect("nobody panics");

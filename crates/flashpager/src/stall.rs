@@ -65,7 +65,7 @@ pub fn worst_stall(
     let prices = design.prices();
     let written = u64::from(design.cache().cache_page_bytes);
     let read = |runs: u64| progress(((runs as f64 / info.runs.max(1) as f64).min(1.0), 1));
-    let trace = &flashpager_trace::Watched::new(trace, &read);
+    let trace = &flashpager_trace::ProgressTrace::new(trace, &read);
     let warm_up = trace.warm_up().bytes;
     let mut worst = Stall { window_bytes, ..Stall::default() };
     let mut window: VecDeque<WindowMiss> = VecDeque::new();

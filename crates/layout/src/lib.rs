@@ -1,7 +1,7 @@
 //! Layout: the units of a program in another order, and what the same execution is then.
 //!
 //! A program is cut into [`Units`], an [`Order`] says which comes after which, [`place()`] lays
-//! them out as a linker does, and a [`Placement`] says where each byte of a recorded trace lies
+//! them out as a linker does, and a [`UnitPlacement`] says where each byte of a recorded trace lies
 //! then. Nothing here knows a nanosecond.
 
 pub mod baseline;
@@ -16,9 +16,9 @@ mod units;
 
 pub use baseline::Baseline;
 pub use order::Order;
-pub use place::{Placement, place};
+pub use place::{UnitPlacement, place};
 pub use profile::Profile;
-pub use search::{Budget, Cooling, Evaluations, Found, Search};
-pub use sequence::{Piece, Sequence};
-pub use stream::Task;
+pub use search::{Annealer, Budget, Cooling, Evaluations, SearchResult};
+pub use sequence::{Piece, PieceSequence};
+pub use stream::LayoutTask;
 pub use units::{Unit, Units};

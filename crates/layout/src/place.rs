@@ -1,13 +1,15 @@
 //! Placing: where each unit lies, and where the runs of a trace go.
 
 use flashpager_base::{Error, Result};
-use flashpager_trace::{MemoryTrace, Move, Moves, NotPlaced, Run, RunBuilder, Trace, for_runs};
+use flashpager_trace::{
+    MemoryTrace, Relocation, RelocationError, Relocations, Run, RunBuilder, Trace, for_runs,
+};
 
 use crate::{Order, Unit, Units};
 
 /// An image laid out anew.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Placement {
+pub struct UnitPlacement {
     /// The new offset of each unit, by its number.
     pub offsets: Vec<u32>,
     /// Bytes of the image, at least those of the recorded one if something stays at its end.
@@ -21,12 +23,12 @@ pub struct Placement {
 ///
 /// # Errors
 /// Images beyond 4 GiB.
-pub fn place(units: &Units, order: &Order) -> Result<Placement> {
+pub fn place(units: &Units, order: &Order) -> Result<UnitPlacement> {
     let mut offsets: Vec<u32> = units.all().iter().map(|unit| unit.offset).collect();
     let (end, gap_bytes) = lay_out(units, order.numbers(), &mut offsets);
     let image_bytes = u32::try_from(end)
         .map_err(|_| Error::design("laid out anew, the image would reach beyond 4 GiB"))?;
-    Ok(Placement { offsets, image_bytes, gap_bytes: gap_bytes as u32 })
+    Ok(UnitPlacement { offsets, image_bytes, gap_bytes: gap_bytes as u32 })
 }
 
 /// Put the units of these numbers one behind another. Gives where the image ends, and how many
@@ -57,15 +59,15 @@ pub(crate) fn lay_out(units: &Units, numbers: &[u32], offsets: &mut [u32]) -> (u
     (at.max(last), gaps)
 }
 
-impl Placement {
+impl UnitPlacement {
     /// Where the bytes of the recorded image go; those of resident units are not placed.
-    pub fn moves(&self, units: &Units) -> Moves {
-        let one = |(number, (unit, to)): (usize, (&Unit, &u32))| Move {
+    pub fn relocations(&self, units: &Units) -> Relocations {
+        let one = |(number, (unit, to)): (usize, (&Unit, &u32))| Relocation {
             from: unit.offset,
             bytes: unit.bytes,
             to: (!units.is_resident(number)).then_some(*to),
         };
-        Moves::new(units.all().iter().zip(&self.offsets).enumerate().map(one).collect())
+        Relocations::new(units.all().iter().zip(&self.offsets).enumerate().map(one).collect())
     }
 
     /// The trace that the execution of `trace` has in the new image, without what is resident.
@@ -79,7 +81,7 @@ impl Placement {
         trace: &dyn Trace,
         go_on: &dyn Fn() -> bool,
     ) -> Result<MemoryTrace> {
-        let moves = self.moves(units);
+        let relocations = self.relocations(units);
         let mut builder = RunBuilder::default();
         let mut runs = Vec::new();
         for_runs(trace, go_on, |some| {
@@ -88,11 +90,11 @@ impl Placement {
                 runs.extend(builder.cut());
                 let mut rest = run;
                 while let Err(not_placed) =
-                    moves.pieces(rest, |piece: Run| runs.extend(builder.push(piece)))
+                    relocations.pieces(rest, |piece: Run| runs.extend(builder.push(piece)))
                 {
                     let at = match not_placed {
-                        NotPlaced::Dropped(at) => at,
-                        NotPlaced::Nowhere(at) => {
+                        RelocationError::Dropped(at) => at,
+                        RelocationError::Nowhere(at) => {
                             let what = format!("the code at {at:#x} belongs to no unit");
                             return Err(Error::design(what));
                         }

@@ -2,7 +2,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::{Sequence, Units};
+use crate::{PieceSequence, Units};
 
 /// Sums over sequences, each with its weight.
 #[derive(Clone, Debug)]
@@ -21,7 +21,10 @@ pub struct Profile {
 
 impl Profile {
     /// Of sequences in the image of `units`.
-    pub fn of<'a>(units: &Units, sequences: impl IntoIterator<Item = (&'a Sequence, f64)>) -> Self {
+    pub fn of<'a>(
+        units: &Units,
+        sequences: impl IntoIterator<Item = (&'a PieceSequence, f64)>,
+    ) -> Self {
         let none = vec![0.0; units.all().len()];
         let mut profile = Self {
             bytes: none.clone(),
@@ -81,7 +84,7 @@ impl Profile {
 
 /// The units of each window of `pieces` pieces of a sequence, each once and ascending; equal
 /// windows one behind another count once.
-pub fn windows(sequence: &Sequence, pieces: usize) -> Vec<Vec<u32>> {
+pub fn windows(sequence: &PieceSequence, pieces: usize) -> Vec<Vec<u32>> {
     let mut windows: Vec<Vec<u32>> = Vec::new();
     for window in sequence.executed.chunks(pieces.max(1)) {
         let units = window.iter().map(|piece| sequence.pieces[*piece as usize].unit);

@@ -6,7 +6,7 @@
 //! fewer pages than frames lie between. Outside, t is never the last reference to its page, as n
 //! is. So t changes no miss and can be left out; and then the next may be, against p again.
 
-use crate::Sequence;
+use crate::PieceSequence;
 
 /// No place, or never.
 const NONE: u32 = u32::MAX;
@@ -22,7 +22,7 @@ pub(crate) struct Reduced {
 
 /// Bytes of units by which pages are bounded: a cache page each, from the start of each unit.
 /// They stand in a list, the last used first.
-struct Recent {
+struct RecentGranules {
     next: Vec<u32>,
     previous: Vec<u32>,
     first: u32,
@@ -30,7 +30,7 @@ struct Recent {
     used: Vec<u32>,
 }
 
-impl Recent {
+impl RecentGranules {
     fn new(granules: usize) -> Self {
         let none = || vec![NONE; granules];
         Self { next: none(), previous: none(), first: NONE, used: none() }
@@ -84,7 +84,7 @@ impl Recent {
 }
 
 /// `sequence` without what cannot change a miss of LRU with `frames` frames of `page_bytes`.
-pub(crate) fn reduced(sequence: &Sequence, page_bytes: u32, frames: u64) -> Reduced {
+pub(crate) fn reduced(sequence: &PieceSequence, page_bytes: u32, frames: u64) -> Reduced {
     let frames = frames.min(u64::from(u32::MAX / 4)) as u32;
     // The granules of each unit, with a free one behind so that units are no neighbours.
     let units = sequence.pieces.iter().map(|piece| piece.unit + 1).max().unwrap_or(0) as usize;
@@ -108,7 +108,7 @@ pub(crate) fn reduced(sequence: &Sequence, page_bytes: u32, frames: u64) -> Redu
             (start + piece.start / page_bytes, start + last)
         })
         .collect();
-    let mut recent = Recent::new(all as usize);
+    let mut recent = RecentGranules::new(all as usize);
     let count = sequence.executed.len();
     let mut keep = vec![true; count];
     // By piece: its last place that is kept, and a later one that is not decided.
@@ -165,7 +165,7 @@ mod tests {
 
     /// Pages that a plain LRU misses, in order.
     fn misses(
-        sequence: &Sequence,
+        sequence: &PieceSequence,
         executed: &[u32],
         offsets: &[u32],
         page_bytes: u32,
@@ -216,7 +216,7 @@ mod tests {
                     vec![piece; 1 + place % 3]
                 })
                 .collect();
-            let sequence = Sequence { pieces, executed, bytes: 0 };
+            let sequence = PieceSequence { pieces, executed, bytes: 0 };
             let mut offsets = vec![0; 6];
             let mut at = 0;
             for unit in order {
@@ -241,7 +241,7 @@ mod tests {
     fn a_loop_that_fits_is_left_out() {
         let piece = |unit| Piece { unit, start: 0, bytes: 8 };
         let executed: Vec<u32> = (0..20).map(|place| place % 2).collect();
-        let sequence = Sequence { pieces: vec![piece(0), piece(1)], executed, bytes: 160 };
+        let sequence = PieceSequence { pieces: vec![piece(0), piece(1)], executed, bytes: 160 };
         assert_eq!(reduced(&sequence, 8, 4).executed, [0, 1, 0, 1]);
         assert_eq!(reduced(&sequence, 8, 3).executed.len(), 20);
     }

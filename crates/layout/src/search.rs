@@ -9,7 +9,7 @@ use flashpager_base::{Error, Result};
 use rayon::prelude::*;
 
 use crate::place::lay_out;
-use crate::stream::{Stream, Table, Task};
+use crate::stream::{LayoutTask, PiecePages, WindowedStream};
 use crate::{Order, Profile, Units};
 
 /// Chains that anneal side by side.
@@ -58,7 +58,7 @@ impl Default for Cooling {
 
 /// What a search found.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct SearchResult {
     /// The best order.
     pub order: Order,
     /// What it costs, by all windows.
@@ -70,9 +70,9 @@ pub struct Found {
 }
 
 /// Orders of the units of a program, and what they cost.
-pub struct Search<'a> {
+pub struct Annealer<'a> {
     units: &'a Units,
-    streams: Vec<Stream<'a>>,
+    streams: Vec<WindowedStream<'a>>,
     /// (stream, window) of all windows.
     windows: Vec<(usize, usize)>,
     /// Units that execute something: these are ordered, the others follow.
@@ -84,21 +84,21 @@ pub struct Search<'a> {
 }
 
 /// What is known of an order.
-struct Worth {
+struct Score {
     cost: f64,
     misses: Vec<f64>,
 }
 
-impl<'a> Search<'a> {
+impl<'a> Annealer<'a> {
     /// Of the units of an image, judged by the sum over `tasks`.
     ///
     /// # Errors
     /// Without tasks, and where nothing that can move is executed.
-    pub fn new(units: &'a Units, profile: &Profile, tasks: &'a [Task<'a>]) -> Result<Self> {
+    pub fn new(units: &'a Units, profile: &Profile, tasks: &'a [LayoutTask<'a>]) -> Result<Self> {
         let count = units.all().len();
-        let streams: Vec<Stream<'a>> =
-            tasks.par_iter().map(|task| Stream::new(task, count)).collect();
-        let of_stream = |(number, stream): (usize, &Stream<'_>)| {
+        let streams: Vec<WindowedStream<'a>> =
+            tasks.par_iter().map(|task| WindowedStream::new(task, count)).collect();
+        let of_stream = |(number, stream): (usize, &WindowedStream<'_>)| {
             (0..stream.windows()).map(move |window| (number, window)).collect::<Vec<_>>()
         };
         let windows: Vec<(usize, usize)> = streams.iter().enumerate().flat_map(of_stream).collect();
@@ -145,24 +145,24 @@ impl<'a> Search<'a> {
         let mut offsets: Vec<u32> = self.units.all().iter().map(|unit| unit.offset).collect();
         lay_out(self.units, order.numbers(), &mut offsets);
         let tables = self.streams.iter().map(|stream| stream.table(&offsets)).collect::<Vec<_>>();
-        Ok(self.worth(&offsets, &tables)?.cost)
+        Ok(self.score(&offsets, &tables)?.cost)
     }
 
-    fn worth(&self, offsets: &[u32], tables: &[Table]) -> Result<Worth> {
-        let mut worth = Worth { cost: 0.0, misses: vec![0.0; self.units.all().len()] };
+    fn score(&self, offsets: &[u32], tables: &[PiecePages]) -> Result<Score> {
+        let mut score = Score { cost: 0.0, misses: vec![0.0; self.units.all().len()] };
         for (stream, table) in self.streams.iter().zip(tables) {
-            let misses = Some(worth.misses.as_mut_slice());
+            let misses = Some(score.misses.as_mut_slice());
             let all = 0..stream.windows();
-            let cost = &mut worth.cost;
+            let cost = &mut score.cost;
             stream.replay((offsets, table), all, self.image_bytes, misses, |window| {
                 *cost += window;
                 true
             })?;
         }
-        Ok(worth)
+        Ok(score)
     }
 
-    /// Anneal from `start` on. `told` is told the cost of the best so far, now and then.
+    /// Anneal from `start` on. `progress` is told the cost of the best so far, now and then.
     ///
     /// # Errors
     /// What replays give.
@@ -172,15 +172,15 @@ impl<'a> Search<'a> {
         cooling: Cooling,
         seed: u64,
         budget: &dyn Budget,
-        told: &(dyn Fn(f64) + Sync),
-    ) -> Result<Found> {
-        let chain = |number: usize| Chain::new(self, start, seed, number);
+        progress: &(dyn Fn(f64) + Sync),
+    ) -> Result<SearchResult> {
+        let chain = |number: usize| AnnealingChain::new(self, start, seed, number);
         let mut chains = (0..CHAINS).map(chain).collect::<Result<Vec<_>>>()?;
         // As the search ends, the chains go on from the better one.
         for joined in [0.6, 0.85, 1.0] {
             while chains.iter().any(|chain| budget.used(chain.evaluations) < joined) {
                 chains.par_iter_mut().try_for_each(|chain| chain.epoch(cooling, budget, joined))?;
-                told(chains.iter().map(|chain| chain.best_cost).fold(f64::INFINITY, f64::min));
+                progress(chains.iter().map(|chain| chain.best_cost).fold(f64::INFINITY, f64::min));
             }
             let better =
                 (0..CHAINS).min_by(|a, b| chains[*a].best_cost.total_cmp(&chains[*b].best_cost));
@@ -200,7 +200,7 @@ impl<'a> Search<'a> {
         let mut order = found.best;
         let named: rustc_hash::FxHashSet<u32> = order.iter().copied().collect();
         order.extend(start.numbers().iter().filter(|unit| !named.contains(unit)));
-        Ok(Found {
+        Ok(SearchResult {
             order: Order::new(self.units, order)?,
             cost: found.best_cost,
             evaluations,
@@ -210,18 +210,18 @@ impl<'a> Search<'a> {
 }
 
 /// One chain of orders.
-struct Chain<'s, 'a> {
-    search: &'s Search<'a>,
+struct AnnealingChain<'s, 'a> {
+    search: &'s Annealer<'a>,
     random: Random,
     /// The incumbent, where it puts units, and where pieces lie then.
     order: Vec<u32>,
     offsets: Vec<u32>,
-    tables: Vec<Table>,
+    tables: Vec<PiecePages>,
     cost: f64,
     /// The same of the candidate.
     next_order: Vec<u32>,
     next_offsets: Vec<u32>,
-    next_tables: Vec<Table>,
+    next_tables: Vec<PiecePages>,
     /// Units that lie elsewhere than in the incumbent.
     moved: Vec<u32>,
     /// Places of units in the order.
@@ -238,8 +238,8 @@ struct Chain<'s, 'a> {
     accepted: u64,
 }
 
-impl<'s, 'a> Chain<'s, 'a> {
-    fn new(search: &'s Search<'a>, start: &Order, seed: u64, number: usize) -> Result<Self> {
+impl<'s, 'a> AnnealingChain<'s, 'a> {
+    fn new(search: &'s Annealer<'a>, start: &Order, seed: u64, number: usize) -> Result<Self> {
         let mut random = Random::new(seed);
         (0..=number).for_each(|_| random = Random::new(random.next_u64()));
         let mut is_executed = vec![false; search.units.all().len()];
@@ -273,7 +273,7 @@ impl<'s, 'a> Chain<'s, 'a> {
 
     /// Go on from `order`.
     fn take(&mut self, order: &[u32]) -> Result<()> {
-        let Search { units, streams, .. } = self.search;
+        let Annealer { units, streams, .. } = self.search;
         self.order.clear();
         self.order.extend_from_slice(order);
         lay_out(units, &self.order, &mut self.offsets);
@@ -285,8 +285,8 @@ impl<'s, 'a> Chain<'s, 'a> {
 
     /// Look at all windows.
     fn look(&mut self) -> Result<()> {
-        let worth = self.search.worth(&self.offsets, &self.tables)?;
-        self.cost = worth.cost;
+        let score = self.search.score(&self.offsets, &self.tables)?;
+        self.cost = score.cost;
         if self.cost < self.best_cost {
             self.best_cost = self.cost;
             self.best.clone_from(&self.order);
@@ -295,7 +295,7 @@ impl<'s, 'a> Chain<'s, 'a> {
         self.weights.clear();
         for unit in &self.search.executed {
             // Those that never miss may still be in the way.
-            sum += (worth.misses[*unit as usize] + 1.0).sqrt();
+            sum += (score.misses[*unit as usize] + 1.0).sqrt();
             self.weights.push(sum);
         }
         for (place, unit) in self.order.iter().enumerate() {
@@ -306,7 +306,7 @@ impl<'s, 'a> Chain<'s, 'a> {
 
     /// Draw another sample, and see what it costs the incumbent.
     fn draw(&mut self) -> Result<()> {
-        let Search { windows, sample, streams, image_bytes, .. } = self.search;
+        let Annealer { windows, sample, streams, image_bytes, .. } = self.search;
         let mut drawn: Vec<usize> = (0..windows.len()).collect();
         for place in 0..*sample {
             let other = place + self.random.below(drawn.len() - place);
@@ -365,7 +365,7 @@ impl<'s, 'a> Chain<'s, 'a> {
 
     /// Whether the candidate costs at most `threshold` more than the incumbent.
     fn race(&mut self, threshold: f64) -> Result<bool> {
-        let Search { streams, image_bytes, sample, .. } = self.search;
+        let Annealer { streams, image_bytes, sample, .. } = self.search;
         let all = *sample as f64;
         let (mut seen, mut sum, mut squares) = (0.0, 0.0, 0.0);
         let mut is_lost = false;
@@ -493,7 +493,7 @@ mod tests {
     use flashpager_trace::{MemoryTrace, Run};
 
     use super::*;
-    use crate::{Baseline, Sequence, Unit, place};
+    use crate::{Baseline, PieceSequence, Unit, place};
 
     const REGISTER: RegisterDesign = RegisterDesign {
         model: RegisterModel::StartColumn,
@@ -548,10 +548,10 @@ mod tests {
     #[test]
     fn all_windows_of_lru_miss_what_a_replay_misses() {
         let (units, trace) = program();
-        let sequence = Sequence::of(&units, &trace, &|| true).expect("runs in units");
+        let sequence = PieceSequence::of(&units, &trace, &|| true).expect("runs in units");
         let profile = Profile::of(&units, [(&sequence, 1.0)]);
         let cost = |counts: &Counts| counts.misses as f64;
-        let task = Task {
+        let task = LayoutTask {
             sequence: &sequence,
             cache: cache("lru"),
             register: REGISTER,
@@ -560,7 +560,7 @@ mod tests {
             needs_classes: false,
         };
         let tasks = [task];
-        let search = Search::new(&units, &profile, &tasks).expect("something to search");
+        let search = Annealer::new(&units, &profile, &tasks).expect("something to search");
         for (name, baseline) in Baseline::ALL {
             let order =
                 baseline.order(&units, &profile, &[&sequence], 1024).expect("a known order");
@@ -574,11 +574,11 @@ mod tests {
     #[test]
     fn a_search_gains_and_repeats() {
         let (units, trace) = program();
-        let sequence = Sequence::of(&units, &trace, &|| true).expect("runs in units");
+        let sequence = PieceSequence::of(&units, &trace, &|| true).expect("runs in units");
         let profile = Profile::of(&units, [(&sequence, 1.0)]);
         let cost = |counts: &Counts| (counts.misses * 3 + counts.loads * 10) as f64;
         for policy in ["lru", "clock", "fifo", "min", "sieve", "fifo-sc(50%)"] {
-            let task = Task {
+            let task = LayoutTask {
                 sequence: &sequence,
                 cache: cache(policy),
                 register: REGISTER,
@@ -587,7 +587,7 @@ mod tests {
                 needs_classes: false,
             };
             let tasks = [task];
-            let search = Search::new(&units, &profile, &tasks).expect("something to search");
+            let search = Annealer::new(&units, &profile, &tasks).expect("something to search");
             let original = Order::original(&units);
             let find = || {
                 let cooling = Cooling::default();

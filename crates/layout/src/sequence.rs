@@ -19,7 +19,7 @@ pub struct Piece {
 
 /// The runs of a trace, cut where they cross from one unit into another.
 #[derive(Clone, Debug, Default)]
-pub struct Sequence {
+pub struct PieceSequence {
     /// All that differ.
     pub pieces: Vec<Piece>,
     /// What is executed: numbers of pieces.
@@ -28,7 +28,7 @@ pub struct Sequence {
     pub bytes: u64,
 }
 
-impl Sequence {
+impl PieceSequence {
     /// Of `trace`, which was recorded in the image of `units`. `go_on` as in [`for_runs`].
     ///
     /// # Errors

@@ -10,7 +10,7 @@ use flashpager_trace::{MemoryTrace, Run};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::reduce::reduced;
-use crate::{Piece, Sequence};
+use crate::{Piece, PieceSequence};
 
 /// Pieces in a window.
 const WINDOW_PIECES: usize = 1024;
@@ -22,9 +22,9 @@ const PREFIX_PIECES: usize = 1024;
 const MAX_LOOKED_BACK: usize = 1 << 16;
 
 /// What a layout is judged by: a sequence under a design, and what its counts cost.
-pub struct Task<'a> {
+pub struct LayoutTask<'a> {
     /// What is executed.
-    pub sequence: &'a Sequence,
+    pub sequence: &'a PieceSequence,
     /// The cache.
     pub cache: CacheDesign,
     /// The data register.
@@ -50,11 +50,11 @@ struct Window {
 }
 
 /// Where the pieces of a stream lie: first and last page of each.
-pub(crate) type Table = Vec<(Page, Page)>;
+pub(crate) type PiecePages = Vec<(Page, Page)>;
 
-/// A [`Task`], made ready.
-pub(crate) struct Stream<'a> {
-    task: &'a Task<'a>,
+/// A [`LayoutTask`], made ready.
+pub(crate) struct WindowedStream<'a> {
+    task: &'a LayoutTask<'a>,
     /// By unit.
     pieces: Vec<Piece>,
     /// The pieces of each unit.
@@ -64,9 +64,9 @@ pub(crate) struct Stream<'a> {
     shift: u32,
 }
 
-impl<'a> Stream<'a> {
-    pub(crate) fn new(task: &'a Task<'a>, units: usize) -> Self {
-        let Task { sequence, cache, .. } = task;
+impl<'a> WindowedStream<'a> {
+    pub(crate) fn new(task: &'a LayoutTask<'a>, units: usize) -> Self {
+        let LayoutTask { sequence, cache, .. } = task;
         let is_lru = cache.policy == lru() && cache.hierarchy.is_none();
         let page_bytes = cache.cache_page_bytes;
         let (executed, dropped) = if is_lru {
@@ -109,7 +109,7 @@ impl<'a> Stream<'a> {
     }
 
     /// Where all pieces lie, of units at `offsets`.
-    pub(crate) fn table(&self, offsets: &[u32]) -> Table {
+    pub(crate) fn table(&self, offsets: &[u32]) -> PiecePages {
         let mut table = vec![(0, 0); self.pieces.len()];
         for (unit, offset) in offsets.iter().enumerate() {
             self.put(&mut table, unit, *offset);
@@ -119,7 +119,7 @@ impl<'a> Stream<'a> {
 
     /// Put a unit at `offset`.
     #[inline]
-    pub(crate) fn put(&self, table: &mut Table, unit: usize, offset: u32) {
+    pub(crate) fn put(&self, table: &mut PiecePages, unit: usize, offset: u32) {
         let range = self.by_unit[unit].clone();
         for (at, piece) in table[range.clone()].iter_mut().zip(&self.pieces[range]) {
             let first = offset + piece.start;
@@ -129,7 +129,7 @@ impl<'a> Stream<'a> {
 
     /// Copy what a table says of a unit.
     #[inline]
-    pub(crate) fn copy(&self, from: &Table, to: &mut Table, unit: usize) {
+    pub(crate) fn copy(&self, from: &PiecePages, to: &mut PiecePages, unit: usize) {
         let range = self.by_unit[unit].clone();
         to[range.clone()].copy_from_slice(&from[range]);
     }
@@ -138,7 +138,7 @@ impl<'a> Stream<'a> {
     /// image of at most `image_bytes`. Misses are added to `misses` by unit, where it is there.
     pub(crate) fn replay(
         &self,
-        (offsets, table): (&[u32], &Table),
+        (offsets, table): (&[u32], &PiecePages),
         windows: impl Iterator<Item = usize>,
         image_bytes: u32,
         misses: Option<&mut [f64]>,
@@ -148,7 +148,7 @@ impl<'a> Stream<'a> {
         if hierarchy.is_some() || policy.needs_next_use() {
             return self.replay_slowly(offsets, windows, image_bytes, take);
         }
-        let replaying = Replaying { stream: self, table, windows, image_bytes, misses, take };
+        let replaying = WindowReplay { stream: self, table, windows, image_bytes, misses, take };
         policy.visit_sizes(ways.is_some(), replaying)?
     }
 
@@ -253,21 +253,21 @@ fn recent(pieces: &[Piece], executed: &[u32], cache: &CacheDesign) -> Vec<u32> {
     recent
 }
 
-struct Replaying<'s, 'a, W, F> {
-    stream: &'s Stream<'a>,
-    table: &'s Table,
+struct WindowReplay<'s, 'a, W, F> {
+    stream: &'s WindowedStream<'a>,
+    table: &'s PiecePages,
     windows: W,
     image_bytes: u32,
     misses: Option<&'s mut [f64]>,
     take: F,
 }
 
-impl<W: Iterator<Item = usize>, F: FnMut(f64) -> bool> SizesVisitor for Replaying<'_, '_, W, F> {
+impl<W: Iterator<Item = usize>, F: FnMut(f64) -> bool> SizesVisitor for WindowReplay<'_, '_, W, F> {
     type Output = Result<()>;
 
     fn visit<P: Policy>(self, parameters: &[Parameter]) -> Result<Result<()>> {
         let Self { stream, table, windows, image_bytes, mut misses, mut take } = self;
-        let Task { cache, register, weight, cost, needs_classes, .. } = stream.task;
+        let LayoutTask { cache, register, weight, cost, needs_classes, .. } = stream.task;
         let page_bytes = cache.cache_page_bytes;
         let pages = image_bytes.div_ceil(page_bytes);
         let shape = cache.shape(pages);

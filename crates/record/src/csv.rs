@@ -4,7 +4,7 @@
 use flashpager_base::Result;
 use flashpager_trace::{Mark, Run};
 
-use super::input::{Lines, parse_number};
+use super::input::{TextLines, parse_number};
 
 /// Whether a file that starts with `start` looks like this format.
 pub fn recognises(start: &[u8]) -> bool {
@@ -12,7 +12,10 @@ pub fn recognises(start: &[u8]) -> bool {
 }
 
 /// Read all runs of `lines` into `sink`, as they stand, each with its line number.
-pub fn read(lines: &mut Lines, sink: &mut dyn FnMut(u64, Run, Mark) -> Result<()>) -> Result<()> {
+pub fn read(
+    lines: &mut TextLines,
+    sink: &mut dyn FnMut(u64, Run, Mark) -> Result<()>,
+) -> Result<()> {
     let header = lines.next_line()?.map(|line| line.to_ascii_lowercase());
     let header: Option<Vec<u8>> =
         header.map(|line| line.into_iter().filter(|byte| !byte.is_ascii_whitespace()).collect());

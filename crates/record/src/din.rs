@@ -7,7 +7,7 @@
 use flashpager_base::Result;
 
 use super::fetch::Fetch;
-use super::input::{Lines, parse_hex};
+use super::input::{TextLines, parse_hex};
 
 /// Whether a file that starts with `start` looks like this format.
 pub fn recognises(start: &[u8]) -> bool {
@@ -26,7 +26,7 @@ fn parse(line: &[u8]) -> Option<(u8, u64)> {
 /// Hand every instruction fetch of `lines`, with its line number, to `sink`,
 /// each `instruction_bytes` long.
 pub fn read(
-    lines: &mut Lines,
+    lines: &mut TextLines,
     instruction_bytes: u32,
     sink: &mut dyn FnMut(u64, Fetch) -> Result<()>,
 ) -> Result<()> {

@@ -18,7 +18,7 @@ pub struct Fetch {
 
 /// Data that an instruction reads, at a run-time address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Read {
+pub struct ReadAccess {
     /// Address of its first byte.
     pub address: u64,
     /// Bytes read.
@@ -42,11 +42,11 @@ pub fn place(placer: Option<&Placer>, fetch: Fetch) -> std::result::Result<Optio
 /// bytes of its code. Reads of one instruction that adjoin are one.
 pub fn place_read(
     placer: Option<&Placer>,
-    read: Read,
+    read: ReadAccess,
     behind: u32,
     reads: &mut Vec<DataRead>,
 ) -> std::result::Result<(), String> {
-    let Read { address, bytes } = read;
+    let ReadAccess { address, bytes } = read;
     let mut add = |run: Run| match reads.last_mut() {
         Some(last)
             if last.behind == behind

@@ -9,7 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// All of them.
 #[derive(Clone, Debug, Default)]
-pub struct Functions {
+pub struct PlacedFunctions {
     images: Vec<Arc<Image>>,
     /// The image and number of each, by its first byte.
     begins: FxHashMap<u32, (usize, usize)>,
@@ -18,7 +18,7 @@ pub struct Functions {
     loops: FxHashMap<u32, Vec<u32>>,
 }
 
-impl Functions {
+impl PlacedFunctions {
     /// Of another image, too.
     pub fn know(&mut self, image: &Image) {
         for (number, symbol) in image.symbols.iter().enumerate() {

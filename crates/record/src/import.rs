@@ -6,9 +6,9 @@ use flashpager_base::{Error, Result, named};
 use flashpager_trace::{Ending, TraceInfo};
 use rustc_hash::FxHashSet;
 
-use super::fetch::{Fetch, Read, place, place_read};
-use super::input::{Input, Lines};
-use super::placement::arrange::Arrangement;
+use super::fetch::{Fetch, ReadAccess, place, place_read};
+use super::input::{Input, TextLines};
+use super::placement::arrange::MethodArrangement;
 use super::placement::{Placement, Placer};
 use super::recording::Recording;
 use super::region::Region;
@@ -16,11 +16,11 @@ use super::sink::NO_FILE;
 use super::stream::{self, StreamReader};
 use super::{csv, din, lackey};
 
-pub use super::recording::{Finished, Progress};
+pub use super::recording::{RecordedTrace, RecordingProgress};
 
 /// A format that can be imported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum ImportFormat {
     /// Our recorders' binary stream.
     Stream,
     /// Valgrind lackey text.
@@ -31,7 +31,7 @@ pub enum Format {
     Csv,
 }
 
-impl Format {
+impl ImportFormat {
     /// Find out what `input` holds.
     pub fn detect(input: &mut Input) -> Result<Self> {
         let name = input.name.clone();
@@ -61,7 +61,7 @@ impl Format {
 }
 
 named! {
-    Format: "unknown format",
+    ImportFormat: "unknown format",
     "stream" => Stream,
     "lackey" => Lackey,
     "din" => Din,
@@ -99,7 +99,7 @@ impl Import {
     }
 
     /// How the methods of a program without files are laid out in the end.
-    pub fn arrange_as(&mut self, arrangement: Arrangement) {
+    pub fn arrange_as(&mut self, arrangement: MethodArrangement) {
         self.recording.methods.arrangement = arrangement;
     }
 
@@ -139,9 +139,9 @@ impl Import {
     pub fn read(
         &mut self,
         input: Input,
-        format: Format,
+        format: ImportFormat,
         instruction_bytes: u32,
-        watch: &mut dyn FnMut(Progress) -> bool,
+        watch: &mut dyn FnMut(RecordingProgress) -> bool,
     ) -> Result<Ending> {
         let name = input.name.clone();
         let Self { recording, process } = self;
@@ -151,9 +151,9 @@ impl Import {
         let mut stopped = false;
         let mut countdown = WATCH_INTERVAL;
         let outcome = match format {
-            Format::Stream => return StreamReader::new(input).read(recording, watch),
-            Format::Csv => {
-                let mut lines = Lines::new(input);
+            ImportFormat::Stream => return StreamReader::new(input).read(recording, watch),
+            ImportFormat::Csv => {
+                let mut lines = TextLines::new(input);
                 let limit = recording.placer.as_ref().map_or(u32::MAX, Placer::image_bytes);
                 csv::read(&mut lines, &mut |line, run, mark| {
                     if run.end() > limit {
@@ -171,12 +171,12 @@ impl Import {
                     if stopped { Err(Error::Interrupted) } else { Ok(()) }
                 })
             }
-            Format::Lackey | Format::Din => {
-                let mut lines = Lines::new(input);
+            ImportFormat::Lackey | ImportFormat::Din => {
+                let mut lines = TextLines::new(input);
                 let mut foreign_pages = FxHashSet::default();
                 let with_reads = recording.with_reads;
                 let mut reads = Vec::new();
-                let mut take = |line: u64, fetch: Fetch, read: &[Read]| {
+                let mut take = |line: u64, fetch: Fetch, read: &[ReadAccess]| {
                     if let (Some(placer), Some(process)) = (recording.placer.as_mut(), *process)
                         && placer.locate(fetch.address).is_none()
                         && foreign_pages.insert(fetch.address >> 12)
@@ -210,7 +210,7 @@ impl Import {
                     }
                     if stopped { Err(Error::Interrupted) } else { Ok(()) }
                 };
-                if format == Format::Lackey {
+                if format == ImportFormat::Lackey {
                     // A text that was saved may be without what lackey says beside.
                     let is_live = process.is_some();
                     match lackey::read(&mut lines, &mut take) {
@@ -244,7 +244,7 @@ impl Import {
     /// # Errors
     /// When a file cannot be written, or nothing of a complete program was placed; there is
     /// no file then.
-    pub fn finish(self, ending: Ending, go_on: &dyn Fn() -> bool) -> Result<Vec<Finished>> {
+    pub fn finish(self, ending: Ending, go_on: &dyn Fn() -> bool) -> Result<Vec<RecordedTrace>> {
         self.recording.finish(ending, go_on)
     }
 }

@@ -20,7 +20,7 @@ pub struct Input {
     /// The name the user gave, or `standard input`.
     pub name: String,
     /// How it is compressed, if it is.
-    packing: Option<Packing>,
+    packing: Option<Compression>,
     reader: Box<dyn BufRead + Send>,
 }
 
@@ -43,7 +43,7 @@ impl Input {
     pub fn new(name: &str, raw: impl Read + Send + 'static) -> Result<Self> {
         let mut raw = with_head(raw).map_err(|e| Error::io(name, e))?;
         let start = raw.fill_buf().map_err(|e| Error::io(name, e))?;
-        let packing = Packing::of(start);
+        let packing = Compression::of(start);
         let reader = match packing {
             None => Ok(Box::new(raw) as Box<dyn BufRead + Send>),
             Some(packing) => packing.unpack(raw),
@@ -104,13 +104,13 @@ fn with_head<R: Read>(mut raw: R) -> io::Result<BufReader<Chain<Cursor<Vec<u8>>,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Packing {
+enum Compression {
     Gzip,
     Zstandard,
     Xz,
 }
 
-impl Packing {
+impl Compression {
     /// The packing of a file that starts with `start`.
     fn of(start: &[u8]) -> Option<Self> {
         [
@@ -137,7 +137,7 @@ impl Packing {
 }
 
 /// What the system said stays; what a decoder said is about the file.
-fn read_error(name: &str, packing: Option<Packing>, error: io::Error) -> Error {
+fn read_error(name: &str, packing: Option<Compression>, error: io::Error) -> Error {
     match packing {
         Some(packing) if error.raw_os_error().is_none() => Error::data(
             name,
@@ -151,13 +151,13 @@ fn read_error(name: &str, packing: Option<Packing>, error: io::Error) -> Error {
 }
 
 /// Lines of a text input, counted, of bounded length.
-pub struct Lines {
+pub struct TextLines {
     input: Input,
     number: u64,
     line: Vec<u8>,
 }
 
-impl Lines {
+impl TextLines {
     /// The lines of `input`.
     pub fn new(input: Input) -> Self {
         Self { input, number: 0, line: Vec::new() }

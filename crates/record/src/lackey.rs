@@ -5,8 +5,8 @@
 
 use flashpager_base::Result;
 
-use super::fetch::{Fetch, Read};
-use super::input::{Lines, parse_decimal, parse_hex};
+use super::fetch::{Fetch, ReadAccess};
+use super::input::{TextLines, parse_decimal, parse_hex};
 
 /// Longest instruction of any architecture that Valgrind runs, with headroom.
 const MAX_INSTRUCTION_BYTES: u64 = 64;
@@ -20,18 +20,18 @@ pub fn recognises(start: &[u8]) -> bool {
 }
 
 /// An instruction that is read and may yet turn out to be none.
-struct Held {
+struct PendingInstruction {
     line: u64,
     fetch: Fetch,
     /// What it read.
-    reads: Vec<Read>,
+    reads: Vec<ReadAccess>,
     /// Whether it accessed data.
     accessed: bool,
     /// Whether it follows itself, and accessed data before.
     repeated: bool,
 }
 
-impl Held {
+impl PendingInstruction {
     /// Valgrind comes back to a repeated instruction (`rep movsb`) to find that nothing is left
     /// to repeat, and goes on behind it: a processor does not.
     fn is_end_of_repetition(&self, next: &Fetch) -> bool {
@@ -44,13 +44,13 @@ impl Held {
 const LAST: &[u8] = b"Exit code:";
 
 /// Told each instruction with its line number and what it read.
-type Sink<'a> = &'a mut dyn FnMut(u64, Fetch, &[Read]) -> Result<()>;
+type InstructionSink<'a> = &'a mut dyn FnMut(u64, Fetch, &[ReadAccess]) -> Result<()>;
 
 /// Hand every instruction of `lines`, with its line number, to `sink`. Gives whether lackey
 /// says that the program ended: it does not where that became another one.
-pub fn read(lines: &mut Lines, sink: Sink<'_>) -> Result<bool> {
+pub fn read(lines: &mut TextLines, sink: InstructionSink<'_>) -> Result<bool> {
     let mut has_ended = false;
-    let mut held: Option<Held> = None;
+    let mut held: Option<PendingInstruction> = None;
     while let Some(line) = lines.next_line()? {
         match line {
             [b'I', b' ', b' ', access @ ..] => {
@@ -66,7 +66,13 @@ pub fn read(lines: &mut Lines, sink: Sink<'_>) -> Result<bool> {
                 let line = lines.number();
                 let repeated =
                     held.as_ref().is_some_and(|before| before.accessed && before.fetch == fetch);
-                let next = Held { line, fetch, reads: Vec::new(), accessed: false, repeated };
+                let next = PendingInstruction {
+                    line,
+                    fetch,
+                    reads: Vec::new(),
+                    accessed: false,
+                    repeated,
+                };
                 if let Some(before) = held.replace(next)
                     && !before.is_end_of_repetition(&fetch)
                 {
@@ -83,7 +89,7 @@ pub fn read(lines: &mut Lines, sink: Sink<'_>) -> Result<bool> {
                         let bytes = fields.next().and_then(parse_decimal);
                         if let (Some(address), Some(bytes @ 1..=MAX_READ_BYTES)) = (address, bytes)
                         {
-                            held.reads.push(Read { address, bytes: bytes as u32 });
+                            held.reads.push(ReadAccess { address, bytes: bytes as u32 });
                         }
                     }
                 }

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use flashpager_base::{Error, Result, shown};
 use flashpager_binary::elf::ElfFile;
-use flashpager_trace::file::Unnamed;
+use flashpager_trace::file::PendingTraceFile;
 use flashpager_trace::{Ending, TraceFile, TraceInfo, nothing_placed};
 use serde::Serialize;
 
-use super::placement::arrange::{Arrangement, Files, arrange};
+use super::placement::arrange::{MethodArrangement, MethodTrace, arrange};
 use super::placement::methods::Methods;
 use super::placement::{Placer, short};
 use super::region::{Region, Selection};
@@ -17,7 +17,7 @@ use super::sink::{NO_FILE, Sink};
 
 /// How far an import has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Progress {
+pub struct RecordingProgress {
     /// Instructions seen, placed and outside.
     pub instructions: u64,
     /// Bytes of trace file so far.
@@ -71,7 +71,7 @@ pub struct Recording {
 
 /// A trace that was written.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Finished {
+pub struct RecordedTrace {
     /// Its file.
     pub path: PathBuf,
     /// Its description.
@@ -310,16 +310,16 @@ impl Recording {
         std::iter::once(self).chain(self.processes.iter().flatten())
     }
 
-    fn progress(&self) -> Progress {
+    fn progress(&self) -> RecordingProgress {
         let sinks = || self.all().flat_map(|process| &process.sinks);
-        Progress {
+        RecordingProgress {
             instructions: sinks().map(Sink::seen_instructions).sum(),
             file_bytes: sinks().map(Sink::file_bytes).sum(),
         }
     }
 
     /// Whether to go on: false when the disk is full or the watch says stop.
-    pub fn look(&self, watch: &mut dyn FnMut(Progress) -> bool) -> bool {
+    pub fn look(&self, watch: &mut dyn FnMut(RecordingProgress) -> bool) -> bool {
         !self.disk_full() && watch(self.progress())
     }
 
@@ -335,7 +335,11 @@ impl Recording {
     /// # Errors
     /// When a file cannot be written, or nothing of a complete program was placed; there is
     /// no file then.
-    pub fn finish(mut self, ending: Ending, go_on: &dyn Fn() -> bool) -> Result<Vec<Finished>> {
+    pub fn finish(
+        mut self,
+        ending: Ending,
+        go_on: &dyn Fn() -> bool,
+    ) -> Result<Vec<RecordedTrace>> {
         let mut further = Vec::new();
         for mut process in std::mem::take(&mut self.processes).into_iter().flatten() {
             if process.has_runs()? {
@@ -353,9 +357,9 @@ impl Recording {
         let ending = self.ended.take().unwrap_or(ending);
         let (mut traces, arranged) = self.close(ending, go_on)?;
         traces.append(&mut further);
-        let name = |trace: Unnamed| {
+        let name = |trace: PendingTraceFile| {
             let path = trace.target().to_owned();
-            Ok(Finished { path, info: trace.name()?, arranged })
+            Ok(RecordedTrace { path, info: trace.name()?, arranged })
         };
         traces.into_iter().map(name).collect()
     }
@@ -370,7 +374,11 @@ impl Recording {
     }
 
     /// Write the traces of this process, and whether its methods lie as they should.
-    fn close(self, ending: Ending, go_on: &dyn Fn() -> bool) -> Result<(Vec<Unnamed>, bool)> {
+    fn close(
+        self,
+        ending: Ending,
+        go_on: &dyn Fn() -> bool,
+    ) -> Result<(Vec<PendingTraceFile>, bool)> {
         let Self { placer, methods, mut info, mut sinks, selection, children, files, .. } = self;
         info.ending = ending;
         if self.was_ended {
@@ -429,7 +437,7 @@ impl Recording {
             info.outside_instructions = info.outside_instructions.map(|_| outside);
             return Err(nothing_placed(&info.program, &info));
         }
-        let mut traces: Vec<Unnamed> = with_runs
+        let mut traces: Vec<PendingTraceFile> = with_runs
             .into_iter()
             .map(|sink| sink.close(info.clone(), &files))
             .collect::<Result<_>>()?;
@@ -478,16 +486,19 @@ fn threads_without(
 
 /// Lay the image out anew in traces that have no names yet.
 fn arrange_all(
-    traces: &[Unnamed],
-    arrangement: &Arrangement,
+    traces: &[PendingTraceFile],
+    arrangement: &MethodArrangement,
     go_on: &dyn Fn() -> bool,
-) -> Result<Vec<Unnamed>> {
-    let opened: Vec<TraceFile> =
-        traces.iter().filter_map(Unnamed::contents).map(TraceFile::open).collect::<Result<_>>()?;
-    let files: Vec<Files<'_>> = opened
+) -> Result<Vec<PendingTraceFile>> {
+    let opened: Vec<TraceFile> = traces
         .iter()
-        .zip(traces.iter().map(Unnamed::target))
-        .map(|(trace, target)| Files { trace, known_as: target, output: target })
+        .filter_map(PendingTraceFile::contents)
+        .map(TraceFile::open)
+        .collect::<Result<_>>()?;
+    let files: Vec<MethodTrace<'_>> = opened
+        .iter()
+        .zip(traces.iter().map(PendingTraceFile::target))
+        .map(|(trace, target)| MethodTrace { trace, known_as: target, output: target })
         .collect();
     arrange(&files, arrangement, go_on)
 }

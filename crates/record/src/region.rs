@@ -5,7 +5,7 @@ use flashpager_binary::names::{demangled, is_called};
 use flashpager_trace::calls::OpenCalls;
 use flashpager_trace::{Image, Run, Symbol};
 
-use super::functions::Functions;
+use super::functions::PlacedFunctions;
 
 /// Where nothing returns to: the end of the address space.
 const NOWHERE: u32 = u32::MAX;
@@ -50,7 +50,7 @@ impl std::fmt::Display for Region {
 
 /// A place in flash that stands for the beginning or the end of a region.
 #[derive(Clone, Debug)]
-struct Mark {
+struct RegionBoundary {
     option: &'static str,
     /// A symbol, or an address with `0x`.
     name: String,
@@ -59,7 +59,7 @@ struct Mark {
     is_within_block: bool,
 }
 
-impl Mark {
+impl RegionBoundary {
     fn new(option: &'static str, name: &str) -> Self {
         Self { option, name: name.to_owned(), offset: None, is_within_block: false }
     }
@@ -147,7 +147,7 @@ fn address_of(image: &Image, offset: u32) -> Option<String> {
 
 /// What is kept of a call that has not returned.
 #[derive(Clone, Copy, Debug)]
-struct Called {
+struct OpenCall {
     /// The function's first byte.
     function: u32,
     from_outside: bool,
@@ -159,12 +159,12 @@ struct Called {
 #[derive(Clone, Debug)]
 pub struct Selection {
     region: Region,
-    from: Option<Mark>,
-    to: Option<Mark>,
-    call: Option<Mark>,
+    from: Option<RegionBoundary>,
+    to: Option<RegionBoundary>,
+    call: Option<RegionBoundary>,
     /// Where calls are followed.
-    functions: Functions,
-    open: OpenCalls<Called>,
+    functions: PlacedFunctions,
+    open: OpenCalls<OpenCall>,
     calls: u64,
     /// The end of the placed code executed last.
     end: u32,
@@ -185,15 +185,16 @@ pub struct Selection {
 impl Selection {
     /// Nothing is executed yet.
     pub fn new(region: Region) -> Self {
-        let mark =
-            |option, name: &Option<String>| name.as_ref().map(|name| Mark::new(option, name));
+        let boundary = |option, name: &Option<String>| {
+            name.as_ref().map(|name| RegionBoundary::new(option, name))
+        };
         let is_within = region.from.is_none() && region.call.is_none();
         Self {
-            from: mark("--from", &region.from),
-            to: mark("--to", &region.to),
-            call: region.call.as_ref().map(|(name, _)| Mark::new("--call", name)),
+            from: boundary("--from", &region.from),
+            to: boundary("--to", &region.to),
+            call: region.call.as_ref().map(|(name, _)| RegionBoundary::new("--call", name)),
             region,
-            functions: Functions::default(),
+            functions: PlacedFunctions::default(),
             open: OpenCalls::default(),
             calls: 0,
             end: 0,
@@ -207,7 +208,7 @@ impl Selection {
         }
     }
 
-    fn marks(&self) -> impl Iterator<Item = &Mark> {
+    fn boundaries(&self) -> impl Iterator<Item = &RegionBoundary> {
         [&self.from, &self.to, &self.call].into_iter().flatten()
     }
 
@@ -216,8 +217,8 @@ impl Selection {
     /// # Errors
     /// When a name of the region stands for several functions of it.
     pub fn know(&mut self, image: &Image, functions: &[Symbol]) -> Result<()> {
-        for mark in [&mut self.from, &mut self.to, &mut self.call].into_iter().flatten() {
-            mark.seek(image, functions)?;
+        for boundary in [&mut self.from, &mut self.to, &mut self.call].into_iter().flatten() {
+            boundary.seek(image, functions)?;
         }
         if self.call.is_some() {
             self.functions.know(image);
@@ -230,7 +231,7 @@ impl Selection {
     /// # Errors
     /// When the region begins or ends in none of them.
     pub fn check(&self, images: &[Image]) -> Result<()> {
-        self.marks().try_for_each(|mark| mark.check(images))
+        self.boundaries().try_for_each(|boundary| boundary.check(images))
     }
 
     /// Whether nothing more is going to be recorded.
@@ -256,13 +257,13 @@ impl Selection {
         let (from, call) = (most.from.as_ref(), most.call.as_ref());
         let calls = most.calls;
         Some(match (call.or(from), &most.to) {
-            (Some(mark), _) if most.begun == 0 => match calls {
-                0 => mark.error("was never executed"),
-                1 => mark.error("was called once only"),
+            (Some(boundary), _) if most.begun == 0 => match calls {
+                0 => boundary.error("was never executed"),
+                1 => boundary.error("was called once only"),
                 _ if threads.len() > 1 => {
-                    mark.error(format_args!("no thread called it more than {calls} times"))
+                    boundary.error(format_args!("no thread called it more than {calls} times"))
                 }
-                _ => mark.error(format_args!("was called {calls} times only")),
+                _ => boundary.error(format_args!("was called {calls} times only")),
             },
             (_, Some(to)) if most.passed == 0 => to.error("nothing was executed before"),
             _ if most.region.skip_instructions == 0 => return None,
@@ -296,9 +297,9 @@ impl Selection {
                 _ => String::new(),
             };
         }
-        for (how, mark) in [("with all of", &self.from), ("without", &self.to)] {
-            if let Some(mark) = mark.as_ref().filter(|mark| mark.is_within_block) {
-                text += &format!(", {how} the block that {} is in", mark.name);
+        for (how, boundary) in [("with all of", &self.from), ("without", &self.to)] {
+            if let Some(boundary) = boundary.as_ref().filter(|boundary| boundary.is_within_block) {
+                text += &format!(", {how} the block that {} is in", boundary.name);
             }
         }
         if let (Some(to), true) = (&self.to, self.is_one_block) {
@@ -313,17 +314,19 @@ impl Selection {
         if self.call.is_some() {
             self.follow(piece);
         }
-        let ahead = |mark: &Option<Mark>| mark.as_ref().and_then(|mark| mark.ahead(piece));
+        let ahead = |boundary: &Option<RegionBoundary>| {
+            boundary.as_ref().and_then(|boundary| boundary.ahead(piece))
+        };
         let (from, to) = (ahead(&self.from), ahead(&self.to));
-        if let (true, Some(ahead), Some(mark)) = (self.is_within, to, &mut self.to) {
+        if let (true, Some(ahead), Some(boundary)) = (self.is_within, to, &mut self.to) {
             self.is_within = false;
             self.is_over |= self.from.is_none();
-            mark.is_within_block |= ahead > 0;
+            boundary.is_within_block |= ahead > 0;
         }
-        if let (false, Some(ahead), Some(mark)) = (self.is_within, from, &mut self.from) {
+        if let (false, Some(ahead), Some(boundary)) = (self.is_within, from, &mut self.from) {
             self.is_within = true;
             self.begun += 1;
-            mark.is_within_block |= ahead > 0;
+            boundary.is_within_block |= ahead > 0;
         }
         self.end = piece.end();
         self.was_outside = false;
@@ -374,7 +377,7 @@ impl Selection {
         if !from_outside && self.functions.loops(self.end, to) {
             return;
         }
-        let again = |last: &&mut Called| from_outside && last.from_outside && last.function == to;
+        let again = |last: &&mut OpenCall| from_outside && last.from_outside && last.function == to;
         // Called back once more by what is not placed, it returns to where the first did.
         let again =
             self.open.last_mut().filter(again).map(|last| std::mem::take(&mut last.is_recorded));
@@ -392,7 +395,7 @@ impl Selection {
             Some(last) if is_jump || again.is_some() => last.is_recorded |= is_recorded,
             _ => {
                 let back = if is_jump { NOWHERE } else { self.end };
-                self.open.called(back, Called { function: to, from_outside, is_recorded });
+                self.open.called(back, OpenCall { function: to, from_outside, is_recorded });
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use flashpager_base::Result;
-use flashpager_trace::file::Unnamed;
+use flashpager_trace::file::PendingTraceFile;
 use flashpager_trace::{
     Ending, Mark, OutsideFile, Run, RunBuilder, Symbol, TraceInfo, TraceWriter,
 };
@@ -266,7 +266,7 @@ impl Sink {
     /// Write the rest and `info` with this sink's counts.
     ///
     /// `files` have the numbers of what was executed outside.
-    pub fn close(mut self, mut info: TraceInfo, files: &[PathBuf]) -> Result<Unnamed> {
+    pub fn close(mut self, mut info: TraceInfo, files: &[PathBuf]) -> Result<PendingTraceFile> {
         if self.writer.disk_full() {
             info.ending = Ending::DiskFull;
         }

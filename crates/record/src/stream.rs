@@ -9,9 +9,9 @@ use std::path::Path;
 use flashpager_base::{Error, Result, shown};
 use flashpager_trace::{Ending, MAX_RUN_BYTES, Run};
 
-use super::fetch::{Fetch, Read, place, place_read};
+use super::fetch::{Fetch, ReadAccess, place, place_read};
 use super::input::{Input, parse_number};
-use super::recording::{Progress, Recording};
+use super::recording::{Recording, RecordingProgress};
 use super::sink::{DataRead, NO_FILE, Sink};
 
 const MAGIC: &[u8; 8] = b"FPSTRM01";
@@ -45,8 +45,8 @@ pub fn recognises(start: &[u8]) -> bool {
     start.starts_with(MAGIC)
 }
 
-struct Block {
-    place: Place,
+struct StreamBlock {
+    place: BlockLocation,
     bytes: u32,
     instructions: u32,
     enters: bool,
@@ -54,7 +54,7 @@ struct Block {
 }
 
 /// What executing a block fetches.
-enum Place {
+enum BlockLocation {
     Flash(Run),
     /// Of the file with this number.
     Outside(u32),
@@ -62,7 +62,7 @@ enum Place {
     Nowhere,
 }
 
-impl Block {
+impl StreamBlock {
     /// Execute it, and forget what it read.
     #[inline]
     fn execute(&self, sink: &mut Sink, reads: &mut Vec<DataRead>) -> Result<()> {
@@ -75,9 +75,9 @@ impl Block {
         sink.calls += u64::from(self.enters);
         sink.returns += u64::from(self.returns);
         match self.place {
-            Place::Flash(run) => sink.placed(run, self.instructions),
-            Place::Outside(file) => sink.outside(self.bytes, self.instructions, file),
-            Place::Nowhere => Ok(()),
+            BlockLocation::Flash(run) => sink.placed(run, self.instructions),
+            BlockLocation::Outside(file) => sink.outside(self.bytes, self.instructions, file),
+            BlockLocation::Nowhere => Ok(()),
         }
     }
 
@@ -87,11 +87,11 @@ impl Block {
         sink.calls += u64::from(self.enters);
         sink.returns += u64::from(self.returns);
         match self.place {
-            Place::Flash(run) => sink.placed_reading(run, self.instructions, reads),
-            Place::Outside(file) => {
+            BlockLocation::Flash(run) => sink.placed_reading(run, self.instructions, reads),
+            BlockLocation::Outside(file) => {
                 sink.outside_reading(self.bytes, self.instructions, file, reads)
             }
-            Place::Nowhere => Ok(()),
+            BlockLocation::Nowhere => Ok(()),
         }
     }
 }
@@ -99,9 +99,9 @@ impl Block {
 pub struct StreamReader {
     input: Input,
     /// Those of the process at hand.
-    blocks: Vec<Block>,
+    blocks: Vec<StreamBlock>,
     /// Of the others, with what is passed over of each.
-    others: Vec<(Vec<Block>, u64)>,
+    others: Vec<(Vec<StreamBlock>, u64)>,
     process: usize,
     /// Blocks described of all processes.
     described: usize,
@@ -110,7 +110,7 @@ pub struct StreamReader {
     /// Block numbers to pass over: the thread at hand has had them already.
     known: u64,
     /// What was just executed without a number.
-    piece: Option<Block>,
+    piece: Option<StreamBlock>,
     /// What the next block reads.
     reads: Vec<DataRead>,
     /// Why the recorder does not record.
@@ -149,7 +149,7 @@ impl StreamReader {
     pub fn read(
         mut self,
         recording: &mut Recording,
-        watch: &mut dyn FnMut(Progress) -> bool,
+        watch: &mut dyn FnMut(RecordingProgress) -> bool,
     ) -> Result<Ending> {
         let mut magic = [0; MAGIC.len()];
         let got = self.input.read_full(&mut magic)?;
@@ -371,7 +371,7 @@ impl StreamReader {
                     return Err(format!("a read of {bytes} bytes"));
                 }
                 let placer = recording.placer.as_ref();
-                place_read(placer, Read { address, bytes }, behind, &mut self.reads)?;
+                place_read(placer, ReadAccess { address, bytes }, behind, &mut self.reads)?;
             }
             METHOD => {
                 let (address, bytes) = (number(0)?, word(8).ok_or_else(too_short)?);
@@ -416,7 +416,7 @@ fn block(
     sizes: u64,
     does: Option<u32>,
     may_be_data: bool,
-) -> std::result::Result<Block, String> {
+) -> std::result::Result<StreamBlock, String> {
     let (bytes, instructions) = (sizes as u32, (sizes >> 32) as u32);
     let empty = bytes == 0 && instructions == 0;
     let is_data = may_be_data && instructions == 0;
@@ -430,14 +430,14 @@ fn block(
         recording.info.returns = Some(0);
     }
     let place = if empty {
-        if does.is_some() { Place::Nowhere } else { Place::Outside(NO_FILE) }
+        if does.is_some() { BlockLocation::Nowhere } else { BlockLocation::Outside(NO_FILE) }
     } else {
         match place(recording.placer.as_ref(), Fetch { address, bytes, instructions })? {
-            Some(run) => Place::Flash(run),
-            None => Place::Outside(recording.file_at(address)),
+            Some(run) => BlockLocation::Flash(run),
+            None => BlockLocation::Outside(recording.file_at(address)),
         }
     };
     let does = does.unwrap_or(0);
     let (enters, returns) = (does & ENTERS != 0, does & RETURNS != 0);
-    Ok(Block { place, bytes, instructions, enters, returns })
+    Ok(StreamBlock { place, bytes, instructions, enters, returns })
 }

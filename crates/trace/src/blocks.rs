@@ -12,7 +12,7 @@ use flashpager_base::Result;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 
-use super::{Mark, Rejoined, Run, Trace, TraceInfo, for_marked_runs};
+use super::{ExecutedRunMerger, Mark, Run, Trace, TraceInfo, for_marked_runs};
 use crate::calls::OpenCalls;
 use crate::image::Symbol;
 
@@ -114,7 +114,7 @@ impl BlockCounts {
     }
 }
 
-struct Seen {
+struct RunTally {
     executions: u64,
     /// Whether a symbol begins where the run begins.
     enters: bool,
@@ -122,13 +122,13 @@ struct Seen {
 
 /// Calls and returns, as far as runs show them.
 #[derive(Default)]
-struct Calls {
+struct CallCounter {
     open: OpenCalls<()>,
     calls: u64,
     returns: u64,
 }
 
-impl Calls {
+impl CallCounter {
     /// Execution jumped from before `from` to `to`.
     #[inline]
     fn jump(&mut self, from: u32, to: u32, enters: bool) {
@@ -143,9 +143,9 @@ impl Calls {
 
 /// Where symbols begin, for all counters of one recording.
 #[derive(Clone, Default)]
-pub(crate) struct Entries(Arc<RwLock<FxHashSet<u32>>>);
+pub(crate) struct SymbolStarts(Arc<RwLock<FxHashSet<u32>>>);
 
-impl Entries {
+impl SymbolStarts {
     /// Of `symbols`, too.
     pub(crate) fn add<'a>(&self, symbols: impl IntoIterator<Item = &'a Symbol>) {
         let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
@@ -160,16 +160,16 @@ impl Entries {
 /// Counts blocks while runs pass by. Memory grows with the number of distinct runs.
 #[derive(Default)]
 pub(crate) struct BlockCounter {
-    entries: Entries,
-    seen: FxHashMap<Run, Seen>,
-    calls: Calls,
+    symbol_starts: SymbolStarts,
+    seen: FxHashMap<Run, RunTally>,
+    calls: CallCounter,
     before: Option<u32>,
-    rejoined: Rejoined,
+    merger: ExecutedRunMerger,
 }
 
 impl BlockCounter {
-    pub(crate) fn new(entries: Entries) -> Self {
-        Self { entries, ..Self::default() }
+    pub(crate) fn new(symbol_starts: SymbolStarts) -> Self {
+        Self { symbol_starts, ..Self::default() }
     }
 
     /// Distinct runs so far.
@@ -179,10 +179,10 @@ impl BlockCounter {
 
     #[inline]
     pub(crate) fn add(&mut self, run: Run) {
-        let Self { entries, seen, calls, before, .. } = self;
+        let Self { symbol_starts, seen, calls, before, .. } = self;
         let seen = seen
             .entry(run)
-            .or_insert_with(|| Seen { executions: 0, enters: entries.has(run.offset) });
+            .or_insert_with(|| RunTally { executions: 0, enters: symbol_starts.has(run.offset) });
         seen.executions += 1;
         if let Some(from) = before.replace(run.end()) {
             calls.jump(from, run.offset, seen.enters);
@@ -192,7 +192,7 @@ impl BlockCounter {
     /// Count what is executed of marked runs.
     #[inline]
     pub(crate) fn add_marked(&mut self, run: Run, mark: Mark) {
-        if let Some(whole) = self.rejoined.push(run, mark) {
+        if let Some(whole) = self.merger.push(run, mark) {
             self.add(whole);
         }
     }
@@ -204,15 +204,16 @@ impl BlockCounter {
         image_bytes: u64,
         symbols: impl IntoIterator<Item = &'a Symbol>,
     ) -> Option<BlockCounts> {
-        if let Some(last) = self.rejoined.end() {
+        if let Some(last) = self.merger.end() {
             self.add(last);
         }
-        let (mut entries, mut named) = (FxHashSet::default(), 0u64);
+        let (mut symbol_starts, mut named) = (FxHashSet::default(), 0u64);
         for symbol in symbols {
-            entries.insert(symbol.offset);
+            symbol_starts.insert(symbol.offset);
             named += u64::from(symbol.bytes);
         }
-        let in_time = |(run, seen): (&Run, &Seen)| entries.contains(&run.offset) == seen.enters;
+        let in_time =
+            |(run, seen): (&Run, &RunTally)| symbol_starts.contains(&run.offset) == seen.enters;
         if !self.seen.iter().all(in_time) {
             return None;
         }
@@ -226,7 +227,7 @@ impl BlockCounter {
     }
 }
 
-fn counted(seen: &FxHashMap<Run, Seen>) -> BlockCounts {
+fn counted(seen: &FxHashMap<Run, RunTally>) -> BlockCounts {
     let mut borders: Vec<u32> = seen.keys().flat_map(|run| [run.offset, run.end()]).collect();
     borders.sort_unstable();
     borders.dedup();
@@ -235,7 +236,7 @@ fn counted(seen: &FxHashMap<Run, Seen>) -> BlockCounts {
     // How many more runs cover the piece behind a border than the one before it.
     let mut covering = vec![0i64; borders.len()];
     let mut executed_blocks = 0;
-    for (run, Seen { executions, .. }) in seen {
+    for (run, RunTally { executions, .. }) in seen {
         let (first, last) = (rank(run.offset), rank(run.end()));
         covering[first as usize] += 1;
         covering[last as usize] -= 1;
@@ -283,9 +284,9 @@ impl BlockCounts {
         symbols: impl IntoIterator<Item = &'a Symbol> + Clone,
         go_on: &dyn Fn() -> bool,
     ) -> Result<Self> {
-        let entries = Entries::default();
-        entries.add(symbols.clone());
-        let mut counter = BlockCounter::new(entries);
+        let symbol_starts = SymbolStarts::default();
+        symbol_starts.add(symbols.clone());
+        let mut counter = BlockCounter::new(symbol_starts);
         for_marked_runs(trace, go_on, |run, mark| {
             counter.add_marked(run, mark);
             Ok(())

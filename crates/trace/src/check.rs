@@ -4,8 +4,8 @@ use std::path::Path;
 
 use flashpager_base::{Error, Result};
 
-use crate::blocks::{BlockCounter, Entries};
-use crate::watched::Watched;
+use crate::blocks::{BlockCounter, SymbolStarts};
+use crate::progress::ProgressTrace;
 use crate::{Mark, TraceFile, TraceInfo, TraceWriter, for_marked_runs};
 
 /// Read `file` whole, which checks its runs, and compare what its description says of them.
@@ -21,18 +21,18 @@ pub fn check(
     go_on: &dyn Fn() -> bool,
     read: &(dyn Fn(u64) + Sync),
 ) -> Result<TraceInfo> {
-    let (watched, info) = (Watched::new(file, read), file.info());
+    let (progress, info) = (ProgressTrace::new(file, read), file.info());
     if let Some(output) = output {
         let mut writer = TraceWriter::create(output, false)?;
         writer.know(info.symbols());
-        for_marked_runs(&watched, go_on, |run, mark| writer.push_marked(run, mark))?;
+        for_marked_runs(&progress, go_on, |run, mark| writer.push_marked(run, mark))?;
         return writer.finish(info.clone());
     }
-    let entries = Entries::default();
-    entries.add(info.symbols());
-    let mut counter = BlockCounter::new(entries);
+    let symbol_starts = SymbolStarts::default();
+    symbol_starts.add(info.symbols());
+    let mut counter = BlockCounter::new(symbol_starts);
     let (mut bytes, mut reads, mut read_bytes, mut continued) = (0, 0, 0, 0);
-    for_marked_runs(&watched, go_on, |run, mark| {
+    for_marked_runs(&progress, go_on, |run, mark| {
         bytes += u64::from(run.length);
         match mark {
             Mark::Executed => {}

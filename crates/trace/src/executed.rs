@@ -58,11 +58,11 @@ impl Mark {
 
 /// Makes runs whole again that data reads parted, and leaves the reads out.
 #[derive(Default)]
-pub struct Rejoined {
+pub struct ExecutedRunMerger {
     current: Option<Run>,
 }
 
-impl Rejoined {
+impl ExecutedRunMerger {
     /// Add a run; gives back one that is whole.
     #[inline]
     pub fn push(&mut self, run: Run, mark: Mark) -> Option<Run> {
@@ -99,14 +99,18 @@ impl Trace for ExecutedRuns<'_> {
         if !self.0.has_reads() {
             return Ok(source);
         }
-        Ok(Box::new(ExecutedSource { source, chunk: Vec::new(), rejoined: Rejoined::default() }))
+        Ok(Box::new(ExecutedSource {
+            source,
+            chunk: Vec::new(),
+            merger: ExecutedRunMerger::default(),
+        }))
     }
 }
 
 struct ExecutedSource<'a> {
     source: Box<dyn RunSource + 'a>,
     chunk: Vec<Run>,
-    rejoined: Rejoined,
+    merger: ExecutedRunMerger,
 }
 
 impl RunSource for ExecutedSource<'_> {
@@ -116,11 +120,11 @@ impl RunSource for ExecutedSource<'_> {
         while runs.is_empty() {
             self.source.read(&mut self.chunk)?;
             if self.chunk.is_empty() {
-                runs.extend(self.rejoined.end());
+                runs.extend(self.merger.end());
                 break;
             }
             let marked = self.chunk.iter().zip(self.source.marks());
-            runs.extend(marked.filter_map(|(run, mark)| self.rejoined.push(*run, *mark)));
+            runs.extend(marked.filter_map(|(run, mark)| self.merger.push(*run, *mark)));
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use flashpager_base::{Error, Result};
 
-use super::output::{Output, Space};
+use super::output::{DiskReserve, OutputFile};
 use super::{Mark, Trace};
 
 /// A text format to write.
@@ -47,7 +47,7 @@ pub fn export_to_file(
     output: &Path,
     go_on: &dyn Fn() -> bool,
 ) -> Result<()> {
-    let mut out = BufWriter::new(Output::create(output, Space::default())?);
+    let mut out = BufWriter::new(OutputFile::create(output, DiskReserve::default())?);
     export(trace, format, &mut out, &output.display().to_string(), go_on)?;
     let out = out.into_inner().map_err(|e| Error::file(output, e.into_error()))?;
     out.finish()

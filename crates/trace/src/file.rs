@@ -18,11 +18,11 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 
-use super::blocks::{BlockCounter, BlockStatistics, Entries, MAX_WRITTEN_RUNS, RULES};
-use super::columns::footer::{Footer, Kind, Physical};
+use super::blocks::{BlockCounter, BlockStatistics, MAX_WRITTEN_RUNS, RULES, SymbolStarts};
+use super::columns::footer::{Footer, ParquetKind, PhysicalType};
 use super::columns::pages::ColumnReader;
 use super::columns::{crc32, parquet_error};
-use super::output::{Output, Space};
+use super::output::{DiskReserve, OutputFile};
 use super::{CHUNK_RUNS, Mark, Run, RunSource, Symbol, Trace, TraceInfo, WarmUp};
 
 /// Version of the file's layout without data reads, in [`TraceInfo::schema_version`].
@@ -39,10 +39,10 @@ const SCHEMA: &str = "message trace {
     required int32 length (INTEGER(32,false));
 }";
 
-const KIND: Kind = Kind {
+const KIND: ParquetKind = ParquetKind {
     name: "trace",
     hint: "'flashpager trace import' reads foreign formats",
-    columns: &[("offset", Physical::Int32), ("length", Physical::Int32)],
+    columns: &[("offset", PhysicalType::Int32), ("length", PhysicalType::Int32)],
     max_rows: GROUP_RUNS as u64,
 };
 
@@ -58,7 +58,7 @@ const THREAD_GROUP_RUNS: usize = 1 << 15;
 
 /// Writes a trace file, one row group in memory at a time.
 pub struct TraceWriter {
-    writer: SerializedFileWriter<Output>,
+    writer: SerializedFileWriter<OutputFile>,
     place: String,
     offsets: Vec<i32>,
     lengths: Vec<i32>,
@@ -71,20 +71,20 @@ pub struct TraceWriter {
     checksum: RunChecksum,
     /// Nothing where the distinct runs became too many.
     blocks: Option<BlockCounter>,
-    entries: Entries,
+    symbol_starts: SymbolStarts,
     group_runs: usize,
     is_file: bool,
-    space: Space,
+    space: DiskReserve,
 }
 
 /// A trace that is whole and has not got its name yet. Dropped, it leaves no file.
-pub struct Unnamed {
-    output: Output,
+pub struct PendingTraceFile {
+    output: OutputFile,
     /// Its description.
     pub info: TraceInfo,
 }
 
-impl Unnamed {
+impl PendingTraceFile {
     /// Where its contents are by now; a device has none that could be read.
     pub fn contents(&self) -> Option<&Path> {
         self.output.contents()
@@ -117,8 +117,8 @@ impl TraceWriter {
     /// # Errors
     /// When the file, or the reserve beside it, cannot be written.
     pub fn create(path: &Path, live: bool) -> Result<Self> {
-        let space = Space::default();
-        let writer = Self::create_in(path, space, Entries::default(), GROUP_RUNS)?;
+        let space = DiskReserve::default();
+        let writer = Self::create_in(path, space, SymbolStarts::default(), GROUP_RUNS)?;
         if live && writer.is_file {
             writer.space.hold(path)?;
         }
@@ -130,7 +130,7 @@ impl TraceWriter {
     /// # Errors
     /// When the file cannot be written.
     pub fn create_beside(&self, path: &Path) -> Result<Self> {
-        Self::create_in(path, self.space.clone(), self.entries.clone(), THREAD_GROUP_RUNS)
+        Self::create_in(path, self.space.clone(), self.symbol_starts.clone(), THREAD_GROUP_RUNS)
     }
 
     /// Start the file of another program, with symbols of its own; it ends with `self`, too.
@@ -138,11 +138,16 @@ impl TraceWriter {
     /// # Errors
     /// When the file cannot be written.
     pub fn create_apart(&self, path: &Path) -> Result<Self> {
-        Self::create_in(path, self.space.clone(), Entries::default(), THREAD_GROUP_RUNS)
+        Self::create_in(path, self.space.clone(), SymbolStarts::default(), THREAD_GROUP_RUNS)
     }
 
-    fn create_in(path: &Path, space: Space, entries: Entries, group_runs: usize) -> Result<Self> {
-        let output = Output::create(path, space.clone())?;
+    fn create_in(
+        path: &Path,
+        space: DiskReserve,
+        symbol_starts: SymbolStarts,
+        group_runs: usize,
+    ) -> Result<Self> {
+        let output = OutputFile::create(path, space.clone())?;
         let is_file = output.contents().is_some();
         let place = path.display().to_string();
         let level = ZstdLevel::try_new(6).map_err(|e| parquet_error(&place, e))?;
@@ -170,8 +175,8 @@ impl TraceWriter {
             continued: 0,
             end: 0,
             checksum: RunChecksum::default(),
-            blocks: Some(BlockCounter::new(entries.clone())),
-            entries,
+            blocks: Some(BlockCounter::new(symbol_starts.clone())),
+            symbol_starts,
             group_runs,
             is_file,
             space,
@@ -181,7 +186,7 @@ impl TraceWriter {
     /// Learn of symbols before what they name is executed: jumps to them are calls, of all
     /// threads. Those that come too late are counted when somebody asks.
     pub fn know<'a>(&self, symbols: impl IntoIterator<Item = &'a Symbol>) {
-        self.entries.add(symbols);
+        self.symbol_starts.add(symbols);
     }
 
     /// Add an executed run.
@@ -267,7 +272,7 @@ impl TraceWriter {
     ///
     /// # Errors
     /// When the file cannot be written.
-    pub fn close(mut self, mut info: TraceInfo) -> Result<Unnamed> {
+    pub fn close(mut self, mut info: TraceInfo) -> Result<PendingTraceFile> {
         self.know(info.symbols());
         if !self.offsets.is_empty() {
             self.write_group()?;
@@ -288,7 +293,7 @@ impl TraceWriter {
         self.writer.append_key_value_metadata(KeyValue::new(METADATA_KEY.to_owned(), json));
         self.writer.append_key_value_metadata(KeyValue::new(CHECKSUM_KEY.to_owned(), checksums));
         let output = self.writer.into_inner().map_err(|e| parquet_error(&self.place, e))?;
-        Ok(Unnamed { output, info })
+        Ok(PendingTraceFile { output, info })
     }
 }
 

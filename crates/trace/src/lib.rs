@@ -11,23 +11,23 @@ mod executed;
 pub mod export;
 pub mod file;
 mod image;
-mod moves;
 pub mod output;
+mod progress;
+mod relocations;
 mod warm_up;
-mod watched;
 mod windows;
 
 use flashpager_base::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 pub use blocks::BlockCounts;
-pub use executed::{ExecutedRuns, Mark, Rejoined};
+pub use executed::{ExecutedRunMerger, ExecutedRuns, Mark};
 pub use file::{TraceFile, TraceWriter};
 pub use image::{Image, Section, Symbol};
-pub use moves::{Move, Moves, NotPlaced};
+pub use progress::ProgressTrace;
+pub use relocations::{Relocation, RelocationError, Relocations};
 pub use warm_up::{FirstRuns, WarmUp};
-pub use watched::Watched;
-pub use windows::Windows;
+pub use windows::TraceWindows;
 
 /// Runs handed over at a time.
 pub const CHUNK_RUNS: usize = 16 * 1024;

@@ -17,22 +17,22 @@ const MIN_RESERVE_BYTES: u64 = 1 << 19;
 
 /// Disk space held back for an orderly end, for all files of a recording.
 #[derive(Clone, Default)]
-pub struct Space {
-    reserve: Arc<Mutex<Option<Reserve>>>,
+pub struct DiskReserve {
+    reserve: Arc<Mutex<Option<ReserveFile>>>,
     full: Arc<AtomicBool>,
 }
 
 /// A file that only takes space. It goes with its last user.
-struct Reserve(PathBuf);
+struct ReserveFile(PathBuf);
 
-impl Drop for Reserve {
+impl Drop for ReserveFile {
     fn drop(&mut self) {
         // Best effort: there is nobody left to tell.
         let _ = std::fs::remove_file(&self.0);
     }
 }
 
-impl Space {
+impl DiskReserve {
     /// Take space beside `target`, if there is any.
     ///
     /// # Errors
@@ -40,7 +40,7 @@ impl Space {
     pub fn hold(&self, target: &Path) -> Result<()> {
         let path = sibling(target, "reserve")?;
         // Known from here on, so that it goes whatever happens.
-        let file = Reserve(path);
+        let file = ReserveFile(path);
         let held = reserve(&file.0, RESERVE_BYTES).map_err(|e| Error::file(target, e))?;
         if held && let Ok(mut reserve) = self.reserve.lock() {
             *reserve = Some(file);
@@ -72,20 +72,20 @@ fn sibling(target: &Path, suffix: &str) -> Result<PathBuf> {
 
 /// An output that appears under its name only when it is told to, and that survives a
 /// full disk once: the reserve is then given up for what is still to be written.
-pub struct Output {
+pub struct OutputFile {
     file: File,
     /// `None` when writing to a device, in place.
     temporary: Option<PathBuf>,
     target: PathBuf,
-    space: Space,
+    space: DiskReserve,
 }
 
-impl Output {
+impl OutputFile {
     /// Start the file that will be `target`; a device is written to in place.
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn create(target: &Path, space: Space) -> Result<Self> {
+    pub fn create(target: &Path, space: DiskReserve) -> Result<Self> {
         let special = std::fs::metadata(target).is_ok_and(|meta| !meta.is_file());
         if special {
             let file =
@@ -152,7 +152,7 @@ fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
-impl Write for Output {
+impl Write for OutputFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self.file.write(bytes) {
             Err(error) if is_full(&error) => {
@@ -168,7 +168,7 @@ impl Write for Output {
     }
 }
 
-impl Drop for Output {
+impl Drop for OutputFile {
     fn drop(&mut self) {
         if let Some(temporary) = self.temporary.take() {
             // Best effort: there is nobody left to tell.

@@ -13,7 +13,7 @@ use crate::{Run, Trace, TraceFile};
 
 /// A trace file of which windows are read. Checksums are those of whole files: what a window
 /// holds is only known to be possible.
-pub struct Windows<'a> {
+pub struct TraceWindows<'a> {
     trace: &'a TraceFile,
     place: String,
     footer: Footer,
@@ -21,7 +21,7 @@ pub struct Windows<'a> {
     starts: Vec<u64>,
 }
 
-impl<'a> Windows<'a> {
+impl<'a> TraceWindows<'a> {
     /// Of `trace`.
     ///
     /// # Errors

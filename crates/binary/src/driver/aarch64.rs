@@ -2,7 +2,9 @@
 
 use capstone::prelude::*;
 
-use super::instruction::{Decoder, Expression, Flow, Instruction, Kind, Machine, Place, Register};
+use super::instruction::{
+    AccessKind, AddressExpression, Decoder, Expression, Flow, Instruction, Machine, Register,
+};
 use super::operands::{Operand, number, shift_factor};
 
 const SP: Register = 31;
@@ -57,8 +59,8 @@ fn fill(made: &mut Instruction, name: &str, operands: &[Operand<'_>]) {
         (_, Some(target)) if name.starts_with("b.") || name.starts_with("bc.") => {
             made.flow = Flow::Branch(target);
         }
-        _ if name.starts_with("ld") => memory(made, name, Kind::Load, operands),
-        _ if name.starts_with("st") => memory(made, name, Kind::Store, operands),
+        _ if name.starts_with("ld") => memory(made, name, AccessKind::Load, operands),
+        _ if name.starts_with("st") => memory(made, name, AccessKind::Store, operands),
         _ => computes(made, name, operands),
     }
 }
@@ -80,16 +82,20 @@ fn width(name: &str, data: &str) -> u32 {
     }
 }
 
-fn memory(made: &mut Instruction, name: &str, kind: Kind, operands: &[Operand<'_>]) {
+fn memory(made: &mut Instruction, name: &str, kind: AccessKind, operands: &[Operand<'_>]) {
     let at = operands.iter().position(|operand| matches!(operand, Operand::Memory(..)));
     let Some(at) = at else {
         // `ldr x0, label`
-        if let (Kind::Load, Some(first), Some(target)) = (
+        if let (AccessKind::Load, Some(first), Some(target)) = (
             kind,
             operands.first().and_then(Operand::word),
             operands.get(1).and_then(Operand::immediate),
         ) {
-            made.load(width(name, first), Place::Literal(Some(target as u64)), register(first));
+            made.load(
+                width(name, first),
+                AddressExpression::Literal(Some(target as u64)),
+                register(first),
+            );
         }
         return;
     };
@@ -102,7 +108,7 @@ fn memory(made: &mut Instruction, name: &str, kind: Kind, operands: &[Operand<'_
             _ => {}
         }
     }
-    if kind == Kind::Store && name.contains('x') && data.len() > 1 {
+    if kind == AccessKind::Store && name.contains('x') && data.len() > 1 {
         // `stxr` tells in its first register whether it stored.
         made.outputs.extend(register(data.remove(0)).map(|to| (to, Expression::Computed)));
     }
@@ -120,10 +126,10 @@ fn memory(made: &mut Instruction, name: &str, kind: Kind, operands: &[Operand<'_
     let mut offset = displacement;
     for name_of_data in &data {
         let bytes = width(name, name_of_data);
-        let place = Place::Memory(terms.clone(), offset);
+        let place = AddressExpression::Memory(terms.clone(), offset);
         match kind {
-            Kind::Load => made.load(bytes, place, register(name_of_data)),
-            Kind::Store => made.store(bytes, place, register(name_of_data)),
+            AccessKind::Load => made.load(bytes, place, register(name_of_data)),
+            AccessKind::Store => made.store(bytes, place, register(name_of_data)),
         }
         offset = offset.wrapping_add(i64::from(bytes));
     }

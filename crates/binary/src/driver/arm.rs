@@ -3,7 +3,8 @@
 use capstone::prelude::*;
 
 use super::instruction::{
-    Access, Decoder, Expression, Flow, Instruction, Kind, Machine, Place, Register,
+    AccessKind, AddressExpression, Decoder, Expression, Flow, Instruction, InstructionAccess,
+    Machine, Register,
 };
 use super::operands::{Operand, number, shift_factor};
 
@@ -97,21 +98,23 @@ impl Arm {
                 return;
             }
             "ldm" | "ldmda" | "ldmdb" | "ldmib" | "pop" | "vldmia" | "vldmdb" | "vpop" => {
-                multiple(made, name, Kind::Load, operands);
+                multiple(made, name, AccessKind::Load, operands);
             }
             "stm" | "stmda" | "stmdb" | "stmib" | "push" | "vstmia" | "vstmdb" | "vpush" => {
-                multiple(made, name, Kind::Store, operands);
+                multiple(made, name, AccessKind::Store, operands);
             }
-            _ if mnemonic.starts_with("pop") => multiple(made, "pop", Kind::Load, operands),
-            _ if mnemonic.starts_with("push") => multiple(made, "push", Kind::Store, operands),
+            _ if mnemonic.starts_with("pop") => multiple(made, "pop", AccessKind::Load, operands),
+            _ if mnemonic.starts_with("push") => {
+                multiple(made, "push", AccessKind::Store, operands)
+            }
             _ if name.starts_with("ldr") || name.starts_with("lda") || name == "vldr" => {
-                self.single(made, name, Kind::Load, operands);
+                self.single(made, name, AccessKind::Load, operands);
             }
             _ if name.starts_with("str") || name.starts_with("stl") || name == "vstr" => {
-                self.single(made, name, Kind::Store, operands);
+                self.single(made, name, AccessKind::Store, operands);
             }
-            _ if name.starts_with("vld") => vector(made, Kind::Load, operands),
-            _ if name.starts_with("vst") => vector(made, Kind::Store, operands),
+            _ if name.starts_with("vld") => vector(made, AccessKind::Load, operands),
+            _ if name.starts_with("vst") => vector(made, AccessKind::Store, operands),
             _ => self.computes(made, name, mnemonic, operands),
         }
         if made.outputs.iter().any(|(register, _)| *register == PC) {
@@ -122,7 +125,13 @@ impl Arm {
     }
 
     /// `ldr` and `str` of all widths.
-    fn single(&self, made: &mut Instruction, name: &str, kind: Kind, operands: &[Operand<'_>]) {
+    fn single(
+        &self,
+        made: &mut Instruction,
+        name: &str,
+        kind: AccessKind,
+        operands: &[Operand<'_>],
+    ) {
         let rest = &name[3.min(name.len())..];
         let Some(at) = operands.iter().position(|operand| matches!(operand, Operand::Memory(..)))
         else {
@@ -131,7 +140,8 @@ impl Arm {
         let Operand::Memory(parts, writes_back) = &operands[at] else { return };
         let mut data: Vec<Register> =
             operands[..at].iter().filter_map(|o| register(o.word()?)).collect();
-        let exclusive_store = kind == Kind::Store && (rest.starts_with("ex") || rest == "lex");
+        let exclusive_store =
+            kind == AccessKind::Store && (rest.starts_with("ex") || rest == "lex");
         if exclusive_store && !data.is_empty() {
             made.outputs.push((data.remove(0), Expression::Computed));
         }
@@ -150,14 +160,16 @@ impl Arm {
         for word in 0..words {
             let offset = displacement.wrapping_add(4 * word as i64);
             let place = if literal {
-                Place::Literal((parts.len() <= 2).then(|| pc.wrapping_add_signed(offset)))
+                AddressExpression::Literal(
+                    (parts.len() <= 2).then(|| pc.wrapping_add_signed(offset)),
+                )
             } else {
-                Place::Memory(terms.clone(), offset)
+                AddressExpression::Memory(terms.clone(), offset)
             };
             let data = data.get(word).or(data.first()).copied();
             match kind {
-                Kind::Load => made.load(bytes, place, data),
-                Kind::Store => made.store(bytes, place, data),
+                AccessKind::Load => made.load(bytes, place, data),
+                AccessKind::Store => made.store(bytes, place, data),
             }
         }
         let base = parts.first().and_then(|part| register(part));
@@ -271,7 +283,7 @@ fn memory(parts: &[&str]) -> (Vec<(Register, i64)>, i64) {
 }
 
 /// `ldm`, `stm`, `push` and `pop`: a word each.
-fn multiple(made: &mut Instruction, name: &str, kind: Kind, operands: &[Operand<'_>]) {
+fn multiple(made: &mut Instruction, name: &str, kind: AccessKind, operands: &[Operand<'_>]) {
     let mut list = Vec::new();
     for operand in operands {
         match operand {
@@ -297,10 +309,10 @@ fn multiple(made: &mut Instruction, name: &str, kind: Kind, operands: &[Operand<
     let inclusive = i64::from(name.ends_with("ib") || name.ends_with("da")) * 4;
     let start = if down { inclusive - bytes } else { inclusive };
     for (index, register) in words.iter().enumerate() {
-        let place = Place::Memory(vec![(base, 1)], start + 4 * index as i64);
+        let place = AddressExpression::Memory(vec![(base, 1)], start + 4 * index as i64);
         match kind {
-            Kind::Load => made.load(4, place, Some(*register)),
-            Kind::Store => made.store(4, place, Some(*register)),
+            AccessKind::Load => made.load(4, place, Some(*register)),
+            AccessKind::Store => made.store(4, place, Some(*register)),
         }
     }
     if on_stack || base_text.is_some_and(|text| text.ends_with('!')) {
@@ -310,7 +322,7 @@ fn multiple(made: &mut Instruction, name: &str, kind: Kind, operands: &[Operand<
 }
 
 /// `vld1` and its kin: eight bytes for each register of the list.
-fn vector(made: &mut Instruction, kind: Kind, operands: &[Operand<'_>]) {
+fn vector(made: &mut Instruction, kind: AccessKind, operands: &[Operand<'_>]) {
     let mut list = Vec::new();
     let mut base = None;
     let mut writes_back = false;
@@ -328,14 +340,16 @@ fn vector(made: &mut Instruction, kind: Kind, operands: &[Operand<'_>]) {
     let Some(base) = base else { return };
     for (index, register) in list.iter().enumerate() {
         for half in 0..2 {
-            let place = Place::Memory(vec![(base, 1)], 8 * index as i64 + 4 * half);
+            let place = AddressExpression::Memory(vec![(base, 1)], 8 * index as i64 + 4 * half);
             match kind {
-                Kind::Load => made.load(4, place, Some(*register)),
-                Kind::Store => made.accesses.push(Access::store(4, place, Expression::Computed)),
+                AccessKind::Load => made.load(4, place, Some(*register)),
+                AccessKind::Store => {
+                    made.accesses.push(InstructionAccess::store(4, place, Expression::Computed))
+                }
             }
         }
     }
-    if kind == Kind::Store {
+    if kind == AccessKind::Store {
         made.inputs.extend(list);
     }
     if writes_back {

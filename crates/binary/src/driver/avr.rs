@@ -1,7 +1,7 @@
 //! AVR: capstone has none, and its sixteen-bit opcodes are few.
 
 use super::instruction::{
-    Access, Decoder, Expression, Flow, Instruction, Machine, Place, Register,
+    AddressExpression, Decoder, Expression, Flow, Instruction, InstructionAccess, Machine, Register,
 };
 
 const X: Register = 26;
@@ -52,8 +52,8 @@ fn length(opcode: u32) -> u64 {
 }
 
 /// A pair of registers as an address.
-fn pair(low: Register, displacement: i64) -> Place {
-    Place::Memory(vec![(low, 1), (low + 1, 256)], displacement)
+fn pair(low: Register, displacement: i64) -> AddressExpression {
+    AddressExpression::Memory(vec![(low, 1), (low + 1, 256)], displacement)
 }
 
 /// Add `by` to a pair; the low half carries all of it.
@@ -161,10 +161,13 @@ fn decode_short(mut made: Instruction, opcode: u32, skipped: u64) -> Option<Inst
             let (port, bit) = (opcode >> 3 & 0x1f, opcode & 7);
             let name = ["cbi", "sbic", "sbi", "sbis"][(opcode >> 8 & 3) as usize];
             made.text = format!("{name} 0x{port:02x}, {bit}");
-            made.load(1, Place::Port(Ok(u64::from(port))), None);
+            made.load(1, AddressExpression::Port(Ok(u64::from(port))), None);
             if opcode & 0x100 == 0 {
-                let store =
-                    Access::store(1, Place::Port(Ok(u64::from(port))), Expression::Computed);
+                let store = InstructionAccess::store(
+                    1,
+                    AddressExpression::Port(Ok(u64::from(port))),
+                    Expression::Computed,
+                );
                 made.accesses.push(store);
             } else {
                 skips(&mut made);
@@ -181,7 +184,7 @@ fn decode_short(mut made: Instruction, opcode: u32, skipped: u64) -> Option<Inst
                 SP_HIGH_PORT => Some(SP_HIGH),
                 _ => None,
             };
-            let place = Place::Port(Ok(u64::from(port)));
+            let place = AddressExpression::Port(Ok(u64::from(port)));
             if opcode & 0x800 == 0 {
                 made.text = format!("in r{d}, 0x{port:02x}");
                 match special {
@@ -263,12 +266,12 @@ fn moves(mut made: Instruction, opcode: u32, d: Register) -> Option<Instruction>
         4..=7 => {
             made.text = format!("{} Z, r{d}", ["xch", "las", "lac", "lat"][(opcode & 3) as usize]);
             made.load(1, pair(Z, 0), Some(d));
-            made.accesses.push(Access::store(1, pair(Z, 0), Expression::Computed));
+            made.accesses.push(InstructionAccess::store(1, pair(Z, 0), Expression::Computed));
             made.inputs.push(d);
             return Some(made);
         }
         15 => {
-            let stack = |by| Place::Memory(vec![(SP_LOW, 1), (SP_HIGH, 256)], by);
+            let stack = |by| AddressExpression::Memory(vec![(SP_LOW, 1), (SP_HIGH, 256)], by);
             if store {
                 made.text = format!("push r{d}");
                 made.store(1, stack(0), Some(d));
@@ -363,7 +366,7 @@ fn decode_long(mut made: Instruction, opcode: u32, second: u32) -> Instruction {
     made.size = 4;
     let d = (opcode >> 4 & 0x1f) as Register;
     if opcode & 0xfc0f == 0x9000 {
-        let place = Place::Memory(Vec::new(), i64::from(second));
+        let place = AddressExpression::Memory(Vec::new(), i64::from(second));
         if opcode & 0x200 == 0 {
             made.text = format!("lds r{d}, 0x{second:04x}");
             made.load(1, place, Some(d));

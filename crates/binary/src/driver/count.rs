@@ -2,15 +2,15 @@
 
 use rustc_hash::FxHashMap;
 
-use super::code::Code;
+use super::code::FunctionCode;
 use super::graph::{Graph, Loop};
-use super::instruction::Kind;
-use super::ports::{Class, Port, Sorted, Spot};
+use super::instruction::AccessKind;
+use super::ports::{AccessClass, ClassifiedAccesses, DataPort, FixedAddress};
 use super::{CopyLoop, Direction, ListedInstruction};
 
 /// A way from the header: port accesses and instructions.
 #[derive(Clone, Copy)]
-struct Way {
+struct LoopPath {
     ports: u32,
     instructions: u32,
     /// The block before.
@@ -19,14 +19,14 @@ struct Way {
 
 /// What an access is in the result.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Role {
+enum AccessRole {
     Literal,
     Memory,
     Device,
     Port,
 }
 
-impl Role {
+impl AccessRole {
     fn name(self) -> &'static str {
         match self {
             Self::Literal => "literal",
@@ -39,26 +39,28 @@ impl Role {
 
 /// Count what an iteration of `found` executes.
 pub fn count(
-    code: &Code,
+    code: &FunctionCode,
     graph: &Graph,
     found: &Loop,
-    sorted: &Sorted<'_>,
-    port: &Port,
+    sorted: &ClassifiedAccesses<'_>,
+    port: &DataPort,
     function: &str,
 ) -> CopyLoop {
     let role = |at: usize, index: usize| match &sorted.classes[&(at, index)] {
-        Class::Literal => Role::Literal,
-        Class::Memory { .. } => Role::Memory,
-        Class::Fixed { at: spot, is_device } => {
+        AccessClass::Literal => AccessRole::Literal,
+        AccessClass::Memory { .. } => AccessRole::Memory,
+        AccessClass::Fixed { at: fixed, is_device } => {
             let kind = sorted.kind(at, index);
             let is_data = matches!(
                 (port.direction, kind),
-                (Direction::Read, Kind::Load) | (Direction::Write, Kind::Store)
+                (Direction::Read, AccessKind::Load) | (Direction::Write, AccessKind::Store)
             );
             match kind {
-                _ if port.spots.contains(spot) && is_data => Role::Port,
-                Kind::Load if !port.spots.contains(spot) && !is_device => Role::Memory,
-                _ => Role::Device,
+                _ if port.addresses.contains(fixed) && is_data => AccessRole::Port,
+                AccessKind::Load if !port.addresses.contains(fixed) && !is_device => {
+                    AccessRole::Memory
+                }
+                _ => AccessRole::Device,
             }
         }
     };
@@ -67,11 +69,12 @@ pub fn count(
     };
     let ports_of = |block: usize| {
         let inside = graph.blocks[block].instructions.iter();
-        inside.flat_map(|at| roles(*at)).filter(|(_, role)| *role == Role::Port).count() as u32
+        inside.flat_map(|at| roles(*at)).filter(|(_, role)| *role == AccessRole::Port).count()
+            as u32
     };
     let longest = ways(graph, found, &ports_of, |new, old| new > old);
     let shortest = ways(graph, found, &ports_of, |new, old| new < old);
-    let best = |ways: &FxHashMap<usize, Way>, longer: bool| {
+    let best = |ways: &FxHashMap<usize, LoopPath>, longer: bool| {
         let ends = found.latches.iter().filter_map(|latch| Some((*latch, *ways.get(latch)?)));
         ends.max_by_key(|(_, way)| {
             let length = i64::from(way.instructions);
@@ -95,7 +98,7 @@ pub fn count(
         function: function.to_owned(),
         architecture: code.architecture.to_owned(),
         direction: port.direction,
-        port: port.spots.first().and_then(Spot::number),
+        port: port.addresses.first().and_then(FixedAddress::number),
         first_address: all().map(address).min().unwrap_or_default(),
         last_address: all().map(address).max().unwrap_or_default(),
         bytes: 0,
@@ -114,10 +117,10 @@ pub fn count(
         for (index, role) in roles(at) {
             access = access.max(Some(role));
             match role {
-                Role::Literal => counted.literal_accesses += 1,
-                Role::Memory => counted.memory_accesses += 1,
-                Role::Device => counted.other_device_accesses += 1,
-                Role::Port => {
+                AccessRole::Literal => counted.literal_accesses += 1,
+                AccessRole::Memory => counted.memory_accesses += 1,
+                AccessRole::Device => counted.other_device_accesses += 1,
+                AccessRole::Port => {
                     counted.port_accesses += 1;
                     counted.bytes += made.accesses[index].bytes;
                 }
@@ -131,7 +134,7 @@ pub fn count(
         counted.listing.push(ListedInstruction {
             address: made.address,
             text: made.text.clone(),
-            access: access.map(Role::name),
+            access: access.map(AccessRole::name),
         });
     }
     counted.bytes = moved(counted.bytes, counted.port_accesses, at_other_end);
@@ -142,16 +145,16 @@ pub fn count(
 /// memory for a read, or load from it for a write; `None` where they repeat, so
 /// that how many there are is not known.
 fn at_other_end(
-    code: &Code,
+    code: &FunctionCode,
     graph: &Graph,
     found: &Loop,
-    sorted: &Sorted<'_>,
-    port: &Port,
+    sorted: &ClassifiedAccesses<'_>,
+    port: &DataPort,
     executed: &[usize],
 ) -> Option<u32> {
     let wanted = match port.direction {
-        Direction::Read => Kind::Store,
-        Direction::Write => Kind::Load,
+        Direction::Read => AccessKind::Store,
+        Direction::Write => AccessKind::Load,
     };
     let repeats = |at: usize| {
         let block = graph.block_of[at];
@@ -163,7 +166,7 @@ fn at_other_end(
     let mut bytes = 0_u32;
     for at in executed {
         for (index, access) in code.instructions[*at].accesses.iter().enumerate() {
-            let moves = sorted.classes[&(*at, index)] == Class::Memory { moves: true };
+            let moves = sorted.classes[&(*at, index)] == AccessClass::Memory { moves: true };
             if !moves || access.kind != wanted {
                 continue;
             }
@@ -196,11 +199,11 @@ fn ways(
     found: &Loop,
     ports_of: &dyn Fn(usize) -> u32,
     is_better: fn(u32, u32) -> bool,
-) -> FxHashMap<usize, Way> {
-    let mut ways: FxHashMap<usize, Way> = FxHashMap::default();
+) -> FxHashMap<usize, LoopPath> {
+    let mut ways: FxHashMap<usize, LoopPath> = FxHashMap::default();
     for block in &found.blocks {
         let before = graph.blocks[*block].before.iter();
-        let mut best: Option<(usize, Way)> = None;
+        let mut best: Option<(usize, LoopPath)> = None;
         for from in before.filter(|from| !Graph::goes_back(**from, *block)) {
             let Some(way) = ways.get(from) else { continue };
             let wins = best.is_none_or(|(_, old)| {
@@ -216,12 +219,12 @@ fn ways(
         }
         let (from, before) = match best.filter(|_| *block != found.header) {
             Some((from, way)) => (Some(from), way),
-            None => (None, Way { ports: 0, instructions: 0, from: None }),
+            None => (None, LoopPath { ports: 0, instructions: 0, from: None }),
         };
         let length = graph.blocks[*block].instructions.len() as u32;
         ways.insert(
             *block,
-            Way {
+            LoopPath {
                 ports: before.ports.saturating_add(ports_of(*block)),
                 instructions: before.instructions.saturating_add(length),
                 from,

@@ -9,7 +9,7 @@ const MAX_BLOCKS: usize = 8192;
 const MAX_LOOPS: usize = 256;
 
 /// Instructions that are executed one behind the other.
-pub struct Block {
+pub struct BasicBlock {
     /// Indices of the instructions.
     pub instructions: Vec<usize>,
     pub next: Vec<usize>,
@@ -30,7 +30,7 @@ pub struct Loop {
 /// The control flow graph of a function. Blocks are numbered in an order in
 /// which each comes behind those that lead to it, but for edges that go back.
 pub struct Graph {
-    pub blocks: Vec<Block>,
+    pub blocks: Vec<BasicBlock>,
     pub loops: Vec<Loop>,
     /// The block of each instruction.
     pub block_of: Vec<usize>,
@@ -161,7 +161,7 @@ fn raw_blocks(
     instructions: &[Instruction],
     index: &FxHashMap<u64, usize>,
     entry: u64,
-) -> Vec<Block> {
+) -> Vec<BasicBlock> {
     let mut leads = vec![false; instructions.len()];
     let mut lead = |address: u64| {
         if let Some(at) = index.get(&address) {
@@ -231,7 +231,7 @@ fn raw_blocks(
         };
         let mut next: Vec<usize> = ways.into_iter().filter_map(block_at).collect();
         next.dedup();
-        blocks.push(Block { instructions: inside, next, before: Vec::new() });
+        blocks.push(BasicBlock { instructions: inside, next, before: Vec::new() });
     }
     if let Some(first) = first {
         // The order begins with the block that execution begins with.
@@ -240,7 +240,7 @@ fn raw_blocks(
     blocks
 }
 
-fn swap_to_front(blocks: &mut [Block], first: usize) {
+fn swap_to_front(blocks: &mut [BasicBlock], first: usize) {
     blocks.swap(0, first);
     for block in blocks {
         for next in &mut block.next {
@@ -254,7 +254,7 @@ fn swap_to_front(blocks: &mut [Block], first: usize) {
 }
 
 /// The blocks in reverse postorder, with the edges both ways.
-fn ordered(mut raw: Vec<Block>) -> Vec<Block> {
+fn ordered(mut raw: Vec<BasicBlock>) -> Vec<BasicBlock> {
     let mut postorder = Vec::with_capacity(raw.len());
     let mut seen = vec![false; raw.len()];
     let mut is_target = vec![false; raw.len()];
@@ -289,15 +289,15 @@ fn ordered(mut raw: Vec<Block>) -> Vec<Block> {
     for (new, old) in postorder.iter().enumerate() {
         number[*old] = new;
     }
-    let mut blocks: Vec<Block> = postorder
+    let mut blocks: Vec<BasicBlock> = postorder
         .iter()
         .map(|old| {
             let block = std::mem::replace(
                 &mut raw[*old],
-                Block { instructions: Vec::new(), next: Vec::new(), before: Vec::new() },
+                BasicBlock { instructions: Vec::new(), next: Vec::new(), before: Vec::new() },
             );
             let next = block.next.iter().map(|next| number[*next]).collect();
-            Block { instructions: block.instructions, next, before: Vec::new() }
+            BasicBlock { instructions: block.instructions, next, before: Vec::new() }
         })
         .collect();
     for from in 0..blocks.len() {

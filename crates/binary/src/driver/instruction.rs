@@ -43,7 +43,7 @@ pub enum Expression {
 
 /// Which way an access goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum AccessKind {
     /// From memory or a device.
     Load,
     /// To memory or a device.
@@ -52,7 +52,7 @@ pub enum Kind {
 
 /// Where an access goes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum AddressExpression {
     /// The sum of registers, each times a factor, and a displacement.
     Memory(Vec<(Register, i64)>, i64),
     /// A constant beside the code, at an address if it is known.
@@ -63,23 +63,23 @@ pub enum Place {
 
 /// A word that an instruction loads or stores.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Access {
-    pub kind: Kind,
+pub struct InstructionAccess {
+    pub kind: AccessKind,
     pub bytes: u32,
-    pub place: Place,
+    pub place: AddressExpression,
     /// The symbol whose address, not known yet, belongs to the sum.
     pub symbol: Option<u32>,
     /// What a store writes.
     pub value: Expression,
 }
 
-impl Access {
-    pub fn load(bytes: u32, place: Place) -> Self {
-        Self { kind: Kind::Load, bytes, place, symbol: None, value: Expression::Computed }
+impl InstructionAccess {
+    pub fn load(bytes: u32, place: AddressExpression) -> Self {
+        Self { kind: AccessKind::Load, bytes, place, symbol: None, value: Expression::Computed }
     }
 
-    pub fn store(bytes: u32, place: Place, value: Expression) -> Self {
-        Self { kind: Kind::Store, bytes, place, symbol: None, value }
+    pub fn store(bytes: u32, place: AddressExpression, value: Expression) -> Self {
+        Self { kind: AccessKind::Store, bytes, place, symbol: None, value }
     }
 }
 
@@ -94,7 +94,7 @@ pub struct Instruction {
     /// address are not among them.
     pub inputs: Vec<Register>,
     pub outputs: Vec<(Register, Expression)>,
-    pub accesses: Vec<Access>,
+    pub accesses: Vec<InstructionAccess>,
     /// Whether it may do nothing (conditional execution).
     pub predicated: bool,
     /// How many of the instructions behind it it makes conditional (`it` of Thumb).
@@ -125,18 +125,18 @@ impl Instruction {
     }
 
     /// Add a load of `bytes` into `register`.
-    pub fn load(&mut self, bytes: u32, place: Place, register: Option<Register>) {
-        self.accesses.push(Access::load(bytes, place));
+    pub fn load(&mut self, bytes: u32, place: AddressExpression, register: Option<Register>) {
+        self.accesses.push(InstructionAccess::load(bytes, place));
         if let Some(register) = register {
             self.outputs.push((register, Expression::Loaded(self.accesses.len() - 1)));
         }
     }
 
     /// Add a store of `bytes` of `register`.
-    pub fn store(&mut self, bytes: u32, place: Place, register: Option<Register>) {
+    pub fn store(&mut self, bytes: u32, place: AddressExpression, register: Option<Register>) {
         let value = register.map_or(Expression::Computed, |register| Expression::Sum(register, 0));
         self.inputs.extend(register);
-        self.accesses.push(Access::store(bytes, place, value));
+        self.accesses.push(InstructionAccess::store(bytes, place, value));
     }
 }
 

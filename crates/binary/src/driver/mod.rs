@@ -55,11 +55,11 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use code::Code;
+use code::FunctionCode;
 use flashpager_base::{Error, Result, named, shown};
 use graph::{Graph, Loop};
-use instruction::{Flow, Kind};
-use ports::{Port, Sorted, Spot};
+use instruction::{AccessKind, Flow};
+use ports::{ClassifiedAccesses, DataPort, FixedAddress};
 use serde::Serialize;
 use values::Values;
 
@@ -155,7 +155,7 @@ fn read(object: &Path) -> Result<Vec<u8>> {
 /// Those of [`copy_loop_of`], and another function of the same name.
 pub fn loops_to_start(object: &Path, function: &str, address: u64) -> Result<Vec<u64>> {
     let place = object.display().to_string();
-    let code = Code::of(&read(object)?, &place, function)?;
+    let code = FunctionCode::of(&read(object)?, &place, function)?;
     if code.entry != address {
         let what = format!("has several functions {}", shown(function));
         return Err(Error::data(place, what));
@@ -180,7 +180,7 @@ pub fn copy_loop(
     function: &str,
     port: Option<u64>,
 ) -> Result<CopyLoop> {
-    let code = Code::of(object, place, function)?;
+    let code = FunctionCode::of(object, place, function)?;
     let wrong =
         |what: String| Error::data(place, format!("its function {} {what}", shown(function)));
     let graph = Graph::of(&code.instructions, code.entry).ok_or_else(|| {
@@ -193,9 +193,12 @@ pub fn copy_loop(
         )));
     }
     let values = Values::of(&code, &graph);
-    let sorted: Vec<Sorted<'_>> =
-        graph.loops.iter().map(|found| Sorted::of(&code, &graph, &values, found)).collect();
-    let found: Vec<(&Loop, &Sorted<'_>, Port)> = graph
+    let sorted: Vec<ClassifiedAccesses<'_>> = graph
+        .loops
+        .iter()
+        .map(|found| ClassifiedAccesses::of(&code, &graph, &values, found))
+        .collect();
+    let found: Vec<(&Loop, &ClassifiedAccesses<'_>, DataPort)> = graph
         .loops
         .iter()
         .zip(&sorted)
@@ -222,7 +225,12 @@ pub fn copy_loop(
 }
 
 /// Why none of the loops is a copy loop, and what to do.
-fn why_none(code: &Code, graph: &Graph, sorted: &[Sorted<'_>], port: Option<u64>) -> String {
+fn why_none(
+    code: &FunctionCode,
+    graph: &Graph,
+    sorted: &[ClassifiedAccesses<'_>],
+    port: Option<u64>,
+) -> String {
     let calls = graph.loops.iter().flat_map(|found| &found.blocks).flat_map(|block| {
         let inside = &graph.blocks[*block].instructions;
         inside.iter().filter_map(|at| code.calls.get(&code.instructions[*at].address))
@@ -230,8 +238,8 @@ fn why_none(code: &Code, graph: &Graph, sorted: &[Sorted<'_>], port: Option<u64>
     let called = called(calls);
     let mut numbers: Vec<u64> = sorted
         .iter()
-        .flat_map(|sorted| sorted.spots().into_keys())
-        .filter_map(|spot: Spot| spot.number())
+        .flat_map(|sorted| sorted.addresses().into_keys())
+        .filter_map(|fixed: FixedAddress| fixed.number())
         .collect();
     numbers.sort_unstable();
     numbers.dedup();
@@ -249,10 +257,11 @@ fn why_none(code: &Code, graph: &Graph, sorted: &[Sorted<'_>], port: Option<u64>
              as the code has it, or none{called}"
         );
     }
-    let touches = sorted.iter().any(|sorted| !sorted.spots().is_empty());
-    let moves =
-        |sorted: &Sorted<'_>| sorted.moves_memory(Kind::Load) || sorted.moves_memory(Kind::Store);
-    let polls = sorted.iter().any(|sorted| !sorted.spots().is_empty() && !moves(sorted));
+    let touches = sorted.iter().any(|sorted| !sorted.addresses().is_empty());
+    let moves = |sorted: &ClassifiedAccesses<'_>| {
+        sorted.moves_memory(AccessKind::Load) || sorted.moves_memory(AccessKind::Store)
+    };
+    let polls = sorted.iter().any(|sorted| !sorted.addresses().is_empty() && !moves(sorted));
     if polls {
         return format!(
             "only polls: its loops read an address that does not move and store nothing; name the \

@@ -5,36 +5,36 @@ use std::collections::BTreeMap;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Direction;
-use super::code::Code;
+use super::code::FunctionCode;
 use super::graph::{Graph, Loop};
-use super::instruction::{Expression, Flow, Kind};
-use super::values::{Address, Home, Root, Value, Values, Where};
+use super::instruction::{AccessKind, Expression, Flow};
+use super::values::{AccessTarget, Address, StorageLocation, SymbolicBase, Value, Values};
 
 /// An access of a loop: the instruction and which of its accesses.
 pub type AccessId = (usize, usize);
 
 /// What an access is to a loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Class {
+pub enum AccessClass {
     /// A constant beside the code.
     Literal,
     /// A slot of the stack, or memory whose address moves: RAM.
     Memory { moves: bool },
     /// An address that does not move, and whether it is surely a device.
-    Fixed { at: Spot, is_device: bool },
+    Fixed { at: FixedAddress, is_device: bool },
 }
 
 /// An address that does not move.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Spot {
+pub enum FixedAddress {
     Memory(Address),
     /// In a space of its own, at a number.
     Port(u64),
     /// In a space of its own, where a register says.
-    PortOf(Root, i64),
+    PortOf(SymbolicBase, i64),
 }
 
-impl Spot {
+impl FixedAddress {
     /// The number of the address, where it is known.
     pub fn number(&self) -> Option<u64> {
         match self {
@@ -54,25 +54,30 @@ impl Spot {
 }
 
 /// The accesses of a loop, sorted out.
-pub struct Sorted<'a> {
-    code: &'a Code,
+pub struct ClassifiedAccesses<'a> {
+    code: &'a FunctionCode,
     graph: &'a Graph,
     values: &'a Values<'a>,
     found: &'a Loop,
-    pub classes: BTreeMap<AccessId, Class>,
+    pub classes: BTreeMap<AccessId, AccessClass>,
 }
 
 /// The data port of a loop.
 #[derive(Clone, Debug)]
-pub struct Port {
+pub struct DataPort {
     /// Its address, or several side by side that data flow through alike: the
     /// halves of a wide register, or a window.
-    pub spots: Vec<Spot>,
+    pub addresses: Vec<FixedAddress>,
     pub direction: Direction,
 }
 
-impl<'a> Sorted<'a> {
-    pub fn of(code: &'a Code, graph: &'a Graph, values: &'a Values<'a>, found: &'a Loop) -> Self {
+impl<'a> ClassifiedAccesses<'a> {
+    pub fn of(
+        code: &'a FunctionCode,
+        graph: &'a Graph,
+        values: &'a Values<'a>,
+        found: &'a Loop,
+    ) -> Self {
         let mut sorted = Self { code, graph, values, found, classes: BTreeMap::new() };
         let mut same = FxHashMap::default();
         let mut first_loads = BTreeMap::new();
@@ -81,13 +86,13 @@ impl<'a> Sorted<'a> {
             for at in &graph.blocks[*block].instructions {
                 for index in 0..code.instructions[*at].accesses.len() {
                     let class = sorted.classify(*at, index, &same, &mut known);
-                    if let Class::Fixed { at: spot, is_device: false } = &class {
+                    if let AccessClass::Fixed { at: fixed, is_device: false } = &class {
                         // Loads of one address give one value, whichever of them is used.
                         let outputs = &code.instructions[*at].outputs;
                         let output = outputs.iter().find(|(_, e)| *e == Expression::Loaded(index));
                         if let Some((register, _)) = output {
-                            let made = Root::Made(*at, Home::from(*register));
-                            let first = *first_loads.entry(spot.clone()).or_insert(made);
+                            let made = SymbolicBase::Made(*at, StorageLocation::from(*register));
+                            let first = *first_loads.entry(fixed.clone()).or_insert(made);
                             same.insert(made, first);
                         }
                     }
@@ -95,7 +100,7 @@ impl<'a> Sorted<'a> {
                 }
             }
         }
-        sorted.settle();
+        sorted.resolve_variables();
         sorted
     }
 
@@ -103,43 +108,43 @@ impl<'a> Sorted<'a> {
         &self,
         at: usize,
         index: usize,
-        same: &FxHashMap<Root, Root>,
+        same: &FxHashMap<SymbolicBase, SymbolicBase>,
         known: &mut FxHashMap<Value, bool>,
-    ) -> Class {
-        let moving = Class::Memory { moves: true };
-        let Some(place) = self.values.seen[at].places.get(index).cloned().flatten() else {
+    ) -> AccessClass {
+        let moving = AccessClass::Memory { moves: true };
+        let Some(place) = self.values.facts[at].targets.get(index).cloned().flatten() else {
             return moving;
         };
         match place {
-            Where::Literal => Class::Literal,
-            Where::Port(Value::Constant(number)) => {
-                Class::Fixed { at: Spot::Port(number), is_device: true }
+            AccessTarget::Literal => AccessClass::Literal,
+            AccessTarget::Port(Value::Constant(number)) => {
+                AccessClass::Fixed { at: FixedAddress::Port(number), is_device: true }
             }
-            Where::Port(value @ Value::Sum(root, by)) => {
+            AccessTarget::Port(value @ Value::Sum(root, by)) => {
                 // A port in a register that the loop changes is a device all the same.
                 let at = if self.stays(value, known, 0) {
-                    Spot::PortOf(root, by)
+                    FixedAddress::PortOf(root, by)
                 } else {
-                    Spot::PortOf(Root::Made(at, 0), by)
+                    FixedAddress::PortOf(SymbolicBase::Made(at, 0), by)
                 };
-                Class::Fixed { at, is_device: true }
+                AccessClass::Fixed { at, is_device: true }
             }
-            Where::Memory(address) if self.values.is_slot(&address) => {
-                Class::Memory { moves: false }
+            AccessTarget::Memory(address) if self.values.is_slot(&address) => {
+                AccessClass::Memory { moves: false }
             }
-            Where::Memory(address) => {
+            AccessTarget::Memory(address) => {
                 if !self.address_stays(&address, known, 0) {
                     return moving;
                 }
                 if self.values.is_stack(&address) {
-                    return Class::Memory { moves: false };
+                    return AccessClass::Memory { moves: false };
                 }
                 let mut address = address;
                 for (root, _) in &mut address.terms {
                     *root = same.get(root).copied().unwrap_or(*root);
                 }
                 let is_device = self.is_device(&address);
-                Class::Fixed { at: Spot::Memory(address), is_device }
+                AccessClass::Fixed { at: FixedAddress::Memory(address), is_device }
             }
         }
     }
@@ -151,31 +156,33 @@ impl<'a> Sorted<'a> {
 
     /// What is loaded as well as stored is a variable, and so is memory that the
     /// file lays out.
-    fn settle(&mut self) {
+    fn resolve_variables(&mut self) {
         let mut loaded = FxHashSet::default();
         let mut stored = FxHashSet::default();
         for ((at, index), class) in &self.classes {
-            if let Class::Fixed { at: Spot::Memory(address), .. } = class {
+            if let AccessClass::Fixed { at: FixedAddress::Memory(address), .. } = class {
                 match self.kind(*at, *index) {
-                    Kind::Load => loaded.insert(address.clone()),
-                    Kind::Store => stored.insert(address.clone()),
+                    AccessKind::Load => loaded.insert(address.clone()),
+                    AccessKind::Store => stored.insert(address.clone()),
                 };
             }
         }
         for class in self.classes.values_mut() {
-            if let Class::Fixed { at: Spot::Memory(address), is_device: false } = class {
+            if let AccessClass::Fixed { at: FixedAddress::Memory(address), is_device: false } =
+                class
+            {
                 let both = loaded.contains(address) && stored.contains(address);
                 let laid_out = address.terms.iter().any(
-                    |(root, _)| matches!(root, Root::Symbol(symbol) if self.code.is_variable(*symbol)),
+                    |(root, _)| matches!(root, SymbolicBase::Symbol(symbol) if self.code.is_variable(*symbol)),
                 );
                 if both || laid_out || address.terms.is_empty() {
-                    *class = Class::Memory { moves: false };
+                    *class = AccessClass::Memory { moves: false };
                 }
             }
         }
     }
 
-    pub fn kind(&self, at: usize, index: usize) -> Kind {
+    pub fn kind(&self, at: usize, index: usize) -> AccessKind {
         self.code.instructions[at].accesses[index].kind
     }
 
@@ -194,9 +201,9 @@ impl<'a> Sorted<'a> {
         const MAX_DEPTH: u32 = 64;
         let Value::Sum(root, _) = value else { return true };
         match root {
-            Root::Entry(_) | Root::Symbol(_) => true,
-            Root::Merged(block, _) => !self.found.holds[block],
-            Root::Made(at, home) => {
+            SymbolicBase::Entry(_) | SymbolicBase::Symbol(_) => true,
+            SymbolicBase::Merged(block, _) => !self.found.holds[block],
+            SymbolicBase::Made(at, home) => {
                 if !self.found.holds[self.graph.block_of[at]] {
                     return true;
                 }
@@ -229,10 +236,10 @@ impl<'a> Sorted<'a> {
             Some(_) => (0..made.accesses.len()).collect(),
             None => return false,
         };
-        let seen = &self.values.seen[at];
-        let loads_stay = loads.iter().all(|index| match &seen.places[*index] {
-            Some(Where::Literal) => true,
-            Some(Where::Memory(address)) => {
+        let facts = &self.values.facts[at];
+        let loads_stay = loads.iter().all(|index| match &facts.targets[*index] {
+            Some(AccessTarget::Literal) => true,
+            Some(AccessTarget::Memory(address)) => {
                 !self.is_device(address)
                     && self.address_stays(address, known, depth)
                     && !self.stores_to(address)
@@ -241,91 +248,93 @@ impl<'a> Sorted<'a> {
         });
         let only_loads = matches!(output, Some((_, Expression::Loaded(_))));
         loads_stay
-            && (only_loads || seen.inputs.iter().all(|input| self.stays(*input, known, depth)))
+            && (only_loads || facts.inputs.iter().all(|input| self.stays(*input, known, depth)))
     }
 
     /// Whether the loop stores to the very address.
     fn stores_to(&self, address: &Address) -> bool {
         self.found.blocks.iter().flat_map(|block| &self.graph.blocks[*block].instructions).any(
             |at| {
-                let places = &self.values.seen[*at].places;
-                places.iter().enumerate().any(|(index, place)| {
-                    self.kind(*at, index) == Kind::Store
-                        && matches!(place, Some(Where::Memory(other)) if other == address)
+                let targets = &self.values.facts[*at].targets;
+                targets.iter().enumerate().any(|(index, place)| {
+                    self.kind(*at, index) == AccessKind::Store
+                        && matches!(place, Some(AccessTarget::Memory(other)) if other == address)
                 })
             },
         )
     }
 
     /// Whether the loop has an access of `kind` to memory that moves.
-    pub fn moves_memory(&self, kind: Kind) -> bool {
+    pub fn moves_memory(&self, kind: AccessKind) -> bool {
         self.moving(kind).next().is_some()
     }
 
-    fn moving(&self, kind: Kind) -> impl Iterator<Item = AccessId> + '_ {
+    fn moving(&self, kind: AccessKind) -> impl Iterator<Item = AccessId> + '_ {
         self.classes
             .iter()
             .filter(move |((at, index), class)| {
-                **class == Class::Memory { moves: true } && self.kind(*at, *index) == kind
+                **class == AccessClass::Memory { moves: true } && self.kind(*at, *index) == kind
             })
             .map(|(id, _)| *id)
     }
 
     /// The addresses that do not move, each with its accesses.
-    pub fn spots(&self) -> BTreeMap<Spot, (Vec<AccessId>, bool)> {
-        let mut spots: BTreeMap<Spot, (Vec<AccessId>, bool)> = BTreeMap::new();
+    pub fn addresses(&self) -> BTreeMap<FixedAddress, (Vec<AccessId>, bool)> {
+        let mut addresses: BTreeMap<FixedAddress, (Vec<AccessId>, bool)> = BTreeMap::new();
         for (id, class) in &self.classes {
-            if let Class::Fixed { at, is_device } = class {
-                spots.entry(at.clone()).or_insert_with(|| (Vec::new(), *is_device)).0.push(*id);
+            if let AccessClass::Fixed { at, is_device } = class {
+                addresses.entry(at.clone()).or_insert_with(|| (Vec::new(), *is_device)).0.push(*id);
             }
         }
-        spots
+        addresses
     }
 
     /// The data port: the address between which and memory that moves data flow.
-    pub fn port(&self, wanted: Option<u64>) -> Option<Port> {
-        let spots: Vec<(Spot, (Vec<AccessId>, bool))> = self.spots().into_iter().collect();
+    pub fn port(&self, wanted: Option<u64>) -> Option<DataPort> {
+        let addresses: Vec<(FixedAddress, (Vec<AccessId>, bool))> =
+            self.addresses().into_iter().collect();
         let mut ports = Vec::new();
-        for (spot, (accesses, is_device)) in &spots {
+        for (fixed, (accesses, is_device)) in &addresses {
             for direction in [Direction::Read, Direction::Write] {
                 if self.flows(accesses, direction) {
-                    ports.push((spot, accesses, direction, *is_device));
+                    ports.push((fixed, accesses, direction, *is_device));
                 }
             }
         }
-        let is_wanted = |spot: &Spot| wanted.is_none() || spot.number() == wanted;
+        let is_wanted = |fixed: &FixedAddress| wanted.is_none() || fixed.number() == wanted;
         // A sure device before an address that a pointer gives.
         let chosen = ports
             .iter()
-            .filter(|(spot, ..)| is_wanted(spot))
+            .filter(|(fixed, ..)| is_wanted(fixed))
             .min_by_key(|(.., is_device)| !is_device);
-        if let Some((spot, accesses, direction, _)) = chosen {
-            let mut port = Port { spots: vec![(*spot).clone()], direction: *direction };
+        if let Some((fixed, accesses, direction, _)) = chosen {
+            let mut port = DataPort { addresses: vec![(*fixed).clone()], direction: *direction };
             // In order of address, each may join the one before.
             let mut end = self.bytes(accesses);
             for (other, accesses, way, _) in &ports {
-                if way == direction && spot.distance_to(other) == Some(end) {
-                    port.spots.push((*other).clone());
+                if way == direction && fixed.distance_to(other) == Some(end) {
+                    port.addresses.push((*other).clone());
                     end = end.saturating_add(self.bytes(accesses));
                 }
             }
             return Some(port);
         }
-        let spots: Vec<_> = spots.into_iter().filter(|(spot, _)| is_wanted(spot)).collect();
+        let addresses: Vec<_> =
+            addresses.into_iter().filter(|(fixed, _)| is_wanted(fixed)).collect();
         // Data can pass through what is not followed; then only one address may be there.
-        let [(spot, (accesses, is_device))] = spots.as_slice() else { return None };
+        let [(fixed, (accesses, is_device))] = addresses.as_slice() else { return None };
         if wanted.is_none() && !is_device {
             return None;
         }
         let has = |kind| accesses.iter().any(|(at, index)| self.kind(*at, *index) == kind);
-        let direction = if has(Kind::Load) && self.moves_memory(Kind::Store) {
+        let direction = if has(AccessKind::Load) && self.moves_memory(AccessKind::Store) {
             Direction::Read
-        } else if has(Kind::Store) && self.moves_memory(Kind::Load) {
+        } else if has(AccessKind::Store) && self.moves_memory(AccessKind::Load) {
             Direction::Write
         } else {
             return None;
         };
-        Some(Port { spots: vec![spot.clone()], direction })
+        Some(DataPort { addresses: vec![fixed.clone()], direction })
     }
 
     /// The bytes of the widest of `accesses`.
@@ -335,33 +344,33 @@ impl<'a> Sorted<'a> {
     }
 
     fn flows(&self, accesses: &[AccessId], direction: Direction) -> bool {
-        let of_kind = |wanted: Kind| {
+        let of_kind = |wanted: AccessKind| {
             accesses.iter().copied().filter(move |(at, index)| self.kind(*at, *index) == wanted)
         };
         match direction {
             Direction::Read => {
-                let sources: FxHashSet<AccessId> = of_kind(Kind::Load).collect();
+                let sources: FxHashSet<AccessId> = of_kind(AccessKind::Load).collect();
                 !sources.is_empty()
-                    && self.moving(Kind::Store).any(|store| self.comes_from(store, &sources))
+                    && self.moving(AccessKind::Store).any(|store| self.comes_from(store, &sources))
             }
             Direction::Write => {
-                let sources: FxHashSet<AccessId> = self.moving(Kind::Load).collect();
+                let sources: FxHashSet<AccessId> = self.moving(AccessKind::Load).collect();
                 !sources.is_empty()
-                    && of_kind(Kind::Store).any(|store| self.comes_from(store, &sources))
+                    && of_kind(AccessKind::Store).any(|store| self.comes_from(store, &sources))
             }
         }
     }
 
     /// Whether what `store` writes is made of what one of `sources` loads.
     fn comes_from(&self, (at, index): AccessId, sources: &FxHashSet<AccessId>) -> bool {
-        let mut seen = FxHashSet::default();
+        let mut visited = FxHashSet::default();
         let mut open = Vec::new();
         let made = self.values.instruction(at);
-        match (made.accesses[index].value, self.values.seen[at].stored[index]) {
+        match (made.accesses[index].value, self.values.facts[at].stored[index]) {
             (_, Some(value)) => open.push(value),
             (Expression::Loaded(load), None) => return sources.contains(&(at, load)),
             (_, None) => {
-                open.extend(&self.values.seen[at].inputs);
+                open.extend(&self.values.facts[at].inputs);
                 if (0..made.accesses.len())
                     .any(|load| load != index && sources.contains(&(at, load)))
                 {
@@ -371,17 +380,17 @@ impl<'a> Sorted<'a> {
         }
         while let Some(value) = open.pop() {
             let Value::Sum(root, _) = value else { continue };
-            if !seen.insert(root) {
+            if !visited.insert(root) {
                 continue;
             }
             match root {
-                Root::Entry(_) | Root::Symbol(_) => {}
-                Root::Merged(block, home) => {
+                SymbolicBase::Entry(_) | SymbolicBase::Symbol(_) => {}
+                SymbolicBase::Merged(block, home) => {
                     if self.found.holds[block] {
                         open.extend(self.values.merged(block, home));
                     }
                 }
-                Root::Made(at, home) => {
+                SymbolicBase::Made(at, home) => {
                     let made = self.values.instruction(at);
                     let output =
                         made.outputs.iter().find(|(register, _)| u32::from(*register) == home);
@@ -396,7 +405,7 @@ impl<'a> Sorted<'a> {
                             if loads.into_iter().any(|load| sources.contains(&(at, load))) {
                                 return true;
                             }
-                            open.extend(&self.values.seen[at].inputs);
+                            open.extend(&self.values.facts[at].inputs);
                         }
                     }
                 }

@@ -2,7 +2,9 @@
 
 use capstone::prelude::*;
 
-use super::instruction::{Decoder, Expression, Flow, Instruction, Machine, Place, Register};
+use super::instruction::{
+    AddressExpression, Decoder, Expression, Flow, Instruction, Machine, Register,
+};
 use super::operands::Operand;
 
 const RA: Register = 1;
@@ -107,7 +109,9 @@ impl RiscV {
         last: Option<i64>,
     ) {
         let address = operands.iter().find_map(|operand| match operand {
-            Operand::Displaced(by, base) => Some(Place::Memory(vec![(register(base)?, 1)], *by)),
+            Operand::Displaced(by, base) => {
+                Some(AddressExpression::Memory(vec![(register(base)?, 1)], *by))
+            }
             _ => None,
         });
         let first = registers.first().copied();

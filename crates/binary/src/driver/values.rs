@@ -8,27 +8,27 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::code::Code;
+use super::code::FunctionCode;
 use super::graph::Graph;
 use super::instruction::{
-    Expression, Flow, Instruction, Kind, Machine, Place, REGISTERS, Register,
+    AccessKind, AddressExpression, Expression, Flow, Instruction, Machine, REGISTERS, Register,
 };
 
 /// Slots beyond so many are not followed.
 const MAX_SLOTS: usize = 256;
 
 /// A register, or from [`REGISTERS`] on a stack slot.
-pub type Home = u32;
+pub type StorageLocation = u32;
 
 /// Something that is not known but the same wherever it is named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Root {
+pub enum SymbolicBase {
     /// What was there when the function began.
-    Entry(Home),
+    Entry(StorageLocation),
     /// What an instruction wrote.
-    Made(usize, Home),
+    Made(usize, StorageLocation),
     /// What was there when a block began, where ways with different values meet.
-    Merged(usize, Home),
+    Merged(usize, StorageLocation),
     /// The address of a symbol.
     Symbol(u32),
 }
@@ -37,19 +37,19 @@ pub enum Root {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Value {
     Constant(u64),
-    Sum(Root, i64),
+    Sum(SymbolicBase, i64),
 }
 
 /// An address: roots, each times a factor, and a displacement.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Address {
-    pub terms: Vec<(Root, i64)>,
+    pub terms: Vec<(SymbolicBase, i64)>,
     pub displacement: i64,
 }
 
 /// Where an access goes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Where {
+pub enum AccessTarget {
     Literal,
     Memory(Address),
     Port(Value),
@@ -57,34 +57,34 @@ pub enum Where {
 
 /// What is known of an executed instruction.
 #[derive(Clone, Debug, Default)]
-pub struct Seen {
+pub struct InstructionFacts {
     /// By access.
-    pub places: Vec<Option<Where>>,
+    pub targets: Vec<Option<AccessTarget>>,
     /// What its stores write, by access.
     pub stored: Vec<Option<Value>>,
     pub inputs: Vec<Value>,
 }
 
-type State = FxHashMap<Home, Value>;
+type State = FxHashMap<StorageLocation, Value>;
 
 /// The values of a function.
 pub struct Values<'a> {
-    code: &'a Code,
+    code: &'a FunctionCode,
     graph: &'a Graph,
     machine: Machine,
-    slots: FxHashMap<Address, Home>,
+    slots: FxHashMap<Address, StorageLocation>,
     /// By block, the slots that it stores to.
-    stores: Vec<FxHashSet<Home>>,
+    stores: Vec<FxHashSet<StorageLocation>>,
     /// What a loop leaves as it was, by its first block.
-    kept: FxHashSet<(usize, Home)>,
+    kept: FxHashSet<(usize, StorageLocation)>,
     /// By block, what holds behind it.
     behind: Vec<State>,
     /// By instruction.
-    pub seen: Vec<Seen>,
+    pub facts: Vec<InstructionFacts>,
 }
 
 impl<'a> Values<'a> {
-    pub fn of(code: &'a Code, graph: &'a Graph) -> Self {
+    pub fn of(code: &'a FunctionCode, graph: &'a Graph) -> Self {
         let mut values = Self {
             code,
             graph,
@@ -93,7 +93,7 @@ impl<'a> Values<'a> {
             stores: vec![FxHashSet::default(); graph.blocks.len()],
             kept: FxHashSet::default(),
             behind: Vec::new(),
-            seen: Vec::new(),
+            facts: Vec::new(),
         };
         for pass in 0..3 {
             values.pass(pass > 0);
@@ -103,7 +103,7 @@ impl<'a> Values<'a> {
     }
 
     /// What `home` holds behind each block that leads to `block`.
-    pub fn merged(&self, block: usize, home: Home) -> Vec<Value> {
+    pub fn merged(&self, block: usize, home: StorageLocation) -> Vec<Value> {
         self.graph.blocks[block].before.iter().map(|from| held(&self.behind[*from], home)).collect()
     }
 
@@ -117,12 +117,15 @@ impl<'a> Values<'a> {
         !address.terms.is_empty() && address.terms.iter().all(|(root, _)| self.is_stack_root(*root))
     }
 
-    fn is_stack_root(&self, root: Root) -> bool {
-        let is_pointer =
-            |home: Home| self.machine.stack.iter().any(|register| Home::from(*register) == home);
+    fn is_stack_root(&self, root: SymbolicBase) -> bool {
+        let is_pointer = |home: StorageLocation| {
+            self.machine.stack.iter().any(|register| StorageLocation::from(*register) == home)
+        };
         match root {
-            Root::Entry(home) | Root::Made(_, home) | Root::Merged(_, home) => is_pointer(home),
-            Root::Symbol(_) => false,
+            SymbolicBase::Entry(home)
+            | SymbolicBase::Made(_, home)
+            | SymbolicBase::Merged(_, home) => is_pointer(home),
+            SymbolicBase::Symbol(_) => false,
         }
     }
 
@@ -134,7 +137,7 @@ impl<'a> Values<'a> {
             .map(|block| block.instructions.iter().fold(0, |all, at| all | self.written_by(*at)))
             .collect();
         self.behind = Vec::with_capacity(graph.blocks.len());
-        self.seen = vec![Seen::default(); self.code.instructions.len()];
+        self.facts = vec![InstructionFacts::default(); self.code.instructions.len()];
         for number in 0..graph.blocks.len() {
             let mut state = self.before(number, &written, slots_are_known);
             for at in &graph.blocks[number].instructions {
@@ -152,7 +155,7 @@ impl<'a> Values<'a> {
             let Some(first) = back.next() else { continue };
             let others: Vec<&usize> = back.collect();
             for (home, value) in &self.behind[*first] {
-                let named = Value::Sum(Root::Merged(number, *home), 0);
+                let named = Value::Sum(SymbolicBase::Merged(number, *home), 0);
                 let is_named = |from: &&usize| held(&self.behind[**from], *home) == named;
                 if *value == named && others.iter().all(is_named) {
                     kept.insert((number, *home));
@@ -182,10 +185,11 @@ impl<'a> Values<'a> {
         }
         for from in forward {
             let other = &self.behind[*from];
-            let homes: FxHashSet<Home> = state.keys().chain(other.keys()).copied().collect();
+            let homes: FxHashSet<StorageLocation> =
+                state.keys().chain(other.keys()).copied().collect();
             for home in homes {
                 if held(&state, home) != held(other, home) {
-                    state.insert(home, Value::Sum(Root::Merged(number, home), 0));
+                    state.insert(home, Value::Sum(SymbolicBase::Merged(number, home), 0));
                 }
             }
         }
@@ -204,7 +208,7 @@ impl<'a> Values<'a> {
         let mut register = 0;
         while changed != 0 {
             if changed & 1 != 0 && !self.kept.contains(&(number, register)) {
-                state.insert(register, Value::Sum(Root::Merged(number, register), 0));
+                state.insert(register, Value::Sum(SymbolicBase::Merged(number, register), 0));
             }
             changed >>= 1;
             register += 1;
@@ -213,12 +217,12 @@ impl<'a> Values<'a> {
             for other in (0..self.graph.blocks.len()).filter(|other| inside(*other)) {
                 let stored = self.stores[other].iter();
                 for slot in stored.filter(|slot| !self.kept.contains(&(number, **slot))) {
-                    state.insert(*slot, Value::Sum(Root::Merged(number, *slot), 0));
+                    state.insert(*slot, Value::Sum(SymbolicBase::Merged(number, *slot), 0));
                 }
             }
         } else {
             for slot in self.slots.values() {
-                state.insert(*slot, Value::Sum(Root::Merged(number, *slot), 0));
+                state.insert(*slot, Value::Sum(SymbolicBase::Merged(number, *slot), 0));
             }
         }
         state
@@ -227,86 +231,95 @@ impl<'a> Values<'a> {
     fn execute(&mut self, at: usize, block: usize, state: &mut State) {
         let code = self.code;
         let made = &code.instructions[at];
-        let mut seen = Seen {
+        let mut facts = InstructionFacts {
             inputs: made.inputs.iter().map(|input| self.register(state, *input)).collect(),
-            ..Seen::default()
+            ..InstructionFacts::default()
         };
         let mut loaded = Vec::with_capacity(made.accesses.len());
         let mut slot_stores = Vec::new();
         for access in &made.accesses {
             let place = self.place(state, &access.place, access.symbol);
             let slot = match &place {
-                Some(Where::Memory(address)) if self.is_slot(address) => self.slot(address.clone()),
+                Some(AccessTarget::Memory(address)) if self.is_slot(address) => {
+                    self.slot(address.clone())
+                }
                 _ => None,
             };
             let mut found = None;
-            if access.kind == Kind::Load {
+            if access.kind == AccessKind::Load {
                 found = match (&access.place, slot) {
                     (_, Some(slot)) => Some(held(state, slot)),
-                    (Place::Literal(Some(address)), _) => {
+                    (AddressExpression::Literal(Some(address)), _) => {
                         code.literal(*address).and_then(|value| self.evaluate(state, value, &[]))
                     }
                     _ => None,
                 };
-                seen.stored.push(None);
+                facts.stored.push(None);
             } else {
                 let value = self.evaluate(state, access.value, &loaded);
-                seen.stored.push(value);
+                facts.stored.push(value);
                 if let Some(slot) = slot {
                     slot_stores.push((slot, value));
                 }
             }
             loaded.push(found);
-            seen.places.push(place);
+            facts.targets.push(place);
         }
-        let new: Vec<(Home, Value)> = made
+        let new: Vec<(StorageLocation, Value)> = made
             .outputs
             .iter()
             .map(|(register, expression)| {
-                let home = Home::from(*register);
+                let home = StorageLocation::from(*register);
                 let value =
                     if made.predicated { None } else { self.evaluate(state, *expression, &loaded) };
-                (home, value.unwrap_or(Value::Sum(Root::Made(at, home), 0)))
+                (home, value.unwrap_or(Value::Sum(SymbolicBase::Made(at, home), 0)))
             })
             .collect();
         for (slot, value) in slot_stores {
             let value = value.filter(|_| !made.predicated);
-            state.insert(slot, value.unwrap_or(Value::Sum(Root::Made(at, slot), 0)));
+            state.insert(slot, value.unwrap_or(Value::Sum(SymbolicBase::Made(at, slot), 0)));
             self.stores[block].insert(slot);
         }
         state.extend(new);
         if let Flow::Call(_) = made.flow {
             for register in self.machine.clobbered {
-                let home = Home::from(*register);
-                state.insert(home, Value::Sum(Root::Made(at, home), 0));
+                let home = StorageLocation::from(*register);
+                state.insert(home, Value::Sum(SymbolicBase::Made(at, home), 0));
             }
         }
-        self.seen[at] = seen;
+        self.facts[at] = facts;
     }
 
     fn register(&self, state: &State, register: Register) -> Value {
         if self.machine.zero == Some(register) {
             return Value::Constant(0);
         }
-        held(state, Home::from(register))
+        held(state, StorageLocation::from(register))
     }
 
-    fn slot(&mut self, address: Address) -> Option<Home> {
-        let next = (REGISTERS + self.slots.len()) as Home;
+    fn slot(&mut self, address: Address) -> Option<StorageLocation> {
+        let next = (REGISTERS + self.slots.len()) as StorageLocation;
         if let Some(slot) = self.slots.get(&address) {
             return Some(*slot);
         }
         (self.slots.len() < MAX_SLOTS).then(|| *self.slots.entry(address).or_insert(next))
     }
 
-    fn place(&self, state: &State, place: &Place, symbol: Option<u32>) -> Option<Where> {
+    fn place(
+        &self,
+        state: &State,
+        place: &AddressExpression,
+        symbol: Option<u32>,
+    ) -> Option<AccessTarget> {
         Some(match place {
-            Place::Literal(_) => Where::Literal,
-            Place::Port(Ok(number)) => Where::Port(Value::Constant(*number)),
-            Place::Port(Err(register)) => Where::Port(self.register(state, *register)),
-            Place::Memory(terms, displacement) => {
+            AddressExpression::Literal(_) => AccessTarget::Literal,
+            AddressExpression::Port(Ok(number)) => AccessTarget::Port(Value::Constant(*number)),
+            AddressExpression::Port(Err(register)) => {
+                AccessTarget::Port(self.register(state, *register))
+            }
+            AddressExpression::Memory(terms, displacement) => {
                 let mut address = Address { terms: Vec::new(), displacement: *displacement };
-                address.terms.extend(symbol.map(|symbol| (Root::Symbol(symbol), 1)));
+                address.terms.extend(symbol.map(|symbol| (SymbolicBase::Symbol(symbol), 1)));
                 for (register, factor) in terms {
                     let more = match self.register(state, *register) {
                         Value::Constant(value) => value as i64,
@@ -323,7 +336,7 @@ impl<'a> Values<'a> {
                     address.displacement = masked as i64;
                 }
                 address.terms.sort_unstable();
-                Where::Memory(address)
+                AccessTarget::Memory(address)
             }
         })
     }
@@ -338,7 +351,7 @@ impl<'a> Values<'a> {
         let mask = self.machine.register_mask;
         Some(match expression {
             Expression::Constant(value) => Value::Constant(value & mask),
-            Expression::Symbol(symbol, by) => Value::Sum(Root::Symbol(symbol), by),
+            Expression::Symbol(symbol, by) => Value::Sum(SymbolicBase::Symbol(symbol), by),
             Expression::Sum(register, by) => match self.register(state, register) {
                 Value::Constant(value) => Value::Constant(value.wrapping_add_signed(by) & mask),
                 Value::Sum(root, before) => Value::Sum(root, before.wrapping_add(by)),
@@ -364,6 +377,6 @@ impl<'a> Values<'a> {
     }
 }
 
-fn held(state: &State, home: Home) -> Value {
-    state.get(&home).copied().unwrap_or(Value::Sum(Root::Entry(home), 0))
+fn held(state: &State, home: StorageLocation) -> Value {
+    state.get(&home).copied().unwrap_or(Value::Sum(SymbolicBase::Entry(home), 0))
 }

@@ -5,7 +5,7 @@ use capstone::arch::x86::{X86Operand, X86OperandType};
 use capstone::prelude::*;
 
 use super::instruction::{
-    Access, Decoder, Expression, Flow, Instruction, Machine, Place, Register,
+    AddressExpression, Decoder, Expression, Flow, Instruction, InstructionAccess, Machine, Register,
 };
 
 const AX: Register = 0;
@@ -82,8 +82,12 @@ impl X86 {
             ("jmp", target) => made.flow = Flow::Jump(target),
             ("call", target) => {
                 made.flow = Flow::Call(target);
-                let place = Place::Memory(vec![(SP, 1)], -i64::from(self.word()));
-                made.accesses.push(Access::store(self.word(), place, Expression::Computed));
+                let place = AddressExpression::Memory(vec![(SP, 1)], -i64::from(self.word()));
+                made.accesses.push(InstructionAccess::store(
+                    self.word(),
+                    place,
+                    Expression::Computed,
+                ));
             }
             ("ret" | "retf" | "retfq" | "iret" | "iretd" | "iretq" | "hlt" | "ud2" | "int3", _) => {
                 made.flow = Flow::Return;
@@ -100,17 +104,17 @@ impl X86 {
         }
     }
 
-    fn place(&self, made: &Instruction, operand: &X86Operand) -> Option<Place> {
+    fn place(&self, made: &Instruction, operand: &X86Operand) -> Option<AddressExpression> {
         let X86OperandType::Mem(memory) = operand.op_type else { return None };
         let base_name = self.capstone.reg_name(memory.base()).unwrap_or_default();
         if base_name == "rip" || base_name == "eip" {
             let address = made.end().wrapping_add_signed(memory.disp());
-            return Some(Place::Memory(Vec::new(), address as i64));
+            return Some(AddressExpression::Memory(Vec::new(), address as i64));
         }
         let mut terms = Vec::new();
         terms.extend(self.register(memory.base()).map(|base| (base, 1)));
         terms.extend(self.register(memory.index()).map(|index| (index, i64::from(memory.scale()))));
-        Some(Place::Memory(terms, memory.disp()))
+        Some(AddressExpression::Memory(terms, memory.disp()))
     }
 
     fn operand_register(&self, operand: &X86Operand) -> Option<Register> {
@@ -123,7 +127,7 @@ impl X86 {
     fn stack(&self, made: &mut Instruction, name: &str, operands: &[X86Operand]) {
         const BP: Register = 5;
         let word = i64::from(self.word());
-        let at = |offset| Place::Memory(vec![(SP, 1)], offset);
+        let at = |offset| AddressExpression::Memory(vec![(SP, 1)], offset);
         match name {
             "push" => {
                 if let Some(from) = operands.first().and_then(|operand| self.place(made, operand)) {
@@ -137,12 +141,16 @@ impl X86 {
                 let register = operands.first().and_then(|operand| self.operand_register(operand));
                 made.load(self.word(), at(0), register);
                 if let Some(to) = operands.first().and_then(|operand| self.place(made, operand)) {
-                    made.accesses.push(Access::store(self.word(), to, Expression::Loaded(0)));
+                    made.accesses.push(InstructionAccess::store(
+                        self.word(),
+                        to,
+                        Expression::Loaded(0),
+                    ));
                 }
                 made.outputs.push((SP, Expression::Sum(SP, word)));
             }
             "leave" => {
-                made.load(self.word(), Place::Memory(vec![(BP, 1)], 0), Some(BP));
+                made.load(self.word(), AddressExpression::Memory(vec![(BP, 1)], 0), Some(BP));
                 made.outputs.push((SP, Expression::Sum(BP, word)));
             }
             _ => {
@@ -161,8 +169,8 @@ impl X86 {
         };
         let bytes = operands.get(data).map_or(1, |operand| u32::from(operand.size));
         match name {
-            "in" => made.load(bytes, Place::Port(port), Some(AX)),
-            _ => made.store(bytes, Place::Port(port), Some(AX)),
+            "in" => made.load(bytes, AddressExpression::Port(port), Some(AX)),
+            _ => made.store(bytes, AddressExpression::Port(port), Some(AX)),
         }
     }
 
@@ -171,11 +179,11 @@ impl X86 {
         let bytes = operands.iter().map(|operand| u32::from(operand.size)).min().unwrap_or(1);
         // Which way the direction flag points is not known; forward is the rule.
         let step = |register| (register, Expression::Sum(register, i64::from(bytes)));
-        let at = |register| Place::Memory(vec![(register, 1)], 0);
+        let at = |register| AddressExpression::Memory(vec![(register, 1)], 0);
         match &name[..3] {
             "mov" => {
                 made.load(bytes, at(SI), None);
-                made.accesses.push(Access::store(bytes, at(DI), Expression::Loaded(0)));
+                made.accesses.push(InstructionAccess::store(bytes, at(DI), Expression::Loaded(0)));
                 made.outputs.extend([step(SI), step(DI)]);
             }
             "sto" => {
@@ -187,14 +195,14 @@ impl X86 {
                 made.outputs.push(step(SI));
             }
             "ins" => {
-                made.load(bytes, Place::Port(Err(DX)), None);
-                made.accesses.push(Access::store(bytes, at(DI), Expression::Loaded(0)));
+                made.load(bytes, AddressExpression::Port(Err(DX)), None);
+                made.accesses.push(InstructionAccess::store(bytes, at(DI), Expression::Loaded(0)));
                 made.outputs.push(step(DI));
             }
             "out" => {
                 made.load(bytes, at(SI), None);
-                let port = Place::Port(Err(DX));
-                made.accesses.push(Access::store(bytes, port, Expression::Loaded(0)));
+                let port = AddressExpression::Port(Err(DX));
+                made.accesses.push(InstructionAccess::store(bytes, port, Expression::Loaded(0)));
                 made.outputs.push(step(SI));
             }
             "cmp" => {
@@ -222,7 +230,7 @@ impl X86 {
             if untouched {
                 // What `lea` writes is made of the registers of the address; were they
                 // no inputs, a scaled index would seem to be the same in each iteration.
-                if let Some(Place::Memory(terms, _)) = self.place(made, operand) {
+                if let Some(AddressExpression::Memory(terms, _)) = self.place(made, operand) {
                     made.inputs.extend(terms.into_iter().map(|(register, _)| register));
                 }
                 continue;
@@ -248,7 +256,7 @@ impl X86 {
                 let value = if in_part { Expression::Computed } else { value };
                 made.outputs.push((register, value));
             } else if !untouched && let Some(place) = self.place(made, operand) {
-                made.accesses.push(Access::store(u32::from(operand.size), place, value));
+                made.accesses.push(InstructionAccess::store(u32::from(operand.size), place, value));
             }
         }
         if ["mul", "imul", "div", "idiv"].contains(&name) && operands.len() == 1 {
@@ -300,7 +308,7 @@ impl X86 {
                 loaded.map_or(Expression::Computed, Expression::Loaded)
             }
             ("lea", X86OperandType::Mem(_)) => match self.place(made, from) {
-                Some(Place::Memory(terms, by)) => match terms.as_slice() {
+                Some(AddressExpression::Memory(terms, by)) => match terms.as_slice() {
                     [] => Expression::Constant(by as u64 & self.machine().address_mask),
                     [(register, 1)] => Expression::Sum(*register, by),
                     _ => Expression::Computed,

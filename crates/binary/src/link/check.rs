@@ -5,13 +5,13 @@ use object::{Object, ObjectSymbol, SymbolKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
-use super::order::{Line, recorded_at};
+use super::order::{OrderLine, recorded_at};
 use super::{InputSection, LinkMap};
 
 /// What does not obey.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Fault {
+pub enum ViolationKind {
     /// The order names it, and the program does not have it.
     Missing,
     /// It does not lie where the order puts it among the others.
@@ -21,7 +21,7 @@ pub enum Fault {
 }
 
 named! {
-    Fault: "unknown fault",
+    ViolationKind: "unknown fault",
     "missing" => Missing,
     "elsewhere" => Elsewhere,
     "between" => Between,
@@ -29,11 +29,11 @@ named! {
 
 /// A unit that does not lie as the order says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Disobeyed {
+pub struct OrderViolation {
     /// It, as the order or the map calls it.
     pub name: String,
     /// How.
-    pub fault: Fault,
+    pub fault: ViolationKind,
     /// Where it lies, linked.
     pub address: Option<u64>,
     /// What it lies behind.
@@ -44,7 +44,7 @@ pub struct Disobeyed {
 
 /// What a check found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Checked {
+pub struct CheckedLink {
     /// Lines of the order.
     pub lines: usize,
     /// Those of which it is not known where they lie: no symbol has their name.
@@ -57,11 +57,11 @@ pub struct Checked {
     /// Those that are the name of several functions, which a linker lays together in any order.
     pub several: usize,
     /// What does not obey, as the order has it, then by address.
-    pub disobeyed: Vec<Disobeyed>,
+    pub disobeyed: Vec<OrderViolation>,
 }
 
 /// A place in the program.
-struct Placed {
+struct PlacedUnit {
     address: u64,
     name: String,
 }
@@ -72,7 +72,12 @@ struct Placed {
 /// # Errors
 /// What is no ELF file, a map of another program, an order without lines, and one of which
 /// nothing can be seen.
-pub fn check(elf: &[u8], place: &str, order: &[Line], map: Option<&LinkMap>) -> Result<Checked> {
+pub fn check(
+    elf: &[u8],
+    place: &str,
+    order: &[OrderLine],
+    map: Option<&LinkMap>,
+) -> Result<CheckedLink> {
     if order.is_empty() {
         return Err(Error::design("the order has no line: there is nothing to check"));
     }
@@ -91,9 +96,9 @@ pub fn check(elf: &[u8], place: &str, order: &[Line], map: Option<&LinkMap>) -> 
 }
 
 /// Where what the order names lies.
-struct Seen {
+struct ObservedPlacement {
     /// Of each line; nothing if it is missing or unseen.
-    placed: Vec<Vec<Placed>>,
+    placed: Vec<Vec<PlacedUnit>>,
     /// Lines of which nothing can be known.
     unseen: FxHashSet<usize>,
     /// Lines that are one of several functions of one name.
@@ -101,18 +106,18 @@ struct Seen {
     /// Lines of which an earlier one names all.
     repeated: FxHashSet<usize>,
     /// What else lies there.
-    others: Vec<Placed>,
+    others: Vec<PlacedUnit>,
 }
 
-impl Seen {
-    fn judged(mut self, order: &[Line]) -> Checked {
+impl ObservedPlacement {
+    fn judged(mut self, order: &[OrderLine]) -> CheckedLink {
         self.others.sort_by_key(|one| one.address);
         for places in &mut self.placed {
             places.sort_by_key(|one| one.address);
         }
         // Each with its line, by line.
         let numbered = self.placed.iter().enumerate();
-        let sequence: Vec<(usize, &Placed)> = numbered
+        let sequence: Vec<(usize, &PlacedUnit)> = numbered
             .flat_map(|(number, places)| places.iter().map(move |one| (number, one)))
             .collect();
         let obeys = longest_ascent(sequence.iter().map(|(_, one)| one.address));
@@ -127,8 +132,8 @@ impl Seen {
             let number = by_address.partition_point(|(other, _)| *other < address);
             number.checked_sub(1).map_or(String::new(), |number| by_address[number].1.to_owned())
         };
-        let is_several = |(line, places): &(&Line, &Vec<Placed>)| {
-            matches!(line, Line::Symbol(_)) && places.len() > 1
+        let is_several = |(line, places): &(&OrderLine, &Vec<PlacedUnit>)| {
+            matches!(line, OrderLine::Symbol(_)) && places.len() > 1
         };
         let several = order.iter().zip(&self.placed).filter(is_several).count();
         let mut disobeyed = Vec::new();
@@ -137,16 +142,22 @@ impl Seen {
                 .iter()
                 .any(|lines| lines.contains(&number));
             if self.placed[number].is_empty() && !is_known {
-                let (name, fault) = (line.to_string(), Fault::Missing);
+                let (name, fault) = (line.to_string(), ViolationKind::Missing);
                 let (behind, wanted_behind) = (String::new(), String::new());
-                disobeyed.push(Disobeyed { name, fault, address: None, behind, wanted_behind });
+                disobeyed.push(OrderViolation {
+                    name,
+                    fault,
+                    address: None,
+                    behind,
+                    wanted_behind,
+                });
             }
         }
         for (at, (_, one)) in sequence.iter().enumerate().filter(|(at, _)| !obeys.contains(at)) {
             let wanted = at.checked_sub(1).map_or("", |at| sequence[at].1.name.as_str());
-            disobeyed.push(Disobeyed {
+            disobeyed.push(OrderViolation {
                 name: one.name.clone(),
-                fault: Fault::Elsewhere,
+                fault: ViolationKind::Elsewhere,
                 address: Some(one.address),
                 behind: before(one.address),
                 wanted_behind: wanted.to_owned(),
@@ -157,16 +168,16 @@ impl Seen {
         let last = obeying().map(|(_, (_, one))| one.address).max();
         for one in &self.others {
             if Some(one.address) > first && Some(one.address) < last {
-                disobeyed.push(Disobeyed {
+                disobeyed.push(OrderViolation {
                     name: one.name.clone(),
-                    fault: Fault::Between,
+                    fault: ViolationKind::Between,
                     address: Some(one.address),
                     behind: before(one.address),
                     wanted_behind: String::new(),
                 });
             }
         }
-        Checked {
+        CheckedLink {
             lines: order.len(),
             unseen: self.unseen.len(),
             unclear: self.unclear.len(),
@@ -201,7 +212,12 @@ fn longest_ascent(values: impl Iterator<Item = u64>) -> FxHashSet<usize> {
     ascent
 }
 
-fn by_map(file: &object::File<'_>, place: &str, order: &[Line], map: &LinkMap) -> Result<Seen> {
+fn by_map(
+    file: &object::File<'_>,
+    place: &str,
+    order: &[OrderLine],
+    map: &LinkMap,
+) -> Result<ObservedPlacement> {
     use object::ObjectSection;
     let sections: FxHashSet<(String, u64, u64)> = file
         .sections()
@@ -211,22 +227,26 @@ fn by_map(file: &object::File<'_>, place: &str, order: &[Line], map: &LinkMap) -
         let mut outputs = map.outputs.iter().filter(|output| output.name == name);
         outputs.any(|one| sections.contains(&(one.name.clone(), one.address, one.bytes)))
     };
-    let mut placed: Vec<Vec<Placed>> = order.iter().map(|_| Vec::new()).collect();
+    let mut placed: Vec<Vec<PlacedUnit>> = order.iter().map(|_| Vec::new()).collect();
     let inputs: Vec<&InputSection> = map.inputs.iter().filter(|input| input.bytes > 0).collect();
     // Patterns are tried where they can match.
     let mut by_name: FxHashMap<&str, Vec<usize>> = FxHashMap::default();
     let mut patterns = Vec::new();
     for (number, line) in order.iter().enumerate() {
         match line {
-            Line::Section { name, .. } if name.contains(['*', '?', '[']) => patterns.push(number),
-            Line::Section { name, .. } => by_name.entry(name.as_str()).or_default().push(number),
-            Line::Symbol(_) => {}
+            OrderLine::Section { name, .. } if name.contains(['*', '?', '[']) => {
+                patterns.push(number)
+            }
+            OrderLine::Section { name, .. } => {
+                by_name.entry(name.as_str()).or_default().push(number)
+            }
+            OrderLine::Symbol(_) => {}
         }
     }
     let symbols = symbols_of(file);
     let mut unnamed: Vec<&InputSection> = Vec::new();
     let mut outputs: FxHashSet<&str> = FxHashSet::default();
-    let called = Called::of(order, &symbols);
+    let called = OrderSymbols::of(order, &symbols);
     // Of equal lines the first counts.
     let mut named: FxHashMap<&str, usize> = FxHashMap::default();
     for (number, name) in called.symbols.iter().enumerate() {
@@ -258,7 +278,7 @@ fn by_map(file: &object::File<'_>, place: &str, order: &[Line], map: &LinkMap) -
                     return Err(Error::data(place, format!("{what}: {} differs", input.output)));
                 }
                 let name = order[number].to_string();
-                placed[number].push(Placed { address: input.address, name });
+                placed[number].push(PlacedUnit { address: input.address, name });
             }
             None => {
                 let names = starting.get(&input.address).filter(|_| input.is_movable());
@@ -269,23 +289,23 @@ fn by_map(file: &object::File<'_>, place: &str, order: &[Line], map: &LinkMap) -
         }
     }
     let is_beside = |input: &&InputSection| outputs.contains(input.output.as_str());
-    let others = unnamed.into_iter().filter(is_beside).map(|input| Placed {
+    let others = unnamed.into_iter().filter(is_beside).map(|input| PlacedUnit {
         address: input.address,
         name: format!("{}({})", input.origin(), input.name),
     });
     let others = others.collect();
     let repeated = repeated(order, map, &called, &starting, &placed);
     let unseen = FxHashSet::default();
-    Ok(Seen { placed, unseen, unclear: called.unclear, repeated, others })
+    Ok(ObservedPlacement { placed, unseen, unclear: called.unclear, repeated, others })
 }
 
 /// The lines that place nothing, as an earlier one takes all that they name.
 fn repeated(
-    order: &[Line],
+    order: &[OrderLine],
     map: &LinkMap,
-    called: &Called<'_>,
+    called: &OrderSymbols<'_>,
     starting: &FxHashMap<u64, Vec<&str>>,
-    placed: &[Vec<Placed>],
+    placed: &[Vec<PlacedUnit>],
 ) -> FxHashSet<usize> {
     let mut by_name: FxHashMap<&str, Vec<&InputSection>> = FxHashMap::default();
     let inputs = || map.inputs.iter().filter(|input| input.bytes > 0);
@@ -299,14 +319,14 @@ fn repeated(
         .copied()
         .collect();
     let names_something = |number: &usize| match &order[*number] {
-        line @ Line::Section { name, .. } if name.contains(['*', '?', '[']) => {
+        line @ OrderLine::Section { name, .. } if name.contains(['*', '?', '[']) => {
             inputs().any(|input| line.means(input))
         }
-        line @ Line::Section { name, .. } => {
+        line @ OrderLine::Section { name, .. } => {
             let inputs = by_name.get(name.as_str());
             inputs.is_some_and(|inputs| inputs.iter().any(|input| line.means(input)))
         }
-        Line::Symbol(_) => called.symbols[*number].is_some_and(|name| began.contains(name)),
+        OrderLine::Symbol(_) => called.symbols[*number].is_some_and(|name| began.contains(name)),
     };
     let is_without = |number: &usize| placed[*number].is_empty();
     (0..order.len())
@@ -316,7 +336,7 @@ fn repeated(
 }
 
 /// The symbols that the lines of an order call.
-struct Called<'a> {
+struct OrderSymbols<'a> {
     /// Of each line; nothing for sections.
     symbols: Vec<Option<&'a str>>,
     /// Lines that are one of several functions of one name.
@@ -325,8 +345,8 @@ struct Called<'a> {
     unclear_names: FxHashSet<&'a str>,
 }
 
-impl<'a> Called<'a> {
-    fn of(order: &'a [Line], functions: &[Function]) -> Self {
+impl<'a> OrderSymbols<'a> {
+    fn of(order: &'a [OrderLine], functions: &[ProgramFunction]) -> Self {
         let mut addresses: FxHashMap<&str, FxHashSet<u64>> = FxHashMap::default();
         for function in functions {
             addresses.entry(&function.name).or_default().insert(function.address);
@@ -339,7 +359,7 @@ impl<'a> Called<'a> {
         let mut lines: FxHashMap<&str, FxHashSet<&str>> = FxHashMap::default();
         let mut with_place: FxHashSet<&str> = FxHashSet::default();
         for line in order {
-            let Line::Symbol(line) = line else {
+            let OrderLine::Symbol(line) = line else {
                 symbols.push(None);
                 continue;
             };
@@ -364,14 +384,14 @@ impl<'a> Called<'a> {
 }
 
 /// A function of the program.
-struct Function {
+struct ProgramFunction {
     name: String,
     address: u64,
     /// The source file that a local one is of.
     source: Option<String>,
 }
 
-fn symbols_of(file: &object::File<'_>) -> Vec<Function> {
+fn symbols_of(file: &object::File<'_>) -> Vec<ProgramFunction> {
     let thumb = file.architecture() == object::Architecture::Arm;
     let mut source = None;
     let mut functions = Vec::new();
@@ -379,7 +399,7 @@ fn symbols_of(file: &object::File<'_>) -> Vec<Function> {
         let Ok(name) = symbol.name() else { continue };
         match symbol.kind() {
             SymbolKind::File => source = Some(name.to_owned()),
-            SymbolKind::Text if !name.is_empty() => functions.push(Function {
+            SymbolKind::Text if !name.is_empty() => functions.push(ProgramFunction {
                 name: name.to_owned(),
                 // Bit 0 of an ARM function's address says Thumb.
                 address: if thumb { symbol.address() & !1 } else { symbol.address() },
@@ -391,28 +411,32 @@ fn symbols_of(file: &object::File<'_>) -> Vec<Function> {
     functions
 }
 
-fn by_symbols(file: &object::File<'_>, place: &str, order: &[Line]) -> Result<Seen> {
+fn by_symbols(
+    file: &object::File<'_>,
+    place: &str,
+    order: &[OrderLine],
+) -> Result<ObservedPlacement> {
     let functions = symbols_of(file);
     if functions.is_empty() {
         return Err(Error::data(place, "has no symbols: name the map of its link with --map"));
     }
-    let mut by_name: FxHashMap<&str, Vec<&Function>> = FxHashMap::default();
+    let mut by_name: FxHashMap<&str, Vec<&ProgramFunction>> = FxHashMap::default();
     for function in &functions {
         by_name.entry(&function.name).or_default().push(function);
     }
-    let called = Called::of(order, &functions);
+    let called = OrderSymbols::of(order, &functions);
     let mut unseen = FxHashSet::default();
     let mut repeated = FxHashSet::default();
     let mut taken = FxHashSet::default();
     let mut placed = Vec::new();
     for (number, line) in order.iter().enumerate() {
-        let found: Vec<&Function> = match line {
-            Line::Symbol(_) if called.unclear.contains(&number) => Vec::new(),
-            Line::Symbol(name) => {
+        let found: Vec<&ProgramFunction> = match line {
+            OrderLine::Symbol(_) if called.unclear.contains(&number) => Vec::new(),
+            OrderLine::Symbol(name) => {
                 let symbol = called.symbols[number].unwrap_or(name);
                 by_name.get(symbol).cloned().unwrap_or_default()
             }
-            Line::Section { file, member, name } => {
+            OrderLine::Section { file, member, name } => {
                 let object = if member.is_empty() { file } else { member };
                 let Some(name) = name.strip_prefix(".text.") else {
                     unseen.insert(number);
@@ -433,7 +457,7 @@ fn by_symbols(file: &object::File<'_>, place: &str, order: &[Line]) -> Result<Se
         let mut addresses: Vec<u64> = found.iter().map(|one| one.address).collect();
         addresses.sort_unstable();
         addresses.dedup();
-        if addresses.len() > 1 && matches!(line, Line::Section { .. }) {
+        if addresses.len() > 1 && matches!(line, OrderLine::Section { .. }) {
             // Two of one name: which is meant is not known.
             unseen.insert(number);
             addresses.clear();
@@ -445,18 +469,21 @@ fn by_symbols(file: &object::File<'_>, place: &str, order: &[Line]) -> Result<Se
         }
         let name = line.to_string();
         placed.push(
-            addresses.into_iter().map(|address| Placed { address, name: name.clone() }).collect(),
+            addresses
+                .into_iter()
+                .map(|address| PlacedUnit { address, name: name.clone() })
+                .collect(),
         );
     }
     if unseen.len() + called.unclear.len() == order.len() {
         let what = "no line of the order is a function's: name the map of the link with --map";
         return Err(Error::data(place, what));
     }
-    Ok(Seen { placed, unseen, unclear: called.unclear, repeated, others: Vec::new() })
+    Ok(ObservedPlacement { placed, unseen, unclear: called.unclear, repeated, others: Vec::new() })
 }
 
 /// Those of `functions` that can be of `object`: of several, those whose source has its name.
-fn of_object<'a>(functions: &[&'a Function], object: &str) -> Vec<&'a Function> {
+fn of_object<'a>(functions: &[&'a ProgramFunction], object: &str) -> Vec<&'a ProgramFunction> {
     if functions.len() < 2 {
         return functions.to_vec();
     }
@@ -465,7 +492,8 @@ fn of_object<'a>(functions: &[&'a Function], object: &str) -> Vec<&'a Function> 
         name.split('.').next().unwrap_or(name).trim_start_matches('*').replace(['[', ']'], "")
     };
     let wanted = stem(object);
-    let is_of = |one: &&&Function| one.source.as_deref().is_some_and(|it| stem(it) == wanted);
+    let is_of =
+        |one: &&&ProgramFunction| one.source.as_deref().is_some_and(|it| stem(it) == wanted);
     functions.iter().filter(is_of).copied().collect()
 }
 

@@ -5,7 +5,7 @@ use super::{InputSection, LinkMap, Linker, OutputSection};
 const HEADER: &str = "Linker script and memory map";
 
 /// A name that was too long for its column: its numbers stand in the next line.
-enum Pending<'a> {
+enum ListedSection<'a> {
     Nothing,
     Output(&'a str),
     Input(&'a str),
@@ -17,53 +17,60 @@ pub(super) fn parse(text: &str) -> Option<LinkMap> {
     let mut outputs: Vec<OutputSection> = Vec::new();
     let mut inputs: Vec<InputSection> = Vec::new();
     let mut statement = String::new();
-    let mut pending = Pending::Nothing;
+    let mut pending = ListedSection::Nothing;
     for line in lines {
         if line.starts_with("Cross Reference Table") {
             break;
         }
         let indent = line.len() - line.trim_start_matches(' ').len();
-        let (name, numbers) = match (indent, std::mem::replace(&mut pending, Pending::Nothing)) {
-            (2.., Pending::Output(name)) => (Pending::Output(name), line),
-            (2.., Pending::Input(name)) => (Pending::Input(name), line),
-            (2.., Pending::Nothing) => {
-                let before = line.trim().strip_suffix("(size before relaxing)");
-                if let (Some(bytes), Some(last)) = (before.and_then(hexadecimal), inputs.last_mut())
-                {
-                    last.bytes_before = Some(bytes);
-                }
-                continue;
-            }
-            (indent, _) => {
-                let line = line.trim();
-                let (name, numbers) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-                if name.is_empty() || name == "*fill*" {
+        let (name, numbers) =
+            match (indent, std::mem::replace(&mut pending, ListedSection::Nothing)) {
+                (2.., ListedSection::Output(name)) => (ListedSection::Output(name), line),
+                (2.., ListedSection::Input(name)) => (ListedSection::Input(name), line),
+                (2.., ListedSection::Nothing) => {
+                    let before = line.trim().strip_suffix("(size before relaxing)");
+                    if let (Some(bytes), Some(last)) =
+                        (before.and_then(hexadecimal), inputs.last_mut())
+                    {
+                        last.bytes_before = Some(bytes);
+                    }
                     continue;
                 }
-                let name = if indent == 0 { Pending::Output(name) } else { Pending::Input(name) };
-                if numbers.is_empty() && !line.ends_with(')') {
-                    pending = name;
-                    continue;
+                (indent, _) => {
+                    let line = line.trim();
+                    let (name, numbers) =
+                        line.split_once(char::is_whitespace).unwrap_or((line, ""));
+                    if name.is_empty() || name == "*fill*" {
+                        continue;
+                    }
+                    let name = if indent == 0 {
+                        ListedSection::Output(name)
+                    } else {
+                        ListedSection::Input(name)
+                    };
+                    if numbers.is_empty() && !line.ends_with(')') {
+                        pending = name;
+                        continue;
+                    }
+                    if indent == 1 && placed(numbers).is_none() {
+                        line.clone_into(&mut statement);
+                        continue;
+                    }
+                    (name, numbers)
                 }
-                if indent == 1 && placed(numbers).is_none() {
-                    line.clone_into(&mut statement);
-                    continue;
-                }
-                (name, numbers)
-            }
-        };
+            };
         let Some((address, bytes, rest)) = placed(numbers) else { continue };
         match name {
-            Pending::Output(name) => {
+            ListedSection::Output(name) => {
                 outputs.push(OutputSection { name: name.to_owned(), address, bytes });
                 statement.clear();
             }
-            Pending::Input(name) => {
+            ListedSection::Input(name) => {
                 let Some(output) = outputs.last() else { continue };
                 let listed = InputSection::listed(output, rest, name, address, bytes);
                 inputs.push(InputSection { statement: statement.clone(), ..listed });
             }
-            Pending::Nothing => {}
+            ListedSection::Nothing => {}
         }
     }
     Some(LinkMap::new(Linker::GnuLd, outputs, inputs))

@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 
 use flashpager_base::{Error, Result, named, shown};
 
-pub use check::{Checked, Disobeyed, Fault, check};
-pub use order::{Line, OrderText, fragment, lines, names, recorded_at, symbol_order};
+pub use check::{CheckedLink, OrderViolation, ViolationKind, check};
+pub use order::{OrderLine, OrderText, fragment, lines, names, recorded_at, symbol_order};
 pub use pinned::{PinFormat, PinText, pinned};
 
 /// Larger files are no link maps.

@@ -14,7 +14,7 @@ use crate::elf::read_bytes;
 const FOLDERS_ABOVE: usize = 3;
 
 /// Sections of one object: name, bytes, alignment.
-type Sections = Vec<(String, u64, u64)>;
+type ObjectSections = Vec<(String, u64, u64)>;
 
 /// Give each of `inputs` its alignment. Says what is wrong, beginning with a verb.
 pub(super) fn align(inputs: &mut [InputSection], beside: &Path) -> Result<(), String> {
@@ -26,7 +26,7 @@ pub(super) fn align(inputs: &mut [InputSection], beside: &Path) -> Result<(), St
     files.sort();
     for (file, numbers) in files {
         let (path, bytes) = find(&file, beside)?;
-        let mut known: FxHashMap<String, Sections> = FxHashMap::default();
+        let mut known: FxHashMap<String, ObjectSections> = FxHashMap::default();
         for number in numbers {
             let input = &mut inputs[number];
             let sections = match known.entry(input.member.clone()) {
@@ -75,7 +75,7 @@ fn find(file: &str, beside: &Path) -> Result<(PathBuf, Vec<u8>), String> {
     Ok((path.clone(), bytes))
 }
 
-fn sections_of(path: &Path, bytes: &[u8], member: &str) -> Result<Sections, String> {
+fn sections_of(path: &Path, bytes: &[u8], member: &str) -> Result<ObjectSections, String> {
     let place = shown(path.display());
     let damaged = |error: object::read::Error| {
         format!("names {place}, which is no object of this linker ({error})")
@@ -101,7 +101,7 @@ fn sections_of(path: &Path, bytes: &[u8], member: &str) -> Result<Sections, Stri
     Ok(sections)
 }
 
-fn parsed(bytes: &[u8]) -> Result<Sections, object::read::Error> {
+fn parsed(bytes: &[u8]) -> Result<ObjectSections, object::read::Error> {
     let file = object::File::parse(bytes)?;
     let sections = file.sections();
     Ok(sections

@@ -9,10 +9,10 @@ use serde::Serialize;
 use super::{InputSection, LinkMap, split_origin};
 
 /// Archive and object.
-type Origin = (String, String);
+type ObjectOrigin = (String, String);
 
 /// How the input files of a link are told apart.
-struct Origins {
+struct ObjectNames {
     /// Each plain file and each archive, reversed, in order; members of archives beside the
     /// plain files, as linkers compare them.
     plain: Vec<String>,
@@ -20,7 +20,7 @@ struct Origins {
     members: FxHashSet<String>,
 }
 
-impl Origins {
+impl ObjectNames {
     fn of(map: &LinkMap) -> Self {
         let (mut plain, mut archives) = (FxHashSet::default(), FxHashSet::default());
         let mut members = FxHashSet::default();
@@ -85,7 +85,7 @@ impl Origins {
     }
 
     /// How a person calls an object.
-    fn name(&self, (file, member): &Origin) -> String {
+    fn name(&self, (file, member): &ObjectOrigin) -> String {
         if member.is_empty() {
             Self::called(&self.plain, file)
         } else {
@@ -94,7 +94,7 @@ impl Origins {
     }
 
     /// What matches it alone in a linker script.
-    fn pattern(&self, (file, member): &Origin) -> String {
+    fn pattern(&self, (file, member): &ObjectOrigin) -> String {
         let names = if member.is_empty() { &self.plain } else { &self.archives };
         let (before, end) = Self::shortest(names, file);
         let mut pattern = before.to_owned() + &quoted(end);
@@ -139,8 +139,8 @@ fn quoted(name: &str) -> String {
 /// # Errors
 /// Two of one name in one object: no linker tells them apart.
 pub fn names(map: &LinkMap, inputs: &[InputSection]) -> Result<Vec<String>> {
-    let origins = Origins::of(map);
-    let mut known: FxHashMap<Origin, String> = FxHashMap::default();
+    let origins = ObjectNames::of(map);
+    let mut known: FxHashMap<ObjectOrigin, String> = FxHashMap::default();
     let mut seen = FxHashSet::default();
     let mut names = Vec::new();
     for input in inputs {
@@ -197,8 +197,8 @@ pub(super) fn fragment_in_ram(map: &LinkMap, pinned: &[&InputSection]) -> String
 
 /// A line for each of `sections`, which matches it alone.
 fn patterns(map: &LinkMap, sections: &[&InputSection]) -> String {
-    let origins = Origins::of(map);
-    let mut known: FxHashMap<Origin, String> = FxHashMap::default();
+    let origins = ObjectNames::of(map);
+    let mut known: FxHashMap<ObjectOrigin, String> = FxHashMap::default();
     let mut text = String::new();
     for input in sections {
         let origin = (input.file.clone(), input.member.clone());
@@ -253,7 +253,7 @@ pub fn symbol_order(
 
 /// A line of an order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Line {
+pub enum OrderLine {
     /// Sections of an object: patterns of its file, of the object in it if that is an archive,
     /// and of the section.
     Section {
@@ -268,7 +268,7 @@ pub enum Line {
     Symbol(String),
 }
 
-impl Line {
+impl OrderLine {
     /// Whether it means `input`.
     pub fn means(&self, input: &InputSection) -> bool {
         let Self::Section { file, member, name } = self else { return false };
@@ -279,7 +279,7 @@ impl Line {
     }
 }
 
-impl std::fmt::Display for Line {
+impl std::fmt::Display for OrderLine {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Section { file, member, name } if member.is_empty() => {
@@ -302,7 +302,7 @@ pub fn recorded_at(name: &str) -> Option<(&str, u32)> {
 
 /// The lines of an order: of names, of a fragment for a linker script, or of symbols. `#` begins
 /// a comment, and `/*` one up to `*/`.
-pub fn lines(text: &str) -> Vec<Line> {
+pub fn lines(text: &str) -> Vec<OrderLine> {
     let mut bare = String::new();
     let mut rest = text;
     while let Some((before, behind)) = comment_begins(rest) {
@@ -326,17 +326,19 @@ fn comment_begins(text: &str) -> Option<(&str, &str)> {
     })
 }
 
-fn line_of(line: &str) -> Line {
+fn line_of(line: &str) -> OrderLine {
     let (origin, name) = split_origin(line);
     if !name.starts_with('.') {
-        return Line::Symbol(line.to_owned());
+        return OrderLine::Symbol(line.to_owned());
     }
     match origin.rsplit_once(':') {
-        Some(("", file)) => Line::Section { file: file.to_owned(), member: String::new(), name },
-        Some((file, member)) => {
-            Line::Section { file: file.to_owned(), member: member.to_owned(), name }
+        Some(("", file)) => {
+            OrderLine::Section { file: file.to_owned(), member: String::new(), name }
         }
-        None => Line::Section { file: origin, member: String::new(), name },
+        Some((file, member)) => {
+            OrderLine::Section { file: file.to_owned(), member: member.to_owned(), name }
+        }
+        None => OrderLine::Section { file: origin, member: String::new(), name },
     }
 }
 
@@ -418,7 +420,7 @@ mod tests {
         assert_eq!(lines.len(), all.len(), "{text}");
         for (number, line) in lines.iter().enumerate() {
             // As ld does it: with the pattern alone, never an end of a path.
-            let Line::Section { file, member, name } = line else { panic!("{line}") };
+            let OrderLine::Section { file, member, name } = line else { panic!("{line}") };
             let means = |input: &&&InputSection| {
                 let plain = if input.member.is_empty() { &input.file } else { &input.member };
                 matches(name, &input.name)
@@ -462,7 +464,7 @@ mod tests {
     #[test]
     fn comments_and_assignments_are_no_lines() {
         let text = "/* two\nlines */ a.o(.text.f) # it\n# nothing\n\n. = 0x10;\nmain\nlib/*(.text)";
-        let lines: Vec<String> = lines(text).iter().map(Line::to_string).collect();
+        let lines: Vec<String> = lines(text).iter().map(OrderLine::to_string).collect();
         assert_eq!(lines, ["a.o(.text.f)", "main", "lib/*(.text)"]);
     }
 

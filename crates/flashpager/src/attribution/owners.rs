@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use flashpager_base::{Error, Result};
 use flashpager_binary::binaries::Binaries;
 use flashpager_binary::elf::is_unnamed;
-use flashpager_binary::lines::Lines;
+use flashpager_binary::lines::SourceLines;
 use flashpager_binary::names::{bounded, demangled, file_name};
 use flashpager_trace::TraceInfo;
 use flashpager_trace::{Image, Symbol};
@@ -62,7 +62,7 @@ pub struct Owners {
     by: GroupBy,
     images: Vec<Image>,
     /// The line tables of each image; empty unless owners are grouped by [`GroupBy::Line`].
-    lines: Vec<Lines>,
+    lines: Vec<SourceLines>,
     /// (first byte, owner), ascending, from 0 on: each reaches to the next.
     spans: Vec<(u32, u32)>,
     owners: Vec<OwnerExtent>,
@@ -259,8 +259,12 @@ impl Owners {
 ///
 /// # Errors
 /// When not one of them has any.
-fn lines(images: &[Image], binaries: &Binaries, notes: &mut Vec<String>) -> Result<Vec<Lines>> {
-    let found: Vec<Result<Lines>> =
+fn lines(
+    images: &[Image],
+    binaries: &Binaries,
+    notes: &mut Vec<String>,
+) -> Result<Vec<SourceLines>> {
+    let found: Vec<Result<SourceLines>> =
         (0..images.len()).map(|image| binaries.lines(image, &images[image])).collect();
     if found.iter().all(Result::is_err) {
         let none = || Error::design("the trace names no program, so there are no lines to it");
@@ -271,7 +275,7 @@ fn lines(images: &[Image], binaries: &Binaries, notes: &mut Vec<String>) -> Resu
         .map(|lines| {
             lines.unwrap_or_else(|reason| {
                 notes.push(format!("by symbol only: {reason}"));
-                Lines::default()
+                SourceLines::default()
             })
         })
         .collect())

@@ -206,7 +206,7 @@ fn align(units: &mut [Unit]) -> u32 {
 /// How much of what `traces` execute lies in units that can move.
 pub fn executed_share<'a>(
     units: &Units,
-    sequences: impl IntoIterator<Item = &'a flashpager_layout::Sequence>,
+    sequences: impl IntoIterator<Item = &'a flashpager_layout::PieceSequence>,
 ) -> f64 {
     let (mut movable, mut all) = (0, 0);
     for sequence in sequences {

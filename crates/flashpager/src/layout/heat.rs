@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use flashpager_layout::Sequence;
+use flashpager_layout::PieceSequence;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
@@ -32,7 +32,7 @@ pub struct Heat(Vec<ExecutedRange>);
 
 impl Heat {
     /// Of sequences, each with its weight.
-    pub fn of<'a>(sequences: impl IntoIterator<Item = (&'a Sequence, f64)>) -> Self {
+    pub fn of<'a>(sequences: impl IntoIterator<Item = (&'a PieceSequence, f64)>) -> Self {
         let mut stretches = Vec::new();
         for (sequence, weight) in sequences {
             let mut executed = vec![0i64; sequence.pieces.len()];
@@ -89,14 +89,14 @@ mod tests {
 
     use super::*;
 
-    fn pieces() -> impl Strategy<Value = Sequence> {
+    fn pieces() -> impl Strategy<Value = PieceSequence> {
         let piece = (0u32..4, 0u32..60, 1u32..40);
         let piece = piece.prop_map(|(unit, start, bytes)| Piece { unit, start, bytes });
         let all = prop::collection::vec(piece, 1..9);
         (all, prop::collection::vec(any::<prop::sample::Index>(), 0..40)).prop_map(
             |(pieces, executed)| {
                 let executed = executed.iter().map(|one| one.index(pieces.len()) as u32).collect();
-                Sequence { pieces, executed, bytes: 0 }
+                PieceSequence { pieces, executed, bytes: 0 }
             },
         )
     }

@@ -11,10 +11,11 @@ pub mod pin;
 use std::path::{Path, PathBuf};
 
 use flashpager_base::{Error, ProgressFn, Result};
+use flashpager_layout::{Annealer, LayoutTask, SearchResult};
 pub use flashpager_layout::{
-    Baseline, Budget, Cooling, Evaluations, Order, Placement, Profile, Sequence, Unit, Units, place,
+    Baseline, Budget, Cooling, Evaluations, Order, PieceSequence, Profile, Unit, UnitPlacement,
+    Units, place,
 };
-use flashpager_layout::{Found, Search, Task};
 use flashpager_replay::{Counts, replay};
 use flashpager_trace::{MemoryTrace, Run, Trace, TraceFile, TraceInfo, WarmUp};
 use rayon::prelude::*;
@@ -229,7 +230,7 @@ fn is_same_execution(one: &LoadedTrace, other: &LoadedTrace) -> bool {
 struct PageSearch<'a> {
     cache_page_bytes: u32,
     designs: Vec<(Design, f64)>,
-    search: Search<'a>,
+    search: Annealer<'a>,
     best: Order,
     cost: f64,
     evaluations: u64,
@@ -249,9 +250,9 @@ struct BaselinePortfolio {
 
 impl BaselinePortfolio {
     fn of(
-        search: &Search<'_>,
+        search: &Annealer<'_>,
         (units, profile): (&Units, &Profile),
-        sequences: &[&Sequence],
+        sequences: &[&PieceSequence],
         cluster_bytes: u32,
     ) -> Result<Self> {
         let mut portfolio = Vec::new();
@@ -411,7 +412,7 @@ pub fn layout(
     } else {
         recorded_units.with_resident(request.resident.iter().map(String::as_str))?
     };
-    let sequences = opened.iter().map(|one| Sequence::of(&units, &one.training, go_on));
+    let sequences = opened.iter().map(|one| PieceSequence::of(&units, &one.training, go_on));
     let sequences = sequences.collect::<Result<Vec<_>>>()?;
     let weights: Vec<f64> = opened.iter().map(|one| one.weight).collect();
     let profile = Profile::of(&units, sequences.iter().zip(weights.iter().copied()));
@@ -467,12 +468,12 @@ pub fn layout(
         }
         costs.push(of_page);
     }
-    let tasks: Vec<Vec<Task<'_>>> = costs
+    let tasks: Vec<Vec<LayoutTask<'_>>> = costs
         .iter()
         .map(|of_page| {
             of_page
                 .iter()
-                .map(|(design, weight, trace, cost)| Task {
+                .map(|(design, weight, trace, cost)| LayoutTask {
                     sequence: &sequences[*trace],
                     cache: design.cache().clone(),
                     register: design.register(),
@@ -483,9 +484,9 @@ pub fn layout(
                 .collect()
         })
         .collect();
-    let all_sequences: Vec<&Sequence> = sequences.iter().collect();
+    let all_sequences: Vec<&PieceSequence> = sequences.iter().collect();
     let begin = |(number, designs): (usize, &Vec<(Design, f64)>)| -> Result<PageSearch<'_>> {
-        let search = Search::new(&units, &profile, &tasks[number])?;
+        let search = Annealer::new(&units, &profile, &tasks[number])?;
         let largest = designs.iter().map(|(design, _)| design.cache().cache_bytes).max();
         let cluster_bytes = largest.unwrap_or(0).min(u64::from(u32::MAX)) as u32;
         let BaselinePortfolio { portfolio, best, cost, name: baseline_name } =
@@ -662,7 +663,7 @@ fn anneal(
         let seed = seed.wrapping_mul(31).wrapping_add(round);
         let from = used;
         used += share;
-        let Found { order, cost, evaluations: more, .. } = match *limit {
+        let SearchResult { order, cost, evaluations: more, .. } = match *limit {
             SearchLimit::Evaluations { all, stopped } => {
                 let evaluations = Evaluations((share * all as f64 / 2.0) as u64);
                 let budget = EvaluationBudget { evaluations, stopped };

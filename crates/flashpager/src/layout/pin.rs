@@ -19,7 +19,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use flashpager_base::{Error, ProgressFn, Result, shown};
-use flashpager_layout::{Order, Piece, Sequence, Units, place};
+use flashpager_layout::{Order, Piece, PieceSequence, Units, place};
 use flashpager_replay::replay;
 use flashpager_trace::{MemoryTrace, Run, Trace, TraceInfo};
 use rayon::prelude::*;
@@ -335,7 +335,7 @@ pub fn pin(
     };
     let (before, before_ns, _) = exact(&[], &recorded)?;
 
-    let sequences = opened.iter().map(|one| Sequence::of(&all_units, &one.training, go_on));
+    let sequences = opened.iter().map(|one| PieceSequence::of(&all_units, &one.training, go_on));
     let sequences = sequences.collect::<Result<Vec<_>>>()?;
     let mut coverage = Coverage {
         movable: all_units.movable().len(),
@@ -506,8 +506,8 @@ fn numbers_of(units: &Units, names: &[String]) -> Result<Vec<u32>> {
 
 /// A sequence, or evenly spaced stretches of a long one. A cache fills anew at each stretch only
 /// as far as the last one left it.
-fn sampled(sequence: Sequence, share: f64, design: &Design) -> TraceSample {
-    let Sequence { pieces, executed, bytes } = sequence;
+fn sampled(sequence: PieceSequence, share: f64, design: &Design) -> TraceSample {
+    let PieceSequence { pieces, executed, bytes } = sequence;
     let looked = |executed: Vec<u32>, bytes| TraceSample {
         design: design.clone(),
         weight: 1.0,

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use flashpager::design::{self, Design};
 use flashpager::layout::{Baseline, Layout, LayoutRequest, SearchLimit, layout};
-use flashpager::placement::arrange::{Arrangement, Keep, arrange_file};
+use flashpager::placement::arrange::{KeptMethods, MethodArrangement, arrange_file};
 use flashpager::spec::DesignSpec;
 use flashpager::trace::TraceFile;
 
@@ -51,7 +51,8 @@ fn predictions_are_what_the_arranged_trace_gives() {
         let found = found(&request, 2000);
         for page in &found.pages {
             let output = folder.path().join("arranged.trace");
-            let arrangement = Arrangement { keep: Keep::Used, order: page.order.clone() };
+            let arrangement =
+                MethodArrangement { keep: KeptMethods::Used, order: page.order.clone() };
             arrange_file(&path, &output, &arrangement, &|| true).expect("a Java trace");
             let arranged = TraceFile::open(&output).expect("just written");
             let spec = DesignSpec {

@@ -10,8 +10,8 @@ use flashpager::sample::{self, SamplePlan};
 use flashpager::simulation::{self, ResultRow};
 use flashpager::spec::DesignSpec;
 use flashpager::trace::{
-    BlockCounts, Image, MemoryTrace, Run, Symbol, Trace, TraceFile, TraceInfo, TraceWriter, WarmUp,
-    Windows, check,
+    BlockCounts, Image, MemoryTrace, Run, Symbol, Trace, TraceFile, TraceInfo, TraceWindows,
+    TraceWriter, WarmUp, check,
 };
 use proptest::prelude::*;
 use tempfile::TempDir;
@@ -171,7 +171,7 @@ proptest! {
         runs.iter().try_for_each(|run| writer.push(*run)).unwrap();
         writer.finish(TraceInfo::default()).unwrap();
         let file = TraceFile::open(&path).unwrap();
-        let joined = Windows::of(&file).unwrap().join(starts.clone(), length).unwrap();
+        let joined = TraceWindows::of(&file).unwrap().join(starts.clone(), length).unwrap();
         let expected: Vec<Run> = starts
             .iter()
             .flat_map(|start| runs[*start as usize..].iter().take(length))
@@ -193,7 +193,7 @@ fn a_damaged_window_is_an_error() {
     data[pages].iter_mut().step_by(512).for_each(|byte| *byte ^= 0x55);
     std::fs::write(&path, data).unwrap();
     let file = TraceFile::open(&path).unwrap();
-    let error = Windows::of(&file).unwrap().join([50_000], 1000).expect_err("damaged");
+    let error = TraceWindows::of(&file).unwrap().join([50_000], 1000).expect_err("damaged");
     assert!(error.to_string().contains("a.trace: is damaged (in row group 1)"), "{error}");
 }
 

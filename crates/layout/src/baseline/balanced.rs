@@ -4,7 +4,7 @@
 use flashpager_base::random::Random;
 use rustc_hash::FxHashMap;
 
-use crate::Sequence;
+use crate::PieceSequence;
 use crate::profile::windows;
 
 /// LLVM's defaults.
@@ -18,7 +18,7 @@ struct Document {
 }
 
 /// Units that appear in the same windows of `runs` runs come near each other.
-pub(super) fn order(executed: &[u32], sequences: &[&Sequence], runs: usize) -> Vec<u32> {
+pub(super) fn order(executed: &[u32], sequences: &[&PieceSequence], runs: usize) -> Vec<u32> {
     let mut queries: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
     let mut next = 0;
     for sequence in sequences {

@@ -11,7 +11,7 @@ const CACHE_BYTES: f64 = 2048.0;
 const DISTANCE_POWER: f64 = 0.25;
 const FREQUENCY_SCALE: f64 = 0.25;
 
-struct Chain {
+struct FunctionChain {
     /// Places of units.
     units: Vec<usize>,
     bytes: f64,
@@ -20,7 +20,7 @@ struct Chain {
     near: Vec<usize>,
 }
 
-struct Sorting<'a> {
+struct CdSorter<'a> {
     bytes: &'a [f64],
     /// By place: (callee, calls).
     calls: Vec<Vec<(usize, f64)>>,
@@ -28,7 +28,7 @@ struct Sorting<'a> {
     all_bytes: f64,
 }
 
-impl Sorting<'_> {
+impl CdSorter<'_> {
     /// How likely a page of such a density has left a cache of [`CACHE_ENTRIES`].
     fn miss_probability(&self, samples: f64, bytes: f64) -> f64 {
         let in_page = samples / bytes * CACHE_BYTES;
@@ -43,7 +43,7 @@ impl Sorting<'_> {
     }
 
     /// What is won by `second` right behind `first`.
-    fn gain(&self, first: &Chain, second: &Chain) -> f64 {
+    fn gain(&self, first: &FunctionChain, second: &FunctionChain) -> f64 {
         let misses = |samples: f64, bytes: f64| samples * self.miss_probability(samples, bytes);
         let apart = misses(first.samples, first.bytes) + misses(second.samples, second.bytes);
         let together = misses(first.samples + second.samples, first.bytes + second.bytes);
@@ -92,21 +92,21 @@ pub(super) fn order(units: &Units, executed: &[u32], profile: &Profile) -> Vec<u
         near[from].push(to);
         near[to].push(from);
     }
-    let sorting = Sorting {
+    let sorting = CdSorter {
         bytes: &bytes,
         calls,
         all_samples: samples.iter().sum(),
         all_bytes: bytes.iter().sum(),
     };
-    let mut chains: Vec<Option<Chain>> = Vec::new();
+    let mut chains: Vec<Option<FunctionChain>> = Vec::new();
     for (unit, mut near) in near.into_iter().enumerate() {
         near.sort_unstable();
         near.dedup();
         let (bytes, samples) = (bytes[unit], samples[unit]);
-        chains.push(Some(Chain { units: vec![unit], bytes, samples, near }));
+        chains.push(Some(FunctionChain { units: vec![unit], bytes, samples, near }));
     }
     let mut gains: FxHashMap<(usize, usize), (f64, bool)> = FxHashMap::default();
-    let best_way = |chains: &[Option<Chain>], a: usize, b: usize| {
+    let best_way = |chains: &[Option<FunctionChain>], a: usize, b: usize| {
         let (Some(x), Some(y)) = (&chains[a], &chains[b]) else { return (0.0, false) };
         let (forth, back) = (sorting.gain(x, y), sorting.gain(y, x));
         if back > forth { (back, true) } else { (forth, false) }
@@ -142,15 +142,15 @@ pub(super) fn order(units: &Units, executed: &[u32], profile: &Profile) -> Vec<u
         let mut units = first.units;
         units.extend(second.units);
         let (bytes, samples) = (first.bytes + second.bytes, first.samples + second.samples);
-        chains[a] = Some(Chain { units, bytes, samples, near: near.clone() });
+        chains[a] = Some(FunctionChain { units, bytes, samples, near: near.clone() });
         gains.retain(|(x, y), _| ![*x, *y].iter().any(|one| *one == a || *one == b));
         for other in near {
             let pair = (a.min(other), a.max(other));
             gains.insert(pair, best_way(&chains, pair.0, pair.1));
         }
     }
-    let mut chains: Vec<Chain> = chains.into_iter().flatten().collect();
-    let density = |chain: &Chain| chain.samples / chain.bytes;
+    let mut chains: Vec<FunctionChain> = chains.into_iter().flatten().collect();
+    let density = |chain: &FunctionChain| chain.samples / chain.bytes;
     chains.sort_by(|a, b| density(b).total_cmp(&density(a)));
     chains.into_iter().flat_map(|chain| chain.units).map(|unit| executed[unit]).collect()
 }

@@ -11,7 +11,7 @@ mod pettis_hansen;
 use flashpager_base::{Result, named};
 
 use crate::profile::Profile;
-use crate::{Order, Sequence, Units};
+use crate::{Order, PieceSequence, Units};
 
 /// A way to order units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -62,7 +62,7 @@ impl Baseline {
         self,
         units: &Units,
         profile: &Profile,
-        sequences: &[&Sequence],
+        sequences: &[&PieceSequence],
         cluster_bytes: u32,
     ) -> Result<Order> {
         if self == Self::Original {
@@ -125,11 +125,12 @@ mod tests {
     }
 
     /// Each unit of ten bytes executed whole, in that order.
-    pub(super) fn sequence(executed: &[u32]) -> Sequence {
+    pub(super) fn sequence(executed: &[u32]) -> PieceSequence {
         let most = executed.iter().max().map_or(0, |unit| unit + 1);
         let runs = executed.iter().map(|unit| Run { offset: unit * 10, length: 10 }).collect();
         let trace = MemoryTrace::new(runs);
-        Sequence::of(&units(&vec![10; most as usize]), &trace, &|| true).expect("a trace in units")
+        PieceSequence::of(&units(&vec![10; most as usize]), &trace, &|| true)
+            .expect("a trace in units")
     }
 
     /// By hand: 0 fetches 10 bytes, 1 twice 20 and 2 nothing; 3 fetches 10 of only 5 bytes.
@@ -153,7 +154,7 @@ mod tests {
         let runs = [(0, 4), (10, 4), (4, 4), (10, 2), (20, 10), (12, 8), (8, 2)];
         let runs = runs.into_iter().map(|(offset, length)| Run { offset, length }).collect();
         let trace = MemoryTrace::new(runs);
-        let sequence = Sequence::of(&units, &trace, &|| true).expect("a trace in units");
+        let sequence = PieceSequence::of(&units, &trace, &|| true).expect("a trace in units");
         let profile = Profile::of(&units, [(&sequence, 1.0)]);
         assert_eq!(profile.called.get(&(0, 1)), Some(&2.0));
         assert_eq!(profile.called.get(&(1, 2)), Some(&1.0));

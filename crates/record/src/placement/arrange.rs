@@ -7,9 +7,10 @@
 use std::path::Path;
 
 use flashpager_base::{Error, Result, named};
-use flashpager_trace::file::Unnamed;
+use flashpager_trace::file::PendingTraceFile;
 use flashpager_trace::{
-    Image, Move, Moves, NotPlaced, Symbol, TraceFile, TraceInfo, TraceWriter, for_runs,
+    Image, Relocation, RelocationError, Relocations, Symbol, TraceFile, TraceInfo, TraceWriter,
+    for_runs,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -17,7 +18,7 @@ use super::bytecode::{BYTECODE, METHOD_COMPONENT, image};
 
 /// Which methods the image holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Keep {
+pub enum KeptMethods {
     /// Those of which something was executed, as after a ROMizer.
     #[default]
     Used,
@@ -26,23 +27,23 @@ pub enum Keep {
 }
 
 named! {
-    Keep: "unknown choice of methods to keep",
+    KeptMethods: "unknown choice of methods to keep",
     "used" => Used,
     "all" => All,
 }
 
 /// How methods are laid out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Arrangement {
+pub struct MethodArrangement {
     /// Which are there.
-    pub keep: Keep,
+    pub keep: KeptMethods,
     /// Methods, or classes for all their methods, in the order in which they go to
     /// flash before all others; `*` stands for any characters. A method may stand
     /// without its parameters.
     pub order: Vec<String>,
 }
 
-impl Arrangement {
+impl MethodArrangement {
     /// The numbers of `symbols` in the order in which they lie in flash.
     fn of(&self, symbols: &[Symbol], used: &[bool]) -> Vec<usize> {
         let (patterns, exact): (Vec<_>, Vec<_>) =
@@ -55,7 +56,7 @@ impl Arrangement {
             let mut matched = patterns.iter().filter(|(_, line)| means(line, method));
             named.chain(matched.next().map(|(rank, _)| *rank)).min().unwrap_or(self.order.len())
         };
-        let kept = |number: &usize| self.keep == Keep::All || used[*number];
+        let kept = |number: &usize| self.keep == KeptMethods::All || used[*number];
         let mut placed: Vec<(usize, usize)> = (0..symbols.len())
             .filter(kept)
             .map(|number| (rank(&symbols[number].name), number))
@@ -128,7 +129,7 @@ fn matches(pattern: &str, name: &str) -> bool {
 
 /// Which methods `files` execute something of.
 fn used(
-    files: &[Files<'_>],
+    files: &[MethodTrace<'_>],
     symbols: &[Symbol],
     given_bytes: u32,
     go_on: &dyn Fn() -> bool,
@@ -201,11 +202,11 @@ fn movable<'a>(path: &Path, info: &'a TraceInfo) -> Result<(&'a Image, u32, usiz
 pub fn arrange_file(
     trace: &Path,
     output: &Path,
-    arrangement: &Arrangement,
+    arrangement: &MethodArrangement,
     go_on: &dyn Fn() -> bool,
 ) -> Result<TraceInfo> {
     let traces = [TraceFile::open(trace)?];
-    let files = [Files { trace: &traces[0], known_as: trace, output }];
+    let files = [MethodTrace { trace: &traces[0], known_as: trace, output }];
     let mut written = arrange(&files, arrangement, go_on)?;
     match written.pop() {
         Some(trace) => trace.name(),
@@ -214,7 +215,7 @@ pub fn arrange_file(
 }
 
 /// A trace to be laid out anew.
-pub struct Files<'a> {
+pub struct MethodTrace<'a> {
     /// It, without a name yet perhaps.
     pub trace: &'a TraceFile,
     /// What errors call it.
@@ -225,10 +226,10 @@ pub struct Files<'a> {
 
 /// Write traces of one execution, which have one image: what one of them uses is placed for all.
 pub fn arrange(
-    files: &[Files<'_>],
-    arrangement: &Arrangement,
+    files: &[MethodTrace<'_>],
+    arrangement: &MethodArrangement,
     go_on: &dyn Fn() -> bool,
-) -> Result<Vec<Unnamed>> {
+) -> Result<Vec<PendingTraceFile>> {
     let Some(first) = files.first() else { return Ok(Vec::new()) };
     for file in files {
         file.trace.info().refuse_reads(&file.known_as.display().to_string(), "another order")?;
@@ -244,24 +245,27 @@ pub fn arrange(
         placed.push(Symbol { offset: end, ..symbols[number].clone() });
         end += symbols[number].bytes;
     }
-    let given = Move { from: 0, bytes: given_bytes, to: Some(0) };
+    let given = Relocation { from: 0, bytes: given_bytes, to: Some(0) };
     let methods = symbols.iter().zip(offsets);
-    let methods = methods.map(|(symbol, to)| Move { from: symbol.offset, bytes: symbol.bytes, to });
-    let moves = Some(given).filter(|given| given.bytes > 0).into_iter().chain(methods);
-    let moves = Moves::new(moves.collect());
+    let methods =
+        methods.map(|(symbol, to)| Relocation { from: symbol.offset, bytes: symbol.bytes, to });
+    let relocations = Some(given).filter(|given| given.bytes > 0).into_iter().chain(methods);
+    let relocations = Relocations::new(relocations.collect());
     let new = image(&old.path, given_bytes, end, placed);
     let mut written = Vec::new();
     for file in files {
         let refused = |not_placed| {
             let what = match not_placed {
-                NotPlaced::Nowhere(at) => format!("the code at {at:#x} belongs to no method"),
-                NotPlaced::Dropped(at) => format!("the code at {at:#x} is executed and not placed"),
+                RelocationError::Nowhere(at) => format!("the code at {at:#x} belongs to no method"),
+                RelocationError::Dropped(at) => {
+                    format!("the code at {at:#x} is executed and not placed")
+                }
             };
             Error::data(file.known_as.display().to_string(), what)
         };
         let mut writer = TraceWriter::create(file.output, false)?;
         writer.know(&new.symbols);
-        moves.rewrite(file.trace, &mut writer, &refused, go_on)?;
+        relocations.rewrite(file.trace, &mut writer, &refused, go_on)?;
         let mut info = file.trace.info().clone();
         info.images = vec![new.clone()];
         info.image_bytes = u64::from(end);

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use flashpager_base::shown;
 use flashpager_trace::{Symbol, TraceInfo};
 
-use super::arrange::Arrangement;
+use super::arrange::MethodArrangement;
 use super::bytecode::image;
 
 /// More methods, or longer names in all, are no program.
@@ -22,7 +22,7 @@ pub struct Methods {
     /// The section that they are; empty for a CAP file's.
     pub given_name: String,
     /// How the other methods are laid out.
-    pub arrangement: Arrangement,
+    pub arrangement: MethodArrangement,
 }
 
 impl Methods {
@@ -49,7 +49,7 @@ impl Methods {
     }
 
     /// Put the methods into `info` as one image; gives how that is still to be arranged.
-    pub fn describe(mut self, info: &mut TraceInfo) -> Option<Arrangement> {
+    pub fn describe(mut self, info: &mut TraceInfo) -> Option<MethodArrangement> {
         if self.symbols.is_empty() {
             return None;
         }

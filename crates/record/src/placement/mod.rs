@@ -22,7 +22,7 @@ pub use spec::Placement;
 
 /// What to place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct PlacementOptions {
     /// Sections of each file, in the order in which they go to flash.
     pub sections: Vec<String>,
     /// Files to place; usually the program alone.
@@ -34,7 +34,7 @@ pub struct Options {
     pub as_linked: bool,
 }
 
-impl Default for Options {
+impl Default for PlacementOptions {
     /// The `.text` of no file yet.
     fn default() -> Self {
         Self {
@@ -46,7 +46,7 @@ impl Default for Options {
     }
 }
 
-impl Options {
+impl PlacementOptions {
     /// The `.text` of one file.
     pub fn text_of(file: PathBuf) -> Self {
         Self { files: vec![file], ..Self::default() }
@@ -67,20 +67,20 @@ impl Options {
 
 /// Placed bytes found at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct FlashLocation {
     /// Flash offset of the byte at the address.
     pub offset: u32,
     /// Placed bytes from there on, at least 1.
     pub bytes: u32,
 }
 
-struct Range {
+struct AddressRange {
     start: u64,
     end: u64,
     offset: u32,
 }
 
-struct File {
+struct PlacedFile {
     path: PathBuf,
     elf: ElfFile,
     loaded: bool,
@@ -91,10 +91,10 @@ struct File {
 /// Offsets are assigned when a file is added; addresses are known when the
 /// file is loaded, which for position-independent code may be later.
 pub struct Placer {
-    options: Options,
-    files: Vec<File>,
+    options: PlacementOptions,
+    files: Vec<PlacedFile>,
     images: Vec<Image>,
-    ranges: Vec<Range>,
+    ranges: Vec<AddressRange>,
     end: u32,
 }
 
@@ -103,7 +103,7 @@ impl Placer {
     ///
     /// # Errors
     /// A file that is no ELF or lacks a section, and more than one to be placed as linked.
-    pub fn new(options: Options) -> Result<Self> {
+    pub fn new(options: PlacementOptions) -> Result<Self> {
         if options.as_linked && (options.files.len() > 1 || options.with_libraries) {
             return Err(Error::design(
                 "one file alone is placed as linked: name one, without libraries",
@@ -139,16 +139,16 @@ impl Placer {
                 || Error::design(format!("the range {start:#x}-{end:#x} is empty or over 4 GiB")),
             )?;
         Ok(Self {
-            options: Options { sections: Vec::new(), ..Options::default() },
+            options: PlacementOptions { sections: Vec::new(), ..PlacementOptions::default() },
             files: Vec::new(),
             images: Vec::new(),
-            ranges: vec![Range { start, end, offset: 0 }],
+            ranges: vec![AddressRange { start, end, offset: 0 }],
             end: bytes as u32,
         })
     }
 
     fn add(&mut self, path: &Path, elf: ElfFile) -> Result<()> {
-        let Options { sections, as_linked, .. } = &self.options;
+        let PlacementOptions { sections, as_linked, .. } = &self.options;
         let image = if *as_linked {
             elf.place_as_linked(&short(path), sections)?
         } else {
@@ -156,7 +156,7 @@ impl Placer {
         };
         self.end = image.offset + image.bytes;
         self.images.push(image);
-        self.files.push(File { path: path.to_owned(), elf, loaded: false });
+        self.files.push(PlacedFile { path: path.to_owned(), elf, loaded: false });
         Ok(())
     }
 
@@ -223,7 +223,7 @@ impl Placer {
         }
         for section in &self.images[index].sections {
             let start = section.address.wrapping_add(bias);
-            self.ranges.push(Range {
+            self.ranges.push(AddressRange {
                 start,
                 end: start.saturating_add(u64::from(section.bytes)),
                 offset: section.offset,
@@ -234,10 +234,10 @@ impl Placer {
 
     /// Where the byte at `address` lies in flash; `None` outside.
     #[inline]
-    pub fn locate(&self, address: u64) -> Option<Place> {
+    pub fn locate(&self, address: u64) -> Option<FlashLocation> {
         let after = self.ranges.partition_point(|range| range.start <= address);
         let range = self.ranges[..after].last().filter(|range| address < range.end)?;
-        Some(Place {
+        Some(FlashLocation {
             offset: range.offset + (address - range.start) as u32,
             bytes: (range.end - address) as u32,
         })

@@ -1,7 +1,7 @@
 //! What of a program goes to flash, as a recording or an import is told.
 
-use super::arrange::Arrangement;
-use super::{Options, Placer};
+use super::arrange::MethodArrangement;
+use super::{PlacementOptions, Placer};
 use flashpager_base::Result;
 
 /// What of a program goes to flash.
@@ -9,7 +9,7 @@ use flashpager_base::Result;
 pub enum Placement {
     /// What the recorder tells: methods, which are laid out so. Without methods the addresses
     /// are flash offsets.
-    AsRecorded(Arrangement),
+    AsRecorded(MethodArrangement),
     /// The addresses from `start` up to `end`, without a file.
     Range {
         /// The first.
@@ -20,7 +20,7 @@ pub enum Placement {
     /// Sections of files.
     Files {
         /// Which.
-        options: Options,
+        options: PlacementOptions,
         /// How far above its linked addresses the first file lies; the others lie as linked.
         /// `None` where the recorder tells.
         bias: Option<u64>,
@@ -29,7 +29,7 @@ pub enum Placement {
 
 impl Default for Placement {
     fn default() -> Self {
-        Self::AsRecorded(Arrangement::default())
+        Self::AsRecorded(MethodArrangement::default())
     }
 }
 
@@ -54,10 +54,10 @@ impl Placement {
     }
 
     /// How methods are laid out that a recorder tells.
-    pub fn arrangement(&self) -> Arrangement {
+    pub fn arrangement(&self) -> MethodArrangement {
         match self {
             Self::AsRecorded(arrangement) => arrangement.clone(),
-            Self::Range { .. } | Self::Files { .. } => Arrangement::default(),
+            Self::Range { .. } | Self::Files { .. } => MethodArrangement::default(),
         }
     }
 }
@@ -73,6 +73,9 @@ mod tests {
         let placed = range.placer().unwrap().unwrap().locate(0x8010).unwrap();
         assert_eq!((placed.offset, placed.bytes), (0x10, 0xff0));
         assert!(Placement::Range { start: 2, end: 2 }.placer().is_err());
-        assert_eq!(Options::of(Vec::new(), Vec::new(), false), Options::default());
+        assert_eq!(
+            PlacementOptions::of(Vec::new(), Vec::new(), false),
+            PlacementOptions::default()
+        );
     }
 }

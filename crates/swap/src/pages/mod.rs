@@ -4,7 +4,7 @@
 mod reader;
 mod writer;
 
-use flashpager_trace::columns::footer::{Kind, Physical};
+use flashpager_trace::columns::footer::{ParquetKind, PhysicalType};
 use flate2::Crc;
 use serde::{Deserialize, Serialize};
 
@@ -34,14 +34,14 @@ const PAGE_BYTES: std::ops::RangeInclusive<u32> = 64..=1 << 16;
 /// Longest name of a mapping that is kept: a path can have so many.
 const MAX_NAME_BYTES: usize = 4096;
 
-const PAGES_FILE: Kind = Kind {
+const PAGES_FILE: ParquetKind = ParquetKind {
     name: "file of pages",
     hint: "'flashpager swap capture' makes one",
     columns: &[
-        ("process", Physical::Int32),
-        ("mapping", Physical::Bytes),
-        ("address", Physical::Int64),
-        ("bytes", Physical::Fixed),
+        ("process", PhysicalType::Int32),
+        ("mapping", PhysicalType::Bytes),
+        ("address", PhysicalType::Int64),
+        ("bytes", PhysicalType::Fixed),
     ],
     max_rows: (GROUP_BYTES / *PAGE_BYTES.start() as usize) as u64,
 };

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use flashpager_base::{Error, Result};
 use flashpager_trace::columns::crc32;
-use flashpager_trace::columns::footer::{Footer, Group};
+use flashpager_trace::columns::footer::{Footer, RowGroup};
 use flashpager_trace::columns::pages::plain_values;
 use flate2::Crc;
 
@@ -64,7 +64,7 @@ impl Pages {
         Ok(pages)
     }
 
-    fn add_group(&mut self, file: &Arc<File>, group: &Group) -> io::Result<()> {
+    fn add_group(&mut self, file: &Arc<File>, group: &RowGroup) -> io::Result<()> {
         let damaged = || io::Error::from(io::ErrorKind::InvalidData);
         let mut columns = Vec::new();
         for column in &group.columns {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use flashpager_base::{Error, Result};
 use flashpager_trace::columns::{crc32, parquet_error};
-use flashpager_trace::output::{Output, Space};
+use flashpager_trace::output::{DiskReserve, OutputFile};
 use flate2::Crc;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::data_type::{
@@ -21,7 +21,7 @@ use super::*;
 
 /// Writes a file of pages, one row group in memory at a time.
 pub struct PagesWriter {
-    writer: SerializedFileWriter<Output>,
+    writer: SerializedFileWriter<OutputFile>,
     place: String,
     page_bytes: u32,
     processes: Vec<i32>,
@@ -40,7 +40,7 @@ impl PagesWriter {
     pub fn create(path: &Path, page_bytes: u32) -> Result<Self> {
         check_page_bytes(page_bytes).map_err(Error::Design)?;
         let place = path.display().to_string();
-        let output = Output::create(path, Space::default())?;
+        let output = OutputFile::create(path, DiskReserve::default())?;
         let level = ZstdLevel::try_new(9).map_err(|e| parquet_error(&place, e))?;
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(level))

@@ -22,13 +22,13 @@ const ZSTD: i64 = 6;
 const REQUIRED: i64 = 0;
 
 /// What a file must be to be taken.
-pub struct Kind {
+pub struct ParquetKind {
     /// What it is called: `trace`.
     pub name: &'static str,
     /// How to get one, for who brings another file.
     pub hint: &'static str,
     /// Its columns, in order; all required.
-    pub columns: &'static [(&'static str, Physical)],
+    pub columns: &'static [(&'static str, PhysicalType)],
     /// Most rows in a row group.
     pub max_rows: u64,
 }
@@ -36,7 +36,7 @@ pub struct Kind {
 /// How the values of a column are stored, by Parquet's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i64)]
-pub enum Physical {
+pub enum PhysicalType {
     /// Numbers of 32 bits.
     Int32 = 1,
     /// Numbers of 64 bits.
@@ -53,24 +53,24 @@ pub struct Footer {
     /// Rows of all groups.
     pub rows: u64,
     /// Its row groups.
-    pub groups: Vec<Group>,
-    /// Bytes of a value of the last column that is [`Physical::Fixed`].
+    pub groups: Vec<RowGroup>,
+    /// Bytes of a value of the last column that is [`PhysicalType::Fixed`].
     pub fixed_bytes: u64,
     pairs: Vec<(String, String)>,
 }
 
 /// A row group.
 #[derive(Debug, Default)]
-pub struct Group {
-    /// 1 to [`Kind::max_rows`].
+pub struct RowGroup {
+    /// 1 to [`ParquetKind::max_rows`].
     pub rows: u64,
-    /// As many as [`Kind::columns`], and in that order.
-    pub columns: Vec<Column>,
+    /// As many as [`ParquetKind::columns`], and in that order.
+    pub columns: Vec<ColumnChunk>,
 }
 
 /// A column of a group. Sizes and offsets may point anywhere.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Column {
+pub struct ColumnChunk {
     /// Whether its pages are compressed with Zstandard; else they are not.
     pub zstd: bool,
     /// Bytes of its pages in the file, headers included.
@@ -86,7 +86,7 @@ impl Footer {
     ///
     /// # Errors
     /// When the file cannot be read, is truncated, damaged, or of another kind.
-    pub fn read(path: &Path, file: &mut File, wanted: &Kind) -> Result<Self> {
+    pub fn read(path: &Path, file: &mut File, wanted: &ParquetKind) -> Result<Self> {
         let place = path.display().to_string();
         let failed = |e| Error::file(path, e);
         let damaged = |what: &str| {
@@ -149,7 +149,7 @@ impl Footer {
     pub fn description<T: DeserializeOwned>(
         &self,
         path: &Path,
-        kind: &Kind,
+        kind: &ParquetKind,
         key: &str,
         versions: RangeInclusive<u32>,
     ) -> Result<T> {
@@ -239,8 +239,8 @@ fn column_of_schema<'a>(input: &mut Thrift<'a>, kind: u8) -> Option<SchemaColumn
     Some(column)
 }
 
-fn group(input: &mut Thrift, kind: u8, columns: usize) -> Option<Group> {
-    let mut group = Group::default();
+fn group(input: &mut Thrift, kind: u8, columns: usize) -> Option<RowGroup> {
+    let mut group = RowGroup::default();
     structure(input, kind, &mut |input, id, kind| {
         match (id, kind) {
             (1, LIST) => {
@@ -258,8 +258,8 @@ fn group(input: &mut Thrift, kind: u8, columns: usize) -> Option<Group> {
     (group.columns.len() == columns && group.rows > 0).then_some(group)
 }
 
-fn chunk(input: &mut Thrift, kind: u8) -> Option<Column> {
-    let (mut column, mut data_page) = (Column::default(), None);
+fn chunk(input: &mut Thrift, kind: u8) -> Option<ColumnChunk> {
+    let (mut column, mut data_page) = (ColumnChunk::default(), None);
     structure(input, kind, &mut |input, id, kind| match (id, kind) {
         // A column in another file.
         (1, _) => None,

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::Arc;
 
-use super::footer::Column;
+use super::footer::ColumnChunk;
 use super::thrift::{FALSE, I32, STRUCT, TRUE, Thrift};
 
 /// Most bytes of a column in a row group or of a page in it, packed or not:
@@ -37,7 +37,7 @@ struct PageReader {
 }
 
 impl PageReader {
-    fn new(file: Arc<File>, column: &Column) -> io::Result<Self> {
+    fn new(file: Arc<File>, column: &ColumnChunk) -> io::Result<Self> {
         if column.bytes > MAX_COLUMN_BYTES {
             return Err(damaged());
         }
@@ -81,7 +81,7 @@ impl PageReader {
 
 /// All values of a column whose pages are plain: their number, and their bytes as
 /// Parquet has them one after another.
-pub fn plain_values(file: Arc<File>, column: &Column) -> io::Result<(u64, Vec<u8>)> {
+pub fn plain_values(file: Arc<File>, column: &ColumnChunk) -> io::Result<(u64, Vec<u8>)> {
     let mut pages = PageReader::new(file, column)?;
     let (mut count, mut values, mut page) = (0, Vec::new(), Vec::new());
     while pages.at < pages.end {
@@ -121,7 +121,7 @@ fn damaged() -> io::Error {
 
 impl ColumnReader {
     /// Start reading `column` of `file`.
-    pub fn new(file: Arc<File>, column: &Column) -> io::Result<Self> {
+    pub fn new(file: Arc<File>, column: &ColumnChunk) -> io::Result<Self> {
         Ok(Self {
             pages: PageReader::new(file, column)?,
             dictionary: None,

@@ -16,10 +16,10 @@ use rustc_hash::FxHashMap;
 use super::aarch64::Aarch64;
 use super::arm::Arm;
 use super::avr::Avr;
-use super::instruction::{Decoder, Expression, Instruction, Machine, Place};
+use super::instruction::{AddressExpression, Decoder, Expression, Instruction, Machine};
 use super::riscv::RiscV;
 use super::x86::X86;
-use walk::{Walk, literal};
+use walk::{Disassembly, literal};
 
 /// No function of a flash driver is larger.
 const MAX_FUNCTION_BYTES: u64 = 64 << 10;
@@ -31,7 +31,7 @@ const RISCV_HINTS: [u32; 2] = [43, 51];
 const ARM_HINTS: [u32; 2] = [0, 40];
 
 /// What the linker will put at a place.
-struct Relocation {
+struct LinkerRelocation {
     symbol: u32,
     /// `None` where the addend stands in the code.
     addend: Option<i64>,
@@ -39,14 +39,14 @@ struct Relocation {
 }
 
 /// What is known of a symbol that a relocation names.
-struct Target {
+struct RelocationSymbol {
     name: String,
     section: Option<SectionIndex>,
     address: u64,
 }
 
 /// A function of an object file, disassembled.
-pub struct Code {
+pub struct FunctionCode {
     pub architecture: &'static str,
     pub machine: Machine,
     /// By address.
@@ -62,7 +62,7 @@ pub struct Code {
     variables: Vec<u32>,
 }
 
-impl Code {
+impl FunctionCode {
     /// The function `name` of the file `bytes`.
     pub fn of(bytes: &[u8], place: &str, name: &str) -> Result<Self> {
         let wrong = |what: String| Error::data(place, what);
@@ -71,7 +71,7 @@ impl Code {
         }
         let file = object::File::parse(bytes)
             .map_err(|e| wrong(format!("is a damaged ELF file ({}); make it again", shown(e))))?;
-        Reader { file, place, name }.read()
+        FunctionReader { file, place, name }.read()
     }
 
     /// The constant that a load of `bytes` from beside the code at `address` gives.
@@ -90,26 +90,26 @@ impl Code {
     }
 }
 
-struct Reader<'a> {
+struct FunctionReader<'a> {
     file: object::File<'a>,
     place: &'a str,
     name: &'a str,
 }
 
 /// Where a function lies.
-struct Span {
+struct FunctionSpan {
     section: SectionIndex,
     start: u64,
     end: u64,
     thumb: bool,
 }
 
-impl Reader<'_> {
+impl FunctionReader<'_> {
     fn wrong(&self, what: impl Into<String>) -> Error {
         Error::data(self.place, what)
     }
 
-    fn read(&self) -> Result<Code> {
+    fn read(&self) -> Result<FunctionCode> {
         // The machine first: what is no code for us has no functions either.
         self.decoder(false)?;
         let span = self.span()?;
@@ -119,7 +119,7 @@ impl Reader<'_> {
         let base = section.address();
         let (relocations, targets) = self.relocations(&section);
         let constants = self.constant_ranges(&span);
-        let mut walk = Walk {
+        let mut walk = Disassembly {
             reader: self,
             decoder: decoder.as_ref(),
             data,
@@ -137,7 +137,7 @@ impl Reader<'_> {
         let instructions: Vec<Instruction> = found.into_values().collect();
         let mut literals = BTreeMap::new();
         for access in instructions.iter().flat_map(|instruction| &instruction.accesses) {
-            if let Place::Literal(Some(address)) = access.place
+            if let AddressExpression::Literal(Some(address)) = access.place
                 && let Some(value) = literal(data, base, address, access.bytes, &relocations)
             {
                 literals.insert(address, value);
@@ -152,7 +152,7 @@ impl Reader<'_> {
             })
             .map(|(symbol, _)| symbol)
             .collect();
-        Ok(Code {
+        Ok(FunctionCode {
             architecture,
             machine: decoder.machine(),
             instructions,
@@ -200,7 +200,7 @@ impl Reader<'_> {
     }
 
     /// Where the function lies.
-    fn span(&self) -> Result<Span> {
+    fn span(&self) -> Result<FunctionSpan> {
         let is_arm = self.file.architecture() == Architecture::Arm;
         let is_named = |symbol: &object::Symbol<'_, '_>| {
             let in_code = symbol.section_index().is_some_and(|section| self.is_code(section));
@@ -243,7 +243,7 @@ impl Reader<'_> {
         }
         let mode = self.marks(section).filter(|(at, _)| *at <= start).max_by_key(|(at, _)| *at);
         let thumb = is_arm && mode.map_or(address & 1 != 0, |(_, mark)| mark == 't');
-        Ok(Span { section, start, end, thumb })
+        Ok(FunctionSpan { section, start, end, thumb })
     }
 
     fn unknown(&self) -> Error {
@@ -285,7 +285,7 @@ impl Reader<'_> {
     }
 
     /// The parts of the function that hold constants, not instructions.
-    fn constant_ranges(&self, span: &Span) -> Vec<(u64, u64)> {
+    fn constant_ranges(&self, span: &FunctionSpan) -> Vec<(u64, u64)> {
         let mut marks: Vec<(u64, char)> = self.marks(span.section).collect();
         marks.sort_unstable();
         let ends = marks.iter().skip(1).map(|(at, _)| *at).chain([u64::MAX]);
@@ -300,7 +300,7 @@ impl Reader<'_> {
     fn relocations(
         &self,
         section: &object::Section<'_, '_>,
-    ) -> (BTreeMap<u64, Relocation>, Vec<Target>) {
+    ) -> (BTreeMap<u64, LinkerRelocation>, Vec<RelocationSymbol>) {
         let mut numbers: FxHashMap<SymbolIndex, u32> = FxHashMap::default();
         let mut targets = Vec::new();
         let mut relocations = BTreeMap::new();
@@ -317,7 +317,7 @@ impl Reader<'_> {
             }
             let Ok(symbol) = self.file.symbol_by_index(index) else { continue };
             let number = *numbers.entry(index).or_insert_with(|| {
-                targets.push(Target {
+                targets.push(RelocationSymbol {
                     name: symbol.name().unwrap_or_default().to_owned(),
                     section: symbol.section_index(),
                     address: symbol.address(),
@@ -325,7 +325,7 @@ impl Reader<'_> {
                 (targets.len() - 1) as u32
             });
             let addend = (!relocation.has_implicit_addend()).then_some(relocation.addend());
-            relocations.entry(section.address().wrapping_add(offset)).or_insert(Relocation {
+            relocations.entry(section.address().wrapping_add(offset)).or_insert(LinkerRelocation {
                 symbol: number,
                 addend,
                 is_riscv_call: riscv && RISCV_CALLS.contains(&r_type),

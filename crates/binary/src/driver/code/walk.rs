@@ -5,24 +5,24 @@ use std::collections::BTreeMap;
 use flashpager_base::{Result, shown};
 use object::{Architecture, Object};
 
-use super::super::instruction::{Decoder, Expression, Flow, Instruction, Place};
-use super::{Reader, Relocation, Span, Target};
+use super::super::instruction::{AddressExpression, Decoder, Expression, Flow, Instruction};
+use super::{FunctionReader, FunctionSpan, LinkerRelocation, RelocationSymbol};
 
 /// Disassembles along the ways that execution can take.
-pub struct Walk<'a> {
-    pub reader: &'a Reader<'a>,
+pub struct Disassembly<'a> {
+    pub reader: &'a FunctionReader<'a>,
     pub decoder: &'a dyn Decoder,
     pub data: &'a [u8],
     pub base: u64,
-    pub span: &'a Span,
-    pub relocations: &'a BTreeMap<u64, Relocation>,
-    pub targets: &'a [Target],
+    pub span: &'a FunctionSpan,
+    pub relocations: &'a BTreeMap<u64, LinkerRelocation>,
+    pub targets: &'a [RelocationSymbol],
     pub constants: &'a [(u64, u64)],
     pub found: BTreeMap<u64, Instruction>,
     pub calls: BTreeMap<u64, String>,
 }
 
-impl Walk<'_> {
+impl Disassembly<'_> {
     /// Follow execution from `start` on. Where it must be code, bytes that are no
     /// instruction are an error.
     pub fn follow(&mut self, start: u64, must_be_code: bool) -> Result<()> {
@@ -159,7 +159,7 @@ impl Walk<'_> {
     }
 
     /// Where a branch leads, by its relocation.
-    fn branch_target(&self, made: &Instruction, relocation: &Relocation) -> Option<u64> {
+    fn branch_target(&self, made: &Instruction, relocation: &LinkerRelocation) -> Option<u64> {
         let to = &self.targets[relocation.symbol as usize];
         if to.section != Some(self.span.section) {
             return None;
@@ -185,7 +185,7 @@ impl Walk<'_> {
 }
 
 /// Take the numbers of `made` that the linker fills in for symbols.
-fn symbolic(made: &mut Instruction, place: u64, relocation: &Relocation) {
+fn symbolic(made: &mut Instruction, place: u64, relocation: &LinkerRelocation) {
     let behind = made.end().wrapping_sub(place) as i64;
     let end = made.end() as i64;
     let is_x86 = made.text.contains(" ptr ");
@@ -196,7 +196,7 @@ fn symbolic(made: &mut Instruction, place: u64, relocation: &Relocation) {
             && behind == 4
             && access.bytes >= 4
             && matches!(access.value, Expression::Constant(_));
-        let Place::Memory(terms, displacement) = &mut access.place else { continue };
+        let AddressExpression::Memory(terms, displacement) = &mut access.place else { continue };
         // Elsewhere than on x86 and AVR a base register holds the symbol already.
         if is_stored || !(terms.is_empty() || is_x86) {
             continue;
@@ -234,7 +234,7 @@ pub fn literal(
     base: u64,
     address: u64,
     bytes: u32,
-    relocations: &BTreeMap<u64, Relocation>,
+    relocations: &BTreeMap<u64, LinkerRelocation>,
 ) -> Option<Expression> {
     if !matches!(bytes, 4 | 8) {
         return None;

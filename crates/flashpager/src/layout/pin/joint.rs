@@ -2,7 +2,8 @@
 
 use flashpager_base::{ProgressFn, Result};
 use flashpager_layout::{
-    Cooling, Evaluations, Found, Order, Profile, Search, Sequence, Task, Units, place,
+    Annealer, Cooling, Evaluations, LayoutTask, Order, PieceSequence, Profile, SearchResult, Units,
+    place,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
@@ -110,7 +111,7 @@ pub(super) struct OrderSearch<'a> {
     pub(super) units: &'a Units,
     pub(super) opened: &'a [LoadedTrace],
     /// By trace: all of it, and the design as it executes it.
-    pub(super) sequences: Vec<Sequence>,
+    pub(super) sequences: Vec<PieceSequence>,
     pub(super) designs: Vec<Design>,
     /// What costs are told as shares of.
     pub(super) before_ns: f64,
@@ -127,7 +128,7 @@ impl OrderSearch<'_> {
         progress: ProgressFn<'_, f64>,
     ) -> Result<(Vec<u32>, u64)> {
         let units = self.units.with_resident_numbers(pinned);
-        let sequences: Vec<Sequence> =
+        let sequences: Vec<PieceSequence> =
             self.sequences.iter().map(|sequence| sequence.without_resident(&units)).collect();
         let weights = self.opened.iter().map(|one| one.weight);
         let profile = Profile::of(&units, sequences.iter().zip(weights));
@@ -137,7 +138,7 @@ impl OrderSearch<'_> {
         let costs: Vec<CostFn> = self.designs.iter().map(cost_of).collect();
         let of_trace = |(number, sequence): (usize, _)| {
             let design: &Design = &self.designs[number];
-            Task {
+            LayoutTask {
                 sequence,
                 cache: design.cache().clone(),
                 register: design.register(),
@@ -146,13 +147,13 @@ impl OrderSearch<'_> {
                 needs_classes: design.prices().schedule.overlaps(),
             }
         };
-        let tasks: Vec<Task<'_>> = sequences.iter().enumerate().map(of_trace).collect();
-        let search = Search::new(&units, &profile, &tasks)?;
+        let tasks: Vec<LayoutTask<'_>> = sequences.iter().enumerate().map(of_trace).collect();
+        let search = Annealer::new(&units, &profile, &tasks)?;
         let mut begin = left(&units, start)?;
         if is_first {
             let caches = self.designs.iter().map(|design| design.cache().cache_bytes);
             let cluster_bytes = caches.max().unwrap_or(0).min(u64::from(u32::MAX)) as u32;
-            let all: Vec<&Sequence> = sequences.iter().collect();
+            let all: Vec<&PieceSequence> = sequences.iter().collect();
             let published =
                 BaselinePortfolio::of(&search, (&units, &profile), &all, cluster_bytes)?;
             if published.cost < search.cost(&begin)? {
@@ -160,7 +161,7 @@ impl OrderSearch<'_> {
             }
         }
         let cooling = if is_first { Cooling::default() } else { LAST };
-        let Found { order, evaluations, .. } = match clock.limit {
+        let SearchResult { order, evaluations, .. } = match clock.limit {
             SearchLimit::Evaluations { all, stopped } => {
                 let given = share * (1.0 - clock.given);
                 clock.given += given;

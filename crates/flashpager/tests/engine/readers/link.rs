@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use flashpager::binary::link::{self, InputSection, Line, LinkMap};
+use flashpager::binary::link::{self, InputSection, LinkMap, OrderLine};
 
 use super::*;
 
@@ -166,7 +166,7 @@ proptest! {
             let origin = line.split('(').next().unwrap();
             prop_assert!(origin.contains(['*', '?', '[']), "{} is a file to load", line);
             prop_assert_eq!(taken(line, &inputs), [number], "{}", line);
-            let named: Vec<Line> = link::lines(&names[number]);
+            let named: Vec<OrderLine> = link::lines(&names[number]);
             let meant: Vec<usize> = (0..inputs.len())
                 .filter(|other| named.iter().any(|line| line.means(&inputs[*other])))
                 .collect();

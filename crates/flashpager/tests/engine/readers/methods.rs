@@ -1,8 +1,8 @@
 //! Programs without files: methods and threads in the recorder stream, what a killed
 //! recorder leaves, and methods laid out anew.
 
-use flashpager::placement::arrange::{Arrangement, Keep, arrange_file, unknown};
-use flashpager::record::import::Finished;
+use flashpager::placement::arrange::{KeptMethods, MethodArrangement, arrange_file, unknown};
+use flashpager::record::import::RecordedTrace;
 use flashpager::record::pipe::RecorderPipe;
 
 use super::*;
@@ -58,18 +58,19 @@ fn head() -> Vec<u8> {
 
 fn import_as(
     source: impl Read + Send + 'static,
-    arrangement: Arrangement,
+    arrangement: MethodArrangement,
 ) -> Result<Vec<(String, TraceInfo, Vec<Run>)>> {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("app.trace");
     let info = TraceInfo { program: "app.jar".into(), ..TraceInfo::default() };
     let mut import = Import::new(None, &path, info, false)?;
     import.arrange_as(arrangement);
-    let ending = import.read(Input::new("stream", source)?, Format::Stream, 1, &mut |_| true)?;
+    let ending =
+        import.read(Input::new("stream", source)?, ImportFormat::Stream, 1, &mut |_| true)?;
     let ending = if ending == Ending::Interrupted { Ending::Complete } else { ending };
     let finished = import.finish(ending, &|| true)?;
     assert!(finished.iter().all(|done| done.arranged));
-    let name = |done: &Finished| done.path.file_name().unwrap().to_string_lossy().into_owned();
+    let name = |done: &RecordedTrace| done.path.file_name().unwrap().to_string_lossy().into_owned();
     finished
         .iter()
         .map(|done| {
@@ -88,7 +89,8 @@ fn names(info: &TraceInfo) -> Vec<(&str, u32, u32)> {
 #[test]
 fn methods_lie_by_class_name() {
     let stream = [head(), numbers(&[0, 2, 1])].concat();
-    let [(_, info, runs)] = &import_as(Cursor::new(stream), Arrangement::default()).unwrap()[..]
+    let [(_, info, runs)] =
+        &import_as(Cursor::new(stream), MethodArrangement::default()).unwrap()[..]
     else {
         panic!("one trace")
     };
@@ -102,7 +104,7 @@ fn methods_lie_by_class_name() {
 #[test]
 fn an_order_comes_first_and_unused_methods_may_stay() {
     let stream = [head(), numbers(&[0, 2, 1])].concat();
-    let order = |lines: &[&str], keep| Arrangement {
+    let order = |lines: &[&str], keep| MethodArrangement {
         keep,
         order: lines.iter().map(|line| (*line).to_owned()).collect(),
     };
@@ -110,8 +112,8 @@ fn an_order_comes_first_and_unused_methods_may_stay() {
         let traces = import_as(Cursor::new(stream.clone()), arrangement).unwrap();
         names(&traces[0].1).into_iter().map(|(name, ..)| name.to_owned()).collect::<Vec<_>>()
     };
-    assert_eq!(laid_out(order(&["b.B"], Keep::Used)), ["b.B.run()", "a.A.f(int)"]);
-    let all = order(&["nothing", "*.unused", "b.B.run"], Keep::All);
+    assert_eq!(laid_out(order(&["b.B"], KeptMethods::Used)), ["b.B.run()", "a.A.f(int)"]);
+    let all = order(&["nothing", "*.unused", "b.B.run"], KeptMethods::All);
     assert_eq!(laid_out(all), ["a.A.unused()", "b.B.run()", "a.A.f(int)"]);
 }
 
@@ -119,7 +121,7 @@ fn an_order_comes_first_and_unused_methods_may_stay() {
 fn what_is_given_stays() {
     let laid_out = |given: &[u8], more: Vec<u8>| {
         let stream = [head(), record(1, given), more, numbers(&[0, 2, 1])].concat();
-        let mut traces = import_as(Cursor::new(stream), Arrangement::default()).unwrap();
+        let mut traces = import_as(Cursor::new(stream), MethodArrangement::default()).unwrap();
         let (_, info, runs) = traces.remove(0);
         let sections = info.images[0].sections.iter();
         let sections: Vec<_> = sections.map(|s| (s.name.clone(), s.offset, s.bytes)).collect();
@@ -148,7 +150,7 @@ fn what_is_given_has_a_name() {
         record(4, b""),
     ]
     .concat();
-    let mut traces = import_as(Cursor::new(told), Arrangement::default()).unwrap();
+    let mut traces = import_as(Cursor::new(told), MethodArrangement::default()).unwrap();
     let (_, info, runs) = traces.remove(0);
     assert_eq!((&*info.program, info.image_bytes, runs), ("story.z5", 4096, vec![run(64, 6)]));
     let [section] = &info.images[0].sections[..] else { panic!("{:?}", info.images) };
@@ -172,7 +174,7 @@ fn threads_keep_apart() {
         numbers(&[1]),
     ]
     .concat();
-    let traces = import_as(Cursor::new(stream), Arrangement::default()).unwrap();
+    let traces = import_as(Cursor::new(stream), MethodArrangement::default()).unwrap();
     let seen: Vec<_> =
         traces.iter().map(|(name, info, runs)| (name.as_str(), &*info.thread, &runs[..])).collect();
     assert_eq!(
@@ -226,7 +228,7 @@ fn a_killed_recorder_loses_nothing_and_repeats_nothing() {
         let pipe = file("pipe", &piped[..cut]);
         let tail = file("tail", &tail(cut as u64, &piped[cut..], &slots));
         let live = RecorderPipe::open(&pipe, &tail).unwrap();
-        let traces = import_as(live, Arrangement::default()).unwrap();
+        let traces = import_as(live, MethodArrangement::default()).unwrap();
         let runs: Vec<_> = traces.iter().map(|(_, _, runs)| runs.as_slice()).collect();
         let main = [run(6, 8), run(0, 6), run(14, 4), run(6, 8)];
         assert_eq!(runs, [&main[..], &[run(0, 6)]], "cut at {cut}");
@@ -237,7 +239,7 @@ fn a_killed_recorder_loses_nothing_and_repeats_nothing() {
 fn impossible_methods_and_threads_are_refused() {
     let message = |bytes: Vec<u8>| {
         let stream = [b"FPSTRM01".to_vec(), bytes].concat();
-        super::message(import_as(Cursor::new(stream), Arrangement::default()))
+        super::message(import_as(Cursor::new(stream), MethodArrangement::default()))
     };
     for (bytes, words) in [
         (method(1 << 32, 4, "a.A.f()"), "a.A.f() has 4 bytes at 0x100000000"),
@@ -268,7 +270,7 @@ fn only_bytecode_can_be_arranged() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("t.trace");
     write_trace(&path, &[run(0, 4)], TraceInfo::default()).unwrap();
-    let arranged = arrange_file(&path, &path, &Arrangement::default(), &|| true);
+    let arranged = arrange_file(&path, &path, &MethodArrangement::default(), &|| true);
     assert_says(arranged, &["no single image"]);
     assert_eq!(read_trace(&path).unwrap().1, [run(0, 4)]);
 }
@@ -276,7 +278,7 @@ fn only_bytecode_can_be_arranged() {
 #[test]
 fn lines_of_an_order_that_name_nothing_are_told() {
     let stream = [head(), numbers(&[0, 2, 1])].concat();
-    let traces = import_as(Cursor::new(stream), Arrangement::default()).unwrap();
+    let traces = import_as(Cursor::new(stream), MethodArrangement::default()).unwrap();
     let order = ["a.A", "a.A.g", "b.*", "*.c", "a.A.f(int)"].map(str::to_owned);
     let found = unknown(&order, &traces[0].1.images, &|| true).unwrap();
     assert_eq!(found, ["a.A.g", "*.c"]);
@@ -292,7 +294,7 @@ fn threads_of_strangers_take_no_files() {
         let input = Input::new("stream", Cursor::new(stream.concat())).unwrap();
         let mut import =
             Import::new(None, &file("app.trace"), TraceInfo::default(), false).unwrap();
-        import.read(input, Format::Stream, 1, &mut |_| true).unwrap();
+        import.read(input, ImportFormat::Stream, 1, &mut |_| true).unwrap();
         let finished = import.finish(Ending::Complete, &|| true).unwrap();
         finished.iter().map(|done| done.path.clone()).collect::<Vec<_>>()
     };
@@ -307,7 +309,7 @@ fn threads_of_strangers_take_no_files() {
 fn a_first_thread_without_code_leaves_its_name_to_the_next() {
     let stream =
         [head(), thread(0, "main", 0), numbers(&[3]), thread(1, "w\u{1b}[31m\n", 0), numbers(&[2])];
-    let traces = import_as(Cursor::new(stream.concat()), Arrangement::default()).unwrap();
+    let traces = import_as(Cursor::new(stream.concat()), MethodArrangement::default()).unwrap();
     let [(name, info, runs)] = &traces[..] else { panic!("one trace") };
     assert_eq!((name.as_str(), &runs[..]), ("app.trace", &[run(0, 6)][..]));
     assert!(info.thread.starts_with('w') && !info.thread.contains(|c: char| c.is_control()));
@@ -321,7 +323,7 @@ fn what_fails_leaves_nothing() {
     std::fs::write(&path, "before").unwrap();
     let mut import = Import::new(None, &path, TraceInfo::default(), false).unwrap();
     let input = Input::new("stream", Cursor::new(stream)).unwrap();
-    import.read(input, Format::Stream, 1, &mut |_| true).unwrap();
+    import.read(input, ImportFormat::Stream, 1, &mut |_| true).unwrap();
     assert_says(import.finish(Ending::Complete, &|| true), &["app.trace: the code at 0xc"]);
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "before");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
@@ -333,7 +335,7 @@ fn threads_too_many_are_named() {
     for number in 0..600 {
         stream.extend([thread(number, &format!("t{number}"), 0), numbers(&[2])].concat());
     }
-    let traces = import_as(Cursor::new(stream), Arrangement::default()).unwrap();
+    let traces = import_as(Cursor::new(stream), MethodArrangement::default()).unwrap();
     assert_eq!(traces.len(), 512);
     let (_, info, _) = &traces[0];
     assert_eq!(info.left_out.len(), 600 - 512);
@@ -374,8 +376,8 @@ proptest! {
         }
         stream.extend(numbers(&(0..pieces.len() as u32).collect::<Vec<_>>()));
         let order: Vec<String> = order.iter().map(|class| format!("c{class}.K")).collect();
-        let keep = if all { Keep::All } else { Keep::Used };
-        let arrangement = Arrangement { keep, order: order.clone() };
+        let keep = if all { KeptMethods::All } else { KeptMethods::Used };
+        let arrangement = MethodArrangement { keep, order: order.clone() };
         let traces = import_as(Cursor::new(stream), arrangement).unwrap();
         let (_, info, runs) = &traces[0];
 

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use flashpager::binary::elf::ElfFile;
 use flashpager::media::part::{self, Part};
-use flashpager::placement::{Options, Placer};
-use flashpager::record::import::{Format, Import};
+use flashpager::placement::{PlacementOptions, Placer};
+use flashpager::record::import::{Import, ImportFormat};
 use flashpager::record::input::Input;
 use flashpager::trace::{
     Ending, MAX_RUN_BYTES, MemoryTrace, Run, Trace, TraceFile, TraceInfo, TraceWriter,
@@ -58,13 +58,13 @@ fn write_trace(path: &Path, runs: &[Run], info: TraceInfo) -> Result<TraceInfo> 
 /// Import what `source` gives, in the format it shows or in `format`.
 fn import_from(
     source: impl Read + Send + 'static,
-    format: Option<Format>,
+    format: Option<ImportFormat>,
     placer: Option<Placer>,
 ) -> Result<(TraceInfo, Vec<Run>)> {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("out.trace");
     let mut input = Input::new("in.txt", source)?;
-    let format = format.map_or_else(|| Format::detect(&mut input), Ok)?;
+    let format = format.map_or_else(|| ImportFormat::detect(&mut input), Ok)?;
     let info = TraceInfo { program: "in.txt".into(), ..TraceInfo::default() };
     let mut import = Import::new(placer, &path, info, false)?;
     let ending = import.read(input, format, 4, &mut |_| true)?;

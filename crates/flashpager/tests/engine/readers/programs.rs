@@ -68,7 +68,7 @@ fn a_section_beyond_the_end_of_the_file_is_refused() {
 fn what_is_no_whole_elf_file_is_refused() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("a.elf");
-    let read = |path: &Path| Placer::new(Options::text_of(path.to_owned()));
+    let read = |path: &Path| Placer::new(PlacementOptions::text_of(path.to_owned()));
     assert_says(read(&path), &["a.elf", "No such file"]);
     assert_says(read(folder.path()), &["is no ELF program"]);
     let data = elf_of(&[(".init", 1, b"1234"), (".text", 1, b"12345678")]);

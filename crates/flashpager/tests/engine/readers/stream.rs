@@ -27,7 +27,7 @@ fn stream(pieces: &[Vec<u8>]) -> Vec<u8> {
 }
 
 fn import_stream(data: &[u8]) -> Result<(TraceInfo, Vec<Run>)> {
-    import_from(Cursor::new(data.to_vec()), Some(Format::Stream), None)
+    import_from(Cursor::new(data.to_vec()), Some(ImportFormat::Stream), None)
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn killed(written: &[u8], unwritten: &[u8], running: &[[u64; 4]]) -> (TraceInfo,
     std::fs::write(&pipe, written).unwrap();
     std::fs::write(&shared, tail).unwrap();
     let live = RecorderPipe::open(&pipe, &shared).unwrap();
-    import_from(live, Some(Format::Stream), None).unwrap()
+    import_from(live, Some(ImportFormat::Stream), None).unwrap()
 }
 
 #[test]
@@ -180,7 +180,7 @@ fn threads_are_told_apart_once_there_are_several() {
     let path = folder.path().join("t.trace");
     let input = Input::new("in.txt", Cursor::new(data)).unwrap();
     let mut import = Import::new(None, &path, TraceInfo::default(), false).unwrap();
-    import.read(input, Format::Stream, 1, &mut |_| true).unwrap();
+    import.read(input, ImportFormat::Stream, 1, &mut |_| true).unwrap();
     let traces = import.finish(Ending::Complete, &|| true).unwrap();
     let told: Vec<_> = traces
         .iter()
@@ -221,7 +221,10 @@ fn processes_have_threads_and_blocks_of_their_own() {
     let path = folder.path().join("t.trace");
     let input = Input::new("in.txt", Cursor::new(data)).unwrap();
     let mut import = Import::new(None, &path, TraceInfo::default(), false).unwrap();
-    assert_eq!(import.read(input, Format::Stream, 1, &mut |_| true).unwrap(), Ending::Complete);
+    assert_eq!(
+        import.read(input, ImportFormat::Stream, 1, &mut |_| true).unwrap(),
+        Ending::Complete
+    );
     let [first, second] = &import.finish(Ending::Complete, &|| true).unwrap()[..] else {
         panic!("not two traces");
     };

@@ -6,7 +6,7 @@ use crate::{Run, RunBuilder, Trace, TraceWriter, for_runs};
 
 /// Bytes that lie together and go elsewhere together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Move {
+pub struct Relocation {
     /// Offset of the first in the recorded image.
     pub from: u32,
     /// How many, at least 1.
@@ -15,41 +15,41 @@ pub struct Move {
     pub to: Option<u32>,
 }
 
-/// Where the bytes of a recorded image go. What no [`Move`] covers belongs nowhere.
+/// Where the bytes of a recorded image go. What no [`Relocation`] covers belongs nowhere.
 #[derive(Clone, Debug)]
-pub struct Moves {
-    moves: Vec<Move>,
+pub struct Relocations {
+    relocations: Vec<Relocation>,
     /// Where each goes on without a break, over its neighbours, in both images.
     ends: Vec<u32>,
 }
 
 /// Why a run cannot be moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NotPlaced {
+pub enum RelocationError {
     /// No move covers the byte at this offset.
     Nowhere(u32),
     /// What covers the byte at this offset is not placed.
     Dropped(u32),
 }
 
-impl Moves {
+impl Relocations {
     /// Of moves by ascending `from`, none over another.
-    pub fn new(moves: Vec<Move>) -> Self {
-        let mut ends: Vec<u32> = moves.iter().map(|one| one.from + one.bytes).collect();
-        for number in (1..moves.len()).rev() {
-            let (before, after) = (moves[number - 1], moves[number]);
+    pub fn new(relocations: Vec<Relocation>) -> Self {
+        let mut ends: Vec<u32> = relocations.iter().map(|one| one.from + one.bytes).collect();
+        for number in (1..relocations.len()).rev() {
+            let (before, after) = (relocations[number - 1], relocations[number]);
             let behind = before.to.map(|to| to + before.bytes);
             if before.from + before.bytes == after.from && behind.is_some() && behind == after.to {
                 ends[number - 1] = ends[number];
             }
         }
-        Self { moves, ends }
+        Self { relocations, ends }
     }
 
     /// The number of the move of the byte at `offset`.
     pub fn owner(&self, offset: u32) -> Option<usize> {
-        let number = self.moves.partition_point(|one| one.from <= offset).checked_sub(1)?;
-        let found = &self.moves[number];
+        let number = self.relocations.partition_point(|one| one.from <= offset).checked_sub(1)?;
+        let found = &self.relocations[number];
         (offset - found.from < found.bytes).then_some(number)
     }
 
@@ -61,12 +61,12 @@ impl Moves {
         &self,
         run: Run,
         mut take: impl FnMut(Run),
-    ) -> std::result::Result<(), NotPlaced> {
+    ) -> std::result::Result<(), RelocationError> {
         let mut at = run.offset;
         while at < run.end() {
-            let number = self.owner(at).ok_or(NotPlaced::Nowhere(at))?;
-            let one = &self.moves[number];
-            let to = one.to.ok_or(NotPlaced::Dropped(at))?;
+            let number = self.owner(at).ok_or(RelocationError::Nowhere(at))?;
+            let one = &self.relocations[number];
+            let to = one.to.ok_or(RelocationError::Dropped(at))?;
             let length = self.ends[number].min(run.end()) - at;
             take(Run { offset: to + (at - one.from), length });
             at += length;
@@ -83,7 +83,7 @@ impl Moves {
         &self,
         trace: &dyn Trace,
         writer: &mut TraceWriter,
-        refused: &dyn Fn(NotPlaced) -> flashpager_base::Error,
+        refused: &dyn Fn(RelocationError) -> flashpager_base::Error,
         go_on: &dyn Fn() -> bool,
     ) -> Result<()> {
         let mut builder = RunBuilder::default();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use flashpager_base::{Error, Result};
 use flashpager_binary::binaries::Binaries;
-use flashpager_binary::samples::SampleProfile;
+use flashpager_binary::sample_profile::SampleProfile;
 use flashpager_record::placement::BYTECODE;
 use flashpager_trace::{ExecutedRuns, TraceFile, for_runs};
 

@@ -27,9 +27,9 @@ use serde::Serialize;
 use super::lines::{damaged, dwarf_of, linked_name_at};
 use super::names::bounded;
 
-type Reader<'data> = EndianSlice<'data, RunTimeEndian>;
+type DwarfReader<'data> = EndianSlice<'data, RunTimeEndian>;
 /// Line behind that of the function, and discriminator.
-type Place = (u64, u64);
+type LineOffset = (u64, u64);
 
 /// What was executed of a program, by line.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -44,8 +44,8 @@ pub struct SampleProfile {
 
 /// Lines of functions and how often each was executed.
 #[derive(Default)]
-struct Samples {
-    functions: BTreeMap<String, BTreeMap<Place, u64>>,
+struct LineSamples {
+    functions: BTreeMap<String, BTreeMap<LineOffset, u64>>,
 }
 
 /// Profile the code in `sections` by the DWARF in the ELF file `bytes`. `times` tells how often the
@@ -64,7 +64,7 @@ pub fn profile(
     let context =
         Context::from_dwarf(sections_of_dwarf.borrow(|data| EndianSlice::new(data, endian)))
             .map_err(|e| damaged(&e))?;
-    let mut samples = Samples::default();
+    let mut samples = LineSamples::default();
     let mut heads: FxHashMap<String, u64> = FxHashMap::default();
     let mut begins: FxHashMap<String, u64> = FxHashMap::default();
     let mut rows = 0;
@@ -91,7 +91,7 @@ pub fn profile(
     Ok(samples.text(&begins, &heads))
 }
 
-impl Samples {
+impl LineSamples {
     fn text(
         self,
         begins: &FxHashMap<String, u64>,
@@ -100,7 +100,7 @@ impl Samples {
         let mut profile = SampleProfile::default();
         for (name, lines) in self.functions {
             let begin = begins.get(&name).copied();
-            let lines: Vec<(Place, u64)> = lines
+            let lines: Vec<(LineOffset, u64)> = lines
                 .into_iter()
                 .filter_map(|((line, discriminator), count)| {
                     Some(((line.checked_sub(begin?)?, discriminator), count))
@@ -137,7 +137,7 @@ fn offset_of(sections: &[Section], address: u64) -> Option<(u32, u32)> {
 
 /// Hand out the rows of a unit's line table: address, line, discriminator, times. Gives how many.
 fn add_lines(
-    unit: &Unit<Reader<'_>>,
+    unit: &Unit<DwarfReader<'_>>,
     sections: &[Section],
     times: &dyn Fn(Range<u32>) -> u64,
     is_llvm: bool,
@@ -177,8 +177,8 @@ fn base_discriminator(encoded: u64) -> u64 {
 /// Learn the lines on which the functions of a unit are declared, and how often each was entered.
 /// Tells whether LLVM compiled it.
 fn declared(
-    dwarf: &Dwarf<Reader<'_>>,
-    unit: &Unit<Reader<'_>>,
+    dwarf: &Dwarf<DwarfReader<'_>>,
+    unit: &Unit<DwarfReader<'_>>,
     begins: &mut FxHashMap<String, u64>,
     heads: &mut FxHashMap<String, u64>,
     sections: &[Section],
@@ -223,9 +223,9 @@ fn declared(
 
 /// A function's name as the linker knows it.
 fn name_of(
-    dwarf: &Dwarf<Reader<'_>>,
-    unit: &Unit<Reader<'_>>,
-    entry: &DebuggingInformationEntry<Reader<'_>>,
+    dwarf: &Dwarf<DwarfReader<'_>>,
+    unit: &Unit<DwarfReader<'_>>,
+    entry: &DebuggingInformationEntry<DwarfReader<'_>>,
 ) -> Option<String> {
     let text = |what| {
         let value = entry.attr_value(what)?;

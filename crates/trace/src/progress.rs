@@ -7,20 +7,20 @@ use flashpager_base::Result;
 use super::{Mark, Run, RunSource, Trace, WarmUp};
 
 /// A trace, and whoever wants to know how many runs all its readers have read.
-pub struct Watched<'a> {
+pub struct ProgressTrace<'a> {
     trace: &'a dyn Trace,
     read: AtomicU64,
     tell: &'a (dyn Fn(u64) + Sync),
 }
 
-impl<'a> Watched<'a> {
+impl<'a> ProgressTrace<'a> {
     /// Tell `tell` once a chunk. Runs that are in memory already are not counted.
     pub fn new(trace: &'a dyn Trace, tell: &'a (dyn Fn(u64) + Sync)) -> Self {
         Self { trace, read: AtomicU64::new(0), tell }
     }
 }
 
-impl Trace for Watched<'_> {
+impl Trace for ProgressTrace<'_> {
     fn image_bytes(&self) -> u32 {
         self.trace.image_bytes()
     }
@@ -38,21 +38,21 @@ impl Trace for Watched<'_> {
     }
 
     fn runs(&self) -> Result<Box<dyn RunSource + '_>> {
-        Ok(Box::new(WatchedSource { source: self.trace.runs()?, watched: self }))
+        Ok(Box::new(ProgressSource { source: self.trace.runs()?, progress: self }))
     }
 }
 
-struct WatchedSource<'a> {
+struct ProgressSource<'a> {
     source: Box<dyn RunSource + 'a>,
-    watched: &'a Watched<'a>,
+    progress: &'a ProgressTrace<'a>,
 }
 
-impl RunSource for WatchedSource<'_> {
+impl RunSource for ProgressSource<'_> {
     fn read(&mut self, runs: &mut Vec<Run>) -> Result<()> {
         self.source.read(runs)?;
         let count = runs.len() as u64;
-        let read = self.watched.read.fetch_add(count, Ordering::Relaxed) + count;
-        (self.watched.tell)(read);
+        let read = self.progress.read.fetch_add(count, Ordering::Relaxed) + count;
+        (self.progress.tell)(read);
         Ok(())
     }
 
