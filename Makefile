@@ -8,7 +8,7 @@
 #   make bench      recording and replay rates (docs/performance.md)
 #   make soak       what takes long: more cases, more seeds, fuzzing; SOAK_SECONDS a fuzz target,
 #                   SOAK_PROGRAMS an architecture, SOAK_CUTS the log, SOAK_KILLS machines
-#   make dist       a wheel and a source distribution in dist/
+#   make dist       wheels and a source distribution in dist/
 #   make test-dist  installs them elsewhere and tests that, as an ordinary user
 #   make clean
 #
@@ -43,7 +43,7 @@ SOAK_KILLS := 50
 .PHONY: build demo dist test test-c test-rust test-python test-dist lint format bench clean
 .PHONY: soak soak-c soak-rust soak-torture soak-mutants soak-python soak-paged soak-step soak-kills soak-debug soak-fuzz
 
-build: $(BIN)/.built $(AGENT) $(OUTLINER)
+build: $(BIN)/.built $(BIN)/.papers $(AGENT) $(OUTLINER)
 
 demo: build
 	$(BIN)/flashpager explore $(DEMO_TRACE) --part 'K9F*,TC58B*,W25N*' \
@@ -74,15 +74,15 @@ lint: build
 	done
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets $(CARGO_FLAGS) -- -D warnings
-	$(BIN)/ruff format --check python tests benches examples runtime
-	$(BIN)/ruff check python tests benches examples runtime
+	$(BIN)/ruff format --check python papers tests benches examples runtime
+	$(BIN)/ruff check python papers tests benches examples runtime
 	$(BIN)/mypy
 	$(BIN)/stubtest flashpager._engine --allowlist tests/stubtest-allowlist.txt
 
 format: build
 	cargo fmt --all
-	$(BIN)/ruff format python tests benches examples runtime
-	$(BIN)/ruff check --fix python tests benches examples runtime
+	$(BIN)/ruff format python papers tests benches examples runtime
+	$(BIN)/ruff check --fix python papers tests benches examples runtime
 
 bench: build
 	$(BIN)/python benches/recording.py
@@ -104,6 +104,7 @@ dist: $(BIN)/maturin $(AGENT) $(OUTLINER)
 	@rm -rf dist
 	$(BIN)/maturin build $(CARGO_FLAGS) --interpreter $(BIN)/python --out dist
 	$(BIN)/maturin sdist --out dist
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist ./papers
 
 test-dist: build dist
 	FLASHPAGER_DIST=$(CURDIR)/dist $(BIN)/python -m pytest tests/dist
@@ -186,6 +187,11 @@ $(BIN)/maturin: | $(BIN)/python
 # Builds the engine and installs it, what it needs and what its tests need.
 $(BIN)/.built: $(RUST_SOURCES) pyproject.toml | $(BIN)/maturin
 	$(BIN)/maturin develop $(CARGO_FLAGS) --extras dev
+	@touch $@
+
+# The reproduction of papers, which `flashpager reproduce` finds where it is installed.
+$(BIN)/.papers: papers/pyproject.toml Cargo.toml | $(BIN)/.built
+	$(BIN)/python -m pip install --quiet --no-deps --editable papers
 	@touch $@
 
 # A machine without a JDK or Maven, or that cannot reach what Maven fetches, goes without the

@@ -22,8 +22,8 @@ import altair as alt
 import polars as pl
 
 from flashpager import Design, Trace, simulate
-from flashpager.device.cycles import JobCycles
 from flashpager.plots import picture, style
+from flashpager.verify.cycles import JobCycles
 
 _ROOT = Path(__file__).resolve().parent.parent
 _TRACE = _ROOT / "examples/traces/java/sensors.trace"

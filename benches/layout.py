@@ -18,7 +18,7 @@ from pathlib import Path
 
 import flashpager
 from flashpager import Design, Layout, Row, Trace
-from flashpager.layouts import PAGES
+from flashpager.choose.layout import PAGES
 
 ROOT = Path(__file__).resolve().parent.parent
 _TRACES = (

@@ -17,7 +17,7 @@ from pathlib import Path
 import flashpager
 from flashpager import Design, Trace
 from flashpager._engine import PageLayout
-from flashpager.outlining import outline
+from flashpager.choose.outline import outline
 
 ROOT = Path(__file__).resolve().parent.parent
 _COMMAND = ROOT / ".venv" / "bin" / "flashpager"

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from flashpager.device import linux
+from flashpager.verify import linux
 
 _ROUNDS = 20_000
 #: A fault that reads a disk may take milliseconds.

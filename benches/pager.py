@@ -17,8 +17,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from flashpager.installed import pager_sources
-from flashpager.trace import Trace
+from flashpager.base.installed import pager_sources
+from flashpager.record.trace import Trace
 
 _COMMAND = Path(sys.executable).with_name("flashpager")
 _DESIGN = {

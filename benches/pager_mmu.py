@@ -14,7 +14,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from flashpager.installed import pager_sources
+from flashpager.base.installed import pager_sources
 
 _POLICIES = ("fifo", "clock", "pa-clock", "random", "fifo-sc", "pa-fifo-sc")
 _FRAMES, _MANY_FRAMES = 48, 320

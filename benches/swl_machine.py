@@ -2,7 +2,7 @@
 
     .venv/bin/python benches/swl_machine.py
 
-writes python/flashpager/papers/swl/machine.json. It takes gcc-arm-none-eabi, newlib and
+writes papers/flashpager_papers/swl/machine.json. It takes gcc-arm-none-eabi, newlib and
 qemu-system-arm, and a minute.
 """
 
@@ -12,8 +12,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from flashpager.papers.swl.machine import BUILD, FILE, PROGRAM, RECORD, measure, text
-from flashpager.trace import Trace
+from flashpager.record.trace import Trace
+from flashpager_papers.swl.machine import BUILD, FILE, PROGRAM, RECORD, measure, text
 
 
 def main() -> None:

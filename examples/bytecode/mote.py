@@ -24,13 +24,13 @@ from pathlib import Path
 from specialize import refuse, specialize
 
 from flashpager import Design, FlashpagerError, Row, Trace, simulate
-from flashpager.device.cycles import JobCycles, parts_of
-from flashpager.device.design import LOOKUPS, PagerDesign
-from flashpager.device.emulated import AVR_COMPILER, COUNTS, COUNTS_OF_CHIP, Compared
-from flashpager.device.image import in_pages
-from flashpager.device.nand import NandChip
-from flashpager.device.runs import Runs
-from flashpager.installed import pager_sources
+from flashpager.base.installed import pager_sources
+from flashpager.deploy.image import in_pages
+from flashpager.deploy.pager_design import LOOKUPS, PagerDesign
+from flashpager.verify.cycles import JobCycles, parts_of
+from flashpager.verify.emulated import AVR_COMPILER, COUNTS, COUNTS_OF_CHIP, Compared
+from flashpager.verify.nand import NandChip
+from flashpager.verify.runs import Runs
 
 _HERE = Path(__file__).parent
 _WARNINGS = ("-Wall", "-Wextra", "-Werror")

@@ -35,17 +35,17 @@ from flashpager._engine import (
     estimate,
     version,
 )
-from flashpager.layouts import layout
-from flashpager.pins import pin
-from flashpager.simulation import call_times, simulate
-from flashpager.space.space import Space
-from flashpager.trace import Trace
 
 if TYPE_CHECKING:
-    from flashpager.results.answer import Answer, answer
-    from flashpager.results.needs import Needs
-    from flashpager.results.table import brief
-    from flashpager.space.exploration import explore
+    from flashpager.choose.layout import layout
+    from flashpager.choose.pin import pin
+    from flashpager.judge.answer import Answer, answer
+    from flashpager.record.trace import Trace
+    from flashpager.replay.exploration import explore
+    from flashpager.replay.simulation import call_times, simulate
+    from flashpager.replay.table import brief
+    from flashpager.space.needs import Needs
+    from flashpager.space.space import Space
 
 __all__ = [
     "Answer",
@@ -84,21 +84,28 @@ __all__ = [
 ]
 __version__ = version()
 
-_LATE = {
-    "Answer": "flashpager.results.answer",
-    "Needs": "flashpager.results.needs",
-    "answer": "flashpager.results.answer",
-    "brief": "flashpager.results.table",
-    "explore": "flashpager.space.exploration",
+#: Public names by the module that defines them. Nothing inside the package imports them from here.
+_MODULES = {
+    "Answer": "flashpager.judge.answer",
+    "Needs": "flashpager.space.needs",
+    "Space": "flashpager.space.space",
+    "Trace": "flashpager.record.trace",
+    "answer": "flashpager.judge.answer",
+    "brief": "flashpager.replay.table",
+    "call_times": "flashpager.replay.simulation",
+    "explore": "flashpager.replay.exploration",
+    "layout": "flashpager.choose.layout",
+    "pin": "flashpager.choose.pin",
+    "simulate": "flashpager.replay.simulation",
 }
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401
-    """Load what stands on Polars, which starts slowly, when it is first asked for."""
-    if name in _LATE:
+    """Import a public name at its first use: some of them need Polars, which starts slowly."""
+    if name in _MODULES:
         from importlib import import_module  # noqa: PLC0415
 
-        value = getattr(import_module(_LATE[name]), name)
+        value = getattr(import_module(_MODULES[name]), name)
         globals()[name] = value
         return value
     message = f"module 'flashpager' has no attribute '{name}'"
@@ -106,5 +113,5 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401
 
 
 def __dir__() -> list[str]:
-    """Name what is loaded late, too: notebooks complete from here."""
+    """List names that are not imported yet, too: notebooks complete from here."""
     return sorted({*globals(), *__all__})

@@ -20,11 +20,11 @@ from pathlib import Path
 
 from flashpager import _engine
 from flashpager._engine import Design, FlashpagerError
-from flashpager.device import emulated
-from flashpager.device.design import PagerDesign
-from flashpager.device.image import pattern
-from flashpager.device.runs import Runs
-from flashpager.trace import Trace
+from flashpager.deploy.image import pattern
+from flashpager.deploy.pager_design import PagerDesign
+from flashpager.record.trace import Trace
+from flashpager.verify import emulated
+from flashpager.verify.runs import Runs
 
 _RUNTIME = Path(__file__).resolve().parents[1]
 _TRACE = _RUNTIME.parent / "examples/traces/java/oath.trace"

@@ -41,20 +41,20 @@ def release(folder: Path, pattern: str) -> Path:
 
 @dataclass(frozen=True)
 class Installation:
-    """An environment that holds a wheel and what it needs, and that nobody may change."""
+    """A write-protected environment with the wheels and their dependencies."""
 
     place: Path
 
     @classmethod
-    def of(cls, place: Path, wheel: Path) -> "Installation":
-        """Install a wheel into an environment of its own."""
+    def of(cls, place: Path, *wheels: Path) -> "Installation":
+        """Install wheels into an environment of their own."""
         made = cls(place)
         for folder in (made.home, made.work):
             folder.mkdir(parents=True)
         subprocess.run([sys.executable, "-m", "venv", made.environment], check=True)
         pip = [str(made.environment / "bin" / "python"), "-m", "pip", "--quiet"]
         quiet = ["--disable-pip-version-check", "--no-warn-script-location"]
-        subprocess.run([*pip, "install", *quiet, wheel], check=True, cwd=place)
+        subprocess.run([*pip, "install", *quiet, *wheels], check=True, cwd=place)
         made.rights("a-w")
         return made
 

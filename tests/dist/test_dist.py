@@ -17,7 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from flashpager import __version__, installed
+from flashpager import __version__
+from flashpager.base import installed
 from tests.conftest import ROOT, need
 from tests.dist.installation import Installation, forbidden, release
 from tests.tools import promised
@@ -43,18 +44,25 @@ if MACHINE == "x86_64":
 
 @pytest.fixture(name="wheel", scope="module")
 def _wheel() -> Path:
-    return release(Path(DIST), "*.whl")
+    return release(Path(DIST), "flashpager-*.whl")
+
+
+@pytest.fixture(name="papers", scope="module")
+def _papers() -> Path:
+    return release(Path(DIST), "flashpager_papers-*.whl")
 
 
 @pytest.fixture(name="installation", scope="module")
-def _installation(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+def _installation(
+    wheel: Path, papers: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Installation]:
     need("unshare", "setpriv")
     why = forbidden()
     if why and promised():
         pytest.fail(f"the checkout cannot be hidden: {why}")
     if why:
         pytest.skip(f"the checkout cannot be hidden: {why}")
-    made = Installation.of(tmp_path_factory.mktemp("elsewhere"), wheel)
+    made = Installation.of(tmp_path_factory.mktemp("elsewhere"), wheel, papers)
     made.flashpager("examples")
     yield made
     made.remove()
@@ -68,6 +76,22 @@ def contents(wheel: Path) -> dict[str, int]:
             for info in archive.infolist()
             if info.filename.startswith("flashpager/")
         }
+
+
+def test_the_papers_are_apart(wheel: Path, papers: Path) -> None:
+    """Their wheel holds them with their data, and no other wheel does."""
+    with zipfile.ZipFile(papers) as archive:
+        held = set(archive.namelist())
+    folder = ROOT / "papers" / "flashpager_papers"
+    kept = {".py", ".json", ".toml", ".typed"}
+    listed = {
+        str(path.relative_to(folder.parent))
+        for path in folder.rglob("*")
+        if path.suffix in kept or path.name == "py.typed"
+    }
+    assert {name for name in held if ".dist-info/" not in name} == listed
+    assert papers.name.startswith(f"flashpager_papers-{__version__}-py3-none-any")
+    assert not any("papers" in name for name in contents(wheel))
 
 
 def test_the_package_is_out_of_reach(installation: Installation) -> None:
@@ -255,6 +279,21 @@ def test_swap_vm_wants_a_checkout(installation: Installation) -> None:
     said = installation.flashpager("swap", "vm", code=2)
     assert "no sources of the kernel module" in said
     assert "checkout" in said
+    assert said.strip().count("\n") == 0
+
+
+def test_without_the_papers(installation: Installation) -> None:
+    """Their package is optional: one line says how to get it."""
+    kept = installation.place / "papers"
+    package = installation.package.parent / "flashpager_papers"
+    installation.rights("u+w")
+    shutil.move(package, kept)
+    try:
+        said = installation.flashpager("reproduce", "swl", code=2)
+    finally:
+        shutil.move(kept, package)
+        installation.rights("a-w")
+    assert "pip install 'flashpager[papers]'" in said
     assert said.strip().count("\n") == 0
 
 

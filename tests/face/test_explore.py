@@ -11,9 +11,9 @@ import pytest
 
 import flashpager as flashpager_api
 from flashpager._engine import Design
-from flashpager.quantities import parse_size
-from flashpager.report import build
-from flashpager.results.table import flatten, read
+from flashpager.base.quantities import parse_size
+from flashpager.replay.table import flatten, read
+from flashpager.report.demand_paging import build
 from tests.conftest import ROOT, fails, flashpager, import_csv
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from flashpager import Design, FlashpagerError
-from flashpager.faults import handling
+from flashpager.judge import fault_times as handling
 from tests.conftest import ROOT, fails, flashpager
 
 BOARD = ROOT / "boards" / "omap5912-onenand.toml"

@@ -16,10 +16,11 @@ import pytest
 
 from flashpager import Needs, Space, Trace, _engine, answer, explore
 from flashpager._engine import Design
+from flashpager.base.quantities import duration, parse_size, significant
 from flashpager.plots import headlines, style
 from flashpager.plots.headlines import Point, Share
-from flashpager.quantities import duration, parse_size, significant
-from flashpager.report import Report, build
+from flashpager.report.demand_paging import build
+from flashpager.report.demand_paging_page import Report
 from tests.conftest import flashpager
 
 #: Designs drawn; more of them with ``FLASHPAGER_TEST_ROUNDS``.

@@ -9,14 +9,15 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser
 
-from flashpager import Design, Space, Trace, _engine, explore, pins, simulate
+from flashpager import Design, Space, Trace, _engine, explore, simulate
 from flashpager import answer as find_answer
-from flashpager.losses import Losses
-from flashpager.plots.in_place import Lost, cache_sizes, lines
+from flashpager.base.quantities import parse_duration
+from flashpager.choose import pin as pins
+from flashpager.choose.hardware_changes import NOTABLE, bites, changes
+from flashpager.judge.losses import Losses
+from flashpager.plots.hardware_cache import Lost, cache_sizes, lines
 from flashpager.plots.style import NOTABLE as NOTABLE_RATIO
 from flashpager.plots.style import said as size_said
-from flashpager.quantities import parse_duration
-from flashpager.results.in_place import NOTABLE, bites, changes
 from tests.conftest import ROOT, fails, flashpager, import_csv, runs_of
 from tests.face.test_report import _browser, look  # noqa: F401  (a fixture)
 from tests.face.test_xip import collapsed, least_recent

@@ -8,7 +8,7 @@ import pytest
 
 from flashpager import Design, _engine
 from flashpager._engine import SamplePlan
-from flashpager.report import build
+from flashpager.report.demand_paging import build
 from tests.conftest import ROOT, fails, flashpager, import_csv, info_of, runs_of
 
 TROFF = ROOT / "examples" / "traces" / "troff.trace"

@@ -9,7 +9,7 @@ import pytest
 
 from flashpager import Design, Needs, Space, Trace, answer, explore
 from flashpager._engine import Handler, cores, simulate
-from flashpager.results.table import COLUMNS, design_of
+from flashpager.replay.table import COLUMNS, design_of
 from tests.conftest import ROOT, fails, flashpager, import_csv
 
 CARD = ROOT / "examples" / "traces" / "card-firmware.trace"

@@ -8,8 +8,8 @@ import pytest
 
 import flashpager
 from flashpager import Answer, Design, Handler, ICache, Needs, Ram, Row, Space, Tlb, Trace
-from flashpager.results import table
-from flashpager.results.comparison import Results
+from flashpager.judge.comparison import Results
+from flashpager.replay import table
 from tests.conftest import import_csv
 
 RUNS = "".join(f"{(n * 7919) % 3000},{1 + n % 50}\n" for n in range(500))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from flashpager import FlashpagerError
-from flashpager.quantities import (
+from flashpager.base.quantities import (
     counted,
     counted_si,
     duration,

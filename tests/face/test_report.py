@@ -17,9 +17,9 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from flashpager._engine import Design
+from flashpager.base.quantities import duration, percent
 from flashpager.cli import console
-from flashpager.quantities import duration, percent
-from flashpager.report import build
+from flashpager.report.demand_paging import build
 from tests.conftest import ROOT, fails, flashpager, import_csv, need
 
 TRACE = ROOT / "examples" / "traces" / "card-firmware.trace"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from flashpager import Design, FlashpagerError, Handler, Trace, _engine
-from flashpager.trace import how_it_ended
+from flashpager.record.trace import how_it_ended
 from tests.conftest import ROOT, fails, flashpager, import_csv, process
 
 SMART_CARD = ROOT / "boards" / "smartcard.toml"

@@ -18,11 +18,11 @@ from playwright.sync_api import Browser
 from flashpager import FlashpagerError, _engine
 from flashpager.cli import swap as command
 from flashpager.cli import swap_vm as vm_command
-from flashpager.papers.mtdcompr import kernel as mtdcompr
 from flashpager.plots import picture
 from flashpager.plots import swap as plots
 from flashpager.swap import kernel as kernels
 from flashpager.swap import vm as machines
+from flashpager_papers.mtdcompr import kernel as mtdcompr
 from tests.conftest import REQUIRE_TOOLS, ROOT, fails, flashpager
 from tests.face.test_report import _browser  # noqa: F401  (a fixture)
 

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from flashpager import Design, FlashpagerError, Space, Trace, _engine, explore, simulate
-from flashpager.results import table
+from flashpager.replay import table
 from tests.conftest import fails, flashpager, import_csv
 
 #: Eight runs of 16 bytes over four pages of 64, twice; then page 0 and the new page 5.
@@ -114,7 +114,7 @@ def test_a_trace_carries_its_warm_up(trace: Path, tmp_path: Path) -> None:
     # What is kept of a trace without one is not taken for it.
     space = Space(design, policy="lru")
     keep = tmp_path / "kept"
-    from flashpager.space.exploration import explore_designs  # noqa: PLC0415
+    from flashpager.replay.exploration import explore_designs  # noqa: PLC0415
 
     designs = space.possible_designs().possible
     cold = explore_designs([Trace.open(trace)], designs, keep=keep)

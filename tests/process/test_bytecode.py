@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from flashpager.trace import Trace
+from flashpager.record.trace import Trace
 from tests import tools
 from tests.conftest import ROOT, Finished, flashpager, need
 

@@ -16,8 +16,8 @@ from distributed import LocalCluster
 from polars.testing import assert_frame_equal
 
 from flashpager import Design, FlashpagerError, Space, Trace, explore
-from flashpager.space.cells import cells_of
-from flashpager.space.cluster import run_on_cluster
+from flashpager.replay.cells import cells_of
+from flashpager.replay.cluster import run_on_cluster
 from tests.conftest import COMMAND, ROOT, fails, flashpager, import_csv, process, refusal
 
 CARD = ROOT / "examples" / "traces" / "card-firmware.trace"

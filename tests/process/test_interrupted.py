@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import flashpager as flashpager_api
-from flashpager.results import table as results_table
+from flashpager.replay import table as results_table
 from tests.conftest import COMMAND, ROOT, flashpager, import_csv
 from tests.face.test_explore import noise
 from tests.face.test_simulate import GOOD_PART

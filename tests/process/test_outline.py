@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from flashpager._engine import Design
-from flashpager.layouts import layout
-from flashpager.trace import Trace
+from flashpager.choose.layout import layout
+from flashpager.record.trace import Trace
 from tests.conftest import ROOT, fails, flashpager, info_of, need
 from tests.generated import java
 

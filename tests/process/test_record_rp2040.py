@@ -11,7 +11,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from flashpager.recorders import rp2040js
+from flashpager.record import rp2040js
 from tests import tools
 from tests.conftest import COMMAND, ROOT, fails, flashpager, info_of, need, runs_of
 from tests.programs import x86_loop

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from flashpager.recorders.step import STEPPER
+from flashpager.record.step import STEPPER
 from tests.conftest import COMMAND, ROOT, flashpager, info_of, need, runs_of
 from tests.programs import CURIOUS, STATIC, compile_with, x86_loop
 from tests.recordings import KINDS, calls, check_known

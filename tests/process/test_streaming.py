@@ -8,7 +8,7 @@ import pytest
 
 from flashpager import _engine
 from flashpager._engine import Origin, Placement
-from flashpager.recorders.streaming import Channel
+from flashpager.record.streaming import Channel
 
 #: Collects a stream of more than a pipe holds, ends it, and is long in writing it.
 _SLOW_IN_WRITING = """

@@ -8,12 +8,12 @@ import polars as pl
 import pytest
 
 from flashpager import _engine
-from flashpager.device import emulated
-from flashpager.device.design import PagerDesign
-from flashpager.device.image import pattern
-from flashpager.device.runs import Runs
-from flashpager.installed import pager_sources
-from flashpager.trace import Trace
+from flashpager.base.installed import pager_sources
+from flashpager.deploy.image import pattern
+from flashpager.deploy.pager_design import PagerDesign
+from flashpager.record.trace import Trace
+from flashpager.verify import emulated
+from flashpager.verify.runs import Runs
 from tests import tools
 from tests.conftest import ROOT, Finished, fails, flashpager, import_csv, need
 

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import pytest
 from benches import pager_mmu
 
-from flashpager.device import paged
-from flashpager.installed import pager_sources
-from flashpager.papers.swl import machine
-from flashpager.trace import Trace
+from flashpager.base.installed import pager_sources
+from flashpager.record.trace import Trace
+from flashpager.verify import mmu_machine as paged
+from flashpager_papers.swl import machine
 from tests.conftest import ROOT, fails, flashpager, need
 from tests.process.debian import debian_source
 

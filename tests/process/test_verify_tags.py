@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from flashpager.device.aes_cmac import AesCmac
-from flashpager.installed import pager_sources
-from flashpager.trace import Trace
+from flashpager.base.installed import pager_sources
+from flashpager.deploy.aes_cmac import AesCmac
+from flashpager.record.trace import Trace
 from tests import tools
 from tests.conftest import ROOT, Finished, fails, flashpager, import_csv, need
 

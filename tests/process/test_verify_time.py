@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from flashpager.device import emulated
-from flashpager.installed import pager_sources
+from flashpager.base.installed import pager_sources
+from flashpager.verify import emulated
 from tests import tools
 from tests.conftest import ROOT, Finished, fails, flashpager, import_csv, need
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from flashpager.trace import Trace
+from flashpager.record.trace import Trace
 from tests.conftest import COMMAND, ROOT, Finished, fails, flashpager, need
 from tests.docs.test_documents import blocks
 from tests.process.debian import fetched

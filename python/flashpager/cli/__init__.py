@@ -6,14 +6,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
-from flashpager import __version__
 from flashpager._engine import FlashpagerError
+from flashpager._engine import version as engine_version
+from flashpager.base import installed
 from flashpager.cli.console import (
     EXIT_INTERRUPTED,
     EXIT_UNMET,
@@ -34,6 +36,9 @@ class _Entry(NamedTuple):
     help: str
     #: Whether options may stand behind arguments.
     interspersed: bool = True
+    #: The package that holds the command, where it is one of its own, with its extra.
+    package: str = ""
+    extra: str = ""
 
 
 #: The commands in the order in which help lists them. A command's module is imported when it is
@@ -52,7 +57,9 @@ _COMMANDS = {
     "page": _Entry("Run a Linux program with its code paged by faults.", interspersed=False),
     "compare": _Entry("Compare two tables that explore -o wrote."),
     "report": _Entry("Write one interactive HTML page about a design."),
-    "reproduce": _Entry("Hold a paper's claims against our figures."),
+    "reproduce": _Entry(
+        "Hold a paper's claims against our figures.", package="flashpager_papers", extra="papers"
+    ),
     "trace": _Entry("Import, describe and export traces."),
     "swap": _Entry("Compressed swap: what RAM gains, and what it costs."),
     "parts": _Entry("The catalog of flash parts."),
@@ -107,7 +114,7 @@ class _LateGroup(TyperGroup):
         entry = _COMMANDS.get(cmd_name)
         if entry is None:
             return None
-        module = import_module(f"flashpager.cli.{cmd_name}")
+        module = _module_of(cmd_name, entry)
         made = getattr(module, "app", None)
         if made is None:
             made = typer.Typer(rich_markup_mode=None, add_completion=False)
@@ -116,6 +123,25 @@ class _LateGroup(TyperGroup):
         command = typer.main.get_command(made)
         command.name, command.short_help = cmd_name, entry.help
         return command
+
+
+def _module_of(name: str, entry: _Entry) -> ModuleType:
+    """Import the module of a command.
+
+    Raises:
+        FlashpagerError: if the command is in a package of its own, and that is not installed.
+
+    """
+    if not entry.package:
+        return import_module(f"flashpager.cli.{name}")
+    try:
+        return import_module(f"{entry.package}.command")
+    except ModuleNotFoundError as error:
+        if error.name != entry.package:
+            raise
+        how = installed.how_to_add(entry.extra)
+        message = f"{name} is in a package of its own, which is not installed: {how}"
+        raise FlashpagerError(message) from None
 
 
 app = typer.Typer(
@@ -133,7 +159,7 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:  # noqa: FBT001  (the callback's shape is Typer's)
     if wanted:
-        print(f"flashpager {__version__}")
+        print(f"flashpager {engine_version()}")
         raise typer.Exit
 
 

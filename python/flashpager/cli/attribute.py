@@ -9,13 +9,13 @@ from rich.table import Table
 
 from flashpager import _engine
 from flashpager._engine import Attribution, TraceInfo
-from flashpager.axes import AXES
+from flashpager.base.axes import AXES
+from flashpager.base.files import refuse_overwriting
+from flashpager.base.quantities import counted, duration, percent, si
 from flashpager.cli import console, options
 from flashpager.cli.console import note, out, print_json, print_whole, share
-from flashpager.cli.setup import cache, executed, medium
-from flashpager.files import refuse_overwriting
-from flashpager.quantities import counted, duration, percent, si
-from flashpager.trace import Trace
+from flashpager.record.trace import Trace
+from flashpager.space.setting import cache, executed, medium
 
 if TYPE_CHECKING:
     import polars as pl
@@ -63,8 +63,8 @@ def attribute(
     or, with --elf, a file that has the same build id and was not stripped.
     """
     design = flags.one_design("attribute takes one design; 'flashpager explore' takes lists")
-    from flashpager.faults import attribution  # noqa: PLC0415  (Polars starts slowly)
-    from flashpager.results import table  # noqa: PLC0415  (Polars starts slowly)
+    from flashpager.judge import attribution  # noqa: PLC0415  (Polars starts slowly)
+    from flashpager.replay import table  # noqa: PLC0415  (Polars starts slowly)
 
     attribution.sort_column(sort)
     elfs = elf or []

@@ -9,16 +9,16 @@ from rich.markup import escape
 from rich.table import Table
 
 from flashpager import _engine
-from flashpager.axes import AXES, SHOWN
+from flashpager.base.axes import AXES, SHOWN
+from flashpager.base.files import refuse_overwriting
+from flashpager.base.quantities import counted, duration, format_size, parse_share, si, significant
 from flashpager.cli import options
 from flashpager.cli.console import err, held_to, note, out, print_json, print_whole
-from flashpager.files import refuse_overwriting
-from flashpager.quantities import counted, duration, format_size, parse_share, si, significant
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from flashpager.results.comparison import Best, Comparison, Ratio, Results, WorseRow
+    from flashpager.judge.comparison import Best, Comparison, Ratio, Results, WorseRow
 
 _SHOWN_COUNTS = 5
 _SHOWN_WORSE = 5
@@ -65,7 +65,8 @@ def compare(
     allowed = (
         None if fail_above is None else options.parsed("--fail-above", fail_above, parse_share)
     )
-    from flashpager.results import comparison, table  # noqa: PLC0415  (Polars starts slowly)
+    from flashpager.judge import comparison  # noqa: PLC0415  (Polars starts slowly)
+    from flashpager.replay import table  # noqa: PLC0415  (Polars starts slowly)
 
     if output is not None:
         refuse_overwriting(output, a, b)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NoReturn
 from rich.console import Console
 
 from flashpager._engine import Time, TraceInfo
-from flashpager.quantities import duration, percent, si
+from flashpager.base.quantities import duration, percent, si
 
 if TYPE_CHECKING:
     from rich.table import Table

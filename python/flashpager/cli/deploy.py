@@ -9,18 +9,18 @@ from rich.markup import escape
 
 from flashpager import _engine
 from flashpager._engine import Design, FlashpagerError, TraceInfo
+from flashpager.base.files import appearing_whole
+from flashpager.base.installed import pager_sources
+from flashpager.base.quantities import counted, format_size
 from flashpager.cli import options
 from flashpager.cli.console import counting, note, out
 from flashpager.cli.verify import Image, ImageVersion, Key, Lookup, Mac
-from flashpager.device.authentication import authentication
-from flashpager.device.design import LOOKUPS, PagerDesign
-from flashpager.device.image import in_pages, layout, read_image
-from flashpager.device.sizes import Sizes, mac_sizes_of, sizes_of, targets
-from flashpager.files import appearing_whole
-from flashpager.installed import pager_sources
-from flashpager.quantities import counted, format_size
-from flashpager.results import table
-from flashpager.trace import Trace
+from flashpager.deploy.authentication import authentication
+from flashpager.deploy.image import in_pages, layout, read_image
+from flashpager.deploy.pager_design import LOOKUPS, PagerDesign
+from flashpager.deploy.sizes import Sizes, mac_sizes_of, sizes_of, targets
+from flashpager.record.trace import Trace
+from flashpager.replay import table
 
 
 @options.takes_designs()

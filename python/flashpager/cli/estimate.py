@@ -21,11 +21,8 @@ from flashpager._engine import (
     Software,
     Stage,
 )
-from flashpager.cli import options
-from flashpager.cli.console import note, out, print_json, print_whole
-from flashpager.files import refuse_overwriting
-from flashpager.media.sweep import Asked, Point, read_axes, sweep
-from flashpager.quantities import (
+from flashpager.base.files import refuse_overwriting
+from flashpager.base.quantities import (
     counted,
     duration,
     format_size,
@@ -36,6 +33,9 @@ from flashpager.quantities import (
     significant,
     split_list,
 )
+from flashpager.cli import options
+from flashpager.cli.console import note, out, print_json, print_whole
+from flashpager.media.sweep import Asked, Point, read_axes, sweep
 
 
 def estimate(

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from flashpager._engine import FlashpagerError
+from flashpager.base.installed import EXAMPLES, example
 from flashpager.cli.console import note
-from flashpager.installed import EXAMPLES, example
 
 
 def examples(

@@ -13,7 +13,18 @@ from rich.table import Table
 
 from flashpager import _engine
 from flashpager._engine import Assumption, Design, FlashpagerError
-from flashpager.axes import AXES, DERIVED_FIELDS, SHOWN
+from flashpager.base.axes import AXES, DERIVED_FIELDS, SHOWN
+from flashpager.base.files import refuse_overwriting
+from flashpager.base.quantities import (
+    counted,
+    duration,
+    format_size,
+    parse_size,
+    percent,
+    si,
+    significant,
+)
+from flashpager.choose.hardware_changes import NO_BITE, NO_MISS, Change, bites, by_gain, pinning
 from flashpager.cli import console, options
 from flashpager.cli.console import (
     NotMetError,
@@ -25,35 +36,24 @@ from flashpager.cli.console import (
     print_json,
     print_whole,
 )
-from flashpager.cli.setup import cache, medium
-from flashpager.files import refuse_overwriting
-from flashpager.losses import Losses, clock_mhz, is_in_hardware
-from flashpager.quantities import (
-    counted,
-    duration,
-    format_size,
-    parse_size,
-    percent,
-    si,
-    significant,
-)
-from flashpager.results import table
-from flashpager.results.answer import COMBINED_COLUMNS, Answer, DesignRow, answer
-from flashpager.results.in_place import NO_BITE, NO_MISS, Change, bites, by_gain, pinning
-from flashpager.results.needs import Needs
-from flashpager.results.table import DESIGN_COLUMNS
-from flashpager.space import Space
-from flashpager.space.exploration import KeepingError, explore_designs, forget
+from flashpager.judge.answer import COMBINED_COLUMNS, Answer, DesignRow, answer
+from flashpager.judge.losses import Losses, clock_mhz, is_in_hardware
+from flashpager.record.trace import Trace, how_it_ended
+from flashpager.replay import table
+from flashpager.replay.exploration import KeepingError, explore_designs, forget
+from flashpager.replay.table import DESIGN_COLUMNS
 from flashpager.space.file import SpaceFile
+from flashpager.space.needs import Needs
+from flashpager.space.setting import cache, medium
 from flashpager.space.space import (
     Checked,
     NoRoomError,
+    Space,
     Values,
     cache_pages_to_try,
     cannot_carry,
     codewords_to_try,
 )
-from flashpager.trace import Trace, how_it_ended
 
 _SHOWN_REASONS = 3
 _SHOWN_PARTS = 5

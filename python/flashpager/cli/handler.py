@@ -11,11 +11,11 @@ from rich.table import Table
 
 from flashpager import _engine
 from flashpager._engine import Design, FaultTimes, FlashpagerError, Handler, Span
+from flashpager.base.files import refuse_overwriting
+from flashpager.base.quantities import counted, duration, format_size
 from flashpager.cli import options
 from flashpager.cli.console import note, out, print_json, print_whole
-from flashpager.faults import handling
-from flashpager.files import refuse_overwriting
-from flashpager.quantities import counted, duration, format_size
+from flashpager.judge import fault_times as handling
 
 _DEFAULT_BOARD = "omap5912-onenand"
 #: Who says one of these has a board of his own in mind.

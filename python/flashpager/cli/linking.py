@@ -8,10 +8,10 @@ import typer
 
 from flashpager import _engine
 from flashpager._engine import FlashpagerError, Linked, LinkOrder
+from flashpager.base.files import appearing_whole, check_writable, read_text, refuse_overwriting
+from flashpager.base.quantities import counted
 from flashpager.cli import options
 from flashpager.cli.console import held_to, note, out, print_json, print_whole
-from flashpager.files import appearing_whole, check_writable, read_text, refuse_overwriting
-from flashpager.quantities import counted
 
 if TYPE_CHECKING:
     from flashpager._engine import CheckedLink, OrderText

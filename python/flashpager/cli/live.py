@@ -6,8 +6,8 @@ from contextlib import contextmanager
 
 from rich.text import Text
 
+from flashpager.base.quantities import counted_si, si
 from flashpager.cli.console import err
-from flashpager.quantities import counted_si, si
 
 
 @contextmanager

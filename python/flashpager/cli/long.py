@@ -7,8 +7,8 @@ import typer
 
 from flashpager import _engine
 from flashpager._engine import BlockStatistics, SamplePlan, TraceInfo
+from flashpager.base.quantities import percent
 from flashpager.cli.console import counting, note
-from flashpager.quantities import percent
 
 Exact = Annotated[
     bool, typer.Option("--exact", help="Replay the whole of a long trace, not windows of it.")

@@ -8,9 +8,9 @@ import typer
 
 from flashpager import _engine
 from flashpager._engine import Arrangement, FlashpagerError, Recorded, TraceInfo
+from flashpager.base.files import read_text
+from flashpager.base.quantities import counted, counted_si
 from flashpager.cli.console import note
-from flashpager.files import read_text
-from flashpager.quantities import counted, counted_si
 
 Order = Annotated[
     Path | None,

@@ -12,19 +12,19 @@ from typer.models import OptionInfo
 
 from flashpager import _engine
 from flashpager._engine import Assumption, Design, FlashpagerError
-from flashpager.axes import AXES, DERIVED_FIELDS, flag_of
-from flashpager.cli.setup import is_in_place
-from flashpager.files import standard_input
-from flashpager.quantities import (
+from flashpager.base.axes import AXES, DERIVED_FIELDS, flag_of
+from flashpager.base.files import standard_input
+from flashpager.base.quantities import (
     format_size,
     parse_bandwidth,
     parse_duration,
     parse_factor,
     parse_size,
 )
-from flashpager.results.needs import Needs
-from flashpager.space import Space
 from flashpager.space.file import read_board
+from flashpager.space.needs import Needs
+from flashpager.space.setting import is_in_place
+from flashpager.space.space import Space
 
 
 def _trace(path: Path) -> Path:

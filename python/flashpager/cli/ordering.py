@@ -10,7 +10,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from flashpager import _engine, layouts
+from flashpager import _engine
 from flashpager._engine import (
     Design,
     FlashpagerError,
@@ -19,14 +19,15 @@ from flashpager._engine import (
     Row,
     TraceInfo,
 )
-from flashpager.axes import AXES
+from flashpager.base.axes import AXES
+from flashpager.base.files import check_writable, refuse_overwriting
+from flashpager.base.quantities import counted, format_size, parse_share, parse_size, percent
+from flashpager.choose import layout as layouts
 from flashpager.cli import linking, options
 from flashpager.cli.console import err, note, out, print_json, print_whole
 from flashpager.cli.searching import names_or_file, numbers, seconds_to_search, some, stoppable
-from flashpager.files import check_writable, refuse_overwriting
-from flashpager.quantities import counted, format_size, parse_share, parse_size, percent
+from flashpager.record.trace import Trace, check_traces
 from flashpager.space.space import Checked, Space
-from flashpager.trace import Trace, check_traces
 
 #: Below this share of what is executed, what stays where it is limits what an order can do.
 _WELL_COVERED = 0.99

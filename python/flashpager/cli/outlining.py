@@ -8,12 +8,12 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from flashpager import outlining
 from flashpager._engine import FlashpagerError
+from flashpager.base.files import check_writable, refuse_overwriting
+from flashpager.base.quantities import counted, parse_share
+from flashpager.choose import outline as outlining
 from flashpager.cli import options
 from flashpager.cli.console import note, out, print_json, print_whole
-from flashpager.files import check_writable, refuse_overwriting
-from flashpager.quantities import counted, parse_share
 
 #: Most lines of a table.
 _SHOWN = 20

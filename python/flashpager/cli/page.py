@@ -8,13 +8,13 @@ from rich.table import Table
 
 from flashpager import _engine
 from flashpager._engine import FlashpagerError, TraceInfo
+from flashpager.base.quantities import counted
 from flashpager.cli import options
 from flashpager.cli.console import EXIT_INTERRUPTED, EXIT_UNMET, counting, err, note, print_json
-from flashpager.device import linux
-from flashpager.device.emulated import Compared
-from flashpager.device.linux import Paged, PageDesign, Program
-from flashpager.quantities import counted
-from flashpager.trace import Trace
+from flashpager.record.trace import Trace
+from flashpager.verify import linux
+from flashpager.verify.emulated import Compared
+from flashpager.verify.linux import Paged, PageDesign, Program
 
 
 def page(

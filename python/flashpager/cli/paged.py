@@ -8,15 +8,15 @@ from rich.table import Table
 
 from flashpager import _engine
 from flashpager._engine import Design, FlashpagerError
+from flashpager.base.files import appearing_whole
+from flashpager.base.quantities import counted, format_size
 from flashpager.cli import options
 from flashpager.cli.console import EXIT_UNMET, counting, note, out, print_json, print_whole
-from flashpager.device import paged
-from flashpager.device.emulated import Compared
-from flashpager.device.paged_fitting import Bench
-from flashpager.device.paged_times import SCHEDULES, TOLERANCE, ComparedTimes
-from flashpager.files import appearing_whole
-from flashpager.quantities import counted, format_size
-from flashpager.trace import Trace
+from flashpager.record.trace import Trace
+from flashpager.verify import mmu_machine as paged
+from flashpager.verify.emulated import Compared
+from flashpager.verify.mmu_fitting import Bench
+from flashpager.verify.mmu_times import SCHEDULES, TOLERANCE, ComparedTimes
 
 
 def verify_paged(

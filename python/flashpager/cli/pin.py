@@ -8,9 +8,13 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from flashpager import _engine, layouts, pins
+from flashpager import _engine
 from flashpager._engine import Design, FlashpagerError, Linked, Pinning, Row
-from flashpager.axes import AXES
+from flashpager.base.axes import AXES
+from flashpager.base.files import appearing_whole, check_writable, refuse_overwriting
+from flashpager.base.quantities import counted, duration, parse_duration, parse_size, percent
+from flashpager.choose import layout as layouts
+from flashpager.choose import pin as pins
 from flashpager.cli import linking, options
 from flashpager.cli.console import note, out, print_json, print_whole
 from flashpager.cli.searching import (
@@ -20,9 +24,7 @@ from flashpager.cli.searching import (
     seconds_to_search,
     stoppable,
 )
-from flashpager.files import appearing_whole, check_writable, refuse_overwriting
-from flashpager.quantities import counted, duration, parse_duration, parse_size, percent
-from flashpager.trace import Trace
+from flashpager.record.trace import Trace
 
 #: Longer names are cut off in the table; JSON has them whole.
 _NAME_CHARACTERS = 60

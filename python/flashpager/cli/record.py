@@ -16,13 +16,13 @@ import typer
 
 from flashpager import _engine
 from flashpager._engine import FlashpagerError, Region, TraceInfo
+from flashpager.base.quantities import counted, counted_si, si, split_list
 from flashpager.cli import methods
 from flashpager.cli.console import EXIT_INTERRUPTED, note
 from flashpager.cli.live import watching
-from flashpager.quantities import counted, counted_si, si, split_list
-from flashpager.recorders import RECORDERS, Java, Request
-from flashpager.recorders import record as run_recorder
-from flashpager.recorders.request import short
+from flashpager.record.recording import RECORDERS, Java, Request
+from flashpager.record.recording import record as run_recorder
+from flashpager.record.request import short
 
 #: Most names in a note.
 _SHOWN = 3

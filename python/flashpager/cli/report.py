@@ -7,15 +7,15 @@ import typer
 
 from flashpager import _engine
 from flashpager._engine import Design, FlashpagerError
+from flashpager.base.files import refuse_overwriting
 from flashpager.cli import options
 from flashpager.cli.console import counting, note
 from flashpager.cli.long import Exact, blocks_of, sample_of
-from flashpager.files import refuse_overwriting
-from flashpager.losses import is_in_hardware
+from flashpager.judge.losses import is_in_hardware
 
 if TYPE_CHECKING:
-    from flashpager.report import Report
-    from flashpager.report.in_place import InPlaceReport
+    from flashpager.report.demand_paging_page import Report
+    from flashpager.report.hardware_cache import InPlaceReport
 
 
 @options.takes_designs()
@@ -66,14 +66,14 @@ def _built(
     blocks = blocks_of(trace, info)
     origins = flags.origins(design)
     if is_in_hardware(design):
-        from flashpager.report import in_place  # noqa: PLC0415
+        from flashpager.report import hardware_cache as in_place  # noqa: PLC0415
 
         unknown = _engine.Board.read(Path(flags.board)).unknown if flags.board else []
         with counting("replays") as progress:
             return in_place.build(
                 trace, design, progress, blocks=blocks, origins=origins, unknown=unknown
             )
-    from flashpager.report import build  # noqa: PLC0415
+    from flashpager.report.demand_paging import build  # noqa: PLC0415
 
     sample = sample_of(trace, info, exact=exact)
     with counting("replays") as progress:

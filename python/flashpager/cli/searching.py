@@ -7,9 +7,9 @@ from pathlib import Path
 from types import FrameType
 
 from flashpager._engine import FlashpagerError
+from flashpager.base.files import read_text
+from flashpager.base.quantities import percent, split_list
 from flashpager.cli.console import err
-from flashpager.files import read_text
-from flashpager.quantities import percent, split_list
 
 
 def some(option: str, text: str, what: str) -> list[str]:

@@ -11,6 +11,17 @@ from rich.table import Table
 
 from flashpager import _engine
 from flashpager._engine import CallTimes, Design, Fetch, Handler, Row, RunTime, TraceInfo
+from flashpager.base.quantities import (
+    counted,
+    counted_si,
+    duration,
+    format_size,
+    joules,
+    percent,
+    si,
+    significant,
+    span,
+)
 from flashpager.cli import console, options
 from flashpager.cli.console import (
     counting,
@@ -22,22 +33,11 @@ from flashpager.cli.console import (
     print_whole,
     share,
 )
-from flashpager.cli.setup import cache, executed, is_in_place, medium
-from flashpager.losses import Losses, is_in_hardware
-from flashpager.quantities import (
-    counted,
-    counted_si,
-    duration,
-    format_size,
-    joules,
-    percent,
-    si,
-    significant,
-    span,
-)
-from flashpager.results.needs import Needs
+from flashpager.judge.losses import Losses, is_in_hardware
+from flashpager.record.trace import Trace, how_it_ended
 from flashpager.space.file import read_board
-from flashpager.trace import Trace, how_it_ended
+from flashpager.space.needs import Needs
+from flashpager.space.setting import cache, executed, is_in_place, medium
 
 #: A share of the time worth a line.
 _NOTABLE = 1e-6

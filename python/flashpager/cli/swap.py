@@ -11,10 +11,8 @@ from rich.table import Table
 
 from flashpager import _engine
 from flashpager._engine import FlashpagerError, SwapSpec, SwapSystem
-from flashpager.cli import options, swap_pages, swap_vm
-from flashpager.cli.console import counting, note, out, print_json, print_whole
-from flashpager.files import refuse_overwriting
-from flashpager.quantities import (
+from flashpager.base.files import refuse_overwriting
+from flashpager.base.quantities import (
     format_size,
     parse_bandwidth,
     parse_clock,
@@ -22,6 +20,8 @@ from flashpager.quantities import (
     parse_size,
     split_list,
 )
+from flashpager.cli import options, swap_pages, swap_vm
+from flashpager.cli.console import counting, note, out, print_json, print_whole
 from flashpager.swap import benchmark, words
 
 app = typer.Typer(

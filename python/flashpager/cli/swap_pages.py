@@ -10,9 +10,9 @@ from rich.table import Table
 
 from flashpager import _engine
 from flashpager._engine import CompressorRatios, PagesInfo
+from flashpager.base.quantities import counted, format_size, percent
 from flashpager.cli import options
 from flashpager.cli.console import note, out, print_json, print_whole, share
-from flashpager.quantities import counted, format_size, percent
 from flashpager.swap import benchmark, words
 
 #: The largest number that the engine takes as a count or a process.

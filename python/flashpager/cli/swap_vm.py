@@ -11,9 +11,9 @@ from rich.table import Table
 
 from flashpager import _engine
 from flashpager._engine import FlashpagerError
+from flashpager.base.quantities import duration, format_size, parse_size, significant, split_list
 from flashpager.cli import options
 from flashpager.cli.console import EXIT_UNMET, counting, note, out, print_json, print_whole
-from flashpager.quantities import duration, format_size, parse_size, significant, split_list
 from flashpager.swap import kernel as kernels
 from flashpager.swap import vm as machines
 from flashpager.swap.kernel import SYSTEMS, Measured, Setup

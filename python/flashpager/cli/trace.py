@@ -9,11 +9,9 @@ from rich.markup import escape
 
 from flashpager import _engine
 from flashpager._engine import Origin, Placement
-from flashpager.cli import linking, methods, options
-from flashpager.cli.console import counting, note, out, print_json
-from flashpager.cli.live import watching
-from flashpager.cli.long import Exact, blocks_of, sample_of
-from flashpager.faults.page_choice import (
+from flashpager.base.files import refuse_overwriting
+from flashpager.base.quantities import counted, format_size, si, split_list
+from flashpager.choose.page_size import (
     PageChoice,
     calls_text,
     choose_page,
@@ -21,8 +19,10 @@ from flashpager.faults.page_choice import (
     page_use_text,
     reads_text,
 )
-from flashpager.files import refuse_overwriting
-from flashpager.quantities import counted, format_size, si, split_list
+from flashpager.cli import linking, methods, options
+from flashpager.cli.console import counting, note, out, print_json
+from flashpager.cli.live import watching
+from flashpager.cli.long import Exact, blocks_of, sample_of
 
 app = typer.Typer(
     help="Import, describe and export traces.",

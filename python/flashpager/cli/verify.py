@@ -10,19 +10,17 @@ from rich.table import Table
 
 from flashpager import _engine
 from flashpager._engine import FlashpagerError, Row
+from flashpager.base.files import appearing_whole
+from flashpager.base.quantities import counted, duration, format_size, percent
 from flashpager.cli import options
 from flashpager.cli.console import EXIT_UNMET, counting, note, out, print_json, print_whole
 from flashpager.cli.paged import verify_paged
-from flashpager.device.authentication import (
-    MACS,
-    Authentication,
-    authentication,
-    check_version,
-)
-from flashpager.device.counted import compare as counted_on_device
-from flashpager.device.cycles import JOBS, Part
-from flashpager.device.design import LOOKUPS, PagerDesign
-from flashpager.device.emulated import (
+from flashpager.deploy.authentication import MACS, Authentication, authentication, check_version
+from flashpager.deploy.image import pattern, read_flash, read_image, without_spare
+from flashpager.deploy.pager_design import LOOKUPS, PagerDesign
+from flashpager.record.trace import Trace
+from flashpager.verify.cycles import JOBS, Part
+from flashpager.verify.emulated import (
     DEVICES,
     Compared,
     Deployed,
@@ -30,15 +28,12 @@ from flashpager.device.emulated import (
     RefusedImageError,
     Verified,
 )
-from flashpager.device.fitting import FIT_RUNS, Fitting, clock_of
-from flashpager.device.image import pattern, read_flash, read_image, without_spare
-from flashpager.device.nand import NandChip
-from flashpager.device.paged import MACHINES
-from flashpager.device.runs import Runs
-from flashpager.device.timing import TOLERANCE, ComparedTime, compared_times, untimed
-from flashpager.files import appearing_whole
-from flashpager.quantities import counted, duration, format_size, percent
-from flashpager.trace import Trace
+from flashpager.verify.fitting import FIT_RUNS, Fitting, clock_of
+from flashpager.verify.mmu_machine import MACHINES
+from flashpager.verify.nand import NandChip
+from flashpager.verify.runs import Runs
+from flashpager.verify.timing import TOLERANCE, ComparedTime, compared_times, untimed
+from flashpager.verify.user_counts import compare as counted_on_device
 
 Lookup = Annotated[
     str,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from flashpager import _engine
 from flashpager._engine import CopyLoop, Estimate, FlashpagerError, Host
-from flashpager.quantities import parse_sizes, split_list
+from flashpager.base.quantities import parse_sizes, split_list
 
 _AXES = ("page", "width", "clock")
 _UNITS = {"page": "bytes", "width": "data lines"}

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from flashpager.base.quantities import duration, percent
 from flashpager.plots import style
-from flashpager.quantities import duration, percent
 
 #: Two designs whose RAM differs by less are said to take the same.
 _SAME_RAM = 1.01

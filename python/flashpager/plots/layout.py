@@ -6,9 +6,9 @@ import altair as alt
 import polars as pl
 
 from flashpager._engine import PageLayout
+from flashpager.base.quantities import counted
 from flashpager.plots import style
 from flashpager.plots.style import styled
-from flashpager.quantities import counted
 
 #: Pages in a row of the picture: as many as a phone shows.
 _ROW_PAGES = 32

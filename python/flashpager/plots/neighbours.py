@@ -5,9 +5,9 @@ import math
 import altair as alt
 import polars as pl
 
+from flashpager.base.quantities import format_size
 from flashpager.plots import headlines, style
 from flashpager.plots.headlines import Point
-from flashpager.quantities import format_size
 
 
 def bandwidth_over_page(

@@ -12,7 +12,7 @@ import altair as alt
 import vl_convert
 
 from flashpager._engine import FlashpagerError
-from flashpager.files import appearing_whole
+from flashpager.base.files import appearing_whole
 
 #: What characters take of DejaVu Sans' size, hardly less, and how many times that in bold.
 _LARGE_EM, _SMALL_EM, _BOLD = 0.66, 0.53, 1.18

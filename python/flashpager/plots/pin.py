@@ -4,9 +4,9 @@ import altair as alt
 import polars as pl
 
 from flashpager._engine import Pinning
+from flashpager.base.quantities import counted, percent
 from flashpager.plots import style
 from flashpager.plots.style import styled
-from flashpager.quantities import counted, percent
 
 #: Names stand this share of the width apart.
 _APART = 0.12

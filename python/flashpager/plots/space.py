@@ -11,9 +11,9 @@ from typing import Any
 import altair as alt
 import polars as pl
 
+from flashpager.base.quantities import format_size
 from flashpager.plots import headlines, style
 from flashpager.plots.headlines import Point
-from flashpager.quantities import format_size
 
 _PART_HEIGHT = 36
 #: Pixels of axis and legend.

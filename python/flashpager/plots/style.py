@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import altair as alt
 import polars as pl
 
-from flashpager.quantities import format_size
+from flashpager.base.quantities import format_size
 
 #: What a report can show.
 Drawing = alt.Chart | alt.LayerChart | alt.FacetChart

@@ -11,8 +11,8 @@ import polars as pl
 
 from flashpager import _engine
 from flashpager._engine import Design, FaultTimes, Scheduled, Span
-from flashpager.faults import handling
-from flashpager.faults.handling import brief
+from flashpager.judge import fault_times as handling
+from flashpager.judge.fault_times import brief
 from flashpager.plots import style
 
 #: Colours on which white cannot be read.

@@ -15,11 +15,11 @@ import altair as alt
 import polars as pl
 
 from flashpager._engine import FlashpagerError
-from flashpager.faults.attribution import OWNERS
+from flashpager.base.quantities import counted, duration, si
+from flashpager.judge.attribution import OWNERS
 from flashpager.plots import headlines, style
 from flashpager.plots.headlines import Share
 from flashpager.plots.style import finish
-from flashpager.quantities import counted, duration, si
 
 #: An owner of less area than this, in square pixels, shares one with others.
 _SMALLEST_AREA = 60.0
@@ -106,7 +106,7 @@ def _row(
 def chart(
     frame: pl.DataFrame, *, by: str = "symbol", setting: str = "", size: Rectangle = WIDE
 ) -> alt.LayerChart:
-    """Draw a table of ``flashpager.faults.attribution.to_frame``.
+    """Draw a table of ``flashpager.judge.attribution.to_frame``.
 
     Args:
         frame: one row an owner.

@@ -6,9 +6,9 @@ import altair as alt
 import polars as pl
 
 from flashpager._engine import Estimate, FlashpagerError
+from flashpager.base.quantities import duration, format_size
 from flashpager.media.sweep import Point
 from flashpager.plots import style
-from flashpager.quantities import duration, format_size
 
 _BAR = 34
 #: Who takes the time, as they stand beside one another: (key, name, colour).

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from flashpager._engine import Design, Row, SampleErrors
+from flashpager.base.quantities import duration, si, significant, within
 from flashpager.plots import headlines, style
-from flashpager.quantities import duration, si, significant, within
 
 #: Points of a distribution that a chart can show.
 _MOST_POINTS = 200

@@ -4,29 +4,22 @@ import json
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jinja2
-import polars as pl
 from markupsafe import Markup
 
 from flashpager import _engine
-from flashpager._engine import BlockStatistics, Design, Row, SampleErrors, Time, TraceInfo
-from flashpager.faults.page_choice import calls_text, outside_text, page_use_text, reads_text
-from flashpager.files import appearing_whole
-from flashpager.plots import picture, space, style
-from flashpager.quantities import duration, format_size, percent, si, within
+from flashpager._engine import BlockStatistics, Design, Row, TraceInfo
+from flashpager.base.files import appearing_whole
+from flashpager.base.quantities import duration, format_size, si, within
+from flashpager.choose.page_size import calls_text, outside_text, page_use_text, reads_text
+from flashpager.plots import picture, style
 from flashpager.report import choice
-from flashpager.trace import how_it_ended
-
-if TYPE_CHECKING:
-    from flashpager.report import Report
 
 _HERE = Path(__file__).parent
 #: Pixels of a chart in the page, its axes and legend included.
 _CHART_HEIGHT = 380
-#: A share of the time worth a word.
-_NOTABLE = 1e-6
 _CHART_HEIGHTS = {
     "bandwidth-heat-map": 420,
     "ram-against-bandwidth": 420,
@@ -38,8 +31,6 @@ _CHART_HEIGHTS = {
 _AS_DRAWN = ("faults-by-function",)
 #: Charts whose height follows from how much they show.
 _TALL = ("bandwidth-by-part",)
-#: The charts in which designs can be chosen; they stand above what is chosen.
-_CHOOSING = ("ram-against-bandwidth", "bandwidth-heat-map")
 
 
 @dataclass
@@ -142,43 +133,8 @@ def _style_of_pages() -> Markup:
     return _colours() + Markup((_HERE / "page.css").read_text(encoding="utf-8"))  # noqa: S704  (it is ours)
 
 
-def render(report: "Report") -> str:
-    """Write a report as one HTML file that needs nothing else."""
-    own = report.own
-    figures = report.figures()
-    if report.sample is not None:
-        said = _sampled(report)
-        figures = {name: replace(one, more=one.more + said) for name, one in figures.items()}
-    return report.fill(
-        "page.html",
-        headline=_headline(report),
-        numbers=_numbers(own),
-        notices=_notices(report),
-        choosing=[figures[name] for name in _CHOOSING],
-        chosen={
-            name.removeprefix("chosen-"): figure_of(name, chart, report.choices[0]["titles"][name])
-            for name, chart in report.chosen.items()
-        },
-        choices=_as_json(_choices(report)),
-        choice=report.choices[0],
-        options=_options(report),
-        sections=[
-            (section.heading, [figures[name] for name in section.charts])
-            for section in report.sections
-        ],
-        rows=[row | {"own": row["id"] == 0} for row in _listed(report).iter_rows(named=True)],
-        replayed=len(report.frame),
-        setting=style.setting(report.frame),
-        left_out=report.left_out,
-        has_nor=own.nor is not None,
-        is_sampled=report.sample is not None,
-        about_trace=about_trace(report.trace, report.info, report.blocks, report.cache_page.text()),
-        about_prices=_about_prices(own),
-        board=as_toml(own.design),
-    )
-
-
-def _as_json(value: object) -> Markup:
+def as_json(value: object) -> Markup:
+    """Write a value as JSON that may stand in a script element."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
     return Markup(text)  # noqa: S704  (no < is left in it)
 
@@ -202,7 +158,7 @@ def figure_of(name: str, chart: style.Drawing, title: str | None = None) -> Figu
         title=title,
         caption=said_of_it["subtitle"],
         more=said_of_it["more"],
-        spec=_as_json(_themed(spec)),
+        spec=as_json(_themed(spec)),
         is_tall=name in _TALL,
     )
 
@@ -224,196 +180,6 @@ def _colours() -> Markup:
     return Markup(  # noqa: S704  (they are ours)
         f":root{{{light}}}\n@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}\n"
     )
-
-
-def _choices(report: "Report") -> dict[str, Any]:
-    """Give the page's script all designs that can be chosen."""
-    return {
-        "own": 0,
-        "names": {"own": style.THIS, "chosen": style.OTHER},
-        # Charts in which the chosen design stands beside this one.
-        "beside": ["steps", "latencies"],
-        "designs": report.choices,
-    }
-
-
-def _options(report: "Report") -> list[tuple[str, list[tuple[int, str]]]]:
-    """Give the designs that can be chosen in groups, those of the front by their RAM."""
-    selectable = report.frame.filter("selectable")
-    front = selectable.filter("on_front").sort("ram_bytes")["id"].to_list()
-    rest = selectable.filter(~pl.col("on_front"))["id"].to_list()
-    groups = [("On the front of RAM against speed", front), ("Other cells of the heat map", rest)]
-    return [
-        (name, [(number, report.choices[number]["option"]) for number in numbers])
-        for name, numbers in groups
-        if numbers
-    ]
-
-
-def _listed(report: "Report") -> pl.DataFrame:
-    """Give the designs that a chart shows by themselves, not as one of many."""
-    cache = report.own.design.cache_bytes
-    return report.frame.filter(pl.col("selectable") | (pl.col("cache_bytes") == cache))
-
-
-def _sampled(report: "Report") -> str:
-    """Say of a chart how far what it shows may be off."""
-    error = report.frame["error"]
-    said = f" Sampled: the times behind this are known to ± {_percent(error.max())} or better"
-    if error.null_count():
-        said += f", but for {error.null_count()} of {len(error)} designs, which nothing is known of"
-    return f"{said}."
-
-
-def _percent(share: object) -> str:
-    return percent(share) if isinstance(share, float) else "0 %"
-
-
-def _within(errors: SampleErrors | None, error: float | None) -> str:
-    """Say how far a figure may be off, if it may."""
-    return "" if errors is None else f" {within(error)}"
-
-
-def _headline(report: "Report") -> str:
-    own, design, nor = report.own, report.own.design, report.own.nor
-    errors = own.errors
-    said = f"{_mebibytes(own.time)}{_within(errors, errors and errors.time)} from {design.part}"
-    if nor:
-        said += (
-            f", {100 * nor.nor_ratio:.0f} % of the {nor.nor_bandwidth_mib_s:.3g} MB/s of"
-            f" {design.nor}"
-        )
-    pages = "1 page" if own.frames == 1 else f"{own.frames:,} pages"
-    said += (
-        f", with {style.said(design.cache_bytes)} of cache as {pages} of"
-        f" {design.cache_page_bytes:,} bytes under {design.policy}"
-    )
-    return f"{said}. {space.front_sentence(report.frame, own=0)}."
-
-
-def _numbers(own: Row) -> list[tuple[str, str, str]]:
-    """Give the key numbers: what, how much, and how it comes about."""
-    counts, time, latency, errors = own.counts, own.time, own.latency, own.errors
-    of_time = _within(errors, errors and errors.time)
-    numbers = [("read bandwidth", _mebibytes(time) + of_time, "MB/s: 2²⁰ bytes a second")]
-    if own.nor:
-        nor = own.nor
-        ratio = f"{100 * nor.nor_ratio:.1f} %{of_time}"
-        numbers.append(("of NOR", ratio, f"NOR: {nor.nor_bandwidth_mib_s:.2f} MB/s"))
-    hits = 100 * counts.hits / counts.references if counts.references else 0
-    fetched = counts.bytes_fetched / counts.misses if counts.misses else 0
-    numbers += [
-        ("run time", *choice.run_time(own)),
-        (
-            "page faults",
-            choice.estimated(counts.misses, errors, errors and errors.misses),
-            f"{hits:.2f} % of page references hit",
-        ),
-        (
-            "loads",
-            choice.estimated(counts.loads, errors, errors and errors.loads),
-            "flash pages into the data register",
-        ),
-        (
-            "fetched",
-            si(counts.bytes_fetched, "B") + _within(errors, errors and errors.bytes_fetched),
-            f"{fetched:,.0f} bytes a fault",
-        ),
-        (
-            "worst fault" if errors is None else "worst fault of the sample",
-            duration(latency.worst_fault_ns),
-            (
-                f"mean {duration(latency.mean_fault_ns)}"
-                f"{_within(errors, errors and errors.mean_fault)}, "
-                f"p99 {duration(latency.p99_fault_ns)}"
-                f"{_within(errors, errors and errors.p99_fault)}"
-            ),
-        ),
-        (
-            "hottest block",
-            si(own.read_disturb.hottest_block_loads_per_hour),
-            "loads per hour of execution",
-        ),
-    ]
-    return numbers
-
-
-def _notices(report: "Report") -> list[tuple[str, str]]:
-    """Give what stands between these numbers and a product: kind and text."""
-    own, info = report.own, report.info
-    notices = [("Design", text) for text in own.warnings]
-    if report.sample is not None:
-        sample = report.sample
-        text = (
-            f"{sample.all_windows:,} windows of {sample.window_runs:,} runs, "
-            f"{100 * sample.runs / info.runs:.2g} % of the trace, were replayed. What comes of"
-            " replays is estimated; ± says how far it may be off, and is unknown where"
-            " the sample cannot tell (docs/record.md: how often it held). A phase that falls"
-            " between windows, shorter than a thousandth of the trace, is in no figure and no ±."
-            " What is faster or best is so in the sample. Worst faults are"
-            " the worst of the sample. What the trace says of itself (instructions, bytes, runs,"
-            " blocks, calls, use of pages) is exact. report --exact replays the whole"
-        )
-        notices.append(("Sample", text))
-    disturb = own.read_disturb
-    if disturb.hours_to_refresh:
-        reads = _engine.find_part(own.design.part).reads_before_refresh
-        after = f", after {reads.value:,.0f} reads ({reads.source})" if reads else ""
-        notices.append(
-            (
-                "Read disturb",
-                (
-                    f"the hottest block is loaded "
-                    f"{si(disturb.hottest_block_loads_per_hour)} times per hour of "
-                    "execution; refresh it every "
-                    f"{duration(disturb.hours_to_refresh * 3.6e12)}{after}"
-                ),
-            )
-        )
-    if own.design.policy == "min":
-        text = "MIN knows the future: no device can run it, and with a data register it is no bound"
-        notices.append(("Policy", text))
-    times = own.prices.handler.times()
-    if not any(ns for name, ns in times if name != "load_stopover_ns"):
-        why = (
-            "not counted: --processor CORE@CLOCK does"
-            if own.design.processor is None
-            else "free, as the design says"
-        )
-        text = f"the software of a fault is {why}"
-        notices.append(("Handler", text))
-    if own.is_executed:
-        text = (
-            "flash or bus work on while the program runs, so no fault's time is its own: there is "
-            "no picture of functions"
-        )
-        notices.append(("Functions", text))
-    if report.one_function:
-        notices.append(("Functions", report.one_function))
-    hidden = own.time.hidden_ns
-    if abs(hidden) > _NOTABLE * own.time.time_ns:
-        text = (
-            f"steps that go on at once save {duration(hidden)} of their sum, "
-            "which is what the bars of steps show"
-            if hidden > 0
-            else f"{duration(-hidden)} are spent waiting for loads ahead and stand in no step"
-        )
-        notices.append(("Overlap", text))
-    if not info.ending.is_complete:
-        notices.append(("Trace", how_it_ended(info.ending)))
-    if info.outside_instructions:
-        everything = info.outside_instructions + (info.instructions or 0)
-        notices.append(
-            (
-                "Outside",
-                (
-                    f"{info.outside_instructions:,} instructions, "
-                    f"{100 * info.outside_instructions / everything:.1f} % of all, were "
-                    "fetched outside the flash image (libraries, ROM) and are not replayed"
-                ),
-            )
-        )
-    return notices
 
 
 def about_trace(
@@ -453,30 +219,6 @@ def about_trace(
     return [(name, shown(value)) for name, value in about]
 
 
-def _about_prices(own: Row) -> list[tuple[str, str]]:
-    prices = own.prices
-    handler = prices.handler
-    about = [
-        ("load a flash page", duration(prices.t_load_ns)),
-        ("fetch a byte", f"{prices.t_byte_ns:g} ns"),
-        ("write a byte to RAM", f"{prices.ram.t_write_ns:g} ns"),
-        ("read a byte from RAM", f"{prices.ram.t_read_ns:g} ns"),
-    ]
-    if own.design.register == "random-column" and prices.t_column_change_ns is not None:
-        about.append(("change the column", duration(prices.t_column_change_ns)))
-    about += [
-        ("lookup, each reference", f"{handler.lookup_ns:g} ns"),
-        ("handler, each fault", f"{handler.fixed_fault_ns:g} ns"),
-        ("handler, each frame looked at", f"{handler.walk_step_ns:g} ns"),
-    ]
-    if handler.false_fault_ns or handler.downgrade_ns:
-        about += [
-            ("false fault", f"{handler.false_fault_ns:g} ns"),
-            ("page moved down", f"{handler.downgrade_ns:g} ns"),
-        ]
-    return about
-
-
 def as_toml(design: Design) -> str:
     """Write a design as a board file, by which it can be run again."""
     fields = design.as_dict()
@@ -493,7 +235,3 @@ def as_toml(design: Design) -> str:
 def shown(text: str) -> str:
     """Make control characters, which could reorder or hide text, visible."""
     return "".join(c if c.isprintable() else f"\\u{{{ord(c):x}}}" for c in text)
-
-
-def _mebibytes(time: Time) -> str:
-    return f"{time.bandwidth_mib_s:.3g} MB/s"

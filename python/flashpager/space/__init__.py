@@ -1,5 +1,1 @@
-"""Many designs at once: what varies, on this machine or a cluster."""
-
-from flashpager.space.space import Space
-
-__all__ = ["Space"]
+"""Designs to try: spaces, the needs of an answer, and a design in words."""

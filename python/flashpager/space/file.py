@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from flashpager._engine import Board, Design, FlashpagerError, boards
-from flashpager.axes import AXES
-from flashpager.files import read_toml, refuse_unknown
-from flashpager.quantities import parse_bandwidth, parse_duration, parse_factor, parse_size
-from flashpager.results.needs import Needs
+from flashpager.base.axes import AXES
+from flashpager.base.files import read_toml, refuse_unknown
+from flashpager.base.quantities import parse_bandwidth, parse_duration, parse_factor, parse_size
+from flashpager.space.needs import Needs
 from flashpager.space.space import Space, Values
 
 _NEEDS = ("ram", "min_bandwidth", "max_fault", "max_slowdown", "checked_ecc")

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from flashpager import _engine
 from flashpager._engine import Design, FlashpagerError
-from flashpager.axes import AXES, AxisValue
-from flashpager.quantities import counted, parse_size, split_list
+from flashpager.base.axes import AXES, AxisValue
+from flashpager.base.quantities import counted, parse_size, split_list
 
 #: What an axis is given: a value, several, or text that names several, as ``1K,2K``.
 Values = AxisValue | Sequence[AxisValue]

@@ -15,8 +15,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from flashpager import installed
 from flashpager._engine import FlashpagerError
+from flashpager.base import installed
 
 #: Where `runtime/linux/vm/packages` unpacked a kernel: of this machine, and of an ARM.
 KERNEL = "FLASHPAGER_KERNEL"

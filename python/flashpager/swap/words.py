@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from flashpager._engine import LiveStore, PagesProcess, StoreReport, SwapChurn, SwapSystem
-from flashpager.quantities import counted, duration, percent, significant
+from flashpager.base.quantities import counted, duration, percent, significant
 from flashpager.swap.benchmark import (
     MIB,
     Bench,

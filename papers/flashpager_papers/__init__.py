@@ -1,0 +1,1 @@
+"""Published results, reproduced: claims of papers beside our figures."""

@@ -1,0 +1,83 @@
+"""What the CARDIS paper prints of programs, and of which programs a claim is asked.
+
+Of the sensors where it speaks of its sample, of all where it speaks of any; witnesses stand beside.
+"""
+
+from collections.abc import Callable, Sequence
+
+from flashpager_papers.cardis.replays import LARGE, SENSORS, SMALL, Program, Programs
+from flashpager_papers.claim import Claim, Direction, Figure, Kind, Rule
+
+#: Section 5.2: the paper's sample.
+CLASSES, METHODS, CODE_BYTES, BYTECODES, TRANSFERS = 56, 119, 6832, 1_534_880, 172_411
+#: Section 6: the best cache page by policy; in the draft by NAND.
+BEST_PAGE = {"lru": 64, "min": 32}
+DRAFT_BEST_PAGE = {SMALL: 32, LARGE: 64}
+#: Section 6.2, bytes: "about".
+BLOCK_BYTES = 60
+#: Figure 8, and the draft's 6b and 6a, in percent.
+NEXT_BLOCK, DRAFT_NEXT_BLOCK, DRAFT_LOADS = "11.5", "25", "75"
+_NONE = "no Java trace"
+
+#: What is found of a program; None where its trace does not tell.
+Values = Callable[[Program], tuple[float, ...] | None]
+
+
+def figures(programs: Sequence[Program], values: Values) -> tuple[Figure, ...]:
+    """Give what is found of programs that tell it."""
+    found = ((program.name, values(program)) for program in programs)
+    return tuple(Figure(name, each) for name, each in found if each is not None)
+
+
+def judged(
+    programs: Programs,
+    where: str,
+    claim: str,
+    paper: str,
+    says: Callable[[Program], str],
+    rule: Rule,
+    values: Values,
+    note: str = "",
+    *,
+    kind: Kind = Kind.MEASURED,
+    with_native: bool = False,
+    with_witnesses: bool = True,
+    of_all: bool = False,
+) -> Claim:
+    """Judge by the programs of the paper's kind, or by every program there is."""
+    asked = programs.every if of_all else programs.asked
+    lines = [f"{program.name} {says(program)}" for program in programs.java]
+    if programs.java and with_native and programs.native:
+        lines.append("native: " + ", ".join(f"{one.name} {says(one)}" for one in programs.native))
+    notes = [note] if note else []
+    found: tuple[Figure, ...] = ()
+    if not programs.java:
+        notes.insert(0, f"{programs.folder} has no traces of Java programs")
+    else:
+        found = figures(asked, values)
+        if len(found) < len(asked):
+            found = ()
+            notes.insert(0, "the trace does not tell")
+        elif kind is Kind.MEASURED and rule.direction is not Direction.WORDS:
+            notes = [*filter(None, [_asked(programs, of_all=of_all)]), *notes]
+    others = [program for program in programs.every if program not in asked]
+    return Claim(
+        where,
+        claim,
+        paper,
+        "; ".join(lines) or _NONE,
+        kind,
+        rule,
+        found,
+        ". ".join(notes),
+        figures(others, values) if with_witnesses else (),
+    )
+
+
+def _asked(programs: Programs, *, of_all: bool) -> str:
+    """Say what a verdict is of, if not of the one program that the others are of."""
+    if of_all:
+        return "asked of all programs"
+    if not programs.named(SENSORS, programs.java):
+        return f"asked of all Java programs, as there is no {SENSORS}.trace"
+    return ""

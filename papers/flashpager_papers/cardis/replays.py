@@ -1,0 +1,462 @@
+"""The CARDIS paper's simulations, on Java bytecode and on native programs."""
+
+import bisect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from flashpager import _engine
+from flashpager._engine import (
+    BlockStatistics,
+    Design,
+    FlashpagerError,
+    NorComparison,
+    PageLayout,
+    Ram,
+    Row,
+    Symbol,
+    TraceInfo,
+)
+from flashpager.choose.layout import layout
+from flashpager.record.trace import Trace
+
+SMALL, LARGE, NOR = "K9F1208Q0B", "MT29F2G08AAC", "NOR-CARDIS"
+SLOW, FAST = "33MHz-x8", "54MHz-x16"
+#: The cache page of conventional paging: a whole page of the NAND.
+CONVENTIONAL = {SMALL: 512, LARGE: 2048}
+#: RAM on the same bus as NOR and no faster: the paper gives no RAM times.
+RAM_NS = {SLOW: 40.0, FAST: 9.0}
+#: What figure 5 varies, halved each time. The paper does not say where it ends: 32 bytes are the
+#: smallest that it names.
+PAGES = (8, 16, 32, 64, 128, 256, 512)
+NAMED_PAGES = tuple(page for page in PAGES if page >= 32)  # noqa: PLR2004
+#: Pages of an instruction or two, which section 6.1 rules out: best pages are without them, but
+#: where it is said.
+TINY_PAGES = (2, 4)
+PAGES_OF = {SMALL: PAGES, LARGE: (*PAGES, 1024, 2048)}
+CACHE = 2048
+#: 1.9 KB of RAM are what section 5.2 leaves of the sensor's 4.
+LEFT_BYTES = 1945
+#: Figures 6 to 8, and the draft's where they are of other sizes.
+PAPER_PAGE, DRAFT_PAGE, DRAFT_MAD_CACHE = 64, 32, 4096
+#: Section 6.2: the mean used block of MAD, bytes, and how much it calls two functions, percent.
+MAD_BLOCK_BYTES, MAD_CALLS = 220, 90
+TYPESETTER_CACHES = (2048, 4096, 8192, 16384)
+CACHES = (1024, 1536, *range(2048, 8192 + 1, 512), 10240, 12288, 14336, 16384)
+POLICIES = ("lru", "min")
+SEQUENTIAL = "sequential"
+OTHER_REGISTERS = ("start-column", "random-column")
+#: Orders tried on the first part of a trace, and the share of it that judges them.
+ORDERS, HELD_OUT = 2000, 0.3
+#: What stands in for the paper's programs.
+SENSORS, TYPESETTER, MAD = "sensors", "troff", "madplay"
+#: A folder inside that of all traces, for Java programs.
+JAVA = "java"
+#: The architecture of traces of Java programs.
+JVM = "jvm"
+#: How a stretch ends that a CAP file's methods lie in: a method would have a name before that.
+_CAP_FILE = ".(Method.cap)"
+
+
+class Cell(NamedTuple):
+    """A design, but for what all have in common."""
+
+    page: int
+    part: str = SMALL
+    bus: str = SLOW
+    cache: int = CACHE
+    policy: str = "lru"
+    register: str = SEQUENTIAL
+
+
+def design(cell: Cell) -> Design:
+    """Give a cell's design."""
+    return Design(
+        part=cell.part,
+        bus=cell.bus,
+        clip_bus=True,
+        nor=NOR,
+        cache_bytes=cell.cache,
+        cache_page_bytes=cell.page,
+        policy=cell.policy,
+        register=cell.register,
+        ram=Ram(RAM_NS[cell.bus], RAM_NS[cell.bus]),
+    )
+
+
+def caches(page: int) -> list[int]:
+    """Give the sizes of figure 6 that are whole pages."""
+    return [size for size in CACHES if size % page == 0]
+
+
+def cells() -> list[Cell]:
+    """Give what all figures and claims ask for."""
+    found: list[Cell] = []
+    for policy in POLICIES:
+        for part, pages in PAGES_OF.items():
+            whole = CONVENTIONAL[part]
+            found += [Cell(page, part, bus, CACHE, policy) for page in pages for bus in RAM_NS]
+            found += [
+                Cell(whole, part, bus, size, policy) for bus in RAM_NS for size in TYPESETTER_CACHES
+            ]
+            found += [
+                Cell(page, part, SLOW, size, policy)
+                for page in (DRAFT_PAGE, PAPER_PAGE, whole)
+                for size in caches(page)
+            ]
+    found += [Cell(page, cache=DRAFT_MAD_CACHE) for page in PAGES]
+    found += [
+        Cell(page, LARGE, register=register)
+        for page in PAGES_OF[LARGE]
+        for register in OTHER_REGISTERS
+    ]
+    found += [Cell(PAPER_PAGE, part, cache=LEFT_BYTES) for part in CONVENTIONAL]
+    found += [
+        Cell(page, part, policy=policy)
+        for page in TINY_PAGES
+        for part in PAGES_OF
+        for policy in POLICIES
+    ]
+    return list(dict.fromkeys(found))
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How large a program is, and what it executes; None for what its recorder does not tell."""
+
+    code_bytes: int
+    executed_bytes: int
+    instructions: int | None
+    #: Calls and returns.
+    transfers: int | None
+    #: None where nothing is known of the code's parts.
+    classes: int | None
+    methods: int | None
+    used_methods: int | None
+    mean_used_method_bytes: float | None
+
+    @classmethod
+    def of(cls, info: TraceInfo, runs: Iterable[tuple[int, int]]) -> "Scale":
+        """Measure a trace by its description and its distinct runs."""
+        symbols = [
+            symbol
+            for image in info.images
+            for symbol in image.symbols
+            if symbol.bytes and not symbol.name.endswith(_CAP_FILE)
+        ]
+        calls, returns = info.calls, info.returns
+        used = _touched(symbols, runs)
+        return cls(
+            code_bytes=info.image_bytes,
+            executed_bytes=info.bytes,
+            instructions=info.instructions,
+            transfers=None if calls is None or returns is None else calls + returns,
+            classes=len({class_of(symbol.name) for symbol in symbols}) or None,
+            methods=len(symbols) or None,
+            used_methods=len(used) or None,
+            mean_used_method_bytes=sum(used) / len(used) if used else None,
+        )
+
+    @property
+    def instruction_bytes(self) -> float | None:
+        """Give the mean size of an executed instruction."""
+        return self.executed_bytes / self.instructions if self.instructions else None
+
+    @property
+    def transfer_bytes(self) -> float | None:
+        """Give the bytes executed from one call or return to the next."""
+        return self.executed_bytes / self.transfers if self.transfers else None
+
+
+def class_of(method: str) -> str:
+    """Give the class of a method.
+
+    >>> class_of("com.acme.Purse.debit(int, javacard.framework.APDU)")
+    'com.acme.Purse'
+
+    """
+    return method.partition("(")[0].rpartition(".")[0]
+
+
+@dataclass(frozen=True)
+class Hot:
+    """Where most is executed: stretches of code without a gap that is not executed."""
+
+    #: Of the two that execute most: bytes of code, and share of the bytes executed.
+    stretches: tuple[tuple[int, float], ...]
+    #: Share of the bytes executed in code that symbols name.
+    named_share: float
+
+    @classmethod
+    def of(cls, info: TraceInfo, runs: Iterable[tuple[int, int, int]]) -> "Hot":
+        """Measure a trace by its symbols and by how often it has which run."""
+        symbols = sorted(
+            (symbol.offset, symbol.offset + symbol.bytes)
+            for image in info.images
+            for symbol in image.symbols
+        )
+        starts = [start for start, _ in symbols]
+        found: list[list[int]] = []
+        named = total = 0
+        for offset, length, count in sorted(runs):
+            if found and offset <= found[-1][1]:
+                found[-1][1] = max(found[-1][1], offset + length)
+            else:
+                found.append([offset, offset + length, 0])
+            found[-1][2] += length * count
+            total += length * count
+            before = bisect.bisect_right(starts, offset)
+            named += length * count * (before > 0 and offset < symbols[before - 1][1])
+        found.sort(key=lambda stretch: -stretch[2])
+        return cls(
+            tuple((end - start, executed / total) for start, end, executed in found[:2]),
+            named / total if total else 0.0,
+        )
+
+
+def _touched(symbols: Sequence[Symbol], runs: Iterable[tuple[int, int]]) -> list[int]:
+    """Give the bytes of each symbol of which something was executed."""
+    starts: list[int] = []
+    ends: list[int] = []
+    for offset, length in sorted(runs):
+        if ends and offset <= ends[-1]:
+            ends[-1] = max(ends[-1], offset + length)
+        else:
+            starts.append(offset)
+            ends.append(offset + length)
+    found = []
+    for symbol in symbols:
+        place = bisect.bisect_right(ends, symbol.offset)
+        if place < len(starts) and starts[place] < symbol.offset + symbol.bytes:
+            found.append(symbol.bytes)
+    return found
+
+
+@dataclass(frozen=True)
+class Ordered:
+    """A program grouped by affinity: what the end of its trace gives, of which no order knew."""
+
+    #: The best of the published orders.
+    published_by: str
+    #: MB/s as recorded, in the best published order, and in the one searched from there.
+    bandwidths: tuple[float, float, float]
+    #: Share of the ideal next block among requests in the register's page, of the same.
+    next_blocks: tuple[float, float, float]
+
+    @classmethod
+    def of(cls, file: Path) -> "Ordered | None":
+        """Group a trace in the setting of figure 8; None if it names nothing that can move."""
+        asked = design(Cell(PAPER_PAGE, LARGE))
+        try:
+            found = layout(
+                Trace.open(file), asked, pages=(), held_out_share=HELD_OUT, evaluations=ORDERS
+            )
+        except FlashpagerError:
+            return None
+        page: PageLayout = found.best
+        rows = [each.held_out[0] for each in (page.before, page.baseline, page.found)]
+        before, published, searched = rows
+        return cls(
+            page.baseline.what,
+            (
+                before.time.bandwidth_mib_s,
+                published.time.bandwidth_mib_s,
+                searched.time.bandwidth_mib_s,
+            ),
+            (
+                before.counts.next_block_share,
+                published.counts.next_block_share,
+                searched.counts.next_block_share,
+            ),
+        )
+
+
+@dataclass(frozen=True)
+class Program:
+    """A trace, replayed."""
+
+    name: str
+    is_java: bool
+    scale: Scale
+    blocks: BlockStatistics
+    hot: Hot
+    rows: Mapping[Cell, Row]
+    #: None where nothing can be moved.
+    ordered: Ordered | None
+
+    def at(self, page: int, **key: Any) -> Row:  # noqa: ANN401  (fields of Cell)
+        """Give what a cell came to."""
+        return self.rows[Cell(page, **key)]
+
+    def bandwidth(self, page: int, **key: Any) -> float:  # noqa: ANN401  (fields of Cell)
+        """Give MB/s."""
+        return self.at(page, **key).time.bandwidth_mib_s
+
+    def ratio(self, page: int, **key: Any) -> float:  # noqa: ANN401  (fields of Cell)
+        """Give the bandwidth as a share of NOR's."""
+        return self.nor(page, **key).nor_ratio
+
+    def nor(self, page: int, **key: Any) -> NorComparison:  # noqa: ANN401  (fields of Cell)
+        """Give how a cell stands beside NOR."""
+        nor = self.at(page, **key).nor
+        if nor is None:
+            message = f"{self.name}: replayed without a NOR part to compare with"
+            raise FlashpagerError(message)
+        return nor
+
+    def time_ns(self, step: str, page: int, **key: Any) -> float:  # noqa: ANN401  (fields of Cell)
+        """Give what a step took, as ``load``."""
+        return float(getattr(self.at(page, **key).time, f"{step}_ns"))
+
+    def best_page(self, part: str = SMALL, smallest: int = PAGES[0], **key: Any) -> int:  # noqa: ANN401
+        """Give the cache page with the highest bandwidth, of those from the smallest on."""
+        pages = [page for page in (*TINY_PAGES, *PAGES_OF[part]) if page >= smallest]
+        return max(pages, key=lambda page: self.bandwidth(page, part=part, **key))
+
+    def loss(self, page: int, **key: Any) -> float:  # noqa: ANN401  (fields of Cell)
+        """Give by how much a cache page is slower than the best one, in percent."""
+        best = self.bandwidth(self.best_page(**key), **key)
+        return 100 * (1 - self.bandwidth(page, **key) / best)
+
+    def loads(self, page: int, **key: Any) -> float:  # noqa: ANN401  (fields of Cell)
+        """Give the share of faults that load a page of the NAND."""
+        counts = self.at(page, **key).counts
+        return float(counts.loads / counts.misses)
+
+    def next_block(self, page: int, **key: Any) -> float:  # noqa: ANN401  (fields of Cell)
+        """Give the share of the ideal next block among requests in the register's page."""
+        return self.at(page, **key).counts.next_block_share
+
+    def distances(self, page: int, **key: Any) -> dict[int, int]:  # noqa: ANN401  (fields of Cell)
+        """Give how many requests in the register's page were how many blocks away."""
+        return dict(self.at(page, **key).counts.distance_histogram)
+
+    def with_lookups(self, lookup_ns: float, page: int, **key: Any) -> float:  # noqa: ANN401
+        """Give MB/s if each reference to the cache costs so much."""
+        row = self.at(page, **key)
+        before, references = row.time.time_ns, row.counts.references
+        after = before + lookup_ns * references
+        return float(row.time.bandwidth_mib_s * before / after)
+
+    def description(self) -> dict[str, Any]:
+        """Give what is known of it."""
+        return {
+            "trace": self.name,
+            "java": self.is_java,
+            **asdict(self.scale),
+            **self.blocks.as_dict(),
+        }
+
+    def table(self) -> list[dict[str, Any]]:
+        """Give one row a cell."""
+        return [
+            {
+                "trace": self.name,
+                "java": self.is_java,
+                "part": cell.part,
+                "bus": cell.bus,
+                "cache_bytes": cell.cache,
+                "cache_page_bytes": cell.page,
+                "policy": cell.policy,
+                "register": cell.register,
+                **{name: getattr(row.counts, name) for name in _COUNTS},
+                **{f"{name}_ns": getattr(row.time, f"{name}_ns") for name in _TIMES},
+                "bandwidth_mib_s": row.time.bandwidth_mib_s,
+                "nor_ratio": row.nor and row.nor.nor_ratio,
+                "worst_fault_ns": row.latency.worst_fault_ns,
+            }
+            for cell, row in self.rows.items()
+        ]
+
+    def spectrum(self) -> list[dict[str, Any]]:
+        """Give figure 8."""
+        found = self.distances(PAPER_PAGE, part=LARGE)
+        return [
+            {"trace": self.name, "java": self.is_java, "distance": distance, "requests": requests}
+            for distance, requests in sorted(found.items())
+        ]
+
+
+_COUNTS = (
+    *("references", "misses", "loads", "other_page", "forward", "backward"),
+    *("bytes_read", "bytes_fetched", "bytes_skipped", "bytes_written"),
+)
+_TIMES = ("time", "load", "fetch", "write", "read", "column_change")
+
+
+@dataclass(frozen=True)
+class Programs:
+    """All traces of a folder."""
+
+    folder: Path
+    #: The event-driven one first.
+    java: list[Program]
+    native: list[Program]
+
+    @property
+    def every(self) -> list[Program]:
+        """Give all of them."""
+        return [*self.java, *self.native]
+
+    @property
+    def only_java(self) -> "Programs":
+        """Give the Java programs, without witnesses."""
+        return Programs(self.folder, self.java, [])
+
+    @property
+    def asked(self) -> list[Program]:
+        """Give the Java programs that verdicts are of: the paper's kind, else all there are."""
+        return self.named(SENSORS, self.java) or self.java
+
+    @staticmethod
+    def named(name: str, programs: Sequence[Program]) -> list[Program]:
+        """Give the program of a name, if it is there."""
+        return [program for program in programs if program.name == name]
+
+
+def replay(traces: Path, progress: Callable[[int, int], None]) -> Programs:
+    """Replay each trace once, through all cells.
+
+    Args:
+        traces: a folder; those in a folder ``java`` there are taken, too.
+        progress: called with the programs that are finished, and all.
+
+    Raises:
+        FlashpagerError: for a folder without traces, and traces that cannot be read.
+
+    """
+    files = [
+        *sorted(traces.glob("*.trace")),
+        *sorted((traces / JAVA).glob("*.trace")),
+    ]
+    if not files:
+        message = f"{traces}: no traces here (*.trace, {JAVA}/*.trace); say --traces DIR"
+        raise FlashpagerError(message)
+    found: dict[bool, list[Program]] = {True: [], False: []}
+    for number, file in enumerate(files):
+        progress(number, len(files))
+        info = _engine.trace_info(str(file))
+        is_java = _is_java(info.architecture, file.parent)
+        taken = any(program.name == file.stem for program in found[is_java])
+        name = f"{file.parent.name}/{file.stem}" if taken else file.stem
+        asked = cells()
+        rows = _engine.simulate(file, [design(cell) for cell in asked])
+        counted = pl.scan_parquet(file).group_by("offset", "length").len()
+        runs = counted.collect(engine="streaming").rows()
+        scale = Scale.of(info, [(offset, length) for offset, length, _ in runs])
+        blocks = _engine.block_statistics(str(file))
+        replayed = dict(zip(asked, rows, strict=True))
+        hot, ordered = Hot.of(info, runs), Ordered.of(file)
+        program = Program(name, is_java, scale, blocks, hot, replayed, ordered)
+        found[is_java].append(program)
+    progress(len(files), len(files))
+    java = sorted(found[True], key=lambda program: program.name != SENSORS)
+    return Programs(traces, java, found[False])
+
+
+def _is_java(architecture: str, folder: Path) -> bool:
+    """Tell by what was recorded, and for imported traces, of which nothing is known, by folder."""
+    return architecture == JVM if architecture else folder.name == JAVA

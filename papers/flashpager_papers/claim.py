@@ -1,0 +1,355 @@
+"""A published claim, what we find, and the one rule by which it is judged.
+
+A claim says how its figures are come by (:class:`Kind`) and which figures it admits
+(:class:`Rule`). The verdict follows from these and from the figures, by :func:`judge` and nowhere
+else. A threshold is the source's own or there is none: then there is no verdict. The one exception
+is :data:`flashpager_papers.measurements.TOLERANCE`, a bound of ours on predictions. How far *about*
+reaches is a rule of this house, too: :func:`about_range`.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from decimal import ROUND_HALF_UP, Decimal
+from enum import StrEnum
+from itertools import pairwise
+from typing import Any
+
+
+class Verdict(StrEnum):
+    """What became of a claim."""
+
+    HOLDS = "holds"
+    FAILS = "does not hold"
+    #: Of what the source does not say in so many words: these are never counted as holding.
+    AGREES = "agrees"
+    DIFFERS = "differs"
+    NONE = "no verdict"
+    BUILT_IN = "by construction"
+    OPEN = "cannot be checked"
+
+
+class Kind(StrEnum):
+    """How our figures are come by."""
+
+    #: By replaying programs, compressing pages, running a simulated machine.
+    MEASURED = "measured"
+    #: From what the source itself gives: its tables, parts, boards and formulas.
+    RECOMPUTED = "recomputed"
+    #: From datasheets and standards, on what the source says of parts of a kind.
+    LOOKED_UP = "looked up"
+    #: By us from the source's own numbers, held against one another: it does not say so itself.
+    DERIVED = "derived"
+    #: By an estimate of ours, for what somebody else measured.
+    PREDICTED = "predicted"
+    #: Ours was taken from the figure that it would be held against.
+    BUILT_IN = "built in"
+    #: Of what the source leaves out.
+    BEYOND = "beyond"
+
+
+class Direction(StrEnum):
+    """What a claim says of its figures."""
+
+    EQUAL = "as printed"
+    ABOUT = "about"
+    AT_MOST = "at most"
+    AT_LEAST = "at least"
+    BELOW = "below"
+    ABOVE = "above"
+    #: Within that many percent, of a ratio to what was measured.
+    WITHIN = "within"
+    RISING = "rising"
+    FALLING = "falling"
+    NOT_RISING = "not rising"
+    SAME = "the same"
+    #: Words without a figure.
+    WORDS = "described"
+
+
+#: What a figure further on the right side passes as well.
+ONE_SIDED = (Direction.AT_MOST, Direction.AT_LEAST, Direction.BELOW, Direction.ABOVE)
+_ORDERS: dict[Direction, Callable[[float, float], bool]] = {
+    Direction.RISING: lambda before, after: before < after,
+    Direction.FALLING: lambda before, after: before > after,
+    Direction.NOT_RISING: lambda before, after: before >= after,
+    Direction.SAME: lambda before, after: before == after,
+}
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Which figures a claim admits."""
+
+    direction: Direction
+    #: Thresholds as printed, one a value; none for orders and words.
+    printed: tuple[str, ...] = ()
+    #: Where they stand, if not where the claim does.
+    at: str = ""
+
+    def admits(self, values: Sequence[float]) -> bool:
+        """Tell whether values are what the claim says; of an order, one after another.
+
+        >>> Rule(Direction.ABOUT, ("10",)).admits([14.7]), rising().admits([1, 2, 2])
+        (True, False)
+
+        """
+        order = _ORDERS.get(self.direction)
+        if order is not None:
+            return all(order(*pair) for pair in pairwise(values))
+        pairs = zip(self.printed, values, strict=True)
+        return all(_admits(self.direction, printed, value) for printed, value in pairs)
+
+    @property
+    def said(self) -> str:
+        """Say what kind of rule it is, where the paper's figure does not show it."""
+        if self.direction in ONE_SIDED:
+            return f"one-sided: {self.direction} {' and '.join(self.printed)}"
+        if self.direction is Direction.ABOUT:
+            round_ones = [printed for printed in self.printed if _is_round(printed)]
+            bounds = (" to ".join(map(str, about_range(printed))) for printed in round_ones)
+            return f"about: {', '.join(bounds)}" if round_ones else ""
+        if self.direction is Direction.WITHIN:
+            return f"within {' and '.join(self.printed)} %"
+        if self.direction is Direction.WORDS:
+            return "no threshold is given"
+        if self.direction is Direction.SAME:
+            return "an equality"
+        return "an order" if self.direction in _ORDERS else ""
+
+
+def _admits(direction: Direction, printed: str, value: float) -> bool:
+    if direction is Direction.EQUAL:
+        return rounds_to(printed, value)
+    if direction is Direction.ABOUT:
+        low, high = about_range(printed)
+        return low <= Decimal(value) < high
+    limit = float(printed.replace(",", ""))
+    if direction is Direction.WITHIN:
+        return abs(100 * (value - 1)) <= limit
+    return {
+        Direction.AT_MOST: value <= limit,
+        Direction.AT_LEAST: value >= limit,
+        Direction.BELOW: value < limit,
+        Direction.ABOVE: value > limit,
+    }[direction]
+
+
+def equal(*printed: str, at: str = "") -> Rule:
+    """Ask for figures that round to what was printed."""
+    return Rule(Direction.EQUAL, printed, at)
+
+
+def about(*printed: str, at: str = "") -> Rule:
+    """Ask for figures that round to what was printed, at its last digit that is not 0."""
+    return Rule(Direction.ABOUT, printed, at)
+
+
+def at_most(printed: str, at: str = "") -> Rule:
+    """Ask for no more."""
+    return Rule(Direction.AT_MOST, (printed,), at)
+
+
+def at_least(printed: str, at: str = "") -> Rule:
+    """Ask for no less."""
+    return Rule(Direction.AT_LEAST, (printed,), at)
+
+
+def below(printed: str, at: str = "") -> Rule:
+    """Ask for less."""
+    return Rule(Direction.BELOW, (printed,), at)
+
+
+def above(printed: str, at: str = "") -> Rule:
+    """Ask for more."""
+    return Rule(Direction.ABOVE, (printed,), at)
+
+
+def within(percent: str, at: str) -> Rule:
+    """Ask for a ratio to the measurement that is that near to 1."""
+    return Rule(Direction.WITHIN, (percent,), at)
+
+
+def rising() -> Rule:
+    """Ask for values of which each is greater than the one before."""
+    return Rule(Direction.RISING)
+
+
+def falling() -> Rule:
+    """Ask for values of which each is less than the one before."""
+    return Rule(Direction.FALLING)
+
+
+def not_rising() -> Rule:
+    """Ask for values of which none is greater than the one before."""
+    return Rule(Direction.NOT_RISING)
+
+
+def same() -> Rule:
+    """Ask for values that are equal to one another."""
+    return Rule(Direction.SAME)
+
+
+def words() -> Rule:
+    """Ask for nothing: what is claimed has no figure."""
+    return Rule(Direction.WORDS)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """What is found of one program, part or case."""
+
+    of: str
+    values: tuple[float, ...]
+
+
+def judge(kind: Kind, rule: Rule, figures: Sequence[Figure]) -> Verdict:
+    """Judge a claim; without figures it cannot be."""
+    if not figures:
+        return Verdict.OPEN
+    if kind is Kind.BUILT_IN:
+        return Verdict.BUILT_IN
+    if kind is Kind.BEYOND or rule.direction is Direction.WORDS:
+        return Verdict.NONE
+    admitted = all(rule.admits(figure.values) for figure in figures)
+    if kind in (Kind.DERIVED, Kind.PREDICTED):
+        return Verdict.AGREES if admitted else Verdict.DIFFERS
+    return Verdict.HOLDS if admitted else Verdict.FAILS
+
+
+def tally(rule: Rule, figures: Sequence[Figure]) -> str:
+    """Say of which figures a rule holds, and of which not.
+
+    >>> tally(below("25"), [Figure("a", (24.0,)), Figure("b", (25.0,))])
+    'it holds for a, not for b'
+
+    """
+    held = [figure.of for figure in figures if rule.admits(figure.values)]
+    failed = [figure.of for figure in figures if not rule.admits(figure.values)]
+    if not failed:
+        return "it holds for all"
+    if not held:
+        return "it holds for none"
+    return f"it holds for {', '.join(held)}, not for {', '.join(failed)}"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One claim: a sentence or a cell of a table."""
+
+    #: Where it stands, as ``Table 1`` or ``section 6.2``.
+    where: str
+    #: What it says, in our words.
+    claim: str
+    #: The paper's figure.
+    paper: str
+    #: Our figure.
+    ours: str
+    kind: Kind
+    rule: Rule
+    #: What is judged; none where nothing can be.
+    figures: tuple[Figure, ...]
+    #: Why, where the figures do not speak for themselves.
+    note: str = ""
+    #: What is not judged, and stands beside it.
+    witnesses: tuple[Figure, ...] = ()
+    #: What an emulated machine was measured to do, where one was. It is shown, and not judged.
+    machine: str = ""
+
+    @property
+    def verdict(self) -> Verdict:
+        """What became of it."""
+        return judge(self.kind, self.rule, self.figures)
+
+    @property
+    def why(self) -> str:
+        """What the verdict is of: the rule, for which it holds, for which others, and the note."""
+        judged = self.verdict not in (Verdict.OPEN, Verdict.BUILT_IN)
+        parts = [self.rule.said] if judged and self.kind is not Kind.BEYOND else []
+        if self.verdict in (Verdict.FAILS, Verdict.DIFFERS) and len(self.figures) > 1:
+            parts.append(tally(self.rule, self.figures))
+        if self.witnesses and judged and self.rule.direction is not Direction.WORDS:
+            parts.append(f"others: {tally(self.rule, self.witnesses)}")
+        return ". ".join(filter(None, [*parts, self.note]))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give all of it for JSON, with the verdict; the note is in its why."""
+        fields = asdict(self)
+        rule = fields.pop("rule")
+        del fields["note"]
+        return {
+            **fields,
+            "figures": list(fields["figures"]),
+            "witnesses": list(fields["witnesses"]),
+            "direction": rule["direction"],
+            "threshold": list(rule["printed"]),
+            "threshold_at": (rule["at"] or self.where) if rule["printed"] else "",
+            "verdict": self.verdict,
+            "why": self.why,
+        }
+
+
+def one(*values: float, of: str = "ours") -> tuple[Figure, ...]:
+    """Give the figures of a claim about one thing."""
+    return (Figure(of, values),)
+
+
+def rounds_to(printed: str, value: float) -> bool:
+    """Whether a value, rounded as far as a paper printed it, is what the paper printed.
+
+    >>> rounds_to("27.08", 27.0832), rounds_to("6.5", 6.593), rounds_to("27,083,173", 27083173.04)
+    (True, False, True)
+
+    """
+    digits = printed.replace(",", "")
+    decimals = len(digits.partition(".")[2])
+    return f"{value:.{decimals}f}" == digits
+
+
+def about_range(printed: str) -> tuple[Decimal, Decimal]:
+    """Give from where to below where values round to a figure at its last digit that is not 0.
+
+    >>> about_range("60"), about_range("11.5")
+    ((Decimal('55'), Decimal('65')), (Decimal('11.45'), Decimal('11.55')))
+
+    """
+    figure = Decimal(printed.replace(",", ""))
+    exponent = figure.normalize().as_tuple().exponent
+    half = Decimal(5).scaleb(int(exponent) - 1)
+    return _plain(figure - half), _plain(figure + half)
+
+
+def _is_round(printed: str) -> bool:
+    """Tell whether more values round to a figure than its digits show."""
+    return "." not in printed and printed.endswith("0")
+
+
+def _plain(value: Decimal) -> Decimal:
+    """Write without an exponent."""
+    whole = value.quantize(Decimal(1), rounding=ROUND_HALF_UP)
+    return whole if whole == value else value
+
+
+def signed(percent: float, decimals: int = 1) -> str:
+    """Write a change in percent; a small one with another digit, none without a sign.
+
+    >>> signed(2.215), signed(0.013), signed(0.0)
+    ('+2.2 %', '+0.01 %', '0 %')
+
+    """
+    text = f"{percent:+.{decimals}f}"
+    if not float(text):
+        text = f"{percent:+.{decimals + 1}f}"
+    return f"{text.replace('-', '−') if float(text) else '0'} %"
+
+
+def summary(claims: Sequence[Claim]) -> str:
+    """Say what became of the claims, a line a kind: kinds are never added up."""
+    counts: dict[Kind, Counter[Verdict]] = {kind: Counter() for kind in Kind}
+    for claim in claims:
+        counts[claim.kind][claim.verdict] += 1
+    return "\n".join(
+        f"{kind}: {', '.join(f'{found[each]} {each}' for each in Verdict if found[each])}"
+        for kind, found in counts.items()
+        if found
+    )

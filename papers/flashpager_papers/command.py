@@ -1,0 +1,312 @@
+"""``flashpager reproduce``: do the published results hold or not."""
+
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from flashpager import _engine
+from flashpager.base.installed import example
+from flashpager.cli import options
+from flashpager.cli.console import counting, natural_width, note, out, print_json, print_whole
+from flashpager_papers import flash_media, measurements
+from flashpager_papers.cardis import claims as cardis
+from flashpager_papers.claim import Claim, Verdict, summary
+from flashpager_papers.mtdcompr import board
+from flashpager_papers.mtdcompr import claims as mtdcompr
+from flashpager_papers.swl import claims as swl
+from flashpager_papers.swl import machine
+
+#: What is replayed, by where its traces are, and what is only composed: the latter takes no time
+#: worth a bar.
+_OF_TRACES = {"cardis": "traces", "swl": "traces/swl"}
+_OF_PARTS: dict[str, Callable[[], list[Claim]]] = {
+    "flash-media": flash_media.reproduce,
+    "measurements": measurements.reproduce,
+}
+_SUMMARIES = {"measurements": measurements.summary}
+_OF_PAGES = "mtdcompr"
+_PAPERS = (*_OF_TRACES, *_OF_PARTS, _OF_PAGES)
+_STYLES = {
+    Verdict.HOLDS: "green",
+    Verdict.AGREES: "green",
+    Verdict.FAILS: "yellow",
+    Verdict.DIFFERS: "yellow",
+}
+#: What the two figures are, where they are not a paper's and ours.
+_FIGURES = {"measurements": ("measured", "predicted")}
+
+
+def reproduce(
+    paper: Annotated[str, typer.Argument(metavar="PAPER", help=" | ".join(_PAPERS))],
+    *,
+    traces: Annotated[
+        Path | None,
+        typer.Option(
+            "--traces",
+            metavar="DIR",
+            help="cardis, swl: traces, else examples/traces and examples/traces/swl; cardis takes "
+            "those in DIR/java, too.",
+        ),
+    ] = None,
+    plots: Annotated[
+        Path | None,
+        typer.Option(
+            "--plots",
+            metavar="DIR",
+            help="cardis, swl, mtdcompr: also write their figures there as PNG.",
+        ),
+    ] = None,
+    pages: Annotated[
+        Path | None,
+        typer.Option(
+            "--pages", metavar="DIR", help="mtdcompr: captured pages, else examples/pages."
+        ),
+    ] = None,
+    json: options.Json = False,
+) -> None:
+    """Print each claim of a paper with our figure beside it, its kind and a verdict.
+
+    measured: on programs, pages or a simulated machine. recomputed: from what the paper itself
+    gives. looked up: from datasheets and standards. derived: by us from its own numbers, agrees or
+    differs. predicted: by estimate, of what others measured. built in: ours was taken from it.
+    beyond: the paper does not say. Without a threshold in the paper there is no verdict.
+
+    cardis: demand paging from NAND, replayed. flash-media: the arithmetic of "Estimating Flash
+    Media Performance". measurements: what others measured, against what estimate predicts. swl:
+    page faults handled while the flash loads, and policies made for that. mtdcompr: compressed swap
+    on NAND, PCM and RAM.
+    """
+    if paper not in _PAPERS:
+        message = f"unknown paper '{paper}' (known: {', '.join(_PAPERS)})"
+        raise _engine.FlashpagerError(message)
+    if pages is not None and paper != _OF_PAGES:
+        message = f"{paper} compresses no pages: leave --pages out"
+        raise _engine.FlashpagerError(message)
+    if paper == _OF_PAGES:
+        if traces is not None:
+            message = f"{paper} replays no traces: leave --traces out"
+            raise _engine.FlashpagerError(message)
+        _reproduce_mtdcompr(pages or example("pages", "give --pages DIR"), plots, json=json)
+        return
+    if paper in _OF_TRACES:
+        folder = traces or example(_OF_TRACES[paper], "give --traces DIR")
+        (_reproduce_swl if paper == "swl" else _reproduce_cardis)(folder, plots, json=json)
+        return
+    for given, option, missing in (
+        (plots, "--plots", "has no pictures here"),
+        (traces, "--traces", "replays no traces"),
+    ):
+        if given is not None:
+            message = f"{paper} {missing}: leave {option} out"
+            raise _engine.FlashpagerError(message)
+    claims = _OF_PARTS[paper]()
+    if json:
+        print_json({"version": _engine.version(), "claims": [claim.as_dict() for claim in claims]})
+        return
+    _show(claims, *_FIGURES.get(paper, ("paper", "ours")))
+    _sum_up(claims, _SUMMARIES.get(paper, summary))
+
+
+def _reproduce_cardis(traces: Path, plots: Path | None, *, json: bool) -> None:
+    if plots is not None:
+        # Altair takes its time to load; most runs do without it.
+        from flashpager.plots import picture  # noqa: PLC0415
+        from flashpager_papers.cardis.plots import pictures  # noqa: PLC0415
+
+        picture.make_folder(plots)
+    with counting("programs") as progress:
+        found = cardis.reproduce(traces, progress)
+    if plots is not None:
+        written = picture.write_all(pictures(found.programs), plots)
+        note(f"{plots}: {', '.join(path.name for path in written)}")
+    if json:
+        every = found.programs.every
+        print_json(
+            {
+                "version": _engine.version(),
+                "claims": [claim.as_dict() for claim in found.claims],
+                "programs": [program.description() for program in every],
+                "replays": [row for program in every for row in program.table()],
+                "distances": [row for program in every for row in program.spectrum()],
+            }
+        )
+        return
+    _show(found.claims, "paper", "ours")
+    _sum_up(found.claims)
+
+
+def _reproduce_swl(traces: Path, plots: Path | None, *, json: bool) -> None:
+    if plots is not None:
+        # Altair takes its time to load; most runs do without it.
+        from flashpager.plots import picture  # noqa: PLC0415
+        from flashpager_papers.swl.plots import pictures  # noqa: PLC0415
+
+        picture.make_folder(plots)
+    with counting("programs") as progress:
+        found = swl.reproduce(traces, progress)
+    if plots is not None:
+        written = picture.write_all(pictures(found), plots)
+        note(f"{plots}: {', '.join(path.name for path in written)}")
+    if json:
+        replays = [row for program in found.programs for row in program.table()]
+        print_json(
+            {
+                "version": _engine.version(),
+                "claims": [claim.as_dict() for claim in found.claims],
+                "replays": replays,
+                "beyond": [asdict(row) for row in found.beyond],
+            }
+        )
+        return
+    _show(found.claims, "paper", "ours")
+    out.print()
+    _show_beyond(found.beyond)
+    out.print()
+    for line in machine.about(found.handler.machine):
+        out.print(escape(line))
+    _sum_up(found.claims)
+
+
+def _reproduce_mtdcompr(pages: Path, plots: Path | None, *, json: bool) -> None:
+    if plots is not None:
+        # Altair takes its time to load; most runs do without it.
+        from flashpager.plots import picture  # noqa: PLC0415
+        from flashpager_papers.mtdcompr.plots import pictures  # noqa: PLC0415
+
+        picture.make_folder(plots)
+    with counting("runs") as progress:
+        found = mtdcompr.reproduce(pages, progress)
+    if plots is not None:
+        written = picture.write_all(pictures(found), plots)
+        note(f"{plots}: {', '.join(path.name for path in written)}")
+    if json:
+        print_json(
+            {
+                "version": _engine.version(),
+                "claims": [claim.as_dict() for claim in found.claims],
+                "assumed": [{"what": what, "why": why} for what, why in board.ASSUMED],
+                "programs": [asdict(program) for program in found.programs],
+                "repeats": found.repeats,
+                "kernel": {
+                    "command": found.command,
+                    "rows": [asdict(row) for row in found.in_kernel],
+                },
+                "runs": {
+                    name: {reading: run.as_dict() for reading, run in runs.items()}
+                    for name, runs in found.runs.items()
+                },
+            }
+        )
+        return
+    _show(found.claims, "paper", "ours")
+    out.print()
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    table.add_column("the board")
+    table.add_column("where it is from")
+    for what, why in board.ASSUMED:
+        table.add_row(escape(what), escape(why))
+    out.print(table)
+    out.print()
+    _show_in_kernel(found)
+    _sum_up(found.claims)
+
+
+def _show_in_kernel(found: mtdcompr.Found) -> None:
+    """Print ratios of the program in a Linux kernel beside those of the simulated board."""
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    table.add_column("in one run", max_width=40)
+    for title in ("paper", "simulated", "in a kernel"):
+        table.add_column(title, justify="right")
+    table.add_column("of both, the kernel first", max_width=60)
+    for row in found.in_kernel:
+        table.add_row(*map(escape, (row.what, row.paper, row.simulated, row.measured, row.why)))
+    print_whole(table)
+    machine = f"Linux {found.measured.kernel} in QEMU, measured by: {found.command}"
+    out.print(f"[dim]{escape(machine)}[/dim]")
+
+
+def _sum_up(claims: list[Claim], counted: Callable[[list[Claim]], str] = summary) -> None:
+    """Say what became of them."""
+    for line in counted(claims).splitlines():
+        note(line)
+
+
+def _show_beyond(rows: list[swl.Beyond]) -> None:
+    """Print what the paper leaves out, a column a program."""
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    table.add_column("beyond the paper")
+    table.add_column("design")
+    for trace in dict.fromkeys(row.trace for row in rows):
+        table.add_column(f"{trace}: mean fetch", justify="right")
+        table.add_column("p99, worst fault", justify="right")
+    designs: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        designs.setdefault((row.what, row.design), []).extend(
+            (
+                f"{row.mean_fetch_ns:.2f} ns",
+                f"{row.p99_fault_ns / 1e3:.1f}, {row.worst_fault_ns / 1e3:.1f} µs",
+            )
+        )
+    last = ""
+    for (what, design), cells in designs.items():
+        table.add_row("" if what == last else what, design, *cells)
+        last = what
+    print_whole(table)
+
+
+def _show(claims: list[Claim], theirs: str, ours: str) -> None:
+    """Print a table; why stands in it or, where that is too narrow, below."""
+    whole = _table(claims, theirs, ours, with_why=True)
+    if natural_width(whole) <= out.width:
+        out.print(whole)
+        return
+    out.print(_table(claims, theirs, ours, with_why=False))
+    out.print()
+    notes = Table.grid(padding=(0, 1, 0, 0))
+    for number, claim in _numbered(claims).items():
+        notes.add_row(f"[dim]{number}[/dim]", escape(f"{claim.claim}: {claim.why}"))
+    out.print(notes)
+
+
+def _numbered(claims: list[Claim]) -> dict[int, Claim]:
+    """Give numbers to the claims of which there is more to say."""
+    return dict(enumerate((claim for claim in claims if claim.why), 1))
+
+
+def _table(claims: list[Claim], theirs: str, ours: str, *, with_why: bool) -> Table:
+    table = Table(
+        box=None, pad_edge=False, header_style="bold", show_lines=False, padding=(0, 2, 0, 0)
+    )
+    table.add_column("where", max_width=26 if with_why else 12, overflow="fold")
+    table.add_column("claim", min_width=24, max_width=44)
+    table.add_column(theirs, max_width=24)
+    table.add_column(ours, max_width=52)
+    on_machine = any(claim.machine for claim in claims)
+    if on_machine:
+        table.add_column("machine", max_width=36)
+    table.add_column("kind", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
+    if with_why:
+        table.add_column("why", max_width=60)
+    numbers = {id(claim): number for number, claim in _numbered(claims).items()}
+    for claim in claims:
+        style = _STYLES.get(claim.verdict, "dim")
+        verdict = f"[{style}]{claim.verdict}[/{style}]"
+        if not with_why and claim.why:
+            verdict += f" [dim]{numbers[id(claim)]}[/dim]"
+        cells = [
+            escape(claim.where),
+            escape(claim.claim),
+            escape("\n".join(claim.paper.split("; "))),
+            escape("\n".join(claim.ours.split("; "))),
+            *([escape("\n".join(claim.machine.split("; ")))] if on_machine else []),
+            claim.kind,
+            verdict,
+        ]
+        table.add_row(*cells, *([escape(claim.why)] if with_why else []))
+    return table

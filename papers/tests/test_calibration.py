@@ -1,0 +1,101 @@
+"""Hosts that were measured: what is fitted to them, and what they foretell of one another."""
+
+import statistics
+
+import pytest
+
+from flashpager import Host, _engine, estimate
+from flashpager_papers import calibration
+
+
+def test_the_engine_holds_what_is_derived() -> None:
+    """Each number of the engine follows from a measurement that is listed, to the last digit."""
+    derived = calibration.derived()
+    hosts = {host.name: host for host in _engine.measured_hosts()}
+    assert set(derived) == set(hosts)
+    for name, host in hosts.items():
+        held = host.operation_us if host.mover is None else host.mover[1]
+        assert sorted(held) == pytest.approx(sorted(derived[name]), abs=0.06), name
+        sources = {one.source for one in calibration.observations() if one.name == name}
+        assert sources == {host.source}
+        if host.byte_ns:
+            less, more = (one for one in calibration.observations() if one.name == name)
+            more_us = more.measured_us - less.measured_us
+            more_bytes = more.data_bytes - less.data_bytes
+            assert host.byte_ns == pytest.approx(more_us * 1e3 / more_bytes, abs=0.1)
+
+
+def test_left_out() -> None:
+    """Two lie beyond the range that all other sources give, and the width is said."""
+    found = calibration.left_out()
+    assert len({one.observation.source for one in found}) >= 15
+    beyond = [one.observation.what for one in found if not one.is_inside]
+    assert beyond == [f"MT29F4G01ABAFD on an MT7986, {mhz} MHz asked" for mhz in (20, 50)]
+    says = calibration.summary(found)
+    error = statistics.median(abs(one.error) for one in found)
+    assert f"median error {100 * error:.0f} %" in says
+    assert f"{len(found) - len(beyond)} of {len(found)} inside" in says
+    width = statistics.median(one.high_us / one.low_us for one in found)
+    assert f"{width:.1f}x wide" in says
+
+
+def test_a_source_is_left_out_indeed() -> None:
+    """No source that is fitted to keeps what it alone showed, in any constant."""
+    sources = {host.source for host in _engine.measured_hosts()}
+    for source in sources:
+        mine = [one for one in calibration.observations() if one.source == source]
+        moved = False
+        for one in mine:
+            nothing = Host()
+            with_it = one.on(nothing).range.assumed
+            without = one.on(nothing, without=source).range.assumed
+            spans = [
+                {each.what: (each.span.best, each.span.likely, each.span.worst) for each in all_of}
+                for all_of in (with_it, without)
+            ]
+            moved = moved or spans[0]["operation"] != spans[1]["operation"]
+            # The quickest page loads were seen by one source: without it none is as quick.
+            if source == "OpenWrt 25246, 18694":
+                assert (spans[0]["array"][0], spans[1]["array"][0]) == (0.5, 0.83)
+        assert moved, source
+
+
+def test_like_gives_back_the_host_it_names() -> None:
+    """At its own chip, bus and size each host's range has what was measured of it."""
+    seen = [one for one in calibration.observations() if one.name]
+    assert {one.name for one in seen} == {host.name for host in _engine.measured_hosts()}
+    for one in seen:
+        own = one.host
+        like = Host(
+            one.fitted_on or own.bus,
+            peripheral=own.peripheral,
+            memory=own.memory,
+            software=own.software,
+            processor=own.processor,
+            like=one.name,
+        )
+        span = one.on(like).range
+        # What is fitted is held to three digits, and a byte's clocks have the command in them.
+        low, high = span.low_ns / 1e3 * 0.99, span.high_ns / 1e3 * 1.01
+        assert low <= one.measured_us <= high, (one.what, low, one.measured_us, high)
+
+
+def test_without_changes_what_is_assumed() -> None:
+    """Leaving out a source that was fitted moves the range; one that is none is refused."""
+    host = Host("40MHz-x4", system="firmware")
+
+    def span(without: str | None) -> tuple[float, float]:
+        found = estimate("W25N01GV", host, operation="read", without=without).range
+        return found.low_ns, found.high_ns
+
+    assert span("ESP-IDF components 489") != span(None)
+    with pytest.raises(_engine.FlashpagerError, match="'nobody'"):
+        span("nobody")
+
+
+def test_nothing_said_is_wider() -> None:
+    """A host of which nothing is said has a range around the one of which something is."""
+    for one in calibration.observations():
+        (said,) = calibration.left_out([one])
+        nothing = calibration.unsaid(one)
+        assert nothing.width > said.width, one.what

@@ -1,0 +1,266 @@
+"""The MTDCOMPR paper: what its claims are judged by, on a board of a quarter of the memory."""
+
+import os
+import random
+import re
+import statistics
+from pathlib import Path
+
+import pytest
+
+from checks import sound
+from flashpager import _engine
+from flashpager._engine import SwapPoint
+from flashpager.swap import benchmark
+from flashpager.swap import kernel as kernels
+from flashpager.swap.benchmark import read_times, swap_starts
+from flashpager_papers.claim import Claim, Verdict
+from flashpager_papers.mtdcompr import board, kernel, plots
+from flashpager_papers.mtdcompr import claims as mtdcompr
+from flashpager_papers.mtdcompr.shares import Reads, ReadTime, drops_after, end_of
+from tests.conftest import fails, process
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Capture some pages of this program, which cannot do that itself."""
+    folder = tmp_path_factory.mktemp("pages")
+    pid = str(os.getpid())
+    process("swap", "capture", "--pid", pid, "--limit", "100", "-o", folder / "tests.pages")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def found(pages: Path) -> mtdcompr.Found:
+    """Run all of it, small."""
+    counted: list[tuple[int, int]] = []
+    found = mtdcompr.reproduce(pages, lambda done, most: counted.append((done, most)), divisor=4)
+    assert counted[-1][0] == counted[-1][1] == len(counted)
+    return found
+
+
+def claim(found: mtdcompr.Found, where: str, words: str) -> Claim:
+    """Give the one claim of a section that has these words."""
+    (one,) = (c for c in found.claims if c.where == where and words in c.claim)
+    return one
+
+
+def test_claims(found: mtdcompr.Found) -> None:
+    """Every claim says what it is, by what it is judged, and why."""
+    assert len(found.claims) > 20
+    sound([one.as_dict() for one in found.claims])
+
+
+@pytest.mark.parametrize(
+    ("where", "words", "verdict"),
+    [
+        ("NAND", "random reads", Verdict.HOLDS),
+        ("NAND", "translation layer", Verdict.HOLDS),
+        ("PCM", "random reads", Verdict.HOLDS),
+        ("RAM", "almost doubled", Verdict.BUILT_IN),
+        ("RAM", "fixed reads", Verdict.BUILT_IN),
+        ("Performance expectations", "almost flat", Verdict.BUILT_IN),
+        ("Performance expectations", "starts earlier", Verdict.HOLDS),
+        ("Performance expectations", "out of memory", Verdict.HOLDS),
+        ("Media types", "PCM takes", Verdict.OPEN),
+        ("Data flow", "random wear levelling", Verdict.NONE),
+        ("NAND", "fixed reads", Verdict.FAILS),
+        ("Performance measurement technique", "one program", Verdict.NONE),
+        ("Related works", "CFLRU", Verdict.OPEN),
+        # The paper's board has four times the memory.
+        ("PCM", "memory allocated", Verdict.FAILS),
+    ],
+)
+def test_verdicts(found: mtdcompr.Found, where: str, words: str, verdict: Verdict) -> None:
+    """What no small change of the model may turn over."""
+    assert claim(found, where, words).verdict is verdict
+
+
+def test_the_log_gains(found: mtdcompr.Found) -> None:
+    """Reads of a full NAND are many times as fast with the log."""
+    said = claim(found, "NAND", "translation layer").ours
+    gain = re.search(r"([\d.]+) times the speed", said)
+    assert gain is not None
+    ends = {
+        name: [point.share_of_ram for point in found.runs[name]["random"].points][-10:]
+        for name in ("log", "rewrite")
+    }
+    assert float(gain[1]) > 5
+    assert min(ends["log"]) > max(ends["rewrite"])
+
+
+def test_drops_after_the_last_point_above(found: mtdcompr.Found) -> None:
+    """Behind that many bytes all points are at the share or below; at it one is above."""
+    run = found.runs["pcm"]["random"]
+    start = swap_starts(run)
+    for share in (0.5, 0.1, 0.05):
+        dropped = start + drops_after(run, share)
+        assert all(one.share_of_ram <= share for one in run.points if one.allocated_bytes > dropped)
+        assert [
+            one for one in run.points if one.allocated_bytes == dropped and one.share_of_ram > share
+        ]
+    assert drops_after(run, 1.0) == 0
+    assert claim(found, "NAND and PCM", "drop quickly").verdict is Verdict.NONE
+
+
+def test_repeats_are_as_if_run(found: mtdcompr.Found) -> None:
+    """Shares of other repeats are those of a run with as many."""
+    run = found.runs["ram"]["fixed"]
+    reads = Reads.of(run)
+    for repeats in (1, 7, 40):
+        again = _engine.swap_bench(run.system.spec.replace(reads=repeats))
+        assert reads.mean_share(repeats) == pytest.approx(again.mean_share_of_ram)
+    for share in (0.8, 0.9):
+        needed = reads.repeats_for(share)
+        assert needed is not None
+        assert reads.mean_share(needed) == pytest.approx(share)
+    assert reads.repeats_for(0.1) is None
+    assert reads.mean_share(found.repeats) == pytest.approx(0.89)
+
+
+def test_programming_is_as_if_priced() -> None:
+    """The factor found for the time to program gives the share asked for."""
+    dice = random.Random(3)  # noqa: S311
+    programming = [dice.uniform(0, 4e7) for _ in range(50)]
+    chunk = (1 << 20) * 10.0
+    reads = Reads(chunk, [ReadTime(ns + 5e6, 0, ns) for ns in programming])
+    factor = reads.programming_for(0.5, 1)
+    assert factor is not None
+    by_hand = [chunk / (chunk + 5e6 + factor * ns) for ns in programming]
+    assert sum(by_hand) / len(by_hand) == pytest.approx(0.5, abs=1e-5)
+    assert reads.programming_for(0.99, 1) is None
+
+
+def test_pictures(found: mtdcompr.Found) -> None:
+    """Each chart names its curves and has the paper's shares over them."""
+    drawn = {name: str(chart.to_dict()) for name, chart in plots.pictures(found).items()}
+    assert set(drawn) == {"theory", "ram", "pcm", "rewrite", "log"}
+    assert "the paper: fixed 89 %" in drawn["ram"]
+    assert "the paper: random below 0.5 %" in drawn["rewrite"]
+    for name in ("NAND, log", "PCM", "without swap", "swap in RAM starts"):
+        assert name in drawn["theory"]
+
+
+def test_programs(found: mtdcompr.Found, pages: Path) -> None:
+    """The pages are those of the folder's files."""
+    (program,) = found.programs
+    info = _engine.pages_info(pages / "tests.pages")
+    assert (program.kind, program.pages) == ("tests", info.pages)
+    assert program.names == [info.processes[0].program]
+    shrink = claim(found, "MTD compression layer", "swapped pages")
+    assert f"tests ({program.names[0]}): {100 * program.ratio_of_all:.1f} %" in shrink.ours
+    assert f"({program.same_pages} of 100 are)" in shrink.why
+    assert (shrink.verdict is Verdict.HOLDS) is (program.ratio_of_all < 0.25)
+
+
+def test_in_a_kernel(found: mtdcompr.Found) -> None:
+    """What a kernel made of the program stands beside, each ratio of one run."""
+    measured, command = kernel.measured()
+    assert command.startswith("flashpager swap vm ")
+    assert set(kernel.SYSTEMS.values()) < set(measured.curves)
+    assert not measured.left_out
+    rows = {row.what: row for row in found.in_kernel}
+    assert len(rows) == len(found.in_kernel) == 14
+    assert all(row.why and row.simulated and row.measured for row in found.in_kernel)
+    # Where pages are changed the log beats the rewriter by far, on both.
+    gain = rows["NAND: pages changed at random, log over read-erase-write"]
+    factors = [float(text.split()[0]) for text in (gain.simulated, gain.measured)]
+    assert min(factors) >= 10
+    # A page read is as far away with both, where a kernel sent others out before.
+    reads = rows["NAND: random reads at the end, log over read-erase-write"]
+    assert float(reads.measured.split()[0]) < float(reads.simulated.split()[0]) / 2
+
+
+def test_the_two_numbers_give_the_speed(found: mtdcompr.Found) -> None:
+    """How many pages came from swap, and what one took: with both, a speed is what it is."""
+    measured, _ = kernel.measured()
+    for name, system in kernel.SYSTEMS.items():
+        run, curve = found.runs[name]["random"], measured.curves[system]["random"]
+        points = kernel.kernel_end(curve)
+        read_mib = sum(point.read_bytes for point in points) / 2**20
+        speed = read_mib / (sum(point.took_ns for point in points) / 1e9) / curve.ram_mib_s()
+        swapped = kernel.Swapped.in_kernel(curve, points, kernel.chip_of(name))
+        assert 0 < swapped.share <= 1
+        assert 1 / (1 + swapped.share * swapped.cost) == pytest.approx(speed)
+        (row,) = (
+            each for each in found.in_kernel if each.what.startswith(f"{board.NAMES[name]}: ra")
+        )
+        assert row.why.startswith(f"{100 * swapped.share:.0f} % of the pages from swap, ")
+        cost = " each for {0.cost:.0f} reads from RAM, of which programming {1:.0f} %"
+        assert f"{cost.format(swapped, 100 * swapped.programming)}; on the board " in row.why
+        # Only chips are programmed, and in the end not where no batch went out.
+        programs = sum(point.programs for point in points)
+        assert (swapped.programming > 0) == (programs > 0)
+        assert programs == 0 or system != "ram"
+        assert 0 <= swapped.programming < 1
+        times = read_times(end_of(run))
+        speed = sum(time.ram_ns for time in times) / sum(time.total_ns for time in times)
+        swapped = kernel.Swapped.on_board(run, end_of(run))
+        assert 0 < swapped.share < 1
+        assert 1 / (1 + swapped.share * swapped.cost) == pytest.approx(speed)
+        assert row.why.endswith(cost.format(swapped, 100 * swapped.programming))
+        assert (swapped.programming > 0.1) == (name != "ram")
+
+
+def test_a_chip_was_no_faster_than_it_is() -> None:
+    """In all that was measured, what a chip was asked for took its time."""
+    measured, _ = kernel.measured()
+    for name, chip in (
+        (name, kernels.CHIPS.get(each.medium)) for name, each in kernels.SYSTEMS.items()
+    ):
+        if chip is None:
+            continue
+        points = [point for curve in measured.curves[name].values() for point in curve.points]
+        done = [
+            (chip.busy_ns(each.loads, each.programs, each.erasures), each.took_ns)
+            for each in points
+        ]
+        if name in measured.churn:
+            churn = measured.churn[name]
+            done.append((chip.busy_ns(churn.loads, churn.programs, churn.erasures), churn.ns))
+        assert max(busy_ns for busy_ns, _ in done) > 1e8
+        # What was begun before is not over at once.
+        assert all(busy_ns < took_ns + 1e6 for busy_ns, took_ns in done)
+
+
+def test_fixed_reads_of_a_kernel(found: mtdcompr.Found) -> None:
+    """For as many reads as there were, the share is what was measured; more reads, more of RAM."""
+    for curves in kernel.measured()[0].curves.values():
+        curve = curves["fixed"]
+        shares = [min(1.0, curve.mib_s(point) / curve.ram_mib_s()) for point in curve.points]
+        again = kernel.fixed_share(curve, curve.repeats)
+        assert again == pytest.approx(sum(shares) / len(shares))
+        assert kernel.fixed_share(curve, 1) <= again <= kernel.fixed_share(curve, 50)
+    assert found.repeats > 1
+
+
+def test_a_kernel_sends_pages_out_in_batches(found: mtdcompr.Found) -> None:
+    """At most points no page goes to the chip while reads are timed; at some, many do."""
+    measured, _ = kernel.measured()
+    for system in ("log", "rewrite"):
+        curve = measured.curves[system]["random"]
+        programmed = [point.programs for point in curve.points]
+        assert statistics.median(programmed) <= 2
+        assert max(programmed) > 50
+    # On the board most points at which pages come in send others out.
+    points = [point for point in found.runs["log"]["random"].points if isinstance(point, SwapPoint)]
+    moved = [point.read.counts for point in points if point.read.counts.pages_in > 0]
+    assert sum(counts.pages_out > 0 for counts in moved) > 0.8 * len(moved)
+
+
+def test_another_compressor_gains_as_much(found: mtdcompr.Found) -> None:
+    """The kernel's lz4 in place of deflate is not what memory ends earlier by."""
+    run = found.runs["pcm"]["random"]
+    spec = run.system.spec.replace(compressor="lz4", reading="last", reads=1)
+    assert benchmark.allocated(_engine.swap_bench(spec)) == pytest.approx(
+        benchmark.allocated(run), rel=0.05
+    )
+
+
+def test_what_cannot_be(tmp_path: Path) -> None:
+    """Options of other papers, a folder without pages, files that are none."""
+    fails("reproduce", "mtdcompr", "--traces", tmp_path, words=["--traces"])
+    fails("reproduce", "cardis", "--pages", tmp_path, words=["--pages"])
+    fails("reproduce", "mtdcompr", "--pages", tmp_path, words=[str(tmp_path), "pages"])
+    (tmp_path / "text.pages").write_text("none", encoding="ascii")
+    fails("reproduce", "mtdcompr", "--pages", tmp_path, words=["text.pages"])

@@ -1,0 +1,1 @@
+"""Ground floor: files, quantities, axes of a design, and what is installed."""

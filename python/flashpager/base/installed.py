@@ -1,0 +1,67 @@
+"""What is installed beside the code, from a package or in a checkout."""
+
+from pathlib import Path
+
+from flashpager._engine import FlashpagerError
+
+PACKAGE = Path(__file__).parents[1]
+
+#: The examples that are installed, of those that a checkout has.
+EXAMPLES = ("traces", "pages", "spaces", "exploring.ipynb")
+
+_ROOT = PACKAGE.parents[1]
+#: What a checkout has and an installed package has not.
+_CHECKOUT = _ROOT / "crates" / "flashpager-python"
+
+
+def recorder(file: str) -> Path:
+    """Give where a recorder's file is, if it is there."""
+    return PACKAGE / "_recorders" / file
+
+
+def example(name: str, instead: str) -> Path:
+    """Give an example, by its name in ``examples/``.
+
+    Raises:
+        FlashpagerError: if it is not installed; ``instead`` is what to say then.
+
+    """
+    # In a checkout the package holds copies of when it was built.
+    path = (_ROOT if _CHECKOUT.is_dir() else PACKAGE) / "examples" / name
+    if not path.exists():
+        message = f"{path}: no such example; {instead}"
+        raise FlashpagerError(message)
+    return path
+
+
+def runtime_sources() -> Path:
+    """Give the folder with the sources in C, a room a folder.
+
+    Raises:
+        FlashpagerError: if it is not installed.
+
+    """
+    path = (_ROOT if _CHECKOUT.is_dir() else PACKAGE) / "runtime"
+    if not path.exists():
+        raise FlashpagerError(absence("the runtime in C", path))
+    return path
+
+
+def pager_sources() -> Path:
+    """Give the folder with the C sources of the pager."""
+    return runtime_sources() / "pager"
+
+
+def absence(what: str, path: Path, needs: str = "") -> str:
+    """Say that something is not there, and what to do: in a checkout it is built.
+
+    ``needs`` is what building it takes, beyond what the engine takes.
+    """
+    if _CHECKOUT.is_dir():
+        return f"{what} is not built ({path}): {needs and f'{needs}, and '}run 'make'"
+    return f"{what} is not in this installation of flashpager ({path}): install flashpager again"
+
+
+def how_to_add(extra: str) -> str:
+    """Give the command that installs an optional part: in a checkout it is built."""
+    return "run 'make'" if _CHECKOUT.is_dir() else f"pip install 'flashpager[{extra}]'"

@@ -1,0 +1,1 @@
+"""Choices about a program: what lies in RAM, in which order, in which pages."""

@@ -1,0 +1,249 @@
+"""Which limit of a cache in hardware bites.
+
+Nothing is reckoned by a rule: each thing that could be changed is replayed and priced as a design
+of its own.
+"""
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from flashpager import _engine
+from flashpager._engine import Design
+from flashpager.base.quantities import counted, format_size, percent, significant
+from flashpager.choose import pin as pins
+from flashpager.record.trace import Trace
+from flashpager.replay.exploration import explore_designs
+from flashpager.replay.table import flatten
+
+#: Below this gain nothing is said to bite.
+NOTABLE = 1.005
+#: What is said where nothing does.
+NO_BITE = "no single step of clock, lines, read mode, cache, ways and line makes it faster"
+NO_MISS = "nothing bites: it does not miss"
+_BUS = re.compile(r"(?P<clock>[0-9.]+)MHz(?:/(?P<divider>\d+))?-x(?P<lines>\d+)(?P<rest>.*)")
+_LINES = (2, 4, 8, 16)
+
+
+@dataclass(frozen=True)
+class Change:
+    """One thing of a design changed, all else as it is, and what that comes to."""
+
+    #: An axis, ``clock`` or ``lines`` of its bus, or ``pinned``.
+    what: str
+    #: In words, as ``62.5 MHz instead of 31.25 MHz``.
+    said: str
+    #: The time of before over the time with it: of the program on a processor, or else of what it
+    #: loses. Infinite where nothing is lost any more.
+    gain: float
+    #: Times the program out of RAM, with it; None without a processor.
+    slowdown: float | None
+    misses: int
+    #: What it is the result of; None of what is pinned.
+    design: Design | None = None
+
+    @classmethod
+    def of(
+        cls,
+        what: str,
+        said: str,
+        gain: float,
+        rows: Sequence[Mapping[str, Any]],
+        design: Design | None = None,
+    ) -> "Change":
+        """Take what it comes to from the rows of its traces."""
+        alone = [row["alone_ms"] for row in rows]
+        slowdown = None
+        if None not in alone:
+            slowdown = sum(row["run_ms"] for row in rows) / sum(alone)
+        return cls(what, said, gain, slowdown, sum(row["misses"] for row in rows), design)
+
+    @property
+    def sentence(self) -> str:
+        """Say it, as ``62.5 MHz instead of 31.25 MHz: 1.25 times as fast``."""
+        if math.isinf(self.gain):
+            return f"{self.said}: nothing is lost any more"
+        times = significant(self.gain, 3)
+        if self.slowdown is None:
+            return f"{self.said}: misses lose {percent(1 - 1 / self.gain, 1)} less"
+        out_of_ram = significant(self.slowdown, 3)
+        return f"{self.said}: {times} times as fast, {out_of_ram} times the program out of RAM"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give all of it by name; the gain is None where nothing is lost any more."""
+        return {
+            "what": self.what,
+            "sentence": self.sentence,
+            "gain": None if math.isinf(self.gain) else self.gain,
+            "slowdown": self.slowdown,
+            "misses": self.misses,
+            "design": self.design and self.design.as_dict(),
+        }
+
+
+def _possible(designs: Sequence[Design]) -> Iterator[Design]:
+    return (design.settled() for design in designs if design.refusal() is None)
+
+
+def changes(design: Design) -> list[tuple[str, str, Design]]:
+    """Give what could be changed of a design by one step: what, in words, and the design.
+
+    A step doubles: the clock or the nearest that the board can, the lines, the cache, the ways. A
+    line is also halved, and each way to read is tried.
+    """
+    tried: list[tuple[str, str, Design]] = []
+
+    def first(what: str, candidates: Sequence[Design], said: Callable[[Design], str]) -> None:
+        found = next(_possible(candidates), None)
+        if found is not None:
+            tried.append((what, said(found), found))
+
+    bus = _BUS.fullmatch(design.bus)
+    if bus is not None:
+        clock, divider, lines = float(bus["clock"]), int(bus["divider"] or 1), int(bus["lines"])
+        mhz = clock / divider
+        half, text = -(-divider // 2), f"{bus['clock']}MHz"
+        faster = [*range(half, divider), *range(half - 1, 0, -1)]
+        buses = [f"{text}/{one}-x{lines}{bus['rest']}" for one in faster]
+        if divider == 1:
+            most = dict(_engine.find_part(design.part).pace or ()).get("clock_mhz", 0.0)
+            buses = [f"{one:g}MHz-x{lines}{bus['rest']}" for one in (2 * clock, most)]
+        quicker = [one for one in buses if _mhz(one) > mhz]
+        first(
+            "clock",
+            [design.replace(bus=one) for one in quicker],
+            lambda found: f"{_mhz(found.bus):g} MHz instead of {mhz:g} MHz",
+        )
+        before = design.bus.partition("-")[0]
+        first(
+            "lines",
+            [
+                design.replace(bus=f"{before}-x{more}{bus['rest']}", read_mode=None)
+                for more in _LINES
+                if more > lines
+            ],
+            lambda found: f"{_lines(found.bus)} lines instead of {lines}",
+        )
+    spi: dict[str, Any] = cast("Any", _engine.find_part(design.part).as_dict()["spi"]) or {}
+    mode = design.read_mode
+    for name in (one["name"] for one in spi.get("modes", [])):
+        if name != mode:
+            instead = f" instead of {mode}" if mode else ""
+            first(
+                "read_mode",
+                [design.replace(read_mode=name)],
+                lambda found: f"read mode {found.read_mode}{instead}",  # noqa: B023  (called at once)
+            )
+    cache, line, ways = design.cache_bytes, design.cache_page_bytes, design.ways or 1
+    twice_cache = [design.replace(cache_bytes=2 * cache)]
+    first(
+        "cache_bytes",
+        twice_cache,
+        lambda _: f"a cache of {format_size(2 * cache)} instead of {format_size(cache)}",
+    )
+    first("ways", [design.replace(ways=2 * ways)], lambda _: f"{2 * ways} ways instead of {ways}")
+    for other in (2 * line, line // 2):
+        first(
+            "cache_page_bytes",
+            [design.replace(cache_page_bytes=other, flash_page_bytes=None)] if other else [],
+            lambda found: f"lines of {found.cache_page_bytes} bytes instead of {line}",
+        )
+    return tried
+
+
+def _mhz(bus: str) -> float:
+    found = _BUS.fullmatch(bus)
+    return float(found["clock"]) / int(found["divider"] or 1) if found else 0.0
+
+
+def _lines(bus: str) -> int:
+    found = _BUS.fullmatch(bus)
+    return int(found["lines"]) if found else 0
+
+
+def _cost(rows: Sequence[Mapping[str, Any]], weights: Mapping[str, float] | None) -> float:
+    """Give the time of a design that gains are made of, each trace's bytes with its weight."""
+    return math.fsum(
+        (weights or {}).get(row["trace"], 1.0) * _time_ns(row) / max(1, row["bytes_read"])
+        for row in rows
+    )
+
+
+def _time_ns(row: Mapping[str, Any]) -> float:
+    """Give what the program takes, or without a processor what it loses."""
+    run_ms: float | None = row["run_ms"]
+    return float(row["time_ns"]) if run_ms is None else 1e6 * run_ms
+
+
+def _gain(before: float, after: float) -> float:
+    if after:
+        return before / after
+    return math.inf if before else 1.0
+
+
+def bites(
+    traces: Sequence[Trace],
+    design: Design,
+    weights: Mapping[str, float] | None = None,
+    progress: Callable[[float, int], None] | None = None,
+) -> list[Change]:
+    """Replay each change of a design, and give those that make it notably faster, most first.
+
+    Of several ways to change one thing the best counts.
+
+    Args:
+        traces: what is executed.
+        design: one for which :func:`is_in_hardware` says so.
+        weights: of traces by name, as :func:`flashpager.answer` takes them.
+        progress: told how many passes of how many are finished.
+
+    """
+    tried = changes(design)
+    designs = [design.settled(), *(one for *_, one in tried)]
+    frame = explore_designs(traces, designs, progress=progress)
+    # The traces of each design, in turn.
+    per_design = [frame[place :: len(designs)].to_dicts() for place in range(len(designs))]
+    before = _cost(per_design[0], weights)
+    best: dict[str, Change] = {}
+    for (what, said, changed), rows in zip(tried, per_design[1:], strict=True):
+        gain = _gain(before, _cost(rows, weights))
+        if what not in best or gain > best[what].gain:
+            best[what] = Change.of(what, said, gain, rows, changed)
+    return by_gain([one for one in best.values() if one.gain >= NOTABLE])
+
+
+def by_gain(found: Sequence[Change]) -> list[Change]:
+    """Give the greatest gain first."""
+    return sorted(found, key=lambda one: (-one.gain, one.what))
+
+
+def pinning(
+    traces: Sequence[Trace],
+    design: Design,
+    ram_bytes: int,
+    weights: Mapping[str, float] | None = None,
+) -> list[Change]:
+    """Search what to pin in so much RAM, as ``flashpager pin`` does; nothing where that is no gain.
+
+    The search takes at most :data:`flashpager.choose.pin.SECONDS`.
+
+    Raises:
+        FlashpagerError: as :func:`flashpager.pin` does.
+
+    """
+    of_traces = [(weights or {}).get(trace.name, 1.0) for trace in traces]
+    found = pins.pin(traces, design, ram_bytes, weights=of_traces, seconds=pins.SECONDS)
+    before, after = (
+        [flatten(row, trace.name) for row, trace in zip(rows, traces, strict=True)]
+        for rows in (found.before, found.after)
+    )
+    gain = _gain(_cost(before, weights), _cost(after, weights))
+    if gain < NOTABLE:
+        return []
+    functions = counted(len(found.pinned), "function")
+    said = f"{functions} pinned in {counted(found.ram_bytes, 'byte')} of RAM"
+    if not found.is_finished:
+        said += " (search ended early)"
+    return [Change.of("pinned", said, gain, after)]

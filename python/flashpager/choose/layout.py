@@ -1,0 +1,163 @@
+"""Orders of a program's functions with which designs run it faster."""
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from flashpager import _engine
+from flashpager._engine import Design, FlashpagerError, Layout
+from flashpager.base.files import appearing_whole
+from flashpager.base.quantities import counted
+from flashpager.record.trace import Trace, check_traces
+
+#: Cache pages tried where nothing is said: unlaid programs want small ones, laid out ones large.
+PAGES = (16, 32, 64, 128)
+#: How long a search takes where nothing is said.
+SECONDS = 60.0
+
+#: Told the cache page under way, 0 before the first, the share of the time before that the best
+#: order takes, and the share of the search that is done.
+Progress = Callable[[int, float, float], None]
+
+
+def layout(
+    traces: Trace | Sequence[Trace],
+    designs: Design | Sequence[Design],
+    *,
+    map_: Path | None = None,
+    pages: Sequence[int] = PAGES,
+    weights: Sequence[float] = (),
+    resident: Sequence[str] = (),
+    held_out: Trace | Sequence[Trace] = (),
+    held_out_share: float = 0.0,
+    seconds: float = SECONDS,
+    evaluations: int | None = None,
+    seed: int = 1,
+    progress: Progress | None = None,
+    go_on: Callable[[], bool] | None = None,
+) -> Layout:
+    """Search an order of a program's functions, and the cache page that goes with it.
+
+    >>> found = layout(trace, Design(cache_bytes="2K"), seconds=30, held_out_share=0.3)
+    >>> found.best.cache_page_bytes, found.best.found.time_ratio, found.best.order[:3]
+
+    Args:
+        traces: what is executed: of one program, recorded in one image.
+        designs: what runs it; of several the mean share of the time before counts.
+        map_: the map of the link of what was recorded: its input sections are ordered.
+        pages: cache pages to choose from; of none, each design keeps its own.
+        weights: how much each trace counts; all alike where none is given.
+        resident: names of units that lie in RAM, beside the cache, and leave the flash image.
+        held_out: traces that are not looked at before the end.
+        held_out_share: the end of each trace that is not, either.
+        seconds: how long to search.
+        evaluations: about how many orders to try instead, 32 at a time: then the same is found each
+            time.
+        seed: what the search's random numbers begin with.
+        progress: told how far it is, ten times a second.
+        go_on: asked as often; once it says no, the best so far is taken.
+
+    Raises:
+        FlashpagerError: for traces of several programs or without functions, and designs whose time
+            is no sum.
+        TypeError: for anything else than traces and designs.
+
+    """
+    several = check_traces(traces, "layout")
+    asked = [designs] if isinstance(designs, Design) else list(designs)
+    for design in asked:
+        if not isinstance(design, Design):
+            message = f"layout takes a Design, not {design!r}"
+            raise TypeError(message)
+    of_traces = list(weights) or [1.0] * len(several)
+    if len(of_traces) != len(several):
+        message = (
+            f"{len(of_traces)} weights for {counted(len(several), 'trace')}: give one for each"
+        )
+        raise FlashpagerError(message)
+    if wrong := [weight for weight in of_traces if not weight > 0]:
+        message = f"a weight of {wrong[0]:g}: weights are above 0; leave out what does not count"
+        raise FlashpagerError(message)
+    if not sum(of_traces) < math.inf:
+        message = "the weights are too large to be added"
+        raise FlashpagerError(message)
+    kept_back = [held_out] if isinstance(held_out, Trace) else list(held_out)
+    _check_named_once(several)
+    _check_named_once(kept_back)
+    check_search(seconds, evaluations)
+    _check_seed(seed)
+    if len(set(pages)) < len(pages):
+        message = f"a cache page comes twice in {', '.join(map(str, pages))}: name each once"
+        raise FlashpagerError(message)
+    started: float | None = None
+
+    def told(page: int, ratio: float) -> float:
+        # What is made ready before is not counted.
+        nonlocal started
+        started = time.monotonic() if started is None else started
+        share = (time.monotonic() - started) / seconds
+        if progress is not None:
+            progress(page, ratio, share)
+        if go_on is not None and not go_on():
+            return 1.0
+        return share if evaluations is None else 0.0
+
+    return _engine.lay_out(
+        [(trace.path, weight) for trace, weight in zip(several, of_traces, strict=True)],
+        [(design, 1.0) for design in asked],
+        told,
+        map=map_,
+        held_out=[trace.path for trace in kept_back],
+        held_out_share=held_out_share,
+        pages=list(pages),
+        resident=list(resident),
+        seed=seed,
+        evaluations=evaluations,
+    )
+
+
+def _check_named_once(traces: Sequence[Trace]) -> None:
+    files = [trace.path for trace in traces]
+    if twice := next((path for path in files if files.count(path) > 1), None):
+        message = f"{twice}: is named twice; a weight says how much a trace counts"
+        raise FlashpagerError(message)
+
+
+def check_search(seconds: float, evaluations: int | None) -> None:
+    """Check what is to end a search of orders.
+
+    Raises:
+        FlashpagerError: for no time or an endless one, and for no orders or more than 64 bits hold.
+
+    """
+    if not 0 < seconds < math.inf:
+        message = f"{seconds:g} seconds: a search takes a time above 0 that ends"
+        raise FlashpagerError(message)
+    if evaluations is not None and not 0 < evaluations < 2**64:
+        message = (
+            f"{evaluations} evaluations: a search tries one order at least, and 2^64 - 1 at most"
+        )
+        raise FlashpagerError(message)
+
+
+def _check_seed(seed: int) -> None:
+    if not 0 <= seed < 2**64:
+        message = f"a seed of {seed}: it is 0 to 2^64 - 1"
+        raise FlashpagerError(message)
+
+
+def order_text(names: Sequence[str]) -> str:
+    """Give the text of an order file: one name a line."""
+    return "".join(f"{name}\n" for name in names)
+
+
+def write_order(path: Path, names: Sequence[str]) -> None:
+    """Write an order, one name a line.
+
+    Raises:
+        FlashpagerError: if it cannot be written.
+
+    """
+    with appearing_whole(path) as temporary:
+        temporary.write_text(order_text(names), encoding="utf-8")

@@ -1,0 +1,124 @@
+"""Cold parts of Java methods, moved into methods of their own."""
+
+import shutil
+import subprocess
+import tempfile
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from flashpager import _engine
+from flashpager._engine import FlashpagerError
+from flashpager.base import installed
+from flashpager.base.files import appearing_whole
+
+#: What the outliner ends with after saying in one line what is wrong with its input.
+_REFUSED = 2
+
+OUTLINER = installed.recorder("flashpager-outliner.jar")
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A part of a method that is a method now."""
+
+    #: Where it was, and what it is called: names as a trace has them.
+    method: str
+    into: str
+    #: Bytes that the method is shorter, the call counted.
+    saved_bytes: int
+    #: How often its most executed instruction was.
+    times: int
+
+
+@dataclass(frozen=True)
+class Outlined:
+    """What was done to a program."""
+
+    moved: list[Moved]
+    #: Methods left as they were, and why.
+    notes: list[str]
+    #: Methods of which the trace executes something, and those of them that were found.
+    executed: int
+    found: int
+
+
+def outline(
+    trace: Path,
+    classes: Path,
+    output: Path,
+    *,
+    cold_share: float,
+    at_least: int,
+    class_path: Sequence[Path] = (),
+) -> Outlined:
+    """Write ``classes``, a jar or a folder, with cold parts of methods in methods of their own.
+
+    A part is cold that was executed at most ``cold_share`` times as often as what was executed
+    most in its method; it is moved if that saves ``at_least`` bytes. ``class_path`` is where the
+    classes are that the program refers to and does not bring along.
+
+    Raises:
+        FlashpagerError: without Java, of other programs than the recorded one, and if something
+            cannot be read or written.
+
+    """
+    java = shutil.which("java")
+    if java is None:
+        message = "java: no such program; outlining needs Java 17 or newer"
+        raise FlashpagerError(message)
+    if not OUTLINER.exists():
+        needs = "install a JDK and Maven (Debian: apt install openjdk-17-jdk-headless maven)"
+        raise FlashpagerError(installed.absence("the outliner for Java", OUTLINER, needs))
+    if not classes.is_dir() and not zipfile.is_zipfile(classes):
+        message = f"{classes}: is neither a jar nor a folder of classes"
+        raise FlashpagerError(message)
+    if missing := next((path for path in class_path if not path.exists()), None):
+        message = f"--class-path {missing}: is not there"
+        raise FlashpagerError(message)
+    if classes.is_dir() and output.exists():
+        message = f"{output}: is there already; a folder of classes is written anew"
+        raise FlashpagerError(message)
+    profile = _engine.method_profile(trace)
+    with tempfile.TemporaryDirectory(prefix="flashpager-") as folder:
+        listed = Path(folder) / "profile"
+        listed.write_text(profile, encoding="utf-8")
+        with appearing_whole(output) as written:
+            words = [java, "-jar", OUTLINER, listed, cold_share, at_least, classes, written]
+            done = subprocess.run(
+                [str(word) for word in [*words, *class_path]],
+                capture_output=True,
+                text=True,
+                errors="replace",
+                check=False,
+            )
+            if done.returncode != 0:
+                lines = done.stderr.strip().splitlines() or [f"ended with {done.returncode}"]
+                raise FlashpagerError(
+                    lines[0] if done.returncode == _REFUSED else f"{classes}: {lines[0]}"
+                )
+            told = _told(done.stdout)
+            if told.found == 0:
+                message = (
+                    f"{classes}: has none of the {told.executed} methods that {trace} executes"
+                )
+                raise FlashpagerError(message)
+    return told
+
+
+def _told(text: str) -> Outlined:
+    moved: list[Moved] = []
+    notes: list[str] = []
+    executed = found = 0
+    for line in text.splitlines():
+        kind, *fields = line.split("\t")
+        match kind:
+            case "moved":
+                method, into, saved, times = fields
+                moved.append(Moved(method, into, int(saved), int(times)))
+            case "note":
+                notes.append(fields[0])
+            case _:
+                executed, found = int(fields[0]), int(fields[1])
+    return Outlined(moved, notes, executed, found)

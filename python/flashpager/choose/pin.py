@@ -1,0 +1,103 @@
+"""What of a program to pin in RAM, so that most time is saved."""
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from flashpager import _engine
+from flashpager._engine import Design, FlashpagerError, Pinning
+from flashpager.base.quantities import counted
+from flashpager.choose.layout import check_search
+from flashpager.record.trace import Trace, check_traces
+
+#: How long a search takes at most where nothing is said.
+SECONDS = 60.0
+
+#: Told the share of the time before that the best choice so far takes, the RAM that it takes, and
+#: the share of the search's time that is used up.
+Progress = Callable[[float, int, float], None]
+
+
+def pin(
+    traces: Trace | Sequence[Trace],
+    design: Design,
+    ram_bytes: int,
+    *,
+    map_: Path | None = None,
+    weights: Sequence[float] = (),
+    always: Sequence[str] = (),
+    calls: Sequence[tuple[str, float]] = (),
+    order: bool = False,
+    seconds: float = SECONDS,
+    evaluations: int | None = None,
+    progress: Progress | None = None,
+    go_on: Callable[[], bool] | None = None,
+) -> Pinning:
+    """Choose which functions to move from flash to RAM.
+
+    >>> found = pin(trace, Design.from_board("rp2040"), 4096)
+    >>> found.pinned, found.time_ratio, found.ram_bytes
+
+    Args:
+        traces: what is executed: of one program, recorded in one image.
+        design: what runs it.
+        ram_bytes: how much RAM there is for what is pinned.
+        map_: the map of the link of what was recorded: its input sections are pinned.
+        weights: how much each trace counts; all alike where none is given.
+        always: names of units that are pinned whatever they save.
+        calls: functions, and the longest in ns that a recorded call of each may take when the cache
+            is empty as it begins.
+        order: whether the order of what stays in flash is searched, too (``found.together``).
+        seconds: how long to search at most.
+        evaluations: with ``order``, about how many orders to try instead, 32 at a time: the same is
+            found each time.
+        progress: told how far it is, ten times a second.
+        go_on: asked as often; once it says no, the best so far is taken.
+
+    Raises:
+        FlashpagerError: for traces of several programs or without functions, designs whose time is
+            no sum, and limits that cannot be kept.
+
+    """
+    several = check_traces(traces, "pin")
+    if not isinstance(design, Design):
+        message = f"pin takes a Design, not {design!r}"
+        raise TypeError(message)
+    of_traces = list(weights) or [1.0] * len(several)
+    if len(of_traces) != len(several):
+        message = (
+            f"{len(of_traces)} weights for {counted(len(several), 'trace')}: give one for each"
+        )
+        raise FlashpagerError(message)
+    if wrong := [weight for weight in of_traces if not 0 < weight < math.inf]:
+        message = f"a weight of {wrong[0]:g}: weights are above 0; leave out what does not count"
+        raise FlashpagerError(message)
+    if ram_bytes <= 0:
+        message = "pinning takes RAM: more than 0 bytes"
+        raise FlashpagerError(message)
+    check_search(seconds, evaluations)
+    if evaluations is not None and not order:
+        message = f"{evaluations} evaluations: they are orders tried, so that they need --order"
+        raise FlashpagerError(message)
+    started = time.monotonic()
+
+    def told(ratio: float, ram: int) -> float:
+        share = (time.monotonic() - started) / seconds
+        if progress is not None:
+            progress(ratio, ram, share)
+        if go_on is not None and not go_on():
+            return 1.0
+        return share if evaluations is None else 0.0
+
+    return _engine.pin_in_ram(
+        [(trace.path, weight) for trace, weight in zip(several, of_traces, strict=True)],
+        design,
+        ram_bytes,
+        told,
+        map=map_,
+        always=list(always),
+        calls=list(calls),
+        order=order,
+        evaluations=evaluations,
+    )

@@ -1,0 +1,1 @@
+"""Sources and images that a firmware needs to run a design."""

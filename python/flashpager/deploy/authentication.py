@@ -1,0 +1,97 @@
+"""Authentication of flash: its key, and the tags that deploy writes."""
+
+import string
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from flashpager._engine import FlashpagerError
+from flashpager.deploy.aes_cmac import KEY_BYTES, AesCmac
+
+#: MACs that ``--mac`` takes.
+MACS = ("aes-cmac",)
+#: A version has so many values.
+_VERSIONS = 1 << 32
+
+
+@dataclass(frozen=True)
+class Authentication:
+    """What tags are made with."""
+
+    key: bytes = field(repr=False)
+    #: Of the image; it is in the MAC of each tag.
+    image_version: int
+
+    def tags(self, units: Iterable[bytes], size: int) -> Iterator[bytes]:
+        """Give the tags of an image's units in turn, as flashpager_pager.h defines them."""
+        mac = AesCmac(self.key)
+        version = self.image_version.to_bytes(4, "little")
+        for number, data in enumerate(units):
+            yield mac.tag(version + number.to_bytes(4, "little") + data, size)
+
+
+def authentication(
+    tag_bytes: int | None, mac: str | None, key: Path | None, image_version: int | None
+) -> Authentication | None:
+    """Read what a design with tags wants; give nothing for one without.
+
+    Raises:
+        FlashpagerError: for something that is missing, is no key, or is given for nothing.
+
+    """
+    given = {"--mac": mac, "--key": key, "--image-version": image_version}
+    if tag_bytes is None:
+        for flag, value in given.items():
+            if value is not None:
+                message = f"{flag}: the design has no tags; give their bytes with --tag"
+                raise FlashpagerError(message)
+        return None
+    if mac is None or key is None or image_version is None:
+        missing = ", ".join(flag for flag, value in given.items() if value is None)
+        message = (
+            f"a tag of {tag_bytes} bytes: {missing} missing; tags want --mac {' | '.join(MACS)}, "
+            "--key HEXFILE and --image-version N"
+        )
+        raise FlashpagerError(message)
+    if mac not in MACS:
+        message = f"--mac {mac}: it is {', '.join(MACS)}"
+        raise FlashpagerError(message)
+    check_version("--image-version", image_version)
+    return Authentication(read_key(key), image_version)
+
+
+def check_version(flag: str, version: int) -> None:
+    """Refuse what is no version of an image.
+
+    Raises:
+        FlashpagerError: for a number that has no 32 bits.
+
+    """
+    if not 0 <= version < _VERSIONS:
+        message = f"{flag} {version}: take 0 to {_VERSIONS - 1}, which 32 bits hold"
+        raise FlashpagerError(message)
+
+
+def read_key(path: Path) -> bytes:
+    """Read a key, as hexadecimal digits. What it holds is never told.
+
+    Raises:
+        FlashpagerError: for a file that cannot be read, or holds no key of 16 bytes.
+
+    """
+    try:
+        text = path.read_text(encoding="ascii")
+    except OSError as error:
+        message = f"{path}: {error.strerror or error}"
+        raise FlashpagerError(message) from None
+    except UnicodeDecodeError:
+        text = ""
+    digits = "".join(text.split())
+    wanted = f"a key of AES-128 is {KEY_BYTES} bytes, {2 * KEY_BYTES} hexadecimal digits"
+    if not digits or set(digits) - set(string.hexdigits):
+        message = f"{path}: holds something else than hexadecimal digits; {wanted}"
+        raise FlashpagerError(message)
+    if len(digits) != 2 * KEY_BYTES:
+        message = f"{path}: holds {len(digits)} hexadecimal digits; {wanted}"
+        raise FlashpagerError(message)
+    return bytes.fromhex(digits)

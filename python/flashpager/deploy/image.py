@@ -1,0 +1,99 @@
+"""The image in flash: its bytes."""
+
+import itertools
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+from flashpager import _engine
+from flashpager._engine import FlashpagerError, TraceInfo
+from flashpager.deploy.authentication import Authentication
+from flashpager.deploy.pager_design import TAG_AT, PagerDesign
+
+#: What flash holds where nothing was programmed.
+_ERASED = b"\xff"
+
+
+def read_image(path: Path, info: TraceInfo) -> bytes:
+    """Read an image: its bytes as they lie in flash, or the ELF file that was recorded.
+
+    Raises:
+        FlashpagerError: if it has another length than the trace's, whose layout it then is not, and
+            for an ELF file of another version.
+
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        message = f"{path}: {error.strerror or error}"
+        raise FlashpagerError(message) from None
+    if data.startswith(b"\x7fELF") and len(data) != info.image_bytes:
+        data = _engine.flash_image(info, path)
+    if len(data) != info.image_bytes:
+        message = (
+            f"{path}: {len(data)} bytes, but the image of the trace has {info.image_bytes}: it is "
+            f"of another version, or laid out in another way; the trace has {layout(info)}"
+        )
+        raise FlashpagerError(message)
+    return data
+
+
+def layout(info: TraceInfo) -> str:
+    """Say which sections of which files lie where in the image."""
+    sections = [
+        f"{section.name} of {Path(image.path).name} at {section.offset:#x} ({section.bytes} bytes)"
+        for image in info.images
+        for section in image.sections
+    ]
+    return ", ".join(sections) or "no sections that it names"
+
+
+def pattern(info: TraceInfo) -> bytes:
+    """Give bytes that stand for an image, of which a trace says the length alone."""
+    return random.Random(info.image_bytes).randbytes(info.image_bytes)  # noqa: S311 (no secret)
+
+
+def in_pages(data: bytes, design: PagerDesign, secret: Authentication | None = None) -> bytes:
+    """Fill up the last flash page; with tags, give each page its spare area behind it."""
+    filled = data.ljust(design.flash_pages * design.flash_page_bytes, _ERASED)
+    if secret is None or not design.tag_bytes:
+        return filled
+    tags = secret.tags(_cut(filled, design.unit_bytes), design.tag_bytes)
+    units = design.flash_page_bytes // design.unit_bytes
+    before = _ERASED * TAG_AT
+    return b"".join(
+        page + (before + b"".join(itertools.islice(tags, units))).ljust(design.spare_bytes, _ERASED)
+        for page in _cut(filled, design.flash_page_bytes)
+    )
+
+
+def read_flash(path: Path, design: PagerDesign) -> bytes:
+    """Read what deploy wrote for a design: whole flash pages, with tags their spare areas.
+
+    Raises:
+        FlashpagerError: if it has another length than that.
+
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        message = f"{path}: {error.strerror or error}"
+        raise FlashpagerError(message) from None
+    page = design.flash_page_bytes + design.spare_bytes
+    if len(data) != design.flash_pages * page:
+        message = (
+            f"{path}: {len(data)} bytes, but this design has {design.flash_pages} flash pages of "
+            f"{page} bytes, {design.spare_bytes} of them spare: deploy the same design"
+        )
+        raise FlashpagerError(message)
+    return data
+
+
+def without_spare(flash: bytes, design: PagerDesign) -> bytes:
+    """Give the image that such flash pages hold."""
+    pages = _cut(flash, design.flash_page_bytes + design.spare_bytes)
+    return b"".join(page[: design.flash_page_bytes] for page in pages)[: design.image_bytes]
+
+
+def _cut(data: bytes, size: int) -> Iterator[bytes]:
+    return (data[at : at + size] for at in range(0, len(data), size))

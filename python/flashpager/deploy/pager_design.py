@@ -1,0 +1,176 @@
+"""A design as the pager in C takes it: ``fp_pager_design.h``."""
+
+import re
+from dataclasses import dataclass
+
+from flashpager import _engine
+from flashpager._engine import FlashpagerError, Row
+from flashpager.base.quantities import counted
+
+#: How the frame of a page is found, as ``flashpager_pager.h`` has it.
+LOOKUPS = ("table", "hint", "scan")
+#: Policies that the pager has, with the macro of their parameter.
+_POLICIES = {
+    "fifo": "",
+    "clock": "",
+    "pa-clock": "FP_PAGER_WALK_BUDGET",
+    "sieve": "",
+    "lru": "",
+    "random": "FP_PAGER_SEED",
+}
+#: Most frames, and bytes of a flash page.
+_MOST_FRAMES = 32_000
+_MOST_FLASH_PAGE_BYTES = 32_768
+#: And of an image, as ``flashpager_pager.h`` has it.
+_MOST_IMAGE_BYTES = 0x7FFF_0000
+#: Where tags begin in the spare area: behind the mark of a bad block, as the engine has it.
+TAG_AT = 2
+
+
+@dataclass(frozen=True)
+class PagerDesign:
+    """What the pager is compiled for. Sizes are in bytes."""
+
+    policy: str
+    #: The budget of ``pa-clock``, the seed of ``random``.
+    parameter: int | None
+    lookup: str
+    register: str
+    frames: int
+    page_bytes: int
+    flash_page_bytes: int
+    codeword_bytes: int | None
+    image_bytes: int
+    #: Of a tag; nothing without authentication.
+    tag_bytes: int | None = None
+    #: Of a flash page, where there are tags.
+    spare_bytes: int = 0
+
+    @classmethod
+    def of(cls, row: Row, image_bytes: int, lookup: str) -> "PagerDesign":
+        """Give what a design that was simulated is on a device.
+
+        Raises:
+            FlashpagerError: for what the pager has not.
+
+        """
+        design = row.design
+        matched = re.fullmatch(r"([a-z0-9-]+)(?:\((\d+)\))?", design.policy)
+        if matched is None or matched[1] not in _POLICIES:
+            message = (
+                f"policy {design.policy}: the pager on a device has {', '.join(_POLICIES)}; "
+                "take one of them with --policy"
+            )
+            raise FlashpagerError(message)
+        if lookup not in LOOKUPS:
+            message = f"--lookup {lookup}: it is {', '.join(LOOKUPS)}"
+            raise FlashpagerError(message)
+        if design.icache or design.tlb:
+            message = (
+                "an instruction cache or a TLB stands in front of this design's cache: the pager "
+                "is for processors that interpret what it gives them; take a board without"
+            )
+            raise FlashpagerError(message)
+        if design.ways is not None:
+            message = "a cache in hardware needs no pager: leave --ways away for one in software"
+            raise FlashpagerError(message)
+        if _engine.find_part(design.part).is_read_in_place:
+            message = (
+                f"{design.part} is read in place, and the pager loads pages of NAND: take a NAND "
+                "part with --part"
+            )
+            raise FlashpagerError(message)
+        if design.critical_block_bytes:
+            message = (
+                "the pager fetches a page whole before it is used: leave --critical-block away"
+            )
+            raise FlashpagerError(message)
+        if design.reference_bit != "hardware":
+            message = (
+                "the pager sets its reference bits itself: leave --reference-bit emulated away"
+            )
+            raise FlashpagerError(message)
+        if row.frames > _MOST_FRAMES or row.flash_page_bytes > _MOST_FLASH_PAGE_BYTES:
+            message = (
+                f"{row.frames} frames and flash pages of {row.flash_page_bytes} bytes: the pager "
+                f"has at most {_MOST_FRAMES} frames, and pages of {_MOST_FLASH_PAGE_BYTES} bytes"
+            )
+            raise FlashpagerError(message)
+        if image_bytes > _MOST_IMAGE_BYTES:
+            message = (
+                f"an image of {image_bytes:,} bytes: the pager takes up to {_MOST_IMAGE_BYTES:,}"
+            )
+            raise FlashpagerError(message)
+        name, parameter = matched[1], matched[2]
+        return cls(
+            policy=name,
+            parameter=int(parameter) if parameter and _POLICIES[name] else None,
+            lookup=lookup,
+            register=design.register,
+            frames=row.frames,
+            page_bytes=design.cache_page_bytes,
+            flash_page_bytes=row.flash_page_bytes,
+            codeword_bytes=design.codeword_bytes,
+            image_bytes=image_bytes,
+            tag_bytes=design.tag_bytes,
+            spare_bytes=_spare_bytes(row) if design.tag_bytes else 0,
+        )
+
+    @property
+    def frame_bytes(self) -> int:
+        """RAM of the frames."""
+        return self.frames * self.page_bytes
+
+    def __str__(self) -> str:
+        """Say it in a few words."""
+        policy = self.policy if self.parameter is None else f"{self.policy}({self.parameter})"
+        codeword = f", codewords of {self.codeword_bytes}" if self.codeword_bytes else ""
+        tags = f", tags of {self.tag_bytes}" if self.tag_bytes else ""
+        return (
+            f"{policy}, {counted(self.frames, 'page')} of {self.page_bytes}, {self.register}"
+            f"{codeword}{tags}"
+        )
+
+    @property
+    def flash_pages(self) -> int:
+        """Flash pages of the image."""
+        return -(-self.image_bytes // self.flash_page_bytes)
+
+    @property
+    def unit_bytes(self) -> int:
+        """What is fetched together, and has a tag."""
+        return max(self.page_bytes, self.codeword_bytes or 0)
+
+    def header(self, said: str, image_version: int | None = None) -> str:
+        """Write ``fp_pager_design.h``; ``said`` is told in its first line."""
+        macros: dict[str, object] = {
+            "POLICY": _macro(self.policy),
+            "LOOKUP": _macro(self.lookup),
+            "REGISTER": _macro(self.register),
+            "FRAMES": self.frames,
+            "PAGE_BYTES": self.page_bytes,
+            "FLASH_PAGE_BYTES": self.flash_page_bytes,
+            "IMAGE_BYTES": self.image_bytes,
+        }
+        if self.codeword_bytes:
+            macros["CODEWORD_BYTES"] = self.codeword_bytes
+        if self.tag_bytes:
+            macros["TAG_BYTES"] = self.tag_bytes
+            macros["TAG_AT"] = TAG_AT
+            if image_version is not None:
+                macros["IMAGE_VERSION"] = f"{image_version}ul"
+        lines = [f"/* {said.replace('*/', '* /')} */"]
+        lines += [f"#define FP_PAGER_{name} {value}" for name, value in macros.items()]
+        if self.parameter is not None:
+            lines.append(f"#define {_POLICIES[self.policy]} {self.parameter}")
+        return "\n".join(lines) + "\n"
+
+
+def _spare_bytes(row: Row) -> int:
+    """Give the spare area of a flash page, which grows with pages that are taken to be larger."""
+    part = _engine.find_part(row.design.part)
+    return int(part.number("spare_bytes")) * row.flash_page_bytes // part.flash_page_bytes
+
+
+def _macro(name: str) -> str:
+    return f"FP_PAGER_{name.replace('-', '_').upper()}"

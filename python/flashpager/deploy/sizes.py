@@ -1,0 +1,93 @@
+"""What the pager takes of a device: code and RAM, by its compilers."""
+
+import re
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from flashpager.base.installed import pager_sources
+from flashpager.deploy.pager_design import PagerDesign
+
+#: Compilers by target, with the prefix of their tools.
+_TARGETS = {
+    "Cortex-M3": ("arm-none-eabi-", ("-mcpu=cortex-m3", "-mthumb")),
+    "AVR": ("avr-", ("-mmcu=atmega1284p",)),
+}
+
+
+#: Of a key that is ready for use, ``struct fp_aes_cmac``.
+_KEY_RAM_BYTES = 192
+
+
+#: Functions that stand on ``fp_pager_page()``; the rest is the pager itself.
+CURSORS = ("fp_cursor_turn", "fp_cursor_close", "fp_pager_read", "fp_pager_error")
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What the pager, or the MAC of its tags, takes of a target, in bytes."""
+
+    target: str
+    code: int
+    #: All of its RAM, the frames or the key among it.
+    ram: int
+    #: Of the code, the cursors and ``fp_pager_read()``.
+    cursors: int = 0
+
+
+def targets() -> list[str]:
+    """Give the targets whose compilers are installed."""
+    return [
+        target
+        for target, (prefix, _) in _TARGETS.items()
+        if all(shutil.which(f"{prefix}{tool}") for tool in ("gcc", "size", "nm"))
+    ]
+
+
+def sizes_of(design: PagerDesign) -> list[Sizes]:
+    """Compile the pager for each of :func:`targets`; leave out those that cannot address it."""
+    return _compiled(design, "pager.c")
+
+
+def mac_sizes_of(design: PagerDesign) -> list[Sizes]:
+    """Compile AES-CMAC for the same targets, with the RAM of one key."""
+    compiled = _compiled(design, "mac/aes_cmac.c")
+    return [replace(each, ram=each.ram + _KEY_RAM_BYTES) for each in compiled]
+
+
+def _compiled(design: PagerDesign, source: str) -> list[Sizes]:
+    found = []
+    for target in targets():
+        prefix, flags = _TARGETS[target]
+        with tempfile.TemporaryDirectory(prefix="flashpager-") as place:
+            Path(place, "fp_pager_design.h").write_text(design.header("sizes"), encoding="ascii")
+            compiled = Path(place, "compiled.o")
+            command = [
+                *(f"{prefix}gcc", "-std=c99", "-Os", *flags, f"-I{place}", "-c"),
+                *("-o", str(compiled), str(pager_sources() / source)),
+            ]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            if done.returncode:
+                # A cache that is larger than what the target can address.
+                continue
+            told = _told(f"{prefix}size", "-A", compiled)
+            symbols = _told(f"{prefix}nm", "-S", compiled)
+        sections = re.findall(r"^\.(text|rodata|data|bss)\S*\s+(\d+)", told, re.MULTILINE)
+        functions = re.findall(r"^\w+ (\w+) \w (\w+)$", symbols, re.MULTILINE)
+        cursors = sum(int(size, 16) for size, name in functions if name in CURSORS)
+        of = dict.fromkeys(("text", "rodata", "data", "bss"), 0)
+        for name, size in sections:
+            of[name] += int(size)
+        # Constants of an AVR are copied to RAM, as it reads them from there.
+        copied = of["rodata"] if target == "AVR" else 0
+        code = of["text"] + of["rodata"]
+        ram = of["data"] + of["bss"] + copied
+        found.append(Sizes(target, code=code, ram=ram, cursors=cursors))
+    return found
+
+
+def _told(tool: str, option: str, compiled: Path) -> str:
+    command = [tool, option, str(compiled)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout

@@ -1,0 +1,353 @@
+"""From a table of designs to an answer: what is good enough, what is best, and why."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import polars as pl
+
+from flashpager._engine import Design, FlashpagerError
+from flashpager.base.quantities import counted, duration, format_size, percent, significant
+from flashpager.replay.table import DESIGN_COLUMNS, design_of
+from flashpager.space.needs import Needs, Unmet
+
+#: Below this gain a constraint is not said to bite.
+_NOTABLE = 1.005
+
+#: What every trace of a design has in common: one row a design has them once.
+_COMMON = (*DESIGN_COLUMNS, "frames", "metadata_bytes", "ram_bytes", "ecc_unchecked")
+
+_NEEDED = {
+    *("trace", *_COMMON, "time_ns", "bandwidth_mib_s", "nor_ratio", "mean_fault_ns"),
+    *("p99_fault_ns", "worst_fault_ns", "misses", "loads", "other_page", "references"),
+    *("bytes_fetched", "bytes_read", "run_ms", "slowdown"),
+}
+
+
+#: Counts of all traces together.
+_SUMMED = ("references", "hits", "misses", "loads", "bytes_fetched", "bytes_read", "walk")
+
+#: The columns of :func:`combine`.
+COMBINED_COLUMNS = (
+    *(*_COMMON, "ns_per_byte", "bandwidth_mib_s", "least_bandwidth_mib_s", "nor_ratio"),
+    *("run_ms", "slowdown", "mean_fault_ns", "p99_fault_ns", "worst_fault_ns", *_SUMMED),
+    *("miss_ratio", "reload_share", "fetch_ratio"),
+)
+
+
+@dataclass(frozen=True)
+class DesignRow:
+    """One design of :func:`combine`: what it comes to on all traces together."""
+
+    design: Design
+    frames: int
+    #: Bytes of RAM that the policy keeps; None where no device can run it.
+    metadata_bytes: int | None
+    ram_bytes: int
+    #: Whether a fetch is less than an ECC codeword.
+    ecc_unchecked: bool
+    ns_per_byte: float
+    bandwidth_mib_s: float
+    #: Of the worst trace.
+    least_bandwidth_mib_s: float
+    nor_ratio: float | None
+    #: On its processor, where it has one: of all traces together, and of the worst.
+    run_ms: float | None
+    slowdown: float | None
+    mean_fault_ns: float
+    p99_fault_ns: float
+    worst_fault_ns: float
+    references: int
+    hits: int
+    misses: int
+    loads: int
+    bytes_fetched: int
+    bytes_read: int
+    walk: int
+    #: Of page references.
+    miss_ratio: float
+    #: Of loads, those of the page that the register held.
+    reload_share: float
+    #: Bytes fetched for each byte read.
+    fetch_ratio: float
+    #: All of it flat, by the names of columns.
+    columns: Mapping[str, Any] = field(repr=False)
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> "DesignRow":
+        """Take a row of :func:`combine`."""
+        names = [each.name for each in fields(cls) if each.name in COMBINED_COLUMNS]
+        return cls(design_of(row), **{name: row[name] for name in names}, columns=row)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a table of designs says to somebody's needs."""
+
+    needs: Needs
+    #: All designs, one row each, as :func:`combine` gives them.
+    designs: pl.DataFrame
+    #: Those that meet the needs, fastest first.
+    fitting: pl.DataFrame
+    #: Of the fitting ones those that no other beats in RAM and time, smallest first.
+    front: pl.DataFrame
+    #: One sentence for each constraint that costs speed, or leaves nothing.
+    bites: list[str]
+    #: Why the fastest one is; empty if nothing fits.
+    why: str
+    #: Parts that give just what the best design does, with all else alike.
+    ties: list[str] = field(default_factory=list)
+
+    @property
+    def best(self) -> DesignRow | None:
+        """The fastest design that fits."""
+        return DesignRow.of(self.fitting.row(0, named=True)) if len(self.fitting) else None
+
+    @property
+    def unmet(self) -> list[Unmet]:
+        """What is asked for and no design does; empty if one does, or nothing is asked."""
+        if len(self.fitting) or self.needs == Needs():
+            return []
+        said = f"none of {counted(len(self.designs), 'design')} does all that is asked"
+        return [Unmet("all", asked=True, found=None, said=said)]
+
+    def __repr__(self) -> str:
+        """Say what it says; the tables print by themselves."""
+        best = self.best
+        lines = [f"{len(self.fitting):,} of {counted(len(self.designs), 'design')} fit"]
+        if best is not None:
+            ram, fault = counted(best.ram_bytes, "byte"), duration(best.worst_fault_ns)
+            lines += [
+                f"best: {best.bandwidth_mib_s:.2f} MB/s, {ram} of RAM, worst fault {fault}",
+                f"{best.design!r}",
+                f"why: {self.why}",
+            ]
+        return "\n".join([*lines, *self.bites])
+
+
+def combine(frame: pl.DataFrame, weights: Mapping[str, float] | None = None) -> pl.DataFrame:
+    """Make one row a design of one row a design and trace.
+
+    ``ns_per_byte`` is the mean time a byte read takes, each trace's bytes having the share of its
+    weight; ``bandwidth_mib_s`` follows from it. ``least_bandwidth_mib_s``, ``worst_fault_ns`` and
+    ``slowdown`` are of the worst trace, ``run_ms`` of all together. ``reload_share`` is the part of
+    loads that load the page that the register held, ``fetch_ratio`` the bytes fetched for each byte
+    read. Designs that are not there for every trace are left out.
+
+    Args:
+        frame: as :func:`flashpager.explore` gives it.
+        weights: of traces by name; 1 where not given.
+
+    Raises:
+        FlashpagerError: for another table, and weights of traces that are not in it or not above
+            0.
+
+    """
+    _check_table(frame)
+    _check_weights(frame, weights or {})
+    # Tables that were put together may hold a design twice.
+    frame = frame.unique(("trace", *DESIGN_COLUMNS), keep="first", maintain_order=True)
+    weight = pl.lit(1.0)
+    if weights:
+        names = pl.col("trace")
+        weight = names.replace_strict(list(weights), list(weights.values()), default=1.0)
+    per_byte = pl.col("time_ns") / pl.col("bytes_read")
+    mean = (pl.col("_weight") * pl.col("_per_byte")).sum() / pl.col("_weight").sum()
+    weighted = frame.with_columns(weight.alias("_weight"), per_byte.alias("_per_byte"))
+
+    def share(part: str, whole: str) -> pl.Expr:
+        scale = pl.col("_weight") / pl.col("bytes_read")
+        below = (pl.col(whole) * scale).sum()
+        return pl.when(below > 0).then((pl.col(part) * scale).sum() / below).otherwise(0.0)
+
+    reloads = pl.col("loads") - pl.col("other_page")
+    return (
+        weighted.with_columns(reloads.alias("reloads"))
+        .group_by(_COMMON, maintain_order=True)
+        .agg(
+            pl.len().alias("_traces"),
+            mean.alias("ns_per_byte"),
+            (1e9 / mean / 2**20).alias("bandwidth_mib_s"),
+            pl.col("bandwidth_mib_s").min().alias("least_bandwidth_mib_s"),
+            pl.col("nor_ratio").min(),
+            # Without a processor there is none, and no sum of nothing.
+            pl.when(pl.col("run_ms").is_not_null().all()).then(pl.col("run_ms").sum()),
+            pl.col("slowdown").max(),
+            pl.col("mean_fault_ns", "p99_fault_ns", "worst_fault_ns").max(),
+            pl.col(_SUMMED).sum(),
+            share("misses", "references").alias("miss_ratio"),
+            share("reloads", "loads").alias("reload_share"),
+            share("bytes_fetched", "bytes_read").alias("fetch_ratio"),
+        )
+        # A design that was not tried on every trace is not known to be good for all.
+        .filter(pl.col("_traces") == frame["trace"].n_unique())
+        .select(COMBINED_COLUMNS)
+    )
+
+
+def _check_table(frame: pl.DataFrame) -> None:
+    missing = sorted(_NEEDED - set(frame.columns))
+    if missing:
+        message = f"no table of flashpager.explore: it has no column {missing[0]}"
+        raise FlashpagerError(message)
+
+
+def _check_weights(frame: pl.DataFrame, weights: Mapping[str, float]) -> None:
+    names = frame["trace"].unique(maintain_order=True).to_list()
+    for name, weight in weights.items():
+        if name not in names:
+            message = f"weight of '{name}', which is not in the table (traces: {', '.join(names)})"
+            raise FlashpagerError(message)
+        if not 0 < weight < float("inf"):
+            message = f"the weight of '{name}' is {weight}, not a number above 0"
+            raise FlashpagerError(message)
+
+
+def pareto(designs: pl.DataFrame) -> pl.DataFrame:
+    """Give the designs that no other beats in RAM and time, smallest RAM first."""
+    ordered = designs.sort("ram_bytes", "ns_per_byte", maintain_order=True)
+    before = pl.col("ns_per_byte").cum_min().shift(1)
+    return ordered.filter(before.is_null() | (pl.col("ns_per_byte") < before))
+
+
+def answer(
+    frame: pl.DataFrame,
+    needs: Needs | None = None,
+    *,
+    weights: Mapping[str, float] | None = None,
+    block_bytes: float | None = None,
+) -> Answer:
+    """Find the best designs of a table, and say which constraint bites.
+
+    >>> answer(table, Needs(ram_bytes="4K"), weights={"boot": 1, "loop": 9}).best
+
+    Args:
+        frame: as :func:`flashpager.explore` gives it.
+        needs: what is asked for; nothing by default.
+        weights: of traces by name, the share of bytes read that each has; 1 where not given.
+        block_bytes: mean size of the basic blocks executed, for the sentence why, as
+            ``trace.blocks.mean_executed_block_bytes``.
+
+    Raises:
+        FlashpagerError: as :func:`combine` does.
+
+    """
+    needs = needs or Needs()
+    designs = combine(frame, weights)
+    fitting = needs.met_by(designs).sort("ns_per_byte", "ram_bytes", maintain_order=True)
+    why = _why(designs, fitting, block_bytes) if len(fitting) else ""
+    bites, ties = _bites(designs, fitting, needs), _ties(fitting)
+    return Answer(needs, designs, fitting, pareto(fitting), bites, why, ties)
+
+
+#: What two designs may differ in that are one but for the part.
+_OF_PART = ("part", "nor", "nor_ratio")
+
+
+def _ties(fitting: pl.DataFrame) -> list[str]:
+    if fitting.is_empty():
+        return []
+    best = fitting.row(0, named=True)
+    same = [name for name in fitting.columns if name not in _OF_PART]
+    alike = fitting.filter(
+        *(pl.col(name).eq_missing(pl.lit(best[name])) for name in same),
+        pl.col("part") != best["part"],
+    )
+    return list(alike["part"].unique(maintain_order=True))
+
+
+def _bites(designs: pl.DataFrame, fitting: pl.DataFrame, needs: Needs) -> list[str]:
+    said = []
+    if len(designs) and designs["metadata_bytes"].is_null().all():
+        policies = ", ".join(designs["policy"].unique(maintain_order=True))
+        return [f"no device can run {policies}: it would have to know what comes"]
+    for name, (rest, test) in needs.conditions().items():
+        without = rest.met_by(designs).sort("ns_per_byte", maintain_order=True)
+        if without.is_empty():
+            continue
+        free = without.row(0, named=True)
+        if fitting.is_empty():
+            nearest = _nearest(without, test)
+            said.append(f"{name}: no design of {len(designs)} meets it with the rest; {nearest}")
+            continue
+        gain = fitting["ns_per_byte"][0] / free["ns_per_byte"]
+        if gain >= _NOTABLE:
+            instead = "without it"
+            if test.meta.root_names() == ["ram_bytes"]:
+                instead = f"with {counted(free['ram_bytes'], 'byte')}"
+            said.append(
+                f"{name} bites: {instead} {free['bandwidth_mib_s']:.2f} MB/s,"
+                f" {percent(gain - 1)} more ({_short(free)})"
+            )
+    if fitting.is_empty() and not said and needs.conditions():
+        said.append("no design meets even all but one of these: " + ", ".join(needs.conditions()))
+    return said
+
+
+def _nearest(without: pl.DataFrame, test: pl.Expr) -> str:
+    """Say how near the designs come that meet all but one constraint."""
+    column = test.meta.root_names()[0]
+    if column == "least_bandwidth_mib_s":
+        return f"the fastest reaches {max(without[column].to_list()):.2f} MB/s on every trace"
+    if column == "worst_fault_ns":
+        return f"the shortest worst fault is {duration(min(without[column].to_list()))}"
+    if column == "slowdown":
+        known = without[column].drop_nulls().to_list()
+        if not known:
+            return "no processor says how long the program takes"
+        return f"the fastest is {min(known):.3g} times slower than out of RAM"
+    if column == "ram_bytes":
+        return (
+            f"the smallest of those tried takes {counted(min(without[column].to_list()), 'byte')}"
+        )
+    return "all that meet the rest fetch less than a codeword"
+
+
+#: Below this two decimals say too little.
+_SMALL = 0.1
+
+
+def _ratio(ratio: float) -> str:
+    return f"{ratio:.2f}" if ratio >= _SMALL else significant(ratio, 2)
+
+
+def _short(row: Mapping[str, Any]) -> str:
+    """Name a design by what is chosen in it."""
+    if row["ways"] is not None:
+        sets = f"{counted(row['frames'] // row['ways'], 'set')} of {counted(row['ways'], 'way')}"
+        line = format_size(row["cache_page_bytes"])
+        return f"{row['part']}, {row['bus']}, {row['policy']}, {sets}, lines of {line}"
+    return (
+        f"{row['part']}, {row['policy']}, {counted(row['frames'], 'page')} of"
+        f" {format_size(row['cache_page_bytes'])}, {row['register']}"
+    )
+
+
+def _why(designs: pl.DataFrame, fitting: pl.DataFrame, block_bytes: float | None) -> str:
+    """Say in one sentence why the fastest design is."""
+    best = fitting.row(0, named=True)
+    unit = "lines" if best["ways"] is not None else "pages"
+    said = f"{unit} of {format_size(best['cache_page_bytes'])}"
+    if block_bytes:
+        said += f" against executed basic blocks of {block_bytes:.0f} bytes on average"
+    fetched, misses = _ratio(best["fetch_ratio"]), percent(best["miss_ratio"])
+    said += f": each byte executed costs {fetched} bytes fetched"
+    if best["reload_share"]:
+        reloads = percent(best["reload_share"], 0)
+        said += f", {misses} of page references miss and {reloads} of the loads reload the page"
+        said += " that the register held"
+    else:
+        said += f" and {misses} of {unit[:-1]} references miss"
+    whole = designs.filter(
+        pl.col("cache_page_bytes") == pl.col("flash_page_bytes"),
+        *(pl.col(name).eq_missing(pl.lit(best[name])) for name in ("part", "bus", "policy")),
+        pl.col("ram_bytes") <= best["ram_bytes"],
+    ).sort("ns_per_byte")
+    if len(whole) and best["cache_page_bytes"] < best["flash_page_bytes"]:
+        other = whole.row(0, named=True)
+        fetched = _ratio(other["fetch_ratio"])
+        said += (
+            f"; whole flash pages in the same RAM would fetch {fetched} and reach"
+            f" {other['bandwidth_mib_s']:.2f} MB/s"
+        )
+    return said + "."

@@ -1,0 +1,399 @@
+"""Two tables of designs side by side: what became faster, what slower, what should not differ.
+
+Rows are matched by trace and design. Two tables that differ in one thing which is the same in
+all rows of each (A all with one part, B all with another) are matched on the rest.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import geometric_mean
+from typing import Any
+
+import polars as pl
+
+from flashpager._engine import Design, FlashpagerError
+from flashpager.base.axes import AXES, FIELDS_FROM_PART, SHOWN
+from flashpager.base.quantities import format_size, significant
+from flashpager.replay import table
+from flashpager.replay.table import DESIGN_COLUMNS, HANDLER
+from flashpager.space.needs import Unmet, apart
+
+#: What rows are matched by.
+KEYS = ("trace", *DESIGN_COLUMNS)
+
+#: Counts, those first by which a person sees soonest what differs.
+_SEEN_SOONEST = (
+    *("references", "hits", "misses", "false_faults", "loads", "other_page", "forward"),
+    "backward",
+)
+COUNTS = (*_SEEN_SOONEST, *(count for count in table.COUNTS if count not in _SEEN_SOONEST))
+
+#: Where tables differ in one of these alone, every count must be the same.
+_PRICES = (
+    *(
+        "part",
+        "bus",
+        "nor",
+        "schedule",
+        "processor",
+        "t_read_ns",
+        "t_write_ns",
+        *HANDLER,
+        "count_commands",
+    ),
+    *("icache_fetch_ns", "icache_refill_ns", "tlb_lookup_ns", "tlb_page_walk_ns"),
+)
+_NEEDED = (*KEYS, *COUNTS, "time_ns", "bandwidth_mib_s")
+
+#: What a part, and a processor, brings with it.
+_FOLLOWS = {
+    "part": ("flash_page_bytes", *FIELDS_FROM_PART),
+    "processor": ("t_read_ns", "t_write_ns", *HANDLER),
+}
+
+#: Columns that earlier versions did not write, with what was so.
+_SINCE = {"count_commands": False, "processor": None}
+
+#: Rounding is no change for the worse.
+_ROUNDING = 1e-9
+
+#: What traces of the same runs have in common.
+_TRACE_FIELDS = ("build_id", "image_bytes", "runs", "bytes", "instructions", "warm_up")
+
+
+@dataclass(frozen=True)
+class Results:
+    """A table of designs, and where it comes from."""
+
+    #: How messages call it.
+    name: str
+    #: As :func:`flashpager.explore` gives it.
+    frame: pl.DataFrame
+    #: Of the flashpager that made it; None if the file does not say.
+    version: str | None = None
+    #: What the traces say of themselves, by name; empty if the file does not say.
+    traces: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, path: Path) -> "Results":
+        """Read a file that ``explore -o`` wrote.
+
+        Raises:
+            FlashpagerError: if it cannot be read, or is no table of designs.
+
+        """
+        frame, about = table.read(path)
+        since = {name: value for name, value in _SINCE.items() if name not in frame.columns}
+        frame = frame.with_columns(
+            pl.lit(value, table.SCHEMA[name]).alias(name) for name, value in since.items()
+        )
+        missing = [name for name in _NEEDED if name not in frame.columns]
+        if missing:
+            more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+            message = f"{path}: no table of designs: column {missing[0]}{more} missing"
+            raise FlashpagerError(message)
+        frame = frame.unique(maintain_order=True)
+        _refuse_holes(frame, str(path))
+        version = about.get("version")
+        return cls(
+            str(path),
+            frame,
+            version if isinstance(version, str) else None,
+            _by_name(about.get("traces"), frame),
+        )
+
+    def best(self) -> "Best":
+        """Give the design with the least mean time a byte read, over all traces it ran."""
+        per_byte = pl.col("time_ns") / pl.col("bytes_read")
+        designs = self.frame.group_by(DESIGN_COLUMNS, maintain_order=True).agg(
+            per_byte.mean().alias("ns_per_byte"), pl.len().alias("traces")
+        )
+        most = designs.filter(pl.col("traces") == pl.col("traces").max())
+        best = most.sort("ns_per_byte", maintain_order=True).row(0, named=True)
+        del best["traces"]
+        columns = {**best, "bandwidth_mib_s": 1e9 / best["ns_per_byte"] / 2**20}
+        return Best(
+            table.design_of(best), columns["ns_per_byte"], columns["bandwidth_mib_s"], columns
+        )
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best design of a table."""
+
+    design: Design
+    ns_per_byte: float
+    bandwidth_mib_s: float
+    #: The same, flat, by the names of columns.
+    columns: Mapping[str, Any] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Across:
+    """What tables differ in, each being of one value."""
+
+    column: str
+    a: Any
+    b: Any
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Of B to A, over all matched rows."""
+
+    geometric_mean: float
+    best: float
+    worst: float
+
+
+@dataclass(frozen=True)
+class WorseRow(Unmet):
+    """A row of A that got worse by more than was allowed, or that B has no more."""
+
+    #: What it is matched by: trace and design.
+    row: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What two tables say of each other."""
+
+    a: Results
+    b: Results
+    #: What rows differ in that were matched nevertheless: one thing, and what follows from it.
+    across: list[Across]
+    #: Rows of both: keys, the rest of A with ``_a`` and of B with ``_b`` behind each name,
+    #: ``time_ratio`` and ``bandwidth_ratio`` (B to A).
+    joined: pl.DataFrame
+    only_a: int
+    only_b: int
+    #: B's time to A's: below 1, B is faster.
+    time: Ratio
+    #: B's bandwidth to A's: above 1, B is faster.
+    bandwidth: Ratio
+    #: For traces of the same name that are not the same: what differs of their descriptions.
+    changed_traces: dict[str, list[str]]
+    #: Counts that differ between rows that must have the same ones, and in how many rows.
+    different_counts: dict[str, int]
+    #: In how many rows any count differs so.
+    different_rows: int
+
+    @property
+    def causes(self) -> list[Across]:
+        """What rows differ in, without what follows from it."""
+        return _causes(self.across)
+
+    @property
+    def versions_differ(self) -> bool | None:
+        """Whether different versions made the tables; None if a file does not say."""
+        if self.a.version is None or self.b.version is None:
+            return None
+        return self.a.version != self.b.version
+
+    @property
+    def inexplicable(self) -> bool:
+        """Whether counts differ, and neither another version nor another trace explains it."""
+        return bool(self.different_counts) and not (self.versions_differ or self.changed_traces)
+
+    def changes(self) -> pl.DataFrame:
+        """Give the rows of both whose time or counts changed, the largest change of time first."""
+        size = pl.col("time_ratio").log().abs()
+        changed = self.joined.filter((pl.col("time_ratio") != 1) | _any_count_differs())
+        return changed.sort(size, descending=True, nulls_last=True, maintain_order=True)
+
+    def worse(self, allowed: float) -> list[WorseRow]:
+        """Give the rows whose time or bandwidth got worse by more than a share, the worst first.
+
+        Behind them stand the rows of A that are not in B.
+        """
+        losses = [
+            (pl.col("time_ratio") - 1).alias("time grew by"),
+            (1 - pl.col("bandwidth_ratio")).alias("bandwidth fell by"),
+        ]
+        names = [loss.meta.output_name() for loss in losses]
+        lost = self.joined.with_columns(losses).with_columns(_lost=pl.max_horizontal(names))
+        worse = lost.filter(pl.col("_lost") > allowed + _ROUNDING)
+        found = []
+        for row in worse.sort("_lost", descending=True, maintain_order=True).iter_rows(named=True):
+            how = max(names, key=row.__getitem__)
+            much = apart(row[how], ">", allowed, _share)
+            found.append(self._worse_row(allowed, row[how], f"{how} {much}", row))
+        keys = [name for name in KEYS if name not in {each.column for each in self.across}]
+        missing = self.a.frame.join(self.joined, on=keys, how="anti", nulls_equal=True)
+        rows = missing.iter_rows(named=True)
+        return found + [self._worse_row(allowed, None, "in A alone", row) for row in rows]
+
+    def _worse_row(
+        self, allowed: float, found: float | None, how: str, row: Mapping[str, Any]
+    ) -> WorseRow:
+        frame = self.a.frame
+        keys = {name: row[name] for name in KEYS if name in row}
+        told = [name for name in (*SHOWN, *KEYS) if name in keys and frame[name].n_unique() > 1]
+        named = [row.get("trace"), *(_named(name, row[name]) for name in dict.fromkeys(told))]
+        which = ", ".join(str(name) for name in dict.fromkeys(named) if name is not None)
+        return WorseRow("fail_above", allowed, found, f"{which}: {how}", keys)
+
+
+def compare(a: Results, b: Results) -> Comparison:
+    """Match the rows of two tables.
+
+    Raises:
+        FlashpagerError: if they have no row in common.
+
+    """
+    across = _across(a.frame, b.frame)
+    names = [each.column for each in across]
+    keys = [name for name in KEYS if name not in names]
+    for results in (a, b):
+        _refuse_doubles(results, keys)
+    joined = _join(a.frame, b.frame, keys)
+    if joined.is_empty():
+        raise FlashpagerError(_nothing_in_common(a, b))
+    same_counts = all(name in _PRICES for name in names)
+    differing = _differing(joined) if same_counts else {}
+    return Comparison(
+        a=a,
+        b=b,
+        across=across,
+        joined=joined,
+        only_a=len(a.frame) - len(joined),
+        only_b=len(b.frame) - len(joined),
+        time=_ratio(joined["time_ratio"].to_list(), more_is_better=False),
+        bandwidth=_ratio(joined["bandwidth_ratio"].to_list(), more_is_better=True),
+        changed_traces=_changed_traces(a.traces, b.traces),
+        different_counts=differing,
+        different_rows=len(joined.filter(_any_count_differs())) if differing else 0,
+    )
+
+
+def _share(share: float, digits: int) -> str:
+    return f"{significant(100 * share, digits)} %"
+
+
+def _named(column: str, value: object) -> str:
+    """Name what a row has in a column, as a person says it."""
+    if column == "trace":
+        return str(value)
+    axis = AXES.get(column)
+    if axis is None:
+        return f"{column} {value}"
+    if not axis.is_size:
+        return str(value)
+    return f"{axis.title} {format_size(value) if isinstance(value, int) else 'none'}"
+
+
+def _join(a: pl.DataFrame, b: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
+    shared = [name for name in a.columns if name in b.columns and name not in keys]
+    left = a.select(*keys, pl.col(shared).name.suffix("_a"))
+    right = b.select(*keys, pl.col(shared).name.suffix("_b"))
+    both = left.join(right, on=list(keys), how="inner", nulls_equal=True, maintain_order="left")
+    pairs = [name for column in shared for name in (f"{column}_a", f"{column}_b")]
+    return both.select(
+        *keys,
+        *pairs,
+        (pl.col("time_ns_b") / pl.col("time_ns_a")).alias("time_ratio"),
+        (pl.col("bandwidth_mib_s_b") / pl.col("bandwidth_mib_s_a")).alias("bandwidth_ratio"),
+    )
+
+
+def _across(a: pl.DataFrame, b: pl.DataFrame) -> list[Across]:
+    """Give the one thing that tables differ in, if there is one, with what follows from it."""
+    found = _constants_that_differ(a, b)
+    return found if len(_causes(found)) == 1 else []
+
+
+def _causes(across: Sequence[Across]) -> list[Across]:
+    """Leave out what a part or a processor brings with it, where that differs, too."""
+    names = {each.column for each in across}
+    follow = {each for cause, brings in _FOLLOWS.items() if cause in names for each in brings}
+    return [each for each in across if each.column not in follow]
+
+
+def _constants_that_differ(a: pl.DataFrame, b: pl.DataFrame) -> list[Across]:
+    found = []
+    for name in KEYS:
+        in_a, in_b = a[name].unique(), b[name].unique()
+        if len(in_a) == len(in_b) == 1 and in_a[0] != in_b[0]:
+            found.append(Across(name, in_a[0], in_b[0]))
+    return found
+
+
+def _nothing_in_common(a: Results, b: Results) -> str:
+    message = f"{a.name} and {b.name} have no design and trace in common"
+    found = _causes(_constants_that_differ(a.frame, b.frame))
+    if len(found) > 1:
+        said = ", ".join(f"{each.column} ({each.a} → {each.b})" for each in found)
+        return f"{message}: they differ in {said}; only one such thing can be compared across"
+    apart = [
+        name
+        for name in KEYS
+        if not set(a.frame[name].unique().to_list()) & set(b.frame[name].unique().to_list())
+    ]
+    return f"{message}: no {apart[0]} is in both" if apart else message
+
+
+def _differs(name: str) -> pl.Expr:
+    return pl.col(f"{name}_a").ne_missing(pl.col(f"{name}_b"))
+
+
+def _any_count_differs() -> pl.Expr:
+    return pl.any_horizontal(_differs(name) for name in COUNTS)
+
+
+def _differing(joined: pl.DataFrame) -> dict[str, int]:
+    counts = joined.select(_differs(name).sum().alias(name) for name in COUNTS).row(0, named=True)
+    return {name: count for name, count in counts.items() if count}
+
+
+def _ratio(values: list[float], *, more_is_better: bool) -> Ratio:
+    low, high = min(values), max(values)
+    best, worst = (high, low) if more_is_better else (low, high)
+    return Ratio(geometric_mean(values), best, worst)
+
+
+def _changed_traces(
+    a: Mapping[str, Mapping[str, Any]], b: Mapping[str, Mapping[str, Any]]
+) -> dict[str, list[str]]:
+    changed = {}
+    for name in a.keys() & b.keys():
+        differing = [key for key in _TRACE_FIELDS if a[name].get(key) != b[name].get(key)]
+        if differing:
+            changed[name] = differing
+    return dict(sorted(changed.items()))
+
+
+def _by_name(traces: object, frame: pl.DataFrame) -> dict[str, Mapping[str, Any]]:
+    """Name what traces say of themselves: they stand in the order of the rows."""
+    names = frame["trace"].unique(maintain_order=True).to_list()
+    if not isinstance(traces, list) or len(traces) != len(names):
+        return {}
+    return {
+        name: trace for name, trace in zip(names, traces, strict=True) if isinstance(trace, Mapping)
+    }
+
+
+def _refuse_holes(frame: pl.DataFrame, name: str) -> None:
+    """Refuse a table without rows, or with rows that no replay gives."""
+    if frame.is_empty():
+        message = f"{name}: the table has no rows"
+        raise FlashpagerError(message)
+    needed = ("trace", "bytes_read", "time_ns", "bandwidth_mib_s")
+    for column in needed:
+        values = frame[column]
+        bad = values.is_null()
+        if column != "trace":
+            bad = bad | ~(values > 0) | values.cast(pl.Float64).is_infinite()
+        if bad.any():
+            place = bad.arg_true()[0]
+            message = f"{name}: row {place + 1} has {column} = {values[place]}, not a replay's"
+            raise FlashpagerError(message)
+
+
+def _refuse_doubles(results: Results, keys: Sequence[str]) -> None:
+    doubled = results.frame.filter(pl.struct(keys).is_duplicated())
+    if len(doubled):
+        row = doubled.row(0, named=True)
+        said = ", ".join(f"{row[name]}" for name in keys if row[name] is not None)
+        message = f"{results.name}: different rows of the same design and trace ({said})"
+        raise FlashpagerError(message)

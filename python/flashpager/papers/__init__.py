@@ -1,1 +1,0 @@
-"""Published results, claim by claim, with our figures beside them."""

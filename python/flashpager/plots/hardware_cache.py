@@ -1,0 +1,228 @@
+"""A cache in hardware at one glance: which limit bites, and what other caches would lose."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import altair as alt
+import polars as pl
+
+from flashpager.base.quantities import duration, percent
+from flashpager.choose.hardware_changes import Change
+from flashpager.plots import style
+
+_BAR = 44
+_AROUND = 70
+#: Lines by their ways, which are few.
+_COLOURS = (style.BLUE, style.VERMILLION, style.GREEN, style.PURPLE, style.ORANGE, style.SKY)
+
+
+@dataclass(frozen=True)
+class Lost:
+    """What a cache loses: a share of the program's time, or without a processor that time in ns."""
+
+    cache_bytes: int
+    line_bytes: int
+    ways: int
+    lost: float
+
+    def said(self, *, is_share: bool) -> str:
+        """Write what it loses."""
+        return percent(self.lost, 1) if is_share else duration(self.lost)
+
+
+def cache_sizes(own: Lost, others: Sequence[Lost], *, is_share: bool) -> str:
+    """Say what a cache loses, and from which size on half of that and more is saved.
+
+    Args:
+        own: the design's.
+        others: with as many ways and as long lines, and other sizes.
+        is_share: whether they tell shares.
+
+    """
+    what = " of the time" if is_share else ""
+    text = f"{style.said(own.cache_bytes)} lose {own.said(is_share=is_share)}{what}"
+    larger = sorted(
+        (one for one in others if one.cache_bytes > own.cache_bytes),
+        key=lambda one: one.cache_bytes,
+    )
+    half = None
+    for one in reversed(larger):
+        # From there on all are, though a larger cache may lose more than a smaller one.
+        if 2 * one.lost > own.lost:
+            break
+        half = one
+    if not own.lost:
+        return f"{style.said(own.cache_bytes)} lose nothing"
+    if half is None and not larger:
+        return f"{text}; no larger cache can be tried"
+    if half is None:
+        largest = larger[-1]
+        said = largest.said(is_share=is_share)
+        return f"{text}; {style.said(largest.cache_bytes)} still lose more than half of it: {said}"
+    said = half.said(is_share=is_share)
+    return f"{text}; from {style.said(half.cache_bytes)} on it is half of that or less: {said}"
+
+
+def lines(own: Lost, others: Sequence[Lost], *, is_share: bool) -> str:
+    """Say which line loses least, in the design's cache.
+
+    Args:
+        own: the design's.
+        others: in caches as large, with as many ways.
+        is_share: whether they tell shares.
+
+    """
+    best = min([own, *others], key=lambda one: one.lost)
+    if best.lost * style.NOTABLE >= own.lost:
+        said = own.said(is_share=is_share)
+        return f"No line loses notably less than the {own.line_bytes} bytes here: {said}"
+    return (
+        f"Lines of {best.line_bytes} bytes lose least, {best.said(is_share=is_share)}; those of "
+        f"{own.line_bytes} here {own.said(is_share=is_share)}"
+    )
+
+
+def what_bites(changes: Sequence[Change], setting: str) -> alt.LayerChart:
+    """Draw what each change by itself saves of the time, or of what is lost."""
+    has_slowdown = changes[0].slowdown is not None
+    saved = [1 - 1 / one.gain for one in changes]
+    frame = pl.DataFrame(
+        {
+            "change": [one.said for one in changes],
+            "saved": saved,
+            "says": [percent(share, 1) for share in saved],
+        }
+    )
+    title = "saved of the program's time" if has_slowdown else "saved of what is lost"
+    x = alt.X(
+        "saved:Q",
+        title=title,
+        scale=alt.Scale(domain=[0, 1.25 * max(saved)], nice=False),
+        axis=alt.Axis(format="%", tickCount=4, grid=False),
+    )
+    y = alt.Y(
+        "change:N",
+        sort=[one.said for one in changes],
+        title=None,
+        axis=alt.Axis(domain=False, ticks=False, labelLimit=0, labelExpr=_BROKEN),
+        scale=alt.Scale(paddingInner=0.3, paddingOuter=0.1),
+    )
+    tips = [alt.Tooltip("change:N"), alt.Tooltip("saved:Q", format=".1%", title=title)]
+    base = alt.Chart(frame).encode(x=x, y=y)
+    return style.finish(
+        [
+            base.mark_bar(color=style.BLUE).encode(tooltip=tips),
+            base.mark_text(align="left", dx=6, fontSize=style.FONT_SIZE - 1).encode(text="says:N"),
+        ],
+        f"Bites most: {changes[0].sentence}",
+        "Each change by itself, all else as it is",
+        height=_BAR * len(changes) + _AROUND,
+        setting=setting,
+        more="Each bar is a replay of its own, with the prices of its own part, bus and cache.",
+    )
+
+
+#: Breaks a label before what it replaces.
+_BROKEN = "split(replace(datum.value, ' instead of ', '\\ninstead of '), '\\n')"
+
+
+def lost_over_cache(
+    told: Sequence[Lost], own: Lost, setting: str, *, is_share: bool
+) -> alt.LayerChart:
+    """Draw what caches of other sizes lose, a line for each number of ways."""
+    frame, titled = _frame(told, is_share=is_share)
+    ways = style.values(frame, "ways")
+    colours = {f"{one}": colour for one, colour in zip(ways, _COLOURS, strict=False)}
+    caches = style.values(frame, "cache_bytes")
+    top = _top(frame)
+    x = style.log_x("cache_bytes", "cache (bytes)", caches, style.log_domain(caches))
+    y = _lost_axis(titled, top, is_share=is_share)
+    colour = alt.Color(
+        "named:N",
+        sort=list(colours),
+        scale=style.colour_scale(colours),
+        legend=alt.Legend(
+            title="ways", orient="top", direction="horizontal", symbolType="square", columns=6
+        ),
+    )
+    base = alt.Chart(frame).encode(x=x, y=y, color=colour, tooltip=_tips(is_share=is_share))
+    here = frame.filter((pl.col("cache_bytes") == own.cache_bytes) & (pl.col("ways") == own.ways))
+    mine = [one for one in told if one.ways == own.ways]
+    return style.finish(
+        [
+            base.mark_line(strokeWidth=2.5),
+            base.mark_point(filled=True, size=50, opacity=1),
+            _ring(here, x, y),
+        ],
+        cache_sizes(own, mine, is_share=is_share),
+        f"Lines of {own.line_bytes} bytes; ring: this design",
+        setting=setting,
+    )
+
+
+def lost_over_line(
+    told: Sequence[Lost], own: Lost, setting: str, *, is_share: bool
+) -> alt.LayerChart:
+    """Draw what other lines lose in the same cache."""
+    frame, titled = _frame(told, is_share=is_share)
+    x = style.log_x(
+        "line_bytes",
+        "line (bytes)",
+        style.values(frame, "line_bytes"),
+        style.log_domain(style.values(frame, "line_bytes")),
+    )
+    y = _lost_axis(titled, _top(frame), is_share=is_share)
+    base = alt.Chart(frame).encode(x=x, y=y, tooltip=_tips(is_share=is_share))
+    here = frame.filter(pl.col("line_bytes") == own.line_bytes)
+    return style.finish(
+        [
+            base.mark_line(strokeWidth=2.5, color=style.BLUE),
+            base.mark_point(filled=True, size=50, opacity=1, color=style.BLUE),
+            _ring(here, x, y),
+        ],
+        lines(own, told, is_share=is_share),
+        f"{style.said(own.cache_bytes)} of cache in {own.ways} ways; ring: this design",
+        setting=setting,
+    )
+
+
+def _ring(here: pl.DataFrame, x: alt.X, y: alt.Y) -> alt.Chart:
+    ring: alt.Chart = (
+        alt.Chart(here)
+        .mark_point(size=220, strokeWidth=2, color=style.BLACK, opacity=1)
+        .encode(x=x, y=y)
+    )
+    return ring
+
+
+def _frame(told: Sequence[Lost], *, is_share: bool) -> tuple[pl.DataFrame, str]:
+    scale = 1.0 if is_share else 1e-6
+    frame = pl.DataFrame(
+        {
+            "cache_bytes": [one.cache_bytes for one in told],
+            "line_bytes": [one.line_bytes for one in told],
+            "ways": [one.ways for one in told],
+            "named": [f"{one.ways}" for one in told],
+            "lost": [scale * one.lost for one in told],
+        }
+    ).sort("ways", "cache_bytes", "line_bytes")
+    return frame, "lost of the program's time" if is_share else "lost to misses (ms)"
+
+
+def _top(frame: pl.DataFrame) -> float:
+    largest: float = max([*frame["lost"].to_list(), 1e-9])
+    return 1.06 * largest
+
+
+def _lost_axis(title: str, top: float, *, is_share: bool) -> alt.Y:
+    axis = alt.Axis(tickCount=6, format="%") if is_share else alt.Axis(tickCount=6)
+    return alt.Y("lost:Q", title=title, scale=alt.Scale(domain=[0, top], nice=False), axis=axis)
+
+
+def _tips(*, is_share: bool) -> list[alt.Tooltip]:
+    return [
+        alt.Tooltip("cache_bytes:Q", title="cache", format=","),
+        alt.Tooltip("line_bytes:Q", title="line", format=","),
+        alt.Tooltip("ways:Q"),
+        alt.Tooltip("lost:Q", title="lost", format=".1%" if is_share else ".4~f"),
+    ]

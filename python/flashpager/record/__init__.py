@@ -1,0 +1,1 @@
+"""Traces, and the recorders that write them."""

@@ -1,0 +1,170 @@
+"""Java programs, in a virtual machine with our agent."""
+
+import re
+import shutil
+import subprocess
+import zipfile
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from flashpager import _engine
+from flashpager._engine import FlashpagerError, Placement
+from flashpager.base import installed
+from flashpager.record.request import Java, Progress, Request, Target, short
+from flashpager.record.streaming import Channel
+
+AGENT = installed.recorder("flashpager-java.jar")
+
+#: The oldest release that can load the agent.
+OLDEST_RELEASE = 17
+
+#: Threads that are told apart; further ones are not recorded.
+_SLOTS = 64
+
+#: Options of the java command that take the next word.
+_WITH_VALUE = frozenset(
+    {
+        *("-cp", "-classpath", "--class-path", "-p", "--module-path", "--upgrade-module-path"),
+        *("--add-modules", "--add-exports", "--add-opens", "--add-reads", "--limit-modules"),
+        *("--patch-module", "--source", "--enable-native-access"),
+    }
+)
+
+
+def target(request: Request) -> Target:
+    """Find the virtual machine and what it is to run.
+
+    Raises:
+        FlashpagerError: if one of them cannot be had.
+
+    """
+    asked = request.java or Java()
+    name, *arguments = request.command
+    launcher = shutil.which(name)
+    if launcher is None:
+        message = f"{name}: no such program; record --java wants 'java …' behind --"
+        raise FlashpagerError(message)
+    if not AGENT.exists():
+        needs = "install a JDK and Maven (Debian: apt install openjdk-17-jdk-headless maven)"
+        raise FlashpagerError(installed.absence("the Java recorder", AGENT, needs))
+    if "=" in str(AGENT):
+        message = (
+            f"{AGENT}: a virtual machine takes no agent with '=' in its path; "
+            "install flashpager elsewhere"
+        )
+        raise FlashpagerError(message)
+    for text in (*asked.include, *(str(cap.absolute()) for cap in asked.caps)):
+        if set(text) & set(";,:"):
+            message = (
+                f"{text}: names of classes, and ways to CAP files, have no ';', ',' or ':' here"
+            )
+            raise FlashpagerError(message)
+    runtime = _runtime(name, launcher)
+    program, rest = _program(arguments)
+    for cap in asked.caps:
+        _check_zip(cap, "CAP file")
+    recorder = JavaAgent(launcher, arguments, asked, runtime, one_stream=request.one_stream)
+    return Target(recorder, program, rest, Placement.of_methods(asked.arrangement), "jvm")
+
+
+def _runtime(name: str, launcher: str) -> str:
+    """Give the version of a virtual machine, which must be able to load the agent."""
+    try:
+        said = subprocess.run(
+            [launcher, "-version"], capture_output=True, text=True, errors="replace", check=False
+        ).stderr
+    except OSError as error:
+        message = f"{name}: {error.strerror or error}"
+        raise FlashpagerError(message) from None
+    found = re.search(r'version "((?:1\.)?(\d+)[^"]*)"', said)
+    if found is None:
+        message = f"{name}: is no Java launcher ('{name} -version' tells no version)"
+        raise FlashpagerError(message)
+    if int(found[2]) < OLDEST_RELEASE:
+        message = f"{name}: is Java {found[1]}; the recorder needs {OLDEST_RELEASE} or newer"
+        raise FlashpagerError(message)
+    return found[1]
+
+
+def _program(arguments: list[str]) -> tuple[str, list[str]]:
+    """Give what a java command runs, a jar or a class, and the program's own arguments."""
+    at = 0
+    while at < len(arguments) and arguments[at].startswith(("-", "@")):
+        if arguments[at] == "-jar":
+            at += 1
+            if at < len(arguments):
+                jar = Path(arguments[at])
+                _check_zip(jar, "jar")
+                return str(short(jar.absolute())), arguments[at + 1 :]
+            break
+        if arguments[at] in ("-m", "--module"):
+            at += 1
+            break
+        if arguments[at].startswith("--module="):
+            return arguments[at].partition("=")[2], arguments[at + 1 :]
+        at += 2 if arguments[at] in _WITH_VALUE else 1
+    files = [argument for argument in arguments if argument.startswith("@")]
+    if at >= len(arguments) and files:
+        # What a file of arguments holds is the launcher's business.
+        return files[0], []
+    if at >= len(arguments):
+        message = "say which Java program to record, as in 'java -jar app.jar'"
+        raise FlashpagerError(message)
+    return arguments[at], arguments[at + 1 :]
+
+
+def _check_zip(path: Path, kind: str) -> None:
+    """Refuse a file that is not there, or in a format of its own."""
+    try:
+        with path.open("rb") as file:
+            whole = zipfile.is_zipfile(file)
+    except OSError as error:
+        message = f"{path}: {error.strerror or error}"
+        raise FlashpagerError(message) from None
+    if not whole:
+        message = f"{path}: is no {kind} (a {kind} is a ZIP file)"
+        raise FlashpagerError(message)
+
+
+class JavaAgent:
+    """A virtual machine with our agent in it."""
+
+    name = "java"
+
+    def __init__(
+        self, launcher: str, arguments: list[str], asked: Java, runtime: str, *, one_stream: bool
+    ) -> None:
+        """Take ``launcher`` with its ``arguments``; ``runtime`` is the machine's version."""
+        self.launcher = launcher
+        self.arguments = arguments
+        self.asked = asked
+        self.runtime = runtime
+        self.one_stream = one_stream
+        self.channel = Channel(_SLOTS)
+
+    def version(self) -> str:
+        """Give our version and the virtual machine's."""
+        return f"{_engine.version()}, Java {self.runtime}"
+
+    def started(self) -> AbstractContextManager[subprocess.Popen[bytes]]:
+        """Start the program; give the virtual machine's process."""
+        return self.channel.started(self._command)
+
+    def _command(self, pipe: int, tail: int) -> list[str]:
+        items = [f"pipe={pipe}", f"tail={tail}"]
+        if self.asked.include:
+            items.append(f"include={','.join(self.asked.include)}")
+        if self.one_stream:
+            items.append("one-stream")
+        if self.asked.caps:
+            items.append(f"cap={':'.join(str(cap.absolute()) for cap in self.asked.caps)}")
+        # Recorded methods are longer than the program's: they shall be compiled all the same.
+        compiled = "-XX:-DontCompileHugeMethods"
+        return [self.launcher, f"-javaagent:{AGENT}={';'.join(items)}", compiled, *self.arguments]
+
+    def read(
+        self, recording: _engine.Recording, _child: subprocess.Popen[bytes], progress: Progress
+    ) -> bool:
+        """Read to the end: whatever ends a virtual machine, its exit status says it."""
+        self.channel.read(recording, progress)
+        return True

@@ -1,0 +1,118 @@
+"""Valgrind's lackey."""
+
+import fcntl
+import os
+import platform
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Self
+
+from flashpager import _engine
+from flashpager.record import environment
+from flashpager.record.request import Obstacle, Progress, Request
+
+#: Valgrind takes some tenths of a second to map a program.
+_MAPPED_WITHIN_SECONDS = 10
+
+
+#: What Valgrind runs on a machine beside programs of its own.
+_RUNS = {"x86_64": {"x86_64", "i386"}}
+
+
+class Lackey:
+    """Valgrind's lackey, which writes a line of text for every access."""
+
+    name = "lackey"
+    description = "Valgrind's lackey, some 40 times slower or more"
+    package = "valgrind"
+    runs_firmware = False
+    follows_children = False
+    tells_reads = True
+    is_native = True
+
+    def __init__(self, valgrind: str, command: list[str]) -> None:
+        """Take the program with its arguments."""
+        self.valgrind = valgrind
+        self.command = command
+
+    @classmethod
+    def obstacle(cls, _request: Request, architecture: str) -> Obstacle | None:
+        """Say why it cannot record the program, if it cannot."""
+        if architecture not in _RUNS.get(platform.machine(), {platform.machine()}):
+            why = f"Valgrind does not run programs for {architecture} here"
+            return Obstacle(why, f"{why}; QEMU does (Debian: apt install qemu-user)")
+        if shutil.which("valgrind") is None:
+            why = "valgrind is not installed"
+            return Obstacle(why, f"{why} (Debian: apt install {cls.package})")
+        return None
+
+    @classmethod
+    def of(cls, request: Request, program: Path, _architecture: str) -> Self:
+        """Take the program as it is to be run."""
+        # Debian's valgrind is a script that changes the environment.
+        valgrind = shutil.which("valgrind.bin") or shutil.which("valgrind") or ""
+        return cls(valgrind, [str(program), *request.command[1:]])
+
+    def version(self) -> str:
+        """Give Valgrind's version."""
+        said = subprocess.run(
+            [self.valgrind, "--version"], capture_output=True, text=True, check=False
+        ).stdout
+        return said.strip()
+
+    @contextmanager
+    def started(self) -> Iterator[subprocess.Popen[bytes]]:
+        """Start the program; give its process."""
+        self.pipe, writer = os.pipe()
+        # A full pipe keeps the program from running before its mappings are read: what Valgrind
+        # says first waits behind empty lines, as soon as it has mapped the program.
+        os.set_blocking(writer, False)
+        with suppress(OSError):
+            fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+        with suppress(BlockingIOError):
+            while True:
+                os.write(writer, b"\n" * 4096)
+        os.set_blocking(writer, True)
+        options = [
+            "--tool=lackey",
+            "--trace-mem=yes",
+            # Else it executes the second half of `a && b` before it looks at the first.
+            "--vex-guest-chase=no",
+            f"--log-fd={writer}",
+            "--child-silent-after-fork=yes",
+        ]
+        try:
+            with subprocess.Popen(
+                [self.valgrind, *options, *self.command],
+                pass_fds=(writer,),
+                env=environment.of_the_user(),
+            ) as child:
+                os.close(writer)
+                writer = -1
+                yield child
+        finally:
+            for fd in (self.pipe, writer):
+                if fd >= 0:
+                    os.close(fd)
+
+    def read(
+        self, recording: _engine.Recording, child: subprocess.Popen[bytes], progress: Progress
+    ) -> bool:
+        """Read to the end; give whether lackey said that the program ended there."""
+        self._await_mappings(child)
+        ending = recording.read_pipe(f"/dev/fd/{self.pipe}", "lackey", child.pid, progress)
+        return ending.is_complete
+
+    def _await_mappings(self, child: subprocess.Popen[bytes]) -> None:
+        """Wait until the program is mapped, or cannot be run, which Valgrind says at its end."""
+        program = os.path.realpath(self.command[0])
+        deadline = time.monotonic() + _MAPPED_WITHIN_SECONDS
+        while child.poll() is None and time.monotonic() < deadline:
+            with suppress(OSError):
+                if program in Path(f"/proc/{child.pid}/maps").read_text(errors="replace"):
+                    return
+            time.sleep(0.005)

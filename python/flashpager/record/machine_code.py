@@ -1,0 +1,146 @@
+"""Programs of machine code: under QEMU with our plugin, Valgrind's lackey, or our own stepper.
+
+Firmware of an RP2040 runs in rp2040js, too.
+
+A new recorder is a module beside this one and a place in ``RECORDERS``.
+"""
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from flashpager import _engine
+from flashpager._engine import FlashpagerError, Placement
+from flashpager.record.lackey import Lackey
+from flashpager.record.qemu import Qemu
+from flashpager.record.request import MachineRecorder, Request, Target, short
+from flashpager.record.rp2040js import Rp2040js, addresses_of
+from flashpager.record.step import Stepper
+
+#: All of them by name; where none is asked for, the first that can record a program does.
+RECORDERS: dict[str, type[MachineRecorder]] = {
+    recorder.name: recorder for recorder in (Qemu, Lackey, Stepper, Rp2040js)
+}
+
+
+def target(request: Request, say: Callable[[str], None]) -> Target:
+    """Find the program and who records it.
+
+    Raises:
+        FlashpagerError: if one of them cannot be had.
+
+    """
+    run_as, program = find_program(request.command[0], is_firmware=request.system is not None)
+    flat = addresses_of(program) if Rp2040js.is_asked(request) else None
+    architecture, build_id = ("arm", "") if flat else _engine.elf_identity(program)
+    recorder = _recorder(request, architecture, say).of(request, run_as, architecture)
+    placement = (
+        Placement.of_range(flat.start, flat.stop)
+        if flat
+        else Placement.of_files(
+            request.images or [program],
+            sections=request.sections,
+            with_libraries=request.with_libraries,
+            bias=None if request.system is None else 0,
+            as_linked=request.as_linked,
+        )
+    )
+    return Target(recorder, str(program), request.command[1:], placement, architecture, build_id)
+
+
+def find_program(name: str, *, is_firmware: bool = False) -> tuple[Path, Path]:
+    """Give the program as it is to be run, and the file that it is.
+
+    Raises:
+        FlashpagerError: if there is none, or it is a script.
+
+    """
+    found = name if is_firmware else shutil.which(name)
+    if found is None and Path(name).is_file():
+        message = f"{name}: is not executable (chmod +x)"
+        raise FlashpagerError(message)
+    if found is None:
+        message = f"{name}: no such program"
+        raise FlashpagerError(message)
+    path = Path(found).resolve()
+    if path.is_file() and path.read_bytes()[:2] == b"#!":
+        message = f"{name}: is a script; record the program that interprets it"
+        raise FlashpagerError(message)
+    # A program may look at its own name, so links stay what they are.
+    return Path(found).absolute(), short(path)
+
+
+def _recorder(
+    request: Request, architecture: str, say: Callable[[str], None]
+) -> type[MachineRecorder]:
+    """Find the recorder that is asked for, or else the first that can."""
+    if request.children:
+        return _following(request, architecture, say)
+    if Rp2040js.is_asked(request) and request.recorder is None:
+        return _asked(Rp2040js, request, architecture, say)
+    if request.recorder is not None:
+        return _asked(RECORDERS[request.recorder], request, architecture, say)
+    first, *others = [
+        recorder
+        for recorder in RECORDERS.values()
+        # That one is asked for by its machine, and stands in for nobody.
+        if recorder is not Rp2040js
+        and (request.system is None or recorder.runs_firmware)
+        and (recorder.tells_reads or not request.with_reads)
+    ]
+    missing = first.obstacle(request, architecture)
+    if missing is None:
+        return first
+    native = architecture == os.uname().machine
+    for other in others:
+        if (native or not other.is_native) and other.obstacle(request, architecture) is None:
+            say(f"note: {missing.why}: recording with {other.description}")
+            return other
+    if not others:
+        raise FlashpagerError(missing.remedy)
+    names = " and ".join(other.name for other in others)
+    packages = " ".join(recorder.package for recorder in (first, *others) if recorder.package)
+    message = f"{missing.why}, and {names} cannot stand in (Debian: apt install {packages})"
+    raise FlashpagerError(message)
+
+
+def _asked(
+    asked: type[MachineRecorder],
+    request: Request,
+    architecture: str,
+    say: Callable[[str], None],
+) -> type[MachineRecorder]:
+    """Give the recorder that is asked for, if it can."""
+    if request.system is not None and not asked.runs_firmware:
+        message = f"{asked.name} cannot run firmware; leave --recorder out"
+        raise FlashpagerError(message)
+    if request.with_reads and not asked.tells_reads:
+        message = f"--recorder {asked.name}: tells no data reads; leave --with-reads out"
+        raise FlashpagerError(message)
+    obstacle = asked.obstacle(request, architecture)
+    if obstacle is not None:
+        raise FlashpagerError(obstacle.remedy)
+    if asked.is_native:
+        say(f"note: recording with {asked.description}")
+    return asked
+
+
+def _following(
+    request: Request, architecture: str, say: Callable[[str], None]
+) -> type[MachineRecorder]:
+    """Find a recorder of all processes."""
+    remedy = "record each program by itself, without --children"
+    name = request.recorder or next(
+        name for name, recorder in RECORDERS.items() if recorder.follows_children
+    )
+    found = RECORDERS[name]
+    if not found.follows_children:
+        message = f"--recorder {name}: records one process; leave it out, or {remedy}"
+        raise FlashpagerError(message)
+    obstacle = found.obstacle(request, architecture)
+    if obstacle is not None:
+        message = f"--children: {obstacle.why}; {remedy}"
+        raise FlashpagerError(message)
+    say("note: all processes are recorded with the built-in stepper, which is slow")
+    return found

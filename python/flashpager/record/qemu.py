@@ -1,0 +1,100 @@
+"""QEMU with our plugin."""
+
+import re
+import shlex
+import shutil
+import subprocess
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Self
+
+from flashpager import _engine
+from flashpager._engine import FlashpagerError
+from flashpager.base import installed
+from flashpager.record.request import Obstacle, Progress, Request
+from flashpager.record.streaming import Channel
+
+QEMU_PLUGIN = installed.recorder("flashpager-qemu.so")
+
+
+def qemu_user(architecture: str) -> str | None:
+    """Give the emulator of an architecture's programs, if it is installed."""
+    name = f"qemu-{architecture}"
+    return shutil.which(name) or shutil.which(f"{name}-static")
+
+
+class Qemu:
+    """QEMU with the plugin, user mode or a whole machine."""
+
+    name = "qemu"
+    description = "QEMU"
+    package = "qemu-user"
+    runs_firmware = True
+    follows_children = False
+    tells_reads = True
+    is_native = False
+
+    @classmethod
+    def obstacle(cls, request: Request, architecture: str) -> Obstacle | None:
+        """Say why it cannot record the program, if it cannot."""
+        if not QEMU_PLUGIN.exists():
+            return Obstacle("no QEMU plugin", installed.absence("the QEMU plugin", QEMU_PLUGIN))
+        if request.system is None and qemu_user(architecture) is None:
+            why = f"qemu-{architecture} is not installed"
+            return Obstacle(why, f"{why} (Debian: apt install {cls.package})")
+        return None
+
+    @classmethod
+    def of(cls, request: Request, program: Path, architecture: str) -> Self:
+        """Take the program as it is to be run."""
+        return cls(request, program, architecture)
+
+    def __init__(self, request: Request, program: Path, architecture: str) -> None:
+        """Take the program as it is to be run, of this architecture."""
+        self.channel = Channel(slots=1)
+        self.one_stream = request.one_stream
+        self.reads = ""
+        if request.with_reads:
+            ranges, first_executable = _engine.linked_ranges(program, request.sections)
+            self.reads = "".join(f",reads={start:#x}-{end:#x}" for start, end in ranges)
+            if request.system is None and first_executable is not None:
+                self.reads += f",linked={first_executable:#x}"
+        if request.system is None:
+            self.emulator = [qemu_user(architecture) or "", "-0", request.command[0]]
+            self.tail = [str(program), *request.command[1:]]
+        else:
+            try:
+                self.emulator = shlex.split(request.system)
+            except ValueError as error:
+                message = f"--system: '{request.system}' is no command: {error}"
+                raise FlashpagerError(message) from None
+            self.tail = ["-kernel", str(program), *request.command[1:]]
+            if not self.emulator or shutil.which(self.emulator[0]) is None:
+                message = f"--system: no such emulator: '{' '.join(self.emulator[:1])}'"
+                raise FlashpagerError(message)
+
+    def version(self) -> str:
+        """Give our version and QEMU's."""
+        said = subprocess.run(
+            [self.emulator[0], "--version"], capture_output=True, text=True, check=False
+        ).stdout
+        found = re.search(r"version (\S+)", said)
+        return f"{_engine.version()}, QEMU {found[1] if found else 'of unknown version'}"
+
+    def started(self) -> AbstractContextManager[subprocess.Popen[bytes]]:
+        """Start the program; give QEMU's process."""
+        return self.channel.started(self._command)
+
+    def _command(self, pipe: int, tail: int) -> list[str]:
+        # QEMU takes a doubled comma for one that is meant.
+        file = str(QEMU_PLUGIN).replace(",", ",,")
+        plugin = f"{file},pipe={pipe},tail={tail}{self.reads}"
+        if self.one_stream:
+            plugin += ",one-stream=on"
+        return [*self.emulator, "-plugin", plugin, *self.tail]
+
+    def read(
+        self, recording: _engine.Recording, _child: subprocess.Popen[bytes], progress: Progress
+    ) -> bool:
+        """Read to the end; give whether the program itself ended there."""
+        return self.channel.read(recording, progress)

@@ -1,0 +1,133 @@
+"""Running a program under a recorder, and writing its trace as it runs."""
+
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from flashpager import _engine
+from flashpager._engine import Ending, FlashpagerError, Origin, Recorded
+from flashpager.base.files import refuse_overwriting
+from flashpager.base.quantities import counted
+from flashpager.record import interpreter as told
+from flashpager.record import java, machine_code
+from flashpager.record.machine_code import RECORDERS
+from flashpager.record.request import Java, Progress, Request, Target
+from flashpager.record.signals import forwarded_signals
+
+__all__ = ["RECORDERS", "Java", "Request", "Result", "record"]
+
+
+@dataclass(frozen=True)
+class Result:
+    """How a recording ended."""
+
+    #: What was written.
+    trace: Recorded
+    #: The traces of further threads and processes.
+    further: list[Recorded]
+    interrupted: bool
+    #: Empty, or how the program failed.
+    failure: str
+
+
+def record(request: Request, progress: Progress, say: Callable[[str], None]) -> Result:
+    """Run the program and write its trace as it runs.
+
+    Raises:
+        FlashpagerError: if the program or a recorder cannot be had, nothing ran, or the disk is
+            full; in the last case what was recorded is kept.
+
+    """
+    if not request.command:
+        message = "say which program to record, behind --"
+        raise FlashpagerError(message)
+    if request.interpreter:
+        target = told.target(request)
+    elif request.java:
+        target = java.target(request)
+    else:
+        target = machine_code.target(request, say)
+    refuse_overwriting(request.output, Path(target.program), *request.images)
+    origin = Origin(
+        target.program,
+        arguments=target.arguments,
+        architecture=target.architecture,
+        build_id=target.build_id,
+        recorder=target.recorder.name,
+        recorder_version=target.recorder.version(),
+    )
+    recording = _engine.Recording(request.output, target.placement, origin, live=True)
+    try:
+        recording.select(request.region)
+        if request.with_reads:
+            recording.take_reads()
+        return _run(target, recording, request, progress)
+    finally:
+        recording.abandon()
+
+
+def _run(
+    target: Target, recording: _engine.Recording, request: Request, progress: Progress
+) -> Result:
+    recorder = target.recorder
+    # Handlers first: a child does not inherit handled signals as ignored ones.
+    with forwarded_signals(system=bool(request.system)) as forward, recorder.started() as child:
+        forward.child = child
+        try:
+            whole = recorder.read(recording, child, progress)
+            is_over = recording.is_over()
+            if is_over or recording.disk_full():
+                child.kill()
+        except BaseException:
+            child.kill()
+            raise
+        code = child.wait()
+    failure = ""
+    if is_over:
+        pass
+    elif code < 0:
+        failure = f"signal {_signal_name(-code)}"
+    elif code > 0:
+        failure = f"exit status {code}"
+    elif not whole:
+        failure = "an end unseen, by exec or by closing the recorder's pipe"
+    interrupted = forward.count > 0
+    trace, *further = recording.finish(_ending(failure, interrupted=interrupted))
+    info = trace.info
+    if info.ending.name == "disk-full":
+        message = (
+            f"{request.output}: the disk is full; the program was stopped, and the trace holds "
+            f"what ran until then ({counted(info.instructions or 0, 'instruction')})"
+            + ("" if trace.arranged else "; its methods lie as they were loaded")
+        )
+        raise FlashpagerError(message)
+    if (
+        info.runs == 0
+        and not info.outside_instructions
+        and not info.beside_instructions
+        and not interrupted
+    ):
+        request.output.unlink(missing_ok=True)
+        message = f"{info.program}: ended ({failure}) before its first instruction"
+        if request.interpreter:
+            message = (
+                f"{info.program}: told nothing: record --interpreter wants a program that writes "
+                f"a recorder stream into the file that {told.STREAM} names (docs/formats.md)"
+            )
+        raise FlashpagerError(message)
+    return Result(trace, further, interrupted, failure)
+
+
+def _ending(failure: str, *, interrupted: bool) -> Ending:
+    if interrupted:
+        return Ending.interrupted()
+    return Ending.failed(failure) if failure else Ending.complete()
+
+
+def _signal_name(number: int) -> str:
+    """Name a signal; those for real-time use have numbers only."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return str(number)

@@ -1,0 +1,154 @@
+"""Firmware of an RP2040 in rp2040js, an emulator of that chip for Node.js."""
+
+import shlex
+import shutil
+import struct
+import subprocess
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Self
+
+from flashpager import _engine
+from flashpager._engine import FlashpagerError
+from flashpager.record.request import Obstacle, Progress, Request
+from flashpager.record.streaming import Channel
+
+#: Runs in Node.js.
+_SCRIPT = Path(__file__).with_suffix(".mjs")
+#: Where an RP2040 reads its flash through its cache.
+_FLASH = range(0x1000_0000, 0x1100_0000)
+_UF2_BLOCK = 512
+_UF2_MAGIC = b"UF2\n"
+#: What the script takes beside the firmware, each with a file.
+_OPTIONS = ("--boot-rom", "--usb")
+#: Exit status of the script where the package is not there.
+_NO_PACKAGE = 3
+
+
+class Rp2040js:
+    """rp2040js under a script of ours, one instruction at a time."""
+
+    name = "rp2040js"
+    description = "rp2040js, which runs firmware of an RP2040"
+    package = ""
+    runs_firmware = True
+    follows_children = False
+    tells_reads = True
+    is_native = False
+
+    @classmethod
+    def is_asked(cls, request: Request) -> bool:
+        """Whether ``--system`` names it."""
+        return cls._asked(request)[:1] == [cls.name]
+
+    @classmethod
+    def _asked(cls, request: Request) -> list[str]:
+        try:
+            return shlex.split(request.system or "")
+        except ValueError:
+            return []
+
+    @classmethod
+    def obstacle(cls, request: Request, architecture: str) -> Obstacle | None:
+        """Say why it cannot record the program, if it cannot."""
+        if not cls.is_asked(request):
+            why = "rp2040js runs firmware of an RP2040 alone"
+            return Obstacle(why, f"{why}; for such say --system rp2040js")
+        if architecture != "arm":
+            why = f"rp2040js does not run programs for {architecture}"
+            return Obstacle(why, why)
+        node = shutil.which("node")
+        if node is None:
+            why = "Node.js is not installed"
+            return Obstacle(why, f"{why} (Debian: apt install nodejs npm; npm install rp2040js)")
+        asked = _version(node)
+        if asked.returncode == _NO_PACKAGE:
+            why = "the npm package rp2040js is not installed, here or globally"
+            return Obstacle(why, f"{why} (npm install rp2040js)")
+        if asked.returncode != 0:
+            *_, said = asked.stderr.strip().splitlines() or [f"exit status {asked.returncode}"]
+            why = f"Node.js cannot run rp2040js: {said}"
+            return Obstacle(why, why)
+        return None
+
+    @classmethod
+    def of(cls, request: Request, program: Path, _architecture: str) -> Self:
+        """Take the firmware."""
+        return cls(request, program)
+
+    def __init__(self, request: Request, firmware: Path) -> None:
+        """Take the firmware as it is to be run."""
+        if request.command[1:]:
+            message = f"{request.command[1]}: firmware takes no arguments"
+            raise FlashpagerError(message)
+        self.channel = Channel()
+        self.node = shutil.which("node") or ""
+        self.options = [*_checked(self._asked(request)[1:]), str(firmware)]
+        if request.with_reads:
+            flat = addresses_of(firmware)
+            ranges = [(flat.start, flat.stop)] if flat else []
+            if not flat:
+                ranges, _ = _engine.linked_ranges(firmware, request.sections)
+            for start, end in ranges:
+                self.options[:0] = ["--reads", f"{start:#x}-{end:#x}"]
+
+    def version(self) -> str:
+        """Give our version and that of rp2040js."""
+        return f"{_engine.version()}, rp2040js {_version(self.node).stdout.strip()}"
+
+    def started(self) -> AbstractContextManager[subprocess.Popen[bytes]]:
+        """Start the firmware; give the emulator's process."""
+        return self.channel.started(
+            lambda pipe, _tail: [self.node, str(_SCRIPT), "--pipe", str(pipe), *self.options]
+        )
+
+    def read(
+        self, recording: _engine.Recording, _child: subprocess.Popen[bytes], progress: Progress
+    ) -> bool:
+        """Read to the end; give whether the firmware itself ended there."""
+        return self.channel.read(recording, progress)
+
+
+def addresses_of(firmware: Path) -> range | None:
+    """Give where in memory the flash of a firmware without symbols lies; None for an ELF file.
+
+    Raises:
+        FlashpagerError: if it has nothing for the flash of an RP2040.
+
+    """
+    content = firmware.read_bytes() if firmware.is_file() else b""
+    if content[:4] == b"\x7fELF":
+        return None
+    if content[:4] != _UF2_MAGIC:
+        return range(_FLASH.start, _FLASH.start + len(content))
+    ends = []
+    for at in range(0, len(content) - _UF2_BLOCK + 1, _UF2_BLOCK):
+        address, length = struct.unpack_from("<II", content, at + 12)
+        if address in _FLASH:
+            ends.append(address + length)
+    if not ends:
+        message = f"{firmware}: has nothing for {_FLASH.start:#x}, the flash of an RP2040"
+        raise FlashpagerError(message)
+    return range(_FLASH.start, max(ends))
+
+
+def _checked(options: list[str]) -> list[str]:
+    """Refuse options that it has not, and files that are not there."""
+    given = iter(options)
+    for option in given:
+        if option not in _OPTIONS:
+            known = ", ".join(f"{name} FILE" for name in _OPTIONS)
+            message = f"--system: rp2040js has no option '{option}' (known: {known})"
+            raise FlashpagerError(message)
+        file = next(given, None)
+        if file is None or not Path(file).is_file():
+            what = "say which file" if file is None else f"{file}: no such file"
+            message = f"--system: rp2040js {option}: {what}"
+            raise FlashpagerError(message)
+    return options
+
+
+def _version(node: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [node, str(_SCRIPT), "--version"], capture_output=True, text=True, check=False
+    )

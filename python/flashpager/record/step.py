@@ -1,0 +1,73 @@
+"""Our own stepper: needs nothing, and is slow."""
+
+import platform
+import subprocess
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Self
+
+from flashpager import _engine
+from flashpager.base import installed
+from flashpager.record.request import Obstacle, Progress, Request
+from flashpager.record.streaming import Channel
+
+STEPPER = installed.recorder("flashpager-step")
+
+#: The machines that it knows.
+_MACHINES = ("x86_64", "aarch64")
+
+
+class Stepper:
+    """The program itself, stopped by the kernel behind each instruction."""
+
+    name = "step"
+    description = (
+        "the built-in stepper, up to thousands of times slower (Debian: apt install qemu-user)"
+    )
+    package = ""
+    runs_firmware = False
+    follows_children = True
+    tells_reads = False
+    is_native = True
+
+    @classmethod
+    def obstacle(cls, _request: Request, architecture: str) -> Obstacle | None:
+        """Say why it cannot record the program, if it cannot."""
+        if architecture != platform.machine():
+            why = f"the stepper cannot run programs for {architecture} here"
+            return Obstacle(why, f"{why}; QEMU can (Debian: apt install qemu-user)")
+        if architecture not in _MACHINES:
+            why = f"the stepper knows {' and '.join(_MACHINES)} alone"
+            return Obstacle(why, f"{why}; QEMU knows more (Debian: apt install qemu-user)")
+        if not STEPPER.exists():
+            return Obstacle("no stepper", installed.absence("the stepper", STEPPER))
+        return None
+
+    @classmethod
+    def of(cls, request: Request, program: Path, _architecture: str) -> Self:
+        """Take the program as it is to be run."""
+        if request.children:
+            return cls(program, request.command, "children")
+        return cls(program, request.command, "one" if request.one_stream else "each")
+
+    def __init__(self, program: Path, command: list[str], whom: str) -> None:
+        """Take the program, its name with its arguments, and what has a trace of its own."""
+        self.channel = Channel()
+        self.command = [whom, str(program), *command]
+
+    def version(self) -> str:
+        """Give our version."""
+        return _engine.version()
+
+    def started(self) -> AbstractContextManager[subprocess.Popen[bytes]]:
+        """Start the program; give its process."""
+        return self.channel.started(self._command)
+
+    def _command(self, pipe: int, tail: int) -> list[str]:
+        return [str(STEPPER), str(pipe), str(tail), *self.command]
+
+    def read(
+        self, recording: _engine.Recording, _child: subprocess.Popen[bytes], progress: Progress
+    ) -> bool:
+        """Read to the end; give whether the program itself ended there."""
+        return self.channel.read(recording, progress)

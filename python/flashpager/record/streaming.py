@@ -1,0 +1,61 @@
+"""Recorders that write our binary stream into a pipe (docs/formats.md)."""
+
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from flashpager import _engine
+from flashpager.record import environment
+from flashpager.record.request import Progress
+
+#: Bytes in which a recorder collects the stream (TAIL_BYTES in recorder.c), and in which
+#: it collects what a thread executes.
+TAIL_BYTES = 256 * 1024
+SLOT_BYTES = 32 * 1024
+
+
+class Channel:
+    """The pipe, and the shared memory for what is not yet in it."""
+
+    def __init__(self, slots: int = 0) -> None:
+        """Have ``slots`` for threads behind the tail."""
+        self._tail_bytes = TAIL_BYTES + slots * SLOT_BYTES
+
+    @contextmanager
+    def started(
+        self,
+        command: Callable[[int, int], list[str]],
+        variables: Callable[[int, int], dict[str, str]] = lambda _pipe, _tail: {},
+    ) -> Iterator[subprocess.Popen[bytes]]:
+        """Start what ``command(pipe, tail)`` gives, of file descriptors that it inherits.
+
+        What ``variables(pipe, tail)`` gives stands in its environment besides.
+        """
+        self.pipe, writer = os.pipe()
+        self.shared = os.memfd_create("flashpager-tail", 0)
+        os.ftruncate(self.shared, self._tail_bytes)
+        try:
+            with subprocess.Popen(
+                command(writer, self.shared),
+                pass_fds=(writer, self.shared),
+                env=environment.of_the_user() | variables(writer, self.shared),
+            ) as child:
+                os.close(writer)
+                writer = -1
+                yield child
+        finally:
+            for fd in (self.pipe, self.shared, writer):
+                if fd >= 0:
+                    os.close(fd)
+
+    def read(self, recording: _engine.Recording, progress: Progress) -> bool:
+        """Read to the end; give whether the recorder said that it is the end."""
+        # Opened again by path, so that the engine owns what it reads.
+        ending = recording.read_stream(f"/dev/fd/{self.pipe}", f"/dev/fd/{self.shared}", progress)
+        if not recording.is_over() and not recording.disk_full():
+            # The shared memory may tell the end before the recorder has written it, and a
+            # recorder that nobody reads never ends.
+            while os.read(self.pipe, TAIL_BYTES):
+                pass
+        return ending.is_complete

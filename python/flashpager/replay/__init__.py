@@ -1,0 +1,1 @@
+"""Replays: one design, many designs here or on a cluster, and tables of their results."""

@@ -1,0 +1,411 @@
+"""Cells on a Dask cluster: the same rows as on this machine.
+
+Nothing has to be shared with the workers' machines but the package. A trace and the part files of
+a cell's designs are sent along; workers lay them down in their own folders, under a name made of
+their content.
+"""
+
+import asyncio
+import hashlib
+import io
+import logging
+import pkgutil
+import signal
+import tempfile
+import threading
+import warnings
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from multiprocessing import resource_tracker
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from flashpager import _engine
+from flashpager._engine import Design, FlashpagerError, WarmUp
+from flashpager.replay.cells import Cell, Found, run_cell
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+#: The address that means worker processes on this machine, for this call alone.
+LOCAL = "local"
+
+#: A scheduler that is there answers in milliseconds.
+_CONNECT_SECONDS = 5
+#: Workers that were started together with the scheduler need a moment longer than it.
+_FIRST_WORKER_SECONDS = 20
+#: A worker that has not ended by then is killed.
+_CLOSE_SECONDS = 2
+#: Failures that are no fault of a cell, such as a full disk, may be one worker's alone.
+_RETRIES = 2
+
+#: Loggers to which Dask gives levels of their own, and those that speak up when it closes.
+_LOGGERS = (
+    *("distributed", "distributed.client", "distributed.gc", "bokeh", "asyncio"),
+    *("tornado", "tornado.application"),
+)
+_NOTHING = logging.CRITICAL + 1
+
+
+@dataclass(frozen=True)
+class Work:
+    """A cell as it travels.
+
+    A class of ours, because Dask looks for futures in all lists and dictionaries it is given, and
+    a cell may have thousands of designs.
+    """
+
+    version: str
+    #: As its user calls it, for errors.
+    trace_path: str
+    trace_digest: str
+    trace_name: str
+    warm_up: WarmUp
+    designs: list[Design]
+    #: The texts of parts that are files, by the names that designs call them.
+    part_files: dict[str, bytes]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a cell: rows as Arrow IPC, or what is wrong with it.
+
+    What is wrong is no exception here: Dask would try again what fails anywhere.
+    """
+
+    rows: bytes = b""
+    problem: str = ""
+
+
+def run_on_cluster(address: str, cells: Sequence[Cell], found: Found) -> None:
+    """Replay cells on a cluster, each as one task.
+
+    The cells of a worker that dies are replayed by others.
+
+    Args:
+        address: ``local``, or a Dask scheduler's, as ``tcp://host:8786``.
+        cells: what to replay.
+        found: given each cell with its rows as it is finished, in no order.
+
+    Raises:
+        FlashpagerError: if Dask is not installed, the cluster cannot be reached or does not have
+            this version of flashpager, or for what a worker found wrong with a cell.
+
+    """
+    try:
+        import distributed  # noqa: F401, PLC0415  (only this function needs it)
+    except ImportError:
+        message = "a cluster needs Dask: pip install 'flashpager[cluster]'"
+        raise FlashpagerError(message) from None
+    with _quiet(), _connected(address, len(cells)) as client:
+        _check_versions(client, address)
+        _run(client, address, cells, found)
+
+
+def replay(trace: bytes, work: Work) -> Outcome:
+    """Replay a cell, as a worker.
+
+    Args:
+        trace: the trace file's content.
+        work: the cell.
+
+    """
+    from distributed import get_worker  # noqa: PLC0415
+
+    # A worker may have joined after the others were asked.
+    if _engine.version() != work.version:
+        return Outcome(problem=_other_version("a worker", _engine.version(), work.version))
+    folder = Path(get_worker().local_directory) / "flashpager"
+    folder.mkdir(exist_ok=True)
+    path = _laid_down(folder / f"{work.trace_digest}.trace", trace)
+    part_paths = {
+        name: str(_laid_down(folder / f"{hashlib.sha256(text).hexdigest()}.toml", text))
+        for name, text in work.part_files.items()
+    }
+    designs = [_with_parts(design, part_paths) for design in work.designs]
+    try:
+        frame = run_cell(path, work.trace_name, work.warm_up, designs)
+    except FlashpagerError as error:
+        problem = str(error).replace(str(path), work.trace_path)
+        for name, part_path in part_paths.items():
+            problem = problem.replace(part_path, name)
+        return Outcome(problem=problem)
+    names = {part_path: name for name, part_path in part_paths.items()}
+    frame = frame.with_columns(pl.col("part", "nor").replace(names))
+    rows = io.BytesIO()
+    frame.write_ipc(rows)
+    return Outcome(rows.getvalue())
+
+
+def _with_parts(design: Design, paths: dict[str, str]) -> Design:
+    here = design.replace(part=paths.get(design.part, design.part))
+    # What nobody said follows from the part, which has to be found first.
+    return here.replace(nor=here.nor and paths.get(here.nor, here.nor))
+
+
+def _laid_down(path: Path, content: bytes) -> Path:
+    """Give a file of this content; several threads of a worker may want it at once."""
+    if not path.is_file():
+        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+            file.write(content)
+        Path(file.name).replace(path)
+    return path
+
+
+def _run(client: "Client", address: str, cells: Sequence[Cell], found: Found) -> None:
+    from distributed import CancelledError, KilledWorker, as_completed  # noqa: PLC0415
+
+    # Traces are results of tasks and no scattered data: when the last worker that has one dies,
+    # the scheduler has it made again. Workers get them from each other, each once.
+    traces: dict[Path, tuple[str, Future]] = {}
+    parts: dict[str, bytes] = {}
+    cell_of: dict[str, Cell] = {}
+    futures = []
+    for cell in cells:
+        path = cell.trace.path
+        if path not in traces:
+            traces[path] = _sent(client, path)
+        digest, trace = traces[path]
+        names = {name for design in cell.designs for name in (design.part, design.nor)}
+        files = [name for name in names if name is not None and name.endswith(".toml")]
+        for name in files:
+            if name not in parts:
+                parts[name] = _read(Path(name))
+        work = Work(
+            version=_engine.version(),
+            trace_path=str(path),
+            trace_digest=digest,
+            trace_name=cell.trace.name,
+            warm_up=cell.trace.info.warm_up,
+            designs=cell.designs,
+            part_files={name: parts[name] for name in files},
+        )
+        future = client.submit(replay, trace, work, pure=False, retries=_RETRIES)
+        cell_of[future.key] = cell
+        futures.append(future)
+    finished = as_completed(futures, loop=client.loop)
+    # From here on nobody but as_completed holds futures, so that finished ones are let go.
+    del futures
+    for future in finished:
+        cell = cell_of[future.key]
+        place = (
+            f"{cell.trace.path}, cache page {cell.designs[0].cache_page_bytes},"
+            f" {cell.designs[0].policy}"
+        )
+        try:
+            outcome: Outcome = future.result()
+        except KilledWorker:
+            message = f"{address}: all workers that tried {place} died; have they enough memory?"
+            raise FlashpagerError(message) from None
+        except CancelledError:
+            message = f"{address}: the connection to the scheduler is lost"
+            raise FlashpagerError(message) from None
+        except Exception as error:
+            message = f"{address}: {place}: a worker failed: {type(error).__name__}: {error}"
+            raise FlashpagerError(message) from error
+        if outcome.problem:
+            raise FlashpagerError(outcome.problem)
+        found(cell, pl.read_ipc(io.BytesIO(outcome.rows)))
+
+
+def _sent(client: "Client", trace: Path) -> tuple[str, "Future"]:
+    content = _read(trace)
+    digest = hashlib.sha256(content).hexdigest()
+    # The identity, from where every scheduler and worker has it.
+    return digest, client.submit(bytes, content, key=f"flashpager-trace-{digest}")
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        message = f"{path}: {error.strerror or error}"
+        raise FlashpagerError(message) from None
+
+
+@contextmanager
+def _connected(address: str, tasks: int) -> Iterator["Client"]:
+    """Give a client; what it asked for is forgotten when it closes, however that comes."""
+    from distributed import Client  # noqa: PLC0415
+
+    if address == LOCAL:
+        with _local_cluster(tasks) as cluster, Client(cluster, set_as_default=False) as client:
+            yield client
+        return
+    _refuse_unreachable(address)
+    try:
+        client = Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
+    except (OSError, TimeoutError) as error:
+        raise FlashpagerError(_unreachable(address, error)) from None
+    with client:
+        try:
+            client.wait_for_workers(1, timeout=_FIRST_WORKER_SECONDS)
+        except TimeoutError:
+            message = f"{address}: the scheduler has no workers; start some: dask worker {address}"
+            raise FlashpagerError(message) from None
+        yield client
+
+
+def _refuse_unreachable(address: str) -> None:
+    """Refuse an address where no scheduler answers.
+
+    A client does not close well that could not begin to connect, and would wait for ever for an
+    answer from what is not Dask, such as the dashboard.
+    """
+    from distributed.comm import connect, get_address_host_port  # noqa: PLC0415
+    from distributed.security import Security  # noqa: PLC0415
+
+    try:
+        get_address_host_port(address, strict=True)
+    except ValueError as error:
+        message = f"cluster '{address}': give local or a scheduler as tcp://host:8786 ({error})"
+        raise FlashpagerError(message) from None
+
+    async def greet() -> None:
+        secured = Security().get_connection_args("client")
+        comm = await connect(address, timeout=_CONNECT_SECONDS, **secured)
+        await comm.close()
+
+    async def greet_in_time() -> None:
+        # What refuses in time can so say why.
+        await asyncio.wait_for(greet(), _CONNECT_SECONDS + 1)
+
+    # In a thread, as a notebook has a loop of its own running in this one.
+    with ThreadPoolExecutor(1) as executor:
+        try:
+            executor.submit(asyncio.run, greet_in_time()).result()
+        except Exception as error:  # noqa: BLE001  (whatever is there need not speak Dask)
+            raise FlashpagerError(_unreachable(address, error)) from None
+
+
+def _unreachable(address: str, error: BaseException) -> str:
+    # Dask wraps what the system says in words of its own.
+    while error.__cause__ is not None:
+        error = error.__cause__
+    reason = str(error) or f"no answer within {_CONNECT_SECONDS} seconds"
+    return f"{address}: no Dask scheduler can be reached there ({reason})"
+
+
+@contextmanager
+def _local_cluster(tasks: int) -> Iterator[Any]:
+    # A folder of our own goes with the workers, even with those that are killed.
+    folder = tempfile.TemporaryDirectory(prefix="flashpager-", ignore_cleanup_errors=True)
+    with ExitStack() as stack:
+        name = stack.enter_context(folder)
+        with _interrupts_deferred():
+            cluster = _started(tasks, name)
+            stack.callback(_end, cluster)
+        yield cluster
+
+
+def _started(tasks: int, folder: str) -> Any:  # noqa: ANN401  (to mypy, all of Dask is Any)
+    from dask.system import CPU_COUNT  # noqa: PLC0415
+    from distributed import LocalCluster  # noqa: PLC0415
+
+    try:
+        return LocalCluster(
+            n_workers=min(CPU_COUNT, tasks),
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=None,
+            # No more memory is used than without a cluster, and there nobody is killed for it.
+            memory_limit=0,
+            local_directory=folder,
+            silence_logs=_NOTHING,
+            # Cells are what runs in parallel; more threads would be in each other's way.
+            env={"RAYON_NUM_THREADS": "1"},
+        )
+    except RuntimeError as error:
+        message = f"cannot start workers on this machine: {error}"
+        raise FlashpagerError(message) from error
+
+
+def _end(cluster: Any) -> None:  # noqa: ANN401
+    async def end_workers() -> None:
+        nannies = list(cluster.workers.values())
+        await asyncio.gather(*(nanny.close(timeout=_CLOSE_SECONDS) for nanny in nannies))
+
+    with _interrupts_deferred():
+        # The cluster itself would wait longer for those that are in the midst of a cell.
+        cluster.sync(end_workers)
+        cluster.close()
+
+
+@contextmanager
+def _interrupts_deferred() -> Iterator[None]:
+    """Start processes that Ctrl-C does not reach, and start and end them whole.
+
+    A terminal sends Ctrl-C to all processes of ours; it is for us to end workers then, who would
+    all complain. And a cluster that is not whole cannot be closed.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    interrupted: list[int] = []
+    handler = signal.signal(signal.SIGINT, lambda number, _frame: interrupted.append(number))
+    # Starting it unblocks interrupts, so it has to run before.
+    resource_tracker.ensure_running()
+    # Threads and processes inherit what is blocked.
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        signal.signal(signal.SIGINT, handler)
+        if interrupted:
+            signal.raise_signal(signal.SIGINT)
+
+
+def _check_versions(client: "Client", address: str) -> None:
+    """Refuse a cluster that would compute other rows, or none.
+
+    Workers get what they run by name, and so does the scheduler that hands it on.
+    """
+    # By the standard library, so that the question itself can be asked anywhere.
+    asked = "flashpager:__version__"
+    with suppress(OSError):
+        # A worker that dies while it is asked need not answer.
+        answers: dict[str, Any] = client.run(pkgutil.resolve_name, asked, on_error="return")
+        for worker, answer in answers.items():
+            if not isinstance(answer, OSError):
+                _check_version(f"the worker {worker}", answer)
+    try:
+        answer = client.run_on_scheduler(pkgutil.resolve_name, asked)
+    except Exception as error:  # noqa: BLE001  (whatever the import came to there)
+        answer = error
+    _check_version(f"the scheduler {address}", answer)
+
+
+def _check_version(who: str, answer: object) -> None:
+    if isinstance(answer, ImportError):
+        message = f"{who} has no flashpager ({answer}): install it there, with the cluster extra"
+        raise FlashpagerError(message)
+    if isinstance(answer, BaseException):
+        message = f"{who} cannot load flashpager: {type(answer).__name__}: {answer}"
+        raise FlashpagerError(message)
+    if answer != _engine.version():
+        raise FlashpagerError(_other_version(who, str(answer), _engine.version()))
+
+
+def _other_version(who: str, its: str, ours: str) -> str:
+    return f"{who} has flashpager {its}, not {ours} as here: install the same on all"
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep Dask from talking: what it says is about its own affairs, and what matters is raised."""
+    loggers = [logging.getLogger(name) for name in _LOGGERS]
+    levels = [logger.level for logger in loggers]
+    try:
+        for logger in loggers:
+            logger.setLevel(_NOTHING)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)

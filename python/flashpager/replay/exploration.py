@@ -1,0 +1,237 @@
+"""Many designs on one trace or several, cell by cell."""
+
+import errno
+import hashlib
+import json
+import re
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import polars as pl
+
+from flashpager import _engine
+from flashpager._engine import Design, FlashpagerError, Row
+from flashpager.record.trace import Trace, check_traces
+from flashpager.replay import table
+from flashpager.replay.cells import Cell, Found, cells_of
+from flashpager.replay.cluster import run_on_cluster
+from flashpager.space.space import Space
+
+#: Names of kept cells, whole or not.
+_KEPT_NAME = re.compile(r"\.?[0-9a-f]{32}\.parquet(\.partial)?")
+
+#: Told how many cells of how many are finished; those under way count in part.
+Progress = Callable[[float, int], None]
+
+
+def explore(
+    traces: Trace | Sequence[Trace],
+    space: Space,
+    *,
+    progress: Progress | None = None,
+    keep: Path | None = None,
+    cluster: str | None = None,
+) -> pl.DataFrame:
+    """Replay traces through all designs of a space that can be.
+
+    >>> explore(trace, Space(cache_bytes="1K,2K", policy="all")).sort("time_ns").head(3)
+
+    Args:
+        traces: what is executed; several have different names.
+        space: the designs. Those that cannot be are left out (:meth:`Space.designs` tells why).
+        progress: told how many cells of how many are finished; those under way count in part.
+        keep: a folder for finished cells. What lies in it from an interrupted call is not
+            computed again; it is removed at the end.
+        cluster: ``local``, or the address of a Dask scheduler, as ``tcp://host:8786``; without it
+            all cores of this machine are used.
+
+    Returns:
+        One row a design and trace, in the order of the space, with the columns of
+        :data:`flashpager.replay.table.SCHEMA`.
+
+    Raises:
+        FlashpagerError: if no design can be, or a trace cannot be read.
+        TypeError: for anything else than traces and a space.
+
+    """
+    traces = check_traces(traces, "explore")
+    if not isinstance(space, Space):
+        message = f"explore takes a Space, not {space!r}; one design is Space(design)"
+        raise TypeError(message)
+    if not traces:
+        message = "there is no trace to explore"
+        raise FlashpagerError(message)
+    designs = space.possible_designs().possible
+    found = explore_designs(traces, designs, progress=progress, keep=keep, cluster=cluster)
+    if keep:
+        forget(keep)
+    return found
+
+
+def explore_designs(
+    traces: Sequence[Trace],
+    designs: Sequence[Design],
+    *,
+    progress: Progress | None = None,
+    keep: Path | None = None,
+    cluster: str | None = None,
+) -> pl.DataFrame:
+    """Do as :func:`explore` does, with designs that are known to be possible.
+
+    What is kept stays until somebody calls :func:`forget`, when the result is safe.
+    """
+    _refuse_same_names(traces)
+    cells = [cell for trace in traces for cell in cells_of(trace, designs)]
+    kept = Kept(keep) if keep else None
+    pieces: dict[int, pl.DataFrame] = {}
+    todo: list[Cell] = []
+    for cell in cells:
+        piece = kept.find(cell) if kept else None
+        if piece is None:
+            todo.append(cell)
+        else:
+            pieces[id(cell)] = piece
+
+    def found(cell: Cell, piece: pl.DataFrame) -> None:
+        pieces[id(cell)] = piece
+        if kept:
+            kept.add(cell, piece)
+        if progress:
+            progress(len(pieces), len(cells))
+
+    def under_way(share: float) -> None:
+        if progress:
+            progress(len(pieces) + share, len(cells))
+
+    under_way(0)
+    if cluster is not None and todo:
+        run_on_cluster(cluster, todo, found)
+    elif todo:
+        _run_here(todo, found, under_way)
+    order = [place for cell in cells for place in cell.places]
+    # Cells of one trace stand together; within it the space's order is restored.
+    whole = pl.concat([pieces[id(cell)] for cell in cells])
+    number = [index for index, trace in enumerate(traces) for _ in designs]
+    key = pl.DataFrame({"_trace": number, "_place": order})
+    return whole.hstack(key).sort("_trace", "_place").drop("_trace", "_place")
+
+
+def forget(keep: Path) -> None:
+    """Remove the cells kept in a folder, and the folder."""
+    Kept(keep).remove()
+
+
+def _refuse_same_names(traces: Sequence[Trace]) -> None:
+    """Refuse traces whose rows nobody could tell apart."""
+    names = [trace.name for trace in traces]
+    if len(set(names)) < len(names):
+        message = f"traces must have different names, not {', '.join(names)}"
+        raise FlashpagerError(message)
+
+
+def _run_here(cells: Sequence[Cell], found: Found, under_way: Callable[[float], None]) -> None:
+    by_trace: dict[int, list[Cell]] = {}
+    for cell in cells:
+        by_trace.setdefault(id(cell.trace), []).append(cell)
+    for members in by_trace.values():
+        trace = members[0].trace
+        designs = [design for cell in members for design in cell.designs]
+        cell_of = [cell for cell in members for _ in cell.designs]
+
+        def take(
+            rows: list[tuple[int, Row]],
+            finished: float,
+            _all: int,
+            cell_of: list[Cell] = cell_of,
+            name: str = trace.name,
+        ) -> None:
+            # Those of one cell.
+            if not rows:
+                under_way(finished % 1)
+                return
+            cell = cell_of[rows[0][0]]
+            found(cell, table.to_frame([row for _, row in sorted(rows, key=_index)], name))
+
+        _engine.explore(trace.path, designs, take, warm_up=trace.info.warm_up)
+
+
+def _index(indexed: tuple[int, Row]) -> int:
+    return indexed[0]
+
+
+class KeepingError(FlashpagerError):
+    """Finished cells cannot be kept."""
+
+    def __init__(self, folder: Path, error: OSError) -> None:
+        """Take the folder, and what the system says."""
+        self.reason = error.strerror or str(error)
+        self.is_disk_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        super().__init__(f"{folder}: {self.reason}")
+
+
+class Kept:
+    """Finished cells in a folder, found again by all that their rows depend on."""
+
+    def __init__(self, folder: Path) -> None:
+        """Use a folder, which need not be there yet."""
+        self._folder = folder
+        self._digests: dict[Path, str] = {}
+
+    def find(self, cell: Cell) -> pl.DataFrame | None:
+        """Give the rows of a cell finished before, if they are there whole."""
+        path = self._path(cell)
+        if not path.is_file():
+            return None
+        try:
+            piece = pl.read_parquet(path)
+        except (pl.exceptions.PolarsError, OSError):
+            return None
+        same = piece.schema == pl.Schema(table.SCHEMA) and len(piece) == len(cell.designs)
+        return piece if same else None
+
+    def add(self, cell: Cell, piece: pl.DataFrame) -> None:
+        """Keep the rows of a cell."""
+        path = self._path(cell)
+        temporary = path.with_name(f".{path.name}.partial")
+        try:
+            self._folder.mkdir(exist_ok=True)
+            table.write_parquet(piece, temporary)
+            temporary.replace(path)
+        except OSError as error:
+            raise KeepingError(self._folder, error) from None
+        finally:
+            # Of a cell that is interrupted or fails, half a file stays.
+            with suppress(OSError):
+                temporary.unlink()
+
+    def remove(self) -> None:
+        """Forget all cells."""
+        if not self._folder.is_dir():
+            return
+        # Whatever else is in it is not ours.
+        for path in self._folder.iterdir():
+            if _KEPT_NAME.fullmatch(path.name):
+                path.unlink(missing_ok=True)
+        with suppress(OSError):
+            self._folder.rmdir()
+
+    def _path(self, cell: Cell) -> Path:
+        parts = {name for design in cell.designs for name in (design.part, design.nor)}
+        about = {
+            "version": _engine.version(),
+            "trace": self._digest(cell.trace.path),
+            "name": cell.trace.name,
+            "warm_up": cell.trace.info.warm_up.as_dict(),
+            "designs": [design.as_dict() for design in cell.designs],
+            # A part may be a file that somebody edits meanwhile.
+            "parts": [_engine.find_part(name).as_dict() for name in sorted(filter(None, parts))],
+        }
+        text = json.dumps(about, sort_keys=True)
+        return self._folder / f"{hashlib.sha256(text.encode()).hexdigest()[:32]}.parquet"
+
+    def _digest(self, path: Path) -> str:
+        if path not in self._digests:
+            with path.open("rb") as file:
+                self._digests[path] = hashlib.file_digest(file, "sha256").hexdigest()
+        return self._digests[path]

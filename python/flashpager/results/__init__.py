@@ -1,1 +1,0 @@
-"""What came out: tables of designs, answers to somebody's needs, comparisons."""

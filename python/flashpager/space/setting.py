@@ -1,0 +1,37 @@
+"""What a design reads and what lies between, in words."""
+
+from flashpager import _engine
+from flashpager._engine import Design, TraceInfo
+from flashpager.base.quantities import counted, format_size, si
+
+
+def is_in_place(design: Design) -> bool:
+    """Tell whether the part is read where code lies in it, without a page being loaded."""
+    return _engine.find_part(design.part).is_read_in_place
+
+
+def medium(design: Design, flash_page_bytes: int) -> str:
+    """Say what is read, and how."""
+    if is_in_place(design):
+        mode = f", read mode {design.read_mode}" if design.read_mode else ""
+        return f"{design.part} on {design.bus}, read in place{mode}"
+    codeword = f", codeword {design.codeword_bytes}" if design.codeword_bytes else ""
+    tag = f", tag {design.tag_bytes}" if design.tag_bytes else ""
+    page = format_size(flash_page_bytes)
+    reading = f"register {design.register}{codeword}{tag}"
+    return f"{design.part} on {design.bus}, flash page {page}, {reading}"
+
+
+def cache(design: Design, frames: int) -> str:
+    """Say what lies between it and the processor."""
+    size, page = format_size(design.cache_bytes), format_size(design.cache_page_bytes)
+    if design.ways is None:
+        return f"cache {size} in {counted(frames, 'page')} of {page}, {design.policy}"
+    sets, ways = counted(frames // design.ways, "set"), counted(design.ways, "way")
+    return f"cache {size} in hardware, {sets} of {ways}, lines of {page}, {design.policy}"
+
+
+def executed(info: TraceInfo) -> str:
+    """Say how much a trace executes, and reads besides."""
+    text = f"{si(info.bytes - info.read_bytes, 'B')} executed"
+    return f"{text}, {si(info.read_bytes, 'B')} read as data" if info.reads else text

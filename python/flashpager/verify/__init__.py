@@ -1,0 +1,1 @@
+"""Designs on emulated and real machines, held against their simulation."""

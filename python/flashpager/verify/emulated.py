@@ -1,0 +1,351 @@
+"""Devices that are emulated: the pager's firmware is compiled for one and runs there."""
+
+import os
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from flashpager._engine import Counts, FlashpagerError
+from flashpager.base.installed import pager_sources
+from flashpager.base.quantities import counted as said
+from flashpager.deploy.authentication import Authentication
+from flashpager.deploy.image import in_pages
+from flashpager.deploy.pager_design import PagerDesign
+from flashpager.verify.cycles import Part, parts_of
+from flashpager.verify.nand import NandChip
+from flashpager.verify.runs import Runs
+
+#: What the firmware counts of what :class:`Counts` has.
+COUNTS = (
+    "references",
+    "misses",
+    "reference_bits_set",
+    "loads",
+    "prefetches",
+    "other_page",
+    "other_buffer",
+    "forward",
+    "backward",
+    "column_changes",
+    "bytes_fetched",
+    "bytes_skipped",
+    "walk",
+    "max_walk",
+)
+#: What the emulated chip counts for itself.
+COUNTS_OF_CHIP = ("loads", "prefetches", "column_changes", "bytes_fetched", "bytes_skipped")
+#: The same of a device that checks tags, and of its chip.
+TAG_COUNTS = ("tag_bytes_fetched", "mac_bytes")
+TAG_COUNTS_OF_CHIP = ("tag_bytes_fetched",)
+#: Counters of the firmware have 32 bits.
+_MODULUS = 1 << 32
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A count, as it was simulated and as the device has it."""
+
+    name: str
+    simulated: int
+    device: int
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether they are the same, where the device counts modulo 2**32."""
+        return self.simulated % _MODULUS == self.device
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What came of a verification."""
+
+    counts: list[Compared]
+    #: Of the whole program, where the emulator knows them.
+    cycles: int | None
+    #: By job, where the chip is outside of the device: what comes before a run, and the rest.
+    parts: list[Part] = field(default_factory=list)
+
+    @property
+    def differ(self) -> list[Compared]:
+        """Counts that are not equal."""
+        return [each for each in self.counts if not each.is_equal]
+
+
+class RefusedImageError(Exception):
+    """The device refused to run what is in its flash; says why, in a line."""
+
+
+@dataclass(frozen=True)
+class Deployed:
+    """What stands in flash, where it is authenticated, and what the device wants of it."""
+
+    secret: Authentication
+    #: The device's rollback counter: the oldest version that it runs.
+    oldest: int
+
+    def header(self, design: PagerDesign) -> str:
+        """Give what the firmware wants to know beside the pager's design."""
+        key = ", ".join(f"{byte:#04x}" for byte in self.secret.key)
+        return (
+            f"#define VERIFY_KEY {{{key}}}\n"
+            f"#define VERIFY_OLDEST {self.oldest}ul\n"
+            f"#define CHIP_SPARE_BYTES {design.spare_bytes}\n"
+        )
+
+
+@dataclass(frozen=True)
+class Device:
+    """A microcontroller and its emulator."""
+
+    #: As it is told to people.
+    title: str
+    #: Debian packages by tool.
+    packages: dict[str, str]
+    #: Makes what the emulator runs, in a folder, of the pager's sources.
+    compile: Callable[[Path, Path], None]
+    #: What is run there.
+    emulator: Sequence[str]
+    #: The same as ``compile`` where the chip is on the device's pins, for devices that have them:
+    #: makes ``counting.elf`` and ``device.elf``, which keeps no statistics.
+    compile_on_pins: Callable[[Path, Path], None] | None = None
+
+    def verify(
+        self,
+        design: PagerDesign,
+        runs: Runs,
+        image: bytes,
+        counts: Counts,
+        sources: Path | None = None,
+        *,
+        chip: NandChip | None = None,
+        fit_runs: int = 0,
+        deployed: Deployed | None = None,
+        flash: bytes | None = None,
+    ) -> Verified:
+        """Let the device take all runs, and compare what it counted.
+
+        With a ``chip`` on its pins it takes them twice: with statistics for the counts, and as it
+        would be deployed for the chip's counts, the bytes and the cycles.
+
+        Args:
+            design: what its pager is compiled for.
+            runs: of the trace.
+            image: its bytes, as long as the design says.
+            counts: what was simulated.
+            sources: a folder with those of a pager; else what is installed.
+            chip: outside of the device.
+            fit_runs: the cycles of so many first runs are a part by themselves.
+            deployed: for a design with tags, what they are made and checked with.
+            flash: what is in flash, spare areas among it; else what the image makes.
+
+        Raises:
+            RefusedImageError: where a tag is wrong, or the image too old.
+            FlashpagerError: for a missing tool, a design that does not fit the device, and what
+                the firmware stops with.
+
+        """
+        for tool, package in self.packages.items():
+            if shutil.which(tool) is None:
+                raise FlashpagerError(_missing(tool, package))
+        with tempfile.TemporaryDirectory(prefix="flashpager-") as place:
+            folder = Path(place)
+            secret = deployed.secret if deployed else None
+            header = design.header("verify", secret.image_version if secret else None)
+            header += deployed.header(design) if deployed else ""
+            (folder / "fp_pager_design.h").write_text(header, encoding="ascii")
+            held = in_pages(image, design, secret) if flash is None else flash
+            (folder / "image.bin").write_bytes(held)
+            (folder / "runs.bin").write_bytes(runs.as_bytes())
+            lines: list[str] = []
+            if chip is None or self.compile_on_pins is None:
+                self.compile(folder, sources or pager_sources())
+                counted = told = _numbers(_run(self.emulator, folder, design))
+            else:
+                self.compile_on_pins(folder, sources or pager_sources())
+                options = chip.options(fit_runs)
+                commands = [["./host", name, *options] for name in ("counting.elf", "device.elf")]
+                with ThreadPoolExecutor() as both:
+                    counting, lines = both.map(
+                        lambda command: _run(command, folder, design), commands
+                    )
+                counted, told = _numbers(counting), _numbers(lines)
+        names = (*COUNTS, *TAG_COUNTS) if design.tag_bytes else COUNTS
+        of_chip = (*COUNTS_OF_CHIP, *TAG_COUNTS_OF_CHIP) if design.tag_bytes else COUNTS_OF_CHIP
+        compared = [Compared(name, getattr(counts, name), _of(counted, name)) for name in names]
+        compared += [
+            Compared(f"{name}, by the chip", getattr(counts, name), _of(told, f"chip_{name}"))
+            for name in of_chip
+            if chip is None or name != "prefetches"
+        ]
+        compared.append(Compared("CRC-32 of all bytes", runs.crc(image), _of(told, "crc")))
+        return Verified(compared, told.get("cycles"), parts_of(lines) if lines else [])
+
+
+def _missing(tool: str, package: str) -> str:
+    return f"{tool} not installed: verify wants it (Debian: apt install {package})"
+
+
+def _of(told: dict[str, int], name: str) -> int:
+    if name not in told:
+        message = f"the emulated device did not say its {name}"
+        raise FlashpagerError(message)
+    return told[name]
+
+
+def _compile(command: Sequence[str], folder: Path) -> str:
+    """Give what the compiler complains of, if anything."""
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    return done.stderr.strip() if done.returncode else ""
+
+
+def _refuse(complaint: str, compiler: str, device: str, ram_kb: int) -> None:
+    """Raise an error for what a compiler of firmware complained of, in a line."""
+    if not complaint:
+        return
+    too_large = ("does not fit", "overflowed by", "not within region", "too large", "will not fit")
+    if any(words in complaint for words in too_large):
+        message = (
+            f"the design does not fit the {ram_kb} KB of RAM of the emulated {device}, which holds "
+            "the cache, the lookup and the chip's register: take a smaller cache, or --lookup scan"
+        )
+        raise FlashpagerError(message)
+    lines = complaint.splitlines()
+    message = f"{compiler}: {next((line for line in lines if 'error' in line), lines[-1])}"
+    raise FlashpagerError(message)
+
+
+def _compile_cortex_m3(folder: Path, pager: Path) -> None:
+    sources = pager / "verify"
+    command = [
+        *("arm-none-eabi-gcc", "-std=c11", "-Os", "-mcpu=cortex-m3", "-mthumb", "-ffreestanding"),
+        *("-I.", "-nostartfiles", "--specs=nano.specs", "-T", str(sources / "lm3s6965.ld")),
+        *("-o", "device.elf", str(sources / "cortex-m3.c")),
+    ]
+    _refuse(_compile(command, folder), command[0], "LM3S6965", 64)
+
+
+#: Bytes of RAM of an ATmega1284P.
+AVR_RAM_BYTES = 16_384
+#: And of its stack at least.
+_AVR_STACK_BYTES = 512
+#: How firmware for it is compiled.
+AVR_COMPILER = ("avr-gcc", "-std=c99", "-Os", "-mmcu=atmega1284p")
+
+
+def _compile_host(folder: Path, sources: Path) -> None:
+    flags = [shlex.split(os.environ.get(name, "")) for name in ("CPPFLAGS", "LDFLAGS")]
+    host = ["cc", "-O2", *flags[0], str(sources / "simavr.c"), "-o", "host"]
+    complaint = _compile([*host, *flags[1], "-lsimavr", "-lm"], folder)
+    if "sim_avr.h" in complaint or "-lsimavr" in complaint:
+        raise FlashpagerError(_missing("simavr/sim_avr.h", "libsimavr-dev"))
+    _refuse(complaint, "cc", "", 0)
+
+
+def _compile_avr(folder: Path, pager: Path) -> None:
+    _compile_host(folder, pager / "verify")
+    _compile_for_avr(folder, "device.elf", [str(pager / "verify" / "atmega1284p.c")])
+
+
+def _compile_avr_on_pins(folder: Path, pager: Path) -> None:
+    sources = pager / "verify"
+    _compile_host(folder, sources)
+    files = [sources / "atmega1284p.c", sources / "nand_pins.c", pager / "pager.c"]
+    for name, statistics in (("counting.elf", 1), ("device.elf", 0)):
+        flags = [
+            *("-include", str(sources / "marks.h"), "-DCHIP_ON_PINS", "-DFP_PAGER_CURSORS=1"),
+            f"-DFP_PAGER_STATISTICS={statistics}",
+        ]
+        _compile_for_avr(folder, name, [*flags, *map(str, files)])
+
+
+def _compile_for_avr(folder: Path, name: str, arguments: Sequence[str]) -> None:
+    command = [*AVR_COMPILER, "-I.", "-o", name, *arguments]
+    complaint = _compile(command, folder)
+    if not complaint:
+        size = ["avr-size", name]
+        used = subprocess.run(size, cwd=folder, capture_output=True, text=True, check=True)
+        data, bss = (int(word) for word in used.stdout.splitlines()[1].split()[1:3])
+        if data + bss > AVR_RAM_BYTES - _AVR_STACK_BYTES:
+            complaint = "it does not fit"
+    _refuse(complaint, command[0], "ATmega1284P", 16)
+
+
+#: What the firmware stops with where it refuses an image.
+_FORGED = "error a page has the wrong tag"
+_OLD = "error the image is older than the rollback counter allows"
+
+
+def _refusal(lines: Sequence[str], design: PagerDesign) -> str | None:
+    """Say why the device refused what is in its flash, if it did."""
+    if _OLD in lines:
+        return "the device refused the image: it is older than the rollback counter allows"
+    if _FORGED not in lines:
+        return None
+    told = _numbers(lines)
+    page, taken = _of(told, "refused_page"), _of(told, "taken_bytes")
+    return (
+        f"the device refused page {page}, at {page * design.page_bytes:#x} of the image, after "
+        f"{said(taken, 'byte')} of the trace: its tag is wrong; it was altered or moved, or is "
+        "of another version or key"
+    )
+
+
+def _run(command: Sequence[str], folder: Path, design: PagerDesign) -> list[str]:
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    # Where semihosting writes depends on QEMU's version.
+    lines = (done.stdout + done.stderr).splitlines()
+    refused = _refusal(lines, design)
+    if refused:
+        raise RefusedImageError(refused)
+    for line in lines:
+        if line.startswith("error "):
+            message = f"the emulated device stopped: {line.removeprefix('error ')}"
+            raise FlashpagerError(message)
+    if done.returncode:
+        last = lines[-1] if lines else f"exit status {done.returncode}"
+        message = f"{command[0]}: {last}"
+        raise FlashpagerError(message)
+    return lines
+
+
+def _numbers(lines: Sequence[str]) -> dict[str, int]:
+    """Give the numbers that were told, by name."""
+    pairs = (line.rpartition(" ") for line in lines)
+    return {name: int(value) for name, _, value in pairs if name and value.isdecimal()}
+
+
+#: By the name that ``--device`` takes; the first is the default.
+DEVICES = {
+    "cortex-m3": Device(
+        title="a Cortex-M3 (LM3S6965) in QEMU",
+        packages={
+            "arm-none-eabi-gcc": "gcc-arm-none-eabi libnewlib-arm-none-eabi",
+            "qemu-system-arm": "qemu-system-arm",
+        },
+        compile=_compile_cortex_m3,
+        emulator=(
+            *("qemu-system-arm", "-M", "lm3s6965evb", "-nographic", "-monitor", "none"),
+            *("-serial", "none", "-semihosting-config", "enable=on,target=native"),
+            *("-kernel", "device.elf"),
+        ),
+    ),
+    "atmega1284p": Device(
+        title="an ATmega1284P in simavr",
+        packages={"avr-gcc": "gcc-avr avr-libc", "cc": "gcc"},
+        compile=_compile_avr,
+        emulator=("./host", "device.elf"),
+        compile_on_pins=_compile_avr_on_pins,
+    ),
+}

@@ -1,0 +1,97 @@
+"""A board whose prices were fitted to a device."""
+
+import json
+import subprocess
+import textwrap
+from dataclasses import dataclass
+
+from flashpager._engine import Design
+from flashpager.base.quantities import counted, format_size
+from flashpager.verify.cycles import Prices
+from flashpager.verify.emulated import AVR_COMPILER, AVR_RAM_BYTES
+
+#: Digits of a time, in ns, behind the point.
+_DIGITS = 2
+
+
+def compiler_version() -> str:
+    """Say which compiler makes the firmware."""
+    command = [AVR_COMPILER[0], "-dumpfullversion", "-dumpversion"]
+    said = subprocess.run(command, capture_output=True, text=True, check=False).stdout.split()
+    return f"{AVR_COMPILER[0]} {said[0]}" if said else AVR_COMPILER[0]
+
+
+@dataclass(frozen=True)
+class FittedBoard:
+    """What a board's file is made of."""
+
+    design: Design
+    lookup: str
+    clock_hz: int
+    prices: Prices
+    #: What a column change takes on the bus, as the engine composes it; None where the part has
+    #: none.
+    column_bus_ns: float | None
+    trace: str
+    runs: int
+
+    @property
+    def bus(self) -> str:
+        """The bus: as many cycles a byte as its strobe takes."""
+        return f"{self.clock_hz / 1e6:g}MHz/{self.prices.bus_byte}-x8"
+
+    def text(self) -> str:
+        """Give the file, a TOML text."""
+        design, prices = self.design, self.prices
+        compiler = " ".join([compiler_version(), *AVR_COMPILER[1:]])
+        clock = f"{self.clock_hz / 1e6:g} MHz"
+        said = (
+            f"An ATmega1284P at {clock} with the NAND {design.part} on its pins, as nand_pins.h of "
+            "runtime/pager/verify has them. Its prices are those of the pager in C, in cycles that "
+            "simavr told. They were fitted by flashpager verify --fit to the first "
+            f"{counted(self.runs, 'run')} of {self.trace}, with {design.policy}, the lookup "
+            f"{self.lookup}, pages of {format_size(design.cache_page_bytes)} and "
+            f"{design.register}, compiled by {compiler}. Another policy or lookup has other prices."
+        )
+        lines = [
+            'description = """',
+            *textwrap.wrap(said, 98),
+            '"""',
+            f"part = {json.dumps(design.part)}",
+            'nor = "none" # an AVR with these pins has none',
+            f"bus = {json.dumps(self.bus)} # a strobe of RE#, by nand_pins.c",
+            f"cache_bytes = {design.cache_bytes}",
+            f"cache_page_bytes = {design.cache_page_bytes}",
+            f"register = {json.dumps(design.register)}",
+            *([f"tag_bytes = {design.tag_bytes}"] if design.tag_bytes else []),
+            f"policy = {json.dumps(design.policy)}",
+            'schedule = "parallel" # the pager searches while the flash loads',
+            f"ram_bytes = {json.dumps(format_size(AVR_RAM_BYTES))}",
+            "",
+            "[processor]",
+            f"clock_mhz = {self.clock_hz / 1e6:g}",
+            "",
+            "[ram]",
+            self._time("t_read_ns", prices.read_byte, "fp_cursor_byte()"),
+            self._time("t_write_ns", prices.store_byte, "looking at a byte and storing it"),
+            "",
+            "[handler]",
+            self._time("lookup_ns", prices.lookup, f"fp_cursor_turn() that hits, {self.lookup}"),
+            self._time("pre_process_ns", prices.fault, "all of a fault but what follows"),
+            self._time("get_freeframe_ns", prices.search, "a search, whatever its walk"),
+            self._time("walk_step_ns", prices.walk_step, f"a frame looked at, {design.policy}"),
+            self._time("load_command_ns", prices.load_command, "fp_flash_load(), polling R/B#"),
+        ]
+        if prices.column_change is not None:
+            beside = (self.column_bus_ns or 0.0) * self.clock_hz / 1e9
+            own = max(0.0, prices.column_change - beside)
+            what = f"fp_flash_column(): {prices.column_change:.1f} less {beside:.1f} of its bus"
+            lines.append(self._time("column_command_ns", own, what))
+        if prices.tag_check is not None and prices.mac_block is not None:
+            lines.append(self._time("tag_check_ns", prices.tag_check, "a tag, but for its MAC"))
+            lines.append(self._time("mac_block_ns", prices.mac_block, "AES-CMAC, each 16 bytes"))
+        return "\n".join(lines) + "\n"
+
+    def _time(self, name: str, cycles: float, what: str) -> str:
+        ns = round(cycles * 1e9 / self.clock_hz, _DIGITS)
+        return f"{name} = {ns:g} # {cycles:.1f} cycles: {what}"

@@ -1,0 +1,471 @@
+"""A program of x86-64 Linux whose own code is paged by faults, in its own process."""
+
+import ctypes
+import mmap
+import os
+import platform
+import re
+import signal
+import socket
+import stat
+import statistics
+import struct
+import subprocess
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from flashpager._engine import Design, FlashpagerError, TraceInfo
+from flashpager.base import installed
+from flashpager.record import environment
+from flashpager.record.machine_code import find_program
+from flashpager.record.signals import forwarded_signals
+from flashpager.verify.emulated import Compared
+
+LIBRARY = installed.recorder("flashpager-page.so")
+
+#: Bytes of the processor's pages, and the most frames of the pager.
+PAGE_BYTES = 4096
+MOST_FRAMES = 32_000
+#: In the order in which the library has them, with what their parameter is.
+POLICIES = {
+    "fifo": "",
+    "clock": "",
+    "pa-clock": "budget",
+    "random": "seed",
+    "fifo-sc": "valid",
+    "pa-fifo-sc": "valid",
+}
+#: An instruction across the end of a page wants two.
+_LEAST_PAGES = 2
+#: What the pager counts of what :class:`Counts` has. It does not see hits.
+COUNTS = ("misses", "false_faults", "reference_bits_set", "downgrades", "walk", "max_walk")
+#: Any chip whose pages hold a page: no count is of it.
+_PART = "MT29F4G01ABAFD"
+
+_VARIABLE = "FLASHPAGER_PAGE"
+#: The fields of ``struct told`` in runtime/pager/linux/page.h, and behind them the reason.
+_FIELDS = (
+    *("state", "error", "code_bytes", *COUNTS),
+    *("data_reads", "straddles", "handler_ns", "outer_ns"),
+)
+_TOLD = struct.Struct(f"<{len(_FIELDS)}Q256sQ")
+_MOST_TIMES = 65_536
+_SHARED_BYTES = _TOLD.size + 4 * _MOST_TIMES
+_NOT_LOADED, _REFUSED, _PAGED, _STOPPED = range(4)
+_ADDR_NO_RANDOMIZE = 0x0040000
+_ASK_PERSONALITY = 0xFFFFFFFF
+
+# Of ELF files of 64 bits.
+_EXECUTABLE_TYPES = (2, 3)
+_X86_64 = 62
+_PT_LOAD, _PT_INTERP = 1, 3
+_PF_X = 1
+_SHF_ALLOC, _SHF_EXECINSTR = 2, 4
+_SHT_RELA, _SHT_NOBITS = 4, 8
+_SHT_PREINIT_ARRAY = 16
+_R_X86_64_IRELATIVE = 37
+_MOST_NAME_BYTES = 4096
+
+
+@dataclass(frozen=True)
+class PageDesign:
+    """What the code is paged with."""
+
+    policy: str
+    #: The budget of ``pa-clock``, the seed of ``random``, the valid pages of ``fifo-sc``; else 0.
+    parameter: int
+    frames: int
+
+    @classmethod
+    def of(cls, text: str, frames: int) -> "PageDesign":
+        """Read a policy as ``simulate`` has it.
+
+        Raises:
+            FlashpagerError: for one that the pager has not, and for too few frames.
+
+        """
+        matched = re.fullmatch(r"([a-z0-9-]+)(?:\((\d+)(%?)\))?", text)
+        name = matched[1] if matched else ""
+        if matched is None and text.partition("(")[0] in POLICIES:
+            message = (
+                f"--policy {text}: write a number behind the name, as in pa-clock(8), or a share "
+                "of the frames, as in fifo-sc(25%)"
+            )
+            raise FlashpagerError(message)
+        if matched is None or name not in POLICIES:
+            message = (
+                f"--policy {text}: a handler of page faults does not see hits; it has "
+                f"{', '.join(POLICIES)}"
+            )
+            raise FlashpagerError(message)
+        if not _LEAST_PAGES <= frames <= MOST_FRAMES:
+            message = (
+                f"--frames {frames}: an instruction across the end of a page wants two pages; "
+                f"take {_LEAST_PAGES} to {MOST_FRAMES:,}"
+            )
+            raise FlashpagerError(message)
+        what = POLICIES[name]
+        if matched[2] and (not what or (matched[3] and what != "valid")):
+            message = f"--policy {text}: write {name}" + (f"({what.upper()})" if what else "")
+            raise FlashpagerError(message)
+        parameter = int(matched[2] or 0)
+        if what == "budget" and not 0 < parameter < 1 << 32:
+            message = (
+                f"--policy {text}: no flash chip says its budget here: write how many frames it "
+                f"looks at, as {name}(8)"
+            )
+            raise FlashpagerError(message)
+        if what == "seed" and not 0 < parameter < 1 << 32:
+            message = f"--policy {text}: write its seed, below 2^32, as {name}(7)"
+            raise FlashpagerError(message)
+        if what == "valid":
+            if not matched[2] or matched[3]:
+                # As the model rounds a share.
+                parameter = max(1, frames * (parameter if matched[2] else 50) // 100)
+            if not _LEAST_PAGES <= parameter < frames:
+                message = (
+                    f"--policy {text}: of {frames} frames {parameter} would be valid; an "
+                    f"instruction across the end of a page wants {_LEAST_PAGES}, and one frame "
+                    "must be left"
+                )
+                raise FlashpagerError(message)
+        return cls(name, parameter, frames)
+
+    def __str__(self) -> str:
+        """Write the policy as ``simulate`` has it."""
+        return f"{self.policy}({self.parameter})" if self.parameter else self.policy
+
+    def simulated(self) -> Design:
+        """Give the design whose replay has the same counts."""
+        return Design(
+            part=_PART,
+            cache_page_bytes=PAGE_BYTES,
+            cache_bytes=self.frames * PAGE_BYTES,
+            policy=str(self),
+            reference_bit="emulated",
+        )
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program whose code can be paged."""
+
+    #: As it was asked for, as it is to be run, and the file that it is.
+    name: str
+    path: Path
+    file: Path
+    #: Where its executable segment begins, as linked.
+    start: int
+    #: Name, address and bytes of its sections of code, by address.
+    sections: tuple[tuple[str, int, int], ...]
+
+    @classmethod
+    def of(cls, name: str) -> "Program":
+        """Find a program and look whether its code can be paged.
+
+        Raises:
+            FlashpagerError: if it cannot be: what it is, and what to do.
+
+        """
+        path, file = find_program(name)
+        try:
+            data = file.read_bytes()
+            mode = file.stat()
+        except OSError as error:
+            message = f"{name}: {error.strerror or error}"
+            raise FlashpagerError(message) from None
+        try:
+            start, sections = _code_of(data)
+        except (struct.error, IndexError):
+            message = f"{name}: is a damaged ELF file"
+            raise FlashpagerError(message) from None
+        except ValueError as error:
+            message = f"{name}: {error}"
+            raise FlashpagerError(message) from None
+        others = (mode.st_mode & stat.S_ISUID and mode.st_uid != os.geteuid()) or (
+            mode.st_mode & stat.S_ISGID and mode.st_gid != os.getegid()
+        )
+        if others:
+            message = f"{name}: runs with another user's rights, and loads nothing of ours: copy it"
+            raise FlashpagerError(message)
+        return cls(name, path, file, start, sections)
+
+    def section_names(self) -> str:
+        """Give what ``record --section`` takes for an image that is the segment."""
+        return ",".join(name for name, _, _ in self.sections)
+
+    def check(self, info: TraceInfo, build_id: str) -> None:
+        """See that a trace is of this program, and has its pages.
+
+        Raises:
+            FlashpagerError: if not: what to record.
+
+        """
+        remedy = f"record it with 'flashpager record --section {self.section_names()}'"
+        if len(info.images) != 1 or (
+            build_id and info.images[0].build_id and build_id != info.images[0].build_id
+        ):
+            message = f"the trace is not of {self.name} alone: {remedy}"
+            raise FlashpagerError(message)
+        image = info.images[0]
+        recorded = tuple((each.name, each.address, each.bytes) for each in image.sections)
+        if recorded != self.sections:
+            message = f"the trace does not have the sections that are paged: {remedy}"
+            raise FlashpagerError(message)
+        if any(each.address - each.offset != self.start for each in image.sections):
+            message = (
+                f"{self.name}: its sections of code do not lie as they are placed in flash, one "
+                "behind another by their alignment: no trace has its pages"
+            )
+            raise FlashpagerError(message)
+        if info.reads:
+            message = (
+                "the trace holds reads of data, and here they are no references: record it without "
+                "--with-reads"
+            )
+            raise FlashpagerError(message)
+        # One that fails by itself has been recorded to its end.
+        if info.region or not (info.ending.is_complete or info.ending.failure):
+            message = f"the trace holds part of what {self.name} executes: record all of it"
+            raise FlashpagerError(message)
+
+
+def _code_of(data: bytes) -> tuple[int, tuple[tuple[str, int, int], ...]]:
+    """Give where the executable segment of a program begins, and its sections of code."""
+    start, length = _segment_of(data)
+    found = []
+    for name, type_, flags, address, offset, size in _sections_of(data):
+        if type_ == _SHT_PREINIT_ARRAY and size:
+            message = "runs code before the pager can begin, by its .preinit_array"
+            raise ValueError(message)
+        if type_ == _SHT_RELA and flags & _SHF_ALLOC and _has_ifunc(data[offset : offset + size]):
+            message = (
+                "runs code before the pager can begin, to choose between its functions (IFUNC): "
+                "build it without target_clones and ifunc"
+            )
+            raise ValueError(message)
+        if not flags & _SHF_ALLOC or not size or not start <= address < start + length:
+            continue
+        if type_ == _SHT_NOBITS or not flags & _SHF_EXECINSTR:
+            message = (
+                "has data and code in one segment, and data is not paged: link it with "
+                "-z separate-code"
+            )
+            raise ValueError(message)
+        found.append((address, name, size))
+    found.sort()
+    if not found or start % PAGE_BYTES or found[0][0] != start:
+        message = (
+            "has code that does not begin where a page does: link it with GNU ld and "
+            "-z separate-code"
+        )
+        raise ValueError(message)
+    return start, tuple((name, address, size) for address, name, size in found)
+
+
+def _segment_of(data: bytes) -> tuple[int, int]:
+    """Give address and bytes of the one executable segment."""
+    if data[:4] != b"\x7fELF":
+        message = "is no ELF file"
+        raise ValueError(message)
+    kind, machine = struct.unpack_from("<HH", data, 16)
+    if data[4:6] != b"\x02\x01" or machine != _X86_64 or kind not in _EXECUTABLE_TYPES:
+        message = "is no program of x86-64, and the pager runs nothing else"
+        raise ValueError(message)
+    (at,) = struct.unpack_from("<Q", data, 32)
+    size, count = struct.unpack_from("<HH", data, 54)
+    headers = [struct.unpack_from("<IIQQQQ", data, at + size * i) for i in range(count)]
+    if not any(header[0] == _PT_INTERP for header in headers):
+        message = (
+            "is linked statically, and nothing can be loaded into it: link it dynamically, without "
+            "-static and -static-pie"
+        )
+        raise ValueError(message)
+    code = [header for header in headers if header[0] == _PT_LOAD and header[1] & _PF_X]
+    if len(code) != 1:
+        message = f"has {len(code)} executable segments, and one is paged"
+        raise ValueError(message)
+    return code[0][3], code[0][5]
+
+
+def _sections_of(data: bytes) -> list[tuple[str, int, int, int, int, int]]:
+    """Give name, type, flags, address, offset and bytes of each section."""
+    (at,) = struct.unpack_from("<Q", data, 40)
+    size, count, names = struct.unpack_from("<HHH", data, 58)
+    if not count:
+        message = "has no sections, which say what of it is code: take it as it was linked"
+        raise ValueError(message)
+    raw = [struct.unpack_from("<IIQQQQ", data, at + size * i) for i in range(count)]
+    found = []
+    for name, *rest in raw:
+        begin = raw[names][4] + name
+        text, zero, _ = data[begin : begin + _MOST_NAME_BYTES].partition(b"\0")
+        if not zero:
+            message = "is a damaged ELF file"
+            raise ValueError(message)
+        found.append((text.decode("utf-8", "replace"), *rest))
+    return found
+
+
+def _has_ifunc(relocations: bytes) -> bool:
+    entries = struct.iter_unpack("<QQq", relocations[: len(relocations) // 24 * 24])
+    return any(entry[1] & 0xFFFFFFFF == _R_X86_64_IRELATIVE for entry in entries)
+
+
+@dataclass(frozen=True)
+class Paged:
+    """What was counted, and how the program ended."""
+
+    counts: dict[str, int]
+    code_bytes: int
+    #: Reads of code as data that faulted, which are no references.
+    data_reads: int
+    #: Instructions across the end of a page whose first page was lent to them.
+    straddles: int
+    #: Of a fault: in the handler, the median and the mean, and to it and back. None without one.
+    handler_ns: float | None
+    mean_handler_ns: float | None
+    outer_ns: int
+    #: From the start of the program to its end.
+    seconds: float
+    #: Of the program; that of a signal is negative.
+    exit_code: int
+    #: A signal was sent to us, and passed on.
+    interrupted: bool
+
+    @property
+    def code_pages(self) -> int:
+        """Pages of the program's code."""
+        return -(-self.code_bytes // PAGE_BYTES)
+
+    @property
+    def microseconds_a_fault(self) -> float | None:
+        """In the handler, to it and back: the median."""
+        return None if self.handler_ns is None else (self.handler_ns + self.outer_ns) / 1000
+
+    @property
+    def failure(self) -> str:
+        """Say how the program failed; empty if it did not."""
+        if self.exit_code < 0:
+            with suppress(ValueError):
+                return f"signal {signal.Signals(-self.exit_code).name}"
+            return f"signal {-self.exit_code}"
+        return f"exit status {self.exit_code}" if self.exit_code else ""
+
+    def compare(self, counts: object) -> list[Compared]:
+        """Hold what was counted against what was simulated."""
+        return [Compared(name, getattr(counts, name), self.counts[name]) for name in COUNTS]
+
+
+def page(program: Program, command: list[str], design: PageDesign, *, quiet: bool) -> Paged:
+    """Run a program with its code paged.
+
+    Args:
+        program: what is run.
+        command: how it is called, and its arguments.
+        design: what its code is paged with.
+        quiet: what it writes to standard output goes to standard error.
+
+    Raises:
+        FlashpagerError: where userfaultfd cannot be had, and for a program that does what the pager
+            cannot follow, as start a thread.
+
+    """
+    if platform.machine() != "x86_64" or platform.system() != "Linux":
+        message = "page runs programs of x86-64 on such a Linux machine alone"
+        raise FlashpagerError(message)
+    if not LIBRARY.exists():
+        raise FlashpagerError(installed.absence("the pager of Linux programs", LIBRARY))
+    if any(character in str(LIBRARY) for character in ": "):
+        message = (
+            f"{LIBRARY}: the loader preloads no path with a space or a colon: install elsewhere"
+        )
+        raise FlashpagerError(message)
+    shared = os.memfd_create("flashpager-page", 0)
+    ours, theirs = socket.socketpair()
+    kept: list[int] = []
+    try:
+        os.ftruncate(shared, _SHARED_BYTES)
+        number = list(POLICIES).index(design.policy)
+        variables = environment.of_the_user()
+        given = variables.get("LD_PRELOAD", "")
+        variables |= {
+            "LD_PRELOAD": f"{LIBRARY}:{given}" if given else str(LIBRARY),
+            _VARIABLE: f"{shared} {theirs.fileno()} {number} {design.parameter} {design.frames}",
+        }
+        start = time.monotonic()
+        with (
+            forwarded_signals(system=False) as forward,
+            _fixed_addresses(),
+            subprocess.Popen(
+                command,
+                executable=program.path,
+                env=variables,
+                pass_fds=(shared, theirs.fileno()),
+                stdout=2 if quiet else None,
+            ) as child,
+        ):
+            forward.child = child
+            theirs.close()
+            # Were the program to close it, pages that are missing would be zeros.
+            with suppress(OSError):
+                kept = socket.recv_fds(ours, 1, 1)[1]
+            code = child.wait()
+        seconds = time.monotonic() - start
+        with mmap.mmap(shared, _SHARED_BYTES) as memory:
+            *values, reason, faults = _TOLD.unpack_from(memory)
+            times = struct.unpack_from(f"<{min(faults, _MOST_TIMES)}I", memory, _TOLD.size)
+    except OSError as error:
+        message = f"{program.name}: cannot be started: {error.strerror or error}"
+        raise FlashpagerError(message) from None
+    finally:
+        ours.close()
+        theirs.close()
+        for descriptor in (shared, *kept):
+            os.close(descriptor)
+    told = dict(zip(_FIELDS, values, strict=True))
+    if told["state"] != _PAGED:
+        raise FlashpagerError(_refusal(program, told, reason.partition(b"\0")[0].decode()))
+    return Paged(
+        counts={name: told[name] for name in COUNTS},
+        code_bytes=told["code_bytes"],
+        data_reads=told["data_reads"],
+        straddles=told["straddles"],
+        handler_ns=statistics.median(times) if times else None,
+        mean_handler_ns=told["handler_ns"] / faults if faults else None,
+        outer_ns=told["outer_ns"],
+        seconds=seconds,
+        exit_code=code,
+        interrupted=forward.count > 0,
+    )
+
+
+class _fixed_addresses:  # noqa: N801  (a context, as a function would be)
+    """Programs that are started lie where each other one lies, as they do under QEMU."""
+
+    def __enter__(self) -> None:
+        self._libc = ctypes.CDLL(None)
+        self._before = self._libc.personality(_ASK_PERSONALITY)
+        self._libc.personality(self._before | _ADDR_NO_RANDOMIZE)
+
+    def __exit__(self, *_: object) -> None:
+        self._libc.personality(self._before)
+
+
+def _refusal(program: Program, told: dict[str, int], reason: str) -> str:
+    """Say why a program was not paged to its end."""
+    if told["state"] == _NOT_LOADED:
+        return f"{program.name}: ran without the pager, as its loader takes no LD_PRELOAD"
+    error = OSError(told["error"], os.strerror(told["error"])) if told["error"] else None
+    if reason == "userfaultfd" and isinstance(error, PermissionError):
+        return (
+            "userfaultfd: is not permitted here: allow it with 'sudo sysctl "
+            "vm.unprivileged_userfaultfd=1' or 'sudo chmod a+rw /dev/userfaultfd'; in a container, "
+            "also in its seccomp profile"
+        )
+    why = f"{reason}: {error.strerror}" if error else reason
+    if told["state"] == _STOPPED:
+        return f"{program.name}: was stopped: {why}"
+    return f"{program.name}: is not paged: {why}"

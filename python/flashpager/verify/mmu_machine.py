@@ -1,0 +1,572 @@
+"""A machine with an MMU that is emulated: the program itself runs there, paged by its faults."""
+
+import os
+import re
+import shutil
+import struct
+import subprocess
+import tempfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from flashpager import _engine
+from flashpager._engine import Counts, FlashpagerError, Row, TraceInfo
+from flashpager.base.installed import pager_sources
+from flashpager.base.quantities import format_size
+from flashpager.verify.emulated import Compared
+from flashpager.verify.mmu_times import Pace, Timed
+
+#: Policies that need not see a hit, with the macro of their parameter.
+_POLICIES = {
+    "fifo": "",
+    "clock": "",
+    "pa-clock": "FP_PAGER_WALK_BUDGET",
+    "random": "FP_PAGER_SEED",
+    "fifo-sc": "FP_PAGER_VALID",
+    "pa-fifo-sc": "FP_PAGER_VALID",
+}
+_SCHEDULES = ("sequential", "parallel", "parallel-mmu")
+#: Bytes of the machine's pages.
+_PAGES = (1024, 4096)
+_MEGABYTE = 1 << 20
+#: What the pager has of the machine's RAM, and what of that its frames may take.
+_PAGER_BYTES = 4 * _MEGABYTE
+_FRAME_BYTES = 3 * _MEGABYTE
+_RAM_BYTES = 128 * _MEGABYTE
+#: What the handler counts of what :class:`Counts` has. It does not see hits.
+_COUNTS = (
+    "misses",
+    "false_faults",
+    "reference_bits_set",
+    "downgrades",
+    "walk",
+    "max_walk",
+    "loads",
+    "prefetches",
+    "other_page",
+    "other_buffer",
+    "forward",
+    "backward",
+    "column_changes",
+    "bytes_fetched",
+    "bytes_skipped",
+)
+#: Where the handler begins to speak, behind what the program wrote.
+_MARK = "--- pager"
+#: Of the header of an ELF file of 32 bits.
+_ELF_BYTES = 52
+_TOOLS = {
+    "arm-none-eabi-gcc": "gcc-arm-none-eabi libnewlib-arm-none-eabi",
+    "qemu-system-arm": "qemu-system-arm",
+}
+#: An instruction takes a nanosecond, shifted by so much, where nothing is timed.
+_SHIFT = 2
+_QUIET = (
+    "-nographic",
+    "-monitor",
+    "none",
+    "-serial",
+    "none",
+    "-semihosting-config",
+    "enable=on,target=native",
+)
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A machine with an ARM926EJ-S."""
+
+    #: As it is told to people.
+    title: str
+    #: What QEMU calls it, and runtime/pager/verify its source and its linker's script.
+    name: str
+    #: Where its RAM begins.
+    ram: int = 0
+    #: What its flash chip counts for itself, by what of :class:`Counts` it must add up to.
+    of_chip: tuple[tuple[str, tuple[str, ...]], ...] = tuple(
+        (name, (name,))
+        for name in ("loads", "prefetches", "column_changes", "bytes_fetched", "bytes_skipped")
+    )
+    #: Macros of the design.
+    macros: tuple[tuple[str, int], ...] = ()
+    #: Whether a chip of QEMU's holds the image.
+    has_flash: bool = False
+    #: The version of QEMU that has it no more.
+    dropped: str = ""
+
+    @property
+    def qemu(self) -> tuple[str, ...]:
+        """Give how QEMU is run as this machine."""
+        return ("qemu-system-arm", "-M", self.name, "-cpu", "arm926", *_QUIET)
+
+
+_ONENAND = (("loads", ("loads", "prefetches")), ("bytes_fetched", ("bytes_fetched",)))
+#: By the name that ``--device`` takes.
+MACHINES = {
+    "versatilepb": Machine(
+        "an ARM926EJ-S with its MMU (Versatile PB) in QEMU",
+        "versatilepb",
+    ),
+    "n800": Machine(
+        "an ARM926EJ-S with a OneNAND that interrupts (Nokia N800) in QEMU",
+        "n800",
+        ram=0x80000000,
+        of_chip=_ONENAND,
+        macros=(("FP_ONENAND_INTERRUPT", 1),),
+        has_flash=True,
+        dropped="9.2",
+    ),
+    "n800-polled": Machine(
+        "an ARM926EJ-S with a OneNAND that is asked (Nokia N800) in QEMU",
+        "n800",
+        ram=0x80000000,
+        of_chip=_ONENAND,
+        has_flash=True,
+        dropped="9.2",
+    ),
+}
+#: The first flash page of the image: it lies on both dies of a chip with 64K pages a die.
+FIRST_PAGE = (1 << 16) - 4
+_ONENAND_PAGE = 2048
+#: The N800's timer interrupts each so many periods of 32,768 Hz.
+_TICK = 3
+
+
+@dataclass(frozen=True)
+class PagedDesign:
+    """What the handler is compiled for. Sizes are in bytes."""
+
+    policy: str
+    #: The budget of ``pa-clock``, the seed of ``random``, the valid pages of ``fifo-sc``.
+    parameter: int | None
+    register: str
+    schedule: str
+    frames: int
+    page_bytes: int
+    flash_page_bytes: int
+    codeword_bytes: int | None
+    #: What of a page comes before the program goes on; None for all.
+    critical_bytes: int | None
+    image_bytes: int
+    #: Where the image begins for the program.
+    code: int
+    #: Whether a read of the code is a reference, as in a trace that has reads.
+    pages_reads: bool
+    machine: Machine
+
+    @classmethod
+    def of(cls, row: Row, info: TraceInfo, machine: str = "versatilepb") -> "PagedDesign":
+        """Give what a design that was simulated is on the machine.
+
+        Raises:
+            FlashpagerError: for what the machine, or the handler, has not.
+
+        """
+        design = row.design
+        matched = re.fullmatch(r"([a-z0-9-]+)(?:\((\d+)(%?)\))?", design.policy)
+        if matched is None or matched[1] not in _POLICIES:
+            message = (
+                f"policy {design.policy}: a handler of page faults does not see hits; it has "
+                f"{', '.join(_POLICIES)}: take one of them with --policy"
+            )
+            raise FlashpagerError(message)
+        for message in (*_refusals(row), *_refusals_of_flash(row, MACHINES[machine])):
+            raise FlashpagerError(message)
+        name = matched[1]
+        critical = design.critical_block_bytes
+        parameter = int(matched[2]) if matched[2] and _POLICIES[name] else None
+        if name.endswith("-sc"):
+            # As the model rounds a share.
+            share = 50 if parameter is None else parameter
+            if parameter is None or matched[3]:
+                parameter = max(1, row.frames * share // 100)
+        return cls(
+            policy=name,
+            parameter=parameter,
+            register=design.register,
+            schedule=design.schedule,
+            frames=row.frames,
+            page_bytes=design.cache_page_bytes,
+            flash_page_bytes=row.flash_page_bytes,
+            codeword_bytes=design.codeword_bytes,
+            critical_bytes=critical if critical != design.cache_page_bytes else None,
+            image_bytes=info.image_bytes,
+            pages_reads=info.reads > 0,
+            code=_code_of(info, design.cache_page_bytes, MACHINES[machine].ram),
+            machine=MACHINES[machine],
+        )
+
+    def header(self, entry: int, pace: Pace | None = None) -> str:
+        """Write ``fp_pager_design.h`` for a program, to be timed or not."""
+        macros: dict[str, object] = {
+            "FP_PAGER_POLICY": _macro("", self.policy),
+            "FP_PAGER_LOOKUP": "FP_PAGER_MMU",
+            "FP_PAGER_REGISTER": _macro("", self.register),
+            "FP_PAGER_SCHEDULE": _macro("SCHEDULE_", self.schedule),
+            "FP_PAGER_FRAMES": self.frames,
+            "FP_PAGER_PAGE_BYTES": self.page_bytes,
+            "FP_PAGER_FLASH_PAGE_BYTES": self.flash_page_bytes,
+            "FP_PAGER_IMAGE_BYTES": self.image_bytes,
+            "FP_ARM926_CODE": f"{self.code:#010x}",
+            "FP_ARM926_PAGES_READS": int(self.pages_reads),
+            "FP_VERIFY_ENTRY": f"{entry:#010x}",
+        }
+        macros |= dict(self.machine.macros)
+        if self.machine.has_flash:
+            macros["FP_ONENAND_FIRST_PAGE"] = FIRST_PAGE
+            macros["FP_VERIFY_TICK"] = _TICK
+        if pace:
+            macros |= pace.macros()
+        if self.critical_bytes:
+            macros["FP_PAGER_CRITICAL_BYTES"] = self.critical_bytes
+        if self.codeword_bytes:
+            macros["FP_PAGER_CODEWORD_BYTES"] = self.codeword_bytes
+        if self.parameter is not None:
+            macros[_POLICIES[self.policy]] = self.parameter
+        return "".join(f"#define {name} {value}\n" for name, value in macros.items())
+
+
+def verify(design: PagedDesign, program: Path, info: TraceInfo, counts: Counts) -> list[Compared]:
+    """Run a program on the machine, alone and paged, and compare what was counted.
+
+    Args:
+        design: what the handler is compiled for.
+        program: the ELF file that was recorded.
+        info: of the trace.
+        counts: what was simulated.
+
+    Raises:
+        FlashpagerError: for a missing tool, another program than was recorded, and one that does
+            not run.
+
+    """
+    _demand_tools()
+    _demand_machine(design.machine)
+    _entry_of(program, info)
+    with tempfile.TemporaryDirectory(prefix="flashpager-") as place:
+        command = [*design.machine.qemu, "-kernel", str(program.resolve())]
+        alone = _run(command, Path(place), _seconds(info, counts), "alone")
+    said = _paged(design, program, info, counts)
+    compared = _compared(said, counts, design.machine)
+    compared.append(Compared("CRC-32 of the output", _crc(alone), _crc(said.written)))
+    return compared
+
+
+def time(
+    design: PagedDesign, program: Path, info: TraceInfo, counts: Counts, pace: Pace
+) -> tuple[Timed, list[Compared]]:
+    """Run a program on the machine, paged and timed; give times, and counts that differ.
+
+    Raises:
+        FlashpagerError: as :func:`verify`.
+
+    """
+    _demand_tools()
+    said = _paged(design, program, info, counts, pace)
+    differ = [each for each in _compared(said, counts, design.machine) if not each.is_equal]
+    return Timed.told(said.lines, design.schedule, pace), differ
+
+
+@dataclass(frozen=True)
+class _Said:
+    """What the machine wrote: the program, and behind it the handler."""
+
+    written: list[str]
+    lines: list[str]
+
+
+def _demand_tools() -> None:
+    for tool, package in _TOOLS.items():
+        if shutil.which(tool) is None:
+            message = f"{tool} not installed: verify wants it (Debian: apt install {package})"
+            raise FlashpagerError(message)
+
+
+def _demand_machine(machine: Machine) -> None:
+    if not machine.dropped:
+        return
+    command = ["qemu-system-arm", "-M", "help"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if not re.search(rf"^{machine.name} ", done.stdout, re.MULTILINE):
+        message = (
+            f"this qemu-system-arm has no machine {machine.name}, which QEMU {machine.dropped} "
+            "dropped: take --device versatilepb, or an older QEMU (Debian 12 has 7.2)"
+        )
+        raise FlashpagerError(message)
+
+
+def _paged(
+    design: PagedDesign,
+    program: Path,
+    info: TraceInfo,
+    counts: Counts,
+    pace: Pace | None = None,
+) -> _Said:
+    """Run a program paged."""
+    entry = _entry_of(program, info)
+    with tempfile.TemporaryDirectory(prefix="flashpager-") as place:
+        folder = Path(place)
+        (folder / "fp_pager_design.h").write_text(design.header(entry, pace), encoding="ascii")
+        _compile(folder, pager_sources() / "verify", design.machine)
+        # QEMU reads a comma as the end of a value.
+        elf = str(program.resolve()).replace(",", ",,")
+        loaded = ("-kernel", "device.elf", "-device", f"loader,file={elf}")
+        # The clock is that of the instructions, so that each run is as the other.
+        clock = ("-icount", f"shift={pace.shift if pace else _SHIFT},sleep=off")
+        flash = _flash(folder / "flash", program, design, info) if design.machine.has_flash else ()
+        command = [*design.machine.qemu, *clock, *loaded, *flash]
+        paged = _run(command, folder, _seconds(info, counts), "paged")
+    if _MARK not in paged:
+        last = paged[-1] if paged else "it wrote nothing"
+        message = f"{program}: the program ended without the pager: {last}"
+        raise FlashpagerError(message)
+    # The last one is the handler's, which ends the line before with a bar.
+    at = len(paged) - 1 - paged[::-1].index(_MARK)
+    written = paged[:at]
+    if written:
+        last = written.pop().removesuffix("|")
+        if last:
+            written.append(last)
+    told = _told(paged[at + 1 :])
+    for line in paged[at:]:
+        if line.startswith("error "):
+            message = f"the emulated machine stopped: {line.removeprefix('error ')}"
+            if "access" in told:
+                message += f" of {told['access']:#x} by the instruction at {told['at']:#x}"
+            raise FlashpagerError(message)
+    return _Said(written, paged[at + 1 :])
+
+
+def _seconds(info: TraceInfo, counts: Counts) -> float:
+    """Give the longest that a run may take: a fault makes QEMU translate a page of code anew."""
+    return 60 + info.bytes / 4e6 + (counts.misses + counts.false_faults) / 100
+
+
+def _compared(said: _Said, counts: Counts, machine: Machine) -> list[Compared]:
+    told = _told(said.lines)
+    compared = [Compared(name, getattr(counts, name), _of(told, name)) for name in _COUNTS]
+    return compared + [
+        Compared(
+            f"{' and '.join(of)}, by the chip",
+            sum(getattr(counts, each) for each in of),
+            _of(told, f"chip_{name}"),
+        )
+        for name, of in machine.of_chip
+    ]
+
+
+def _refusals(row: Row) -> Iterator[str]:
+    """Say what of a design the machine, or the handler, has not."""
+    design = row.design
+    if design.icache or design.tlb:
+        yield (
+            "an instruction cache or a TLB stands in front of this design's cache, and the "
+            "emulated machine has none that keeps references: take --board versatilepb"
+        )
+    if design.ways is not None:
+        yield "a cache in hardware has no handler: leave --ways away"
+    if _engine.find_part(design.part).is_read_in_place:
+        yield (
+            f"{design.part} is read in place, and the handler loads pages of NAND: take a NAND "
+            "part with --part"
+        )
+    if design.critical_block_bytes and design.critical_block_bytes < _PAGES[0]:
+        yield (
+            f"a critical block of {design.critical_block_bytes} bytes: an ARM926 maps no less than "
+            "1K, so that of a smaller block it cannot tell when the rest is used: take "
+            "--critical-block 1K or 2K with --cache-page 4K, or leave it away"
+        )
+    if design.tag_bytes:
+        yield "the emulated machine checks no tags: leave --tag away, or take another --device"
+    if design.reference_bit != "emulated":
+        yield (
+            "an ARM926 has no reference bit: take --reference-bit emulated, as --board "
+            "versatilepb has it"
+        )
+    if design.schedule not in _SCHEDULES:
+        yield (
+            f"schedule {design.schedule}: the handler has {', '.join(_SCHEDULES)}: take one of "
+            "them with --schedule"
+        )
+    if design.cache_page_bytes not in _PAGES:
+        yield (
+            f"cache pages of {design.cache_page_bytes} bytes: an ARM926 has pages of 1K and 4K: "
+            "take one of them with --cache-page"
+        )
+    if row.frames * design.cache_page_bytes > _FRAME_BYTES:
+        yield f"a cache of {format_size(design.cache_bytes)}: the emulated machine has up to 3M"
+
+
+def _refusals_of_flash(row: Row, machine: Machine) -> Iterator[str]:
+    """Say what of a design a machine's flash chip has not."""
+    if not machine.has_flash:
+        return
+    if row.flash_page_bytes != _ONENAND_PAGE:
+        yield (
+            f"flash pages of {format_size(row.flash_page_bytes)}: this machine's OneNAND has pages "
+            "of 2K: take --part KFG1G16Q2M"
+        )
+    if not row.design.register.startswith("double-buffer"):
+        yield (
+            f"register {row.design.register}: a OneNAND has two buffers: take --register "
+            "double-buffer or double-buffer-prefetch"
+        )
+    if row.design.critical_block_bytes:
+        yield (
+            "the flash pages of 2K of this machine have no cache pages above 1K, and an ARM926 "
+            "maps no less: leave --critical-block away, or take --device versatilepb"
+        )
+    if row.design.codeword_bytes:
+        yield "a OneNAND corrects what it loads itself: leave --codeword away"
+
+
+def _macro(prefix: str, name: str) -> str:
+    return f"FP_PAGER_{prefix}{name.replace('-', '_').upper()}"
+
+
+def _code_of(info: TraceInfo, page_bytes: int, ram: int) -> int:
+    """Give where the image begins for the program."""
+    bases = {
+        section.address - section.offset - image.offset
+        for image in info.images
+        for section in image.sections
+    }
+    if len(info.images) != 1 or len(bases) != 1:
+        message = (
+            "the image of the trace is not one piece of the program's memory: record its .text "
+            "alone, as 'flashpager record --system' does without --section and --image"
+        )
+        raise FlashpagerError(message)
+    code = bases.pop() + info.images[0].offset
+    if code % page_bytes:
+        message = (
+            f"the code begins at {code:#x}, in the middle of a page: give it an address that "
+            f"{page_bytes} divides, in the linker's script"
+        )
+        raise FlashpagerError(message)
+    if code < ram + _PAGER_BYTES or code + info.image_bytes > ram + _RAM_BYTES:
+        message = (
+            f"the code begins at {code:#x}: the pager has the first 4 MB of the machine's 128, "
+            f"from {ram:#x} on, and the program what is above: link it there"
+        )
+        raise FlashpagerError(message)
+    return code
+
+
+def _entry_of(program: Path, info: TraceInfo) -> int:
+    """Give where a program begins, odd for Thumb; it must be what was recorded."""
+    try:
+        data = program.read_bytes()
+    except OSError as error:
+        message = f"{program}: {error.strerror or error}"
+        raise FlashpagerError(message) from None
+    # 32 bits, the least significant first; an executable file of an ARM.
+    if (
+        data[:6] != b"\x7fELF\x01\x01"
+        or data[16:20] != b"\x02\x00\x28\x00"
+        or len(data) < _ELF_BYTES
+    ):
+        message = f"{program}: it is no executable ELF file of a 32-bit ARM"
+        raise FlashpagerError(message)
+    # One that fails by itself has been recorded to its end.
+    if info.region or not (info.ending.is_complete or info.ending.failure):
+        message = f"the trace holds part of what {program} executes: record it to its end"
+        raise FlashpagerError(message)
+    have = {(address, size) for address, _, size in _sections(data)}
+    for section in info.images[0].sections:
+        if (section.address, section.bytes) not in have:
+            message = (
+                f"{program}: it has no section of {section.bytes} bytes at {section.address:#x}, "
+                f"as {section.name} of the trace: it is not the program that was recorded"
+            )
+            raise FlashpagerError(message)
+    return int(struct.unpack_from("<I", data, 24)[0])
+
+
+def _sections(data: bytes) -> Iterator[tuple[int, int, int]]:
+    """Give address, place in the file and size of the sections of an ELF file."""
+    (sections,) = struct.unpack_from("<I", data, 32)
+    size, count = struct.unpack_from("<HH", data, 46)
+    for at in range(sections, sections + size * count, max(size, 1)):
+        if at + 24 <= len(data):
+            yield struct.unpack_from("<III", data, at + 12)
+
+
+def _flash(path: Path, program: Path, design: PagedDesign, info: TraceInfo) -> tuple[str, str]:
+    """Write what the flash chip holds, and give how QEMU is told of it."""
+    data = program.read_bytes()
+    starts = {(address, size): start for address, start, size in _sections(data)}
+    with path.open("wb") as file:
+        # What is before takes no room.
+        file.truncate((FIRST_PAGE + _pages(info, design)) * design.flash_page_bytes)
+        for section in info.images[0].sections:
+            start = starts[section.address, section.bytes]
+            file.seek(FIRST_PAGE * design.flash_page_bytes + section.address - design.code)
+            file.write(data[start : start + section.bytes])
+    return ("-drive", f"if=mtd,format=raw,file={path.name}")
+
+
+def _pages(info: TraceInfo, design: PagedDesign) -> int:
+    return -(-info.image_bytes // design.flash_page_bytes)
+
+
+def _compile(folder: Path, sources: Path, machine: Machine) -> None:
+    command = [
+        *("arm-none-eabi-gcc", "-std=c11", "-O2", "-mcpu=arm926ej-s", "-marm", "-ffreestanding"),
+        *("-I.", "-nostartfiles", "--specs=nano.specs", "-T", str(sources / f"{machine.name}.ld")),
+        *("-o", "device.elf", str(sources / f"{machine.name}.c")),
+    ]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode:
+        lines = done.stderr.strip().splitlines()
+        message = f"{command[0]}: {next((line for line in lines if 'error' in line), lines[-1])}"
+        raise FlashpagerError(message)
+
+
+def _run(command: list[str], folder: Path, seconds: float, how: str) -> list[str]:
+    """Give the lines that the machine wrote; ``how`` the program runs there."""
+    try:
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            timeout=seconds,
+            # A sound card of the host's is nobody's business.
+            env={**os.environ, "QEMU_AUDIO_DRV": "none"},
+        )
+    except subprocess.TimeoutExpired:
+        message = f"the emulated machine did not end within {seconds:.0f} s, the program {how}"
+        raise FlashpagerError(message) from None
+    # Where semihosting writes depends on QEMU's version.
+    said = done.stdout.splitlines() + done.stderr.splitlines()
+    lines = [line for line in said if not _is_noise(line)]
+    refused = [line for line in lines if line.startswith("qemu-system-arm: ")]
+    if refused and done.returncode:
+        raise FlashpagerError(refused[-1])
+    return lines
+
+
+def _is_noise(line: str) -> bool:
+    return line.startswith(("qemu: module ", "qemu-system-arm: warning: "))
+
+
+def _told(lines: list[str]) -> dict[str, int]:
+    pairs = (line.rpartition(" ") for line in lines)
+    return {name: int(value) for name, _, value in pairs if name and value.isdecimal()}
+
+
+def _of(told: dict[str, int], name: str) -> int:
+    if name not in told:
+        message = f"the emulated machine did not say its {name}"
+        raise FlashpagerError(message)
+    return told[name]
+
+
+def _crc(lines: list[str]) -> int:
+    return zlib.crc32("\n".join(lines).encode())

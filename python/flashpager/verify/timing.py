@@ -1,0 +1,67 @@
+"""Time on a device, held against what is simulated."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from flashpager._engine import Row
+from flashpager.verify.cycles import Part
+
+#: How far the two may be apart.
+TOLERANCE = 0.01
+
+
+@dataclass(frozen=True)
+class ComparedTime:
+    """A time, as it was simulated and as the device took it."""
+
+    name: str
+    simulated_ns: float
+    device_ns: float
+
+    @property
+    def error(self) -> float:
+        """How much more was simulated, as a share of the device's."""
+        if self.device_ns:
+            return self.simulated_ns / self.device_ns - 1
+        return 0.0 if not self.simulated_ns else float("inf")
+
+    @property
+    def is_within(self) -> bool:
+        """Whether it is as near as it must be."""
+        return abs(self.error) <= TOLERANCE
+
+
+def compared_times(row: Row, parts: Sequence[Part], clock_hz: int) -> list[ComparedTime]:
+    """Hold the time of parts of a program against that of a row for the same runs."""
+    paging_ns = row.time.time_ns - row.time.read_ns
+    paging = sum(part.cycles.together for part in parts)
+    compared = [ComparedTime("paging", paging_ns, paging * 1e9 / clock_hz)]
+    if row.run is None:
+        read = sum(part.read for part in parts)
+        compared.append(ComparedTime("bytes", row.time.read_ns, read * 1e9 / clock_hz))
+    return compared
+
+
+def untimed(row: Row) -> str | None:
+    """Say why the time of a design cannot be held against a device; None where it can.
+
+    The chip on the device's pins is another matter.
+    """
+    handler = row.prices.handler
+    if not handler.lookup_ns or not handler.fixed_fault_ns:
+        return (
+            "no [handler] of a board says what the pager takes; --fit FILE measures it and writes "
+            "such a board"
+        )
+    if row.design.schedule != "parallel":
+        return (
+            'the pager searches while the flash loads, which is schedule = "parallel"; the '
+            f"design has {row.design.schedule}: --schedule parallel"
+        )
+    if row.design.codeword_bytes:
+        return "the device fetches codewords, but computes no ECC"
+    if row.design.tag_bytes and not handler.mac_block_ns:
+        return "no [handler] of a board says what checking a tag takes; --fit FILE measures it"
+    if row.design.count_commands:
+        return "count_commands counts what the device has in load_command_ns"
+    return None

@@ -1,0 +1,53 @@
+"""What a device of its user's counted, by its own statistics of the pager."""
+
+import re
+from pathlib import Path
+
+from flashpager._engine import Counts, FlashpagerError
+from flashpager.verify.emulated import (
+    COUNTS,
+    COUNTS_OF_CHIP,
+    TAG_COUNTS,
+    TAG_COUNTS_OF_CHIP,
+    Compared,
+)
+
+_LINE = re.compile(r"(?P<name>[a-z_]+)[ \t:=]+(?P<value>[0-9]+)")
+
+
+def compare(path: Path, counts: Counts) -> list[Compared]:
+    """Compare the counts that a file has, lines of name and value, with those simulated.
+
+    Raises:
+        FlashpagerError: for a file that cannot be read, and lines that are no counts.
+
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        what = error.strerror if isinstance(error, OSError) else "is no text"
+        message = f"{path}: {what}"
+        raise FlashpagerError(message) from None
+    known = {name: (name, name) for name in (*COUNTS, *TAG_COUNTS)}
+    of_chip = (*COUNTS_OF_CHIP, *TAG_COUNTS_OF_CHIP)
+    known |= {f"chip_{name}": (f"{name}, by the chip", name) for name in of_chip}
+    found: dict[str, Compared] = {}
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        matched = _LINE.fullmatch(line.strip())
+        if matched is None or matched["name"] not in known:
+            message = (
+                f"{path}, line {number}: '{line.strip()}' is no count; a line is a name and a "
+                f"value, as 'misses 870', of {', '.join(known)}"
+            )
+            raise FlashpagerError(message)
+        title, name = known[matched["name"]]
+        if title in found:
+            message = f"{path}, line {number}: {matched['name']} stands there twice"
+            raise FlashpagerError(message)
+        found[title] = Compared(title, getattr(counts, name), int(matched["value"]))
+    if not found:
+        message = f"{path}: has no counts; a line is a name and a value, as 'misses 870'"
+        raise FlashpagerError(message)
+    return list(found.values())

@@ -1,1 +1,0 @@
-"""The papers that are reproduced."""
