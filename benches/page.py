@@ -61,9 +61,9 @@ def main() -> None:
         alone = min(_Run.of(partial(_alone, command)) for _ in range(_TURNS))
         print(f"{pages:,} pages of code, {_ROUNDS:,} calls, {frames:,} frames; medians of {_TURNS}")
         print(f"alone, all in memory   {alone.seconds:8.3f} s")
-        program = linux.Program.of(str(path))
+        program = linux.LinuxProgram.of(str(path))
         for policy in ("fifo", "clock", "fifo-sc(50%)"):
-            design = linux.PageDesign.of(policy, frames)
+            design = linux.LinuxPageDesign.of(policy, frames)
             _tell(policy, alone, partial(_paged, program, command, design))
         try:
             with _limited(frames * linux.PAGE_BYTES + _BESIDE_BYTES) as join:
@@ -103,7 +103,7 @@ def _tell(name: str, alone: _Run, run: Callable[[], int]) -> None:
     )
 
 
-def _paged(program: linux.Program, command: list[str], design: linux.PageDesign) -> int:
+def _paged(program: linux.LinuxProgram, command: list[str], design: linux.LinuxPageDesign) -> int:
     """Give true and false faults."""
     counts = linux.page(program, command, design, quiet=True).counts
     return counts["misses"] + counts["false_faults"]

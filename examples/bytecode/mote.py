@@ -28,9 +28,9 @@ from flashpager.base.installed import pager_sources
 from flashpager.deploy.image import in_pages
 from flashpager.deploy.pager_design import LOOKUPS, PagerDesign
 from flashpager.verify.cycles import JobCycles, parts_of
-from flashpager.verify.emulated import AVR_COMPILER, COUNTS, COUNTS_OF_CHIP, Compared
+from flashpager.verify.emulated import AVR_COMPILER, COUNTS, COUNTS_OF_CHIP, ComparedCount
 from flashpager.verify.nand import NandChip
-from flashpager.verify.runs import Runs
+from flashpager.verify.runs import DeviceRuns
 
 _HERE = Path(__file__).parent
 _WARNINGS = ("-Wall", "-Wextra", "-Werror")
@@ -227,18 +227,20 @@ def _numbers(lines: Sequence[str]) -> dict[str, int]:
     return {name: int(value) for name, _, value in pairs if name and value.isdecimal()}
 
 
-def compared(setting: Setting, counting: Sequence[str], deployed: Sequence[str]) -> list[Compared]:
+def compared(
+    setting: Setting, counting: Sequence[str], deployed: Sequence[str]
+) -> list[ComparedCount]:
     """Hold what the mote told against what is simulated."""
     told, of_chip = _numbers(counting), _numbers(deployed)
     counts = setting.row.counts
-    found = [Compared(name, getattr(counts, name), told[name]) for name in COUNTS]
+    found = [ComparedCount(name, getattr(counts, name), told[name]) for name in COUNTS]
     found += [
-        Compared(f"{name}, by the chip", getattr(counts, name), of_chip[f"chip_{name}"])
+        ComparedCount(f"{name}, by the chip", getattr(counts, name), of_chip[f"chip_{name}"])
         for name in COUNTS_OF_CHIP
         if f"chip_{name}" in of_chip
     ]
-    crc = Runs.of(setting.trace).crc(setting.image)
-    return [*found, Compared("CRC-32 of all bytes", crc, told["crc"])]
+    crc = DeviceRuns.of(setting.trace).crc(setting.image)
+    return [*found, ComparedCount("CRC-32 of all bytes", crc, told["crc"])]
 
 
 def _cycles(lines: Sequence[str]) -> dict[str, int]:

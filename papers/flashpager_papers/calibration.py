@@ -91,7 +91,7 @@ class Observation:
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class LeftOutPrediction:
     """A measurement beside what the other sources let one expect."""
 
     observation: Observation
@@ -429,22 +429,24 @@ def _fitted(one: Observation) -> str | None:
     return one.source if one.source in sources else None
 
 
-def left_out(seen: Sequence[Observation] | None = None) -> list[LeftOut]:
+def left_out(seen: Sequence[Observation] | None = None) -> list[LeftOutPrediction]:
     """Predict each measurement from all other sources."""
     found = []
     for one in observations() if seen is None else seen:
         span = one.on(one.host, without=_fitted(one)).range
-        found.append(LeftOut(one, span.low_ns / 1e3, span.likely_ns / 1e3, span.high_ns / 1e3))
+        found.append(
+            LeftOutPrediction(one, span.low_ns / 1e3, span.likely_ns / 1e3, span.high_ns / 1e3)
+        )
     return found
 
 
-def unsaid(one: Observation) -> LeftOut:
+def unsaid(one: Observation) -> LeftOutPrediction:
     """Predict a measurement of a host of which nothing at all is said."""
     span = one.on(Host(), without=_fitted(one)).range
-    return LeftOut(one, span.low_ns / 1e3, span.likely_ns / 1e3, span.high_ns / 1e3)
+    return LeftOutPrediction(one, span.low_ns / 1e3, span.likely_ns / 1e3, span.high_ns / 1e3)
 
 
-def summary(predicted: Sequence[LeftOut], aim: str = "") -> str:
+def summary(predicted: Sequence[LeftOutPrediction], aim: str = "") -> str:
     """Say how near the predictions are, how many lie in their range, and how wide that is.
 
     Args:
@@ -469,5 +471,5 @@ def summary(predicted: Sequence[LeftOut], aim: str = "") -> str:
     )
 
 
-def _error(predicted: Sequence[LeftOut]) -> str:
+def _error(predicted: Sequence[LeftOutPrediction]) -> str:
     return f"{100 * statistics.median(abs(one.error) for one in predicted):.0f} %"

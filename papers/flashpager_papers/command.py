@@ -216,7 +216,7 @@ def _reproduce_mtdcompr(pages: Path, plots: Path | None, *, json: bool) -> None:
     _sum_up(found.claims)
 
 
-def _show_in_kernel(found: mtdcompr.Found) -> None:
+def _show_in_kernel(found: mtdcompr.MtdcomprResults) -> None:
     """Print ratios of the program in a Linux kernel beside those of the simulated board."""
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     table.add_column("in one run", max_width=40)
@@ -236,7 +236,7 @@ def _sum_up(claims: list[Claim], counted: Callable[[list[Claim]], str] = summary
         note(line)
 
 
-def _show_beyond(rows: list[swl.Beyond]) -> None:
+def _show_beyond(rows: list[swl.UnpublishedCase]) -> None:
     """Print what the paper leaves out, a column a program."""
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     table.add_column("beyond the paper")

@@ -36,7 +36,7 @@ _KB, _KIB = 1000, 1024
 TOLERANCE = "15"
 
 
-class Cause(StrEnum):
+class DeviationCause(StrEnum):
     """What explains a miss."""
 
     SOFTWARE = "software that the source does not describe"
@@ -60,7 +60,7 @@ class Measurement(Claim):
 
 
 @dataclass(frozen=True)
-class LeftOut(Measurement):
+class LeftOutMeasurement(Measurement):
     """A measurement of a whole host, and what all other sources let one expect."""
 
     low: float = 0.0
@@ -108,10 +108,10 @@ def _left_out() -> list[Claim]:
             round(seen.kb_s(seen.measured_us)),
             seen.kb_s(found.likely_us),
             "KB/s",
-            cause=Cause.HOST,
+            cause=DeviationCause.HOST,
             why=f"{'inside' if found.is_inside else 'outside'} {plain(low, 0)} to {plain(high, 0)}",
         )
-        claims.append(LeftOut(**vars(plainly), low=low, high=high))
+        claims.append(LeftOutMeasurement(**vars(plainly), low=low, high=high))
     return claims
 
 
@@ -120,7 +120,7 @@ def summary(claims: Sequence[Claim]) -> str:
     judged = [
         claim
         for claim in claims
-        if isinstance(claim, Measurement) and not isinstance(claim, LeftOut)
+        if isinstance(claim, Measurement) and not isinstance(claim, LeftOutMeasurement)
     ]
     near = [claim for claim in judged if claim.verdict is Verdict.AGREES]
     lines = [
@@ -148,7 +148,7 @@ def _measurement(
     predicted: float,
     unit: str,
     *,
-    cause: Cause,
+    cause: DeviationCause,
     why: str = "",
     said: str = "",
 ) -> Measurement:
@@ -217,7 +217,7 @@ class _Check:
                 measured[operation],
                 data_rate(found[operation]) / _KIB,
                 "KiB/s",
-                cause=Cause.SOFTWARE,
+                cause=DeviationCause.SOFTWARE,
                 why=f"{left[operation]:.0f} µs a page of {page[measured[operation]]:.0f} are "
                 "left over",
             )
@@ -231,7 +231,7 @@ class _Check:
                 round(saved, 1),
                 (ns["read"] - ns["cache-read"]) / 1e3,
                 "µs",
-                cause=Cause.SOFTWARE,
+                cause=DeviationCause.SOFTWARE,
                 why="t_R behind the transfer less t_RCBSY, and the address; what else Linux no "
                 "longer does for a page is not in it",
             )
@@ -255,7 +255,7 @@ class _Check:
                 measured,
                 data_rate(estimate(chip, BOARD, operation=operation)) / _KB,
                 "KB/s",
-                cause=Cause.SOFTWARE if operation == "read" else Cause.PART,
+                cause=DeviationCause.SOFTWARE if operation == "read" else DeviationCause.PART,
                 why=why[operation],
             )
             for operation, measured in (("read", READ_KB_S[0]), ("program", WRITE_KB_S[0]))
@@ -289,7 +289,7 @@ class _Check:
                     round(moved * 1e3 / taken),
                     moved * 1e3 / predicted(mode, 4096),
                     "KB/s",
-                    cause=Cause.SOFTWARE,
+                    cause=DeviationCause.SOFTWARE,
                     why=f"left over: {each} µs a page, the driver's and the translation layer's",
                 )
             )
@@ -300,7 +300,7 @@ class _Check:
                 round((us["1-1-1"] - us["1-4-4"]) / 1e3, 1),
                 (predicted("1-1-1", 4096) - predicted("1-4-4", 4096)) / 1e3,
                 "ms",
-                cause=Cause.SOFTWARE,
+                cause=DeviationCause.SOFTWARE,
                 why="a difference of two measurements: the software, nearly the same a page in "
                 "every mode, is gone from it",
             )
@@ -341,7 +341,7 @@ class _Check:
                     kib_s,
                     rate[mode, operation],
                     "KiB/s",
-                    cause=Cause.CLOCK,
+                    cause=DeviationCause.CLOCK,
                     why=why,
                 )
             )
@@ -352,7 +352,7 @@ class _Check:
                 round(measured[mode, "cache-read"] / measured[mode, "read"], 2),
                 rate[mode, "cache-read"] / rate[mode, "read"],
                 "x",
-                cause=Cause.SOFTWARE,
+                cause=DeviationCause.SOFTWARE,
             )
             for mode in edges
         ]
@@ -383,7 +383,7 @@ class _Check:
                 50,
                 load / 1e3,
                 "µs",
-                cause=Cause.MAXIMUM,
+                cause=DeviationCause.MAXIMUM,
                 said="about ",
                 why="the datasheet's maximum, ECC on",
             ),
@@ -408,7 +408,7 @@ class _Check:
                 each,
                 byte["1-4-4"],
                 "ns",
-                cause=Cause.SOFTWARE,
+                cause=DeviationCause.SOFTWARE,
                 why=f"no mode fits ({modes}); the nearest, {nearest}, is "
                 f"{100 * (byte[nearest] / each - 1):+.0f} %: {plain(each - byte['1-4-4'])} ns a "
                 "byte are not the bus's",
@@ -419,7 +419,7 @@ class _Check:
                 start,
                 lead["1-4-4"],
                 "µs",
-                cause=Cause.SOFTWARE,
+                cause=DeviationCause.SOFTWARE,
                 why="command, address and dummies are "
                 + ", ".join(f"{mode} {plain(us)}" for mode, us in lead.items())
                 + " µs; the rest is the driver's",
@@ -516,7 +516,7 @@ class _Check:
                 round(took[line]),
                 ns[line],
                 "ns",
-                cause=Cause.CONTROLLER,
+                cause=DeviationCause.CONTROLLER,
                 why=f"{took[line] - ns[line]:.0f} ns are the cache's, the controller's and the "
                 "copying loop's, in all three sizes; the part's dummies are unverified",
             )
@@ -529,7 +529,7 @@ class _Check:
                 round(took[line] - took[16]),
                 ns[line] - ns[16],
                 "ns",
-                cause=Cause.CONTROLLER,
+                cause=DeviationCause.CONTROLLER,
                 why="a difference of two measurements: what each line takes besides is gone",
             )
             for line in (32, 64)
@@ -554,7 +554,7 @@ class _Check:
                 round(took[size]),
                 ns[size],
                 "ns",
-                cause=Cause.SOFTWARE,
+                cause=DeviationCause.SOFTWARE,
                 why=f"{took[size] - ns[size]:.0f} ns between two reads; its author saw some 300 "
                 "on the line. The clocks are those of W25Q128JV's fast read",
             )
@@ -567,7 +567,7 @@ class _Check:
                 round(took[4] - took[1]),
                 ns[4] - ns[1],
                 "ns",
-                cause=Cause.SOFTWARE,
+                cause=DeviationCause.SOFTWARE,
                 why="a difference of two measurements: what is between two reads is gone",
             )
         )
@@ -595,7 +595,7 @@ class _Check:
                     round(took[16] - took[4]),
                     ns[16] - ns[4],
                     "ns",
-                    cause=Cause.SOFTWARE,
+                    cause=DeviationCause.SOFTWARE,
                     why="a difference of two measurements; the program that copies to the port "
                     "moves 12 bytes more, and that is not in it",
                 )
@@ -615,7 +615,7 @@ class _Check:
                 taken,
                 cycles,
                 "cycles",
-                cause=Cause.CONTROLLER,
+                cause=DeviationCause.CONTROLLER,
                 why="a jump begins a new read: command, address, two words, two cycles a clock",
             )
         ]
@@ -643,7 +643,7 @@ class _Check:
                 round(added[cpu, slow] / added[other_cpu, fast], 2),
                 ns[slow] / ns[fast],
                 "x",
-                cause=Cause.CONTROLLER,
+                cause=DeviationCause.CONTROLLER,
                 why="a ratio of two differences, so that neither misses nor their clocks matter; "
                 "what a miss takes besides does not scale with the clock of QSPI",
             )
@@ -672,7 +672,7 @@ class _Check:
                 taken,
                 ns[4],
                 "ns",
-                cause=Cause.CLOCK,
+                cause=DeviationCause.CLOCK,
                 said="about ",
                 why="with the divider that is stated the word alone takes longer. With the 2 of a "
                 f"Pico's board file it is {plain(ns[2], 0)} ns, and {plain(taken - ns[2], 0)} are "
@@ -717,7 +717,7 @@ class _Check:
                 round(3.58 / 2.95, 2),
                 fast / slow,
                 "x",
-                cause=Cause.SOFTWARE,
+                cause=DeviationCause.SOFTWARE,
                 why="a ratio of two measurements; the rule of the divider was taken from there",
             )
         )
@@ -747,7 +747,7 @@ class _Check:
                         raw,
                         carried,
                         "KB/s",
-                        cause=Cause.CARD,
+                        cause=DeviationCause.CARD,
                         why=why,
                     )
                 )
@@ -762,7 +762,7 @@ class _Check:
                     mean,
                     carried_us,
                     "µs",
-                    cause=Cause.CARD,
+                    cause=DeviationCause.CARD,
                     why=f"{mean - carried_us:.0f} µs are the card's and the library's",
                 )
             )

@@ -15,7 +15,7 @@ from flashpager_papers.cardis import claims as cardis
 from flashpager_papers.cardis import judging
 from flashpager_papers.cardis import replays as cardis_replays
 from flashpager_papers.cardis.plots import pictures
-from flashpager_papers.cardis.replays import LARGE, SMALL, Cell, Scale, class_of
+from flashpager_papers.cardis.replays import LARGE, SMALL, CardDesign, ProgramScale, class_of
 from flashpager_papers.claim import Claim, Verdict
 from tests.conftest import ROOT, Finished, fails, flashpager
 
@@ -89,7 +89,7 @@ def only(claims: dict[str, Claim], words: str) -> Claim:
     return claim
 
 
-def row(found: dict[str, Any], trace: str, cell: Cell) -> dict[str, Any]:
+def row(found: dict[str, Any], trace: str, cell: CardDesign) -> dict[str, Any]:
     """Give the row of a cell."""
     (one,) = [
         one
@@ -108,7 +108,7 @@ def row(found: dict[str, Any], trace: str, cell: Cell) -> dict[str, Any]:
     return dict(one)
 
 
-def simulated(trace: Path, cell: Cell, lookup_ns: float = 0) -> dict[str, Any]:
+def simulated(trace: Path, cell: CardDesign, lookup_ns: float = 0) -> dict[str, Any]:
     """Simulate a cell by itself, not as the figures do."""
     design = Design(
         part=cell.part,
@@ -136,16 +136,16 @@ def test_claims(found: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("trace", "cell"),
     [
-        ("sensors", Cell(64)),
-        ("sensors", Cell(16, policy="min")),
-        ("purse", Cell(2048, LARGE)),
-        ("sensors", Cell(64, LARGE, cache=4608)),
-        ("sensors", Cell(64, cache=cardis_replays.LEFT_BYTES)),
-        ("sensors", Cell(32, LARGE, register="random-column")),
-        ("troff", Cell(512, SMALL, cache=16384, policy="min")),
+        ("sensors", CardDesign(64)),
+        ("sensors", CardDesign(16, policy="min")),
+        ("purse", CardDesign(2048, LARGE)),
+        ("sensors", CardDesign(64, LARGE, cache=4608)),
+        ("sensors", CardDesign(64, cache=cardis_replays.LEFT_BYTES)),
+        ("sensors", CardDesign(32, LARGE, register="random-column")),
+        ("troff", CardDesign(512, SMALL, cache=16384, policy="min")),
     ],
 )
-def test_replays(programs: Path, found: dict[str, Any], trace: str, cell: Cell) -> None:
+def test_replays(programs: Path, found: dict[str, Any], trace: str, cell: CardDesign) -> None:
     """A row is what simulating its design alone gives."""
     folder = programs if trace in NATIVE else programs / "java"
     alone = simulated(folder / f"{trace}.trace", cell)
@@ -163,14 +163,14 @@ def test_replay_as_a_user(programs: Path, found: dict[str, Any]) -> None:
         *("simulate", programs / "java" / "sensors.trace", "--json"),
         *("--board", "smartcard", "--part", LARGE),
     ).json
-    ours = row(found, "sensors", Cell(64, LARGE))
+    ours = row(found, "sensors", CardDesign(64, LARGE))
     assert ours["misses"] == alone["counts"]["misses"]
     assert ours["bandwidth_mib_s"] == pytest.approx(alone["time"]["bandwidth_mib_s"])
 
 
 def test_distances(programs: Path, found: dict[str, Any]) -> None:
     """Figure 8 is the histogram of its design, and the claim its share of +1."""
-    counts = simulated(programs / "java" / "sensors.trace", Cell(64, LARGE))["counts"]
+    counts = simulated(programs / "java" / "sensors.trace", CardDesign(64, LARGE))["counts"]
     spectrum = dict(counts["distance_histogram"])
     ours = {
         one["distance"]: one["requests"] for one in found["distances"] if one["trace"] == "sensors"
@@ -189,7 +189,7 @@ def test_best_pages(found: dict[str, Any]) -> None:
     best = {}
     for policy in judging.BEST_PAGE:
         speeds = {
-            page: row(found, "sensors", Cell(page, policy=policy))["bandwidth_mib_s"]
+            page: row(found, "sensors", CardDesign(page, policy=policy))["bandwidth_mib_s"]
             for page in cardis_replays.PAGES
         }
         best[policy] = max(speeds, key=lambda page: speeds[page])
@@ -203,7 +203,7 @@ def test_best_pages(found: dict[str, Any]) -> None:
         float(
             max(
                 pages,
-                key=lambda page: row(found, "sensors", Cell(page, policy=policy))[
+                key=lambda page: row(found, "sensors", CardDesign(page, policy=policy))[
                     "bandwidth_mib_s"
                 ],
             )
@@ -236,7 +236,7 @@ def test_lookups(programs: Path) -> None:
     """What a lookup costs is what a handler with that price gives."""
     found = cardis_replays.replay(programs / "java", lambda _finished, _all: None)
     (program,) = found.named("sensors", found.java)
-    alone = simulated(programs / "java" / "sensors.trace", Cell(32), 100)
+    alone = simulated(programs / "java" / "sensors.trace", CardDesign(32), 100)
     assert program.with_lookups(100, 32) == pytest.approx(alone["time"]["bandwidth_mib_s"])
     assert program.with_lookups(0, 32) == pytest.approx(program.bandwidth(32))
 
@@ -394,12 +394,12 @@ def test_scale() -> None:
     methods = ("a.A.f(int)", "a.A.g()", "a.B$1.f(java.lang.Object)")
     symbols = [*zip(methods, (0, 20, 60), (20, 40, 40), strict=True)]
     info = described(symbols, instructions=150, calls=9, returns=6)
-    scale = Scale.of(info, [(0, 10), (4, 16), (70, 2), (72, 8)])
+    scale = ProgramScale.of(info, [(0, 10), (4, 16), (70, 2), (72, 8)])
     assert (scale.classes, scale.methods, scale.used_methods) == (2, 3, 2)
     assert scale.mean_used_method_bytes == 30
     assert (scale.transfers, scale.transfer_bytes) == (15, 20)
     assert scale.instruction_bytes == 2
-    unknown = Scale.of(described([], instructions=None), [(0, 10)])
+    unknown = ProgramScale.of(described([], instructions=None), [(0, 10)])
     assert (unknown.transfers, unknown.transfer_bytes, unknown.instruction_bytes) == (None,) * 3
     assert (unknown.methods, unknown.mean_used_method_bytes) == (None, None)
     assert class_of("Top.main(java.lang.String[])") == "Top"
@@ -414,7 +414,7 @@ def test_scale_of_a_cap_file() -> None:
         ("lib.Tool.run(Method.cap)", 60, 40),
     )
     info = described(symbols, instructions=25)
-    scale = Scale.of(info, [(6, 8), (70, 4)])
+    scale = ProgramScale.of(info, [(6, 8), (70, 4)])
     assert (scale.classes, scale.methods, scale.used_methods) == (2, 3, 2)
     assert scale.mean_used_method_bytes == 30
     assert scale.code_bytes == 100

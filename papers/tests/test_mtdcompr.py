@@ -17,7 +17,7 @@ from flashpager.swap.benchmark import read_times, swap_starts
 from flashpager_papers.claim import Claim, Verdict
 from flashpager_papers.mtdcompr import board, kernel, plots
 from flashpager_papers.mtdcompr import claims as mtdcompr
-from flashpager_papers.mtdcompr.shares import Reads, ReadTime, drops_after, end_of
+from flashpager_papers.mtdcompr.shares import ChartReads, ReadTime, drops_after, end_of
 from tests.conftest import fails, process
 
 
@@ -31,7 +31,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def found(pages: Path) -> mtdcompr.Found:
+def found(pages: Path) -> mtdcompr.MtdcomprResults:
     """Run all of it, small."""
     counted: list[tuple[int, int]] = []
     found = mtdcompr.reproduce(pages, lambda done, most: counted.append((done, most)), divisor=4)
@@ -39,13 +39,13 @@ def found(pages: Path) -> mtdcompr.Found:
     return found
 
 
-def claim(found: mtdcompr.Found, where: str, words: str) -> Claim:
+def claim(found: mtdcompr.MtdcomprResults, where: str, words: str) -> Claim:
     """Give the one claim of a section that has these words."""
     (one,) = (c for c in found.claims if c.where == where and words in c.claim)
     return one
 
 
-def test_claims(found: mtdcompr.Found) -> None:
+def test_claims(found: mtdcompr.MtdcomprResults) -> None:
     """Every claim says what it is, by what it is judged, and why."""
     assert len(found.claims) > 20
     sound([one.as_dict() for one in found.claims])
@@ -71,12 +71,14 @@ def test_claims(found: mtdcompr.Found) -> None:
         ("PCM", "memory allocated", Verdict.FAILS),
     ],
 )
-def test_verdicts(found: mtdcompr.Found, where: str, words: str, verdict: Verdict) -> None:
+def test_verdicts(
+    found: mtdcompr.MtdcomprResults, where: str, words: str, verdict: Verdict
+) -> None:
     """What no small change of the model may turn over."""
     assert claim(found, where, words).verdict is verdict
 
 
-def test_the_log_gains(found: mtdcompr.Found) -> None:
+def test_the_log_gains(found: mtdcompr.MtdcomprResults) -> None:
     """Reads of a full NAND are many times as fast with the log."""
     said = claim(found, "NAND", "translation layer").ours
     gain = re.search(r"([\d.]+) times the speed", said)
@@ -89,7 +91,7 @@ def test_the_log_gains(found: mtdcompr.Found) -> None:
     assert min(ends["log"]) > max(ends["rewrite"])
 
 
-def test_drops_after_the_last_point_above(found: mtdcompr.Found) -> None:
+def test_drops_after_the_last_point_above(found: mtdcompr.MtdcomprResults) -> None:
     """Behind that many bytes all points are at the share or below; at it one is above."""
     run = found.runs["pcm"]["random"]
     start = swap_starts(run)
@@ -103,10 +105,10 @@ def test_drops_after_the_last_point_above(found: mtdcompr.Found) -> None:
     assert claim(found, "NAND and PCM", "drop quickly").verdict is Verdict.NONE
 
 
-def test_repeats_are_as_if_run(found: mtdcompr.Found) -> None:
+def test_repeats_are_as_if_run(found: mtdcompr.MtdcomprResults) -> None:
     """Shares of other repeats are those of a run with as many."""
     run = found.runs["ram"]["fixed"]
-    reads = Reads.of(run)
+    reads = ChartReads.of(run)
     for repeats in (1, 7, 40):
         again = _engine.swap_bench(run.system.spec.replace(reads=repeats))
         assert reads.mean_share(repeats) == pytest.approx(again.mean_share_of_ram)
@@ -123,7 +125,7 @@ def test_programming_is_as_if_priced() -> None:
     dice = random.Random(3)  # noqa: S311
     programming = [dice.uniform(0, 4e7) for _ in range(50)]
     chunk = (1 << 20) * 10.0
-    reads = Reads(chunk, [ReadTime(ns + 5e6, 0, ns) for ns in programming])
+    reads = ChartReads(chunk, [ReadTime(ns + 5e6, 0, ns) for ns in programming])
     factor = reads.programming_for(0.5, 1)
     assert factor is not None
     by_hand = [chunk / (chunk + 5e6 + factor * ns) for ns in programming]
@@ -131,7 +133,7 @@ def test_programming_is_as_if_priced() -> None:
     assert reads.programming_for(0.99, 1) is None
 
 
-def test_pictures(found: mtdcompr.Found) -> None:
+def test_pictures(found: mtdcompr.MtdcomprResults) -> None:
     """Each chart names its curves and has the paper's shares over them."""
     drawn = {name: str(chart.to_dict()) for name, chart in plots.pictures(found).items()}
     assert set(drawn) == {"theory", "ram", "pcm", "rewrite", "log"}
@@ -141,7 +143,7 @@ def test_pictures(found: mtdcompr.Found) -> None:
         assert name in drawn["theory"]
 
 
-def test_programs(found: mtdcompr.Found, pages: Path) -> None:
+def test_programs(found: mtdcompr.MtdcomprResults, pages: Path) -> None:
     """The pages are those of the folder's files."""
     (program,) = found.programs
     info = _engine.pages_info(pages / "tests.pages")
@@ -153,7 +155,7 @@ def test_programs(found: mtdcompr.Found, pages: Path) -> None:
     assert (shrink.verdict is Verdict.HOLDS) is (program.ratio_of_all < 0.25)
 
 
-def test_in_a_kernel(found: mtdcompr.Found) -> None:
+def test_in_a_kernel(found: mtdcompr.MtdcomprResults) -> None:
     """What a kernel made of the program stands beside, each ratio of one run."""
     measured, command = kernel.measured()
     assert command.startswith("flashpager swap vm ")
@@ -171,7 +173,7 @@ def test_in_a_kernel(found: mtdcompr.Found) -> None:
     assert float(reads.measured.split()[0]) < float(reads.simulated.split()[0]) / 2
 
 
-def test_the_two_numbers_give_the_speed(found: mtdcompr.Found) -> None:
+def test_the_two_numbers_give_the_speed(found: mtdcompr.MtdcomprResults) -> None:
     """How many pages came from swap, and what one took: with both, a speed is what it is."""
     measured, _ = kernel.measured()
     for name, system in kernel.SYSTEMS.items():
@@ -179,7 +181,7 @@ def test_the_two_numbers_give_the_speed(found: mtdcompr.Found) -> None:
         points = kernel.kernel_end(curve)
         read_mib = sum(point.read_bytes for point in points) / 2**20
         speed = read_mib / (sum(point.took_ns for point in points) / 1e9) / curve.ram_mib_s()
-        swapped = kernel.Swapped.in_kernel(curve, points, kernel.chip_of(name))
+        swapped = kernel.SwappedReads.in_kernel(curve, points, kernel.chip_of(name))
         assert 0 < swapped.share <= 1
         assert 1 / (1 + swapped.share * swapped.cost) == pytest.approx(speed)
         (row,) = (
@@ -195,7 +197,7 @@ def test_the_two_numbers_give_the_speed(found: mtdcompr.Found) -> None:
         assert 0 <= swapped.programming < 1
         times = read_times(end_of(run))
         speed = sum(time.ram_ns for time in times) / sum(time.total_ns for time in times)
-        swapped = kernel.Swapped.on_board(run, end_of(run))
+        swapped = kernel.SwappedReads.on_board(run, end_of(run))
         assert 0 < swapped.share < 1
         assert 1 / (1 + swapped.share * swapped.cost) == pytest.approx(speed)
         assert row.why.endswith(cost.format(swapped, 100 * swapped.programming))
@@ -223,7 +225,7 @@ def test_a_chip_was_no_faster_than_it_is() -> None:
         assert all(busy_ns < took_ns + 1e6 for busy_ns, took_ns in done)
 
 
-def test_fixed_reads_of_a_kernel(found: mtdcompr.Found) -> None:
+def test_fixed_reads_of_a_kernel(found: mtdcompr.MtdcomprResults) -> None:
     """For as many reads as there were, the share is what was measured; more reads, more of RAM."""
     for curves in kernel.measured()[0].curves.values():
         curve = curves["fixed"]
@@ -234,7 +236,7 @@ def test_fixed_reads_of_a_kernel(found: mtdcompr.Found) -> None:
     assert found.repeats > 1
 
 
-def test_a_kernel_sends_pages_out_in_batches(found: mtdcompr.Found) -> None:
+def test_a_kernel_sends_pages_out_in_batches(found: mtdcompr.MtdcomprResults) -> None:
     """At most points no page goes to the chip while reads are timed; at some, many do."""
     measured, _ = kernel.measured()
     for system in ("log", "rewrite"):
@@ -248,7 +250,7 @@ def test_a_kernel_sends_pages_out_in_batches(found: mtdcompr.Found) -> None:
     assert sum(counts.pages_out > 0 for counts in moved) > 0.8 * len(moved)
 
 
-def test_another_compressor_gains_as_much(found: mtdcompr.Found) -> None:
+def test_another_compressor_gains_as_much(found: mtdcompr.MtdcomprResults) -> None:
     """The kernel's lz4 in place of deflate is not what memory ends earlier by."""
     run = found.runs["pcm"]["random"]
     spec = run.system.spec.replace(compressor="lz4", reading="last", reads=1)

@@ -63,9 +63,9 @@ def found(run: tuple[Finished, Path]) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def handler() -> swl.Handler:
+def handler() -> swl.HandlerTimes:
     """Give the board's handler."""
-    return swl.Handler(Design.from_board(swl.BOARD))
+    return swl.HandlerTimes(Design.from_board(swl.BOARD))
 
 
 def test_claims(found: dict[str, Any]) -> None:
@@ -121,7 +121,7 @@ def test_arithmetic(
 
 
 def test_a_gain_is_what_rounded_times_allow(
-    handler: swl.Handler, monkeypatch: pytest.MonkeyPatch
+    handler: swl.HandlerTimes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of 85 and 78 whole µs come 7.1 to 9.4 %: what lies in there holds, and nothing else."""
     for gain, verdict in (("7.2", Verdict.HOLDS), ("6.9", Verdict.FAILS), ("9.5", Verdict.FAILS)):
@@ -151,7 +151,7 @@ def test_what_was_put_in_is_not_counted(found: dict[str, Any]) -> None:
     assert {c["kind"] for c in by_board} == {"derived"}
 
 
-def test_equations(handler: swl.Handler) -> None:
+def test_equations(handler: swl.HandlerTimes) -> None:
     """Equations 1 to 3 and footnote 3, by hand at three walks."""
     (claim,) = [one for one in handler.claims() if one.claim.startswith("equations (1)")]
     assert claim.verdict is Verdict.BUILT_IN
@@ -171,7 +171,7 @@ def test_equations(handler: swl.Handler) -> None:
     assert handler.budget(load_us=137.95 - 117.31) == 14
 
 
-def test_the_machine(found: dict[str, Any], handler: swl.Handler) -> None:
+def test_the_machine(found: dict[str, Any], handler: swl.HandlerTimes) -> None:
     """What was measured stands beside the paper: flat, hidden, and near the model by its prices."""
     shown = {claim["claim"]: claim["machine"] for claim in found["claims"] if claim["machine"]}
     assert len(shown) >= 15
@@ -209,11 +209,13 @@ def test_table_4_by_itself(found: dict[str, Any]) -> None:
     assert "2,034" in digit["why"]
 
 
-def test_verdicts_follow_the_board(handler: swl.Handler) -> None:
+def test_verdicts_follow_the_board(handler: swl.HandlerTimes) -> None:
     """Another LoadStopover flips verdicts both ways: none is written down."""
     measured = handler.design.handler.with_load_stopover(30e3)
     design = handler.design.replace(handler=measured)
-    verdicts = {(claim.where, claim.paper): claim.verdict for claim in swl.Handler(design).claims()}
+    verdicts = {
+        (claim.where, claim.paper): claim.verdict for claim in swl.HandlerTimes(design).claims()
+    }
     before = {(claim.where, claim.paper): claim.verdict for claim in handler.claims()}
     for claim in (("sections 2 and 3.2", "30 µs"), ("Fig. 6", "87 µs; 77 µs")):
         assert {verdicts[claim], before[claim]} == {Verdict.AGREES, Verdict.DIFFERS}

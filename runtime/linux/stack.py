@@ -125,7 +125,7 @@ def main() -> int:
     """Build, and print a row for each function that the kernel calls."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("kernel", type=Path, metavar="KERNEL")
-    kernel = vm.Kernel(parser.parse_args().kernel.resolve())
+    kernel = vm.UnpackedKernel(parser.parse_args().kernel.resolve())
     with tempfile.TemporaryDirectory(prefix="flashpager-") as folder:
         here = Path(folder)
         vm.build(kernel, here, RUNTIME, "-fstack-usage -fcallgraph-info=su")

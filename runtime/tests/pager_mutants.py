@@ -24,7 +24,7 @@ from flashpager.deploy.image import pattern
 from flashpager.deploy.pager_design import PagerDesign
 from flashpager.record.trace import Trace
 from flashpager.verify import emulated
-from flashpager.verify.runs import Runs
+from flashpager.verify.runs import DeviceRuns
 
 _RUNTIME = Path(__file__).resolve().parents[1]
 _TRACE = _RUNTIME.parent / "examples/traces/java/oath.trace"
@@ -307,7 +307,7 @@ class Verifier:
     def __init__(self) -> None:
         """Simulate them."""
         self.trace = Trace.open(_TRACE)
-        self.runs = Runs.of(self.trace)
+        self.runs = DeviceRuns.of(self.trace)
         self.rows = [
             _engine.simulate(
                 _TRACE,

@@ -18,9 +18,9 @@ from flashpager import Needs, Space, Trace, _engine, answer, explore
 from flashpager._engine import Design
 from flashpager.base.quantities import duration, parse_size, significant
 from flashpager.plots import headlines, style
-from flashpager.plots.headlines import Point, Share
+from flashpager.plots.headlines import DesignPoint, OwnerShare
 from flashpager.report.demand_paging import build
-from flashpager.report.demand_paging_page import Report
+from flashpager.report.demand_paging_page import PagingReport
 from tests.conftest import flashpager
 
 #: Designs drawn; more of them with ``FLASHPAGER_TEST_ROUNDS``.
@@ -39,7 +39,7 @@ _RATIO = r"(?:(?P<more>\d+) % faster than|(?P<times>[\d.]+) times as fast as)"
 class Drawn:
     """A report of a design and a trace that were drawn."""
 
-    report: Report
+    report: PagingReport
     design: Design
 
     @property
@@ -354,7 +354,7 @@ def test_sentences_on_owners_add_up() -> None:
     for _ in range(300):
         weights = sorted((random.expovariate(1) for _ in range(random.randint(1, 9))), reverse=True)
         shares = [
-            Share(
+            OwnerShare(
                 f"f{at}",
                 random.choice(("a.so", "b.so")),
                 weight / sum(weights),
@@ -396,10 +396,10 @@ def test_what_going_back_costs_is_what_the_register_does(register: str, back: st
     assert said.endswith(f"25 % go back, which {back}")
 
 
-def points(random: Random) -> list[Point]:
+def points(random: Random) -> list[DesignPoint]:
     """Draw points; some are equal."""
     return [
-        Point(
+        DesignPoint(
             f"point {at}",
             cache := 2 ** random.randint(8, 14),
             2 ** random.randint(3, 8),
@@ -434,12 +434,12 @@ def test_front_of_any_points_holds() -> None:
 
 def test_a_sample_is_not_said_to_tell_what_it_does_not() -> None:
     """Within the errors of both nothing is faster; without errors nothing is known."""
-    own = Point("own", 1024, 64, 1024, 1.0, 0.05)
-    other = Point("other", 1024, 32, 1024, 1.08, 0.05)
+    own = DesignPoint("own", 1024, 64, 1024, 1.0, 0.05)
+    other = DesignPoint("other", 1024, 32, 1024, 1.08, 0.05)
     assert "sample's error" in headlines.front(own, [other])
-    unknown = Point("other", 1024, 32, 1024, 2.0, None)
+    unknown = DesignPoint("other", 1024, 32, 1024, 2.0, None)
     assert "does not tell" in headlines.front(own, [unknown])
-    apart = Point("other", 1024, 32, 1024, 1.2, 0.05)
+    apart = DesignPoint("other", 1024, 32, 1024, 1.2, 0.05)
     assert headlines.front(own, [apart]).startswith("20 % faster")
 
 

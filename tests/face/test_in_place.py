@@ -15,7 +15,7 @@ from flashpager.base.quantities import parse_duration
 from flashpager.choose import pin as pins
 from flashpager.choose.hardware_changes import NOTABLE, bites, changes
 from flashpager.judge.losses import Losses
-from flashpager.plots.hardware_cache import Lost, cache_sizes, lines
+from flashpager.plots.hardware_cache import CacheLoss, cache_sizes, lines
 from flashpager.plots.style import NOTABLE as NOTABLE_RATIO
 from flashpager.plots.style import said as size_said
 from tests.conftest import ROOT, fails, flashpager, import_csv, runs_of
@@ -309,7 +309,7 @@ class TestReport:
         is_share = dice.random() < 0.5
         most = 1.0 if is_share else 1e8
         told = [
-            Lost(1 << power, 1 << line, 2, dice.choice((0.0, dice.random() * most)))
+            CacheLoss(1 << power, 1 << line, 2, dice.choice((0.0, dice.random() * most)))
             for power in range(9, 9 + dice.randint(1, 6))
             for line in range(3, 3 + dice.randint(1, 4))
         ]

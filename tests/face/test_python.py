@@ -8,7 +8,7 @@ import pytest
 
 import flashpager
 from flashpager import Answer, Design, Handler, ICache, Needs, Ram, Row, Space, Tlb, Trace
-from flashpager.judge.comparison import Results
+from flashpager.judge.comparison import ResultTable
 from flashpager.replay import table
 from tests.conftest import import_csv
 
@@ -163,7 +163,7 @@ def test_the_best_of_a_file(trace: Trace, tmp_path: Path) -> None:
     """What is compared is typed, too."""
     frame = flashpager.explore(trace, Space(cache_bytes="512,1K"))
     table.write(frame, tmp_path / "a.parquet", [trace.described()])
-    best = Results.read(tmp_path / "a.parquet").best()
+    best = ResultTable.read(tmp_path / "a.parquet").best()
     fastest = frame.sort("time_ns").row(0, named=True)
     assert best.design == table.design_of(fastest)
     assert best.columns["bandwidth_mib_s"] == best.bandwidth_mib_s

@@ -494,15 +494,15 @@ class TestVm:
                 message = f"{name} hung"
                 raise FlashpagerError(message)
 
-        def bench(_machine: object, _setup: object, name: str, reading: str) -> kernels.Curve:
+        def bench(_machine: object, _setup: object, name: str, reading: str) -> kernels.SpeedCurve:
             ran(name, reading)
             return measured.curves[name][reading]
 
-        def churn(_machine: object, _setup: object, name: str) -> kernels.Churn | None:
+        def churn(_machine: object, _setup: object, name: str) -> kernels.KernelChurn | None:
             ran(name, kernels.CHURN)
             return measured.churn.get(name)
 
-        def idle(_machine: object, _setup: object) -> dict[str, kernels.Idle]:
+        def idle(_machine: object, _setup: object) -> dict[str, kernels.IdlePageTimes]:
             message = "nothing was timed"
             raise FlashpagerError(message)
 
@@ -511,8 +511,8 @@ class TestVm:
         monkeypatch.setattr(kernels, "idle", idle)
         monkeypatch.setattr(kernels, "_qemu", lambda: "7.2")
         monkeypatch.setattr(machines, "make", lambda *_: None)
-        monkeypatch.setattr(machines.Kernel, "release", lambda _: "6.1")
-        kernel = machines.Kernel(tmp_path)
+        monkeypatch.setattr(machines.UnpackedKernel, "release", lambda _: "6.1")
+        kernel = machines.UnpackedKernel(tmp_path)
         found = kernels.measure(kernel, measured.setup, list(kernels.SYSTEMS))
         assert set(found.left_out) == {
             *("ram, random", "zram, last", "log, churn", "zram and ram, idle")
@@ -531,7 +531,10 @@ class TestVm:
     def test_machines_at_once_fit_in_memory(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """As many as there are CPUs, if the host has the memory for them; one at least."""
         monkeypatch.setattr(os, "cpu_count", lambda: 16)
-        small, large = kernels.Setup(), kernels.Setup(memory_bytes=1 << 30, chip_bytes=64 << 20)
+        small, large = (
+            kernels.KernelSetup(),
+            kernels.KernelSetup(memory_bytes=1 << 30, chip_bytes=64 << 20),
+        )
         some, gib = ["none", "log"], 1 << 30
         assert kernels.at_once(small, some, 64 * gib) == 16
         # 1,024 MB, 66 of the chip with its spare bytes, and QEMU's own.

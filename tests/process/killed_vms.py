@@ -54,7 +54,9 @@ class Cut:
         return None
 
 
-def boot_and_kill(machine: vm.Machine, chip: Path, does: str, synced: int, wait_s: float) -> Cut:
+def boot_and_kill(
+    machine: vm.VirtualMachine, chip: Path, does: str, synced: int, wait_s: float
+) -> Cut:
     """Boot from a chip, new where there is no file; kill the machine `wait_s` after it is busy."""
     is_new = not chip.exists()
     variables = {
@@ -92,7 +94,7 @@ def boot_and_kill(machine: vm.Machine, chip: Path, does: str, synced: int, wait_
 
 
 def kill_some(
-    machine: vm.Machine,
+    machine: vm.VirtualMachine,
     chip: Path,
     kills: int,
     seed: int,

@@ -8,7 +8,7 @@ import pytest
 
 from flashpager import _engine
 from flashpager._engine import Origin, Placement
-from flashpager.record.streaming import Channel
+from flashpager.record.streaming import StreamChannel
 
 #: Collects a stream of more than a pipe holds, ends it, and is long in writing it.
 _SLOW_IN_WRITING = """
@@ -37,7 +37,7 @@ def recording(tmp_path: Path) -> _engine.Recording:
 
 def test_an_end_that_is_known_before_it_is_written(recording: _engine.Recording) -> None:
     """The recorder writes all that it has, and ends by itself."""
-    channel = Channel()
+    channel = StreamChannel()
     command = [sys.executable, "-c", _SLOW_IN_WRITING]
     with channel.started(lambda pipe, tail: [*command, str(pipe), str(tail)]) as child:
         try:

@@ -64,7 +64,7 @@ CASES = {
 }
 
 
-def _kernel(target: vm.Target) -> vm.Kernel:
+def _kernel(target: vm.KernelTarget) -> vm.UnpackedKernel:
     need(*target.tools)
     try:
         return vm.kernel(target)
@@ -75,17 +75,19 @@ def _kernel(target: vm.Target) -> vm.Kernel:
 
 
 @pytest.fixture(name="kernel", scope="module")
-def _kernel_of_a_pc() -> vm.Kernel:
+def _kernel_of_a_pc() -> vm.UnpackedKernel:
     return _kernel(vm.PC)
 
 
 @pytest.fixture(scope="module")
-def machine(kernel: vm.Kernel, tmp_path_factory: pytest.TempPathFactory) -> vm.Machine:
+def machine(
+    kernel: vm.UnpackedKernel, tmp_path_factory: pytest.TempPathFactory
+) -> vm.VirtualMachine:
     """Build the modules and all that a VM boots."""
     return vm.make(kernel, tmp_path_factory.mktemp("vm"))
 
 
-def test_a_write_takes_little_of_a_stack(kernel: vm.Kernel) -> None:
+def test_a_write_takes_little_of_a_stack(kernel: vm.UnpackedKernel) -> None:
     """The deepest chain with each layout, through every pointer to a function."""
     command = [sys.executable, str(ROOT / "runtime/linux/stack.py"), str(kernel.directory)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -121,7 +123,9 @@ def test_the_check_of_a_page_in_ram_finds_changes(
 
 
 @pytest.mark.parametrize(("medium", "layout"), CASES)
-def test_a_kernel_swaps_and_loses_no_page(machine: vm.Machine, medium: str, layout: str) -> None:
+def test_a_kernel_swaps_and_loses_no_page(
+    machine: vm.VirtualMachine, medium: str, layout: str
+) -> None:
     """A VM works on more memory than is free."""
     said = _swap(machine, medium, layout)
     if medium == "mtdram":
@@ -156,7 +160,7 @@ def test_an_arm_swaps_and_loses_no_page(tmp_path: Path) -> None:
     _swap(vm.make(_kernel(vm.ARM), tmp_path), "ram", "auto", memory_less=24)
 
 
-def _swap(machine: vm.Machine, medium: str, layout: str, memory_less: int = 0) -> str:
+def _swap(machine: vm.VirtualMachine, medium: str, layout: str, memory_less: int = 0) -> str:
     (memory, size, work), refused = CASES[medium, layout]
     variables = {"CASE": "swap", "MEDIUM": medium, "LAYOUT": layout}
     variables |= {"SIZE": str(size), "WORK": str(work)}
@@ -212,9 +216,9 @@ def check(said: str, medium: str, work: int, refused: Sequence[str]) -> None:
         assert line.startswith(words), said
 
 
-def test_the_benchmark_comes_to_the_end_of_memory(machine: vm.Machine) -> None:
+def test_the_benchmark_comes_to_the_end_of_memory(machine: vm.VirtualMachine) -> None:
     """Every page that is read is right, and the kernel ends the program when all is full."""
-    setup = kernels.Setup(readings=("random",), random_pages=32)
+    setup = kernels.KernelSetup(readings=("random",), random_pages=32)
     run = kernels.bench(machine, setup, "ram", "random")
     assert run.ended == "killed"
     assert min(run.pages_in, run.pages_out) > 100
@@ -228,24 +232,24 @@ def test_the_benchmark_comes_to_the_end_of_memory(machine: vm.Machine) -> None:
     assert max(map(run.mib_s, waiting)) < run.ram_mib_s()
 
 
-def test_memory_changed_at_random_stays_in_ram(machine: vm.Machine) -> None:
+def test_memory_changed_at_random_stays_in_ram(machine: vm.VirtualMachine) -> None:
     """What pages leave behind is used again: else RAM that was never written to is taken."""
-    setup = kernels.Setup(churn_pages=4096)
+    setup = kernels.KernelSetup(churn_pages=4096)
     churn = kernels.churn(machine, setup, "ram")
     assert churn is not None
     assert min(churn.pages_in, churn.pages_out) > setup.churn_pages / 2
 
 
-def test_a_chip_takes_its_time(machine: vm.Machine) -> None:
+def test_a_chip_takes_its_time(machine: vm.VirtualMachine) -> None:
     """Pages are changed no faster than the chip does what it is asked for that."""
-    churn = kernels.churn(machine, kernels.Setup(churn_pages=512), "log")
+    churn = kernels.churn(machine, kernels.KernelSetup(churn_pages=512), "log")
     assert churn is not None
     busy_ns = kernels.CHIPS["nandsim"].busy_ns(churn.loads, churn.programs, churn.erasures)
     assert churn.loads > 100
     assert 0.2 * churn.ns < busy_ns < churn.ns
 
 
-def test_a_machine_hibernates_to_a_log(machine: vm.Machine, tmp_path: Path) -> None:
+def test_a_machine_hibernates_to_a_log(machine: vm.VirtualMachine, tmp_path: Path) -> None:
     """Another one with the same chip goes on where the first one ended, and all pages are right."""
     chip = f"memory-backend-file,id=chip,share=on,mem-path={tmp_path / 'chip'},size=64M"
     options = ("-object", chip, "-device", "ivshmem-plain,memdev=chip")
@@ -283,7 +287,9 @@ def test_a_machine_hibernates_to_a_log(machine: vm.Machine, tmp_path: Path) -> N
     assert sums[0] == sums[1], second
 
 
-def test_killed_machines_leave_what_they_flushed(machine: vm.Machine, tmp_path: Path) -> None:
+def test_killed_machines_leave_what_they_flushed(
+    machine: vm.VirtualMachine, tmp_path: Path
+) -> None:
     """One is killed while it writes; the next finds its pages, swaps and is killed, too."""
     first, second = kill_some(machine, tmp_path / "chip.img", 1, seed=1)
     assert first.moment == 0

@@ -13,7 +13,7 @@ from flashpager.deploy.image import pattern
 from flashpager.deploy.pager_design import PagerDesign
 from flashpager.record.trace import Trace
 from flashpager.verify import emulated
-from flashpager.verify.runs import Runs
+from flashpager.verify.runs import DeviceRuns
 from tests import tools
 from tests.conftest import ROOT, Finished, fails, flashpager, import_csv, need
 
@@ -153,7 +153,7 @@ def test_other_counts_differ() -> None:
     )
     design = PagerDesign.of(clock, trace.info.image_bytes, "table")
     device = emulated.DEVICES["cortex-m3"]
-    verified = device.verify(design, Runs.of(trace), pattern(trace.info), lru.counts)
+    verified = device.verify(design, DeviceRuns.of(trace), pattern(trace.info), lru.counts)
     differ = {each.name for each in verified.differ}
     assert {"misses", "loads", "loads, by the chip", "walk"} <= differ
     assert "references" not in differ

@@ -681,7 +681,7 @@ def test_what_has_no_times(
 
 def test_what_was_measured_for_the_paper(recorded: dict[str, tuple[Path, Path]]) -> None:
     """What ``reproduce swl`` shows of the machine is what it does: measured anew, in part."""
-    configuration = machine.Configuration(
+    configuration = machine.MachineConfiguration(
         machine.SLOW_NS, machine.CLOCK, machine.FRAMES, "parallel"
     )
     trace, file = recorded["newlib"]

@@ -30,8 +30,8 @@ from flashpager_papers.cardis.replays import (
     SMALL,
     TYPESETTER,
     TYPESETTER_CACHES,
-    Program,
-    Programs,
+    CardProgram,
+    CardPrograms,
     replay,
 )
 from flashpager_papers.claim import (
@@ -48,20 +48,20 @@ from flashpager_papers.claim import (
     words,
 )
 
-__all__ = ["Found", "Program", "reproduce"]
+__all__ = ["CardProgram", "CardisResults", "reproduce"]
 
 _MIB = 1 << 20
 
 
 @dataclass(frozen=True)
-class Found:
+class CardisResults:
     """What became of the paper."""
 
     claims: list[Claim]
-    programs: Programs
+    programs: CardPrograms
 
 
-def reproduce(traces: Path, progress: Callable[[int, int], None]) -> Found:
+def reproduce(traces: Path, progress: Callable[[int, int], None]) -> CardisResults:
     """Check every claim; `progress(finished, all)` counts programs.
 
     Raises:
@@ -69,7 +69,7 @@ def reproduce(traces: Path, progress: Callable[[int, int], None]) -> Found:
 
     """
     programs = replay(traces, progress)
-    return Found(
+    return CardisResults(
         [
             *_tables(),
             *_arithmetic(),
@@ -196,19 +196,19 @@ def _unchecked() -> list[Claim]:
     ]
 
 
-def _each(programs: Sequence[Program], text: Callable[[Program], str]) -> str:
+def _each(programs: Sequence[CardProgram], text: Callable[[CardProgram], str]) -> str:
     return "; ".join(f"{program.name} {text(program)}" for program in programs)
 
 
 def _of_native(
-    programs: Programs,
+    programs: CardPrograms,
     name: str,
     where: str,
     claim: str,
     paper: str,
-    says: Callable[[Program], str],
+    says: Callable[[CardProgram], str],
     rule: Rule,
-    found: Callable[[Program], tuple[Figure, ...]],
+    found: Callable[[CardProgram], tuple[Figure, ...]],
     note: str = "",
     witness: Values | None = None,
 ) -> Claim:
@@ -231,8 +231,8 @@ def _of_native(
     )
 
 
-def _small_pages_win(programs: Programs) -> Claim:
-    def ratios(program: Program) -> dict[str, float]:
+def _small_pages_win(programs: CardPrograms) -> Claim:
+    def ratios(program: CardProgram) -> dict[str, float]:
         return {
             f"{policy.upper()} {format_size(cache)} at {bus}": program.bandwidth(
                 CONVENTIONAL[SMALL], part=SMALL, bus=bus, cache=cache, policy=policy
@@ -245,7 +245,7 @@ def _small_pages_win(programs: Programs) -> Claim:
             for policy in POLICIES
         }
 
-    def wins(program: Program) -> str:
+    def wins(program: CardProgram) -> str:
         found = ratios(program)
         return f"{sum(ratio > 1 for ratio in found.values())} of {len(found)}"
 
@@ -263,15 +263,15 @@ def _small_pages_win(programs: Programs) -> Claim:
     )
 
 
-def _slow_bus_is_further(programs: Programs) -> Claim:
+def _slow_bus_is_further(programs: CardPrograms) -> Claim:
     cases = [
         (page, part, cache) for part, page in CONVENTIONAL.items() for cache in TYPESETTER_CACHES
     ]
 
-    def ratios(program: Program, bus: str) -> list[float]:
+    def ratios(program: CardProgram, bus: str) -> list[float]:
         return [program.ratio(page, part=part, bus=bus, cache=size) for page, part, size in cases]
 
-    def mean(program: Program, bus: str) -> float:
+    def mean(program: CardProgram, bus: str) -> float:
         return math.fsum(ratios(program, bus)) / len(cases)
 
     nor, large, small = (
@@ -305,14 +305,14 @@ def _slow_bus_is_further(programs: Programs) -> Claim:
     )
 
 
-def _mad(programs: Programs) -> list[Claim]:
-    def block(program: Program) -> float:
+def _mad(programs: CardPrograms) -> list[Claim]:
+    def block(program: CardProgram) -> float:
         return float(program.blocks.mean_used_block_bytes)
 
-    def best(program: Program) -> list[int]:
+    def best(program: CardProgram) -> list[int]:
         return [program.best_page(cache=cache) for cache in (CACHE, DRAFT_MAD_CACHE)]
 
-    def hot(program: Program) -> str:
+    def hot(program: CardProgram) -> str:
         sizes = " and ".join(f"{size:,}" for size, _ in program.hot.stretches)
         share = sum(share for _, share in program.hot.stretches)
         return (
@@ -370,5 +370,5 @@ def _mad(programs: Programs) -> list[Claim]:
     ]
 
 
-def _named(mad: Sequence[Program]) -> str:
+def _named(mad: Sequence[CardProgram]) -> str:
     return " ".join(f"{100 * program.hot.named_share:.0f} %" for program in mad)

@@ -29,8 +29,8 @@ from flashpager_papers.cardis.replays import (
     SLOW,
     SMALL,
     TINY_PAGES,
-    Program,
-    Programs,
+    CardProgram,
+    CardPrograms,
     caches,
 )
 from flashpager_papers.claim import Claim, Figure, Kind, equal, falling, rising, same, signed, words
@@ -38,7 +38,7 @@ from flashpager_papers.claim import Claim, Figure, Kind, equal, falling, rising,
 _STEPS = ("write", "fetch", "load")
 
 
-def claims_of_java(programs: Programs) -> list[Claim]:
+def claims_of_java(programs: CardPrograms) -> list[Claim]:
     """Sections 4.1 to 7, and what the paper leaves out."""
     return [
         _scale(programs),
@@ -57,8 +57,8 @@ def claims_of_java(programs: Programs) -> list[Claim]:
     ]
 
 
-def _scale(programs: Programs) -> Claim:
-    def found(program: Program) -> list[int | None]:
+def _scale(programs: CardPrograms) -> Claim:
+    def found(program: CardProgram) -> list[int | None]:
         scale = program.scale
         return [
             *(scale.classes, scale.methods, scale.code_bytes),
@@ -92,10 +92,10 @@ def worst_and_best(part: str) -> tuple[float, float]:
     return raw.min_mib_s, raw.max_mib_s
 
 
-def _one_page(programs: Programs) -> Claim:
+def _one_page(programs: CardPrograms) -> Claim:
     whole = CONVENTIONAL[LARGE]
 
-    def misses(program: Program) -> list[int]:
+    def misses(program: CardProgram) -> list[int]:
         return [int(program.at(whole, part=LARGE, policy=one).counts.misses) for one in BEST_PAGE]
 
     return judged(
@@ -113,11 +113,11 @@ def _one_page(programs: Programs) -> Claim:
     )
 
 
-def _near_worst(programs: Programs) -> Claim:
+def _near_worst(programs: CardPrograms) -> Claim:
     whole = CONVENTIONAL[LARGE]
     low, high = worst_and_best(LARGE)
 
-    def says(program: Program) -> str:
+    def says(program: CardProgram) -> str:
         counts = program.at(whole, part=LARGE).counts
         found = program.bandwidth(whole, part=LARGE)
         a_load = counts.bytes_read / counts.misses
@@ -137,10 +137,10 @@ def _near_worst(programs: Programs) -> Claim:
     )
 
 
-def _closer(programs: Programs) -> Claim:
+def _closer(programs: CardPrograms) -> Claim:
     halved = [page for page in reversed(PAGES) if page >= BEST_PAGE["lru"]]
 
-    def says(program: Program) -> str:
+    def says(program: CardProgram) -> str:
         shares = " → ".join(f"{100 * program.ratio(page):.0f}" for page in halved)
         best = program.best_page()
         most = f"{100 * program.ratio(best):.0f} % at {best} B"
@@ -160,14 +160,14 @@ def _closer(programs: Programs) -> Claim:
     )
 
 
-def _steps(programs: Programs) -> Claim:
+def _steps(programs: CardPrograms) -> Claim:
     whole = CONVENTIONAL[SMALL]
 
-    def left(program: Program, step: str) -> float:
+    def left(program: CardProgram, step: str) -> float:
         before = program.time_ns(step, whole)
         return program.time_ns(step, PAPER_PAGE) / before if before else 0.0
 
-    def lefts(program: Program) -> list[float]:
+    def lefts(program: CardProgram) -> list[float]:
         return [left(program, step) for step in _STEPS]
 
     return judged(
@@ -184,8 +184,8 @@ def _steps(programs: Programs) -> Claim:
     )
 
 
-def _outperforms(programs: Programs, where: str, page: int, parts: Sequence[str]) -> Claim:
-    def says(program: Program) -> str:
+def _outperforms(programs: CardPrograms, where: str, page: int, parts: Sequence[str]) -> Claim:
+    def says(program: CardProgram) -> str:
         return ", ".join(
             f"{program.bandwidth(CONVENTIONAL[part], part=part):.2f} → "
             f"{program.bandwidth(page, part=part):.2f} MB/s "
@@ -193,7 +193,7 @@ def _outperforms(programs: Programs, where: str, page: int, parts: Sequence[str]
             for part in parts
         )
 
-    def least(program: Program) -> tuple[float, ...]:
+    def least(program: CardProgram) -> tuple[float, ...]:
         """Give the smallest gain of all NANDs, as a factor."""
         gains = (
             program.bandwidth(page, part=part) / program.bandwidth(CONVENTIONAL[part], part=part)
@@ -217,7 +217,7 @@ def _outperforms(programs: Programs, where: str, page: int, parts: Sequence[str]
     )
 
 
-def as_fast(program: Program, part: str) -> int | None:
+def as_fast(program: CardProgram, part: str) -> int | None:
     """Give the conventional cache that is as fast as 2 KB in pages of 64 bytes, if one is."""
     wanted = program.bandwidth(PAPER_PAGE, part=part)
     whole = CONVENTIONAL[part]
@@ -227,12 +227,12 @@ def as_fast(program: Program, part: str) -> int | None:
     return next(enough, None)
 
 
-def _less_ram(programs: Programs) -> Claim:
-    def needed(program: Program, part: str) -> int:
+def _less_ram(programs: CardPrograms) -> Claim:
+    def needed(program: CardProgram, part: str) -> int:
         """Give the conventional cache; just beyond the largest tried if none is enough."""
         return as_fast(program, part) or max(caches(CONVENTIONAL[part])) + 1
 
-    def says(program: Program) -> str:
+    def says(program: CardProgram) -> str:
         sizes = (as_fast(program, part) for part in CONVENTIONAL)
         largest = (max(caches(whole)) for whole in CONVENTIONAL.values())
         return " and ".join(
@@ -254,18 +254,18 @@ def _less_ram(programs: Programs) -> Claim:
     )
 
 
-def _differs(programs: Programs) -> Claim:
+def _differs(programs: CardPrograms) -> Claim:
     """Tell how many best pages there are, between programs and within one."""
     every = programs.every
 
-    def within(program: Program, smallest: int) -> list[int]:
+    def within(program: CardProgram, smallest: int) -> list[int]:
         return [
             program.best_page(smallest=smallest),
             program.best_page(smallest=smallest, policy="min"),
             program.best_page(LARGE, smallest),
         ]
 
-    def best(them: Sequence[Program], smallest: int) -> str:
+    def best(them: Sequence[CardProgram], smallest: int) -> str:
         return " / ".join(f"{program.best_page(smallest=smallest)}" for program in them)
 
     def several(smallest: int) -> list[str]:
@@ -311,15 +311,15 @@ def _differs(programs: Programs) -> Claim:
     )
 
 
-def _best_pages(programs: Programs) -> Claim:
-    def says(program: Program) -> str:
+def _best_pages(programs: CardPrograms) -> Claim:
+    def says(program: CardProgram) -> str:
         return ", ".join(
             f"{policy.upper()} {program.best_page(policy=policy)} B "
             f"({theirs} B: {signed(-program.loss(theirs, policy=policy))})"
             for policy, theirs in BEST_PAGE.items()
         )
 
-    def named(program: Program) -> str:
+    def named(program: CardProgram) -> str:
         return " and ".join(
             f"{program.best_page(smallest=NAMED_PAGES[0], policy=policy)}" for policy in BEST_PAGE
         )
@@ -341,7 +341,7 @@ def _best_pages(programs: Programs) -> Claim:
     )
 
 
-def _best_page_by_nand(programs: Programs) -> Claim:
+def _best_page_by_nand(programs: CardPrograms) -> Claim:
     return judged(
         programs,
         "section 6 of the draft",
@@ -355,13 +355,13 @@ def _best_page_by_nand(programs: Programs) -> Claim:
     )
 
 
-def _min_goes_smaller(programs: Programs) -> Claim:
+def _min_goes_smaller(programs: CardPrograms) -> Claim:
     tiny, smallest, named = TINY_PAGES[0], PAGES[0], NAMED_PAGES[0]
 
-    def best(program: Program, smallest: int) -> list[int]:
+    def best(program: CardProgram, smallest: int) -> list[int]:
         return [program.best_page(smallest=smallest, policy=policy) for policy in BEST_PAGE]
 
-    def says(program: Program) -> str:
+    def says(program: CardProgram) -> str:
         under_lru, under_min = best(program, tiny)
         at_lru = program.bandwidth(under_lru, policy="min")
         gain = signed(100 * (program.bandwidth(under_min, policy="min") / at_lru - 1))

@@ -28,8 +28,8 @@ from flashpager_papers.cardis.replays import (
     PAPER_PAGE,
     SEQUENTIAL,
     TINY_PAGES,
-    Program,
-    Programs,
+    CardProgram,
+    CardPrograms,
 )
 from flashpager_papers.claim import (
     Claim,
@@ -49,7 +49,7 @@ from flashpager_papers.claim import (
 LOOKUPS_NS = (0, 20, 100, 1000)
 
 
-def claims_of_requests(programs: Programs) -> list[Claim]:
+def claims_of_requests(programs: CardPrograms) -> list[Claim]:
     """Sections 5.3 to 6.3, and what the paper leaves out."""
     return [
         _loads(programs),
@@ -67,8 +67,8 @@ def claims_of_requests(programs: Programs) -> list[Claim]:
     ]
 
 
-def _loads(programs: Programs) -> Claim:
-    def says(program: Program) -> str:
+def _loads(programs: CardPrograms) -> Claim:
+    def says(program: CardProgram) -> str:
         of_small, of_large = (100 * program.loads(PAPER_PAGE, part=one) for one in CONVENTIONAL)
         return (
             f"{100 * program.loads(DRAFT_PAGE):.0f} % ({PAPER_PAGE} B: {of_small:.0f} %, of "
@@ -88,8 +88,8 @@ def _loads(programs: Programs) -> Claim:
     )
 
 
-def _block(programs: Programs) -> Claim:
-    def says(program: Program) -> str:
+def _block(programs: CardPrograms) -> Claim:
+    def says(program: CardProgram) -> str:
         scale = program.scale
         method_bytes = scale.mean_used_method_bytes
         said = [f"{program.blocks.mean_used_block_bytes:.1f} B"]
@@ -131,10 +131,10 @@ def _blocks_of_the_paper() -> Claim:
     )
 
 
-def _aligned(programs: Programs) -> Claim:
+def _aligned(programs: CardPrograms) -> Claim:
     """Ask for the rule by which section 6.2 comes from its block to its page."""
 
-    def says(program: Program) -> str:
+    def says(program: CardProgram) -> str:
         return f"{program.blocks.mean_used_block_bytes:.0f} B → {program.best_page()} B"
 
     rule = same()
@@ -163,14 +163,14 @@ def nearest_page(size: float) -> int:
     return min(PAGES, key=lambda page: abs(math.log2(page / size)))
 
 
-def near_text(program: Program, size: float) -> str:
+def near_text(program: CardProgram, size: float) -> str:
     """Set a size against the best cache page."""
     best, near = program.best_page(), nearest_page(size)
     text = f"{size:.0f} B → {best} B"
     return text if near == best else f"{text} ({near} B: {program.loss(near):.1f} % slower)"
 
 
-def _near_block(programs: Programs) -> Claim:
+def _near_block(programs: CardPrograms) -> Claim:
     return judged(
         programs,
         "section 7",
@@ -185,12 +185,12 @@ def _near_block(programs: Programs) -> Claim:
     )
 
 
-def _near_method(programs: Programs) -> Claim:
-    def says(program: Program) -> str:
+def _near_method(programs: CardPrograms) -> Claim:
+    def says(program: CardProgram) -> str:
         size = program.scale.mean_used_method_bytes
         return "?" if size is None else near_text(program, size)
 
-    def ratio(program: Program) -> tuple[float, ...] | None:
+    def ratio(program: CardProgram) -> tuple[float, ...] | None:
         size = program.scale.mean_used_method_bytes
         return None if size is None else (program.best_page() / size,)
 
@@ -209,7 +209,7 @@ def _near_method(programs: Programs) -> Claim:
     )
 
 
-def shares(program: Program) -> tuple[float, float, float]:
+def shares(program: CardProgram) -> tuple[float, float, float]:
     """Give the shares of figure 8 that go back, to the next block, and beyond that."""
     found = program.distances(PAPER_PAGE, part=LARGE)
     total = sum(found.values()) or 1
@@ -219,8 +219,8 @@ def shares(program: Program) -> tuple[float, float, float]:
     return back / total, following / total, beyond / total
 
 
-def _next_block(programs: Programs) -> Claim:
-    def says(program: Program) -> str:
+def _next_block(programs: CardPrograms) -> Claim:
+    def says(program: CardProgram) -> str:
         by_lru, by_min = (
             100 * program.next_block(PAPER_PAGE, part=LARGE, policy=one) for one in BEST_PAGE
         )
@@ -246,14 +246,14 @@ def _next_block(programs: Programs) -> Claim:
     )
 
 
-def _same_block(programs: Programs) -> Claim:
-    def both(program: Program) -> list[dict[int, int]]:
+def _same_block(programs: CardPrograms) -> Claim:
+    def both(program: CardProgram) -> list[dict[int, int]]:
         return [program.distances(PAPER_PAGE, part=LARGE, policy=one) for one in BEST_PAGE]
 
-    def zeros(program: Program) -> int:
+    def zeros(program: CardProgram) -> int:
         return sum(each.get(0, 0) for each in both(program))
 
-    def says(program: Program) -> str:
+    def says(program: CardProgram) -> str:
         return f"{zeros(program)} of {sum(sum(each.values()) for each in both(program)):,}"
 
     none = not any(map(zeros, programs.java))
@@ -274,10 +274,10 @@ def _same_block(programs: Programs) -> Claim:
     )
 
 
-def _affinity(programs: Programs) -> Claim:
+def _affinity(programs: CardPrograms) -> Claim:
     """Do what section 6.3 asks for."""
 
-    def says(program: Program) -> str:
+    def says(program: CardProgram) -> str:
         ordered = program.ordered
         if ordered is None:
             return "names nothing that can be moved"
@@ -288,7 +288,7 @@ def _affinity(programs: Programs) -> Claim:
             f"block {first:.1f} → {last:.1f} %"
         )
 
-    def gain(program: Program) -> tuple[float, ...] | None:
+    def gain(program: CardProgram) -> tuple[float, ...] | None:
         ordered = program.ordered
         return None if ordered is None else (ordered.bandwidths[0], ordered.bandwidths[-1])
 
@@ -309,10 +309,10 @@ def _affinity(programs: Programs) -> Claim:
     )
 
 
-def _registers(programs: Programs) -> Claim:
+def _registers(programs: CardPrograms) -> Claim:
     registers = (SEQUENTIAL, *OTHER_REGISTERS)
 
-    def says(program: Program) -> str:
+    def says(program: CardProgram) -> str:
         speeds = " → ".join(
             f"{program.bandwidth(PAPER_PAGE, part=LARGE, register=one):.2f}" for one in registers
         )
@@ -333,17 +333,17 @@ def _registers(programs: Programs) -> Claim:
     )
 
 
-def best_with_lookups(program: Program, lookup_ns: float) -> int:
+def best_with_lookups(program: CardProgram, lookup_ns: float) -> int:
     """Give the best cache page, also of tiny ones, if each lookup costs so much."""
     pages = (*TINY_PAGES, *PAGES)
     return max(pages, key=lambda page: program.with_lookups(lookup_ns, page))
 
 
-def _lookups(programs: Programs) -> Claim:
-    def best(program: Program) -> list[int]:
+def _lookups(programs: CardPrograms) -> Claim:
+    def best(program: CardProgram) -> list[int]:
         return [best_with_lookups(program, ns) for ns in LOOKUPS_NS]
 
-    def says(program: Program) -> str:
+    def says(program: CardProgram) -> str:
         pages = best(program)
         speeds = [
             f"{program.with_lookups(ns, page):.1f}"
@@ -365,8 +365,8 @@ def _lookups(programs: Programs) -> Claim:
     )
 
 
-def _left(programs: Programs) -> Claim:
-    def says(program: Program) -> str:
+def _left(programs: CardPrograms) -> Claim:
+    def says(program: CardProgram) -> str:
         changes = []
         for part in CONVENTIONAL:
             before = program.bandwidth(PAPER_PAGE, part=part)

@@ -5,7 +5,7 @@ Of the sensors where it speaks of its sample, of all where it speaks of any; wit
 
 from collections.abc import Callable, Sequence
 
-from flashpager_papers.cardis.replays import LARGE, SENSORS, SMALL, Program, Programs
+from flashpager_papers.cardis.replays import LARGE, SENSORS, SMALL, CardProgram, CardPrograms
 from flashpager_papers.claim import Claim, Direction, Figure, Kind, Rule
 
 #: Section 5.2: the paper's sample.
@@ -20,21 +20,21 @@ NEXT_BLOCK, DRAFT_NEXT_BLOCK, DRAFT_LOADS = "11.5", "25", "75"
 _NONE = "no Java trace"
 
 #: What is found of a program; None where its trace does not tell.
-Values = Callable[[Program], tuple[float, ...] | None]
+Values = Callable[[CardProgram], tuple[float, ...] | None]
 
 
-def figures(programs: Sequence[Program], values: Values) -> tuple[Figure, ...]:
+def figures(programs: Sequence[CardProgram], values: Values) -> tuple[Figure, ...]:
     """Give what is found of programs that tell it."""
     found = ((program.name, values(program)) for program in programs)
     return tuple(Figure(name, each) for name, each in found if each is not None)
 
 
 def judged(
-    programs: Programs,
+    programs: CardPrograms,
     where: str,
     claim: str,
     paper: str,
-    says: Callable[[Program], str],
+    says: Callable[[CardProgram], str],
     rule: Rule,
     values: Values,
     note: str = "",
@@ -74,7 +74,7 @@ def judged(
     )
 
 
-def _asked(programs: Programs, *, of_all: bool) -> str:
+def _asked(programs: CardPrograms, *, of_all: bool) -> str:
     """Say what a verdict is of, if not of the one program that the others are of."""
     if of_all:
         return "asked of all programs"

@@ -34,8 +34,8 @@ from flashpager_papers.cardis.replays import (
     SMALL,
     TYPESETTER,
     TYPESETTER_CACHES,
-    Program,
-    Programs,
+    CardProgram,
+    CardPrograms,
     caches,
 )
 
@@ -53,7 +53,7 @@ _PANEL = 330
 _REACH = CONVENTIONAL[LARGE] // PAPER_PAGE - 1
 
 
-def pictures(programs: Programs) -> dict[str, style.Drawing]:
+def pictures(programs: CardPrograms) -> dict[str, style.Drawing]:
     """Draw the figures for which there are programs, by the name of their file."""
     drawn: dict[str, style.Drawing] = {}
     for program in programs.named(TYPESETTER, programs.native):
@@ -96,7 +96,7 @@ def _frame(rows: Sequence[tuple[Any, ...]], *columns: str) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=list(columns), orient="row")
 
 
-def _figure_4(program: Program) -> alt.FacetChart:
+def _figure_4(program: CardProgram) -> alt.FacetChart:
     rows: list[tuple[Any, ...]] = []
     for bus, panel in _BUSES.items():
         for part, nand in _NANDS.items():
@@ -166,7 +166,7 @@ def _figure_4(program: Program) -> alt.FacetChart:
     return style.styled(panels, title, subtitle)
 
 
-def _figure_5a(program: Program) -> alt.LayerChart:
+def _figure_5a(program: CardProgram) -> alt.LayerChart:
     best = {policy: program.best_page(policy=policy) for policy in _POLICIES}
     whole = CONVENTIONAL[SMALL]
     named = {
@@ -193,7 +193,7 @@ def _figure_5a(program: Program) -> alt.LayerChart:
     return style.finish(_over_pages(program, lines), title, subtitle)
 
 
-def _figure_7(program: Program) -> alt.LayerChart:
+def _figure_7(program: CardProgram) -> alt.LayerChart:
     sizes = {CACHE: style.BLUE, DRAFT_MAD_CACHE: style.SKY}
     best = {size: program.best_page(cache=size) for size in sizes}
     said = " and ".join(f"{page} bytes in {size >> 10} KB" for size, page in best.items())
@@ -214,7 +214,7 @@ def _figure_7(program: Program) -> alt.LayerChart:
 
 
 def _over_pages(
-    program: Program, lines: dict[str, tuple[str, dict[str, Any], int]]
+    program: CardProgram, lines: dict[str, tuple[str, dict[str, Any], int]]
 ) -> list[alt.Chart]:
     """Draw bandwidth over cache pages; `lines` are (colour, cell, the paper's best) by name."""
     rows = [
@@ -270,7 +270,7 @@ def _marks(rows: Sequence[tuple[str, int, float]]) -> alt.Chart:
     return marks
 
 
-def _figure_5b(program: Program) -> alt.LayerChart:
+def _figure_5b(program: CardProgram) -> alt.LayerChart:
     steps = [step for step in style.STEPS if step[0] in style.ALWAYS_SHOWN]
     names = [format_size(page) for page in reversed(PAGES)]
     rows = [
@@ -321,7 +321,7 @@ def _figure_5b(program: Program) -> alt.LayerChart:
     return style.finish(layers, title, subtitle)
 
 
-def _figure_6(program: Program, part: str) -> alt.LayerChart:
+def _figure_6(program: CardProgram, part: str) -> alt.LayerChart:
     whole = CONVENTIONAL[part]
     kinds = {f"conventional: {whole} bytes": whole, f"{PAPER_PAGE}-byte cache pages": PAPER_PAGE}
     colours = dict(zip(kinds, (style.VERMILLION, style.BLUE), strict=True))
@@ -381,7 +381,7 @@ def _figure_6(program: Program, part: str) -> alt.LayerChart:
     return style.finish(layers, title, subtitle)
 
 
-def _figure_8(program: Program) -> alt.LayerChart:
+def _figure_8(program: CardProgram) -> alt.LayerChart:
     found = program.distances(PAPER_PAGE, part=LARGE)
     total = sum(found.values()) or 1
     rows = [
@@ -453,7 +453,7 @@ def _figure_8(program: Program) -> alt.LayerChart:
     return style.finish([bars, points], title, subtitle)
 
 
-def _next_blocks(programs: Programs) -> alt.LayerChart:
+def _next_blocks(programs: CardPrograms) -> alt.LayerChart:
     rows = []
     names = [f"{program.name}{', Java' * program.is_java}" for program in programs.every]
     for program, name in zip(programs.every, names, strict=True):
@@ -483,7 +483,7 @@ def _next_blocks(programs: Programs) -> alt.LayerChart:
         .encode(x="middle:Q", y=_rows(names), text="says:N")
     )
 
-    def span(them: Sequence[Program]) -> str:
+    def span(them: Sequence[CardProgram]) -> str:
         found = sorted({f"{100 * shares(program)[1]:.0f}" for program in them}, key=float)
         return f"{' to '.join(dict.fromkeys((found[0], found[-1])))} %"
 
@@ -508,7 +508,7 @@ def _rows(names: Sequence[str]) -> alt.Y:
     )
 
 
-def _sizes(programs: Programs) -> alt.LayerChart:
+def _sizes(programs: CardPrograms) -> alt.LayerChart:
     paper = "the paper"
     rows: list[tuple[str, str, float]] = [
         (paper, _BLOCK, BLOCK_BYTES),
@@ -554,7 +554,7 @@ def _sizes(programs: Programs) -> alt.LayerChart:
     return style.finish(layers, title, subtitle, height=_ROW * len(names))
 
 
-def _size_title(programs: Programs) -> str:
+def _size_title(programs: CardPrograms) -> str:
     def span(sizes: Sequence[float | None]) -> str:
         known = sorted(round(size) for size in sizes if size is not None)
         return " to ".join(map(str, dict.fromkeys((known[0], known[-1])))) if known else "?"

@@ -61,7 +61,7 @@ JVM = "jvm"
 _CAP_FILE = ".(Method.cap)"
 
 
-class Cell(NamedTuple):
+class CardDesign(NamedTuple):
     """A design, but for what all have in common."""
 
     page: int
@@ -72,7 +72,7 @@ class Cell(NamedTuple):
     register: str = SEQUENTIAL
 
 
-def design(cell: Cell) -> Design:
+def design(cell: CardDesign) -> Design:
     """Give a cell's design."""
     return Design(
         part=cell.part,
@@ -92,30 +92,34 @@ def caches(page: int) -> list[int]:
     return [size for size in CACHES if size % page == 0]
 
 
-def cells() -> list[Cell]:
+def cells() -> list[CardDesign]:
     """Give what all figures and claims ask for."""
-    found: list[Cell] = []
+    found: list[CardDesign] = []
     for policy in POLICIES:
         for part, pages in PAGES_OF.items():
             whole = CONVENTIONAL[part]
-            found += [Cell(page, part, bus, CACHE, policy) for page in pages for bus in RAM_NS]
             found += [
-                Cell(whole, part, bus, size, policy) for bus in RAM_NS for size in TYPESETTER_CACHES
+                CardDesign(page, part, bus, CACHE, policy) for page in pages for bus in RAM_NS
             ]
             found += [
-                Cell(page, part, SLOW, size, policy)
+                CardDesign(whole, part, bus, size, policy)
+                for bus in RAM_NS
+                for size in TYPESETTER_CACHES
+            ]
+            found += [
+                CardDesign(page, part, SLOW, size, policy)
                 for page in (DRAFT_PAGE, PAPER_PAGE, whole)
                 for size in caches(page)
             ]
-    found += [Cell(page, cache=DRAFT_MAD_CACHE) for page in PAGES]
+    found += [CardDesign(page, cache=DRAFT_MAD_CACHE) for page in PAGES]
     found += [
-        Cell(page, LARGE, register=register)
+        CardDesign(page, LARGE, register=register)
         for page in PAGES_OF[LARGE]
         for register in OTHER_REGISTERS
     ]
-    found += [Cell(PAPER_PAGE, part, cache=LEFT_BYTES) for part in CONVENTIONAL]
+    found += [CardDesign(PAPER_PAGE, part, cache=LEFT_BYTES) for part in CONVENTIONAL]
     found += [
-        Cell(page, part, policy=policy)
+        CardDesign(page, part, policy=policy)
         for page in TINY_PAGES
         for part in PAGES_OF
         for policy in POLICIES
@@ -124,7 +128,7 @@ def cells() -> list[Cell]:
 
 
 @dataclass(frozen=True)
-class Scale:
+class ProgramScale:
     """How large a program is, and what it executes; None for what its recorder does not tell."""
 
     code_bytes: int
@@ -139,7 +143,7 @@ class Scale:
     mean_used_method_bytes: float | None
 
     @classmethod
-    def of(cls, info: TraceInfo, runs: Iterable[tuple[int, int]]) -> "Scale":
+    def of(cls, info: TraceInfo, runs: Iterable[tuple[int, int]]) -> "ProgramScale":
         """Measure a trace by its description and its distinct runs."""
         symbols = [
             symbol
@@ -182,7 +186,7 @@ def class_of(method: str) -> str:
 
 
 @dataclass(frozen=True)
-class Hot:
+class HotRange:
     """Where most is executed: stretches of code without a gap that is not executed."""
 
     #: Of the two that execute most: bytes of code, and share of the bytes executed.
@@ -191,7 +195,7 @@ class Hot:
     named_share: float
 
     @classmethod
-    def of(cls, info: TraceInfo, runs: Iterable[tuple[int, int, int]]) -> "Hot":
+    def of(cls, info: TraceInfo, runs: Iterable[tuple[int, int, int]]) -> "HotRange":
         """Measure a trace by its symbols and by how often it has which run."""
         symbols = sorted(
             (symbol.offset, symbol.offset + symbol.bytes)
@@ -236,7 +240,7 @@ def _touched(symbols: Sequence[Symbol], runs: Iterable[tuple[int, int]]) -> list
 
 
 @dataclass(frozen=True)
-class Ordered:
+class OrderedProgram:
     """A program grouped by affinity: what the end of its trace gives, of which no order knew."""
 
     #: The best of the published orders.
@@ -247,9 +251,9 @@ class Ordered:
     next_blocks: tuple[float, float, float]
 
     @classmethod
-    def of(cls, file: Path) -> "Ordered | None":
+    def of(cls, file: Path) -> "OrderedProgram | None":
         """Group a trace in the setting of figure 8; None if it names nothing that can move."""
-        asked = design(Cell(PAPER_PAGE, LARGE))
+        asked = design(CardDesign(PAPER_PAGE, LARGE))
         try:
             found = layout(
                 Trace.open(file), asked, pages=(), held_out_share=HELD_OUT, evaluations=ORDERS
@@ -275,21 +279,21 @@ class Ordered:
 
 
 @dataclass(frozen=True)
-class Program:
+class CardProgram:
     """A trace, replayed."""
 
     name: str
     is_java: bool
-    scale: Scale
+    scale: ProgramScale
     blocks: BlockStatistics
-    hot: Hot
-    rows: Mapping[Cell, Row]
+    hot: HotRange
+    rows: Mapping[CardDesign, Row]
     #: None where nothing can be moved.
-    ordered: Ordered | None
+    ordered: OrderedProgram | None
 
     def at(self, page: int, **key: Any) -> Row:  # noqa: ANN401  (fields of Cell)
         """Give what a cell came to."""
-        return self.rows[Cell(page, **key)]
+        return self.rows[CardDesign(page, **key)]
 
     def bandwidth(self, page: int, **key: Any) -> float:  # noqa: ANN401  (fields of Cell)
         """Give MB/s."""
@@ -388,36 +392,36 @@ _TIMES = ("time", "load", "fetch", "write", "read", "column_change")
 
 
 @dataclass(frozen=True)
-class Programs:
+class CardPrograms:
     """All traces of a folder."""
 
     folder: Path
     #: The event-driven one first.
-    java: list[Program]
-    native: list[Program]
+    java: list[CardProgram]
+    native: list[CardProgram]
 
     @property
-    def every(self) -> list[Program]:
+    def every(self) -> list[CardProgram]:
         """Give all of them."""
         return [*self.java, *self.native]
 
     @property
-    def only_java(self) -> "Programs":
+    def only_java(self) -> "CardPrograms":
         """Give the Java programs, without witnesses."""
-        return Programs(self.folder, self.java, [])
+        return CardPrograms(self.folder, self.java, [])
 
     @property
-    def asked(self) -> list[Program]:
+    def asked(self) -> list[CardProgram]:
         """Give the Java programs that verdicts are of: the paper's kind, else all there are."""
         return self.named(SENSORS, self.java) or self.java
 
     @staticmethod
-    def named(name: str, programs: Sequence[Program]) -> list[Program]:
+    def named(name: str, programs: Sequence[CardProgram]) -> list[CardProgram]:
         """Give the program of a name, if it is there."""
         return [program for program in programs if program.name == name]
 
 
-def replay(traces: Path, progress: Callable[[int, int], None]) -> Programs:
+def replay(traces: Path, progress: Callable[[int, int], None]) -> CardPrograms:
     """Replay each trace once, through all cells.
 
     Args:
@@ -435,7 +439,7 @@ def replay(traces: Path, progress: Callable[[int, int], None]) -> Programs:
     if not files:
         message = f"{traces}: no traces here (*.trace, {JAVA}/*.trace); say --traces DIR"
         raise FlashpagerError(message)
-    found: dict[bool, list[Program]] = {True: [], False: []}
+    found: dict[bool, list[CardProgram]] = {True: [], False: []}
     for number, file in enumerate(files):
         progress(number, len(files))
         info = _engine.trace_info(str(file))
@@ -446,15 +450,15 @@ def replay(traces: Path, progress: Callable[[int, int], None]) -> Programs:
         rows = _engine.simulate(file, [design(cell) for cell in asked])
         counted = pl.scan_parquet(file).group_by("offset", "length").len()
         runs = counted.collect(engine="streaming").rows()
-        scale = Scale.of(info, [(offset, length) for offset, length, _ in runs])
+        scale = ProgramScale.of(info, [(offset, length) for offset, length, _ in runs])
         blocks = _engine.block_statistics(str(file))
         replayed = dict(zip(asked, rows, strict=True))
-        hot, ordered = Hot.of(info, runs), Ordered.of(file)
-        program = Program(name, is_java, scale, blocks, hot, replayed, ordered)
+        hot, ordered = HotRange.of(info, runs), OrderedProgram.of(file)
+        program = CardProgram(name, is_java, scale, blocks, hot, replayed, ordered)
         found[is_java].append(program)
     progress(len(files), len(files))
     java = sorted(found[True], key=lambda program: program.name != SENSORS)
-    return Programs(traces, java, found[False])
+    return CardPrograms(traces, java, found[False])
 
 
 def _is_java(architecture: str, folder: Path) -> bool:

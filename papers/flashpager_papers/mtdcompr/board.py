@@ -54,7 +54,7 @@ SWAP_IN_RAM_MB = 10
 
 
 @dataclass(frozen=True)
-class Medium:
+class SwapMedium:
     """What swap lies on."""
 
     kind: str
@@ -62,12 +62,12 @@ class Medium:
     layout: str | None = None
 
 
-_PCM = Medium("pcm", PCM_MB * MIB)
+_PCM = SwapMedium("pcm", PCM_MB * MIB)
 SYSTEMS = {
-    "ram": Medium("ram", SWAP_IN_RAM_MB * MIB),
+    "ram": SwapMedium("ram", SWAP_IN_RAM_MB * MIB),
     "pcm": _PCM,
-    "rewrite": Medium("nand", 16 * MIB, "rewrite"),
-    "log": Medium("nand", 16 * MIB, "log"),
+    "rewrite": SwapMedium("nand", 16 * MIB, "rewrite"),
+    "log": SwapMedium("nand", 16 * MIB, "log"),
 }
 NAMES = {
     "ram": "RAM",
@@ -97,7 +97,7 @@ def others(divisor: int) -> dict[str, SwapSpec]:
     quarter = BOARD.replace(
         ram_bytes=BOARD.ram_bytes // 4, reserved_bytes=BOARD.reserved_bytes // 4, reads=1
     )
-    small = Medium("pcm", PCM_MB * MIB // 4)
+    small = SwapMedium("pcm", PCM_MB * MIB // 4)
     return {
         "half": half,
         **{
@@ -109,7 +109,7 @@ def others(divisor: int) -> dict[str, SwapSpec]:
 
 def churn(divisor: int) -> SwapSpec:
     """Give the store whose wear is looked at."""
-    return _on(Medium("pcm", 2 * MIB), divisor).replace(fill_percent=80, turnovers=10.0)
+    return _on(SwapMedium("pcm", 2 * MIB), divisor).replace(fill_percent=80, turnovers=10.0)
 
 
 def overwritten(divisor: int) -> dict[str, SwapSpec]:
@@ -120,7 +120,7 @@ def overwritten(divisor: int) -> dict[str, SwapSpec]:
     }
 
 
-def _on(medium: Medium, divisor: int, board: SwapSpec = BOARD) -> SwapSpec:
+def _on(medium: SwapMedium, divisor: int, board: SwapSpec = BOARD) -> SwapSpec:
     return board.replace(
         medium=f"{medium.kind}:{format_size(medium.size_bytes // divisor)}",
         layout=medium.layout,

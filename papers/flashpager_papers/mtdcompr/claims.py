@@ -14,7 +14,7 @@ from flashpager import _engine
 from flashpager._engine import SwapBench
 from flashpager.swap import benchmark
 from flashpager.swap.benchmark import MIB
-from flashpager.swap.kernel import Measured
+from flashpager.swap.kernel import KernelMeasurements
 from flashpager.swap.words import eaters, megabytes
 from flashpager_papers.claim import (
     Claim,
@@ -44,11 +44,11 @@ from flashpager_papers.mtdcompr.board import (
     TIMES,
     USABLE_MB,
 )
-from flashpager_papers.mtdcompr.kernel import Row
-from flashpager_papers.mtdcompr.runs import Program, Runs, describe, run
+from flashpager_papers.mtdcompr.kernel import KernelRatio
+from flashpager_papers.mtdcompr.runs import BoardRuns, CapturedProgram, describe, run
 from flashpager_papers.mtdcompr.shares import (
     FIFTHS,
-    Reads,
+    ChartReads,
     drawn,
     drops_after,
     fifths,
@@ -62,22 +62,24 @@ from flashpager_papers.mtdcompr.words import faster_ram, percent, times, why_fix
 
 
 @dataclass(frozen=True)
-class Found:
+class MtdcomprResults:
     """What became of the paper."""
 
     claims: list[Claim]
     #: By system, then by reading.
     runs: dict[str, dict[str, SwapBench]]
-    programs: list[Program]
+    programs: list[CapturedProgram]
     #: Times that fixed and last read their chunk.
     repeats: float
     #: Ratios of the same program in a Linux kernel, and the command that measured it.
-    in_kernel: list[Row]
-    measured: Measured
+    in_kernel: list[KernelRatio]
+    measured: KernelMeasurements
     command: str
 
 
-def reproduce(pages: Path, progress: Callable[[int, int], None], divisor: int = 1) -> Found:
+def reproduce(
+    pages: Path, progress: Callable[[int, int], None], divisor: int = 1
+) -> MtdcomprResults:
     """Check every claim; `progress(finished, all)` counts runs.
 
     With a divisor all memory is smaller: speeds are much the same, and megabytes are not.
@@ -88,19 +90,21 @@ def reproduce(pages: Path, progress: Callable[[int, int], None], divisor: int = 
     """
     programs = describe(pages)
     runs = run(divisor, progress)
-    paper = Paper(runs, programs)
+    paper = MtdcomprClaims(runs, programs)
     measured, command = kernel.measured()
-    rows = kernel.Beside(runs.systems, paper.repeats, runs.overwritten, measured).rows()
-    return Found(paper.claims(), paper.systems, programs, paper.repeats, rows, measured, command)
+    rows = kernel.SimVsKernel(runs.systems, paper.repeats, runs.overwritten, measured).rows()
+    return MtdcomprResults(
+        paper.claims(), paper.systems, programs, paper.repeats, rows, measured, command
+    )
 
 
-class Paper:
+class MtdcomprClaims:
     """All claims, from runs."""
 
-    def __init__(self, runs: Runs, programs: list[Program]) -> None:
+    def __init__(self, runs: BoardRuns, programs: list[CapturedProgram]) -> None:
         """Keep the runs by system, and derive the repeats."""
         self.runs, self.systems, self.programs = runs, runs.systems, programs
-        self.repeats = Reads.of(self.systems["ram"]["fixed"]).repeats_for(FIXED["ram"]) or 1.0
+        self.repeats = ChartReads.of(self.systems["ram"]["fixed"]).repeats_for(FIXED["ram"]) or 1.0
 
     def claims(self) -> list[Claim]:
         """Give them in the order of the paper."""
@@ -121,7 +125,7 @@ class Paper:
 
     def _fixed(self, name: str) -> float:
         """Give the mean share of RAM's speed of fixed reads."""
-        return Reads.of(self.systems[name]["fixed"]).mean_share(self.repeats)
+        return ChartReads.of(self.systems[name]["fixed"]).mean_share(self.repeats)
 
     def _compression(self) -> list[Claim]:
         pages = sum(program.pages for program in self.programs)
@@ -453,14 +457,14 @@ class Paper:
 
     def _beyond(self) -> str:
         needed = [
-            Reads.beyond_ram(self.systems[name]["fixed"]).repeats_for(share)
+            ChartReads.beyond_ram(self.systems[name]["fixed"]).repeats_for(share)
             for name, share in FIXED.items()
         ]
         return ", ".join(f"{n:.1f}" if n else "none" for n in needed)
 
     def _repeats(self) -> Claim:
         needed = {
-            name: Reads.of(self.systems[name]["fixed"]).repeats_for(share)
+            name: ChartReads.of(self.systems[name]["fixed"]).repeats_for(share)
             for name, share in FIXED.items()
         }
         told = [
@@ -486,7 +490,7 @@ def _after(sizes: Sequence[float]) -> str:
     return " and ".join(f"{size:.1f}" for size in sizes) + " MB"
 
 
-def _unchecked(runs: Runs) -> list[Claim]:
+def _unchecked(runs: BoardRuns) -> list[Claim]:
     """Give what no figure of ours can decide."""
     fewer = 1 - runs.cflru.total.counts.pages_out / runs.lru.total.counts.pages_out
     said = (

@@ -14,9 +14,16 @@ from pathlib import Path
 from flashpager._engine import SwapBench, SwapChurn, SwapPoint
 from flashpager.swap import benchmark, kernel
 from flashpager.swap.benchmark import MIB
-from flashpager.swap.kernel import Curve, Measured
+from flashpager.swap.kernel import KernelMeasurements, SpeedCurve
 from flashpager_papers.mtdcompr.board import FIXED, NAMES, RANDOM
-from flashpager_papers.mtdcompr.shares import END, Reads, end_of, mean, random_at_end, without_swap
+from flashpager_papers.mtdcompr.shares import (
+    END,
+    ChartReads,
+    end_of,
+    mean,
+    random_at_end,
+    without_swap,
+)
 from flashpager_papers.mtdcompr.words import percent
 
 FILE = Path(__file__).with_name("measured.json")
@@ -27,7 +34,7 @@ _MEMORY = {"ram": "almost 2", "pcm": "2.6"}
 
 
 @dataclass(frozen=True)
-class Row:
+class KernelRatio:
     """A ratio three times, and where the last two differ."""
 
     what: str
@@ -38,7 +45,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Swapped:
+class SwappedReads:
     """What of the pages that were read came from swap."""
 
     #: Of all pages; a page that is read again counts once.
@@ -49,7 +56,7 @@ class Swapped:
     programming: float
 
     @classmethod
-    def on_board(cls, run: SwapBench, points: Iterable[benchmark.Point]) -> "Swapped":
+    def on_board(cls, run: SwapBench, points: Iterable[benchmark.Point]) -> "SwappedReads":
         """Take points of a simulated run."""
         spec = run.system.spec
         phases = [point.read for point in points if isinstance(point, SwapPoint)]
@@ -66,8 +73,8 @@ class Swapped:
 
     @classmethod
     def in_kernel(
-        cls, curve: Curve, points: Sequence[kernel.Point], chip: kernel.Chip | None
-    ) -> "Swapped":
+        cls, curve: SpeedCurve, points: Sequence[kernel.CurvePoint], chip: kernel.SwapChip | None
+    ) -> "SwappedReads":
         """Take points of a measured run; those that waited for a page."""
         page_ns = page_ns_of(curve)
         read = sum(point.read_bytes for point in points) // kernel.PAGE
@@ -81,7 +88,7 @@ class Swapped:
     @classmethod
     def _of(
         cls, pages: int, came: int, lost_ns: float, programming_ns: float, page_ns: float
-    ) -> "Swapped":
+    ) -> "SwappedReads":
         if not came:
             return cls(0.0, 0.0, 0.0)
         return cls(came / pages, lost_ns / came / page_ns, programming_ns / lost_ns)
@@ -96,23 +103,23 @@ class Swapped:
         )
 
 
-def page_ns_of(curve: Curve) -> float:
+def page_ns_of(curve: SpeedCurve) -> float:
     """Give what a page takes that is in RAM."""
     return kernel.PAGE / MIB / curve.ram_mib_s() * 1e9
 
 
-def measured() -> tuple[Measured, str]:
+def measured() -> tuple[KernelMeasurements, str]:
     """Read what was measured, and the command that did it."""
     found = json.loads(FILE.read_text(encoding="utf-8"))
-    return Measured.from_dict(found), found["command"]
+    return KernelMeasurements.from_dict(found), found["command"]
 
 
-def chip_of(name: str) -> kernel.Chip | None:
+def chip_of(name: str) -> kernel.SwapChip | None:
     """Give the chip of a system of the paper's."""
     return kernel.CHIPS.get(kernel.SYSTEMS[SYSTEMS[name]].medium)
 
 
-def fixed_share(curve: Curve, repeats: float) -> float:
+def fixed_share(curve: SpeedCurve, repeats: float) -> float:
     """Give the mean share of RAM's speed, had each chunk been read so many times."""
     page_ns = page_ns_of(curve)
     shares = []
@@ -124,19 +131,19 @@ def fixed_share(curve: Curve, repeats: float) -> float:
     return mean(shares)
 
 
-def kernel_end(curve: Curve) -> Sequence[kernel.Point]:
+def kernel_end(curve: SpeedCurve) -> Sequence[kernel.CurvePoint]:
     """Give the points at the right end of the chart, as of the board's."""
     return curve.points[-max(1, len(curve.points) // END) :]
 
 
-def end_share(curve: Curve) -> float:
+def end_share(curve: SpeedCurve) -> float:
     """Give the share of RAM's speed that reads drop to."""
     speeds = [curve.mib_s(point) for point in kernel_end(curve)]
     return mean(speeds) / curve.ram_mib_s()
 
 
 @dataclass(frozen=True)
-class Beside:
+class SimVsKernel:
     """Both, to be held against each other."""
 
     #: The board's: by system, then by what is read.
@@ -145,9 +152,9 @@ class Beside:
     repeats: float
     #: The board's NAND, overwritten at random, by layout.
     overwritten: Mapping[str, SwapChurn]
-    found: Measured
+    found: KernelMeasurements
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[KernelRatio]:
         """Give all ratios."""
         return [
             *(self._fixed(name) for name in SYSTEMS),
@@ -158,22 +165,22 @@ class Beside:
             *(self._memory(name) for name in SYSTEMS if name != "ram"),
         ]
 
-    def _fixed(self, name: str) -> Row:
+    def _fixed(self, name: str) -> KernelRatio:
         board, curve = self.runs[name]["fixed"], self.found.curves[SYSTEMS[name]]["fixed"]
-        return Row(
+        return KernelRatio(
             f"{NAMES[name]}: fixed reads, of RAM's speed",
             percent(FIXED[name], 0) if name in FIXED else "–",
-            percent(Reads.of(board).mean_share(self.repeats)),
+            percent(ChartReads.of(board).mean_share(self.repeats)),
             percent(fixed_share(curve, self.repeats)),
             _why(
-                Swapped.on_board(board, board.points),
-                Swapped.in_kernel(curve, curve.points, chip_of(name)),
+                SwappedReads.on_board(board, board.points),
+                SwappedReads.in_kernel(curve, curve.points, chip_of(name)),
             ),
         )
 
-    def _random(self, name: str) -> Row:
+    def _random(self, name: str) -> KernelRatio:
         board, curve = self.runs[name]["random"], self.found.curves[SYSTEMS[name]]["random"]
-        return Row(
+        return KernelRatio(
             f"{NAMES[name]}: random reads at the end, of RAM's speed",
             f"below {percent(RANDOM[name])}" if name in RANDOM else "–",
             percent(random_at_end(board)),
@@ -181,20 +188,20 @@ class Beside:
             _why(*self.at_the_end(name)),
         )
 
-    def at_the_end(self, name: str) -> tuple[Swapped, Swapped]:
+    def at_the_end(self, name: str) -> tuple[SwappedReads, SwappedReads]:
         """Give what random reads wait for in the end, on the board and in a kernel."""
         board, curve = self.runs[name]["random"], self.found.curves[SYSTEMS[name]]["random"]
         return (
-            Swapped.on_board(board, end_of(board)),
-            Swapped.in_kernel(curve, kernel_end(curve), chip_of(name)),
+            SwappedReads.on_board(board, end_of(board)),
+            SwappedReads.in_kernel(curve, kernel_end(curve), chip_of(name)),
         )
 
-    def _log_gain(self) -> Row:
+    def _log_gain(self) -> KernelRatio:
         boards = [random_at_end(self.runs[name]["random"]) for name in ("log", "rewrite")]
         curves = [self.found.curves[name]["random"] for name in ("log", "rewrite")]
         log, rewrite = (self.at_the_end(name) for name in ("log", "rewrite"))
         dearer = [old.cost / new.cost for old, new in zip(rewrite, log, strict=True)]
-        return Row(
+        return KernelRatio(
             "NAND: random reads at the end, log over read-erase-write",
             "–",
             f"{boards[0] / boards[1]:.1f} times",
@@ -203,7 +210,7 @@ class Beside:
             f"the log; on the board {dearer[0]:.1f}",
         )
 
-    def _churn_gain(self) -> Row:
+    def _churn_gain(self) -> KernelRatio:
         boards = [self.overwritten[name] for name in ("rewrite", "log")]
         measured_ = [self.found.churn[name] for name in ("rewrite", "log")]
         programs = [churn.programs / churn.pages_out for churn in measured_]
@@ -212,7 +219,7 @@ class Beside:
             for one in boards
         ]
         kernel_gain = measured_[1].mib_s / measured_[0].mib_s
-        return Row(
+        return KernelRatio(
             "NAND: pages changed at random, log over read-erase-write",
             "–",
             f"{boards[0].page_ns / boards[1].page_ns:.1f} times",
@@ -222,10 +229,10 @@ class Beside:
             f"{on_board[1]:.2f}",
         )
 
-    def _memory_of_ram(self) -> Row:
+    def _memory_of_ram(self) -> KernelRatio:
         run = self.runs["ram"]["random"]
         medium = run.system.medium_bytes / run.system.spec.ram_bytes
-        return Row(
+        return KernelRatio(
             f"{NAMES['ram']}: memory, times what is there without swap",
             _MEMORY["ram"],
             f"{benchmark.allocated(run) / without_swap(run):.2f}",
@@ -233,14 +240,14 @@ class Beside:
             f"swap may take all RAM; on the board {percent(medium, 0)} of it",
         )
 
-    def _memory(self, name: str) -> Row:
+    def _memory(self, name: str) -> KernelRatio:
         run, ended = self.runs[name]["random"], self.found.curves[SYSTEMS[name]]["last"].ended
         chip_bytes = self.found.setup.chip_bytes
         gained, after_random = (
             (self.end(name, reading) - self.without()) / chip_bytes
             for reading in ("last", "random")
         )
-        return Row(
+        return KernelRatio(
             f"{NAMES[name]}: memory gained for a byte of the medium",
             _MEMORY.get(name, "–"),
             f"{self.gain(run):.2f}",
@@ -262,5 +269,5 @@ class Beside:
         return self.found.curves["none"]["last"].end_bytes
 
 
-def _why(board: Swapped, measured_: Swapped) -> str:
+def _why(board: SwappedReads, measured_: SwappedReads) -> str:
     return f"{measured_}; on the board {board}"

@@ -2,20 +2,20 @@
 
 from flashpager._engine import SwapBench
 from flashpager.plots import style
-from flashpager.plots.swap import READINGS, WITHOUT, Level, Line, chart, points
+from flashpager.plots.swap import READINGS, WITHOUT, PublishedLevel, SpeedCurve, chart, points
 from flashpager.swap import benchmark
 from flashpager.swap.benchmark import MIB
 from flashpager.swap.words import megabytes, system
 from flashpager_papers.mtdcompr.board import FIXED, NAMES, RANDOM
-from flashpager_papers.mtdcompr.claims import Found
-from flashpager_papers.mtdcompr.shares import Reads, mean, random_at_end, without_swap
+from flashpager_papers.mtdcompr.claims import MtdcomprResults
+from flashpager_papers.mtdcompr.shares import ChartReads, mean, random_at_end, without_swap
 
 #: Points of a curve that are averaged: a chunk is either in RAM or not.
 _WINDOW = 15
 _SYSTEMS = {"ram": style.BLUE, "pcm": style.ORANGE, "log": style.GREEN, "rewrite": style.VERMILLION}
 
 
-def pictures(found: Found) -> dict[str, style.Drawing]:
+def pictures(found: MtdcomprResults) -> dict[str, style.Drawing]:
     """Draw all charts, by the name of their file."""
     return {
         "theory": _theory(found),
@@ -23,14 +23,15 @@ def pictures(found: Found) -> dict[str, style.Drawing]:
     }
 
 
-def _theory(found: Found) -> style.Drawing:
+def _theory(found: MtdcomprResults) -> style.Drawing:
     """Draw the chart of the paper's expectations: random reads on every system."""
     runs = {name: found.runs[name]["random"] for name in _SYSTEMS}
     lines = {
-        NAMES[name]: Line(_SYSTEMS[name], _smooth(points(run), run)) for name, run in runs.items()
+        NAMES[name]: SpeedCurve(_SYSTEMS[name], _smooth(points(run), run))
+        for name, run in runs.items()
     }
     alone, speed = without_swap(runs["pcm"]) / MIB, runs["pcm"].system.ram_mib_s
-    lines[WITHOUT] = Line(style.BLACK, [(0, speed), (alone, speed)], dashed=True)
+    lines[WITHOUT] = SpeedCurve(style.BLACK, [(0, speed), (alone, speed)], dashed=True)
     ram = benchmark.swap_starts(runs["ram"]) / MIB
     rules = [
         (ram, f"swap in RAM starts, {ram:.3g} MB"),
@@ -43,21 +44,21 @@ def _theory(found: Found) -> style.Drawing:
     return chart(lines, rules, title, f"Means of {_WINDOW} points. Out of memory: {ends}")
 
 
-def _medium(found: Found, name: str) -> style.Drawing:
+def _medium(found: MtdcomprResults, name: str) -> style.Drawing:
     """Draw a chart of the experiments: random and fixed reads on a medium."""
     runs = found.runs[name]
     still = runs["fixed"]
     speed = still.system.ram_mib_s
-    reads = Reads.of(still)
+    reads = ChartReads.of(still)
     curve = [
         (point.allocated_bytes / MIB, speed * share)
         for point, share in zip(still.points, reads.shares(found.repeats), strict=True)
     ]
     alone = without_swap(still) / MIB
     lines = {
-        "random": Line(READINGS["random"], _smooth(points(runs["random"]), runs["random"])),
-        "fixed": Line(READINGS["fixed"], _smooth(curve, still)),
-        WITHOUT: Line(style.BLACK, [(0, speed), (alone, speed)], dashed=True),
+        "random": SpeedCurve(READINGS["random"], _smooth(points(runs["random"]), runs["random"])),
+        "fixed": SpeedCurve(READINGS["fixed"], _smooth(curve, still)),
+        WITHOUT: SpeedCurve(style.BLACK, [(0, speed), (alone, speed)], dashed=True),
     }
     most = max(benchmark.allocated(run) for run in runs.values())
     rules = [
@@ -75,7 +76,7 @@ def _medium(found: Found, name: str) -> style.Drawing:
     )
     below = "about" if name == "ram" else "below"
     levels = [
-        Level(theirs, f"the paper: {what} {100 * theirs:g} %")
+        PublishedLevel(theirs, f"the paper: {what} {100 * theirs:g} %")
         for what, theirs in (
             ("fixed", FIXED.get(name)),
             (f"random {below}", RANDOM.get(name)),

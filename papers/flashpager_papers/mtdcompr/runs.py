@@ -16,7 +16,7 @@ _Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True)
-class Program:
+class CapturedProgram:
     """Pages of a program."""
 
     #: What kind it is, by the name of its file.
@@ -32,7 +32,7 @@ class Program:
     used_ratio: float
 
 
-def describe(folder: Path) -> list[Program]:
+def describe(folder: Path) -> list[CapturedProgram]:
     """Compress the pages of every file of a folder.
 
     Raises:
@@ -46,10 +46,10 @@ def describe(folder: Path) -> list[Program]:
     return [_program(file) for file in files]
 
 
-def _program(file: Path) -> Program:
+def _program(file: Path) -> CapturedProgram:
     info = _engine.pages_info(file)
     found = benchmark.ratio_of(_engine.pages_ratios(file), "deflate")
-    return Program(
+    return CapturedProgram(
         file.stem,
         list(dict.fromkeys(process.program for process in info.processes)),
         found.pages,
@@ -61,7 +61,7 @@ def _program(file: Path) -> Program:
 
 
 @dataclass(frozen=True)
-class Runs:
+class BoardRuns:
     """Everything that was run."""
 
     #: The paper's systems: by name, then by reading.
@@ -77,7 +77,7 @@ class Runs:
     overwritten: dict[str, SwapChurn]
 
 
-def run(divisor: int, progress: Callable[[int, int], None]) -> Runs:
+def run(divisor: int, progress: Callable[[int, int], None]) -> BoardRuns:
     """Run everything, as much at once as there are processors."""
     on_systems, beside = board.systems(divisor), board.others(divisor)
     worn, overwritten = board.churn(divisor), board.overwritten(divisor)
@@ -103,7 +103,7 @@ def run(divisor: int, progress: Callable[[int, int], None]) -> Runs:
         systems = {key: pool.submit(bench, spec) for key, spec in on_systems.items()}
         others = {key: pool.submit(bench, spec) for key, spec in beside.items()}
         lru, cflru = (others[policy].result() for policy in board.POLICIES)
-        return Runs(
+        return BoardRuns(
             {
                 name: {reading: systems[name, reading].result() for reading in ("random", "fixed")}
                 for name in board.SYSTEMS

@@ -30,7 +30,7 @@ class ReadTime:
 
 
 @dataclass(frozen=True)
-class Reads:
+class ChartReads:
     """What reading took at points of a chart, and what other numbers of repeats would give."""
 
     #: A chunk read once from RAM.

@@ -3,7 +3,7 @@
 from flashpager._engine import SwapBench
 from flashpager.swap import benchmark
 from flashpager_papers.mtdcompr.board import FIXED, RANDOM
-from flashpager_papers.mtdcompr.shares import Reads, end_of, swapped
+from flashpager_papers.mtdcompr.shares import ChartReads, end_of, swapped
 
 #: The fastest processor of such a board.
 _FASTER_MHZ = 520
@@ -35,7 +35,7 @@ def faster_ram(share: float, run: SwapBench) -> str:
 
 def why_fixed(name: str, run: SwapBench, repeats: float) -> str:
     """Say what the share of fixed reads follows from, and what the paper's would need."""
-    reads = Reads.of(run)
+    reads = ChartReads.of(run)
     if name == "ram":
         return (
             f"one of the figures that a chunk's {repeats:.1f} reads are derived from: "
@@ -48,8 +48,8 @@ def why_fixed(name: str, run: SwapBench, repeats: float) -> str:
         alone = (
             f"a chunk read once gives {percent(reads.mean_share(1), 0)} already: at "
             f"{percent(1 - swapped(run), 0)} of the points it is in RAM. Beyond RAM alone "
-            f"the mean is {percent(Reads.beyond_ram(run).mean_share(repeats), 0)}, in the last "
-            f"fifth {percent(Reads.last_fifth(run).mean_share(repeats), 0)}: the paper says "
+            f"the mean is {percent(ChartReads.beyond_ram(run).mean_share(repeats), 0)}, in the "
+            f"last fifth {percent(ChartReads.last_fifth(run).mean_share(repeats), 0)}: the paper says "
             "neither how large the NAND was, nor how far its chart goes"
         )
     slower = reads.programming_for(FIXED[name], repeats)
@@ -60,7 +60,7 @@ def why_fixed(name: str, run: SwapBench, repeats: float) -> str:
     return f"{alone}. {_by_repeats(reads)}"
 
 
-def _by_repeats(reads: Reads) -> str:
+def _by_repeats(reads: ChartReads) -> str:
     told = ", ".join(f"{percent(reads.mean_share(n), 0)} with {n}" for n in (1, 4, 16, 64))
     return f"By reads of a chunk: {told}"
 

@@ -31,7 +31,7 @@ from flashpager_papers.claim import (
 from flashpager_papers.flash_media import plain
 from flashpager_papers.swl import machine as measured
 from flashpager_papers.swl.replay_claims import claim_of_traces, claims_of_replays
-from flashpager_papers.swl.replays import Beyond, Program, beyond, replay
+from flashpager_papers.swl.replays import ReplayedProgram, UnpublishedCase, beyond, replay
 from flashpager_papers.swl.tables import SHORTER, prices, shares, similar
 
 BOARD = "omap5912-onenand"
@@ -62,21 +62,21 @@ _EPSILON_NS = 1e-6
 #: Jobs that neither load nor search.
 _AROUND = ("pre_process", "trans_host_mem", "update_mmu", "post_process")
 
-__all__ = ["Beyond", "Found", "Handler", "reproduce"]
+__all__ = ["HandlerTimes", "SwlResults", "UnpublishedCase", "reproduce"]
 
 
 @dataclass(frozen=True)
-class Found:
+class SwlResults:
     """What became of the paper."""
 
     claims: list[Claim]
     #: What it leaves out, on the same programs.
-    beyond: list[Beyond]
-    handler: "Handler"
-    programs: list[Program]
+    beyond: list[UnpublishedCase]
+    handler: "HandlerTimes"
+    programs: list[ReplayedProgram]
 
 
-def reproduce(traces: Path, progress: Callable[[int, int], None]) -> Found:
+def reproduce(traces: Path, progress: Callable[[int, int], None]) -> SwlResults:
     """Check every claim; `progress(finished, all)` counts programs.
 
     Raises:
@@ -85,8 +85,8 @@ def reproduce(traces: Path, progress: Callable[[int, int], None]) -> Found:
     """
     board = Design.from_board(BOARD)
     programs = replay(traces, board, progress)
-    handler = Handler(board)
-    return Found(
+    handler = HandlerTimes(board)
+    return SwlResults(
         [
             *prices(),
             *handler.claims(),
@@ -102,17 +102,17 @@ def reproduce(traces: Path, progress: Callable[[int, int], None]) -> Found:
 
 
 @dataclass
-class Handler:
+class HandlerTimes:
     """The board's fault handler by every schedule, in µs."""
 
     design: Design
-    machine: measured.Machine = field(default_factory=measured.read)
+    machine: measured.MachineMeasurements = field(default_factory=measured.read)
     _found: dict[tuple[int, int, float | None], FaultTimes] = field(default_factory=dict)
 
-    def of_machine(self, policy: str = measured.CLOCK) -> "Handler":
+    def of_machine(self, policy: str = measured.CLOCK) -> "HandlerTimes":
         """Give the same board with the prices that were measured on the machine."""
         prices = self.machine.handler(policy)
-        return Handler(self.design.replace(handler=prices), self.machine)
+        return HandlerTimes(self.design.replace(handler=prices), self.machine)
 
     def fault(
         self, walk: int, downgrades: int = 0, load_stopover_ns: float | None = None

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from flashpager._engine import Design, Handler
 from flashpager.record.trace import Trace
-from flashpager.verify.mmu_fitting import Bench
-from flashpager.verify.mmu_times import JOBS, Faults, Pace, Timed, fit
+from flashpager.verify.mmu_fitting import MachineBench
+from flashpager.verify.mmu_times import JOBS, MachineTimes, TimedFaults, TimedRun, fit
 
 FILE = Path(__file__).with_name("machine.json")
 BOARD = "versatilepb"
@@ -37,7 +37,7 @@ _FLAT_US = 0.25
 
 
 @dataclass(frozen=True)
-class Configuration:
+class MachineConfiguration:
     """What runs on the machine."""
 
     instruction_ns: int
@@ -47,9 +47,9 @@ class Configuration:
 
 
 CONFIGURATIONS = (
-    *(Configuration(FAST_NS, CLOCK, FRAMES, schedule) for schedule in _BOTH),
+    *(MachineConfiguration(FAST_NS, CLOCK, FRAMES, schedule) for schedule in _BOTH),
     *(
-        Configuration(SLOW_NS, policy, frames, schedule)
+        MachineConfiguration(SLOW_NS, policy, frames, schedule)
         for policy, frames in (
             (CLOCK, FRAMES),
             (CLOCK, _LESS_FRAMES),
@@ -59,14 +59,14 @@ CONFIGURATIONS = (
         )
         for schedule in _BOTH
     ),
-    Configuration(SLOW_NS, CLOCK, FRAMES, "parallel-mmu"),
+    MachineConfiguration(SLOW_NS, CLOCK, FRAMES, "parallel-mmu"),
 )
-Runs = dict[Configuration, Timed]
+MachineRuns = dict[MachineConfiguration, TimedRun]
 
 
 def measure(
-    trace: Trace, program: Path, configurations: Iterable[Configuration] = CONFIGURATIONS
-) -> Runs:
+    trace: Trace, program: Path, configurations: Iterable[MachineConfiguration] = CONFIGURATIONS
+) -> MachineRuns:
     """Run a program on the machine in each configuration.
 
     Raises:
@@ -76,7 +76,7 @@ def measure(
     design = Design.from_board(BOARD)
     found = {}
     for each in configurations:
-        row = Bench(trace, program, each.instruction_ns).time(
+        row = MachineBench(trace, program, each.instruction_ns).time(
             design.replace(
                 policy=each.policy,
                 schedule=each.schedule,
@@ -88,7 +88,7 @@ def measure(
     return found
 
 
-def text(runs: Runs) -> str:
+def text(runs: MachineRuns) -> str:
     """Write what was measured, a line for each kind of fault and length of its search."""
     said = []
     for each, timed in runs.items():
@@ -114,36 +114,36 @@ def text(runs: Runs) -> str:
     return f'{json.dumps(about, indent=1)[:-2]},\n "runs": [\n' + ",\n".join(said) + "]}\n"
 
 
-def read(file: Path = FILE) -> "Machine":
+def read(file: Path = FILE) -> "MachineMeasurements":
     """Read what was measured."""
     runs = {}
     for each in json.loads(file.read_text(encoding="ascii"))["runs"]:
-        where = Configuration(
+        where = MachineConfiguration(
             each["instruction_ns"], each["policy"], each["frames"], each["schedule"]
         )
-        pace = Pace(each["instruction_ns"], each["load_ns"], each["byte_ns"])
-        runs[where] = Timed.of_rows(each["faults"], each["schedule"], pace)
-    return Machine(runs)
+        pace = MachineTimes(each["instruction_ns"], each["load_ns"], each["byte_ns"])
+        runs[where] = TimedRun.of_rows(each["faults"], each["schedule"], pace)
+    return MachineMeasurements(runs)
 
 
 @dataclass(frozen=True)
-class Machine:
+class MachineMeasurements:
     """What was measured. Times are in µs."""
 
-    runs: Runs
+    runs: MachineRuns
     instruction_ns: int = SLOW_NS
 
-    def at(self, instruction_ns: int) -> "Machine":
+    def at(self, instruction_ns: int) -> "MachineMeasurements":
         """Give the same on a processor of another pace."""
         return replace(self, instruction_ns=instruction_ns)
 
-    def timed(self, schedule: str, policy: str = CLOCK) -> Timed:
+    def timed(self, schedule: str, policy: str = CLOCK) -> TimedRun:
         """Give a run over :data:`FRAMES`."""
-        return self.runs[Configuration(self.instruction_ns, policy, FRAMES, schedule)]
+        return self.runs[MachineConfiguration(self.instruction_ns, policy, FRAMES, schedule)]
 
-    def loaded(self, schedule: str, policy: str = CLOCK) -> dict[int, list[Faults]]:
+    def loaded(self, schedule: str, policy: str = CLOCK) -> dict[int, list[TimedFaults]]:
         """Give true faults that load, of all sizes, by the length of their search."""
-        found: dict[int, list[Faults]] = {}
+        found: dict[int, list[TimedFaults]] = {}
         for where, timed in self.runs.items():
             if (where.instruction_ns, where.policy, where.schedule) == (
                 self.instruction_ns,
@@ -229,7 +229,7 @@ class Machine:
         ]
 
 
-def about(machine: Machine) -> list[str]:
+def about(machine: MachineMeasurements) -> list[str]:
     """Say what the machine is, and where it is another than the paper's."""
     fast = machine.at(FAST_NS)
     around = sum(machine.job_us("sequential", name, 2) for name in _AROUND)

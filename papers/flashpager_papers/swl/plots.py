@@ -15,7 +15,7 @@ from flashpager.plots import style
 from flashpager_papers.claim import signed
 from flashpager_papers.swl import claims as swl
 from flashpager_papers.swl.machine import PA_CLOCK
-from flashpager_papers.swl.replays import GAINS, Program, fifo_sc, pa_fifo_sc
+from flashpager_papers.swl.replays import GAINS, ReplayedProgram, fifo_sc, pa_fifo_sc
 from flashpager_papers.swl.tables import SIZES_KB
 
 _PAPER = "the paper's text"
@@ -25,7 +25,7 @@ _LATENCY = "page fault latency (µs)"
 _ROW = 64
 
 
-def pictures(found: swl.Found) -> dict[str, style.Drawing]:
+def pictures(found: swl.SwlResults) -> dict[str, style.Drawing]:
     """Draw all figures, by the name of their file."""
     drawn: dict[str, style.Drawing] = {
         "figure6": _figure_6(found.handler),
@@ -42,7 +42,7 @@ def pictures(found: swl.Found) -> dict[str, style.Drawing]:
     return drawn
 
 
-def _figure_6(handler: swl.Handler) -> alt.LayerChart:
+def _figure_6(handler: swl.HandlerTimes) -> alt.LayerChart:
     spans, ends, printed = [], [], []
     for policy, figures in swl.FIGURE_6.items():
         for schedule, figure in zip(("sequential", "parallel"), figures, strict=True):
@@ -70,7 +70,7 @@ def _figure_6(handler: swl.Handler) -> alt.LayerChart:
     return _lanes(spans, ends, printed, title, subtitle)
 
 
-def _figure_6_machine(handler: swl.Handler) -> alt.LayerChart:
+def _figure_6_machine(handler: swl.HandlerTimes) -> alt.LayerChart:
     machine = handler.machine
     spans, ends, modelled = [], [], []
     for policy, (walk, which) in swl.MEASURED.items():
@@ -236,7 +236,7 @@ def _walks(
     return style.finish([rule, reads, drawn, points, *labels], title, subtitle)
 
 
-def _figure_7(handler: swl.Handler) -> alt.LayerChart:
+def _figure_7(handler: swl.HandlerTimes) -> alt.LayerChart:
     walks = range(1, swl.MOST_WALK + 1)
     lines = {
         f"Clock, {schedule}": (colour, [handler.us(schedule, walk) for walk in walks])
@@ -258,7 +258,7 @@ def _figure_7(handler: swl.Handler) -> alt.LayerChart:
     return _walks(lines, printed, flat, title, subtitle)
 
 
-def _figure_8(handler: swl.Handler) -> alt.LayerChart:
+def _figure_8(handler: swl.HandlerTimes) -> alt.LayerChart:
     walks = range(1, swl.MOST_WALK + 1)
     budget = handler.budget()
     lines = {
@@ -284,7 +284,7 @@ def _figure_8(handler: swl.Handler) -> alt.LayerChart:
     return _walks(lines, printed, budget, title, subtitle)
 
 
-def _figure_7_machine(handler: swl.Handler) -> alt.LayerChart:
+def _figure_7_machine(handler: swl.HandlerTimes) -> alt.LayerChart:
     machine, model = handler.machine, handler.of_machine()
     both = ("sequential", "parallel")
     lines = {
@@ -307,7 +307,7 @@ def _figure_7_machine(handler: swl.Handler) -> alt.LayerChart:
     return _walks(lines, points, model.budget(), title, subtitle, _MACHINE)
 
 
-def _figure_8_machine(handler: swl.Handler) -> alt.LayerChart:
+def _figure_8_machine(handler: swl.HandlerTimes) -> alt.LayerChart:
     machine, model = handler.machine, handler.of_machine()
     walks = range(1, swl.MOST_WALK + 1)
     bounded = machine.walks("parallel", PA_CLOCK)
@@ -329,7 +329,7 @@ def _figure_8_machine(handler: swl.Handler) -> alt.LayerChart:
     return _walks(lines, points, model.budget(), title, subtitle, _MACHINE)
 
 
-def _figure_9(handler: swl.Handler) -> alt.LayerChart:
+def _figure_9(handler: swl.HandlerTimes) -> alt.LayerChart:
     ours = handler.false_faults()
     short = ours["PA-FIFO-SC"]
     parts = {"moving a page down": style.VERMILLION, "all else": style.BLUE}
@@ -391,7 +391,7 @@ def _figure_9(handler: swl.Handler) -> alt.LayerChart:
     return style.finish([bars, sums, points], title, subtitle, height=_ROW * len(ours) + 20)
 
 
-def _fetches(program: Program) -> alt.LayerChart:
+def _fetches(program: ReplayedProgram) -> alt.LayerChart:
     number, least, most = GAINS[program.stands_for]
     policies = {"FIFO-SC": (style.BLUE, fifo_sc()), "PA-FIFO-SC": (style.ORANGE, pa_fifo_sc())}
     band = f"the paper's {least} to {most} % below FIFO-SC"

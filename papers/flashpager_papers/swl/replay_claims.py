@@ -25,7 +25,7 @@ from flashpager_papers.swl.replays import (
     PAGE_WALK_NS,
     SHARE,
     SIZES,
-    Program,
+    ReplayedProgram,
     fifo_sc,
     pa_fifo_sc,
 )
@@ -36,7 +36,7 @@ _HITS_MOST = "bzip2"
 
 
 def claims_of_replays(
-    programs: Sequence[Program], false_faults_us: Mapping[str, float]
+    programs: Sequence[ReplayedProgram], false_faults_us: Mapping[str, float]
 ) -> list[Claim]:
     """Section 4.2 and the conclusion; `false_faults_us` are the prices of the two FIFO policies."""
     return [
@@ -60,7 +60,7 @@ def _sizes(text: Callable[[int], str]) -> str:
     return "; ".join(f"{format_size(size)}: {text(size)}" for size in SIZES)
 
 
-def _each(programs: Sequence[Program], text: Callable[[Program], str]) -> str:
+def _each(programs: Sequence[ReplayedProgram], text: Callable[[ReplayedProgram], str]) -> str:
     return "; ".join(f"{program.name}: {text(program)}" for program in programs)
 
 
@@ -70,19 +70,19 @@ def _span(values: Sequence[float]) -> str:
 
 
 def _figures(
-    programs: Sequence[Program], values: Callable[[Program], Iterable[float]]
+    programs: Sequence[ReplayedProgram], values: Callable[[ReplayedProgram], Iterable[float]]
 ) -> tuple[Figure, ...]:
     return tuple(Figure(program.name, tuple(values(program))) for program in programs)
 
 
 def _claim(
-    programs: Sequence[Program],
+    programs: Sequence[ReplayedProgram],
     where: str,
     claim: str,
     paper: str,
-    says: Callable[[Program], str],
+    says: Callable[[ReplayedProgram], str],
     rule: Rule,
-    values: Callable[[Program], Iterable[float]],
+    values: Callable[[ReplayedProgram], Iterable[float]],
     note: str = "",
     kind: Kind = Kind.MEASURED,
 ) -> Claim:
@@ -91,7 +91,7 @@ def _claim(
     return Claim(where, claim, paper, _each(programs, says), kind, rule, found, note)
 
 
-def claim_of_traces(programs: Sequence[Program]) -> Claim:
+def claim_of_traces(programs: Sequence[ReplayedProgram]) -> Claim:
     """Say what stands in for what."""
     return _claim(
         programs,
@@ -107,7 +107,7 @@ def claim_of_traces(programs: Sequence[Program]) -> Claim:
     )
 
 
-def _hits(programs: Sequence[Program]) -> Claim:
+def _hits(programs: Sequence[ReplayedProgram]) -> Claim:
     return _claim(
         programs,
         "section 4.2.2",
@@ -120,11 +120,11 @@ def _hits(programs: Sequence[Program]) -> Claim:
     )
 
 
-def _fifo(programs: Sequence[Program]) -> Claim:
-    def misses(program: Program, policy: str) -> list[int]:
+def _fifo(programs: Sequence[ReplayedProgram]) -> Claim:
+    def misses(program: ReplayedProgram, policy: str) -> list[int]:
         return [program.at(policy, size).counts.misses for size in SIZES]
 
-    def says(program: Program) -> str:
+    def says(program: ReplayedProgram) -> str:
         counts = (misses(program, policy) for policy in (FIFO, CLOCK))
         return ", ".join(f"{old:,} → {new:,}" for old, new in zip(*counts, strict=True))
 
@@ -141,13 +141,13 @@ def _fifo(programs: Sequence[Program]) -> Claim:
     )
 
 
-def _miss_ratios(programs: Sequence[Program]) -> Claim:
-    def ratios(program: Program, size: int) -> str:
+def _miss_ratios(programs: Sequence[ReplayedProgram]) -> Claim:
+    def ratios(program: ReplayedProgram, size: int) -> str:
         pair = (program.fetch(policy, size).page_miss_ratio for policy in (CLOCK, PA_CLOCK))
         changed = signed(100 * program.more_misses(size))
         return f"{' / '.join(f'{ratio:.6f}' for ratio in pair)} ({changed}) at {format_size(size)}"
 
-    def theirs(program: Program) -> str:
+    def theirs(program: ReplayedProgram) -> str:
         table = TABLE_4[program.stands_for]
         return ", ".join(f"{old:.6f} / {new:.6f}" for old, new in table.values())
 
@@ -164,19 +164,19 @@ def _miss_ratios(programs: Sequence[Program]) -> Claim:
     )
 
 
-def _pa_clock(programs: Sequence[Program]) -> Claim:
+def _pa_clock(programs: Sequence[ReplayedProgram]) -> Claim:
     """Ask for a sentence of the conclusion: a better worst fault, the mean fetch not hurt."""
 
-    def longest(program: Program) -> int:
+    def longest(program: ReplayedProgram) -> int:
         return max(int(program.at(CLOCK, size).counts.max_walk) for size in SIZES)
 
-    def worst(program: Program) -> list[float]:
+    def worst(program: ReplayedProgram) -> list[float]:
         return [
             max(program.worst_fault_us(policy, size) for size in SIZES)
             for policy in (CLOCK, PA_CLOCK)
         ]
 
-    def slower(program: Program) -> list[float]:
+    def slower(program: ReplayedProgram) -> list[float]:
         return [
             100 * (program.mean_ns(PA_CLOCK, size) / program.mean_ns(CLOCK, size) - 1)
             for size in SIZES
@@ -198,7 +198,7 @@ def _pa_clock(programs: Sequence[Program]) -> Claim:
     )
 
 
-def _figure(program: Program) -> Claim:
+def _figure(program: ReplayedProgram) -> Claim:
     number, least, most = GAINS[program.stands_for]
 
     def change(size: int) -> str:
@@ -229,8 +229,8 @@ def _figure(program: Program) -> Claim:
     )
 
 
-def _more_where_less_hits(programs: Sequence[Program]) -> Claim:
-    def mean(program: Program) -> float:
+def _more_where_less_hits(programs: Sequence[ReplayedProgram]) -> Claim:
+    def mean(program: ReplayedProgram) -> float:
         return sum(program.gains()) / len(SIZES)
 
     ordered = sorted(programs, key=lambda program: program.icache_hits)
@@ -249,12 +249,14 @@ def _more_where_less_hits(programs: Sequence[Program]) -> Claim:
     )
 
 
-def _more_than_cheaper(programs: Sequence[Program], prices_us: Mapping[str, float]) -> Claim:
+def _more_than_cheaper(
+    programs: Sequence[ReplayedProgram], prices_us: Mapping[str, float]
+) -> Claim:
     """Hold the paper's gains against what shorter false faults can gain at most."""
     before_us, after_us = prices_us["FIFO-SC"], prices_us["PA-FIFO-SC"]
     cheaper = 100 * (1 - after_us / before_us)
 
-    def fewer(program: Program) -> float:
+    def fewer(program: ReplayedProgram) -> float:
         counts = [
             [program.at(policy, size).counts.false_faults for size in SIZES]
             for policy in (fifo_sc(), pa_fifo_sc())
@@ -284,11 +286,11 @@ def _more_than_cheaper(programs: Sequence[Program], prices_us: Mapping[str, floa
     )
 
 
-def _worst(program: Program, policy: str) -> float:
+def _worst(program: ReplayedProgram, policy: str) -> float:
     return max(program.worst_fault_us(policy, size) for size in SIZES)
 
 
-def _true_faults(programs: Sequence[Program]) -> Claim:
+def _true_faults(programs: Sequence[ReplayedProgram]) -> Claim:
     policies = (fifo_sc(), pa_fifo_sc())
     return _claim(
         programs,
@@ -303,20 +305,20 @@ def _true_faults(programs: Sequence[Program]) -> Claim:
     )
 
 
-def _fetch_time(programs: Sequence[Program]) -> Claim:
+def _fetch_time(programs: Sequence[ReplayedProgram]) -> Claim:
     """Ask for the abstract's sentence, of both policies: average and worst."""
     pairs = {"PA-Clock": (CLOCK, PA_CLOCK), "PA-FIFO-SC": (fifo_sc(), pa_fifo_sc())}
 
-    def fetches(program: Program, policy: str) -> list[Fetch]:
+    def fetches(program: ReplayedProgram, policy: str) -> list[Fetch]:
         return [program.fetch(policy, size) for size in SIZES]
 
-    def worst_us(program: Program, policy: str) -> float:
+    def worst_us(program: ReplayedProgram, policy: str) -> float:
         return max(fetch.worst_fetch_ns for fetch in fetches(program, policy)) / 1e3
 
-    def mean_ns(program: Program, policy: str) -> float:
+    def mean_ns(program: ReplayedProgram, policy: str) -> float:
         return sum(fetch.mean_fetch_ns for fetch in fetches(program, policy)) / len(SIZES)
 
-    def says(program: Program) -> str:
+    def says(program: ReplayedProgram) -> str:
         said = []
         for name, policies in pairs.items():
             worst = " → ".join(f"{worst_us(program, policy):.1f}" for policy in policies)
@@ -344,8 +346,8 @@ def _fetch_time(programs: Sequence[Program]) -> Claim:
     )
 
 
-def _valid_list(programs: Sequence[Program]) -> Claim:
-    def gains(program: Program) -> str:
+def _valid_list(programs: Sequence[ReplayedProgram]) -> Claim:
+    def gains(program: ReplayedProgram) -> str:
         return ", ".join(
             f"{valid if '%' in valid else f'{valid} frames'} {_span(program.gains(valid))}"
             for valid in sorted((SHARE, *OTHER_LISTS), key=lambda valid: (len(valid), valid))
@@ -368,8 +370,8 @@ def _valid_list(programs: Sequence[Program]) -> Claim:
     )
 
 
-def _seen(programs: Sequence[Program]) -> Claim:
-    def same(program: Program) -> bool:
+def _seen(programs: Sequence[ReplayedProgram]) -> Claim:
+    def same(program: ReplayedProgram) -> bool:
         return all(
             (counts.misses, counts.false_faults) == (without.misses, without.false_faults)
             for policy in (fifo_sc(), pa_fifo_sc())
@@ -397,7 +399,7 @@ def _seen(programs: Sequence[Program]) -> Claim:
     )
 
 
-def _page_walk(programs: Sequence[Program]) -> Claim:
+def _page_walk(programs: Sequence[ReplayedProgram]) -> Claim:
     return Claim(
         "Table 2",
         f"the gain of PA-FIFO-SC if a miss in the TLB costs {PAGE_WALK_NS:.0f} ns",

@@ -48,7 +48,7 @@ def pa_fifo_sc(valid: str = SHARE) -> str:
 
 
 @dataclass(frozen=True)
-class Beyond:
+class UnpublishedCase:
     """What a design that the paper leaves out gives."""
 
     what: str
@@ -60,7 +60,7 @@ class Beyond:
 
 
 @dataclass(frozen=True)
-class Program:
+class ReplayedProgram:
     """A trace, replayed."""
 
     name: str
@@ -165,7 +165,9 @@ def percentile(latencies: Sequence[tuple[float, int]], share: float) -> float:
     return 0.0
 
 
-def replay(traces: Path, board: Design, progress: Callable[[int, int], None]) -> list[Program]:
+def replay(
+    traces: Path, board: Design, progress: Callable[[int, int], None]
+) -> list[ReplayedProgram]:
     """Replay each program once, through all designs that the claims ask for.
 
     Raises:
@@ -182,7 +184,9 @@ def replay(traces: Path, board: Design, progress: Callable[[int, int], None]) ->
     for number, (name, file) in enumerate(files.items()):
         progress(number, len(files))
         rows = _engine.simulate(file, list(designs.values()))
-        programs.append(Program(name, STANDS_FOR[name], dict(zip(designs, rows, strict=True))))
+        programs.append(
+            ReplayedProgram(name, STANDS_FOR[name], dict(zip(designs, rows, strict=True)))
+        )
     progress(len(files), len(files))
     return programs
 
@@ -222,7 +226,7 @@ def _designs(board: Design) -> dict[Key, Design]:
     }
 
 
-def beyond(programs: Sequence[Program]) -> list[Beyond]:
+def beyond(programs: Sequence[ReplayedProgram]) -> list[UnpublishedCase]:
     """Give what the paper leaves out: its policies side by side, and other ways to page."""
     middle = SIZE_KB << 10
     designs: list[tuple[str, str, Key]] = [
@@ -249,7 +253,7 @@ def beyond(programs: Sequence[Program]) -> list[Beyond]:
         ("loading ahead", f"{PA_CLOCK}, none", whole),
     ]
     return [
-        Beyond(
+        UnpublishedCase(
             what,
             design,
             program.name,

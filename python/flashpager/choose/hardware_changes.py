@@ -28,7 +28,7 @@ _LINES = (2, 4, 8, 16)
 
 
 @dataclass(frozen=True)
-class Change:
+class DesignChange:
     """One thing of a design changed, all else as it is, and what that comes to."""
 
     #: An axis, ``clock`` or ``lines`` of its bus, or ``pinned``.
@@ -52,7 +52,7 @@ class Change:
         gain: float,
         rows: Sequence[Mapping[str, Any]],
         design: Design | None = None,
-    ) -> "Change":
+    ) -> "DesignChange":
         """Take what it comes to from the rows of its traces."""
         alone = [row["alone_ms"] for row in rows]
         slowdown = None
@@ -188,7 +188,7 @@ def bites(
     design: Design,
     weights: Mapping[str, float] | None = None,
     progress: Callable[[float, int], None] | None = None,
-) -> list[Change]:
+) -> list[DesignChange]:
     """Replay each change of a design, and give those that make it notably faster, most first.
 
     Of several ways to change one thing the best counts.
@@ -206,15 +206,15 @@ def bites(
     # The traces of each design, in turn.
     per_design = [frame[place :: len(designs)].to_dicts() for place in range(len(designs))]
     before = _cost(per_design[0], weights)
-    best: dict[str, Change] = {}
+    best: dict[str, DesignChange] = {}
     for (what, said, changed), rows in zip(tried, per_design[1:], strict=True):
         gain = _gain(before, _cost(rows, weights))
         if what not in best or gain > best[what].gain:
-            best[what] = Change.of(what, said, gain, rows, changed)
+            best[what] = DesignChange.of(what, said, gain, rows, changed)
     return by_gain([one for one in best.values() if one.gain >= NOTABLE])
 
 
-def by_gain(found: Sequence[Change]) -> list[Change]:
+def by_gain(found: Sequence[DesignChange]) -> list[DesignChange]:
     """Give the greatest gain first."""
     return sorted(found, key=lambda one: (-one.gain, one.what))
 
@@ -224,7 +224,7 @@ def pinning(
     design: Design,
     ram_bytes: int,
     weights: Mapping[str, float] | None = None,
-) -> list[Change]:
+) -> list[DesignChange]:
     """Search what to pin in so much RAM, as ``flashpager pin`` does; nothing where that is no gain.
 
     The search takes at most :data:`flashpager.choose.pin.SECONDS`.
@@ -246,4 +246,4 @@ def pinning(
     said = f"{functions} pinned in {counted(found.ram_bytes, 'byte')} of RAM"
     if not found.is_finished:
         said += " (search ended early)"
-    return [Change.of("pinned", said, gain, after)]
+    return [DesignChange.of("pinned", said, gain, after)]

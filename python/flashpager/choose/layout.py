@@ -18,7 +18,7 @@ SECONDS = 60.0
 
 #: Told the cache page under way, 0 before the first, the share of the time before that the best
 #: order takes, and the share of the search that is done.
-Progress = Callable[[int, float, float], None]
+ProgressFn = Callable[[int, float, float], None]
 
 
 def layout(
@@ -34,7 +34,7 @@ def layout(
     seconds: float = SECONDS,
     evaluations: int | None = None,
     seed: int = 1,
-    progress: Progress | None = None,
+    progress: ProgressFn | None = None,
     go_on: Callable[[], bool] | None = None,
 ) -> Layout:
     """Search an order of a program's functions, and the cache page that goes with it.

@@ -20,7 +20,7 @@ OUTLINER = installed.recorder("flashpager-outliner.jar")
 
 
 @dataclass(frozen=True)
-class Moved:
+class MovedCode:
     """A part of a method that is a method now."""
 
     #: Where it was, and what it is called: names as a trace has them.
@@ -33,10 +33,10 @@ class Moved:
 
 
 @dataclass(frozen=True)
-class Outlined:
+class OutlineResult:
     """What was done to a program."""
 
-    moved: list[Moved]
+    moved: list[MovedCode]
     #: Methods left as they were, and why.
     notes: list[str]
     #: Methods of which the trace executes something, and those of them that were found.
@@ -52,7 +52,7 @@ def outline(
     cold_share: float,
     at_least: int,
     class_path: Sequence[Path] = (),
-) -> Outlined:
+) -> OutlineResult:
     """Write ``classes``, a jar or a folder, with cold parts of methods in methods of their own.
 
     A part is cold that was executed at most ``cold_share`` times as often as what was executed
@@ -107,8 +107,8 @@ def outline(
     return told
 
 
-def _told(text: str) -> Outlined:
-    moved: list[Moved] = []
+def _told(text: str) -> OutlineResult:
+    moved: list[MovedCode] = []
     notes: list[str] = []
     executed = found = 0
     for line in text.splitlines():
@@ -116,9 +116,9 @@ def _told(text: str) -> Outlined:
         match kind:
             case "moved":
                 method, into, saved, times = fields
-                moved.append(Moved(method, into, int(saved), int(times)))
+                moved.append(MovedCode(method, into, int(saved), int(times)))
             case "note":
                 notes.append(fields[0])
             case _:
                 executed, found = int(fields[0]), int(fields[1])
-    return Outlined(moved, notes, executed, found)
+    return OutlineResult(moved, notes, executed, found)

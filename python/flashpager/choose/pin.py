@@ -16,7 +16,7 @@ SECONDS = 60.0
 
 #: Told the share of the time before that the best choice so far takes, the RAM that it takes, and
 #: the share of the search's time that is used up.
-Progress = Callable[[float, int, float], None]
+ProgressFn = Callable[[float, int, float], None]
 
 
 def pin(
@@ -31,7 +31,7 @@ def pin(
     order: bool = False,
     seconds: float = SECONDS,
     evaluations: int | None = None,
-    progress: Progress | None = None,
+    progress: ProgressFn | None = None,
     go_on: Callable[[], bool] | None = None,
 ) -> Pinning:
     """Choose which functions to move from flash to RAM.

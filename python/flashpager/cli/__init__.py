@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from typer._click import Command, Context, HelpFormatter
 
 
-class _Entry(NamedTuple):
+class _CommandEntry(NamedTuple):
     """A command: a function of the module of its name, or the ``app`` there, a group."""
 
     help: str
@@ -44,34 +44,36 @@ class _Entry(NamedTuple):
 #: The commands in the order in which help lists them. A command's module is imported when it is
 #: called: most need neither tables nor pictures, which take longer to import than they to run.
 _COMMANDS = {
-    "record": _Entry("Run a program and write the trace of what it executes.", interspersed=False),
-    "simulate": _Entry("Replay a trace through one design."),
-    "attribute": _Entry("Tell which code causes a design's faults."),
-    "explore": _Entry("Find the best designs for one trace or several."),
-    "layout": _Entry("Order a program so that its pages hold what runs together."),
-    "pin": _Entry("Choose which functions to move from flash to RAM."),
-    "estimate": _Entry("Tell how fast a flash medium is, and who eats the time."),
-    "handler": _Entry("Show a page fault's handler as a timeline."),
-    "deploy": _Entry("Write what a firmware needs to run a design."),
-    "verify": _Entry("Compare an emulated device's counts with a simulation's."),
-    "page": _Entry("Run a Linux program with its code paged by faults.", interspersed=False),
-    "compare": _Entry("Compare two tables that explore -o wrote."),
-    "report": _Entry("Write one interactive HTML page about a design."),
-    "reproduce": _Entry(
+    "record": _CommandEntry(
+        "Run a program and write the trace of what it executes.", interspersed=False
+    ),
+    "simulate": _CommandEntry("Replay a trace through one design."),
+    "attribute": _CommandEntry("Tell which code causes a design's faults."),
+    "explore": _CommandEntry("Find the best designs for one trace or several."),
+    "layout": _CommandEntry("Order a program so that its pages hold what runs together."),
+    "pin": _CommandEntry("Choose which functions to move from flash to RAM."),
+    "estimate": _CommandEntry("Tell how fast a flash medium is, and who eats the time."),
+    "handler": _CommandEntry("Show a page fault's handler as a timeline."),
+    "deploy": _CommandEntry("Write what a firmware needs to run a design."),
+    "verify": _CommandEntry("Compare an emulated device's counts with a simulation's."),
+    "page": _CommandEntry("Run a Linux program with its code paged by faults.", interspersed=False),
+    "compare": _CommandEntry("Compare two tables that explore -o wrote."),
+    "report": _CommandEntry("Write one interactive HTML page about a design."),
+    "reproduce": _CommandEntry(
         "Hold a paper's claims against our figures.", package="flashpager_papers", extra="papers"
     ),
-    "trace": _Entry("Import, describe and export traces."),
-    "swap": _Entry("Compressed swap: what RAM gains, and what it costs."),
-    "parts": _Entry("The catalog of flash parts."),
-    "boards": _Entry("The boards that --board takes by name."),
-    "cores": _Entry("The catalog of processor cores."),
-    "examples": _Entry("Copy the recorded programs that documents speak of."),
+    "trace": _CommandEntry("Import, describe and export traces."),
+    "swap": _CommandEntry("Compressed swap: what RAM gains, and what it costs."),
+    "parts": _CommandEntry("The catalog of flash parts."),
+    "boards": _CommandEntry("The boards that --board takes by name."),
+    "cores": _CommandEntry("The catalog of processor cores."),
+    "examples": _CommandEntry("Copy the recorded programs that documents speak of."),
 }
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
-class _SeenEnough(Exception):  # noqa: N818  (it is none)
+class _OutputClosed(Exception):  # noqa: N818  (it is none)
     """Whoever read our output has left."""
 
 
@@ -81,10 +83,10 @@ def _readers_may_leave() -> Iterator[None]:
     try:
         yield
     except BrokenPipeError:
-        raise _SeenEnough from None
+        raise _OutputClosed from None
 
 
-class _LateGroup(TyperGroup):
+class _LazyCommandGroup(TyperGroup):
     """The commands, each imported when it is asked for."""
 
     def __init__(self, **settings: Any) -> None:  # noqa: ANN401  (whatever Typer gives a group)
@@ -125,7 +127,7 @@ class _LateGroup(TyperGroup):
         return command
 
 
-def _module_of(name: str, entry: _Entry) -> ModuleType:
+def _module_of(name: str, entry: _CommandEntry) -> ModuleType:
     """Import the module of a command.
 
     Raises:
@@ -146,7 +148,7 @@ def _module_of(name: str, entry: _Entry) -> ModuleType:
 
 app = typer.Typer(
     name="flashpager",
-    cls=_LateGroup,
+    cls=_LazyCommandGroup,
     help="How a program runs from NAND flash through a RAM cache far too small for it.",
     epilog="Exit codes: 0 done; 1 answered, but a need is not met; 2 wrong input; 130 interrupted.",
     no_args_is_help=True,
@@ -219,7 +221,7 @@ def main() -> None:
     except FlashpagerError as error:
         complain(str(error))
         sys.exit(EXIT_WRONG)
-    except (_SeenEnough, BrokenPipeError):
+    except (_OutputClosed, BrokenPipeError):
         _give_up_output()
         sys.exit(0)
     except OSError as error:

@@ -18,7 +18,13 @@ from flashpager.cli.console import err, held_to, note, out, print_json, print_wh
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from flashpager.judge.comparison import Best, Comparison, Ratio, Results, WorseRow
+    from flashpager.judge.comparison import (
+        BestDesign,
+        ColumnRatio,
+        Comparison,
+        ResultTable,
+        WorseRow,
+    )
 
 _SHOWN_COUNTS = 5
 _SHOWN_WORSE = 5
@@ -71,7 +77,7 @@ def compare(
     if output is not None:
         refuse_overwriting(output, a, b)
         table.check_output(output)
-    found = comparison.compare(comparison.Results.read(a), comparison.Results.read(b))
+    found = comparison.compare(comparison.ResultTable.read(a), comparison.ResultTable.read(b))
     if output is not None:
         about = {
             "version": _engine.version(),
@@ -97,7 +103,7 @@ def _worst(worse: "Sequence[WorseRow]") -> list[str]:
     return [*said, f"{counted(more, 'more row')}; --json has all"] if more else said
 
 
-def _source_fields(results: "Results") -> dict[str, Any]:
+def _source_fields(results: "ResultTable") -> dict[str, Any]:
     return {"file": results.name, "version": results.version, "traces": dict(results.traces)}
 
 
@@ -164,7 +170,7 @@ def _show(found: "Comparison", limit: int) -> None:
         note(f"{more}; --limit 0 shows all, -o keeps them")
 
 
-def _ratio(ratio: "Ratio") -> str:
+def _ratio(ratio: "ColumnRatio") -> str:
     return (
         f"[bold]{significant(ratio.geometric_mean, 4)} times A's[/bold] (geometric mean;"
         f" best {significant(ratio.best, 4)}, worst {significant(ratio.worst, 4)})"
@@ -183,7 +189,7 @@ def _value(column: str, value: object) -> str:
     return format_size(value) if column in _SIZES and isinstance(value, int) else str(value)
 
 
-def _design(best: "Best") -> str:
+def _design(best: "BestDesign") -> str:
     design = best.design
     codeword = f", codeword {design.codeword_bytes}" if design.codeword_bytes else ""
     codeword += f", tag {design.tag_bytes}" if design.tag_bytes else ""

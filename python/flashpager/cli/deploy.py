@@ -18,7 +18,7 @@ from flashpager.cli.verify import Image, ImageVersion, Key, Lookup, Mac
 from flashpager.deploy.authentication import authentication
 from flashpager.deploy.image import in_pages, layout, read_image
 from flashpager.deploy.pager_design import LOOKUPS, PagerDesign
-from flashpager.deploy.sizes import Sizes, mac_sizes_of, sizes_of, targets
+from flashpager.deploy.sizes import CompiledSizes, mac_sizes_of, sizes_of, targets
 from flashpager.record.trace import Trace
 from flashpager.replay import table
 
@@ -74,7 +74,7 @@ def deploy(
     pager = PagerDesign.of(found, info.image_bytes, lookup)
     secret = authentication(pager.tag_bytes, mac, key, image_version)
     data = read_image(image, info) if image else None
-    sizes = _Sizes.of(pager)
+    sizes = _TargetSizes.of(pager)
     _refuse_over(_ram_of_chip(chip_ram, flags.board), pager, sizes)
     said = (
         f"{found.design.part}, {found.design.policy}, for {Path(info.program).name or opened.name}"
@@ -128,16 +128,16 @@ def _explored(row: str, flags: options.DesignFlags) -> Design:
 
 
 @dataclass(frozen=True)
-class _Sizes:
+class _TargetSizes:
     """What pager and MAC take, for each target whose compiler is installed."""
 
-    pager: list[Sizes]
-    mac: list[Sizes]
+    pager: list[CompiledSizes]
+    mac: list[CompiledSizes]
     #: Targets that cannot address so large a cache.
     too_small: list[str]
 
     @classmethod
-    def of(cls, pager: PagerDesign) -> "_Sizes":
+    def of(cls, pager: PagerDesign) -> "_TargetSizes":
         """Compile both."""
         found = sizes_of(pager)
         fitting = {each.target for each in found}
@@ -158,7 +158,7 @@ def _ram_of_chip(given: str | None, board: str | None) -> int | None:
     return _engine.Board.read(board).ram_bytes if board else None
 
 
-def _refuse_over(chip: int | None, pager: PagerDesign, sizes: _Sizes) -> None:
+def _refuse_over(chip: int | None, pager: PagerDesign, sizes: _TargetSizes) -> None:
     """Raise an error for a pager that does not fit the RAM of the microcontroller."""
     wanted = sizes.least_ram(pager)
     if chip is not None and wanted > chip:
@@ -170,7 +170,7 @@ def _refuse_over(chip: int | None, pager: PagerDesign, sizes: _Sizes) -> None:
         raise FlashpagerError(message)
 
 
-def _say(pager: PagerDesign, sizes: _Sizes, origins: str) -> None:
+def _say(pager: PagerDesign, sizes: _TargetSizes, origins: str) -> None:
     out.print(escape(origins))
     frames = pager.frame_bytes
     out.print(f"frames: {pager.frames} of {format_size(pager.page_bytes)}, {frames:,} bytes of RAM")

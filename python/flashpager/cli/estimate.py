@@ -35,7 +35,7 @@ from flashpager.base.quantities import (
 )
 from flashpager.cli import options
 from flashpager.cli.console import note, out, print_json, print_whole
-from flashpager.media.sweep import Asked, Point, read_axes, sweep
+from flashpager.media.sweep import EstimateQuery, SweepPoint, read_axes, sweep
 
 
 def estimate(
@@ -196,7 +196,7 @@ def estimate(
         raise FlashpagerError(message)
     operations = _operations(name, operation)
     questions = [
-        Asked(
+        EstimateQuery(
             operation=one,
             mode=mode,
             size=None if size is None else parse_size(size),
@@ -242,7 +242,7 @@ def _sweep(
     name: str,
     host: Host,
     axes: dict[str, list[float]],
-    asked: Asked,
+    asked: EstimateQuery,
     plot: Path | None,
     *,
     json: bool,
@@ -579,7 +579,7 @@ def _show_notes(found: Sequence[Estimate]) -> None:
             note(f"note: the loop calls {', '.join(loop.calls)}, which is not counted")
 
 
-def _show_sweep(points: Sequence[Point], axes: Sequence[str]) -> None:
+def _show_sweep(points: Sequence[SweepPoint], axes: Sequence[str]) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
     titles = {"page": "page", "width": "data lines", "clock": "clock"}
     headings = {"part": "physical limit", "bus": "bus", "memory": "RAM", "software": "driver"}

@@ -24,7 +24,14 @@ from flashpager.base.quantities import (
     si,
     significant,
 )
-from flashpager.choose.hardware_changes import NO_BITE, NO_MISS, Change, bites, by_gain, pinning
+from flashpager.choose.hardware_changes import (
+    NO_BITE,
+    NO_MISS,
+    DesignChange,
+    bites,
+    by_gain,
+    pinning,
+)
 from flashpager.cli import console, options
 from flashpager.cli.console import (
     NotMetError,
@@ -40,14 +47,14 @@ from flashpager.judge.answer import COMBINED_COLUMNS, Answer, DesignRow, answer
 from flashpager.judge.losses import Losses, clock_mhz, is_in_hardware
 from flashpager.record.trace import Trace, how_it_ended
 from flashpager.replay import table
-from flashpager.replay.exploration import KeepingError, explore_designs, forget
+from flashpager.replay.exploration import CellStoreError, explore_designs, forget
 from flashpager.replay.table import DESIGN_COLUMNS
 from flashpager.space.file import SpaceFile
 from flashpager.space.needs import Needs
 from flashpager.space.setting import cache, medium
 from flashpager.space.space import (
-    Checked,
-    NoRoomError,
+    CheckedDesigns,
+    RamTooSmallError,
     Space,
     Values,
     cache_pages_to_try,
@@ -143,7 +150,7 @@ def explore(
     space_asked = _space(asked, needs, has_needs=has_needs)
     try:
         checked = space_asked.possible_designs()
-    except NoRoomError as error:
+    except RamTooSmallError as error:
         raise NotMetError([str(error)]) from None
     designs, unwarmed = _that_warm_up(checked.possible, opened)
     has_processor = any(design.processor is not None for design in designs)
@@ -201,12 +208,12 @@ def explore(
 
 
 @dataclass(frozen=True)
-class _InPlace:
+class _HardwareCache:
     """What is said of a best design that has a cache in hardware."""
 
     design: Design
     losses: Losses
-    changes: list[Change]
+    changes: list[DesignChange]
 
 
 def _in_place(
@@ -216,7 +223,7 @@ def _in_place(
     traces: Sequence[Trace],
     weights: dict[str, float],
     pinned: str | None,
-) -> _InPlace | None:
+) -> _HardwareCache | None:
     """Say what the best design loses and what bites, where it has a cache in hardware."""
     best = found.best
     ram = None if pinned is None else options.parsed("--pin", pinned, parse_size)
@@ -244,7 +251,7 @@ def _in_place(
         changes = bites(traces, design, weights, progress)
     if ram is not None:
         changes = by_gain([*changes, *pinning(traces, design, ram, weights)])
-    return _InPlace(design, losses, changes)
+    return _HardwareCache(design, losses, changes)
 
 
 def _place_of(frame: pl.DataFrame, best: DesignRow, designs: int) -> int:
@@ -254,7 +261,7 @@ def _place_of(frame: pl.DataFrame, best: DesignRow, designs: int) -> int:
     return int(numbered.filter(same)["_place"][0])
 
 
-def _show_in_place(found: Answer, told: _InPlace | None) -> None:
+def _show_in_place(found: Answer, told: _HardwareCache | None) -> None:
     """Say what the best design loses, and which of its limits bites."""
     best = found.best
     if best is None or told is None:
@@ -313,7 +320,7 @@ def _best_design(designs: Sequence[Design], best: DesignRow | None) -> Design | 
 
 
 def _show_what_was_taken(
-    checked: Checked, best: list[Design], cache: Sequence[Mapping[str, str]]
+    checked: CheckedDesigns, best: list[Design], cache: Sequence[Mapping[str, str]]
 ) -> None:
     """Say what nobody asked for in so many words, and which parts were left out."""
     taken = options.assumptions([*best, *checked.possible], cache)
@@ -338,7 +345,7 @@ def _show_what_was_taken(
 def _saying_what_is_kept(output: Path | None, keep: Path | None) -> Iterator[None]:
     try:
         yield
-    except KeepingError as error:
+    except CellStoreError as error:
         message = f"{output}: {error.reason}"
         if error.is_disk_full:
             message += "; make room, and the same command goes on where it was"
@@ -420,7 +427,7 @@ def _block_bytes(traces: Sequence[Trace], weights: dict[str, float]) -> float:
     return math.fsum(share * blocks.mean_executed_block_bytes for share, blocks in shares)
 
 
-def _answer_fields(found: Answer, in_place: _InPlace | None) -> dict[str, Any]:
+def _answer_fields(found: Answer, in_place: _HardwareCache | None) -> dict[str, Any]:
     told: dict[str, Any] = {}
     if in_place is not None:
         told["losses"] = in_place.losses.as_dict()
@@ -441,7 +448,7 @@ def _show_answer(
     column: str,
     traces: Sequence[Trace],
     design: Design | None,
-    in_place: _InPlace | None,
+    in_place: _HardwareCache | None,
 ) -> None:
     total = counted(len(found.designs), "design")
     if found.best is None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _USUAL = "order"
 
 
-class _OrdersByDefault(TyperGroup):
+class _OrderByDefault(TyperGroup):
     """Commands beside the one that needs no name."""
 
     def parse_args(self, ctx: "Context", args: list[str]) -> list[str]:
@@ -25,7 +25,7 @@ class _OrdersByDefault(TyperGroup):
 
 
 app = typer.Typer(
-    cls=_OrdersByDefault,
+    cls=_OrderByDefault,
     help="Order a program so that its pages hold what runs together.",
     no_args_is_help=True,
     add_completion=False,

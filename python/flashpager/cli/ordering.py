@@ -27,7 +27,7 @@ from flashpager.cli import linking, options
 from flashpager.cli.console import err, note, out, print_json, print_whole
 from flashpager.cli.searching import names_or_file, numbers, seconds_to_search, some, stoppable
 from flashpager.record.trace import Trace, check_traces
-from flashpager.space.space import Checked, Space
+from flashpager.space.space import CheckedDesigns, Space
 
 #: Below this share of what is executed, what stays where it is limits what an order can do.
 _WELL_COVERED = 0.99
@@ -266,7 +266,7 @@ def _asked(flags: options.DesignFlags, pages: str | None) -> tuple[list[Design],
     return designs[sizes.index(usual) if usual in sizes else 0], sizes
 
 
-def _with_page(space: Space, page: int) -> Checked:
+def _with_page(space: Space, page: int) -> CheckedDesigns:
     try:
         return Space.of(space.board, {**space.axes, "cache_page_bytes": [page]}).designs()
     except FlashpagerError as error:
@@ -274,7 +274,7 @@ def _with_page(space: Space, page: int) -> Checked:
         raise FlashpagerError(message) from error
 
 
-def _all_of(checked: Checked, what: str = "") -> list[Design]:
+def _all_of(checked: CheckedDesigns, what: str = "") -> list[Design]:
     """Give the designs, all of which an order is for."""
     if not checked.impossible:
         return checked.possible
@@ -284,7 +284,7 @@ def _all_of(checked: Checked, what: str = "") -> list[Design]:
 
 
 @contextmanager
-def _gaining() -> Iterator[layouts.Progress | None]:
+def _gaining() -> Iterator[layouts.ProgressFn | None]:
     """Show how far the search is and what it has gained, where a terminal is."""
     if not err.is_terminal:
         yield None
@@ -307,7 +307,7 @@ def _show(
     found: Layout,
     designs: Sequence[Design],
     flags: options.DesignFlags,
-    cases: "Sequence[_Case]",
+    cases: "Sequence[_ReplayedCase]",
 ) -> None:
     coverage = found.coverage
     out.print(
@@ -395,7 +395,7 @@ def _of_resident(best: PageLayout) -> str:
 
 
 @dataclass(frozen=True)
-class _Case:
+class _ReplayedCase:
     """What rows stand for: a design, and a trace."""
 
     design: Design
@@ -423,7 +423,7 @@ class _Case:
 
 def _cases(
     traces: Sequence[Path], held_out: Sequence[Path], designs: Sequence[Design], *, has_split: bool
-) -> list[_Case]:
+) -> list[_ReplayedCase]:
     """Give what the rows of an outcome stand for: first the rows, then what was held out."""
     seen = [(trace, "beginning" if has_split else "all") for trace in traces]
     split = [(trace, "end") for trace in traces] if has_split else []
@@ -431,11 +431,11 @@ def _cases(
     cases = []
     for parts, is_held_out in ((seen, False), (kept, True)):
         pairs = [(design, *part) for design in designs for part in parts]
-        cases += [_Case(*pair, is_held_out, number) for number, pair in enumerate(pairs)]
+        cases += [_ReplayedCase(*pair, is_held_out, number) for number, pair in enumerate(pairs)]
     return cases
 
 
-def _with_cases(found: Layout, cases: Sequence[_Case]) -> dict[str, object]:
+def _with_cases(found: Layout, cases: Sequence[_ReplayedCase]) -> dict[str, object]:
     """Give the JSON of what was found, and for each page how each design fares with each trace."""
     given: dict[str, Any] = found.as_dict()
     for page, told in zip(found.pages, given["pages"], strict=True):
@@ -457,7 +457,7 @@ def _with_cases(found: Layout, cases: Sequence[_Case]) -> dict[str, object]:
     return given
 
 
-def _each(page: PageLayout, cases: Sequence[_Case]) -> Table:
+def _each(page: PageLayout, cases: Sequence[_ReplayedCase]) -> Table:
     """Show how each design fares with each trace."""
     shown = Table(box=None, pad_edge=False, header_style="bold")
     first = cases[0].design

@@ -13,8 +13,8 @@ from flashpager.cli import options
 from flashpager.cli.console import EXIT_INTERRUPTED, EXIT_UNMET, counting, err, note, print_json
 from flashpager.record.trace import Trace
 from flashpager.verify import linux
-from flashpager.verify.emulated import Compared
-from flashpager.verify.linux import Paged, PageDesign, Program
+from flashpager.verify.emulated import ComparedCount
+from flashpager.verify.linux import LinuxPageDesign, LinuxProgram, PagedRun
 
 
 def page(
@@ -58,8 +58,8 @@ def page(
     if not command:
         message = "say which program to run, behind --"
         raise FlashpagerError(message)
-    design = PageDesign.of(policy, frames)
-    program = Program.of(command[0])
+    design = LinuxPageDesign.of(policy, frames)
+    program = LinuxProgram.of(command[0])
     opened = _checked(trace, program, command) if trace else None
     simulated = None
     if opened and trace:
@@ -80,7 +80,7 @@ def page(
         raise typer.Exit(EXIT_UNMET)
 
 
-def _checked(trace: Path, program: Program, command: list[str]) -> Trace:
+def _checked(trace: Path, program: LinuxProgram, command: list[str]) -> Trace:
     """Open a trace of the program."""
     opened = Trace.open(trace, "none")
     info: TraceInfo = opened.info
@@ -91,11 +91,11 @@ def _checked(trace: Path, program: Program, command: list[str]) -> Trace:
 
 
 def _as_dict(
-    program: Program,
+    program: LinuxProgram,
     command: list[str],
-    design: PageDesign,
-    paged: Paged,
-    compared: list[Compared],
+    design: LinuxPageDesign,
+    paged: PagedRun,
+    compared: list[ComparedCount],
 ) -> dict[str, object]:
     return {
         "version": _engine.version(),
@@ -120,7 +120,9 @@ def _as_dict(
     }
 
 
-def _print(program: Program, design: PageDesign, paged: Paged, compared: list[Compared]) -> None:
+def _print(
+    program: LinuxProgram, design: LinuxPageDesign, paged: PagedRun, compared: list[ComparedCount]
+) -> None:
     note(
         f"{program.name}: {counted(paged.code_pages, 'page')} of code through "
         f"{counted(design.frames, 'frame')}, {design}"

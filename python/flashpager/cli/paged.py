@@ -14,8 +14,8 @@ from flashpager.cli import options
 from flashpager.cli.console import EXIT_UNMET, counting, note, out, print_json, print_whole
 from flashpager.record.trace import Trace
 from flashpager.verify import mmu_machine as paged
-from flashpager.verify.emulated import Compared
-from flashpager.verify.mmu_fitting import Bench
+from flashpager.verify.emulated import ComparedCount
+from flashpager.verify.mmu_fitting import MachineBench
 from flashpager.verify.mmu_times import SCHEDULES, TOLERANCE, ComparedTimes
 
 
@@ -49,12 +49,12 @@ def verify_paged(
             f"{machine} runs the program itself: give the file that was recorded with --program"
         )
         raise FlashpagerError(message)
-    bench = Bench.of(opened, program, flags.board)
+    bench = MachineBench.of(opened, program, flags.board)
     if fit:
         design = _fit(bench, design, fit)
     with counting("replays") as progress:
         row = _engine.simulate(trace, [design], progress)[0]
-    pager = paged.PagedDesign.of(row, info, machine)
+    pager = paged.HandlerDesign.of(row, info, machine)
     compared = paged.verify(pager, program, info, row.counts)
     differ = [each for each in compared if not each.is_equal]
     timed = _times(bench, design) if times or fit else []
@@ -101,7 +101,7 @@ def verify_paged(
         raise typer.Exit(EXIT_UNMET)
 
 
-def _print(compared: list[Compared]) -> None:
+def _print(compared: list[ComparedCount]) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("count", no_wrap=True)
     for title in ("simulated", "machine", ""):
@@ -112,7 +112,7 @@ def _print(compared: list[Compared]) -> None:
     print_whole(table)
 
 
-def _fit(bench: Bench, design: Design, path: Path) -> Design:
+def _fit(bench: MachineBench, design: Design, path: Path) -> Design:
     """Fit a handler's prices, write a board with them, and give the design with them."""
     handler = bench.fit(design)
     with appearing_whole(path) as whole:
@@ -120,7 +120,7 @@ def _fit(bench: Bench, design: Design, path: Path) -> Design:
     return design.replace(handler=Design.from_board(path).handler)
 
 
-def _times(bench: Bench, design: Design) -> list[ComparedTimes]:
+def _times(bench: MachineBench, design: Design) -> list[ComparedTimes]:
     """Time a design by each schedule.
 
     Raises:

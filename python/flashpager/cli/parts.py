@@ -157,7 +157,7 @@ class _Complaint:
 
 
 @dataclass(frozen=True)
-class _Report:
+class _CheckedPart:
     """What there is to say of a part's file."""
 
     file: str
@@ -167,16 +167,16 @@ class _Report:
     complaints: list[_Complaint]
 
 
-def _check(file: str) -> _Report:
+def _check(file: str) -> _CheckedPart:
     try:
         examined = _engine.examine_part(file)
     except FlashpagerError as error:
-        return _Report(file, None, 0, [], [_Complaint(None, str(error))])
+        return _CheckedPart(file, None, 0, [], [_Complaint(None, str(error))])
     complaints = [_Complaint(one.line, one.what) for one in examined.complaints]
     part = examined.part
     if part is None:
-        return _Report(file, None, 0, [], complaints)
-    return _Report(file, part.name, len(part.facts), part.unverified, complaints)
+        return _CheckedPart(file, None, 0, [], complaints)
+    return _CheckedPart(file, part.name, len(part.facts), part.unverified, complaints)
 
 
 def _with_doubts(part: Part) -> dict[str, object]:
@@ -209,7 +209,7 @@ def _cycle(part: Part) -> str:
 
 
 @dataclass(frozen=True)
-class _Side:
+class _ComparedField:
     """What one of two parts says; what is no number has no source."""
 
     value: object
@@ -217,24 +217,24 @@ class _Side:
     unverified: bool = False
 
 
-def _fields(part: Part) -> dict[str, _Side]:
+def _fields(part: Part) -> dict[str, _ComparedField]:
     """Give what two parts can differ in, by path: also what is no number."""
     plain = [("maker", part.maker), ("kind", part.kind), *part.abilities]
-    numbers = {f.field: _Side(f.value, f.source, f.unverified) for f in part.facts}
-    return {field: _Side(value) for field, value in plain} | numbers
+    numbers = {f.field: _ComparedField(f.value, f.source, f.unverified) for f in part.facts}
+    return {field: _ComparedField(value) for field, value in plain} | numbers
 
 
-def _value(side: _Side | None) -> object:
+def _value(side: _ComparedField | None) -> object:
     return None if side is None else side.value
 
 
-def _printed(side: _Side | None) -> dict[str, object] | None:
+def _printed(side: _ComparedField | None) -> dict[str, object] | None:
     if side is None:
         return None
     return {"value": side.value} if side.source is None else asdict(side)
 
 
-def _side(field: str, side: _Side | None) -> Text:
+def _side(field: str, side: _ComparedField | None) -> Text:
     if side is None:
         return Text("–")
     doubt = " ?" if side.unverified else ""

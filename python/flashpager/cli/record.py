@@ -20,9 +20,9 @@ from flashpager.base.quantities import counted, counted_si, si, split_list
 from flashpager.cli import methods
 from flashpager.cli.console import EXIT_INTERRUPTED, note
 from flashpager.cli.live import watching
-from flashpager.record.recording import RECORDERS, Java, Request
-from flashpager.record.recording import record as run_recorder
-from flashpager.record.request import short
+from flashpager.record import recording
+from flashpager.record.machine_code import RECORDERS
+from flashpager.record.request import JavaOptions, RecordRequest, short
 
 #: Most names in a note.
 _SHOWN = 3
@@ -168,7 +168,7 @@ def record(
     if recorder is not None and recorder not in RECORDERS:
         message = f"--recorder: unknown recorder '{recorder}' (known: {', '.join(RECORDERS)})"
         raise typer.BadParameter(message)
-    request = Request(
+    request = RecordRequest(
         command=command,
         output=output,
         sections=split_list(section),
@@ -181,7 +181,7 @@ def record(
         one_stream=one_stream,
         children=children,
         region=_region(from_, to, call, skip_instructions, max_instructions),
-        java=Java(
+        java=JavaOptions(
             include=split_list(include),
             arrangement=methods.arrangement(order, keep),
             caps=[Path(name) for name in split_list(cap)],
@@ -193,7 +193,7 @@ def record(
         note("note: this records the virtual machine itself; --java records what it executes")
     start = time.monotonic()
     with _kept(request) as written, watching() as progress:
-        result = run_recorder(request, progress, note)
+        result = recording.record(request, progress, note)
         size = written()
     seconds = time.monotonic() - start
     infos = [trace.info for trace in (result.trace, *result.further)]
@@ -237,14 +237,14 @@ def record(
     methods.check_known(output, asked_order)
 
 
-def _note_reads(request: Request, infos: list[TraceInfo]) -> None:
+def _note_reads(request: RecordRequest, infos: list[TraceInfo]) -> None:
     if request.with_reads:
         reads = counted_si(sum(info.reads for info in infos), "data read")
         note(f"{reads} of {si(sum(info.read_bytes for info in infos), 'B')} in what is placed")
 
 
 @contextmanager
-def _kept(request: Request) -> Iterator[Callable[[], int]]:
+def _kept(request: RecordRequest) -> Iterator[Callable[[], int]]:
     """Let the trace go where it is asked for; what is given hands it over, and gives its bytes.
 
     Where it goes to standard output, the program's own output goes to standard error.
@@ -353,7 +353,7 @@ def _region(
     )
 
 
-def _refuse_mixed(request: Request, *, java: bool) -> None:
+def _refuse_mixed(request: RecordRequest, *, java: bool) -> None:
     """Refuse options of the one kind of program for the other, and drop what is not asked for."""
     if request.with_reads:
         given = {
@@ -368,7 +368,7 @@ def _refuse_mixed(request: Request, *, java: bool) -> None:
                 f"{option}: leave it out (--with-reads records what one program reads of itself)"
             )
             raise FlashpagerError(message)
-    asked = request.java or Java()
+    asked = request.java or JavaOptions()
     if java or request.interpreter:
         given = {
             "--section": request.sections != _engine.default_sections(),

@@ -14,8 +14,8 @@ from flashpager.cli.long import Exact, blocks_of, sample_of
 from flashpager.judge.losses import is_in_hardware
 
 if TYPE_CHECKING:
-    from flashpager.report.demand_paging_page import Report
-    from flashpager.report.hardware_cache import InPlaceReport
+    from flashpager.report.demand_paging_page import PagingReport
+    from flashpager.report.hardware_cache import HardwareCacheReport
 
 
 @options.takes_designs()
@@ -60,7 +60,7 @@ def report(
 
 def _built(
     trace: Path, design: Design, flags: options.DesignFlags, *, exact: bool
-) -> "Report | InPlaceReport":
+) -> "PagingReport | HardwareCacheReport":
     """Replay what the page is about."""
     info = _engine.trace_info(trace)
     blocks = blocks_of(trace, info)

@@ -62,7 +62,7 @@ def _is_file(text: str) -> bool:
         return False
 
 
-class Stop:
+class StopRequest:
     """Whether somebody pressed Ctrl-C."""
 
     def __init__(self) -> None:  # noqa: D107
@@ -74,9 +74,9 @@ class Stop:
 
 
 @contextmanager
-def stoppable() -> Iterator[Stop]:
+def stoppable() -> Iterator[StopRequest]:
     """Let the first Ctrl-C end the search, and the second all."""
-    stop = Stop()
+    stop = StopRequest()
 
     def pressed(number: int, frame: FrameType | None) -> None:
         del number, frame

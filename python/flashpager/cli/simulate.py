@@ -88,7 +88,7 @@ def simulate(
     options.check_slowdown(needs, has_processor=design.processor is not None)
     opened = Trace.open(trace, warm_up)
     warming = opened.info.warm_up
-    unpublished = _Unpublished.of(flags)
+    unpublished = _UnpublishedFacts.of(flags)
     others = [
         design.replace(policy=policy) for policy in unpublished.policies if policy != design.policy
     ]
@@ -140,7 +140,7 @@ def simulate(
 
 
 @dataclass(frozen=True)
-class _Unpublished:
+class _UnpublishedFacts:
     """What nobody published of a board."""
 
     #: In words.
@@ -149,7 +149,7 @@ class _Unpublished:
     policies: list[str]
 
     @classmethod
-    def of(cls, flags: options.DesignFlags) -> "_Unpublished":
+    def of(cls, flags: options.DesignFlags) -> "_UnpublishedFacts":
         """Read the board of the command line, if there is one."""
         if flags.board is None:
             return cls([], [])

@@ -279,7 +279,7 @@ def _readings(text: str) -> list[str]:
     return readings
 
 
-def _show_bench(found: benchmark.Bench) -> None:
+def _show_bench(found: benchmark.SwapBenchmark) -> None:
     _show_answer(words.answer(found))
     print_whole(_by_memory(found))
     out.print()
@@ -305,7 +305,7 @@ def _show_configuration(values: Sequence[tuple[str, str]]) -> None:
         out.print(f"[dim]{name:<12}[/dim]  {escape(value)}")
 
 
-def _by_memory(found: benchmark.Bench) -> Table:
+def _by_memory(found: benchmark.SwapBenchmark) -> Table:
     """Make the chart as a table: a row an amount of memory."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("allocated", justify="right")

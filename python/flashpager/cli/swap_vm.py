@@ -16,10 +16,10 @@ from flashpager.cli import options
 from flashpager.cli.console import EXIT_UNMET, counting, note, out, print_json, print_whole
 from flashpager.swap import kernel as kernels
 from flashpager.swap import vm as machines
-from flashpager.swap.kernel import SYSTEMS, Measured, Setup
+from flashpager.swap.kernel import SYSTEMS, KernelMeasurements, KernelSetup
 from flashpager.swap.words import megabytes
 
-_ELSE = Setup()
+_ELSE = KernelSetup()
 #: Those of the kernel's that both zram and the module take.
 _COMPRESSORS = ("lz4", "deflate", "zstd")
 _MOST_READS = 4096
@@ -105,7 +105,7 @@ def vm(
     flashpager swap vm --kernel build/kernel --plot vm.png
     """
     names = kernels.known([] if "all" in (asked := split_list(systems)) else asked)
-    setup = Setup(
+    setup = KernelSetup(
         memory_bytes=_size("--memory", memory, _ELSE.memory_bytes),
         chip_bytes=_size("--chip", chip, _ELSE.chip_bytes),
         compressor=_one_of("--compressor", compressor, _COMPRESSORS),
@@ -167,7 +167,7 @@ def _readings(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(asked))
 
 
-def show(found: Measured) -> None:
+def show(found: KernelMeasurements) -> None:
     """Print what was measured, a row a system."""
     setup = found.setup
     without = found.without_swap()
@@ -234,12 +234,12 @@ def _speed(mib_s: float | None) -> str:
     return "–" if mib_s is None else significant(mib_s, 3)
 
 
-def swap_starts(found: Measured, chunk: int) -> int:
+def swap_starts(found: KernelMeasurements, chunk: int) -> int:
     """Give the bytes from which on pages are swapped: what is there without, or a first chunk."""
     return found.without_swap() or chunk
 
 
-def comparison(found: Measured) -> list[str]:
+def comparison(found: KernelMeasurements) -> list[str]:
     """Hold ours against zram, and the log against the rewriter."""
     lines = []
     zram_runs, our_runs = found.curves.get("zram"), found.curves.get("ram")

@@ -19,19 +19,19 @@ from flashpager.deploy.authentication import MACS, Authentication, authenticatio
 from flashpager.deploy.image import pattern, read_flash, read_image, without_spare
 from flashpager.deploy.pager_design import LOOKUPS, PagerDesign
 from flashpager.record.trace import Trace
-from flashpager.verify.cycles import JOBS, Part
+from flashpager.verify.cycles import JOBS, MeasuredPart
 from flashpager.verify.emulated import (
     DEVICES,
-    Compared,
-    Deployed,
-    Device,
+    AuthenticatedFlash,
+    ComparedCount,
+    EmulatedDevice,
     RefusedImageError,
-    Verified,
+    Verification,
 )
-from flashpager.verify.fitting import FIT_RUNS, Fitting, clock_of
+from flashpager.verify.fitting import FIT_RUNS, PriceFitting, clock_of
 from flashpager.verify.mmu_machine import MACHINES
 from flashpager.verify.nand import NandChip
-from flashpager.verify.runs import Runs
+from flashpager.verify.runs import DeviceRuns
 from flashpager.verify.timing import TOLERANCE, ComparedTime, compared_times, untimed
 from flashpager.verify.user_counts import compare as counted_on_device
 
@@ -186,13 +186,13 @@ def verify(  # noqa: C901, PLR0912, PLR0915  (what runs, and what does not)
     deployed = _deployed(secret, oldest)
     held = _held(flash, image, pager)
     data = _data(held, image, opened, pager)
-    runs = Runs.of(opened)
+    runs = DeviceRuns.of(opened)
     chip, untold = _chip_of(emulated, row, pager, flags.board)
     if fit:
         if flash:
             message = "--fit: leave --flash away: what it measures takes other pages, too"
             raise FlashpagerError(message)
-        fitting = Fitting(
+        fitting = PriceFitting(
             opened, runs, data, row, pager, _known(chip, untold), emulated, fit_runs, deployed
         )
         _fit(fitting, fit, json=json)
@@ -246,7 +246,7 @@ def verify(  # noqa: C901, PLR0912, PLR0915  (what runs, and what does not)
         raise typer.Exit(EXIT_UNMET)
 
 
-def _deployed(secret: Authentication | None, oldest: int | None) -> Deployed | None:
+def _deployed(secret: Authentication | None, oldest: int | None) -> AuthenticatedFlash | None:
     """Give what the device wants of its flash, where it authenticates that."""
     if oldest is not None:
         check_version("--oldest", oldest)
@@ -255,7 +255,7 @@ def _deployed(secret: Authentication | None, oldest: int | None) -> Deployed | N
             raise FlashpagerError(message)
     if secret is None:
         return None
-    return Deployed(secret, secret.image_version if oldest is None else oldest)
+    return AuthenticatedFlash(secret, secret.image_version if oldest is None else oldest)
 
 
 def _held(flash: Path | None, image: Path | None, pager: PagerDesign) -> bytes | None:
@@ -336,7 +336,7 @@ def _compare(trace: Path, flags: options.DesignFlags, path: Path, *, json: bool)
         raise typer.Exit(EXIT_UNMET)
 
 
-def _print_end(compared: list[Compared], differ: list[Compared]) -> None:
+def _print_end(compared: list[ComparedCount], differ: list[ComparedCount]) -> None:
     if differ:
         out.print(f"{len(differ)} of {counted(len(compared), 'count')} differ")
     else:
@@ -344,7 +344,7 @@ def _print_end(compared: list[Compared], differ: list[Compared]) -> None:
 
 
 def _chip_of(
-    device: Device, row: Row, pager: PagerDesign, board: str | None
+    device: EmulatedDevice, row: Row, pager: PagerDesign, board: str | None
 ) -> tuple[NandChip | None, str]:
     """Give the chip on the device's pins, or why it has none."""
     if not device.compile_on_pins:
@@ -363,7 +363,7 @@ def _known(chip: NandChip | None, refusal: str) -> NandChip:
 
 
 def _print_answer(
-    verified: Verified, times: list[ComparedTime], chip: NandChip | None, untold: str
+    verified: Verification, times: list[ComparedTime], chip: NandChip | None, untold: str
 ) -> None:
     """Print counts and times."""
     compared, differ = verified.counts, verified.differ
@@ -382,7 +382,7 @@ def _print_answer(
         note(f"note: {verified.cycles:,} cycles in all, its emulated chip among them")
 
 
-def _print_table(compared: list[Compared]) -> None:
+def _print_table(compared: list[ComparedCount]) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("count", no_wrap=True)
     for title in ("simulated", "device", ""):
@@ -393,7 +393,7 @@ def _print_table(compared: list[Compared]) -> None:
     print_whole(table)
 
 
-def _fit(fitting: Fitting, path: Path, *, json: bool) -> None:
+def _fit(fitting: PriceFitting, path: Path, *, json: bool) -> None:
     """Fit prices, write the board, and say how well they tell what they were not fitted to."""
     fitted = fitting.run()
     with appearing_whole(path) as whole:
@@ -427,7 +427,7 @@ def _fit(fitting: Fitting, path: Path, *, json: bool) -> None:
         raise typer.Exit(EXIT_UNMET)
 
 
-def _jobs_of(part: Part) -> dict[str, int]:
+def _jobs_of(part: MeasuredPart) -> dict[str, int]:
     told = {"references": part.hits + part.misses, "misses": part.misses, "read": part.read}
     return told | {name: getattr(part.cycles, name) for name in JOBS}
 
@@ -442,7 +442,7 @@ def _time_of(time: ComparedTime) -> dict[str, object]:
 
 
 #: What a job is done for, and how that is counted.
-_EACH: dict[str, tuple[str, Callable[[Part], int]]] = {
+_EACH: dict[str, tuple[str, Callable[[MeasuredPart], int]]] = {
     "lookup": ("reference", lambda part: part.hits + part.misses),
     "fault": ("fault", lambda part: part.misses),
     "search": ("fault", lambda part: part.misses),
@@ -458,7 +458,7 @@ _EACH: dict[str, tuple[str, Callable[[Part], int]]] = {
 }
 
 
-def _print_jobs(part: Part) -> None:
+def _print_jobs(part: MeasuredPart) -> None:
     """Say whose the cycles are."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("job", no_wrap=True)

@@ -26,7 +26,7 @@ CURSORS = ("fp_cursor_turn", "fp_cursor_close", "fp_pager_read", "fp_pager_error
 
 
 @dataclass(frozen=True)
-class Sizes:
+class CompiledSizes:
     """What the pager, or the MAC of its tags, takes of a target, in bytes."""
 
     target: str
@@ -46,18 +46,18 @@ def targets() -> list[str]:
     ]
 
 
-def sizes_of(design: PagerDesign) -> list[Sizes]:
+def sizes_of(design: PagerDesign) -> list[CompiledSizes]:
     """Compile the pager for each of :func:`targets`; leave out those that cannot address it."""
     return _compiled(design, "pager.c")
 
 
-def mac_sizes_of(design: PagerDesign) -> list[Sizes]:
+def mac_sizes_of(design: PagerDesign) -> list[CompiledSizes]:
     """Compile AES-CMAC for the same targets, with the RAM of one key."""
     compiled = _compiled(design, "mac/aes_cmac.c")
     return [replace(each, ram=each.ram + _KEY_RAM_BYTES) for each in compiled]
 
 
-def _compiled(design: PagerDesign, source: str) -> list[Sizes]:
+def _compiled(design: PagerDesign, source: str) -> list[CompiledSizes]:
     found = []
     for target in targets():
         prefix, flags = _TARGETS[target]
@@ -84,7 +84,7 @@ def _compiled(design: PagerDesign, source: str) -> list[Sizes]:
         copied = of["rodata"] if target == "AVR" else 0
         code = of["text"] + of["rodata"]
         ram = of["data"] + of["bss"] + copied
-        found.append(Sizes(target, code=code, ram=ram, cursors=cursors))
+        found.append(CompiledSizes(target, code=code, ram=ram, cursors=cursors))
     return found
 
 

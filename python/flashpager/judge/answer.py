@@ -9,7 +9,7 @@ import polars as pl
 from flashpager._engine import Design, FlashpagerError
 from flashpager.base.quantities import counted, duration, format_size, percent, significant
 from flashpager.replay.table import DESIGN_COLUMNS, design_of
-from flashpager.space.needs import Needs, Unmet
+from flashpager.space.needs import Needs, UnmetNeed
 
 #: Below this gain a constraint is not said to bite.
 _NOTABLE = 1.005
@@ -104,12 +104,12 @@ class Answer:
         return DesignRow.of(self.fitting.row(0, named=True)) if len(self.fitting) else None
 
     @property
-    def unmet(self) -> list[Unmet]:
+    def unmet(self) -> list[UnmetNeed]:
         """What is asked for and no design does; empty if one does, or nothing is asked."""
         if len(self.fitting) or self.needs == Needs():
             return []
         said = f"none of {counted(len(self.designs), 'design')} does all that is asked"
-        return [Unmet("all", asked=True, found=None, said=said)]
+        return [UnmetNeed("all", asked=True, found=None, said=said)]
 
     def __repr__(self) -> str:
         """Say what it says; the tables print by themselves."""

@@ -17,7 +17,7 @@ from flashpager.base.axes import AXES, FIELDS_FROM_PART, SHOWN
 from flashpager.base.quantities import format_size, significant
 from flashpager.replay import table
 from flashpager.replay.table import DESIGN_COLUMNS, HANDLER
-from flashpager.space.needs import Unmet, apart
+from flashpager.space.needs import UnmetNeed, apart
 
 #: What rows are matched by.
 KEYS = ("trace", *DESIGN_COLUMNS)
@@ -63,7 +63,7 @@ _TRACE_FIELDS = ("build_id", "image_bytes", "runs", "bytes", "instructions", "wa
 
 
 @dataclass(frozen=True)
-class Results:
+class ResultTable:
     """A table of designs, and where it comes from."""
 
     #: How messages call it.
@@ -76,7 +76,7 @@ class Results:
     traces: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, path: Path) -> "Results":
+    def read(cls, path: Path) -> "ResultTable":
         """Read a file that ``explore -o`` wrote.
 
         Raises:
@@ -103,7 +103,7 @@ class Results:
             _by_name(about.get("traces"), frame),
         )
 
-    def best(self) -> "Best":
+    def best(self) -> "BestDesign":
         """Give the design with the least mean time a byte read, over all traces it ran."""
         per_byte = pl.col("time_ns") / pl.col("bytes_read")
         designs = self.frame.group_by(DESIGN_COLUMNS, maintain_order=True).agg(
@@ -113,13 +113,13 @@ class Results:
         best = most.sort("ns_per_byte", maintain_order=True).row(0, named=True)
         del best["traces"]
         columns = {**best, "bandwidth_mib_s": 1e9 / best["ns_per_byte"] / 2**20}
-        return Best(
+        return BestDesign(
             table.design_of(best), columns["ns_per_byte"], columns["bandwidth_mib_s"], columns
         )
 
 
 @dataclass(frozen=True)
-class Best:
+class BestDesign:
     """The best design of a table."""
 
     design: Design
@@ -130,7 +130,7 @@ class Best:
 
 
 @dataclass(frozen=True)
-class Across:
+class TableDiff:
     """What tables differ in, each being of one value."""
 
     column: str
@@ -139,7 +139,7 @@ class Across:
 
 
 @dataclass(frozen=True)
-class Ratio:
+class ColumnRatio:
     """Of B to A, over all matched rows."""
 
     geometric_mean: float
@@ -148,7 +148,7 @@ class Ratio:
 
 
 @dataclass(frozen=True)
-class WorseRow(Unmet):
+class WorseRow(UnmetNeed):
     """A row of A that got worse by more than was allowed, or that B has no more."""
 
     #: What it is matched by: trace and design.
@@ -159,19 +159,19 @@ class WorseRow(Unmet):
 class Comparison:
     """What two tables say of each other."""
 
-    a: Results
-    b: Results
+    a: ResultTable
+    b: ResultTable
     #: What rows differ in that were matched nevertheless: one thing, and what follows from it.
-    across: list[Across]
+    across: list[TableDiff]
     #: Rows of both: keys, the rest of A with ``_a`` and of B with ``_b`` behind each name,
     #: ``time_ratio`` and ``bandwidth_ratio`` (B to A).
     joined: pl.DataFrame
     only_a: int
     only_b: int
     #: B's time to A's: below 1, B is faster.
-    time: Ratio
+    time: ColumnRatio
     #: B's bandwidth to A's: above 1, B is faster.
-    bandwidth: Ratio
+    bandwidth: ColumnRatio
     #: For traces of the same name that are not the same: what differs of their descriptions.
     changed_traces: dict[str, list[str]]
     #: Counts that differ between rows that must have the same ones, and in how many rows.
@@ -180,7 +180,7 @@ class Comparison:
     different_rows: int
 
     @property
-    def causes(self) -> list[Across]:
+    def causes(self) -> list[TableDiff]:
         """What rows differ in, without what follows from it."""
         return _causes(self.across)
 
@@ -235,7 +235,7 @@ class Comparison:
         return WorseRow("fail_above", allowed, found, f"{which}: {how}", keys)
 
 
-def compare(a: Results, b: Results) -> Comparison:
+def compare(a: ResultTable, b: ResultTable) -> Comparison:
     """Match the rows of two tables.
 
     Raises:
@@ -297,29 +297,29 @@ def _join(a: pl.DataFrame, b: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame
     )
 
 
-def _across(a: pl.DataFrame, b: pl.DataFrame) -> list[Across]:
+def _across(a: pl.DataFrame, b: pl.DataFrame) -> list[TableDiff]:
     """Give the one thing that tables differ in, if there is one, with what follows from it."""
     found = _constants_that_differ(a, b)
     return found if len(_causes(found)) == 1 else []
 
 
-def _causes(across: Sequence[Across]) -> list[Across]:
+def _causes(across: Sequence[TableDiff]) -> list[TableDiff]:
     """Leave out what a part or a processor brings with it, where that differs, too."""
     names = {each.column for each in across}
     follow = {each for cause, brings in _FOLLOWS.items() if cause in names for each in brings}
     return [each for each in across if each.column not in follow]
 
 
-def _constants_that_differ(a: pl.DataFrame, b: pl.DataFrame) -> list[Across]:
+def _constants_that_differ(a: pl.DataFrame, b: pl.DataFrame) -> list[TableDiff]:
     found = []
     for name in KEYS:
         in_a, in_b = a[name].unique(), b[name].unique()
         if len(in_a) == len(in_b) == 1 and in_a[0] != in_b[0]:
-            found.append(Across(name, in_a[0], in_b[0]))
+            found.append(TableDiff(name, in_a[0], in_b[0]))
     return found
 
 
-def _nothing_in_common(a: Results, b: Results) -> str:
+def _nothing_in_common(a: ResultTable, b: ResultTable) -> str:
     message = f"{a.name} and {b.name} have no design and trace in common"
     found = _causes(_constants_that_differ(a.frame, b.frame))
     if len(found) > 1:
@@ -346,10 +346,10 @@ def _differing(joined: pl.DataFrame) -> dict[str, int]:
     return {name: count for name, count in counts.items() if count}
 
 
-def _ratio(values: list[float], *, more_is_better: bool) -> Ratio:
+def _ratio(values: list[float], *, more_is_better: bool) -> ColumnRatio:
     low, high = min(values), max(values)
     best, worst = (high, low) if more_is_better else (low, high)
-    return Ratio(geometric_mean(values), best, worst)
+    return ColumnRatio(geometric_mean(values), best, worst)
 
 
 def _changed_traces(
@@ -390,7 +390,7 @@ def _refuse_holes(frame: pl.DataFrame, name: str) -> None:
             raise FlashpagerError(message)
 
 
-def _refuse_doubles(results: Results, keys: Sequence[str]) -> None:
+def _refuse_doubles(results: ResultTable, keys: Sequence[str]) -> None:
     doubled = results.frame.filter(pl.struct(keys).is_duplicated())
     if len(doubled):
         row = doubled.row(0, named=True)

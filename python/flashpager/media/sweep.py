@@ -14,7 +14,7 @@ _UNITS = {"page": "bytes", "width": "data lines"}
 
 
 @dataclass(frozen=True)
-class Asked:
+class EstimateQuery:
     """What is asked of a part; as :func:`flashpager.estimate` takes it."""
 
     operation: str | None = None
@@ -48,7 +48,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Point:
+class SweepPoint:
     """An estimate, and the values of the axes that it is at."""
 
     at: Mapping[str, float]
@@ -85,8 +85,8 @@ def read_axes(texts: Sequence[str]) -> dict[str, list[float]]:
 
 
 def sweep(
-    part: str, host: Host, axes: Mapping[str, Sequence[float]], asked: Asked
-) -> tuple[list[Point], list[str]]:
+    part: str, host: Host, axes: Mapping[str, Sequence[float]], asked: EstimateQuery
+) -> tuple[list[SweepPoint], list[str]]:
     """Estimate all combinations of page sizes, data lines and bus clocks.
 
     Args:
@@ -123,7 +123,7 @@ def sweep(
         except FlashpagerError as error:
             left_out.append(str(error))
             continue
-        found.append(Point({**at, **whole}, one))
+        found.append(SweepPoint({**at, **whole}, one))
     if not found:
         raise FlashpagerError(left_out[0])
     return found, list(dict.fromkeys(left_out))

@@ -7,7 +7,7 @@ import altair as alt
 import polars as pl
 
 from flashpager.base.quantities import duration, percent
-from flashpager.choose.hardware_changes import Change
+from flashpager.choose.hardware_changes import DesignChange
 from flashpager.plots import style
 
 _BAR = 44
@@ -17,7 +17,7 @@ _COLOURS = (style.BLUE, style.VERMILLION, style.GREEN, style.PURPLE, style.ORANG
 
 
 @dataclass(frozen=True)
-class Lost:
+class CacheLoss:
     """What a cache loses: a share of the program's time, or without a processor that time in ns."""
 
     cache_bytes: int
@@ -30,7 +30,7 @@ class Lost:
         return percent(self.lost, 1) if is_share else duration(self.lost)
 
 
-def cache_sizes(own: Lost, others: Sequence[Lost], *, is_share: bool) -> str:
+def cache_sizes(own: CacheLoss, others: Sequence[CacheLoss], *, is_share: bool) -> str:
     """Say what a cache loses, and from which size on half of that and more is saved.
 
     Args:
@@ -63,7 +63,7 @@ def cache_sizes(own: Lost, others: Sequence[Lost], *, is_share: bool) -> str:
     return f"{text}; from {style.said(half.cache_bytes)} on it is half of that or less: {said}"
 
 
-def lines(own: Lost, others: Sequence[Lost], *, is_share: bool) -> str:
+def lines(own: CacheLoss, others: Sequence[CacheLoss], *, is_share: bool) -> str:
     """Say which line loses least, in the design's cache.
 
     Args:
@@ -82,7 +82,7 @@ def lines(own: Lost, others: Sequence[Lost], *, is_share: bool) -> str:
     )
 
 
-def what_bites(changes: Sequence[Change], setting: str) -> alt.LayerChart:
+def what_bites(changes: Sequence[DesignChange], setting: str) -> alt.LayerChart:
     """Draw what each change by itself saves of the time, or of what is lost."""
     has_slowdown = changes[0].slowdown is not None
     saved = [1 - 1 / one.gain for one in changes]
@@ -127,7 +127,7 @@ _BROKEN = "split(replace(datum.value, ' instead of ', '\\ninstead of '), '\\n')"
 
 
 def lost_over_cache(
-    told: Sequence[Lost], own: Lost, setting: str, *, is_share: bool
+    told: Sequence[CacheLoss], own: CacheLoss, setting: str, *, is_share: bool
 ) -> alt.LayerChart:
     """Draw what caches of other sizes lose, a line for each number of ways."""
     frame, titled = _frame(told, is_share=is_share)
@@ -161,7 +161,7 @@ def lost_over_cache(
 
 
 def lost_over_line(
-    told: Sequence[Lost], own: Lost, setting: str, *, is_share: bool
+    told: Sequence[CacheLoss], own: CacheLoss, setting: str, *, is_share: bool
 ) -> alt.LayerChart:
     """Draw what other lines lose in the same cache."""
     frame, titled = _frame(told, is_share=is_share)
@@ -195,7 +195,7 @@ def _ring(here: pl.DataFrame, x: alt.X, y: alt.Y) -> alt.Chart:
     return ring
 
 
-def _frame(told: Sequence[Lost], *, is_share: bool) -> tuple[pl.DataFrame, str]:
+def _frame(told: Sequence[CacheLoss], *, is_share: bool) -> tuple[pl.DataFrame, str]:
     scale = 1.0 if is_share else 1e-6
     frame = pl.DataFrame(
         {

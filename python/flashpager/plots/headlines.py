@@ -22,7 +22,7 @@ _RUNNING = {"read": "reading the code from RAM", "execute": "executing the code"
 
 
 @dataclass(frozen=True)
-class Point:
+class DesignPoint:
     """A design in a picture."""
 
     label: str
@@ -35,7 +35,7 @@ class Point:
     error: float | None = 0.0
 
     @classmethod
-    def of(cls, row: Mapping[str, Any]) -> "Point":
+    def of(cls, row: Mapping[str, Any]) -> "DesignPoint":
         """Take one from a row of a table; without a column ``error`` it is exact."""
         return cls(
             row.get("label", ""),
@@ -47,12 +47,12 @@ class Point:
         )
 
 
-def _smallest(one: Point) -> tuple[float, float, str]:
+def _smallest(one: DesignPoint) -> tuple[float, float, str]:
     """Order points by RAM, and by speed where that is the same."""
     return one.ram_bytes, -one.bandwidth_mib_s, one.label
 
 
-def front(own: Point, others: Iterable[Point]) -> str:
+def front(own: DesignPoint, others: Iterable[DesignPoint]) -> str:
     """Say what is better than a design among others that a device can run."""
     runnable = list(others)
     within = [one for one in runnable if one.ram_bytes <= own.ram_bytes]
@@ -77,11 +77,11 @@ def front(own: Point, others: Iterable[Point]) -> str:
 
 
 def cache_pages(
-    own: Point, over_page: Sequence[Point], flash_page: int, nor_mib_s: float | None
+    own: DesignPoint, over_page: Sequence[DesignPoint], flash_page: int, nor_mib_s: float | None
 ) -> str:
     """Compare a design's cache page with whole flash pages and the best, in one cache."""
 
-    def said(one: Point) -> str:
+    def said(one: DesignPoint) -> str:
         value = one.bandwidth_mib_s
         return f"{value:.3g} MB/s" if nor_mib_s is None else percent(value / nor_mib_s)
 
@@ -98,7 +98,7 @@ def cache_pages(
     return text
 
 
-def cache_sizes(own: Point, whole: Sequence[Point], flash_page: int) -> str:
+def cache_sizes(own: DesignPoint, whole: Sequence[DesignPoint], flash_page: int) -> str:
     """Compare a design of small cache pages with caches of whole flash pages."""
     size, page = style.said(own.cache_bytes), f"{own.cache_page_bytes:,}-byte pages"
     flash_pages = f"{flash_page:,}-byte pages"
@@ -118,7 +118,7 @@ def cache_sizes(own: Point, whole: Sequence[Point], flash_page: int) -> str:
     return _beside(own, beside, flash_pages)
 
 
-def _beside(own: Point, beside: Point, flash_pages: str) -> str:
+def _beside(own: DesignPoint, beside: DesignPoint, flash_pages: str) -> str:
     where = f"In {style.said(own.cache_bytes)} of cache {own.cache_page_bytes:,}-byte pages"
     ratio = own.bandwidth_mib_s / beside.bandwidth_mib_s
     if max(ratio, 1 / ratio) < style.NOTABLE:
@@ -126,9 +126,9 @@ def _beside(own: Point, beside: Point, flash_pages: str) -> str:
     return f"{where} run {ratio:.2f} times as fast as {flash_pages}"
 
 
-def best_pages(points: Sequence[Point]) -> str:
+def best_pages(points: Sequence[DesignPoint]) -> str:
     """Say which cache page is the best in each cache; 1 % more or less is as good."""
-    best: dict[int, Point] = {}
+    best: dict[int, DesignPoint] = {}
     worst: dict[int, float] = {}
     for one in sorted(points, key=lambda one: (one.cache_bytes, one.cache_page_bytes)):
         before = best.get(one.cache_bytes)
@@ -181,22 +181,22 @@ def steps(times_ns: Mapping[str, float]) -> str:
 
 
 @dataclass(frozen=True)
-class Moves:
+class ColumnMoves:
     """What a data register does to go to another column of the page that it holds."""
 
     back: str
     forward: str
 
 
-def moves(register: str) -> Moves:
+def moves(register: str) -> ColumnMoves:
     """Say what a register does, by its name."""
     match register:
         case "random-column":
-            return Moves("changes the column", "changes the column")
+            return ColumnMoves("changes the column", "changes the column")
         case "double-buffer" | "double-buffer-prefetch":
-            return Moves("loads nothing", "loads nothing")
+            return ColumnMoves("loads nothing", "loads nothing")
         case _:
-            return Moves("loads again", "fetches what is skipped")
+            return ColumnMoves("loads again", "fetches what is skipped")
 
 
 def distances(histogram: Mapping[int, int], register: str) -> str:
@@ -216,7 +216,7 @@ def latency(mean_ns: float, worst_ns: float) -> str:
     return f"A fault takes {duration(mean_ns)} on average, {duration(worst_ns)} at worst"
 
 
-def parts(best: Mapping[str, Point], own: str, tried: str) -> str:
+def parts(best: Mapping[str, DesignPoint], own: str, tried: str) -> str:
     """Compare parts by the best cache page on each, all in no more RAM than the own design.
 
     Args:
@@ -260,7 +260,7 @@ def parted(speed: float, room: float) -> str:
 
 
 @dataclass(frozen=True)
-class Share:
+class OwnerShare:
     """An owner of code, and how much of the fault time it causes."""
 
     name: str
@@ -270,7 +270,9 @@ class Share:
     is_named: bool = True
 
 
-def owners(shares: Sequence[Share], executed: int, names: tuple[str, str], total_ns: float) -> str:
+def owners(
+    shares: Sequence[OwnerShare], executed: int, names: tuple[str, str], total_ns: float
+) -> str:
     """Say how few owners it takes for half of the time.
 
     Args:

@@ -7,7 +7,7 @@ import polars as pl
 
 from flashpager.base.quantities import format_size
 from flashpager.plots import headlines, style
-from flashpager.plots.headlines import Point
+from flashpager.plots.headlines import DesignPoint
 
 
 def bandwidth_over_page(
@@ -77,8 +77,8 @@ def bandwidth_over_page(
     return style.finish(
         layers,
         headlines.cache_pages(
-            Point.of(row),
-            [Point.of(other) for other in own.iter_rows(named=True)],
+            DesignPoint.of(row),
+            [DesignPoint.of(other) for other in own.iter_rows(named=True)],
             row["flash_page_bytes"],
             nor,
         ),
@@ -215,8 +215,8 @@ def bandwidth_over_cache(
     return style.finish(
         layers,
         headlines.cache_sizes(
-            Point.of(rows.row(0, named=True)),
-            [Point.of(row) for row in conventional.iter_rows(named=True)],
+            DesignPoint.of(rows.row(0, named=True)),
+            [DesignPoint.of(row) for row in conventional.iter_rows(named=True)],
             whole,
         ),
         f"Policy {frame['policy'][0]}; ring: this design{far}",

@@ -13,7 +13,7 @@ import polars as pl
 
 from flashpager.base.quantities import format_size
 from flashpager.plots import headlines, style
-from flashpager.plots.headlines import Point
+from flashpager.plots.headlines import DesignPoint
 
 _PART_HEIGHT = 36
 #: Pixels of axis and legend.
@@ -137,7 +137,9 @@ def front_sentence(frame: pl.DataFrame, own: int) -> str:
     """Say what is better than the design of number ``own`` of those that a device can run."""
     here = frame.row(by_predicate=pl.col("id") == own, named=True)
     others = frame.filter((pl.col("id") != own) & (pl.col("policy") != "min"))
-    return headlines.front(Point.of(here), [Point.of(row) for row in others.iter_rows(named=True)])
+    return headlines.front(
+        DesignPoint.of(here), [DesignPoint.of(row) for row in others.iter_rows(named=True)]
+    )
 
 
 def bandwidth_heat_map(frame: pl.DataFrame, own: int) -> alt.LayerChart:
@@ -229,7 +231,7 @@ def bandwidth_heat_map(frame: pl.DataFrame, own: int) -> alt.LayerChart:
     ]
     chart = style.finish(
         layers,
-        headlines.best_pages([Point.of(row) for row in frame.iter_rows(named=True)]),
+        headlines.best_pages([DesignPoint.of(row) for row in frame.iter_rows(named=True)]),
         f"MB/s with {frame['policy'][0]}; outlined: this design",
         setting=style.setting(frame),
         more="“Best” is the best page for its cache; metadata, which small pages take more of, are"
@@ -341,7 +343,7 @@ def bandwidth_by_part(
     return style.finish(
         layers,
         headlines.parts(
-            {one["name"]: Point.of(one) for one in frame.iter_rows(named=True)},
+            {one["name"]: DesignPoint.of(one) for one in frame.iter_rows(named=True)},
             row["name"],
             f"{row['policy']} and {style.said(row['cache_bytes'])} of cache",
         ),

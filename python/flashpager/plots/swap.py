@@ -10,7 +10,7 @@ import polars as pl
 from flashpager.plots import style
 from flashpager.swap import benchmark, words
 from flashpager.swap.benchmark import MIB
-from flashpager.swap.kernel import INSTRUCTION_NS, SYSTEMS, Measured
+from flashpager.swap.kernel import INSTRUCTION_NS, SYSTEMS, KernelMeasurements
 
 #: By what the program reads.
 READINGS = {"random": style.VERMILLION, "fixed": style.BLUE, "last": style.GREEN}
@@ -34,7 +34,7 @@ _TICKS = 6
 
 
 @dataclass(frozen=True)
-class Line:
+class SpeedCurve:
     """A curve: (MB allocated, MB/s) by MB."""
 
     colour: str
@@ -43,20 +43,22 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Level:
+class PublishedLevel:
     """A height that somebody else printed, as a share of the speed of RAM."""
 
     share: float
     says: str
 
 
-def bench_chart(found: benchmark.Bench) -> alt.LayerChart:
+def bench_chart(found: benchmark.SwapBenchmark) -> alt.LayerChart:
     """Draw a benchmark: a curve for each kind of reads, and the one that a machine without has."""
     first = found.first
-    lines = {reading: Line(READINGS[reading], points(run)) for reading, run in found.runs.items()}
+    lines = {
+        reading: SpeedCurve(READINGS[reading], points(run)) for reading, run in found.runs.items()
+    }
     spec, ram_bytes = found.spec, first.system.ram_bytes
     without = (ram_bytes / MIB - spec.reserved_bytes / MIB, found.ram_mib_s)
-    lines[WITHOUT] = Line(style.BLACK, [(0, found.ram_mib_s), without], dashed=True)
+    lines[WITHOUT] = SpeedCurve(style.BLACK, [(0, found.ram_mib_s), without], dashed=True)
     reserved = " less what is reserved" if spec.reserved_bytes else ""
     rules = [(without[0], f"RAM{reserved}, {without[0]:.4g} MB: out of memory without swap")]
     most = words.megabytes(found.allocated_bytes)
@@ -77,14 +79,14 @@ def bench_chart(found: benchmark.Bench) -> alt.LayerChart:
     return chart(lines, rules, title, subtitle)
 
 
-def kernel_chart(found: Measured) -> alt.LayerChart:
+def kernel_chart(found: KernelMeasurements) -> alt.LayerChart:
     """Draw what a kernel swaps to: a curve for each, of the first kind of reads."""
     reading = found.charted()
     drawn = {name: runs[reading] for name, runs in found.curves.items() if reading in runs}
     lines = {}
     for name, run in drawn.items():
         curve = [(point.allocated_bytes / MIB, run.mib_s(point)) for point in run.points]
-        lines[SYSTEMS[name].title] = Line(_SWAPS[name], curve, dashed=name == "none")
+        lines[SYSTEMS[name].title] = SpeedCurve(_SWAPS[name], curve, dashed=name == "none")
     ends = {name: run.end_bytes for name, run in drawn.items()}
     best = max(ends, key=lambda name: ends[name])
     rules = [(ends[best] / MIB, f"{SYSTEMS[best].title}: out of memory")]
@@ -108,11 +110,11 @@ def points(run: benchmark.Run) -> list[tuple[float, float]]:
 
 
 def chart(
-    lines: Mapping[str, Line],
+    lines: Mapping[str, SpeedCurve],
     rules: Sequence[tuple[float, str]],
     title: str,
     subtitle: str,
-    levels: Sequence[Level] = (),
+    levels: Sequence[PublishedLevel] = (),
 ) -> alt.LayerChart:
     """Draw curves by name, rules at amounts of memory, and levels."""
     most_mib = max(
@@ -195,7 +197,7 @@ def _rules(
     return layers
 
 
-def _levels(levels: Sequence[Level], fastest: float, y: alt.Y) -> list[alt.Chart]:
+def _levels(levels: Sequence[PublishedLevel], fastest: float, y: alt.Y) -> list[alt.Chart]:
     layers = []
     for level in levels:
         at = pl.DataFrame({"speed": [level.share * fastest], "says": [level.says]})

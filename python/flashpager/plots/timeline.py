@@ -28,7 +28,7 @@ _HEADING, _LEVEL, _LANE, _GAP, _BETWEEN = 24, 18, 28, 6, 22
 
 
 @dataclass(frozen=True)
-class _Rows:
+class _DrawnRows:
     """What is drawn, in pixels from the top and microseconds from the fault."""
 
     bars: list[dict[str, Any]]
@@ -44,7 +44,7 @@ def chart(fault: FaultTimes, names: Sequence[str], setting: str) -> alt.LayerCha
     shown = [handling.scheduled(fault, name) for name in names]
     ends = [span.end_ns for one in shown for span in one.spans]
     end_us = max([fault.sum_ns, *ends]) / 1e3 or 1.0
-    rows = _Rows([], [], [], [], [], [])
+    rows = _DrawnRows([], [], [], [], [], [])
     top = 0.0
     for one in shown:
         top = _place(rows, one, fault.sum_ns / 1e3, top, end_us) + _BETWEEN
@@ -123,7 +123,7 @@ def _up_to(longest: float | None) -> str:
     return "any" if math.isinf(longest) else f"up to {longest:,}"
 
 
-def _place(rows: _Rows, one: Scheduled, sum_us: float, top: float, end_us: float) -> float:
+def _place(rows: _DrawnRows, one: Scheduled, sum_us: float, top: float, end_us: float) -> float:
     """Put a schedule's lanes below ``top``; give where they end."""
     saved_us = one.hidden_ns / 1e3
     said = f"{one.schedule}: {brief(one.latency_ns)}"
@@ -154,9 +154,9 @@ def _place(rows: _Rows, one: Scheduled, sum_us: float, top: float, end_us: float
     return top - _GAP
 
 
-def _place_lane(rows: _Rows, spans: Sequence[Span], top: float, end_us: float) -> float:
+def _place_lane(rows: _DrawnRows, spans: Sequence[Span], top: float, end_us: float) -> float:
     """Put a lane's bars below ``top``, the labels that are too wide for theirs above them."""
-    outside: list[list[_Above]] = []
+    outside: list[list[_BarLabel]] = []
     labels: list[tuple[float, str, str, str]] = []
     bars = []
     for span in spans:
@@ -169,7 +169,7 @@ def _place_lane(rows: _Rows, spans: Sequence[Span], top: float, end_us: float) -
         elif len(spans) == 1 and _wide(text) <= _pixels(end_us - end, end_us):
             labels.append((end + _MARGIN * end_us / style.WIDTH, text, "left", _INK))
         else:
-            outside.append(_Above.both(text, _pixels(start, end_us), _pixels(end, end_us)))
+            outside.append(_BarLabel.both(text, _pixels(start, end_us), _pixels(end, end_us)))
         bars.append({"job": span.job, "start": start, "end": end, "colour": colour})
     levels = _levels(outside)
     bar_top = top + _LEVEL * (1 + max(levels.values(), default=-1))
@@ -186,13 +186,13 @@ def _place_lane(rows: _Rows, spans: Sequence[Span], top: float, end_us: float) -
 
 
 def _label(
-    rows: _Rows, start: float, top: float, text: str, *, align: str, ink: str = _INK
+    rows: _DrawnRows, start: float, top: float, text: str, *, align: str, ink: str = _INK
 ) -> None:
     rows.labels.append({"start": start, "top": top, "text": text, "align": align, "ink": ink})
 
 
 @dataclass(frozen=True)
-class _Above:
+class _BarLabel:
     """A label above its bar, in pixels, from the bar's start on or to its end.
 
     The leader is the line down to the bar.
@@ -204,7 +204,7 @@ class _Above:
     starts_with_bar: bool
 
     @classmethod
-    def both(cls, text: str, start: float, end: float) -> "list[_Above]":
+    def both(cls, text: str, start: float, end: float) -> "list[_BarLabel]":
         """Give the ways in which it fits the picture, the better one first."""
         inset = min(_MARGIN, (end - start) / 2)
         ways = [
@@ -223,7 +223,7 @@ class _Above:
         return self.left - _MARGIN / 2 < x < self.right
 
 
-def _levels(labels: Sequence[Sequence[_Above]]) -> dict[_Above, int]:
+def _levels(labels: Sequence[Sequence[_BarLabel]]) -> dict[_BarLabel, int]:
     """Choose the way of each label, and its level above the bars: as low together as can be."""
     tried = [_stacked(ways) for ways in itertools.product(*labels)]
     best = min(
@@ -232,16 +232,16 @@ def _levels(labels: Sequence[Sequence[_Above]]) -> dict[_Above, int]:
     return best[1]
 
 
-def _stacked(labels: Sequence[_Above]) -> tuple[int, dict[_Above, int]]:
+def _stacked(labels: Sequence[_BarLabel]) -> tuple[int, dict[_BarLabel, int]]:
     """Give each label the lowest level where it touches no other and no line crosses a label.
 
     With it comes how many have no such level, as where bars are a pixel wide.
     """
     from_right = [label for label in reversed(labels) if label.starts_with_bar]
     from_left = [label for label in labels if not label.starts_with_bar]
-    levels: dict[_Above, int] = {}
+    levels: dict[_BarLabel, int] = {}
 
-    def fits(label: _Above, level: int) -> bool:
+    def fits(label: _BarLabel, level: int) -> bool:
         for other, at in levels.items():
             if at == level and label.left < other.right and other.left < label.right:
                 return False

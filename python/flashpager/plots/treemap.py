@@ -18,7 +18,7 @@ from flashpager._engine import FlashpagerError
 from flashpager.base.quantities import counted, duration, si
 from flashpager.judge.attribution import OWNERS
 from flashpager.plots import headlines, style
-from flashpager.plots.headlines import Share
+from flashpager.plots.headlines import OwnerShare
 from flashpager.plots.style import finish
 
 #: An owner of less area than this, in square pixels, shares one with others.
@@ -368,7 +368,7 @@ def _title(rows: pl.DataFrame, by: str, executed: int) -> str:
     """Say how few it takes for half of the time."""
     total = float(rows["fault_ns"].sum())
     shares = [
-        Share(
+        OwnerShare(
             _fitting(row["name"], WIDE.width / 2),
             Path(row["image"]).name,
             row["fault_ns"] / total,

@@ -7,7 +7,7 @@ import polars as pl
 
 from flashpager._engine import Estimate, FlashpagerError
 from flashpager.base.quantities import duration, format_size
-from flashpager.media.sweep import Point
+from flashpager.media.sweep import SweepPoint
 from flashpager.plots import style
 
 _BAR = 34
@@ -130,7 +130,7 @@ def _takers(found: Estimate) -> alt.LayerChart:
     return alt.LayerChart(layer=[bars, words], width=style.WIDTH - 160, height=_BAR + 12)
 
 
-def sweep_chart(points: Sequence[Point], axes: Sequence[str]) -> alt.LayerChart:
+def sweep_chart(points: Sequence[SweepPoint], axes: Sequence[str]) -> alt.LayerChart:
     """Draw how the rate through the driver, and the physical limit, follow what was swept."""
     first, *others = axes
     lines = []

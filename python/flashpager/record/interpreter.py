@@ -7,14 +7,14 @@ from pathlib import Path
 
 from flashpager import _engine
 from flashpager._engine import Arrangement, FlashpagerError, Placement
-from flashpager.record.request import Progress, Request, Target, short
-from flashpager.record.streaming import Channel
+from flashpager.record.request import ProgressFn, RecordRequest, RecordTarget, short
+from flashpager.record.streaming import StreamChannel
 
 #: Names the file into which such a program writes its stream.
 STREAM = "FLASHPAGER_STREAM"
 
 
-def target(request: Request) -> Target:
+def target(request: RecordRequest) -> RecordTarget:
     """Find the program.
 
     Raises:
@@ -27,12 +27,12 @@ def target(request: Request) -> Target:
         message = f"{name}: no such program"
         raise FlashpagerError(message)
     program = str(short(Path(found).absolute()))
-    recorder = Interpreter([found, *arguments])
+    recorder = StreamingInterpreter([found, *arguments])
     # What it is given is told by itself, as far as it matters.
-    return Target(recorder, program, [], Placement.of_methods(Arrangement()))
+    return RecordTarget(recorder, program, [], Placement.of_methods(Arrangement()))
 
 
-class Interpreter:
+class StreamingInterpreter:
     """A program that writes our stream into the file named in its environment."""
 
     name = "told"
@@ -40,7 +40,7 @@ class Interpreter:
     def __init__(self, command: list[str]) -> None:
         """Take what is to be run."""
         self.command = command
-        self.channel = Channel()
+        self.channel = StreamChannel()
 
     def version(self) -> str:
         """Give ours: the stream tells what it is of."""
@@ -53,7 +53,7 @@ class Interpreter:
         )
 
     def read(
-        self, recording: _engine.Recording, _child: subprocess.Popen[bytes], progress: Progress
+        self, recording: _engine.Recording, _child: subprocess.Popen[bytes], progress: ProgressFn
     ) -> bool:
         """Read to the end; give whether the program said that it is the end."""
         return self.channel.read(recording, progress)

@@ -10,8 +10,8 @@ from pathlib import Path
 from flashpager import _engine
 from flashpager._engine import FlashpagerError, Placement
 from flashpager.base import installed
-from flashpager.record.request import Java, Progress, Request, Target, short
-from flashpager.record.streaming import Channel
+from flashpager.record.request import JavaOptions, ProgressFn, RecordRequest, RecordTarget, short
+from flashpager.record.streaming import StreamChannel
 
 AGENT = installed.recorder("flashpager-java.jar")
 
@@ -31,14 +31,14 @@ _WITH_VALUE = frozenset(
 )
 
 
-def target(request: Request) -> Target:
+def target(request: RecordRequest) -> RecordTarget:
     """Find the virtual machine and what it is to run.
 
     Raises:
         FlashpagerError: if one of them cannot be had.
 
     """
-    asked = request.java or Java()
+    asked = request.java or JavaOptions()
     name, *arguments = request.command
     launcher = shutil.which(name)
     if launcher is None:
@@ -64,7 +64,7 @@ def target(request: Request) -> Target:
     for cap in asked.caps:
         _check_zip(cap, "CAP file")
     recorder = JavaAgent(launcher, arguments, asked, runtime, one_stream=request.one_stream)
-    return Target(recorder, program, rest, Placement.of_methods(asked.arrangement), "jvm")
+    return RecordTarget(recorder, program, rest, Placement.of_methods(asked.arrangement), "jvm")
 
 
 def _runtime(name: str, launcher: str) -> str:
@@ -132,7 +132,13 @@ class JavaAgent:
     name = "java"
 
     def __init__(
-        self, launcher: str, arguments: list[str], asked: Java, runtime: str, *, one_stream: bool
+        self,
+        launcher: str,
+        arguments: list[str],
+        asked: JavaOptions,
+        runtime: str,
+        *,
+        one_stream: bool,
     ) -> None:
         """Take ``launcher`` with its ``arguments``; ``runtime`` is the machine's version."""
         self.launcher = launcher
@@ -140,7 +146,7 @@ class JavaAgent:
         self.asked = asked
         self.runtime = runtime
         self.one_stream = one_stream
-        self.channel = Channel(_SLOTS)
+        self.channel = StreamChannel(_SLOTS)
 
     def version(self) -> str:
         """Give our version and the virtual machine's."""
@@ -163,7 +169,7 @@ class JavaAgent:
         return [self.launcher, f"-javaagent:{AGENT}={';'.join(items)}", compiled, *self.arguments]
 
     def read(
-        self, recording: _engine.Recording, _child: subprocess.Popen[bytes], progress: Progress
+        self, recording: _engine.Recording, _child: subprocess.Popen[bytes], progress: ProgressFn
     ) -> bool:
         """Read to the end: whatever ends a virtual machine, its exit status says it."""
         self.channel.read(recording, progress)

@@ -13,7 +13,7 @@ from typing import Self
 
 from flashpager import _engine
 from flashpager.record import environment
-from flashpager.record.request import Obstacle, Progress, Request
+from flashpager.record.request import Obstacle, ProgressFn, RecordRequest
 
 #: Valgrind takes some tenths of a second to map a program.
 _MAPPED_WITHIN_SECONDS = 10
@@ -40,7 +40,7 @@ class Lackey:
         self.command = command
 
     @classmethod
-    def obstacle(cls, _request: Request, architecture: str) -> Obstacle | None:
+    def obstacle(cls, _request: RecordRequest, architecture: str) -> Obstacle | None:
         """Say why it cannot record the program, if it cannot."""
         if architecture not in _RUNS.get(platform.machine(), {platform.machine()}):
             why = f"Valgrind does not run programs for {architecture} here"
@@ -51,7 +51,7 @@ class Lackey:
         return None
 
     @classmethod
-    def of(cls, request: Request, program: Path, _architecture: str) -> Self:
+    def of(cls, request: RecordRequest, program: Path, _architecture: str) -> Self:
         """Take the program as it is to be run."""
         # Debian's valgrind is a script that changes the environment.
         valgrind = shutil.which("valgrind.bin") or shutil.which("valgrind") or ""
@@ -100,7 +100,7 @@ class Lackey:
                     os.close(fd)
 
     def read(
-        self, recording: _engine.Recording, child: subprocess.Popen[bytes], progress: Progress
+        self, recording: _engine.Recording, child: subprocess.Popen[bytes], progress: ProgressFn
     ) -> bool:
         """Read to the end; give whether lackey said that the program ended there."""
         self._await_mappings(child)

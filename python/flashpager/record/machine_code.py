@@ -14,7 +14,7 @@ from flashpager import _engine
 from flashpager._engine import FlashpagerError, Placement
 from flashpager.record.lackey import Lackey
 from flashpager.record.qemu import Qemu
-from flashpager.record.request import MachineRecorder, Request, Target, short
+from flashpager.record.request import MachineRecorder, RecordRequest, RecordTarget, short
 from flashpager.record.rp2040js import Rp2040js, addresses_of
 from flashpager.record.step import Stepper
 
@@ -24,7 +24,7 @@ RECORDERS: dict[str, type[MachineRecorder]] = {
 }
 
 
-def target(request: Request, say: Callable[[str], None]) -> Target:
+def target(request: RecordRequest, say: Callable[[str], None]) -> RecordTarget:
     """Find the program and who records it.
 
     Raises:
@@ -46,7 +46,9 @@ def target(request: Request, say: Callable[[str], None]) -> Target:
             as_linked=request.as_linked,
         )
     )
-    return Target(recorder, str(program), request.command[1:], placement, architecture, build_id)
+    return RecordTarget(
+        recorder, str(program), request.command[1:], placement, architecture, build_id
+    )
 
 
 def find_program(name: str, *, is_firmware: bool = False) -> tuple[Path, Path]:
@@ -72,7 +74,7 @@ def find_program(name: str, *, is_firmware: bool = False) -> tuple[Path, Path]:
 
 
 def _recorder(
-    request: Request, architecture: str, say: Callable[[str], None]
+    request: RecordRequest, architecture: str, say: Callable[[str], None]
 ) -> type[MachineRecorder]:
     """Find the recorder that is asked for, or else the first that can."""
     if request.children:
@@ -107,7 +109,7 @@ def _recorder(
 
 def _asked(
     asked: type[MachineRecorder],
-    request: Request,
+    request: RecordRequest,
     architecture: str,
     say: Callable[[str], None],
 ) -> type[MachineRecorder]:
@@ -127,7 +129,7 @@ def _asked(
 
 
 def _following(
-    request: Request, architecture: str, say: Callable[[str], None]
+    request: RecordRequest, architecture: str, say: Callable[[str], None]
 ) -> type[MachineRecorder]:
     """Find a recorder of all processes."""
     remedy = "record each program by itself, without --children"

@@ -11,8 +11,8 @@ from typing import Self
 from flashpager import _engine
 from flashpager._engine import FlashpagerError
 from flashpager.base import installed
-from flashpager.record.request import Obstacle, Progress, Request
-from flashpager.record.streaming import Channel
+from flashpager.record.request import Obstacle, ProgressFn, RecordRequest
+from flashpager.record.streaming import StreamChannel
 
 QEMU_PLUGIN = installed.recorder("flashpager-qemu.so")
 
@@ -35,7 +35,7 @@ class Qemu:
     is_native = False
 
     @classmethod
-    def obstacle(cls, request: Request, architecture: str) -> Obstacle | None:
+    def obstacle(cls, request: RecordRequest, architecture: str) -> Obstacle | None:
         """Say why it cannot record the program, if it cannot."""
         if not QEMU_PLUGIN.exists():
             return Obstacle("no QEMU plugin", installed.absence("the QEMU plugin", QEMU_PLUGIN))
@@ -45,13 +45,13 @@ class Qemu:
         return None
 
     @classmethod
-    def of(cls, request: Request, program: Path, architecture: str) -> Self:
+    def of(cls, request: RecordRequest, program: Path, architecture: str) -> Self:
         """Take the program as it is to be run."""
         return cls(request, program, architecture)
 
-    def __init__(self, request: Request, program: Path, architecture: str) -> None:
+    def __init__(self, request: RecordRequest, program: Path, architecture: str) -> None:
         """Take the program as it is to be run, of this architecture."""
-        self.channel = Channel(slots=1)
+        self.channel = StreamChannel(slots=1)
         self.one_stream = request.one_stream
         self.reads = ""
         if request.with_reads:
@@ -94,7 +94,7 @@ class Qemu:
         return [*self.emulator, "-plugin", plugin, *self.tail]
 
     def read(
-        self, recording: _engine.Recording, _child: subprocess.Popen[bytes], progress: Progress
+        self, recording: _engine.Recording, _child: subprocess.Popen[bytes], progress: ProgressFn
     ) -> bool:
         """Read to the end; give whether the program itself ended there."""
         return self.channel.read(recording, progress)

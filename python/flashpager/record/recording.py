@@ -11,15 +11,12 @@ from flashpager.base.files import refuse_overwriting
 from flashpager.base.quantities import counted
 from flashpager.record import interpreter as told
 from flashpager.record import java, machine_code
-from flashpager.record.machine_code import RECORDERS
-from flashpager.record.request import Java, Progress, Request, Target
+from flashpager.record.request import ProgressFn, RecordRequest, RecordTarget
 from flashpager.record.signals import forwarded_signals
-
-__all__ = ["RECORDERS", "Java", "Request", "Result", "record"]
 
 
 @dataclass(frozen=True)
-class Result:
+class RecordingResult:
     """How a recording ended."""
 
     #: What was written.
@@ -31,7 +28,9 @@ class Result:
     failure: str
 
 
-def record(request: Request, progress: Progress, say: Callable[[str], None]) -> Result:
+def record(
+    request: RecordRequest, progress: ProgressFn, say: Callable[[str], None]
+) -> RecordingResult:
     """Run the program and write its trace as it runs.
 
     Raises:
@@ -68,8 +67,8 @@ def record(request: Request, progress: Progress, say: Callable[[str], None]) -> 
 
 
 def _run(
-    target: Target, recording: _engine.Recording, request: Request, progress: Progress
-) -> Result:
+    target: RecordTarget, recording: _engine.Recording, request: RecordRequest, progress: ProgressFn
+) -> RecordingResult:
     recorder = target.recorder
     # Handlers first: a child does not inherit handled signals as ignored ones.
     with forwarded_signals(system=bool(request.system)) as forward, recorder.started() as child:
@@ -116,7 +115,7 @@ def _run(
                 f"a recorder stream into the file that {told.STREAM} names (docs/formats.md)"
             )
         raise FlashpagerError(message)
-    return Result(trace, further, interrupted, failure)
+    return RecordingResult(trace, further, interrupted, failure)
 
 
 def _ending(failure: str, *, interrupted: bool) -> Ending:

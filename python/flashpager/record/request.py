@@ -11,11 +11,11 @@ from flashpager import _engine
 from flashpager._engine import Arrangement, Placement, Region
 
 #: Told instructions and bytes of trace file so far.
-Progress = Callable[[int, int], None]
+ProgressFn = Callable[[int, int], None]
 
 
 @dataclass
-class Java:
+class JavaOptions:
     """What of a Java program to record, and how to lay it out."""
 
     #: Classes, as ``com.acme.*``; all that the program brings along if there are none.
@@ -27,7 +27,7 @@ class Java:
 
 
 @dataclass
-class Request:
+class RecordRequest:
     """What to run, and what of it to place in flash."""
 
     command: list[str]
@@ -50,7 +50,7 @@ class Request:
     #: What of the execution to record.
     region: Region = field(default_factory=Region)
     #: Set for a command that starts a Java virtual machine.
-    java: Java | None = None
+    java: JavaOptions | None = None
     #: The program is an interpreter that tells itself which bytes of its image it takes.
     interpreter: bool = False
 
@@ -69,7 +69,7 @@ class Recorder(Protocol):
         """Start the program; give its process."""
 
     def read(
-        self, recording: _engine.Recording, child: subprocess.Popen[bytes], progress: Progress
+        self, recording: _engine.Recording, child: subprocess.Popen[bytes], progress: ProgressFn
     ) -> bool:
         """Read to the end; give whether that is the program's own end."""
 
@@ -102,11 +102,11 @@ class MachineRecorder(Recorder, Protocol):
     is_native: bool
 
     @classmethod
-    def obstacle(cls, request: Request, architecture: str) -> Obstacle | None:
+    def obstacle(cls, request: RecordRequest, architecture: str) -> Obstacle | None:
         """Say why it cannot record the program of this architecture, if it cannot."""
 
     @classmethod
-    def of(cls, request: Request, program: Path, architecture: str) -> Self:
+    def of(cls, request: RecordRequest, program: Path, architecture: str) -> Self:
         """Take the program as it is to be run.
 
         Raises:
@@ -116,7 +116,7 @@ class MachineRecorder(Recorder, Protocol):
 
 
 @dataclass
-class Target:
+class RecordTarget:
     """A program to be run under a recorder, and what its trace says of it."""
 
     recorder: Recorder

@@ -10,8 +10,8 @@ from typing import Self
 
 from flashpager import _engine
 from flashpager._engine import FlashpagerError
-from flashpager.record.request import Obstacle, Progress, Request
-from flashpager.record.streaming import Channel
+from flashpager.record.request import Obstacle, ProgressFn, RecordRequest
+from flashpager.record.streaming import StreamChannel
 
 #: Runs in Node.js.
 _SCRIPT = Path(__file__).with_suffix(".mjs")
@@ -37,19 +37,19 @@ class Rp2040js:
     is_native = False
 
     @classmethod
-    def is_asked(cls, request: Request) -> bool:
+    def is_asked(cls, request: RecordRequest) -> bool:
         """Whether ``--system`` names it."""
         return cls._asked(request)[:1] == [cls.name]
 
     @classmethod
-    def _asked(cls, request: Request) -> list[str]:
+    def _asked(cls, request: RecordRequest) -> list[str]:
         try:
             return shlex.split(request.system or "")
         except ValueError:
             return []
 
     @classmethod
-    def obstacle(cls, request: Request, architecture: str) -> Obstacle | None:
+    def obstacle(cls, request: RecordRequest, architecture: str) -> Obstacle | None:
         """Say why it cannot record the program, if it cannot."""
         if not cls.is_asked(request):
             why = "rp2040js runs firmware of an RP2040 alone"
@@ -72,16 +72,16 @@ class Rp2040js:
         return None
 
     @classmethod
-    def of(cls, request: Request, program: Path, _architecture: str) -> Self:
+    def of(cls, request: RecordRequest, program: Path, _architecture: str) -> Self:
         """Take the firmware."""
         return cls(request, program)
 
-    def __init__(self, request: Request, firmware: Path) -> None:
+    def __init__(self, request: RecordRequest, firmware: Path) -> None:
         """Take the firmware as it is to be run."""
         if request.command[1:]:
             message = f"{request.command[1]}: firmware takes no arguments"
             raise FlashpagerError(message)
-        self.channel = Channel()
+        self.channel = StreamChannel()
         self.node = shutil.which("node") or ""
         self.options = [*_checked(self._asked(request)[1:]), str(firmware)]
         if request.with_reads:
@@ -103,7 +103,7 @@ class Rp2040js:
         )
 
     def read(
-        self, recording: _engine.Recording, _child: subprocess.Popen[bytes], progress: Progress
+        self, recording: _engine.Recording, _child: subprocess.Popen[bytes], progress: ProgressFn
     ) -> bool:
         """Read to the end; give whether the firmware itself ended there."""
         return self.channel.read(recording, progress)

@@ -10,7 +10,7 @@ from types import FrameType
 
 
 @dataclass
-class Forward:
+class SignalForwarder:
     """Passes signals on to the program; the second one kills it."""
 
     system: bool
@@ -30,12 +30,12 @@ class Forward:
 
 
 @contextmanager
-def forwarded_signals(*, system: bool) -> Iterator[Forward]:
+def forwarded_signals(*, system: bool) -> Iterator[SignalForwarder]:
     """Forward SIGINT, SIGTERM and SIGHUP, in the main thread.
 
     Reading goes on to the end of the program's stream, so that nothing it executed is lost.
     """
-    forward = Forward(system)
+    forward = SignalForwarder(system)
     if threading.current_thread() is not threading.main_thread():
         yield forward
         return

@@ -8,8 +8,8 @@ from typing import Self
 
 from flashpager import _engine
 from flashpager.base import installed
-from flashpager.record.request import Obstacle, Progress, Request
-from flashpager.record.streaming import Channel
+from flashpager.record.request import Obstacle, ProgressFn, RecordRequest
+from flashpager.record.streaming import StreamChannel
 
 STEPPER = installed.recorder("flashpager-step")
 
@@ -31,7 +31,7 @@ class Stepper:
     is_native = True
 
     @classmethod
-    def obstacle(cls, _request: Request, architecture: str) -> Obstacle | None:
+    def obstacle(cls, _request: RecordRequest, architecture: str) -> Obstacle | None:
         """Say why it cannot record the program, if it cannot."""
         if architecture != platform.machine():
             why = f"the stepper cannot run programs for {architecture} here"
@@ -44,7 +44,7 @@ class Stepper:
         return None
 
     @classmethod
-    def of(cls, request: Request, program: Path, _architecture: str) -> Self:
+    def of(cls, request: RecordRequest, program: Path, _architecture: str) -> Self:
         """Take the program as it is to be run."""
         if request.children:
             return cls(program, request.command, "children")
@@ -52,7 +52,7 @@ class Stepper:
 
     def __init__(self, program: Path, command: list[str], whom: str) -> None:
         """Take the program, its name with its arguments, and what has a trace of its own."""
-        self.channel = Channel()
+        self.channel = StreamChannel()
         self.command = [whom, str(program), *command]
 
     def version(self) -> str:
@@ -67,7 +67,7 @@ class Stepper:
         return [str(STEPPER), str(pipe), str(tail), *self.command]
 
     def read(
-        self, recording: _engine.Recording, _child: subprocess.Popen[bytes], progress: Progress
+        self, recording: _engine.Recording, _child: subprocess.Popen[bytes], progress: ProgressFn
     ) -> bool:
         """Read to the end; give whether the program itself ended there."""
         return self.channel.read(recording, progress)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from flashpager import _engine
 from flashpager.record import environment
-from flashpager.record.request import Progress
+from flashpager.record.request import ProgressFn
 
 #: Bytes in which a recorder collects the stream (TAIL_BYTES in recorder.c), and in which
 #: it collects what a thread executes.
@@ -15,7 +15,7 @@ TAIL_BYTES = 256 * 1024
 SLOT_BYTES = 32 * 1024
 
 
-class Channel:
+class StreamChannel:
     """The pipe, and the shared memory for what is not yet in it."""
 
     def __init__(self, slots: int = 0) -> None:
@@ -49,7 +49,7 @@ class Channel:
                 if fd >= 0:
                     os.close(fd)
 
-    def read(self, recording: _engine.Recording, progress: Progress) -> bool:
+    def read(self, recording: _engine.Recording, progress: ProgressFn) -> bool:
         """Read to the end; give whether the recorder said that it is the end."""
         # Opened again by path, so that the engine owns what it reads.
         ending = recording.read_stream(f"/dev/fd/{self.pipe}", f"/dev/fd/{self.shared}", progress)

@@ -15,7 +15,7 @@ from flashpager.record.trace import Trace
 from flashpager.replay import table
 
 #: Given a cell as it is finished, and its rows.
-Found = Callable[["Cell", pl.DataFrame], None]
+CellRowsFn = Callable[["Cell", pl.DataFrame], None]
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ import polars as pl
 
 from flashpager import _engine
 from flashpager._engine import Design, FlashpagerError, WarmUp
-from flashpager.replay.cells import Cell, Found, run_cell
+from flashpager.replay.cells import Cell, CellRowsFn, run_cell
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -52,7 +52,7 @@ _NOTHING = logging.CRITICAL + 1
 
 
 @dataclass(frozen=True)
-class Work:
+class CellTask:
     """A cell as it travels.
 
     A class of ours, because Dask looks for futures in all lists and dictionaries it is given, and
@@ -71,7 +71,7 @@ class Work:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CellOutcome:
     """What came of a cell: rows as Arrow IPC, or what is wrong with it.
 
     What is wrong is no exception here: Dask would try again what fails anywhere.
@@ -81,7 +81,7 @@ class Outcome:
     problem: str = ""
 
 
-def run_on_cluster(address: str, cells: Sequence[Cell], found: Found) -> None:
+def run_on_cluster(address: str, cells: Sequence[Cell], found: CellRowsFn) -> None:
     """Replay cells on a cluster, each as one task.
 
     The cells of a worker that dies are replayed by others.
@@ -106,7 +106,7 @@ def run_on_cluster(address: str, cells: Sequence[Cell], found: Found) -> None:
         _run(client, address, cells, found)
 
 
-def replay(trace: bytes, work: Work) -> Outcome:
+def replay(trace: bytes, work: CellTask) -> CellOutcome:
     """Replay a cell, as a worker.
 
     Args:
@@ -118,7 +118,7 @@ def replay(trace: bytes, work: Work) -> Outcome:
 
     # A worker may have joined after the others were asked.
     if _engine.version() != work.version:
-        return Outcome(problem=_other_version("a worker", _engine.version(), work.version))
+        return CellOutcome(problem=_other_version("a worker", _engine.version(), work.version))
     folder = Path(get_worker().local_directory) / "flashpager"
     folder.mkdir(exist_ok=True)
     path = _laid_down(folder / f"{work.trace_digest}.trace", trace)
@@ -133,12 +133,12 @@ def replay(trace: bytes, work: Work) -> Outcome:
         problem = str(error).replace(str(path), work.trace_path)
         for name, part_path in part_paths.items():
             problem = problem.replace(part_path, name)
-        return Outcome(problem=problem)
+        return CellOutcome(problem=problem)
     names = {part_path: name for name, part_path in part_paths.items()}
     frame = frame.with_columns(pl.col("part", "nor").replace(names))
     rows = io.BytesIO()
     frame.write_ipc(rows)
-    return Outcome(rows.getvalue())
+    return CellOutcome(rows.getvalue())
 
 
 def _with_parts(design: Design, paths: dict[str, str]) -> Design:
@@ -156,7 +156,7 @@ def _laid_down(path: Path, content: bytes) -> Path:
     return path
 
 
-def _run(client: "Client", address: str, cells: Sequence[Cell], found: Found) -> None:
+def _run(client: "Client", address: str, cells: Sequence[Cell], found: CellRowsFn) -> None:
     from distributed import CancelledError, KilledWorker, as_completed  # noqa: PLC0415
 
     # Traces are results of tasks and no scattered data: when the last worker that has one dies,
@@ -175,7 +175,7 @@ def _run(client: "Client", address: str, cells: Sequence[Cell], found: Found) ->
         for name in files:
             if name not in parts:
                 parts[name] = _read(Path(name))
-        work = Work(
+        work = CellTask(
             version=_engine.version(),
             trace_path=str(path),
             trace_digest=digest,
@@ -197,7 +197,7 @@ def _run(client: "Client", address: str, cells: Sequence[Cell], found: Found) ->
             f" {cell.designs[0].policy}"
         )
         try:
-            outcome: Outcome = future.result()
+            outcome: CellOutcome = future.result()
         except KilledWorker:
             message = f"{address}: all workers that tried {place} died; have they enough memory?"
             raise FlashpagerError(message) from None

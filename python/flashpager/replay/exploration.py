@@ -14,7 +14,7 @@ from flashpager import _engine
 from flashpager._engine import Design, FlashpagerError, Row
 from flashpager.record.trace import Trace, check_traces
 from flashpager.replay import table
-from flashpager.replay.cells import Cell, Found, cells_of
+from flashpager.replay.cells import Cell, CellRowsFn, cells_of
 from flashpager.replay.cluster import run_on_cluster
 from flashpager.space.space import Space
 
@@ -22,14 +22,14 @@ from flashpager.space.space import Space
 _KEPT_NAME = re.compile(r"\.?[0-9a-f]{32}\.parquet(\.partial)?")
 
 #: Told how many cells of how many are finished; those under way count in part.
-Progress = Callable[[float, int], None]
+ProgressFn = Callable[[float, int], None]
 
 
 def explore(
     traces: Trace | Sequence[Trace],
     space: Space,
     *,
-    progress: Progress | None = None,
+    progress: ProgressFn | None = None,
     keep: Path | None = None,
     cluster: str | None = None,
 ) -> pl.DataFrame:
@@ -73,7 +73,7 @@ def explore_designs(
     traces: Sequence[Trace],
     designs: Sequence[Design],
     *,
-    progress: Progress | None = None,
+    progress: ProgressFn | None = None,
     keep: Path | None = None,
     cluster: str | None = None,
 ) -> pl.DataFrame:
@@ -83,7 +83,7 @@ def explore_designs(
     """
     _refuse_same_names(traces)
     cells = [cell for trace in traces for cell in cells_of(trace, designs)]
-    kept = Kept(keep) if keep else None
+    kept = CellStore(keep) if keep else None
     pieces: dict[int, pl.DataFrame] = {}
     todo: list[Cell] = []
     for cell in cells:
@@ -119,7 +119,7 @@ def explore_designs(
 
 def forget(keep: Path) -> None:
     """Remove the cells kept in a folder, and the folder."""
-    Kept(keep).remove()
+    CellStore(keep).remove()
 
 
 def _refuse_same_names(traces: Sequence[Trace]) -> None:
@@ -130,7 +130,7 @@ def _refuse_same_names(traces: Sequence[Trace]) -> None:
         raise FlashpagerError(message)
 
 
-def _run_here(cells: Sequence[Cell], found: Found, under_way: Callable[[float], None]) -> None:
+def _run_here(cells: Sequence[Cell], found: CellRowsFn, under_way: Callable[[float], None]) -> None:
     by_trace: dict[int, list[Cell]] = {}
     for cell in cells:
         by_trace.setdefault(id(cell.trace), []).append(cell)
@@ -160,7 +160,7 @@ def _index(indexed: tuple[int, Row]) -> int:
     return indexed[0]
 
 
-class KeepingError(FlashpagerError):
+class CellStoreError(FlashpagerError):
     """Finished cells cannot be kept."""
 
     def __init__(self, folder: Path, error: OSError) -> None:
@@ -170,7 +170,7 @@ class KeepingError(FlashpagerError):
         super().__init__(f"{folder}: {self.reason}")
 
 
-class Kept:
+class CellStore:
     """Finished cells in a folder, found again by all that their rows depend on."""
 
     def __init__(self, folder: Path) -> None:
@@ -199,7 +199,7 @@ class Kept:
             table.write_parquet(piece, temporary)
             temporary.replace(path)
         except OSError as error:
-            raise KeepingError(self._folder, error) from None
+            raise CellStoreError(self._folder, error) from None
         finally:
             # Of a cell that is interrupted or fails, half a file stays.
             with suppress(OSError):

@@ -24,9 +24,9 @@ from flashpager.judge import attribution
 from flashpager.plots import chosen, neighbours, space, style, treemap
 from flashpager.replay import table
 from flashpager.report import choice
-from flashpager.report.demand_paging_page import Report
+from flashpager.report.demand_paging_page import PagingReport
 from flashpager.report.neighbourhood import Neighbourhood, around, with_front
-from flashpager.report.page import Section
+from flashpager.report.page import PageSection
 from flashpager.report.script import bundled
 
 #: Columns that say how far a sampled figure may be off, as a share of it, by the figure.
@@ -42,18 +42,18 @@ _ERRORS = {
 #: Policies that stand beside the design's own in a chart over cache pages.
 _COMPARED = ("lru", "min")
 
-Progress = Callable[[float, int], None]
+ProgressFn = Callable[[float, int], None]
 
 
 def build(
     trace: Path,
     design: Design,
-    progress: Progress | None = None,
+    progress: ProgressFn | None = None,
     *,
     blocks: BlockStatistics | None = None,
     sample: SamplePlan | None = None,
     origins: str = "",
-) -> Report:
+) -> PagingReport:
     """Replay a trace through a design and the neighbours that the charts show, in one go.
 
     Args:
@@ -75,10 +75,10 @@ def build(
 def _built(
     trace: Path,
     design: Design,
-    progress: Progress | None,
+    progress: ProgressFn | None,
     blocks: BlockStatistics | None,
     sample: SamplePlan | None,
-) -> Report:
+) -> PagingReport:
     info = _engine.trace_info(trace)
     blocks = blocks or _engine.block_statistics(trace)
     around_it = around(design, info.image_bytes)
@@ -107,7 +107,7 @@ def _built(
     dearer = dict.fromkeys(
         around_it.parts.keys() - best.keys(), "takes smaller pages alone, and so more RAM"
     )
-    return Report(
+    return PagingReport(
         trace=trace,
         info=info,
         blocks=blocks,
@@ -128,7 +128,7 @@ def _built(
         one_function=one_function,
         sample=sample,
         sections=[
-            Section(
+            PageSection(
                 "Cache page and cache size",
                 [
                     "bandwidth-over-cache-page",
@@ -137,8 +137,8 @@ def _built(
                     "fault-latency-over-cache-page",
                 ],
             ),
-            Section("Other parts", ["bandwidth-by-part"]),
-            *([Section("Functions", [*functions])] if functions else []),
+            PageSection("Other parts", ["bandwidth-by-part"]),
+            *([PageSection("Functions", [*functions])] if functions else []),
         ],
     )
 

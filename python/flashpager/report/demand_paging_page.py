@@ -13,7 +13,7 @@ from flashpager.choose.page_size import PageChoice
 from flashpager.plots import space, style
 from flashpager.record.trace import how_it_ended
 from flashpager.report import choice
-from flashpager.report.page import Page, Section, about_trace, as_json, as_toml, figure_of
+from flashpager.report.page import PageSection, ReportPage, about_trace, as_json, as_toml, figure_of
 
 #: A share of the time worth a word.
 _NOTABLE = 1e-6
@@ -22,7 +22,7 @@ _CHOOSING = ("ram-against-bandwidth", "bandwidth-heat-map")
 
 
 @dataclass(kw_only=True)
-class Report(Page):
+class PagingReport(ReportPage):
     """What a page shows: a trace, a design, its neighbours and pictures of them."""
 
     #: The cache page that the blocks predict and the best one of the design's own neighbours.
@@ -40,7 +40,7 @@ class Report(Page):
     sample: SamplePlan | None = None
     #: The sections below, in order; one more needs its charts in ``charts``, with words as
     #: :func:`style.styled` gives them.
-    sections: list[Section] = field(default_factory=list)
+    sections: list[PageSection] = field(default_factory=list)
 
     @property
     def rows(self) -> pl.DataFrame:
@@ -52,7 +52,7 @@ class Report(Page):
         return render(self)
 
 
-def render(report: Report) -> str:
+def render(report: PagingReport) -> str:
     """Write a report as one HTML file that needs nothing else."""
     own = report.own
     figures = report.figures()
@@ -88,7 +88,7 @@ def render(report: Report) -> str:
     )
 
 
-def _choices(report: Report) -> dict[str, Any]:
+def _choices(report: PagingReport) -> dict[str, Any]:
     """Give the page's script all designs that can be chosen."""
     return {
         "own": 0,
@@ -99,7 +99,7 @@ def _choices(report: Report) -> dict[str, Any]:
     }
 
 
-def _options(report: Report) -> list[tuple[str, list[tuple[int, str]]]]:
+def _options(report: PagingReport) -> list[tuple[str, list[tuple[int, str]]]]:
     """Give the designs that can be chosen in groups, those of the front by their RAM."""
     selectable = report.frame.filter("selectable")
     front = selectable.filter("on_front").sort("ram_bytes")["id"].to_list()
@@ -112,13 +112,13 @@ def _options(report: Report) -> list[tuple[str, list[tuple[int, str]]]]:
     ]
 
 
-def _listed(report: Report) -> pl.DataFrame:
+def _listed(report: PagingReport) -> pl.DataFrame:
     """Give the designs that a chart shows by themselves, not as one of many."""
     cache = report.own.design.cache_bytes
     return report.frame.filter(pl.col("selectable") | (pl.col("cache_bytes") == cache))
 
 
-def _sampled(report: Report) -> str:
+def _sampled(report: PagingReport) -> str:
     """Say of a chart how far what it shows may be off."""
     error = report.frame["error"]
     said = f" Sampled: the times behind this are known to ± {_percent(error.max())} or better"
@@ -136,7 +136,7 @@ def _within(errors: SampleErrors | None, error: float | None) -> str:
     return "" if errors is None else f" {within(error)}"
 
 
-def _headline(report: Report) -> str:
+def _headline(report: PagingReport) -> str:
     own, design, nor = report.own, report.own.design, report.own.nor
     errors = own.errors
     said = f"{_mebibytes(own.time)}{_within(errors, errors and errors.time)} from {design.part}"
@@ -200,7 +200,7 @@ def _numbers(own: Row) -> list[tuple[str, str, str]]:
     return numbers
 
 
-def _notices(report: Report) -> list[tuple[str, str]]:
+def _notices(report: PagingReport) -> list[tuple[str, str]]:
     """Give what stands between these numbers and a product: kind and text."""
     own, info = report.own, report.info
     notices = [("Design", text) for text in own.warnings]

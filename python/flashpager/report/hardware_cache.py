@@ -6,14 +6,14 @@ from pathlib import Path
 from flashpager import _engine
 from flashpager._engine import BlockStatistics, Design, FlashpagerError, Row
 from flashpager.base.quantities import counted, duration, format_size, percent, si, significant
-from flashpager.choose.hardware_changes import NO_BITE, NO_MISS, Change, bites
+from flashpager.choose.hardware_changes import NO_BITE, NO_MISS, DesignChange, bites
 from flashpager.judge.losses import Losses, clock_mhz
 from flashpager.plots import hardware_cache as plots
 from flashpager.plots import style
-from flashpager.plots.hardware_cache import Lost
+from flashpager.plots.hardware_cache import CacheLoss
 from flashpager.record.trace import Trace, how_it_ended
 from flashpager.report import page
-from flashpager.report.demand_paging import Progress, function_charts
+from flashpager.report.demand_paging import ProgressFn, function_charts
 from flashpager.report.script import bundled
 from flashpager.space.setting import cache, medium
 
@@ -24,12 +24,12 @@ _LINES = (8, 16, 32, 64)
 
 
 @dataclass(kw_only=True)
-class InPlaceReport(page.Page):
+class HardwareCacheReport(page.ReportPage):
     """What the page shows of a trace and a design that has a cache in hardware."""
 
     losses: Losses
     #: What makes it notably faster, most first.
-    changes: list[Change]
+    changes: list[DesignChange]
     #: All designs that the charts show, the own one first.
     rows: list[Row]
     #: What nobody published of the board.
@@ -71,12 +71,12 @@ def _is_same(one: Design, other: Design) -> bool:
 def build(
     trace: Path,
     design: Design,
-    progress: Progress | None = None,
+    progress: ProgressFn | None = None,
     *,
     blocks: BlockStatistics | None = None,
     origins: str = "",
     unknown: list[str] | None = None,
-) -> InPlaceReport:
+) -> HardwareCacheReport:
     """Replay a trace through a design and its neighbours, and each change that could bite.
 
     Args:
@@ -96,7 +96,7 @@ def build(
         changes = bites([opened], design)
         functions, slim, one_function = function_charts(trace, own, None)
         charts = {**_charts(rows, changes), **functions}
-        return InPlaceReport(
+        return HardwareCacheReport(
             trace=trace,
             info=opened.info,
             blocks=blocks or _engine.block_statistics(trace),
@@ -113,13 +113,13 @@ def build(
         )
 
 
-def _lost(row: Row) -> Lost:
+def _lost(row: Row) -> CacheLoss:
     design, run = row.design, row.run
     lost = row.time.time_ns if run is None else run.lost_ns / run.paged_ns
-    return Lost(design.cache_bytes, design.cache_page_bytes, design.ways or 1, lost)
+    return CacheLoss(design.cache_bytes, design.cache_page_bytes, design.ways or 1, lost)
 
 
-def _charts(rows: list[Row], changes: list[Change]) -> dict[str, style.Drawing]:
+def _charts(rows: list[Row], changes: list[DesignChange]) -> dict[str, style.Drawing]:
     told, own = [_lost(row) for row in rows], _lost(rows[0])
     design, is_share = rows[0].design, rows[0].run is not None
     setting = f"{design.part}, {design.bus}, {design.policy}"
@@ -133,7 +133,7 @@ def _charts(rows: list[Row], changes: list[Change]) -> dict[str, style.Drawing]:
     return charts
 
 
-def headline(losses: Losses, design: Design, changes: list[Change]) -> str:
+def headline(losses: Losses, design: Design, changes: list[DesignChange]) -> str:
     """Say what the program loses, and what would save most of it."""
     where = f"to misses of {format_size(design.cache_bytes)} in "
     where += "1 way" if design.ways == 1 else f"{design.ways} ways"
@@ -153,7 +153,7 @@ def capitalised(sentence: str) -> str:
     return sentence[:1].upper() + sentence[1:]
 
 
-def _numbers(report: InPlaceReport) -> list[tuple[str, str, str]]:
+def _numbers(report: HardwareCacheReport) -> list[tuple[str, str, str]]:
     losses, own = report.losses, report.own
     numbers = []
     if own.run is not None and losses.lost_cycles is not None and losses.slowdown is not None:
@@ -186,7 +186,7 @@ def _cycles(cycles: float | None) -> str:
     return "" if cycles is None else f"{significant(cycles, 3)} cycles of the processor"
 
 
-def _notices(report: InPlaceReport) -> list[tuple[str, str]]:
+def _notices(report: HardwareCacheReport) -> list[tuple[str, str]]:
     notices = [("Design", text) for text in report.own.warnings]
     notices += [("Not published", text) for text in report.unknown]
     if report.own.run is None:
@@ -218,7 +218,7 @@ def _cells(row: Row) -> list[str]:
     return cells
 
 
-def _render(report: InPlaceReport) -> str:
+def _render(report: HardwareCacheReport) -> str:
     own = report.own
     figures = report.figures()
     others = ["lost-over-cache-size", "lost-over-line"]

@@ -34,7 +34,7 @@ _TALL = ("bandwidth-by-part",)
 
 
 @dataclass
-class Section:
+class PageSection:
     """A part of the page: a heading, and charts by their name in the report."""
 
     heading: str
@@ -42,7 +42,7 @@ class Section:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Figure:
+class PageChart:
     """A chart as a page holds it: its words are the page's, and so is its width."""
 
     #: The name under which the chart is written.
@@ -60,7 +60,7 @@ class Figure:
 
 
 @dataclass(kw_only=True)
-class Page(ABC):
+class ReportPage(ABC):
     """What all pages show of a trace and a design."""
 
     trace: Path
@@ -94,7 +94,7 @@ class Page(ABC):
         picture.make_folder(folder)
         return picture.write_all(self.charts, folder)
 
-    def figures(self) -> dict[str, Figure]:
+    def figures(self) -> dict[str, PageChart]:
         """Give the charts as the page holds them, by name."""
         slim = {name: figure_of(name, chart).spec for name, chart in self.slim.items()}
         return {
@@ -139,7 +139,7 @@ def as_json(value: object) -> Markup:
     return Markup(text)  # noqa: S704  (no < is left in it)
 
 
-def figure_of(name: str, chart: style.Drawing, title: str | None = None) -> Figure:
+def figure_of(name: str, chart: style.Drawing, title: str | None = None) -> PageChart:
     """Take a chart's words into HTML, where they wrap, and let its width be the page's."""
     spec = style.drawable(chart)
     words, said_of_it = spec.pop("title"), spec.pop("usermeta")
@@ -153,7 +153,7 @@ def figure_of(name: str, chart: style.Drawing, title: str | None = None) -> Figu
             "height": height,
             "autosize": {"type": "fit", "contains": "padding", "resize": True},
         }
-    return Figure(
+    return PageChart(
         name=name,
         title=title,
         caption=said_of_it["subtitle"],

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Unmet:
+class UnmetNeed:
     """A need that is not met."""
 
     #: The field of what was asked for.
@@ -131,20 +131,20 @@ class Needs:
         tests = [test for _, test in self.conditions().values()]
         return designs.filter(pl.col("metadata_bytes").is_not_null(), *tests)
 
-    def unmet(self, row: Row) -> list[Unmet]:
+    def unmet(self, row: Row) -> list[UnmetNeed]:
         """Give what is asked for and a result does not do, each need as a person says it.
 
         >>> [unmet.said for unmet in Needs(max_fault_ns="200us").unmet(simulate(trace, design))]
         ['worst fault 320 µs > 200 µs']
 
         """
-        unmet: list[Unmet] = []
+        unmet: list[UnmetNeed] = []
 
         def hold(need: str, what: str, found: float, sign: str, write: _Write) -> None:
             asked = getattr(self, need)
             if asked is not None and (found > asked if sign == ">" else found < asked):
                 said = f"{what} {apart(found, sign, asked, write)}"
-                unmet.append(Unmet(need, asked, found, said))
+                unmet.append(UnmetNeed(need, asked, found, said))
 
         hold("ram_bytes", "RAM", row.ram_bytes, ">", _ram)
         hold("min_bandwidth_mib_s", "bandwidth", row.time.bandwidth_mib_s, "<", _bandwidth)
@@ -153,13 +153,13 @@ class Needs:
             hold("max_slowdown", "slowdown", row.run.slowdown, ">", _times)
         elif self.max_slowdown is not None:
             said = "slowdown: no processor says how long the program takes"
-            unmet.append(Unmet("max_slowdown", self.max_slowdown, None, said))
+            unmet.append(UnmetNeed("max_slowdown", self.max_slowdown, None, said))
         if self.checked_ecc and row.ecc_unchecked:
             said = "checked ECC: it fetches less than a codeword, which nobody can check"
-            unmet.append(Unmet("checked_ecc", asked=True, found=None, said=said))
+            unmet.append(UnmetNeed("checked_ecc", asked=True, found=None, said=said))
         if self != Needs() and row.metadata_bytes is None:
             said = f"no device can run {row.design.policy}: it would have to know what comes"
-            unmet.append(Unmet("policy", asked=True, found=None, said=said))
+            unmet.append(UnmetNeed("policy", asked=True, found=None, said=said))
         return unmet
 
 

@@ -28,12 +28,12 @@ _COUNTED = ("ways", "prefetch_lines")
 _MOST_COUNTED = 2**32 - 1
 
 
-class NoRoomError(FlashpagerError):
+class RamTooSmallError(FlashpagerError):
     """No cache page fits into the RAM."""
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckedDesigns:
     """The designs of a space that can be, and those that cannot with the reason."""
 
     possible: list[Design]
@@ -116,7 +116,7 @@ class Space:
         """Make a space of axes that are in a mapping."""
         return cls(board, ram_bytes=ram_bytes, **axes)
 
-    def designs(self) -> Checked:
+    def designs(self) -> CheckedDesigns:
         """Combine all values, and check each combination once.
 
         Raises:
@@ -135,12 +135,12 @@ class Space:
             _refuse_too_many(len(designs))
         designs = [design.settled() for design in designs]
         checked = [(design, design.refusal()) for design in designs]
-        return Checked(
+        return CheckedDesigns(
             [design for design, reason in checked if reason is None],
             [(design, reason) for design, reason in checked if reason is not None],
         )
 
-    def possible_designs(self) -> Checked:
+    def possible_designs(self) -> CheckedDesigns:
         """Do as :meth:`designs`, where at least one design must be possible.
 
         Raises:
@@ -154,7 +154,7 @@ class Space:
         if checked.impossible:
             raise FlashpagerError(checked.reasons[0])
         message = f"no cache page fits into {counted(self.ram_bytes or 0, 'byte')} of RAM"
-        raise NoRoomError(message)
+        raise RamTooSmallError(message)
 
     def parts(self) -> list[str]:
         """Give the parts, patterns resolved.

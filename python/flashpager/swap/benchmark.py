@@ -37,7 +37,7 @@ Point = SwapPoint | LivePoint
 
 
 @dataclass(frozen=True)
-class Bench:
+class SwapBenchmark:
     """The benchmark program on one system, a run for each kind of reads."""
 
     runs: Mapping[str, Run]
@@ -81,7 +81,7 @@ def bench(
     progress: Callable[[int, int], None] | None = None,
     *,
     live: bool = False,
-) -> Bench:
+) -> SwapBenchmark:
     """Run the benchmark program once for each kind of reads; `progress` counts bytes of all.
 
     Raises:
@@ -98,7 +98,7 @@ def bench(
         one = spec.replace(reading=reading)
         runs[reading] = _engine.swap_live(one, report) if live else _engine.swap_bench(one, report)
     told = (run.notes for run in runs.values() if isinstance(run, SwapLive))
-    return Bench(runs, live, list(dict.fromkeys(note for notes in told for note in notes)))
+    return SwapBenchmark(runs, live, list(dict.fromkeys(note for notes in told for note in notes)))
 
 
 def allocated(run: Run) -> int:
@@ -150,7 +150,7 @@ def _most_first(times: Mapping[str, float]) -> dict[str, float]:
     return dict(sorted(times.items(), key=lambda item: -item[1]))
 
 
-def some_sizes(found: Bench, rows: int) -> list[int]:
+def some_sizes(found: SwapBenchmark, rows: int) -> list[int]:
     """Choose amounts of memory to show: the last before RAM is full, and evenly from there on."""
     sizes = sorted({point.allocated_bytes for run in found.runs.values() for point in run.points})
     start = swap_starts(found.first)

@@ -49,7 +49,7 @@ _KEPT_MIB = 80
 
 
 @dataclass(frozen=True)
-class Chip:
+class SwapChip:
     """What a chip takes for what it is asked."""
 
     part: str
@@ -77,26 +77,26 @@ class Chip:
         return "+".join(f"{name}={value}" for name, value in given.items())
 
 
-def _nand() -> Chip:
+def _nand() -> SwapChip:
     """Give the paper's NAND, a byte on its bus as in CARDIS 2010, table 1."""
     part = _engine.find_part("MT29F2G08AAC")
     load, program, erase = (int(part.number(t)) for t in ("t_r_ns", "t_prog_ns", "t_bers_ns"))
-    return Chip(part.name, _NAND_PAGE, load, program, erase, byte_ps=40_000)
+    return SwapChip(part.name, _NAND_PAGE, load, program, erase, byte_ps=40_000)
 
 
-def _pcm() -> Chip:
+def _pcm() -> SwapChip:
     """Give the paper's PCM: 16 bytes are read in 115 + 7 · 25 ns."""
     part = _engine.find_part("NP8P128A")
     program_ns = int(part.number("t_prog_ns"))
-    return Chip(part.name, int(part.number("program_bytes")), 0, program_ns, 0, byte_ps=18_125)
+    return SwapChip(part.name, int(part.number("program_bytes")), 0, program_ns, 0, byte_ps=18_125)
 
 
 #: By what Linux has for a chip.
-CHIPS: Mapping[str, Chip] = {"nandsim": _nand(), "mtdram": _pcm()}
+CHIPS: Mapping[str, SwapChip] = {"nandsim": _nand(), "mtdram": _pcm()}
 
 
 @dataclass(frozen=True)
-class System:
+class SwapSystem:
     """What a kernel swaps to."""
 
     #: As a person says it.
@@ -112,19 +112,19 @@ class System:
         return self.medium != "ram"
 
 
-SYSTEMS: Mapping[str, System] = {
-    "none": System("no swap", "none"),
-    "zram": System("zram", "zram"),
-    "ram": System("ours on RAM", "fpswap"),
-    "mtdram": System("ours on mtdram as PCM", "fpswap", "mtdram"),
-    "log": System("ours on nandsim, log", "fpswap", "nandsim", "log"),
-    "rewrite": System("ours on nandsim, rewriter", "fpswap", "nandsim", "rewrite"),
-    "mtdblock": System("mtdblock on nandsim, not compressed", "mtdblock", "nandsim"),
+SYSTEMS: Mapping[str, SwapSystem] = {
+    "none": SwapSystem("no swap", "none"),
+    "zram": SwapSystem("zram", "zram"),
+    "ram": SwapSystem("ours on RAM", "fpswap"),
+    "mtdram": SwapSystem("ours on mtdram as PCM", "fpswap", "mtdram"),
+    "log": SwapSystem("ours on nandsim, log", "fpswap", "nandsim", "log"),
+    "rewrite": SwapSystem("ours on nandsim, rewriter", "fpswap", "nandsim", "rewrite"),
+    "mtdblock": SwapSystem("mtdblock on nandsim, not compressed", "mtdblock", "nandsim"),
 }
 
 
 @dataclass(frozen=True)
-class Setup:
+class KernelSetup:
     """The machine and its program; sizes in bytes."""
 
     memory_bytes: int = 96 * MIB
@@ -161,7 +161,7 @@ class Setup:
 
 
 @dataclass(frozen=True)
-class Point:
+class CurvePoint:
     """What was measured after a chunk."""
 
     allocated_bytes: int
@@ -183,10 +183,10 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Curve:
+class SpeedCurve:
     """The program's run with one kind of reads."""
 
-    points: Sequence[Point]
+    points: Sequence[CurvePoint]
     #: Bytes that were filled in the end.
     end_bytes: int
     #: How the end came: ``killed`` by the kernel, or ``stuck``: nearly all writes are refused.
@@ -200,7 +200,7 @@ class Curve:
     #: Times that each page of a chunk was read; 1 of random reads.
     repeats: int
 
-    def mib_s(self, point: Point) -> float:
+    def mib_s(self, point: CurvePoint) -> float:
         """Give the speed of the reads at a point, in 2**20 bytes a second."""
         return point.read_bytes / MIB / (point.took_ns / 1e9)
 
@@ -208,7 +208,7 @@ class Curve:
         """Give the speed of RAM: that of the fastest reads, of which all were there."""
         return max(map(self.mib_s, self.points))
 
-    def after(self, from_bytes: int) -> list[Point]:
+    def after(self, from_bytes: int) -> list[CurvePoint]:
         """Give the points at which more is allocated."""
         return [point for point in self.points if point.allocated_bytes > from_bytes]
 
@@ -225,7 +225,7 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Churn:
+class KernelChurn:
     """Pages changed at random, where nearly all must come in and others go out for them."""
 
     pages: int
@@ -244,7 +244,7 @@ class Churn:
 
 
 @dataclass(frozen=True)
-class Idle:
+class IdlePageTimes:
     """How long pages take, out and in, where nothing else is done."""
 
     out_ns: float
@@ -252,18 +252,18 @@ class Idle:
 
 
 @dataclass(frozen=True)
-class Measured:
+class KernelMeasurements:
     """What came of all."""
 
     kernel: str
     qemu: str
-    setup: Setup
+    setup: KernelSetup
     #: By system, then by what is read.
-    curves: Mapping[str, Mapping[str, Curve]]
+    curves: Mapping[str, Mapping[str, SpeedCurve]]
     #: By system; without those whose memory ends before.
-    churn: Mapping[str, Churn]
+    churn: Mapping[str, KernelChurn]
     #: Of zram and of ours on RAM, in one machine; empty where not both are asked for.
-    idle: Mapping[str, Idle]
+    idle: Mapping[str, IdlePageTimes]
     #: Runs whose machine hung or failed, as ``log, fixed``, and what it said.
     left_out: Mapping[str, str]
 
@@ -306,19 +306,21 @@ class Measured:
         path.write_text(text.replace('"points":', '\n"points":') + "\n", encoding="utf-8")
 
     @staticmethod
-    def from_dict(found: Mapping[str, Any]) -> "Measured":
+    def from_dict(found: Mapping[str, Any]) -> "KernelMeasurements":
         """Read what `as_dict` gave."""
         curves = {
             name: {
-                reading: Curve(**{**curve, "points": [Point(*point) for point in curve["points"]]})
+                reading: SpeedCurve(
+                    **{**curve, "points": [CurvePoint(*point) for point in curve["points"]]}
+                )
                 for reading, curve in runs.items()
             }
             for name, runs in found["curves"].items()
         }
-        idle = {name: Idle(**one) for name, one in found["idle"].items()}
-        churned = {name: Churn(**one) for name, one in found["churn"].items()}
-        setup = Setup(**found["setup"])
-        return Measured(
+        idle = {name: IdlePageTimes(**one) for name, one in found["idle"].items()}
+        churned = {name: KernelChurn(**one) for name, one in found["churn"].items()}
+        setup = KernelSetup(**found["setup"])
+        return KernelMeasurements(
             found["kernel"], found["qemu"], setup, curves, churned, idle, found["left_out"]
         )
 
@@ -338,11 +340,11 @@ def known(names: Sequence[str]) -> list[str]:
 
 
 def measure(
-    kernel: vm.Kernel,
-    setup: Setup,
+    kernel: vm.UnpackedKernel,
+    setup: KernelSetup,
     systems: Sequence[str],
     progress: Callable[[int, int], None] = lambda _done, _most: None,
-) -> Measured:
+) -> KernelMeasurements:
     """Boot a machine for each system and kind of reads, and run the program in it.
 
     A run that fails is left out, and no other. `progress` counts machines.
@@ -356,13 +358,13 @@ def measure(
     wanted = [(name, reading) for name in systems for reading in (*setup.readings, CHURN)]
     wanted = [(name, reading) for name, reading in wanted if (name, reading) != ("none", CHURN)]
     most = len(wanted) + compares
-    runs: dict[str, dict[str, Curve]] = {}
-    churned: dict[str, Churn] = {}
+    runs: dict[str, dict[str, SpeedCurve]] = {}
+    churned: dict[str, KernelChurn] = {}
     left_out: dict[str, str] = {}
     with tempfile.TemporaryDirectory(prefix="flashpager-vm-") as folder:
         machine = vm.make(kernel, Path(folder))
 
-        def run(one: tuple[str, str]) -> Curve | Churn | FlashpagerError | None:
+        def run(one: tuple[str, str]) -> SpeedCurve | KernelChurn | FlashpagerError | None:
             return _found(machine, setup, *one)
 
         progress(0, most)
@@ -373,26 +375,26 @@ def measure(
             ):
                 if isinstance(found, FlashpagerError):
                     left_out[f"{name}, {reading}"] = str(found)
-                elif isinstance(found, Churn):
+                elif isinstance(found, KernelChurn):
                     churned[name] = found
                 elif found is not None:
                     runs.setdefault(name, {})[reading] = found
                 progress(done, most)
         if not runs:
             raise FlashpagerError(next(iter(left_out.values())))
-        times: Mapping[str, Idle] = {}
+        times: Mapping[str, IdlePageTimes] = {}
         if compares:
             try:
                 times = idle(machine, setup)
             except FlashpagerError as error:
                 left_out["zram and ram, idle"] = str(error)
         progress(most, most)
-    return Measured(kernel.release(), _qemu(), setup, runs, churned, times, left_out)
+    return KernelMeasurements(kernel.release(), _qemu(), setup, runs, churned, times, left_out)
 
 
 def _found(
-    machine: vm.Machine, setup: Setup, name: str, reading: str
-) -> Curve | Churn | FlashpagerError | None:
+    machine: vm.VirtualMachine, setup: KernelSetup, name: str, reading: str
+) -> SpeedCurve | KernelChurn | FlashpagerError | None:
     """Give what a run finds, or why it fails."""
     try:
         if reading == CHURN:
@@ -402,7 +404,7 @@ def _found(
         return error
 
 
-def at_once(setup: Setup, systems: Sequence[str], free_bytes: int) -> int:
+def at_once(setup: KernelSetup, systems: Sequence[str], free_bytes: int) -> int:
     """Give how many machines run at once: one a CPU, as far as the host's free memory goes."""
     of_one = (max(_memory_mib(setup, SYSTEMS[name]) for name in systems) + _EMULATOR_MIB) * MIB
     return max(1, min(os.cpu_count() or 1, free_bytes // of_one))
@@ -426,7 +428,7 @@ def _qemu() -> str:
     return said.split("\n", 1)[0].removeprefix("QEMU emulator version ").split(" ")[0]
 
 
-def _variables(setup: Setup, system: System) -> dict[str, str]:
+def _variables(setup: KernelSetup, system: SwapSystem) -> dict[str, str]:
     memory, chip = setup.memory_bytes // MIB, setup.chip_bytes // MIB
     return {
         "MEDIUM": system.medium,
@@ -438,7 +440,7 @@ def _variables(setup: Setup, system: System) -> dict[str, str]:
     }
 
 
-def bench(machine: vm.Machine, setup: Setup, name: str, reading: str) -> Curve:
+def bench(machine: vm.VirtualMachine, setup: KernelSetup, name: str, reading: str) -> SpeedCurve:
     """Run the program on a system, with one kind of reads, in a machine of its own.
 
     What a run leaves behind, half freed, would be less memory for the next.
@@ -460,7 +462,7 @@ def bench(machine: vm.Machine, setup: Setup, name: str, reading: str) -> Curve:
     return curve(f"{name}, {reading}", reading, setup, said)
 
 
-def churn(machine: vm.Machine, setup: Setup, name: str) -> Churn | None:
+def churn(machine: vm.VirtualMachine, setup: KernelSetup, name: str) -> KernelChurn | None:
     """Change pages at random; None where memory ends before.
 
     Raises:
@@ -475,10 +477,12 @@ def churn(machine: vm.Machine, setup: Setup, name: str) -> Churn | None:
     if found is None and not re.search(r"^Killed$", said, re.MULTILINE):
         message = f"{name}: nothing was changed; the machine said: {said[-300:]}"
         raise FlashpagerError(message)
-    return None if found is None else Churn(*map(int, found.groups()))
+    return None if found is None else KernelChurn(*map(int, found.groups()))
 
 
-def _run(machine: vm.Machine, setup: Setup, name: str, variables: Mapping[str, str]) -> str:
+def _run(
+    machine: vm.VirtualMachine, setup: KernelSetup, name: str, variables: Mapping[str, str]
+) -> str:
     system = SYSTEMS[name]
     given = {**_variables(setup, system), **variables, "CASE": "bench", "SYSTEM": system.driver}
     # Else the machine's own files are in a file system that goes out, too.
@@ -488,7 +492,7 @@ def _run(machine: vm.Machine, setup: Setup, name: str, variables: Mapping[str, s
     return machine.run(given, _memory_mib(setup, system), _HUNG_S, _COUNTED)
 
 
-def _memory_mib(setup: Setup, system: System) -> int:
+def _memory_mib(setup: KernelSetup, system: SwapSystem) -> int:
     """Give a machine's memory, with what the emulated chip keeps its bytes in beside it."""
     memory, chip = setup.memory_bytes // MIB, setup.chip_bytes // MIB
     if not system.has_chip:
@@ -497,7 +501,7 @@ def _memory_mib(setup: Setup, system: System) -> int:
     return memory + (-(-chip * _NAND_WHOLE_PAGE // _NAND_PAGE) if has_spare else chip)
 
 
-def curve(name: str, reading: str, setup: Setup, said: str) -> Curve:
+def curve(name: str, reading: str, setup: KernelSetup, said: str) -> SpeedCurve:
     """Read what a machine said of a system.
 
     Raises:
@@ -511,8 +515,8 @@ def curve(name: str, reading: str, setup: Setup, said: str) -> Curve:
         message = f"{name}: the program did not reach the end of memory: {said[-300:]}"
         raise FlashpagerError(message)
     pages_in, pages_out, loads, programs, erasures = map(int, end.groups()[2:])
-    return Curve(
-        [Point(*map(int, point)) for point in points],
+    return SpeedCurve(
+        [CurvePoint(*map(int, point)) for point in points],
         int(end[1]),
         end[2],
         pages_in,
@@ -538,7 +542,7 @@ def check(name: str, said: str) -> None:
         raise FlashpagerError(message)
 
 
-def idle(machine: vm.Machine, setup: Setup) -> dict[str, Idle]:
+def idle(machine: vm.VirtualMachine, setup: KernelSetup) -> dict[str, IdlePageTimes]:
     """Time pages in a machine that swaps by turns to zram and to ours on RAM.
 
     Raises:
@@ -557,7 +561,7 @@ def idle(machine: vm.Machine, setup: Setup) -> dict[str, Idle]:
     return {name: _times(said, SYSTEMS[name].driver) for name in ("zram", "ram")}
 
 
-def _times(said: str, driver: str) -> Idle:
+def _times(said: str, driver: str) -> IdlePageTimes:
     """Give the medians of a driver's turns, a page."""
     turns = [turn for turn in said.split("\nturn ")[1:] if turn.startswith(driver)]
     rounds = [
@@ -568,7 +572,7 @@ def _times(said: str, driver: str) -> Idle:
     if not rounds:
         message = f"{driver}: no page was timed; the machine said: {said[-300:]}"
         raise FlashpagerError(message)
-    return Idle(
+    return IdlePageTimes(
         statistics.median(out / pages for pages, out, _ in rounds),
         statistics.median(back / pages for pages, _, back in rounds),
     )

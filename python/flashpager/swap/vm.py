@@ -30,7 +30,7 @@ _CFLAGS = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-O2", "-static", "-D_DEFA
 
 
 @dataclass(frozen=True)
-class Target:
+class KernelTarget:
     """A kind of machine."""
 
     #: How Debian names its kernel.
@@ -51,7 +51,7 @@ class Target:
         return (f"{self.prefix}gcc", f"{self.prefix}strip", "make", self.emulator)
 
 
-PC = Target(
+PC = KernelTarget(
     flavour="amd64",
     architecture="x86_64",
     prefix="",
@@ -60,7 +60,7 @@ PC = Target(
     options=(),
     packages="build-essential qemu-system-x86",
 )
-ARM = Target(
+ARM = KernelTarget(
     flavour="armmp",
     architecture="arm",
     prefix="arm-linux-gnueabihf-",
@@ -72,11 +72,11 @@ ARM = Target(
 
 
 @dataclass(frozen=True)
-class Kernel:
+class UnpackedKernel:
     """A directory in which `runtime/linux/vm/packages` unpacked a kernel."""
 
     directory: Path
-    target: Target = PC
+    target: KernelTarget = PC
 
     def one(self, pattern: str) -> Path:
         """Find the file or directory of a pattern.
@@ -150,7 +150,7 @@ def sources() -> Path:
     return runtime
 
 
-def kernel(target: Target = PC, given: Path | None = None) -> Kernel:
+def kernel(target: KernelTarget = PC, given: Path | None = None) -> UnpackedKernel:
     """Give the kernel in a folder, or in the one that the environment names.
 
     Raises:
@@ -163,12 +163,12 @@ def kernel(target: Target = PC, given: Path | None = None) -> Kernel:
         command = f"runtime/linux/vm/packages DIRECTORY{architecture}"
         message = f"{variable} not set: {command} unpacks a kernel"
         raise FlashpagerError(message)
-    found = Kernel(given.resolve(), target)
+    found = UnpackedKernel(given.resolve(), target)
     found.one(f"boot/vmlinuz-*-{target.flavour}")
     return found
 
 
-def build(kernel: Kernel, here: Path, runtime: Path, flags: str = "") -> list[Path]:
+def build(kernel: UnpackedKernel, here: Path, runtime: Path, flags: str = "") -> list[Path]:
     """Build the modules in a copy of their sources under `here`, with more flags of the compiler.
 
     Raises:
@@ -210,12 +210,12 @@ def initramfs(files: Mapping[str, bytes]) -> bytes:
 
 
 @dataclass(frozen=True)
-class Machine:
+class VirtualMachine:
     """A machine that is ready to boot."""
 
     #: With a kernel, `vmlinux`, and what it boots from, `initramfs`.
     directory: Path
-    target: Target = PC
+    target: KernelTarget = PC
 
     def command(
         self, variables: Mapping[str, str], memory_mib: int = 128, options: Sequence[str] = ()
@@ -260,7 +260,7 @@ class Machine:
         return ran.stdout.decode(errors="replace").replace("\r\n", "\n")
 
 
-def make(kernel: Kernel, here: Path) -> Machine:
+def make(kernel: UnpackedKernel, here: Path) -> VirtualMachine:
     """Build a machine in a directory.
 
     Raises:
@@ -301,4 +301,4 @@ def make(kernel: Kernel, here: Path) -> Machine:
     files[f"{folder}/modules.alias"] = "".join(aliases).encode()
     (here / "initramfs").write_bytes(initramfs(files))
     (here / "vmlinux").write_bytes(kernel.bootable())
-    return Machine(here, target)
+    return VirtualMachine(here, target)

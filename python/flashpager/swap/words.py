@@ -6,9 +6,9 @@ from flashpager._engine import LiveStore, PagesProcess, StoreReport, SwapChurn, 
 from flashpager.base.quantities import counted, duration, percent, significant
 from flashpager.swap.benchmark import (
     MIB,
-    Bench,
     Point,
     Run,
+    SwapBenchmark,
     after_ram,
     beyond_ram_speed,
     last_speed,
@@ -29,7 +29,7 @@ def eaters(times: Mapping[str, float]) -> str:
     )
 
 
-def answer(found: Bench) -> list[str]:
+def answer(found: SwapBenchmark) -> list[str]:
     """Say in a few lines what came of it, the most important first."""
     first, most = found.first, found.allocated_bytes
     lines = [
@@ -53,7 +53,7 @@ def answer(found: Bench) -> list[str]:
     return lines
 
 
-def _speeds(found: Bench) -> str:
+def _speeds(found: SwapBenchmark) -> str:
     told = []
     for reading, run in found.runs.items():
         if not run.points:

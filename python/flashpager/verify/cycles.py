@@ -42,7 +42,7 @@ JOBS = tuple(each.name for each in fields(JobCycles))
 
 
 @dataclass(frozen=True)
-class Faults:
+class EqualFaults:
     """Faults for which the same was done."""
 
     #: What each of them has.
@@ -58,7 +58,7 @@ class Faults:
 
 
 @dataclass(frozen=True)
-class Part:
+class MeasuredPart:
     """Cycles of a part of a program."""
 
     hits: int
@@ -67,7 +67,7 @@ class Part:
     #: What is no job of the pager.
     program: int
     cycles: JobCycles
-    faults: list[Faults]
+    faults: list[EqualFaults]
 
     @property
     def misses(self) -> int:
@@ -84,7 +84,7 @@ class Part:
         return sum(getattr(each, name) * each.count for each in self.faults)
 
 
-def parts_of(lines: Iterable[str]) -> list[Part]:
+def parts_of(lines: Iterable[str]) -> list[MeasuredPart]:
     """Read what the host of the emulator told, part by part.
 
     Raises:
@@ -92,22 +92,22 @@ def parts_of(lines: Iterable[str]) -> list[Part]:
 
     """
     numbers: dict[str, int] = {}
-    faults: dict[int, list[Faults]] = {}
+    faults: dict[int, list[EqualFaults]] = {}
     for line in lines:
         words = line.split()
         if words[:1] == ["faults"]:
             part, *of = map(int, words[1:])
             loads, changes, skipped, fetched, walk, count, *cycles = of
-            done = Faults(loads, changes, skipped, fetched, walk, count, JobCycles(*cycles))
+            done = EqualFaults(loads, changes, skipped, fetched, walk, count, JobCycles(*cycles))
             faults.setdefault(part, []).append(done)
         elif words and words[-1].isdecimal():
             numbers[words[0]] = int(words[-1])
-    parts: list[Part] = []
+    parts: list[MeasuredPart] = []
     while f"hits_{len(parts)}" in numbers:
         at = len(parts)
         of_jobs = JobCycles(*(numbers[f"{name}_{at}"] for name in JOBS))
         hits, read, program = (numbers[f"{name}_{at}"] for name in ("hits", "read", "program"))
-        parts.append(Part(hits, read, program, of_jobs, faults.get(at, [])))
+        parts.append(MeasuredPart(hits, read, program, of_jobs, faults.get(at, [])))
     if not parts:
         message = "the emulated device did not say its cycles"
         raise FlashpagerError(message)
@@ -115,7 +115,7 @@ def parts_of(lines: Iterable[str]) -> list[Part]:
 
 
 @dataclass(frozen=True)
-class Prices:
+class JobPrices:
     """What the pager's jobs cost on a device, in cycles."""
 
     read_byte: float
@@ -146,7 +146,7 @@ _BLOCK_BYTES = 16
 _HEAD_BYTES = 8
 
 
-def fit_checks(measured: Sequence[tuple[int, Part]]) -> tuple[float, float]:
+def fit_checks(measured: Sequence[tuple[int, MeasuredPart]]) -> tuple[float, float]:
     """Fit what checking a tag takes, by itself and a block, to units of several sizes in bytes."""
     points = [
         (-(-(unit_bytes + _HEAD_BYTES) // _BLOCK_BYTES), part.checking, part.misses)
@@ -155,7 +155,9 @@ def fit_checks(measured: Sequence[tuple[int, Part]]) -> tuple[float, float]:
     return _line(points)
 
 
-def fit(part: Part, bytes_read: int, t_r: int, others: Sequence[Part] = ()) -> Prices:
+def fit(
+    part: MeasuredPart, bytes_read: int, t_r: int, others: Sequence[MeasuredPart] = ()
+) -> JobPrices:
     """Fit prices to a part of a program.
 
     Args:
@@ -199,7 +201,7 @@ def fit(part: Part, bytes_read: int, t_r: int, others: Sequence[Part] = ()) -> P
         a_skip, slope = _line(told)
         bus_byte = round(slope)
     skips = sum(each.count for each in part.faults if each.bytes_skipped)
-    return Prices(
+    return JobPrices(
         read_byte=part.read / bytes_read,
         lookup=lookup,
         fault=(of_faults.lookup + of_faults.fault - misses * lookup + a_skip * skips) / misses,

@@ -16,9 +16,9 @@ from flashpager.base.quantities import counted as said
 from flashpager.deploy.authentication import Authentication
 from flashpager.deploy.image import in_pages
 from flashpager.deploy.pager_design import PagerDesign
-from flashpager.verify.cycles import Part, parts_of
+from flashpager.verify.cycles import MeasuredPart, parts_of
 from flashpager.verify.nand import NandChip
-from flashpager.verify.runs import Runs
+from flashpager.verify.runs import DeviceRuns
 
 #: What the firmware counts of what :class:`Counts` has.
 COUNTS = (
@@ -47,7 +47,7 @@ _MODULUS = 1 << 32
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedCount:
     """A count, as it was simulated and as the device has it."""
 
     name: str
@@ -61,17 +61,17 @@ class Compared:
 
 
 @dataclass(frozen=True)
-class Verified:
+class Verification:
     """What came of a verification."""
 
-    counts: list[Compared]
+    counts: list[ComparedCount]
     #: Of the whole program, where the emulator knows them.
     cycles: int | None
     #: By job, where the chip is outside of the device: what comes before a run, and the rest.
-    parts: list[Part] = field(default_factory=list)
+    parts: list[MeasuredPart] = field(default_factory=list)
 
     @property
-    def differ(self) -> list[Compared]:
+    def differ(self) -> list[ComparedCount]:
         """Counts that are not equal."""
         return [each for each in self.counts if not each.is_equal]
 
@@ -81,7 +81,7 @@ class RefusedImageError(Exception):
 
 
 @dataclass(frozen=True)
-class Deployed:
+class AuthenticatedFlash:
     """What stands in flash, where it is authenticated, and what the device wants of it."""
 
     secret: Authentication
@@ -99,7 +99,7 @@ class Deployed:
 
 
 @dataclass(frozen=True)
-class Device:
+class EmulatedDevice:
     """A microcontroller and its emulator."""
 
     #: As it is told to people.
@@ -117,16 +117,16 @@ class Device:
     def verify(
         self,
         design: PagerDesign,
-        runs: Runs,
+        runs: DeviceRuns,
         image: bytes,
         counts: Counts,
         sources: Path | None = None,
         *,
         chip: NandChip | None = None,
         fit_runs: int = 0,
-        deployed: Deployed | None = None,
+        deployed: AuthenticatedFlash | None = None,
         flash: bytes | None = None,
-    ) -> Verified:
+    ) -> Verification:
         """Let the device take all runs, and compare what it counted.
 
         With a ``chip`` on its pins it takes them twice: with statistics for the counts, and as it
@@ -176,14 +176,16 @@ class Device:
                 counted, told = _numbers(counting), _numbers(lines)
         names = (*COUNTS, *TAG_COUNTS) if design.tag_bytes else COUNTS
         of_chip = (*COUNTS_OF_CHIP, *TAG_COUNTS_OF_CHIP) if design.tag_bytes else COUNTS_OF_CHIP
-        compared = [Compared(name, getattr(counts, name), _of(counted, name)) for name in names]
+        compared = [
+            ComparedCount(name, getattr(counts, name), _of(counted, name)) for name in names
+        ]
         compared += [
-            Compared(f"{name}, by the chip", getattr(counts, name), _of(told, f"chip_{name}"))
+            ComparedCount(f"{name}, by the chip", getattr(counts, name), _of(told, f"chip_{name}"))
             for name in of_chip
             if chip is None or name != "prefetches"
         ]
-        compared.append(Compared("CRC-32 of all bytes", runs.crc(image), _of(told, "crc")))
-        return Verified(compared, told.get("cycles"), parts_of(lines) if lines else [])
+        compared.append(ComparedCount("CRC-32 of all bytes", runs.crc(image), _of(told, "crc")))
+        return Verification(compared, told.get("cycles"), parts_of(lines) if lines else [])
 
 
 def _missing(tool: str, package: str) -> str:
@@ -328,7 +330,7 @@ def _numbers(lines: Sequence[str]) -> dict[str, int]:
 
 #: By the name that ``--device`` takes; the first is the default.
 DEVICES = {
-    "cortex-m3": Device(
+    "cortex-m3": EmulatedDevice(
         title="a Cortex-M3 (LM3S6965) in QEMU",
         packages={
             "arm-none-eabi-gcc": "gcc-arm-none-eabi libnewlib-arm-none-eabi",
@@ -341,7 +343,7 @@ DEVICES = {
             *("-kernel", "device.elf"),
         ),
     ),
-    "atmega1284p": Device(
+    "atmega1284p": EmulatedDevice(
         title="an ATmega1284P in simavr",
         packages={"avr-gcc": "gcc-avr avr-libc", "cc": "gcc"},
         compile=_compile_avr,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from flashpager._engine import Design
 from flashpager.base.quantities import counted, format_size
-from flashpager.verify.cycles import Prices
+from flashpager.verify.cycles import JobPrices
 from flashpager.verify.emulated import AVR_COMPILER, AVR_RAM_BYTES
 
 #: Digits of a time, in ns, behind the point.
@@ -28,7 +28,7 @@ class FittedBoard:
     design: Design
     lookup: str
     clock_hz: int
-    prices: Prices
+    prices: JobPrices
     #: What a column change takes on the bus, as the engine composes it; None where the part has
     #: none.
     column_bus_ns: float | None

@@ -7,11 +7,11 @@ from flashpager import _engine
 from flashpager._engine import Design, FlashpagerError, Handler, Host, Row
 from flashpager.deploy.pager_design import PagerDesign
 from flashpager.record.trace import Trace
-from flashpager.verify.cycles import Part, fit, fit_checks
-from flashpager.verify.emulated import Compared, Deployed, Device
+from flashpager.verify.cycles import MeasuredPart, fit, fit_checks
+from flashpager.verify.emulated import AuthenticatedFlash, ComparedCount, EmulatedDevice
 from flashpager.verify.fitted_board import FittedBoard
 from flashpager.verify.nand import NandChip
-from flashpager.verify.runs import Runs
+from flashpager.verify.runs import DeviceRuns
 from flashpager.verify.timing import ComparedTime, compared_times
 
 #: First runs that prices are fitted to, where nobody says how many.
@@ -45,19 +45,19 @@ def clock_of(board: str | None) -> int:
 
 
 @dataclass(frozen=True)
-class Fitted:
+class FittedPrices:
     """Prices that were fitted."""
 
     #: The board's file.
     text: str
     #: What they were fitted to, and the rest.
-    parts: list[Part]
+    parts: list[MeasuredPart]
     #: Counts of the device that are not those simulated.
-    differ: list[Compared]
+    differ: list[ComparedCount]
 
 
 @dataclass(frozen=True)
-class Errors:
+class FitErrors:
     """How well prices tell a part of a program."""
 
     title: str
@@ -65,20 +65,20 @@ class Errors:
     times: list[ComparedTime]
 
 
-class Fitting:
+class PriceFitting:
     """A design on a device, to whose cycles prices are fitted."""
 
     def __init__(
         self,
         trace: Trace,
-        runs: Runs,
+        runs: DeviceRuns,
         image: bytes,
         row: Row,
         pager: PagerDesign,
         chip: NandChip,
-        device: Device,
+        device: EmulatedDevice,
         fit_runs: int,
-        deployed: Deployed | None = None,
+        deployed: AuthenticatedFlash | None = None,
     ) -> None:
         """Take what a verification takes.
 
@@ -99,9 +99,9 @@ class Fitting:
         self._row, self._pager, self._chip = row, pager, chip
         self._device, self._fit_runs = device, fit_runs
         self._deployed = deployed
-        self._parts: list[Part] = []
+        self._parts: list[MeasuredPart] = []
 
-    def run(self) -> Fitted:
+    def run(self) -> FittedPrices:
         """Let the device take all runs, and fit."""
         verified = self._device.verify(
             self._pager,
@@ -129,7 +129,7 @@ class Fitting:
         )
         if prices.column_change is not None:
             board = replace(board, column_bus_ns=self._column_bus_ns(board.bus))
-        return Fitted(board.text(), self._parts, verified.differ)
+        return FittedPrices(board.text(), self._parts, verified.differ)
 
     def _column_bus_ns(self, bus: str) -> float | None:
         """Give what a column change takes on a bus, without software."""
@@ -150,7 +150,7 @@ class Fitting:
         ).parts
         return fit_checks([(own.unit_bytes, self._parts[0]), (half.unit_bytes, parts[0])])
 
-    def _other(self, first: Runs) -> list[Part]:
+    def _other(self, first: DeviceRuns) -> list[MeasuredPart]:
         """Measure what the design's register does not do: a column change, or a skip.
 
         Who skips has no tags: these want a register whose column can be changed.
@@ -166,7 +166,7 @@ class Fitting:
         chip = replace(self._chip, spare_bytes=0)
         return self._device.verify(pager, first, self._image, row.counts, chip=chip).parts
 
-    def errors(self, board: Path) -> list[Errors]:
+    def errors(self, board: Path) -> list[FitErrors]:
         """Say how well a board with the prices tells both parts."""
         prices = Design.from_board(board)
         same = self._row.design
@@ -194,6 +194,6 @@ class Fitting:
             for each, other in zip(everything, behind, strict=True)
         ]
         return [
-            Errors("fitted to", self._fit_runs, before),
-            Errors("the rest", self._runs.count - self._fit_runs, behind),
+            FitErrors("fitted to", self._fit_runs, before),
+            FitErrors("the rest", self._runs.count - self._fit_runs, behind),
         ]

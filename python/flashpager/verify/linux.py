@@ -21,7 +21,7 @@ from flashpager.base import installed
 from flashpager.record import environment
 from flashpager.record.machine_code import find_program
 from flashpager.record.signals import forwarded_signals
-from flashpager.verify.emulated import Compared
+from flashpager.verify.emulated import ComparedCount
 
 LIBRARY = installed.recorder("flashpager-page.so")
 
@@ -70,7 +70,7 @@ _MOST_NAME_BYTES = 4096
 
 
 @dataclass(frozen=True)
-class PageDesign:
+class LinuxPageDesign:
     """What the code is paged with."""
 
     policy: str
@@ -79,7 +79,7 @@ class PageDesign:
     frames: int
 
     @classmethod
-    def of(cls, text: str, frames: int) -> "PageDesign":
+    def of(cls, text: str, frames: int) -> "LinuxPageDesign":
         """Read a policy as ``simulate`` has it.
 
         Raises:
@@ -149,7 +149,7 @@ class PageDesign:
 
 
 @dataclass(frozen=True)
-class Program:
+class LinuxProgram:
     """A program whose code can be paged."""
 
     #: As it was asked for, as it is to be run, and the file that it is.
@@ -162,7 +162,7 @@ class Program:
     sections: tuple[tuple[str, int, int], ...]
 
     @classmethod
-    def of(cls, name: str) -> "Program":
+    def of(cls, name: str) -> "LinuxProgram":
         """Find a program and look whether its code can be paged.
 
         Raises:
@@ -315,7 +315,7 @@ def _has_ifunc(relocations: bytes) -> bool:
 
 
 @dataclass(frozen=True)
-class Paged:
+class PagedRun:
     """What was counted, and how the program ended."""
 
     counts: dict[str, int]
@@ -354,12 +354,14 @@ class Paged:
             return f"signal {-self.exit_code}"
         return f"exit status {self.exit_code}" if self.exit_code else ""
 
-    def compare(self, counts: object) -> list[Compared]:
+    def compare(self, counts: object) -> list[ComparedCount]:
         """Hold what was counted against what was simulated."""
-        return [Compared(name, getattr(counts, name), self.counts[name]) for name in COUNTS]
+        return [ComparedCount(name, getattr(counts, name), self.counts[name]) for name in COUNTS]
 
 
-def page(program: Program, command: list[str], design: PageDesign, *, quiet: bool) -> Paged:
+def page(
+    program: LinuxProgram, command: list[str], design: LinuxPageDesign, *, quiet: bool
+) -> PagedRun:
     """Run a program with its code paged.
 
     Args:
@@ -398,7 +400,7 @@ def page(program: Program, command: list[str], design: PageDesign, *, quiet: boo
         start = time.monotonic()
         with (
             forwarded_signals(system=False) as forward,
-            _fixed_addresses(),
+            _FixedAddresses(),
             subprocess.Popen(
                 command,
                 executable=program.path,
@@ -428,7 +430,7 @@ def page(program: Program, command: list[str], design: PageDesign, *, quiet: boo
     told = dict(zip(_FIELDS, values, strict=True))
     if told["state"] != _PAGED:
         raise FlashpagerError(_refusal(program, told, reason.partition(b"\0")[0].decode()))
-    return Paged(
+    return PagedRun(
         counts={name: told[name] for name in COUNTS},
         code_bytes=told["code_bytes"],
         data_reads=told["data_reads"],
@@ -442,7 +444,7 @@ def page(program: Program, command: list[str], design: PageDesign, *, quiet: boo
     )
 
 
-class _fixed_addresses:  # noqa: N801  (a context, as a function would be)
+class _FixedAddresses:
     """Programs that are started lie where each other one lies, as they do under QEMU."""
 
     def __enter__(self) -> None:
@@ -454,7 +456,7 @@ class _fixed_addresses:  # noqa: N801  (a context, as a function would be)
         self._libc.personality(self._before)
 
 
-def _refusal(program: Program, told: dict[str, int], reason: str) -> str:
+def _refusal(program: LinuxProgram, told: dict[str, int], reason: str) -> str:
     """Say why a program was not paged to its end."""
     if told["state"] == _NOT_LOADED:
         return f"{program.name}: ran without the pager, as its loader takes no LD_PRELOAD"

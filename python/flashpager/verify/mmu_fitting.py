@@ -10,13 +10,13 @@ from flashpager._engine import Design, FlashpagerError, Handler, Ram
 from flashpager.base.quantities import format_size
 from flashpager.record.trace import Trace
 from flashpager.verify import mmu_machine as paged
-from flashpager.verify.emulated import Compared
-from flashpager.verify.mmu_machine import PagedDesign
+from flashpager.verify.emulated import ComparedCount
+from flashpager.verify.mmu_machine import HandlerDesign
 from flashpager.verify.mmu_times import (
     SCHEDULES,
     ComparedTimes,
-    Pace,
-    Timed,
+    MachineTimes,
+    TimedRun,
     compare,
     fit,
     instruction_ns,
@@ -27,7 +27,7 @@ _DIGITS = 2
 
 
 @dataclass(frozen=True)
-class Bench:
+class MachineBench:
     """A program and the machine that it runs on."""
 
     trace: Trace
@@ -35,7 +35,7 @@ class Bench:
     instruction_ns: int
 
     @classmethod
-    def of(cls, trace: Trace, program: Path, board: str | None) -> "Bench":
+    def of(cls, trace: Trace, program: Path, board: str | None) -> "MachineBench":
         """Take the processor of a board.
 
         Raises:
@@ -44,7 +44,7 @@ class Bench:
         """
         return cls(trace, program, instruction_ns(board))
 
-    def time(self, design: Design) -> "TimedRow":
+    def time(self, design: Design) -> "TimedDesign":
         """Simulate a design, and run it timed.
 
         Raises:
@@ -57,10 +57,10 @@ class Bench:
             # What goes on meanwhile overlaps with the machine's own time.
             design = design.replace(ram=self._ram_of(design))
         row = _engine.simulate(self.trace.path, [design])[0]
-        pager = PagedDesign.of(row, self.trace.info)
-        pace = Pace.of(design, self.instruction_ns)
+        pager = HandlerDesign.of(row, self.trace.info)
+        pace = MachineTimes.of(design, self.instruction_ns)
         timed, differ = paged.time(pager, self.program, self.trace.info, row.counts, pace)
-        return TimedRow(timed, compare(timed, row), differ)
+        return TimedDesign(timed, compare(timed, row), differ)
 
     def _ram_of(self, design: Design) -> Ram:
         """Give the RAM of which a program takes as long to read as the machine to execute it."""
@@ -131,13 +131,13 @@ class Bench:
 
 
 @dataclass(frozen=True)
-class TimedRow:
+class TimedDesign:
     """A design, timed and held against its simulation."""
 
-    timed: Timed
+    timed: TimedRun
     compared: ComparedTimes
     #: Counts that are not those simulated.
-    differ: list[Compared]
+    differ: list[ComparedCount]
 
     def demand_equal(self) -> None:
         """Refuse times of what does not count as it is simulated.

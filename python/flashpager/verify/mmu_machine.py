@@ -15,8 +15,8 @@ from flashpager import _engine
 from flashpager._engine import Counts, FlashpagerError, Row, TraceInfo
 from flashpager.base.installed import pager_sources
 from flashpager.base.quantities import format_size
-from flashpager.verify.emulated import Compared
-from flashpager.verify.mmu_times import Pace, Timed
+from flashpager.verify.emulated import ComparedCount
+from flashpager.verify.mmu_times import MachineTimes, TimedRun
 
 #: Policies that need not see a hit, with the macro of their parameter.
 _POLICIES = {
@@ -75,7 +75,7 @@ _QUIET = (
 
 
 @dataclass(frozen=True)
-class Machine:
+class MmuMachine:
     """A machine with an ARM926EJ-S."""
 
     #: As it is told to people.
@@ -105,11 +105,11 @@ class Machine:
 _ONENAND = (("loads", ("loads", "prefetches")), ("bytes_fetched", ("bytes_fetched",)))
 #: By the name that ``--device`` takes.
 MACHINES = {
-    "versatilepb": Machine(
+    "versatilepb": MmuMachine(
         "an ARM926EJ-S with its MMU (Versatile PB) in QEMU",
         "versatilepb",
     ),
-    "n800": Machine(
+    "n800": MmuMachine(
         "an ARM926EJ-S with a OneNAND that interrupts (Nokia N800) in QEMU",
         "n800",
         ram=0x80000000,
@@ -118,7 +118,7 @@ MACHINES = {
         has_flash=True,
         dropped="9.2",
     ),
-    "n800-polled": Machine(
+    "n800-polled": MmuMachine(
         "an ARM926EJ-S with a OneNAND that is asked (Nokia N800) in QEMU",
         "n800",
         ram=0x80000000,
@@ -135,7 +135,7 @@ _TICK = 3
 
 
 @dataclass(frozen=True)
-class PagedDesign:
+class HandlerDesign:
     """What the handler is compiled for. Sizes are in bytes."""
 
     policy: str
@@ -154,10 +154,10 @@ class PagedDesign:
     code: int
     #: Whether a read of the code is a reference, as in a trace that has reads.
     pages_reads: bool
-    machine: Machine
+    machine: MmuMachine
 
     @classmethod
-    def of(cls, row: Row, info: TraceInfo, machine: str = "versatilepb") -> "PagedDesign":
+    def of(cls, row: Row, info: TraceInfo, machine: str = "versatilepb") -> "HandlerDesign":
         """Give what a design that was simulated is on the machine.
 
         Raises:
@@ -198,7 +198,7 @@ class PagedDesign:
             machine=MACHINES[machine],
         )
 
-    def header(self, entry: int, pace: Pace | None = None) -> str:
+    def header(self, entry: int, pace: MachineTimes | None = None) -> str:
         """Write ``fp_pager_design.h`` for a program, to be timed or not."""
         macros: dict[str, object] = {
             "FP_PAGER_POLICY": _macro("", self.policy),
@@ -228,7 +228,9 @@ class PagedDesign:
         return "".join(f"#define {name} {value}\n" for name, value in macros.items())
 
 
-def verify(design: PagedDesign, program: Path, info: TraceInfo, counts: Counts) -> list[Compared]:
+def verify(
+    design: HandlerDesign, program: Path, info: TraceInfo, counts: Counts
+) -> list[ComparedCount]:
     """Run a program on the machine, alone and paged, and compare what was counted.
 
     Args:
@@ -250,13 +252,13 @@ def verify(design: PagedDesign, program: Path, info: TraceInfo, counts: Counts) 
         alone = _run(command, Path(place), _seconds(info, counts), "alone")
     said = _paged(design, program, info, counts)
     compared = _compared(said, counts, design.machine)
-    compared.append(Compared("CRC-32 of the output", _crc(alone), _crc(said.written)))
+    compared.append(ComparedCount("CRC-32 of the output", _crc(alone), _crc(said.written)))
     return compared
 
 
 def time(
-    design: PagedDesign, program: Path, info: TraceInfo, counts: Counts, pace: Pace
-) -> tuple[Timed, list[Compared]]:
+    design: HandlerDesign, program: Path, info: TraceInfo, counts: Counts, pace: MachineTimes
+) -> tuple[TimedRun, list[ComparedCount]]:
     """Run a program on the machine, paged and timed; give times, and counts that differ.
 
     Raises:
@@ -266,11 +268,11 @@ def time(
     _demand_tools()
     said = _paged(design, program, info, counts, pace)
     differ = [each for each in _compared(said, counts, design.machine) if not each.is_equal]
-    return Timed.told(said.lines, design.schedule, pace), differ
+    return TimedRun.told(said.lines, design.schedule, pace), differ
 
 
 @dataclass(frozen=True)
-class _Said:
+class _MachineOutput:
     """What the machine wrote: the program, and behind it the handler."""
 
     written: list[str]
@@ -284,7 +286,7 @@ def _demand_tools() -> None:
             raise FlashpagerError(message)
 
 
-def _demand_machine(machine: Machine) -> None:
+def _demand_machine(machine: MmuMachine) -> None:
     if not machine.dropped:
         return
     command = ["qemu-system-arm", "-M", "help"]
@@ -298,12 +300,12 @@ def _demand_machine(machine: Machine) -> None:
 
 
 def _paged(
-    design: PagedDesign,
+    design: HandlerDesign,
     program: Path,
     info: TraceInfo,
     counts: Counts,
-    pace: Pace | None = None,
-) -> _Said:
+    pace: MachineTimes | None = None,
+) -> _MachineOutput:
     """Run a program paged."""
     entry = _entry_of(program, info)
     with tempfile.TemporaryDirectory(prefix="flashpager-") as place:
@@ -336,7 +338,7 @@ def _paged(
             if "access" in told:
                 message += f" of {told['access']:#x} by the instruction at {told['at']:#x}"
             raise FlashpagerError(message)
-    return _Said(written, paged[at + 1 :])
+    return _MachineOutput(written, paged[at + 1 :])
 
 
 def _seconds(info: TraceInfo, counts: Counts) -> float:
@@ -344,11 +346,11 @@ def _seconds(info: TraceInfo, counts: Counts) -> float:
     return 60 + info.bytes / 4e6 + (counts.misses + counts.false_faults) / 100
 
 
-def _compared(said: _Said, counts: Counts, machine: Machine) -> list[Compared]:
+def _compared(said: _MachineOutput, counts: Counts, machine: MmuMachine) -> list[ComparedCount]:
     told = _told(said.lines)
-    compared = [Compared(name, getattr(counts, name), _of(told, name)) for name in _COUNTS]
+    compared = [ComparedCount(name, getattr(counts, name), _of(told, name)) for name in _COUNTS]
     return compared + [
-        Compared(
+        ComparedCount(
             f"{' and '.join(of)}, by the chip",
             sum(getattr(counts, each) for each in of),
             _of(told, f"chip_{name}"),
@@ -399,7 +401,7 @@ def _refusals(row: Row) -> Iterator[str]:
         yield f"a cache of {format_size(design.cache_bytes)}: the emulated machine has up to 3M"
 
 
-def _refusals_of_flash(row: Row, machine: Machine) -> Iterator[str]:
+def _refusals_of_flash(row: Row, machine: MmuMachine) -> Iterator[str]:
     """Say what of a design a machine's flash chip has not."""
     if not machine.has_flash:
         return
@@ -494,7 +496,7 @@ def _sections(data: bytes) -> Iterator[tuple[int, int, int]]:
             yield struct.unpack_from("<III", data, at + 12)
 
 
-def _flash(path: Path, program: Path, design: PagedDesign, info: TraceInfo) -> tuple[str, str]:
+def _flash(path: Path, program: Path, design: HandlerDesign, info: TraceInfo) -> tuple[str, str]:
     """Write what the flash chip holds, and give how QEMU is told of it."""
     data = program.read_bytes()
     starts = {(address, size): start for address, start, size in _sections(data)}
@@ -508,11 +510,11 @@ def _flash(path: Path, program: Path, design: PagedDesign, info: TraceInfo) -> t
     return ("-drive", f"if=mtd,format=raw,file={path.name}")
 
 
-def _pages(info: TraceInfo, design: PagedDesign) -> int:
+def _pages(info: TraceInfo, design: HandlerDesign) -> int:
     return -(-info.image_bytes // design.flash_page_bytes)
 
 
-def _compile(folder: Path, sources: Path, machine: Machine) -> None:
+def _compile(folder: Path, sources: Path, machine: MmuMachine) -> None:
     command = [
         *("arm-none-eabi-gcc", "-std=c11", "-O2", "-mcpu=arm926ej-s", "-marm", "-ffreestanding"),
         *("-I.", "-nostartfiles", "--specs=nano.specs", "-T", str(sources / f"{machine.name}.ld")),

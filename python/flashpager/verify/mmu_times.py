@@ -64,7 +64,7 @@ def instruction_ns(board: str | None) -> int:
 
 
 @dataclass(frozen=True)
-class Pace:
+class MachineTimes:
     """What takes time on the machine, in nanoseconds."""
 
     instruction_ns: int
@@ -73,7 +73,7 @@ class Pace:
     byte_ns: float
 
     @classmethod
-    def of(cls, design: Design, instruction_ns: int) -> "Pace":
+    def of(cls, design: Design, instruction_ns: int) -> "MachineTimes":
         """Take what the engine prices a design's load and bytes at."""
         jobs = design.fault_times([1], 0)[0].jobs
         return cls(
@@ -98,7 +98,7 @@ class Pace:
 
 
 @dataclass(frozen=True)
-class Faults:
+class TimedFaults:
     """Faults of a kind after searches of a length. Times in ns, without what measuring takes."""
 
     kind: str
@@ -115,15 +115,15 @@ class Faults:
 
 
 @dataclass(frozen=True)
-class Timed:
+class TimedRun:
     """A run of a program, timed."""
 
     schedule: str
-    pace: Pace
-    faults: tuple[Faults, ...]
+    pace: MachineTimes
+    faults: tuple[TimedFaults, ...]
 
     @classmethod
-    def told(cls, lines: Iterable[str], schedule: str, pace: Pace) -> "Timed":
+    def told(cls, lines: Iterable[str], schedule: str, pace: MachineTimes) -> "TimedRun":
         """Read what the machine said.
 
         Raises:
@@ -139,7 +139,7 @@ class Timed:
             took = dict(zip(_TOLD, zip(ticks[::2], ticks[1::2], strict=True), strict=True))
             own = _own_ns(_KINDS[kind], took["get_freeframe"][0] / count, schedule, pace)
             found.append(
-                Faults(
+                TimedFaults(
                     _KINDS[kind],
                     search,
                     count,
@@ -153,22 +153,22 @@ class Timed:
         return cls(schedule, pace, tuple(found))
 
     @property
-    def true_faults(self) -> tuple[Faults, ...]:
+    def true_faults(self) -> tuple[TimedFaults, ...]:
         """Those that fetch a page."""
         return tuple(each for each in self.faults if each.kind not in (FALSE, REST))
 
     @property
-    def of_rest(self) -> tuple[Faults, ...]:
+    def of_rest(self) -> tuple[TimedFaults, ...]:
         """Those that wait for the rest of a page behind its critical block."""
         return tuple(each for each in self.faults if each.kind == REST)
 
     @property
-    def loaded(self) -> tuple[Faults, ...]:
+    def loaded(self) -> tuple[TimedFaults, ...]:
         """Those that load a flash page."""
         return tuple(each for each in self.faults if each.kind == LOADED)
 
     @property
-    def false_faults(self) -> tuple[Faults, ...]:
+    def false_faults(self) -> tuple[TimedFaults, ...]:
         """Those that fetch nothing."""
         return tuple(each for each in self.faults if each.kind == FALSE)
 
@@ -177,7 +177,7 @@ class Timed:
         """Give the time of all faults together."""
         return total(self.faults, "whole")
 
-    def load_ns(self, faults: Faults) -> float:
+    def load_ns(self, faults: TimedFaults) -> float:
         """Give what the flash took of a load: where the search was longer, the machine's timer."""
         if faults.kind != LOADED:
             return 0.0
@@ -185,7 +185,7 @@ class Timed:
             return self.pace.load_ns
         return faults.mean_ns("load")
 
-    def hidden_ns(self, faults: Faults) -> float:
+    def hidden_ns(self, faults: TimedFaults) -> float:
         """Give what of a fault was done while the flash loaded."""
         if faults.kind != LOADED or self.schedule == "sequential":
             return 0.0
@@ -193,7 +193,7 @@ class Timed:
         together = sum(faults.mean_ns(job) for job in alone) + self.load_ns(faults)
         return together - faults.mean_ns("whole")
 
-    def _is_longer(self, faults: Faults) -> bool:
+    def _is_longer(self, faults: TimedFaults) -> bool:
         return self.schedule != "sequential" and _outlasts(
             faults.mean_ns("get_freeframe"), self.pace
         )
@@ -213,10 +213,10 @@ class Timed:
         ]
 
     @classmethod
-    def of_rows(cls, rows: Iterable[list[int]], schedule: str, pace: Pace) -> "Timed":
+    def of_rows(cls, rows: Iterable[list[int]], schedule: str, pace: MachineTimes) -> "TimedRun":
         """Take what :meth:`as_rows` gave."""
         faults = tuple(
-            Faults(
+            TimedFaults(
                 _KINDS[kind],
                 search,
                 count,
@@ -228,11 +228,11 @@ class Timed:
         return cls(schedule, pace, faults)
 
 
-def _outlasts(search_ns: float, pace: Pace) -> bool:
+def _outlasts(search_ns: float, pace: MachineTimes) -> bool:
     return search_ns > pace.load_ns
 
 
-def _own_ns(kind: str, search_ticks: float, schedule: str, pace: Pace) -> dict[str, float]:
+def _own_ns(kind: str, search_ticks: float, schedule: str, pace: MachineTimes) -> dict[str, float]:
     """Give what measuring adds to a fault's jobs, less what no stamp sees.
 
     A stamp is in the time of what it ends, but where a wait ends at a moment whatever came before.
@@ -256,21 +256,21 @@ def _own_ns(kind: str, search_ticks: float, schedule: str, pace: Pace) -> dict[s
     return own
 
 
-def total(faults: Iterable[Faults], job: str) -> float:
+def total(faults: Iterable[TimedFaults], job: str) -> float:
     """Add up what a job took, in ns."""
     return sum(each.sum_ns[job] for each in faults)
 
 
-def counted(faults: Iterable[Faults]) -> int:
+def counted(faults: Iterable[TimedFaults]) -> int:
     """Give how many they are."""
     return sum(each.count for each in faults)
 
 
-def _mean(faults: Sequence[Faults], job: str) -> float:
+def _mean(faults: Sequence[TimedFaults], job: str) -> float:
     return total(faults, job) / counted(faults) if faults else 0.0
 
 
-def _line(faults: Sequence[Faults], job: str) -> tuple[float, float]:
+def _line(faults: Sequence[TimedFaults], job: str) -> tuple[float, float]:
     """Fit what a job takes to the length of the search: for none, and for each more."""
     count = counted(faults)
     if not count:
@@ -288,7 +288,7 @@ def _line(faults: Sequence[Faults], job: str) -> tuple[float, float]:
     return 0.0, sum(each.search * each.sum_ns[job] for each in faults) / squares
 
 
-def fit(timed: Timed, moving: Timed | None = None, *, moves: bool) -> Handler:
+def fit(timed: TimedRun, moving: TimedRun | None = None, *, moves: bool) -> Handler:
     """Fit a handler's prices to what a machine took that did all one after another.
 
     Args:
@@ -359,7 +359,7 @@ _PAPER: dict[str, tuple[str, ...]] = {
 }
 
 
-def compare(timed: Timed, row: Row) -> ComparedTimes:
+def compare(timed: TimedRun, row: Row) -> ComparedTimes:
     """Hold the machine's times against a simulation of the same design and schedule.
 
     Where a load ahead or the rest of a page goes on while the program runs, what a fault waits for
@@ -418,5 +418,5 @@ def compare(timed: Timed, row: Row) -> ComparedTimes:
     )
 
 
-def _each(faults: Iterable[Faults], of: Callable[[Faults], float]) -> float:
+def _each(faults: Iterable[TimedFaults], of: Callable[[TimedFaults], float]) -> float:
     return sum(each.count * of(each) for each in faults)

@@ -12,14 +12,14 @@ from flashpager.record.trace import Trace
 
 
 @dataclass(frozen=True)
-class Runs:
+class DeviceRuns:
     """All runs of a trace."""
 
     #: Offset and length of each in turn.
     numbers: "array[int]"
 
     @classmethod
-    def of(cls, trace: Trace) -> "Runs":
+    def of(cls, trace: Trace) -> "DeviceRuns":
         """Read them."""
         numbers = array("I")
         with tempfile.TemporaryDirectory(prefix="flashpager-") as folder:
@@ -40,9 +40,9 @@ class Runs:
             numbers.byteswap()
         return numbers.tobytes()
 
-    def first(self, count: int) -> "Runs":
+    def first(self, count: int) -> "DeviceRuns":
         """Give the first runs."""
-        return Runs(self.numbers[: 2 * count])
+        return DeviceRuns(self.numbers[: 2 * count])
 
     @property
     def count(self) -> int:

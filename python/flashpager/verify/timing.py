@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from flashpager._engine import Row
-from flashpager.verify.cycles import Part
+from flashpager.verify.cycles import MeasuredPart
 
 #: How far the two may be apart.
 TOLERANCE = 0.01
@@ -31,7 +31,7 @@ class ComparedTime:
         return abs(self.error) <= TOLERANCE
 
 
-def compared_times(row: Row, parts: Sequence[Part], clock_hz: int) -> list[ComparedTime]:
+def compared_times(row: Row, parts: Sequence[MeasuredPart], clock_hz: int) -> list[ComparedTime]:
     """Hold the time of parts of a program against that of a row for the same runs."""
     paging_ns = row.time.time_ns - row.time.read_ns
     paging = sum(part.cycles.together for part in parts)

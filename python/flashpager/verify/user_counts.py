@@ -9,13 +9,13 @@ from flashpager.verify.emulated import (
     COUNTS_OF_CHIP,
     TAG_COUNTS,
     TAG_COUNTS_OF_CHIP,
-    Compared,
+    ComparedCount,
 )
 
 _LINE = re.compile(r"(?P<name>[a-z_]+)[ \t:=]+(?P<value>[0-9]+)")
 
 
-def compare(path: Path, counts: Counts) -> list[Compared]:
+def compare(path: Path, counts: Counts) -> list[ComparedCount]:
     """Compare the counts that a file has, lines of name and value, with those simulated.
 
     Raises:
@@ -31,7 +31,7 @@ def compare(path: Path, counts: Counts) -> list[Compared]:
     known = {name: (name, name) for name in (*COUNTS, *TAG_COUNTS)}
     of_chip = (*COUNTS_OF_CHIP, *TAG_COUNTS_OF_CHIP)
     known |= {f"chip_{name}": (f"{name}, by the chip", name) for name in of_chip}
-    found: dict[str, Compared] = {}
+    found: dict[str, ComparedCount] = {}
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -46,7 +46,7 @@ def compare(path: Path, counts: Counts) -> list[Compared]:
         if title in found:
             message = f"{path}, line {number}: {matched['name']} stands there twice"
             raise FlashpagerError(message)
-        found[title] = Compared(title, getattr(counts, name), int(matched["value"]))
+        found[title] = ComparedCount(title, getattr(counts, name), int(matched["value"]))
     if not found:
         message = f"{path}: has no counts; a line is a name and a value, as 'misses 870'"
         raise FlashpagerError(message)
