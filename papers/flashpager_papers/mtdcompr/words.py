@@ -49,8 +49,8 @@ def why_fixed(name: str, run: SwapBench, repeats: float) -> str:
             f"a chunk read once gives {percent(reads.mean_share(1), 0)} already: at "
             f"{percent(1 - swapped(run), 0)} of the points it is in RAM. Beyond RAM alone "
             f"the mean is {percent(ChartReads.beyond_ram(run).mean_share(repeats), 0)}, in the "
-            f"last fifth {percent(ChartReads.last_fifth(run).mean_share(repeats), 0)}: the paper says "
-            "neither how large the NAND was, nor how far its chart goes"
+            f"last fifth {percent(ChartReads.last_fifth(run).mean_share(repeats), 0)}: the paper "
+            "says neither how large the NAND was, nor how far its chart goes"
         )
     slower = reads.programming_for(FIXED[name], repeats)
     if slower is not None:
